@@ -1,0 +1,62 @@
+//! Diagnostics as text: the rustc look, plain or coloured.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+use super::{Diagnostic, Severity};
+
+/// With or without terminal colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// No escape sequences.
+    Plain,
+    /// ANSI colours.
+    Coloured,
+}
+
+/// Several lines of text for one diagnostic, ending in a newline.
+pub fn render(diagnostic: &Diagnostic, style: Style) -> String {
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let title = level.primary_title(&diagnostic.message).id(diagnostic.id);
+    let mut group = match &diagnostic.source {
+        Some(source) => {
+            let len = source.text.len();
+            let clamp = |r: std::ops::Range<usize>| {
+                let mut start = r.start.min(len);
+                let mut end = r.end.min(len);
+                while !source.text.is_char_boundary(start) {
+                    start -= 1;
+                }
+                while !source.text.is_char_boundary(end) {
+                    end += 1;
+                }
+                start..end.max(start)
+            };
+            // Only the lines around the spans: a 10 MB file must not be copied for one message.
+            let mut snippet = Snippet::source(source.text.as_str()).path(source.name.as_str()).annotation(
+                AnnotationKind::Primary.span(clamp(diagnostic.span.range())).label(diagnostic.label.as_str()),
+            );
+            for (span, text) in &diagnostic.secondary {
+                snippet =
+                    snippet.annotation(AnnotationKind::Context.span(clamp(span.range())).label(text.as_str()));
+            }
+            title.element(snippet)
+        }
+        None => Group::with_title(title),
+    };
+    for note in &diagnostic.notes {
+        group = group.element(Level::NOTE.message(note.as_str()));
+    }
+    if let Some(help) = &diagnostic.help {
+        group = group.element(Level::HELP.message(help.as_str()));
+    }
+    let renderer = match style {
+        Style::Plain => Renderer::plain(),
+        Style::Coloured => Renderer::styled(),
+    };
+    let mut text = renderer.render(&[group]).to_string();
+    text.push('\n');
+    text
+}

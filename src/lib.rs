@@ -1,0 +1,11 @@
+//! Fencepost: a memory-model checker for GPU programs.
+#![forbid(unsafe_code)]
+#![warn(missing_docs, unreachable_pub)]
+
+pub mod check;
+pub mod diag;
+pub mod litmus;
+pub mod model;
+pub mod program;
+pub mod skeleton;
+pub mod verdict;

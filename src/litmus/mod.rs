@@ -1,0 +1,159 @@
+//! Litmus tests: a program, a proposition about its outcomes, and what each model is expected to say.
+//!
+//! # Invariants
+//! - A [`LitmusTest`] is fully resolved; every name in its condition was found.
+//! - Spans point into [`LitmusTest::file`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::diag::{SourceFile, Span};
+use crate::program::{CmpOp, LocId, Program, RegId, ThreadId, Ty};
+
+/// One litmus test (one instance, if its file is a template).
+#[derive(Clone, Debug)]
+pub struct LitmusTest {
+    /// Its name; the instances of a template differ in it.
+    pub name: String,
+    /// Free text.
+    pub doc: String,
+    /// Where it comes from.
+    pub source: String,
+    /// The file it was read from.
+    pub file: Arc<SourceFile>,
+    /// What runs.
+    pub program: Program,
+    /// The proposition asked about; `None` if the file has no condition.
+    pub condition: Option<Prop>,
+    /// The condition as written.
+    pub condition_text: String,
+    /// How the file quantifies its condition (`.litmus`); TOML tests say `exists` unless they say otherwise.
+    pub quantifier: Quantifier,
+    /// Restricts the executions considered, for every property.
+    pub filter: Option<Prop>,
+    /// What outcomes show besides what the condition names.
+    pub observe: Vec<Observable>,
+    /// Expected answers by model name, in file order.
+    pub expect: IndexMap<String, Expectation>,
+    /// Model options that the test sets (`[options]`), with the place of each.
+    pub options: Vec<(String, String, Span)>,
+}
+
+/// How a condition is quantified over final states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Quantifier {
+    /// Some execution satisfies it.
+    Exists,
+    /// None does.
+    NotExists,
+    /// All do.
+    ForAll,
+    /// The test has no condition.
+    None,
+}
+
+impl Quantifier {
+    /// The word in result lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Quantifier::Exists => "exists",
+            Quantifier::NotExists => "~exists",
+            Quantifier::ForAll => "forall",
+            Quantifier::None => "none",
+        }
+    }
+}
+
+/// A proposition over final values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prop {
+    /// Conjunction; empty: true.
+    And(Vec<Prop>),
+    /// Disjunction; empty: false.
+    Or(Vec<Prop>),
+    /// Negation.
+    Not(Box<Prop>),
+    /// A comparison, carried out in the given type.
+    Cmp(CmpOp, Ty, Atom, Atom),
+}
+
+impl Prop {
+    /// Calls `f` for every observable, in the order of writing.
+    pub fn observables(&self, f: &mut impl FnMut(Observable)) {
+        match self {
+            Prop::And(ps) | Prop::Or(ps) => ps.iter().for_each(|p| p.observables(f)),
+            Prop::Not(p) => p.observables(f),
+            Prop::Cmp(_, _, a, b) => {
+                for atom in [a, b] {
+                    if let Atom::Observable(o) = atom {
+                        f(*o);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One side of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Atom {
+    /// An integer.
+    Const(i64),
+    /// A final value.
+    Observable(Observable),
+    /// The address of an element of a location.
+    Address {
+        /// The location.
+        loc: LocId,
+        /// The element.
+        index: u32,
+    },
+}
+
+/// Something whose final value can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Observable {
+    /// A register of a thread.
+    Reg(ThreadId, RegId),
+    /// An element of a location; of the copy that `viewer` sees, for memory of which each CTA or thread has its own.
+    Mem {
+        /// The location.
+        loc: LocId,
+        /// The element.
+        index: u32,
+        /// Whose copy. Required if there are several copies.
+        viewer: Option<ThreadId>,
+    },
+}
+
+/// What one model is expected to say of a test. Absent properties are not checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expectation {
+    /// Reachability of the condition.
+    pub reachability: Option<Reachability>,
+    /// `racy` (true) or `race-free`.
+    pub race: Option<bool>,
+    /// `undefined` (true) or `defined`.
+    pub undefined: Option<bool>,
+    /// `hangs` (true) or `terminates`, by progress model.
+    pub liveness: BTreeMap<String, bool>,
+    /// The axiom that a `forbidden` rests on.
+    pub axiom: Option<String>,
+    /// The section of the specification.
+    pub source: Option<String>,
+    /// Where the expectation stands in the file.
+    pub span: Span,
+}
+
+/// An expected answer about the condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reachability {
+    /// Some execution satisfies it.
+    Allowed,
+    /// No execution satisfies it.
+    Forbidden,
+    /// Every execution satisfies it (quantifier `forall`).
+    Required,
+}

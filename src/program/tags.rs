@@ -1,0 +1,90 @@
+//! Tags: what a model may see of an instruction, by name.
+//!
+//! A dialect attaches tags when it lowers an instruction; each tag becomes a set of events of the same name in every
+//! model. [`TAGS`] is the one table of names: a tag that is not in it does not exist. Names are those of the field's
+//! published models, so that their files run unmodified.
+
+use std::fmt;
+
+use smallvec::SmallVec;
+
+/// Name and meaning of every tag.
+pub const TAGS: &[(&str, &str)] = &[
+    ("RLX", "relaxed memory operation"),
+    ("ACQ", "acquire operation or fence"),
+    ("REL", "release operation or fence"),
+    ("ACQ_REL", "fence (or RMW) that is acquire and release"),
+    ("SC", "sequentially consistent operation or fence"),
+    ("CON", "PTX: constant proxy; C: consume order"),
+    ("WEAK", "weak (non-atomic) access"),
+    ("A", "atomic operation"),
+    ("RMW", "either half of a read-modify-write"),
+    ("RED", "either half of a PTX reduction, which returns no value"),
+    ("VOLATILE", "volatile access"),
+    ("MMIO", "mmio access"),
+    ("GEN", "generic proxy"),
+    ("SUR", "surface proxy"),
+    ("TEX", "texture proxy"),
+    ("ALIAS", "alias proxy fence"),
+    ("PF", "proxy fence"),
+    ("B", "either half of a barrier"),
+    ("BA", "arrival at a barrier"),
+    ("BW", "wait at a barrier"),
+];
+
+/// Tags for an operation's scope, from [`super::Scope`]; PTX, OpenCL and Vulkan names of one level are all present.
+pub const SCOPE_TAGS: &[(&str, super::Scope)] = &[
+    ("WI", super::Scope::Thread),
+    ("WARP", super::Scope::Warp),
+    ("SG", super::Scope::Warp),
+    ("CTA", super::Scope::Cta),
+    ("WG", super::Scope::Cta),
+    ("CLUSTER", super::Scope::Cluster),
+    ("QF", super::Scope::QueueFamily),
+    ("GPU", super::Scope::Gpu),
+    ("DV", super::Scope::Gpu),
+    ("SYS", super::Scope::Sys),
+    ("ALL", super::Scope::Sys),
+];
+
+/// A small sorted set of tags.
+#[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Tags(SmallVec<[&'static str; 4]>);
+
+impl Tags {
+    /// The set of the given tags.
+    ///
+    /// # Panics
+    /// If a name is not in [`TAGS`]: a dialect must not invent tags.
+    pub fn of(names: &[&'static str]) -> Tags {
+        let mut tags = Tags::default();
+        for name in names {
+            tags.insert(name);
+        }
+        tags
+    }
+
+    /// Adds a tag; see [`Tags::of`].
+    pub fn insert(&mut self, name: &'static str) {
+        assert!(TAGS.iter().any(|t| t.0 == name), "`{name}` is not in program::tags::TAGS");
+        if let Err(at) = self.0.binary_search(&name) {
+            self.0.insert(at, name);
+        }
+    }
+
+    /// Whether the tag is in the set.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|t| *t == name)
+    }
+
+    /// The tags in alphabetical order.
+    pub fn iter(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.0.iter().copied()
+    }
+}
+
+impl fmt::Debug for Tags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}

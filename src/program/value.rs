@@ -1,0 +1,207 @@
+//! Integer types and the operations on them.
+
+/// An integer type: size and signedness. Untyped short-form accesses use [`Ty::WORD`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ty {
+    /// 8, 16, 32 or 64.
+    pub bits: u8,
+    /// Decides how values are extended, divided and compared.
+    pub signed: bool,
+}
+
+impl Ty {
+    /// What the short form of the suites means: 64 bits, signed.
+    pub const WORD: Ty = Ty { bits: 64, signed: true };
+    /// 32 bits, unsigned.
+    pub const U32: Ty = Ty { bits: 32, signed: false };
+    /// 32 bits, signed.
+    pub const S32: Ty = Ty { bits: 32, signed: true };
+    /// 64 bits, unsigned.
+    pub const U64: Ty = Ty { bits: 64, signed: false };
+
+    /// Size in bytes.
+    pub fn bytes(self) -> u32 {
+        u32::from(self.bits) / 8
+    }
+
+    /// The value of this type that has the same low bits.
+    pub fn wrap(self, v: i64) -> i64 {
+        let shift = 64 - u32::from(self.bits);
+        if self.signed { (v << shift) >> shift } else { (((v as u64) << shift) >> shift) as i64 }
+    }
+}
+
+/// Binary operations. Results are wrapped to the type of the operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum BinOp {
+    /// Sum.
+    Add,
+    /// Difference.
+    Sub,
+    /// Product.
+    Mul,
+    /// Quotient, rounded towards zero. Division by zero gives all ones, as PTX hardware does.
+    Div,
+    /// Remainder of [`BinOp::Div`]; by zero, the dividend.
+    Rem,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+    /// Shift left; amounts of `bits` or more give 0.
+    Shl,
+    /// Shift right, arithmetic if signed; amounts are clamped to `bits`.
+    Shr,
+    /// Smaller one.
+    Min,
+    /// Larger one.
+    Max,
+    /// `a >= b ? 0 : a + 1` (PTX ISA, `atom.inc`), unsigned.
+    Inc,
+    /// `(a == 0 || a > b) ? b : a - 1` (PTX ISA, `atom.dec`), unsigned.
+    Dec,
+}
+
+impl BinOp {
+    /// `a op b` in type `ty`.
+    pub fn apply(self, ty: Ty, a: i64, b: i64) -> i64 {
+        let (a, b) = (ty.wrap(a), ty.wrap(b));
+        let (ua, ub) = (a as u64, b as u64);
+        let less = if ty.signed { a < b } else { ua < ub };
+        let bits = u64::from(ty.bits);
+        let unsigned = Ty { signed: false, ..ty };
+        let (za, zb) = (unsigned.wrap(a) as u64, unsigned.wrap(b) as u64);
+        let v = match self {
+            BinOp::Add => a.wrapping_add(b),
+            BinOp::Sub => a.wrapping_sub(b),
+            BinOp::Mul => a.wrapping_mul(b),
+            BinOp::Div if b == 0 => -1,
+            BinOp::Div if ty.signed => a.wrapping_div(b),
+            BinOp::Div => (ua / ub) as i64,
+            BinOp::Rem if b == 0 => a,
+            BinOp::Rem if ty.signed => a.wrapping_rem(b),
+            BinOp::Rem => (ua % ub) as i64,
+            BinOp::And => a & b,
+            BinOp::Or => a | b,
+            BinOp::Xor => a ^ b,
+            BinOp::Shl if zb >= bits => 0,
+            BinOp::Shl => a << zb,
+            BinOp::Shr if ty.signed => a >> zb.min(63),
+            BinOp::Shr if zb >= bits => 0,
+            BinOp::Shr => (za >> zb) as i64,
+            BinOp::Min => {
+                if less {
+                    a
+                } else {
+                    b
+                }
+            }
+            BinOp::Max => {
+                if less {
+                    b
+                } else {
+                    a
+                }
+            }
+            BinOp::Inc => {
+                if za >= zb {
+                    0
+                } else {
+                    a.wrapping_add(1)
+                }
+            }
+            BinOp::Dec => {
+                if za == 0 || za > zb {
+                    b
+                } else {
+                    a.wrapping_sub(1)
+                }
+            }
+        };
+        ty.wrap(v)
+    }
+}
+
+/// Comparisons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CmpOp {
+    /// `==`
+    Eq,
+    /// `!=`
+    Ne,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+}
+
+impl CmpOp {
+    /// Whether `a op b` holds in type `ty`.
+    pub fn holds(self, ty: Ty, a: i64, b: i64) -> bool {
+        let (a, b) = (ty.wrap(a), ty.wrap(b));
+        let order = if ty.signed { a.cmp(&b) } else { (a as u64).cmp(&(b as u64)) };
+        match self {
+            CmpOp::Eq => order.is_eq(),
+            CmpOp::Ne => order.is_ne(),
+            CmpOp::Lt => order.is_lt(),
+            CmpOp::Le => order.is_le(),
+            CmpOp::Gt => order.is_gt(),
+            CmpOp::Ge => order.is_ge(),
+        }
+    }
+
+    /// The operator as written.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            CmpOp::Eq => "==",
+            CmpOp::Ne => "!=",
+            CmpOp::Lt => "<",
+            CmpOp::Le => "<=",
+            CmpOp::Gt => ">",
+            CmpOp::Ge => ">=",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrapping_follows_size_and_sign() {
+        assert_eq!(Ty::U32.wrap(-1), 0xffff_ffff);
+        assert_eq!(Ty::S32.wrap(0xffff_ffff), -1);
+        assert_eq!(Ty::WORD.wrap(i64::MIN), i64::MIN);
+        assert_eq!(Ty { bits: 8, signed: true }.wrap(0x80), -128);
+    }
+
+    #[test]
+    fn inc_and_dec_are_those_of_the_isa() {
+        let t = Ty::U32;
+        assert_eq!(BinOp::Inc.apply(t, 3, 3), 0);
+        assert_eq!(BinOp::Inc.apply(t, 2, 3), 3);
+        assert_eq!(BinOp::Dec.apply(t, 0, 3), 3);
+        assert_eq!(BinOp::Dec.apply(t, 4, 3), 3);
+        assert_eq!(BinOp::Dec.apply(t, 2, 3), 1);
+    }
+
+    #[test]
+    fn shifts_clamp() {
+        assert_eq!(BinOp::Shl.apply(Ty::U32, 1, 32), 0);
+        assert_eq!(BinOp::Shr.apply(Ty::S32, -8, 99), -1);
+        assert_eq!(BinOp::Shr.apply(Ty::U32, -8, 99), 0);
+    }
+
+    #[test]
+    fn comparison_is_signed_or_not() {
+        assert!(CmpOp::Lt.holds(Ty::S32, -1, 0));
+        assert!(!CmpOp::Lt.holds(Ty::U32, -1, 0));
+        assert!(CmpOp::Eq.holds(Ty::U32, -1, 0xffff_ffff));
+    }
+}

@@ -1,0 +1,3 @@
+//! The skeleton: what the program fixes.
+
+pub mod signature;

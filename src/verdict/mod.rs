@@ -1,0 +1,155 @@
+//! Answers: what was asked, what came out, and the evidence.
+//!
+//! # Invariants
+//! - A verdict speaks of the proposition itself: `Allowed` means that some consistent, complete execution satisfies it
+//!   (`forall`: violates it). How a test's quantifier is judged is the reporter's matter.
+//! - Every `Allowed` comes with a [`Witness`] that was replayed by the plain evaluator.
+//! - Everything in here is plain data, ready to print; nothing refers to an engine.
+
+use std::fmt;
+
+/// A property of a test under a model.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Property {
+    /// Can the condition hold at the end?
+    Reachability,
+    /// Does some consistent execution raise the model's race flag?
+    Race,
+    /// Does some consistent execution raise one of the model's other flags (undefined behaviour)?
+    Undefined,
+    /// Does it end, under the named progress model?
+    Liveness(String),
+}
+
+impl fmt::Display for Property {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Property::Reachability => f.write_str("reachability"),
+            Property::Race => f.write_str("race"),
+            Property::Undefined => f.write_str("undefined"),
+            Property::Liveness(progress) => write!(f, "liveness:{progress}"),
+        }
+    }
+}
+
+/// An answer about one property.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Reachability: possible.
+    Allowed,
+    /// Reachability: impossible.
+    Forbidden,
+    /// Race: some execution races.
+    Racy,
+    /// Race: none does.
+    RaceFree,
+    /// Undefined: some execution is undefined.
+    Undefined,
+    /// Undefined: none is.
+    Defined,
+    /// Liveness: some fair execution never ends.
+    Hangs,
+    /// Liveness: all end.
+    Terminates,
+    /// No answer, and why: a limit (time, loop bound, events), or something the model cannot speak of.
+    Undecided(String),
+}
+
+impl Verdict {
+    /// The word in result lines.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Verdict::Allowed => "allowed",
+            Verdict::Forbidden => "forbidden",
+            Verdict::Racy => "racy",
+            Verdict::RaceFree => "race-free",
+            Verdict::Undefined => "undefined",
+            Verdict::Defined => "defined",
+            Verdict::Hangs => "hangs",
+            Verdict::Terminates => "terminates",
+            Verdict::Undecided(_) => "undecided",
+        }
+    }
+
+    /// The reason, if undecided.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Verdict::Undecided(reason) => Some(reason),
+            _ => None,
+        }
+    }
+}
+
+/// Final values by name, in a fixed order: `[("P1:r0", "1"), ("x", "2")]`.
+pub type State = Vec<(String, String)>;
+
+/// The answer to one question.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// What came out.
+    pub verdict: Verdict,
+    /// `symbolic`, `enumerate` or `both`.
+    pub engine: &'static str,
+    /// The loop bound that the answer needed; `None` if no loop was cut.
+    pub bound: Option<u32>,
+    /// For a negative answer: names of axioms that together exclude every execution, in model order.
+    pub axioms: Vec<String>,
+    /// For a positive answer: an execution that shows it.
+    pub witness: Option<Witness>,
+    /// Broken laws (engines differ, a witness failed its replay): exit code 70.
+    pub defect: Option<String>,
+}
+
+/// A complete execution, as evidence.
+#[derive(Clone, Debug)]
+pub struct Witness {
+    /// Its executed events; relations refer to them by position.
+    pub events: Vec<WitnessEvent>,
+    /// Non-empty relations worth showing, by name: `po`, the free relations, then what the model shows.
+    pub relations: Vec<(String, Vec<(usize, usize)>)>,
+    /// Final values of what the test observes.
+    pub state: State,
+}
+
+/// One event of a [`Witness`].
+#[derive(Clone, Debug)]
+pub struct WitnessEvent {
+    /// Thread index; `None` for initial writes.
+    pub thread: Option<usize>,
+    /// Thread name, or `init`.
+    pub thread_name: String,
+    /// 1-based line of its instruction in the test file; 0 for initial writes.
+    pub line: u32,
+    /// `R x = 1`, `W flag = 1`, `F`, `BA`, `BW`: what it did.
+    pub action: String,
+    /// The instruction as written.
+    pub text: String,
+}
+
+/// One outcome of a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Final values.
+    pub state: State,
+    /// Whether some consistent execution ends so.
+    pub allowed: bool,
+    /// Whether some consistent execution that ends so raises the model's race flag.
+    pub racy: bool,
+}
+
+/// Every outcome of a test under a model.
+#[derive(Clone, Debug)]
+pub struct Outcomes {
+    /// Whether the list is complete.
+    pub complete: bool,
+    /// If not: why.
+    pub reason: Option<String>,
+    /// The outcomes, sorted by state: the allowed ones, and those of candidate executions that the model rejects.
+    pub outcomes: Vec<Outcome>,
+    /// Which engine.
+    pub engine: &'static str,
+    /// As in [`Answer::bound`].
+    pub bound: Option<u32>,
+    /// As in [`Answer::defect`].
+    pub defect: Option<String>,
+}
