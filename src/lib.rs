@@ -2,10 +2,12 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]
 
+pub mod algebra;
 pub mod check;
 pub mod diag;
 pub mod litmus;
 pub mod model;
 pub mod program;
+pub mod rel;
 pub mod skeleton;
 pub mod verdict;

@@ -2,6 +2,13 @@
 //!
 //! [`Session`] is the one entry point. It owns what can be reused between questions about one (test, model) pair.
 
+mod enumerate;
+mod eval;
+pub mod execution;
+mod query;
+mod replay;
+pub mod task;
+
 use std::time::Duration;
 
 use crate::litmus::{LitmusTest, Prop};

@@ -1,3 +1,269 @@
-//! The skeleton: what the program fixes.
+//! The skeleton: what the program fixes, as one guarded event graph per test.
+//!
+//! Threads are unrolled into events, each with a *guard*, the condition under which it executes. Values are terms over
+//! what reads return; conditions are decision diagrams over comparisons of such terms. Nothing here knows a memory
+//! model; a model sees a skeleton through the base relations of [`signature`].
+//!
+//! # Invariants
+//! - Events are numbered: initial writes first, then the threads in order, each in an order that contains its `po`.
+//! - The graph is built for one set of [`Options`] and one loop bound; [`Skeleton::cut`] tells when the bound was met.
+//! - A base relation speaks of two events *given that both execute* ([`base`]).
 
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::litmus::{LitmusTest, Observable};
+use crate::program::{Program, ThreadId, Ty};
+use crate::rel::EventId;
+
+mod barrier;
+pub mod base;
+mod deps;
+pub mod domain;
+pub mod event;
+mod loops;
+pub mod memory;
+pub mod options;
+pub mod pool;
 pub mod signature;
+mod unroll;
+
+pub use event::{Event, EventKind};
+pub use memory::{Cell, CellId, Memory};
+pub use options::Options;
+pub use pool::{Atom, Cond, Pool, Term, TermId};
+
+use unroll::{Unrolled, Unroller};
+
+/// At most this many events: relations are dense, so memory grows with the square.
+pub const MAX_EVENTS: usize = 4096;
+/// At most this many steps of one thread while it is unrolled.
+pub(crate) const MAX_STEPS: usize = 200_000;
+/// At most this many arrivals at one barrier whose phases are not determined.
+pub(crate) const MAX_PHASE_CHOICES: usize = 12;
+
+/// Why a program has no skeleton. Each of these makes every question about the test `undecided`.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum BuildError {
+    /// More events than relations can hold.
+    #[error("too many events: the test unrolls to more than {MAX_EVENTS}")]
+    TooManyEvents,
+    /// Unrolling does not end in reasonable time.
+    #[error("too many steps: a thread unrolls to more than {MAX_STEPS} instructions")]
+    TooManySteps,
+    /// A barrier with more possible phase assignments than are worth trying.
+    #[error("too many barrier phases: more than {MAX_PHASE_CHOICES} arrivals share a barrier with a smaller count")]
+    TooManyPhases,
+    /// A thread count or quorum that is not a constant.
+    #[error("not supported: a barrier's {0} that is not a constant")]
+    DynamicBarrierOperand(&'static str),
+    /// Two instructions give one barrier different thread counts.
+    #[error("not supported: one barrier used with different thread counts")]
+    MixedBarrierCounts,
+    /// A reduction with acquire order under a model in which reductions never acquire.
+    #[error("not in this model: `red` with acquire order (the option `red = atom` gives it a meaning)")]
+    AcquiringReduction,
+}
+
+/// A test's guarded event graph.
+#[derive(Clone, Debug)]
+pub struct Skeleton {
+    /// The program it was built from.
+    pub program: Arc<Program>,
+    /// What it was built for.
+    pub options: Options,
+    /// The loop bound it was built for.
+    pub bound: u32,
+    /// Terms and conditions.
+    pub pool: Pool,
+    /// The address map.
+    pub memory: Memory,
+    /// All events.
+    pub events: Vec<Event>,
+    /// The cell of each initial write, by event index.
+    pub init_cells: Vec<CellId>,
+    /// When each thread runs to its end.
+    pub done: Vec<Cond>,
+    /// When every thread runs to its end.
+    pub complete: Cond,
+    /// When some thread is cut at the loop bound.
+    pub cut: Cond,
+    /// Whether any thread has a loop.
+    pub has_loops: bool,
+    /// Final value of every register of every thread, meaningful where the thread is done.
+    pub final_regs: Vec<Vec<TermId>>,
+    /// What holds in every execution, whatever the model.
+    pub constraints: Vec<Cond>,
+    /// Order in time that barriers impose; with program order it must be acyclic.
+    pub barrier_order: Vec<(EventId, EventId, Cond)>,
+    /// Read half and write half of each RMW.
+    pub rmw: Vec<(EventId, EventId)>,
+    pub(crate) syncbar: Vec<(EventId, EventId, Cond)>,
+    pub(crate) addr: Vec<(EventId, EventId, Cond)>,
+    pub(crate) data: Vec<(EventId, EventId, Cond)>,
+    pub(crate) ctrl: Vec<(EventId, EventId, Cond)>,
+    /// Real value flow, whatever the option `dep`: from reads to the writes whose value, address or execution they
+    /// decide.
+    pub(crate) flow: Vec<(EventId, EventId, Cond)>,
+}
+
+impl Skeleton {
+    /// Unrolls a test's program.
+    ///
+    /// # Errors
+    /// If a limit is exceeded or the program uses something that has no meaning under the options.
+    pub fn build(test: &LitmusTest, options: Options, bound: u32) -> Result<Skeleton, BuildError> {
+        let program = Arc::new(test.program.clone());
+        let memory = Memory::new(&program);
+        let observed = observed_registers(test);
+        let mut passing = Default::default();
+        let (mut out, first_events) = loop {
+            let (mut out, init) = unroll(&program, &memory, options, bound, &passing, &observed)?;
+            let known = barrier::passing(&program, &mut out)?;
+            // Waits that were found to pass keep their key from one unrolling to the next.
+            let grown: rustc_hash::FxHashSet<_> = passing.union(&known).cloned().collect();
+            if grown.len() == passing.len() {
+                break (out, init);
+            }
+            passing = grown;
+        };
+        let barriers = barrier::edges(&program, &mut out)?;
+        let always = |pairs: &[(EventId, EventId)]| pairs.iter().map(|&(a, b)| (a, b, Cond::TRUE)).collect();
+        let mut sk = Skeleton {
+            options,
+            bound,
+            memory,
+            init_cells: first_events,
+            done: out.endings.iter().map(|e| e.done).collect(),
+            complete: Cond::TRUE,
+            cut: Cond::FALSE,
+            has_loops: out.has_loops,
+            final_regs: out.endings.iter().map(|e| e.regs.clone()).collect(),
+            constraints: barriers.constraints,
+            barrier_order: barriers.order,
+            rmw: out.rmw,
+            syncbar: barriers.sync,
+            addr: always(&out.addr),
+            data: always(&out.data),
+            ctrl: always(&out.ctrl),
+            flow: Vec::new(),
+            events: out.events,
+            pool: out.pool,
+            program,
+        };
+        for ending in &out.endings {
+            sk.complete = sk.pool.and(sk.complete, ending.done);
+            sk.cut = sk.pool.or(sk.cut, ending.cut);
+        }
+        sk.constraints.retain(|&c| c != Cond::TRUE);
+        sk.value_dependencies();
+        Ok(sk)
+    }
+
+    fn value_dependencies(&mut self) {
+        let mut deps = deps::Dependencies::new(&mut self.pool);
+        let (mut addr, mut data, mut ctrl) = (Vec::new(), Vec::new(), Vec::new());
+        for (i, event) in self.events.iter().enumerate() {
+            let id = EventId::new(i);
+            if event.kind == EventKind::Init {
+                continue;
+            }
+            if let Some(a) = event.addr {
+                addr.extend(deps.of_term(a).into_iter().map(|(r, c)| (r, id, c)));
+            }
+            if let (Some(v), EventKind::Write) = (event.value, event.kind) {
+                data.extend(deps.of_term(v).into_iter().map(|(r, c)| (r, id, c)));
+            }
+            ctrl.extend(deps.control(&self.events, id).into_iter().map(|r| (r, id, Cond::TRUE)));
+        }
+        self.flow = addr.iter().chain(&data).chain(&ctrl).copied().collect();
+        if !self.options.dep_syntactic {
+            (self.addr, self.data, self.ctrl) = (addr, data, ctrl);
+        }
+    }
+
+    /// Number of events.
+    pub fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Whether it has no events at all.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// The event with that id.
+    pub fn event(&self, id: EventId) -> &Event {
+        &self.events[id.index()]
+    }
+
+    /// The memory cell that an observable names.
+    pub fn observed_cell(&self, observable: Observable) -> Option<CellId> {
+        self.memory.observed(&self.program, observable)
+    }
+}
+
+/// What a test asks about: the registers needed at the end of each thread.
+fn observed_registers(test: &LitmusTest) -> Vec<Vec<bool>> {
+    let mut needed: Vec<Vec<bool>> =
+        test.program.threads.iter().map(|t| vec![false; t.regs.len()]).collect();
+    let mut note = |o: Observable| {
+        if let Observable::Reg(t, r) = o {
+            needed[t.0 as usize][r.0 as usize] = true;
+        }
+    };
+    test.observe.iter().copied().for_each(&mut note);
+    for prop in test.condition.iter().chain(&test.filter) {
+        prop.observables(&mut note);
+    }
+    needed
+}
+
+fn unroll(
+    program: &Program,
+    memory: &Memory,
+    options: Options,
+    bound: u32,
+    passing: &rustc_hash::FxHashSet<unroll::WaitKey>,
+    observed: &[Vec<bool>],
+) -> Result<(Unrolled, Vec<CellId>), BuildError> {
+    let mut unroller =
+        Unroller { program, memory, options, bound, passing, out: Unrolled::default() };
+    let mut init_cells = Vec::new();
+    for (i, cell) in memory.cells.iter().enumerate() {
+        let id = CellId(i as u32);
+        if cell.memory != id {
+            continue;
+        }
+        if unroller.out.events.len() >= MAX_EVENTS {
+            return Err(BuildError::TooManyEvents);
+        }
+        let addr = unroller.out.pool.constant(cell.address);
+        let value = unroller.out.pool.constant(cell.init);
+        init_cells.push(id);
+        unroller.out.events.push(Event {
+            kind: EventKind::Init,
+            thread: None,
+            instr: 0,
+            guard: Cond::TRUE,
+            tags: crate::program::Tags::of(&["GEN"]),
+            scope: None,
+            addr: Some(addr),
+            value: Some(value),
+            ty: cell.ty,
+        });
+    }
+    for thread in program.thread_ids() {
+        unroller.thread(thread, &observed[thread.0 as usize])?;
+    }
+    Ok((unroller.out, init_cells))
+}
+
+/// The type in which an observable is compared and printed.
+pub fn observable_ty(program: &Program, memory: &Memory, observable: Observable) -> Ty {
+    match observable {
+        Observable::Reg(ThreadId(t), r) => program.threads[t as usize].regs[r.0 as usize].ty,
+        o => memory.observed(program, o).map_or(Ty::WORD, |c| memory.cell(c).ty),
+    }
+}

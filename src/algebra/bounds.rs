@@ -1,0 +1,120 @@
+//! A partial candidate: for every cell, whether it must hold and whether it may.
+//!
+//! # Invariants
+//! - `must ⊆ may`, both among events that may execute.
+//! - Sound: in every completion of the partial candidate, a cell in `must` holds and a cell outside `may` does not,
+//!   given that its events execute.
+
+use super::{RelAlgebra, Value};
+use crate::model::ir::Test;
+use crate::rel::{EventSet, Rel};
+
+/// The algebra of a partial candidate, given by the events that surely and possibly execute.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bounds {
+    /// Surely executed.
+    pub must: EventSet,
+    /// Possibly executed.
+    pub may: EventSet,
+}
+
+/// A lower and an upper bound.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound<T> {
+    /// In every completion.
+    pub must: T,
+    /// In some completion, at most.
+    pub may: T,
+}
+
+/// What bounds say of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Truth {
+    /// It succeeds in every completion.
+    Yes,
+    /// It fails in every completion.
+    No,
+    /// Not known yet.
+    Unknown,
+}
+
+impl Bounds {
+    /// Whether a test succeeds.
+    pub fn holds(&self, test: Test, value: &Value<Bound<EventSet>, Bound<Rel>>) -> Truth {
+        let (fails, succeeds) = match (test, value) {
+            (Test::Empty, Value::Set(s)) => {
+                (!s.must.clone().and(&self.must).is_empty(), s.may.clone().and(&self.may).is_empty())
+            }
+            (Test::Empty, Value::Rel(r)) => (
+                !r.must.clone().restricted(&self.must).is_empty(),
+                r.may.clone().restricted(&self.may).is_empty(),
+            ),
+            (Test::Irreflexive, v) => (v.rel().must.has_loop(&self.must), !v.rel().may.has_loop(&self.may)),
+            (Test::Acyclic, v) => (v.rel().must.has_cycle(&self.must), !v.rel().may.has_cycle(&self.may)),
+        };
+        match (fails, succeeds) {
+            (true, _) => Truth::No,
+            (_, true) => Truth::Yes,
+            _ => Truth::Unknown,
+        }
+    }
+
+    fn n(&self) -> usize {
+        self.may.universe_len()
+    }
+}
+
+impl RelAlgebra for Bounds {
+    type Set = Bound<EventSet>;
+    type Rel = Bound<Rel>;
+
+    fn empty_set(&self) -> Self::Set {
+        Bound { must: EventSet::empty(self.n()), may: EventSet::empty(self.n()) }
+    }
+    fn empty_rel(&self) -> Self::Rel {
+        Bound { must: Rel::empty(self.n()), may: Rel::empty(self.n()) }
+    }
+    fn universe(&self) -> Self::Set {
+        // Given that an event executes it is in `_`, so the lower bound is not the set of surely executed events.
+        Bound { must: self.may.clone(), may: self.may.clone() }
+    }
+    fn identity_on(&self, a: &Self::Set) -> Self::Rel {
+        Bound { must: Rel::identity_on(&a.must), may: Rel::identity_on(&a.may) }
+    }
+    fn product(&self, a: &Self::Set, b: &Self::Set) -> Self::Rel {
+        Bound { must: Rel::product(&a.must, &b.must), may: Rel::product(&a.may, &b.may) }
+    }
+    fn union_set(&self, a: &Self::Set, b: &Self::Set) -> Self::Set {
+        Bound { must: a.must.clone().or(&b.must), may: a.may.clone().or(&b.may) }
+    }
+    fn inter_set(&self, a: &Self::Set, b: &Self::Set) -> Self::Set {
+        Bound { must: a.must.clone().and(&b.must), may: a.may.clone().and(&b.may) }
+    }
+    fn diff_set(&self, a: &Self::Set, b: &Self::Set) -> Self::Set {
+        Bound { must: a.must.clone().minus(&b.may), may: a.may.clone().minus(&b.must) }
+    }
+    fn union_rel(&self, a: &Self::Rel, b: &Self::Rel) -> Self::Rel {
+        Bound { must: a.must.clone().or(&b.must), may: a.may.clone().or(&b.may) }
+    }
+    fn inter_rel(&self, a: &Self::Rel, b: &Self::Rel) -> Self::Rel {
+        Bound { must: a.must.clone().and(&b.must), may: a.may.clone().and(&b.may) }
+    }
+    fn diff_rel(&self, a: &Self::Rel, b: &Self::Rel) -> Self::Rel {
+        Bound { must: a.must.clone().minus(&b.may), may: a.may.clone().minus(&b.must) }
+    }
+    fn seq(&self, a: &Self::Rel, b: &Self::Rel) -> Self::Rel {
+        Bound { must: a.must.seq(&b.must, &self.must), may: a.may.seq(&b.may, &self.may) }
+    }
+    fn inverse(&self, a: &Self::Rel) -> Self::Rel {
+        Bound { must: a.must.inverse(), may: a.may.inverse() }
+    }
+    fn plus(&self, a: &Self::Rel) -> Self::Rel {
+        Bound { must: a.must.clone().plus(&self.must), may: a.may.clone().plus(&self.may) }
+    }
+    fn domain(&self, a: &Self::Rel) -> Self::Set {
+        Bound { must: a.must.domain(&self.must), may: a.may.domain(&self.may) }
+    }
+    fn range(&self, a: &Self::Rel) -> Self::Set {
+        Bound { must: a.must.range(&self.must), may: a.may.range(&self.may) }
+    }
+}

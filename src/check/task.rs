@@ -1,0 +1,276 @@
+//! A task: one test under one model at one loop bound, ready for either engine.
+//!
+//! # Invariants
+//! - Both engines read the same task and nothing else.
+//! - [`Task::open_values`] is set only if values could matter that no domain holds; a negative answer is then
+//!   `undecided`.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
+use super::eval;
+use crate::litmus::{Atom as PropAtom, LitmusTest, Observable, Prop};
+use crate::model::ir::{Kind, Model, NodeId, NodeOp, Shape, Test};
+use crate::program::Ty;
+use crate::skeleton::base::{self, Base};
+use crate::skeleton::domain::{self, Domains};
+use crate::skeleton::{BuildError, CellId, Cond, Options, Skeleton, observable_ty};
+
+/// One test under one model at one bound.
+pub struct Task<'a> {
+    /// The test.
+    pub test: &'a LitmusTest,
+    /// The model.
+    pub model: &'a Model,
+    /// The test's events.
+    pub sk: Skeleton,
+    /// Possible values.
+    pub domains: Domains,
+    /// Base sets and relations that the model uses.
+    pub(crate) bases: FxHashMap<String, Base>,
+    /// When some access names no memory.
+    pub(crate) fault: Cond,
+    /// Whether a negative answer may have missed values out of thin air.
+    pub(crate) open_values: bool,
+    /// What outcomes show, in order.
+    pub(crate) observed: Vec<Observable>,
+    /// Memory cells among [`Task::observed`] and the propositions of the test.
+    pub(crate) observed_cells: Vec<CellId>,
+    /// For each event, where `true`: a write that may be to the observed cell.
+    pub(crate) at_cell: Vec<Vec<(usize, Cond)>>,
+    /// Pairs of `po` and barrier order can be cyclic: the checkers must exclude that.
+    pub(crate) check_barrier_order: bool,
+}
+
+impl<'a> Task<'a> {
+    /// Builds the skeleton and everything that both engines need. `extra`: a proposition beyond the test's own.
+    ///
+    /// # Errors
+    /// The reason why every question about the test is `undecided`.
+    pub fn new(
+        test: &'a LitmusTest,
+        model: &'a Model,
+        set: &[(String, String)],
+        bound: u32,
+        extra: Option<&Prop>,
+    ) -> Result<Task<'a>, String> {
+        if let Some(f) = model
+            .free
+            .iter()
+            .enumerate()
+            .find(|(i, f)| f.shape == Shape::Function && *i != model.values.0 as usize)
+        {
+            return Err(format!("not supported: free function `{}` besides `values`", f.1.name));
+        }
+        let settings = model
+            .options
+            .iter()
+            .map(|(n, v)| (n.as_str(), v.as_str()))
+            .chain(test.options.iter().map(|(n, v, _)| (n.as_str(), v.as_str())))
+            .chain(set.iter().map(|(n, v)| (n.as_str(), v.as_str())));
+        let mut sk = Skeleton::build(test, Options::from_settings(settings), bound)
+            .map_err(|e: BuildError| e.to_string())?;
+        let excluded = excludes_thin_air(model);
+        let props: Vec<&Prop> = test.condition.iter().chain(&test.filter).chain(extra).collect();
+        let seeds = if excluded { Vec::new() } else { seeds(&sk, &props) };
+        let domains = Domains::compute(&sk, &seeds)
+            .map_err(|_| "too many values: a value takes more than a thousand".to_string())?;
+        let open_values = domains.open && !excluded;
+        let mut bases = FxHashMap::default();
+        for node in &model.nodes {
+            if let NodeOp::Base(name) = &node.op
+                && !bases.contains_key(name)
+            {
+                let b = base::base(&mut sk, &domains, name, node.kind);
+                bases.insert(name.clone(), b);
+            }
+        }
+        let mut fault = Cond::FALSE;
+        for i in 0..sk.len() {
+            if domains.may_fault[i] {
+                let f = base::faults(&mut sk, &domains, i);
+                let here = sk.pool.and(f, sk.events[i].guard);
+                fault = sk.pool.or(fault, here);
+            }
+        }
+        let observed = eval::observables(test.condition.iter().chain(&test.filter), &test.observe);
+        let mut observed_cells: Vec<CellId> = Vec::new();
+        for &o in observed.iter().chain(&eval::observables(props, &[])) {
+            if let Some(c) = sk.observed_cell(o)
+                && !observed_cells.contains(&c)
+            {
+                observed_cells.push(c);
+            }
+        }
+        let mut at_cell = Vec::new();
+        for &cell in &observed_cells {
+            let mut writers = Vec::new();
+            for i in 0..sk.len() {
+                if !sk.events[i].is_write() {
+                    continue;
+                }
+                let mut here = Cond::FALSE;
+                for &c in &domains.cells[i] {
+                    if sk.memory.cell(c).memory == cell {
+                        let at = base::is_at(&mut sk, i, c);
+                        here = sk.pool.or(here, at);
+                    }
+                }
+                if here != Cond::FALSE {
+                    writers.push((i, here));
+                }
+            }
+            at_cell.push(writers);
+        }
+        let check_barrier_order = {
+            let mut order = crate::rel::Rel::empty(sk.len());
+            for &(a, b, _) in &sk.barrier_order {
+                order.insert(a.index(), b.index());
+            }
+            let n = sk.len();
+            let po = crate::rel::Rel::from_fn(n, |i, j| {
+                i < j && sk.events[i].thread.is_some() && sk.events[i].thread == sk.events[j].thread
+            });
+            !sk.barrier_order.is_empty() && po.or(&order).has_cycle(&crate::rel::EventSet::full(n))
+        };
+        Ok(Task {
+            test,
+            model,
+            sk,
+            domains,
+            bases,
+            fault,
+            open_values,
+            observed,
+            observed_cells,
+            at_cell,
+            check_barrier_order,
+        })
+    }
+
+    /// The base relation of that name.
+    pub(crate) fn base(&self, name: &str) -> &Base {
+        &self.bases[name]
+    }
+
+    /// What an observable is called in outcomes.
+    pub fn observable_name(&self, o: Observable) -> String {
+        match o {
+            Observable::Reg(t, r) => {
+                let thread = self.sk.program.thread(t);
+                format!("{}:{}", thread.name, thread.regs[r.0 as usize].name)
+            }
+            Observable::Mem { loc, index, viewer } => {
+                match self.sk.memory.cell_of(&self.sk.program, loc, index, viewer) {
+                    Some(c) => self.sk.memory.cell(c).name.clone(),
+                    None => self.sk.program.location(loc).name.clone(),
+                }
+            }
+        }
+    }
+
+    /// A value as shown in outcomes: addresses by name.
+    pub fn show_value(&self, o: Observable, v: i64) -> String {
+        let v = self.observable_ty(o).wrap(v);
+        self.show(v)
+    }
+
+    /// A value, or the name of the memory of which it is the address, if the program handles addresses as values.
+    pub(crate) fn show(&self, v: i64) -> String {
+        match self.sk.memory.at(v) {
+            Some(c) if v >= 0x100 && self.addresses_are_values() => {
+                format!("&{}", self.sk.memory.cell(c).name)
+            }
+            _ => v.to_string(),
+        }
+    }
+
+    fn addresses_are_values(&self) -> bool {
+        use crate::program::{Init, LocationKind};
+        let is_address = |i: &Init| matches!(i, Init::Address { .. });
+        self.sk.program.locations.iter().any(
+            |l| matches!(&l.kind, LocationKind::Object { init, .. } if init.iter().any(is_address)),
+        ) || self.sk.program.threads.iter().any(|t| {
+            t.regs.iter().any(|r| is_address(&r.init))
+                || t.code.iter().any(|i| {
+                    matches!(&i.op, crate::program::Op::Assign { value: crate::program::Expr::Address(_), .. })
+                        || matches!(&i.op, crate::program::Op::Store { value: crate::program::Expr::Address(_), .. })
+                })
+        })
+    }
+
+    /// The type in which an observable is compared.
+    pub(crate) fn observable_ty(&self, o: Observable) -> Ty {
+        observable_ty(&self.sk.program, &self.sk.memory, o)
+    }
+
+    /// The value of one side of a comparison, given final values of observables.
+    pub(crate) fn atom_value(
+        &self,
+        atom: &PropAtom,
+        observable: &mut dyn FnMut(Observable) -> Option<i64>,
+    ) -> Option<i64> {
+        match *atom {
+            PropAtom::Const(v) => Some(v),
+            PropAtom::Observable(o) => observable(o),
+            PropAtom::Address { loc, index } => {
+                let viewer = self.sk.program.thread_ids().next();
+                let cell = self.sk.memory.cell_of(&self.sk.program, loc, index, viewer)?;
+                Some(self.sk.memory.cell(cell).address)
+            }
+        }
+    }
+}
+
+/// Constants that a value out of nowhere could be compared with, and one that occurs nowhere.
+fn seeds(sk: &Skeleton, props: &[&Prop]) -> Vec<i64> {
+    fn constants(p: &Prop, out: &mut BTreeSet<i64>) {
+        match p {
+            Prop::And(ps) | Prop::Or(ps) => ps.iter().for_each(|p| constants(p, out)),
+            Prop::Not(p) => constants(p, out),
+            Prop::Cmp(_, _, a, b) => {
+                for atom in [a, b] {
+                    if let PropAtom::Const(v) = atom {
+                        out.insert(*v);
+                    }
+                }
+            }
+        }
+    }
+    let mut seeds: BTreeSet<i64> = domain::compared_constants(sk).into_iter().collect();
+    props.iter().for_each(|p| constants(p, &mut seeds));
+    for t in sk.pool.term_ids() {
+        seeds.extend(sk.pool.as_const(t));
+    }
+    let fresh = seeds.iter().max().map_or(1, |m| m.saturating_add(1));
+    // Only what the propositions and the tests of the program name can be told apart from `fresh`.
+    let mut named: BTreeSet<i64> = domain::compared_constants(sk).into_iter().collect();
+    props.iter().for_each(|p| constants(p, &mut named));
+    named.insert(fresh);
+    named.into_iter().collect()
+}
+
+/// Whether an axiom of the model makes every cycle of `rf` and value flow impossible: `acyclic` over a union that
+/// holds the values relation and either program order or all three dependencies.
+fn excludes_thin_air(model: &Model) -> bool {
+    model.axioms.iter().any(|a| {
+        if a.test != Test::Acyclic || a.negated {
+            return false;
+        }
+        let mut parts: Vec<NodeId> = vec![a.node];
+        let mut names: BTreeSet<&str> = BTreeSet::new();
+        let mut has_values = false;
+        while let Some(id) = parts.pop() {
+            match &model.node(id).op {
+                NodeOp::Union(x, y) => parts.extend([*x, *y]),
+                NodeOp::Free(f) => has_values |= *f == model.values,
+                NodeOp::Base(name) if model.node(id).kind == Kind::Rel => {
+                    names.insert(name);
+                }
+                _ => {}
+            }
+        }
+        has_values && (names.contains("po") || ["addr", "data", "ctrl"].iter().all(|n| names.contains(n)))
+    })
+}

@@ -1,0 +1,104 @@
+//! Sets of events.
+
+use super::{EventId, ones};
+
+/// A set of events out of a fixed number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EventSet {
+    n: usize,
+    words: Vec<u64>,
+}
+
+impl EventSet {
+    /// The empty set among `n` events.
+    pub fn empty(n: usize) -> Self {
+        EventSet { n, words: vec![0; n.div_ceil(64)] }
+    }
+
+    /// All `n` events.
+    pub fn full(n: usize) -> Self {
+        let mut set = EventSet { n, words: vec![!0; n.div_ceil(64)] };
+        if let Some(last) = set.words.last_mut().filter(|_| n % 64 != 0) {
+            *last = (1 << (n % 64)) - 1;
+        }
+        set
+    }
+
+    /// The events for which `f` holds.
+    pub fn from_fn(n: usize, mut f: impl FnMut(EventId) -> bool) -> Self {
+        let mut set = EventSet::empty(n);
+        for i in 0..n {
+            if f(EventId::new(i)) {
+                set.insert(i);
+            }
+        }
+        set
+    }
+
+    /// Number of events that could be in it.
+    pub fn universe_len(&self) -> usize {
+        self.n
+    }
+
+    /// Whether event `i` is in it.
+    #[inline]
+    pub fn has(&self, i: usize) -> bool {
+        self.words[i / 64] >> (i % 64) & 1 != 0
+    }
+
+    /// Puts event `i` in.
+    #[inline]
+    pub fn insert(&mut self, i: usize) {
+        debug_assert!(i < self.n);
+        self.words[i / 64] |= 1 << (i % 64);
+    }
+
+    /// Takes event `i` out.
+    #[inline]
+    pub fn remove(&mut self, i: usize) {
+        self.words[i / 64] &= !(1 << (i % 64));
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|&w| w == 0)
+    }
+
+    /// How many are in it.
+    pub fn len(&self) -> usize {
+        self.words.iter().map(|w| w.count_ones() as usize).sum()
+    }
+
+    /// The members in increasing order.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        ones(&self.words)
+    }
+
+    /// The words of the set, 64 events each.
+    #[inline]
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
+        &mut self.words
+    }
+
+    /// Union.
+    pub fn or(mut self, other: &EventSet) -> Self {
+        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
+        self
+    }
+
+    /// Intersection.
+    pub fn and(mut self, other: &EventSet) -> Self {
+        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= b);
+        self
+    }
+
+    /// Difference.
+    pub fn minus(mut self, other: &EventSet) -> Self {
+        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= !b);
+        self
+    }
+}

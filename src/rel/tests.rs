@@ -1,0 +1,48 @@
+use super::*;
+
+fn chain(n: usize) -> Rel {
+    Rel::from_pairs(n, (0..n - 1).map(|i| (i, i + 1)))
+}
+
+#[test]
+fn closure_crosses_word_boundaries() {
+    let n = 130;
+    let closed = chain(n).plus(&EventSet::full(n));
+    assert_eq!(closed.len(), n * (n - 1) / 2);
+    assert!(closed.has(0, 129) && !closed.has(129, 0));
+}
+
+#[test]
+fn closure_goes_through_the_middle_only() {
+    let mut middle = EventSet::full(4);
+    middle.remove(1);
+    let closed = chain(4).plus(&middle);
+    assert!(!closed.has(0, 2) && closed.has(1, 3));
+}
+
+#[test]
+fn full_sets_have_no_stray_bits() {
+    assert_eq!(EventSet::full(70).len(), 70);
+    assert_eq!(EventSet::full(64).len(), 64);
+    assert_eq!(EventSet::full(0).len(), 0);
+}
+
+#[test]
+fn cycles_are_found_among_the_given_events_only() {
+    let mut r = chain(3);
+    r.insert(2, 0);
+    assert!(r.has_cycle(&EventSet::full(3)));
+    let mut two = EventSet::full(3);
+    two.remove(1);
+    assert!(!r.has_cycle(&two));
+}
+
+#[test]
+fn composition_and_inverse() {
+    let r = chain(3);
+    let all = EventSet::full(3);
+    assert_eq!(r.seq(&r, &all).iter().collect::<Vec<_>>(), [(0, 2)]);
+    assert_eq!(r.inverse().iter().collect::<Vec<_>>(), [(1, 0), (2, 1)]);
+    assert_eq!(r.domain(&all).iter().collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(r.range(&all).iter().collect::<Vec<_>>(), [1, 2]);
+}

@@ -1,0 +1,235 @@
+//! The address map: which address names which memory.
+//!
+//! Every copy of every location gets a range of addresses of its own; shared memory has one copy per CTA, local memory
+//! one per thread. Aliases have addresses of their own and the memory of what they alias.
+//!
+//! # Invariants
+//! - Address 0 names nothing.
+//! - Two addresses have the same [`Cell::memory`] iff they are the same physical location, and the same
+//!   [`Cell::virtual_address`] iff they are the same generic virtual address: a texture, surface or constant handle
+//!   shares that of the name it is bound to, a generic alias does not (PTX ISA, Proxies; ISCA 2022, virtual against
+//!   physical aliases).
+
+use rustc_hash::FxHashMap;
+
+use crate::litmus::Observable;
+use crate::program::{Init, LocId, LocationKind, Program, Proxy, Scope, Space, ThreadId, Ty};
+
+/// Index into [`Memory::cells`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CellId(pub u32);
+
+/// One addressable element.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// Its address.
+    pub address: i64,
+    /// Its memory: the cell of the object itself.
+    pub memory: CellId,
+    /// The cell that stands for its generic virtual address.
+    pub virtual_address: CellId,
+    /// Type of the element.
+    pub ty: Ty,
+    /// Initial value (of the object).
+    pub init: i64,
+    /// Where it lives.
+    pub space: Space,
+    /// Location and element.
+    pub location: (LocId, u32),
+    /// The threads that may name this copy; `None`: all.
+    pub owner: Option<ThreadId>,
+    /// For output: `x`, `a[1]`.
+    pub name: String,
+}
+
+/// The address map of a program.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    /// All cells; those of objects come before those of their aliases.
+    pub cells: Vec<Cell>,
+    /// First cell of each copy of each location: `(location, representative thread)`.
+    bases: FxHashMap<(LocId, Option<ThreadId>), CellId>,
+    by_address: FxHashMap<i64, CellId>,
+    /// For each thread, the first thread that shares its CTA.
+    cta_of: Vec<ThreadId>,
+}
+
+/// Distance between the addresses of two objects, in bytes, at least.
+const GAP: i64 = 0x100;
+
+impl Memory {
+    /// Lays out the memory of a program.
+    pub fn new(program: &Program) -> Memory {
+        let cta_of = program
+            .thread_ids()
+            .map(|t| {
+                let place = &program.thread(t).place;
+                program
+                    .thread_ids()
+                    .take_while(|u| u < &t)
+                    .find(|&u| program.thread(u).place.same(place, Scope::Cta))
+                    .unwrap_or(t)
+            })
+            .collect();
+        let mut memory =
+            Memory { cells: Vec::new(), bases: FxHashMap::default(), by_address: FxHashMap::default(), cta_of };
+        // Objects first, so that an alias declared before its object finds it.
+        let (objects, aliases): (Vec<LocId>, Vec<LocId>) = (0..program.locations.len() as u16)
+            .map(LocId)
+            .partition(|&l| matches!(program.location(l).kind, LocationKind::Object { .. }));
+        let mut next = GAP;
+        for &loc in objects.iter().chain(&aliases) {
+            let object = program.object(loc);
+            let LocationKind::Object { ty, init, space, .. } = &program.location(object).kind else {
+                unreachable!("Program::object ends at an object");
+            };
+            for owner in memory.copies(program, *space) {
+                memory.bases.insert((loc, owner), CellId(memory.cells.len() as u32));
+                for index in 0..init.len() as u32 {
+                    let id = CellId(memory.cells.len() as u32);
+                    let at = |l: LocId| CellId(memory.bases[&(l, owner)].0 + index);
+                    let (target, virtual_address) = match program.location(loc).kind {
+                        LocationKind::Object { .. } => (id, id),
+                        LocationKind::Alias { proxy: Proxy::Generic, .. } => (at(object), id),
+                        LocationKind::Alias { of, .. } => {
+                            (at(object), memory.cells[at(of).0 as usize].virtual_address)
+                        }
+                    };
+                    let name = memory.element_name(program, loc, index, owner);
+                    let address = next + i64::from(index) * i64::from(ty.bytes());
+                    memory.by_address.insert(address, id);
+                    memory.cells.push(Cell {
+                        address,
+                        memory: target,
+                        virtual_address,
+                        ty: *ty,
+                        init: 0,
+                        space: *space,
+                        location: (loc, index),
+                        owner,
+                        name,
+                    });
+                }
+                next += (init.len() as i64 * i64::from(ty.bytes()) / GAP + 1) * GAP;
+            }
+        }
+        for i in 0..memory.cells.len() {
+            let (loc, index) = memory.cells[i].location;
+            if let LocationKind::Object { ty, init, .. } = &program.location(program.object(loc)).kind {
+                let viewer = memory.cells[i].owner;
+                memory.cells[i].init = ty.wrap(memory.initial(program, &init[index as usize], viewer));
+            }
+        }
+        memory
+    }
+
+    /// The value of an initialiser, as seen by a thread of the copy's owner.
+    pub fn initial(&self, program: &Program, init: &Init, viewer: Option<ThreadId>) -> i64 {
+        match *init {
+            Init::Int(v) => v,
+            Init::Address { loc, index } => {
+                let viewer = viewer.or_else(|| program.thread_ids().next());
+                self.cell_of(program, loc, index, viewer).map_or(0, |c| self.cell(c).address)
+            }
+        }
+    }
+
+    fn copies(&self, program: &Program, space: Space) -> Vec<Option<ThreadId>> {
+        match space {
+            Space::Global | Space::Constant => vec![None],
+            Space::Local => program.thread_ids().map(Some).collect(),
+            Space::Shared => {
+                let mut owners = self.cta_of.clone();
+                owners.sort();
+                owners.dedup();
+                owners.into_iter().map(Some).collect()
+            }
+        }
+    }
+
+    fn element_name(&self, program: &Program, loc: LocId, index: u32, owner: Option<ThreadId>) -> String {
+        let location = program.location(loc);
+        let object = program.location(program.object(loc));
+        let mut name = location.name.clone();
+        if let LocationKind::Object { init, .. } = &object.kind
+            && init.len() > 1
+        {
+            name.push_str(&format!("[{index}]"));
+        }
+        match owner {
+            Some(t) if self.copies(program, self.space(program, loc)).len() > 1 => {
+                format!("{}:{name}", program.thread(t).name)
+            }
+            _ => name,
+        }
+    }
+
+    fn space(&self, program: &Program, loc: LocId) -> Space {
+        match &program.location(program.object(loc)).kind {
+            LocationKind::Object { space, .. } => *space,
+            LocationKind::Alias { .. } => Space::Global,
+        }
+    }
+
+    /// A cell.
+    pub fn cell(&self, id: CellId) -> &Cell {
+        &self.cells[id.0 as usize]
+    }
+
+    /// The cell at an address.
+    pub fn at(&self, address: i64) -> Option<CellId> {
+        self.by_address.get(&address).copied()
+    }
+
+    /// The cell of an element of a location, in the copy that `viewer` sees. `None` if the viewer is missing where
+    /// there are several copies, or the element does not exist.
+    pub fn cell_of(&self, program: &Program, loc: LocId, index: u32, viewer: Option<ThreadId>) -> Option<CellId> {
+        let owner = match self.space(program, loc) {
+            Space::Global | Space::Constant => None,
+            Space::Shared => match viewer {
+                Some(t) => Some(self.cta_of[t.0 as usize]),
+                None => Some(self.only_copy(program, loc)?),
+            },
+            Space::Local => match viewer {
+                Some(t) => Some(t),
+                None => Some(self.only_copy(program, loc)?),
+            },
+        };
+        let base = *self.bases.get(&(loc, owner))?;
+        let id = CellId(base.0 + index);
+        let cell = self.cells.get(id.0 as usize)?;
+        (cell.location == (loc, index)).then_some(id)
+    }
+
+    fn only_copy(&self, program: &Program, loc: LocId) -> Option<ThreadId> {
+        match self.copies(program, self.space(program, loc)).as_slice() {
+            [Some(t)] => Some(*t),
+            _ => None,
+        }
+    }
+
+    /// The memory cell that an observable names, if it names memory.
+    pub fn observed(&self, program: &Program, observable: Observable) -> Option<CellId> {
+        match observable {
+            Observable::Reg(..) => None,
+            Observable::Mem { loc, index, viewer } => {
+                let cell = self.cell_of(program, loc, index, viewer)?;
+                Some(self.cell(cell).memory)
+            }
+        }
+    }
+
+    /// Whether `thread` may access the cell: other CTAs' shared memory is out of reach except inside a cluster,
+    /// other threads' local memory always (PTX ISA, State Spaces).
+    pub fn reachable(&self, program: &Program, cell: CellId, thread: ThreadId) -> bool {
+        let cell = self.cell(cell);
+        match (cell.space, cell.owner) {
+            (Space::Shared, Some(owner)) => {
+                let (a, b) = (&program.thread(owner).place, &program.thread(thread).place);
+                owner == thread || a.same(b, Scope::Cluster)
+            }
+            (Space::Local, Some(owner)) => owner == thread,
+            _ => true,
+        }
+    }
+}
