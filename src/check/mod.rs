@@ -2,6 +2,8 @@
 //!
 //! [`Session`] is the one entry point. It owns what can be reused between questions about one (test, model) pair.
 
+pub mod z3_version;
+
 use std::time::Duration;
 
 use crate::litmus::{LitmusTest, Prop};
