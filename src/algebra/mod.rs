@@ -22,6 +22,8 @@ use crate::model::ir::{FreeId, Kind, Model, NodeId, NodeOp};
 
 pub mod bits;
 pub mod bounds;
+pub mod circuit;
+pub mod gates;
 
 /// The value of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]

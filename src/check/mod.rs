@@ -1,24 +1,35 @@
 //! Checkers: questions about a test under a model, answered by either engine or both.
 //!
 //! [`Session`] is the one entry point. It owns what can be reused between questions about one (test, model) pair.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`task`] | one test under one model at one loop bound, ready for either engine |
+//! | `enumerate` | the engine that tries every candidate, with bounds |
+//! | `symbolic` | the engine that asks Z3 |
+//! | `replay` | the plain evaluator that every witness passes before anyone sees it |
 
+mod bounds;
 mod enumerate;
 mod eval;
 pub mod execution;
 mod query;
 mod replay;
+mod session;
+#[cfg(feature = "z3")]
+mod symbolic;
 pub mod task;
+mod witness;
+pub mod z3_version;
 
 use std::time::Duration;
 
-use crate::litmus::{LitmusTest, Prop};
-use crate::model::ir::Model;
-use crate::verdict::{Answer, Outcomes};
+pub use session::Session;
 
 /// Which engine answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Engine {
-    /// The faster one for the question at hand.
+    /// Enumeration for a limited number of steps, then Z3.
     Auto,
     /// Z3.
     Symbolic,
@@ -40,43 +51,5 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Limits { bound: 4, timeout: Some(Duration::from_secs(60)) }
-    }
-}
-
-/// Questions about one test under one model.
-pub struct Session<'a> {
-    _test: &'a LitmusTest,
-    _model: &'a Model,
-}
-
-impl<'a> Session<'a> {
-    /// Prepares nothing yet; every failure shows up as an `undecided` answer.
-    /// `set` overrides options of the test and of the model (validated names and values).
-    pub fn new(
-        test: &'a LitmusTest,
-        model: &'a Model,
-        engine: Engine,
-        limits: Limits,
-        set: &[(String, String)],
-    ) -> Self {
-        let _ = (engine, limits, set);
-        Session { _test: test, _model: model }
-    }
-
-    /// Can `prop` hold (`negate`: fail) in a consistent, complete execution that satisfies the test's filter?
-    /// `None` asks for any complete execution.
-    pub fn reachability(&mut self, prop: Option<&Prop>, negate: bool) -> Answer {
-        let _ = (prop, negate);
-        unimplemented!()
-    }
-
-    /// Does some consistent execution raise the race flag? `None` if the model has none.
-    pub fn race(&mut self) -> Option<Answer> {
-        unimplemented!()
-    }
-
-    /// Every outcome.
-    pub fn outcomes(&mut self) -> Outcomes {
-        unimplemented!()
     }
 }

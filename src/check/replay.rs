@@ -17,6 +17,7 @@ use crate::litmus::Observable;
 use crate::model::ir::{FreeId, Kind, NodeId, Shape};
 use crate::rel::{EventSet, Rel};
 use crate::skeleton::base::Base;
+use crate::skeleton::domain::fits;
 use crate::skeleton::{CellId, Cond};
 
 /// What an execution turned out to be.
@@ -169,7 +170,8 @@ fn check_free(task: &Task<'_>, execution: &Execution, known: &Assignment) -> Res
                 // What a model calls a function from writes to reads: one source for each executed read.
                 let sources = r.inverse();
                 for i in (0..task.sk.len()).filter(|&i| executed.has(i) && task.sk.events[i].is_read()) {
-                    if sources.successors(i).count() != 1 {
+                    let wanted = if astray(task, known, i) { 0 } else { 1 };
+                    if sources.successors(i).count() != wanted {
                         return Err(format!("`{}` does not give event {i} exactly one source", f.name));
                     }
                 }
@@ -193,9 +195,22 @@ fn check_free(task: &Task<'_>, execution: &Execution, known: &Assignment) -> Res
     Ok(())
 }
 
+/// Whether an access names no memory that it can access: then it has no source and reads 0.
+fn astray(task: &Task<'_>, known: &Assignment, event: usize) -> bool {
+    let sk = &task.sk;
+    let mut eval = Eval::new(&sk.pool, known);
+    let address = sk.events[event].addr.and_then(|a| eval.term(a));
+    address.and_then(|a| sk.memory.at(a)).is_none_or(|c| !fits(sk, &sk.events[event], c))
+}
+
 fn check_values(task: &Task<'_>, execution: &Execution, known: &Assignment) -> Result<(), String> {
     let sk = &task.sk;
     let mut eval = Eval::new(&sk.pool, known);
+    for r in (0..sk.len()).filter(|&r| sk.events[r].is_read() && execution.executed.has(r)) {
+        if astray(task, known, r) && execution.reads[r] != Some(0) {
+            return Err(format!("read {r} names no memory and returns something"));
+        }
+    }
     for (w, r) in execution.free[task.model.values.0 as usize].iter() {
         let (write, read) = (&sk.events[w], &sk.events[r]);
         let mut cell = |e: &crate::skeleton::Event| {

@@ -35,16 +35,16 @@ pub struct Task<'a> {
     pub(crate) open_values: bool,
     /// What outcomes show, in order.
     pub(crate) observed: Vec<Observable>,
-    /// Memory cells among [`Task::observed`] and the propositions of the test.
+    /// Memory cells among [`Task::observed`].
     pub(crate) observed_cells: Vec<CellId>,
-    /// For each event, where `true`: a write that may be to the observed cell.
+    /// By observed cell: the writes that may be to it, each with the condition under which it is.
     pub(crate) at_cell: Vec<Vec<(usize, Cond)>>,
     /// Pairs of `po` and barrier order can be cyclic: the checkers must exclude that.
     pub(crate) check_barrier_order: bool,
 }
 
 impl<'a> Task<'a> {
-    /// Builds the skeleton and everything that both engines need. `extra`: a proposition beyond the test's own.
+    /// Builds the skeleton and everything that both engines need.
     ///
     /// # Errors
     /// The reason why every question about the test is `undecided`.
@@ -53,7 +53,6 @@ impl<'a> Task<'a> {
         model: &'a Model,
         set: &[(String, String)],
         bound: u32,
-        extra: Option<&Prop>,
     ) -> Result<Task<'a>, String> {
         if let Some(f) = model
             .free
@@ -72,7 +71,7 @@ impl<'a> Task<'a> {
         let mut sk = Skeleton::build(test, Options::from_settings(settings), bound)
             .map_err(|e: BuildError| e.to_string())?;
         let excluded = excludes_thin_air(model);
-        let props: Vec<&Prop> = test.condition.iter().chain(&test.filter).chain(extra).collect();
+        let props: Vec<&Prop> = test.condition.iter().chain(&test.filter).collect();
         let seeds = if excluded { Vec::new() } else { seeds(&sk, &props) };
         let domains = Domains::compute(&sk, &seeds)
             .map_err(|_| "too many values: a value takes more than a thousand".to_string())?;
@@ -96,7 +95,7 @@ impl<'a> Task<'a> {
         }
         let observed = eval::observables(test.condition.iter().chain(&test.filter), &test.observe);
         let mut observed_cells: Vec<CellId> = Vec::new();
-        for &o in observed.iter().chain(&eval::observables(props, &[])) {
+        for &o in &observed {
             if let Some(c) = sk.observed_cell(o)
                 && !observed_cells.contains(&c)
             {

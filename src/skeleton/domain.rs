@@ -67,6 +67,9 @@ impl Domains {
             }
             let mut changed = false;
             for &r in &reads {
+                if d.may_fault[r] {
+                    changed |= of_read[r].insert(0);
+                }
                 for &w in &writes {
                     if !d.may_overlap(sk, r, w) {
                         continue;

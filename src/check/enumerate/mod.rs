@@ -16,37 +16,57 @@
 mod orders;
 mod search;
 
-use super::query::{Checker, Deadline, FinalState, Found, Query};
+use std::rc::Rc;
+
+use super::query::{Checker, Deadline, FinalState, Found, Query, TIMED_OUT};
 use super::task::Task;
-use search::{Goal, Search};
+use search::{Goal, Search, Stop};
 
 /// The enumerating engine.
-pub(crate) struct Enumerate<'t, 'a> {
-    task: &'t Task<'a>,
+pub(crate) struct Enumerate<'a> {
+    task: Rc<Task<'a>>,
 }
 
-impl<'t, 'a> Enumerate<'t, 'a> {
+impl<'a> Enumerate<'a> {
     /// Prepares nothing.
-    pub(crate) fn new(task: &'t Task<'a>) -> Self {
-        Enumerate { task }
+    pub(crate) fn new(task: &Rc<Task<'a>>) -> Self {
+        Enumerate { task: task.clone() }
     }
-}
 
-impl Checker for Enumerate<'_, '_> {
-    fn find(&mut self, query: &Query<'_>, deadline: Deadline) -> Found {
-        let mut search = Search::new(self.task, query, Goal::One, deadline);
-        match search.run() {
-            Err(reason) => Found::Unknown(reason),
-            Ok(()) => match search.found {
-                Some(execution) => Found::Yes(Box::new(execution)),
-                None => Found::No,
-            },
+    /// As [`Checker::find`], but `None` after that many steps.
+    pub(crate) fn find_within(&self, query: &Query<'_>, deadline: Deadline, steps: Option<u64>) -> Option<Found> {
+        let mut search = Search::new(&self.task, query, Goal::One, deadline, steps);
+        let ended = search.run();
+        match (ended, search.found) {
+            (_, Some(execution)) => Some(Found::Yes(Box::new(execution))),
+            (Ok(()), None) => Some(Found::No),
+            (Err(Stop::Steps), None) => None,
+            (Err(Stop::Time), None) => Some(Found::Unknown(TIMED_OUT.to_string())),
         }
     }
 
+    /// As [`Checker::states`], but `None` after that many steps.
+    pub(crate) fn states_within(
+        &self,
+        query: &Query<'_>,
+        deadline: Deadline,
+        steps: Option<u64>,
+    ) -> Option<(Vec<FinalState>, Option<String>)> {
+        let mut search = Search::new(&self.task, query, Goal::States, deadline, steps);
+        match search.run() {
+            Err(Stop::Steps) => None,
+            Err(Stop::Time) => Some((search.states.into_iter().collect(), Some(TIMED_OUT.to_string()))),
+            Ok(()) => Some((search.states.into_iter().collect(), None)),
+        }
+    }
+}
+
+impl Checker for Enumerate<'_> {
+    fn find(&mut self, query: &Query<'_>, deadline: Deadline) -> Found {
+        self.find_within(query, deadline, None).expect("steps are not limited")
+    }
+
     fn states(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<String>) {
-        let mut search = Search::new(self.task, query, Goal::States, deadline);
-        let reason = search.run().err();
-        (search.states.into_iter().collect(), reason)
+        self.states_within(query, deadline, None).expect("steps are not limited")
     }
 }

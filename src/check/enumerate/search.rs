@@ -7,7 +7,7 @@ use crate::algebra::bounds::{Bound, Bounds, Truth};
 use crate::algebra::{Leaves, Value, Values, interpret, needed};
 use crate::check::eval::{self, Assignment, Eval};
 use crate::check::execution::Execution;
-use crate::check::query::{Deadline, FinalState, Query, TIMED_OUT};
+use crate::check::query::{Deadline, FinalState, Query};
 use crate::check::task::Task;
 use crate::litmus::Observable;
 use crate::model::ir::{FreeId, Kind, NodeId, Shape};
@@ -23,6 +23,15 @@ pub(super) enum Goal {
     One,
     /// The final states of all.
     States,
+}
+
+/// Why a search ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// Out of time.
+    Time,
+    /// Out of steps.
+    Steps,
 }
 
 /// What is decided so far of sources, values and choices.
@@ -58,6 +67,7 @@ pub(super) struct Search<'t, 'a, 'q> {
     query: &'q Query<'q>,
     goal: Goal,
     deadline: Deadline,
+    limit: Option<u64>,
     steps: u64,
     /// Nodes below the axioms and flags of the query.
     wanted: Vec<bool>,
@@ -111,7 +121,13 @@ impl Leaves<Bounds> for PartialLeaves<'_> {
 }
 
 impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
-    pub(super) fn new(task: &'t Task<'a>, query: &'q Query<'q>, goal: Goal, deadline: Deadline) -> Self {
+    pub(super) fn new(
+        task: &'t Task<'a>,
+        query: &'q Query<'q>,
+        goal: Goal,
+        deadline: Deadline,
+        limit: Option<u64>,
+    ) -> Self {
         let model = task.model;
         let axioms = model.axioms.iter().zip(&query.axioms).filter(|(_, on)| **on).map(|(a, _)| a.node);
         let flags = query.flags.iter().flatten().map(|&f| model.flags[f].node);
@@ -134,6 +150,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             query,
             goal,
             deadline,
+            limit,
             steps: 0,
             wanted,
             fixed,
@@ -147,8 +164,8 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
     /// Runs to the end, or to the first execution.
     ///
     /// # Errors
-    /// The reason for giving up.
-    pub(super) fn run(&mut self) -> Result<(), String> {
+    /// If a limit was hit; what was found so far stays.
+    pub(super) fn run(&mut self) -> Result<(), Stop> {
         let sk = &self.task.sk;
         let partial = Partial {
             known: Assignment {
@@ -158,12 +175,15 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             source: vec![None; sk.len()],
             astray: vec![false; sk.len()],
         };
-        self.sources(partial, true)
+        self.sources(partial)
     }
 
-    fn tick(&mut self) -> Result<(), String> {
+    fn tick(&mut self) -> Result<(), Stop> {
         self.steps += 1;
-        if self.steps.is_multiple_of(16) && self.deadline.passed() { Err(TIMED_OUT.to_string()) } else { Ok(()) }
+        if self.limit.is_some_and(|l| self.steps > l) {
+            return Err(Stop::Steps);
+        }
+        if self.steps.is_multiple_of(16) && self.deadline.passed() { Err(Stop::Time) } else { Ok(()) }
     }
 
     fn over(&self) -> bool {
@@ -174,8 +194,8 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         self.query.complete || !self.query.props.is_empty() || self.goal == Goal::States
     }
 
-    /// Decides sources, choices and values, one after the other. `changed`: since bounds were last computed.
-    fn sources(&mut self, mut partial: Partial, changed: bool) -> Result<(), String> {
+    /// Decides sources, choices and values, one after the other.
+    fn sources(&mut self, mut partial: Partial) -> Result<(), Stop> {
         self.tick()?;
         let task = self.task;
         let sk = &task.sk;
@@ -218,7 +238,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         if self.barriers_circular(&partial, &algebra) {
             return Ok(());
         }
-        if changed && !self.plausible(&partial, &algebra) {
+        if !self.plausible(&partial, &algebra) {
             return Ok(());
         }
         // Next decision: a read that surely executes at a known address.
@@ -234,7 +254,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
                 let mut next = partial.clone();
                 next.astray[r] = true;
                 next.known.reads[r] = Some(0);
-                return self.sources(next, true);
+                return self.sources(next);
             }
             for w in (0..sk.len()).filter(|&w| sk.events[w].is_write() && algebra.may.has(w)) {
                 if !self.may_read(&partial, r, w) {
@@ -242,7 +262,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
                 }
                 let mut next = partial.clone();
                 next.source[r] = Some(w);
-                self.sources(next, true)?;
+                self.sources(next)?;
                 if self.over() {
                     return Ok(());
                 }
@@ -253,7 +273,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             for value in [true, false] {
                 let mut next = partial.clone();
                 next.known.choices[choice] = Some(value);
-                self.sources(next, true)?;
+                self.sources(next)?;
                 if self.over() {
                     return Ok(());
                 }
@@ -267,7 +287,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             for &v in task.domains.of(term) {
                 let mut next = partial.clone();
                 next.known.reads[r] = Some(v);
-                self.sources(next, true)?;
+                self.sources(next)?;
                 if self.over() {
                     return Ok(());
                 }
@@ -456,7 +476,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
     }
 
     /// All sources, values and choices are known: go on with final writes and orders.
-    fn settle(&mut self, partial: Partial, algebra: Bounds) -> Result<(), String> {
+    fn settle(&mut self, partial: Partial, algebra: Bounds) -> Result<(), Stop> {
         let task = self.task;
         {
             let mut eval = Eval::new(&task.sk.pool, &partial.known);
@@ -492,7 +512,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
     }
 
     /// Chooses the final write of the next observed cell.
-    fn finals(&mut self, settled: &Settled, chosen: Chosen) -> Result<(), String> {
+    fn finals(&mut self, settled: &Settled, chosen: Chosen) -> Result<(), Stop> {
         self.tick()?;
         let task = self.task;
         let Some(&index) = self.cells.get(chosen.finals.len()) else {
@@ -522,7 +542,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
     }
 
     /// All final values are known: compare with what is asked.
-    fn evaluate(&mut self, settled: &Settled, chosen: Chosen) -> Result<(), String> {
+    fn evaluate(&mut self, settled: &Settled, chosen: Chosen) -> Result<(), Stop> {
         let task = self.task;
         let mut state = None;
         {
@@ -565,7 +585,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         settled: &Settled,
         chosen: Chosen,
         accepted: &mut Option<Execution>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Stop> {
         self.tick()?;
         let free = chosen
             .orders

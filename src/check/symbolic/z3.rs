@@ -1,0 +1,87 @@
+//! Z3 behind [`Solver`]: the only file that names it.
+//!
+//! # Invariants
+//! - Everything is propositional, in the logic `QF_FD`: Z3's finite-domain solver.
+//! - Terms belong to this thread's context and never leave it.
+
+use z3::ast::Bool;
+use z3::{Params, SatResult};
+
+use super::sat::{Outcome, SatLit, Solver};
+use crate::check::query::TIMED_OUT;
+
+/// A Z3 solver.
+pub(super) struct Z3 {
+    solver: z3::Solver,
+    vars: Vec<Bool>,
+    negated: Vec<Bool>,
+    values: Vec<bool>,
+}
+
+impl Z3 {
+    pub(super) fn new() -> Self {
+        let solver = z3::Solver::new_for_logic("QF_FD").unwrap_or_default();
+        Z3 { solver, vars: Vec::new(), negated: Vec::new(), values: Vec::new() }
+    }
+
+    fn term(&self, l: SatLit) -> &Bool {
+        if l.positive { &self.vars[l.var as usize] } else { &self.negated[l.var as usize] }
+    }
+}
+
+impl Solver for Z3 {
+    fn new_var(&mut self) -> u32 {
+        let var = self.vars.len() as u32;
+        let term = Bool::new_const(var);
+        self.negated.push(term.not());
+        self.vars.push(term);
+        var
+    }
+
+    fn add_clause(&mut self, clause: &[SatLit]) {
+        match clause {
+            [one] => self.solver.assert(self.term(*one)),
+            _ => {
+                let terms: Vec<&Bool> = clause.iter().map(|&l| self.term(l)).collect();
+                self.solver.assert(Bool::or(&terms));
+            }
+        }
+    }
+
+    fn solve(&mut self, assumptions: &[SatLit], milliseconds: Option<u64>) -> Outcome {
+        if let Some(ms) = milliseconds {
+            if ms == 0 {
+                return Outcome::Unknown(TIMED_OUT.to_string());
+            }
+            let mut params = Params::new();
+            params.set_u32("timeout", u32::try_from(ms).unwrap_or(u32::MAX));
+            self.solver.set_params(&params);
+        }
+        let terms: Vec<Bool> = assumptions.iter().map(|&l| self.term(l).clone()).collect();
+        match self.solver.check_assumptions(&terms) {
+            SatResult::Unsat => Outcome::Unsat,
+            SatResult::Sat => {
+                let Some(model) = self.solver.get_model() else {
+                    return Outcome::Unknown("the solver has no model".to_string());
+                };
+                self.values = self
+                    .vars
+                    .iter()
+                    .map(|v| model.get_const_interp(v).and_then(|b| b.as_bool()).unwrap_or(false))
+                    .collect();
+                Outcome::Sat
+            }
+            SatResult::Unknown => {
+                let reason = self.solver.get_reason_unknown().unwrap_or_default();
+                Outcome::Unknown(match reason.as_str() {
+                    "timeout" | "canceled" | "" => TIMED_OUT.to_string(),
+                    other => format!("the solver gave up: {other}"),
+                })
+            }
+        }
+    }
+
+    fn value(&self, var: u32) -> bool {
+        self.values.get(var as usize).copied().unwrap_or(false)
+    }
+}
