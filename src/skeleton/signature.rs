@@ -19,6 +19,29 @@ const SETS: &[(&str, &str)] = &[
     ("LK", "lock events: empty, kept for published files"),
 ];
 
+/// Tags of single dialects that published models speak of: an event is in such a set if it carries the tag.
+const DIALECT_TAGS: &[(&str, &str)] = &[
+    ("GLOBAL", "OpenCL: accesses and fences of global memory"),
+    ("LOCAL", "OpenCL: accesses and fences of local memory"),
+    ("ATOM", "Vulkan: atomic access"),
+    ("NONPRIV", "Vulkan: non-private access"),
+    ("AV", "Vulkan: availability operation"),
+    ("VIS", "Vulkan: visibility operation"),
+    ("AVDEVICE", "Vulkan: device-wide availability operation"),
+    ("VISDEVICE", "Vulkan: device-wide visibility operation"),
+    ("SC0", "Vulkan: access of storage class 0"),
+    ("SC1", "Vulkan: access of storage class 1"),
+    ("SC2", "Vulkan: access of storage class 2"),
+    ("SC3", "Vulkan: access of storage class 3"),
+    ("SEMSC0", "Vulkan: semantics include storage class 0"),
+    ("SEMSC1", "Vulkan: semantics include storage class 1"),
+    ("SEMSC2", "Vulkan: semantics include storage class 2"),
+    ("SEMSC3", "Vulkan: semantics include storage class 3"),
+    ("SEMAV", "Vulkan: semantics include availability"),
+    ("SEMVIS", "Vulkan: semantics include visibility"),
+    ("CBAR", "Vulkan: control barrier"),
+];
+
 /// Base relations.
 const RELATIONS: &[(&str, &str)] = &[
     ("po", "program order"),
@@ -61,6 +84,11 @@ const OPTIONS: &[OptionSpec] = &[
         values: &["value", "syntactic"],
         doc: "dependencies: only those that a value really carries, or all that the syntax shows",
     },
+    OptionSpec {
+        name: "rmw",
+        values: &["pair", "single"],
+        doc: "a read-modify-write: a read and a write, or one event that is both (published files that never say rmw)",
+    },
 ];
 
 /// The table.
@@ -73,6 +101,12 @@ pub fn signature() -> Signature {
         kind: Kind::Set,
         doc: "operations of this scope",
     }));
+    for tag in DIALECT_TAGS {
+        // A dialect that makes such events lists the tag in `TAGS`.
+        if names.iter().all(|n| n.name != tag.0) {
+            names.push(set(tag));
+        }
+    }
     names.extend(RELATIONS.iter().map(|(name, doc)| BaseName { name, kind: Kind::Rel, doc }));
     Signature { names, options: OPTIONS.to_vec() }
 }
