@@ -8,9 +8,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+mod mapped;
 mod render;
+mod sink;
 
+pub use mapped::MappedText;
 pub use render::{Style, render};
+pub use sink::Sink;
 
 /// A half-open range of byte offsets into one source text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
