@@ -7,7 +7,9 @@
 mod build;
 pub mod condition;
 mod dotlitmus;
+mod keys;
 mod read;
+mod toml;
 
 pub use read::{parse, read_path};
 

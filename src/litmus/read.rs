@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::{LitmusTest, dotlitmus};
+use super::{LitmusTest, dotlitmus, toml};
 use crate::diag::{Diagnostic, Sink, SourceFile, Span};
 
 /// First words of `.litmus` files.
@@ -49,7 +49,7 @@ pub fn parse(source_name: &str, bytes: &[u8]) -> Result<Vec<LitmusTest>, Vec<Dia
         "toml" => false,
         _ => LITMUS_WORDS.contains(&first),
     };
-    let tests = if litmus { dotlitmus::read(&mut sink).into_iter().collect() } else { Vec::new() };
+    let tests = if litmus { dotlitmus::read(&mut sink).into_iter().collect() } else { toml::read(&mut sink) };
     if sink.errors() > 0 { Err(sink.into_diagnostics()) } else { Ok(tests) }
 }
 

@@ -95,6 +95,15 @@ impl Symbols {
         Some(LocId(index))
     }
 
+    /// Sets the initial values of an object, one per element; of an alias, nothing.
+    pub fn set_init(&mut self, id: LocId, init: Vec<Init>) {
+        if let SymbolKind::Object(object) = &mut self.list[usize::from(id.0)].kind {
+            if !init.is_empty() {
+                object.init = init;
+            }
+        }
+    }
+
     /// The object whose memory a name stands for.
     pub fn object(&self, mut id: LocId) -> (LocId, &Object) {
         loop {

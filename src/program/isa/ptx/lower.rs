@@ -178,11 +178,11 @@ impl<'a> Emit<'a, '_> {
                 Item::Instr(m) => self.registers_of(m),
             }
         }
-        if self.env.strict {
+        if self.env.strict && !unit.incomplete {
             let unknown: Vec<(String, Span)> = self
                 .regs
                 .iter()
-                .filter(|info| !self.written.contains(info.name.as_str()))
+                .filter(|info| !self.written.contains(info.name.as_str()) && !unit.suspects.contains(&info.name))
                 .filter_map(|info| Some((info.name.clone(), info.read?)))
                 .collect();
             for (name, span) in unknown {

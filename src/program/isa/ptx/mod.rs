@@ -17,6 +17,7 @@
 //! - Types and `;` may be left out. An access without type has the type of its location, else 64 bits.
 //! - Registers need no declaration. One that a test reads and nothing writes is an error.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::diag::{MappedText, Sink, Span};
@@ -43,12 +44,16 @@ use parse::{OperandKind, Stmt};
 use table::{Matched, Role};
 
 pub use print::print;
-pub use table::{Row, rows};
+pub use table::{Row, rows, type_named};
 
 /// One thread's code, parsed.
 pub struct Unit {
     text: MappedText,
     items: Vec<Item>,
+    /// Some statements could not be parsed, so nobody knows what they write.
+    incomplete: bool,
+    /// Names in instructions that have no row; they may be registers that these write.
+    suspects: HashSet<String>,
 }
 
 enum Item {
@@ -88,15 +93,29 @@ pub struct RegInit {
 impl Unit {
     /// Parses a thread's code; what is wrong with it goes to `sink`.
     pub fn parse(text: MappedText, sink: &mut Sink) -> Unit {
+        let errors = sink.errors();
         let mut items = Vec::new();
-        for stmt in parse::parse(&text, sink) {
+        let mut suspects = HashSet::new();
+        let (stmts, mut incomplete) = parse::parse(&text, sink);
+        for stmt in stmts {
             match stmt {
                 Stmt::Label(range) => items.push(Item::Label(range)),
                 Stmt::Reg { ty, name, count } => items.push(Item::Reg { ty, name, count }),
-                Stmt::Instr(raw) => items.extend(table::find(&text, raw, sink).map(Item::Instr)),
+                Stmt::Instr(raw) => {
+                    let names = raw.operands.iter().filter_map(|o| match &o.kind {
+                        OperandKind::Name(n) => Some(regs::bare(&text.as_str()[n.name.clone()]).to_string()),
+                        _ => None,
+                    });
+                    let names: Vec<String> = names.collect();
+                    match table::find(&text, raw, sink) {
+                        Some(matched) => items.push(Item::Instr(matched)),
+                        None => suspects.extend(names),
+                    }
+                }
             }
         }
-        Unit { text, items }
+        incomplete &= sink.errors() > errors;
+        Unit { text, items, incomplete, suspects }
     }
 
     /// Records the types of all accesses to named locations. Unless `strict`, adds the locations that are not

@@ -71,12 +71,14 @@ pub(super) struct NameOperand {
     pub(super) index: i64,
 }
 
-/// Parses a text.
-pub(super) fn parse(text: &MappedText, sink: &mut Sink) -> Vec<Stmt> {
+/// Parses a text. The flag says whether statements had to be left out.
+pub(super) fn parse(text: &MappedText, sink: &mut Sink) -> (Vec<Stmt>, bool) {
     let tokens = lex(text.as_str());
+    let errors = sink.errors();
     let mut parser = Parser { text, tokens: &tokens, at: 0, sink, out: Vec::new() };
     parser.run();
-    parser.out
+    let Parser { sink, out, .. } = parser;
+    (out, sink.errors() > errors)
 }
 
 struct Parser<'a> {
@@ -206,9 +208,12 @@ impl Parser<'_> {
                 self.skip_newlines();
             }
         }
+        if !self.at_end() {
+            return self.fail("`,`, `;` or the end of the line");
+        }
         let end = self.tokens[self.at - 1].range.end;
         self.out.push(Stmt::Instr(RawInstr { range: start..end, pred, opcode, quals, operands }));
-        if self.at_end() { Ok(()) } else { self.fail("`,`, `;` or the end of the line") }
+        Ok(())
     }
 
     fn at_end(&self) -> bool {

@@ -309,7 +309,7 @@ impl Quals {
 }
 
 /// The type of that name (without its dot).
-pub(super) fn type_named(name: &str) -> Option<Ty> {
+pub fn type_named(name: &str) -> Option<Ty> {
     if name == "pred" {
         return Some(PRED);
     }
