@@ -8,9 +8,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+mod mapped;
 mod render;
+mod sink;
 
+pub use mapped::MappedText;
 pub use render::{Style, render};
+pub use sink::Sink;
 
 /// A half-open range of byte offsets into one source text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -194,19 +198,23 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     candidates.into_iter().map(|c| (edit_distance(word, c), c)).filter(|&(d, _)| d <= limit).min().map(|(_, c)| c)
 }
 
-/// Levenshtein distance in characters, ignoring case.
+/// Edit distance in characters, ignoring case; swapping two neighbours counts once (optimal string alignment).
 fn edit_distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.to_lowercase().chars().collect();
     let b: Vec<char> = b.to_lowercase().chars().collect();
+    let mut before: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, ca) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
+        let mut next = vec![i + 1];
         for (j, cb) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(ca != cb);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(row[j + 1] + 1);
+            let replaced = row[j] + usize::from(ca != cb);
+            let mut best = replaced.min(next[j] + 1).min(row[j + 1] + 1);
+            if i > 0 && j > 0 && a[i - 1] == *cb && *ca == b[j - 1] {
+                best = best.min(before[j - 1] + 1);
+            }
+            next.push(best);
         }
+        before = std::mem::replace(&mut row, next);
     }
     row[b.len()]
 }
@@ -218,6 +226,7 @@ mod tests {
     #[test]
     fn nearest_finds_typos_and_leaves_strangers_alone() {
         assert_eq!(nearest("relaxd", ["relaxed", "release"]), Some("relaxed"));
+        assert_eq!(nearest("gup", ["gpu", "cta"]), Some("gpu"));
         assert_eq!(nearest("zzz", ["relaxed", "release"]), None);
     }
 

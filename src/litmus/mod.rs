@@ -4,6 +4,15 @@
 //! - A [`LitmusTest`] is fully resolved; every name in its condition was found.
 //! - Spans point into [`LitmusTest::file`].
 
+mod build;
+pub mod condition;
+mod dotlitmus;
+mod keys;
+mod read;
+mod toml;
+
+pub use read::{parse, read_path};
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -21,6 +30,8 @@ pub struct LitmusTest {
     pub doc: String,
     /// Where it comes from.
     pub source: String,
+    /// Words to select tests by.
+    pub tags: Vec<String>,
     /// The file it was read from.
     pub file: Arc<SourceFile>,
     /// What runs.
@@ -42,7 +53,7 @@ pub struct LitmusTest {
 }
 
 /// How a condition is quantified over final states.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Quantifier {
     /// Some execution satisfies it.
     Exists,
@@ -51,6 +62,7 @@ pub enum Quantifier {
     /// All do.
     ForAll,
     /// The test has no condition.
+    #[default]
     None,
 }
 

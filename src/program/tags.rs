@@ -72,6 +72,13 @@ impl Tags {
         }
     }
 
+    /// Adds several tags; see [`Tags::of`].
+    pub fn extend(&mut self, names: &[&'static str]) {
+        for name in names {
+            self.insert(name);
+        }
+    }
+
     /// Whether the tag is in the set.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains(&name)

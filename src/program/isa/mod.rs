@@ -1,1 +1,6 @@
 //! Instruction tables: syntax, documentation and lowering to micro-ops, one folder per dialect.
+
+pub mod ptx;
+mod symbols;
+
+pub use symbols::{Object, Symbol, SymbolKind, Symbols};

@@ -1,0 +1,46 @@
+//! The last step of both readers: parsed threads and declared memory to a [`Program`].
+
+use std::collections::HashMap;
+
+use crate::diag::Sink;
+use crate::program::isa::Symbols;
+use crate::program::isa::ptx::{Env, RegInit, Unit};
+use crate::program::{Dialect, Place, Program, Thread};
+
+/// A thread whose code is parsed.
+pub(super) struct ThreadDraft {
+    pub(super) name: String,
+    pub(super) place: Place,
+    /// Index into the parsed units; threads of a kernel share one.
+    pub(super) unit: usize,
+    pub(super) regs: Vec<RegInit>,
+    /// Values of special registers.
+    pub(super) specials: Vec<(String, i64)>,
+}
+
+/// Lowers all threads.
+pub(super) fn build(
+    threads: Vec<ThreadDraft>,
+    units: &[Unit],
+    mut symbols: Symbols,
+    env: &Env,
+    sink: &mut Sink,
+) -> Program {
+    for unit in units {
+        unit.settle_types(env.strict, &mut symbols, sink);
+    }
+    let warp_of = |place: &Place| Some((place.gpu, place.queue_family, place.cta, place.warp?));
+    let mut warps: HashMap<_, u32> = HashMap::new();
+    for thread in &threads {
+        *warps.entry(warp_of(&thread.place)).or_default() += 1;
+    }
+    let lower = |thread: ThreadDraft| {
+        let warp = warp_of(&thread.place);
+        let warp_threads = if warp.is_some() { warps.get(&warp).copied().unwrap_or(1) } else { 1 };
+        let env = Env { regs: thread.regs, specials: thread.specials, warp_threads, ..env.clone() };
+        let (regs, code) = units[thread.unit].lower(&env, &mut symbols, sink);
+        Thread { name: thread.name, place: thread.place, regs, code }
+    };
+    let threads: Vec<Thread> = threads.into_iter().map(lower).collect();
+    Program { dialect: Dialect::Ptx, threads, locations: symbols.into_locations() }
+}

@@ -1,0 +1,206 @@
+//! The keys of the TOML test format: one table from which the reader's checks and the JSON schema are made.
+//!
+//! # Invariants
+//! - A key that is not in here does not exist: the reader rejects it, the schema forbids it.
+
+/// One key of a table.
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    pub(super) shape: Shape,
+    pub(super) required: bool,
+    pub(super) doc: &'static str,
+}
+
+/// What a value looks like.
+pub(super) enum Shape {
+    /// Any string.
+    Text,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// An integer that is not negative; in templates also a string that comes out as one.
+    Count,
+    /// An integer.
+    Integer,
+    /// A truth value.
+    Bool,
+    /// A list.
+    List(&'static Shape),
+    /// A table with exactly these keys.
+    Table(&'static [Key]),
+    /// A table with these keys, and any others of the given shape.
+    Open(&'static [Key], &'static Shape),
+    /// Any of these.
+    OneOf(&'static [Shape]),
+}
+
+const fn key(name: &'static str, shape: Shape, doc: &'static str) -> Key {
+    Key { name, shape, required: false, doc }
+}
+
+const fn required(name: &'static str, shape: Shape, doc: &'static str) -> Key {
+    Key { name, shape, required: true, doc }
+}
+
+/// Names of integer types.
+pub(super) const TYPES: &[&str] =
+    &["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64"];
+/// Names of address spaces.
+pub(super) const SPACES: &[&str] = &["global", "shared", "const", "local"];
+/// Names of proxies.
+pub(super) const PROXIES: &[&str] = &["generic", "surface", "texture", "constant"];
+/// Expected answers about the condition.
+pub(super) const REACHABILITY: &[&str] = &["allowed", "forbidden", "required"];
+/// Expected answers about races.
+pub(super) const RACE: &[&str] = &["racy", "race-free"];
+/// Expected answers about undefined behaviour.
+pub(super) const UNDEFINED: &[&str] = &["undefined", "defined"];
+/// Expected answers about termination.
+pub(super) const LIVENESS: &[&str] = &["terminates", "hangs"];
+/// Progress models.
+pub(super) const PROGRESS: &[&str] = &["fair", "hsa", "hsa-obe", "lobe", "obe"];
+/// Properties that a matrix can be about.
+pub(super) const PROPERTIES: &[&str] = &[
+    "reachability",
+    "race",
+    "undefined",
+    "liveness:fair",
+    "liveness:hsa",
+    "liveness:hsa-obe",
+    "liveness:lobe",
+    "liveness:obe",
+];
+
+/// An initial value: an integer, or a string such as `"&x"` or `"&x[1]"`.
+const VALUE: Shape = Shape::OneOf(&[Shape::Integer, Shape::Text]);
+const VALUES: Shape = Shape::OneOf(&[Shape::Integer, Shape::Text, Shape::List(&VALUE)]);
+const REGS: Shape = Shape::Open(&[], &VALUE);
+
+/// The whole test.
+pub(super) const TEST: &[Key] = &[
+    required("name", Shape::Text, "the test's name; in a template, usually with placeholders"),
+    key("doc", Shape::Text, "free text"),
+    key("source", Shape::Text, "where the test comes from"),
+    key("tags", Shape::List(&Shape::Text), "words to select tests by"),
+    key("dialect", Shape::Word(&["ptx", "cuda", "opencl"]), "the language of the code; ptx if absent"),
+    key(
+        "barriers",
+        Shape::Word(&["ptx", "litmus"]),
+        "operands of barriers: ptx (barrier, thread count) or litmus (instance, id, quorum); ptx if absent",
+    ),
+    key(
+        "reductions",
+        Shape::Word(&["ptx", "litmus"]),
+        "litmus: `red` may be acquire, as in the published suites; ptx if absent",
+    ),
+    key("condition", Shape::Text, "the proposition asked about, such as `P1:r0 == 1 /\\ x == 2`"),
+    key(
+        "quantifier",
+        Shape::Word(&["exists", "~exists", "forall"]),
+        "how the condition is meant; exists if absent",
+    ),
+    key("filter", Shape::Text, "only executions that satisfy this proposition are considered"),
+    key("observe", Shape::List(&Shape::Text), "what outcomes show besides what the condition names"),
+    key(
+        "options",
+        Shape::Open(&[], &Shape::OneOf(&[Shape::Text, Shape::Integer, Shape::Bool])),
+        "options of the model, such as `dep = \"syntactic\"`",
+    ),
+    key(
+        "memory",
+        Shape::Open(
+            &[],
+            &Shape::OneOf(&[Shape::Integer, Shape::Text, Shape::List(&VALUE), Shape::Table(LOCATION)]),
+        ),
+        "locations: `x = 0`, `a = [0, 0]`, `p = \"&x\"` or a table",
+    ),
+    key("thread", Shape::List(&Shape::Table(THREAD)), "the threads, in order"),
+    key("kernel", Shape::Table(KERNEL), "threads that all run one code"),
+    key("expect", Shape::Open(&[], &Shape::Table(EXPECT)), "expected answers, by model"),
+    key("axis", Shape::List(&Shape::Table(AXIS)), "template: a choice between values; all combinations are tests"),
+    key("matrix", Shape::List(&Shape::Table(MATRIX)), "template: expected answers as a grid over two axes"),
+    key(
+        "instance",
+        Shape::List(&Shape::Open(INSTANCE, &Shape::Text)),
+        "template: one test each, with a name and values for placeholders",
+    ),
+];
+
+/// A location given as a table.
+pub(super) const LOCATION: &[Key] = &[
+    key("init", VALUES, "initial value, or a list with one per element; 0 if absent"),
+    key("type", Shape::Word(TYPES), "type of an element; if absent, that of the accesses"),
+    key("space", Shape::Word(SPACES), "global (one copy), shared (one per CTA), const, local (one per thread)"),
+    key("alias", Shape::Text, "another name for the memory of this location, declared before"),
+    key("proxy", Shape::Word(PROXIES), "the proxy an alias goes through; generic (a second address) if absent"),
+];
+
+/// A thread.
+pub(super) const THREAD: &[Key] = &[
+    key("name", Shape::Text, "P0, P1, … if absent"),
+    key("gpu", Shape::Count, "its GPU; 0 if absent"),
+    key("device", Shape::Count, "the same as `gpu`"),
+    key("cta", Shape::Count, "its CTA, counted per GPU; 0 if absent"),
+    key("block", Shape::Count, "the same as `cta`"),
+    key("work_group", Shape::Count, "the same as `cta`"),
+    key("cluster", Shape::Count, "the cluster of its CTA; if absent, the CTA is a cluster of its own"),
+    key("warp", Shape::Count, "its warp, counted per CTA; if absent, the thread is alone in its warp"),
+    key("sub_group", Shape::Count, "the same as `warp`"),
+    key("host", Shape::Bool, "a host thread"),
+    key("regs", REGS, "registers with initial values"),
+    required("code", Shape::Text, "its code; may be empty"),
+];
+
+/// A kernel.
+pub(super) const KERNEL: &[Key] = &[
+    key("grid", Shape::Count, "number of CTAs; 1 if absent"),
+    required("block", Shape::Count, "threads per CTA"),
+    key("cluster", Shape::Count, "CTAs per cluster; if absent, each CTA is a cluster of its own"),
+    key("warp", Shape::Count, "threads per warp; 32 if absent"),
+    key("gpu", Shape::Count, "the GPU it runs on; 0 if absent"),
+    key("regs", REGS, "registers with initial values, the same in all threads"),
+    required("code", Shape::Text, "the code of every thread; `%tid.x`, `%ctaid.x`, `%ntid.x`, `%nctaid.x` differ"),
+];
+
+/// What one model is expected to say.
+pub(super) const EXPECT: &[Key] = &[
+    key("reachability", Shape::Word(REACHABILITY), "of the condition; required: every execution satisfies it"),
+    key("race", Shape::Word(RACE), "whether some execution has a data race"),
+    key("undefined", Shape::Word(UNDEFINED), "whether some execution is undefined"),
+    key("liveness", Shape::Table(LIVENESS_KEYS), "whether it ends, by progress model"),
+    key("axiom", Shape::Text, "the axiom that `forbidden` rests on"),
+    key("source", Shape::Text, "the section of the specification"),
+];
+
+const LIVENESS_KEYS: &[Key] = &[
+    key("fair", Shape::Word(LIVENESS), "every thread is scheduled again and again"),
+    key("hsa", Shape::Word(LIVENESS), "the lowest-numbered live thread is"),
+    key("hsa-obe", Shape::Word(LIVENESS), "the lowest-numbered live thread and those that have started are"),
+    key("lobe", Shape::Word(LIVENESS), "threads up to the highest-numbered one that has started are"),
+    key("obe", Shape::Word(LIVENESS), "threads that have started are"),
+];
+
+/// A choice in a template.
+pub(super) const AXIS: &[Key] = &[
+    required("name", Shape::Text, "`${name}` stands for the name of the chosen value"),
+    required("value", Shape::List(&Shape::Open(AXIS_VALUE, &Shape::Text)), "the values to choose from"),
+];
+
+const AXIS_VALUE: &[Key] = &[required("name", Shape::Text, "the value's name; other keys are placeholders")];
+
+/// A grid of expected answers.
+pub(super) const MATRIX: &[Key] = &[
+    required("model", Shape::Text, "the model"),
+    key("property", Shape::Word(PROPERTIES), "what the answers are about; reachability if absent"),
+    required("rows", Shape::Text, "the axis whose values name the rows"),
+    key("columns", Shape::Text, "the axis whose values head the columns; if absent, each row has one answer"),
+    key("letters", Shape::Open(&[], &Shape::Text), "what the cells mean; A, F and R if absent"),
+    required("table", Shape::Text, "the grid: white space between cells, `-` for no expectation"),
+    key("axiom", Shape::Text, "the axiom that `forbidden` rests on"),
+    key("source", Shape::Text, "the section of the specification"),
+];
+
+/// One test of a template. Other keys are placeholders.
+pub(super) const INSTANCE: &[Key] = &[
+    required("name", Shape::Text, "the test's name"),
+    key("expect", Shape::Open(&[], &Shape::Table(EXPECT)), "expected answers, by model"),
+];

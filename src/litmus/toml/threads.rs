@@ -1,0 +1,180 @@
+//! `[[thread]]` and `[kernel]`: who runs what, and where.
+
+use std::collections::HashSet;
+
+use ::toml::de::{DeTable, DeValue};
+
+use super::memory::is_identifier;
+use super::template::{Choice, tables};
+use super::validate::span_of;
+use super::{Reader, integer};
+use crate::diag::Span;
+use crate::litmus::build::ThreadDraft;
+use crate::program::Place;
+use crate::program::isa::Symbols;
+use crate::program::isa::ptx::Unit;
+
+/// More threads than anyone can check.
+const MAX_THREADS: usize = 1024;
+
+impl Reader<'_, '_> {
+    /// The threads of the kernel, then those listed.
+    pub(super) fn threads(&mut self, symbols: &Symbols, choice: &Choice) -> (Vec<ThreadDraft>, Vec<Unit>) {
+        let mut threads = Vec::new();
+        let mut units = Vec::new();
+        if let Some(kernel) = self.root.get("kernel").and_then(|v| v.get_ref().as_table()) {
+            self.kernel(kernel, symbols, choice, &mut threads, &mut units);
+        }
+        let mut names = HashSet::new();
+        let list = tables(self.root, "thread");
+        if let Some(extra) = list.get(MAX_THREADS.saturating_sub(threads.len())) {
+            let span = extra.get("code").map_or(Span::default(), span_of);
+            self.too_many(span);
+            return (threads, units);
+        }
+        for table in list {
+            let place = self.place(table, threads.len(), choice);
+            let name = match self.string(table, "name", choice) {
+                None => format!("P{}", threads.len()),
+                Some(text) => {
+                    let span = text.span(0..text.as_str().len());
+                    self.check_name(text.as_str(), threads.len(), span, &mut names);
+                    text.as_str().to_string()
+                }
+            };
+            let regs = self.regs(table, symbols, choice);
+            if let Some(code) = self.string(table, "code", choice) {
+                units.push(Unit::parse(code, self.sink));
+                threads.push(ThreadDraft { name, place, unit: units.len() - 1, regs, specials: Vec::new() });
+            }
+        }
+        (threads, units)
+    }
+
+    fn too_many(&mut self, span: Span) {
+        self.sink.error("too-many-threads", span, format!("a test has at most {MAX_THREADS} threads"), |d| {
+            d.label("too many threads")
+        });
+    }
+
+    fn check_name(&mut self, name: &str, number: usize, span: Span, names: &mut HashSet<String>) {
+        let other = name.strip_prefix('P').and_then(|n| n.parse::<usize>().ok()).filter(|n| *n != number);
+        if !is_identifier(name) {
+            self.sink.error("bad-name", span, format!("`{name}` cannot be the name of a thread"), |d| {
+                d.label("expected letters, digits and `_`, not starting with a digit")
+            });
+        } else if !names.insert(name.to_string()) {
+            self.sink.error("duplicate-thread", span, format!("two threads are called `{name}`"), |d| {
+                d.label("the second one")
+            });
+        } else if let Some(other) = other {
+            self.sink.error(
+                "bad-name",
+                span,
+                format!("`{name}` would be the name of thread number {other}"),
+                |d| d.label(format!("this is thread number {number}")),
+            );
+        }
+    }
+
+    /// A number, under any of several names.
+    fn count(&mut self, table: &DeTable<'_>, names: &[&str], choice: &Choice) -> Option<u32> {
+        let mut given = names.iter().filter_map(|n| Some((*n, table.get(*n)?)));
+        let (name, value) = given.next()?;
+        if let Some((other, place)) = given.next() {
+            let message = format!("`{other}` and `{name}` mean the same");
+            let first = span_of(value);
+            self.sink.error("conflicting-keys", span_of(place), message, |d| {
+                d.label("expected one of them").also(first, "the other one")
+            });
+        }
+        let number = match value.get_ref() {
+            DeValue::Integer(_) => integer(value.get_ref()).and_then(|n| u32::try_from(n).ok()),
+            _ => self.text(value, choice).and_then(|t| t.as_str().trim().parse().ok()),
+        };
+        if number.is_none() {
+            self.sink.error("bad-number", span_of(value), format!("`{name}` is no number of a group"), |d| {
+                d.label("expected an integer of at most 32 bits")
+            });
+        }
+        number
+    }
+
+    fn place(&mut self, table: &DeTable<'_>, number: usize, choice: &Choice) -> Place {
+        let gpu = self.count(table, &["gpu", "device"], choice);
+        let cta = self.count(table, &["cta", "block", "work_group"], choice);
+        let cluster = self.count(table, &["cluster"], choice);
+        let warp = self.count(table, &["warp", "sub_group"], choice);
+        let host = table.get("host").and_then(|v| v.get_ref().as_bool()).unwrap_or(false);
+        if host && (gpu.is_some() || cta.is_some() || cluster.is_some() || warp.is_some()) {
+            let span = table.get("host").map_or(Span::default(), span_of);
+            self.sink.error("conflicting-keys", span, "a host thread is on no GPU and in no CTA", |d| {
+                d.label("expected no place beside it")
+            });
+        }
+        // A host thread has a device of its own, far from those that tests number.
+        let own_device = u32::MAX - u32::try_from(number).unwrap_or(0);
+        Place {
+            gpu: if host { own_device } else { gpu.unwrap_or(0) },
+            queue_family: 0,
+            cluster,
+            cta: cta.unwrap_or(0),
+            warp,
+            host,
+        }
+    }
+
+    /// One code, many threads; they differ in their place and in their special registers.
+    fn kernel(
+        &mut self,
+        table: &DeTable<'_>,
+        symbols: &Symbols,
+        choice: &Choice,
+        threads: &mut Vec<ThreadDraft>,
+        units: &mut Vec<Unit>,
+    ) {
+        let grid = self.count(table, &["grid"], choice).unwrap_or(1);
+        let block = self.count(table, &["block"], choice).unwrap_or(1);
+        let warp = self.count(table, &["warp"], choice).unwrap_or(32);
+        let cluster = self.count(table, &["cluster"], choice);
+        let gpu = self.count(table, &["gpu"], choice).unwrap_or(0);
+        let regs = self.regs(table, symbols, choice);
+        let Some(code) = self.string(table, "code", choice) else { return };
+        let at = |key: &str| table.get(key).map_or(Span::default(), span_of);
+        for (key, n) in [("grid", grid), ("block", block), ("warp", warp), ("cluster", cluster.unwrap_or(1))] {
+            if n == 0 {
+                self.sink.error("bad-number", at(key), format!("`{key}` cannot be 0"), |d| {
+                    d.label("expected a positive number")
+                });
+                return;
+            }
+        }
+        if u64::from(grid) * u64::from(block) > MAX_THREADS as u64 {
+            self.too_many(at("block"));
+            return;
+        }
+        units.push(Unit::parse(code, self.sink));
+        for (cta, tid) in (0..grid).flat_map(|cta| (0..block).map(move |tid| (cta, tid))) {
+            let value = |name: &str, v: u32| (name.to_string(), i64::from(v));
+            let mut specials = vec![
+                value("%tid.x", tid),
+                value("%ntid.x", block),
+                value("%ctaid.x", cta),
+                value("%nctaid.x", grid),
+                value("%laneid", tid % warp),
+                value("%warpid", tid / warp),
+                value("%nwarpid", block.div_ceil(warp)),
+            ];
+            for axis in ["y", "z"] {
+                specials.push(value(&format!("%tid.{axis}"), 0));
+                specials.push(value(&format!("%ntid.{axis}"), 1));
+                specials.push(value(&format!("%ctaid.{axis}"), 0));
+                specials.push(value(&format!("%nctaid.{axis}"), 1));
+            }
+            let place =
+                Place { cluster: cluster.map(|n| cta / n), warp: Some(tid / warp), ..Place::device(gpu, cta) };
+            let name = format!("P{}", threads.len());
+            threads.push(ThreadDraft { name, place, unit: units.len() - 1, regs: regs.clone(), specials });
+        }
+    }
+}

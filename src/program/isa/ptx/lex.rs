@@ -1,0 +1,142 @@
+//! Tokens of PTX code, as compilers print it and in the short form of litmus tests.
+//!
+//! # Invariants
+//! - Never fails: a character that begins no token is a token of its own, for the parser to report.
+//! - Linear in the text; comments are dropped, line ends are kept because they end statements.
+
+use std::ops::Range;
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Opcode with qualifiers, name, register, directive.
+    Word,
+    /// An integer that fits 64 bits, by its bits.
+    Int(i64),
+    /// A number that is no integer or does not fit.
+    BadNumber,
+    /// One punctuation character.
+    Punct(char),
+    /// End of a line.
+    Newline,
+    /// A `/*` that is never closed.
+    OpenComment,
+    /// End of the text.
+    End,
+}
+
+/// A token and its byte range.
+#[derive(Clone, Debug)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) range: Range<usize>,
+}
+
+/// All tokens of a text; the last one is [`Kind::End`].
+pub(super) fn lex(text: &str) -> Vec<Token> {
+    let bytes = text.as_bytes();
+    let mut tokens = Vec::with_capacity(text.len() / 3 + 1);
+    let mut at = 0;
+    while let Some(&b) = bytes.get(at) {
+        let start = at;
+        let kind = match b {
+            b'\n' => {
+                at += 1;
+                Kind::Newline
+            }
+            b' ' | b'\t' | b'\r' | 0x0c => {
+                at += 1;
+                continue;
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'/') => {
+                at = text[at..].find('\n').map_or(text.len(), |n| at + n);
+                continue;
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'*') => match text[at + 2..].find("*/") {
+                Some(n) => {
+                    at += n + 4;
+                    continue;
+                }
+                None => {
+                    at = text.len();
+                    Kind::OpenComment
+                }
+            },
+            b'0'..=b'9' => {
+                while bytes.get(at).is_some_and(|&c| c.is_ascii_alphanumeric() || c == b'.' || c == b'_') {
+                    at += 1;
+                }
+                integer(&text[start..at]).map_or(Kind::BadNumber, Kind::Int)
+            }
+            _ if is_word_start(b) => {
+                at += 1;
+                while let Some(&c) = bytes.get(at) {
+                    if is_word_start(c) || c.is_ascii_digit() {
+                        at += 1;
+                    } else if c == b':'
+                        && bytes.get(at + 1) == Some(&b':')
+                        && bytes.get(at + 2).is_some_and(u8::is_ascii_alphanumeric)
+                    {
+                        at += 2;
+                    } else {
+                        break;
+                    }
+                }
+                Kind::Word
+            }
+            _ => {
+                let c = text[at..].chars().next().unwrap_or('?');
+                at += c.len_utf8();
+                Kind::Punct(c)
+            }
+        };
+        tokens.push(Token { kind, range: start..at });
+    }
+    tokens.push(Token { kind: Kind::End, range: text.len()..text.len() });
+    tokens
+}
+
+fn is_word_start(b: u8) -> bool {
+    b.is_ascii_alphabetic() || matches!(b, b'_' | b'$' | b'%' | b'.')
+}
+
+/// A PTX integer constant: decimal, `0x`, `0b` or octal with a leading zero, with an optional `U`.
+pub(super) fn integer(text: &str) -> Option<i64> {
+    let digits = text.strip_suffix(['U', 'u']).unwrap_or(text);
+    let value = if let Some(hex) = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        u64::from_str_radix(hex, 16)
+    } else if let Some(binary) = digits.strip_prefix("0b").or_else(|| digits.strip_prefix("0B")) {
+        u64::from_str_radix(binary, 2)
+    } else if digits.len() > 1 && digits.starts_with('0') {
+        u64::from_str_radix(&digits[1..], 8)
+    } else {
+        digits.parse()
+    };
+    value.ok().map(|v| v as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_keep_qualifiers_and_double_colons_but_not_label_colons() {
+        let words: Vec<_> = lex("L1: ld.shared::cta.L1::evict_first.u32 %r1, [x+-4]; // c\n")
+            .into_iter()
+            .map(|t| t.kind)
+            .collect();
+        assert_eq!(words[1], Kind::Punct(':'));
+        assert_eq!(words[2], Kind::Word);
+        assert_eq!(words[3], Kind::Word);
+        assert_eq!(words[words.len() - 2], Kind::Newline);
+    }
+
+    #[test]
+    fn integers_are_those_of_ptx() {
+        assert_eq!(integer("0x1F"), Some(31));
+        assert_eq!(integer("017U"), Some(15));
+        assert_eq!(integer("18446744073709551615"), Some(-1));
+        assert_eq!(integer("0f3F800000"), None);
+        assert_eq!(integer("1.5"), None);
+    }
+}
