@@ -3,9 +3,11 @@
 #![warn(missing_docs, unreachable_pub)]
 
 pub mod check;
+pub mod cli;
 pub mod diag;
 pub mod litmus;
 pub mod model;
 pub mod program;
+pub mod report;
 pub mod skeleton;
 pub mod verdict;
