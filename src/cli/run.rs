@@ -132,7 +132,11 @@ impl<'a> Run<'a> {
     pub(super) fn end(mut self, outputs: Outputs) -> u8 {
         let failures = outputs.end(&self.summary);
         self.complain(&failures);
-        self.events.code()
+        let code = self.events.code();
+        if code == super::exit::NO_TEST {
+            self.terminal.diagnose(&Diagnostic::plain("no-test", "no test matched"));
+        }
+        code
     }
 
     /// Prints diagnostics and counts the errors among them.
