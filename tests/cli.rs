@@ -184,6 +184,14 @@ fn standard_input_is_a_test_file() {
     assert!(stderr(&output).contains("<stdin>"), "{}", stderr(&output));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_without_end_is_not_read_for_ever() {
+    let output = fencepost(&["check", "/dev/zero"]);
+    assert_eq!(code(&output), Some(2));
+    assert!(stderr(&output).contains("larger than"), "{}", stderr(&output));
+}
+
 #[cfg(unix)]
 #[test]
 fn a_reader_that_leaves_ends_the_output_quietly() {

@@ -124,8 +124,11 @@ fn abandon(session: &mut Option<Session<'_>>) {
 /// Remarks about an answer that is no failure, but not what its author had in mind.
 fn notes(question: &Question, answer: &Answer) -> Vec<String> {
     match &question.axiom {
-        Some(axiom) if answer.verdict == Verdict::Forbidden && !answer.axioms.contains(axiom) => {
-            vec![format!("the test says that this rests on {axiom}, it was found by {}", answer.axioms.join(", "))]
+        Some(axiom) if !answer.axioms.is_empty() && !answer.axioms.contains(axiom) => {
+            vec![format!(
+                "the test says that this rests on {axiom}, but {} do without it",
+                answer.axioms.join(", ")
+            )]
         }
         _ => Vec::new(),
     }

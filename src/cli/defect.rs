@@ -9,9 +9,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::catalogue::Named;
+use super::load::Crash;
 use super::settings::Settings;
 use crate::check::Engine;
-use crate::diag::SourceFile;
+use crate::diag::{Diagnostic, SourceFile};
 use crate::litmus::LitmusTest;
 
 /// A defect, as it is told to the user.
@@ -28,13 +29,13 @@ pub(super) struct Defect {
 /// Writes the reproducer of a defect that showed when `question` was asked.
 pub(super) fn record(test: &LitmusTest, model: &Named, question: &str, text: &str, settings: &Settings) -> Defect {
     let place = format!("{} under {}, {question}", test.name, model.label);
-    let mut files = vec![(format!("test.{}", ending(&test.file)), test.file.text.clone())];
+    let mut files = vec![(format!("test.{}", ending(&test.file)), test.file.text.clone().into_bytes())];
     let mut request = model.request.clone();
     if request != model.label {
         // A file of the user's, with what it includes.
         for file in &model.model.files {
             let name = Path::new(&file.name).file_name().map_or("model.cat".into(), |n| n.to_string_lossy());
-            files.push((name.into_owned(), file.text.clone()));
+            files.push((name.into_owned(), file.text.clone().into_bytes()));
         }
         request = Path::new(&request).file_name().map_or(request.clone(), |n| n.to_string_lossy().into_owned());
     }
@@ -43,9 +44,36 @@ pub(super) fn record(test: &LitmusTest, model: &Named, question: &str, text: &st
         "fencepost {}\n{place}\n\n{text}\n\nTo see it again, in this folder:\n{command}\n",
         env!("CARGO_PKG_VERSION")
     );
-    files.push(("defect.txt".into(), report));
+    files.push(("defect.txt".into(), report.into_bytes()));
     let reproducer = write(&settings.repro_dir, &files).map_err(|error| error.to_string());
     Defect { place, text: text.to_owned(), reproducer }
+}
+
+/// Writes the reproducer of a panic of the test front end.
+pub(super) fn record_crash(crash: &Crash, repro_dir: &Path) -> Defect {
+    let name = match Path::new(&crash.path).file_name() {
+        Some(name) if crash.path != "-" => name.to_string_lossy().into_owned(),
+        _ => "stdin".to_owned(),
+    };
+    let place = format!("reading {}", crash.path);
+    let report = format!(
+        "fencepost {}\n{place}\n\n{}\n\nTo see it again, in this folder:\nfencepost check {name}\n",
+        env!("CARGO_PKG_VERSION"),
+        crash.message
+    );
+    let files = [(name, crash.bytes.clone()), ("defect.txt".into(), report.into())];
+    let reproducer = write(repro_dir, &files).map_err(|error| error.to_string());
+    Defect { place, text: crash.message.clone(), reproducer }
+}
+
+/// A defect as a diagnostic.
+pub(super) fn diagnostic(defect: &Defect) -> Diagnostic {
+    let diagnostic = Diagnostic::plain("defect", format!("a defect of Fencepost: {}", defect.place));
+    let diagnostic = defect.text.lines().fold(diagnostic, |d, line| d.note(line));
+    match &defect.reproducer {
+        Ok(folder) => diagnostic.help(format!("a reproducer was written to {}", folder.display())),
+        Err(why) => diagnostic.note(format!("no reproducer could be written: {why}")),
+    }
 }
 
 fn ending(file: &SourceFile) -> &'static str {
@@ -67,11 +95,11 @@ fn command(test: &str, model: &str, settings: &Settings) -> String {
     words
 }
 
-fn write(folder: &Path, files: &[(String, String)]) -> io::Result<PathBuf> {
+fn write(folder: &Path, files: &[(String, Vec<u8>)]) -> io::Result<PathBuf> {
     let mut hasher = rustc_hash::FxHasher::default();
     for (name, text) in files {
         hasher.write(name.as_bytes());
-        hasher.write(text.as_bytes());
+        hasher.write(text);
     }
     let folder = folder.join(format!("fencepost-defect-{:016x}", hasher.finish()));
     fs::create_dir_all(&folder)?;
@@ -88,7 +116,7 @@ mod tests {
     #[test]
     fn the_same_defect_has_the_same_folder() {
         let folder = tempfile::tempdir().unwrap();
-        let files = |text: &str| vec![("test.toml".to_owned(), text.to_owned())];
+        let files = |text: &str| vec![("test.toml".to_owned(), text.as_bytes().to_vec())];
         let a = write(folder.path(), &files("a")).unwrap();
         assert_eq!(a, write(folder.path(), &files("a")).unwrap());
         assert_ne!(a, write(folder.path(), &files("b")).unwrap());

@@ -11,7 +11,7 @@ use super::args::ImportArgs;
 use super::load::{self, File, Loaded};
 use super::pool::Pool;
 use super::terminal::{Terminal, cannot_write};
-use super::{exit, seams};
+use super::{defect, exit, seams};
 use crate::diag::Diagnostic;
 
 /// Runs it; returns the exit code.
@@ -23,12 +23,11 @@ pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {
             return exit::INVALID;
         }
     };
-    let Loaded { files, mut diagnostics, defects } = load::load(&args.files, &pool);
+    let Loaded { files, mut diagnostics, crashes } = load::load(&args.files, &pool);
     let mut events =
-        exit::Events { answered: !files.is_empty(), defect: !defects.is_empty(), ..Default::default() };
-    for (path, message) in defects {
-        let text = format!("a defect of Fencepost: reading {path}");
-        terminal.diagnose(&Diagnostic::plain("defect", text).note(message));
+        exit::Events { answered: !files.is_empty(), defect: !crashes.is_empty(), ..Default::default() };
+    for crash in crashes {
+        terminal.diagnose(&defect::diagnostic(&defect::record_crash(&crash, &std::env::temp_dir())));
     }
     let mut text = String::new();
     match &args.output {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::args::QuestionArgs;
 use super::catalogue::Catalogue;
 use super::decide::Decided;
-use super::defect::Defect;
+use super::defect::{self, Defect};
 use super::exit::Events;
 use super::load::{self, File, Loaded};
 use super::plan::{self, Plan, Question, Unit};
@@ -57,14 +57,11 @@ impl<'a> Run<'a> {
 
     /// Reads the tests under `paths`, and says what is wrong with the others.
     pub(super) fn load(&mut self, paths: &[PathBuf]) -> Vec<File> {
-        let Loaded { files, diagnostics, defects } = load::load(paths, &self.pool);
+        let Loaded { files, diagnostics, crashes } = load::load(paths, &self.pool);
         self.complain(&diagnostics);
-        for (path, message) in defects {
-            self.defect(&Defect {
-                place: format!("reading {path}"),
-                text: message,
-                reproducer: Err("the file itself reproduces it".into()),
-            });
+        for crash in crashes {
+            self.summary.defects += 1;
+            self.defect(&defect::record_crash(&crash, &self.settings.repro_dir));
         }
         files
     }
@@ -149,11 +146,6 @@ impl<'a> Run<'a> {
     /// Tells of a broken law.
     fn defect(&mut self, defect: &Defect) {
         self.events.defect = true;
-        let diagnostic = Diagnostic::plain("defect", format!("a defect of Fencepost: {}", defect.place));
-        let diagnostic = defect.text.lines().fold(diagnostic, |d, line| d.note(line));
-        self.terminal.diagnose(&match &defect.reproducer {
-            Ok(folder) => diagnostic.help(format!("a reproducer was written to {}", folder.display())),
-            Err(why) => diagnostic.note(format!("no reproducer was written: {why}")),
-        });
+        self.terminal.diagnose(&defect::diagnostic(defect));
     }
 }
