@@ -4,10 +4,12 @@
 
 pub mod algebra;
 pub mod check;
+pub mod cli;
 pub mod diag;
 pub mod litmus;
 pub mod model;
 pub mod program;
 pub mod rel;
+pub mod report;
 pub mod skeleton;
 pub mod verdict;

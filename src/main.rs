@@ -1,13 +1,7 @@
-//! The `fencepost` binary.
+//! The `fencepost` binary: everything is in [`fencepost::cli`].
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match fencepost::check::z3_version::check() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    fencepost::cli::run(std::env::args_os())
 }

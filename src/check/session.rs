@@ -13,13 +13,16 @@ use super::enumerate::Enumerate;
 use super::query::{Checker, Deadline, FinalState, Found, Query};
 use super::task::Task;
 use super::{Engine, Limits, replay, witness};
-use crate::litmus::LitmusTest;
+use crate::litmus::{LitmusTest, Prop};
 use crate::model::ir::Model;
 use crate::skeleton::Cond;
 use crate::verdict::{Answer, Outcome, Outcomes, State, Verdict};
 
 /// What flags are called that mean a data race; the others mean undefined behaviour.
 const RACE_FLAGS: &[&str] = &["race", "racy", "data-race", "data_race", "dr"];
+
+/// How the names of flags end that warn of something that is not undefined.
+const HAZARD: &str = "-hazard";
 
 /// Steps that `auto` gives the enumerating engine before it asks Z3.
 #[cfg(feature = "z3")]
@@ -76,9 +79,18 @@ impl<'a> Session<'a> {
         self
     }
 
-    /// Can the test's condition hold (`negate`: fail) in a consistent, complete execution that satisfies the test's
-    /// filter? A test without a condition asks for any complete execution.
-    pub fn reachability(&mut self, negate: bool) -> Answer {
+    /// Can `prop` hold (`negate`: fail) in a consistent, complete execution that satisfies the test's filter? Without
+    /// `prop` the test's own condition is asked about, and if it has none, any complete execution will do.
+    pub fn reachability(&mut self, prop: Option<&Prop>, negate: bool) -> Answer {
+        if let Some(p) = prop
+            && self.test.condition.as_ref() != Some(p)
+        {
+            // Another proposition observes other things, so the test is prepared anew.
+            let test = LitmusTest { condition: Some(p.clone()), ..self.test.clone() };
+            let mut session = Session::new(&test, self.model, self.engine, self.limits, &self.set);
+            session.explain = self.explain;
+            return session.reachability(None, negate);
+        }
         self.answer(&Question {
             condition: Some(negate),
             complete: true,
@@ -115,7 +127,10 @@ impl<'a> Session<'a> {
     fn flags(&self, race: bool) -> Option<Vec<usize>> {
         let is_race = |name: &str| RACE_FLAGS.contains(&name.to_lowercase().as_str());
         let flags: Vec<usize> = (0..self.model.flags.len())
-            .filter(|&i| is_race(&self.model.flags[i].name) == race)
+            .filter(|&i| {
+                let name = &self.model.flags[i].name;
+                is_race(name) == race && !name.ends_with(HAZARD)
+            })
             .collect();
         (!flags.is_empty()).then_some(flags)
     }

@@ -13,6 +13,11 @@ pub fn loaded() -> &'static str {
 }
 
 /// Says what is wrong if the libz3 that was loaded is not the one the bindings are made for.
+///
+/// ```
+/// fencepost::check::z3_version::check()?;
+/// # Ok::<(), fencepost::check::z3_version::WrongZ3>(())
+/// ```
 #[cfg(feature = "z3")]
 pub fn check() -> Result<(), WrongZ3> {
     compare(loaded())

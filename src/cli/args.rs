@@ -1,0 +1,275 @@
+//! What the command line accepts, as it is written. Nothing is looked up here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use super::duration::{self, Timeout};
+use crate::check::Engine;
+use crate::report::Format;
+
+/// A memory-model checker for GPU programs.
+#[derive(Debug, Parser)]
+#[command(name = "fencepost", version, about, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// How to talk.
+    #[command(flatten)]
+    pub talk: Talk,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0   every expectation met (ask, outcomes: answered)
+  1   at least one expectation not met
+  2   invalid input or usage; the other inputs are still decided
+  3   nothing failed, but something is undecided
+  4   no test matched
+  70  a defect of Fencepost; a reproducer is written";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Decide every expectation in the tests under PATH
+    Check(CheckArgs),
+    /// Is an outcome possible? Shows an execution, or the axioms that forbid it
+    Ask(AskArgs),
+    /// Every outcome of a test: allowed or not, racy or not
+    Outcomes(OutcomesArgs),
+    /// The models it knows; one model with its relations and axioms
+    Models(ModelsArgs),
+    /// `.litmus` files to TOML tests
+    Import(ImportArgs),
+    /// JSON schema of the TOML test format
+    Schema,
+}
+
+/// Options of every command.
+#[derive(Clone, Debug, Args)]
+pub struct Talk {
+    /// Colours in human output (`NO_COLOR` is honoured)
+    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
+    pub color: Color,
+    /// Only what needs attention: unmet, undecided, defects
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// More: the engine of each answer, and the axioms it rests on
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Options of the commands that ask the checkers.
+#[derive(Clone, Debug, Args)]
+pub struct QuestionArgs {
+    /// A model by name, or a .cat file (repeatable) [default: the models of the test's expectations, or of its dialect]
+    #[arg(long = "model", value_name = "NAME|FILE.cat")]
+    pub models: Vec<String>,
+    /// Which engine answers; `both` fails if they differ
+    #[arg(long, value_enum, default_value = "auto")]
+    pub engine: EngineArg,
+    /// At most N iterations of a loop
+    #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub bound: u32,
+    /// An option of the model (repeatable)
+    #[arg(long = "set", value_name = "OPTION=VALUE", value_parser = option_value)]
+    pub set: Vec<(String, String)>,
+    /// What a .cat file without `free` declarations takes for granted [default: by the test's dialect]
+    #[arg(long, value_name = "NAME")]
+    pub prelude: Option<String>,
+    /// How many questions to work on at once [default: one per processor]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Time limit per question, as in 500ms, 10s, 2m, or `none` [default: 60s]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    pub timeout: Option<Timeout>,
+    /// Form of the result on standard output
+    #[arg(long, value_enum, default_value = "human")]
+    pub format: FormatArg,
+    /// A further report, beside standard output (repeatable)
+    #[arg(long = "report", value_name = "FORMAT=FILE", value_parser = report_file)]
+    pub reports: Vec<(FormatArg, PathBuf)>,
+    /// Say how long each answer took
+    #[arg(long)]
+    pub timings: bool,
+    /// Where to write what shows a defect of Fencepost [default: the temporary folder]
+    #[arg(long, value_name = "DIR")]
+    pub repro_dir: Option<PathBuf>,
+}
+
+/// `fencepost check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Files, folders, or `-` for standard input
+    #[arg(value_name = "PATH", default_value = ".")]
+    pub paths: Vec<PathBuf>,
+    /// Answer every property that the model defines
+    #[arg(long)]
+    pub all_properties: bool,
+    /// Stop after the first expectation that is not met, or defect
+    #[arg(long, overrides_with = "no_fail_fast")]
+    pub fail_fast: bool,
+    /// Keep going (the default)
+    #[arg(long, overrides_with = "fail_fast")]
+    pub no_fail_fast: bool,
+    /// How to ask.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+}
+
+/// `fencepost ask`.
+#[derive(Debug, Args)]
+pub struct AskArgs {
+    /// A test file, or `-` for standard input
+    #[arg(value_name = "TEST")]
+    pub test: PathBuf,
+    /// The outcome in question, as in 'P1:r0 == 1 /\ x == 2' [default: the test's own condition]
+    #[arg(long, value_name = "P")]
+    pub outcome: Option<String>,
+    /// How to ask.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+}
+
+/// `fencepost outcomes`.
+#[derive(Debug, Args)]
+pub struct OutcomesArgs {
+    /// A test file, or `-` for standard input
+    #[arg(value_name = "TEST")]
+    pub test: PathBuf,
+    /// How to ask.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+}
+
+/// `fencepost models`.
+#[derive(Debug, Args)]
+pub struct ModelsArgs {
+    /// A model by name, or a .cat file; without it, the list of models
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// What a .cat file without `free` declarations takes for granted
+    #[arg(long, value_name = "NAME", default_value = "ptx")]
+    pub prelude: String,
+    /// Form of the result on standard output
+    #[arg(long, value_enum, default_value = "human")]
+    pub format: FormatArg,
+}
+
+/// `fencepost import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// Test files, folders, or `-` for standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// The folder to write to; without it, one test goes to standard output
+    #[arg(short, long = "output", value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Overwrite files that exist
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Names of engines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EngineArg {
+    /// The faster one for the question at hand.
+    Auto,
+    /// Z3.
+    Symbolic,
+    /// Explicit enumeration.
+    Enumerate,
+    /// Both, and fail if they differ.
+    Both,
+}
+
+impl From<EngineArg> for Engine {
+    fn from(engine: EngineArg) -> Engine {
+        match engine {
+            EngineArg::Auto => Engine::Auto,
+            EngineArg::Symbolic => Engine::Symbolic,
+            EngineArg::Enumerate => Engine::Enumerate,
+            EngineArg::Both => Engine::Both,
+        }
+    }
+}
+
+/// Names of formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// For people.
+    Human,
+    /// One object.
+    Json,
+    /// One object per line.
+    Jsonl,
+}
+
+impl From<FormatArg> for Format {
+    fn from(format: FormatArg) -> Format {
+        match format {
+            FormatArg::Human => Format::Human,
+            FormatArg::Json => Format::Json,
+            FormatArg::Jsonl => Format::Jsonl,
+        }
+    }
+}
+
+fn option_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => Ok((name.into(), value.into())),
+        _ => Err("expected OPTION=VALUE".into()),
+    }
+}
+
+fn report_file(text: &str) -> Result<(FormatArg, PathBuf), String> {
+    match text.split_once('=') {
+        Some((format, file)) if !file.is_empty() => Ok((FormatArg::from_str(format, false)?, file.into())),
+        _ => Err("expected FORMAT=FILE, as in jsonl=answers.jsonl".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn repeatable_options_keep_their_order() {
+        let line =
+            ["fencepost", "check", "a", "--model", "ptx", "--model", "m.cat", "--set", "dep=syntactic", "b"];
+        let cli = Cli::try_parse_from(line).unwrap();
+        let Command::Check(args) = cli.command else { panic!("{cli:?}") };
+        assert_eq!(args.question.models, ["ptx", "m.cat"]);
+        assert_eq!(args.question.set, [("dep".to_owned(), "syntactic".to_owned())]);
+        assert_eq!(args.paths, [PathBuf::from("a"), PathBuf::from("b")]);
+    }
+
+    #[test]
+    fn the_later_of_two_opposites_wins() {
+        let parse = |words: &[&str]| match Cli::try_parse_from(words).unwrap().command {
+            Command::Check(args) => args.fail_fast,
+            _ => unreachable!(),
+        };
+        assert!(parse(&["fencepost", "check", "--no-fail-fast", "--fail-fast"]));
+        assert!(!parse(&["fencepost", "check", "--fail-fast", "--no-fail-fast"]));
+    }
+}

@@ -1,0 +1,44 @@
+//! `fencepost ask`: is an outcome possible, and why?
+
+use std::slice;
+
+use super::args::AskArgs;
+use super::plan::{self, Ask, Question};
+use super::run::Run;
+use super::terminal::Terminal;
+use super::{decide, seams};
+use crate::diag::Diagnostic;
+use crate::litmus::LitmusTest;
+use crate::verdict::Property;
+
+/// Runs it; returns the exit code.
+pub(super) fn run(args: &AskArgs, terminal: &Terminal) -> u8 {
+    ask(args, terminal).unwrap_or_else(|code| code)
+}
+
+fn ask(args: &AskArgs, terminal: &Terminal) -> Result<u8, u8> {
+    let mut run = Run::new(terminal, &args.question)?;
+    let files = run.load(slice::from_ref(&args.test));
+    let units = run.plan(&files, |test, model| question(test, model, args.outcome.as_deref()));
+    let mut outputs = run.open(&units, true)?;
+    run.decide(&units, decide::answers, |run, line| {
+        run.summary.add(&line);
+        // Whether an expectation is met is a matter of `check`: here, every answer will do.
+        run.events.answered = true;
+        run.events.undecided |= line.answer.verdict.reason().is_some();
+        outputs.line(&line)
+    });
+    Ok(run.end(outputs))
+}
+
+fn question(test: &LitmusTest, model: &str, outcome: Option<&str>) -> Result<Vec<Question>, Vec<Diagnostic>> {
+    let Some(text) = outcome else { return Ok(vec![plan::own_condition(test, model)]) };
+    Ok(vec![Question {
+        property: Property::Reachability,
+        ask: Ask::Reachability { prop: Some(seams::parse_prop(test, text)?), negate: false },
+        quantifier: "exists",
+        proposition: text.trim().to_owned(),
+        expected: None,
+        axiom: None,
+    }])
+}

@@ -1,0 +1,140 @@
+//! Asks the checkers about one test under one model. Runs on a worker; a panic becomes an answer.
+
+use std::time::Instant;
+
+use super::defect::{self, Defect};
+use super::panics;
+use super::plan::{Ask, Question, Unit};
+use super::settings::Settings;
+use crate::check::Session;
+use crate::report::{Line, Table};
+use crate::verdict::{Answer, Outcomes, Verdict};
+
+/// Why a question that ran into a panic has no answer.
+const BROKEN: &str = "a defect of Fencepost";
+
+/// What came out of one unit.
+pub(super) struct Decided<R> {
+    /// The results, in order of the questions.
+    pub results: Vec<R>,
+    /// Broken laws that showed, in order.
+    pub defects: Vec<Defect>,
+}
+
+/// Asks the questions of one unit, in order.
+pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
+    let mut decided = Decided { results: Vec::new(), defects: Vec::new() };
+    let mut session = None;
+    for question in &unit.questions {
+        let start = Instant::now();
+        let asked = panics::catch(|| ask(session.get_or_insert_with(|| open(unit, settings)), question, settings));
+        let answer = match asked {
+            Ok(Some(answer)) => answer,
+            Ok(None) => continue,
+            Err(message) => {
+                abandon(&mut session);
+                broken(settings, message)
+            }
+        };
+        let ms = settings.timings.then(|| milliseconds(start));
+        if let Some(text) = &answer.defect {
+            let about = question.property.to_string();
+            decided.defects.push(defect::record(unit.test, &unit.model, &about, text, settings));
+        }
+        decided.results.push(Line {
+            path: unit.path.to_owned(),
+            test: unit.test.name.clone(),
+            model: unit.model.label.clone(),
+            property: question.property.clone(),
+            quantifier: question.quantifier,
+            proposition: question.proposition.clone(),
+            expected: question.expected,
+            notes: notes(question, &answer),
+            answer,
+            ms,
+        });
+    }
+    abandon(&mut session);
+    decided
+}
+
+/// Lists the outcomes of one unit.
+pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings) -> Decided<Table> {
+    let start = Instant::now();
+    let outcomes = panics::catch(|| open(unit, settings).outcomes()).unwrap_or_else(|message| Outcomes {
+        complete: false,
+        reason: Some(BROKEN.into()),
+        outcomes: Vec::new(),
+        engine: settings.engine_name(),
+        bound: None,
+        defect: Some(message),
+    });
+    let ms = settings.timings.then(|| milliseconds(start));
+    let defects = (outcomes.defect.iter())
+        .map(|text| defect::record(unit.test, &unit.model, "outcomes", text, settings))
+        .collect();
+    let table = Table {
+        path: unit.path.to_owned(),
+        test: unit.test.name.clone(),
+        model: unit.model.label.clone(),
+        outcomes,
+        ms,
+    };
+    Decided { results: vec![table], defects }
+}
+
+fn open<'s>(unit: &'s Unit<'_>, settings: &Settings) -> Session<'s> {
+    Session::new(unit.test, &unit.model.model, settings.engine, settings.limits, &settings.set)
+}
+
+/// `None` if the model has no such property and nobody expects one.
+fn ask(session: &mut Session<'_>, question: &Question, settings: &Settings) -> Option<Answer> {
+    match &question.ask {
+        Ask::Reachability { prop, negate } => Some(session.reachability(prop.as_ref(), *negate)),
+        Ask::Race => session
+            .race()
+            .or_else(|| question.expected.map(|_| undecided(settings, "not in this model: data races".into()))),
+        Ask::NotYet(reason) => Some(undecided(settings, (*reason).into())),
+    }
+}
+
+fn undecided(settings: &Settings, reason: String) -> Answer {
+    Answer {
+        verdict: Verdict::Undecided(reason),
+        engine: settings.engine_name(),
+        bound: None,
+        axioms: Vec::new(),
+        witness: None,
+        defect: None,
+    }
+}
+
+fn broken(settings: &Settings, message: String) -> Answer {
+    Answer { defect: Some(message), ..undecided(settings, BROKEN.into()) }
+}
+
+/// Ends a session. After a panic it may be in any state, and ending it may panic again.
+fn abandon(session: &mut Option<Session<'_>>) {
+    let session = session.take();
+    let _ = panics::catch(move || {
+        let _ended = session;
+    });
+}
+
+/// Remarks about an answer that is no failure, but not what its author had in mind.
+fn notes(question: &Question, answer: &Answer) -> Vec<String> {
+    match &question.axiom {
+        Some(axiom) if !answer.axioms.is_empty() && !answer.axioms.contains(axiom) => {
+            vec![format!(
+                "the test says that this rests on {axiom}, but {} do without it",
+                answer.axioms.join(", ")
+            )]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Wall time in milliseconds, to the microsecond.
+fn milliseconds(start: Instant) -> f64 {
+    start.elapsed().as_micros() as f64 / 1000.0
+}

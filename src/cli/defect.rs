@@ -1,0 +1,125 @@
+//! Reproducers: what is needed to see a defect of ours again, in a folder of its own.
+//!
+//! # Invariants
+//! - The folder's name depends on what is in it: the same defect gives the same folder, and overwrites it.
+
+use std::fs;
+use std::hash::Hasher;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::catalogue::Named;
+use super::load::Crash;
+use super::settings::Settings;
+use crate::check::Engine;
+use crate::diag::{Diagnostic, SourceFile};
+use crate::litmus::LitmusTest;
+
+/// A defect, as it is told to the user.
+#[derive(Clone, Debug)]
+pub(super) struct Defect {
+    /// Where it showed: test, model, question.
+    pub place: String,
+    /// What law was broken.
+    pub text: String,
+    /// The reproducer's folder, or why there is none.
+    pub reproducer: Result<PathBuf, String>,
+}
+
+/// Writes the reproducer of a defect that showed when `question` was asked.
+pub(super) fn record(test: &LitmusTest, model: &Named, question: &str, text: &str, settings: &Settings) -> Defect {
+    let place = format!("{} under {}, {question}", test.name, model.label);
+    let mut files = vec![(format!("test.{}", ending(&test.file)), test.file.text.clone().into_bytes())];
+    let mut request = model.request.clone();
+    if request != model.label {
+        // A file of the user's, with what it includes.
+        for file in &model.model.files {
+            let name = Path::new(&file.name).file_name().map_or("model.cat".into(), |n| n.to_string_lossy());
+            files.push((name.into_owned(), file.text.clone().into_bytes()));
+        }
+        request = Path::new(&request).file_name().map_or(request.clone(), |n| n.to_string_lossy().into_owned());
+    }
+    let command = command(&files[0].0, &request, settings);
+    let report = format!(
+        "fencepost {}\n{place}\n\n{text}\n\nTo see it again, in this folder:\n{command}\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    files.push(("defect.txt".into(), report.into_bytes()));
+    let reproducer = write(&settings.repro_dir, &files).map_err(|error| error.to_string());
+    Defect { place, text: text.to_owned(), reproducer }
+}
+
+/// Writes the reproducer of a panic of the test front end.
+pub(super) fn record_crash(crash: &Crash, repro_dir: &Path) -> Defect {
+    let name = match Path::new(&crash.path).file_name() {
+        Some(name) if crash.path != "-" => name.to_string_lossy().into_owned(),
+        _ => "stdin".to_owned(),
+    };
+    let place = format!("reading {}", crash.path);
+    let report = format!(
+        "fencepost {}\n{place}\n\n{}\n\nTo see it again, in this folder:\nfencepost check {name}\n",
+        env!("CARGO_PKG_VERSION"),
+        crash.message
+    );
+    let files = [(name, crash.bytes.clone()), ("defect.txt".into(), report.into())];
+    let reproducer = write(repro_dir, &files).map_err(|error| error.to_string());
+    Defect { place, text: crash.message.clone(), reproducer }
+}
+
+/// A defect as a diagnostic.
+pub(super) fn diagnostic(defect: &Defect) -> Diagnostic {
+    let diagnostic = Diagnostic::plain("defect", format!("a defect of Fencepost: {}", defect.place));
+    let diagnostic = defect.text.lines().fold(diagnostic, |d, line| d.note(line));
+    match &defect.reproducer {
+        Ok(folder) => diagnostic.help(format!("a reproducer was written to {}", folder.display())),
+        Err(why) => diagnostic.note(format!("no reproducer could be written: {why}")),
+    }
+}
+
+fn ending(file: &SourceFile) -> &'static str {
+    if file.name.ends_with(".litmus") { "litmus" } else { "toml" }
+}
+
+fn command(test: &str, model: &str, settings: &Settings) -> String {
+    let engine = match settings.engine {
+        Engine::Auto => "auto",
+        Engine::Symbolic => "symbolic",
+        Engine::Enumerate => "enumerate",
+        Engine::Both => "both",
+    };
+    let mut words = format!("fencepost check {test} --model {model} --engine {engine} --all-properties");
+    words += &format!(" --bound {}", settings.limits.bound);
+    for (name, value) in &settings.set {
+        words += &format!(" --set {name}={value}");
+    }
+    words
+}
+
+fn write(folder: &Path, files: &[(String, Vec<u8>)]) -> io::Result<PathBuf> {
+    let mut hasher = rustc_hash::FxHasher::default();
+    for (name, text) in files {
+        hasher.write(name.as_bytes());
+        hasher.write(text);
+    }
+    let folder = folder.join(format!("fencepost-defect-{:016x}", hasher.finish()));
+    fs::create_dir_all(&folder)?;
+    for (name, text) in files {
+        fs::write(folder.join(name), text)?;
+    }
+    Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_defect_has_the_same_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = |text: &str| vec![("test.toml".to_owned(), text.as_bytes().to_vec())];
+        let a = write(folder.path(), &files("a")).unwrap();
+        assert_eq!(a, write(folder.path(), &files("a")).unwrap());
+        assert_ne!(a, write(folder.path(), &files("b")).unwrap());
+        assert_eq!(fs::read_to_string(a.join("test.toml")).unwrap(), "a");
+    }
+}

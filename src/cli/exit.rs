@@ -1,0 +1,74 @@
+//! Exit codes, an interface that scripts rely on, and which of them wins when several apply.
+
+/// Every expectation met; for `ask` and `outcomes`: answered.
+pub const OK: u8 = 0;
+/// At least one expectation not met.
+pub const UNMET: u8 = 1;
+/// A test, model, option or file could not be understood. The others are still decided and reported.
+pub const INVALID: u8 = 2;
+/// Nothing failed, but something is undecided, and is named with its reason.
+pub const UNDECIDED: u8 = 3;
+/// No test matched.
+pub const NO_TEST: u8 = 4;
+/// A defect of Fencepost itself: engines disagree, a witness failed its replay, an internal law was broken.
+pub const DEFECT: u8 = 70;
+
+/// What happened during a run, as far as the exit code depends on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Events {
+    /// Something was decided.
+    pub answered: bool,
+    /// An expectation was not met.
+    pub unmet: bool,
+    /// Some input was invalid.
+    pub invalid: bool,
+    /// Something is undecided.
+    pub undecided: bool,
+    /// A law of ours was broken.
+    pub defect: bool,
+}
+
+impl Events {
+    /// The exit code: 70, then 2, then 1, then 3; 4 if nothing was there to answer.
+    pub fn code(self) -> u8 {
+        if self.defect {
+            DEFECT
+        } else if self.invalid {
+            INVALID
+        } else if self.unmet {
+            UNMET
+        } else if self.undecided {
+            UNDECIDED
+        } else if self.answered {
+            OK
+        } else {
+            NO_TEST
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_graver_code_wins() {
+        let mut events = Events::default();
+        assert_eq!(events.code(), NO_TEST);
+        events.answered = true;
+        assert_eq!(events.code(), OK);
+        events.undecided = true;
+        assert_eq!(events.code(), UNDECIDED);
+        events.unmet = true;
+        assert_eq!(events.code(), UNMET);
+        events.invalid = true;
+        assert_eq!(events.code(), INVALID);
+        events.defect = true;
+        assert_eq!(events.code(), DEFECT);
+    }
+
+    #[test]
+    fn invalid_input_alone_is_not_an_empty_selection() {
+        assert_eq!(Events { invalid: true, ..Events::default() }.code(), INVALID);
+    }
+}

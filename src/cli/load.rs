@@ -1,0 +1,100 @@
+//! Reads test files, several at once, and keeps their order.
+
+use std::fs;
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use super::paths::{self, Found};
+use super::pool::Pool;
+use super::{panics, seams};
+use crate::diag::Diagnostic;
+use crate::litmus::LitmusTest;
+
+/// No test is larger. Without a limit, a device that never ends would fill the memory.
+const LARGEST: u64 = 16 << 20;
+
+/// The tests of one file.
+pub(super) struct File {
+    /// `path` in result lines.
+    pub path: String,
+    /// Its tests, in order.
+    pub tests: Vec<LitmusTest>,
+}
+
+/// A file that the front end panicked on.
+pub(super) struct Crash {
+    /// `path` in result lines.
+    pub path: String,
+    /// What was in it.
+    pub bytes: Vec<u8>,
+    /// The panic's message.
+    pub message: String,
+}
+
+/// What reading gave.
+#[derive(Default)]
+pub(super) struct Loaded {
+    /// The files that could be read, in order.
+    pub files: Vec<File>,
+    /// What is wrong with the others.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Defects of ours.
+    pub crashes: Vec<Crash>,
+}
+
+/// Finds and reads all tests under `arguments`.
+pub(super) fn load(arguments: &[PathBuf], pool: &Pool) -> Loaded {
+    let mut loaded = Loaded::default();
+    let found = paths::discover(arguments, &mut loaded.diagnostics);
+    pool.in_order(
+        &found,
+        |found| (found.path.clone(), read(found)),
+        |(path, result)| {
+            match result {
+                Outcome::Tests(tests) => loaded.files.push(File { path, tests }),
+                Outcome::Invalid(diagnostics) => loaded.diagnostics.extend(diagnostics),
+                Outcome::Crashed(bytes, message) => loaded.crashes.push(Crash { path, bytes, message }),
+            }
+            ControlFlow::Continue(())
+        },
+    );
+    loaded
+}
+
+/// What came of one file.
+enum Outcome {
+    Tests(Vec<LitmusTest>),
+    Invalid(Vec<Diagnostic>),
+    Crashed(Vec<u8>, String),
+}
+
+fn read(found: &Found) -> Outcome {
+    let name = match &found.file {
+        Some(file) => file.to_string_lossy().into_owned(),
+        None => "<stdin>".to_owned(),
+    };
+    let bytes = match bytes(found) {
+        Ok(bytes) if bytes.len() as u64 > LARGEST => {
+            let message = format!("`{name}` is larger than {} MiB: that is no test", LARGEST >> 20);
+            return Outcome::Invalid(vec![Diagnostic::plain("too-large", message)]);
+        }
+        Ok(bytes) => bytes,
+        Err(error) => return Outcome::Invalid(vec![paths::unreadable(name.as_ref(), &error)]),
+    };
+    match panics::catch(|| seams::read_tests(&name, &bytes)) {
+        Ok(Ok(tests)) => Outcome::Tests(tests),
+        Ok(Err(diagnostics)) => Outcome::Invalid(diagnostics),
+        Err(message) => Outcome::Crashed(bytes, message),
+    }
+}
+
+/// The content, cut off soon after the limit.
+fn bytes(found: &Found) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    match &found.file {
+        Some(file) => fs::File::open(file)?.take(LARGEST + 1).read_to_end(&mut bytes)?,
+        None => io::stdin().take(LARGEST + 1).read_to_end(&mut bytes)?,
+    };
+    Ok(bytes)
+}

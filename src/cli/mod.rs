@@ -1,0 +1,81 @@
+//! The command line: arguments in, exit code out. One file per command.
+//!
+//! # Invariants
+//! - Every path through [`run`] ends in one of the codes of [`exit`]; a panic ends in [`exit::DEFECT`].
+//! - stdout carries the result and nothing else; a reader that closes it early ends the run quietly.
+//! - What is asked of the test front end and of the model language is asked in `seams.rs`.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::diag::Diagnostic;
+
+pub mod args;
+pub mod duration;
+pub mod exit;
+pub mod paths;
+
+mod ask;
+mod catalogue;
+mod check;
+mod decide;
+mod defect;
+
+mod import;
+mod load;
+mod model_text;
+mod models;
+mod outcomes;
+mod panics;
+mod plan;
+mod pool;
+mod run;
+mod schema;
+mod seams;
+mod settings;
+mod terminal;
+
+use args::{Cli, Command};
+use terminal::Terminal;
+
+/// Runs a command line, the program's name first.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are errors for clap, too; a closed pipe is none for us.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { exit::INVALID } else { exit::OK });
+        }
+    };
+    let terminal = Terminal::new(&cli.talk);
+    let code = panics::catch(|| dispatch(&cli.command, &terminal)).unwrap_or_else(|message| {
+        terminal.diagnose(&Diagnostic::plain("defect", format!("a defect of Fencepost: {message}")));
+        exit::DEFECT
+    });
+    ExitCode::from(code)
+}
+
+fn dispatch(command: &Command, terminal: &Terminal) -> u8 {
+    match command {
+        Command::Check(args) => check::run(args, terminal),
+        Command::Ask(args) => ask::run(args, terminal),
+        Command::Outcomes(args) => outcomes::run(args, terminal),
+        Command::Models(args) => models::run(args, terminal),
+        Command::Import(args) => import::run(args, terminal),
+        Command::Schema => schema::run(terminal),
+    }
+}
+
+/// Prints a finished text to standard output, and passes `code` on.
+fn printed(terminal: &Terminal, text: &str, code: u8) -> u8 {
+    match terminal.print(text) {
+        Err(error) if !terminal::reader_left(&error) => {
+            terminal.diagnose(&terminal::cannot_write("standard output".as_ref(), &error));
+            exit::INVALID
+        }
+        _ => code,
+    }
+}

@@ -1,0 +1,141 @@
+//! A model, written down for people: header, options, free relations, definitions, axioms.
+//!
+//! Expressions are written from the relational IR: names stand for what they name, and everything else is spelled out
+//! in the model language.
+
+use std::fmt::Write as _;
+
+use crate::model::ir::{Axiom, Kind, Model, NodeId, NodeOp, Shape, Test};
+
+/// Longer expressions end in an ellipsis: unnamed nodes may be shared, and their text is a tree.
+const LONGEST: usize = 400;
+
+/// The whole model.
+pub(super) fn model(label: &str, model: &Model) -> String {
+    let mut text = String::new();
+    let title = if model.title.trim().is_empty() { String::new() } else { format!(": {}", model.title.trim()) };
+    let _ = writeln!(text, "{label}{title}");
+    if !model.header.trim().is_empty() {
+        let _ = writeln!(text, "\n{}", model.header.trim_end());
+    }
+    section(&mut text, "Options", model.options.iter().map(|(name, value)| format!("{name} = {value}")));
+    let free = model.free.iter().map(|free| {
+        let mut line = format!("{} {} within {}", shape_name(free.shape), free.name, operand(model, free.within));
+        if let Some(node) = free.containing {
+            let _ = write!(line, " containing {}", operand(model, node));
+        }
+        if let Some(node) = free.covering {
+            let _ = write!(line, " covering {}", operand(model, node));
+        }
+        line
+    });
+    section(&mut text, "Free relations", free);
+    let lets = model.lets.iter().map(|(name, node, _)| format!("{name} = {}", expression(model, *node, true)));
+    section(&mut text, "Definitions", lets);
+    section(&mut text, "Axioms", model.axioms.iter().map(|axiom| axiom_text(model, axiom)));
+    section(&mut text, "Flags", model.flags.iter().map(|flag| axiom_text(model, flag)));
+    text
+}
+
+fn section(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
+    for (i, line) in lines.enumerate() {
+        if i == 0 {
+            let _ = writeln!(text, "\n{title}");
+        }
+        for line in line.lines() {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+}
+
+fn axiom_text(model: &Model, axiom: &Axiom) -> String {
+    let mut text = format!("{}: {} {}", axiom.name, test_name(axiom), expression(model, axiom.node, false));
+    for line in axiom.doc.trim().lines() {
+        let _ = write!(text, "\n    {}", line.trim());
+    }
+    text
+}
+
+/// `acyclic`, `~empty`, …
+pub(super) fn test_name(axiom: &Axiom) -> &'static str {
+    match (axiom.test, axiom.negated) {
+        (Test::Acyclic, false) => "acyclic",
+        (Test::Acyclic, true) => "~acyclic",
+        (Test::Irreflexive, false) => "irreflexive",
+        (Test::Irreflexive, true) => "~irreflexive",
+        (Test::Empty, false) => "empty",
+        (Test::Empty, true) => "~empty",
+    }
+}
+
+/// `function` or `order`.
+pub(super) fn shape_name(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Function => "function",
+        Shape::Order => "order",
+    }
+}
+
+/// A node as an expression; `unfold` spells it out even if it has a name.
+pub(super) fn expression(model: &Model, node: NodeId, unfold: bool) -> String {
+    let mut text = String::new();
+    write_node(model, node, unfold, 0, &mut text);
+    if text.chars().count() > LONGEST {
+        text = text.chars().take(LONGEST).collect::<String>() + " …";
+    }
+    text
+}
+
+fn operand(model: &Model, node: NodeId) -> String {
+    let mut text = String::new();
+    write_node(model, node, false, 4, &mut text);
+    text
+}
+
+/// Writes a node inside an operator that binds with `around`: `|` 1, `\` and `&` 2, `;` 3, `*` and the rest 4.
+fn write_node(model: &Model, id: NodeId, unfold: bool, around: u8, out: &mut String) {
+    if out.len() > 2 * LONGEST {
+        return;
+    }
+    let node = model.node(id);
+    if let (Some(name), false) = (&node.name, unfold) {
+        out.push_str(name);
+        return;
+    }
+    let mut binary = |a: NodeId, sign: &str, b: NodeId, binds: u8, associates: bool| {
+        let open = binds < around || (binds == around && !associates);
+        out.push_str(if open { "(" } else { "" });
+        write_node(model, a, false, binds, out);
+        out.push_str(sign);
+        // The right operand of an operator that does not associate needs its brackets.
+        write_node(model, b, false, if associates { binds } else { binds + 1 }, out);
+        out.push_str(if open { ")" } else { "" });
+    };
+    match &node.op {
+        NodeOp::Base(name) => out.push_str(name),
+        NodeOp::Free(free) => out.push_str(model.free.get(free.0 as usize).map_or("?", |f| &f.name)),
+        NodeOp::Var(group, member) => {
+            let group = model.groups.get(*group as usize);
+            out.push_str(group.and_then(|g| g.names.get(*member as usize)).map_or("?", |name| name));
+        }
+        NodeOp::Empty if node.kind == Kind::Set => out.push_str("{}"),
+        NodeOp::Empty => out.push('0'),
+        NodeOp::Universe => out.push('_'),
+        NodeOp::Union(a, b) => binary(*a, " | ", *b, 1, true),
+        NodeOp::Inter(a, b) => binary(*a, " & ", *b, 2, true),
+        NodeOp::Diff(a, b) => binary(*a, " \\ ", *b, 2, false),
+        NodeOp::Seq(a, b) => binary(*a, " ; ", *b, 3, true),
+        NodeOp::Product(a, b) => binary(*a, " * ", *b, 4, false),
+        NodeOp::IdentityOn(a) => wrapped(model, "[", *a, "]", 0, out),
+        NodeOp::Inverse(a) => wrapped(model, "", *a, "^-1", 5, out),
+        NodeOp::Plus(a) => wrapped(model, "", *a, "+", 5, out),
+        NodeOp::Domain(a) => wrapped(model, "domain(", *a, ")", 0, out),
+        NodeOp::Range(a) => wrapped(model, "range(", *a, ")", 0, out),
+    }
+}
+
+fn wrapped(model: &Model, before: &str, node: NodeId, after: &str, around: u8, out: &mut String) {
+    out.push_str(before);
+    write_node(model, node, false, around, out);
+    out.push_str(after);
+}

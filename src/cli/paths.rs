@@ -1,0 +1,170 @@
+//! From PATH arguments to test files.
+//!
+//! # Invariants
+//! - The order is that of the arguments, and inside a folder that of the relative paths, part by part: it depends on
+//!   names alone, never on the file system's own order.
+//! - What cannot be read becomes a diagnostic; everything else is still found.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::diag::Diagnostic;
+
+/// A test file, or standard input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Where to read it; `None` for standard input.
+    pub file: Option<PathBuf>,
+    /// `path` in result lines: relative to the folder it was found under; the base name of a file given by name.
+    pub path: String,
+}
+
+/// Files in a folder that are no tests although they end like some.
+const NO_TESTS: [&str; 2] = ["Cargo.toml", "fencepost.toml"];
+
+/// Finds the test files under `arguments`; appends to `diagnostics` what could not be looked at.
+pub fn discover(arguments: &[PathBuf], diagnostics: &mut Vec<Diagnostic>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for argument in arguments {
+        if argument.as_os_str() == "-" {
+            found.push(Found { file: None, path: "-".into() });
+            continue;
+        }
+        match fs::metadata(argument) {
+            Ok(data) if data.is_dir() => {
+                search(argument, &mut Vec::new(), &mut Vec::new(), &mut found, diagnostics)
+            }
+            Ok(_) => {
+                let name = argument.file_name().unwrap_or(argument.as_os_str()).to_string_lossy().into_owned();
+                found.push(Found { file: Some(argument.clone()), path: name });
+            }
+            Err(error) => diagnostics.push(unreadable(argument, &error)),
+        }
+    }
+    found
+}
+
+/// A file or folder that cannot be read.
+pub fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
+    if error.kind() == io::ErrorKind::NotFound {
+        Diagnostic::plain("missing-path", format!("`{}` does not exist", path.display()))
+    } else {
+        Diagnostic::plain("unreadable-path", format!("cannot read `{}`: {error}", path.display()))
+    }
+}
+
+/// Searches one folder. `parts` leads to it from the argument; `above` are the folders around it, resolved, so that a
+/// symbolic link back to one of them is not followed for ever.
+fn search(
+    folder: &Path,
+    parts: &mut Vec<String>,
+    above: &mut Vec<PathBuf>,
+    found: &mut Vec<Found>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let read = || -> io::Result<(PathBuf, Vec<fs::DirEntry>)> {
+        Ok((fs::canonicalize(folder)?, fs::read_dir(folder)?.collect::<io::Result<_>>()?))
+    };
+    let (resolved, mut entries) = match read() {
+        Ok(read) => read,
+        Err(error) => return diagnostics.push(unreadable(folder, &error)),
+    };
+    if above.contains(&resolved) {
+        return;
+    }
+    above.push(resolved);
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with('.') {
+            continue;
+        }
+        let path = entry.path();
+        let is_test = name.ends_with(".litmus") || (name.ends_with(".toml") && !NO_TESTS.contains(&name.as_str()));
+        match fs::metadata(&path) {
+            Ok(data) if data.is_dir() => {
+                if name != "target" {
+                    parts.push(name);
+                    search(&path, parts, above, found, diagnostics);
+                    parts.pop();
+                }
+            }
+            Ok(_) if is_test => {
+                parts.push(name);
+                found.push(Found { file: Some(path), path: parts.join("/") });
+                parts.pop();
+            }
+            Ok(_) => {}
+            // A dangling link matters only if a test was meant.
+            Err(error) if is_test => diagnostics.push(unreadable(&path, &error)),
+            Err(_) => {}
+        }
+    }
+    above.pop();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(files: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        folder
+    }
+
+    fn paths(arguments: &[PathBuf]) -> (Vec<String>, Vec<&'static str>) {
+        let mut diagnostics = Vec::new();
+        let found = discover(arguments, &mut diagnostics).into_iter().map(|f| f.path).collect();
+        (found, diagnostics.iter().map(|d| d.id).collect())
+    }
+
+    #[test]
+    fn a_folder_gives_its_tests_in_order_and_passes_over_the_rest() {
+        let folder = tree(&[
+            "b.toml",
+            "a.litmus",
+            "c/z.toml",
+            "c/a.litmus",
+            "c.toml",
+            "README.md",
+            "Cargo.toml",
+            "fencepost.toml",
+            "c/fencepost.toml",
+            "target/x.toml",
+            "c/target/x.litmus",
+            ".hidden/x.toml",
+            ".x.toml",
+        ]);
+        let (found, diagnostics) = paths(&[folder.path().into()]);
+        assert_eq!(found, ["a.litmus", "b.toml", "c/a.litmus", "c/z.toml", "c.toml"]);
+        assert!(diagnostics.is_empty());
+    }
+
+    #[test]
+    fn a_file_by_name_is_taken_whatever_it_is_called() {
+        let folder = tree(&["odd.txt", "Cargo.toml", "target/x.toml"]);
+        let at = |name: &str| folder.path().join(name);
+        let (found, diagnostics) = paths(&[at("odd.txt"), "-".into(), at("Cargo.toml"), at("target"), at("gone")]);
+        assert_eq!(found, ["odd.txt", "-", "Cargo.toml", "x.toml"]);
+        assert_eq!(diagnostics, ["missing-path"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_but_not_for_ever() {
+        use std::os::unix::fs::symlink;
+        let folder = tree(&["real/a.toml"]);
+        symlink(folder.path(), folder.path().join("real/back")).unwrap();
+        symlink(folder.path().join("real"), folder.path().join("again")).unwrap();
+        symlink(folder.path().join("gone"), folder.path().join("dangling.toml")).unwrap();
+        let (found, diagnostics) = paths(&[folder.path().into()]);
+        assert_eq!(found, ["again/a.toml", "real/a.toml"]);
+        assert_eq!(diagnostics, ["missing-path"]);
+    }
+}

@@ -1,0 +1,288 @@
+//! Which questions to ask: for each test, of which models, about which properties.
+//!
+//! # Invariants
+//! - Units come in the order of the tests, and for one test in the order of its models: as given by `--model`, else as
+//!   the test's expectations name them.
+//! - Every expectation of a planned (test, model) pair becomes a question, also where it cannot be decided yet.
+
+use std::collections::BTreeMap;
+
+use super::catalogue::{Catalogue, NameKind, Named};
+use super::load::File;
+use super::seams;
+use crate::diag::Diagnostic;
+use crate::litmus::{LitmusTest, Prop, Quantifier, Reachability};
+use crate::program::Dialect;
+use crate::verdict::Property;
+
+/// One test under one model: what shares a session.
+pub(super) struct Unit<'a> {
+    /// `path` in result lines.
+    pub path: &'a str,
+    /// The test.
+    pub test: &'a LitmusTest,
+    /// The model.
+    pub model: Named,
+    /// What to ask, in order; nothing if the command asks in its own way.
+    pub questions: Vec<Question>,
+}
+
+/// One question about a property.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Question {
+    /// Which property.
+    pub property: Property,
+    /// How to ask for it.
+    pub ask: Ask,
+    /// For the result line.
+    pub quantifier: &'static str,
+    /// The proposition as written.
+    pub proposition: String,
+    /// What the test expects.
+    pub expected: Option<&'static str>,
+    /// The axiom that an expected `forbidden` rests on.
+    pub axiom: Option<String>,
+}
+
+/// How to ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ask {
+    /// Can the proposition hold (`negate`: fail)?
+    Reachability {
+        /// `None`: any complete execution.
+        prop: Option<Prop>,
+        /// Ask for a violation.
+        negate: bool,
+    },
+    /// Is there a race? If the model has no race flag: no question, unless there is an expectation.
+    Race,
+    /// This cannot be decided yet; the reason.
+    NotYet(&'static str),
+}
+
+/// What was planned.
+#[derive(Default)]
+pub(super) struct Plan<'a> {
+    /// What to do.
+    pub units: Vec<Unit<'a>>,
+    /// What is wrong with models and expectations; warnings about what was passed over.
+    pub diagnostics: Vec<Diagnostic>,
+    /// How many (test, model) pairs were passed over.
+    pub passed_over: usize,
+}
+
+/// Plans all tests. `requested` are the models of `--model`; `questions` gives the questions of a pair, or what is
+/// wrong with them.
+pub(super) fn plan<'a>(
+    files: &'a [File],
+    requested: &[String],
+    mut catalogue: Catalogue,
+    mut questions: impl FnMut(&'a LitmusTest, &str) -> Result<Vec<Question>, Vec<Diagnostic>>,
+) -> Plan<'a> {
+    let mut plan = Plan::default();
+    // Per model and dialect: how many tests were passed over.
+    let mut passed: BTreeMap<(String, Dialect), usize> = BTreeMap::new();
+    for file in files {
+        for test in &file.tests {
+            let dialect = test.program.dialect;
+            for name in models_of(test, requested) {
+                let kind = catalogue.kind(&name);
+                let foreign = kind == NameKind::Shipped && !seams::speaks(&name, dialect);
+                if foreign || (kind == NameKind::Reserved && requested.is_empty()) {
+                    *passed.entry((name, dialect)).or_default() += 1;
+                    continue;
+                }
+                if kind == NameKind::Unknown && requested.is_empty() {
+                    plan.diagnostics.push(unknown_in_expectation(test, &name, &catalogue));
+                    continue;
+                }
+                let Some(model) = catalogue.get(&name, dialect) else { continue };
+                match questions(test, &model.label) {
+                    Ok(questions) => plan.units.push(Unit { path: &file.path, test, model, questions }),
+                    // About the test, not the model: once is enough.
+                    Err(diagnostics) => {
+                        plan.diagnostics.extend(diagnostics);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+    for ((model, dialect), tests) in passed {
+        plan.passed_over += tests;
+        let why = match catalogue.kind(&model) {
+            NameKind::Reserved => "is not shipped yet".to_owned(),
+            _ => format!("does not speak of {} programs", dialect.name()),
+        };
+        let s = if tests == 1 { "" } else { "s" };
+        let message = format!("model `{model}` {why}: passed over for {tests} {} test{s}", dialect.name());
+        plan.diagnostics.push(Diagnostic::plain("passed-over", message).warning());
+    }
+    plan.diagnostics.splice(0..0, catalogue.diagnostics());
+    plan
+}
+
+/// The models to ask about a test.
+fn models_of(test: &LitmusTest, requested: &[String]) -> Vec<String> {
+    if !requested.is_empty() {
+        requested.to_vec()
+    } else if !test.expect.is_empty() {
+        test.expect.keys().cloned().collect()
+    } else {
+        vec![test.program.dialect.default_model().to_owned()]
+    }
+}
+
+fn unknown_in_expectation(test: &LitmusTest, name: &str, catalogue: &Catalogue) -> Diagnostic {
+    let plain = catalogue.unknown(name);
+    let span = test.expect.get(name).map(|e| e.span).unwrap_or_default();
+    let mut diagnostic = Diagnostic::error(plain.id, &test.file, span, plain.message);
+    (diagnostic.notes, diagnostic.help) = (plain.notes, plain.help);
+    diagnostic
+}
+
+/// The questions of `check`: what the test expects of this model, or reachability if it expects nothing; with `all`,
+/// every property.
+pub(super) fn expectations(test: &LitmusTest, model: &str, all: bool) -> Vec<Question> {
+    let expectation = test.expect.get(model).cloned().unwrap_or_default();
+    let mut questions = Vec::new();
+    let question = |property, ask, expected| Question {
+        property,
+        ask,
+        quantifier: test.quantifier.name(),
+        proposition: String::new(),
+        expected,
+        axiom: None,
+    };
+    let others = expectation.race.is_some() || expectation.undefined.is_some() || !expectation.liveness.is_empty();
+    if all || expectation.reachability.is_some() || !others {
+        questions.push(own_condition(test, model));
+    }
+    if all || expectation.race.is_some() {
+        let expected = expectation.race.map(|racy| if racy { "racy" } else { "race-free" });
+        questions.push(question(Property::Race, Ask::Race, expected));
+    }
+    if let Some(undefined) = expectation.undefined {
+        let expected = if undefined { "undefined" } else { "defined" };
+        let ask = Ask::NotYet("undefined behaviour is not decided yet");
+        questions.push(question(Property::Undefined, ask, Some(expected)));
+    }
+    for (progress, hangs) in &expectation.liveness {
+        let expected = if *hangs { "hangs" } else { "terminates" };
+        let ask = Ask::NotYet("liveness is not decided yet");
+        questions.push(question(Property::Liveness(progress.clone()), ask, Some(expected)));
+    }
+    questions
+}
+
+/// The question that the test itself asks. An expected `required` asks for a violation, whatever the test's quantifier.
+pub(super) fn own_condition(test: &LitmusTest, model: &str) -> Question {
+    let expectation = test.expect.get(model);
+    let expected = expectation.and_then(|e| e.reachability);
+    let quantifier = match expected {
+        Some(Reachability::Required) => Quantifier::ForAll,
+        _ => test.quantifier,
+    };
+    Question {
+        property: Property::Reachability,
+        ask: Ask::Reachability { prop: test.condition.clone(), negate: quantifier == Quantifier::ForAll },
+        quantifier: quantifier.name(),
+        proposition: test.condition_text.trim().to_owned(),
+        expected: expected.map(|reachability| match reachability {
+            Reachability::Allowed => "allowed",
+            Reachability::Forbidden => "forbidden",
+            Reachability::Required => "required",
+        }),
+        axiom: expectation.and_then(|e| e.axiom.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::SourceFile;
+    use crate::litmus::Expectation;
+    use crate::program::Program;
+
+    fn test() -> LitmusTest {
+        LitmusTest {
+            name: "T".into(),
+            doc: String::new(),
+            source: String::new(),
+            file: SourceFile::new("T.toml", ""),
+            program: Program { dialect: Dialect::Ptx, threads: Vec::new(), locations: Vec::new() },
+            condition: Some(Prop::And(Vec::new())),
+            condition_text: " x == 1 ".into(),
+            quantifier: Quantifier::Exists,
+            filter: None,
+            observe: Vec::new(),
+            expect: indexmap::IndexMap::new(),
+            options: Vec::new(),
+        }
+    }
+
+    fn asked(test: &LitmusTest, all: bool) -> Vec<(String, Option<&'static str>)> {
+        expectations(test, "ptx", all).into_iter().map(|q| (q.property.to_string(), q.expected)).collect()
+    }
+
+    #[test]
+    fn without_an_expectation_reachability_is_asked() {
+        let mut t = test();
+        assert_eq!(asked(&t, false), [("reachability".into(), None)]);
+        assert_eq!(asked(&t, true), [("reachability".into(), None), ("race".into(), None)]);
+        t.expect.insert("ptx".into(), Expectation { source: Some("§8".into()), ..Expectation::default() });
+        assert_eq!(asked(&t, false), [("reachability".into(), None)]);
+    }
+
+    #[test]
+    fn every_expectation_is_a_question() {
+        let mut t = test();
+        let liveness = [("fair".to_owned(), false)].into();
+        let e = Expectation { race: Some(true), undefined: Some(false), liveness, ..Expectation::default() };
+        t.expect.insert("ptx".into(), e);
+        let others = [
+            ("race".into(), Some("racy")),
+            ("undefined".into(), Some("defined")),
+            ("liveness:fair".into(), Some("terminates")),
+        ];
+        assert_eq!(asked(&t, false), others);
+        assert_eq!(asked(&t, true)[0], ("reachability".into(), None));
+    }
+
+    #[test]
+    fn required_asks_for_a_violation() {
+        let mut t = test();
+        let e = Expectation { reachability: Some(Reachability::Required), ..Expectation::default() };
+        t.expect.insert("ptx".into(), e);
+        let q = own_condition(&t, "ptx");
+        assert_eq!((q.quantifier, q.expected, q.proposition.as_str()), ("forall", Some("required"), "x == 1"));
+        assert!(matches!(q.ask, Ask::Reachability { negate: true, .. }));
+        let q = own_condition(&t, "sc");
+        assert_eq!((q.quantifier, q.expected), ("exists", None));
+        assert!(matches!(q.ask, Ask::Reachability { negate: false, .. }));
+    }
+
+    #[test]
+    fn models_come_from_the_command_line_the_expectations_or_the_dialect() {
+        let mut t = test();
+        assert_eq!(models_of(&t, &[]), ["ptx"]);
+        for name in ["sc", "ptx-v7.5"] {
+            t.expect.insert(name.into(), Expectation::default());
+        }
+        assert_eq!(models_of(&t, &[]), ["sc", "ptx-v7.5"]);
+        assert_eq!(models_of(&t, &["a.cat".to_owned()]), ["a.cat"]);
+    }
+
+    #[test]
+    fn models_that_are_not_shipped_are_passed_over_and_typos_are_errors() {
+        let mut t = test();
+        for name in ["vulkan", "pxt"] {
+            t.expect.insert(name.into(), Expectation::default());
+        }
+        let files = [File { path: "T.toml".into(), tests: vec![t.clone(), t] }];
+        let plan = plan(&files, &[], Catalogue::new(None), |_, _| Ok(Vec::new()));
+        assert_eq!(plan.passed_over, 2);
+        let ids: Vec<_> = plan.diagnostics.iter().map(|d| d.id).collect();
+        assert_eq!(ids, ["unknown-model", "unknown-model", "passed-over"]);
+    }
+}

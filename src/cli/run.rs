@@ -1,0 +1,151 @@
+//! What `check`, `ask` and `outcomes` share: read, plan, decide on several threads, report in order.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use super::args::QuestionArgs;
+use super::catalogue::Catalogue;
+use super::decide::Decided;
+use super::defect::{self, Defect};
+use super::exit::Events;
+use super::load::{self, File, Loaded};
+use super::plan::{self, Plan, Question, Unit};
+use super::pool::Pool;
+use super::settings::Settings;
+use super::terminal::{Outputs, Progress, Terminal};
+use crate::diag::Diagnostic;
+use crate::litmus::LitmusTest;
+use crate::report::{HumanOptions, Summary};
+use crate::verdict::Property;
+
+/// One run over some tests.
+pub(super) struct Run<'a> {
+    /// Whom to talk to.
+    pub terminal: &'a Terminal,
+    /// How to ask, as given.
+    pub args: &'a QuestionArgs,
+    /// How to ask, checked.
+    pub settings: Settings,
+    /// The workers.
+    pub pool: Rc<Pool>,
+    /// What happened so far.
+    pub events: Events,
+    /// In numbers.
+    pub summary: Summary,
+}
+
+impl<'a> Run<'a> {
+    /// Checks the options and starts the workers; on failure, says why and gives the exit code.
+    pub(super) fn new(terminal: &'a Terminal, args: &'a QuestionArgs) -> Result<Run<'a>, u8> {
+        let settings = Settings::new(args);
+        let pool = Pool::new(args.jobs);
+        let (settings, pool) = match (settings, pool) {
+            (Ok(settings), Ok(pool)) => (settings, Rc::new(pool)),
+            (settings, pool) => {
+                let mut diagnostics = settings.err().unwrap_or_default();
+                diagnostics.extend(
+                    pool.err().map(|e| Diagnostic::plain("no-threads", format!("cannot start the workers: {e}"))),
+                );
+                terminal.diagnose_all(&diagnostics);
+                return Err(super::exit::INVALID);
+            }
+        };
+        let (events, summary) = (Events::default(), Summary::default());
+        Ok(Run { terminal, args, settings, pool, events, summary })
+    }
+
+    /// Reads the tests under `paths`, and says what is wrong with the others.
+    pub(super) fn load(&mut self, paths: &[PathBuf]) -> Vec<File> {
+        let Loaded { files, diagnostics, crashes } = load::load(paths, &self.pool);
+        self.complain(&diagnostics);
+        for crash in crashes {
+            self.summary.defects += 1;
+            self.defect(&defect::record_crash(&crash, &self.settings.repro_dir));
+        }
+        files
+    }
+
+    /// Plans the questions, and says what is wrong or passed over.
+    pub(super) fn plan<'t>(
+        &mut self,
+        files: &'t [File],
+        questions: impl FnMut(&'t LitmusTest, &str) -> Result<Vec<Question>, Vec<Diagnostic>>,
+    ) -> Vec<Unit<'t>> {
+        let catalogue = Catalogue::new(self.args.prelude.clone());
+        let Plan { units, diagnostics, passed_over } = plan::plan(files, &self.args.models, catalogue, questions);
+        self.complain(&diagnostics);
+        self.summary.passed_over += passed_over;
+        units
+    }
+
+    /// Opens the outputs; on failure, says why and gives the exit code.
+    pub(super) fn open(&self, units: &[Unit<'_>], explain: bool) -> Result<Outputs, u8> {
+        let width = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
+        let properties = units.iter().flat_map(|u| &u.questions).map(|q| &q.property);
+        let others = properties.clone().any(|p| *p != Property::Reachability);
+        let human = HumanOptions {
+            quiet: self.terminal.quiet,
+            verbose: self.terminal.verbose,
+            explain,
+            test_width: width(&mut units.iter().map(|u| u.test.name.chars().count())),
+            model_width: width(&mut units.iter().map(|u| u.model.label.chars().count())),
+            property_width: if others { width(&mut properties.map(|p| p.to_string().len())) } else { 0 },
+        };
+        Outputs::open(self.terminal, self.args.format, &self.args.reports, &human).map_err(|diagnostic| {
+            self.terminal.diagnose(&diagnostic);
+            super::exit::INVALID
+        })
+    }
+
+    /// Decides all units on the workers; `report` gets each result, in order, and may break off.
+    pub(super) fn decide<R: Send>(
+        &mut self,
+        units: &[Unit<'_>],
+        work: impl Fn(&Unit<'_>, &Settings) -> Decided<R> + Sync,
+        mut report: impl FnMut(&mut Run<'a>, R) -> ControlFlow<()>,
+    ) {
+        let progress = Progress::new(self.terminal, units.len());
+        let settings = self.settings.clone();
+        let pool = Rc::clone(&self.pool);
+        pool.in_order(
+            units,
+            |unit| {
+                let decided = work(unit, &settings);
+                progress.done_one();
+                decided
+            },
+            |decided| {
+                progress.aside(|| {
+                    decided.defects.iter().for_each(|defect| self.defect(defect));
+                    decided.results.into_iter().try_for_each(|result| report(self, result))
+                })
+            },
+        );
+        progress.finish();
+    }
+
+    /// Ends the outputs and gives the exit code.
+    pub(super) fn end(mut self, outputs: Outputs) -> u8 {
+        let failures = outputs.end(&self.summary);
+        self.complain(&failures);
+        let code = self.events.code();
+        if code == super::exit::NO_TEST {
+            self.terminal.diagnose(&Diagnostic::plain("no-test", "no test matched"));
+        }
+        code
+    }
+
+    /// Prints diagnostics and counts the errors among them.
+    pub(super) fn complain(&mut self, diagnostics: &[Diagnostic]) {
+        let errors = self.terminal.diagnose_all(diagnostics);
+        self.summary.invalid += errors;
+        self.events.invalid |= errors > 0;
+    }
+
+    /// Tells of a broken law.
+    fn defect(&mut self, defect: &Defect) {
+        self.events.defect = true;
+        self.terminal.diagnose(&defect::diagnostic(defect));
+    }
+}

@@ -1,0 +1,81 @@
+//! Where the command line meets the test front end and the model language: everything it asks of them, in one place.
+
+use std::path::Path;
+
+use crate::diag::Diagnostic;
+use crate::litmus::{self, LitmusTest, Prop};
+use crate::model::{self, ir::Model};
+use crate::program::Dialect;
+use crate::skeleton::signature::signature;
+
+/// Names that are reserved for models; those not in [`model_names`] are not shipped yet.
+pub(super) const RESERVED_NAMES: [&str; 14] = [
+    "ptx",
+    "ptx-v6.0",
+    "ptx-v7.5",
+    "cuda",
+    "opencl",
+    "opencl-3.1",
+    "opencl-simp",
+    "opencl-2.0",
+    "opencl-total",
+    "c11",
+    "rc11",
+    "sc",
+    "vulkan",
+    "vulkan-nochains",
+];
+
+/// The tests in one file: a template gives several.
+pub(super) fn read_tests(name: &str, bytes: &[u8]) -> Result<Vec<LitmusTest>, Vec<Diagnostic>> {
+    litmus::parse(name, bytes)
+}
+
+/// A proposition in the words of the test's condition.
+pub(super) fn parse_prop(test: &LitmusTest, text: &str) -> Result<Prop, Vec<Diagnostic>> {
+    let _ = (test, text);
+    Err(vec![Diagnostic::plain("unsupported", "outcomes cannot be read yet")])
+}
+
+/// The test in the TOML format.
+pub(super) fn to_toml(test: &LitmusTest) -> String {
+    let _ = test;
+    String::new()
+}
+
+/// The JSON schema of the TOML format.
+pub(super) fn schema() -> serde_json::Value {
+    serde_json::json!({})
+}
+
+/// A shipped model by name, or a file; `prelude` is used if it declares no free relations.
+pub(super) fn load_model(name_or_path: &str, prelude: &str) -> Result<Model, Vec<Diagnostic>> {
+    let signature = signature();
+    match model::load_shipped(name_or_path, &signature) {
+        Some(result) => result,
+        None => model::load_file(Path::new(name_or_path), &signature, Some(prelude)),
+    }
+}
+
+/// The shipped models, in the order in which they are listed.
+pub(super) fn model_names() -> Vec<String> {
+    model::Library::names().into_iter().map(str::to_owned).collect()
+}
+
+/// The prelude of a dialect, for files that declare no free relations.
+pub(super) fn prelude_of(dialect: Dialect) -> &'static str {
+    if dialect == Dialect::Ptx { "ptx" } else { "total" }
+}
+
+/// Whether a shipped model can judge tests of a dialect. Of a file by the user we cannot know: it always may.
+pub(super) fn speaks(shipped: &str, dialect: Dialect) -> bool {
+    let family = shipped.split('-').next().unwrap_or(shipped);
+    match family {
+        "ptx" => dialect == Dialect::Ptx,
+        "cuda" => dialect == Dialect::Cuda,
+        "opencl" => dialect == Dialect::OpenCl,
+        "vulkan" => dialect == Dialect::Vulkan,
+        "c11" | "rc11" => dialect == Dialect::C,
+        _ => true,
+    }
+}

@@ -1,0 +1,83 @@
+//! How to ask: the question options, checked.
+
+use std::path::PathBuf;
+
+use super::args::{EngineArg, QuestionArgs};
+use crate::check::{Engine, Limits, z3_version};
+use crate::diag::Diagnostic;
+use crate::skeleton::signature::signature;
+
+/// Checked options that hold for every question of a run.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    /// Which engine.
+    pub engine: Engine,
+    /// When to give up.
+    pub limits: Limits,
+    /// Options of the model: names and values are known.
+    pub set: Vec<(String, String)>,
+    /// Whether to measure.
+    pub timings: bool,
+    /// Where reproducers go.
+    pub repro_dir: PathBuf,
+}
+
+impl Settings {
+    /// Checks the options; everything that is wrong is told at once.
+    pub(super) fn new(args: &QuestionArgs) -> Result<Settings, Vec<Diagnostic>> {
+        let mut diagnostics = Vec::new();
+        let options = signature().options;
+        for (name, value) in &args.set {
+            match options.iter().find(|option| option.name == name) {
+                None => {
+                    let known: Vec<&str> = options.iter().map(|o| o.name).collect();
+                    diagnostics.push(
+                        Diagnostic::plain("unknown-option", format!("no model has an option `{name}`"))
+                            .note(format!("options: {}", known.join(", ")))
+                            .did_you_mean(name, known),
+                    );
+                }
+                Some(option) if !option.values.contains(&value.as_str()) => diagnostics.push(
+                    Diagnostic::plain("unknown-value", format!("option `{name}` cannot be `{value}`"))
+                        .note(format!("values: {}", option.values.join(", ")))
+                        .did_you_mean(value, option.values.iter().copied()),
+                ),
+                Some(_) => {}
+            }
+        }
+        if matches!(args.engine, EngineArg::Symbolic | EngineArg::Both) && cfg!(not(feature = "z3")) {
+            diagnostics.push(
+                Diagnostic::plain("no-z3", "this program was built without Z3")
+                    .help("use `--engine enumerate`, or build with the feature `z3`"),
+            );
+        }
+        let version = if args.engine == EngineArg::Enumerate { Ok(()) } else { z3_version::check() };
+        if let Err(error) = version {
+            diagnostics.push(
+                Diagnostic::plain("wrong-z3", error.to_string()).help("`--engine enumerate` works without Z3"),
+            );
+        }
+        if !diagnostics.is_empty() {
+            return Err(diagnostics);
+        }
+        let timeout = args.timeout.map_or(Limits::default().timeout, |timeout| timeout.0);
+        Ok(Settings {
+            engine: args.engine.into(),
+            limits: Limits { bound: args.bound, timeout },
+            set: args.set.clone(),
+            timings: args.timings,
+            repro_dir: args.repro_dir.clone().unwrap_or_else(std::env::temp_dir),
+        })
+    }
+
+    /// What a result line names as the engine if no engine came far enough to say so.
+    pub(super) fn engine_name(&self) -> &'static str {
+        match self.engine {
+            Engine::Symbolic => "symbolic",
+            Engine::Enumerate => "enumerate",
+            Engine::Both => "both",
+            Engine::Auto if cfg!(feature = "z3") => "symbolic",
+            Engine::Auto => "enumerate",
+        }
+    }
+}

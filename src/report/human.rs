@@ -1,0 +1,302 @@
+//! `human`: one aligned line per answer, the evidence where it was asked for, and one line of numbers at the end.
+//!
+//! Colours are always written; a stream that is no terminal takes them out again.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use super::{Line, Reporter, Summary, Table};
+use crate::verdict::{Property, State, Verdict, Witness};
+
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default().bold();
+const UNSURE: Style = AnsiColor::Yellow.on_default();
+const DIM: Style = Style::new().dimmed();
+const BOLD: Style = Style::new().bold();
+
+/// How much to say, and how wide.
+#[derive(Clone, Debug, Default)]
+pub struct HumanOptions {
+    /// Only what needs attention.
+    pub quiet: bool,
+    /// Engine and axioms of each answer.
+    pub verbose: bool,
+    /// Show the evidence: the execution, or the axioms.
+    pub explain: bool,
+    /// Width of the test column.
+    pub test_width: usize,
+    /// Width of the model column.
+    pub model_width: usize,
+    /// Width of the property column; 0 leaves it out, if reachability is all that is asked.
+    pub property_width: usize,
+}
+
+/// Writes `human`.
+#[derive(Clone, Debug)]
+pub struct Human {
+    options: HumanOptions,
+}
+
+impl Human {
+    /// With these options.
+    pub fn new(options: HumanOptions) -> Self {
+        Human { options }
+    }
+}
+
+/// The colour of a verdict's word says whether it is one, and whether it was expected; never whether it is "good".
+fn verdict_style(line: &Line) -> Style {
+    match (&line.answer.verdict, line.met()) {
+        (Verdict::Undecided(_), _) => UNSURE,
+        (_, Some(true)) => GOOD,
+        (_, Some(false)) => BAD,
+        (_, None) => BOLD,
+    }
+}
+
+impl Reporter for Human {
+    fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()> {
+        let options = &self.options;
+        let answer = &line.answer;
+        let attention = answer.defect.is_some() || answer.verdict.reason().is_some() || line.met() == Some(false);
+        if options.quiet && !attention {
+            return Ok(());
+        }
+        let (test, model) = (options.test_width, options.model_width);
+        write!(out, "{:test$}  {DIM}{:model$}{DIM:#}  ", line.test, line.model)?;
+        if options.property_width > 0 {
+            write!(out, "{:1$}  ", line.property.to_string(), options.property_width)?;
+        }
+        // The quantifier is the condition's; other properties have none.
+        let quantifier = if line.property == Property::Reachability { line.quantifier } else { "" };
+        let style = verdict_style(line);
+        let mut rest = Vec::new();
+        match (line.expected, line.met()) {
+            (Some(_), Some(true)) => rest.push("as expected".to_owned()),
+            (Some(expected), Some(false)) => rest.push(format!("{BAD}NOT MET{BAD:#}: expected {expected}")),
+            (Some(expected), None) => rest.push(format!("expected {expected}")),
+            (None, _) => {}
+        }
+        rest.extend(answer.verdict.reason().map(str::to_owned));
+        rest.extend(answer.bound.map(|bound| format!("loop bound {bound}")));
+        if options.verbose {
+            rest.push(answer.engine.to_owned());
+            if !answer.axioms.is_empty() && !options.explain {
+                rest.push(format!("by {}", answer.axioms.join(", ")));
+            }
+        }
+        rest.extend(line.ms.map(|ms| format!("{ms} ms")));
+        let word = answer.verdict.word();
+        if rest.is_empty() {
+            writeln!(out, "{DIM}{quantifier:7}{DIM:#} {style}{word}{style:#}")?;
+        } else {
+            writeln!(out, "{DIM}{quantifier:7}{DIM:#} {style}{word:9}{style:#}  {}", rest.join(", "))?;
+        }
+        for note in &line.notes {
+            writeln!(out, "  note: {note}")?;
+        }
+        if let Some(defect) = &answer.defect {
+            for (i, text) in defect.lines().enumerate() {
+                let head = if i == 0 { "DEFECT:" } else { "       " };
+                writeln!(out, "  {BAD}{head}{BAD:#} {text}")?;
+            }
+        }
+        if options.explain {
+            explain(out, line)?;
+        }
+        Ok(())
+    }
+
+    fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()> {
+        let list = &table.outcomes;
+        write!(out, "{BOLD}{}{BOLD:#} under {}", table.test, table.model)?;
+        match list.outcomes.iter().filter(|o| o.allowed).count() {
+            1 => write!(out, ": 1 outcome allowed")?,
+            n => write!(out, ": {n} outcomes allowed")?,
+        }
+        match (list.complete, &list.reason) {
+            (true, _) => write!(out, ", and the list is complete")?,
+            (false, None) => write!(out, ", {UNSURE}and the list is not complete{UNSURE:#}")?,
+            (false, Some(why)) => write!(out, ", {UNSURE}and the list is not complete: {why}{UNSURE:#}")?,
+        }
+        if let Some(bound) = list.bound {
+            write!(out, ", loop bound {bound}")?;
+        }
+        if self.options.verbose {
+            write!(out, ", {}", list.engine)?;
+        }
+        if let Some(ms) = table.ms {
+            write!(out, ", {ms} ms")?;
+        }
+        writeln!(out)?;
+        outcome_rows(out, table)?;
+        if let Some(defect) = &list.defect {
+            writeln!(out, "  {BAD}DEFECT:{BAD:#} {defect}")?;
+        }
+        writeln!(out)
+    }
+
+    fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
+        writeln!(out, "{BOLD}{summary}{BOLD:#}")
+    }
+}
+
+/// One row per outcome, one column per observable.
+fn outcome_rows(out: &mut dyn Write, table: &Table) -> io::Result<()> {
+    let rows = &table.outcomes.outcomes;
+    let Some(first) = rows.first() else { return Ok(()) };
+    let mut widths: Vec<usize> = first.state.iter().map(|(name, _)| name.chars().count()).collect();
+    for row in rows {
+        for (width, (_, value)) in widths.iter_mut().zip(&row.state) {
+            *width = (*width).max(value.chars().count());
+        }
+    }
+    let mut cells = |style: Style, cells: &mut dyn Iterator<Item = &str>, last: &str| -> io::Result<()> {
+        write!(out, " ")?;
+        for (cell, width) in cells.zip(&widths) {
+            write!(out, " {style}{cell:>width$}{style:#}")?;
+        }
+        if last.is_empty() { writeln!(out) } else { writeln!(out, "  {last}") }
+    };
+    cells(DIM, &mut first.state.iter().map(|(name, _)| name.as_str()), "")?;
+    for row in rows {
+        let style = if row.allowed { Style::new() } else { DIM };
+        let racy = if row.racy { ", racy" } else { "" };
+        let word = if row.allowed { "allowed" } else { "forbidden" };
+        let mut values = row.state.iter().map(|(_, value)| value.as_str());
+        cells(style, &mut values, &format!("{style}{word}{style:#}{racy}"))?;
+    }
+    Ok(())
+}
+
+/// Why the answer is what it is.
+fn explain(out: &mut dyn Write, line: &Line) -> io::Result<()> {
+    if !line.proposition.is_empty() {
+        let violates = if line.quantifier == "forall" { ", by a violation of it" } else { "" };
+        writeln!(out, "  asked: {} ({}){violates}", line.quantifier, line.proposition)?;
+    }
+    let answer = &line.answer;
+    match (&answer.verdict, &answer.witness) {
+        (Verdict::Undecided(_), _) => Ok(()),
+        (_, Some(witness)) => execution(out, witness),
+        (_, None) if !answer.axioms.is_empty() => {
+            writeln!(out, "  together these axioms exclude every execution: {}", answer.axioms.join(", "))
+        }
+        (_, None) => Ok(()),
+    }
+}
+
+/// `a`, `b`, …, `z`, `e26`, …
+fn letter(event: usize) -> String {
+    match u8::try_from(event) {
+        Ok(n) if n < 26 => char::from(b'a' + n).to_string(),
+        _ => format!("e{event}"),
+    }
+}
+
+/// An execution: events per thread, relations, final state.
+fn execution(out: &mut dyn Write, witness: &Witness) -> io::Result<()> {
+    writeln!(out, "  by this execution:")?;
+    let action_width = witness.events.iter().map(|e| e.action.chars().count()).max().unwrap_or(0);
+    let mut threads: Vec<Option<usize>> = witness.events.iter().map(|e| e.thread).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    for thread in threads {
+        let events = witness.events.iter().enumerate().filter(|(_, e)| e.thread == thread);
+        for (i, (index, event)) in events.enumerate() {
+            if i == 0 {
+                writeln!(out, "    {BOLD}{}{BOLD:#}", event.thread_name)?;
+            }
+            write!(out, "      {:>3}: {:action_width$}", letter(index), event.action)?;
+            if event.line > 0 {
+                write!(out, "  {DIM}line {}: {}{DIM:#}", event.line, event.text.trim())?;
+            }
+            writeln!(out)?;
+        }
+    }
+    let name_width = witness.relations.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    for (name, pairs) in &witness.relations {
+        let pairs: Vec<_> = pairs.iter().map(|&(a, b)| format!("{}->{}", letter(a), letter(b))).collect();
+        writeln!(out, "    {name:name_width$}  {}", pairs.join(" "))?;
+    }
+    writeln!(out, "    final state: {}", state_text(&witness.state))
+}
+
+/// `P1:r0 = 1, x = 2`.
+fn state_text(state: &State) -> String {
+    match state.as_slice() {
+        [] => "(nothing is observed)".to_owned(),
+        some => some.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Format, samples};
+    use super::*;
+
+    fn plain(text: &str) -> String {
+        anstream::adapter::strip_str(text).to_string()
+    }
+
+    fn options() -> HumanOptions {
+        HumanOptions { test_width: 6, model_width: 8, property_width: 12, ..HumanOptions::default() }
+    }
+
+    #[test]
+    fn lines_are_aligned_and_say_what_was_expected() {
+        let text = plain(&samples::written(Format::Human, &options()));
+        let expected = "\
+MP-gpu  ptx-v7.5  reachability  exists  forbidden  as expected
+MP      ptx-v7.5  reachability  exists  allowed    NOT MET: expected forbidden
+MP      ptx-v7.5  race                  racy
+Atom    ptx-v7.5  reachability  forall  forbidden  as expected
+Loop    ptx-v7.5  reachability  exists  undecided  expected allowed, loop bound 4 reached, loop bound 4
+Odd     ptx-v7.5  reachability  exists  allowed
+  DEFECT: engines differ: symbolic allowed, enumerate forbidden
+6 answers: 2 allowed, 2 forbidden, 1 racy, 1 undecided; 3 expectations, 1 NOT MET; undecided: 1 × loop bound 4 \
+reached; 1 DEFECT; 1 error in the input
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn quiet_keeps_what_needs_attention() {
+        let text = plain(&samples::written(Format::Human, &HumanOptions { quiet: true, ..options() }));
+        let tests: Vec<_> = text.lines().filter_map(|l| l.split_whitespace().next()).collect();
+        assert_eq!(tests, ["MP", "Loop", "Odd", "DEFECT:", "6"]);
+    }
+
+    #[test]
+    fn an_execution_is_shown_by_threads() {
+        let mut line = samples::line("MP", Verdict::Allowed, None);
+        line.answer.witness = Some(samples::witness());
+        let mut out = Vec::new();
+        Human::new(HumanOptions { explain: true, ..options() }).line(&mut out, &line).unwrap();
+        let text = plain(&String::from_utf8(out).unwrap());
+        let expected = "
+  asked: exists (P1:r0 == 1 /\\ P1:r1 == 0)
+  by this execution:
+    init
+        a: W x = 0
+    P0
+        b: W x = 1  line 4: st.weak x, 1
+    P1
+        c: R x = 1  line 4: ld.weak r0, x
+    rf  b->c
+    co  a->b
+    final state: P1:r0 = 1, x = 1
+";
+        assert_eq!(text.split_once('\n').unwrap().1, expected.trim_start_matches('\n'));
+    }
+
+    #[test]
+    fn outcomes_are_a_table() {
+        let mut out = Vec::new();
+        Human::new(options()).table(&mut out, &samples::table()).unwrap();
+        let text = plain(&String::from_utf8(out).unwrap());
+        let expected = "MP under ptx: 1 outcome allowed, and the list is complete\n  P1:r0  x\n      0  2  allowed, racy\n      1 10  forbidden\n\n";
+        assert_eq!(text, expected);
+    }
+}

@@ -1,0 +1,75 @@
+//! `json`: one object for the whole run, `{"version":1,"answers":[…],"summary":{…}}`; each answer has the keys of a
+//! `jsonl` line. For `outcomes`, the list is called `tables`.
+
+use std::io::{self, Write};
+
+use super::{Line, Reporter, Summary, Table, jsonl};
+
+/// The version of the format: it changes if a key goes or changes its meaning.
+pub(super) const VERSION: u32 = 1;
+
+/// Writes `json`, answer by answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Json {
+    started: bool,
+}
+
+impl Json {
+    /// What comes before the next member of the list.
+    fn separate(&mut self, out: &mut dyn Write, list: &str) -> io::Result<()> {
+        if std::mem::replace(&mut self.started, true) {
+            out.write_all(b",\n")
+        } else {
+            writeln!(out, "{{\"version\":{VERSION},\"{list}\":[")
+        }
+    }
+}
+
+impl Reporter for Json {
+    fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()> {
+        self.separate(out, "answers")?;
+        jsonl::write_line(out, line)
+    }
+
+    fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()> {
+        self.separate(out, "tables")?;
+        jsonl::write_table(out, table)
+    }
+
+    fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
+        if self.started {
+            out.write_all(b"\n],\"summary\":")?;
+        } else {
+            write!(out, "{{\"version\":{VERSION},\"answers\":[],\"summary\":")?;
+        }
+        serde_json::to_writer(&mut *out, summary)?;
+        out.write_all(b"}\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Format, HumanOptions, samples};
+    use super::*;
+
+    #[test]
+    fn it_is_one_object_with_a_summary() {
+        let text = samples::written(Format::Json, &HumanOptions::default());
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["version"], 1);
+        assert_eq!(value["answers"].as_array().unwrap().len(), 6);
+        assert_eq!(value["answers"][1]["verdict"], "allowed");
+        assert_eq!(
+            text.lines().last().unwrap(),
+            r#"],"summary":{"answers":6,"verdicts":{"allowed":2,"forbidden":2,"racy":1,"undecided":1},"met":2,"unmet":1,"undecided":{"loop bound 4 reached":1},"defects":1,"invalid":1,"passed_over":0,"stopped":false}}"#
+        );
+    }
+
+    #[test]
+    fn without_answers_it_is_still_an_object() {
+        let mut out = Vec::new();
+        Json::default().end(&mut out, &Summary::default()).unwrap();
+        let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(value["answers"], serde_json::json!([]));
+    }
+}

@@ -1,0 +1,190 @@
+//! `jsonl`: one object per answer, one per line. The keys and their order are an interface; new keys come last.
+
+use std::io::{self, Write};
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use super::{Line, Reporter, Summary, Table};
+use crate::verdict::{State, Witness};
+
+/// Writes `jsonl`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Jsonl;
+
+impl Reporter for Jsonl {
+    fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()> {
+        write_line(out, line)?;
+        out.write_all(b"\n")
+    }
+
+    fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()> {
+        write_table(out, table)?;
+        out.write_all(b"\n")
+    }
+
+    fn end(&mut self, _: &mut dyn Write, _: &Summary) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// One answer; fields in the order of the keys.
+#[derive(Serialize)]
+struct AnswerObject<'a> {
+    path: &'a str,
+    test: &'a str,
+    model: &'a str,
+    property: String,
+    quantifier: &'a str,
+    verdict: &'a str,
+    expected: Option<&'a str>,
+    engine: &'a str,
+    bound: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    axioms: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    witness: Option<WitnessObject<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    defect: Option<&'a str>,
+}
+
+/// An execution: relations name events by position.
+#[derive(Serialize)]
+struct WitnessObject<'a> {
+    events: Vec<EventObject<'a>>,
+    relations: IndexMap<&'a str, &'a [(usize, usize)]>,
+    state: IndexMap<&'a str, &'a str>,
+}
+
+#[derive(Serialize)]
+struct EventObject<'a> {
+    thread: &'a str,
+    line: u32,
+    action: &'a str,
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+struct TableObject<'a> {
+    path: &'a str,
+    test: &'a str,
+    model: &'a str,
+    complete: bool,
+    outcomes: Vec<OutcomeObject<'a>>,
+    engine: &'a str,
+    bound: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    defect: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct OutcomeObject<'a> {
+    state: IndexMap<&'a str, &'a str>,
+    allowed: bool,
+    racy: bool,
+}
+
+fn state(state: &State) -> IndexMap<&str, &str> {
+    state.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+}
+
+fn witness(witness: &Witness) -> WitnessObject<'_> {
+    WitnessObject {
+        events: (witness.events.iter())
+            .map(|e| EventObject { thread: &e.thread_name, line: e.line, action: &e.action, text: &e.text })
+            .collect(),
+        relations: witness.relations.iter().map(|(name, pairs)| (name.as_str(), pairs.as_slice())).collect(),
+        state: state(&witness.state),
+    }
+}
+
+/// The object of one answer, without a line end.
+pub(super) fn write_line(out: &mut dyn Write, line: &Line) -> io::Result<()> {
+    let answer = &line.answer;
+    let object = AnswerObject {
+        path: &line.path,
+        test: &line.test,
+        model: &line.model,
+        property: line.property.to_string(),
+        quantifier: line.quantifier,
+        verdict: answer.verdict.word(),
+        expected: line.expected,
+        engine: answer.engine,
+        bound: answer.bound,
+        reason: answer.verdict.reason(),
+        axioms: &answer.axioms,
+        ms: line.ms,
+        witness: answer.witness.as_ref().map(witness),
+        defect: answer.defect.as_deref(),
+    };
+    serde_json::to_writer(out, &object).map_err(io::Error::from)
+}
+
+/// The object of one list of outcomes, without a line end.
+pub(super) fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
+    let list = &table.outcomes;
+    let object = TableObject {
+        path: &table.path,
+        test: &table.test,
+        model: &table.model,
+        complete: list.complete,
+        outcomes: (list.outcomes.iter())
+            .map(|o| OutcomeObject { state: state(&o.state), allowed: o.allowed, racy: o.racy })
+            .collect(),
+        engine: list.engine,
+        bound: list.bound,
+        reason: list.reason.as_deref(),
+        ms: table.ms,
+        defect: list.defect.as_deref(),
+    };
+    serde_json::to_writer(out, &object).map_err(io::Error::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Format, HumanOptions, samples};
+    use super::*;
+
+    #[test]
+    fn keys_come_in_the_promised_order() {
+        let text = samples::written(Format::Jsonl, &HumanOptions::default());
+        let expected = r#"{"path":"ptx/MP-gpu.litmus","test":"MP-gpu","model":"ptx-v7.5","property":"reachability","quantifier":"exists","verdict":"forbidden","expected":"forbidden","engine":"symbolic","bound":null,"axioms":["Causality"]}
+{"path":"ptx/MP.litmus","test":"MP","model":"ptx-v7.5","property":"reachability","quantifier":"exists","verdict":"allowed","expected":"forbidden","engine":"symbolic","bound":null}
+{"path":"ptx/MP.litmus","test":"MP","model":"ptx-v7.5","property":"race","quantifier":"none","verdict":"racy","expected":null,"engine":"symbolic","bound":null}
+{"path":"ptx/Atom.litmus","test":"Atom","model":"ptx-v7.5","property":"reachability","quantifier":"forall","verdict":"forbidden","expected":"required","engine":"symbolic","bound":null,"axioms":["Causality"]}
+{"path":"ptx/Loop.litmus","test":"Loop","model":"ptx-v7.5","property":"reachability","quantifier":"exists","verdict":"undecided","expected":"allowed","engine":"symbolic","bound":4,"reason":"loop bound 4 reached"}
+{"path":"ptx/Odd.litmus","test":"Odd","model":"ptx-v7.5","property":"reachability","quantifier":"exists","verdict":"allowed","expected":null,"engine":"both","bound":null,"defect":"engines differ: symbolic allowed, enumerate forbidden"}
+"#;
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn time_and_evidence_follow() {
+        let mut line = samples::line("MP", crate::verdict::Verdict::Allowed, None);
+        line.ms = Some(1.25);
+        line.answer.witness = Some(samples::witness());
+        let mut out = Vec::new();
+        write_line(&mut out, &line).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let tail = r#""bound":null,"ms":1.25,"witness":{"events":[{"thread":"init","line":0,"action":"W x = 0","text":""},{"thread":"P0","line":4,"action":"W x = 1","text":"st.weak x, 1"},{"thread":"P1","line":4,"action":"R x = 1","text":"ld.weak r0, x"}],"relations":{"rf":[[1,2]],"co":[[0,1]]},"state":{"P1:r0":"1","x":"1"}}}"#;
+        assert!(text.ends_with(tail), "{text}");
+    }
+
+    #[test]
+    fn outcomes_are_listed_in_order() {
+        let mut out = Vec::new();
+        write_table(&mut out, &samples::table()).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            r#"{"path":"MP.toml","test":"MP","model":"ptx","complete":true,"outcomes":[{"state":{"P1:r0":"0","x":"2"},"allowed":true,"racy":true},{"state":{"P1:r0":"1","x":"10"},"allowed":false,"racy":false}],"engine":"enumerate","bound":null}"#
+        );
+    }
+}

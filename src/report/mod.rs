@@ -1,0 +1,228 @@
+//! Reports: answers written down, one file per format.
+//!
+//! # Invariants
+//! - A report depends on the answers alone: no clock (unless timings were asked for), no terminal, no thread. The same
+//!   answers give the same bytes.
+//! - Nothing in here knows the checkers or the command line; whoever has answers can report them.
+//! - An unquiet report mentions every answer.
+
+use std::io::{self, Write};
+
+use crate::verdict::{Answer, Outcomes, Property, Verdict};
+
+mod human;
+mod json;
+mod jsonl;
+mod summary;
+
+pub use human::{Human, HumanOptions};
+pub use json::Json;
+pub use jsonl::Jsonl;
+pub use summary::Summary;
+
+/// The formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Lines for people.
+    Human,
+    /// One JSON object: `{"version":1,"answers":[…],"summary":{…}}`.
+    Json,
+    /// One JSON object per answer, one per line.
+    Jsonl,
+}
+
+/// One answer, and what it answers.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Relative to the PATH argument the test was found under.
+    pub path: String,
+    /// The test's name.
+    pub test: String,
+    /// The model's name.
+    pub model: String,
+    /// What was asked.
+    pub property: Property,
+    /// How the condition is quantified: `exists`, `~exists`, `forall`, `none`.
+    pub quantifier: &'static str,
+    /// The proposition asked about, as written; empty if there is none.
+    pub proposition: String,
+    /// What the test expects: a verdict's word, or `required`.
+    pub expected: Option<&'static str>,
+    /// What came out.
+    pub answer: Answer,
+    /// Remarks for people.
+    pub notes: Vec<String>,
+    /// Wall time in milliseconds, if timings were asked for.
+    pub ms: Option<f64>,
+}
+
+impl Line {
+    /// Whether the answer is the expected one; `None` if nothing is expected or nothing was decided.
+    pub fn met(&self) -> Option<bool> {
+        let expected = self.expected?;
+        match &self.answer.verdict {
+            Verdict::Undecided(_) => None,
+            // `required P` asks whether some execution violates P, and is met if none does.
+            verdict if expected == "required" => Some(*verdict == Verdict::Forbidden),
+            verdict => Some(verdict.word() == expected),
+        }
+    }
+}
+
+/// Every outcome of one test under one model.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// As in [`Line`].
+    pub path: String,
+    /// As in [`Line`].
+    pub test: String,
+    /// As in [`Line`].
+    pub model: String,
+    /// What came out.
+    pub outcomes: Outcomes,
+    /// Wall time in milliseconds, if timings were asked for.
+    pub ms: Option<f64>,
+}
+
+/// Writes one format. Calls come in the order of the answers; [`Reporter::end`] comes once, last.
+pub trait Reporter {
+    /// One answer.
+    fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()>;
+    /// One list of outcomes.
+    fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()>;
+    /// Everything was said.
+    fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()>;
+}
+
+/// The writer of a format.
+pub fn reporter(format: Format, human: &HumanOptions) -> Box<dyn Reporter> {
+    match format {
+        Format::Human => Box::new(Human::new(human.clone())),
+        Format::Json => Box::new(Json::default()),
+        Format::Jsonl => Box::new(Jsonl),
+    }
+}
+
+/// Answers made by hand, for the tests of the formats.
+#[cfg(test)]
+pub(crate) mod samples {
+    use super::*;
+    use crate::verdict::{Outcome, Witness, WitnessEvent};
+
+    pub(crate) fn answer(verdict: Verdict) -> Answer {
+        let negative = matches!(verdict, Verdict::Forbidden | Verdict::RaceFree);
+        Answer {
+            verdict,
+            engine: "symbolic",
+            bound: None,
+            axioms: if negative { vec!["Causality".into()] } else { Vec::new() },
+            witness: None,
+            defect: None,
+        }
+    }
+
+    pub(crate) fn line(test: &str, verdict: Verdict, expected: Option<&'static str>) -> Line {
+        Line {
+            path: format!("ptx/{test}.litmus"),
+            test: test.into(),
+            model: "ptx-v7.5".into(),
+            property: Property::Reachability,
+            quantifier: "exists",
+            proposition: "P1:r0 == 1 /\\ P1:r1 == 0".into(),
+            expected,
+            answer: answer(verdict),
+            notes: Vec::new(),
+            ms: None,
+        }
+    }
+
+    /// Met, unmet, undecided, a race, a defect.
+    pub(crate) fn lines() -> Vec<Line> {
+        let mut undecided = line("Loop", Verdict::Undecided("loop bound 4 reached".into()), Some("allowed"));
+        undecided.answer.bound = Some(4);
+        let mut race = line("MP", Verdict::Racy, None);
+        (race.property, race.quantifier) = (Property::Race, "none");
+        let mut defect = line("Odd", Verdict::Allowed, None);
+        defect.answer.defect = Some("engines differ: symbolic allowed, enumerate forbidden".into());
+        defect.answer.engine = "both";
+        let mut required = line("Atom", Verdict::Forbidden, Some("required"));
+        required.quantifier = "forall";
+        vec![
+            line("MP-gpu", Verdict::Forbidden, Some("forbidden")),
+            line("MP", Verdict::Allowed, Some("forbidden")),
+            race,
+            required,
+            undecided,
+            defect,
+        ]
+    }
+
+    pub(crate) fn witness() -> Witness {
+        let event = |thread: Option<usize>, line, action: &str, text: &str| WitnessEvent {
+            thread,
+            thread_name: thread.map_or("init".into(), |t| format!("P{t}")),
+            line,
+            action: action.into(),
+            text: text.into(),
+        };
+        Witness {
+            events: vec![
+                event(None, 0, "W x = 0", ""),
+                event(Some(0), 4, "W x = 1", "st.weak x, 1"),
+                event(Some(1), 4, "R x = 1", "ld.weak r0, x"),
+            ],
+            relations: vec![("rf".into(), vec![(1, 2)]), ("co".into(), vec![(0, 1)])],
+            state: vec![("P1:r0".into(), "1".into()), ("x".into(), "1".into())],
+        }
+    }
+
+    pub(crate) fn table() -> Table {
+        let outcome = |r0: &str, x: &str, allowed, racy| Outcome {
+            state: vec![("P1:r0".into(), r0.into()), ("x".into(), x.into())],
+            allowed,
+            racy,
+        };
+        Table {
+            path: "MP.toml".into(),
+            test: "MP".into(),
+            model: "ptx".into(),
+            outcomes: Outcomes {
+                complete: true,
+                reason: None,
+                outcomes: vec![outcome("0", "2", true, true), outcome("1", "10", false, false)],
+                engine: "enumerate",
+                bound: None,
+                defect: None,
+            },
+            ms: None,
+        }
+    }
+
+    pub(crate) fn written(format: Format, options: &HumanOptions) -> String {
+        let (mut out, mut summary) = (Vec::new(), Summary::default());
+        let mut reporter = reporter(format, options);
+        for line in lines() {
+            summary.add(&line);
+            reporter.line(&mut out, &line).unwrap();
+        }
+        summary.invalid = 1;
+        reporter.end(&mut out, &summary).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expectations_are_judged_by_the_verdicts_word() {
+        let met: Vec<_> = samples::lines().iter().map(Line::met).collect();
+        assert_eq!(met, [Some(true), Some(false), None, Some(true), None, None]);
+    }
+
+    #[test]
+    fn required_is_not_met_by_a_violation() {
+        assert_eq!(samples::line("A", Verdict::Allowed, Some("required")).met(), Some(false));
+    }
+}

@@ -1,0 +1,150 @@
+//! What was decided, in numbers.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use super::{Line, Table};
+
+/// Verdicts in the order in which they are counted out.
+const WORDS: [&str; 9] =
+    ["allowed", "forbidden", "racy", "race-free", "undefined", "defined", "hangs", "terminates", "undecided"];
+
+/// Counts over all answers of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Answers, or lists of outcomes.
+    pub answers: usize,
+    verdicts: [usize; WORDS.len()],
+    /// Expectations met.
+    pub met: usize,
+    /// Expectations not met.
+    pub unmet: usize,
+    /// How many answers are undecided for which reason.
+    pub undecided: BTreeMap<String, usize>,
+    /// Broken laws of ours.
+    pub defects: usize,
+    /// Errors in tests, models, options and files.
+    pub invalid: usize,
+    /// (test, model) pairs passed over, because the model cannot speak of the test's dialect.
+    pub passed_over: usize,
+    /// Whether the run stopped at the first failure.
+    pub stopped: bool,
+}
+
+impl Summary {
+    /// Counts one answer.
+    pub fn add(&mut self, line: &Line) {
+        self.answers += 1;
+        if let Some(index) = WORDS.iter().position(|word| *word == line.answer.verdict.word()) {
+            self.verdicts[index] += 1;
+        }
+        match line.met() {
+            Some(true) => self.met += 1,
+            Some(false) => self.unmet += 1,
+            None => {}
+        }
+        if let Some(reason) = line.answer.verdict.reason() {
+            *self.undecided.entry(reason.to_owned()).or_default() += 1;
+        }
+        self.defects += usize::from(line.answer.defect.is_some());
+    }
+
+    /// Counts one list of outcomes.
+    pub fn add_table(&mut self, table: &Table) {
+        self.answers += 1;
+        if !table.outcomes.complete {
+            let reason = table.outcomes.reason.clone().unwrap_or_else(|| "incomplete".into());
+            *self.undecided.entry(reason).or_default() += 1;
+        }
+        self.defects += usize::from(table.outcomes.defect.is_some());
+    }
+
+    /// The verdicts that occurred, with their numbers.
+    pub fn verdicts(&self) -> impl Iterator<Item = (&'static str, usize)> + '_ {
+        WORDS.into_iter().zip(self.verdicts).filter(|&(_, n)| n > 0)
+    }
+}
+
+/// `n thing` or `n things`.
+fn counted(n: usize, thing: &str) -> String {
+    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
+}
+
+impl fmt::Display for Summary {
+    /// One line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdicts: Vec<_> = self.verdicts().map(|(word, n)| format!("{n} {word}")).collect();
+        let mut parts = vec![match verdicts.as_slice() {
+            [] => counted(self.answers, "answer"),
+            some => format!("{}: {}", counted(self.answers, "answer"), some.join(", ")),
+        }];
+        if self.met + self.unmet > 0 {
+            let not = match self.unmet {
+                0 => "all met".to_owned(),
+                n => format!("{n} NOT MET"),
+            };
+            parts.push(format!("{}, {not}", counted(self.met + self.unmet, "expectation")));
+        }
+        if !self.undecided.is_empty() {
+            let reasons: Vec<_> = self.undecided.iter().map(|(reason, n)| format!("{n} × {reason}")).collect();
+            parts.push(format!("undecided: {}", reasons.join(", ")));
+        }
+        for (n, what) in [(self.defects, "DEFECT"), (self.invalid, "error in the input")] {
+            match (n, what) {
+                (0, _) => {}
+                (1, what) => parts.push(format!("1 {what}")),
+                (n, "DEFECT") => parts.push(format!("{n} DEFECTS")),
+                (n, _) => parts.push(format!("{n} errors in the input")),
+            }
+        }
+        if self.passed_over > 0 {
+            parts.push(format!("{} passed over", self.passed_over));
+        }
+        if self.stopped {
+            parts.push("stopped at the first failure".into());
+        }
+        f.write_str(&parts.join("; "))
+    }
+}
+
+impl Serialize for Summary {
+    /// Fixed keys in a fixed order; absent verdicts and reasons are left out.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("answers", &self.answers)?;
+        map.serialize_entry("verdicts", &self.verdicts().collect::<indexmap::IndexMap<_, _>>())?;
+        map.serialize_entry("met", &self.met)?;
+        map.serialize_entry("unmet", &self.unmet)?;
+        map.serialize_entry("undecided", &self.undecided)?;
+        map.serialize_entry("defects", &self.defects)?;
+        map.serialize_entry("invalid", &self.invalid)?;
+        map.serialize_entry("passed_over", &self.passed_over)?;
+        map.serialize_entry("stopped", &self.stopped)?;
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples;
+    use super::*;
+
+    #[test]
+    fn everything_is_counted_once() {
+        let mut summary = Summary::default();
+        samples::lines().iter().for_each(|line| summary.add(line));
+        summary.passed_over = 2;
+        assert_eq!(
+            summary.to_string(),
+            "6 answers: 2 allowed, 2 forbidden, 1 racy, 1 undecided; 3 expectations, 1 NOT MET; \
+             undecided: 1 × loop bound 4 reached; 1 DEFECT; 2 passed over"
+        );
+    }
+
+    #[test]
+    fn nothing_is_said_of_what_did_not_happen() {
+        assert_eq!(Summary::default().to_string(), "0 answers");
+    }
+}
