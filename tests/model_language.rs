@@ -269,6 +269,56 @@ fn deep_or_long_text_is_an_answer_and_not_a_crash() {
 }
 
 #[test]
+fn calls_and_brackets_together_stay_within_the_stack() {
+    let mut text = "let f0(x) = x\n".to_string();
+    for n in 1..60 {
+        let _ = writeln!(text, "let f{n}(x) = {}f{m}(x){}", "[domain(".repeat(90), ")]".repeat(90), m = n - 1);
+    }
+    text.push_str("acyclic f59(co)\n");
+    assert!(errors_of(text).contains(&"too-large"));
+}
+
+#[test]
+fn damaged_text_never_panics() {
+    // A linear congruential generator: the test must repeat.
+    let mut state = 12_345_u64;
+    let mut below = |n: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) as usize) % n
+    };
+    let pieces =
+        ["let", "rec", "(", ")", "*", "^-1", "~", "|", "in", "and", "é", "\"", "(*", "*)", "0", "with", "end"];
+    for path in inputs("ok").into_iter().chain(inputs("err")) {
+        let original = std::fs::read_to_string(&path).expect("readable");
+        for _ in 0..60 {
+            let mut text = original.clone();
+            for _ in 0..1 + below(4) {
+                let mut at = below(text.len().max(1));
+                while !text.is_char_boundary(at) {
+                    at -= 1;
+                }
+                match below(3) {
+                    0 => text.insert_str(at, pieces[below(pieces.len())]),
+                    1 if at < text.len() => {
+                        text.remove(at);
+                    }
+                    _ => text.truncate(at.max(1)),
+                }
+            }
+            let source = SourceFile::new("damaged.cat", text);
+            if let Err(list) = load(source.clone(), "m", &Shipped, &signature(), Some("total")) {
+                assert!(!rendered(&list).is_empty());
+            }
+            let (tree, errors) = parse::parse(&source);
+            if errors.is_empty() {
+                let printed = SourceFile::new("printed", print::file(&tree));
+                assert_eq!(parse::parse(&printed).0, tree, "{}", printed.text);
+            }
+        }
+    }
+}
+
+#[test]
 fn functions_that_explode_are_an_answer_and_not_a_hang() {
     let mut text = "let f0(x) = x | po\n".to_string();
     for n in 1..40 {

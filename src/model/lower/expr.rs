@@ -435,6 +435,10 @@ impl Lowerer<'_> {
         let value = self.binding(&binding, &mut env);
         self.calls = calls;
         self.build.place = outer;
+        if self.diagnostics.len() > before && user.library.is_some() {
+            // The definition that was used first reports it.
+            return (Value::Poison, Some(place));
+        }
         if self.diagnostics.len() > before {
             // A free relation that it needs is not declared (yet): no fault of the library.
             let causes: Vec<Diagnostic> = self.diagnostics.drain(before..).collect();
