@@ -100,11 +100,13 @@ impl Builder {
 
     /// Gives a computed node its `let` name, unless it has one.
     pub(super) fn name(&mut self, id: NodeId, name: &str) {
+        let leaf = self.is_all(id)
+            || match self.op(id) {
+                Some(&NodeOp::IdentityOn(set)) => self.is_universe(set),
+                Some(NodeOp::Base(_) | NodeOp::Free(_) | NodeOp::Var(..) | NodeOp::Empty) => true,
+                _ => false,
+            };
         let entry = &mut self.entries[id.index()];
-        let leaf = matches!(
-            entry.op,
-            Op::Plain(NodeOp::Base(_) | NodeOp::Free(_) | NodeOp::Var(..) | NodeOp::Empty | NodeOp::Universe)
-        );
         if entry.name.is_none() && !leaf {
             entry.name = Some(name.to_string());
         }

@@ -141,7 +141,7 @@ impl Lowerer<'_> {
         self.build.place = (env.file, expr.span);
         Value::Node(match op {
             Unary::Not => {
-                if !self.monotone(node, inner, env, "`~`") {
+                if !self.monotone(node, inner, env, "under `~`") {
                     return Value::Poison;
                 }
                 let all = self.build.all(self.build.kind(node));
@@ -209,7 +209,7 @@ impl Lowerer<'_> {
                 (Some(left), Chain::Union) => self.build.union(left, node),
                 (Some(left), Chain::Inter) => self.build.inter(left, node),
                 (Some(left), _) => {
-                    if !self.monotone(node, e, env, "the right of `\\`") {
+                    if !self.monotone(node, e, env, "on the right of `\\`") {
                         return Value::Poison;
                     }
                     self.build.place = (env.file, expr.span);
@@ -285,8 +285,7 @@ impl Lowerer<'_> {
                 )
                 .label("applied here")
                 .help("is an operator missing after it?");
-                if let Some((file, span)) = place.filter(|p| p.0 == env.file) {
-                    let _ = file;
+                if let Some((_, span)) = place.filter(|p| p.0 == env.file) {
                     diagnostic = diagnostic.also(span, format!("`{}` is defined here", name.name));
                 }
                 self.report(diagnostic, env.file);
@@ -436,11 +435,17 @@ impl Lowerer<'_> {
         let value = self.binding(&binding, &mut env);
         self.calls = calls;
         self.build.place = outer;
+        if self.diagnostics.len() > before && user.library.is_some() {
+            // The definition that was used first reports it.
+            return (Value::Poison, Some(place));
+        }
         if self.diagnostics.len() > before {
             // A free relation that it needs is not declared (yet): no fault of the library.
-            let cause = self.diagnostics.drain(before..).next();
-            if let Some(cause) = cause {
+            let causes: Vec<Diagnostic> = self.diagnostics.drain(before..).collect();
+            for cause in &causes {
                 self.reported.remove(&(cause.id, file, cause.span));
+            }
+            if let Some(cause) = causes.into_iter().next() {
                 let missing = cause.source.map_or(String::new(), |s| s.text[cause.span.range()].to_string());
                 let source = self.files[user.file as usize].clone();
                 let span = self.build.place.1;
@@ -549,7 +554,7 @@ impl Lowerer<'_> {
             "not-monotone",
             &source,
             expr.span,
-            format!("a name that `let rec` is defining stands under {place}"),
+            format!("a name that `let rec` is defining stands {place}"),
         )
         .label("depends on the recursive name")
         .note("a recursive definition must only grow with what it defines, or it has no least solution");

@@ -116,7 +116,9 @@ impl<'a> Lowerer<'a> {
         let statements = self.reachable(&main, 0, &mut seen);
         let own_free = statements.iter().any(|f| declares_free(f));
         if !own_free {
-            self.prelude(prelude);
+            if !self.prelude(prelude) {
+                return Err(self.diagnostics);
+            }
             let rmw = statements.iter().any(|f| mentions(f, "rmw"));
             if !rmw && self.signature.options.iter().any(|o| o.name == "rmw") {
                 // Published files that never speak of `rmw` take a read-modify-write for one event.
@@ -135,7 +137,8 @@ impl<'a> Lowerer<'a> {
         self.reachable(&main, 0, &mut seen).iter().any(|f| declares_free(f))
     }
 
-    fn prelude(&mut self, name: Option<&str>) {
+    /// Reads the prelude; without one, whatever the model says of `rf` and `co` would be an error.
+    fn prelude(&mut self, name: Option<&str>) -> bool {
         let names = Library::preludes();
         let start = Span::default();
         let Some(name) = name else {
@@ -145,13 +148,14 @@ impl<'a> Lowerer<'a> {
                     .help(format!("name the prelude that it takes for granted: `{list}`")),
                 0,
             );
-            return;
+            return false;
         };
         match Library::prelude(name) {
             Some(source) => {
                 let index = self.add_file(source);
                 let tree = self.parse_file(index);
                 self.file(index, &tree);
+                true
             }
             None => {
                 let list = names.join("`, `");
@@ -159,6 +163,7 @@ impl<'a> Lowerer<'a> {
                     .note(format!("there are `{list}`"))
                     .did_you_mean(name, names.iter().copied());
                 self.report(diagnostic, 0);
+                false
             }
         }
     }
@@ -262,11 +267,11 @@ impl<'a> Lowerer<'a> {
         let source = match found {
             Ok(Some(source)) => source,
             Ok(None) => {
-                let shipped = Library::names();
+                let shipped: Vec<String> = Library::names().iter().map(|n| format!("{n}.cat")).collect();
                 let diagnostic =
                     Diagnostic::error("include-not-found", &including, span, format!("there is no file `{path}`"))
                         .label("neither beside this file nor among the shipped ones")
-                        .did_you_mean(path.trim_end_matches(".cat"), shipped);
+                        .did_you_mean(path, shipped.iter().map(String::as_str));
                 return self.report(diagnostic, file);
             }
             Err(diagnostic) => return self.report(diagnostic.also_at(&including, span), file),
