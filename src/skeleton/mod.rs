@@ -61,6 +61,9 @@ pub enum BuildError {
     /// Two instructions give one barrier different thread counts.
     #[error("not supported: one barrier used with different thread counts")]
     MixedBarrierCounts,
+    /// A model for which a read-modify-write is one event that both reads and writes.
+    #[error("not supported: a model in which a read-modify-write is one event (`rmw = single`), asked about one")]
+    SingleEventRmw,
     /// A reduction with acquire order under a model in which reductions never acquire.
     #[error("not in this model: `red` with acquire order (the option `red = atom` gives it a meaning)")]
     AcquiringReduction,

@@ -366,6 +366,7 @@ impl Unroller<'_> {
                 self.depend(id, &tv, false);
                 Ok(state.guard)
             }
+            Op::Rmw { .. } if self.options.rmw_single => Err(BuildError::SingleEventRmw),
             Op::Rmw { dst, addr, update, read, write } => {
                 let (a, ta) = self.eval(state, addr, thread);
                 let mut r = event(EventKind::Read, state.guard, &self.half(&read.tags)?, read.scope);
