@@ -4,6 +4,7 @@
 //! - A [`LitmusTest`] is fully resolved; every name in its condition was found.
 //! - Spans point into [`LitmusTest::file`].
 
+mod bless;
 mod build;
 pub mod condition;
 mod dotlitmus;
@@ -13,6 +14,7 @@ mod schema;
 mod toml;
 mod write;
 
+pub use bless::bless;
 pub use read::{parse, read_path};
 pub use schema::schema;
 pub use write::to_toml;

@@ -81,7 +81,7 @@ impl Tags {
 
     /// Whether the tag is in the set.
     pub fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|t| *t == name)
+        self.0.contains(&name)
     }
 
     /// The tags in alphabetical order.

@@ -314,9 +314,10 @@ impl<'a> Emit<'a, '_> {
             _ => ty,
         };
         if role != Role::Loose {
-            if let Some(declared) = self.declared_ty(name).filter(|d| {
-                d.bits < bits.bits && bits != Ty::WORD || (bits == PRED) != (*d == PRED) && bits != Ty::WORD
-            }) {
+            if let Some(declared) = self
+                .declared_ty(name)
+                .filter(|d| bits != Ty::WORD && (d.bits < bits.bits || (bits == PRED) != (*d == PRED)))
+            {
                 self.mismatch(range, declared, bits);
             }
         }
