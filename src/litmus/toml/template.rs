@@ -85,6 +85,11 @@ impl Template {
                     );
                 }
             }
+            if values.is_empty() {
+                sink.error("empty-axis", span, format!("the axis `{name}` has no values"), |d| {
+                    d.label("a template without values makes no tests")
+                });
+            }
             report_equal_names(&values, sink);
             template.axes.push(Axis { name, values });
         }

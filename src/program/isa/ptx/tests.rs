@@ -173,6 +173,7 @@ fn barriers_have_two_ways_to_read_their_operands() {
 #[test]
 fn mistakes_have_names() {
     for (code, id) in [
+        ("setp.eq.and.u32 p, 1, 1", "wrong-operands"),
         ("lds r0, x", "unknown-instruction"),
         ("mbarrier.init.shared.b64 [x], 1", "unsupported-instruction"),
         ("ld.aquire.gpu r0, x", "unknown-qualifier"),
