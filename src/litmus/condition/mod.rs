@@ -22,7 +22,7 @@ mod resolve;
 mod tests;
 
 pub use print::{show, show_observable};
-pub(super) use resolve::Resolver;
+pub(super) use resolve::{Resolver, Unknown};
 
 use super::{Atom, Observable, Prop};
 use crate::diag::{MappedText, Sink};
