@@ -23,6 +23,7 @@ mod toml;
 mod write;
 
 pub use bless::bless;
+pub use condition::parse_prop;
 pub use read::{parse, read_path};
 pub use schema::schema;
 pub use write::to_toml;
