@@ -212,6 +212,7 @@ mod tests {
             name: "T".into(),
             doc: String::new(),
             source: String::new(),
+            tags: Vec::new(),
             file: SourceFile::new("T.toml", ""),
             program: Program { dialect: Dialect::Ptx, threads: Vec::new(), locations: Vec::new() },
             condition: Some(Prop::And(Vec::new())),
