@@ -1,4 +1,4 @@
-//! Tokens to syntax tree: files and statements. Expressions are in [`expr`].
+//! Tokens to syntax tree: files and statements. Expressions are in `expr`.
 //!
 //! # Invariants
 //! - All errors of a file are found in one pass: after an error the parser goes on at the next word that can only
