@@ -10,6 +10,7 @@
 //! # Sources
 //! - The published PTX suite and its grammar; herd7's `(* comments *)`, `locations` clause and `[x]` in conditions.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use indexmap::IndexMap;
@@ -264,9 +265,10 @@ impl Reader<'_> {
             }
             at = skip_space(self.clean, end + 1);
         }
+        let mut set = HashSet::new();
         for (number, place, reg) in std::mem::take(&mut self.regs) {
             match threads.get_mut(usize::from(number)) {
-                Some(thread) if thread.regs.iter().all(|r| r.name != reg.name) => thread.regs.push(reg),
+                Some(thread) if set.insert((number, reg.name.clone())) => thread.regs.push(reg),
                 Some(_) => self.sink.error("duplicate-register", reg.span, "this register is set twice", |d| {
                     d.label("set again here")
                 }),

@@ -109,6 +109,13 @@ impl Template {
 
     /// All tests of the file.
     pub(super) fn choices(&self, sink: &mut Sink) -> Vec<Choice> {
+        if let Some(first_too_many) = self.instances.get(MAX_TESTS) {
+            let span = first_too_many.span;
+            sink.error("too-many-tests", span, format!("a template makes at most {MAX_TESTS} tests"), |d| {
+                d.label("one too many")
+            });
+            return Vec::new();
+        }
         if !self.instances.is_empty() {
             let choice = |(i, v): (usize, &AxisValue)| {
                 let mut choice = Choice { instance: Some(i), ..Choice::default() };

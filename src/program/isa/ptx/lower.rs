@@ -188,12 +188,13 @@ impl<'a> Emit<'a, '_> {
                 .filter(|info| !self.written.contains(info.name.as_str()) && !unit.suspects.contains(&info.name))
                 .filter_map(|info| Some((info.name.clone(), info.read?)))
                 .collect();
+            let mut known: Vec<&str> = self.written.iter().copied().collect();
+            known.sort_unstable();
             for (name, span) in unknown {
-                let mut known: Vec<&str> = self.written.iter().copied().collect();
-                known.sort_unstable();
                 let message = format!("register `{name}` is read, but nothing in this thread writes it");
                 self.sink.error("unknown-register", span, message, |d| {
-                    let d = d.label("expected a register that has a value").did_you_mean(&name, known);
+                    let d =
+                        d.label("expected a register that has a value").did_you_mean(&name, known.iter().copied());
                     match d.help {
                         Some(_) => d,
                         None => d.help(format!("give it a value with `regs = {{ {name} = 0 }}`")),
@@ -309,10 +310,13 @@ impl<'a> Emit<'a, '_> {
         }
         let bits = match role {
             Role::Addr => Ty::U64,
+            Role::Pred => PRED,
             _ => ty,
         };
         if role != Role::Loose {
-            if let Some(declared) = self.declared_ty(name).filter(|d| d.bits < bits.bits && bits.bits != 64) {
+            if let Some(declared) = self.declared_ty(name).filter(|d| {
+                d.bits < bits.bits && bits != Ty::WORD || (bits == PRED) != (*d == PRED) && bits != Ty::WORD
+            }) {
                 self.mismatch(range, declared, bits);
             }
         }
@@ -584,7 +588,8 @@ impl<'a> Emit<'a, '_> {
                 None
             }
             Name::Unknown => {
-                let known: Vec<&str> = self.symbols.names().collect();
+                let full = self.sink.full();
+                let known = self.symbols.names().filter(|_| !full);
                 let span = self.unit.text.span(n.name.clone());
                 let diagnostic = Diagnostic::error(
                     "unknown-location",
@@ -641,8 +646,8 @@ impl<'a> Emit<'a, '_> {
                     }
                 }
                 None => {
-                    let mut known: Vec<&str> = self.labels.keys().copied().collect();
-                    known.sort_unstable();
+                    let known: Vec<&str> =
+                        if self.sink.full() { Vec::new() } else { self.labels.keys().copied().collect() };
                     self.error(
                         "unknown-label",
                         range,
