@@ -279,3 +279,6 @@ pub(crate) fn final_value(
 fn final_state(task: &Task<'_>, execution: &Execution, known: &Assignment) -> Result<FinalState, String> {
     task.observed.iter().map(|&o| final_value(task, execution, known, o)).collect()
 }
+
+#[cfg(test)]
+mod tests;
