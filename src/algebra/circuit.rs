@@ -210,7 +210,7 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
             NodeOp::Inverse(a) => self.cell(gates, *a, j, i),
             NodeOp::Plus(a) => {
                 if !self.closures.contains_key(&id) {
-                    let closure = self.closure(id, *a);
+                    let closure = self.closure(gates, id, *a);
                     self.closures.insert(id, closure);
                 }
                 let level = self.closures[&id].hubs.len();
@@ -225,7 +225,7 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
     }
 
     /// The middle events that matter, and what may be reached through the first so many of them.
-    fn closure(&self, plus: NodeId, a: NodeId) -> Closure {
+    fn closure(&self, gates: &mut Gates, plus: NodeId, a: NodeId) -> Closure {
         let (inner, outer) = (self.value(a), self.value(plus));
         let (inner, outer) = (inner.rel(), outer.rel());
         let n = self.algebra.may.universe_len();
@@ -243,6 +243,9 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         let mut may = vec![reach.clone()];
         let hubs: Vec<usize> = hub.and(&self.algebra.may).iter().collect();
         for &k in &hubs {
+            if gates.tick(may.len() * n * n.div_ceil(64) / 16) {
+                break;
+            }
             let mut one = EventSet::empty(n);
             one.insert(k);
             reach = reach.plus(&one);
@@ -255,6 +258,9 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
     fn reach(&mut self, gates: &mut Gates, plus: NodeId, a: NodeId, level: usize, i: usize, j: usize) -> Lit {
         if self.value(plus).rel().must.has(i, j) {
             return Lit::TRUE;
+        }
+        if gates.exhausted().is_some() {
+            return Lit::FALSE;
         }
         let closure = &self.closures[&plus];
         if !closure.may[level].has(i, j) {
@@ -297,6 +303,9 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
             self.fixed.insert(v, FxHashMap::default());
         }
         for _ in 0..MAX_ROUNDS {
+            if gates.tick(0) {
+                return Lit::FALSE;
+            }
             for n in group.range.clone() {
                 self.cells[n as usize].clear();
                 self.members[n as usize].clear();
@@ -352,6 +361,9 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
             (Test::Empty, Value::Rel(r)) => {
                 let mut all = Vec::new();
                 for (i, j) in r.may.iter() {
+                    if gates.tick(0) {
+                        break;
+                    }
                     let bad = self.edge(gates, id, i, j);
                     all.push(!bad);
                 }
@@ -402,7 +414,7 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
                 }
             }
             let mut left = component;
-            while !left.is_empty() {
+            while !left.is_empty() && !gates.tick(0) {
                 let cost = |v: usize| {
                     let into = left.iter().filter(|&&u| u != v && edges.contains_key(&(u, v))).count();
                     let out = left.iter().filter(|&&u| u != v && edges.contains_key(&(v, u))).count();

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use super::enumerate::Enumerate;
-use super::query::{Checker, Deadline, FinalState, Found, Query};
+use super::query::{Checker, Deadline, FinalState, Found, Query, TIMED_OUT};
 use super::task::Task;
 use super::{Engine, Limits, replay, witness};
 use crate::litmus::{LitmusTest, Prop};
@@ -319,15 +319,15 @@ impl<'a> Session<'a> {
         match engine {
             Engine::Enumerate => (judge(prepared.enumerate.find(query, deadline), "enumerating"), "enumerate"),
             #[cfg(feature = "z3")]
-            Engine::Symbolic => (judge(prepared.symbolic().find(query, deadline), "symbolic"), "symbolic"),
+            Engine::Symbolic => (judge(prepared.find(query, deadline), "symbolic"), "symbolic"),
             #[cfg(feature = "z3")]
             Engine::Auto => match prepared.enumerate.find_within(query, deadline, Some(AUTO_STEPS)) {
                 Some(found) => (judge(found, "enumerating"), "enumerate"),
-                None => (judge(prepared.symbolic().find(query, deadline), "symbolic"), "symbolic"),
+                None => (judge(prepared.find(query, deadline), "symbolic"), "symbolic"),
             },
             #[cfg(feature = "z3")]
             Engine::Both => {
-                let first = judge(prepared.symbolic().find(query, deadline), "symbolic");
+                let first = judge(prepared.find(query, deadline), "symbolic");
                 let second = judge(prepared.enumerate.find(query, deadline), "enumerating");
                 let said = match (first, second) {
                     (Said::Defect(law), _) | (_, Said::Defect(law)) => Said::Defect(law),
@@ -476,15 +476,15 @@ impl<'a> Session<'a> {
         match engine {
             Engine::Enumerate => reason(prepared.enumerate.states(query, deadline), "enumerate"),
             #[cfg(feature = "z3")]
-            Engine::Symbolic => reason(prepared.symbolic().states(query, deadline), "symbolic"),
+            Engine::Symbolic => reason(prepared.states(query, deadline), "symbolic"),
             #[cfg(feature = "z3")]
             Engine::Auto => match prepared.enumerate.states_within(query, deadline, Some(AUTO_STEPS)) {
                 Some(found) => reason(found, "enumerate"),
-                None => reason(prepared.symbolic().states(query, deadline), "symbolic"),
+                None => reason(prepared.states(query, deadline), "symbolic"),
             },
             #[cfg(feature = "z3")]
             Engine::Both => {
-                let (a, gap_a) = prepared.symbolic().states(query, deadline);
+                let (a, gap_a) = prepared.states(query, deadline);
                 let (b, gap_b) = prepared.enumerate.states(query, deadline);
                 let gap = gap_a.or(gap_b);
                 if gap.is_none() && a != b {
@@ -528,9 +528,27 @@ enum Closed {
 
 #[cfg(feature = "z3")]
 impl<'a> Prepared<'a> {
-    fn symbolic(&mut self) -> &mut super::symbolic::Symbolic<'a> {
-        let task = &self.task;
-        self.symbolic.get_or_insert_with(|| super::symbolic::Symbolic::new(task))
+    /// Puts a query to the symbolic engine, which is made when first needed.
+    fn find(&mut self, query: &Query<'_>, deadline: Deadline) -> Found {
+        match self.symbolic(deadline) {
+            Some(engine) => engine.find(query, deadline),
+            None => Found::Unknown(TIMED_OUT.to_string()),
+        }
+    }
+
+    /// As [`Prepared::find`], for all final states.
+    fn states(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<String>) {
+        match self.symbolic(deadline) {
+            Some(engine) => engine.states(query, deadline),
+            None => (Vec::new(), Some(TIMED_OUT.to_string())),
+        }
+    }
+
+    fn symbolic(&mut self, deadline: Deadline) -> Option<&mut super::symbolic::Symbolic<'a>> {
+        if self.symbolic.is_none() {
+            self.symbolic = super::symbolic::Symbolic::new(&self.task, deadline);
+        }
+        self.symbolic.as_mut()
     }
 }
 

@@ -37,7 +37,7 @@ pub use pool::{Atom, Cond, Pool, Term, TermId};
 use unroll::{Unrolled, Unroller};
 
 /// At most this many events: relations are dense, so memory grows with the square.
-pub const MAX_EVENTS: usize = 4096;
+pub const MAX_EVENTS: usize = 2048;
 /// At most this many steps of one thread while it is unrolled.
 pub(crate) const MAX_STEPS: usize = 200_000;
 /// At most this many arrivals at one barrier whose phases are not determined.

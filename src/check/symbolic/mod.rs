@@ -11,9 +11,10 @@ mod z3;
 
 use std::rc::Rc;
 
-use super::query::{Checker, Deadline, FinalState, Found, Query};
+use super::bounds::TaskBounds;
+use super::query::{Checker, Deadline, FinalState, Found, Query, TIMED_OUT};
 use super::task::Task;
-use crate::algebra::gates::Lit;
+use crate::algebra::gates::{Exhausted, Lit};
 use encode::{Encoding, with_encoding};
 use sat::{Cnf, Outcome, SatLit, Solver};
 
@@ -26,10 +27,23 @@ pub(crate) struct Symbolic<'a> {
 }
 
 impl<'a> Symbolic<'a> {
-    /// Encodes what holds in every execution of the task.
-    pub(crate) fn new(task: &Rc<Task<'a>>) -> Self {
-        let encoding = with_encoding(task);
-        Symbolic { task: task.clone(), cnf: Cnf::new(z3::Z3::new()), encoding, emitted: 0 }
+    /// Encodes what holds in every execution of the task. `None`: out of time.
+    pub(crate) fn new(task: &Rc<Task<'a>>, deadline: Deadline) -> Option<Self> {
+        let start = Rc::new(TaskBounds::new(task, deadline)?);
+        let encoding = with_encoding(task, start, deadline);
+        Some(Symbolic { task: task.clone(), cnf: Cnf::new(z3::Z3::new()), encoding, emitted: 0 })
+    }
+
+    /// Why the encoding is of no use, if it is not.
+    fn given_up(&self) -> Option<String> {
+        match self.encoding.gates.exhausted() {
+            Some(Exhausted::Time) => Some(TIMED_OUT.to_string()),
+            Some(Exhausted::Size) => Some("too large: the circuit has more than 4 million gates or clauses".to_string()),
+            None if self.encoding.failed() => {
+                Some("not supported: a recursive definition that needs too many rounds".to_string())
+            }
+            None => None,
+        }
     }
 
     /// Hands new clauses to the solver.
@@ -61,8 +75,8 @@ impl<'a> Symbolic<'a> {
             let l = self.encoding.prop(p);
             lits.push(if truth { l } else { !l });
         }
-        if self.encoding.failed() {
-            return Err("not supported: a recursive definition that needs too many rounds".to_string());
+        if let Some(reason) = self.given_up() {
+            return Err(reason);
         }
         if lits.contains(&Lit::FALSE) {
             return Ok(None);
@@ -82,6 +96,7 @@ impl<'a> Symbolic<'a> {
 
 impl Checker for Symbolic<'_> {
     fn find(&mut self, query: &Query<'_>, deadline: Deadline) -> Found {
+        self.encoding.gates.set_deadline(deadline.0);
         let assumptions = match self.assumptions(query, false) {
             Err(reason) => return Found::Unknown(reason),
             Ok(None) => return Found::No,
@@ -103,6 +118,7 @@ impl Checker for Symbolic<'_> {
             states.sort();
             (states, reason)
         };
+        self.encoding.gates.set_deadline(deadline.0);
         let mut assumptions = match self.assumptions(query, true) {
             Err(reason) => return (states, Some(reason)),
             Ok(None) => return (states, None),
