@@ -69,7 +69,7 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Budget { size: 4_000_000, deadline: None }
+        Budget { size: 2_000_000, deadline: None }
     }
 }
 

@@ -10,7 +10,9 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use super::enumerate::Enumerate;
-use super::query::{Checker, Deadline, FinalState, Found, Query, TIMED_OUT};
+#[cfg(feature = "z3")]
+use super::query::TIMED_OUT;
+use super::query::{Checker, Deadline, FinalState, Found, Query};
 use super::task::Task;
 use super::{Engine, Limits, replay, witness};
 use crate::litmus::{LitmusTest, Prop};
@@ -516,6 +518,8 @@ impl<'a> Session<'a> {
 /// Why a list of states is not the whole answer.
 enum Gap {
     Reason(String),
+    /// Only two engines can differ.
+    #[cfg_attr(not(feature = "z3"), allow(dead_code))]
     Defect(String),
 }
 

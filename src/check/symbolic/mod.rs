@@ -38,7 +38,7 @@ impl<'a> Symbolic<'a> {
     fn given_up(&self) -> Option<String> {
         match self.encoding.gates.exhausted() {
             Some(Exhausted::Time) => Some(TIMED_OUT.to_string()),
-            Some(Exhausted::Size) => Some("too large: the circuit has more than 4 million gates or clauses".to_string()),
+            Some(Exhausted::Size) => Some("too large: the circuit has more than 2 million gates or clauses".to_string()),
             None if self.encoding.failed() => {
                 Some("not supported: a recursive definition that needs too many rounds".to_string())
             }
@@ -46,16 +46,25 @@ impl<'a> Symbolic<'a> {
         }
     }
 
-    /// Hands new clauses to the solver.
-    fn flush(&mut self) {
+    /// Hands new clauses to the solver; what is left when time is up stays for later.
+    fn flush(&mut self, deadline: Deadline) -> Result<(), String> {
         while self.emitted < self.encoding.clauses.len() {
+            if self.emitted.is_multiple_of(256) && deadline.passed() {
+                return Err(TIMED_OUT.to_string());
+            }
             self.cnf.demand(&self.encoding.gates, &self.encoding.clauses[self.emitted]);
             self.emitted += 1;
         }
+        Ok(())
     }
 
     /// The assumptions that stand for a query; `None` if one of them is plainly false.
-    fn assumptions(&mut self, query: &Query<'_>, complete: bool) -> Result<Option<Vec<SatLit>>, String> {
+    fn assumptions(
+        &mut self,
+        query: &Query<'_>,
+        complete: bool,
+        deadline: Deadline,
+    ) -> Result<Option<Vec<SatLit>>, String> {
         let mut lits: Vec<Lit> = Vec::new();
         for (i, _) in query.axioms.iter().enumerate().filter(|(_, on)| **on) {
             lits.push(self.encoding.axiom(i));
@@ -89,7 +98,7 @@ impl<'a> Symbolic<'a> {
         }
         sat.sort();
         sat.dedup();
-        self.flush();
+        self.flush(deadline)?;
         Ok(Some(sat))
     }
 }
@@ -97,7 +106,7 @@ impl<'a> Symbolic<'a> {
 impl Checker for Symbolic<'_> {
     fn find(&mut self, query: &Query<'_>, deadline: Deadline) -> Found {
         self.encoding.gates.set_deadline(deadline.0);
-        let assumptions = match self.assumptions(query, false) {
+        let assumptions = match self.assumptions(query, false, deadline) {
             Err(reason) => return Found::Unknown(reason),
             Ok(None) => return Found::No,
             Ok(Some(a)) => a,
@@ -119,7 +128,7 @@ impl Checker for Symbolic<'_> {
             (states, reason)
         };
         self.encoding.gates.set_deadline(deadline.0);
-        let mut assumptions = match self.assumptions(query, true) {
+        let mut assumptions = match self.assumptions(query, true, deadline) {
             Err(reason) => return (states, Some(reason)),
             Ok(None) => return (states, None),
             Ok(Some(a)) => a,
@@ -130,7 +139,9 @@ impl Checker for Symbolic<'_> {
         assumptions.push(on);
         loop {
             let observed: Vec<_> = self.task.observed.iter().map(|&o| self.encoding.observable(o)).collect();
-            self.flush();
+            if let Err(reason) = self.flush(deadline) {
+                return finish(states, Some(reason));
+            }
             match self.cnf.solver.solve(&assumptions, deadline.left_ms()) {
                 Outcome::Unsat => return finish(states, None),
                 Outcome::Unknown(reason) => return finish(states, Some(reason)),
