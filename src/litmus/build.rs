@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::diag::Sink;
 use crate::program::isa::Symbols;
-use crate::program::isa::ptx::{Env, RegInit, Unit};
+use crate::program::isa::ptx::{Env, RegInit, Unit, pointers};
 use crate::program::{Dialect, Place, Program, Thread};
 
 /// A thread whose code is parsed.
@@ -34,13 +34,19 @@ pub(super) fn build(
     for thread in &threads {
         *warps.entry(warp_of(&thread.place)).or_default() += 1;
     }
+    let errors = sink.errors();
     let lower = |thread: ThreadDraft| {
         let warp = warp_of(&thread.place);
         let warp_threads = if warp.is_some() { warps.get(&warp).copied().unwrap_or(1) } else { 1 };
         let env = Env { regs: thread.regs, specials: thread.specials, warp_threads, ..env.clone() };
-        let (regs, code) = units[thread.unit].lower(&env, &mut symbols, sink);
-        Thread { name: thread.name, place: thread.place, regs, code }
+        let lowered = units[thread.unit].lower(&env, &mut symbols, sink);
+        let untyped = lowered.untyped().to_vec();
+        (Thread { name: thread.name, place: thread.place, regs: lowered.regs, code: lowered.code }, untyped)
     };
-    let threads: Vec<Thread> = threads.into_iter().map(lower).collect();
-    Program { dialect: Dialect::Ptx, threads, locations: symbols.into_locations() }
+    let (threads, untyped): (Vec<Thread>, Vec<Vec<usize>>) = threads.into_iter().map(lower).unzip();
+    let mut program = Program { dialect: Dialect::Ptx, threads, locations: symbols.into_locations() };
+    if sink.errors() == errors {
+        pointers::resolve(&mut program, &untyped, sink);
+    }
+    program
 }

@@ -9,9 +9,13 @@ pub mod condition;
 mod dotlitmus;
 mod keys;
 mod read;
+mod schema;
 mod toml;
+mod write;
 
 pub use read::{parse, read_path};
+pub use schema::schema;
+pub use write::to_toml;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

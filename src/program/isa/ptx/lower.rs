@@ -11,10 +11,10 @@ use std::ops::Range;
 use super::parse::{NameOperand, Operand, OperandKind};
 use super::regs::{Regs, bare};
 use super::table::{GroupKind, Matched, PRED, Quals, ResultTy, Role, Row, type_named};
-use super::{Env, Item, Unit};
+use super::{Env, Item, Lowered, Unit};
 use crate::diag::{Diagnostic, Sink, Span};
 use crate::program::isa::{SymbolKind, Symbols};
-use crate::program::{BinOp, CmpOp, Expr, Init, Instr, LocId, Op, RegId, Register, Ty};
+use crate::program::{BinOp, CmpOp, Expr, Init, Instr, LocId, Op, RegId, Ty};
 
 /// An operand, resolved.
 #[derive(Clone, Debug)]
@@ -78,6 +78,9 @@ pub(super) struct Emit<'a, 's> {
     code: Vec<Instr>,
     labels: HashMap<&'a str, usize>,
     fixups: Vec<(usize, Range<usize>)>,
+    untyped: Vec<usize>,
+    /// The current instruction has an address in a register and no type.
+    through_register: bool,
     current: (Span, u32, String),
 }
 
@@ -85,12 +88,7 @@ pub(super) struct Emit<'a, 's> {
 const END: usize = usize::MAX;
 
 /// Lowers one thread.
-pub(super) fn lower(
-    unit: &Unit,
-    env: &Env,
-    symbols: &mut Symbols,
-    sink: &mut Sink,
-) -> (Vec<Register>, Vec<Instr>) {
+pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Sink) -> Lowered {
     let mut emit = Emit {
         unit,
         env,
@@ -102,6 +100,8 @@ pub(super) fn lower(
         code: Vec::new(),
         labels: HashMap::new(),
         fixups: Vec::new(),
+        untyped: Vec::new(),
+        through_register: false,
         current: (Span::default(), 0, String::new()),
     };
     emit.collect_written();
@@ -109,7 +109,7 @@ pub(super) fn lower(
     emit.emit_all();
     emit.patch();
     let init: HashMap<&str, &Init> = env.regs.iter().map(|r| (bare(&r.name), &r.init)).collect();
-    (emit.regs.finish(&init), emit.code)
+    Lowered { regs: emit.regs.finish(&init), code: emit.code, untyped: emit.untyped }
 }
 
 impl<'a> Emit<'a, '_> {
@@ -131,6 +131,9 @@ impl<'a> Emit<'a, '_> {
     /// Appends a micro-op of the current instruction.
     pub(super) fn push(&mut self, op: Op) {
         let (span, line, text) = self.current.clone();
+        if self.through_register && matches!(op, Op::Load { .. } | Op::Store { .. } | Op::Rmw { .. }) {
+            self.untyped.push(self.code.len());
+        }
         self.code.push(Instr { op, span, line, text });
     }
 
@@ -403,6 +406,7 @@ impl<'a> Emit<'a, '_> {
         }
         let ty = self.call_ty(m);
         let mut loc = None;
+        self.through_register = false;
         let mut args = Vec::with_capacity(given);
         for (role, operand) in m.row.operands.iter().zip(&m.raw.operands) {
             match self.operand(m, *role, operand, ty, &mut loc) {
@@ -570,6 +574,7 @@ impl<'a> Emit<'a, '_> {
             Name::Register => {
                 let reg = self.regs.find(name)?;
                 let element = self.element(n, ty)?;
+                self.through_register = m.quals.ty().is_none();
                 Some(Arg::Expr(plus(Expr::Reg(reg), element)))
             }
             Name::Special(_) | Name::UnknownSpecial => {

@@ -43,7 +43,7 @@ use super::Symbols;
 use parse::{OperandKind, Stmt};
 use table::{Matched, Role};
 
-pub use print::print;
+pub use print::{Unprintable, print};
 pub use table::{Row, rows, type_named};
 
 /// One thread's code, parsed.
@@ -90,13 +90,22 @@ pub struct RegInit {
     pub span: Span,
 }
 
+/// A thread's registers and micro-ops.
+pub struct Lowered {
+    /// Its registers.
+    pub regs: Vec<Register>,
+    /// Its code.
+    pub code: Vec<Instr>,
+    /// Indices of accesses through registers that were written without a type, in order.
+    untyped: Vec<usize>,
+}
+
 impl Unit {
     /// Parses a thread's code; what is wrong with it goes to `sink`.
     pub fn parse(text: MappedText, sink: &mut Sink) -> Unit {
-        let errors = sink.errors();
         let mut items = Vec::new();
         let mut suspects = HashSet::new();
-        let (stmts, mut incomplete) = parse::parse(&text, sink);
+        let (stmts, incomplete) = parse::parse(&text, sink);
         for stmt in stmts {
             match stmt {
                 Stmt::Label(range) => items.push(Item::Label(range)),
@@ -114,7 +123,6 @@ impl Unit {
                 }
             }
         }
-        incomplete &= sink.errors() > errors;
         Unit { text, items, incomplete, suspects }
     }
 
@@ -143,7 +151,7 @@ impl Unit {
     }
 
     /// Lowers the code. The result is meaningful only if nothing was reported to `sink`.
-    pub fn lower(&self, env: &Env, symbols: &mut Symbols, sink: &mut Sink) -> (Vec<Register>, Vec<Instr>) {
+    pub fn lower(&self, env: &Env, symbols: &mut Symbols, sink: &mut Sink) -> Lowered {
         lower::lower(self, env, symbols, sink)
     }
 }

@@ -1,0 +1,69 @@
+//! The JSON schema of the TOML test format, made from the table of keys that the reader checks against.
+
+use serde_json::{Map, Value, json};
+
+use super::keys::{self, Key, Shape};
+
+/// The schema (JSON Schema, draft 2020-12).
+pub fn schema() -> Value {
+    let mut schema = object(keys::TEST, None);
+    if let Value::Object(map) = &mut schema {
+        map.insert("$schema".to_string(), json!("https://json-schema.org/draft/2020-12/schema"));
+        map.insert("title".to_string(), json!("Fencepost litmus test"));
+        map.insert(
+            "description".to_string(),
+            json!("A litmus test, or a template that stands for several. In templates, `${key}` in a string is a placeholder."),
+        );
+    }
+    schema
+}
+
+fn object(keys: &[Key], open: Option<&Shape>) -> Value {
+    let mut properties = Map::new();
+    for key in keys {
+        let mut value = shape(&key.shape);
+        if let Value::Object(map) = &mut value {
+            map.insert("description".to_string(), json!(key.doc));
+        }
+        properties.insert(key.name.to_string(), value);
+    }
+    let required: Vec<&str> = keys.iter().filter(|k| k.required).map(|k| k.name).collect();
+    let mut object = Map::new();
+    object.insert("type".to_string(), json!("object"));
+    object.insert("properties".to_string(), Value::Object(properties));
+    if !required.is_empty() {
+        object.insert("required".to_string(), json!(required));
+    }
+    object.insert("additionalProperties".to_string(), open.map_or(json!(false), shape));
+    Value::Object(object)
+}
+
+fn shape(of: &Shape) -> Value {
+    let placeholder = || json!({ "type": "string", "pattern": "\\$\\{" });
+    match of {
+        Shape::Text => json!({ "type": "string" }),
+        Shape::Word(words) => json!({ "anyOf": [{ "enum": words }, placeholder()] }),
+        Shape::Count => json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, placeholder()] }),
+        Shape::Integer => json!({ "type": "integer" }),
+        Shape::Bool => json!({ "type": "boolean" }),
+        Shape::List(inner) => json!({ "type": "array", "items": shape(inner) }),
+        Shape::Table(keys) => object(keys, None),
+        Shape::Open(keys, other) => object(keys, Some(other)),
+        Shape::OneOf(shapes) => json!({ "anyOf": shapes.iter().map(shape).collect::<Vec<_>>() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_in_the_schema_and_no_other_is_allowed() {
+        let schema = schema();
+        assert_eq!(schema["additionalProperties"], json!(false));
+        for key in keys::TEST {
+            assert_eq!(schema["properties"][key.name]["description"], json!(key.doc));
+        }
+        assert_eq!(schema["properties"]["thread"]["items"]["required"], json!(["code"]));
+    }
+}

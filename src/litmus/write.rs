@@ -1,0 +1,241 @@
+//! A test as TOML text: what `import` writes.
+//!
+//! # Invariants
+//! - The text reads back to the same program, condition, filter and expectations.
+//! - Keys that would say what is understood anyway are left out; order of threads, registers and locations is kept.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+
+use super::condition::{show, show_observable};
+use super::{Expectation, LitmusTest, Quantifier, Reachability};
+use crate::diag::Diagnostic;
+use crate::program::isa::ptx;
+use crate::program::{
+    BarrierNaming, Init, Location, LocationKind, Op, Place, Program, Proxy, RegId, Space, Thread, ThreadId, Ty,
+};
+
+/// The test as TOML text.
+///
+/// # Errors
+/// If its program holds something that the format cannot say.
+pub fn to_toml(test: &LitmusTest) -> Result<String, Diagnostic> {
+    let mut out = String::new();
+    let program = &test.program;
+    let _ = writeln!(out, "name = {}", quote(&test.name));
+    for (key, text) in [("doc", &test.doc), ("source", &test.source)] {
+        if !text.is_empty() {
+            let _ = writeln!(out, "{key} = {}", quote(text));
+        }
+    }
+    if !test.tags.is_empty() {
+        let _ = writeln!(out, "tags = [{}]", list(test.tags.iter().map(|t| quote(t))));
+    }
+    let ops = || program.threads.iter().flat_map(|t| &t.code).map(|i| &i.op);
+    let instance = |op: &Op| matches!(op, Op::Barrier(b) if matches!(b.naming, BarrierNaming::Instance { .. }));
+    if ops().any(instance) {
+        out.push_str("barriers = \"litmus\"\n");
+    }
+    if ops().any(|op| matches!(op, Op::Rmw { read, .. } if read.tags.has("RED") && read.tags.has("ACQ"))) {
+        out.push_str("reductions = \"litmus\"\n");
+    }
+    if let Some(condition) = &test.condition {
+        let _ = writeln!(out, "condition = {}", quote(&show(condition, program)));
+    }
+    match test.quantifier {
+        Quantifier::NotExists => out.push_str("quantifier = \"~exists\"\n"),
+        Quantifier::ForAll => out.push_str("quantifier = \"forall\"\n"),
+        Quantifier::Exists | Quantifier::None => {}
+    }
+    if let Some(filter) = &test.filter {
+        let _ = writeln!(out, "filter = {}", quote(&show(filter, program)));
+    }
+    if !test.observe.is_empty() {
+        let observed = test.observe.iter().map(|o| quote(&show_observable(*o, program)));
+        let _ = writeln!(out, "observe = [{}]", list(observed));
+    }
+    if !test.options.is_empty() {
+        out.push_str("\n[options]\n");
+        for (key, value, _) in &test.options {
+            let _ = writeln!(out, "{} = {}", toml_key(key), quote(value));
+        }
+    }
+    if !program.locations.is_empty() {
+        out.push_str("\n[memory]\n");
+        for location in &program.locations {
+            let _ = writeln!(out, "{} = {}", toml_key(&location.name), memory(location, program));
+        }
+    }
+    for id in program.thread_ids() {
+        write_thread(test, id, &mut out)?;
+    }
+    if !test.expect.is_empty() {
+        out.push_str("\n[expect]\n");
+        for (model, expectation) in &test.expect {
+            let _ = writeln!(out, "{} = {{ {} }}", toml_key(model), expected(expectation));
+        }
+    }
+    Ok(out)
+}
+
+fn write_thread(test: &LitmusTest, id: ThreadId, out: &mut String) -> Result<(), Diagnostic> {
+    let program = &test.program;
+    let thread = program.thread(id);
+    out.push_str("\n[[thread]]\n");
+    if thread.name != format!("P{}", id.0) {
+        let _ = writeln!(out, "name = {}", quote(&thread.name));
+    }
+    write_place(&thread.place, out);
+    let regs = initial(thread, program);
+    if !regs.is_empty() {
+        let _ = writeln!(out, "regs = {{ {} }}", list(regs.into_iter()));
+    }
+    let code = ptx::print(thread, program).map_err(|e| {
+        let span = thread.code.get(e.index).map_or(crate::diag::Span::default(), |i| i.span);
+        Diagnostic::error("cannot-write", &test.file, span, "this instruction cannot be written as TOML")
+            .label("the short form has no words for it")
+            .note(e.what)
+    })?;
+    let _ = write!(out, "code = '''\n{code}'''\n");
+    Ok(())
+}
+
+fn write_place(place: &Place, out: &mut String) {
+    if place.host {
+        out.push_str("host = true\n");
+        return;
+    }
+    if place.gpu != 0 {
+        let _ = writeln!(out, "gpu = {}", place.gpu);
+    }
+    if let Some(cluster) = place.cluster {
+        let _ = writeln!(out, "cluster = {cluster}");
+    }
+    let _ = writeln!(out, "cta = {}", place.cta);
+    if let Some(warp) = place.warp {
+        let _ = writeln!(out, "warp = {warp}");
+    }
+}
+
+/// The registers that need an initial value: those that do not start at 0, and those that no instruction writes.
+fn initial(thread: &Thread, program: &Program) -> Vec<String> {
+    let written: HashSet<RegId> = thread
+        .code
+        .iter()
+        .filter_map(|i| match &i.op {
+            Op::Load { dst, .. } | Op::Assign { dst, .. } => Some(*dst),
+            Op::Rmw { dst, .. } => *dst,
+            _ => None,
+        })
+        .collect();
+    let needed = thread
+        .regs
+        .iter()
+        .enumerate()
+        .filter(|(i, r)| r.init != Init::Int(0) || !written.contains(&RegId(*i as u16)));
+    needed.map(|(_, r)| format!("{} = {}", toml_key(&r.name), value(&r.init, program))).collect()
+}
+
+fn value(init: &Init, program: &Program) -> String {
+    match init {
+        Init::Int(v) => v.to_string(),
+        Init::Address { loc, index: 0 } => quote(&format!("&{}", program.location(*loc).name)),
+        Init::Address { loc, index } => quote(&format!("&{}[{index}]", program.location(*loc).name)),
+    }
+}
+
+fn memory(location: &Location, program: &Program) -> String {
+    match &location.kind {
+        LocationKind::Alias { of, proxy } => {
+            let proxy = match proxy {
+                Proxy::Generic => "",
+                Proxy::Surface => ", proxy = \"surface\"",
+                Proxy::Texture => ", proxy = \"texture\"",
+                Proxy::Constant => ", proxy = \"constant\"",
+            };
+            format!("{{ alias = {}{proxy} }}", quote(&program.location(*of).name))
+        }
+        LocationKind::Object { ty, init, space, .. } => {
+            let start = match init.as_slice() {
+                [one] => value(one, program),
+                all => format!("[{}]", list(all.iter().map(|v| value(v, program)))),
+            };
+            let ty_text = match ty {
+                Ty { bits, signed: true } => format!("s{bits}"),
+                Ty { bits, signed: false } => format!("u{bits}"),
+            };
+            let space = match space {
+                Space::Global => "",
+                Space::Shared => ", space = \"shared\"",
+                Space::Constant => ", space = \"const\"",
+                Space::Local => ", space = \"local\"",
+            };
+            match (*ty == Ty::WORD, space.is_empty()) {
+                (true, true) => start,
+                (true, false) => format!("{{ init = {start}{space} }}"),
+                (false, _) => format!("{{ init = {start}, type = \"{ty_text}\"{space} }}"),
+            }
+        }
+    }
+}
+
+fn expected(expectation: &Expectation) -> String {
+    let mut parts = Vec::new();
+    let mut word = |key: &str, word: Option<&str>| {
+        if let Some(word) = word {
+            parts.push(format!("{key} = {}", quote(word)));
+        }
+    };
+    word(
+        "reachability",
+        expectation.reachability.map(|r| match r {
+            Reachability::Allowed => "allowed",
+            Reachability::Forbidden => "forbidden",
+            Reachability::Required => "required",
+        }),
+    );
+    word("race", expectation.race.map(|racy| if racy { "racy" } else { "race-free" }));
+    word("undefined", expectation.undefined.map(|u| if u { "undefined" } else { "defined" }));
+    word("axiom", expectation.axiom.as_deref());
+    word("source", expectation.source.as_deref());
+    if !expectation.liveness.is_empty() {
+        let entry = |(progress, hangs): (&String, &bool)| {
+            format!("{} = \"{}\"", toml_key(progress), if *hangs { "hangs" } else { "terminates" })
+        };
+        parts.push(format!("liveness = {{ {} }}", list(expectation.liveness.iter().map(entry))));
+    }
+    parts.join(", ")
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    items.collect::<Vec<_>>().join(", ")
+}
+
+/// A TOML string: literal if that is enough, else with escapes.
+pub(super) fn quote(text: &str) -> String {
+    let escape = text.contains('\'') || text.chars().any(char::is_control);
+    if !escape && text.contains(['"', '\\']) {
+        return format!("'{text}'");
+    }
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A TOML key, quoted where it has to be.
+pub(super) fn toml_key(key: &str) -> String {
+    let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    if bare { key.to_string() } else { quote(key) }
+}
