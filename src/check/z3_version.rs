@@ -32,7 +32,7 @@ pub fn check() -> Result<(), WrongZ3> {
 /// A libz3 of another version was loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the loader found libz3 {found}, but this program is made for Z3 {}.{}; see that LD_LIBRARY_PATH (macOS: \
+    "the loader found {found} as libz3, but this program is made for Z3 {}.{}; see that LD_LIBRARY_PATH (macOS: \
      DYLD_LIBRARY_PATH) names no other libz3, and build inside the repository, so that its .cargo/config.toml is read",
     EXPECTED.0, EXPECTED.1
 )]

@@ -139,3 +139,66 @@ fn wrapped(model: &Model, before: &str, node: NodeId, after: &str, around: u8, o
     write_node(model, node, false, around, out);
     out.push_str(after);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ir::{FreeId, FreeRel, Node};
+
+    /// Nodes 0 to 3 are the base relations a, b, c and the set S; the others follow.
+    fn of(ops: &[NodeOp]) -> Model {
+        let base = ["a", "b", "c", "S"].map(|name| NodeOp::Base(name.into()));
+        let node = |op: &NodeOp| {
+            let set = matches!(op, NodeOp::Base(name) if name == "S");
+            let kind = if set { Kind::Set } else { Kind::Rel };
+            Node { op: op.clone(), kind, is_static: true, name: None, span: Default::default() }
+        };
+        Model {
+            name: "m".into(),
+            title: "T".into(),
+            header: String::new(),
+            nodes: base.iter().chain(ops).map(node).collect(),
+            groups: Vec::new(),
+            free: vec![FreeRel {
+                name: "rf".into(),
+                shape: Shape::Function,
+                within: NodeId(0),
+                containing: None,
+                covering: None,
+                span: Default::default(),
+            }],
+            values: FreeId(0),
+            finals: FreeId(0),
+            axioms: Vec::new(),
+            flags: Vec::new(),
+            lets: Vec::new(),
+            shows: Vec::new(),
+            options: Vec::new(),
+            files: Vec::new(),
+        }
+    }
+
+    fn text(ops: &[NodeOp]) -> String {
+        let model = of(ops);
+        expression(&model, NodeId(model.nodes.len() as u32 - 1), false)
+    }
+
+    #[test]
+    fn brackets_stand_where_they_must() {
+        use NodeOp::*;
+        let n = NodeId;
+        assert_eq!(text(&[Union(n(0), n(1)), Seq(n(4), n(2))]), "(a | b) ; c");
+        assert_eq!(text(&[Seq(n(0), n(1)), Union(n(4), n(2))]), "a ; b | c");
+        assert_eq!(text(&[Diff(n(0), n(1)), Diff(n(2), n(4))]), "c \\ (a \\ b)");
+        assert_eq!(text(&[Diff(n(0), n(1)), Inter(n(4), n(2))]), "(a \\ b) & c");
+        assert_eq!(text(&[Inverse(n(0)), Plus(n(4)), IdentityOn(n(3)), Seq(n(6), n(5))]), "[S] ; a^-1+");
+        assert_eq!(text(&[Free(FreeId(0))]), "rf");
+    }
+
+    #[test]
+    fn shared_nodes_do_not_explode() {
+        let doubled = |i: u32| NodeOp::Union(NodeId(3 + i), NodeId(3 + i));
+        let ops: Vec<_> = (0..60).map(doubled).collect();
+        assert!(text(&ops).chars().count() < 2 * LONGEST);
+    }
+}

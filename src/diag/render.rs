@@ -23,7 +23,7 @@ pub fn render(diagnostic: &Diagnostic, style: Style) -> String {
     let mut group = match &diagnostic.source {
         Some(source) => {
             let len = source.text.len();
-            let clamp = |r: std::ops::Range<usize>| {
+            let whole = |r: std::ops::Range<usize>| {
                 let mut start = r.start.min(len);
                 let mut end = r.end.min(len);
                 while !source.text.is_char_boundary(start) {
@@ -34,10 +34,21 @@ pub fn render(diagnostic: &Diagnostic, style: Style) -> String {
                 }
                 start..end.max(start)
             };
-            // Only the lines around the spans: a 10 MB file must not be copied for one message.
-            let mut snippet = Snippet::source(source.text.as_str()).path(source.name.as_str()).annotation(
-                AnnotationKind::Primary.span(clamp(diagnostic.span.range())).label(diagnostic.label.as_str()),
-            );
+            // Only the lines around the spans: a 10 MB file must not be searched for one message.
+            let spans = || [diagnostic.span].into_iter().chain(diagnostic.secondary.iter().map(|s| s.0));
+            let first = spans().map(|s| whole(s.range()).start).min().unwrap_or(0);
+            let last = spans().map(|s| whole(s.range()).end).max().unwrap_or(0);
+            let begin = source.text[..first].rfind('\n').map_or(0, |n| n + 1);
+            let end = source.text[last..].find('\n').map_or(len, |n| last + n + 1);
+            let line = source.text[..begin].bytes().filter(|&b| b == b'\n').count() + 1;
+            let clamp = |r: std::ops::Range<usize>| {
+                let r = whole(r);
+                r.start - begin..r.end - begin
+            };
+            let mut snippet =
+                Snippet::source(&source.text[begin..end]).line_start(line).path(source.name.as_str()).annotation(
+                    AnnotationKind::Primary.span(clamp(diagnostic.span.range())).label(diagnostic.label.as_str()),
+                );
             for (span, text) in &diagnostic.secondary {
                 snippet =
                     snippet.annotation(AnnotationKind::Context.span(clamp(span.range())).label(text.as_str()));

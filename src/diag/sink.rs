@@ -73,8 +73,18 @@ impl Sink {
         message: impl Into<String>,
         finish: impl FnOnce(Diagnostic) -> Diagnostic,
     ) {
+        if self.full() {
+            self.errors += 1;
+            return;
+        }
         let diagnostic = finish(Diagnostic::error(id, &self.file, span, message));
         self.push(diagnostic);
+    }
+
+    /// Whether further diagnostics are only counted. Looking for "did you mean" is then in vain, and in a large file
+    /// too slow.
+    pub fn full(&self) -> bool {
+        self.found.len() > LIMIT
     }
 
     /// How many errors were reported, repeated ones included.

@@ -44,9 +44,10 @@ pub(super) fn build(
         (Thread { name: thread.name, place: thread.place, regs: lowered.regs, code: lowered.code }, untyped)
     };
     let (threads, untyped): (Vec<Thread>, Vec<Vec<usize>>) = threads.into_iter().map(lower).unzip();
+    let open = symbols.untyped();
     let mut program = Program { dialect: Dialect::Ptx, threads, locations: symbols.into_locations() };
     if sink.errors() == errors {
-        pointers::resolve(&mut program, &untyped, sink);
+        pointers::resolve(&mut program, &untyped, &open, sink);
     }
     program
 }

@@ -10,12 +10,13 @@
 //! # Sources
 //! - The published PTX suite and its grammar; herd7's `(* comments *)`, `locations` clause and `[x]` in conditions.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use indexmap::IndexMap;
 
 use super::build::{ThreadDraft, build};
-use super::condition::{self, Resolver};
+use super::condition::{self, Resolver, Unknown};
 use super::{LitmusTest, Observable, Prop, Quantifier};
 use crate::diag::{MappedText, Sink, Span};
 use crate::program::isa::ptx::{Env, RegInit, Unit};
@@ -45,7 +46,7 @@ pub(super) fn read(sink: &mut Sink) -> Option<LitmusTest> {
     let Reader { sink, symbols, .. } = reader;
     let env = Env { instance_barriers: true, acquiring_red: true, ..Env::default() };
     let mut program = build(threads, &units, symbols, &env, sink);
-    let mut resolver = Resolver::new(&mut program, false);
+    let mut resolver = Resolver::new(&mut program, Unknown::Add);
     let mut prop = |range: &Option<Range<usize>>, sink: &mut Sink| -> Option<Option<Prop>> {
         let Some(range) = range else { return Some(None) };
         let text = MappedText::verbatim(&clean[range.clone()], range.start);
@@ -264,9 +265,10 @@ impl Reader<'_> {
             }
             at = skip_space(self.clean, end + 1);
         }
+        let mut set = HashSet::new();
         for (number, place, reg) in std::mem::take(&mut self.regs) {
             match threads.get_mut(usize::from(number)) {
-                Some(thread) if thread.regs.iter().all(|r| r.name != reg.name) => thread.regs.push(reg),
+                Some(thread) if set.insert((number, reg.name.clone())) => thread.regs.push(reg),
                 Some(_) => self.sink.error("duplicate-register", reg.span, "this register is set twice", |d| {
                     d.label("set again here")
                 }),

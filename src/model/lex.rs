@@ -233,8 +233,14 @@ pub(super) fn clean(comments: &[Comment]) -> String {
     let mut lines: Vec<&str> = Vec::new();
     for comment in comments {
         for line in comment.text.lines() {
+            let frame = !line.trim().is_empty() && line.trim().chars().all(|c| c == '*');
+            if frame {
+                continue;
+            }
             let line = line.trim().trim_start_matches('*').trim_end_matches('*').trim();
-            lines.push(line);
+            if !(line.is_empty() && lines.last().is_some_and(|l| l.is_empty())) {
+                lines.push(line);
+            }
         }
     }
     while lines.first().is_some_and(|l| l.is_empty()) {

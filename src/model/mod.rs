@@ -1,7 +1,7 @@
 //! The model language: `.cat` text to relational IR.
 //!
 //! [`load`] reads a model with everything that it includes and gives the [`ir::Model`] that all checkers run, or every
-//! error in it. [`Library`] is what is shipped; [`print`] writes a syntax tree back as text.
+//! error in it. [`Library`] is what is shipped; [`mod@print`] writes a syntax tree back as text.
 //!
 //! Stages, one module each: `lex`, [`parse`], `resolve` (what names mean), `lower` (types, functions, recursion),
 //! `build` (the hash-consed table).

@@ -12,10 +12,12 @@
 //!   nothing resets.
 //!
 //! # Invariants
-//! - A circular wait never passes: barrier edges together with program order must be acyclic, which the checkers
-//!   enforce on [`BarrierEdges::order`].
+//! - A circular wait never passes, be it for an arrival or for the end of a thread: barrier edges together with program
+//!   order must be acyclic, which the checkers enforce on [`BarrierEdges::order`].
 //! # Sources
 //! - PTX ISA, Parallel Synchronization and Communication Instructions, `bar`/`barrier`.
+
+use std::collections::BTreeMap;
 
 use rustc_hash::FxHashSet;
 
@@ -33,7 +35,8 @@ pub(super) type Edges = Vec<(EventId, EventId, Cond)>;
 pub(super) struct BarrierEdges {
     /// Arrival to wait of one barrier and phase: the base relation `syncbar`.
     pub(super) sync: Edges,
-    /// Order in time that barriers impose: `sync`, and arrivals of one phase before those of the next.
+    /// Order in time that barriers impose: `sync`, arrivals of one phase before those of the next, and all of a thread
+    /// before a wait that passes because it has ended.
     pub(super) order: Edges,
     /// Conditions that every execution satisfies.
     pub(super) constraints: Vec<Cond>,
@@ -87,6 +90,9 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled) -> Result<BarrierEdge
                 result.sync.push((a.event, w.event, cond));
                 result.order.push((a.event, w.event, cond));
             }
+        }
+        for (event, cond) in rules.ended_before(w, &chosen)? {
+            result.order.push((event, w.event, cond));
         }
     }
     for (i, a) in arrivals.iter().enumerate() {
@@ -203,8 +209,7 @@ impl<'a> Rules<'a> {
     /// Makes the free choices of all barriers, with their constraints.
     fn choose(&mut self, constraints: &mut Vec<Cond>) -> Result<Chosen, BuildError> {
         let arrivals = self.out.arrivals.clone();
-        let mut chosen =
-            Chosen { phase: vec![None; arrivals.len()], member: vec![None; arrivals.len()] };
+        let mut chosen = Chosen { phase: vec![None; arrivals.len()], member: vec![None; arrivals.len()] };
         for (i, a) in arrivals.iter().enumerate() {
             let to = (a.thread, a.domain, a.naming);
             match a.naming {
@@ -478,6 +483,47 @@ impl<'a> Rules<'a> {
                 Ok(self.pool().restrict(cond, care))
             }
         }
+    }
+
+    /// Barrier events of threads that take no part in the phase that `w` is for: without a thread count, the wait
+    /// passes only once such a thread has ended. Nothing synchronises there, but threads can wait for each other's end.
+    fn ended_before(&mut self, w: &Wait, chosen: &Chosen) -> Result<Vec<(EventId, Cond)>, BuildError> {
+        let to = (w.thread, w.domain, w.naming);
+        let Naming::Counted { .. } = w.naming else { return Ok(Vec::new()) };
+        if self.count_of(to)?.is_some() {
+            return Ok(Vec::new());
+        }
+        let mut events: Vec<(ThreadId, EventId, Cond)> =
+            self.out.arrivals.iter().map(|a| (a.thread, a.event, a.guard)).collect();
+        events.extend(self.out.waits.iter().map(|w| (w.thread, w.event, w.reached)));
+        events.retain(|e| e.0 != w.thread && self.same_group(w.domain, w.thread, e.0));
+        let mut absent: BTreeMap<ThreadId, Cond> = events.iter().map(|e| (e.0, Cond::FALSE)).collect();
+        for k in 0..self.matching_arrivals(to).len() {
+            let mine = self.waits_for(w, k, chosen);
+            let (indices, in_k) = self.in_phase(to, k, chosen);
+            for (&thread, absent) in &mut absent {
+                let mut here = mine;
+                for (&i, &c) in indices.iter().zip(&in_k) {
+                    if self.out.arrivals[i].thread == thread {
+                        let not = self.pool().not(c);
+                        here = self.pool().and(here, not);
+                    }
+                }
+                *absent = self.pool().or(*absent, here);
+            }
+        }
+        let mut found = Vec::new();
+        for (thread, event, guard) in events {
+            let care = self.pool().and(guard, w.reached);
+            if care == Cond::FALSE {
+                continue;
+            }
+            let cond = self.pool().restrict(absent[&thread], care);
+            if cond != Cond::FALSE {
+                found.push((event, cond));
+            }
+        }
+        Ok(found)
     }
 
     /// When arrival `a` is in the phase right before that of `b`.

@@ -5,6 +5,7 @@
 //!
 //! # Invariants
 //! - Address 0 names nothing.
+//! - Addresses count elements, as the micro-ops do: the front ends have divided every offset by the element size.
 //! - Two addresses have the same [`Cell::memory`] iff they are the same physical location, and the same
 //!   [`Cell::virtual_address`] iff they are the same generic virtual address: a texture, surface or constant handle
 //!   shares that of the name it is bound to, a generic alias does not (PTX ISA, Proxies; ISCA 2022, virtual against
@@ -54,7 +55,7 @@ pub struct Memory {
     cta_of: Vec<ThreadId>,
 }
 
-/// Distance between the addresses of two objects, in bytes, at least.
+/// The addresses of objects are multiples of this.
 const GAP: i64 = 0x100;
 
 impl Memory {
@@ -96,7 +97,7 @@ impl Memory {
                         }
                     };
                     let name = memory.element_name(program, loc, index, owner);
-                    let address = next + i64::from(index) * i64::from(ty.bytes());
+                    let address = next + i64::from(index);
                     memory.by_address.insert(address, id);
                     memory.cells.push(Cell {
                         address,
@@ -110,7 +111,7 @@ impl Memory {
                         name,
                     });
                 }
-                next += (init.len() as i64 * i64::from(ty.bytes()) / GAP + 1) * GAP;
+                next += (init.len() as i64 / GAP + 1) * GAP;
             }
         }
         for i in 0..memory.cells.len() {

@@ -171,7 +171,14 @@ impl Pool {
             return self.constant(op.apply(ty, x, y));
         }
         let zero = |v: Option<i64>| v.is_some_and(|v| ty.wrap(v) == 0);
+        let ones = |v: Option<i64>| v.is_some_and(|v| ty.wrap(v) == ty.wrap(-1));
+        let unsigned = Ty { signed: false, ..ty };
+        let too_far = |v: Option<i64>| v.is_some_and(|v| unsigned.wrap(v) as u64 >= u64::from(ty.bits));
         match op {
+            BinOp::Shl if too_far(cb) => return self.constant(0),
+            BinOp::Shr if too_far(cb) && !ty.signed => return self.constant(0),
+            BinOp::Min if !ty.signed && (zero(ca) || zero(cb)) => return self.constant(0),
+            BinOp::Or if ones(ca) || ones(cb) => return self.constant(ty.wrap(-1)),
             BinOp::Xor | BinOp::Sub if a == b => return self.constant(0),
             BinOp::Mul | BinOp::And if zero(ca) || zero(cb) => return self.constant(0),
             BinOp::Shl if zero(ca) => return self.constant(0),
@@ -333,7 +340,8 @@ impl Pool {
         if let Some(&r) = self.ite_memo.get(&(c, a, b)) {
             return r;
         }
-        let top = [c, a, b].into_iter().filter_map(|x| self.decision(x)).map(|d| d.0).min().expect("c is not constant");
+        let top =
+            [c, a, b].into_iter().filter_map(|x| self.decision(x)).map(|d| d.0).min().expect("c is not constant");
         let split = |x: Cond| match self.decision(x) {
             Some((atom, low, high)) if atom == top => (low, high),
             _ => (x, x),

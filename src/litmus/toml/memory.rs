@@ -1,5 +1,7 @@
 //! `[memory]` and `regs`: locations, aliases, initial values.
 
+use std::collections::HashSet;
+
 use ::toml::de::{DeTable, DeValue};
 
 use super::template::Choice;
@@ -199,6 +201,7 @@ impl Reader<'_, '_> {
     pub(super) fn regs(&mut self, table: &DeTable<'_>, symbols: &Symbols, choice: &Choice) -> Vec<RegInit> {
         let Some(regs) = table.get("regs").and_then(|v| v.get_ref().as_table()) else { return Vec::new() };
         let mut list: Vec<RegInit> = Vec::new();
+        let mut set = HashSet::new();
         for (name, span, value) in entries(regs) {
             let bare = name.strip_prefix('%').unwrap_or(name);
             if !is_identifier(bare) {
@@ -207,7 +210,7 @@ impl Reader<'_, '_> {
                 });
                 continue;
             }
-            if list.iter().any(|r| r.name == bare) {
+            if !set.insert(bare) {
                 self.sink.error("duplicate-register", span, format!("register `{bare}` is set twice"), |d| {
                     d.label("set again here")
                 });

@@ -85,6 +85,11 @@ impl Template {
                     );
                 }
             }
+            if values.is_empty() {
+                sink.error("empty-axis", span, format!("the axis `{name}` has no values"), |d| {
+                    d.label("a template without values makes no tests")
+                });
+            }
             report_equal_names(&values, sink);
             template.axes.push(Axis { name, values });
         }
@@ -109,6 +114,13 @@ impl Template {
 
     /// All tests of the file.
     pub(super) fn choices(&self, sink: &mut Sink) -> Vec<Choice> {
+        if let Some(first_too_many) = self.instances.get(MAX_TESTS) {
+            let span = first_too_many.span;
+            sink.error("too-many-tests", span, format!("a template makes at most {MAX_TESTS} tests"), |d| {
+                d.label("one too many")
+            });
+            return Vec::new();
+        }
         if !self.instances.is_empty() {
             let choice = |(i, v): (usize, &AxisValue)| {
                 let mut choice = Choice { instance: Some(i), ..Choice::default() };
@@ -210,7 +222,7 @@ impl Choice {
 }
 
 /// The tables in the list `key`.
-pub(super) fn tables<'t, 'a>(table: &'t DeTable<'a>, key: &str) -> Vec<&'t DeTable<'a>> {
+pub(in crate::litmus) fn tables<'t, 'a>(table: &'t DeTable<'a>, key: &str) -> Vec<&'t DeTable<'a>> {
     match table.get(key).map(Value::get_ref) {
         Some(DeValue::Array(items)) => items.iter().filter_map(|i| i.get_ref().as_table()).collect(),
         _ => Vec::new(),

@@ -6,14 +6,11 @@
 //! - A set that stands in a sequence means its identity relation.
 //! - The same function applied to the same nodes is lowered once.
 
-use std::rc::Rc;
-
 use super::super::ast::{Binding, Chain, Expr, ExprKind, Ident, Unary};
-use super::super::build::Place;
 use super::super::ir::{Kind, NodeId};
 use super::super::resolve::{CallSite, Env, FunctionBody, Value, kind_word};
 use super::{Lowerer, wrong_arity};
-use crate::diag::{Diagnostic, Span};
+use crate::diag::Diagnostic;
 
 /// How deep functions may call each other.
 pub(super) const MAX_CALLS: usize = 64;
@@ -35,39 +32,6 @@ impl Lowerer<'_> {
         }
         let body = FunctionBody::Written { params, body: binding.body.clone() };
         self.new_function(&binding.name.name, body, env.clone())
-    }
-
-    /// Reports names in a function's body that mean nothing, called or not. If one means something unsupported, so
-    /// does the function, and nothing is reported.
-    fn check_names(&mut self, body: &Expr, params: &[String], env: &Env) -> Option<Rc<str>> {
-        let mut used: Vec<Ident> = Vec::new();
-        let mut bound: Vec<String> = params.to_vec();
-        body.walk(&mut |e| {
-            match &e.kind {
-                ExprKind::Name(name) => used.push(Ident { name: name.clone(), span: e.span }),
-                ExprKind::Call(name, _) => used.push(name.clone()),
-                ExprKind::Let(bindings, _) => {
-                    for b in bindings {
-                        bound.push(b.name.name.clone());
-                        bound.extend(b.params.iter().flatten().map(|p| p.name.clone()));
-                    }
-                }
-                _ => {}
-            }
-            true
-        });
-        let mut unknown = Vec::new();
-        for name in used.into_iter().filter(|n| !bound.contains(&n.name)) {
-            match self.lookup(&name.name, env) {
-                Some((Value::Unsupported(what), _)) => return Some(what),
-                Some(_) => {}
-                None => unknown.push(name),
-            }
-        }
-        for name in unknown {
-            self.unknown_name(&name.name, name.span, env);
-        }
-        None
     }
 
     /// The meaning of an expression.
@@ -141,7 +105,7 @@ impl Lowerer<'_> {
         self.build.place = (env.file, expr.span);
         Value::Node(match op {
             Unary::Not => {
-                if !self.monotone(node, inner, env, "`~`") {
+                if !self.monotone(node, inner, env, "under `~`") {
                     return Value::Poison;
                 }
                 let all = self.build.all(self.build.kind(node));
@@ -209,7 +173,7 @@ impl Lowerer<'_> {
                 (Some(left), Chain::Union) => self.build.union(left, node),
                 (Some(left), Chain::Inter) => self.build.inter(left, node),
                 (Some(left), _) => {
-                    if !self.monotone(node, e, env, "the right of `\\`") {
+                    if !self.monotone(node, e, env, "on the right of `\\`") {
                         return Value::Poison;
                     }
                     self.build.place = (env.file, expr.span);
@@ -285,8 +249,7 @@ impl Lowerer<'_> {
                 )
                 .label("applied here")
                 .help("is an operator missing after it?");
-                if let Some((file, span)) = place.filter(|p| p.0 == env.file) {
-                    let _ = file;
+                if let Some((_, span)) = place.filter(|p| p.0 == env.file) {
                     diagnostic = diagnostic.also(span, format!("`{}` is defined here", name.name));
                 }
                 self.report(diagnostic, env.file);
@@ -361,235 +324,5 @@ impl Lowerer<'_> {
             self.memo.insert(key, value.clone());
         }
         value
-    }
-
-    // Names.
-
-    fn name(&mut self, name: &str, span: Span, env: &mut Env) -> Value {
-        self.build.place = (env.file, span);
-        match self.lookup(name, env) {
-            Some((Value::Unsupported(what), place)) => {
-                self.unsupported(&what, span, place, env);
-                Value::Poison
-            }
-            Some((value, _)) => value,
-            None => {
-                self.unknown_name(name, span, env);
-                Value::Poison
-            }
-        }
-    }
-
-    /// What a name means, and where it was defined.
-    pub(super) fn lookup(&mut self, name: &str, env: &Env) -> Option<(Value, Option<Place>)> {
-        if let Some((_, value)) = env.locals.iter().rev().find(|(n, _)| n == name) {
-            return Some((value.clone(), None));
-        }
-        if let Some(limit) = env.library {
-            if let Some(at) = self.library.find(name, limit) {
-                return Some(self.library_value(at, env));
-            }
-            if let Some(at) = self.free.iter().position(|f| f.name == name) {
-                let id = super::FreeId(at as u32);
-                return Some((Value::Node(self.build.free(id)), Some(self.free[at].span)));
-            }
-            return self.builtin(name).map(|v| (v, None));
-        }
-        if let Some(definition) = self.scope.get(name, env.limit) {
-            return Some((definition.value.clone(), definition.place));
-        }
-        if let Some(value) = self.builtin(name) {
-            return Some((value, None));
-        }
-        let at = self.library.find(name, u32::MAX)?;
-        Some(self.library_value(at, env))
-    }
-
-    /// Base names and what the language itself defines.
-    fn builtin(&mut self, name: &str) -> Option<Value> {
-        if let Some(base) = self.signature.get(name) {
-            return Some(Value::Node(self.build.base(name, base.kind)));
-        }
-        let body = match name {
-            "id" => return Some(Value::Node(self.build.id())),
-            "emptyset" => return Some(Value::Node(self.build.empty(Kind::Set))),
-            "domain" => FunctionBody::Domain,
-            "range" => FunctionBody::Range,
-            "toid" => FunctionBody::ToId,
-            _ => return None,
-        };
-        Some(self.new_function(name, body, Env::default()))
-    }
-
-    /// A definition of the library, evaluated the first time it is used.
-    fn library_value(&mut self, at: u32, user: &Env) -> (Value, Option<Place>) {
-        let Some(file) = self.library.file else { return (Value::Poison, None) };
-        let binding = self.library.bindings[at as usize].clone();
-        let place = (file, binding.name.span);
-        if let Some(value) = self.library.known.get(&at) {
-            return (value.clone(), Some(place));
-        }
-        let before = self.diagnostics.len();
-        let outer = self.build.place;
-        let mut env = Env { limit: 0, library: Some(at), locals: Vec::new(), file };
-        let calls = std::mem::take(&mut self.calls);
-        let value = self.binding(&binding, &mut env);
-        self.calls = calls;
-        self.build.place = outer;
-        if self.diagnostics.len() > before {
-            // A free relation that it needs is not declared (yet): no fault of the library.
-            let cause = self.diagnostics.drain(before..).next();
-            if let Some(cause) = cause {
-                self.reported.remove(&(cause.id, file, cause.span));
-                let missing = cause.source.map_or(String::new(), |s| s.text[cause.span.range()].to_string());
-                let source = self.files[user.file as usize].clone();
-                let span = self.build.place.1;
-                let diagnostic = Diagnostic::error(
-                    "unknown-name",
-                    &source,
-                    span,
-                    format!(
-                        "`{}` of the library needs `{missing}`, which is not declared here",
-                        binding.name.name
-                    ),
-                )
-                .help(format!("declare it first: `free {missing} : …`"));
-                self.report(diagnostic, user.file);
-            }
-            return (Value::Poison, Some(place));
-        }
-        if let Value::Node(node) = value {
-            self.build.name(node, &binding.name.name);
-            self.lets.push((binding.name.name.clone(), node, place));
-        }
-        self.library.known.insert(at, value.clone());
-        (value, Some(place))
-    }
-
-    // Kinds.
-
-    /// The node of a value of either kind; `0` alone is the empty relation.
-    pub(super) fn node_of(&mut self, value: Value, expr: &Expr, env: &Env) -> Option<NodeId> {
-        match value {
-            Value::Node(node) => Some(node),
-            Value::Zero => Some(self.build.empty(Kind::Rel)),
-            Value::Function(function) => {
-                let message = format!("`{}` is a function; it needs arguments", function.name);
-                self.error("type-mismatch", expr.span, env, &message);
-                None
-            }
-            Value::Unsupported(what) => {
-                self.unsupported(&what, expr.span, None, env);
-                None
-            }
-            Value::Poison => None,
-        }
-    }
-
-    /// The node of a value that must be a relation.
-    pub(super) fn relation_for(&mut self, value: Value, expr: &Expr, env: &Env, why: &str) -> Option<NodeId> {
-        let node = self.node_of(value, expr, env)?;
-        if self.build.kind(node) == Kind::Rel {
-            return Some(node);
-        }
-        let diagnostic = self
-            .mismatch(expr, Kind::Set, env, format!("{why}, found a set"))
-            .help("`[S]` makes a relation of a set");
-        self.report(diagnostic, env.file);
-        None
-    }
-
-    /// The node of a value that must be a set.
-    pub(super) fn set_for(&mut self, value: Value, expr: &Expr, env: &Env, why: &str) -> Option<NodeId> {
-        if matches!(value, Value::Zero) {
-            return Some(self.build.empty(Kind::Set));
-        }
-        let node = self.node_of(value, expr, env)?;
-        if self.build.kind(node) == Kind::Set {
-            return Some(node);
-        }
-        let diagnostic = self
-            .mismatch(expr, Kind::Rel, env, format!("{why}, found a relation"))
-            .help("`domain(r)` and `range(r)` make sets of a relation");
-        self.report(diagnostic, env.file);
-        None
-    }
-
-    fn mismatch(&self, expr: &Expr, kind: Kind, env: &Env, message: String) -> Diagnostic {
-        let source = &self.files[env.file as usize];
-        let diagnostic = Diagnostic::error("type-mismatch", source, expr.span, message)
-            .label(format!("this is a {}", kind_word(kind)));
-        self.with_definition(diagnostic, expr, env)
-    }
-
-    /// Points at the definition of a name, if it is in the same file.
-    fn with_definition(&self, diagnostic: Diagnostic, expr: &Expr, env: &Env) -> Diagnostic {
-        let ExprKind::Name(name) = &expr.kind else { return diagnostic };
-        if env.library.is_some() || env.locals.iter().any(|(n, _)| n == name) {
-            return diagnostic;
-        }
-        match self.scope.get(name, env.limit).and_then(|d| d.place) {
-            Some((file, span)) if file == env.file => diagnostic.also(span, format!("`{name}` is defined here")),
-            Some((file, span)) => {
-                let source = &self.files[file as usize];
-                let (line, column) = source.line_column(span.start as usize);
-                diagnostic.note(format!("`{name}` is defined at {}:{line}:{column}", source.name))
-            }
-            None => diagnostic,
-        }
-    }
-
-    /// Reports a recursive name where the fixpoint would not be least.
-    fn monotone(&mut self, node: NodeId, expr: &Expr, env: &Env, place: &str) -> bool {
-        if !self.build.is_recursive(node) {
-            return true;
-        }
-        let source = self.files[env.file as usize].clone();
-        let diagnostic = Diagnostic::error(
-            "not-monotone",
-            &source,
-            expr.span,
-            format!("a name that `let rec` is defining stands under {place}"),
-        )
-        .label("depends on the recursive name")
-        .note("a recursive definition must only grow with what it defines, or it has no least solution");
-        self.report(diagnostic, env.file);
-        false
-    }
-
-    // Messages.
-
-    pub(super) fn error(&mut self, id: &'static str, span: Span, env: &Env, message: &str) {
-        let source = self.files[env.file as usize].clone();
-        self.report(Diagnostic::error(id, &source, span, message), env.file);
-    }
-
-    pub(super) fn unsupported(&mut self, what: &str, span: Span, defined: Option<Place>, env: &Env) {
-        let source = self.files[env.file as usize].clone();
-        let mut diagnostic = Diagnostic::error("not-supported", &source, span, format!("not supported: `{what}`"))
-            .label("this construct has no meaning here");
-        match defined {
-            Some((file, at)) if file == env.file => diagnostic = diagnostic.also(at, "defined with it here"),
-            Some((file, at)) => {
-                let source = &self.files[file as usize];
-                let (line, column) = source.line_column(at.start as usize);
-                diagnostic = diagnostic.note(format!("defined with it at {}:{line}:{column}", source.name));
-            }
-            None => {}
-        }
-        self.report(diagnostic, env.file);
-    }
-
-    fn unknown_name(&mut self, name: &str, span: Span, env: &Env) {
-        let source = self.files[env.file as usize].clone();
-        let mut names: Vec<&str> = self.scope.names();
-        names.extend(env.locals.iter().map(|(n, _)| n.as_str()));
-        names.extend(self.signature.names.iter().map(|n| n.name));
-        names.extend(self.library.bindings.iter().map(|b| b.name.name.as_str()));
-        names.extend(["id", "domain", "range"]);
-        let diagnostic = Diagnostic::error("unknown-name", &source, span, format!("unknown name `{name}`"))
-            .label("neither defined above nor a base set or relation")
-            .did_you_mean(name, names);
-        self.report(diagnostic, env.file);
     }
 }

@@ -225,7 +225,7 @@ impl Lowerer<'_> {
             Some((containing, (co, _))) if per_location && self.build.is_subset(set, writes) => {
                 let co = self.build.free(co);
                 let square = self.build.product(set, set);
-                (self.build.inter(co, square), containing)
+                (if set == writes { co } else { self.build.inter(co, square) }, containing)
             }
             _ => {
                 let id = self.add_free(FreeRel {
@@ -241,7 +241,7 @@ impl Lowerer<'_> {
         };
         let violated = self.build.diff(required, order);
         let empty = self.build.empty(Kind::Rel);
-        if violated != empty && known != Some(required) {
+        if violated != empty && known != Some(required) && known != Some(base_node) {
             self.axioms.push(Axiom {
                 name: format!("{}-extends", name.name),
                 test: Test::Empty,

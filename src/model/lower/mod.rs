@@ -19,20 +19,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::ast::{Expr, File, Ident, Stmt, StmtKind, TestRole, TestStmt, TestWord};
 use super::build::{Builder, Place};
 use super::ir::{Axiom, FreeId, FreeRel, Kind, Model, NodeId, Test};
-use super::library::{IncludeResolver, Library};
-use super::parse::parse;
+use super::library::IncludeResolver;
 use super::resolve::{CallSite, Env, Function, FunctionBody, LibraryScope, Scope, Value};
 use super::signature::Signature;
 use crate::diag::{Diagnostic, SourceFile, Span};
 
 mod expr;
+mod files;
 mod free;
+mod kinds;
+mod names;
 mod recursion;
 
-/// How deep files may include each other.
-const MAX_INCLUDE_DEPTH: usize = 32;
-/// How many `include` statements are followed in all.
-const MAX_INCLUDES: usize = 1_000;
 /// How many errors are reported before giving up.
 const MAX_ERRORS: usize = 100;
 
@@ -116,7 +114,9 @@ impl<'a> Lowerer<'a> {
         let statements = self.reachable(&main, 0, &mut seen);
         let own_free = statements.iter().any(|f| declares_free(f));
         if !own_free {
-            self.prelude(prelude);
+            if !self.prelude(prelude) {
+                return Err(self.diagnostics);
+            }
             let rmw = statements.iter().any(|f| mentions(f, "rmw"));
             if !rmw && self.signature.options.iter().any(|o| o.name == "rmw") {
                 // Published files that never speak of `rmw` take a read-modify-write for one event.
@@ -133,166 +133,6 @@ impl<'a> Lowerer<'a> {
         let main = self.parse_file(0);
         let mut seen = vec![0];
         self.reachable(&main, 0, &mut seen).iter().any(|f| declares_free(f))
-    }
-
-    fn prelude(&mut self, name: Option<&str>) {
-        let names = Library::preludes();
-        let start = Span::default();
-        let Some(name) = name else {
-            let list = names.join("`, `");
-            self.report(
-                Diagnostic::error("no-prelude", &self.files[0], start, "this model declares no free relation")
-                    .help(format!("name the prelude that it takes for granted: `{list}`")),
-                0,
-            );
-            return;
-        };
-        match Library::prelude(name) {
-            Some(source) => {
-                let index = self.add_file(source);
-                let tree = self.parse_file(index);
-                self.file(index, &tree);
-            }
-            None => {
-                let list = names.join("`, `");
-                let diagnostic = Diagnostic::plain("unknown-prelude", format!("there is no prelude `{name}`"))
-                    .note(format!("there are `{list}`"))
-                    .did_you_mean(name, names.iter().copied());
-                self.report(diagnostic, 0);
-            }
-        }
-    }
-
-    /// The standard library: its definitions wait until they are used, its procedures are at hand.
-    fn load_library(&mut self) {
-        let Some(source) = Library::file("stdlib.cat") else { return };
-        let index = self.add_file(source);
-        let tree = self.parse_file(index);
-        self.library.file = Some(index);
-        for statement in &tree.statements {
-            match &statement.kind {
-                StmtKind::Let { bindings, .. } => {
-                    self.library.bindings.extend(bindings.iter().cloned().map(Rc::new))
-                }
-                StmtKind::Procedure(..) => self.statement(statement, index),
-                _ => {}
-            }
-        }
-    }
-
-    // Files.
-
-    /// The index of a file, which is added if it is new.
-    fn add_file(&mut self, source: Arc<SourceFile>) -> u32 {
-        match self.files.iter().position(|f| f.name == source.name && f.text == source.text) {
-            Some(at) => at as u32,
-            None => {
-                self.files.push(source);
-                self.files.len() as u32 - 1
-            }
-        }
-    }
-
-    /// The tree of a file; its syntax errors are reported the first time.
-    fn parse_file(&mut self, index: u32) -> Rc<File> {
-        if let Some(tree) = self.parsed.get(&index) {
-            return tree.clone();
-        }
-        let (tree, diagnostics) = parse(&self.files[index as usize]);
-        for diagnostic in diagnostics {
-            self.report(diagnostic, index);
-        }
-        let tree = Rc::new(tree);
-        self.parsed.insert(index, tree.clone());
-        tree
-    }
-
-    /// A file and all that it includes; files that cannot be found are left out (running them reports it).
-    fn reachable(&mut self, tree: &Rc<File>, index: u32, seen: &mut Vec<u32>) -> Vec<Rc<File>> {
-        let mut list = vec![tree.clone()];
-        if seen.len() > MAX_INCLUDES {
-            return list;
-        }
-        let mut paths = Vec::new();
-        each_statement(&tree.statements, &mut |s| {
-            if let StmtKind::Include(path) = &s.kind {
-                paths.push(path.clone());
-            }
-        });
-        for path in paths {
-            let Ok(Some(source)) = self.includes.resolve(&self.files[index as usize].clone(), &path) else {
-                continue;
-            };
-            let included = self.add_file(source);
-            if !seen.contains(&included) && seen.len() < MAX_INCLUDES {
-                seen.push(included);
-                let tree = self.parse_file(included);
-                list.extend(self.reachable_once(&tree, included, seen));
-            }
-        }
-        list
-    }
-
-    /// [`Self::reachable`], unless the chain of includes is too long (which running it reports).
-    fn reachable_once(&mut self, tree: &Rc<File>, index: u32, seen: &mut Vec<u32>) -> Vec<Rc<File>> {
-        if self.including.len() >= MAX_INCLUDE_DEPTH {
-            return vec![tree.clone()];
-        }
-        self.including.push(index);
-        let list = self.reachable(tree, index, seen);
-        self.including.pop();
-        list
-    }
-
-    fn file(&mut self, index: u32, tree: &File) {
-        self.including.push(index);
-        for statement in &tree.statements {
-            if self.diagnostics.len() >= MAX_ERRORS {
-                break;
-            }
-            self.statement(statement, index);
-        }
-        self.including.pop();
-    }
-
-    fn include(&mut self, path: &str, span: Span, file: u32) {
-        let including = self.files[file as usize].clone();
-        // The library is visible already.
-        let found = self.includes.resolve(&including, path);
-        let source = match found {
-            Ok(Some(source)) => source,
-            Ok(None) => {
-                let shipped = Library::names();
-                let diagnostic =
-                    Diagnostic::error("include-not-found", &including, span, format!("there is no file `{path}`"))
-                        .label("neither beside this file nor among the shipped ones")
-                        .did_you_mean(path.trim_end_matches(".cat"), shipped);
-                return self.report(diagnostic, file);
-            }
-            Err(diagnostic) => return self.report(diagnostic.also_at(&including, span), file),
-        };
-        let index = self.add_file(source);
-        if Some(index) == self.library.file {
-            return;
-        }
-        let problem = if self.including.contains(&index) {
-            Some(("include-cycle", format!("`{path}` includes itself")))
-        } else if self.including.len() >= MAX_INCLUDE_DEPTH || self.include_count >= MAX_INCLUDES {
-            Some(("too-many-includes", "too many includes".to_string()))
-        } else {
-            None
-        };
-        if let Some((id, message)) = problem {
-            let chain: Vec<String> =
-                self.including.iter().map(|&i| format!("`{}`", self.files[i as usize].name)).collect();
-            let diagnostic = Diagnostic::error(id, &including, span, message)
-                .label("included here")
-                .note(format!("being read: {}", chain.join(", then ")));
-            return self.report(diagnostic, file);
-        }
-        self.include_count += 1;
-        let tree = self.parse_file(index);
-        self.file(index, &tree);
     }
 
     // Statements.
@@ -546,17 +386,6 @@ impl<'a> Lowerer<'a> {
     /// A base set of the skeleton, whatever the model calls by its name.
     fn base_set(&mut self, name: &str) -> NodeId {
         self.build.base(name, Kind::Set)
-    }
-}
-
-impl Diagnostic {
-    /// Attributes a message about a file to the statement that asked for the file.
-    fn also_at(mut self, source: &Arc<SourceFile>, span: Span) -> Diagnostic {
-        if self.source.is_none() {
-            self.source = Some(source.clone());
-            self.span = span;
-        }
-        self
     }
 }
 

@@ -1,4 +1,4 @@
-//! Tokens to syntax tree: files and statements. Expressions are in [`expr`].
+//! Tokens to syntax tree: files and statements. Expressions are in `expr`.
 //!
 //! # Invariants
 //! - All errors of a file are found in one pass: after an error the parser goes on at the next word that can only
@@ -20,6 +20,9 @@ mod expr;
 
 /// How deep brackets may nest. Published models stay below 20.
 pub const MAX_NESTING: usize = 200;
+
+/// How many syntax errors are reported before the rest of the file is left.
+const MAX_ERRORS: usize = 100;
 
 /// Words that begin a statement and cannot occur inside an expression: where the parser goes on after an error.
 const STATEMENT_WORDS: &[&str] = &[
@@ -71,6 +74,7 @@ pub fn parse(source: &Arc<SourceFile>) -> (File, Vec<Diagnostic>) {
         comments: lexed.comments,
         at: 0,
         depth: 0,
+        too_deep: false,
         diagnostics: lexed.diagnostics,
     };
     let file = parser.file();
@@ -90,6 +94,8 @@ struct Parser<'a> {
     comments: Vec<Comment>,
     at: usize,
     depth: usize,
+    /// Whether too deep nesting was reported.
+    too_deep: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -129,7 +135,10 @@ impl Parser<'_> {
     /// Statements up to one of the closing words (which is not consumed) or the end of the file.
     fn statements(&mut self, closers: &[&str]) -> Vec<Stmt> {
         let mut list = Vec::new();
-        while !matches!(self.tok(), Tok::End) && !closers.iter().any(|c| self.is_word(c)) {
+        while !matches!(self.tok(), Tok::End)
+            && self.diagnostics.len() < MAX_ERRORS
+            && !closers.iter().any(|c| self.is_word(c))
+        {
             let (before, depth) = (self.at, self.depth);
             match self.statement() {
                 Ok(statement) => list.push(statement),
@@ -331,6 +340,10 @@ impl Parser<'_> {
     fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= MAX_NESTING {
             let at = self.span();
+            // Once per file: the rest of the same brackets would be as deep again.
+            if std::mem::replace(&mut self.too_deep, true) {
+                return Err(Reported);
+            }
             self.diagnostics.push(
                 Diagnostic::error("nesting-too-deep", self.source, at, "brackets nest too deeply")
                     .label(format!("more than {MAX_NESTING} levels"))

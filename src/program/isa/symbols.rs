@@ -143,6 +143,15 @@ impl Symbols {
         }
     }
 
+    /// The objects of which no declaration and no access names the type.
+    pub fn untyped(&self) -> Vec<LocId> {
+        let open = |(i, s): (usize, &Symbol)| match &s.kind {
+            SymbolKind::Object(object) if object.ty.is_none() => Some(LocId(i as u16)),
+            _ => None,
+        };
+        self.list.iter().enumerate().filter_map(open).collect()
+    }
+
     /// The finished table for a program.
     pub fn into_locations(self) -> Vec<Location> {
         let finish = |symbol: Symbol| {

@@ -22,9 +22,9 @@ const MAX_ROUNDS: usize = 64;
 type Targets = BTreeSet<LocId>;
 
 /// Settles accesses and arithmetic through addresses in registers. `untyped` lists, for each thread, the accesses
-/// through registers that were written without a type.
-pub fn resolve(program: &mut Program, untyped: &[Vec<usize>], sink: &mut Sink) {
-    let indirect = |op: &Op| address_of(op).is_some_and(|(addr, _)| matches!(static_base(addr), None));
+/// through registers that were written without a type; `open` lists the objects that have no type yet.
+pub fn resolve(program: &mut Program, untyped: &[Vec<usize>], open: &[LocId], sink: &mut Sink) {
+    let indirect = |op: &Op| address_of(op).is_some_and(|(addr, _)| static_base(addr).is_none());
     let any = program.threads.iter().any(|t| t.code.iter().any(|i| indirect(&i.op) || takes_address(&i.op)));
     let pointers = program.threads.iter().flat_map(|t| &t.regs).any(|r| matches!(r.init, Init::Address { .. }));
     if !any && !pointers {
@@ -37,6 +37,7 @@ pub fn resolve(program: &mut Program, untyped: &[Vec<usize>], sink: &mut Sink) {
         });
         return;
     };
+    infer(program, &points, untyped, open);
     for t in 0..program.threads.len() {
         for i in 0..program.threads[t].code.len() {
             let span = program.threads[t].code[i].span;
@@ -49,6 +50,52 @@ pub fn resolve(program: &mut Program, untyped: &[Vec<usize>], sink: &mut Sink) {
             }
             program.threads[t].code[i].op = op;
         }
+    }
+}
+
+/// Gives objects without a type that of the first access through a register.
+fn infer(program: &mut Program, points: &Points, untyped: &[Vec<usize>], open: &[LocId]) {
+    let mut found: HashMap<LocId, Ty> = HashMap::new();
+    for (t, thread) in program.threads.iter().enumerate() {
+        for (i, instr) in thread.code.iter().enumerate() {
+            let Some((addr, ty)) = address_of(&instr.op) else { continue };
+            let typed = untyped.get(t).is_none_or(|list| list.binary_search(&i).is_err());
+            if typed && static_base(addr).is_none() {
+                for object in points.of(program, t, addr).into_iter().filter(|o| open.contains(o)) {
+                    found.entry(object).or_insert(ty);
+                }
+            }
+        }
+    }
+    for (object, new) in &found {
+        if let LocationKind::Object { ty, init, .. } = &mut program.locations[usize::from(object.0)].kind {
+            *ty = *new;
+            init.iter_mut().for_each(|v| {
+                if let Init::Int(v) = v {
+                    *v = new.wrap(*v);
+                }
+            });
+        }
+    }
+    let object_at = |addr: &Expr, program: &Program| static_base(addr).map(|loc| program.object(loc));
+    for t in 0..program.threads.len() {
+        for i in 0..program.threads[t].code.len() {
+            let addr = address_of(&program.threads[t].code[i].op).and_then(|a| object_at(a.0, program));
+            if let Some(ty) = addr.and_then(|object| found.get(&object)) {
+                set_ty(&mut program.threads[t].code[i].op, *ty);
+            }
+        }
+    }
+}
+
+fn set_ty(op: &mut Op, ty: Ty) {
+    match op {
+        Op::Load { access, .. } | Op::Store { access, .. } => access.ty = ty,
+        Op::Rmw { read, write, .. } => {
+            read.ty = ty;
+            write.ty = ty;
+        }
+        _ => {}
     }
 }
 
@@ -267,14 +314,7 @@ impl Pass<'_> {
             });
             return;
         }
-        match op {
-            Op::Load { access, .. } | Op::Store { access, .. } => access.ty = wanted,
-            Op::Rmw { read, write, .. } => {
-                read.ty = wanted;
-                write.ty = wanted;
-            }
-            _ => {}
-        }
+        set_ty(op, wanted);
     }
 
     fn pointer(&self, value: &Expr) -> bool {

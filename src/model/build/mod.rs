@@ -12,8 +12,11 @@
 
 use rustc_hash::FxHashMap;
 
-use super::ir::{FixGroup, Kind, Model, Node, NodeId, NodeOp};
+use super::ir::{Kind, NodeId, NodeOp};
 use crate::diag::Span;
+
+mod finish;
+mod groups;
 
 /// A place in one of the model's files.
 pub(super) type Place = (u32, Span);
@@ -100,11 +103,13 @@ impl Builder {
 
     /// Gives a computed node its `let` name, unless it has one.
     pub(super) fn name(&mut self, id: NodeId, name: &str) {
+        let leaf = self.is_all(id)
+            || match self.op(id) {
+                Some(&NodeOp::IdentityOn(set)) => self.is_universe(set),
+                Some(NodeOp::Base(_) | NodeOp::Free(_) | NodeOp::Var(..) | NodeOp::Empty) => true,
+                _ => false,
+            };
         let entry = &mut self.entries[id.index()];
-        let leaf = matches!(
-            entry.op,
-            Op::Plain(NodeOp::Base(_) | NodeOp::Free(_) | NodeOp::Var(..) | NodeOp::Empty | NodeOp::Universe)
-        );
         if entry.name.is_none() && !leaf {
             entry.name = Some(name.to_string());
         }
@@ -365,241 +370,5 @@ impl Builder {
                 Some(&NodeOp::Union(x, y)) => sub(x) && sub(y),
                 _ => false,
             }
-    }
-}
-
-/// What one summand of a recursive body is.
-enum Summand {
-    /// Does not mention the variable.
-    Plain(NodeId),
-    /// The variable alone.
-    Variable,
-    /// `X ; B`
-    Left(NodeId),
-    /// `B ; X`
-    Right(NodeId),
-    /// `X ; B ; X`; `None` for `X ; X`
-    Both(Option<NodeId>),
-}
-
-// Recursion.
-impl Builder {
-    /// Opens a group; its variables are the members' recursive occurrences.
-    pub(super) fn open_group(&mut self, names: &[String], kinds: &[Kind]) -> (u32, Vec<NodeId>) {
-        let group = self.groups.len() as u32;
-        let vars: Vec<NodeId> = kinds
-            .iter()
-            .enumerate()
-            .map(|(member, &kind)| self.add(Op::Plain(NodeOp::Var(group, member as u32)), kind, true, Some(group)))
-            .collect();
-        let vars_out = vars.clone();
-        self.groups.push(Group { names: names.to_vec(), vars, bodies: Vec::new(), is_static: true, closed_at: 0 });
-        (group, vars_out)
-    }
-
-    /// Closes a group whose bodies all depend on its variables; the members' values, to be used outside it.
-    pub(super) fn close_group(&mut self, group: u32, bodies: &[NodeId]) -> Vec<NodeId> {
-        let is_static = bodies.iter().all(|&b| self.is_static(b));
-        let closed_at = self.entries.len();
-        let names = self.groups[group as usize].names.clone();
-        for (body, name) in bodies.iter().zip(&names) {
-            self.name(*body, name);
-        }
-        let group_entry = &mut self.groups[group as usize];
-        group_entry.bodies = bodies.to_vec();
-        group_entry.is_static = is_static;
-        group_entry.closed_at = closed_at;
-        let kinds: Vec<Kind> = bodies.iter().map(|&b| self.kind(b)).collect();
-        (0..bodies.len() as u32)
-            .zip(kinds)
-            .map(|(member, kind)| self.add(Op::Value(group, member), kind, is_static, None))
-            .collect()
-    }
-
-    /// The least fixpoint of `var = body` as a closure, if the body is a union of terms that do not mention the
-    /// variable and of `X;B`, `B;X`, `X;X` and `X;B;X`.
-    pub(super) fn closed_form(&mut self, var: NodeId, body: NodeId) -> Option<NodeId> {
-        let empty = self.empty(Kind::Rel);
-        let (mut plain, mut left, mut right, mut both) = (empty, empty, empty, empty);
-        let mut square = false;
-        let mut todo = vec![body];
-        while let Some(term) = todo.pop() {
-            if let (Some(&NodeOp::Union(a, b)), true) = (self.op(term), self.is_recursive(term)) {
-                todo.extend([b, a]);
-                continue;
-            }
-            match self.summand(var, term)? {
-                Summand::Plain(a) => plain = self.union(plain, a),
-                Summand::Variable => {}
-                Summand::Left(b) => left = self.union(left, b),
-                Summand::Right(b) => right = self.union(right, b),
-                Summand::Both(Some(b)) => both = self.union(both, b),
-                Summand::Both(None) => square = true,
-            }
-        }
-        // Words of the grammar X ::= A | X B | C X | X D X are (C* A B*) (D C* A B*)*.
-        let before = self.star(right);
-        let after = self.star(left);
-        let word = self.seq_all(&[before, plain, after]);
-        if square {
-            let id = self.id();
-            both = self.union(both, id);
-        }
-        let step = self.seq(both, word);
-        if self.is_empty(step) {
-            return Some(word);
-        }
-        // w | w;(D;w)+ ; for D = id this is w+.
-        if square && matches!(self.op(both), Some(NodeOp::IdentityOn(_))) {
-            return Some(self.plus(word));
-        }
-        let step = self.star_of_prefix(both, word);
-        let more = self.seq(step, word);
-        Some(self.union(word, more))
-    }
-
-    /// `(w;d)+`
-    fn star_of_prefix(&mut self, d: NodeId, w: NodeId) -> NodeId {
-        let step = self.seq(w, d);
-        self.plus(step)
-    }
-
-    fn star(&mut self, a: NodeId) -> NodeId {
-        let plus = self.plus(a);
-        self.optional(plus)
-    }
-
-    fn summand(&self, var: NodeId, term: NodeId) -> Option<Summand> {
-        if !self.is_recursive(term) {
-            return Some(Summand::Plain(term));
-        }
-        if term == var {
-            return Some(Summand::Variable);
-        }
-        let Some(&NodeOp::Seq(a, b)) = self.op(term) else { return None };
-        match (self.is_recursive(a), self.is_recursive(b)) {
-            (true, false) if a == var => Some(Summand::Left(b)),
-            (false, true) if b == var => Some(Summand::Right(a)),
-            (true, true) if a == var && b == var => Some(Summand::Both(None)),
-            (true, true) => {
-                // `(X;B);X` or `X;(B;X)`
-                let middle = match (self.op(a), self.op(b)) {
-                    (Some(&NodeOp::Seq(x, m)), _) if x == var && b == var => m,
-                    (_, Some(&NodeOp::Seq(m, x))) if x == var && a == var => m,
-                    _ => return None,
-                };
-                (!self.is_recursive(middle)).then_some(Summand::Both(Some(middle)))
-            }
-            _ => None,
-        }
-    }
-}
-
-// The finished table.
-impl Builder {
-    /// Writes the nodes that `roots` need into the model, groups contiguous; the new index of every root, in order.
-    pub(super) fn finish(&self, roots: &[NodeId], model: &mut Model) -> Vec<NodeId> {
-        let needed = self.needed(roots);
-        let mut index: Vec<Option<NodeId>> = vec![None; self.entries.len()];
-        // Groups close in order, so one pass over the table suffices.
-        let mut closing: Vec<u32> = (0..self.groups.len() as u32)
-            .filter(|&g| self.groups[g as usize].vars.iter().any(|v| needed[v.index()]))
-            .collect();
-        closing.sort_by_key(|&g| self.groups[g as usize].closed_at);
-        let mut closing = closing.into_iter().peekable();
-        for at in 0..=self.entries.len() {
-            while let Some(group) = closing.next_if(|&g| self.groups[g as usize].closed_at == at) {
-                self.finish_group(group, &needed, &mut index, model);
-            }
-            if at < self.entries.len() && needed[at] && self.entries[at].group.is_none() {
-                self.finish_node(at, None, &mut index, model);
-            }
-        }
-        roots.iter().map(|r| index[r.index()].expect("roots are needed, so they were written")).collect()
-    }
-
-    /// Which entries are reachable from the roots.
-    fn needed(&self, roots: &[NodeId]) -> Vec<bool> {
-        let mut needed = vec![false; self.entries.len()];
-        let mut todo = roots.to_vec();
-        while let Some(id) = todo.pop() {
-            if std::mem::replace(&mut needed[id.index()], true) {
-                continue;
-            }
-            match &self.entries[id.index()].op {
-                Op::Plain(op) => todo.extend(op.operands()),
-                Op::Value(group, _) => {
-                    let group = &self.groups[*group as usize];
-                    todo.extend(group.vars.iter().chain(&group.bodies));
-                }
-            }
-        }
-        needed
-    }
-
-    fn finish_group(&self, group: u32, needed: &[bool], index: &mut [Option<NodeId>], model: &mut Model) {
-        let entry = &self.groups[group as usize];
-        let number = model.groups.len() as u32;
-        let start = model.nodes.len() as u32;
-        for (member, var) in entry.vars.iter().enumerate() {
-            index[var.index()] = Some(NodeId(model.nodes.len() as u32));
-            let from = &self.entries[var.index()];
-            model.nodes.push(Node {
-                op: NodeOp::Var(number, member as u32),
-                kind: from.kind,
-                is_static: entry.is_static,
-                name: Some(entry.names[member].clone()),
-                span: from.place,
-            });
-        }
-        for at in 0..entry.closed_at {
-            if needed[at] && self.entries[at].group == Some(group) && index[at].is_none() {
-                self.finish_node(at, Some(entry.is_static), index, model);
-            }
-        }
-        let new = |id: &NodeId| index[id.index()].expect("members of a needed group are needed");
-        model.groups.push(FixGroup {
-            names: entry.names.clone(),
-            vars: entry.vars.iter().map(new).collect(),
-            bodies: entry.bodies.iter().map(new).collect(),
-            range: start..model.nodes.len() as u32,
-        });
-        // From outside, a member is its body.
-        for (member, body) in entry.bodies.iter().enumerate() {
-            let value = (Op::Value(group, member as u32), self.kind(*body));
-            if let Some(value) = self.known.get(&value) {
-                index[value.index()] = index[body.index()];
-            }
-        }
-    }
-
-    fn finish_node(&self, at: usize, is_static: Option<bool>, index: &mut [Option<NodeId>], model: &mut Model) {
-        if index[at].is_some() {
-            return;
-        }
-        let entry = &self.entries[at];
-        let Op::Plain(op) = &entry.op else { return };
-        let new = |id: &NodeId| index[id.index()].expect("operands come before their users");
-        let op = match op {
-            NodeOp::Base(_) | NodeOp::Free(_) | NodeOp::Var(..) | NodeOp::Empty | NodeOp::Universe => op.clone(),
-            NodeOp::IdentityOn(a) => NodeOp::IdentityOn(new(a)),
-            NodeOp::Inverse(a) => NodeOp::Inverse(new(a)),
-            NodeOp::Plus(a) => NodeOp::Plus(new(a)),
-            NodeOp::Domain(a) => NodeOp::Domain(new(a)),
-            NodeOp::Range(a) => NodeOp::Range(new(a)),
-            NodeOp::Product(a, b) => NodeOp::Product(new(a), new(b)),
-            NodeOp::Union(a, b) => NodeOp::Union(new(a), new(b)),
-            NodeOp::Inter(a, b) => NodeOp::Inter(new(a), new(b)),
-            NodeOp::Diff(a, b) => NodeOp::Diff(new(a), new(b)),
-            NodeOp::Seq(a, b) => NodeOp::Seq(new(a), new(b)),
-        };
-        index[at] = Some(NodeId(model.nodes.len() as u32));
-        model.nodes.push(Node {
-            op,
-            kind: entry.kind,
-            is_static: is_static.unwrap_or(entry.is_static),
-            name: entry.name.clone(),
-            span: entry.place,
-        });
     }
 }
