@@ -408,8 +408,7 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
                     let out = left.iter().filter(|&&u| u != v && edges.contains_key(&(v, u))).count();
                     into * out
                 };
-                let (at, &v) =
-                    left.iter().enumerate().min_by_key(|&(_, &v)| (cost(v), v)).expect("not empty");
+                let (at, &v) = left.iter().enumerate().min_by_key(|&(_, &v)| (cost(v), v)).expect("not empty");
                 left.remove(at);
                 let there = self.executes(gates, v);
                 if let Some(&l) = edges.get(&(v, v)) {

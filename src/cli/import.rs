@@ -38,7 +38,10 @@ pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {
         }
         None => match files.as_slice() {
             [] => {}
-            [one] => text = toml(one),
+            [one] => match toml(one) {
+                Ok(written) => text = written,
+                Err(diagnostic) => diagnostics.push(*diagnostic),
+            },
             several => diagnostics.push(
                 Diagnostic::plain("several-tests", format!("{} files do not fit into one", several.len()))
                     .help("name a folder to write to: `-o DIR`"),
@@ -49,8 +52,9 @@ pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {
     super::printed(terminal, &text, events.code())
 }
 
-fn toml(file: &File) -> String {
-    file.tests.iter().map(seams::to_toml).collect::<Vec<_>>().join("\n")
+fn toml(file: &File) -> Result<String, Box<Diagnostic>> {
+    let tests: Result<Vec<String>, _> = file.tests.iter().map(seams::to_toml).collect();
+    Ok(tests?.join("\n"))
 }
 
 fn write(file: &File, folder: &Path, force: bool) -> Result<(), Box<Diagnostic>> {
@@ -63,7 +67,7 @@ fn write(file: &File, folder: &Path, force: bool) -> Result<(), Box<Diagnostic>>
         let message = format!("`{}` exists and is left as it is", target.display());
         return Err(Box::new(Diagnostic::plain("file-exists", message).help("`--force` overwrites it")));
     }
-    fs::write(&target, toml(file)).map_err(failed)
+    fs::write(&target, toml(file)?).map_err(failed)
 }
 
 fn target(file: &File, folder: &Path) -> PathBuf {

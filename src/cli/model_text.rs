@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(text(&[Seq(n(0), n(1)), Union(n(4), n(2))]), "a ; b | c");
         assert_eq!(text(&[Diff(n(0), n(1)), Diff(n(2), n(4))]), "c \\ (a \\ b)");
         assert_eq!(text(&[Diff(n(0), n(1)), Inter(n(4), n(2))]), "(a \\ b) & c");
-        assert_eq!(text(&[Inverse(n(0)), Plus(n(4)), IdentityOn(n(3)), Seq(n(6), n(5))]), "[S] ; (a^-1)+");
+        assert_eq!(text(&[Inverse(n(0)), Plus(n(4)), IdentityOn(n(3)), Seq(n(6), n(5))]), "[S] ; a^-1+");
         assert_eq!(text(&[Free(FreeId(0))]), "rf");
     }
 

@@ -33,19 +33,17 @@ pub(super) fn read_tests(name: &str, bytes: &[u8]) -> Result<Vec<LitmusTest>, Ve
 
 /// A proposition in the words of the test's condition.
 pub(super) fn parse_prop(test: &LitmusTest, text: &str) -> Result<Prop, Vec<Diagnostic>> {
-    let _ = (test, text);
-    Err(vec![Diagnostic::plain("unsupported", "outcomes cannot be read yet")])
+    litmus::parse_prop(test, text)
 }
 
 /// The test in the TOML format.
-pub(super) fn to_toml(test: &LitmusTest) -> String {
-    let _ = test;
-    String::new()
+pub(super) fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
+    litmus::to_toml(test)
 }
 
 /// The JSON schema of the TOML format.
 pub(super) fn schema() -> serde_json::Value {
-    serde_json::json!({})
+    litmus::schema()
 }
 
 /// A shipped model by name, or a file; `prelude` is used if it declares no free relations.

@@ -200,7 +200,8 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     let limit = (word.chars().count() / 3).max(1);
     let close = |c: &&str| c.len().abs_diff(word.len()) <= 4 * limit;
     let ranked = candidates.into_iter().filter(close).take(MAX_CANDIDATES).map(|c| (edit_distance(word, c), c));
-    ranked.filter(|&(d, _)| d <= limit).min().map(|(_, c)| c)
+    // Replacing every character is no typo.
+    ranked.filter(|&(d, c)| d <= limit && d < word.chars().count().max(c.chars().count())).min().map(|(_, c)| c)
 }
 
 /// Edit distance in characters, ignoring case; swapping two neighbours counts once (optimal string alignment).
@@ -232,6 +233,7 @@ mod tests {
     fn nearest_finds_typos_and_leaves_strangers_alone() {
         assert_eq!(nearest("relaxd", ["relaxed", "release"]), Some("relaxed"));
         assert_eq!(nearest("gup", ["gpu", "cta"]), Some("gpu"));
+        assert_eq!(nearest("x", ["y"]), None);
         assert_eq!(nearest("zzz", ["relaxed", "release"]), None);
     }
 

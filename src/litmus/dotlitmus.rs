@@ -16,7 +16,7 @@ use std::ops::Range;
 use indexmap::IndexMap;
 
 use super::build::{ThreadDraft, build};
-use super::condition::{self, Resolver};
+use super::condition::{self, Resolver, Unknown};
 use super::{LitmusTest, Observable, Prop, Quantifier};
 use crate::diag::{MappedText, Sink, Span};
 use crate::program::isa::ptx::{Env, RegInit, Unit};
@@ -46,7 +46,7 @@ pub(super) fn read(sink: &mut Sink) -> Option<LitmusTest> {
     let Reader { sink, symbols, .. } = reader;
     let env = Env { instance_barriers: true, acquiring_red: true, ..Env::default() };
     let mut program = build(threads, &units, symbols, &env, sink);
-    let mut resolver = Resolver::new(&mut program, false);
+    let mut resolver = Resolver::new(&mut program, Unknown::Add);
     let mut prop = |range: &Option<Range<usize>>, sink: &mut Sink| -> Option<Option<Prop>> {
         let Some(range) = range else { return Some(None) };
         let text = MappedText::verbatim(&clean[range.clone()], range.start);

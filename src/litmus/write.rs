@@ -19,7 +19,7 @@ use crate::program::{
 ///
 /// # Errors
 /// If its program holds something that the format cannot say.
-pub fn to_toml(test: &LitmusTest) -> Result<String, Diagnostic> {
+pub fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
     let mut out = String::new();
     let program = &test.program;
     let _ = writeln!(out, "name = {}", quote(&test.name));
@@ -78,7 +78,7 @@ pub fn to_toml(test: &LitmusTest) -> Result<String, Diagnostic> {
     Ok(out)
 }
 
-fn write_thread(test: &LitmusTest, id: ThreadId, out: &mut String) -> Result<(), Diagnostic> {
+fn write_thread(test: &LitmusTest, id: ThreadId, out: &mut String) -> Result<(), Box<Diagnostic>> {
     let program = &test.program;
     let thread = program.thread(id);
     out.push_str("\n[[thread]]\n");
@@ -92,9 +92,9 @@ fn write_thread(test: &LitmusTest, id: ThreadId, out: &mut String) -> Result<(),
     }
     let code = ptx::print(thread, program).map_err(|e| {
         let span = thread.code.get(e.index).map_or(crate::diag::Span::default(), |i| i.span);
-        Diagnostic::error("cannot-write", &test.file, span, "this instruction cannot be written as TOML")
-            .label("the short form has no words for it")
-            .note(e.what)
+        let message = "this instruction cannot be written as TOML";
+        let diagnostic = Diagnostic::error("cannot-write", &test.file, span, message);
+        Box::new(diagnostic.label("the short form has no words for it").note(e.what))
     })?;
     let _ = write!(out, "code = '''\n{code}'''\n");
     Ok(())

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::domain::{Domains, fits};
 use super::{Cond, Event, EventKind, Skeleton};
 use crate::model::ir::Kind;
-use crate::program::tags::{SCOPE_TAGS, TAGS};
+use crate::program::tags::SCOPE_TAGS;
 use crate::program::{CmpOp, LocationKind, Scope, Ty};
 use crate::rel::{EventId, EventSet, Rel};
 
@@ -35,7 +35,7 @@ pub enum Base {
 /// Builds the base set or relation of that name.
 ///
 /// # Panics
-/// If the name is not in the signature: models are resolved against it.
+/// If a relation is not in the signature: models are resolved against it.
 pub fn base(sk: &mut Skeleton, domains: &Domains, name: &str, kind: Kind) -> Base {
     match kind {
         Kind::Set => Base::Set(set(sk, domains, name)),
@@ -63,7 +63,7 @@ fn set(sk: &Skeleton, domains: &Domains, name: &str) -> EventSet {
             if let Some((_, scope)) = SCOPE_TAGS.iter().find(|t| t.0 == name) {
                 return of(&|e| e.scope == Some(*scope));
             }
-            assert!(TAGS.iter().any(|t| t.0 == name), "`{name}` is a set of the signature");
+            // Tags of other dialects are sets without members.
             of(&|e| e.tags.has(name))
         }
     }
@@ -77,9 +77,7 @@ fn relation(sk: &mut Skeleton, domains: &Domains, name: &str) -> BaseRel {
     };
     let same = |scope: Scope| {
         pairs(&|a, b| match (a.thread, b.thread) {
-            (Some(x), Some(y)) => {
-                x == y || sk.program.thread(x).place.same(&sk.program.thread(y).place, scope)
-            }
+            (Some(x), Some(y)) => x == y || sk.program.thread(x).place.same(&sk.program.thread(y).place, scope),
             _ => false,
         })
     };

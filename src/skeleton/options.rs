@@ -9,6 +9,8 @@ pub struct Options {
     pub red_atom: bool,
     /// `dep = syntactic`.
     pub dep_syntactic: bool,
+    /// `rmw = single`: a read-modify-write is one event.
+    pub rmw_single: bool,
 }
 
 impl Options {
@@ -20,6 +22,7 @@ impl Options {
             match name {
                 "failed-cas" => options.failed_cas_write = value == "write",
                 "red" => options.red_atom = value == "atom",
+                "rmw" => options.rmw_single = value == "single",
                 "dep" => options.dep_syntactic = value == "syntactic",
                 _ => {}
             }

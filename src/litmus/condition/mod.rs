@@ -22,10 +22,10 @@ mod resolve;
 mod tests;
 
 pub use print::{show, show_observable};
-pub(super) use resolve::Resolver;
+pub(super) use resolve::{Resolver, Unknown};
 
 use super::{Atom, Observable, Prop};
-use crate::diag::{MappedText, Sink};
+use crate::diag::{Diagnostic, MappedText, Sink, SourceFile};
 use crate::program::{CmpOp, Ty};
 use lex::{Token, TokenKind, lex};
 
@@ -40,6 +40,21 @@ pub(super) fn parse(text: &MappedText, resolver: &mut Resolver<'_>, sink: &mut S
     let prop = parser.disjunction(0)?;
     parser.finish("`/\\`, `\\/` or the end of the proposition")?;
     (sink.errors() == errors).then_some(prop)
+}
+
+/// Reads a proposition about the outcomes of a test that was read already, such as one given on the command line.
+///
+/// # Errors
+/// Everything that is wrong with the text, or with the names in it.
+pub fn parse_prop(test: &super::LitmusTest, text: &str) -> Result<Prop, Vec<Diagnostic>> {
+    let mut sink = Sink::new(&SourceFile::new("<outcome>", text));
+    let mut program = test.program.clone();
+    let mut resolver = Resolver::new(&mut program, Unknown::Reject);
+    let prop = parse(&MappedText::verbatim(text, 0), &mut resolver, &mut sink);
+    match (prop, sink.into_diagnostics()) {
+        (Some(prop), found) if found.is_empty() => Ok(prop),
+        (_, found) => Err(found),
+    }
 }
 
 /// Parses one observable: what `observe` lists. `None`: a diagnostic was reported.

@@ -24,19 +24,19 @@ pub fn show_observable(observable: Observable, program: &Program) -> String {
     }
 }
 
-/// `strength`: 0 inside a disjunction, 1 inside a conjunction, 2 under a negation.
+/// `strength` of the place: 0 the whole, 1 a part of a disjunction, 2 of a conjunction, 3 under a negation.
 fn write(prop: &Prop, program: &Program, strength: u8, out: &mut String) {
     let (parts, word, own) = match prop {
         Prop::And(parts) => (parts, " /\\ ", 1),
         Prop::Or(parts) => (parts, " \\/ ", 0),
         Prop::Not(inner) => {
             out.push('~');
-            return write(inner, program, 2, out);
+            return write(inner, program, 3, out);
         }
         Prop::Cmp(op, _, a, b) => {
             let text = format!("{} {} {}", atom(*a, program), op.symbol(), atom(*b, program));
             // `~x == 1` would read well as `~(x == 1)`, but not to people.
-            return if strength == 2 { out.push_str(&format!("({text})")) } else { out.push_str(&text) };
+            return if strength == 3 { out.push_str(&format!("({text})")) } else { out.push_str(&text) };
         }
     };
     if parts.is_empty() {

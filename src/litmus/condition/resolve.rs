@@ -7,10 +7,21 @@ use crate::diag::{MappedText, Sink};
 use crate::litmus::Observable;
 use crate::program::{Init, LocId, Location, LocationKind, Program, RegId, Register, Space, ThreadId, Ty};
 
-/// Finds names in a program. Unless strict, adds registers and locations that do not exist; they are 0.
+/// How a [`Resolver`] takes names that do not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::litmus) enum Unknown {
+    /// They are errors.
+    Reject,
+    /// Registers are added, since the code that may write them could not be read; other names are errors.
+    AddRegisters,
+    /// Registers and locations are added; they are 0.
+    Add,
+}
+
+/// Finds names in a program.
 pub(in crate::litmus) struct Resolver<'p> {
     program: &'p mut Program,
-    strict: bool,
+    unknown: Unknown,
     threads: HashMap<String, ThreadId>,
     locations: HashMap<String, LocId>,
     /// Built when a thread is first named.
@@ -18,12 +29,12 @@ pub(in crate::litmus) struct Resolver<'p> {
 }
 
 impl<'p> Resolver<'p> {
-    pub(in crate::litmus) fn new(program: &'p mut Program, strict: bool) -> Resolver<'p> {
+    pub(in crate::litmus) fn new(program: &'p mut Program, unknown: Unknown) -> Resolver<'p> {
         let threads = program.threads.iter().enumerate();
         let threads = threads.map(|(i, t)| (t.name.clone(), ThreadId(i as u16))).collect();
         let locations = program.locations.iter().enumerate();
         let locations = locations.map(|(i, l)| (l.name.clone(), LocId(i as u16))).collect();
-        Resolver { program, strict, threads, locations, regs: HashMap::new() }
+        Resolver { program, unknown, threads, locations, regs: HashMap::new() }
     }
 
     /// The thread called so: its name, `P1` or `1`.
@@ -76,7 +87,7 @@ impl<'p> Resolver<'p> {
             return self.memory(Some(thread), text, range, index.unwrap_or(0), sink);
         }
         let regs = &mut self.program.threads[usize::from(thread.0)].regs;
-        if let (false, None, Ok(id)) = (self.strict, index, u16::try_from(regs.len())) {
+        if let (false, None, Ok(id)) = (self.unknown == Unknown::Reject, index, u16::try_from(regs.len())) {
             regs.push(Register { name: name.to_string(), ty: Ty::WORD, init: Init::Int(0) });
             self.registers(thread).insert(name.to_string(), RegId(id));
             return Some((Observable::Reg(thread, RegId(id)), Ty::WORD));
@@ -128,7 +139,7 @@ impl<'p> Resolver<'p> {
     }
 
     fn add_location(&mut self, name: &str) -> Option<LocId> {
-        let id = LocId(u16::try_from(self.program.locations.len()).ok().filter(|_| !self.strict)?);
+        let id = LocId(u16::try_from(self.program.locations.len()).ok().filter(|_| self.unknown == Unknown::Add)?);
         let kind =
             LocationKind::Object { ty: Ty::WORD, init: vec![Init::Int(0)], space: Space::Global, atomic: false };
         self.program.locations.push(Location { name: name.to_string(), kind });

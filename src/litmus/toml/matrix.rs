@@ -27,22 +27,49 @@ pub(super) struct Matrix {
     source: Option<String>,
     rows: usize,
     columns: Option<usize>,
+    /// Letter and word.
+    letters: Vec<(String, String)>,
     /// Row value, column value (0 without columns), word, place.
     cells: Vec<(usize, usize, String, Span)>,
 }
 
 impl Matrix {
+    /// What the grid says of the test with that choice.
+    fn cell(&self, choice: &Choice) -> Option<(&str, Span)> {
+        let row = choice.values.get(self.rows)?;
+        let column = self.columns.map_or(Some(&0), |c| choice.values.get(c))?;
+        self.cells.iter().find(|c| c.0 == *row && c.1 == *column).map(|c| (c.2.as_str(), c.3))
+    }
+
+    /// The edit that makes the grid say `word` of the test: a place and a letter. `None`: the grid does not speak of
+    /// it; `Some(None)`: it does, but has no letter for that word.
+    pub(super) fn edit(
+        &self,
+        choice: &Choice,
+        model: &str,
+        property: &str,
+        word: &str,
+    ) -> Option<Option<(Span, String)>> {
+        if self.model != model || self.property != property {
+            return None;
+        }
+        let (_, span) = self.cell(choice)?;
+        // Letters as wide as the old one keep the columns straight.
+        let width = (span.end - span.start) as usize;
+        let letters = self.letters.iter().filter(|l| l.1 == word);
+        let best = letters.min_by_key(|l| l.0.len().abs_diff(width));
+        Some(best.map(|l| (span, l.0.clone())))
+    }
+
     /// Adds what the grid expects of the test with that choice.
     pub(super) fn apply(&self, choice: &Choice, all: &mut IndexMap<String, Expectation>) {
-        let Some(&row) = choice.values.get(self.rows) else { return };
-        let column = self.columns.map_or(Some(0), |c| choice.values.get(c).copied());
-        let cell = self.cells.iter().find(|c| c.0 == row && Some(c.1) == column);
-        let Some((_, _, word, span)) = cell else { return };
+        let Some((word, span)) = self.cell(choice) else { return };
         let entry = all.entry(self.model.clone()).or_default();
         set(entry, &self.property, word);
-        entry.span = *span;
-        if self.axiom.is_some() && entry.reachability == Some(Reachability::Forbidden) {
-            entry.axiom = self.axiom.clone();
+        entry.span = span;
+        if self.property == "reachability" {
+            let forbidden = entry.reachability == Some(Reachability::Forbidden);
+            entry.axiom = self.axiom.clone().filter(|_| forbidden);
         }
         if self.source.is_some() {
             entry.source = self.source.clone();
@@ -87,6 +114,7 @@ fn one(table: &DeTable<'_>, template: &Template, file: &str, sink: &mut Sink) ->
         source: text("source"),
         rows,
         columns,
+        letters,
         cells,
     })
 }

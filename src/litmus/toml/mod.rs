@@ -11,7 +11,7 @@ use ::toml::de::{DeTable, DeValue};
 use indexmap::IndexMap;
 
 use super::build::build;
-use super::condition::{self, Resolver};
+use super::condition::{self, Resolver, Unknown};
 use super::{LitmusTest, Quantifier, keys};
 use crate::diag::{MappedText, Sink, Span};
 use crate::program::isa::ptx::Env;
@@ -20,9 +20,10 @@ mod expect;
 mod matrix;
 mod memory;
 mod strings;
-mod template;
+pub(super) mod target;
+pub(super) mod template;
 mod threads;
-mod validate;
+pub(super) mod validate;
 
 use strings::map_string;
 use template::{Choice, Template};
@@ -140,13 +141,16 @@ impl Reader<'_, '_> {
             acquiring_red: reductions == Some("litmus"),
             ..Env::default()
         };
+        let errors = self.sink.errors();
         let symbols = self.memory(choice);
         let (threads, units) = self.threads(&symbols, choice);
         let mut program = build(threads, &units, symbols, &env, self.sink);
+        let broken = self.sink.errors() > errors;
         let condition_text = self.string(root, "condition", choice);
         let filter_text = self.string(root, "filter", choice);
         let observed = self.list("observe", choice);
-        let mut resolver = Resolver::new(&mut program, true);
+        let unknown = if broken { Unknown::AddRegisters } else { Unknown::Reject };
+        let mut resolver = Resolver::new(&mut program, unknown);
         let mut prop = |text: &Option<MappedText>, sink: &mut Sink| {
             text.as_ref().and_then(|t| condition::parse(t, &mut resolver, sink))
         };

@@ -85,6 +85,11 @@ impl Template {
                     );
                 }
             }
+            if values.is_empty() {
+                sink.error("empty-axis", span, format!("the axis `{name}` has no values"), |d| {
+                    d.label("a template without values makes no tests")
+                });
+            }
             report_equal_names(&values, sink);
             template.axes.push(Axis { name, values });
         }
@@ -217,7 +222,7 @@ impl Choice {
 }
 
 /// The tables in the list `key`.
-pub(super) fn tables<'t, 'a>(table: &'t DeTable<'a>, key: &str) -> Vec<&'t DeTable<'a>> {
+pub(in crate::litmus) fn tables<'t, 'a>(table: &'t DeTable<'a>, key: &str) -> Vec<&'t DeTable<'a>> {
     match table.get(key).map(Value::get_ref) {
         Some(DeValue::Array(items)) => items.iter().filter_map(|i| i.get_ref().as_table()).collect(),
         _ => Vec::new(),

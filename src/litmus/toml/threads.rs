@@ -92,7 +92,13 @@ impl Reader<'_, '_> {
             DeValue::Integer(_) => integer(value.get_ref()).and_then(|n| u32::try_from(n).ok()),
             _ => self.text(value, choice).and_then(|t| t.as_str().trim().parse().ok()),
         };
-        if number.is_none() {
+        // Negative numbers and values of other kinds were reported with the keys.
+        let reported = match value.get_ref() {
+            DeValue::Integer(i) => i.as_str().starts_with('-'),
+            DeValue::String(_) => false,
+            _ => true,
+        };
+        if number.is_none() && !reported {
             self.sink.error("bad-number", span_of(value), format!("`{name}` is no number of a group"), |d| {
                 d.label("expected an integer of at most 32 bits")
             });

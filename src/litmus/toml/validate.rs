@@ -9,16 +9,16 @@ use crate::diag::{Sink, Span};
 use crate::litmus::keys::{Key, Shape};
 
 /// A value with its place.
-pub(super) type Value<'a> = Spanned<DeValue<'a>>;
+pub(in crate::litmus) type Value<'a> = Spanned<DeValue<'a>>;
 
 /// The place of a value or key.
-pub(super) fn span_of<T>(value: &Spanned<T>) -> Span {
+pub(in crate::litmus) fn span_of<T>(value: &Spanned<T>) -> Span {
     let range = value.span();
     Span::new(range.start, range.end)
 }
 
 /// The entries of a table in file order.
-pub(super) fn entries<'t, 'a>(table: &'t DeTable<'a>) -> Vec<(&'t str, Span, &'t Value<'a>)> {
+pub(in crate::litmus) fn entries<'t, 'a>(table: &'t DeTable<'a>) -> Vec<(&'t str, Span, &'t Value<'a>)> {
     let mut all: Vec<_> = table.iter().map(|(k, v)| (k.get_ref().as_ref(), span_of(k), v)).collect();
     all.sort_by_key(|e| e.1);
     all

@@ -26,6 +26,7 @@ const CONVERSIONS: Group = Group { kind: GroupKind::Types, words: TYPES.words };
 const BINARY: &[Role] = &[Role::Dst, Role::Val, Role::Val];
 const SHIFT: &[Role] = &[Role::Dst, Role::Val, Role::Loose];
 const UNARY: &[Role] = &[Role::Dst, Role::Val];
+const COMBINED: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Pred];
 const TERNARY: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Val];
 
 /// A row `op{.type} d, a, b`.
@@ -147,6 +148,36 @@ pub(super) const ROWS: &[Row] = &[
     )
     .result(ResultTy::Pred),
     Row::new(
+        "setp",
+        "`setp.cmp.and{.type} p, a, b, q`",
+        "compares, and combines the result with `q`",
+        &[COMPARISONS, TYPES],
+        COMBINED,
+        |e, c| combined(e, c, BinOp::And),
+    )
+    .keyed(&["and"])
+    .result(ResultTy::Pred),
+    Row::new(
+        "setp",
+        "`setp.cmp.or{.type} p, a, b, q`",
+        "compares, and combines the result with `q`",
+        &[COMPARISONS, TYPES],
+        COMBINED,
+        |e, c| combined(e, c, BinOp::Or),
+    )
+    .keyed(&["or"])
+    .result(ResultTy::Pred),
+    Row::new(
+        "setp",
+        "`setp.cmp.xor{.type} p, a, b, q`",
+        "compares, and combines the result with `q`",
+        &[COMPARISONS, TYPES],
+        COMBINED,
+        |e, c| combined(e, c, BinOp::Xor),
+    )
+    .keyed(&["xor"])
+    .result(ResultTy::Pred),
+    Row::new(
         "selp",
         "`selp{.type} d, a, b, p`",
         "`a` if `p` holds, else `b`",
@@ -221,6 +252,12 @@ fn wide_product(e: &mut Emit<'_, '_>, c: &Call) -> Expr {
         });
     }
     op(BinOp::Mul, double(c.ty), e.fit(c.expr(1), c.ty), e.fit(c.expr(2), c.ty))
+}
+
+fn combined(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
+    if let Some(value) = comparison(e, c) {
+        assign(e, c, op(operation, PRED, value, c.expr(3)));
+    }
 }
 
 fn comparison(e: &mut Emit<'_, '_>, c: &Call) -> Option<Expr> {

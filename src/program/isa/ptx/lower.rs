@@ -8,13 +8,14 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::parse::{NameOperand, Operand, OperandKind};
+use super::names::Name;
+use super::parse::OperandKind;
 use super::regs::{Regs, bare};
-use super::table::{GroupKind, Matched, PRED, Quals, ResultTy, Role, Row, type_named};
+use super::table::{Matched, Quals, Role, Row};
 use super::{Env, Item, Lowered, Unit};
 use crate::diag::{Diagnostic, Sink, Span};
-use crate::program::isa::{SymbolKind, Symbols};
-use crate::program::{BinOp, CmpOp, Expr, Init, Instr, LocId, Op, RegId, Ty};
+use crate::program::isa::Symbols;
+use crate::program::{CmpOp, Expr, Init, Instr, LocId, Op, RegId, Ty};
 
 /// An operand, resolved.
 #[derive(Clone, Debug)]
@@ -72,15 +73,15 @@ pub(super) struct Emit<'a, 's> {
     pub(super) env: &'a Env,
     pub(super) symbols: &'a mut Symbols,
     pub(super) sink: &'s mut Sink,
-    regs: Regs,
-    written: HashSet<&'a str>,
-    declared: HashMap<String, Ty>,
+    pub(super) regs: Regs,
+    pub(super) written: HashSet<&'a str>,
+    pub(super) declared: HashMap<String, Ty>,
     code: Vec<Instr>,
     labels: HashMap<&'a str, usize>,
     fixups: Vec<(usize, Range<usize>)>,
     untyped: Vec<usize>,
     /// The current instruction has an address in a register and no type.
-    through_register: bool,
+    pub(super) through_register: bool,
     current: (Span, u32, String),
 }
 
@@ -124,7 +125,7 @@ impl<'a> Emit<'a, '_> {
         self.sink.error(id, span, message, finish);
     }
 
-    fn str(&self, range: &Range<usize>) -> &'a str {
+    pub(super) fn str(&self, range: &Range<usize>) -> &'a str {
         &self.unit.text.as_str()[range.clone()]
     }
 
@@ -155,207 +156,8 @@ impl<'a> Emit<'a, '_> {
         }
     }
 
-    // ---- registers ------------------------------------------------------------------------------------------------
-
-    /// The names that some instruction writes, or that the test gives a value.
-    fn collect_written(&mut self) {
-        let unit = self.unit;
-        self.written.extend(self.env.regs.iter().map(|r| bare(&r.name)));
-        for item in &unit.items {
-            let Item::Instr(m) = item else { continue };
-            for (role, operand) in m.row.operands.iter().zip(&m.raw.operands) {
-                if let (Role::Dst, OperandKind::Name(n)) = (role, &operand.kind) {
-                    self.written.insert(bare(self.str(&n.name)));
-                }
-            }
-        }
-    }
-
-    /// Numbers the registers in order of appearance and finds their types.
-    fn collect_registers(&mut self) {
-        let unit = self.unit;
-        for item in &unit.items {
-            match item {
-                Item::Label(_) => {}
-                Item::Reg { ty, name, count } => self.declare(ty, name, *count),
-                Item::Instr(m) => self.registers_of(m),
-            }
-        }
-        if self.env.strict && !unit.incomplete {
-            let unknown: Vec<(String, Span)> = self
-                .regs
-                .iter()
-                .filter(|info| !self.written.contains(info.name.as_str()) && !unit.suspects.contains(&info.name))
-                .filter_map(|info| Some((info.name.clone(), info.read?)))
-                .collect();
-            let mut known: Vec<&str> = self.written.iter().copied().collect();
-            known.sort_unstable();
-            for (name, span) in unknown {
-                let message = format!("register `{name}` is read, but nothing in this thread writes it");
-                self.sink.error("unknown-register", span, message, |d| {
-                    let d =
-                        d.label("expected a register that has a value").did_you_mean(&name, known.iter().copied());
-                    match d.help {
-                        Some(_) => d,
-                        None => d.help(format!("give it a value with `regs = {{ {name} = 0 }}`")),
-                    }
-                });
-            }
-        }
-        for reg in &self.env.regs {
-            if self.symbols.find(bare(&reg.name)).is_some() {
-                self.clash(bare(&reg.name), reg.span);
-            }
-            if self.regs.intern(&reg.name).is_none() {
-                self.sink.error("too-many-registers", reg.span, "a thread has at most 65535 registers", |d| d);
-            }
-        }
-    }
-
-    fn clash(&mut self, name: &str, span: Span) {
-        let place = self.symbols.find(name).map(|id| self.symbols.get(id).span);
-        self.sink.error("name-clash", span, format!("`{name}` is a location, not a register"), |d| {
-            let d = d.label("expected a register");
-            match place {
-                Some(place) if place != span => d.also(place, "the location"),
-                _ => d,
-            }
-        });
-    }
-
-    fn declare(&mut self, ty: &Range<usize>, name: &Range<usize>, count: Option<i64>) {
-        let spelled = self.str(ty).trim_start_matches('.');
-        let Some(known) = type_named(spelled) else {
-            let message = format!("registers of type `.{spelled}` are not supported");
-            self.error("unsupported-type", ty.clone(), message, |d| {
-                d.label("expected an integer type or `.pred`")
-            });
-            return;
-        };
-        let name = bare(self.str(name));
-        match count {
-            None => {
-                self.declared.insert(name.to_string(), known);
-            }
-            // Only names that occur matter, so a large count costs nothing.
-            Some(_) => {
-                self.declared.insert(format!("{name}<"), known);
-            }
-        }
-    }
-
-    /// The type of a declared register: by its name, or as one of a declared family `%r<n>`.
-    fn declared_ty(&self, name: &str) -> Option<Ty> {
-        let name = bare(name);
-        if self.declared.is_empty() {
-            return None;
-        }
-        let family = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        self.declared.get(name).or_else(|| self.declared.get(&format!("{family}<"))).copied()
-    }
-
-    fn registers_of(&mut self, m: &'a Matched) {
-        if let Some((_, pred)) = &m.raw.pred {
-            self.note_read(pred, Role::Pred, PRED);
-        }
-        let ty = self.call_ty(m);
-        for (role, operand) in m.row.operands.iter().zip(&m.raw.operands) {
-            let OperandKind::Name(n) = &operand.kind else { continue };
-            match role {
-                Role::Dst => self.note_write(&n.name, result_ty(m.row, ty)),
-                Role::Val | Role::Addr | Role::Pred | Role::Loose => self.note_read(&n.name, *role, ty),
-                Role::Label => {}
-            }
-        }
-    }
-
-    fn note_write(&mut self, range: &Range<usize>, ty: Ty) {
-        let name = self.str(range);
-        if self.symbols.find(bare(name)).is_some() {
-            let span = self.unit.text.span(range.clone());
-            self.clash(bare(name), span);
-            return;
-        }
-        if let Some(declared) = self.declared_ty(name).filter(|d| d.bits < ty.bits || (*d == PRED) != (ty == PRED))
-        {
-            self.mismatch(range, declared, ty);
-        }
-        match self.regs.intern(name) {
-            Some(id) => self.regs.wrote(id, ty),
-            None => self.too_many_registers(range),
-        }
-    }
-
-    fn too_many_registers(&mut self, range: &Range<usize>) {
-        self.error("too-many-registers", range.clone(), "a thread has at most 65535 registers", |d| d);
-    }
-
-    fn mismatch(&mut self, range: &Range<usize>, declared: Ty, used: Ty) {
-        let describe = |ty: Ty| {
-            if ty == PRED { "a predicate".to_string() } else { format!("{} bits wide", ty.bits) }
-        };
-        let message = format!("`{}` is {}, used as {}", self.str(range), describe(declared), describe(used));
-        self.error("type-mismatch", range.clone(), message, |d| d.label(format!("expected {}", describe(used))));
-    }
-
-    fn note_read(&mut self, range: &Range<usize>, role: Role, ty: Ty) {
-        let name = self.str(range);
-        if !matches!(self.classify(name, role), Name::Register) {
-            return;
-        }
-        if !self.env.strict && self.symbols.find(name).is_some() {
-            let span = self.unit.text.span(range.clone());
-            self.clash(name, span);
-            return;
-        }
-        let bits = match role {
-            Role::Addr => Ty::U64,
-            Role::Pred => PRED,
-            _ => ty,
-        };
-        if role != Role::Loose {
-            if let Some(declared) = self.declared_ty(name).filter(|d| {
-                d.bits < bits.bits && bits != Ty::WORD || (bits == PRED) != (*d == PRED) && bits != Ty::WORD
-            }) {
-                self.mismatch(range, declared, bits);
-            }
-        }
-        let span = self.unit.text.span(range.clone());
-        match self.regs.intern(name) {
-            Some(id) => self.regs.read(id, span),
-            None => self.too_many_registers(range),
-        }
-    }
-
-    /// What a name in an operand of that role stands for.
-    fn classify(&self, name: &str, role: Role) -> Name {
-        if name.starts_with('%') {
-            if let Some((_, value)) = self.env.specials.iter().find(|s| s.0 == name) {
-                return Name::Special(*value);
-            }
-            return if is_special(name) { Name::UnknownSpecial } else { Name::Register };
-        }
-        // The published suites tell registers from locations by their position only.
-        if !self.env.strict {
-            return if role == Role::Addr {
-                self.symbols.find(name).map_or(Name::Unknown, Name::Location)
-            } else {
-                Name::Register
-            };
-        }
-        if role != Role::Pred {
-            if let Some(loc) = self.symbols.find(name) {
-                return Name::Location(loc);
-            }
-        }
-        let register = role != Role::Addr || self.written.contains(name) || self.declared_ty(name).is_some();
-        if register { Name::Register } else { Name::Unknown }
-    }
-
-    // ---- instructions ---------------------------------------------------------------------------------------------
-
     /// The type an instruction works in.
-    fn call_ty(&self, m: &Matched) -> Ty {
+    pub(super) fn call_ty(&self, m: &Matched) -> Ty {
         if let Some(ty) = m.quals.ty() {
             return ty;
         }
@@ -441,199 +243,6 @@ impl<'a> Emit<'a, '_> {
         }
     }
 
-    fn operand(
-        &mut self,
-        m: &Matched,
-        role: Role,
-        operand: &Operand,
-        ty: Ty,
-        loc: &mut Option<LocId>,
-    ) -> Option<Arg> {
-        let wrong = |emit: &mut Self, found: &str| {
-            let message = format!("expected {}, found {found}", role.expected());
-            emit.error("wrong-operand", operand.range.clone(), message, |d| {
-                d.label(format!("expected the form {}", m.row.syntax))
-            });
-            None
-        };
-        match (&operand.kind, role) {
-            (OperandKind::Unsupported(what), _) => {
-                let message = format!("{what} are not supported");
-                self.error("unsupported-operand", operand.range.clone(), message, |d| {
-                    d.label(format!("expected {}", role.expected()))
-                });
-                None
-            }
-            (OperandKind::Int(v), Role::Val | Role::Loose) => {
-                if role == Role::Val && !fits(*v, ty) {
-                    let message = format!("{v} does not fit {} bits", ty.bits);
-                    self.error("constant-out-of-range", operand.range.clone(), message, |d| {
-                        d.label(format!("expected a constant of {} bits", ty.bits))
-                    });
-                }
-                Some(Arg::Expr(Expr::Const(*v)))
-            }
-            (OperandKind::Int(_), _) => wrong(self, "a constant"),
-            (OperandKind::Discard, Role::Dst) => Some(Arg::Dst(None)),
-            (OperandKind::Discard, _) => wrong(self, "`_`"),
-            (OperandKind::Name(n), Role::Dst) if plain(n) => {
-                Some(Arg::Dst(self.regs.find(self.str(&n.name)))).filter(|arg| matches!(arg, Arg::Dst(Some(_))))
-            }
-            (OperandKind::Name(n), Role::Label) if plain(n) => Some(Arg::Label(n.name.clone())),
-            (OperandKind::Name(n), Role::Pred) if !n.brackets => {
-                let reg = self.regs.find(self.str(&n.name))?;
-                Some(Arg::Expr(truth(Expr::Reg(reg), n.negated)))
-            }
-            (OperandKind::Name(n), Role::Val | Role::Loose) if !n.brackets && !n.negated => self.value(n, ty),
-            (OperandKind::Name(n), Role::Addr) if !n.negated => self.address(m, n, ty, loc),
-            (OperandKind::Name(n), _) if n.brackets => wrong(self, "an address"),
-            (OperandKind::Name(n), _) => {
-                let found = format!("`{}`", self.str(&n.name));
-                wrong(self, &found)
-            }
-        }
-    }
-
-    /// A register, a special register, or the address of a location.
-    fn value(&mut self, n: &NameOperand, ty: Ty) -> Option<Arg> {
-        let name = self.str(&n.name);
-        match self.classify(name, Role::Val) {
-            Name::Special(v) => Some(Arg::Expr(Expr::Const(v))),
-            Name::UnknownSpecial => self.unknown_special(n),
-            Name::Location(id) => {
-                if ty.bits != 64 {
-                    let message = format!("the address of `{name}` needs 64 bits, not {}", ty.bits);
-                    self.error("type-mismatch", n.name.clone(), message, |d| d.label("an address"));
-                    return None;
-                }
-                let element = self.element(n, self.symbols.ty(id))?;
-                self.in_bounds(n, id, element)?;
-                Some(Arg::Expr(plus(Expr::Address(id), element)))
-            }
-            Name::Register | Name::Unknown => {
-                let reg = self.regs.find(name)?;
-                if n.offset != 0 || n.index != 0 {
-                    let message = format!("`{name}` is a register; an offset belongs into an address or an `add`");
-                    self.error("wrong-operand", n.name.clone(), message, |d| d.label("expected a location"));
-                    return None;
-                }
-                Some(Arg::Expr(Expr::Reg(reg)))
-            }
-        }
-    }
-
-    fn unknown_special(&mut self, n: &NameOperand) -> Option<Arg> {
-        let name = self.str(&n.name);
-        let known: Vec<&str> = self.env.specials.iter().map(|s| s.0.as_str()).collect();
-        let message = format!("the special register `{name}` has no value here");
-        self.error("unknown-register", n.name.clone(), message, |d| {
-            if known.is_empty() {
-                d.label("known only in code given by `[kernel]`")
-            } else {
-                d.label("not a special register of the kernel form").did_you_mean(name, known)
-            }
-        });
-        None
-    }
-
-    /// The element that `+ bytes` and `[n]` lead to.
-    fn element(&mut self, n: &NameOperand, ty: Ty) -> Option<i64> {
-        let size = i64::from(ty.bytes());
-        if n.offset % size != 0 {
-            let message = format!("the offset {} is not a multiple of the element size, {size} bytes", n.offset);
-            self.error("misaligned", n.name.start..n.name.end, message, |d| {
-                d.label("offsets count bytes").note("partially overlapping accesses are not supported")
-            });
-            return None;
-        }
-        n.index.checked_add(n.offset / size)
-    }
-
-    fn in_bounds(&mut self, n: &NameOperand, id: LocId, element: i64) -> Option<()> {
-        let count = self.symbols.object(id).1.init.len();
-        if usize::try_from(element).is_ok_and(|e| e < count) {
-            return Some(());
-        }
-        let name = self.str(&n.name);
-        let has = if count == 1 { "one element".to_string() } else { format!("{count} elements") };
-        self.error(
-            "out-of-bounds",
-            n.name.clone(),
-            format!("`{name}` has {has}, this is number {element}"),
-            |d| d.label("counted from 0"),
-        );
-        None
-    }
-
-    fn address(&mut self, m: &Matched, n: &NameOperand, ty: Ty, loc: &mut Option<LocId>) -> Option<Arg> {
-        let name = self.str(&n.name);
-        match self.classify(name, Role::Addr) {
-            Name::Location(id) => {
-                *loc = Some(id);
-                self.check_space(m, n, id);
-                let element = self.element(n, self.symbols.ty(id))?;
-                self.in_bounds(n, id, element)?;
-                Some(Arg::Expr(plus(Expr::Address(id), element)))
-            }
-            Name::Register => {
-                let reg = self.regs.find(name)?;
-                let element = self.element(n, ty)?;
-                self.through_register = m.quals.ty().is_none();
-                Some(Arg::Expr(plus(Expr::Reg(reg), element)))
-            }
-            Name::Special(_) | Name::UnknownSpecial => {
-                self.error("wrong-operand", n.name.clone(), format!("`{name}` is not an address"), |d| {
-                    d.label(format!("expected {}", Role::Addr.expected()))
-                });
-                None
-            }
-            Name::Unknown => {
-                let full = self.sink.full();
-                let known = self.symbols.names().filter(|_| !full);
-                let span = self.unit.text.span(n.name.clone());
-                let diagnostic = Diagnostic::error(
-                    "unknown-location",
-                    self.sink.file(),
-                    span,
-                    format!("there is no location `{name}`"),
-                )
-                .label("expected a location, or a register that holds an address")
-                .did_you_mean(name, known);
-                let diagnostic = match diagnostic.help {
-                    Some(_) => diagnostic,
-                    None => diagnostic.help(format!("declare it: `[memory]` with `{name} = 0`")),
-                };
-                self.sink.push(diagnostic);
-                None
-            }
-        }
-    }
-
-    fn check_space(&mut self, m: &Matched, n: &NameOperand, id: LocId) {
-        use crate::program::Space;
-        let Some(written) = m.quals.get(GroupKind::Space) else { return };
-        let space = self.symbols.object(id).1.space;
-        let matches = match written {
-            "global" => space == Space::Global,
-            "const" => space == Space::Constant || matches!(self.symbols.get(id).kind, SymbolKind::Alias { .. }),
-            "local" => space == Space::Local,
-            _ => space == Space::Shared,
-        };
-        if matches {
-            return;
-        }
-        let name = self.str(&n.name);
-        let place = m.quals.place(GroupKind::Space).unwrap_or_default();
-        let declared = self.symbols.get(id).span;
-        let short = written.split(':').next().unwrap_or(written);
-        let message = format!("`.{written}` access to `{name}`, which lives elsewhere");
-        self.error("wrong-space", place, message, |d| {
-            d.label("this state space")
-                .also(declared, "declared here")
-                .help(format!("declare it with `{name} = {{ init = 0, space = \"{short}\" }}`"))
-        });
-    }
-
     /// Fills in branch targets.
     fn patch(&mut self) {
         let end = self.code.len();
@@ -665,36 +274,6 @@ impl<'a> Emit<'a, '_> {
     }
 }
 
-/// What a name stands for.
-enum Name {
-    Location(LocId),
-    Register,
-    Special(i64),
-    UnknownSpecial,
-    Unknown,
-}
-
-/// Whether a name is one of PTX's special registers (PTX ISA, Special Registers).
-fn is_special(name: &str) -> bool {
-    let stem = name.split('.').next().unwrap_or(name);
-    name.contains('.')
-        || matches!(stem, "%laneid" | "%warpid" | "%nwarpid" | "%smid" | "%nsmid" | "%gridid" | "%clock")
-}
-
-/// Nothing but a name.
-fn plain(n: &NameOperand) -> bool {
-    !n.brackets && !n.negated && n.offset == 0 && n.index == 0
-}
-
-/// The type that a row writes when it works in `ty`.
-fn result_ty(row: &Row, ty: Ty) -> Ty {
-    match row.result {
-        ResultTy::Own => ty,
-        ResultTy::Pred => PRED,
-        ResultTy::Wide => Ty { bits: ty.bits.saturating_mul(2).min(64), ..ty },
-    }
-}
-
 /// A predicate's truth value, or the opposite of it.
 pub(super) fn truth(value: Expr, negated: bool) -> Expr {
     match value {
@@ -702,21 +281,5 @@ pub(super) fn truth(value: Expr, negated: bool) -> Expr {
         // Not not.
         Expr::Cmp(CmpOp::Eq, Ty::WORD, inner, zero) if *zero == Expr::Const(0) => *inner,
         value => Expr::Cmp(CmpOp::Eq, Ty::WORD, Box::new(value), Box::new(Expr::Const(0))),
-    }
-}
-
-/// `base + element`.
-fn plus(base: Expr, element: i64) -> Expr {
-    match element {
-        0 => base,
-        n => Expr::Bin(BinOp::Add, Ty::U64, Box::new(base), Box::new(Expr::Const(n))),
-    }
-}
-
-/// Whether a constant is a value of the type, read as signed or unsigned.
-fn fits(v: i64, ty: Ty) -> bool {
-    ty.bits == 64 || ty.bits == 8 && ty == PRED && (0..=1).contains(&v) || {
-        let half = 1i64 << (ty.bits - 1);
-        -half <= v && v < 2 * half
     }
 }

@@ -31,6 +31,8 @@ mod fences;
 mod lex;
 mod lower;
 mod memory;
+mod names;
+mod operands;
 mod parse;
 pub mod pointers;
 mod print;

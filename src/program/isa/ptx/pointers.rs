@@ -24,7 +24,7 @@ type Targets = BTreeSet<LocId>;
 /// Settles accesses and arithmetic through addresses in registers. `untyped` lists, for each thread, the accesses
 /// through registers that were written without a type; `open` lists the objects that have no type yet.
 pub fn resolve(program: &mut Program, untyped: &[Vec<usize>], open: &[LocId], sink: &mut Sink) {
-    let indirect = |op: &Op| address_of(op).is_some_and(|(addr, _)| matches!(static_base(addr), None));
+    let indirect = |op: &Op| address_of(op).is_some_and(|(addr, _)| static_base(addr).is_none());
     let any = program.threads.iter().any(|t| t.code.iter().any(|i| indirect(&i.op) || takes_address(&i.op)));
     let pointers = program.threads.iter().flat_map(|t| &t.regs).any(|r| matches!(r.init, Init::Address { .. }));
     if !any && !pointers {
