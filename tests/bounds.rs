@@ -59,7 +59,8 @@ fn a_loop_within_the_bound_is_decided() {
 
 #[test]
 fn a_spin_loop_needs_no_bound() {
-    let codes = ["st.weak x, 1; st.release.gpu f, 1", "LOOP: ld.acquire.gpu r0, f; beq r0, 0, LOOP; ld.weak r1, x"];
+    let codes =
+        ["st.weak x, 1; st.release.gpu f, 1", "LOOP: ld.acquire.gpu r0, f; beq r0, 0, LOOP; ld.weak r1, x"];
     let stale = ask("P1:r1 == 0", &codes, 1);
     assert_eq!((stale.verdict, stale.bound), (Verdict::Forbidden, None));
     let fresh = ask("P1:r1 == 1", &codes, 1);
@@ -92,7 +93,8 @@ fn a_weak_poll_that_carries_a_value_has_no_end() {
     assert!(undecided(&ask("P1:r2 == 2", &codes, 4)));
     assert_eq!(ask("P1:r2 == 1", &codes, 4).verdict, Verdict::Allowed);
     // With strong ones there are at most two changes.
-    let codes = ["st.relaxed.gpu f, 1; st.relaxed.gpu f, 2", "LOOP: mov r2, r1; ld.relaxed.gpu r1, f; bne r1, 2, LOOP"];
+    let codes =
+        ["st.relaxed.gpu f, 1; st.relaxed.gpu f, 2", "LOOP: mov r2, r1; ld.relaxed.gpu r1, f; bne r1, 2, LOOP"];
     assert_eq!(ask("P1:r2 == 2", &codes, 4).verdict, Verdict::Forbidden);
 }
 

@@ -24,11 +24,15 @@ use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Answer, Verdict};
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// Axioms that the specification calls implied by the others, so that no outcome may rest on them alone. Executions that
-/// each of them rejects are given by hand in the unit tests of `check::replay`.
+/// Axioms that the specification calls implied by the others where all accesses take the generic proxy: then no outcome
+/// rests on them alone. Executions that each of them rejects are given by hand in the unit tests of `check::replay`, and
+/// `litmus/proxies/implied.toml` has outcomes beyond the generic proxy.
 const IMPLIED: &[(&str, &str)] = &[
     ("Fence-SC", "Fence-SC order is total on morally strong fences, so Causality excludes the outcomes"),
-    ("SC-per-Location", "follows from Coherence, Atomicity and Causality where base causality holds program order"),
+    (
+        "SC-per-Location",
+        "follows from Coherence, Atomicity and Causality where base causality holds program order",
+    ),
     ("Well-Formedness", "a cycle in base causality is no schedule; barriers and communication exclude it"),
 ];
 
