@@ -38,6 +38,8 @@ pub struct Session<'a> {
     limits: Limits,
     set: Vec<(String, String)>,
     explain: bool,
+    /// Values out of thin air are tried even if the model excludes them.
+    thin_air: bool,
     prepared: BTreeMap<u32, Result<Prepared<'a>, String>>,
 }
 
@@ -78,7 +80,21 @@ impl<'a> Session<'a> {
         limits: Limits,
         set: &[(String, String)],
     ) -> Self {
-        Session { test, model, engine, limits, set: set.to_vec(), explain: false, prepared: BTreeMap::new() }
+        Session {
+            test,
+            model,
+            engine,
+            limits,
+            set: set.to_vec(),
+            explain: false,
+            thin_air: false,
+            prepared: BTreeMap::new(),
+        }
+    }
+
+    /// The same session with nothing prepared.
+    fn fresh(&self) -> Self {
+        Session::new(self.test, self.model, self.engine, self.limits, &self.set)
     }
 
     /// Negative answers name a minimal set of axioms; costs a few more questions.
@@ -169,11 +185,16 @@ impl<'a> Session<'a> {
     }
 
     fn prepare(&mut self, bound: u32) -> Result<&mut Prepared<'a>, String> {
-        let (test, model, set) = (self.test, self.model, &self.set);
+        let (test, model, set, thin_air) = (self.test, self.model, &self.set, self.thin_air);
         self.prepared
             .entry(bound)
             .or_insert_with(|| {
-                let task = Rc::new(Task::new(test, model, set, bound)?);
+                let task = if thin_air {
+                    Task::with_thin_air(test, model, set, bound)
+                } else {
+                    Task::new(test, model, set, bound)
+                };
+                let task = Rc::new(task?);
                 Ok(Prepared {
                     enumerate: Enumerate::new(&task),
                     #[cfg(feature = "z3")]
@@ -362,9 +383,18 @@ impl<'a> Session<'a> {
             return;
         }
         let mut query = query.clone();
+        // Without the axiom that excludes them, values out of thin air count.
+        let mut wider = Session { thin_air: true, ..self.fresh() };
+        let asker = match wider.prepare(bound) {
+            Ok(prepared) => {
+                query.no_fault |= prepared.task.fault != Cond::FALSE;
+                &mut wider
+            }
+            Err(_) => &mut *self,
+        };
         for i in 0..query.axioms.len() {
             query.axioms[i] = false;
-            if !matches!(self.ask(bound, &query, deadline).0, Said::No) {
+            if !matches!(asker.ask(bound, &query, deadline).0, Said::No) {
                 query.axioms[i] = true;
             }
         }
