@@ -33,7 +33,9 @@ pub(super) type Edges = Vec<(EventId, EventId, Cond)>;
 pub(super) struct BarrierEdges {
     /// Arrival to wait of one barrier and phase: the base relation `syncbar`.
     pub(super) sync: Edges,
-    /// Order in time that barriers impose: `sync`, and arrivals of one phase before those of the next.
+    /// Event of a thread to a wait that passes because that thread has ended: the base relation `exitbar`.
+    pub(super) exits: Edges,
+    /// Order in time that barriers impose: `sync`, `exits`, and arrivals of one phase before those of the next.
     pub(super) order: Edges,
     /// Conditions that every execution satisfies.
     pub(super) constraints: Vec<Cond>,
@@ -88,6 +90,7 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled) -> Result<BarrierEdge
                 result.order.push((a.event, w.event, cond));
             }
         }
+        rules.exits(w, &chosen, &mut result)?;
     }
     for (i, a) in arrivals.iter().enumerate() {
         for (j, b) in arrivals.iter().enumerate() {
@@ -448,6 +451,55 @@ impl<'a> Rules<'a> {
                 Ok(result)
             }
         }
+    }
+
+    /// The events that come before a wait because their thread has to end before it passes: those of threads of the
+    /// group that do not arrive in the phase waited for, if the barrier waits for all that have not ended.
+    fn exits(&mut self, w: &Wait, chosen: &Chosen, result: &mut BarrierEdges) -> Result<(), BuildError> {
+        let to = (w.thread, w.domain, w.naming);
+        if !matches!(w.naming, Naming::Counted { .. }) || self.count_of(to)?.is_some() {
+            return Ok(());
+        }
+        for t in self.program.thread_ids() {
+            if t == w.thread || !self.same_group(w.domain, w.thread, t) {
+                continue;
+            }
+            let mut absent = Cond::FALSE;
+            for k in 0..self.out.arrivals.len() {
+                let mine = self.waits_for(w, k, chosen);
+                if mine == Cond::FALSE {
+                    continue;
+                }
+                let (indices, in_k) = self.in_phase(to, k, chosen);
+                let mut arrived = Cond::FALSE;
+                for (&i, &c) in indices.iter().zip(&in_k) {
+                    if self.out.arrivals[i].thread == t {
+                        arrived = self.pool().or(arrived, c);
+                    }
+                }
+                let pool = self.pool();
+                let missing = pool.not(arrived);
+                let hit = pool.and(mine, missing);
+                absent = pool.or(absent, hit);
+            }
+            if absent == Cond::FALSE {
+                continue;
+            }
+            for i in 0..self.out.events.len() {
+                let (id, thread, guard) = (EventId::new(i), self.out.events[i].thread, self.out.events[i].guard);
+                if thread != Some(t) {
+                    continue;
+                }
+                let pool = self.pool();
+                let care = pool.and(guard, w.reached);
+                if pool.and(care, absent) != Cond::FALSE {
+                    let cond = pool.restrict(absent, care);
+                    result.exits.push((id, w.event, cond));
+                    result.order.push((id, w.event, cond));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// When arrival `i` is ordered before the wait, given that both execute.
