@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use common::generate::{Shape, Source, program};
-use common::interleave::{FinalState, Stop, final_states};
+use common::interleave::{FinalState, final_states};
 use common::suite::{files, number};
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{LitmusTest, read_path};
@@ -39,7 +39,7 @@ fn compare(test: &LitmusTest, model: &Model) -> Compared {
         Ok(states) => states,
         Err(stop) => return Compared::Skipped(format!("{stop:?}")),
     };
-    let limits = Limits { bound: 6, timeout: Some(Duration::from_secs(20)) };
+    let limits = Limits { bound: 6, timeout: Some(Duration::from_secs(2)) };
     let outcomes = Session::new(test, model, Engine::Auto, limits, &[]).outcomes();
     assert_eq!(outcomes.defect, None, "{}", test.file.text);
     if !outcomes.complete {
@@ -72,6 +72,9 @@ fn random_programs() {
     let mut skipped = std::collections::BTreeMap::<String, u64>::new();
     for seed in first..first + count {
         let source = program(seed, SHAPE);
+        if std::env::var_os("FENCEPOST_TRACE").is_some() {
+            eprintln!("seed {seed}");
+        }
         match compare(&source.read(&format!("seed-{seed}")), &model) {
             Compared::Equal => {}
             Compared::Skipped(why) => *skipped.entry(why).or_default() += 1,
