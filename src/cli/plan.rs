@@ -206,6 +206,7 @@ mod tests {
 
     fn test() -> LitmusTest {
         LitmusTest {
+            tags: Vec::new(),
             name: "T".into(),
             doc: String::new(),
             source: String::new(),
