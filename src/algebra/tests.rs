@@ -2,7 +2,7 @@
 //! random executed sets and leaves.
 //!
 //! Each property runs on [`CASES`] random candidates per table; of partial knowledge, [`COMPLETIONS`] completions are
-//! sampled per case. In all 4 properties × (shipped models + [`TABLES`] random tables) × `CASES`: some 20,000 cases.
+//! sampled per case. In all 4 properties × (shipped models + [`TABLES`] random tables) × `CASES`: some 4,000 cases.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -22,11 +22,11 @@ use crate::rel::{EventSet, Rel};
 use crate::skeleton::signature::signature;
 
 /// Random candidates per node table.
-const CASES: u32 = 24;
+const CASES: u32 = 12;
 /// Random node tables.
-const TABLES: u64 = 200;
+const TABLES: u64 = 80;
 /// Completions sampled of each partial candidate.
-const COMPLETIONS: usize = 4;
+const COMPLETIONS: usize = 3;
 
 /// What is known of a leaf cell or of the execution of an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,10 +58,10 @@ struct Decided {
 impl Partial {
     /// A random one. `open`: the share of cells that are open, in percent.
     fn random(model: &Model, rng: &mut TestRng, open: u32) -> Partial {
-        let n = 1 + (rng.next_u32() % 6) as usize + if rng.next_u32() % 16 == 0 { 60 } else { 0 };
+        // Now and then the few events that can execute are spread over two words.
+        let spread = rng.next_u32() % 16 == 0;
+        let n = if spread { 70 } else { 1 + (rng.next_u32() % 6) as usize };
         let dense = 5 + rng.next_u32() % 50;
-        // Many events only with few edges, or the textbook takes for ever.
-        let dense = if n > 10 { 3 } else { dense };
         let mut known = |share: u32| match rng.next_u32() % 100 {
             x if x < open => Known::Open,
             _ if rng.next_u32() % 100 < share => Known::Yes,
@@ -69,7 +69,7 @@ impl Partial {
         };
         let mut partial = Partial {
             n,
-            executed: (0..n).map(|_| known(80)).collect(),
+            executed: (0..n).map(|e| if spread && e % 16 != 5 { Known::No } else { known(80) }).collect(),
             sets: BTreeMap::new(),
             rels: BTreeMap::new(),
             free: (0..model.free.len()).map(|_| (0..n * n).map(|_| known(dense)).collect()).collect(),
@@ -301,9 +301,6 @@ fn circuits_are_textbook(model: &Model, rng: &mut TestRng) -> Result<(), TestCas
     let open = rng.next_u32() % 50;
     let partial = Partial::random(model, rng, open);
     let n = partial.n;
-    if n > 10 {
-        return Ok(()); // every cell of every node is asked for, which no model ever does
-    }
     let algebra = Rc::new(partial.bounds());
     let bounds = Rc::new(run(model, &*algebra, &partial));
     let mut gates = Gates::default();
