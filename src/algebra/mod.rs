@@ -25,6 +25,10 @@ pub mod bits;
 pub mod bounds;
 pub mod circuit;
 pub mod gates;
+#[cfg(test)]
+mod naive;
+#[cfg(test)]
+mod tests;
 
 /// The value of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -103,7 +103,8 @@ pub(crate) fn replay(task: &Task<'_>, execution: &Execution) -> Result<Replayed,
     let algebra = Bits { executed: execution.executed.clone() };
     let all: Vec<NodeId> = (0..task.model.nodes.len() as u32).map(NodeId).collect();
     let leaves = Candidate { task, execution, known: &known };
-    let values = interpret(task.model, &algebra, &leaves, &needed(task.model, all), &Vec::new(), None).expect(NO_DEADLINE);
+    let values =
+        interpret(task.model, &algebra, &leaves, &needed(task.model, all), &Vec::new(), None).expect(NO_DEADLINE);
     let value = |id: NodeId| values[id.index()].as_deref().expect("all nodes were asked for");
     let rejected_by = (0..task.model.axioms.len())
         .filter(|&i| {

@@ -29,7 +29,9 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
     let explain = settings.explain || unit.questions.iter().any(|q| q.axiom.is_some());
     for question in &unit.questions {
         let start = Instant::now();
-        let asked = panics::catch(|| ask(session.get_or_insert_with(|| open(unit, settings, explain)), question, settings));
+        let asked = panics::catch(|| {
+            ask(session.get_or_insert_with(|| open(unit, settings, explain)), question, settings)
+        });
         let answer = match asked {
             Ok(Some(answer)) => answer,
             Ok(None) => continue,

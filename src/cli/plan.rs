@@ -209,10 +209,10 @@ mod tests {
 
     fn test() -> LitmusTest {
         LitmusTest {
+            tags: Vec::new(),
             name: "T".into(),
             doc: String::new(),
             source: String::new(),
-            tags: Vec::new(),
             file: SourceFile::new("T.toml", ""),
             program: Program { dialect: Dialect::Ptx, threads: Vec::new(), locations: Vec::new() },
             condition: Some(Prop::And(Vec::new())),

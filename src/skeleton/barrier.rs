@@ -17,8 +17,6 @@
 //! # Sources
 //! - PTX ISA, Parallel Synchronization and Communication Instructions, `bar`/`barrier`.
 
-use std::collections::BTreeMap;
-
 use rustc_hash::FxHashSet;
 
 use super::pool::{Cond, Pool, TermId};
@@ -35,8 +33,9 @@ pub(super) type Edges = Vec<(EventId, EventId, Cond)>;
 pub(super) struct BarrierEdges {
     /// Arrival to wait of one barrier and phase: the base relation `syncbar`.
     pub(super) sync: Edges,
-    /// Order in time that barriers impose: `sync`, arrivals of one phase before those of the next, and all of a thread
-    /// before a wait that passes because it has ended.
+    /// Event of a thread to a wait that passes because that thread has ended: the base relation `exitbar`.
+    pub(super) exits: Edges,
+    /// Order in time that barriers impose: `sync`, `exits`, and arrivals of one phase before those of the next.
     pub(super) order: Edges,
     /// Conditions that every execution satisfies.
     pub(super) constraints: Vec<Cond>,
@@ -91,9 +90,7 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled) -> Result<BarrierEdge
                 result.order.push((a.event, w.event, cond));
             }
         }
-        for (event, cond) in rules.ended_before(w, &chosen)? {
-            result.order.push((event, w.event, cond));
-        }
+        rules.exits(w, &chosen, &mut result)?;
     }
     for (i, a) in arrivals.iter().enumerate() {
         for (j, b) in arrivals.iter().enumerate() {
@@ -455,6 +452,55 @@ impl<'a> Rules<'a> {
         }
     }
 
+    /// The events that come before a wait because their thread has to end before it passes: those of threads of the
+    /// group that do not arrive in the phase waited for, if the barrier waits for all that have not ended.
+    fn exits(&mut self, w: &Wait, chosen: &Chosen, result: &mut BarrierEdges) -> Result<(), BuildError> {
+        let to = (w.thread, w.domain, w.naming);
+        if !matches!(w.naming, Naming::Counted { .. }) || self.count_of(to)?.is_some() {
+            return Ok(());
+        }
+        for t in self.program.thread_ids() {
+            if t == w.thread || !self.same_group(w.domain, w.thread, t) {
+                continue;
+            }
+            let mut absent = Cond::FALSE;
+            for k in 0..self.out.arrivals.len() {
+                let mine = self.waits_for(w, k, chosen);
+                if mine == Cond::FALSE {
+                    continue;
+                }
+                let (indices, in_k) = self.in_phase(to, k, chosen);
+                let mut arrived = Cond::FALSE;
+                for (&i, &c) in indices.iter().zip(&in_k) {
+                    if self.out.arrivals[i].thread == t {
+                        arrived = self.pool().or(arrived, c);
+                    }
+                }
+                let pool = self.pool();
+                let missing = pool.not(arrived);
+                let hit = pool.and(mine, missing);
+                absent = pool.or(absent, hit);
+            }
+            if absent == Cond::FALSE {
+                continue;
+            }
+            for i in 0..self.out.events.len() {
+                let (id, thread, guard) = (EventId::new(i), self.out.events[i].thread, self.out.events[i].guard);
+                if thread != Some(t) {
+                    continue;
+                }
+                let pool = self.pool();
+                let care = pool.and(guard, w.reached);
+                if pool.and(care, absent) != Cond::FALSE {
+                    let cond = pool.restrict(absent, care);
+                    result.exits.push((id, w.event, cond));
+                    result.order.push((id, w.event, cond));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// When arrival `i` is ordered before the wait, given that both execute.
     fn synchronises(&mut self, i: usize, a: &Arrival, w: &Wait, chosen: &Chosen) -> Result<Cond, BuildError> {
         let m = self.matches((a.thread, a.domain, a.naming), (w.thread, w.domain, w.naming));
@@ -483,47 +529,6 @@ impl<'a> Rules<'a> {
                 Ok(self.pool().restrict(cond, care))
             }
         }
-    }
-
-    /// Barrier events of threads that take no part in the phase that `w` is for: without a thread count, the wait
-    /// passes only once such a thread has ended. Nothing synchronises there, but threads can wait for each other's end.
-    fn ended_before(&mut self, w: &Wait, chosen: &Chosen) -> Result<Vec<(EventId, Cond)>, BuildError> {
-        let to = (w.thread, w.domain, w.naming);
-        let Naming::Counted { .. } = w.naming else { return Ok(Vec::new()) };
-        if self.count_of(to)?.is_some() {
-            return Ok(Vec::new());
-        }
-        let mut events: Vec<(ThreadId, EventId, Cond)> =
-            self.out.arrivals.iter().map(|a| (a.thread, a.event, a.guard)).collect();
-        events.extend(self.out.waits.iter().map(|w| (w.thread, w.event, w.reached)));
-        events.retain(|e| e.0 != w.thread && self.same_group(w.domain, w.thread, e.0));
-        let mut absent: BTreeMap<ThreadId, Cond> = events.iter().map(|e| (e.0, Cond::FALSE)).collect();
-        for k in 0..self.matching_arrivals(to).len() {
-            let mine = self.waits_for(w, k, chosen);
-            let (indices, in_k) = self.in_phase(to, k, chosen);
-            for (&thread, absent) in &mut absent {
-                let mut here = mine;
-                for (&i, &c) in indices.iter().zip(&in_k) {
-                    if self.out.arrivals[i].thread == thread {
-                        let not = self.pool().not(c);
-                        here = self.pool().and(here, not);
-                    }
-                }
-                *absent = self.pool().or(*absent, here);
-            }
-        }
-        let mut found = Vec::new();
-        for (thread, event, guard) in events {
-            let care = self.pool().and(guard, w.reached);
-            if care == Cond::FALSE {
-                continue;
-            }
-            let cond = self.pool().restrict(absent[&thread], care);
-            if cond != Cond::FALSE {
-                found.push((event, cond));
-            }
-        }
-        Ok(found)
     }
 
     /// When arrival `a` is in the phase right before that of `b`.

@@ -105,6 +105,7 @@ pub struct Skeleton {
     /// Read half and write half of each RMW.
     pub rmw: Vec<(EventId, EventId)>,
     pub(crate) syncbar: Vec<(EventId, EventId, Cond)>,
+    pub(crate) exitbar: Vec<(EventId, EventId, Cond)>,
     pub(crate) addr: Vec<(EventId, EventId, Cond)>,
     pub(crate) data: Vec<(EventId, EventId, Cond)>,
     pub(crate) ctrl: Vec<(EventId, EventId, Cond)>,
@@ -149,6 +150,7 @@ impl Skeleton {
             barrier_order: barriers.order,
             rmw: out.rmw,
             syncbar: barriers.sync,
+            exitbar: barriers.exits,
             addr: always(&out.addr),
             data: always(&out.data),
             ctrl: always(&out.ctrl),

@@ -163,11 +163,7 @@ impl CircuitLeaves for LeafGates<'_> {
 }
 
 /// Encodes a task.
-pub(super) fn with_encoding<'a>(
-    task: &Rc<Task<'a>>,
-    start: Rc<TaskBounds>,
-    deadline: Deadline,
-) -> Encoding<'a> {
+pub(super) fn with_encoding<'a>(task: &Rc<Task<'a>>, start: Rc<TaskBounds>, deadline: Deadline) -> Encoding<'a> {
     let sk = &task.sk;
     let n = sk.len();
     let mut gates = Gates::within(Budget { deadline: deadline.0, ..Budget::default() });

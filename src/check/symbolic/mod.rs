@@ -38,7 +38,9 @@ impl<'a> Symbolic<'a> {
     fn given_up(&self) -> Option<String> {
         match self.encoding.gates.exhausted() {
             Some(Exhausted::Time) => Some(TIMED_OUT.to_string()),
-            Some(Exhausted::Size) => Some("too large: the circuit has more than 2 million gates or clauses".to_string()),
+            Some(Exhausted::Size) => {
+                Some("too large: the circuit has more than 2 million gates or clauses".to_string())
+            }
             None if self.encoding.failed() => {
                 Some("not supported: a recursive definition that needs too many rounds".to_string())
             }
