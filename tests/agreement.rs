@@ -60,7 +60,8 @@ fn engines_agree() {
                 panic!("seed {seed}, {}: {law}\n{}", model.name, small.text(&format!("Seed-{seed}")));
             }
             if !result.complete {
-                let why = result.reason.unwrap_or_default().split([':', '`']).next().unwrap_or_default().to_string();
+                let why =
+                    result.reason.unwrap_or_default().split([':', '`']).next().unwrap_or_default().to_string();
                 *incomplete.entry(why).or_default() += 1;
             }
         }
@@ -100,7 +101,13 @@ fn order_of_threads_and_names_mean_nothing() {
                 let found = states(&permuted, &model, &same);
                 assert_eq!(found.as_ref(), Some(&expected), "{}\n{}", source.text("A"), permuted.text("B"));
                 let expected = states(&source, &model, &names);
-                assert_eq!(states(&renamed, &model, &same), expected, "{}\n{}", source.text("A"), renamed.text("B"));
+                assert_eq!(
+                    states(&renamed, &model, &same),
+                    expected,
+                    "{}\n{}",
+                    source.text("A"),
+                    renamed.text("B")
+                );
             }
         }
     }

@@ -45,10 +45,9 @@ impl Bounds {
             (Test::Empty, Value::Set(s)) => {
                 (!s.must.clone().and(&self.must).is_empty(), s.may.clone().and(&self.may).is_empty())
             }
-            (Test::Empty, Value::Rel(r)) => (
-                !r.must.clone().restricted(&self.must).is_empty(),
-                r.may.clone().restricted(&self.may).is_empty(),
-            ),
+            (Test::Empty, Value::Rel(r)) => {
+                (!r.must.clone().restricted(&self.must).is_empty(), r.may.clone().restricted(&self.may).is_empty())
+            }
             (Test::Irreflexive, v) => (v.rel().must.has_loop(&self.must), !v.rel().may.has_loop(&self.may)),
             (Test::Acyclic, v) => (v.rel().must.has_cycle(&self.must), !v.rel().may.has_cycle(&self.may)),
         };

@@ -112,7 +112,8 @@ impl Partial {
 
     fn bound(&self, cells: &[Known]) -> Bound<Rel> {
         let may = self.bounds().may;
-        let rel = |f: &dyn Fn(Known) -> bool| Rel::from_fn(self.n, |i, j| f(cells[i * self.n + j])).restricted(&may);
+        let rel =
+            |f: &dyn Fn(Known) -> bool| Rel::from_fn(self.n, |i, j| f(cells[i * self.n + j])).restricted(&may);
         Bound { must: rel(&|k| k == Known::Yes), may: rel(&|k| k != Known::No) }
     }
 }
@@ -124,7 +125,11 @@ impl Decided {
 
     fn pairs(&self, cells: &[bool]) -> Pairs {
         let n = self.executed.len();
-        (0..n * n).filter(|&c| cells[c]).map(|c| (c / n, c % n)).filter(|p| self.executed[p.0] && self.executed[p.1]).collect()
+        (0..n * n)
+            .filter(|&c| cells[c])
+            .map(|c| (c / n, c % n))
+            .filter(|p| self.executed[p.0] && self.executed[p.1])
+            .collect()
     }
 }
 
@@ -243,9 +248,9 @@ fn between(bound: &Value<Bound<EventSet>, Bound<Rel>>, exact: &Value<Members, Pa
             executed.iter().all(|e| (!b.must.has(*e) || x.contains(e)) && (b.may.has(*e) || !x.contains(e)))
         }
         (Value::Rel(b), Value::Rel(x)) => executed.iter().all(|&i| {
-            executed.iter().all(|&j| {
-                (!b.must.has(i, j) || x.contains(&(i, j))) && (b.may.has(i, j) || !x.contains(&(i, j)))
-            })
+            executed
+                .iter()
+                .all(|&j| (!b.must.has(i, j) || x.contains(&(i, j))) && (b.may.has(i, j) || !x.contains(&(i, j))))
         }),
         _ => false,
     }
@@ -397,7 +402,8 @@ fn table(rng: &mut TestRng) -> Model {
             while inner < size || bodies.len() < members {
                 // Each node uses one that depends on a variable, and perhaps one from outside.
                 let own = latest[below(latest.len())];
-                let visible: Vec<usize> = (0..first).filter(|i| !hidden.contains(i)).chain(latest.iter().copied()).collect();
+                let visible: Vec<usize> =
+                    (0..first).filter(|i| !hidden.contains(i)).chain(latest.iter().copied()).collect();
                 let want = if inner >= size { Some(nodes[vars[bodies.len()]].kind) } else { None };
                 let other = |kind: Kind, at: usize, nodes: &[Node]| {
                     let fits: Vec<usize> = visible.iter().copied().filter(|&i| nodes[i].kind == kind).collect();
@@ -441,7 +447,8 @@ fn table(rng: &mut TestRng) -> Model {
             continue;
         }
         let pick = |kind: Kind, at: usize, nodes: &[Node]| {
-            let fits: Vec<usize> = (0..nodes.len()).filter(|i| nodes[*i].kind == kind && !hidden.contains(i)).collect();
+            let fits: Vec<usize> =
+                (0..nodes.len()).filter(|i| nodes[*i].kind == kind && !hidden.contains(i)).collect();
             NodeId(fits[fits.len() - 1 - at * at / 64 % fits.len()] as u32)
         };
         let kind = if below(4) == 0 { Kind::Set } else { Kind::Rel };

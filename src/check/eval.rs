@@ -126,10 +126,7 @@ pub(crate) fn prop(p: &Prop, value: &mut dyn FnMut(&PropAtom) -> Option<i64>) ->
 }
 
 /// The observables of several propositions and a list, each once, in order of first mention.
-pub(crate) fn observables<'a>(
-    props: impl IntoIterator<Item = &'a Prop>,
-    more: &[Observable],
-) -> Vec<Observable> {
+pub(crate) fn observables<'a>(props: impl IntoIterator<Item = &'a Prop>, more: &[Observable]) -> Vec<Observable> {
     let mut list: Vec<Observable> = Vec::new();
     let mut note = |o: Observable| {
         if !list.contains(&o) {

@@ -149,11 +149,8 @@ fn check_free(task: &Task<'_>, execution: &Execution, known: &Assignment) -> Res
     let model = task.model;
     let executed = &execution.executed;
     let algebra = Bits { executed: executed.clone() };
-    let roots: Vec<NodeId> = model
-        .free
-        .iter()
-        .flat_map(|f| [Some(f.within), f.containing, f.covering].into_iter().flatten())
-        .collect();
+    let roots: Vec<NodeId> =
+        model.free.iter().flat_map(|f| [Some(f.within), f.containing, f.covering].into_iter().flatten()).collect();
     let leaves = Candidate { task, execution, known };
     let values = interpret(model, &algebra, &leaves, &needed(model, roots), &Vec::new());
     let rel = |id: NodeId| values[id.index()].as_deref().expect("asked for").rel();
@@ -240,7 +237,11 @@ fn check_barrier_order(task: &Task<'_>, execution: &Execution, known: &Assignmen
             order.insert(a.index(), b.index());
         }
     }
-    if order.has_cycle(&execution.executed) { Err("threads wait for each other at barriers".to_string()) } else { Ok(()) }
+    if order.has_cycle(&execution.executed) {
+        Err("threads wait for each other at barriers".to_string())
+    } else {
+        Ok(())
+    }
 }
 
 /// The final value of an observable in a complete execution.

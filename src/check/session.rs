@@ -69,7 +69,13 @@ enum Said {
 impl<'a> Session<'a> {
     /// Prepares nothing yet; every failure shows up as an `undecided` answer.
     /// `set` overrides options of the test and of the model (validated names and values).
-    pub fn new(test: &'a LitmusTest, model: &'a Model, engine: Engine, limits: Limits, set: &[(String, String)]) -> Self {
+    pub fn new(
+        test: &'a LitmusTest,
+        model: &'a Model,
+        engine: Engine,
+        limits: Limits,
+        set: &[(String, String)],
+    ) -> Self {
         Session { test, model, engine, limits, set: set.to_vec(), explain: false, prepared: BTreeMap::new() }
     }
 
@@ -247,7 +253,9 @@ impl<'a> Session<'a> {
     /// Whether the executions seen at a bound are all there are.
     fn closed(&mut self, task: &Rc<Task<'a>>, bound: u32, deadline: Deadline) -> Closed {
         if task.open_values {
-            return Closed::Never("values out of thin air: this model does not exclude them, and they are too many".into());
+            return Closed::Never(
+                "values out of thin air: this model does not exclude them, and they are too many".into(),
+            );
         }
         let mut query = Query {
             complete: false,
@@ -327,13 +335,17 @@ impl<'a> Session<'a> {
                     (Said::No, Said::No) => Said::No,
                     (yes @ Said::Yes(_), Said::Yes(_)) => yes,
                     // Where values out of thin air go on without end, each engine sees another part of them.
-                    (yes @ Said::Yes(_), Said::No) | (Said::No, yes @ Said::Yes(_)) if endless_values(&task, query) => yes,
-                    (Said::Yes(_), Said::No) => {
-                        Said::Defect("the engines differ: symbolic finds an execution, enumerate finds none".into())
+                    (yes @ Said::Yes(_), Said::No) | (Said::No, yes @ Said::Yes(_))
+                        if endless_values(&task, query) =>
+                    {
+                        yes
                     }
-                    (Said::No, Said::Yes(_)) => {
-                        Said::Defect("the engines differ: enumerate finds an execution, symbolic finds none".into())
-                    }
+                    (Said::Yes(_), Said::No) => Said::Defect(
+                        "the engines differ: symbolic finds an execution, enumerate finds none".into(),
+                    ),
+                    (Said::No, Said::Yes(_)) => Said::Defect(
+                        "the engines differ: enumerate finds an execution, symbolic finds none".into(),
+                    ),
                 };
                 (said, "both")
             }
@@ -360,8 +372,10 @@ impl<'a> Session<'a> {
                 query.axioms[i] = true;
             }
         }
-        answer.axioms =
-            (0..query.axioms.len()).filter(|&i| query.axioms[i]).map(|i| self.model.axioms[i].name.clone()).collect();
+        answer.axioms = (0..query.axioms.len())
+            .filter(|&i| query.axioms[i])
+            .map(|i| self.model.axioms[i].name.clone())
+            .collect();
     }
 
     /// Every outcome: final values of what the test observes, for complete executions that satisfy its filter.
@@ -489,7 +503,8 @@ impl<'a> Session<'a> {
                 if gap.is_none() && a != b {
                     let task = prepared.task.clone();
                     let only = |x: &[FinalState], y: &[FinalState]| {
-                        let missing = x.iter().filter(|s| !y.contains(s)).map(|s| format!("{:?}", name_state(&task, s)));
+                        let missing =
+                            x.iter().filter(|s| !y.contains(s)).map(|s| format!("{:?}", name_state(&task, s)));
                         missing.collect::<Vec<_>>().join(" ")
                     };
                     let law = format!(
@@ -554,9 +569,11 @@ fn astray(task: &Task<'_>, execution: &super::execution::Execution) -> String {
     let culprit = (0..sk.len()).find(|&e| {
         execution.executed.has(e)
             && task.domains.may_fault[e]
-            && sk.events[e].addr.and_then(|a| eval.term(a)).and_then(|a| sk.memory.at(a)).is_none_or(|c| {
-                !crate::skeleton::domain::fits(sk, &sk.events[e], c)
-            })
+            && sk.events[e]
+                .addr
+                .and_then(|a| eval.term(a))
+                .and_then(|a| sk.memory.at(a))
+                .is_none_or(|c| !crate::skeleton::domain::fits(sk, &sk.events[e], c))
     });
     match culprit.and_then(|e| Some((e, sk.events[e].thread?))) {
         Some((e, t)) => {

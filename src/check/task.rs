@@ -188,15 +188,21 @@ impl<'a> Task<'a> {
     fn addresses_are_values(&self) -> bool {
         use crate::program::{Init, LocationKind};
         let is_address = |i: &Init| matches!(i, Init::Address { .. });
-        self.sk.program.locations.iter().any(
-            |l| matches!(&l.kind, LocationKind::Object { init, .. } if init.iter().any(is_address)),
-        ) || self.sk.program.threads.iter().any(|t| {
-            t.regs.iter().any(|r| is_address(&r.init))
-                || t.code.iter().any(|i| {
-                    matches!(&i.op, crate::program::Op::Assign { value: crate::program::Expr::Address(_), .. })
-                        || matches!(&i.op, crate::program::Op::Store { value: crate::program::Expr::Address(_), .. })
-                })
-        })
+        self.sk
+            .program
+            .locations
+            .iter()
+            .any(|l| matches!(&l.kind, LocationKind::Object { init, .. } if init.iter().any(is_address)))
+            || self.sk.program.threads.iter().any(|t| {
+                t.regs.iter().any(|r| is_address(&r.init))
+                    || t.code.iter().any(|i| {
+                        matches!(&i.op, crate::program::Op::Assign { value: crate::program::Expr::Address(_), .. })
+                            || matches!(
+                                &i.op,
+                                crate::program::Op::Store { value: crate::program::Expr::Address(_), .. }
+                            )
+                    })
+            })
     }
 
     /// The type in which an observable is compared.

@@ -25,9 +25,7 @@ pub(super) fn describe(task: &Task<'_>, execution: &Execution, replayed: &Replay
         .executed
         .iter()
         .filter(|&e| {
-            sk.events[e].kind != EventKind::Init
-                || touched.has(e)
-                || execution.finals.values().any(|&w| w == e)
+            sk.events[e].kind != EventKind::Init || touched.has(e) || execution.finals.values().any(|&w| w == e)
         })
         .collect();
     let position = |e: usize| shown.iter().position(|&s| s == e);

@@ -206,8 +206,7 @@ impl<'a> Rules<'a> {
     /// Makes the free choices of all barriers, with their constraints.
     fn choose(&mut self, constraints: &mut Vec<Cond>) -> Result<Chosen, BuildError> {
         let arrivals = self.out.arrivals.clone();
-        let mut chosen =
-            Chosen { phase: vec![None; arrivals.len()], member: vec![None; arrivals.len()] };
+        let mut chosen = Chosen { phase: vec![None; arrivals.len()], member: vec![None; arrivals.len()] };
         for (i, a) in arrivals.iter().enumerate() {
             let to = (a.thread, a.domain, a.naming);
             match a.naming {

@@ -77,9 +77,7 @@ fn relation(sk: &mut Skeleton, domains: &Domains, name: &str) -> BaseRel {
     };
     let same = |scope: Scope| {
         pairs(&|a, b| match (a.thread, b.thread) {
-            (Some(x), Some(y)) => {
-                x == y || sk.program.thread(x).place.same(&sk.program.thread(y).place, scope)
-            }
+            (Some(x), Some(y)) => x == y || sk.program.thread(x).place.same(&sk.program.thread(y).place, scope),
             _ => false,
         })
     };

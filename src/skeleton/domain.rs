@@ -51,12 +51,8 @@ impl Domains {
                 of_read[r].extend(seeds.iter().map(|&s| sk.events[r].ty.wrap(s)));
             }
         }
-        let mut d = Domains {
-            terms: Vec::new(),
-            cells: vec![Vec::new(); n],
-            may_fault: vec![false; n],
-            open: false,
-        };
+        let mut d =
+            Domains { terms: Vec::new(), cells: vec![Vec::new(); n], may_fault: vec![false; n], open: false };
         let rounds = reads.len() + 1;
         for round in 0.. {
             d.terms = term_values(&sk.pool, &of_read)?;
@@ -102,9 +98,9 @@ impl Domains {
 
     /// Whether two accesses may be to the same memory.
     pub fn may_overlap(&self, sk: &Skeleton, a: usize, b: usize) -> bool {
-        self.cells[a].iter().any(|&x| {
-            self.cells[b].iter().any(|&y| sk.memory.cell(x).memory == sk.memory.cell(y).memory)
-        })
+        self.cells[a]
+            .iter()
+            .any(|&x| self.cells[b].iter().any(|&y| sk.memory.cell(x).memory == sk.memory.cell(y).memory))
     }
 
     fn accessible(&self, sk: &Skeleton, event: &Event, addr: TermId) -> (Vec<CellId>, bool) {
@@ -123,7 +119,8 @@ impl Domains {
 /// Whether an access to that cell is one: right size, reachable, not a write to constant memory.
 pub fn fits(sk: &Skeleton, event: &Event, cell: CellId) -> bool {
     let c = sk.memory.cell(cell);
-    let size_fits = c.ty.bits == event.ty.bits || c.ty == crate::program::Ty::WORD || event.ty == crate::program::Ty::WORD;
+    let size_fits =
+        c.ty.bits == event.ty.bits || c.ty == crate::program::Ty::WORD || event.ty == crate::program::Ty::WORD;
     let visible = event.thread.is_none_or(|t| sk.memory.reachable(&sk.program, cell, t));
     let writable = event.kind != super::EventKind::Write || c.space != crate::program::Space::Constant;
     size_fits && visible && writable

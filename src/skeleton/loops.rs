@@ -122,12 +122,10 @@ fn merge(loops: &mut Vec<Loop>) {
     loop {
         loops.sort_by_key(|l| (l.header, std::cmp::Reverse(l.end)));
         loops.dedup();
-        let crossing = (0..loops.len())
-            .flat_map(|i| (i + 1..loops.len()).map(move |j| (i, j)))
-            .find(|&(i, j)| {
-                let (a, b) = (loops[i], loops[j]);
-                b.header <= a.end && (b.end > a.end || a.header == b.header)
-            });
+        let crossing = (0..loops.len()).flat_map(|i| (i + 1..loops.len()).map(move |j| (i, j))).find(|&(i, j)| {
+            let (a, b) = (loops[i], loops[j]);
+            b.header <= a.end && (b.end > a.end || a.header == b.header)
+        });
         let Some((i, j)) = crossing else { return };
         let b = loops.remove(j);
         loops[i].end = loops[i].end.max(b.end);

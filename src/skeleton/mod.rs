@@ -53,7 +53,9 @@ pub enum BuildError {
     #[error("too many steps: a thread unrolls to more than {MAX_STEPS} instructions")]
     TooManySteps,
     /// A barrier with more possible phase assignments than are worth trying.
-    #[error("too many barrier phases: more than {MAX_PHASE_CHOICES} arrivals share a barrier with a smaller count")]
+    #[error(
+        "too many barrier phases: more than {MAX_PHASE_CHOICES} arrivals share a barrier with a smaller count"
+    )]
     TooManyPhases,
     /// A thread count or quorum that is not a constant.
     #[error("not supported: a barrier's {0} that is not a constant")]
@@ -208,8 +210,7 @@ impl Skeleton {
 
 /// What a test asks about: the registers needed at the end of each thread.
 fn observed_registers(test: &LitmusTest) -> Vec<Vec<bool>> {
-    let mut needed: Vec<Vec<bool>> =
-        test.program.threads.iter().map(|t| vec![false; t.regs.len()]).collect();
+    let mut needed: Vec<Vec<bool>> = test.program.threads.iter().map(|t| vec![false; t.regs.len()]).collect();
     let mut note = |o: Observable| {
         if let Observable::Reg(t, r) = o {
             needed[t.0 as usize][r.0 as usize] = true;
@@ -230,8 +231,7 @@ fn unroll(
     passing: &rustc_hash::FxHashSet<unroll::WaitKey>,
     observed: &[Vec<bool>],
 ) -> Result<(Unrolled, Vec<CellId>), BuildError> {
-    let mut unroller =
-        Unroller { program, memory, options, bound, passing, out: Unrolled::default() };
+    let mut unroller = Unroller { program, memory, options, bound, passing, out: Unrolled::default() };
     let mut init_cells = Vec::new();
     for (i, cell) in memory.cells.iter().enumerate() {
         let id = CellId(i as u32);

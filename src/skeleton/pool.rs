@@ -333,7 +333,8 @@ impl Pool {
         if let Some(&r) = self.ite_memo.get(&(c, a, b)) {
             return r;
         }
-        let top = [c, a, b].into_iter().filter_map(|x| self.decision(x)).map(|d| d.0).min().expect("c is not constant");
+        let top =
+            [c, a, b].into_iter().filter_map(|x| self.decision(x)).map(|d| d.0).min().expect("c is not constant");
         let split = |x: Cond| match self.decision(x) {
             Some((atom, low, high)) if atom == top => (low, high),
             _ => (x, x),

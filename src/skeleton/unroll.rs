@@ -24,9 +24,7 @@ use super::loops::{Loops, Position, Step};
 use super::memory::Memory;
 use super::pool::{Cond, Pool, TermId};
 use super::{BuildError, MAX_EVENTS, MAX_STEPS, Options};
-use crate::program::{
-    BarrierAction, BarrierNaming, Expr, Op, Program, RegId, Scope, Tags, ThreadId, Ty, Update,
-};
+use crate::program::{BarrierAction, BarrierNaming, Expr, Op, Program, RegId, Scope, Tags, ThreadId, Ty, Update};
 use crate::rel::EventId;
 
 /// Read events that a value depends on in the eyes of the syntax.
@@ -136,12 +134,7 @@ impl Unroller<'_> {
                 self.out.pool.constant(v)
             })
             .collect();
-        let start = State {
-            guard: Cond::TRUE,
-            taints: vec![no_taint.clone(); regs.len()],
-            regs,
-            ctrl: no_taint,
-        };
+        let start = State { guard: Cond::TRUE, taints: vec![no_taint.clone(); regs.len()], regs, ctrl: no_taint };
         let mut end: Option<State> = None;
         let mut ending = Ending { done: Cond::FALSE, cut: Cond::FALSE, spinning: Cond::FALSE, regs: Vec::new() };
         let mut iterations: FxHashMap<Vec<u32>, Iteration> = FxHashMap::default();
@@ -160,9 +153,8 @@ impl Unroller<'_> {
             }
             let pc = at.pc();
             for iteration in at.iterations() {
-                let record = iterations
-                    .entry(iteration.to_vec())
-                    .or_insert(Iteration { regs: None, effect: Cond::FALSE });
+                let record =
+                    iterations.entry(iteration.to_vec()).or_insert(Iteration { regs: None, effect: Cond::FALSE });
                 if iteration[iteration.len() - 2] as usize == pc && record.regs.is_none() {
                     record.regs = Some(state.regs.clone());
                 }
@@ -440,8 +432,7 @@ impl Unroller<'_> {
                 }
                 if b.action != BarrierAction::Arrive {
                     let key = (thread, at.clone());
-                    let pass =
-                        if self.passing.contains(&key) { Cond::TRUE } else { self.out.pool.fresh_choice() };
+                    let pass = if self.passing.contains(&key) { Cond::TRUE } else { self.out.pool.fresh_choice() };
                     let guard = self.out.pool.and(reached, pass);
                     let id = self.push(event(EventKind::Wait, guard, &b.wait, b.scope), state)?;
                     self.out.waits.push(Wait { key, event: id, thread, reached, pass, naming, domain: b.domain });

@@ -76,7 +76,14 @@ pub enum Ins {
     /// `st`
     Store { loc: String, value: Val, order: &'static str, scope: &'static str },
     /// `atom` (with a destination) or `red`
-    Rmw { dst: Option<String>, loc: String, op: &'static str, args: Vec<Val>, order: &'static str, scope: &'static str },
+    Rmw {
+        dst: Option<String>,
+        loc: String,
+        op: &'static str,
+        args: Vec<Val>,
+        order: &'static str,
+        scope: &'static str,
+    },
     /// `fence`
     Fence { order: &'static str, scope: &'static str },
     /// `bar.sync` or `bar.arrive`
@@ -95,7 +102,9 @@ impl Ins {
         match self {
             Ins::Load { order, scope, .. } => Some((LOAD_ORDERS, order, scope)),
             Ins::Store { order, scope, .. } => Some((STORE_ORDERS, order, scope)),
-            Ins::Rmw { dst: Some(_), order, scope, .. } => Some((&["relaxed", "acquire", "acq_rel"], order, scope)),
+            Ins::Rmw { dst: Some(_), order, scope, .. } => {
+                Some((&["relaxed", "acquire", "acq_rel"], order, scope))
+            }
             Ins::Rmw { order, scope, .. } => Some((&["relaxed", "release"], order, scope)),
             Ins::Fence { order, scope } => Some((&["acquire", "acq_rel", "sc"], order, scope)),
             _ => None,
@@ -190,7 +199,8 @@ impl Source {
             }
         }
         for (t, registers) in self.threads.iter().zip(registers) {
-            write!(out, "\n[[thread]]\nname = \"{}\"\ngpu = {}\ncta = {}\n", t.name, t.gpu, t.cta).expect("strings grow");
+            write!(out, "\n[[thread]]\nname = \"{}\"\ngpu = {}\ncta = {}\n", t.name, t.gpu, t.cta)
+                .expect("strings grow");
             if let Some(c) = t.cluster {
                 writeln!(out, "cluster = {c}").expect("strings grow");
             }
@@ -411,7 +421,8 @@ pub fn program(seed: u64, shape: Shape) -> Source {
         std::array::from_fn(|_| rng.random_bool(0.5).then(|| rng.random_range(1..=count as u32)));
     for t in &mut threads {
         let budget = rng.random_range(1..=shape.instructions);
-        let mut body = Body { rng, names: &names, counts: barriers.then_some(counts), labels: 0, arrived: [false; 2] };
+        let mut body =
+            Body { rng, names: &names, counts: barriers.then_some(counts), labels: 0, arrived: [false; 2] };
         t.code = body.block(budget, 0);
     }
     Source { locations, threads }
@@ -458,7 +469,12 @@ impl Body<'_> {
                 code.extend(self.block(inner, depth + 1));
                 budget -= 1 + inner;
                 if budget > 0 && self.rng.random_bool(0.5) {
-                    code.push(plain(Ins::Branch { op: "beq", a: Val::Int(0), b: Val::Int(0), label: end.clone() }));
+                    code.push(plain(Ins::Branch {
+                        op: "beq",
+                        a: Val::Int(0),
+                        b: Val::Int(0),
+                        label: end.clone(),
+                    }));
                     code.push(plain(Ins::Label(skip)));
                     let other = self.rng.random_range(1..=budget);
                     code.extend(self.block(other, depth + 1));
@@ -544,7 +560,8 @@ impl Body<'_> {
                         Ins::Rmw { dst, loc, op: "cas", args, order, scope }
                     }
                     _ => {
-                        let (op, order) = (any(self.rng, &["add", "max", "xor"]), any(self.rng, &["relaxed", "release"]));
+                        let (op, order) =
+                            (any(self.rng, &["add", "max", "xor"]), any(self.rng, &["relaxed", "release"]));
                         Ins::Rmw { dst: None, loc, op, args: vec![self.val()], order, scope }
                     }
                 }

@@ -107,7 +107,9 @@ pub fn final_states(test: &LitmusTest) -> Result<BTreeSet<FinalState>, Stop> {
             machine.objects.push((LocId(i as u16), owner, memory.len(), *ty, init.len()));
             memory.extend(init.iter().map(|v| match v {
                 Init::Int(v) => ty.wrap(*v),
-                Init::Address { loc, index } => machine.address(*loc, owner) + i64::from(*index) * i64::from(ty.bytes()),
+                Init::Address { loc, index } => {
+                    machine.address(*loc, owner) + i64::from(*index) * i64::from(ty.bytes())
+                }
             }));
         }
     }
@@ -232,8 +234,9 @@ impl Machine<'_> {
                 let new = match update {
                     Update::Exchange(e) => Some(self.eval(state, t, e)),
                     Update::Apply(op, e) => Some(op.apply(write.ty, old, self.eval(state, t, e))),
-                    Update::CompareExchange { expected, new } => (read.ty.wrap(self.eval(state, t, expected)) == old)
-                        .then(|| self.eval(state, t, new)),
+                    Update::CompareExchange { expected, new } => {
+                        (read.ty.wrap(self.eval(state, t, expected)) == old).then(|| self.eval(state, t, new))
+                    }
                 };
                 if let Some(new) = new {
                     state.memory[cell] = ty.wrap(write.ty.wrap(new));

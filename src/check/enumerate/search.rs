@@ -12,9 +12,9 @@ use crate::check::task::Task;
 use crate::litmus::Observable;
 use crate::model::ir::{FreeId, Kind, NodeId, Shape};
 use crate::rel::{EventSet, Rel};
+use crate::skeleton::CellId;
 use crate::skeleton::base::Base;
 use crate::skeleton::domain::fits;
-use crate::skeleton::CellId;
 
 /// What the search collects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,8 +137,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         for (i, node) in model.nodes.iter().enumerate() {
             fixed[i] |= wanted[i] && node.is_static;
         }
-        let mut mentioned: Vec<Observable> =
-            eval::observables(query.props.iter().map(|p| p.0), &[]);
+        let mut mentioned: Vec<Observable> = eval::observables(query.props.iter().map(|p| p.0), &[]);
         if goal == Goal::States {
             mentioned.extend(&task.observed);
         }
@@ -499,12 +498,10 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             covering.push(f.covering.map(rel));
             orders.push(match f.shape {
                 Shape::Function => None,
-                Shape::Order => {
-                    match OrderBounds::new(rel(f.within), f.containing.map(rel), &algebra.must) {
-                        Some(order) => Some(order),
-                        None => return Ok(()),
-                    }
-                }
+                Shape::Order => match OrderBounds::new(rel(f.within), f.containing.map(rel), &algebra.must) {
+                    Some(order) => Some(order),
+                    None => return Ok(()),
+                },
             });
         }
         let settled = Settled { partial, algebra, fixed, reads_from, covering };
@@ -580,12 +577,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
     }
 
     /// Decides pairs of the orders until every axiom is sure.
-    fn orders(
-        &mut self,
-        settled: &Settled,
-        chosen: Chosen,
-        accepted: &mut Option<Execution>,
-    ) -> Result<(), Stop> {
+    fn orders(&mut self, settled: &Settled, chosen: Chosen, accepted: &mut Option<Execution>) -> Result<(), Stop> {
         self.tick()?;
         let free = chosen
             .orders

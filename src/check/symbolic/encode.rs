@@ -286,10 +286,7 @@ impl Encoding<'_> {
         let (x, y) = (sk.events[a].addr.expect("an access"), sk.events[b].addr.expect("an access"));
         let (x, y) = (self.term(x), self.term(y));
         let cell = |e: usize, address: i64| {
-            sk.memory
-                .at(address)
-                .filter(|&c| fits(sk, &sk.events[e], c))
-                .map(|c| sk.memory.cell(c).memory)
+            sk.memory.at(address).filter(|&c| fits(sk, &sk.events[e], c)).map(|c| sk.memory.cell(c).memory)
         };
         compare_cases(&mut self.gates, &x, &y, |p, q| {
             let c = cell(a, p);
@@ -468,7 +465,9 @@ impl Encoding<'_> {
             let old = edges.get(&(i, j)).copied().unwrap_or(Lit::FALSE);
             edges.insert((i, j), self.gates.or(old, l));
         }
-        let l = self.inner.acyclic(&mut self.gates, may.restricted(&self.start.algebra.may), |_, _, i, j| edges[&(i, j)]);
+        let l = self
+            .inner
+            .acyclic(&mut self.gates, may.restricted(&self.start.algebra.may), |_, _, i, j| edges[&(i, j)]);
         self.clauses.push(vec![l]);
     }
 
@@ -579,11 +578,8 @@ impl Encoding<'_> {
                     .restricted(&executed)
             })
             .collect();
-        let finals = self
-            .finals
-            .iter()
-            .filter_map(|(&c, last)| Some((c, last.iter().find(|l| holds(l.1))?.0)))
-            .collect();
+        let finals =
+            self.finals.iter().filter_map(|(&c, last)| Some((c, last.iter().find(|l| holds(l.1))?.0))).collect();
         Execution { executed, reads, choices, free, finals }
     }
 }

@@ -125,8 +125,7 @@ impl<S: Solver> Cnf<S> {
         if clause.contains(&Lit::TRUE) {
             return;
         }
-        let lits: Vec<SatLit> =
-            clause.iter().filter(|&&l| l != Lit::FALSE).map(|&l| self.lit(gates, l)).collect();
+        let lits: Vec<SatLit> = clause.iter().filter(|&&l| l != Lit::FALSE).map(|&l| self.lit(gates, l)).collect();
         self.add(&lits);
     }
 
