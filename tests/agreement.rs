@@ -67,6 +67,8 @@ fn engines_agree() {
         }
     }
     println!("{count} programs; not complete: {incomplete:?}");
+    // How many run out of time depends on the machine, so it is shown and not judged.
+    incomplete.remove("out of time");
     assert!(incomplete.values().sum::<u64>() <= count, "too many are incomplete: {incomplete:?}");
 }
 

@@ -88,6 +88,8 @@ fn random_programs() {
         }
     }
     println!("{count} programs; skipped: {skipped:?}");
+    // How many run out of time depends on the machine, so it is shown and not judged.
+    skipped.remove("out of time");
     assert!(skipped.values().sum::<u64>() * 10 <= count, "too many programs are out of reach: {skipped:?}");
 }
 

@@ -100,6 +100,7 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         if let Some(&l) = self.members[id.index()].get(&(i as u32)) {
             return l;
         }
+        self.solve_group_of(gates, id);
         let lit = match self.model.node(id).op {
             NodeOp::Base(_) | NodeOp::Empty | NodeOp::Universe => unreachable!("sets of the skeleton are known"),
             NodeOp::Var(..) => self.recursive(gates, id, i, i),
@@ -164,6 +165,7 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         if let Some(&l) = self.cells[id.index()].get(&key) {
             return l;
         }
+        self.solve_group_of(gates, id);
         let model = self.model;
         let lit = match &model.node(id).op {
             NodeOp::Base(name) => self.leaves.base(gates, name, i, j),
@@ -290,6 +292,17 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         lit
     }
 
+    /// Unfolds the recursive definition that a node belongs to, before anything inside it is asked for: unfolding forgets
+    /// what was built of it so far.
+    fn solve_group_of(&mut self, gates: &mut Gates, id: NodeId) {
+        let model = self.model;
+        if let Some(group) = model.groups.iter().find(|g| g.range.contains(&id.0))
+            && !self.fixed.contains_key(&group.vars[0])
+        {
+            self.recursive(gates, group.vars[0], 0, 0);
+        }
+    }
+
     /// A cell of a recursive definition that is no closure: unfolds the whole group from the empty relations.
     fn recursive(&mut self, gates: &mut Gates, var: NodeId, i: usize, j: usize) -> Lit {
         if let Some(cells) = self.fixed.get(&var) {
@@ -302,7 +315,10 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         for &v in &group.vars {
             self.fixed.insert(v, FxHashMap::default());
         }
-        for _ in 0..MAX_ROUNDS {
+        // Each round adds a cell or is the last, so with as many rounds as there are open cells the fixpoint is reached even
+        // if its gates, which grow with every round, never repeat.
+        let enough: usize = open.iter().map(Vec::len).sum();
+        for round in 0..MAX_ROUNDS {
             if gates.tick(0) {
                 return Lit::FALSE;
             }
@@ -326,7 +342,7 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
                 next.push((v, cells));
             }
             self.fixed.extend(next);
-            if !changed {
+            if !changed || round >= enough {
                 for n in group.range.clone() {
                     self.cells[n as usize].clear();
                     self.members[n as usize].clear();
