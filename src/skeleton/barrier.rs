@@ -17,7 +17,7 @@
 //! # Sources
 //! - PTX ISA, Parallel Synchronization and Communication Instructions, `bar`/`barrier`.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::pool::{Cond, Pool, TermId};
 use super::unroll::{Arrival, Ending, Naming, Unrolled, Wait, WaitKey};
@@ -39,6 +39,8 @@ pub(super) struct BarrierEdges {
     pub(super) order: Edges,
     /// Conditions that every execution satisfies.
     pub(super) constraints: Vec<Cond>,
+    /// By choice: the condition under which the wait that it stands for passes.
+    pub(super) decided: FxHashMap<u32, Cond>,
 }
 
 /// Waits that pass whenever they are reached, whatever the other threads read.
@@ -79,6 +81,9 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled) -> Result<BarrierEdge
     for w in &waits {
         let passes = rules.passes_with(w, &chosen)?;
         if w.pass != Cond::TRUE {
+            if let Some(choice) = rules.pool().as_choice(w.pass) {
+                result.decided.insert(choice, passes);
+            }
             let tied = rules.pool().iff(w.pass, passes);
             let tied = rules.pool().implies(w.reached, tied);
             result.constraints.push(tied);

@@ -164,12 +164,12 @@ impl Skeleton {
             sk.cut = sk.pool.or(sk.cut, ending.cut);
         }
         sk.constraints.retain(|&c| c != Cond::TRUE);
-        sk.value_dependencies();
+        sk.value_dependencies(&barriers.decided);
         Ok(sk)
     }
 
-    fn value_dependencies(&mut self) {
-        let mut deps = deps::Dependencies::new(&mut self.pool);
+    fn value_dependencies(&mut self, decided: &rustc_hash::FxHashMap<u32, Cond>) {
+        let mut deps = deps::Dependencies::new(&mut self.pool, decided);
         let (mut addr, mut data, mut ctrl) = (Vec::new(), Vec::new(), Vec::new());
         for (i, event) in self.events.iter().enumerate() {
             let id = EventId::new(i);
@@ -185,7 +185,13 @@ impl Skeleton {
             ctrl.extend(deps.control(&self.events, id).into_iter().map(|r| (r, id, Cond::TRUE)));
         }
         self.flow = addr.iter().chain(&data).chain(&ctrl).copied().collect();
-        if !self.options.dep_syntactic {
+        if self.options.dep_syntactic {
+            // Syntax shows nothing of a wait that depends on what another thread reads.
+            let across = |&(r, e, _): &(EventId, EventId, Cond)| {
+                self.events[r.index()].thread != self.events[e.index()].thread
+            };
+            self.ctrl.extend(ctrl.iter().filter(|c| across(c)));
+        } else {
             (self.addr, self.data, self.ctrl) = (addr, data, ctrl);
         }
     }

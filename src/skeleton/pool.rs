@@ -307,6 +307,17 @@ impl Pool {
         self.literal(Atom::Choice(choice))
     }
 
+    /// The number of a choice made with [`Pool::fresh_choice`], if the condition is one.
+    pub fn as_choice(&self, c: Cond) -> Option<u32> {
+        match self.decision(c)? {
+            (atom, Cond::FALSE, Cond::TRUE) => match self.atom(atom) {
+                Atom::Choice(i) => Some(i),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     fn decide(&mut self, atom: AtomId, low: Cond, high: Cond) -> Cond {
         if low == high {
             return low;
