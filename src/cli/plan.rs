@@ -233,7 +233,8 @@ mod tests {
     fn without_an_expectation_reachability_is_asked() {
         let mut t = test();
         assert_eq!(asked(&t, false), [("reachability".into(), None)]);
-        assert_eq!(asked(&t, true), [("reachability".into(), None), ("race".into(), None)]);
+        let all = ["reachability", "race", "undefined"].map(|property| (property.into(), None));
+        assert_eq!(asked(&t, true), all);
         t.expect.insert("ptx".into(), Expectation { source: Some("§8".into()), ..Expectation::default() });
         assert_eq!(asked(&t, false), [("reachability".into(), None)]);
     }
