@@ -107,9 +107,7 @@ pub fn final_states(test: &LitmusTest) -> Result<BTreeSet<FinalState>, Stop> {
             machine.objects.push((LocId(i as u16), owner, memory.len(), *ty, init.len()));
             memory.extend(init.iter().map(|v| match v {
                 Init::Int(v) => ty.wrap(*v),
-                Init::Address { loc, index } => {
-                    machine.address(*loc, owner) + i64::from(*index)
-                }
+                Init::Address { loc, index } => machine.address(*loc, owner) + i64::from(*index),
             }));
         }
     }
