@@ -648,6 +648,26 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         Ok(())
     }
 
+    /// Final writes of all observed cells: those chosen, and where the query asked for none, a write that nothing
+    /// follows.
+    fn all_finals(&self, settled: &Settled, chosen: &Chosen) -> BTreeMap<CellId, usize> {
+        let (task, executed) = (self.task, &settled.algebra.must);
+        let mut finals = chosen.finals.clone();
+        let Some(order) = chosen.orders[task.model.finals.0 as usize].as_ref() else { return finals };
+        let mut eval = Eval::new(&task.sk.pool, &settled.partial.known);
+        for (cell, writers) in task.observed_cells.iter().zip(&task.at_cell) {
+            let here: Vec<usize> = writers
+                .iter()
+                .filter(|(w, cond)| executed.has(*w) && eval.cond(*cond) == Some(true))
+                .map(|(w, _)| *w)
+                .collect();
+            if let Some(&last) = here.iter().find(|&&w| here.iter().all(|&v| !order.must.has(w, v))) {
+                finals.entry(*cell).or_insert(last);
+            }
+        }
+        finals
+    }
+
     fn execution(&self, settled: &Settled, chosen: &Chosen) -> Execution {
         Execution {
             executed: settled.algebra.must.clone(),
@@ -658,7 +678,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
                 .iter()
                 .map(|o| o.as_ref().map_or_else(|| settled.reads_from.clone(), |o| o.must.clone()))
                 .collect(),
-            finals: chosen.finals.clone(),
+            finals: self.all_finals(settled, chosen),
         }
     }
 }
