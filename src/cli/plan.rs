@@ -127,7 +127,8 @@ pub(super) fn plan<'a>(
 /// The models to ask about a test.
 fn models_of(test: &LitmusTest, requested: &[String]) -> Vec<String> {
     if !requested.is_empty() {
-        requested.to_vec()
+        // One answer per model, also for one that was asked for twice.
+        requested.iter().collect::<indexmap::IndexSet<_>>().into_iter().cloned().collect()
     } else if !test.expect.is_empty() {
         test.expect.keys().cloned().collect()
     } else {
@@ -276,6 +277,7 @@ mod tests {
         }
         assert_eq!(models_of(&t, &[]), ["sc", "ptx-v7.5"]);
         assert_eq!(models_of(&t, &["a.cat".to_owned()]), ["a.cat"]);
+        assert_eq!(models_of(&t, &["b", "a", "b"].map(str::to_owned)), ["b", "a"]);
     }
 
     #[test]
