@@ -100,6 +100,7 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         if let Some(&l) = self.members[id.index()].get(&(i as u32)) {
             return l;
         }
+        self.solve_group_of(gates, id);
         let lit = match self.model.node(id).op {
             NodeOp::Base(_) | NodeOp::Empty | NodeOp::Universe => unreachable!("sets of the skeleton are known"),
             NodeOp::Var(..) => self.recursive(gates, id, i, i),
@@ -164,6 +165,7 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         if let Some(&l) = self.cells[id.index()].get(&key) {
             return l;
         }
+        self.solve_group_of(gates, id);
         let model = self.model;
         let lit = match &model.node(id).op {
             NodeOp::Base(name) => self.leaves.base(gates, name, i, j),
@@ -210,7 +212,7 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
             NodeOp::Inverse(a) => self.cell(gates, *a, j, i),
             NodeOp::Plus(a) => {
                 if !self.closures.contains_key(&id) {
-                    let closure = self.closure(id, *a);
+                    let closure = self.closure(gates, id, *a);
                     self.closures.insert(id, closure);
                 }
                 let level = self.closures[&id].hubs.len();
@@ -225,7 +227,7 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
     }
 
     /// The middle events that matter, and what may be reached through the first so many of them.
-    fn closure(&self, plus: NodeId, a: NodeId) -> Closure {
+    fn closure(&self, gates: &mut Gates, plus: NodeId, a: NodeId) -> Closure {
         let (inner, outer) = (self.value(a), self.value(plus));
         let (inner, outer) = (inner.rel(), outer.rel());
         let n = self.algebra.may.universe_len();
@@ -243,6 +245,9 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         let mut may = vec![reach.clone()];
         let hubs: Vec<usize> = hub.and(&self.algebra.may).iter().collect();
         for &k in &hubs {
+            if gates.tick(may.len() * n * n.div_ceil(64) / 16) {
+                break;
+            }
             let mut one = EventSet::empty(n);
             one.insert(k);
             reach = reach.plus(&one);
@@ -255,6 +260,9 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
     fn reach(&mut self, gates: &mut Gates, plus: NodeId, a: NodeId, level: usize, i: usize, j: usize) -> Lit {
         if self.value(plus).rel().must.has(i, j) {
             return Lit::TRUE;
+        }
+        if gates.exhausted().is_some() {
+            return Lit::FALSE;
         }
         let closure = &self.closures[&plus];
         if !closure.may[level].has(i, j) {
@@ -284,6 +292,17 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         lit
     }
 
+    /// Unfolds the recursive definition that a node belongs to, before anything inside it is asked for: unfolding forgets
+    /// what was built of it so far.
+    fn solve_group_of(&mut self, gates: &mut Gates, id: NodeId) {
+        let model = self.model;
+        if let Some(group) = model.groups.iter().find(|g| g.range.contains(&id.0))
+            && !self.fixed.contains_key(&group.vars[0])
+        {
+            self.recursive(gates, group.vars[0], 0, 0);
+        }
+    }
+
     /// A cell of a recursive definition that is no closure: unfolds the whole group from the empty relations.
     fn recursive(&mut self, gates: &mut Gates, var: NodeId, i: usize, j: usize) -> Lit {
         if let Some(cells) = self.fixed.get(&var) {
@@ -296,7 +315,13 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         for &v in &group.vars {
             self.fixed.insert(v, FxHashMap::default());
         }
-        for _ in 0..MAX_ROUNDS {
+        // Each round adds a cell or is the last, so with as many rounds as there are open cells the fixpoint is reached even
+        // if its gates, which grow with every round, never repeat.
+        let enough: usize = open.iter().map(Vec::len).sum();
+        for round in 0..MAX_ROUNDS {
+            if gates.tick(0) {
+                return Lit::FALSE;
+            }
             for n in group.range.clone() {
                 self.cells[n as usize].clear();
                 self.members[n as usize].clear();
@@ -317,7 +342,7 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
                 next.push((v, cells));
             }
             self.fixed.extend(next);
-            if !changed {
+            if !changed || round >= enough {
                 for n in group.range.clone() {
                     self.cells[n as usize].clear();
                     self.members[n as usize].clear();
@@ -352,6 +377,9 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
             (Test::Empty, Value::Rel(r)) => {
                 let mut all = Vec::new();
                 for (i, j) in r.may.iter() {
+                    if gates.tick(0) {
+                        break;
+                    }
                     let bad = self.edge(gates, id, i, j);
                     all.push(!bad);
                 }
@@ -402,7 +430,7 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
                 }
             }
             let mut left = component;
-            while !left.is_empty() {
+            while !left.is_empty() && !gates.tick(0) {
                 let cost = |v: usize| {
                     let into = left.iter().filter(|&&u| u != v && edges.contains_key(&(u, v))).count();
                     let out = left.iter().filter(|&&u| u != v && edges.contains_key(&(v, u))).count();

@@ -3,6 +3,9 @@
 //! # Invariants
 //! - Operands of a gate are sorted, distinct, not constant, and no two are complements of each other.
 //! - A gate's operands have smaller indices.
+//! - Once the [`Budget`] is used up, what is built is meaningless: no answer may come from it.
+
+use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
@@ -55,20 +58,76 @@ pub enum Gate {
     And(Box<[Lit]>),
 }
 
+/// How large a circuit may become, and until when it may be built.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    /// At most this many gates, or clauses over them.
+    pub size: usize,
+    /// The time to give up.
+    pub deadline: Option<Instant>,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Budget { size: 2_000_000, deadline: None }
+    }
+}
+
+/// Why a circuit was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exhausted {
+    /// It became too large.
+    Size,
+    /// It took too long.
+    Time,
+}
+
 /// A circuit under construction.
 #[derive(Clone, Debug)]
 pub struct Gates {
     gates: Vec<Gate>,
     ids: FxHashMap<Box<[Lit]>, Lit>,
+    budget: Budget,
+    exhausted: Option<Exhausted>,
+    ticks: u32,
 }
 
 impl Default for Gates {
     fn default() -> Self {
-        Gates { gates: vec![Gate::True], ids: FxHashMap::default() }
+        Gates::within(Budget::default())
     }
 }
 
 impl Gates {
+    /// An empty circuit.
+    pub fn within(budget: Budget) -> Self {
+        Gates { gates: vec![Gate::True], ids: FxHashMap::default(), budget, exhausted: None, ticks: 0 }
+    }
+
+    /// Sets a new deadline; a circuit that was given up stays so.
+    pub fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.budget.deadline = deadline;
+    }
+
+    /// Why the circuit was given up, if it was. Long loops ask, and end early.
+    pub fn exhausted(&self) -> Option<Exhausted> {
+        self.exhausted
+    }
+
+    /// Counts a step of work; `size` is what is being built besides gates.
+    pub fn tick(&mut self, size: usize) -> bool {
+        self.ticks = self.ticks.wrapping_add(1);
+        if self.exhausted.is_none() {
+            if self.gates.len().max(size) > self.budget.size {
+                self.exhausted = Some(Exhausted::Size);
+            } else if self.ticks.is_multiple_of(1024) && self.budget.deadline.is_some_and(|d| Instant::now() >= d)
+            {
+                self.exhausted = Some(Exhausted::Time);
+            }
+        }
+        self.exhausted.is_some()
+    }
+
     /// A gate by index.
     pub fn gate(&self, index: usize) -> &Gate {
         &self.gates[index]
@@ -104,6 +163,9 @@ impl Gates {
                 let operands = operands.into_boxed_slice();
                 if let Some(&l) = self.ids.get(&operands) {
                     return l;
+                }
+                if self.tick(0) {
+                    return Lit::FALSE;
                 }
                 let l = Lit((self.gates.len() as u32) << 1);
                 self.gates.push(Gate::And(operands.clone()));

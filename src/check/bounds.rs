@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::query::Deadline;
 use super::task::Task;
 use crate::algebra::bounds::{Bound, Bounds};
 use crate::algebra::{Leaves, Value, Values, interpret, needed};
@@ -49,8 +50,8 @@ pub(crate) struct TaskBounds {
 }
 
 impl TaskBounds {
-    /// Computes them.
-    pub(crate) fn new(task: &Task<'_>) -> TaskBounds {
+    /// Computes them. `None`: out of time.
+    pub(crate) fn new(task: &Task<'_>, deadline: Deadline) -> Option<TaskBounds> {
         let sk = &task.sk;
         let n = sk.len();
         let model = task.model;
@@ -60,7 +61,7 @@ impl TaskBounds {
         };
         let roots = model.free.iter().flat_map(|f| [Some(f.within), f.containing, f.covering]).flatten();
         let leaves = InitialLeaves { task, algebra: &algebra, free: Vec::new() };
-        let fixed = interpret(model, &algebra, &leaves, &needed(model, roots), &Vec::new());
+        let fixed = interpret(model, &algebra, &leaves, &needed(model, roots), &Vec::new(), deadline.0)?;
         let rel = |id: NodeId| fixed[id.index()].as_deref().expect("asked for").rel();
         let free: Vec<Bound<Rel>> = model
             .free
@@ -95,7 +96,7 @@ impl TaskBounds {
             .collect();
         let all = (0..model.nodes.len() as u32).map(NodeId);
         let leaves = InitialLeaves { task, algebra: &algebra, free: free.clone() };
-        let values = interpret(model, &algebra, &leaves, &needed(model, all), &Vec::new());
-        TaskBounds { algebra: Rc::new(algebra), values: Rc::new(values), free }
+        let values = interpret(model, &algebra, &leaves, &needed(model, all), &Vec::new(), deadline.0)?;
+        Some(TaskBounds { algebra: Rc::new(algebra), values: Rc::new(values), free })
     }
 }

@@ -9,6 +9,7 @@
 //! | `symbolic` | the engine that asks Z3 |
 //! | `replay` | the plain evaluator that every witness passes before anyone sees it |
 
+#[cfg(feature = "z3")]
 mod bounds;
 mod enumerate;
 mod eval;

@@ -45,6 +45,7 @@ impl Deadline {
     }
 
     /// Milliseconds left; `None`: no deadline.
+    #[cfg(feature = "z3")]
     pub(crate) fn left_ms(&self) -> Option<u64> {
         self.0.map(|d| d.saturating_duration_since(Instant::now()).as_millis() as u64)
     }

@@ -20,6 +20,9 @@ use crate::skeleton::base::Base;
 use crate::skeleton::domain::fits;
 use crate::skeleton::{CellId, Cond};
 
+/// A replay is short: it has no deadline.
+const NO_DEADLINE: &str = "without a deadline every node is computed";
+
 /// What an execution turned out to be.
 #[derive(Clone, Debug)]
 pub(crate) struct Replayed {
@@ -100,7 +103,8 @@ pub(crate) fn replay(task: &Task<'_>, execution: &Execution) -> Result<Replayed,
     let algebra = Bits { executed: execution.executed.clone() };
     let all: Vec<NodeId> = (0..task.model.nodes.len() as u32).map(NodeId).collect();
     let leaves = Candidate { task, execution, known: &known };
-    let values = interpret(task.model, &algebra, &leaves, &needed(task.model, all), &Vec::new());
+    let values =
+        interpret(task.model, &algebra, &leaves, &needed(task.model, all), &Vec::new(), None).expect(NO_DEADLINE);
     let value = |id: NodeId| values[id.index()].as_deref().expect("all nodes were asked for");
     let rejected_by = (0..task.model.axioms.len())
         .filter(|&i| {
@@ -152,7 +156,7 @@ fn check_free(task: &Task<'_>, execution: &Execution, known: &Assignment) -> Res
     let roots: Vec<NodeId> =
         model.free.iter().flat_map(|f| [Some(f.within), f.containing, f.covering].into_iter().flatten()).collect();
     let leaves = Candidate { task, execution, known };
-    let values = interpret(model, &algebra, &leaves, &needed(model, roots), &Vec::new());
+    let values = interpret(model, &algebra, &leaves, &needed(model, roots), &Vec::new(), None).expect(NO_DEADLINE);
     let rel = |id: NodeId| values[id.index()].as_deref().expect("asked for").rel();
     for (f, r) in model.free.iter().zip(&execution.free) {
         let within = rel(f.within);
@@ -279,3 +283,6 @@ pub(crate) fn final_value(
 fn final_state(task: &Task<'_>, execution: &Execution, known: &Assignment) -> Result<FinalState, String> {
     task.observed.iter().map(|&o| final_value(task, execution, known, o)).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,8 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use super::enumerate::Enumerate;
+#[cfg(feature = "z3")]
+use super::query::TIMED_OUT;
 use super::query::{Checker, Deadline, FinalState, Found, Query};
 use super::task::Task;
 use super::{Engine, Limits, replay, witness};
@@ -36,6 +38,8 @@ pub struct Session<'a> {
     limits: Limits,
     set: Vec<(String, String)>,
     explain: bool,
+    /// Values out of thin air are tried even if the model excludes them.
+    thin_air: bool,
     prepared: BTreeMap<u32, Result<Prepared<'a>, String>>,
 }
 
@@ -76,7 +80,21 @@ impl<'a> Session<'a> {
         limits: Limits,
         set: &[(String, String)],
     ) -> Self {
-        Session { test, model, engine, limits, set: set.to_vec(), explain: false, prepared: BTreeMap::new() }
+        Session {
+            test,
+            model,
+            engine,
+            limits,
+            set: set.to_vec(),
+            explain: false,
+            thin_air: false,
+            prepared: BTreeMap::new(),
+        }
+    }
+
+    /// The same session with nothing prepared.
+    fn fresh(&self) -> Self {
+        Session::new(self.test, self.model, self.engine, self.limits, &self.set)
     }
 
     /// Negative answers name a minimal set of axioms; costs a few more questions.
@@ -167,11 +185,16 @@ impl<'a> Session<'a> {
     }
 
     fn prepare(&mut self, bound: u32) -> Result<&mut Prepared<'a>, String> {
-        let (test, model, set) = (self.test, self.model, &self.set);
+        let (test, model, set, thin_air) = (self.test, self.model, &self.set, self.thin_air);
         self.prepared
             .entry(bound)
             .or_insert_with(|| {
-                let task = Rc::new(Task::new(test, model, set, bound)?);
+                let task = if thin_air {
+                    Task::with_thin_air(test, model, set, bound)
+                } else {
+                    Task::new(test, model, set, bound)
+                };
+                let task = Rc::new(task?);
                 Ok(Prepared {
                     enumerate: Enumerate::new(&task),
                     #[cfg(feature = "z3")]
@@ -319,21 +342,27 @@ impl<'a> Session<'a> {
         match engine {
             Engine::Enumerate => (judge(prepared.enumerate.find(query, deadline), "enumerating"), "enumerate"),
             #[cfg(feature = "z3")]
-            Engine::Symbolic => (judge(prepared.symbolic().find(query, deadline), "symbolic"), "symbolic"),
+            Engine::Symbolic => (judge(prepared.find(query, deadline), "symbolic"), "symbolic"),
             #[cfg(feature = "z3")]
             Engine::Auto => match prepared.enumerate.find_within(query, deadline, Some(AUTO_STEPS)) {
                 Some(found) => (judge(found, "enumerating"), "enumerate"),
-                None => (judge(prepared.symbolic().find(query, deadline), "symbolic"), "symbolic"),
+                None => (judge(prepared.find(query, deadline), "symbolic"), "symbolic"),
             },
             #[cfg(feature = "z3")]
             Engine::Both => {
-                let first = judge(prepared.symbolic().find(query, deadline), "symbolic");
+                let first = judge(prepared.find(query, deadline), "symbolic");
                 let second = judge(prepared.enumerate.find(query, deadline), "enumerating");
                 let said = match (first, second) {
                     (Said::Defect(law), _) | (_, Said::Defect(law)) => Said::Defect(law),
                     (Said::Unknown(reason), _) | (_, Said::Unknown(reason)) => Said::Unknown(reason),
                     (Said::No, Said::No) => Said::No,
                     (yes @ Said::Yes(_), Said::Yes(_)) => yes,
+                    // Where values out of thin air go on without end, each engine sees another part of them.
+                    (yes @ Said::Yes(_), Said::No) | (Said::No, yes @ Said::Yes(_))
+                        if endless_values(&task, query) =>
+                    {
+                        yes
+                    }
                     (Said::Yes(_), Said::No) => Said::Defect(
                         "the engines differ: symbolic finds an execution, enumerate finds none".into(),
                     ),
@@ -360,9 +389,18 @@ impl<'a> Session<'a> {
             return;
         }
         let mut query = query.clone();
+        // Without the axiom that excludes them, values out of thin air count.
+        let mut wider = Session { thin_air: true, ..self.fresh() };
+        let asker = match wider.prepare(bound) {
+            Ok(prepared) => {
+                query.no_fault |= prepared.task.fault != Cond::FALSE;
+                &mut wider
+            }
+            Err(_) => &mut *self,
+        };
         for i in 0..query.axioms.len() {
             query.axioms[i] = false;
-            if !matches!(self.ask(bound, &query, deadline).0, Said::No) {
+            if !matches!(asker.ask(bound, &query, deadline).0, Said::No) {
                 query.axioms[i] = true;
             }
         }
@@ -476,16 +514,23 @@ impl<'a> Session<'a> {
         match engine {
             Engine::Enumerate => reason(prepared.enumerate.states(query, deadline), "enumerate"),
             #[cfg(feature = "z3")]
-            Engine::Symbolic => reason(prepared.symbolic().states(query, deadline), "symbolic"),
+            Engine::Symbolic => reason(prepared.states(query, deadline), "symbolic"),
             #[cfg(feature = "z3")]
             Engine::Auto => match prepared.enumerate.states_within(query, deadline, Some(AUTO_STEPS)) {
                 Some(found) => reason(found, "enumerate"),
-                None => reason(prepared.symbolic().states(query, deadline), "symbolic"),
+                None => reason(prepared.states(query, deadline), "symbolic"),
             },
             #[cfg(feature = "z3")]
             Engine::Both => {
-                let (a, gap_a) = prepared.symbolic().states(query, deadline);
+                let (mut a, gap_a) = prepared.states(query, deadline);
                 let (b, gap_b) = prepared.enumerate.states(query, deadline);
+                if endless_values(&prepared.task, query) {
+                    // Values out of thin air go on without end, and each engine sees another part of them.
+                    a.extend(b);
+                    a.sort();
+                    a.dedup();
+                    return (a, gap_a.or(gap_b).map(Gap::Reason), "both");
+                }
                 let gap = gap_a.or(gap_b);
                 if gap.is_none() && a != b {
                     let task = prepared.task.clone();
@@ -516,6 +561,8 @@ impl<'a> Session<'a> {
 /// Why a list of states is not the whole answer.
 enum Gap {
     Reason(String),
+    /// Only two engines can differ.
+    #[cfg_attr(not(feature = "z3"), allow(dead_code))]
     Defect(String),
 }
 
@@ -528,14 +575,39 @@ enum Closed {
 
 #[cfg(feature = "z3")]
 impl<'a> Prepared<'a> {
-    fn symbolic(&mut self) -> &mut super::symbolic::Symbolic<'a> {
-        let task = &self.task;
-        self.symbolic.get_or_insert_with(|| super::symbolic::Symbolic::new(task))
+    /// Puts a query to the symbolic engine, which is made when first needed.
+    fn find(&mut self, query: &Query<'_>, deadline: Deadline) -> Found {
+        match self.symbolic(deadline) {
+            Some(engine) => engine.find(query, deadline),
+            None => Found::Unknown(TIMED_OUT.to_string()),
+        }
+    }
+
+    /// As [`Prepared::find`], for all final states.
+    fn states(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<String>) {
+        match self.symbolic(deadline) {
+            Some(engine) => engine.states(query, deadline),
+            None => (Vec::new(), Some(TIMED_OUT.to_string())),
+        }
+    }
+
+    fn symbolic(&mut self, deadline: Deadline) -> Option<&mut super::symbolic::Symbolic<'a>> {
+        if self.symbolic.is_none() {
+            self.symbolic = super::symbolic::Symbolic::new(&self.task, deadline);
+        }
+        self.symbolic.as_mut()
     }
 }
 
 fn name_state(task: &Task<'_>, state: &FinalState) -> State {
     task.observed.iter().zip(state).map(|(&o, &v)| (task.observable_name(o), task.show_value(o, v))).collect()
+}
+
+/// Whether values out of thin air go on without end: no engine sees all of them. A model that excludes them does so by an
+/// axiom, which the query may leave out.
+#[cfg(feature = "z3")]
+fn endless_values(task: &Task<'_>, query: &Query<'_>) -> bool {
+    task.open_values || (task.domains.open && query.axioms.contains(&false))
 }
 
 /// Names an access of the execution that names no memory.

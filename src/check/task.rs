@@ -54,6 +54,27 @@ impl<'a> Task<'a> {
         set: &[(String, String)],
         bound: u32,
     ) -> Result<Task<'a>, String> {
+        Task::build(test, model, set, bound, false)
+    }
+
+    /// As [`Task::new`], but domains hold values out of thin air even where an axiom excludes them: for questions that
+    /// leave that axiom out.
+    pub(crate) fn with_thin_air(
+        test: &'a LitmusTest,
+        model: &'a Model,
+        set: &[(String, String)],
+        bound: u32,
+    ) -> Result<Task<'a>, String> {
+        Task::build(test, model, set, bound, true)
+    }
+
+    fn build(
+        test: &'a LitmusTest,
+        model: &'a Model,
+        set: &[(String, String)],
+        bound: u32,
+        thin_air: bool,
+    ) -> Result<Task<'a>, String> {
         if let Some(f) = model
             .free
             .iter()
@@ -70,7 +91,7 @@ impl<'a> Task<'a> {
             .chain(set.iter().map(|(n, v)| (n.as_str(), v.as_str())));
         let mut sk = Skeleton::build(test, Options::from_settings(settings), bound)
             .map_err(|e: BuildError| e.to_string())?;
-        let excluded = excludes_thin_air(model);
+        let excluded = !thin_air && excludes_thin_air(model);
         let props: Vec<&Prop> = test.condition.iter().chain(&test.filter).collect();
         let seeds = if excluded { Vec::new() } else { seeds(&sk, &props) };
         let domains = Domains::compute(&sk, &seeds)

@@ -18,6 +18,7 @@ pub(super) fn run(args: &AskArgs, terminal: &Terminal) -> u8 {
 
 fn ask(args: &AskArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut run = Run::new(terminal, &args.question)?;
+    run.settings.explain = true;
     let files = run.load(slice::from_ref(&args.test));
     let units = run.plan(&files, |test, model| question(test, model, args.outcome.as_deref()));
     let mut outputs = run.open(&units, true)?;

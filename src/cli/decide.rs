@@ -25,9 +25,13 @@ pub(super) struct Decided<R> {
 pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
     let mut decided = Decided { results: Vec::new(), defects: Vec::new() };
     let mut session = None;
+    // Naming axioms costs further questions: only where somebody wants to know.
+    let explain = settings.explain || unit.questions.iter().any(|q| q.axiom.is_some());
     for question in &unit.questions {
         let start = Instant::now();
-        let asked = panics::catch(|| ask(session.get_or_insert_with(|| open(unit, settings)), question, settings));
+        let asked = panics::catch(|| {
+            ask(session.get_or_insert_with(|| open(unit, settings, explain)), question, settings)
+        });
         let answer = match asked {
             Ok(Some(answer)) => answer,
             Ok(None) => continue,
@@ -61,7 +65,7 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
 /// Lists the outcomes of one unit.
 pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings) -> Decided<Table> {
     let start = Instant::now();
-    let outcomes = panics::catch(|| open(unit, settings).outcomes()).unwrap_or_else(|message| Outcomes {
+    let outcomes = panics::catch(|| open(unit, settings, false).outcomes()).unwrap_or_else(|message| Outcomes {
         complete: false,
         reason: Some(BROKEN.into()),
         outcomes: Vec::new(),
@@ -83,8 +87,9 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings) -> Decided<Table> {
     Decided { results: vec![table], defects }
 }
 
-fn open<'s>(unit: &'s Unit<'_>, settings: &Settings) -> Session<'s> {
-    Session::new(unit.test, &unit.model.model, settings.engine, settings.limits, &settings.set)
+fn open<'s>(unit: &'s Unit<'_>, settings: &Settings, explain: bool) -> Session<'s> {
+    let session = Session::new(unit.test, &unit.model.model, settings.engine, settings.limits, &settings.set);
+    if explain { session.explaining() } else { session }
 }
 
 /// `None` if the model has no such property and nobody expects one.
@@ -94,6 +99,9 @@ fn ask(session: &mut Session<'_>, question: &Question, settings: &Settings) -> O
         Ask::Race => session
             .race()
             .or_else(|| question.expected.map(|_| undecided(settings, "not in this model: data races".into()))),
+        Ask::Undefined => session.undefined().or_else(|| {
+            question.expected.map(|_| undecided(settings, "not in this model: undefined behaviour".into()))
+        }),
         Ask::NotYet(reason) => Some(undecided(settings, (*reason).into())),
     }
 }

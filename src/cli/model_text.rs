@@ -88,11 +88,12 @@ pub(super) fn expression(model: &Model, node: NodeId, unfold: bool) -> String {
 
 fn operand(model: &Model, node: NodeId) -> String {
     let mut text = String::new();
-    write_node(model, node, false, 4, &mut text);
+    write_node(model, node, false, 5, &mut text);
     text
 }
 
-/// Writes a node inside an operator that binds with `around`: `|` 1, `\` and `&` 2, `;` 3, `*` and the rest 4.
+/// Writes a node inside an operator that binds with `around`, as in the model language: `|` 1, `;` 2, `\` 3, `&` 4,
+/// `*` 5, postfix operators 6.
 fn write_node(model: &Model, id: NodeId, unfold: bool, around: u8, out: &mut String) {
     if out.len() > 2 * LONGEST {
         return;
@@ -122,13 +123,13 @@ fn write_node(model: &Model, id: NodeId, unfold: bool, around: u8, out: &mut Str
         NodeOp::Empty => out.push('0'),
         NodeOp::Universe => out.push('_'),
         NodeOp::Union(a, b) => binary(*a, " | ", *b, 1, true),
-        NodeOp::Inter(a, b) => binary(*a, " & ", *b, 2, true),
-        NodeOp::Diff(a, b) => binary(*a, " \\ ", *b, 2, false),
-        NodeOp::Seq(a, b) => binary(*a, " ; ", *b, 3, true),
-        NodeOp::Product(a, b) => binary(*a, " * ", *b, 4, false),
+        NodeOp::Inter(a, b) => binary(*a, " & ", *b, 4, true),
+        NodeOp::Diff(a, b) => binary(*a, " \\ ", *b, 3, false),
+        NodeOp::Seq(a, b) => binary(*a, " ; ", *b, 2, true),
+        NodeOp::Product(a, b) => binary(*a, " * ", *b, 5, false),
         NodeOp::IdentityOn(a) => wrapped(model, "[", *a, "]", 0, out),
-        NodeOp::Inverse(a) => wrapped(model, "", *a, "^-1", 5, out),
-        NodeOp::Plus(a) => wrapped(model, "", *a, "+", 5, out),
+        NodeOp::Inverse(a) => wrapped(model, "", *a, "^-1", 6, out),
+        NodeOp::Plus(a) => wrapped(model, "", *a, "+", 6, out),
         NodeOp::Domain(a) => wrapped(model, "domain(", *a, ")", 0, out),
         NodeOp::Range(a) => wrapped(model, "range(", *a, ")", 0, out),
     }

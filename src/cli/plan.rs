@@ -56,6 +56,8 @@ pub(super) enum Ask {
     },
     /// Is there a race? If the model has no race flag: no question, unless there is an expectation.
     Race,
+    /// A flag other than the race flag is raised.
+    Undefined,
     /// This cannot be decided yet; the reason.
     NotYet(&'static str),
 }
@@ -164,8 +166,9 @@ pub(super) fn expectations(test: &LitmusTest, model: &str, all: bool) -> Vec<Que
     }
     if let Some(undefined) = expectation.undefined {
         let expected = if undefined { "undefined" } else { "defined" };
-        let ask = Ask::NotYet("undefined behaviour is not decided yet");
-        questions.push(question(Property::Undefined, ask, Some(expected)));
+        questions.push(question(Property::Undefined, Ask::Undefined, Some(expected)));
+    } else if all {
+        questions.push(question(Property::Undefined, Ask::Undefined, None));
     }
     for (progress, hangs) in &expectation.liveness {
         let expected = if *hangs { "hangs" } else { "terminates" };
@@ -206,6 +209,7 @@ mod tests {
 
     fn test() -> LitmusTest {
         LitmusTest {
+            tags: Vec::new(),
             name: "T".into(),
             doc: String::new(),
             source: String::new(),

@@ -16,6 +16,8 @@ pub(super) struct Settings {
     pub limits: Limits,
     /// Options of the model: names and values are known.
     pub set: Vec<(String, String)>,
+    /// Whether negative answers name axioms even where no expectation does.
+    pub explain: bool,
     /// Whether to measure.
     pub timings: bool,
     /// Where reproducers go.
@@ -65,6 +67,7 @@ impl Settings {
             engine: args.engine.into(),
             limits: Limits { bound: args.bound, timeout },
             set: args.set.clone(),
+            explain: false,
             timings: args.timings,
             repro_dir: args.repro_dir.clone().unwrap_or_else(std::env::temp_dir),
         })

@@ -12,12 +12,12 @@
 //!   nothing resets.
 //!
 //! # Invariants
-//! - A circular wait never passes: barrier edges together with program order must be acyclic, which the checkers
-//!   enforce on [`BarrierEdges::order`].
+//! - A circular wait never passes, be it for an arrival or for the end of a thread: barrier edges together with program
+//!   order must be acyclic, which the checkers enforce on [`BarrierEdges::order`].
 //! # Sources
 //! - PTX ISA, Parallel Synchronization and Communication Instructions, `bar`/`barrier`.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::pool::{Cond, Pool, TermId};
 use super::unroll::{Arrival, Ending, Naming, Unrolled, Wait, WaitKey};
@@ -33,10 +33,14 @@ pub(super) type Edges = Vec<(EventId, EventId, Cond)>;
 pub(super) struct BarrierEdges {
     /// Arrival to wait of one barrier and phase: the base relation `syncbar`.
     pub(super) sync: Edges,
-    /// Order in time that barriers impose: `sync`, and arrivals of one phase before those of the next.
+    /// Event of a thread to a wait that passes because that thread has ended: the base relation `exitbar`.
+    pub(super) exits: Edges,
+    /// Order in time that barriers impose: `sync`, `exits`, and arrivals of one phase before those of the next.
     pub(super) order: Edges,
     /// Conditions that every execution satisfies.
     pub(super) constraints: Vec<Cond>,
+    /// By choice: the condition under which the wait that it stands for passes.
+    pub(super) decided: FxHashMap<u32, Cond>,
 }
 
 /// Waits that pass whenever they are reached, whatever the other threads read.
@@ -77,6 +81,9 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled) -> Result<BarrierEdge
     for w in &waits {
         let passes = rules.passes_with(w, &chosen)?;
         if w.pass != Cond::TRUE {
+            if let Some(choice) = rules.pool().as_choice(w.pass) {
+                result.decided.insert(choice, passes);
+            }
             let tied = rules.pool().iff(w.pass, passes);
             let tied = rules.pool().implies(w.reached, tied);
             result.constraints.push(tied);
@@ -88,6 +95,7 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled) -> Result<BarrierEdge
                 result.order.push((a.event, w.event, cond));
             }
         }
+        rules.exits(w, &chosen, &mut result)?;
     }
     for (i, a) in arrivals.iter().enumerate() {
         for (j, b) in arrivals.iter().enumerate() {
@@ -447,6 +455,55 @@ impl<'a> Rules<'a> {
                 Ok(result)
             }
         }
+    }
+
+    /// The events that come before a wait because their thread has to end before it passes: those of threads of the
+    /// group that do not arrive in the phase waited for, if the barrier waits for all that have not ended.
+    fn exits(&mut self, w: &Wait, chosen: &Chosen, result: &mut BarrierEdges) -> Result<(), BuildError> {
+        let to = (w.thread, w.domain, w.naming);
+        if !matches!(w.naming, Naming::Counted { .. }) || self.count_of(to)?.is_some() {
+            return Ok(());
+        }
+        for t in self.program.thread_ids() {
+            if t == w.thread || !self.same_group(w.domain, w.thread, t) {
+                continue;
+            }
+            let mut absent = Cond::FALSE;
+            for k in 0..self.out.arrivals.len() {
+                let mine = self.waits_for(w, k, chosen);
+                if mine == Cond::FALSE {
+                    continue;
+                }
+                let (indices, in_k) = self.in_phase(to, k, chosen);
+                let mut arrived = Cond::FALSE;
+                for (&i, &c) in indices.iter().zip(&in_k) {
+                    if self.out.arrivals[i].thread == t {
+                        arrived = self.pool().or(arrived, c);
+                    }
+                }
+                let pool = self.pool();
+                let missing = pool.not(arrived);
+                let hit = pool.and(mine, missing);
+                absent = pool.or(absent, hit);
+            }
+            if absent == Cond::FALSE {
+                continue;
+            }
+            for i in 0..self.out.events.len() {
+                let (id, thread, guard) = (EventId::new(i), self.out.events[i].thread, self.out.events[i].guard);
+                if thread != Some(t) {
+                    continue;
+                }
+                let pool = self.pool();
+                let care = pool.and(guard, w.reached);
+                if pool.and(care, absent) != Cond::FALSE {
+                    let cond = pool.restrict(absent, care);
+                    result.exits.push((id, w.event, cond));
+                    result.order.push((id, w.event, cond));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// When arrival `i` is ordered before the wait, given that both execute.

@@ -114,6 +114,7 @@ fn relation(sk: &mut Skeleton, domains: &Domains, name: &str) -> BaseRel {
         "data" => edges(n, &sk.data),
         "ctrl" => edges(n, &sk.ctrl),
         "syncbar" | "sync_barrier" => edges(n, &sk.syncbar),
+        "exitbar" => edges(n, &sk.exitbar),
         "sr" => pairs(&|a, b| {
             let (Some(x), Some(y), Some(sa), Some(sb)) = (a.thread, b.thread, a.scope, b.scope) else {
                 return false;

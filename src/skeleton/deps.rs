@@ -5,10 +5,15 @@
 //! are canonical forms, so `r ^ r`, `r * 0` and a guard that folds away at a join carry nothing. A store that both
 //! sides of a branch begin with depends on the branch no more than a store after the join would.
 //!
+//! A wait at a barrier depends on the reads that decide whether it passes, in whatever thread they are: a thread that waits
+//! for another one to end cannot supply the value for which that one waits.
+//!
 //! # Sources
 //! - PTX ISA, Memory Consistency Model, No-Thin-Air: dependencies as a matter of what a value depends on, not of syntax.
 
 use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
 
 use super::event::{Event, EventKind};
 use super::pool::{Atom, AtomId, Cond, Pool, Term, TermId};
@@ -19,12 +24,16 @@ type Support = BTreeMap<EventId, Cond>;
 /// Computes supports of terms, with a memo.
 pub(super) struct Dependencies<'a> {
     pool: &'a mut Pool,
-    terms: rustc_hash::FxHashMap<TermId, Support>,
+    /// What decides a choice, where something does: when a wait at a barrier passes.
+    choices: &'a FxHashMap<u32, Cond>,
+    /// Choices being looked into: waits can depend on each other.
+    open: Vec<u32>,
+    terms: FxHashMap<TermId, Support>,
 }
 
 impl<'a> Dependencies<'a> {
-    pub(super) fn new(pool: &'a mut Pool) -> Self {
-        Dependencies { pool, terms: Default::default() }
+    pub(super) fn new(pool: &'a mut Pool, choices: &'a FxHashMap<u32, Cond>) -> Self {
+        Dependencies { pool, choices, open: Vec::new(), terms: Default::default() }
     }
 
     /// The reads in a term, each with the condition under which the value depends on it.
@@ -82,7 +91,15 @@ impl<'a> Dependencies<'a> {
                 reads.extend(self.of_term(b).into_keys());
                 reads
             }
-            Atom::Choice(_) => Vec::new(),
+            Atom::Choice(i) => match self.choices.get(&i) {
+                Some(&decided) if !self.open.contains(&i) => {
+                    self.open.push(i);
+                    let reads = self.of_cond(decided);
+                    self.open.pop();
+                    reads
+                }
+                _ => Vec::new(),
+            },
         }
     }
 

@@ -4,7 +4,8 @@
 //! one per thread. Aliases have addresses of their own and the memory of what they alias.
 //!
 //! # Invariants
-//! - Address 0 names nothing. Addresses count elements, not bytes: element 1 of an array follows element 0 by 1.
+//! - Address 0 names nothing.
+//! - Addresses count elements, as the micro-ops do: the front ends have divided every offset by the element size.
 //! - Two addresses have the same [`Cell::memory`] iff they are the same physical location, and the same
 //!   [`Cell::virtual_address`] iff they are the same generic virtual address: a texture, surface or constant handle
 //!   shares that of the name it is bound to, a generic alias does not (PTX ISA, Proxies; ISCA 2022, virtual against
@@ -54,7 +55,7 @@ pub struct Memory {
     cta_of: Vec<ThreadId>,
 }
 
-/// Addresses of two objects differ by at least this much.
+/// The addresses of objects are multiples of this.
 const GAP: i64 = 0x100;
 
 impl Memory {

@@ -37,7 +37,7 @@ pub use pool::{Atom, Cond, Pool, Term, TermId};
 use unroll::{Unrolled, Unroller};
 
 /// At most this many events: relations are dense, so memory grows with the square.
-pub const MAX_EVENTS: usize = 4096;
+pub const MAX_EVENTS: usize = 2048;
 /// At most this many steps of one thread while it is unrolled.
 pub(crate) const MAX_STEPS: usize = 200_000;
 /// At most this many arrivals at one barrier whose phases are not determined.
@@ -105,6 +105,7 @@ pub struct Skeleton {
     /// Read half and write half of each RMW.
     pub rmw: Vec<(EventId, EventId)>,
     pub(crate) syncbar: Vec<(EventId, EventId, Cond)>,
+    pub(crate) exitbar: Vec<(EventId, EventId, Cond)>,
     pub(crate) addr: Vec<(EventId, EventId, Cond)>,
     pub(crate) data: Vec<(EventId, EventId, Cond)>,
     pub(crate) ctrl: Vec<(EventId, EventId, Cond)>,
@@ -149,6 +150,7 @@ impl Skeleton {
             barrier_order: barriers.order,
             rmw: out.rmw,
             syncbar: barriers.sync,
+            exitbar: barriers.exits,
             addr: always(&out.addr),
             data: always(&out.data),
             ctrl: always(&out.ctrl),
@@ -162,12 +164,12 @@ impl Skeleton {
             sk.cut = sk.pool.or(sk.cut, ending.cut);
         }
         sk.constraints.retain(|&c| c != Cond::TRUE);
-        sk.value_dependencies();
+        sk.value_dependencies(&barriers.decided);
         Ok(sk)
     }
 
-    fn value_dependencies(&mut self) {
-        let mut deps = deps::Dependencies::new(&mut self.pool);
+    fn value_dependencies(&mut self, decided: &rustc_hash::FxHashMap<u32, Cond>) {
+        let mut deps = deps::Dependencies::new(&mut self.pool, decided);
         let (mut addr, mut data, mut ctrl) = (Vec::new(), Vec::new(), Vec::new());
         for (i, event) in self.events.iter().enumerate() {
             let id = EventId::new(i);
@@ -183,7 +185,13 @@ impl Skeleton {
             ctrl.extend(deps.control(&self.events, id).into_iter().map(|r| (r, id, Cond::TRUE)));
         }
         self.flow = addr.iter().chain(&data).chain(&ctrl).copied().collect();
-        if !self.options.dep_syntactic {
+        if self.options.dep_syntactic {
+            // Syntax shows nothing of a wait that depends on what another thread reads.
+            let across = |&(r, e, _): &(EventId, EventId, Cond)| {
+                self.events[r.index()].thread != self.events[e.index()].thread
+            };
+            self.ctrl.extend(ctrl.iter().filter(|c| across(c)));
+        } else {
             (self.addr, self.data, self.ctrl) = (addr, data, ctrl);
         }
     }

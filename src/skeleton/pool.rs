@@ -171,7 +171,14 @@ impl Pool {
             return self.constant(op.apply(ty, x, y));
         }
         let zero = |v: Option<i64>| v.is_some_and(|v| ty.wrap(v) == 0);
+        let ones = |v: Option<i64>| v.is_some_and(|v| ty.wrap(v) == ty.wrap(-1));
+        let unsigned = Ty { signed: false, ..ty };
+        let too_far = |v: Option<i64>| v.is_some_and(|v| unsigned.wrap(v) as u64 >= u64::from(ty.bits));
         match op {
+            BinOp::Shl if too_far(cb) => return self.constant(0),
+            BinOp::Shr if too_far(cb) && !ty.signed => return self.constant(0),
+            BinOp::Min if !ty.signed && (zero(ca) || zero(cb)) => return self.constant(0),
+            BinOp::Or if ones(ca) || ones(cb) => return self.constant(ty.wrap(-1)),
             BinOp::Xor | BinOp::Sub if a == b => return self.constant(0),
             BinOp::Mul | BinOp::And if zero(ca) || zero(cb) => return self.constant(0),
             BinOp::Shl if zero(ca) => return self.constant(0),
@@ -298,6 +305,17 @@ impl Pool {
         let choice = self.choices;
         self.choices += 1;
         self.literal(Atom::Choice(choice))
+    }
+
+    /// The number of a choice made with [`Pool::fresh_choice`], if the condition is one.
+    pub fn as_choice(&self, c: Cond) -> Option<u32> {
+        match self.decision(c)? {
+            (atom, Cond::FALSE, Cond::TRUE) => match self.atom(atom) {
+                Atom::Choice(i) => Some(i),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     fn decide(&mut self, atom: AtomId, low: Cond, high: Cond) -> Cond {

@@ -63,6 +63,7 @@ const RELATIONS: &[(&str, &str)] = &[
     ("sdv", "threads of one device"),
     ("syncbar", "arrival to wait of one barrier and phase"),
     ("divergence", "OpenCL: arrivals at a barrier that some work-item of the group never executes"),
+    ("exitbar", "event of a thread to a wait that passes because the thread has ended"),
     ("ssw", "system-synchronises-with edges of the test"),
     ("asw", "additional synchronises-with: initial writes before every event of a thread"),
 ];

@@ -237,7 +237,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         if self.barriers_circular(&partial, &algebra) {
             return Ok(());
         }
-        if !self.plausible(&partial, &algebra) {
+        if !self.plausible(&partial, &algebra)? {
             return Ok(());
         }
         // Next decision: a read that surely executes at a known address.
@@ -370,24 +370,25 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
     }
 
     /// Bounds of the static nodes.
-    fn fixed_values(&mut self, partial: &Partial, algebra: &Bounds) -> Values<Bounds> {
+    fn fixed_values(&mut self, partial: &Partial, algebra: &Bounds) -> Result<Values<Bounds>, Stop> {
         let open = self.open_cells(partial);
         let key: Vec<Option<bool>> = open.values().flatten().copied().collect();
         if let Some((a, k, values)) = &self.cache
             && a == algebra
             && *k == key
         {
-            return values.clone();
+            return Ok(values.clone());
         }
         let leaves = PartialLeaves { task: self.task, algebra, open: &open, free: Vec::new() };
-        let values = interpret(self.task.model, algebra, &leaves, &self.fixed, &Vec::new());
+        let values = interpret(self.task.model, algebra, &leaves, &self.fixed, &Vec::new(), self.deadline.0);
+        let values = values.ok_or(Stop::Time)?;
         self.cache = Some((algebra.clone(), key, values.clone()));
-        values
+        Ok(values)
     }
 
     /// Whether no axiom fails for sure.
-    fn plausible(&mut self, partial: &Partial, algebra: &Bounds) -> bool {
-        let fixed = self.fixed_values(partial, algebra);
+    fn plausible(&mut self, partial: &Partial, algebra: &Bounds) -> Result<bool, Stop> {
+        let fixed = self.fixed_values(partial, algebra)?;
         let sk = &self.task.sk;
         let n = sk.len();
         let model = self.task.model;
@@ -401,7 +402,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
                     match partial.source[r] {
                         Some(w) => {
                             if !within.may.has(w, r) {
-                                return false;
+                                return Ok(false);
                             }
                             rf.must.insert(w, r);
                             rf.may.insert(w, r);
@@ -424,8 +425,8 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
                 free.push(Bound { must: must.and(&may), may });
             }
         }
-        let values = self.run_model(partial, algebra, &fixed, free);
-        self.axioms(algebra, &values) != Truth::No && self.flags(algebra, &values) != Truth::No
+        let values = self.run_model(partial, algebra, &fixed, free)?;
+        Ok(self.axioms(algebra, &values) != Truth::No && self.flags(algebra, &values) != Truth::No)
     }
 
     fn run_model(
@@ -434,7 +435,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         algebra: &Bounds,
         fixed: &Values<Bounds>,
         free: Vec<Bound<Rel>>,
-    ) -> Values<Bounds> {
+    ) -> Result<Values<Bounds>, Stop> {
         // Static nodes are all in `fixed`, so no base relation is built again.
         let open = if self.wanted.iter().zip(fixed).any(|(w, f)| *w && f.is_none()) {
             self.open_cells(partial)
@@ -442,7 +443,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             BTreeMap::new()
         };
         let leaves = PartialLeaves { task: self.task, algebra, open: &open, free };
-        interpret(self.task.model, algebra, &leaves, &self.wanted, fixed)
+        interpret(self.task.model, algebra, &leaves, &self.wanted, fixed, self.deadline.0).ok_or(Stop::Time)
     }
 
     fn axioms(&self, algebra: &Bounds, values: &Values<Bounds>) -> Truth {
@@ -486,7 +487,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
                 return Ok(());
             }
         }
-        let fixed = self.fixed_values(&partial, &algebra);
+        let fixed = self.fixed_values(&partial, &algebra)?;
         let rel = |id: NodeId| fixed[id.index()].as_deref().expect("bounds are static").rel().may.clone();
         let reads_from = Rel::from_pairs(
             task.sk.len(),
@@ -587,7 +588,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
                 None => Bound { must: settled.reads_from.clone(), may: settled.reads_from.clone() },
             })
             .collect();
-        let values = self.run_model(&settled.partial, &settled.algebra, &settled.fixed, free);
+        let values = self.run_model(&settled.partial, &settled.algebra, &settled.fixed, free)?;
         let (axioms, flags) = (self.axioms(&settled.algebra, &values), self.flags(&settled.algebra, &values));
         if axioms == Truth::No || flags == Truth::No {
             return Ok(());
@@ -636,6 +637,26 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         Ok(())
     }
 
+    /// Final writes of all observed cells: those chosen, and where the query asked for none, a write that nothing
+    /// follows.
+    fn all_finals(&self, settled: &Settled, chosen: &Chosen) -> BTreeMap<CellId, usize> {
+        let (task, executed) = (self.task, &settled.algebra.must);
+        let mut finals = chosen.finals.clone();
+        let Some(order) = chosen.orders[task.model.finals.0 as usize].as_ref() else { return finals };
+        let mut eval = Eval::new(&task.sk.pool, &settled.partial.known);
+        for (cell, writers) in task.observed_cells.iter().zip(&task.at_cell) {
+            let here: Vec<usize> = writers
+                .iter()
+                .filter(|(w, cond)| executed.has(*w) && eval.cond(*cond) == Some(true))
+                .map(|(w, _)| *w)
+                .collect();
+            if let Some(&last) = here.iter().find(|&&w| here.iter().all(|&v| !order.must.has(w, v))) {
+                finals.entry(*cell).or_insert(last);
+            }
+        }
+        finals
+    }
+
     fn execution(&self, settled: &Settled, chosen: &Chosen) -> Execution {
         Execution {
             executed: settled.algebra.must.clone(),
@@ -646,7 +667,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
                 .iter()
                 .map(|o| o.as_ref().map_or_else(|| settled.reads_from.clone(), |o| o.must.clone()))
                 .collect(),
-            finals: chosen.finals.clone(),
+            finals: self.all_finals(settled, chosen),
         }
     }
 }

@@ -12,9 +12,10 @@ use rustc_hash::FxHashMap;
 
 use crate::algebra::bounds::Bound;
 use crate::algebra::circuit::{Circuit, CircuitLeaves};
-use crate::algebra::gates::{Gates, Lit};
+use crate::algebra::gates::{Budget, Gates, Lit};
 use crate::check::bounds::TaskBounds;
 use crate::check::execution::Execution;
+use crate::check::query::Deadline;
 use crate::check::task::Task;
 use crate::litmus::{Atom as PropAtom, Observable, Prop};
 use crate::model::ir::{FreeId, NodeId, Shape};
@@ -33,7 +34,7 @@ pub(super) struct Encoding<'a> {
     /// What holds in every execution.
     pub(super) clauses: Vec<Vec<Lit>>,
     task: Rc<Task<'a>>,
-    start: TaskBounds,
+    start: Rc<TaskBounds>,
     inner: Circuit<'a, LeafGates<'a>>,
     finals: BTreeMap<CellId, Vec<(usize, Lit)>>,
     axioms: Vec<Option<Lit>>,
@@ -162,11 +163,10 @@ impl CircuitLeaves for LeafGates<'_> {
 }
 
 /// Encodes a task.
-pub(super) fn with_encoding<'a>(task: &Rc<Task<'a>>) -> Encoding<'a> {
+pub(super) fn with_encoding<'a>(task: &Rc<Task<'a>>, start: Rc<TaskBounds>, deadline: Deadline) -> Encoding<'a> {
     let sk = &task.sk;
     let n = sk.len();
-    let start = TaskBounds::new(task);
-    let mut gates = Gates::default();
+    let mut gates = Gates::within(Budget { deadline: deadline.0, ..Budget::default() });
     let mut clauses = Vec::new();
     let choices = (0..sk.pool.choice_count()).map(|_| gates.input()).collect();
     let mut reads = vec![None; n];
@@ -316,6 +316,9 @@ impl Encoding<'_> {
             if !sk.events[r].is_read() || !self.start.algebra.may.has(r) {
                 continue;
             }
+            if self.gates.tick(self.clauses.len()) {
+                return;
+            }
             let sources: Vec<usize> = (0..sk.len())
                 .filter(|&w| {
                     sk.events[w].is_write()
@@ -390,6 +393,9 @@ impl Encoding<'_> {
         };
         for i in 0..n {
             for j in free_bound.may.successors(i) {
+                if self.gates.tick(self.clauses.len()) {
+                    return;
+                }
                 let ij = cell(self, i, j);
                 let there: Vec<Lit> = vec![!self.executes(i), !self.executes(j)];
                 if !within.must.has(i, j) {

@@ -11,9 +11,10 @@ mod z3;
 
 use std::rc::Rc;
 
-use super::query::{Checker, Deadline, FinalState, Found, Query};
+use super::bounds::TaskBounds;
+use super::query::{Checker, Deadline, FinalState, Found, Query, TIMED_OUT};
 use super::task::Task;
-use crate::algebra::gates::Lit;
+use crate::algebra::gates::{Exhausted, Lit};
 use encode::{Encoding, with_encoding};
 use sat::{Cnf, Outcome, SatLit, Solver};
 
@@ -26,22 +27,46 @@ pub(crate) struct Symbolic<'a> {
 }
 
 impl<'a> Symbolic<'a> {
-    /// Encodes what holds in every execution of the task.
-    pub(crate) fn new(task: &Rc<Task<'a>>) -> Self {
-        let encoding = with_encoding(task);
-        Symbolic { task: task.clone(), cnf: Cnf::new(z3::Z3::new()), encoding, emitted: 0 }
+    /// Encodes what holds in every execution of the task. `None`: out of time.
+    pub(crate) fn new(task: &Rc<Task<'a>>, deadline: Deadline) -> Option<Self> {
+        let start = Rc::new(TaskBounds::new(task, deadline)?);
+        let encoding = with_encoding(task, start, deadline);
+        Some(Symbolic { task: task.clone(), cnf: Cnf::new(z3::Z3::new()), encoding, emitted: 0 })
     }
 
-    /// Hands new clauses to the solver.
-    fn flush(&mut self) {
-        while self.emitted < self.encoding.clauses.len() {
-            self.cnf.demand(&self.encoding.gates, &self.encoding.clauses[self.emitted]);
-            self.emitted += 1;
+    /// Why the encoding is of no use, if it is not.
+    fn given_up(&self) -> Option<String> {
+        match self.encoding.gates.exhausted() {
+            Some(Exhausted::Time) => Some(TIMED_OUT.to_string()),
+            Some(Exhausted::Size) => {
+                Some("too large: the circuit has more than 2 million gates or clauses".to_string())
+            }
+            None if self.encoding.failed() => {
+                Some("not supported: a recursive definition that needs too many rounds".to_string())
+            }
+            None => None,
         }
     }
 
+    /// Hands new clauses to the solver; what is left when time is up stays for later.
+    fn flush(&mut self, deadline: Deadline) -> Result<(), String> {
+        while self.emitted < self.encoding.clauses.len() {
+            if self.emitted.is_multiple_of(256) && deadline.passed() {
+                return Err(TIMED_OUT.to_string());
+            }
+            self.cnf.demand(&self.encoding.gates, &self.encoding.clauses[self.emitted]);
+            self.emitted += 1;
+        }
+        Ok(())
+    }
+
     /// The assumptions that stand for a query; `None` if one of them is plainly false.
-    fn assumptions(&mut self, query: &Query<'_>, complete: bool) -> Result<Option<Vec<SatLit>>, String> {
+    fn assumptions(
+        &mut self,
+        query: &Query<'_>,
+        complete: bool,
+        deadline: Deadline,
+    ) -> Result<Option<Vec<SatLit>>, String> {
         let mut lits: Vec<Lit> = Vec::new();
         for (i, _) in query.axioms.iter().enumerate().filter(|(_, on)| **on) {
             lits.push(self.encoding.axiom(i));
@@ -61,8 +86,8 @@ impl<'a> Symbolic<'a> {
             let l = self.encoding.prop(p);
             lits.push(if truth { l } else { !l });
         }
-        if self.encoding.failed() {
-            return Err("not supported: a recursive definition that needs too many rounds".to_string());
+        if let Some(reason) = self.given_up() {
+            return Err(reason);
         }
         if lits.contains(&Lit::FALSE) {
             return Ok(None);
@@ -75,14 +100,15 @@ impl<'a> Symbolic<'a> {
         }
         sat.sort();
         sat.dedup();
-        self.flush();
+        self.flush(deadline)?;
         Ok(Some(sat))
     }
 }
 
 impl Checker for Symbolic<'_> {
     fn find(&mut self, query: &Query<'_>, deadline: Deadline) -> Found {
-        let assumptions = match self.assumptions(query, false) {
+        self.encoding.gates.set_deadline(deadline.0);
+        let assumptions = match self.assumptions(query, false, deadline) {
             Err(reason) => return Found::Unknown(reason),
             Ok(None) => return Found::No,
             Ok(Some(a)) => a,
@@ -103,7 +129,8 @@ impl Checker for Symbolic<'_> {
             states.sort();
             (states, reason)
         };
-        let mut assumptions = match self.assumptions(query, true) {
+        self.encoding.gates.set_deadline(deadline.0);
+        let mut assumptions = match self.assumptions(query, true, deadline) {
             Err(reason) => return (states, Some(reason)),
             Ok(None) => return (states, None),
             Ok(Some(a)) => a,
@@ -114,7 +141,9 @@ impl Checker for Symbolic<'_> {
         assumptions.push(on);
         loop {
             let observed: Vec<_> = self.task.observed.iter().map(|&o| self.encoding.observable(o)).collect();
-            self.flush();
+            if let Err(reason) = self.flush(deadline) {
+                return finish(states, Some(reason));
+            }
             match self.cnf.solver.solve(&assumptions, deadline.left_ms()) {
                 Outcome::Unsat => return finish(states, None),
                 Outcome::Unknown(reason) => return finish(states, Some(reason)),

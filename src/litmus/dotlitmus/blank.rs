@@ -28,10 +28,12 @@ pub(super) fn blank(text: &str, clike: bool, sink: &mut Sink) -> Option<(String,
                 Some(n) => Some(at + n + 4),
                 None => return unterminated(sink, start..start + 2, "comment", "`*/`"),
             },
-            b'(' if rest.starts_with(b"(*") && !(clike && closed && depth > 0) => match text[at + 2..].find("*)") {
-                Some(n) => Some(at + n + 4),
-                None => return unterminated(sink, start..start + 2, "comment", "`*)`"),
-            },
+            b'(' if rest.starts_with(b"(*") && !(clike && closed && depth > 0) => {
+                match text[at + 2..].find("*)") {
+                    Some(n) => Some(at + n + 4),
+                    None => return unterminated(sink, start..start + 2, "comment", "`*)`"),
+                }
+            }
             // Before the initial block, `//` is more likely part of a link.
             b'/' if in_program && rest.starts_with(b"//") => {
                 Some(text[at..].find('\n').map_or(text.len(), |n| at + n))

@@ -66,14 +66,31 @@ pub(super) enum StmtKind {
     Empty,
     Declare(Vec<Declared>),
     /// `target = value`, or `target op= value`.
-    Assign { target: Expr, op: Option<BinOp>, value: Expr },
+    Assign {
+        target: Expr,
+        op: Option<BinOp>,
+        value: Expr,
+    },
     Expr(Expr),
-    If { cond: Expr, then: Box<Stmt>, other: Option<Box<Stmt>> },
+    If {
+        cond: Expr,
+        then: Box<Stmt>,
+        other: Option<Box<Stmt>>,
+    },
     /// All loops: `for (init; cond; step) body`; `do` tests behind the body.
-    Loop { init: Option<Box<Stmt>>, cond: Option<Expr>, step: Option<Box<Stmt>>, body: Box<Stmt>, test_last: bool },
+    Loop {
+        init: Option<Box<Stmt>>,
+        cond: Option<Expr>,
+        step: Option<Box<Stmt>>,
+        body: Box<Stmt>,
+        test_last: bool,
+    },
     Block(Vec<Stmt>),
     /// `B1: barrier(…);`: the barrier's instance.
-    Instance { number: i64, barrier: Box<Stmt> },
+    Instance {
+        number: i64,
+        barrier: Box<Stmt>,
+    },
     Break,
     Continue,
     Return,

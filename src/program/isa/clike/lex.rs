@@ -74,7 +74,9 @@ pub(super) fn tokens(text: &MappedText, sink: &mut Sink) -> Vec<Token> {
             Tok::Punct(p)
         } else {
             let message = format!("`{c}` means nothing here");
-            sink.error("c-syntax", text.span(range), message, |d| d.label("expected a statement or an expression"));
+            sink.error("c-syntax", text.span(range), message, |d| {
+                d.label("expected a statement or an expression")
+            });
             continue;
         };
         tokens.push(Token { tok, range });

@@ -95,7 +95,12 @@ impl<'a> Parser<'a, '_> {
         hit
     }
 
-    pub(super) fn fail<T>(&mut self, range: Range<usize>, message: impl Into<String>, expected: &str) -> Parsed<T> {
+    pub(super) fn fail<T>(
+        &mut self,
+        range: Range<usize>,
+        message: impl Into<String>,
+        expected: &str,
+    ) -> Parsed<T> {
         let span = self.text.span(range);
         self.sink.error("c-syntax", span, message, |d| d.label(format!("expected {expected}")));
         Err(Failed)

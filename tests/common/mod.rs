@@ -1,0 +1,6 @@
+//! What the tests on random programs share.
+#![allow(dead_code, unreachable_pub)] // each test file uses a part of it
+
+pub mod generate;
+pub mod interleave;
+pub mod suite;
