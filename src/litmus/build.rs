@@ -42,7 +42,8 @@ pub(super) fn build(
         let env = Env { regs: thread.regs, specials: thread.specials, warp_threads, ..env.clone() };
         let lowered = units[thread.unit].lower(&env, &mut symbols, sink);
         let untyped = lowered.untyped().to_vec();
-        (Thread { name: thread.name, place: thread.place, regs: lowered.regs, code: lowered.code }, untyped)
+        let (name, place, source) = (thread.name, thread.place, String::new());
+        (Thread { name, place, regs: lowered.regs, code: lowered.code, source }, untyped)
     };
     let (threads, untyped): (Vec<Thread>, Vec<Vec<usize>>) = threads.into_iter().map(lower).unzip();
     let open = symbols.untyped();
@@ -70,7 +71,8 @@ pub(super) fn build_clike(
 ) -> Program {
     let lower = |thread: CThreadDraft| {
         let lowered = thread.unit.lower(&thread.env, &symbols, sink);
-        Thread { name: thread.name, place: thread.place, regs: lowered.regs, code: lowered.code }
+        let source = thread.unit.text().to_string();
+        Thread { name: thread.name, place: thread.place, regs: lowered.regs, code: lowered.code, source }
     };
     let threads = threads.into_iter().map(lower).collect();
     Program { dialect, threads, locations: symbols.into_locations() }

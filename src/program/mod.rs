@@ -190,6 +190,8 @@ pub struct Thread {
     pub regs: Vec<Register>,
     /// Its code.
     pub code: Vec<Instr>,
+    /// Its code as written (C-like dialects), for writing the test as TOML.
+    pub source: String,
 }
 
 impl Thread {

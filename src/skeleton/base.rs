@@ -127,7 +127,8 @@ fn relation(sk: &mut Skeleton, domains: &Domains, name: &str) -> BaseRel {
         "scluster" => same(Scope::Cluster),
         "sqf" => same(Scope::QueueFamily),
         "sgpu" | "sdv" => same(Scope::Gpu),
-        "divergence" | "ssw" => BaseRel { fixed: Rel::empty(n), open: Vec::new() },
+        "divergence" => edges(n, &sk.divergence),
+        "ssw" => BaseRel { fixed: Rel::empty(n), open: Vec::new() },
         "asw" => pairs(&|a, b| a.kind == EventKind::Init && b.thread.is_some()),
         _ => panic!("`{name}` is not a relation of the signature"),
     }

@@ -17,7 +17,7 @@ use std::collections::HashSet;
 
 use crate::diag::{MappedText, Sink, Span};
 use crate::program::isa::Symbols;
-use crate::program::{Dialect, Init, Instr, Register};
+use crate::program::{Dialect, Init, Instr, Register, Ty};
 
 mod ast;
 mod calls;
@@ -82,11 +82,16 @@ impl Unit {
     }
 }
 
+/// The integer type of that name, and whether it is atomic.
+pub fn type_named(name: &str) -> Option<(Ty, bool)> {
+    words::type_named(name)
+}
+
 /// What the words of a declaration such as `volatile global atomic_int*` say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Declaration {
     /// The type of the object pointed to.
-    pub ty: Option<crate::program::Ty>,
+    pub ty: Option<Ty>,
     /// Whether it is atomic.
     pub atomic: bool,
     /// It names global memory.
