@@ -1,9 +1,10 @@
-//! The last step of both readers: parsed threads and declared memory to a [`Program`].
+//! The last step of all readers: parsed threads and declared memory to a [`Program`].
 
 use std::collections::HashMap;
 
 use crate::diag::Sink;
 use crate::program::isa::Symbols;
+use crate::program::isa::clike;
 use crate::program::isa::ptx::{Env, RegInit, Unit, pointers};
 use crate::program::{Dialect, Place, Program, Thread};
 
@@ -41,7 +42,8 @@ pub(super) fn build(
         let env = Env { regs: thread.regs, specials: thread.specials, warp_threads, ..env.clone() };
         let lowered = units[thread.unit].lower(&env, &mut symbols, sink);
         let untyped = lowered.untyped().to_vec();
-        (Thread { name: thread.name, place: thread.place, regs: lowered.regs, code: lowered.code }, untyped)
+        let (name, place, source) = (thread.name, thread.place, String::new());
+        (Thread { name, place, regs: lowered.regs, code: lowered.code, source }, untyped)
     };
     let (threads, untyped): (Vec<Thread>, Vec<Vec<usize>>) = threads.into_iter().map(lower).unzip();
     let open = symbols.untyped();
@@ -50,4 +52,28 @@ pub(super) fn build(
         pointers::resolve(&mut program, &untyped, &open, sink);
     }
     program
+}
+
+/// A thread in a C-like dialect whose code is parsed.
+pub(super) struct CThreadDraft {
+    pub(super) name: String,
+    pub(super) place: Place,
+    pub(super) unit: clike::Unit,
+    pub(super) env: clike::Env,
+}
+
+/// Lowers all threads of a program in a C-like dialect.
+pub(super) fn build_clike(
+    dialect: Dialect,
+    threads: Vec<CThreadDraft>,
+    symbols: Symbols,
+    sink: &mut Sink,
+) -> Program {
+    let lower = |thread: CThreadDraft| {
+        let lowered = thread.unit.lower(&thread.env, &symbols, sink);
+        let source = thread.unit.text().to_string();
+        Thread { name: thread.name, place: thread.place, regs: lowered.regs, code: lowered.code, source }
+    };
+    let threads = threads.into_iter().map(lower).collect();
+    Program { dialect, threads, locations: symbols.into_locations() }
 }

@@ -1,7 +1,8 @@
-//! `.litmus` files, the format of the published suites: a table of instructions, one column per thread.
+//! `.litmus` files, the format of the published suites: a table of instructions, one column per thread (PTX), or a
+//! function per thread (C, OpenCL; see [`clike`]).
 //!
-//! Only the PTX dialect is read; the others are named in the message. The suites' conventions hold: registers and
-//! locations that are not listed start at 0, and barrier operands are (instance, id, quorum).
+//! Vulkan is not read; the message says so. The suites' conventions hold: registers and locations that are not listed
+//! start at 0, and barrier operands are (instance, id, quorum).
 //!
 //! # Invariants
 //! - Comments and strings are replaced by spaces before anything is looked for, so they can contain every keyword.
@@ -15,37 +16,65 @@ use std::ops::Range;
 
 use indexmap::IndexMap;
 
-use super::build::{ThreadDraft, build};
+use super::build::{CThreadDraft, ThreadDraft, build, build_clike};
 use super::condition::{self, Resolver, Unknown};
 use super::{LitmusTest, Observable, Prop, Quantifier};
 use crate::diag::{MappedText, Sink, Span};
 use crate::program::isa::ptx::{Env, RegInit, Unit};
 use crate::program::isa::{Object, SymbolKind, Symbols};
-use crate::program::{Init, Place, Proxy};
+use crate::program::{Dialect, Init, Place, Proxy};
 
 mod blank;
 mod cells;
+mod clike;
 
 use blank::blank;
 use cells::{Cursor, skip_space};
 
-/// First words of the dialects that are not read yet.
-const OTHER_DIALECTS: &[(&str, &str)] =
-    &[("VULKAN", "Vulkan"), ("Vulkan", "Vulkan"), ("OPENCL", "OpenCL"), ("OpenCL", "OpenCL"), ("C", "C")];
+/// First words of the dialects.
+const DIALECTS: &[(&str, Dialect)] = &[
+    ("PTX", Dialect::Ptx),
+    ("OPENCL", Dialect::OpenCl),
+    ("OpenCL", Dialect::OpenCl),
+    ("C", Dialect::C),
+    ("VULKAN", Dialect::Vulkan),
+    ("Vulkan", Dialect::Vulkan),
+];
+
+/// Threads whose code is parsed.
+enum Threads {
+    Ptx(Vec<ThreadDraft>, Vec<Unit>),
+    CLike(Vec<CThreadDraft>),
+}
 
 /// Reads a `.litmus` file. `None`: errors were reported.
 pub(super) fn read(sink: &mut Sink) -> Option<LitmusTest> {
     let file = sink.file().clone();
-    let (clean, strings) = blank(&file.text, sink)?;
+    let dialect = dialect(&file.text, sink)?;
+    let (clean, strings) = blank(&file.text, dialect != Dialect::Ptx, sink)?;
     let mut reader =
-        Reader { text: &file.text, clean: &clean, sink, symbols: Symbols::default(), regs: Vec::new() };
+        Reader { text: &file.text, clean: &clean, dialect, sink, symbols: Symbols::default(), regs: Vec::new() };
     let (name, header_end) = reader.header()?;
     let body = reader.init_block(header_end)?;
-    let (threads, units, end) = reader.program(body)?;
+    let (threads, end) = match dialect {
+        Dialect::Ptx => {
+            let (threads, units, end) = reader.program(body)?;
+            (Threads::Ptx(threads, units), end)
+        }
+        _ => {
+            let (threads, end) = reader.functions(body)?;
+            (Threads::CLike(threads), end)
+        }
+    };
     let final_part = reader.final_part(end)?;
     let Reader { sink, symbols, .. } = reader;
-    let env = Env { instance_barriers: true, acquiring_red: true, ..Env::default() };
-    let mut program = build(threads, &units, symbols, &env, sink);
+    let mut program = match threads {
+        Threads::Ptx(threads, units) => {
+            let env = Env { instance_barriers: true, acquiring_red: true, ..Env::default() };
+            build(threads, &units, symbols, &env, sink)
+        }
+        Threads::CLike(threads) => build_clike(dialect, threads, symbols, sink),
+    };
     let mut resolver = Resolver::new(&mut program, Unknown::Add);
     let mut prop = |range: &Option<Range<usize>>, sink: &mut Sink| -> Option<Option<Prop>> {
         let Some(range) = range else { return Some(None) };
@@ -83,6 +112,7 @@ struct Reader<'a> {
     text: &'a str,
     /// The text with comments and strings blanked.
     clean: &'a str,
+    dialect: Dialect,
     sink: &'a mut Sink,
     symbols: Symbols,
     /// Initial registers: thread number, where it stands, register.
@@ -105,27 +135,14 @@ impl Reader<'_> {
         None
     }
 
-    /// The dialect and the name; the offset of the initial block's `{`.
+    /// The name, and the offset of the initial block's `{`.
     fn header(&mut self) -> Option<(String, usize)> {
-        let start = skip_space(self.text.trim_start_matches('\u{feff}'), 0) + self.bom();
+        let start = begin(self.text);
         let line_end = self.text[start..].find('\n').map_or(self.text.len(), |n| start + n);
         let line = &self.text[start..line_end];
         let word = line.split_whitespace().next().unwrap_or("");
-        let span = Span::new(start, start + word.len());
-        if let Some((_, dialect)) = OTHER_DIALECTS.iter().find(|d| d.0 == word) {
-            let message = format!("`.litmus` files of the {dialect} dialect are not supported yet");
-            self.sink.error("unsupported-dialect", span, message, |d| d.label("only `PTX` is read"));
-            return None;
-        }
-        if word != "PTX" {
-            let known = OTHER_DIALECTS.iter().map(|d| d.0).chain(["PTX"]);
-            self.sink.error("unknown-dialect", span, format!("`{word}` is no dialect of `.litmus` files"), |d| {
-                d.label("expected `PTX`").did_you_mean(word, known)
-            });
-            return None;
-        }
         let Some(name) = line.split_whitespace().nth(1) else {
-            return self.fail(start..start + word.len(), "the test has no name", "`PTX` and a name");
+            return self.fail(start..start + word.len(), "the test has no name", "the dialect and a name");
         };
         let name_end = start + line.find(name).unwrap_or(0) + name.len();
         match self.clean[name_end..].find('{') {
@@ -134,12 +151,11 @@ impl Reader<'_> {
         }
     }
 
-    fn bom(&self) -> usize {
-        self.text.len() - self.text.trim_start_matches('\u{feff}').len()
-    }
-
     /// Reads `{ x = 0; … }`; the offset behind it.
     fn init_block(&mut self, open: usize) -> Option<usize> {
+        if self.dialect != Dialect::Ptx {
+            return self.c_init_block(open);
+        }
         let Some(close) = self.clean[open..].find('}').map(|n| open + n) else {
             return self.fail(open..open + 1, "the initial block is not closed", "`}`");
         };
@@ -166,21 +182,7 @@ impl Reader<'_> {
         }
         let second = at.token();
         match &clean[second.clone()] {
-            ":" => {
-                let register = at.token();
-                let equals = at.token();
-                let value = self.integer(&mut at)?;
-                if !cells::is_name(&clean[register.clone()]) || &clean[equals.clone()] != "=" {
-                    return self.fail(register.start..equals.end, "malformed initial register", "`P0:r0 = 0`");
-                }
-                let Some(thread) = name.strip_prefix('P').unwrap_or(name).parse().ok() else {
-                    return self.fail(first, format!("`{name}` is no thread"), "a thread such as `P0`");
-                };
-                let span = Span::new(register.start, register.end);
-                let (name, init) = (clean[register].to_string(), Init::Int(value));
-                let thread_span = Span::new(first.start, first.end);
-                self.regs.push((thread, thread_span, RegInit { name, init, span }));
-            }
+            ":" => return self.initial_register(first, at),
             "=" if cells::is_name(name) => {
                 let value = self.integer(&mut at)?;
                 let kind = SymbolKind::Object(Object::scalar(value));
@@ -217,6 +219,27 @@ impl Reader<'_> {
             }
             _ => return self.fail(second, "malformed initial value", expected),
         }
+        let rest = at.token();
+        if rest.is_empty() { Some(()) } else { self.fail(rest, "malformed initial value", "`;`") }
+    }
+
+    /// `r0 = 0` behind `P0:`.
+    fn initial_register(&mut self, first: Range<usize>, mut at: Cursor<'_>) -> Option<()> {
+        let clean = self.clean;
+        let name = &clean[first.clone()];
+        let register = at.token();
+        let equals = at.token();
+        let value = self.integer(&mut at)?;
+        if !cells::is_name(&clean[register.clone()]) || &clean[equals.clone()] != "=" {
+            return self.fail(register.start..equals.end, "malformed initial register", "`P0:r0 = 0`");
+        }
+        let Some(thread) = name.strip_prefix('P').unwrap_or(name).parse().ok() else {
+            return self.fail(first, format!("`{name}` is no thread"), "a thread such as `P0`");
+        };
+        let span = Span::new(register.start, register.end);
+        let (name, init) = (clean[register].to_string(), Init::Int(value));
+        let thread_span = Span::new(first.start, first.end);
+        self.regs.push((thread, thread_span, RegInit { name, init, span }));
         let rest = at.token();
         if rest.is_empty() { Some(()) } else { self.fail(rest, "malformed initial value", "`;`") }
     }
@@ -351,6 +374,34 @@ impl Reader<'_> {
             part.condition = Some(at + words.end..end);
         }
         Some(part)
+    }
+}
+
+/// Where the text begins, byte order mark and white space aside.
+fn begin(text: &str) -> usize {
+    let bare = text.trim_start_matches('\u{feff}');
+    text.len() - bare.len() + skip_space(bare, 0)
+}
+
+/// The dialect, from the first word.
+fn dialect(text: &str, sink: &mut Sink) -> Option<Dialect> {
+    let start = begin(text);
+    let word = text[start..].split_whitespace().next().unwrap_or("");
+    let span = Span::new(start, start + word.len());
+    match DIALECTS.iter().find(|d| d.0 == word) {
+        Some((_, Dialect::Vulkan)) => {
+            let message = "`.litmus` files of the Vulkan dialect are not supported yet";
+            sink.error("unsupported-dialect", span, message, |d| d.label("only `PTX`, `OPENCL` and `C` are read"));
+            None
+        }
+        Some((_, dialect)) => Some(*dialect),
+        None => {
+            sink.error("unknown-dialect", span, format!("`{word}` is no dialect of `.litmus` files"), |d| {
+                let known = DIALECTS.iter().map(|d| d.0);
+                d.label("expected `PTX`, `OPENCL` or `C`").did_you_mean(word, known)
+            });
+            None
+        }
     }
 }
 

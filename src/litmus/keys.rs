@@ -41,9 +41,35 @@ const fn required(name: &'static str, shape: Shape, doc: &'static str) -> Key {
     Key { name, shape, required: true, doc }
 }
 
-/// Names of integer types.
-pub(super) const TYPES: &[&str] =
-    &["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64"];
+/// Names of integer types: of PTX, then of the C-like dialects.
+pub(super) const TYPES: &[&str] = &[
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "s8",
+    "s16",
+    "s32",
+    "s64",
+    "b8",
+    "b16",
+    "b32",
+    "b64",
+    "int",
+    "uint",
+    "long",
+    "ulong",
+    "atomic_int",
+    "atomic_uint",
+    "atomic_long",
+    "atomic_ulong",
+];
+/// Dialects that are read.
+pub(super) const DIALECTS: &[&str] = &["ptx", "cuda", "opencl", "c"];
+/// Kinds of shared virtual memory.
+pub(super) const SVM: &[&str] = &["none", "coarse", "fine", "fine-atomic"];
+/// Regions of OpenCL memory.
+const REGIONS: &[&str] = &["global", "local"];
 /// Names of address spaces.
 pub(super) const SPACES: &[&str] = &["global", "shared", "const", "local"];
 /// Names of proxies.
@@ -81,7 +107,7 @@ pub(super) const TEST: &[Key] = &[
     key("doc", Shape::Text, "free text"),
     key("source", Shape::Text, "where the test comes from"),
     key("tags", Shape::List(&Shape::Text), "words to select tests by"),
-    key("dialect", Shape::Word(&["ptx", "cuda", "opencl"]), "the language of the code; ptx if absent"),
+    key("dialect", Shape::Word(DIALECTS), "the language of the code; ptx if absent"),
     key(
         "barriers",
         Shape::Word(&["ptx", "litmus"]),
@@ -129,7 +155,18 @@ pub(super) const TEST: &[Key] = &[
 pub(super) const LOCATION: &[Key] = &[
     key("init", VALUES, "initial value, or a list with one per element; 0 if absent"),
     key("type", Shape::Word(TYPES), "type of an element; if absent, that of the accesses"),
-    key("space", Shape::Word(SPACES), "global (one copy), shared (one per CTA), const, local (one per thread)"),
+    key(
+        "space",
+        Shape::Word(SPACES),
+        "global (one copy), shared (one per CTA), const, local (one per thread; OpenCL: one per work-group)",
+    ),
+    key("atomic", Shape::Bool, "C and OpenCL: whether it is an atomic object; if absent, its type says so"),
+    key("svm", Shape::Word(SVM), "OpenCL: the kind of shared virtual memory; none if absent"),
+    key(
+        "regions",
+        Shape::List(&Shape::Word(REGIONS)),
+        "OpenCL, as the published suites read it: one object in all of these regions, fine-grained, scopes as written",
+    ),
     key("alias", Shape::Text, "another name for the memory of this location, declared before"),
     key("proxy", Shape::Word(PROXIES), "the proxy an alias goes through; generic (a second address) if absent"),
 ];

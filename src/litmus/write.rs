@@ -12,7 +12,7 @@ use super::{Expectation, LitmusTest, Quantifier, Reachability};
 use crate::diag::Diagnostic;
 use crate::program::isa::ptx;
 use crate::program::{
-    BarrierNaming, Init, Location, LocationKind, Op, Place, Program, Proxy, RegId, Space, Thread, ThreadId, Ty,
+    BarrierNaming, Dialect, Init, Location, LocationKind, Op, OpenClMemory, Place, Program, Proxy, RegId, Space, Thread, ThreadId, Ty,
 };
 
 /// The test as TOML text.
@@ -31,9 +31,12 @@ pub fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
     if !test.tags.is_empty() {
         let _ = writeln!(out, "tags = [{}]", list(test.tags.iter().map(|t| quote(t))));
     }
+    if program.dialect != Dialect::Ptx {
+        let _ = writeln!(out, "dialect = {}", quote(program.dialect.name()));
+    }
     let ops = || program.threads.iter().flat_map(|t| &t.code).map(|i| &i.op);
     let instance = |op: &Op| matches!(op, Op::Barrier(b) if matches!(b.naming, BarrierNaming::Instance { .. }));
-    if ops().any(instance) {
+    if program.dialect == Dialect::Ptx && ops().any(instance) {
         out.push_str("barriers = \"litmus\"\n");
     }
     if ops().any(|op| matches!(op, Op::Rmw { read, .. } if read.tags.has("RED") && read.tags.has("ACQ"))) {
@@ -85,10 +88,22 @@ fn write_thread(test: &LitmusTest, id: ThreadId, out: &mut String) -> Result<(),
     if thread.name != format!("P{}", id.0) {
         let _ = writeln!(out, "name = {}", quote(&thread.name));
     }
-    write_place(&thread.place, out);
+    write_place(&thread.place, program.dialect, out);
     let regs = initial(thread, program);
     if !regs.is_empty() {
         let _ = writeln!(out, "regs = {{ {} }}", list(regs.into_iter()));
+    }
+    if program.dialect != Dialect::Ptx {
+        // The code as it was written, without the indentation that all lines share.
+        let lines: Vec<&str> = thread.source.lines().map(str::trim_end).filter(|l| !l.trim().is_empty()).collect();
+        let indent = lines.iter().map(|l| l.len() - l.trim_start().len()).min().unwrap_or(0);
+        let code: String = lines.iter().map(|l| format!("{}\n", l.get(indent..).unwrap_or(l))).collect();
+        let _ = if code.contains("'''") {
+            writeln!(out, "code = {}", quote(&code))
+        } else {
+            write!(out, "code = '''\n{code}'''\n")
+        };
+        return Ok(());
     }
     let code = ptx::print(thread, program).map_err(|e| {
         let span = thread.code.get(e.index).map_or(crate::diag::Span::default(), |i| i.span);
@@ -100,20 +115,26 @@ fn write_thread(test: &LitmusTest, id: ThreadId, out: &mut String) -> Result<(),
     Ok(())
 }
 
-fn write_place(place: &Place, out: &mut String) {
+fn write_place(place: &Place, dialect: Dialect, out: &mut String) {
+    let [gpu, cta, warp] = match dialect {
+        Dialect::OpenCl => ["device", "work_group", "sub_group"],
+        _ => ["gpu", "cta", "warp"],
+    };
     if place.host {
         out.push_str("host = true\n");
         return;
     }
     if place.gpu != 0 {
-        let _ = writeln!(out, "gpu = {}", place.gpu);
+        let _ = writeln!(out, "{gpu} = {}", place.gpu);
     }
     if let Some(cluster) = place.cluster {
         let _ = writeln!(out, "cluster = {cluster}");
     }
-    let _ = writeln!(out, "cta = {}", place.cta);
-    if let Some(warp) = place.warp {
-        let _ = writeln!(out, "warp = {warp}");
+    if dialect != Dialect::C {
+        let _ = writeln!(out, "{cta} = {}", place.cta);
+    }
+    if let Some(number) = place.warp {
+        let _ = writeln!(out, "{warp} = {number}");
     }
 }
 
@@ -155,6 +176,20 @@ fn memory(location: &Location, program: &Program) -> String {
             };
             format!("{{ alias = {}{proxy} }}", quote(&program.location(*of).name))
         }
+        LocationKind::Object { ty, init, atomic, opencl, .. } if program.dialect != Dialect::Ptx => {
+            let start = match init.as_slice() {
+                [one] => value(one, program),
+                all => format!("[{}]", list(all.iter().map(|v| value(v, program)))),
+            };
+            let mut parts = vec![format!("init = {start}"), format!("type = {}", quote(c_type(*ty)))];
+            if *atomic {
+                parts.push("atomic = true".to_string());
+            }
+            if program.dialect == Dialect::OpenCl {
+                parts.extend(opencl_memory(*opencl, capped(program)));
+            }
+            format!("{{ {} }}", parts.join(", "))
+        }
         LocationKind::Object { ty, init, space, .. } => {
             let start = match init.as_slice() {
                 [one] => value(one, program),
@@ -177,6 +212,44 @@ fn memory(location: &Location, program: &Program) -> String {
             }
         }
     }
+}
+
+/// The name of a type in the C-like dialects; those without one have that of their size.
+fn c_type(ty: Ty) -> &'static str {
+    match (ty.bits, ty.signed) {
+        (8, true) => "s8",
+        (8, false) => "u8",
+        (16, true) => "s16",
+        (16, false) => "u16",
+        (32, true) => "int",
+        (32, false) => "uint",
+        (_, true) => "long",
+        (_, false) => "ulong",
+    }
+}
+
+/// Whether operations in local memory reach no further than their work-group; not so in the published suites, and then
+/// memory is given by its regions.
+fn capped(program: &Program) -> bool {
+    let memory = |l: &Location| matches!(&l.kind, LocationKind::Object { opencl, .. } if opencl.capped);
+    let fence = |op: &Op| match op {
+        Op::Fence { tags, .. } => tags.has("CAPPED"),
+        Op::Barrier(b) => b.arrive.has("CAPPED"),
+        _ => false,
+    };
+    program.locations.iter().any(memory) || program.threads.iter().flat_map(|t| &t.code).any(|i| fence(&i.op))
+}
+
+fn opencl_memory(memory: OpenClMemory, capped: bool) -> Option<String> {
+    if memory.capped {
+        return Some("space = \"local\"".to_string());
+    }
+    if capped || (memory.global && !memory.local && !memory.fine) {
+        return memory.fine.then(|| "svm = \"fine-atomic\"".to_string());
+    }
+    let regions = [(memory.global, "global"), (memory.local, "local")];
+    let regions = regions.iter().filter(|r| r.0).map(|r| quote(r.1));
+    Some(format!("regions = [{}]", list(regions)))
 }
 
 fn expected(expectation: &Expectation) -> String {

@@ -190,6 +190,8 @@ pub struct Thread {
     pub regs: Vec<Register>,
     /// Its code.
     pub code: Vec<Instr>,
+    /// Its code as written (C-like dialects), for writing the test as TOML.
+    pub source: String,
 }
 
 impl Thread {
@@ -237,6 +239,19 @@ pub enum Space {
     Local,
 }
 
+/// What OpenCL declares of an object beyond its [`Space`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct OpenClMemory {
+    /// In the region of global memory. An object of a `.litmus` file may be in both regions, or in none.
+    pub global: bool,
+    /// In the region of local memory.
+    pub local: bool,
+    /// Fine-grained shared virtual memory with atomics: operations of the widest scope keep it there.
+    pub fine: bool,
+    /// Operations on it reach no further than their work-group: local memory, of which each group has a copy.
+    pub capped: bool,
+}
+
 /// One named piece of memory, or another name for one.
 #[derive(Clone, Debug)]
 pub struct Location {
@@ -259,6 +274,8 @@ pub enum LocationKind {
         space: Space,
         /// Whether the object was declared atomic (C-like dialects).
         atomic: bool,
+        /// What OpenCL says of it; nothing in other dialects.
+        opencl: OpenClMemory,
     },
     /// Another name for the memory of `of` (which may itself be an alias).
     Alias {

@@ -30,6 +30,11 @@ pub const TAGS: &[(&str, &str)] = &[
     ("B", "either half of a barrier"),
     ("BA", "arrival at a barrier"),
     ("BW", "wait at a barrier"),
+    ("EF", "OpenCL: entry fence of a barrier, the same event as its arrival"),
+    ("XF", "OpenCL: exit fence of a barrier, the same event as its wait"),
+    ("GLOBAL", "OpenCL: fences of global memory; accesses to it"),
+    ("LOCAL", "OpenCL: fences of local memory; accesses to it"),
+    ("CAPPED", "OpenCL: what reaches no further than its work-group in local memory"),
 ];
 
 /// Tags for an operation's scope, from [`super::Scope`]; PTX, OpenCL and Vulkan names of one level are all present.

@@ -22,7 +22,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::pool::{Cond, Pool, TermId};
 use super::unroll::{Arrival, Ending, Naming, Unrolled, Wait, WaitKey};
 use super::{BuildError, MAX_PHASE_CHOICES};
-use crate::program::{CmpOp, Program, Scope, ThreadId, Ty};
+use crate::program::{CmpOp, Dialect, Program, Scope, ThreadId, Ty};
 use crate::rel::EventId;
 
 /// Pairs of events, each under a condition that holds given that both execute.
@@ -37,6 +37,9 @@ pub(super) struct BarrierEdges {
     pub(super) exits: Edges,
     /// Order in time that barriers impose: `sync`, `exits`, and arrivals of one phase before those of the next.
     pub(super) order: Edges,
+    /// Arrivals to themselves, where some thread of the group ends, or waits elsewhere for ever, without having arrived
+    /// at that barrier in that phase: the base relation `divergence`.
+    pub(super) divergence: Edges,
     /// Conditions that every execution satisfies.
     pub(super) constraints: Vec<Cond>,
     /// By choice: the condition under which the wait that it stands for passes.
@@ -96,6 +99,14 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled) -> Result<BarrierEdge
             }
         }
         rules.exits(w, &chosen, &mut result)?;
+    }
+    if program.dialect == Dialect::OpenCl {
+        for (i, a) in arrivals.iter().enumerate() {
+            let cond = rules.diverges(i, a, &chosen);
+            if cond != Cond::FALSE {
+                result.divergence.push((a.event, a.event, cond));
+            }
+        }
     }
     for (i, a) in arrivals.iter().enumerate() {
         for (j, b) in arrivals.iter().enumerate() {
@@ -504,6 +515,54 @@ impl<'a> Rules<'a> {
             }
         }
         Ok(())
+    }
+
+    /// When some thread of the group never comes to where arrival `i` is, given that it executes.
+    fn diverges(&mut self, i: usize, a: &Arrival, chosen: &Chosen) -> Cond {
+        let to = (a.thread, a.domain, a.naming);
+        let waits = self.out.waits.clone();
+        let mut result = Cond::FALSE;
+        for t in self.program.thread_ids() {
+            if t == a.thread || !self.same_group(a.domain, a.thread, t) {
+                continue;
+            }
+            let mut arrived = Cond::FALSE;
+            match a.naming {
+                Naming::Instance { .. } => {
+                    for (_, b, m) in self.matching_arrivals(to) {
+                        if b.thread == t {
+                            let here = self.pool().and(b.guard, m);
+                            arrived = self.pool().or(arrived, here);
+                        }
+                    }
+                }
+                Naming::Counted { .. } => {
+                    for k in 0..self.out.arrivals.len() {
+                        let mine = self.phase_is(i, a, k, chosen);
+                        if mine == Cond::FALSE {
+                            continue;
+                        }
+                        let (indices, in_k) = self.in_phase(to, k, chosen);
+                        for (&j, &c) in indices.iter().zip(&in_k) {
+                            if self.out.arrivals[j].thread == t {
+                                let both = self.pool().and(mine, c);
+                                arrived = self.pool().or(arrived, both);
+                            }
+                        }
+                    }
+                }
+            }
+            let mut over = ended(&self.out.endings, t);
+            for w in waits.iter().filter(|w| w.thread == t) {
+                let blocked = self.pool().not(w.pass);
+                let blocked = self.pool().and(w.reached, blocked);
+                over = self.pool().or(over, blocked);
+            }
+            let missing = self.pool().not(arrived);
+            let never = self.pool().and(missing, over);
+            result = self.pool().or(result, never);
+        }
+        self.pool().restrict(result, a.guard)
     }
 
     /// When arrival `i` is ordered before the wait, given that both execute.

@@ -11,7 +11,7 @@ use super::domain::{Domains, fits};
 use super::{Cond, Event, EventKind, Skeleton};
 use crate::model::ir::Kind;
 use crate::program::tags::SCOPE_TAGS;
-use crate::program::{CmpOp, LocationKind, Scope, Ty};
+use crate::program::{CmpOp, LocationKind, OpenClMemory, Scope, Ty};
 use crate::rel::{EventId, EventSet, Rel};
 
 /// A base relation.
@@ -53,12 +53,12 @@ fn set(sk: &Skeleton, domains: &Domains, name: &str) -> EventSet {
         "F" => of(&|e| matches!(e.kind, EventKind::Fence | EventKind::Arrive | EventKind::Wait)),
         "IW" => of(&|e| e.kind == EventKind::Init),
         "FW" | "UL" | "LK" => EventSet::empty(n),
-        "NAL" => EventSet::from_fn(n, |e| {
-            domains.cells[e.index()].iter().any(|&c| {
-                let (loc, _) = sk.memory.cell(sk.memory.cell(c).memory).location;
-                matches!(sk.program.location(loc).kind, LocationKind::Object { atomic: false, .. })
-            })
-        }),
+        "NAL" => accesses(sk, domains, &|atomic, _| !atomic),
+        "FGA" => accesses(sk, domains, &|_, opencl| opencl.fine),
+        // Fences have these as tags, accesses by the memory they are to.
+        "GLOBAL" => of(&|e| e.tags.has(name)).or(&accesses(sk, domains, &|_, opencl| opencl.global)),
+        "LOCAL" => of(&|e| e.tags.has(name)).or(&accesses(sk, domains, &|_, opencl| opencl.local)),
+        "CAPPED" => of(&|e| e.tags.has(name)).or(&accesses(sk, domains, &|_, opencl| opencl.capped)),
         _ => {
             if let Some((_, scope)) = SCOPE_TAGS.iter().find(|t| t.0 == name) {
                 return of(&|e| e.scope == Some(*scope));
@@ -67,6 +67,20 @@ fn set(sk: &Skeleton, domains: &Domains, name: &str) -> EventSet {
             of(&|e| e.tags.has(name))
         }
     }
+}
+
+/// Accesses that may be to an object of some kind. Of initial writes this is exact; models that must be exact for
+/// other accesses to addresses from registers say `range([IW & X]; loc)`.
+fn accesses(sk: &Skeleton, domains: &Domains, kind: &dyn Fn(bool, OpenClMemory) -> bool) -> EventSet {
+    EventSet::from_fn(sk.len(), |e| {
+        domains.cells[e.index()].iter().any(|&c| {
+            let (loc, _) = sk.memory.cell(sk.memory.cell(c).memory).location;
+            match sk.program.location(loc).kind {
+                LocationKind::Object { atomic, opencl, .. } => kind(atomic, opencl),
+                LocationKind::Alias { .. } => false,
+            }
+        })
+    })
 }
 
 fn relation(sk: &mut Skeleton, domains: &Domains, name: &str) -> BaseRel {
@@ -113,6 +127,7 @@ fn relation(sk: &mut Skeleton, domains: &Domains, name: &str) -> BaseRel {
         "scluster" => same(Scope::Cluster),
         "sqf" => same(Scope::QueueFamily),
         "sgpu" | "sdv" => same(Scope::Gpu),
+        "divergence" => edges(n, &sk.divergence),
         "ssw" => BaseRel { fixed: Rel::empty(n), open: Vec::new() },
         "asw" => pairs(&|a, b| a.kind == EventKind::Init && b.thread.is_some()),
         _ => panic!("`{name}` is not a relation of the signature"),

@@ -5,13 +5,14 @@
 //!   flow, every read returns a value of its domain, and every address is one of those listed. A value travels through
 //!   each read at most once, so as many rounds of propagation as there are reads reach everything.
 //! - Where the model does not exclude values that depend on themselves (out of thin air), the domains are *seeded* with
-//!   the constants that the condition names and one that occurs nowhere; if they are not closed even then,
-//!   [`Domains::open`] says so and negative answers become `undecided`.
+//!   the constants that the condition names and one that occurs nowhere; if they are not closed even then, and such
+//!   values are made by more than adding constants, [`Domains::open`] says so and negative answers become `undecided`.
 
 use std::collections::BTreeSet;
 
 use super::pool::{Atom, Cond, Term, TermId};
 use super::{CellId, Event, Pool, Skeleton};
+use crate::program::BinOp;
 
 /// At most this many values for one term.
 const MAX_VALUES: usize = 1024;
@@ -28,7 +29,7 @@ pub struct Domains {
     pub cells: Vec<Vec<CellId>>,
     /// By event: whether its address may name nothing, or something that the access does not fit.
     pub may_fault: Vec<bool>,
-    /// Whether another round would find more values.
+    /// Whether values may be missing.
     pub open: bool,
 }
 
@@ -46,10 +47,13 @@ impl Domains {
         let reads: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_read()).collect();
         let writes: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_write()).collect();
         let mut of_read: Vec<BTreeSet<i64>> = vec![BTreeSet::new(); n];
+        let mut shifting = false;
         if !seeds.is_empty() {
-            for r in self_dependent(sk, &reads, &writes) {
+            let cycles = self_dependent(sk, &reads, &writes);
+            for &r in cycles.iter().flatten().filter(|&&e| sk.events[e].is_read()) {
                 of_read[r].extend(seeds.iter().map(|&s| sk.events[r].ty.wrap(s)));
             }
+            shifting = cycles.iter().all(|c| only_shifts(sk, c));
         }
         let mut d =
             Domains { terms: Vec::new(), cells: vec![Vec::new(); n], may_fault: vec![false; n], open: false };
@@ -83,7 +87,9 @@ impl Domains {
                 break;
             }
             if round >= rounds {
-                d.open = true;
+                // What has a beginning was reached by now. A value that depends on itself through shifts by constants
+                // alone contradicts itself, or is any value at all, and then the seeds stand for it.
+                d.open = !shifting;
                 break;
             }
         }
@@ -126,8 +132,8 @@ pub fn fits(sk: &Skeleton, event: &Event, cell: CellId) -> bool {
     size_fits && visible && writable
 }
 
-/// Reads whose value may depend on itself through what other threads write.
-fn self_dependent(sk: &Skeleton, reads: &[usize], writes: &[usize]) -> Vec<usize> {
+/// Groups of accesses whose values may depend on themselves through what other threads write.
+fn self_dependent(sk: &Skeleton, reads: &[usize], writes: &[usize]) -> Vec<Vec<usize>> {
     // Coarse on purpose: dynamic addresses may reach anything.
     let constant_cell = |e: &Event| {
         e.addr.and_then(|a| sk.pool.as_const(a)).and_then(|a| sk.memory.at(a)).map(|c| sk.memory.cell(c).memory)
@@ -144,12 +150,36 @@ fn self_dependent(sk: &Skeleton, reads: &[usize], writes: &[usize]) -> Vec<usize
             }
         }
     }
-    petgraph::algo::tarjan_scc(&graph)
-        .into_iter()
-        .filter(|scc| scc.len() > 1)
-        .flatten()
-        .filter(|&e| sk.events[e].is_read())
-        .collect()
+    petgraph::algo::tarjan_scc(&graph).into_iter().filter(|scc| scc.len() > 1).collect()
+}
+
+/// Whether every value that the writes of a group make of its reads is one of them, plus or minus a constant.
+fn only_shifts(sk: &Skeleton, group: &[usize]) -> bool {
+    let values = group.iter().filter(|&&e| sk.events[e].is_write()).filter_map(|&e| sk.events[e].value);
+    // Each term with whether it is inside an operation that is no shift.
+    let mut open: Vec<(TermId, bool)> = values.map(|t| (t, false)).collect();
+    let mut seen: BTreeSet<(usize, bool)> = BTreeSet::new();
+    while let Some((t, opaque)) = open.pop() {
+        if !seen.insert((Pool::term_index(t), opaque)) {
+            continue;
+        }
+        match sk.pool.term(t) {
+            Term::Const(_) => {}
+            Term::Read(e) if opaque && group.contains(&e.index()) => return false,
+            Term::Read(_) => {}
+            Term::Cast(_, a) => open.push((a, opaque)),
+            Term::Ite(_, a, b) => open.extend([(a, opaque), (b, opaque)]),
+            Term::Bin(op, _, a, b) => {
+                let shift = match op {
+                    BinOp::Add => sk.pool.as_const(a).is_some() || sk.pool.as_const(b).is_some(),
+                    BinOp::Sub => sk.pool.as_const(b).is_some(),
+                    _ => false,
+                };
+                open.extend([(a, opaque || !shift), (b, opaque || !shift)]);
+            }
+        }
+    }
+    true
 }
 
 fn term_values(pool: &Pool, of_read: &[BTreeSet<i64>]) -> Result<Vec<Values>, TooManyValues> {

@@ -15,14 +15,13 @@ const SETS: &[(&str, &str)] = &[
     ("IW", "initial writes"),
     ("FW", "final writes: empty, kept for published files"),
     ("NAL", "accesses to locations declared non-atomic (C-like dialects)"),
+    ("FGA", "OpenCL: accesses to fine-grained shared virtual memory with atomics"),
     ("UL", "unlock events: empty, kept for published files"),
     ("LK", "lock events: empty, kept for published files"),
 ];
 
 /// Tags of single dialects that published models speak of: an event is in such a set if it carries the tag.
 const DIALECT_TAGS: &[(&str, &str)] = &[
-    ("GLOBAL", "OpenCL: accesses and fences of global memory"),
-    ("LOCAL", "OpenCL: accesses and fences of local memory"),
     ("ATOM", "Vulkan: atomic access"),
     ("NONPRIV", "Vulkan: non-private access"),
     ("AV", "Vulkan: availability operation"),
@@ -63,6 +62,7 @@ const RELATIONS: &[(&str, &str)] = &[
     ("sqf", "threads of one queue family"),
     ("sdv", "threads of one device"),
     ("syncbar", "arrival to wait of one barrier and phase"),
+    ("divergence", "OpenCL: arrivals at a barrier that some work-item of the group never executes"),
     ("exitbar", "event of a thread to a wait that passes because the thread has ended"),
     ("ssw", "system-synchronises-with edges of the test"),
     ("asw", "additional synchronises-with: initial writes before every event of a thread"),

@@ -5,7 +5,9 @@ use std::ops::Range;
 
 use crate::diag::{MappedText, Sink};
 use crate::litmus::Observable;
-use crate::program::{Init, LocId, Location, LocationKind, Program, RegId, Register, Space, ThreadId, Ty};
+use crate::program::{
+    Init, LocId, Location, LocationKind, OpenClMemory, Program, RegId, Register, Space, ThreadId, Ty,
+};
 
 /// How a [`Resolver`] takes names that do not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,8 +142,8 @@ impl<'p> Resolver<'p> {
 
     fn add_location(&mut self, name: &str) -> Option<LocId> {
         let id = LocId(u16::try_from(self.program.locations.len()).ok().filter(|_| self.unknown == Unknown::Add)?);
-        let kind =
-            LocationKind::Object { ty: Ty::WORD, init: vec![Init::Int(0)], space: Space::Global, atomic: false };
+        let (init, opencl) = (vec![Init::Int(0)], OpenClMemory::default());
+        let kind = LocationKind::Object { ty: Ty::WORD, init, space: Space::Global, atomic: false, opencl };
         self.program.locations.push(Location { name: name.to_string(), kind });
         self.locations.insert(name.to_string(), id);
         Some(id)

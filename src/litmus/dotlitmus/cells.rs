@@ -10,6 +10,7 @@ pub(super) fn skip_space(text: &str, at: usize) -> usize {
 }
 
 /// Walks over the tokens in a part of a text: words, numbers, single characters.
+#[derive(Clone)]
 pub(super) struct Cursor<'t> {
     text: &'t str,
     at: usize,

@@ -9,9 +9,10 @@ use super::validate::{Value, entries, span_of};
 use super::{Reader, integer};
 use crate::diag::{MappedText, Span};
 use crate::litmus::keys;
+use crate::program::isa::clike::type_named as c_type_named;
 use crate::program::isa::ptx::{RegInit, type_named};
 use crate::program::isa::{Object, SymbolKind, Symbols};
-use crate::program::{Init, LocId, Proxy, Space};
+use crate::program::{Dialect, Init, LocId, Proxy, Space};
 
 /// An initial value that may name a location declared later.
 enum Start {
@@ -21,7 +22,7 @@ enum Start {
 
 impl Reader<'_, '_> {
     /// Reads the `[memory]` table.
-    pub(super) fn memory(&mut self, choice: &Choice) -> Symbols {
+    pub(super) fn memory(&mut self, dialect: Dialect, choice: &Choice) -> Symbols {
         let mut symbols = Symbols::default();
         let Some(table) = self.root.get("memory").and_then(|v| v.get_ref().as_table()) else { return symbols };
         let mut starts: Vec<(LocId, Vec<Start>)> = Vec::new();
@@ -40,6 +41,7 @@ impl Reader<'_, '_> {
                 _ => Some((object(1, Space::Global), self.starts(value, choice))),
             };
             let Some((mut kind, values)) = declared else { continue };
+            self.c_object(dialect, value, &mut kind, choice);
             if let SymbolKind::Object(object) = &mut kind {
                 object.init = vec![Init::Int(0); values.len().max(1)];
             }
@@ -106,7 +108,12 @@ impl Reader<'_, '_> {
             (&mut kind, self.word(table, "type", keys::TYPES, choice))
         {
             let span = table.get("type").map_or(Span::default(), span_of);
-            object.ty = type_named(word).map(|ty| (ty, span));
+            let ty = type_named(word).or_else(|| {
+                let (ty, atomic) = c_type_named(word)?;
+                object.atomic = Some(atomic);
+                Some(ty)
+            });
+            object.ty = ty.map(|ty| (ty, span));
             object.declared = true;
         }
         (kind, values)

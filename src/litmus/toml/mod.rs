@@ -10,12 +10,14 @@ use std::collections::HashMap;
 use ::toml::de::{DeTable, DeValue};
 use indexmap::IndexMap;
 
-use super::build::build;
+use super::build::{build, build_clike};
 use super::condition::{self, Resolver, Unknown};
 use super::{LitmusTest, Quantifier, keys};
 use crate::diag::{MappedText, Sink, Span};
+use crate::program::Dialect;
 use crate::program::isa::ptx::Env;
 
+mod clike;
 mod expect;
 mod matrix;
 mod memory;
@@ -124,14 +126,19 @@ impl Reader<'_, '_> {
 
     fn test(&mut self, choice: &Choice) -> Option<(LitmusTest, Span)> {
         let root = self.root;
-        if let Some(dialect) = self.word(root, "dialect", &["ptx", "cuda", "opencl"], choice) {
-            if dialect != "ptx" {
+        let dialect = match self.word(root, "dialect", keys::DIALECTS, choice) {
+            Some("opencl") => Dialect::OpenCl,
+            Some("c") => Dialect::C,
+            Some("cuda") => {
                 let span = root.get("dialect").map_or(Span::default(), span_of);
-                let message = format!("tests in the dialect `{dialect}` are not supported yet");
-                self.sink.error("unsupported-dialect", span, message, |d| d.label("only `ptx` is read"));
+                let message = "tests in the dialect `cuda` are not supported yet";
+                self.sink.error("unsupported-dialect", span, message, |d| {
+                    d.label("only `ptx`, `opencl` and `c` are read")
+                });
                 return None;
             }
-        }
+            _ => Dialect::Ptx,
+        };
         let (name, name_span) = self.name(choice)?;
         let barriers = self.word(root, "barriers", &["ptx", "litmus"], choice);
         let reductions = self.word(root, "reductions", &["ptx", "litmus"], choice);
@@ -142,9 +149,14 @@ impl Reader<'_, '_> {
             ..Env::default()
         };
         let errors = self.sink.errors();
-        let symbols = self.memory(choice);
-        let (threads, units) = self.threads(&symbols, choice);
-        let mut program = build(threads, &units, symbols, &env, self.sink);
+        let symbols = self.memory(dialect, choice);
+        let mut program = if dialect == Dialect::Ptx {
+            let (threads, units) = self.threads(&symbols, choice);
+            build(threads, &units, symbols, &env, self.sink)
+        } else {
+            let threads = self.c_threads(dialect, &symbols, choice);
+            build_clike(dialect, threads, symbols, self.sink)
+        };
         let broken = self.sink.errors() > errors;
         let condition_text = self.string(root, "condition", choice);
         let filter_text = self.string(root, "filter", choice);

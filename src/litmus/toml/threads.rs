@@ -25,30 +25,43 @@ impl Reader<'_, '_> {
         if let Some(kernel) = self.root.get("kernel").and_then(|v| v.get_ref().as_table()) {
             self.kernel(kernel, symbols, choice, &mut threads, &mut units);
         }
+        let first = threads.len();
+        self.each_thread(first, choice, |reader, table, name, place| {
+            let regs = reader.regs(table, symbols, choice);
+            if let Some(code) = reader.string(table, "code", choice) {
+                units.push(Unit::parse(code, reader.sink));
+                threads.push(ThreadDraft { name, place, unit: units.len() - 1, regs, specials: Vec::new() });
+            }
+        });
+        (threads, units)
+    }
+
+    /// Calls `f` for every `[[thread]]` with its name and place; `first` is the number of the first one.
+    pub(super) fn each_thread(
+        &mut self,
+        first: usize,
+        choice: &Choice,
+        mut f: impl FnMut(&mut Self, &DeTable<'_>, String, Place),
+    ) {
         let mut names = HashSet::new();
         let list = tables(self.root, "thread");
-        if let Some(extra) = list.get(MAX_THREADS.saturating_sub(threads.len())) {
+        if let Some(extra) = list.get(MAX_THREADS.saturating_sub(first)) {
             let span = extra.get("code").map_or(Span::default(), span_of);
             self.too_many(span);
-            return (threads, units);
+            return;
         }
-        for table in list {
-            let place = self.place(table, threads.len(), choice);
+        for (number, table) in (first..).zip(list) {
+            let place = self.place(table, number, choice);
             let name = match self.string(table, "name", choice) {
-                None => format!("P{}", threads.len()),
+                None => format!("P{number}"),
                 Some(text) => {
                     let span = text.span(0..text.as_str().len());
-                    self.check_name(text.as_str(), threads.len(), span, &mut names);
+                    self.check_name(text.as_str(), number, span, &mut names);
                     text.as_str().to_string()
                 }
             };
-            let regs = self.regs(table, symbols, choice);
-            if let Some(code) = self.string(table, "code", choice) {
-                units.push(Unit::parse(code, self.sink));
-                threads.push(ThreadDraft { name, place, unit: units.len() - 1, regs, specials: Vec::new() });
-            }
+            f(self, table, name, place);
         }
-        (threads, units)
     }
 
     fn too_many(&mut self, span: Span) {

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use crate::diag::{Sink, Span};
-use crate::program::{Init, LocId, Location, LocationKind, Proxy, Space, Ty};
+use crate::program::{Init, LocId, Location, LocationKind, OpenClMemory, Proxy, Space, Ty};
 
 /// All names of memory in a test.
 #[derive(Clone, Debug, Default)]
@@ -52,12 +52,23 @@ pub struct Object {
     pub init: Vec<Init>,
     /// Where it lives.
     pub space: Space,
+    /// Whether all declarations say that it is atomic; `None` without a declaration that speaks of it.
+    pub atomic: Option<bool>,
+    /// What OpenCL says of it.
+    pub opencl: OpenClMemory,
 }
 
 impl Object {
     /// A global scalar of unknown type that starts at `value`.
     pub fn scalar(value: i64) -> Object {
-        Object { ty: None, declared: false, init: vec![Init::Int(value)], space: Space::Global }
+        Object {
+            ty: None,
+            declared: false,
+            init: vec![Init::Int(value)],
+            space: Space::Global,
+            atomic: None,
+            opencl: OpenClMemory::default(),
+        }
     }
 }
 
@@ -101,6 +112,14 @@ impl Symbols {
             if !init.is_empty() {
                 object.init = init;
             }
+        }
+    }
+
+    /// The object of that index, for a reader that learns more about it; of an alias, nothing.
+    pub fn object_mut(&mut self, id: LocId) -> Option<&mut Object> {
+        match &mut self.list[usize::from(id.0)].kind {
+            SymbolKind::Object(object) => Some(object),
+            SymbolKind::Alias { .. } => None,
         }
     }
 
@@ -164,7 +183,8 @@ impl Symbols {
                         address => address,
                     };
                     let init = object.init.into_iter().map(wrapped).collect();
-                    LocationKind::Object { ty, init, space: object.space, atomic: false }
+                    let atomic = object.atomic.unwrap_or(false);
+                    LocationKind::Object { ty, init, space: object.space, atomic, opencl: object.opencl }
                 }
             };
             Location { name: symbol.name, kind }

@@ -23,7 +23,8 @@ fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
     let lowered = unit.lower(env, &mut symbols, &mut sink);
     let untyped = [lowered.untyped().to_vec()];
     let open = symbols.untyped();
-    let thread = Thread { name: "P0".into(), place: Place::device(0, 0), regs: lowered.regs, code: lowered.code };
+    let (name, place, source) = ("P0".into(), Place::device(0, 0), String::new());
+    let thread = Thread { name, place, regs: lowered.regs, code: lowered.code, source };
     let mut program =
         Program { dialect: Dialect::Ptx, threads: vec![thread], locations: symbols.into_locations() };
     if sink.errors() == 0 {

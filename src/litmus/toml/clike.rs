@@ -1,0 +1,94 @@
+//! Tests in a C-like dialect: memory kinds and threads.
+//!
+//! # Sources
+//! - OpenCL API specification, *Memory Model: Shared Virtual Memory*: only fine-grained memory with atomics keeps the
+//!   widest scope; local memory is that of a work-group, and operations on it reach no further.
+
+use ::toml::de::{DeTable, DeValue};
+
+use super::Reader;
+use super::template::Choice;
+use super::validate::{Value, span_of};
+use crate::litmus::build::CThreadDraft;
+use crate::litmus::keys;
+use crate::program::isa::clike::{Env, Unit};
+use crate::program::isa::{SymbolKind, Symbols};
+use crate::program::{Dialect, OpenClMemory, Space, Ty};
+
+/// Keys of a location that only C-like dialects have, and those that they lack.
+const ONLY_C: &[&str] = &["atomic", "svm", "regions"];
+const ONLY_PTX: &[&str] = &["alias", "proxy"];
+
+impl Reader<'_, '_> {
+    /// Adds what the C-like dialects say of an object.
+    pub(super) fn c_object(&mut self, dialect: Dialect, value: &Value<'_>, kind: &mut SymbolKind, choice: &Choice) {
+        let empty = DeTable::new();
+        let table = value.get_ref().as_table().unwrap_or(&empty);
+        let foreign = match dialect {
+            Dialect::Ptx => ONLY_C,
+            Dialect::C => &["alias", "proxy", "svm", "regions", "space"],
+            _ => ONLY_PTX,
+        };
+        for key in foreign.iter().filter(|k| table.contains_key(**k)) {
+            let span = table.get(*key).map_or(span_of(value), span_of);
+            let message = format!("memory of the dialect `{dialect}` has no `{key}`");
+            self.sink.error("conflicting-keys", span, message, |d| d.label("expected no such key"));
+        }
+        let SymbolKind::Object(object) = kind else { return };
+        if dialect == Dialect::Ptx {
+            return;
+        }
+        // `x = 0` is an `int`.
+        object.ty.get_or_insert((Ty::S32, span_of(value)));
+        if let Some(DeValue::Boolean(atomic)) = table.get("atomic").map(Value::get_ref) {
+            object.atomic = Some(*atomic);
+        }
+        if dialect != Dialect::OpenCl {
+            return;
+        }
+        let fine = self.word(table, "svm", keys::SVM, choice) == Some("fine-atomic");
+        let has = |region: &str| match table.get("regions").map(Value::get_ref) {
+            Some(DeValue::Array(all)) => all.iter().any(|r| r.get_ref().as_str() == Some(region)),
+            _ => false,
+        };
+        if table.contains_key("regions") {
+            let (global, local) = (has("global"), has("local"));
+            object.opencl = OpenClMemory { global, local, fine: global, capped: false };
+            object.space = Space::Global;
+        } else if matches!(object.space, Space::Local | Space::Shared) {
+            object.opencl = OpenClMemory { local: true, capped: true, ..OpenClMemory::default() };
+            object.space = Space::Shared;
+        } else {
+            object.opencl = OpenClMemory { global: true, fine, ..OpenClMemory::default() };
+        }
+    }
+
+    /// Whether the test's memory is given as the published suites read theirs.
+    fn as_published(&self) -> bool {
+        let memory = self.root.get("memory").and_then(|v| v.get_ref().as_table());
+        memory.is_some_and(|m| {
+            m.iter().any(|(_, v)| v.get_ref().as_table().is_some_and(|t| t.contains_key("regions")))
+        })
+    }
+
+    /// The threads.
+    pub(super) fn c_threads(&mut self, dialect: Dialect, symbols: &Symbols, choice: &Choice) -> Vec<CThreadDraft> {
+        if let Some(kernel) = self.root.get("kernel") {
+            let message = format!("kernels in the dialect `{dialect}` are not supported yet");
+            self.sink.error("unsupported-kernel", span_of(kernel), message, |d| {
+                d.label("expected one `[[thread]]` for each work-item")
+            });
+        }
+        let capped = dialect == Dialect::OpenCl && !self.as_published();
+        let mut threads = Vec::new();
+        self.each_thread(0, choice, |reader, table, name, place| {
+            let regs = reader.regs(table, symbols, choice);
+            let Some(code) = reader.string(table, "code", choice) else { return };
+            let unit = Unit::parse(code, reader.sink);
+            let regs = regs.into_iter().map(|r| (r.name, r.init, r.span)).collect();
+            let env = Env { dialect, strict: true, capped, visible: None, regs };
+            threads.push(CThreadDraft { name, place, unit, env });
+        });
+        threads
+    }
+}

@@ -1,0 +1,97 @@
+//! Syntax trees of the C-like dialects.
+//!
+//! # Invariants
+//! - No tree is deeper than [`MAX_DEPTH`]; walks over it may recurse.
+
+use std::ops::Range;
+
+use crate::program::{BinOp, CmpOp, Ty};
+
+/// How deep expressions and statements may be nested.
+pub(super) const MAX_DEPTH: usize = 100;
+
+/// An expression with its place in the text.
+#[derive(Debug)]
+pub(super) struct Expr {
+    pub(super) kind: ExprKind,
+    pub(super) range: Range<usize>,
+    /// Number of levels of the tree.
+    pub(super) depth: usize,
+}
+
+/// What an expression is.
+#[derive(Debug)]
+pub(super) enum ExprKind {
+    Int(i64),
+    Name,
+    Neg(Box<Expr>),
+    Not(Box<Expr>),
+    Complement(Box<Expr>),
+    /// `*p`
+    Deref(Box<Expr>),
+    /// `&r`
+    AddressOf(Box<Expr>),
+    /// `a[i]`
+    Index(Box<Expr>, Box<Expr>),
+    Bin(BinOp, Box<Expr>, Box<Expr>),
+    Cmp(CmpOp, Box<Expr>, Box<Expr>),
+    /// `a && b` (true) or `a || b`.
+    Logic(bool, Box<Expr>, Box<Expr>),
+    /// `c ? a : b`
+    Choice(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// A call; the name has its own place.
+    Call(Range<usize>, Vec<Expr>),
+}
+
+/// A statement with its place in the text.
+#[derive(Debug)]
+pub(super) struct Stmt {
+    pub(super) kind: StmtKind,
+    pub(super) range: Range<usize>,
+}
+
+/// A declared register.
+#[derive(Debug)]
+pub(super) struct Declared {
+    pub(super) ty: Ty,
+    /// It is a pointer to something of type `ty`.
+    pub(super) pointer: bool,
+    pub(super) name: Range<usize>,
+    pub(super) value: Option<Expr>,
+}
+
+/// What a statement is.
+#[derive(Debug)]
+pub(super) enum StmtKind {
+    Empty,
+    Declare(Vec<Declared>),
+    /// `target = value`, or `target op= value`.
+    Assign {
+        target: Expr,
+        op: Option<BinOp>,
+        value: Expr,
+    },
+    Expr(Expr),
+    If {
+        cond: Expr,
+        then: Box<Stmt>,
+        other: Option<Box<Stmt>>,
+    },
+    /// All loops: `for (init; cond; step) body`; `do` tests behind the body.
+    Loop {
+        init: Option<Box<Stmt>>,
+        cond: Option<Expr>,
+        step: Option<Box<Stmt>>,
+        body: Box<Stmt>,
+        test_last: bool,
+    },
+    Block(Vec<Stmt>),
+    /// `B1: barrier(…);`: the barrier's instance.
+    Instance {
+        number: i64,
+        barrier: Box<Stmt>,
+    },
+    Break,
+    Continue,
+    Return,
+}

@@ -1,0 +1,306 @@
+//! Calls of the functions in the table, to micro-ops.
+//!
+//! # Invariants
+//! - Arguments are evaluated from left to right, then the function acts.
+
+use super::ast::{Expr as Tree, ExprKind};
+use super::calls::{Does, Role, Row, legal};
+use super::eval::Value;
+use super::lower::{Lowering, Variable};
+use super::words::{FLAGS, ORDERS, Order, SCOPES};
+use crate::program::{
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Dialect, Expr, Op, Scope, Tags, Ty, Update,
+};
+
+/// The barrier resources of barriers without a label: one per group and kind, apart from those of PTX.
+const WORK_GROUP_BARRIER: i64 = -3;
+const SUB_GROUP_BARRIER: i64 = -4;
+
+/// Where a compare-exchange finds what it expects.
+enum Expected {
+    Memory(Expr, Ty),
+    Register(Variable),
+}
+
+/// The arguments of a call.
+#[derive(Default)]
+struct Args {
+    addr: Option<(Expr, Ty)>,
+    value: Option<Value>,
+    expected: Option<Expected>,
+    order: Option<Order>,
+    scope: Option<Scope>,
+    flags: Vec<&'static str>,
+}
+
+impl Lowering<'_, '_> {
+    /// Lowers a call.
+    pub(super) fn function(&mut self, row: &'static Row, tree: &Tree, given: &[Tree]) -> Value {
+        let scopes = self.env.dialect == Dialect::OpenCl;
+        let most = row.args.iter().filter(|r| scopes || **r != Role::Scope).count();
+        let least = row.args.iter().filter(|r| **r != Role::Scope).count();
+        if given.len() > most || given.len() < least {
+            let wanted = if most == least { most.to_string() } else { format!("{least} or {most}") };
+            let message = format!("`{}` takes {wanted} arguments, {} given", row.name, given.len());
+            self.error("wrong-operands", &tree.range, message, |d| {
+                d.label(format!("expected the form {}", row.syntax(scopes)))
+            });
+            return Value::int(0);
+        }
+        let mut args = Args::default();
+        let mut whole = true;
+        for (role, arg) in row.args.iter().zip(given) {
+            whole &= self.argument(row, *role, arg, &mut args).is_some();
+        }
+        if !whole {
+            return Value::int(0);
+        }
+        self.act(row, tree, args).unwrap_or_else(|| Value::int(0))
+    }
+
+    /// Evaluates one argument. `None`: something was wrong with it.
+    fn argument(&mut self, row: &Row, role: Role, tree: &Tree, args: &mut Args) -> Option<()> {
+        match role {
+            Role::Addr => {
+                let pointer = self.eval(tree);
+                args.addr = Some(self.address(pointer, &tree.range)?);
+            }
+            Role::Val => args.value = Some(self.eval(tree)),
+            Role::Expected => args.expected = Some(self.expected(tree)?),
+            Role::Order => {
+                let order = self.order(tree)?;
+                let allowed = legal(row.does);
+                if !allowed.contains(&order) {
+                    let message = format!("`{}` cannot have the order `{}`", row.name, order.name());
+                    self.error("illegal-order", &tree.range, message, |d| {
+                        let names: Vec<_> = allowed.iter().map(|o| format!("`{}`", o.name())).collect();
+                        d.label(format!("expected one of {}", names.join(", ")))
+                    });
+                    return None;
+                }
+                if order == Order::Consume && self.env.dialect == Dialect::OpenCl {
+                    self.error("illegal-order", &tree.range, "OpenCL has no order `memory_order_consume`", |d| {
+                        d.label("expected `memory_order_acquire` or another order")
+                    });
+                    return None;
+                }
+                args.order = Some(order);
+            }
+            Role::FailOrder => {
+                let order = self.order(tree)?;
+                if self.env.strict && matches!(order, Order::Release | Order::AcqRel) {
+                    let message = format!("a failed compare-exchange cannot have the order `{}`", order.name());
+                    self.error("illegal-order", &tree.range, message, |d| d.label("expected the order of a load"));
+                    return None;
+                }
+            }
+            Role::Scope => args.scope = Some(self.word(tree, "scope", SCOPES)?),
+            Role::Flags => self.flags(tree, &mut args.flags)?,
+        }
+        Some(())
+    }
+
+    fn order(&mut self, tree: &Tree) -> Option<Order> {
+        self.word(tree, "order", ORDERS)
+    }
+
+    /// One of the words of a table.
+    fn word<T: Copy>(&mut self, tree: &Tree, what: &str, table: &[(&'static str, T)]) -> Option<T> {
+        let word = self.str(&tree.range);
+        if let (ExprKind::Name, Some((_, value))) = (&tree.kind, table.iter().find(|w| w.0 == word)) {
+            return Some(*value);
+        }
+        let names: Vec<&str> = table.iter().map(|w| w.0).collect();
+        let id = if what == "order" { "unknown-order" } else { "unknown-scope" };
+        self.error(id, &tree.range, format!("`{word}` is no memory {what}"), |d| {
+            d.label(format!("expected one of `{}`", names.join("`, `"))).did_you_mean(word, names.iter().copied())
+        });
+        None
+    }
+
+    /// `0`, a flag, or flags joined with `|`.
+    fn flags(&mut self, tree: &Tree, flags: &mut Vec<&'static str>) -> Option<()> {
+        match &tree.kind {
+            ExprKind::Int(0) => Some(()),
+            ExprKind::Bin(BinOp::Or, a, b) => {
+                self.flags(a, flags)?;
+                self.flags(b, flags)
+            }
+            _ => {
+                let word = self.str(&tree.range);
+                match FLAGS.iter().find(|f| f.0 == word) {
+                    Some((_, Some(tag))) => {
+                        flags.push(tag);
+                        Some(())
+                    }
+                    Some((_, None)) => {
+                        self.error("unsupported-flag", &tree.range, "fences of images are not supported", |d| {
+                            d.label("expected global or local memory").note("no published model covers images")
+                        });
+                        None
+                    }
+                    None => {
+                        let names: Vec<&str> = FLAGS.iter().map(|f| f.0).collect();
+                        self.error("unknown-flag", &tree.range, format!("`{word}` is no fence flag"), |d| {
+                            d.label("expected 0, a flag, or flags joined with `|`").did_you_mean(word, names)
+                        });
+                        None
+                    }
+                }
+            }
+        }
+    }
+
+    fn expected(&mut self, tree: &Tree) -> Option<Expected> {
+        if let ExprKind::AddressOf(inner) = &tree.kind
+            && let ExprKind::Name = inner.kind
+            && let Some(variable) = self.variables.get(self.str(&inner.range))
+        {
+            return Some(Expected::Register(*variable));
+        }
+        let pointer = self.eval(tree);
+        let (addr, ty) = self.address(pointer, &tree.range)?;
+        Some(Expected::Memory(addr, ty))
+    }
+
+    fn act(&mut self, row: &Row, tree: &Tree, args: Args) -> Option<Value> {
+        let order = args.order.unwrap_or(Order::SeqCst);
+        let scope = (self.env.dialect == Dialect::OpenCl).then(|| args.scope.unwrap_or(Scope::Gpu));
+        let half = |order, ty, rmw: bool| {
+            let mut tags = Tags::of(&["A", order]);
+            if rmw {
+                tags.insert("RMW");
+            }
+            Access { tags, scope, ty }
+        };
+        match row.does {
+            Does::Fence(fixed) => {
+                self.fence(row, tree, fixed, &args)?;
+                return Some(Value::int(0));
+            }
+            Does::Barrier(domain) => {
+                self.barrier(domain, &args);
+                return Some(Value::int(0));
+            }
+            _ => {}
+        }
+        let (addr, ty) = args.addr?;
+        let value = args.value.map(|v| v.fit(ty)).unwrap_or(Expr::Const(0));
+        let update = match row.does {
+            Does::Load => {
+                let dst = self.temporary(ty);
+                self.push(Op::Load { dst, addr, access: half(order.of_read(), ty, false) });
+                return Some(Value { expr: Expr::Reg(dst), ty, target: None });
+            }
+            Does::Store => {
+                self.push(Op::Store { addr, value, access: half(order.of_write(), ty, false) });
+                return Some(Value::int(0));
+            }
+            Does::Init => {
+                let access = self.plain(ty);
+                self.push(Op::Store { addr, value, access });
+                return Some(Value::int(0));
+            }
+            Does::Fetch(op) => Update::Apply(op, value),
+            Does::CompareExchange => {
+                return self.compare_exchange(args.expected?, (addr, ty), value, order, scope);
+            }
+            _ => Update::Exchange(value),
+        };
+        let dst = self.temporary(ty);
+        let (read, write) = (half(order.of_read(), ty, true), half(order.of_write(), ty, true));
+        self.push(Op::Rmw { dst: Some(dst), addr, update, read, write });
+        Some(Value { expr: Expr::Reg(dst), ty, target: None })
+    }
+
+    /// A plain read of the expected value; then the atomic operation; on failure a plain write of the value seen.
+    fn compare_exchange(
+        &mut self,
+        expected: Expected,
+        (addr, ty): (Expr, Ty),
+        new: Expr,
+        order: Order,
+        scope: Option<Scope>,
+    ) -> Option<Value> {
+        // The published OpenCL tests give the accesses to the expected location the operation's scope.
+        let plain = |ty| Access { tags: Tags::default(), scope, ty };
+        let wanted = self.temporary(ty);
+        match &expected {
+            Expected::Memory(at, ty) => {
+                self.push(Op::Load { dst: wanted, addr: at.clone(), access: plain(*ty) });
+            }
+            Expected::Register(variable) => {
+                let value = Value { expr: Expr::Reg(variable.reg), ty: variable.ty, target: None }.fit(ty);
+                self.push(Op::Assign { dst: wanted, value });
+            }
+        }
+        let half = |order| Access { tags: Tags::of(&["A", "RMW", order]), scope, ty };
+        let (read, write) = (half(order.of_read()), half(order.of_write()));
+        let old = self.temporary(ty);
+        let update = Update::CompareExchange { expected: Expr::Reg(wanted), new };
+        self.push(Op::Rmw { dst: Some(old), addr, update, read, write });
+        let success = Expr::Cmp(CmpOp::Eq, ty, Expr::Reg(old).into(), Expr::Reg(wanted).into());
+        let result = self.temporary(Ty::S32);
+        self.push(Op::Assign { dst: result, value: success });
+        let skip = self.branch(Expr::Reg(result));
+        let seen = Value { expr: Expr::Reg(old), ty, target: None };
+        match expected {
+            Expected::Memory(at, ty) => {
+                let value = seen.fit(ty);
+                self.push(Op::Store { addr: at, value, access: plain(ty) });
+            }
+            Expected::Register(variable) => {
+                let value = seen.fit(variable.ty);
+                self.push(Op::Assign { dst: variable.reg, value });
+            }
+        }
+        let end = self.code.len();
+        self.patch(skip, end);
+        Some(Value { expr: Expr::Reg(result), ty: Ty::S32, target: None })
+    }
+
+    fn fence(&mut self, row: &Row, tree: &Tree, fixed: Option<Order>, args: &Args) -> Option<()> {
+        let opencl = self.env.dialect == Dialect::OpenCl;
+        if opencl && args.flags.is_empty() && self.env.strict {
+            self.error("missing-flag", &tree.range, format!("`{}` needs a fence flag", row.name), |d| {
+                d.label("expected `CLK_GLOBAL_MEM_FENCE`, `CLK_LOCAL_MEM_FENCE` or both")
+                    .note("a fence without flags is undefined (OpenCL C, Fences)")
+            });
+            return None;
+        }
+        let order = fixed.or(args.order).unwrap_or(Order::SeqCst);
+        let mut tags = self.flagged(&[order.of_fence()], &args.flags);
+        if opencl && self.env.capped {
+            tags.insert("CAPPED");
+        }
+        let default = if fixed.is_some() { Scope::Cta } else { Scope::Gpu };
+        let scope = opencl.then(|| args.scope.unwrap_or(default));
+        self.push(Op::Fence { tags, scope });
+        Some(())
+    }
+
+    fn flagged(&self, names: &[&'static str], flags: &[&'static str]) -> Tags {
+        let mut tags = Tags::of(names);
+        tags.extend(flags);
+        tags
+    }
+
+    /// A release fence, the meeting of the group, and an acquire fence.
+    fn barrier(&mut self, domain: Scope, args: &Args) {
+        let mut arrive = self.flagged(&["B", "BA", "EF", "REL"], &args.flags);
+        let mut wait = self.flagged(&["B", "BW", "XF", "ACQ"], &args.flags);
+        if self.env.capped {
+            arrive.insert("CAPPED");
+            wait.insert("CAPPED");
+        }
+        let naming = match self.instance.take() {
+            Some(instance) => BarrierNaming::Instance { instance, id: None, quorum: None },
+            None => {
+                let id = if domain == Scope::Cta { WORK_GROUP_BARRIER } else { SUB_GROUP_BARRIER };
+                BarrierNaming::Counted { id: Expr::Const(id), count: None }
+            }
+        };
+        let scope = Some(args.scope.unwrap_or(domain));
+        self.push(Op::Barrier(Barrier { action: BarrierAction::Sync, domain, naming, arrive, wait, scope }));
+    }
+}

@@ -1,0 +1,115 @@
+//! Words of the C-like dialects: integer types, memory orders, scopes, fence flags.
+
+use crate::program::{Scope, Ty};
+
+/// Integer types by name. `atomic_` in front of one makes it atomic.
+const TYPES: &[(&str, Ty)] = &[
+    ("int", Ty::S32),
+    ("uint", Ty::U32),
+    ("long", Ty::WORD),
+    ("ulong", Ty::U64),
+    ("short", Ty { bits: 16, signed: true }),
+    ("ushort", Ty { bits: 16, signed: false }),
+    ("char", Ty { bits: 8, signed: true }),
+    ("uchar", Ty { bits: 8, signed: false }),
+    ("unsigned", Ty::U32),
+    ("signed", Ty::S32),
+    ("bool", Ty::S32),
+    ("size_t", Ty::U64),
+    ("int32_t", Ty::S32),
+    ("uint32_t", Ty::U32),
+    ("int64_t", Ty::WORD),
+    ("uint64_t", Ty::U64),
+];
+
+/// The type of that name, and whether it is atomic.
+pub(super) fn type_named(name: &str) -> Option<(Ty, bool)> {
+    let plain = |name: &str| TYPES.iter().find(|t| t.0 == name).map(|t| t.1);
+    match name.strip_prefix("atomic_") {
+        Some(rest) => plain(rest).map(|ty| (ty, true)),
+        None => plain(name).map(|ty| (ty, false)),
+    }
+}
+
+/// Names of the types that a declaration may begin with.
+pub(super) fn type_names() -> Vec<String> {
+    TYPES.iter().flat_map(|t| [t.0.to_string(), format!("atomic_{}", t.0)]).collect()
+}
+
+/// Words that may stand beside a type and say nothing that matters to a model.
+pub(super) const QUALIFIERS: &[&str] = &["volatile", "const", "restrict", "__restrict", "private", "__private"];
+
+/// A memory order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Relaxed,
+    Consume,
+    Acquire,
+    Release,
+    AcqRel,
+    SeqCst,
+}
+
+/// Orders by name.
+pub(super) const ORDERS: &[(&str, Order)] = &[
+    ("memory_order_relaxed", Order::Relaxed),
+    ("memory_order_consume", Order::Consume),
+    ("memory_order_acquire", Order::Acquire),
+    ("memory_order_release", Order::Release),
+    ("memory_order_acq_rel", Order::AcqRel),
+    ("memory_order_seq_cst", Order::SeqCst),
+];
+
+impl Order {
+    /// As written.
+    pub(super) fn name(self) -> &'static str {
+        ORDERS.iter().find(|o| o.1 == self).map_or("", |o| o.0)
+    }
+
+    /// The tag of a load, or of the read half of a read-modify-write: what only concerns writes is dropped.
+    pub(super) fn of_read(self) -> &'static str {
+        match self {
+            Order::Relaxed | Order::Release => "RLX",
+            Order::Consume => "CON",
+            Order::Acquire | Order::AcqRel => "ACQ",
+            Order::SeqCst => "SC",
+        }
+    }
+
+    /// The tag of a store, or of the write half of a read-modify-write.
+    pub(super) fn of_write(self) -> &'static str {
+        match self {
+            Order::Relaxed | Order::Consume | Order::Acquire => "RLX",
+            Order::Release | Order::AcqRel => "REL",
+            Order::SeqCst => "SC",
+        }
+    }
+
+    /// The tag of a fence. A consume fence is an acquire fence (C11, 7.17.4.1).
+    pub(super) fn of_fence(self) -> &'static str {
+        match self {
+            Order::Relaxed => "RLX",
+            Order::Consume | Order::Acquire => "ACQ",
+            Order::Release => "REL",
+            Order::AcqRel => "ACQ_REL",
+            Order::SeqCst => "SC",
+        }
+    }
+}
+
+/// Scopes by name.
+pub(super) const SCOPES: &[(&str, Scope)] = &[
+    ("memory_scope_work_item", Scope::Thread),
+    ("memory_scope_sub_group", Scope::Warp),
+    ("memory_scope_work_group", Scope::Cta),
+    ("memory_scope_device", Scope::Gpu),
+    ("memory_scope_all_svm_devices", Scope::Sys),
+    ("memory_scope_all_devices", Scope::Sys),
+];
+
+/// Fence flags by name, with the tag each becomes. Images have no formal model.
+pub(super) const FLAGS: &[(&str, Option<&str>)] = &[
+    ("CLK_GLOBAL_MEM_FENCE", Some("GLOBAL")),
+    ("CLK_LOCAL_MEM_FENCE", Some("LOCAL")),
+    ("CLK_IMAGE_MEM_FENCE", None),
+];
