@@ -20,6 +20,7 @@ use fencepost::litmus::{Expectation, LitmusTest, Quantifier, Reachability, read_
 use fencepost::model::ir::Model;
 use fencepost::model::{Library, load_shipped};
 use fencepost::program::Dialect;
+use fencepost::program::mapping::Mapping;
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Answer, Verdict};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -124,8 +125,18 @@ fn add(
         if let (Some(Reachability::Forbidden), Some(axiom)) = (expectation.reachability, &expectation.axiom) {
             named.entry(model_name.clone()).or_default().insert(axiom.clone());
         }
+        // Models of PTX judge the others through the mapping of their dialect.
+        let mapping = Mapping::current(test.program.dialect).filter(|_| model_name.starts_with("ptx"));
+        let judged = match mapping.map(|mapping| test.via(mapping)) {
+            None => test.clone(),
+            Some(Ok(lowered)) => Arc::new(lowered),
+            Some(Err(diagnostics)) => {
+                trials.push(Trial::test(name.clone(), move || Err(rendered(&diagnostics).into())));
+                continue;
+            }
+        };
         for &(engine_name, engine) in ENGINES {
-            let (test, model, expectation) = (test.clone(), model.clone(), expectation.clone());
+            let (test, model, expectation) = (judged.clone(), model.clone(), expectation.clone());
             // Nothing decides liveness yet.
             let later = expects_nothing(&Expectation { liveness: BTreeMap::new(), ..expectation.clone() });
             let trial = Trial::test(format!("{name}::{model_name}::{engine_name}"), move || {

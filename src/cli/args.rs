@@ -83,6 +83,9 @@ pub struct QuestionArgs {
     /// At most N iterations of a loop
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub bound: u32,
+    /// How OpenCL and CUDA tests become PTX for a model of PTX [default: the current one of the dialect]
+    #[arg(long, value_name = "NAME")]
+    pub mapping: Option<String>,
     /// An option of the model (repeatable)
     #[arg(long = "set", value_name = "OPTION=VALUE", value_parser = option_value)]
     pub set: Vec<(String, String)>,

@@ -43,7 +43,7 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
         let ms = settings.timings.then(|| milliseconds(start));
         if let Some(text) = &answer.defect {
             let about = question.property.to_string();
-            decided.defects.push(defect::record(unit.test, &unit.model, &about, text, settings));
+            decided.defects.push(defect::record(&unit.test, &unit.model, &about, text, settings));
         }
         decided.results.push(Line {
             path: unit.path.to_owned(),
@@ -53,6 +53,7 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
             quantifier: question.quantifier,
             proposition: question.proposition.clone(),
             expected: question.expected,
+            mapping: unit.mapping,
             notes: notes(question, &answer),
             answer,
             ms,
@@ -75,12 +76,13 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings) -> Decided<Table> {
     });
     let ms = settings.timings.then(|| milliseconds(start));
     let defects = (outcomes.defect.iter())
-        .map(|text| defect::record(unit.test, &unit.model, "outcomes", text, settings))
+        .map(|text| defect::record(&unit.test, &unit.model, "outcomes", text, settings))
         .collect();
     let table = Table {
         path: unit.path.to_owned(),
         test: unit.test.name.clone(),
         model: unit.model.label.clone(),
+        mapping: unit.mapping,
         outcomes,
         ms,
     };
@@ -88,7 +90,7 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings) -> Decided<Table> {
 }
 
 fn open<'s>(unit: &'s Unit<'_>, settings: &Settings, explain: bool) -> Session<'s> {
-    let session = Session::new(unit.test, &unit.model.model, settings.engine, settings.limits, &settings.set);
+    let session = Session::new(&unit.test, &unit.model.model, settings.engine, settings.limits, &settings.set);
     if explain { session.explaining() } else { session }
 }
 

@@ -92,6 +92,9 @@ fn command(test: &str, model: &str, settings: &Settings) -> String {
     for (name, value) in &settings.set {
         words += &format!(" --set {name}={value}");
     }
+    if let Some(mapping) = settings.mapping {
+        words += &format!(" --mapping {}", mapping.name);
+    }
     words
 }
 

@@ -5,6 +5,7 @@
 //!   the test's expectations name them.
 //! - Every expectation of a planned (test, model) pair becomes a question, also where it cannot be decided yet.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::catalogue::{Catalogue, NameKind, Named};
@@ -13,14 +14,17 @@ use super::seams;
 use crate::diag::Diagnostic;
 use crate::litmus::{LitmusTest, Prop, Quantifier, Reachability};
 use crate::program::Dialect;
+use crate::program::mapping::Mapping;
 use crate::verdict::Property;
 
 /// One test under one model: what shares a session.
 pub(super) struct Unit<'a> {
     /// `path` in result lines.
     pub path: &'a str,
-    /// The test.
-    pub test: &'a LitmusTest,
+    /// The test; with a mapping, as the mapping lowered it.
+    pub test: Cow<'a, LitmusTest>,
+    /// The mapping through which it is judged.
+    pub mapping: Option<&'static str>,
     /// The model.
     pub model: Named,
     /// What to ask, in order; nothing if the command asks in its own way.
@@ -74,10 +78,11 @@ pub(super) struct Plan<'a> {
 }
 
 /// Plans all tests. `requested` are the models of `--model`; `questions` gives the questions of a pair, or what is
-/// wrong with them.
+/// wrong with them; `mapping` is that of `--mapping`.
 pub(super) fn plan<'a>(
     files: &'a [File],
     requested: &[String],
+    mapping: Option<&'static Mapping>,
     mut catalogue: Catalogue,
     mut questions: impl FnMut(&'a LitmusTest, &str) -> Result<Vec<Question>, Vec<Diagnostic>>,
 ) -> Plan<'a> {
@@ -89,7 +94,8 @@ pub(super) fn plan<'a>(
             let dialect = test.program.dialect;
             for name in models_of(test, requested) {
                 let kind = catalogue.kind(&name);
-                let foreign = kind == NameKind::Shipped && !seams::speaks(&name, dialect);
+                let via = seams::mapping(&name, kind == NameKind::Shipped, dialect, mapping);
+                let foreign = kind == NameKind::Shipped && !seams::speaks(&name, dialect) && via.is_none();
                 if foreign || (kind == NameKind::Reserved && requested.is_empty()) {
                     *passed.entry((name, dialect)).or_default() += 1;
                     continue;
@@ -98,9 +104,24 @@ pub(super) fn plan<'a>(
                     plan.diagnostics.push(unknown_in_expectation(test, &name, &catalogue));
                     continue;
                 }
-                let Some(model) = catalogue.get(&name, dialect) else { continue };
+                let spoken = if via.is_some() { Dialect::Ptx } else { dialect };
+                let Some(model) = catalogue.get(&name, spoken) else { continue };
+                let judged = match via.map(|via| test.via(via)) {
+                    None => Cow::Borrowed(test),
+                    Some(Ok(lowered)) => Cow::Owned(lowered),
+                    Some(Err(diagnostics)) => {
+                        // The same for every model.
+                        let new = |d: &Diagnostic| !plan.diagnostics.contains(d);
+                        let news: Vec<_> = diagnostics.into_iter().filter(new).collect();
+                        plan.diagnostics.extend(news);
+                        continue;
+                    }
+                };
+                let mapping = via.map(|via| via.name);
                 match questions(test, &model.label) {
-                    Ok(questions) => plan.units.push(Unit { path: &file.path, test, model, questions }),
+                    Ok(questions) => {
+                        plan.units.push(Unit { path: &file.path, test: judged, mapping, model, questions })
+                    }
                     // About the test, not the model: once is enough.
                     Err(diagnostics) => {
                         plan.diagnostics.extend(diagnostics);
@@ -287,7 +308,7 @@ mod tests {
             t.expect.insert(name.into(), Expectation::default());
         }
         let files = [File { path: "T.toml".into(), tests: vec![t.clone(), t] }];
-        let plan = plan(&files, &[], Catalogue::new(None), |_, _| Ok(Vec::new()));
+        let plan = plan(&files, &[], None, Catalogue::new(None), |_, _| Ok(Vec::new()));
         assert_eq!(plan.passed_over, 2);
         let ids: Vec<_> = plan.diagnostics.iter().map(|d| d.id).collect();
         assert_eq!(ids, ["unknown-model", "unknown-model", "passed-over"]);

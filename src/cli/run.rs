@@ -76,7 +76,8 @@ impl<'a> Run<'a> {
         questions: impl FnMut(&'t LitmusTest, &str) -> Result<Vec<Question>, Vec<Diagnostic>>,
     ) -> Vec<Unit<'t>> {
         let catalogue = Catalogue::new(self.args.prelude.clone());
-        let Plan { units, diagnostics, passed_over } = plan::plan(files, &self.args.models, catalogue, questions);
+        let Plan { units, diagnostics, passed_over } =
+            plan::plan(files, &self.args.models, self.settings.mapping, catalogue, questions);
         self.complain(&diagnostics);
         self.summary.passed_over += passed_over;
         units
@@ -102,10 +103,10 @@ impl<'a> Run<'a> {
     }
 
     /// Decides all units on the workers; `report` gets each result, in order, and may break off.
-    pub(super) fn decide<R: Send>(
+    pub(super) fn decide<U: Sync, R: Send>(
         &mut self,
-        units: &[Unit<'_>],
-        work: impl Fn(&Unit<'_>, &Settings) -> Decided<R> + Sync,
+        units: &[U],
+        work: impl Fn(&U, &Settings) -> Decided<R> + Sync,
         mut report: impl FnMut(&mut Run<'a>, R) -> ControlFlow<()>,
     ) {
         let progress = Progress::new(self.terminal, units.len());

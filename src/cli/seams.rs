@@ -6,6 +6,7 @@ use crate::diag::Diagnostic;
 use crate::litmus::{self, LitmusTest, Prop};
 use crate::model::{self, ir::Model};
 use crate::program::Dialect;
+use crate::program::mapping::Mapping;
 use crate::skeleton::signature::signature;
 
 /// Names that are reserved for models; those not in [`model_names`] are not shipped yet.
@@ -80,5 +81,21 @@ pub(super) fn speaks(shipped: &str, dialect: Dialect) -> bool {
         "vulkan" => dialect == Dialect::Vulkan,
         "c11" | "rc11" => dialect == Dialect::C,
         _ => true,
+    }
+}
+
+/// The mapping through which a model judges tests of a dialect, if it needs one: shipped models of PTX do. A file by the
+/// user is taken for a model of PTX where a mapping was asked for.
+pub(super) fn mapping(
+    model: &str,
+    shipped: bool,
+    dialect: Dialect,
+    selected: Option<&'static Mapping>,
+) -> Option<&'static Mapping> {
+    let selected = selected.filter(|m| m.from == dialect);
+    match shipped {
+        true if model == "ptx" || model.starts_with("ptx-") => selected.or_else(|| Mapping::current(dialect)),
+        true => None,
+        false => selected,
     }
 }

@@ -6,6 +6,7 @@ use super::args::{EngineArg, QuestionArgs};
 use super::seams;
 use crate::check::{Engine, Limits, z3_version};
 use crate::diag::Diagnostic;
+use crate::program::mapping::{MAPPINGS, Mapping};
 use crate::skeleton::signature::signature;
 
 /// What is wrong with the name of a prelude.
@@ -18,6 +19,16 @@ fn unknown_prelude(name: &str) -> Option<Diagnostic> {
     })
 }
 
+/// The mapping of that name, or what is wrong with it.
+fn named_mapping(name: &str) -> Result<&'static Mapping, Box<Diagnostic>> {
+    Mapping::named(name).ok_or_else(|| {
+        let known = || MAPPINGS.iter().map(|m| m.name);
+        let message = format!("there is no mapping `{name}`");
+        let plain = Diagnostic::plain("unknown-mapping", message).did_you_mean(name, known());
+        Box::new(MAPPINGS.iter().fold(plain, |d, m| d.note(format!("{}: {}", m.name, m.doc))))
+    })
+}
+
 /// Checked options that hold for every question of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
@@ -27,6 +38,8 @@ pub(super) struct Settings {
     pub limits: Limits,
     /// Options of the model: names and values are known.
     pub set: Vec<(String, String)>,
+    /// The mapping that was asked for.
+    pub mapping: Option<&'static Mapping>,
     /// Whether negative answers name axioms even where no expectation does.
     pub explain: bool,
     /// Whether to measure.
@@ -61,6 +74,11 @@ impl Settings {
         if let Some(name) = &args.prelude {
             diagnostics.extend(unknown_prelude(name));
         }
+        let mapping = args.mapping.as_deref().map(named_mapping).transpose();
+        let mapping = mapping.unwrap_or_else(|diagnostic| {
+            diagnostics.push(*diagnostic);
+            None
+        });
         for (i, (_, file)) in args.reports.iter().enumerate() {
             if args.reports[..i].iter().any(|(_, other)| other == file) {
                 let message = format!("two reports would go to `{}`", file.display());
@@ -87,6 +105,7 @@ impl Settings {
             engine: args.engine.into(),
             limits: Limits { bound: args.bound, timeout },
             set: args.set.clone(),
+            mapping,
             explain: false,
             timings: args.timings,
             repro_dir: args.repro_dir.clone().unwrap_or_else(std::env::temp_dir),

@@ -20,6 +20,7 @@ mod keys;
 mod read;
 mod schema;
 mod toml;
+mod via;
 mod write;
 
 pub use bless::bless;

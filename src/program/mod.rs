@@ -14,6 +14,7 @@ use std::fmt;
 use crate::diag::Span;
 
 pub mod isa;
+pub mod mapping;
 pub mod tags;
 mod value;
 

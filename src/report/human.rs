@@ -78,6 +78,7 @@ impl Reporter for Human {
             (Some(expected), None) => rest.push(format!("expected {expected}")),
             (None, _) => {}
         }
+        rest.extend(line.mapping.map(|mapping| format!("via {mapping}")));
         rest.extend(answer.verdict.reason().map(str::to_owned));
         rest.extend(answer.bound.map(|bound| format!("loop bound {bound}")));
         if options.verbose {
@@ -111,6 +112,9 @@ impl Reporter for Human {
     fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()> {
         let list = &table.outcomes;
         write!(out, "{BOLD}{}{BOLD:#} under {}", table.test, table.model)?;
+        if let Some(mapping) = table.mapping {
+            write!(out, " via {mapping}")?;
+        }
         match list.outcomes.iter().filter(|o| o.allowed).count() {
             1 => write!(out, ": 1 outcome allowed")?,
             n => write!(out, ": {n} outcomes allowed")?,

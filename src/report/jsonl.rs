@@ -50,6 +50,8 @@ struct AnswerObject<'a> {
     witness: Option<WitnessObject<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     defect: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mapping: Option<&'a str>,
 }
 
 /// An execution: relations name events by position.
@@ -83,6 +85,8 @@ struct TableObject<'a> {
     ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     defect: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mapping: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -124,6 +128,7 @@ pub(super) fn write_line(out: &mut dyn Write, line: &Line) -> io::Result<()> {
         ms: line.ms,
         witness: answer.witness.as_ref().map(witness),
         defect: answer.defect.as_deref(),
+        mapping: line.mapping,
     };
     serde_json::to_writer(out, &object).map_err(io::Error::from)
 }
@@ -144,6 +149,7 @@ pub(super) fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> 
         reason: list.reason.as_deref(),
         ms: table.ms,
         defect: list.defect.as_deref(),
+        mapping: table.mapping,
     };
     serde_json::to_writer(out, &object).map_err(io::Error::from)
 }

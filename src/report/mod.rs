@@ -50,6 +50,8 @@ pub struct Line {
     pub expected: Option<&'static str>,
     /// What came out.
     pub answer: Answer,
+    /// The mapping through which the test was judged.
+    pub mapping: Option<&'static str>,
     /// Remarks for people.
     pub notes: Vec<String>,
     /// Wall time in milliseconds, if timings were asked for.
@@ -78,6 +80,8 @@ pub struct Table {
     pub test: String,
     /// As in [`Line`].
     pub model: String,
+    /// As in [`Line`].
+    pub mapping: Option<&'static str>,
     /// What came out.
     pub outcomes: Outcomes,
     /// Wall time in milliseconds, if timings were asked for.
@@ -131,6 +135,7 @@ pub(crate) mod samples {
             proposition: "P1:r0 == 1 /\\ P1:r1 == 0".into(),
             expected,
             answer: answer(verdict),
+            mapping: None,
             notes: Vec::new(),
             ms: None,
         }
@@ -186,6 +191,7 @@ pub(crate) mod samples {
             path: "MP.toml".into(),
             test: "MP".into(),
             model: "ptx".into(),
+            mapping: None,
             outcomes: Outcomes {
                 complete: true,
                 reason: None,
