@@ -39,10 +39,10 @@ fn help_lists_the_commands_and_exit_codes() {
     let output = fencepost(&["--help"]);
     assert_eq!(code(&output), Some(0));
     let text = stdout(&output);
-    for word in ["check", "ask", "outcomes", "models", "import", "schema", "Exit codes", "70"] {
+    for word in ["check", "ask", "outcomes", "compare", "models", "import", "schema", "Exit codes", "70"] {
         assert!(text.contains(word), "{word} is missing in:\n{text}");
     }
-    for command in ["check", "ask", "outcomes", "models", "import", "schema"] {
+    for command in ["check", "ask", "outcomes", "compare", "models", "import", "schema"] {
         assert_eq!(code(&fencepost(&[command, "--help"])), Some(0), "{command}");
     }
 }

@@ -22,7 +22,7 @@ pub struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0   every expectation met (ask, outcomes: answered)
+  0   every expectation met (ask, outcomes, compare: answered)
   1   at least one expectation not met
   2   invalid input or usage; the other inputs are still decided
   3   nothing failed, but something is undecided
@@ -38,6 +38,8 @@ pub enum Command {
     Ask(AskArgs),
     /// Every outcome of a test: allowed or not, racy or not
     Outcomes(OutcomesArgs),
+    /// What several models say of the same tests, and what makes the difference
+    Compare(CompareArgs),
     /// The models it knows; one model with its relations and axioms
     Models(ModelsArgs),
     /// `.litmus` files to TOML tests
@@ -152,6 +154,20 @@ pub struct OutcomesArgs {
     /// A test file, or `-` for standard input
     #[arg(value_name = "TEST")]
     pub test: PathBuf,
+    /// How to ask.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+}
+
+/// `fencepost compare`.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// Files, folders, or `-` for standard input
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// The models to compare; the first one is held against each of the others
+    #[arg(long = "models", id = "compared", value_name = "A,B", value_delimiter = ',', required = true)]
+    pub compared: Vec<String>,
     /// How to ask.
     #[command(flatten)]
     pub question: QuestionArgs,

@@ -89,7 +89,8 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings) -> Decided<Table> {
     Decided { results: vec![table], defects }
 }
 
-fn open<'s>(unit: &'s Unit<'_>, settings: &Settings, explain: bool) -> Session<'s> {
+/// The session of a unit.
+pub(super) fn open<'s>(unit: &'s Unit<'_>, settings: &Settings, explain: bool) -> Session<'s> {
     let session = Session::new(&unit.test, &unit.model.model, settings.engine, settings.limits, &settings.set);
     if explain { session.explaining() } else { session }
 }

@@ -20,8 +20,10 @@ pub mod paths;
 mod ask;
 mod catalogue;
 mod check;
+mod compare;
 mod decide;
 mod defect;
+mod differences;
 
 mod import;
 mod load;
@@ -63,6 +65,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> u8 {
         Command::Check(args) => check::run(args, terminal),
         Command::Ask(args) => ask::run(args, terminal),
         Command::Outcomes(args) => outcomes::run(args, terminal),
+        Command::Compare(args) => compare::run(args, terminal),
         Command::Models(args) => models::run(args, terminal),
         Command::Import(args) => import::run(args, terminal),
         Command::Schema => schema::run(terminal),

@@ -16,7 +16,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::args::{Color, FormatArg, Talk};
 use crate::diag::{self, Diagnostic, Severity, Style};
-use crate::report::{self, Format, HumanOptions, Line, Reporter, Summary, Table};
+use crate::report::{self, Comparison, Format, HumanOptions, Line, Reporter, Summary, Table};
 
 /// How to talk to the user.
 #[derive(Clone, Copy, Debug)]
@@ -118,6 +118,11 @@ impl Outputs {
     /// Reports a list of outcomes; breaks if nobody is left to hear more.
     pub(super) fn table(&mut self, table: &Table) -> ControlFlow<()> {
         self.each(|sink| sink.reporter.table(&mut sink.out, table))
+    }
+
+    /// Reports a comparison; breaks if nobody is left to hear more.
+    pub(super) fn comparison(&mut self, comparison: &Comparison) -> ControlFlow<()> {
+        self.each(|sink| sink.reporter.comparison(&mut sink.out, comparison))
     }
 
     /// Ends all reports. The diagnostics are about files that could not be written.

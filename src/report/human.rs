@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use super::{Line, Reporter, Summary, Table};
+use super::{Comparison, Line, Reporter, Summary, Table};
 use crate::verdict::{Property, State, Verdict, Witness};
 
 const GOOD: Style = AnsiColor::Green.on_default();
@@ -139,6 +139,13 @@ impl Reporter for Human {
             writeln!(out, "  {BAD}DEFECT:{BAD:#} {defect}")?;
         }
         writeln!(out)
+    }
+
+    fn comparison(&mut self, out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
+        if self.options.quiet && !comparison.striking() {
+            return Ok(());
+        }
+        super::comparison::human(out, comparison, self.options.verbose)
     }
 
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {

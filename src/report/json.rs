@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use super::{Line, Reporter, Summary, Table, jsonl};
+use super::{Comparison, Line, Reporter, Summary, Table, jsonl};
 
 /// The version of the format: it changes if a key goes or changes its meaning.
 pub(super) const VERSION: u32 = 1;
@@ -34,6 +34,16 @@ impl Reporter for Json {
     fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()> {
         self.separate(out, "tables")?;
         jsonl::write_table(out, table)
+    }
+
+    fn comparison(&mut self, out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
+        for column in 0..comparison.columns.len() {
+            for line in 0..comparison.columns[column].lines.len() {
+                self.separate(out, "answers")?;
+                jsonl::write_compared(out, comparison, column, line)?;
+            }
+        }
+        Ok(())
     }
 
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {

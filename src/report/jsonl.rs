@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use super::{Line, Reporter, Summary, Table};
-use crate::verdict::{State, Witness};
+use super::{Comparison, Finding, Line, Reporter, Summary, Table};
+use crate::verdict::{Outcome, Outcomes, State, Witness};
 
 /// Writes `jsonl`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,6 +21,16 @@ impl Reporter for Jsonl {
     fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()> {
         write_table(out, table)?;
         out.write_all(b"\n")
+    }
+
+    fn comparison(&mut self, out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
+        for (i, column) in comparison.columns.iter().enumerate() {
+            for line in 0..column.lines.len() {
+                write_compared(out, comparison, i, line)?;
+                out.write_all(b"\n")?;
+            }
+        }
+        Ok(())
     }
 
     fn end(&mut self, _: &mut dyn Write, _: &Summary) -> io::Result<()> {
@@ -52,6 +62,20 @@ struct AnswerObject<'a> {
     defect: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     mapping: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared: Option<Vec<FindingObject<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcomes: Option<Vec<OutcomeObject<'a>>>,
+}
+
+/// How a model stands to another one.
+#[derive(Serialize)]
+struct FindingObject<'a> {
+    with: &'a str,
+    differs: Option<bool>,
+    relation: &'a str,
+    by: Option<&'a str>,
+    why: &'a str,
 }
 
 /// An execution: relations name events by position.
@@ -112,8 +136,43 @@ fn witness(witness: &Witness) -> WitnessObject<'_> {
 
 /// The object of one answer, without a line end.
 pub(super) fn write_line(out: &mut dyn Write, line: &Line) -> io::Result<()> {
+    serde_json::to_writer(out, &object(line)).map_err(io::Error::from)
+}
+
+/// As [`write_line`], for a line of a comparison; that of reachability has the outcomes and how the models compare.
+pub(super) fn write_compared(out: &mut dyn Write, all: &Comparison, column: usize, line: usize) -> io::Result<()> {
+    let this = &all.columns[column];
+    let mut object = object(&this.lines[line]);
+    if line == 0 {
+        let model = this.lines[0].model.as_str();
+        object.compared = Some(all.findings.iter().filter_map(|f| finding(f, model)).collect());
+        object.outcomes = Some(outcomes(&this.outcomes));
+    }
+    serde_json::to_writer(out, &object).map_err(io::Error::from)
+}
+
+/// What was found about a model and another one.
+fn finding<'a>(f: &'a Finding, model: &str) -> Option<FindingObject<'a>> {
+    let with = match model {
+        m if m == f.left => &f.right,
+        m if m == f.right => &f.left,
+        _ => return None,
+    };
+    let (differs, relation, by) = (f.differs, f.relation.word(), f.by.as_deref());
+    Some(FindingObject { with, differs, relation, by, why: &f.why })
+}
+
+fn outcome(o: &Outcome) -> OutcomeObject<'_> {
+    OutcomeObject { state: state(&o.state), allowed: o.allowed, racy: o.racy }
+}
+
+fn outcomes(list: &Outcomes) -> Vec<OutcomeObject<'_>> {
+    list.outcomes.iter().map(outcome).collect()
+}
+
+fn object(line: &Line) -> AnswerObject<'_> {
     let answer = &line.answer;
-    let object = AnswerObject {
+    AnswerObject {
         path: &line.path,
         test: &line.test,
         model: &line.model,
@@ -129,8 +188,9 @@ pub(super) fn write_line(out: &mut dyn Write, line: &Line) -> io::Result<()> {
         witness: answer.witness.as_ref().map(witness),
         defect: answer.defect.as_deref(),
         mapping: line.mapping,
-    };
-    serde_json::to_writer(out, &object).map_err(io::Error::from)
+        compared: None,
+        outcomes: None,
+    }
 }
 
 /// The object of one list of outcomes, without a line end.
@@ -141,9 +201,7 @@ pub(super) fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> 
         test: &table.test,
         model: &table.model,
         complete: list.complete,
-        outcomes: (list.outcomes.iter())
-            .map(|o| OutcomeObject { state: state(&o.state), allowed: o.allowed, racy: o.racy })
-            .collect(),
+        outcomes: outcomes(list),
         engine: list.engine,
         bound: list.bound,
         reason: list.reason.as_deref(),

@@ -10,11 +10,13 @@ use std::io::{self, Write};
 
 use crate::verdict::{Answer, Outcomes, Property, Verdict};
 
+mod comparison;
 mod human;
 mod json;
 mod jsonl;
 mod summary;
 
+pub use comparison::{Column, Comparison, Finding, Relation};
 pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use jsonl::Jsonl;
@@ -94,6 +96,8 @@ pub trait Reporter {
     fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()>;
     /// One list of outcomes.
     fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()>;
+    /// One comparison.
+    fn comparison(&mut self, out: &mut dyn Write, comparison: &Comparison) -> io::Result<()>;
     /// Everything was said.
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()>;
 }

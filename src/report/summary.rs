@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{Line, Table};
+use super::{Comparison, Line, Table};
 
 /// Verdicts in the order in which they are counted out.
 const WORDS: [&str; 9] =
@@ -29,6 +29,8 @@ pub struct Summary {
     pub invalid: usize,
     /// (test, model) pairs passed over, because the model cannot speak of the test's dialect.
     pub passed_over: usize,
+    /// Comparisons: how many pairs of models agree or differ on the condition, stand how, and differ by what.
+    compared: BTreeMap<String, usize>,
     /// Whether the run stopped at the first failure.
     pub stopped: bool,
 }
@@ -59,6 +61,25 @@ impl Summary {
             *self.undecided.entry(reason).or_default() += 1;
         }
         self.defects += usize::from(table.outcomes.defect.is_some());
+    }
+
+    /// Counts one comparison.
+    pub fn add_comparison(&mut self, comparison: &Comparison) {
+        for line in comparison.columns.iter().flat_map(|c| c.lines.first()) {
+            self.add(line);
+        }
+        let mut count = |key: String| *self.compared.entry(key).or_default() += 1;
+        for finding in &comparison.findings {
+            match finding.differs {
+                Some(false) => count("condition: agree".into()),
+                Some(true) => count("condition: differ".into()),
+                None => count("condition: undecided".into()),
+            }
+            count(finding.relation.word().into());
+            if finding.differs == Some(true) {
+                count(format!("differ by {}", finding.by.as_deref().unwrap_or(finding.relation.word())));
+            }
+        }
     }
 
     /// The verdicts that occurred, with their numbers.
@@ -99,6 +120,10 @@ impl fmt::Display for Summary {
                 (n, _) => parts.push(format!("{n} errors in the input")),
             }
         }
+        if !self.compared.is_empty() {
+            let all: Vec<_> = self.compared.iter().map(|(what, n)| format!("{n} × {what}")).collect();
+            parts.push(format!("compared: {}", all.join(", ")));
+        }
         if self.passed_over > 0 {
             parts.push(format!("{} passed over", self.passed_over));
         }
@@ -122,6 +147,9 @@ impl Serialize for Summary {
         map.serialize_entry("invalid", &self.invalid)?;
         map.serialize_entry("passed_over", &self.passed_over)?;
         map.serialize_entry("stopped", &self.stopped)?;
+        if !self.compared.is_empty() {
+            map.serialize_entry("compared", &self.compared)?;
+        }
         map.end()
     }
 }

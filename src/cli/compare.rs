@@ -1,0 +1,100 @@
+//! `fencepost compare`: what several models say of the same tests, and why they differ.
+
+use super::args::{CompareArgs, QuestionArgs};
+use super::decide::{self, Decided};
+use super::plan::{self, Ask, Question, Unit};
+use super::run::Run;
+use super::settings::Settings;
+use super::terminal::Terminal;
+use super::{differences, panics};
+use crate::diag::Diagnostic;
+use crate::litmus::LitmusTest;
+use crate::report::{Column, Comparison, Finding, Relation};
+use crate::verdict::Property;
+
+/// Runs it; returns the exit code.
+pub(super) fn run(args: &CompareArgs, terminal: &Terminal) -> u8 {
+    compare(args, terminal).unwrap_or_else(|code| code)
+}
+
+fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
+    let mut models = args.compared.clone();
+    models.extend(args.question.models.iter().cloned());
+    if models.iter().collect::<indexmap::IndexSet<_>>().len() < 2 {
+        let plain = Diagnostic::plain("too-few-models", "a comparison needs two models");
+        terminal.diagnose(&plain.help("name them as in `--models opencl,ptx`"));
+        return Err(super::exit::INVALID);
+    }
+    let question = QuestionArgs { models, ..args.question.clone() };
+    let mut run = Run::new(terminal, &question)?;
+    let files = run.load(&args.paths);
+    let units = run.plan(&files, |test, model| Ok(questions(test, model)));
+    let mut outputs = run.open(&units, false)?;
+    // What one model alone can judge is nothing to compare.
+    let same = |a: &Unit<'_>, b: &Unit<'_>| (a.path, &a.test.name) == (b.path, &b.test.name);
+    let groups: Vec<&[Unit<'_>]> = units.chunk_by(same).filter(|group| group.len() > 1).collect();
+    run.decide(
+        &groups,
+        |group, settings| judge(group, settings),
+        |run, comparison| {
+            run.summary.add_comparison(&comparison);
+            run.events.answered = true;
+            let undecided = |c: &Column| {
+                let verdict = c.lines.first().map(|line| &line.answer.verdict);
+                verdict.is_none_or(|v| v.reason().is_some())
+            };
+            run.events.undecided |= comparison.columns.iter().any(undecided)
+                || comparison.findings.iter().any(|f| f.relation == Relation::Undecided);
+            outputs.comparison(&comparison)
+        },
+    );
+    Ok(run.end(outputs))
+}
+
+/// The condition, and what may make its answer worthless.
+fn questions(test: &LitmusTest, model: &str) -> Vec<Question> {
+    let own = plan::own_condition(test, model);
+    let other = |property, ask| {
+        let (quantifier, proposition) = (own.quantifier, String::new());
+        Question { property, ask, quantifier, proposition, expected: None, axiom: None }
+    };
+    let (race, undefined) = (other(Property::Race, Ask::Race), other(Property::Undefined, Ask::Undefined));
+    vec![Question { axiom: None, ..own }, race, undefined]
+}
+
+/// All answers of one test, and what follows from them.
+fn judge(units: &[Unit<'_>], settings: &Settings) -> Decided<Comparison> {
+    let mut defects = Vec::new();
+    let mut columns = Vec::new();
+    for unit in units {
+        let mut answers = decide::answers(unit, settings);
+        let outcomes = decide::outcomes(unit, settings);
+        defects.append(&mut answers.defects);
+        defects.extend(outcomes.defects);
+        for line in &mut answers.results {
+            // The evidence is for `ask`.
+            line.answer.witness = None;
+        }
+        columns.extend(
+            outcomes
+                .results
+                .into_iter()
+                .map(|table| Column { lines: std::mem::take(&mut answers.results), outcomes: table.outcomes }),
+        );
+    }
+    let findings = (1..units.len().min(columns.len()))
+        .map(|i| {
+            let (a, b) = ((&units[0], &columns[0]), (&units[i], &columns[i]));
+            panics::catch(|| differences::finding(a, b, settings)).unwrap_or_else(|message| Finding {
+                left: units[0].model.label.clone(),
+                right: units[i].model.label.clone(),
+                differs: None,
+                relation: Relation::Undecided,
+                by: None,
+                why: format!("a defect of Fencepost: {message}"),
+            })
+        })
+        .collect();
+    let (path, test) = (units[0].path.to_owned(), units[0].test.name.clone());
+    Decided { results: vec![Comparison { path, test, columns, findings }], defects }
+}

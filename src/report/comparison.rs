@@ -1,0 +1,176 @@
+//! Comparisons: what several models say of one test, and why they differ.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use super::Line;
+use crate::verdict::{Outcomes, Property, State};
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const BAD: Style = AnsiColor::Red.on_default().bold();
+const UNSURE: Style = AnsiColor::Yellow.on_default();
+
+/// How two models stand to each other on a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Relation {
+    /// They give the same answers.
+    Agree,
+    /// They do not.
+    Differ,
+    /// A mapping allows nothing that its source model forbids.
+    Respected,
+    /// It does, in a way that is known: an order of sequentially consistent accesses that the mapping does not keep.
+    KnownGap,
+    /// It does.
+    Violated,
+    /// The source program is undefined, so nothing is asked of the mapping.
+    Exempt,
+    /// It cannot be said.
+    Undecided,
+}
+
+impl Relation {
+    /// The words in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Relation::Agree => "agree",
+            Relation::Differ => "differ",
+            Relation::Respected => "respected",
+            Relation::KnownGap => "known gap",
+            Relation::Violated => "violated",
+            Relation::Exempt => "exempt: undefined",
+            Relation::Undecided => "undecided",
+        }
+    }
+}
+
+/// What came out for two of the models.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// The first of the models.
+    pub left: String,
+    /// The other one.
+    pub right: String,
+    /// Whether they differ on the test's condition; `None` if one is undecided.
+    pub differs: Option<bool>,
+    /// How they stand to each other.
+    pub relation: Relation,
+    /// The axioms that make the difference, or `race`; for counting.
+    pub by: Option<String>,
+    /// The reason, in one sentence.
+    pub why: String,
+}
+
+/// One model's answers.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Reachability, then race and undefined behaviour if the model knows them.
+    pub lines: Vec<Line>,
+    /// All outcomes.
+    pub outcomes: Outcomes,
+}
+
+impl Column {
+    /// `allowed`, `forbidden`, with `racy`; `?` if the list is not complete and does not have it.
+    pub fn word(&self, state: &State) -> &'static str {
+        match self.outcomes.outcomes.iter().find(|o| o.state == *state) {
+            Some(o) if o.allowed && o.racy => "allowed, racy",
+            Some(o) if o.allowed => "allowed",
+            _ if !self.outcomes.complete => "?",
+            _ => "forbidden",
+        }
+    }
+
+    /// The model, with its mapping.
+    pub fn head(&self) -> String {
+        match self.lines.first() {
+            Some(Line { model, mapping: Some(mapping), .. }) => format!("{model} via {mapping}"),
+            Some(line) => line.model.clone(),
+            None => String::new(),
+        }
+    }
+}
+
+/// One test under several models.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// As in [`Line`].
+    pub path: String,
+    /// As in [`Line`].
+    pub test: String,
+    /// One per model.
+    pub columns: Vec<Column>,
+    /// The first model against each of the others.
+    pub findings: Vec<Finding>,
+}
+
+impl Comparison {
+    /// The outcomes that some model allows (`all`: all that were tried), sorted.
+    pub fn states(&self, all: bool) -> Vec<&State> {
+        let outcomes = self.columns.iter().flat_map(|c| &c.outcomes.outcomes);
+        let mut states: Vec<&State> = outcomes.filter(|o| all || o.allowed).map(|o| &o.state).collect();
+        states.sort();
+        states.dedup();
+        states
+    }
+
+    /// Whether it needs attention.
+    pub fn striking(&self) -> bool {
+        self.findings
+            .iter()
+            .any(|f| !matches!(f.relation, Relation::Agree | Relation::Respected | Relation::Exempt))
+    }
+}
+
+/// Writes it for people: the answers, one row per outcome, the reasons.
+pub(super) fn human(out: &mut dyn Write, comparison: &Comparison, verbose: bool) -> io::Result<()> {
+    write!(out, "{BOLD}{}{BOLD:#}", comparison.test)?;
+    for (i, column) in comparison.columns.iter().enumerate() {
+        write!(out, "{} {}", if i == 0 { ":" } else { "," }, column.head())?;
+        for line in &column.lines {
+            let shown = line.property == Property::Reachability || line.answer.verdict.reason().is_none();
+            if shown {
+                write!(out, " {}", line.answer.verdict.word())?;
+            }
+        }
+    }
+    writeln!(out)?;
+    rows(out, comparison, verbose)?;
+    for finding in &comparison.findings {
+        let style = match finding.relation {
+            Relation::Violated | Relation::Differ => BAD,
+            Relation::KnownGap | Relation::Undecided => UNSURE,
+            _ => Style::new(),
+        };
+        let (left, right, word) = (&finding.left, &finding.right, finding.relation.word());
+        writeln!(out, "  {left} and {right}: {style}{word}{style:#}: {}", finding.why)?;
+    }
+    writeln!(out)
+}
+
+fn rows(out: &mut dyn Write, comparison: &Comparison, verbose: bool) -> io::Result<()> {
+    let states = comparison.states(verbose);
+    let Some(first) = states.first() else { return Ok(()) };
+    let mut table: Vec<Vec<String>> = vec![first.iter().map(|(name, _)| name.clone()).collect()];
+    let models = comparison.columns.iter().map(|c| c.lines.first().map_or(String::new(), |l| l.model.clone()));
+    table[0].extend(models);
+    for state in &states {
+        let mut row: Vec<String> = state.iter().map(|(_, value)| value.clone()).collect();
+        row.extend(comparison.columns.iter().map(|c| c.word(state).to_owned()));
+        table.push(row);
+    }
+    let values = first.len();
+    let width = |i: usize| table.iter().filter_map(|r| r.get(i)).map(|c| c.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..values + comparison.columns.len()).map(width).collect();
+    for (i, row) in table.iter().enumerate() {
+        let mut text = String::from(" ");
+        for (j, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            text += &if j < values { format!(" {cell:>width$}") } else { format!("  {cell:width$}") };
+        }
+        let style = if i == 0 { DIM } else { Style::new() };
+        writeln!(out, "{style}{}{style:#}", text.trim_end())?;
+    }
+    Ok(())
+}
