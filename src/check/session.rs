@@ -184,15 +184,15 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn prepare(&mut self, bound: u32) -> Result<&mut Prepared<'a>, String> {
+    fn prepare(&mut self, bound: u32, deadline: Deadline) -> Result<&mut Prepared<'a>, String> {
         let (test, model, set, thin_air) = (self.test, self.model, &self.set, self.thin_air);
         self.prepared
             .entry(bound)
             .or_insert_with(|| {
                 let task = if thin_air {
-                    Task::with_thin_air(test, model, set, bound)
+                    Task::with_thin_air(test, model, set, bound, deadline.0)
                 } else {
-                    Task::new(test, model, set, bound)
+                    Task::new(test, model, set, bound, deadline.0)
                 };
                 let task = Rc::new(task?);
                 Ok(Prepared {
@@ -217,7 +217,7 @@ impl<'a> Session<'a> {
             defect: None,
         };
         for bound in self.bounds() {
-            let task = match self.prepare(bound) {
+            let task = match self.prepare(bound, deadline) {
                 Ok(p) => p.task.clone(),
                 Err(reason) => {
                     answer.verdict = Verdict::Undecided(reason);
@@ -329,7 +329,7 @@ impl<'a> Session<'a> {
     /// Puts a query to the engine or engines, and replays what they find.
     fn ask(&mut self, bound: u32, query: &Query<'a>, deadline: Deadline) -> (Said, &'static str) {
         let engine = self.engine;
-        let prepared = self.prepare(bound).expect("prepared before");
+        let prepared = self.prepare(bound, deadline).expect("prepared before");
         let task = prepared.task.clone();
         let judge = |found: Found, who: &str| match found {
             Found::No => Said::No,
@@ -391,7 +391,7 @@ impl<'a> Session<'a> {
         let mut query = query.clone();
         // Without the axiom that excludes them, values out of thin air count.
         let mut wider = Session { thin_air: true, ..self.fresh() };
-        let asker = match wider.prepare(bound) {
+        let asker = match wider.prepare(bound, deadline) {
             Ok(prepared) => {
                 query.no_fault |= prepared.task.fault != Cond::FALSE;
                 &mut wider
@@ -423,7 +423,7 @@ impl<'a> Session<'a> {
             defect: None,
         };
         for bound in self.bounds() {
-            let task = match self.prepare(bound) {
+            let task = match self.prepare(bound, deadline) {
                 Ok(p) => p.task.clone(),
                 Err(reason) => {
                     result.reason = Some(reason);
@@ -507,7 +507,7 @@ impl<'a> Session<'a> {
         deadline: Deadline,
     ) -> (Vec<FinalState>, Option<Gap>, &'static str) {
         let engine = self.engine;
-        let prepared = self.prepare(bound).expect("prepared before");
+        let prepared = self.prepare(bound, deadline).expect("prepared before");
         let reason = |(states, reason): (Vec<FinalState>, Option<String>), engine| {
             (states, reason.map(Gap::Reason), engine)
         };
