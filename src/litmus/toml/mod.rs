@@ -124,13 +124,13 @@ impl Reader<'_, '_> {
 
     fn test(&mut self, choice: &Choice) -> Option<(LitmusTest, Span)> {
         let root = self.root;
-        if let Some(dialect) = self.word(root, "dialect", &["ptx", "cuda", "opencl"], choice) {
-            if dialect != "ptx" {
-                let span = root.get("dialect").map_or(Span::default(), span_of);
-                let message = format!("tests in the dialect `{dialect}` are not supported yet");
-                self.sink.error("unsupported-dialect", span, message, |d| d.label("only `ptx` is read"));
-                return None;
-            }
+        if let Some(dialect) = self.word(root, "dialect", &["ptx", "cuda", "opencl"], choice)
+            && dialect != "ptx"
+        {
+            let span = root.get("dialect").map_or(Span::default(), span_of);
+            let message = format!("tests in the dialect `{dialect}` are not supported yet");
+            self.sink.error("unsupported-dialect", span, message, |d| d.label("only `ptx` is read"));
+            return None;
         }
         let (name, name_span) = self.name(choice)?;
         let barriers = self.word(root, "barriers", &["ptx", "litmus"], choice);
