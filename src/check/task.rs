@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! - Both engines read the same task and nothing else.
-//! - [`Task::open_values`] is set only if values could matter that no domain holds; a negative answer is then
+//! - `Task::open_values` is set only if values could matter that no domain holds; a negative answer is then
 //!   `undecided`.
 
 use std::collections::BTreeSet;
