@@ -162,15 +162,15 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn prepare(&mut self, bound: u32) -> Result<&mut Prepared<'a>, String> {
+    fn prepare(&mut self, bound: u32, deadline: Deadline) -> Result<&mut Prepared<'a>, String> {
         let (test, model, set, thin_air) = (self.test, self.model, &self.set, self.thin_air);
         self.prepared
             .entry(bound)
             .or_insert_with(|| {
                 let task = if thin_air {
-                    Task::with_thin_air(test, model, set, bound)
+                    Task::with_thin_air(test, model, set, bound, deadline.0)
                 } else {
-                    Task::new(test, model, set, bound)
+                    Task::new(test, model, set, bound, deadline.0)
                 };
                 task.map(Prepared::new)
             })
@@ -189,7 +189,7 @@ impl<'a> Session<'a> {
             defect: None,
         };
         for bound in self.bounds() {
-            let task = match self.prepare(bound) {
+            let task = match self.prepare(bound, deadline) {
                 Ok(p) => p.task.clone(),
                 Err(reason) => {
                     answer.verdict = Verdict::Undecided(reason);
@@ -301,7 +301,7 @@ impl<'a> Session<'a> {
     /// Puts a query to the engine or engines at a bound that was prepared before.
     fn ask(&mut self, bound: u32, query: &Query<'a>, deadline: Deadline) -> (Said, &'static str) {
         let engine = self.engine;
-        self.prepare(bound).expect("prepared before").ask(engine, query, deadline)
+        self.prepare(bound, deadline).expect("prepared before").ask(engine, query, deadline)
     }
 
     /// Finds axioms that together exclude every execution, none of which can be spared. Tried in the order of the
@@ -313,7 +313,7 @@ impl<'a> Session<'a> {
         let mut query = query.clone();
         // Without the axiom that excludes them, values out of thin air count.
         let mut wider = Session { thin_air: true, ..self.fresh() };
-        let asker = match wider.prepare(bound) {
+        let asker = match wider.prepare(bound, deadline) {
             Ok(prepared) => {
                 query.no_fault |= prepared.task.fault != Cond::FALSE;
                 &mut wider
@@ -345,7 +345,7 @@ impl<'a> Session<'a> {
             defect: None,
         };
         for bound in self.bounds() {
-            let task = match self.prepare(bound) {
+            let task = match self.prepare(bound, deadline) {
                 Ok(p) => p.task.clone(),
                 Err(reason) => {
                     result.reason = Some(reason);
@@ -371,7 +371,7 @@ impl<'a> Session<'a> {
             query.axioms = vec![false; query.axioms.len()];
             queries.push(query);
             for q in &queries {
-                match self.prepare(bound).expect("prepared before").all_states(engine, q, deadline) {
+                match self.prepare(bound, deadline).expect("prepared before").all_states(engine, q, deadline) {
                     (states, None, engine) => {
                         lists.push(states);
                         result.engine = engine;
