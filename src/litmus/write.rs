@@ -12,7 +12,8 @@ use super::{Expectation, LitmusTest, Quantifier, Reachability};
 use crate::diag::Diagnostic;
 use crate::program::isa::ptx;
 use crate::program::{
-    BarrierNaming, Dialect, Init, Location, LocationKind, Op, OpenClMemory, Place, Program, Proxy, RegId, Space, Thread, ThreadId, Ty,
+    BarrierNaming, Dialect, Init, Location, LocationKind, Op, OpenClMemory, Place, Program, Proxy, RegId, Space,
+    Thread, ThreadId, Ty,
 };
 
 /// The test as TOML text.

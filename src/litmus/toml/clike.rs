@@ -21,7 +21,13 @@ const ONLY_PTX: &[&str] = &["alias", "proxy"];
 
 impl Reader<'_, '_> {
     /// Adds what the C-like dialects say of an object.
-    pub(super) fn c_object(&mut self, dialect: Dialect, value: &Value<'_>, kind: &mut SymbolKind, choice: &Choice) {
+    pub(super) fn c_object(
+        &mut self,
+        dialect: Dialect,
+        value: &Value<'_>,
+        kind: &mut SymbolKind,
+        choice: &Choice,
+    ) {
         let empty = DeTable::new();
         let table = value.get_ref().as_table().unwrap_or(&empty);
         let foreign = match dialect {
