@@ -102,6 +102,10 @@ impl Catalogue {
         };
         let model = match result {
             Ok(model) => {
+                if model.axioms.is_empty() {
+                    let message = format!("model `{name}` has no axioms: it allows everything");
+                    self.diagnostics.push(Diagnostic::plain("no-axioms", message).warning());
+                }
                 let label = if kind == NameKind::Shipped { name.to_owned() } else { model.name.clone() };
                 Some(Named { label, request: name.to_owned(), model: Arc::new(model) })
             }

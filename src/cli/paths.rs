@@ -4,7 +4,9 @@
 //! - The order is that of the arguments, and inside a folder that of the relative paths, part by part: it depends on
 //!   names alone, never on the file system's own order.
 //! - What cannot be read becomes a diagnostic; everything else is still found.
+//! - A file that two arguments lead to under the same name is taken once, where it is first.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -42,6 +44,11 @@ pub fn discover(arguments: &[PathBuf], diagnostics: &mut Vec<Diagnostic>) -> Vec
             Err(error) => diagnostics.push(unreadable(argument, &error)),
         }
     }
+    let mut seen = HashSet::new();
+    found.retain(|f| {
+        let file = f.file.as_ref().map(|file| fs::canonicalize(file).unwrap_or_else(|_| file.clone()));
+        seen.insert((file, f.path.clone()))
+    });
     found
 }
 
@@ -153,6 +160,14 @@ mod tests {
         let (found, diagnostics) = paths(&[at("odd.txt"), "-".into(), at("Cargo.toml"), at("target"), at("gone")]);
         assert_eq!(found, ["odd.txt", "-", "Cargo.toml", "x.toml"]);
         assert_eq!(diagnostics, ["missing-path"]);
+    }
+
+    #[test]
+    fn a_file_that_is_named_twice_is_taken_once() {
+        let folder = tree(&["a.toml", "sub/a.toml"]);
+        let at = |name: &str| folder.path().join(name);
+        let arguments = [at("a.toml"), "-".into(), at("sub/../a.toml"), "-".into(), folder.path().into(), at("sub")];
+        assert_eq!(paths(&arguments).0, ["a.toml", "-", "sub/a.toml", "a.toml"]);
     }
 
     #[cfg(unix)]

@@ -127,7 +127,8 @@ pub(super) fn plan<'a>(
 /// The models to ask about a test.
 fn models_of(test: &LitmusTest, requested: &[String]) -> Vec<String> {
     if !requested.is_empty() {
-        requested.to_vec()
+        // One answer per model, also for one that was asked for twice.
+        requested.iter().collect::<indexmap::IndexSet<_>>().into_iter().cloned().collect()
     } else if !test.expect.is_empty() {
         test.expect.keys().cloned().collect()
     } else {
@@ -233,7 +234,8 @@ mod tests {
     fn without_an_expectation_reachability_is_asked() {
         let mut t = test();
         assert_eq!(asked(&t, false), [("reachability".into(), None)]);
-        assert_eq!(asked(&t, true), [("reachability".into(), None), ("race".into(), None)]);
+        let all = ["reachability", "race", "undefined"].map(|property| (property.into(), None));
+        assert_eq!(asked(&t, true), all);
         t.expect.insert("ptx".into(), Expectation { source: Some("§8".into()), ..Expectation::default() });
         assert_eq!(asked(&t, false), [("reachability".into(), None)]);
     }
@@ -275,6 +277,7 @@ mod tests {
         }
         assert_eq!(models_of(&t, &[]), ["sc", "ptx-v7.5"]);
         assert_eq!(models_of(&t, &["a.cat".to_owned()]), ["a.cat"]);
+        assert_eq!(models_of(&t, &["b", "a", "b"].map(str::to_owned)), ["b", "a"]);
     }
 
     #[test]

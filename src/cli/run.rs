@@ -19,6 +19,9 @@ use crate::litmus::LitmusTest;
 use crate::report::{HumanOptions, Summary};
 use crate::verdict::Property;
 
+/// Columns are no wider: one long name must not push all others off the screen.
+const WIDEST: usize = 80;
+
 /// One run over some tests.
 pub(super) struct Run<'a> {
     /// Whom to talk to.
@@ -88,8 +91,8 @@ impl<'a> Run<'a> {
             quiet: self.terminal.quiet,
             verbose: self.terminal.verbose,
             explain,
-            test_width: width(&mut units.iter().map(|u| u.test.name.chars().count())),
-            model_width: width(&mut units.iter().map(|u| u.model.label.chars().count())),
+            test_width: width(&mut units.iter().map(|u| u.test.name.chars().count())).min(WIDEST),
+            model_width: width(&mut units.iter().map(|u| u.model.label.chars().count())).min(WIDEST),
             property_width: if others { width(&mut properties.map(|p| p.to_string().len())) } else { 0 },
         };
         Outputs::open(self.terminal, self.args.format, &self.args.reports, &human).map_err(|diagnostic| {

@@ -60,6 +60,11 @@ pub(super) fn model_names() -> Vec<String> {
     model::Library::names().into_iter().map(str::to_owned).collect()
 }
 
+/// The preludes that may be asked for.
+pub(super) fn prelude_names() -> Vec<&'static str> {
+    model::Library::preludes()
+}
+
 /// The prelude of a dialect, for files that declare no free relations.
 pub(super) fn prelude_of(dialect: Dialect) -> &'static str {
     if dialect == Dialect::Ptx { "ptx" } else { "total" }

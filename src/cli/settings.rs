@@ -3,9 +3,20 @@
 use std::path::PathBuf;
 
 use super::args::{EngineArg, QuestionArgs};
+use super::seams;
 use crate::check::{Engine, Limits, z3_version};
 use crate::diag::Diagnostic;
 use crate::skeleton::signature::signature;
+
+/// What is wrong with the name of a prelude.
+fn unknown_prelude(name: &str) -> Option<Diagnostic> {
+    let known = seams::prelude_names();
+    (!known.contains(&name)).then(|| {
+        Diagnostic::plain("unknown-prelude", format!("there is no prelude `{name}`"))
+            .note(format!("preludes: {}", known.join(", ")))
+            .did_you_mean(name, known)
+    })
+}
 
 /// Checked options that hold for every question of a run.
 #[derive(Clone, Debug)]
@@ -45,6 +56,15 @@ impl Settings {
                         .did_you_mean(value, option.values.iter().copied()),
                 ),
                 Some(_) => {}
+            }
+        }
+        if let Some(name) = &args.prelude {
+            diagnostics.extend(unknown_prelude(name));
+        }
+        for (i, (_, file)) in args.reports.iter().enumerate() {
+            if args.reports[..i].iter().any(|(_, other)| other == file) {
+                let message = format!("two reports would go to `{}`", file.display());
+                diagnostics.push(Diagnostic::plain("same-report", message));
             }
         }
         if matches!(args.engine, EngineArg::Symbolic | EngineArg::Both) && cfg!(not(feature = "z3")) {

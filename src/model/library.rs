@@ -5,6 +5,8 @@
 //!   libraries that published files include.
 //! - A file beside the including one wins over a shipped one of the same name.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -103,7 +105,10 @@ impl IncludeResolver for OnDisk {
 /// Reads a model file; its name is its path.
 pub(super) fn read(path: &Path) -> Result<Arc<SourceFile>, Box<Diagnostic>> {
     let shown = path.display();
-    let bytes = std::fs::read(path)
+    let mut bytes = Vec::new();
+    // Not all at once: a device may have no end.
+    File::open(path)
+        .and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes))
         .map_err(|e| Box::new(Diagnostic::plain("cannot-read", format!("cannot read `{shown}`: {e}"))))?;
     // Offsets are 32 bits wide.
     if bytes.len() > MAX_BYTES {
@@ -112,8 +117,15 @@ pub(super) fn read(path: &Path) -> Result<Arc<SourceFile>, Box<Diagnostic>> {
             format!("`{shown}` is larger than {MAX_BYTES} bytes"),
         )));
     }
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Box::new(Diagnostic::plain("cannot-read", format!("`{shown}` is not UTF-8 text"))))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let read = String::from_utf8_lossy(&error.as_bytes()[..at]).into_owned();
+        let line = read.matches('\n').count() + 1;
+        let column = read.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        let byte = error.as_bytes()[at];
+        let message = format!("`{shown}` is not UTF-8: byte 0x{byte:02x} at line {line}, column {column}");
+        Box::new(Diagnostic::plain("not-utf8", message).help("model files are UTF-8 text"))
+    })?;
     Ok(SourceFile::new(shown.to_string(), text))
 }
 

@@ -1,3 +1,5 @@
+//! Relations against pictures small enough to check by eye.
+
 use super::*;
 
 fn chain(n: usize) -> Rel {

@@ -42,7 +42,7 @@ pub(super) enum Step {
     Back { iteration: Vec<u32>, next: u32, to: Position, at_header: bool },
 }
 
-/// The loops of a thread and the registers needed at each instruction.
+/// The loops of a thread and, if there are any, the registers needed at each instruction.
 pub(super) struct Loops {
     loops: Vec<Loop>,
     live: Vec<Vec<bool>>,
@@ -60,7 +60,9 @@ impl Loops {
             }
         }
         merge(&mut loops);
-        Loops { loops, live: liveness(thread, observed) }
+        // Nobody asks without loops, and the table is large.
+        let live = if loops.is_empty() { Vec::new() } else { liveness(thread, observed) };
+        Loops { loops, live }
     }
 
     /// Whether the thread has a loop at all.
@@ -137,9 +139,6 @@ fn liveness(thread: &Thread, observed: &[bool]) -> Vec<Vec<bool>> {
     let n = thread.code.len();
     let mut live = vec![vec![false; thread.regs.len()]; n];
     live.push(observed.to_vec());
-    if !thread.code.iter().enumerate().any(|(pc, i)| matches!(i.op, Op::Branch { target, .. } if target <= pc)) {
-        return live; // nobody asks without loops
-    }
     loop {
         let mut changed = false;
         for pc in (0..n).rev() {

@@ -40,6 +40,10 @@ use unroll::{Unrolled, Unroller};
 pub const MAX_EVENTS: usize = 2048;
 /// At most this many steps of one thread while it is unrolled.
 pub(crate) const MAX_STEPS: usize = 200_000;
+/// At most this deep values may nest: whatever walks over them goes as deep.
+pub(crate) const MAX_VALUE_DEPTH: u32 = 4_000;
+/// At most this many terms and decisions of conditions.
+pub(crate) const MAX_POOL: usize = 2_000_000;
 /// At most this many arrivals at one barrier whose phases are not determined.
 pub(crate) const MAX_PHASE_CHOICES: usize = 12;
 
@@ -52,6 +56,12 @@ pub enum BuildError {
     /// Unrolling does not end in reasonable time.
     #[error("too many steps: a thread unrolls to more than {MAX_STEPS} instructions")]
     TooManySteps,
+    /// A register is computed from itself too often.
+    #[error("too deep a value: a register takes more than {MAX_VALUE_DEPTH} operations in a row")]
+    TooDeepValue,
+    /// Conditions and values take too much memory.
+    #[error("too many paths: conditions and values of the test have more than {MAX_POOL} parts")]
+    TooManyParts,
     /// A barrier with more possible phase assignments than are worth trying.
     #[error(
         "too many barrier phases: more than {MAX_PHASE_CHOICES} arrivals share a barrier with a smaller count"

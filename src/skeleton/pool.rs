@@ -87,6 +87,13 @@ pub struct Pool {
     decisions: Vec<Decision>,
     decision_ids: FxHashMap<(AtomId, Cond, Cond), Cond>,
     ite_memo: FxHashMap<(Cond, Cond, Cond), Cond>,
+    /// What became of operations and comparisons that were pushed into choices. Choices share their branches: without
+    /// these, a counter takes time exponential in its increments.
+    cast_memo: FxHashMap<(Ty, TermId), TermId>,
+    bin_memo: FxHashMap<(BinOp, Ty, TermId, TermId), TermId>,
+    cmp_memo: FxHashMap<Atom, Cond>,
+    /// By term: how deep it nests.
+    depths: Vec<u32>,
     choices: u32,
 }
 
@@ -99,6 +106,16 @@ impl Pool {
     /// Number of terms.
     pub fn term_count(&self) -> usize {
         self.terms.len()
+    }
+
+    /// How deep a term nests.
+    pub fn depth(&self, id: TermId) -> u32 {
+        self.depths[id.0 as usize]
+    }
+
+    /// Number of terms and of decisions in conditions: what the pool's memory grows with.
+    pub fn size(&self) -> usize {
+        self.terms.len() + self.decisions.len()
     }
 
     /// All term ids, operands first.
@@ -126,7 +143,13 @@ impl Pool {
             return id;
         }
         let id = TermId(self.terms.len() as u32);
+        let below = match term {
+            Term::Const(_) | Term::Read(_) => 0,
+            Term::Cast(_, a) => self.depth(a),
+            Term::Bin(_, _, a, b) | Term::Ite(_, a, b) => self.depth(a).max(self.depth(b)),
+        };
         self.terms.push(term);
+        self.depths.push(below + 1);
         self.types.push(ty);
         self.term_ids.insert(term, id);
         id
@@ -156,8 +179,13 @@ impl Pool {
             Term::Const(v) => self.constant(ty.wrap(v)),
             _ if ty.bits == 64 || self.types[a.0 as usize] == Some(ty) => a,
             Term::Ite(c, x, y) => {
+                if let Some(&known) = self.cast_memo.get(&(ty, a)) {
+                    return known;
+                }
                 let (x, y) = (self.cast(ty, x), self.cast(ty, y));
-                self.ite(c, x, y)
+                let result = self.ite(c, x, y);
+                self.cast_memo.insert((ty, a), result);
+                result
             }
             _ => self.intern(Term::Cast(ty, a), Some(ty)),
         }
@@ -189,8 +217,13 @@ impl Pool {
         }
         // A choice between constants stays one: keeps conditions on it exact.
         if let (Term::Ite(c, x, y), Some(_)) = (self.term(a), cb) {
+            if let Some(&known) = self.bin_memo.get(&(op, ty, a, b)) {
+                return known;
+            }
             let (x, y) = (self.bin(op, ty, x, b), self.bin(op, ty, y, b));
-            return self.ite(c, x, y);
+            let result = self.ite(c, x, y);
+            self.bin_memo.insert((op, ty, a, b), result);
+            return result;
         }
         self.intern(Term::Bin(op, ty, a, b), Some(ty))
     }
@@ -250,10 +283,11 @@ impl Pool {
         if let (Some(x), Some(y)) = (self.as_const(a), self.as_const(b)) {
             return Cond::constant(CmpOp::Eq.holds(ty, x, y));
         }
-        if let Some(c) = self.distribute(a, b, |pool, x, y| pool.equal(ty, x, y)) {
+        let atom = Atom::Eq(ty, a.min(b), a.max(b));
+        if let Some(c) = self.distribute(atom, a, b, |pool, x, y| pool.equal(ty, x, y)) {
             return c;
         }
-        self.literal(Atom::Eq(ty, a.min(b), a.max(b)))
+        self.literal(atom)
     }
 
     fn less(&mut self, ty: Ty, a: TermId, b: TermId) -> Cond {
@@ -263,28 +297,33 @@ impl Pool {
         if let (Some(x), Some(y)) = (self.as_const(a), self.as_const(b)) {
             return Cond::constant(CmpOp::Lt.holds(ty, x, y));
         }
-        if let Some(c) = self.distribute(a, b, |pool, x, y| pool.less(ty, x, y)) {
+        let atom = Atom::Lt(ty, a, b);
+        if let Some(c) = self.distribute(atom, a, b, |pool, x, y| pool.less(ty, x, y)) {
             return c;
         }
-        self.literal(Atom::Lt(ty, a, b))
+        self.literal(atom)
     }
 
-    /// Pushes a comparison into a choice on either side.
+    /// Pushes a comparison, `atom`, into a choice on either side.
     fn distribute(
         &mut self,
+        atom: Atom,
         a: TermId,
         b: TermId,
         mut f: impl FnMut(&mut Pool, TermId, TermId) -> Cond,
     ) -> Option<Cond> {
-        if let Term::Ite(c, x, y) = self.term(a) {
-            let (x, y) = (f(self, x, b), f(self, y, b));
-            return Some(self.ite_cond(c, x, y));
+        let (c, (xa, xb), (ya, yb)) = match (self.term(a), self.term(b)) {
+            (Term::Ite(c, x, y), _) => (c, (x, b), (y, b)),
+            (_, Term::Ite(c, x, y)) => (c, (a, x), (a, y)),
+            _ => return None,
+        };
+        if let Some(&known) = self.cmp_memo.get(&atom) {
+            return Some(known);
         }
-        if let Term::Ite(c, x, y) = self.term(b) {
-            let (x, y) = (f(self, a, x), f(self, a, y));
-            return Some(self.ite_cond(c, x, y));
-        }
-        None
+        let (x, y) = (f(self, xa, xb), f(self, ya, yb));
+        let result = self.ite_cond(c, x, y);
+        self.cmp_memo.insert(atom, result);
+        Some(result)
     }
 
     fn literal(&mut self, atom: Atom) -> Cond {

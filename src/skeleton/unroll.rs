@@ -23,7 +23,7 @@ use super::event::{Event, EventKind};
 use super::loops::{Loops, Position, Step};
 use super::memory::Memory;
 use super::pool::{Cond, Pool, TermId};
-use super::{BuildError, MAX_EVENTS, MAX_STEPS, Options};
+use super::{BuildError, MAX_EVENTS, MAX_POOL, MAX_STEPS, MAX_VALUE_DEPTH, Options};
 use crate::program::{BarrierAction, BarrierNaming, Expr, Op, Program, RegId, Scope, Tags, ThreadId, Ty, Update};
 use crate::rel::EventId;
 
@@ -151,6 +151,9 @@ impl Unroller<'_> {
             if steps > MAX_STEPS {
                 return Err(BuildError::TooManySteps);
             }
+            if self.out.pool.size() > MAX_POOL {
+                return Err(BuildError::TooManyParts);
+            }
             let pc = at.pc();
             for iteration in at.iterations() {
                 let record =
@@ -182,13 +185,15 @@ impl Unroller<'_> {
                     jumps.push((state.guard, pc + 1));
                 }
             }
-            for (guard, target) in jumps {
-                if guard == Cond::FALSE {
-                    continue;
-                }
-                let mut next = State { guard, ..state.clone() };
+            jumps.retain(|(guard, _)| *guard != Cond::FALSE);
+            let mut state = Some(state);
+            for (i, &(guard, target)) in jumps.iter().enumerate() {
+                // Threads have many registers and few branches: only a branch copies them.
+                let last_jump = i + 1 == jumps.len();
+                let mut next = if last_jump { state.take() } else { state.clone() }.expect("taken by the last jump");
+                next.guard = guard;
                 if target == last {
-                    self.merge(&mut end, next);
+                    self.merge(&mut end, next)?;
                     continue;
                 }
                 let to = match loops.step(&at, target) {
@@ -211,7 +216,7 @@ impl Unroller<'_> {
                     }
                 };
                 let mut slot = pending.remove(&to);
-                self.merge(&mut slot, next);
+                self.merge(&mut slot, next)?;
                 pending.insert(to, slot.expect("merged"));
             }
         }
@@ -226,22 +231,26 @@ impl Unroller<'_> {
     }
 
     /// Merges a state into the one that waits at the same position.
-    fn merge(&mut self, slot: &mut Option<State>, new: State) {
+    fn merge(&mut self, slot: &mut Option<State>, new: State) -> Result<(), BuildError> {
         let Some(old) = slot else {
             *slot = Some(new);
-            return;
+            return Ok(());
         };
         let pool = &mut self.out.pool;
         let guard = pool.or(old.guard, new.guard);
         let choose_new = pool.restrict(new.guard, guard);
         for (o, n) in old.regs.iter_mut().zip(&new.regs) {
             *o = pool.ite(choose_new, *n, *o);
+            if pool.depth(*o) > MAX_VALUE_DEPTH {
+                return Err(BuildError::TooDeepValue);
+            }
         }
         for (o, n) in old.taints.iter_mut().zip(&new.taints) {
             *o = union(o, n);
         }
         old.ctrl = union(&old.ctrl, &new.ctrl);
         old.guard = guard;
+        Ok(())
     }
 
     /// When the iteration that ends in `state` had no effect.
@@ -333,6 +342,9 @@ impl Unroller<'_> {
             Op::Branch { .. } => unreachable!("branches are steps"),
             Op::Assign { dst, value } => {
                 let (v, t) = self.eval(state, value, thread);
+                if self.out.pool.depth(v) > MAX_VALUE_DEPTH {
+                    return Err(BuildError::TooDeepValue);
+                }
                 state.set(*dst, v, t);
                 Ok(Cond::FALSE)
             }

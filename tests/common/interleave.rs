@@ -107,9 +107,7 @@ pub fn final_states(test: &LitmusTest) -> Result<BTreeSet<FinalState>, Stop> {
             machine.objects.push((LocId(i as u16), owner, memory.len(), *ty, init.len()));
             memory.extend(init.iter().map(|v| match v {
                 Init::Int(v) => ty.wrap(*v),
-                Init::Address { loc, index } => {
-                    machine.address(*loc, owner) + i64::from(*index) * i64::from(ty.bytes())
-                }
+                Init::Address { loc, index } => machine.address(*loc, owner) + i64::from(*index),
             }));
         }
     }
@@ -181,9 +179,26 @@ impl Machine<'_> {
     }
 
     fn element_address(&self, loc: LocId, index: u32, thread: usize) -> i64 {
-        let object = self.program.object(loc);
-        let LocationKind::Object { ty, .. } = self.program.location(object).kind else { unreachable!() };
-        self.address(loc, thread) + i64::from(index) * i64::from(ty.bytes())
+        // The micro-ops count elements.
+        self.address(loc, thread) + i64::from(index)
+    }
+
+    /// A value, by name if it is an address.
+    fn show(&self, v: i64) -> String {
+        for &(loc, owner, _, _, count) in &self.objects {
+            let offset = v - (i64::from(loc.0) * 64 + owner as i64 + 1) * SPACING;
+            if (0..count as i64).contains(&offset) {
+                let mut name = self.program.location(loc).name.clone();
+                if count > 1 {
+                    name.push_str(&format!("[{offset}]"));
+                }
+                if self.objects.iter().filter(|o| o.0 == loc).count() > 1 {
+                    name = format!("{}:{name}", self.program.threads[owner].name);
+                }
+                return format!("&{name}");
+            }
+        }
+        v.to_string()
     }
 
     /// The cell at an address.
@@ -191,8 +206,8 @@ impl Machine<'_> {
         for &(loc, owner, first, ty, count) in &self.objects {
             let base = (i64::from(loc.0) * 64 + owner as i64 + 1) * SPACING;
             let offset = address - base;
-            if (0..count as i64 * i64::from(ty.bytes())).contains(&offset) && offset % i64::from(ty.bytes()) == 0 {
-                return Ok((first + (offset / i64::from(ty.bytes())) as usize, ty));
+            if (0..count as i64).contains(&offset) {
+                return Ok((first + offset as usize, ty));
             }
         }
         Err(Stop::Astray)
@@ -364,7 +379,7 @@ impl Machine<'_> {
                     let thread = &self.program.threads[t.0 as usize];
                     let register = &thread.regs[r.0 as usize];
                     let v = register.ty.wrap(state.threads[t.0 as usize].regs[r.0 as usize]);
-                    values.push((format!("{}:{}", thread.name, register.name), v.to_string()));
+                    values.push((format!("{}:{}", thread.name, register.name), self.show(v)));
                 }
                 Observable::Mem { loc, index, viewer } => {
                     let object = self.program.object(loc);
@@ -378,8 +393,20 @@ impl Machine<'_> {
                         None => self.element_address(loc, index, owner),
                     };
                     let (cell, ty) = self.cell(address)?;
-                    let name = self.program.location(object).name.clone();
-                    values.push((name, ty.wrap(state.memory[cell]).to_string()));
+                    let elements = self.objects.iter().find(|o| o.0 == object).map_or(1, |o| o.4);
+                    let mut name = self.program.location(loc).name.clone();
+                    if elements > 1 {
+                        name.push_str(&format!("[{index}]"));
+                    }
+                    if copies > 1 {
+                        let viewer = viewer.map_or(0, |v| v.0 as usize);
+                        let owner = match self.program.location(object).kind {
+                            LocationKind::Object { space: Space::Shared, .. } => self.group(viewer, Scope::Cta),
+                            _ => viewer,
+                        };
+                        name = format!("{}:{name}", self.program.threads[owner].name);
+                    }
+                    values.push((name, self.show(ty.wrap(state.memory[cell]))));
                 }
             }
         }

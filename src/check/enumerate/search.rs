@@ -223,6 +223,17 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
                 return Ok(());
             }
         }
+        if self.goal == Goal::States && self.cells.is_empty() {
+            // Every completion ends in a state that was found already.
+            let register = |o: &Observable| match o {
+                Observable::Reg(t, r) => eval.term(sk.final_regs[t.0 as usize][r.0 as usize]),
+                Observable::Mem { .. } => None,
+            };
+            let state: Option<FinalState> = task.observed.iter().map(register).collect();
+            if state.is_some_and(|s| self.states.contains(&s)) {
+                return Ok(());
+            }
+        }
         // A chosen source that does not execute, or an execution that a later decision took away.
         for (r, &w) in partial.source.iter().enumerate() {
             let Some(w) = w else { continue };

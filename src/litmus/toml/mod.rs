@@ -201,16 +201,20 @@ impl Reader<'_, '_> {
         let span = span_of(value);
         let written = self.text(value, choice)?;
         let fixed = !value.get_ref().as_str()?.contains("${");
-        let name = match (fixed, choice.instance, choice.names.last()) {
-            (true, Some(_), Some((name, span))) => return Some((name.clone(), *span)),
+        let (name, span) = match (fixed, choice.instance, choice.names.last()) {
+            (true, Some(_), Some((name, span))) => (name.clone(), *span),
             (true, None, Some(_)) => {
                 let parts = choice.names.iter().map(|n| n.0.as_str());
-                [written.as_str()].into_iter().chain(parts).collect::<Vec<_>>().join("+")
+                ([written.as_str()].into_iter().chain(parts).collect::<Vec<_>>().join("+"), span)
             }
-            _ => written.as_str().to_string(),
+            _ => (written.as_str().to_string(), span),
         };
         if name.trim().is_empty() {
             self.sink.error("empty-name", span, "a test needs a name", |d| d.label("expected a name"));
+        } else if name.chars().any(char::is_control) {
+            // One answer is one line, and a terminal obeys control characters.
+            let message = format!("`{}` cannot be the name of a test", name.escape_debug());
+            self.sink.error("bad-name", span, message, |d| d.label("holds a control character"));
         }
         Some((name, span))
     }
