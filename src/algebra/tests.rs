@@ -59,7 +59,7 @@ impl Partial {
     /// A random one. `open`: the share of cells that are open, in percent.
     fn random(model: &Model, rng: &mut TestRng, open: u32) -> Partial {
         // Now and then the few events that can execute are spread over two words.
-        let spread = rng.next_u32() % 16 == 0;
+        let spread = rng.next_u32().is_multiple_of(16);
         let n = if spread { 70 } else { 1 + (rng.next_u32() % 6) as usize };
         let dense = 5 + rng.next_u32() % 50;
         let mut known = |share: u32| match rng.next_u32() % 100 {
@@ -92,7 +92,10 @@ impl Partial {
 
     fn decide(&self, rng: &mut TestRng) -> Decided {
         let mut decide = |known: &[Known]| -> Vec<bool> {
-            known.iter().map(|k| *k == Known::Yes || (*k == Known::Open && rng.next_u32() % 2 == 0)).collect()
+            known
+                .iter()
+                .map(|k| *k == Known::Yes || (*k == Known::Open && rng.next_u32().is_multiple_of(2)))
+                .collect()
         };
         Decided {
             executed: decide(&self.executed),

@@ -11,6 +11,7 @@
 
 #[cfg(feature = "z3")]
 mod bounds;
+mod engines;
 mod enumerate;
 mod eval;
 pub mod execution;

@@ -9,26 +9,20 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::enumerate::Enumerate;
-#[cfg(feature = "z3")]
-use super::query::TIMED_OUT;
-use super::query::{Checker, Deadline, FinalState, Found, Query};
+use super::engines::{Gap, Prepared, Said, name_state};
+use super::query::{Deadline, FinalState, Query};
 use super::task::Task;
-use super::{Engine, Limits, replay, witness};
+use super::{Engine, Limits, witness};
 use crate::litmus::{LitmusTest, Prop};
 use crate::model::ir::Model;
 use crate::skeleton::Cond;
-use crate::verdict::{Answer, Outcome, Outcomes, State, Verdict};
+use crate::verdict::{Answer, Outcome, Outcomes, Verdict};
 
 /// What flags are called that mean a data race; the others mean undefined behaviour.
 const RACE_FLAGS: &[&str] = &["race", "racy", "data-race", "data_race", "dr"];
 
 /// How the names of flags end that warn of something that is not undefined.
 const HAZARD: &str = "-hazard";
-
-/// Steps that `auto` gives the enumerating engine before it asks Z3.
-#[cfg(feature = "z3")]
-const AUTO_STEPS: u64 = 400;
 
 /// Questions about one test under one model.
 pub struct Session<'a> {
@@ -43,14 +37,6 @@ pub struct Session<'a> {
     prepared: BTreeMap<u32, Result<Prepared<'a>, String>>,
 }
 
-/// A task with its engines.
-struct Prepared<'a> {
-    task: Rc<Task<'a>>,
-    enumerate: Enumerate<'a>,
-    #[cfg(feature = "z3")]
-    symbolic: Option<super::symbolic::Symbolic<'a>>,
-}
-
 /// One question, before bounds and engines.
 #[derive(Clone, Debug)]
 struct Question {
@@ -60,14 +46,6 @@ struct Question {
     flags: Option<Vec<usize>>,
     positive: Verdict,
     negative: Verdict,
-}
-
-/// What the engines said.
-enum Said {
-    Yes(Box<(super::execution::Execution, replay::Replayed)>),
-    No,
-    Unknown(String),
-    Defect(String),
 }
 
 impl<'a> Session<'a> {
@@ -184,23 +162,17 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn prepare(&mut self, bound: u32) -> Result<&mut Prepared<'a>, String> {
+    fn prepare(&mut self, bound: u32, deadline: Deadline) -> Result<&mut Prepared<'a>, String> {
         let (test, model, set, thin_air) = (self.test, self.model, &self.set, self.thin_air);
         self.prepared
             .entry(bound)
             .or_insert_with(|| {
                 let task = if thin_air {
-                    Task::with_thin_air(test, model, set, bound)
+                    Task::with_thin_air(test, model, set, bound, deadline.0)
                 } else {
-                    Task::new(test, model, set, bound)
+                    Task::new(test, model, set, bound, deadline.0)
                 };
-                let task = Rc::new(task?);
-                Ok(Prepared {
-                    enumerate: Enumerate::new(&task),
-                    #[cfg(feature = "z3")]
-                    symbolic: None,
-                    task,
-                })
+                task.map(Prepared::new)
             })
             .as_mut()
             .map_err(|reason| reason.clone())
@@ -217,7 +189,7 @@ impl<'a> Session<'a> {
             defect: None,
         };
         for bound in self.bounds() {
-            let task = match self.prepare(bound) {
+            let task = match self.prepare(bound, deadline) {
                 Ok(p) => p.task.clone(),
                 Err(reason) => {
                     answer.verdict = Verdict::Undecided(reason);
@@ -326,60 +298,10 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Puts a query to the engine or engines, and replays what they find.
+    /// Puts a query to the engine or engines at a bound that was prepared before.
     fn ask(&mut self, bound: u32, query: &Query<'a>, deadline: Deadline) -> (Said, &'static str) {
         let engine = self.engine;
-        let prepared = self.prepare(bound).expect("prepared before");
-        let task = prepared.task.clone();
-        let judge = |found: Found, who: &str| match found {
-            Found::No => Said::No,
-            Found::Unknown(reason) => Said::Unknown(reason),
-            Found::Yes(execution) => match replay::check(&task, &execution, query) {
-                Ok(replayed) => Said::Yes(Box::new((*execution, replayed))),
-                Err(law) => Said::Defect(format!("a witness of the {who} engine failed its replay: {law}")),
-            },
-        };
-        match engine {
-            Engine::Enumerate => (judge(prepared.enumerate.find(query, deadline), "enumerating"), "enumerate"),
-            #[cfg(feature = "z3")]
-            Engine::Symbolic => (judge(prepared.find(query, deadline), "symbolic"), "symbolic"),
-            #[cfg(feature = "z3")]
-            Engine::Auto => match prepared.enumerate.find_within(query, deadline, Some(AUTO_STEPS)) {
-                Some(found) => (judge(found, "enumerating"), "enumerate"),
-                None => (judge(prepared.find(query, deadline), "symbolic"), "symbolic"),
-            },
-            #[cfg(feature = "z3")]
-            Engine::Both => {
-                let first = judge(prepared.find(query, deadline), "symbolic");
-                let second = judge(prepared.enumerate.find(query, deadline), "enumerating");
-                let said = match (first, second) {
-                    (Said::Defect(law), _) | (_, Said::Defect(law)) => Said::Defect(law),
-                    (Said::Unknown(reason), _) | (_, Said::Unknown(reason)) => Said::Unknown(reason),
-                    (Said::No, Said::No) => Said::No,
-                    (yes @ Said::Yes(_), Said::Yes(_)) => yes,
-                    // Where values out of thin air go on without end, each engine sees another part of them.
-                    (yes @ Said::Yes(_), Said::No) | (Said::No, yes @ Said::Yes(_))
-                        if endless_values(&task, query) =>
-                    {
-                        yes
-                    }
-                    (Said::Yes(_), Said::No) => Said::Defect(
-                        "the engines differ: symbolic finds an execution, enumerate finds none".into(),
-                    ),
-                    (Said::No, Said::Yes(_)) => Said::Defect(
-                        "the engines differ: enumerate finds an execution, symbolic finds none".into(),
-                    ),
-                };
-                (said, "both")
-            }
-            #[cfg(not(feature = "z3"))]
-            Engine::Auto => (judge(prepared.enumerate.find(query, deadline), "enumerating"), "enumerate"),
-            #[cfg(not(feature = "z3"))]
-            Engine::Symbolic | Engine::Both => {
-                let _ = judge;
-                (Said::Unknown("not supported: built without Z3".into()), "symbolic")
-            }
-        }
+        self.prepare(bound, deadline).expect("prepared before").ask(engine, query, deadline)
     }
 
     /// Finds axioms that together exclude every execution, none of which can be spared. Tried in the order of the
@@ -391,7 +313,7 @@ impl<'a> Session<'a> {
         let mut query = query.clone();
         // Without the axiom that excludes them, values out of thin air count.
         let mut wider = Session { thin_air: true, ..self.fresh() };
-        let asker = match wider.prepare(bound) {
+        let asker = match wider.prepare(bound, deadline) {
             Ok(prepared) => {
                 query.no_fault |= prepared.task.fault != Cond::FALSE;
                 &mut wider
@@ -413,7 +335,7 @@ impl<'a> Session<'a> {
     /// Every outcome: final values of what the test observes, for complete executions that satisfy its filter.
     pub fn outcomes(&mut self) -> Outcomes {
         let deadline = self.deadline();
-        let race = self.flags(true);
+        let (race, engine) = (self.flags(true), self.engine);
         let mut result = Outcomes {
             complete: false,
             reason: None,
@@ -423,7 +345,7 @@ impl<'a> Session<'a> {
             defect: None,
         };
         for bound in self.bounds() {
-            let task = match self.prepare(bound) {
+            let task = match self.prepare(bound, deadline) {
                 Ok(p) => p.task.clone(),
                 Err(reason) => {
                     result.reason = Some(reason);
@@ -449,7 +371,7 @@ impl<'a> Session<'a> {
             query.axioms = vec![false; query.axioms.len()];
             queries.push(query);
             for q in &queries {
-                match self.states(bound, q, deadline) {
+                match self.prepare(bound, deadline).expect("prepared before").all_states(engine, q, deadline) {
                     (states, None, engine) => {
                         lists.push(states);
                         result.engine = engine;
@@ -499,115 +421,14 @@ impl<'a> Session<'a> {
         result.reason = Some(format!("loop bound: a thread can go on after {} iterations", self.limits.bound));
         result
     }
-
-    fn states(
-        &mut self,
-        bound: u32,
-        query: &Query<'a>,
-        deadline: Deadline,
-    ) -> (Vec<FinalState>, Option<Gap>, &'static str) {
-        let engine = self.engine;
-        let prepared = self.prepare(bound).expect("prepared before");
-        let reason = |(states, reason): (Vec<FinalState>, Option<String>), engine| {
-            (states, reason.map(Gap::Reason), engine)
-        };
-        match engine {
-            Engine::Enumerate => reason(prepared.enumerate.states(query, deadline), "enumerate"),
-            #[cfg(feature = "z3")]
-            Engine::Symbolic => reason(prepared.states(query, deadline), "symbolic"),
-            #[cfg(feature = "z3")]
-            Engine::Auto => match prepared.enumerate.states_within(query, deadline, Some(AUTO_STEPS)) {
-                Some(found) => reason(found, "enumerate"),
-                None => reason(prepared.states(query, deadline), "symbolic"),
-            },
-            #[cfg(feature = "z3")]
-            Engine::Both => {
-                let (mut a, gap_a) = prepared.states(query, deadline);
-                let (b, gap_b) = prepared.enumerate.states(query, deadline);
-                if endless_values(&prepared.task, query) {
-                    // Values out of thin air go on without end, and each engine sees another part of them.
-                    a.extend(b);
-                    a.sort();
-                    a.dedup();
-                    return (a, gap_a.or(gap_b).map(Gap::Reason), "both");
-                }
-                let gap = gap_a.or(gap_b);
-                if gap.is_none() && a != b {
-                    let task = prepared.task.clone();
-                    let only = |x: &[FinalState], y: &[FinalState]| {
-                        let missing =
-                            x.iter().filter(|s| !y.contains(s)).map(|s| format!("{:?}", name_state(&task, s)));
-                        missing.collect::<Vec<_>>().join(" ")
-                    };
-                    let law = format!(
-                        "the engines differ in outcomes: only symbolic: {}; only enumerate: {}",
-                        only(&a, &b),
-                        only(&b, &a)
-                    );
-                    return (a, Some(Gap::Defect(law)), "both");
-                }
-                (a, gap.map(Gap::Reason), "both")
-            }
-            #[cfg(not(feature = "z3"))]
-            Engine::Auto => reason(prepared.enumerate.states(query, deadline), "enumerate"),
-            #[cfg(not(feature = "z3"))]
-            Engine::Symbolic | Engine::Both => {
-                (Vec::new(), Some(Gap::Reason("not supported: built without Z3".into())), "symbolic")
-            }
-        }
-    }
 }
 
-/// Why a list of states is not the whole answer.
-enum Gap {
-    Reason(String),
-    /// Only two engines can differ.
-    #[cfg_attr(not(feature = "z3"), allow(dead_code))]
-    Defect(String),
-}
-
+/// Whether the executions seen at a bound are all there are.
 enum Closed {
     Yes,
     NotAtThisBound,
     Never(String),
     Defect(String),
-}
-
-#[cfg(feature = "z3")]
-impl<'a> Prepared<'a> {
-    /// Puts a query to the symbolic engine, which is made when first needed.
-    fn find(&mut self, query: &Query<'_>, deadline: Deadline) -> Found {
-        match self.symbolic(deadline) {
-            Some(engine) => engine.find(query, deadline),
-            None => Found::Unknown(TIMED_OUT.to_string()),
-        }
-    }
-
-    /// As [`Prepared::find`], for all final states.
-    fn states(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<String>) {
-        match self.symbolic(deadline) {
-            Some(engine) => engine.states(query, deadline),
-            None => (Vec::new(), Some(TIMED_OUT.to_string())),
-        }
-    }
-
-    fn symbolic(&mut self, deadline: Deadline) -> Option<&mut super::symbolic::Symbolic<'a>> {
-        if self.symbolic.is_none() {
-            self.symbolic = super::symbolic::Symbolic::new(&self.task, deadline);
-        }
-        self.symbolic.as_mut()
-    }
-}
-
-fn name_state(task: &Task<'_>, state: &FinalState) -> State {
-    task.observed.iter().zip(state).map(|(&o, &v)| (task.observable_name(o), task.show_value(o, v))).collect()
-}
-
-/// Whether values out of thin air go on without end: no engine sees all of them. A model that excludes them does so by an
-/// axiom, which the query may leave out.
-#[cfg(feature = "z3")]
-fn endless_values(task: &Task<'_>, query: &Query<'_>) -> bool {
-    task.open_values || (task.domains.open && query.axioms.contains(&false))
 }
 
 /// Names an access of the execution that names no memory.

@@ -2,19 +2,21 @@
 //!
 //! # Invariants
 //! - Both engines read the same task and nothing else.
-//! - [`Task::open_values`] is set only if values could matter that no domain holds; a negative answer is then
+//! - `Task::open_values` is set only if values could matter that no domain holds; a negative answer is then
 //!   `undecided`.
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
 use super::eval;
+use super::query::TIMED_OUT;
 use crate::litmus::{Atom as PropAtom, LitmusTest, Observable, Prop};
 use crate::model::ir::{Kind, Model, NodeId, NodeOp, Shape, Test};
 use crate::program::Ty;
 use crate::skeleton::base::{self, Base};
-use crate::skeleton::domain::{self, Domains};
+use crate::skeleton::domain::{self, DomainError, Domains};
 use crate::skeleton::{BuildError, CellId, Cond, Options, Skeleton, observable_ty};
 
 /// One test under one model at one bound.
@@ -53,8 +55,9 @@ impl<'a> Task<'a> {
         model: &'a Model,
         set: &[(String, String)],
         bound: u32,
+        deadline: Option<Instant>,
     ) -> Result<Task<'a>, String> {
-        Task::build(test, model, set, bound, false)
+        Task::build(test, model, set, bound, false, deadline)
     }
 
     /// As [`Task::new`], but domains hold values out of thin air even where an axiom excludes them: for questions that
@@ -64,8 +67,9 @@ impl<'a> Task<'a> {
         model: &'a Model,
         set: &[(String, String)],
         bound: u32,
+        deadline: Option<Instant>,
     ) -> Result<Task<'a>, String> {
-        Task::build(test, model, set, bound, true)
+        Task::build(test, model, set, bound, true, deadline)
     }
 
     fn build(
@@ -74,6 +78,7 @@ impl<'a> Task<'a> {
         set: &[(String, String)],
         bound: u32,
         thin_air: bool,
+        deadline: Option<Instant>,
     ) -> Result<Task<'a>, String> {
         if let Some(f) = model
             .free
@@ -94,8 +99,10 @@ impl<'a> Task<'a> {
         let excluded = !thin_air && excludes_thin_air(model);
         let props: Vec<&Prop> = test.condition.iter().chain(&test.filter).collect();
         let seeds = if excluded { Vec::new() } else { seeds(&sk, &props) };
-        let domains = Domains::compute(&sk, &seeds)
-            .map_err(|_| "too many values: a value takes more than a thousand".to_string())?;
+        let domains = Domains::compute(&sk, &seeds, deadline).map_err(|e| match e {
+            DomainError::TooManyValues => "too many values: a value takes more than a thousand".to_string(),
+            DomainError::Late => TIMED_OUT.to_string(),
+        })?;
         let open_values = domains.open && !excluded;
         let mut bases = FxHashMap::default();
         for node in &model.nodes {

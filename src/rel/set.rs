@@ -18,7 +18,7 @@ impl EventSet {
     /// All `n` events.
     pub fn full(n: usize) -> Self {
         let mut set = EventSet { n, words: vec![!0; n.div_ceil(64)] };
-        if let Some(last) = set.words.last_mut().filter(|_| n % 64 != 0) {
+        if let Some(last) = set.words.last_mut().filter(|_| !n.is_multiple_of(64)) {
             *last = (1 << (n % 64)) - 1;
         }
         set

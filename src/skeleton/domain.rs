@@ -9,6 +9,7 @@
 //!   values are made by more than adding constants, [`Domains::open`] says so and negative answers become `undecided`.
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 use super::pool::{Atom, Cond, Term, TermId};
 use super::{CellId, Event, Pool, Skeleton};
@@ -33,16 +34,21 @@ pub struct Domains {
     pub open: bool,
 }
 
-/// A term takes too many values to be enumerated.
+/// Why there are no domains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooManyValues;
+pub enum DomainError {
+    /// A term takes too many values to be enumerated.
+    TooManyValues,
+    /// The deadline has passed.
+    Late,
+}
 
 impl Domains {
     /// Computes the domains. `seeds`: values that a read that can depend on itself may return out of nowhere.
     ///
     /// # Errors
-    /// If some term takes more than a thousand values.
-    pub fn compute(sk: &Skeleton, seeds: &[i64]) -> Result<Domains, TooManyValues> {
+    /// If some term takes more than a thousand values, or `deadline` passes.
+    pub fn compute(sk: &Skeleton, seeds: &[i64], deadline: Option<Instant>) -> Result<Domains, DomainError> {
         let n = sk.len();
         let reads: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_read()).collect();
         let writes: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_write()).collect();
@@ -67,6 +73,9 @@ impl Domains {
             }
             let mut changed = false;
             for &r in &reads {
+                if deadline.is_some_and(|d| Instant::now() >= d) {
+                    return Err(DomainError::Late);
+                }
                 if d.may_fault[r] {
                     changed |= of_read[r].insert(0);
                 }
@@ -80,7 +89,7 @@ impl Domains {
                     }
                 }
                 if of_read[r].len() > MAX_VALUES {
-                    return Err(TooManyValues);
+                    return Err(DomainError::TooManyValues);
                 }
             }
             if !changed {
@@ -182,7 +191,7 @@ fn only_shifts(sk: &Skeleton, group: &[usize]) -> bool {
     true
 }
 
-fn term_values(pool: &Pool, of_read: &[BTreeSet<i64>]) -> Result<Vec<Values>, TooManyValues> {
+fn term_values(pool: &Pool, of_read: &[BTreeSet<i64>]) -> Result<Vec<Values>, DomainError> {
     let mut all: Vec<Values> = Vec::with_capacity(pool.term_count());
     for id in pool.term_ids() {
         let get = |t: TermId| &all[Pool::term_index(t)];
@@ -193,13 +202,13 @@ fn term_values(pool: &Pool, of_read: &[BTreeSet<i64>]) -> Result<Vec<Values>, To
             Term::Ite(_, a, b) => get(a).iter().chain(get(b)).copied().collect(),
             Term::Bin(op, ty, a, b) => {
                 if get(a).len() * get(b).len() > MAX_VALUES * 64 {
-                    return Err(TooManyValues);
+                    return Err(DomainError::TooManyValues);
                 }
                 get(a).iter().flat_map(|&x| get(b).iter().map(move |&y| op.apply(ty, x, y))).collect()
             }
         };
         if values.len() > MAX_VALUES {
-            return Err(TooManyValues);
+            return Err(DomainError::TooManyValues);
         }
         all.push(values.into_iter().collect());
     }

@@ -64,7 +64,7 @@ pub enum Atom {
     Eq(Ty, TermId, TermId),
     /// One term is less than the other in a type.
     Lt(Ty, TermId, TermId),
-    /// A free choice of the program: the index of a barrier decision (see [`super::barrier`]).
+    /// A free choice of the program: the index of a barrier decision (see `skeleton::barrier`).
     Choice(u32),
 }
 

@@ -14,7 +14,9 @@
 //! - Resolving read sources before paths: see the pitfalls of path enumeration in Kokologiannakis et al., GenMC.
 
 mod orders;
+mod prune;
 mod search;
+mod settle;
 
 use std::rc::Rc;
 

@@ -85,7 +85,7 @@ fn rejected(
     co: &[(Name, Name)],
     sc: &[(Name, Name)],
 ) -> Vec<String> {
-    let task = Task::new(test, model, &[], 1).expect("small");
+    let task = Task::new(test, model, &[], 1, None).expect("small");
     let replayed = match replay(&task, &execution(&task, rf, co, sc)) {
         Ok(replayed) => replayed,
         Err(law) => panic!("no candidate execution: {law}"),

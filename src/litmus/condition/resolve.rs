@@ -79,11 +79,11 @@ impl<'p> Resolver<'p> {
     ) -> Option<(Observable, Ty)> {
         let written = &text.as_str()[range.clone()];
         let name = written.strip_prefix('%').unwrap_or(written);
-        if index.is_none() {
-            if let Some(id) = self.registers(thread).get(name).copied() {
-                let ty = self.program.thread(thread).regs[usize::from(id.0)].ty;
-                return Some((Observable::Reg(thread, id), ty));
-            }
+        if index.is_none()
+            && let Some(id) = self.registers(thread).get(name).copied()
+        {
+            let ty = self.program.thread(thread).regs[usize::from(id.0)].ty;
+            return Some((Observable::Reg(thread, id), ty));
         }
         if self.locations.contains_key(name) {
             return self.memory(Some(thread), text, range, index.unwrap_or(0), sink);

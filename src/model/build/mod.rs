@@ -201,15 +201,15 @@ impl Builder {
             return b;
         }
         // `a & ~b` is `a \ b`.
-        if let Some(&NodeOp::Diff(all, not)) = self.op(b) {
-            if self.is_all(all) {
-                return self.diff(a, not);
-            }
+        if let Some(&NodeOp::Diff(all, not)) = self.op(b)
+            && self.is_all(all)
+        {
+            return self.diff(a, not);
         }
-        if let Some(&NodeOp::Diff(all, not)) = self.op(a) {
-            if self.is_all(all) {
-                return self.diff(b, not);
-            }
+        if let Some(&NodeOp::Diff(all, not)) = self.op(a)
+            && self.is_all(all)
+        {
+            return self.diff(b, not);
         }
         if self.kind(a) == Kind::Set {
             return self.node(NodeOp::Inter(a.min(b), a.max(b)), Kind::Set);
@@ -277,10 +277,10 @@ impl Builder {
             return a;
         }
         // `~~b` is `b`, and so is `a \ ~b` inside `a`.
-        if let Some(&NodeOp::Diff(all, inner)) = self.op(b) {
-            if self.is_all(all) {
-                return self.inter(a, inner);
-            }
+        if let Some(&NodeOp::Diff(all, inner)) = self.op(b)
+            && self.is_all(all)
+        {
+            return self.inter(a, inner);
         }
         self.node(NodeOp::Diff(a, b), kind)
     }

@@ -198,10 +198,10 @@ fn components(bindings: &[Binding]) -> Vec<Vec<usize>> {
     }
     for (at, binding) in bindings.iter().enumerate() {
         binding.body.walk(&mut |e| {
-            if let ExprKind::Name(name) = &e.kind {
-                if let Some(&used) = by_name.get(name.as_str()) {
-                    graph.update_edge(nodes[at], nodes[used], ());
-                }
+            if let ExprKind::Name(name) = &e.kind
+                && let Some(&used) = by_name.get(name.as_str())
+            {
+                graph.update_edge(nodes[at], nodes[used], ());
             }
             true
         });

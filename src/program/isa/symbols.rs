@@ -108,10 +108,10 @@ impl Symbols {
 
     /// Sets the initial values of an object, one per element; of an alias, nothing.
     pub fn set_init(&mut self, id: LocId, init: Vec<Init>) {
-        if let SymbolKind::Object(object) = &mut self.list[usize::from(id.0)].kind {
-            if !init.is_empty() {
-                object.init = init;
-            }
+        if let SymbolKind::Object(object) = &mut self.list[usize::from(id.0)].kind
+            && !init.is_empty()
+        {
+            object.init = init;
         }
     }
 

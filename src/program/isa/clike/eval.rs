@@ -183,7 +183,8 @@ impl Lowering<'_, '_> {
             Some(loc) => Value { expr: Expr::Address(loc), ty: Ty::WORD, target: Some(self.symbols.ty(loc)) },
             None => {
                 self.unknown_register(range);
-                Value::int(0)
+                // Whatever is done with it is no further mistake.
+                Value { target: Some(Ty::S32), ..Value::int(0) }
             }
         }
     }

@@ -69,18 +69,13 @@ impl Lowering<'_, '_> {
             Role::Expected => args.expected = Some(self.expected(tree)?),
             Role::Order => {
                 let order = self.order(tree)?;
-                let allowed = legal(row.does);
-                if !allowed.contains(&order) {
+                let opencl = self.env.dialect == Dialect::OpenCl;
+                let mut allowed = legal(row.does).iter().filter(|o| !opencl || **o != Order::Consume);
+                if !allowed.clone().any(|o| *o == order) {
                     let message = format!("`{}` cannot have the order `{}`", row.name, order.name());
+                    let names: Vec<_> = allowed.by_ref().map(|o| format!("`{}`", o.name())).collect();
                     self.error("illegal-order", &tree.range, message, |d| {
-                        let names: Vec<_> = allowed.iter().map(|o| format!("`{}`", o.name())).collect();
                         d.label(format!("expected one of {}", names.join(", ")))
-                    });
-                    return None;
-                }
-                if order == Order::Consume && self.env.dialect == Dialect::OpenCl {
-                    self.error("illegal-order", &tree.range, "OpenCL has no order `memory_order_consume`", |d| {
-                        d.label("expected `memory_order_acquire` or another order")
                     });
                     return None;
                 }

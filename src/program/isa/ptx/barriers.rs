@@ -125,22 +125,22 @@ fn counted(e: &mut Emit<'_, '_>, c: &Call, action: BarrierAction) -> Option<Barr
         });
         return None;
     }
-    if let Expr::Const(id) = c.expr(0) {
-        if !(0..=15).contains(&id) {
-            e.error("out-of-range", c.opcode.clone(), format!("there is no barrier {id}"), |d| {
-                d.label("barriers are numbered 0 to 15")
-            });
-            return None;
-        }
+    if let Expr::Const(id) = c.expr(0)
+        && !(0..=15).contains(&id)
+    {
+        e.error("out-of-range", c.opcode.clone(), format!("there is no barrier {id}"), |d| {
+            d.label("barriers are numbered 0 to 15")
+        });
+        return None;
     }
     let count = c.given(1);
-    if let Some(Expr::Const(n)) = count {
-        if n <= 0 {
-            e.error("out-of-range", c.opcode.clone(), format!("a barrier cannot wait for {n} threads"), |d| {
-                d.label("the second operand is the number of threads")
-            });
-            return None;
-        }
+    if let Some(Expr::Const(n)) = count
+        && n <= 0
+    {
+        e.error("out-of-range", c.opcode.clone(), format!("a barrier cannot wait for {n} threads"), |d| {
+            d.label("the second operand is the number of threads")
+        });
+        return None;
     }
     if count.is_none() && action == BarrierAction::Arrive {
         e.error("wrong-operands", c.opcode.clone(), "an arrival needs a thread count", |d| {

@@ -180,13 +180,12 @@ impl<'a> Emit<'a, '_> {
             Role::Pred => PRED,
             _ => ty,
         };
-        if role != Role::Loose {
-            if let Some(declared) = self
+        if role != Role::Loose
+            && let Some(declared) = self
                 .declared_ty(name)
                 .filter(|d| bits != Ty::WORD && (d.bits < bits.bits || (bits == PRED) != (*d == PRED)))
-            {
-                self.mismatch(range, declared, bits);
-            }
+        {
+            self.mismatch(range, declared, bits);
         }
         let span = self.unit.text.span(range.clone());
         match self.regs.intern(name) {
@@ -211,10 +210,10 @@ impl<'a> Emit<'a, '_> {
                 Name::Register
             };
         }
-        if role != Role::Pred {
-            if let Some(loc) = self.symbols.find(name) {
-                return Name::Location(loc);
-            }
+        if role != Role::Pred
+            && let Some(loc) = self.symbols.find(name)
+        {
+            return Name::Location(loc);
         }
         let register = role != Role::Addr || self.written.contains(name) || self.declared_ty(name).is_some();
         if register { Name::Register } else { Name::Unknown }

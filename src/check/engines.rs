@@ -1,0 +1,206 @@
+//! Both engines on one task: who is asked, and what to make of two answers.
+//!
+//! # Invariants
+//! - An execution leaves this module only after its replay.
+//! - A difference between the engines is a defect, never an answer.
+
+use std::rc::Rc;
+
+use super::Engine;
+use super::enumerate::Enumerate;
+use super::execution::Execution;
+#[cfg(feature = "z3")]
+use super::query::TIMED_OUT;
+use super::query::{Checker, Deadline, FinalState, Found, Query};
+use super::replay::{self, Replayed};
+use super::task::Task;
+use crate::verdict::State;
+
+/// Steps that `auto` gives the enumerating engine before it asks Z3.
+#[cfg(feature = "z3")]
+const AUTO_STEPS: u64 = 400;
+
+/// A task with its engines.
+pub(super) struct Prepared<'a> {
+    pub(super) task: Rc<Task<'a>>,
+    enumerate: Enumerate<'a>,
+    #[cfg(feature = "z3")]
+    symbolic: Option<super::symbolic::Symbolic<'a>>,
+}
+
+/// What the engines said.
+pub(super) enum Said {
+    Yes(Box<(Execution, Replayed)>),
+    No,
+    Unknown(String),
+    Defect(String),
+}
+
+/// Why a list of states is not the whole answer.
+pub(super) enum Gap {
+    Reason(String),
+    /// Only two engines can differ.
+    #[cfg_attr(not(feature = "z3"), allow(dead_code))]
+    Defect(String),
+}
+
+impl<'a> Prepared<'a> {
+    /// A task without any work done for it yet.
+    pub(super) fn new(task: Task<'a>) -> Self {
+        let task = Rc::new(task);
+        Prepared {
+            enumerate: Enumerate::new(&task),
+            #[cfg(feature = "z3")]
+            symbolic: None,
+            task,
+        }
+    }
+
+    /// Puts a query to the engine or engines, and replays what they find.
+    pub(super) fn ask(&mut self, engine: Engine, query: &Query<'_>, deadline: Deadline) -> (Said, &'static str) {
+        let task = self.task.clone();
+        let judge = |found: Found, who: &str| match found {
+            Found::No => Said::No,
+            Found::Unknown(reason) => Said::Unknown(reason),
+            Found::Yes(execution) => match replay::check(&task, &execution, query) {
+                Ok(replayed) => Said::Yes(Box::new((*execution, replayed))),
+                Err(law) => Said::Defect(format!("a witness of the {who} engine failed its replay: {law}")),
+            },
+        };
+        match engine {
+            Engine::Enumerate => (judge(self.enumerate.find(query, deadline), "enumerating"), "enumerate"),
+            #[cfg(feature = "z3")]
+            Engine::Symbolic => (judge(self.find(query, deadline), "symbolic"), "symbolic"),
+            #[cfg(feature = "z3")]
+            Engine::Auto => match self.enumerate.find_within(query, deadline, Some(AUTO_STEPS)) {
+                Some(found) => (judge(found, "enumerating"), "enumerate"),
+                None => (judge(self.find(query, deadline), "symbolic"), "symbolic"),
+            },
+            #[cfg(feature = "z3")]
+            Engine::Both => {
+                let first = judge(self.find(query, deadline), "symbolic");
+                let second = judge(self.enumerate.find(query, deadline), "enumerating");
+                let said = match (first, second) {
+                    (Said::Defect(law), _) | (_, Said::Defect(law)) => Said::Defect(law),
+                    (Said::Unknown(reason), _) | (_, Said::Unknown(reason)) => Said::Unknown(reason),
+                    (Said::No, Said::No) => Said::No,
+                    (yes @ Said::Yes(_), Said::Yes(_)) => yes,
+                    // Where values out of thin air go on without end, each engine sees another part of them.
+                    (yes @ Said::Yes(_), Said::No) | (Said::No, yes @ Said::Yes(_))
+                        if endless_values(&task, query) =>
+                    {
+                        yes
+                    }
+                    (Said::Yes(_), Said::No) => Said::Defect(
+                        "the engines differ: symbolic finds an execution, enumerate finds none".into(),
+                    ),
+                    (Said::No, Said::Yes(_)) => Said::Defect(
+                        "the engines differ: enumerate finds an execution, symbolic finds none".into(),
+                    ),
+                };
+                (said, "both")
+            }
+            #[cfg(not(feature = "z3"))]
+            Engine::Auto => (judge(self.enumerate.find(query, deadline), "enumerating"), "enumerate"),
+            #[cfg(not(feature = "z3"))]
+            Engine::Symbolic | Engine::Both => {
+                let _ = judge;
+                (Said::Unknown("not supported: built without Z3".into()), "symbolic")
+            }
+        }
+    }
+
+    /// The final states of all executions that a query describes, by the engine or engines.
+    pub(super) fn all_states(
+        &mut self,
+        engine: Engine,
+        query: &Query<'_>,
+        deadline: Deadline,
+    ) -> (Vec<FinalState>, Option<Gap>, &'static str) {
+        let reason = |(states, reason): (Vec<FinalState>, Option<String>), engine| {
+            (states, reason.map(Gap::Reason), engine)
+        };
+        match engine {
+            Engine::Enumerate => reason(self.enumerate.states(query, deadline), "enumerate"),
+            #[cfg(feature = "z3")]
+            Engine::Symbolic => reason(self.states(query, deadline), "symbolic"),
+            #[cfg(feature = "z3")]
+            Engine::Auto => match self.enumerate.states_within(query, deadline, Some(AUTO_STEPS)) {
+                Some(found) => reason(found, "enumerate"),
+                None => reason(self.states(query, deadline), "symbolic"),
+            },
+            #[cfg(feature = "z3")]
+            Engine::Both => {
+                let (mut a, gap_a) = self.states(query, deadline);
+                let (b, gap_b) = self.enumerate.states(query, deadline);
+                if endless_values(&self.task, query) {
+                    // Values out of thin air go on without end, and each engine sees another part of them.
+                    a.extend(b);
+                    a.sort();
+                    a.dedup();
+                    return (a, gap_a.or(gap_b).map(Gap::Reason), "both");
+                }
+                let gap = gap_a.or(gap_b);
+                if gap.is_none() && a != b {
+                    let task = self.task.clone();
+                    let only = |x: &[FinalState], y: &[FinalState]| {
+                        let missing =
+                            x.iter().filter(|s| !y.contains(s)).map(|s| format!("{:?}", name_state(&task, s)));
+                        missing.collect::<Vec<_>>().join(" ")
+                    };
+                    let law = format!(
+                        "the engines differ in outcomes: only symbolic: {}; only enumerate: {}",
+                        only(&a, &b),
+                        only(&b, &a)
+                    );
+                    return (a, Some(Gap::Defect(law)), "both");
+                }
+                (a, gap.map(Gap::Reason), "both")
+            }
+            #[cfg(not(feature = "z3"))]
+            Engine::Auto => reason(self.enumerate.states(query, deadline), "enumerate"),
+            #[cfg(not(feature = "z3"))]
+            Engine::Symbolic | Engine::Both => {
+                (Vec::new(), Some(Gap::Reason("not supported: built without Z3".into())), "symbolic")
+            }
+        }
+    }
+}
+
+#[cfg(feature = "z3")]
+impl<'a> Prepared<'a> {
+    /// Puts a query to the symbolic engine, which is made when first needed.
+    fn find(&mut self, query: &Query<'_>, deadline: Deadline) -> Found {
+        match self.symbolic(deadline) {
+            Some(engine) => engine.find(query, deadline),
+            None => Found::Unknown(TIMED_OUT.to_string()),
+        }
+    }
+
+    /// As [`Prepared::find`], for all final states.
+    fn states(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<String>) {
+        match self.symbolic(deadline) {
+            Some(engine) => engine.states(query, deadline),
+            None => (Vec::new(), Some(TIMED_OUT.to_string())),
+        }
+    }
+
+    fn symbolic(&mut self, deadline: Deadline) -> Option<&mut super::symbolic::Symbolic<'a>> {
+        if self.symbolic.is_none() {
+            self.symbolic = super::symbolic::Symbolic::new(&self.task, deadline);
+        }
+        self.symbolic.as_mut()
+    }
+}
+
+/// A final state by name.
+pub(super) fn name_state(task: &Task<'_>, state: &FinalState) -> State {
+    task.observed.iter().zip(state).map(|(&o, &v)| (task.observable_name(o), task.show_value(o, v))).collect()
+}
+
+/// Whether values out of thin air go on without end: no engine sees all of them. A model that excludes them does so by an
+/// axiom, which the query may leave out.
+#[cfg(feature = "z3")]
+fn endless_values(task: &Task<'_>, query: &Query<'_>) -> bool {
+    task.open_values || (task.domains.open && query.axioms.contains(&false))
+}
