@@ -22,10 +22,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("algebra", &["model", "rel"]),
     ("check", &["algebra", "litmus", "model", "program", "rel", "skeleton", "verdict"]),
     ("report", &["diag", "verdict"]),
-    (
-        "cli",
-        &["algebra", "check", "diag", "litmus", "model", "program", "rel", "report", "skeleton", "verdict"],
-    ),
+    ("cli", &["algebra", "check", "diag", "litmus", "model", "program", "rel", "report", "skeleton", "verdict"]),
 ];
 
 /// Of some modules, another may name only these parts.
@@ -158,7 +155,8 @@ fn only_tests(file: &str) -> bool {
 
 #[test]
 fn the_table_has_a_row_for_every_module_and_no_cycle() {
-    let modules: BTreeSet<String> = rust_files("src").iter().filter_map(|(f, _)| module(f)).map(str::to_owned).collect();
+    let modules: BTreeSet<String> =
+        rust_files("src").iter().filter_map(|(f, _)| module(f)).map(str::to_owned).collect();
     let rows: BTreeSet<String> = LAYERS.iter().map(|(m, _)| (*m).to_owned()).collect();
     assert_eq!(modules, rows);
     for (i, (module, below)) in LAYERS.iter().enumerate() {
@@ -224,7 +222,8 @@ fn the_solver_has_two_doors() {
         assert!(!names || door, "{file} names the solver's crate");
     }
     // The exception above holds because the name is taken: inside `symbolic`, `z3` is a module.
-    let symbolic = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/check/symbolic/mod.rs")).unwrap();
+    let symbolic =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/check/symbolic/mod.rs")).unwrap();
     assert!(symbolic.lines().any(|line| line.trim() == "mod z3;"));
 }
 
@@ -243,7 +242,10 @@ fn paths_are_read_as_rust_reads_them() {
     let pairs = |text: &str| named(&code(text)).into_iter().map(|(a, b)| format!("{a}/{b}")).collect::<Vec<_>>();
     assert_eq!(pairs("use crate::rel::EventId;"), ["rel/EventId"]);
     assert_eq!(pairs("use crate::model::{ir::Kind, load};"), ["model/ir", "model/load"]);
-    assert_eq!(pairs("use crate::{\n    diag::Span,\n    model::ir::{Kind, Node},\n};"), ["diag/Span", "model/ir"]);
+    assert_eq!(
+        pairs("use crate::{\n    diag::Span,\n    model::ir::{Kind, Node},\n};"),
+        ["diag/Span", "model/ir"]
+    );
     assert_eq!(pairs("let x = crate::check::ask(y); // crate::report"), ["check/ask"]);
     assert_eq!(pairs("use crate::litmus;"), ["litmus/"]);
     assert_eq!(pairs("#[cfg(test)]\nmod tests {\n    use crate::cli;\n}\nuse crate::rel;"), ["rel/"]);

@@ -166,7 +166,8 @@ mod tests {
     fn a_file_that_is_named_twice_is_taken_once() {
         let folder = tree(&["a.toml", "sub/a.toml"]);
         let at = |name: &str| folder.path().join(name);
-        let arguments = [at("a.toml"), "-".into(), at("sub/../a.toml"), "-".into(), folder.path().into(), at("sub")];
+        let arguments =
+            [at("a.toml"), "-".into(), at("sub/../a.toml"), "-".into(), folder.path().into(), at("sub")];
         assert_eq!(paths(&arguments).0, ["a.toml", "-", "sub/a.toml", "a.toml"]);
     }
 

@@ -190,7 +190,8 @@ impl Unroller<'_> {
             for (i, &(guard, target)) in jumps.iter().enumerate() {
                 // Threads have many registers and few branches: only a branch copies them.
                 let last_jump = i + 1 == jumps.len();
-                let mut next = if last_jump { state.take() } else { state.clone() }.expect("taken by the last jump");
+                let mut next =
+                    if last_jump { state.take() } else { state.clone() }.expect("taken by the last jump");
                 next.guard = guard;
                 if target == last {
                     self.merge(&mut end, next)?;
