@@ -335,7 +335,7 @@ fn messages_for_files_that_are_no_tests() {
         ("syntax.toml", &b"name = \"a\"\n[memory\nx = = 1\n"[..]),
         ("latin1.toml", b"name = \"a\"\ndoc = \"caf\xe9\"\n"),
         ("empty.toml", b""),
-        ("other.toml", b"name = 'a'\ndialect = 'cuda'\n"),
+        ("other.toml", b"name = 'a'\ndialect = 'hlsl'\n"),
         ("v.litmus", b"VULKAN v\n{}\n"),
         ("x.litmus", b"PTC v\n{}\n"),
         ("t.litmus", b"PTX t\n{ x = y; }\nP0@cta 0,gpu 0 | P1@cta 0,gpu 0;\nld.weak r0, x;\nexists (P3:r0 = 1)\n"),

@@ -10,11 +10,12 @@ use crate::program::mapping::Mapping;
 use crate::skeleton::signature::signature;
 
 /// Names that are reserved for models; those not in [`model_names`] are not shipped yet.
-pub(super) const RESERVED_NAMES: [&str; 14] = [
+pub(super) const RESERVED_NAMES: [&str; 15] = [
     "ptx",
     "ptx-v6.0",
     "ptx-v7.5",
     "cuda",
+    "cuda-17",
     "opencl",
     "opencl-3.1",
     "opencl-simp",

@@ -19,6 +19,16 @@ pub(super) struct ThreadDraft {
     pub(super) specials: Vec<(String, i64)>,
 }
 
+/// How many threads the warp of a place has.
+fn warps(places: &[Place]) -> impl Fn(&Place) -> u32 + use<> {
+    let warp_of = |place: &Place| Some((place.gpu, place.queue_family, place.cta, place.warp?));
+    let mut threads: HashMap<_, u32> = HashMap::new();
+    for warp in places.iter().filter_map(warp_of) {
+        *threads.entry(warp).or_default() += 1;
+    }
+    move |place| warp_of(place).and_then(|warp| threads.get(&warp).copied()).unwrap_or(1)
+}
+
 /// Lowers all threads.
 pub(super) fn build(
     threads: Vec<ThreadDraft>,
@@ -30,15 +40,10 @@ pub(super) fn build(
     for unit in units {
         unit.settle_types(env.strict, &mut symbols, sink);
     }
-    let warp_of = |place: &Place| Some((place.gpu, place.queue_family, place.cta, place.warp?));
-    let mut warps: HashMap<_, u32> = HashMap::new();
-    for thread in &threads {
-        *warps.entry(warp_of(&thread.place)).or_default() += 1;
-    }
+    let warps = warps(&threads.iter().map(|t| t.place.clone()).collect::<Vec<_>>());
     let errors = sink.errors();
     let lower = |thread: ThreadDraft| {
-        let warp = warp_of(&thread.place);
-        let warp_threads = if warp.is_some() { warps.get(&warp).copied().unwrap_or(1) } else { 1 };
+        let warp_threads = warps(&thread.place);
         let env = Env { regs: thread.regs, specials: thread.specials, warp_threads, ..env.clone() };
         let lowered = units[thread.unit].lower(&env, &mut symbols, sink);
         let untyped = lowered.untyped().to_vec();
@@ -69,7 +74,9 @@ pub(super) fn build_clike(
     symbols: Symbols,
     sink: &mut Sink,
 ) -> Program {
-    let lower = |thread: CThreadDraft| {
+    let warps = warps(&threads.iter().map(|t| t.place.clone()).collect::<Vec<_>>());
+    let lower = |mut thread: CThreadDraft| {
+        thread.env.warp_threads = warps(&thread.place);
         let lowered = thread.unit.lower(&thread.env, &symbols, sink);
         let source = thread.unit.text().to_string();
         Thread { name: thread.name, place: thread.place, regs: lowered.regs, code: lowered.code, source }

@@ -119,6 +119,7 @@ fn write_thread(test: &LitmusTest, id: ThreadId, out: &mut String) -> Result<(),
 fn write_place(place: &Place, dialect: Dialect, out: &mut String) {
     let [gpu, cta, warp] = match dialect {
         Dialect::OpenCl => ["device", "work_group", "sub_group"],
+        Dialect::Cuda => ["gpu", "block", "warp"],
         _ => ["gpu", "cta", "warp"],
     };
     if place.host {
@@ -177,7 +178,7 @@ fn memory(location: &Location, program: &Program) -> String {
             };
             format!("{{ alias = {}{proxy} }}", quote(&program.location(*of).name))
         }
-        LocationKind::Object { ty, init, atomic, opencl, .. } if program.dialect != Dialect::Ptx => {
+        LocationKind::Object { ty, init, atomic, opencl, space } if program.dialect != Dialect::Ptx => {
             let start = match init.as_slice() {
                 [one] => value(one, program),
                 all => format!("[{}]", list(all.iter().map(|v| value(v, program)))),
@@ -185,6 +186,15 @@ fn memory(location: &Location, program: &Program) -> String {
             let mut parts = vec![format!("init = {start}"), format!("type = {}", quote(c_type(*ty)))];
             if *atomic {
                 parts.push("atomic = true".to_string());
+            }
+            let space = match space {
+                Space::Shared => "shared",
+                Space::Constant => "const",
+                Space::Local => "local",
+                Space::Global => "",
+            };
+            if program.dialect == Dialect::Cuda && !space.is_empty() {
+                parts.push(format!("space = {}", quote(space)));
             }
             if program.dialect == Dialect::OpenCl {
                 parts.extend(opencl_memory(*opencl, capped(program)));

@@ -18,8 +18,14 @@ use crate::diag::{Diagnostic, SourceFile};
 static MODELS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/models");
 
 /// Top-level files that are no models.
-const SHARED: &[&str] =
-    &["base.cat", "opencl-base.cat", "opencl-sc-condition.cat", "opencl-scopes.cat", "stdlib.cat"];
+const SHARED: &[&str] = &[
+    "base.cat",
+    "cuda-base.cat",
+    "opencl-base.cat",
+    "opencl-sc-condition.cat",
+    "opencl-scopes.cat",
+    "stdlib.cat",
+];
 
 /// The shipped model files.
 #[derive(Clone, Copy, Debug, Default)]

@@ -218,8 +218,14 @@ impl Reader<'_> {
         let end = self.closing(body, "body of this thread")?;
         let text = MappedText::verbatim(&clean[body + 1..end - 1], body + 1);
         let unit = Unit::parse(text, self.sink);
-        let env =
-            Env { dialect: self.dialect, strict: false, capped: false, visible: Some(visible), regs: Vec::new() };
+        let env = Env {
+            dialect: self.dialect,
+            strict: false,
+            capped: false,
+            warp_threads: 1,
+            visible: Some(visible),
+            regs: Vec::new(),
+        };
         Some((CThreadDraft { name: clean[name].to_string(), place, unit, env }, end))
     }
 

@@ -33,6 +33,7 @@ impl Reader<'_, '_> {
         let foreign = match dialect {
             Dialect::Ptx => ONLY_C,
             Dialect::C => &["alias", "proxy", "svm", "regions", "space"],
+            Dialect::Cuda => &["alias", "proxy", "svm", "regions", "atomic"],
             _ => ONLY_PTX,
         };
         for key in foreign.iter().filter(|k| table.contains_key(**k)) {
@@ -92,7 +93,7 @@ impl Reader<'_, '_> {
             let Some(code) = reader.string(table, "code", choice) else { return };
             let unit = Unit::parse(code, reader.sink);
             let regs = regs.into_iter().map(|r| (r.name, r.init, r.span)).collect();
-            let env = Env { dialect, strict: true, capped, visible: None, regs };
+            let env = Env { dialect, strict: true, capped, warp_threads: 1, visible: None, regs };
             threads.push(CThreadDraft { name, place, unit, env });
         });
         threads

@@ -129,14 +129,7 @@ impl Reader<'_, '_> {
         let dialect = match self.word(root, "dialect", keys::DIALECTS, choice) {
             Some("opencl") => Dialect::OpenCl,
             Some("c") => Dialect::C,
-            Some("cuda") => {
-                let span = root.get("dialect").map_or(Span::default(), span_of);
-                let message = "tests in the dialect `cuda` are not supported yet";
-                self.sink.error("unsupported-dialect", span, message, |d| {
-                    d.label("only `ptx`, `opencl` and `c` are read")
-                });
-                return None;
-            }
+            Some("cuda") => Dialect::Cuda,
             _ => Dialect::Ptx,
         };
         let (name, name_span) = self.name(choice)?;

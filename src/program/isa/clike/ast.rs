@@ -41,6 +41,32 @@ pub(super) enum ExprKind {
     Choice(Box<Expr>, Box<Expr>, Box<Expr>),
     /// A call; the name has its own place.
     Call(Range<usize>, Vec<Expr>),
+    /// `(int)a`, `(volatile int*)p`
+    Cast(Target, Box<Expr>),
+    /// CUDA: `cuda::atomic_ref<int, scope>(x)`
+    Refer(Box<Reference>),
+    /// CUDA: `f.load(…)`; the name has its own place.
+    Method(Box<Expr>, Range<usize>, Vec<Expr>),
+}
+
+/// The type of a cast.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target {
+    pub(super) ty: Ty,
+    /// It is a pointer to something of type `ty`.
+    pub(super) pointer: bool,
+    /// What it points to is volatile.
+    pub(super) volatile: bool,
+}
+
+/// CUDA: an atomic reference to an object.
+#[derive(Debug)]
+pub(super) struct Reference {
+    /// Name of the template, such as `cuda::atomic_ref`.
+    pub(super) name: Range<usize>,
+    pub(super) ty: Ty,
+    pub(super) scope: Option<Range<usize>>,
+    pub(super) object: Expr,
 }
 
 /// A statement with its place in the text.
@@ -65,6 +91,8 @@ pub(super) struct Declared {
 pub(super) enum StmtKind {
     Empty,
     Declare(Vec<Declared>),
+    /// CUDA: `cuda::atomic_ref<int, scope> f(x);`: the name and what it refers to.
+    Refer(Range<usize>, Reference),
     /// `target = value`, or `target op= value`.
     Assign {
         target: Expr,

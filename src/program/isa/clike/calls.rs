@@ -7,7 +7,7 @@
 //! - The published suites: which orders and scopes occur; a failure order is read and ignored.
 
 use super::words::Order;
-use crate::program::{BinOp, Scope};
+use crate::program::{BinOp, Dialect, Scope};
 
 /// Which dialects have a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,8 +16,10 @@ pub(super) enum In {
     C,
     /// OpenCL C.
     OpenCl,
-    /// All.
+    /// Both.
     Both,
+    /// CUDA C++.
+    Cuda,
 }
 
 /// What an argument is.
@@ -27,6 +29,8 @@ pub(super) enum Role {
     Addr,
     /// A value.
     Val,
+    /// A value to compare with.
+    Compared,
     /// The address of the expected value: of a location, or of a register (`&r`).
     Expected,
     /// The memory order.
@@ -37,6 +41,8 @@ pub(super) enum Role {
     Scope,
     /// Fence flags.
     Flags,
+    /// CUDA: the threads of a warp; may be left out.
+    Mask,
 }
 
 /// What a function does.
@@ -54,6 +60,8 @@ pub(super) enum Does {
     Fetch(BinOp),
     /// Compares and exchanges; gives 1 or 0.
     CompareExchange,
+    /// Compares and exchanges; gives the old value.
+    CompareAndSwap,
     /// Orders accesses. With an order of its own, it has no order argument.
     Fence(Option<Order>),
     /// Waits for the threads of a group.
@@ -67,6 +75,8 @@ pub(super) struct Row {
     pub(super) dialects: In,
     pub(super) does: Does,
     pub(super) args: &'static [Role],
+    /// CUDA: the order and scope that the name says.
+    pub(super) fixed: Option<(Order, Scope)>,
 }
 
 /// The orders that an operation may have.
@@ -80,7 +90,7 @@ pub(super) fn legal(does: Does) -> &'static [Order] {
 }
 
 const fn row(name: &'static str, dialects: In, does: Does, args: &'static [Role]) -> Row {
-    Row { name, dialects, does, args }
+    Row { name, dialects, does, args, fixed: None }
 }
 
 const LOAD: &[Role] = &[Role::Addr];
@@ -132,17 +142,35 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 impl Row {
+    /// How many arguments it may have: at least and at most.
+    pub(super) fn arity(&self, dialect: Dialect) -> (usize, usize) {
+        let optional = |role: &&Role| match role {
+            Role::Scope | Role::Mask => true,
+            // A fence says its order.
+            Role::Order | Role::FailOrder => dialect == Dialect::Cuda && !matches!(self.does, Does::Fence(_)),
+            _ => false,
+        };
+        let most = self.args.iter().filter(|r| dialect != Dialect::C || **r != Role::Scope).count();
+        (self.args.len() - self.args.iter().filter(optional).count(), most)
+    }
+
     /// How it is written, for messages.
-    pub(super) fn syntax(&self, scopes: bool) -> String {
+    pub(super) fn syntax(&self, dialect: Dialect) -> String {
+        let cuda = dialect == Dialect::Cuda;
         let mut parts = Vec::new();
         for role in self.args {
             let word = match role {
+                Role::Addr if cuda => "&x",
                 Role::Addr => "x",
                 Role::Val => "value",
                 Role::Expected => "expected",
+                Role::Compared => "compared",
+                Role::Mask => "[mask]",
+                Role::Order if cuda => "[order]",
+                Role::FailOrder if cuda => "[failure order]",
                 Role::Order => "order",
                 Role::FailOrder => "failure order",
-                Role::Scope if scopes => "[scope]",
+                Role::Scope if dialect != Dialect::C => "[scope]",
                 Role::Scope => continue,
                 Role::Flags => "flags",
             };

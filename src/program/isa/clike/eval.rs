@@ -8,8 +8,10 @@ use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind};
 use super::calls::{In, ROWS};
+use super::cuda_calls::FUNCTIONS;
 use super::lower::Lowering;
-use crate::program::{BinOp, CmpOp, Dialect, Expr, LocId, Op, Ty};
+use super::words::bare;
+use crate::program::{Access, BinOp, CmpOp, Dialect, Expr, LocId, Op, Ty};
 
 /// A value.
 #[derive(Clone, Debug)]
@@ -99,12 +101,19 @@ fn truth(value: &Value) -> Expr {
     }
 }
 
-/// Whether an expression reads memory or calls something.
-fn acts(tree: &Tree) -> bool {
+/// Whether an expression reads memory or calls something; where names are `memory`, they read it.
+fn acts(tree: &Tree, memory: &dyn Fn(&Range<usize>) -> bool) -> bool {
+    let acts = |tree| acts(tree, memory);
     match &tree.kind {
-        ExprKind::Int(_) | ExprKind::Name => false,
+        ExprKind::Int(_) => false,
+        ExprKind::Name => memory(&tree.range),
         ExprKind::Deref(_) | ExprKind::Index(..) | ExprKind::Call(..) => true,
-        ExprKind::Neg(a) | ExprKind::Not(a) | ExprKind::Complement(a) | ExprKind::AddressOf(a) => acts(a),
+        ExprKind::Refer(_) | ExprKind::Method(..) => true,
+        ExprKind::Neg(a)
+        | ExprKind::Cast(_, a)
+        | ExprKind::Not(a)
+        | ExprKind::Complement(a)
+        | ExprKind::AddressOf(a) => acts(a),
         ExprKind::Bin(_, a, b) | ExprKind::Cmp(_, a, b) | ExprKind::Logic(_, a, b) => acts(a) || acts(b),
         ExprKind::Choice(c, a, b) => acts(c) || acts(a) || acts(b),
     }
@@ -140,7 +149,10 @@ impl Lowering<'_, '_> {
                 Value::bin(BinOp::Xor, a, Value::int(-1))
             }
             ExprKind::Deref(_) | ExprKind::Index(..) => match self.place(tree) {
-                Some((addr, ty)) => self.load(addr, ty),
+                Some((addr, ty)) => {
+                    let access = self.access(tree, ty);
+                    self.load(addr, access)
+                }
                 None => Value::int(0),
             },
             ExprKind::AddressOf(a) => match &a.kind {
@@ -149,7 +161,7 @@ impl Lowering<'_, '_> {
                     None => Value::int(0),
                 },
                 // Where memory is given by name, `&x` is a common way to write its address.
-                ExprKind::Name if self.location(self.str(&a.range)).is_some() => self.eval(a),
+                ExprKind::Name if self.location(self.str(&a.range)).is_some() => self.address_of(&a.range),
                 _ => {
                     self.error("wrong-operand", &tree.range, "only memory has an address", |d| {
                         d.label("expected a location or an element of one")
@@ -171,6 +183,9 @@ impl Lowering<'_, '_> {
             ExprKind::Logic(and, a, b) => self.logic(*and, a, b),
             ExprKind::Choice(c, a, b) => self.choice(c, a, b),
             ExprKind::Call(name, args) => self.call(tree, name, args),
+            ExprKind::Cast(target, a) => self.cast(tree, *target, a),
+            ExprKind::Refer(_) => self.bare_reference(&tree.range),
+            ExprKind::Method(object, name, args) => self.method(tree, object, name, args),
         }
     }
 
@@ -180,13 +195,32 @@ impl Lowering<'_, '_> {
             return Value { expr: Expr::Reg(v.reg), ty: v.ty, target: v.target };
         }
         match self.location(name) {
-            Some(loc) => Value { expr: Expr::Address(loc), ty: Ty::WORD, target: Some(self.symbols.ty(loc)) },
+            Some(loc) if self.is_variable(loc) => {
+                let ty = self.symbols.ty(loc);
+                let access = self.plain(ty);
+                self.load(Expr::Address(loc), access)
+            }
+            Some(_) => self.address_of(range),
+            None if self.references.contains_key(name) => self.bare_reference(range),
             None => {
                 self.unknown_register(range);
                 // Whatever is done with it is no further mistake.
                 Value { target: Some(Ty::S32), ..Value::int(0) }
             }
         }
+    }
+
+    /// The address of the location that is named there.
+    fn address_of(&mut self, range: &Range<usize>) -> Value {
+        match self.location(self.str(range)) {
+            Some(loc) => Value { expr: Expr::Address(loc), ty: Ty::WORD, target: Some(self.symbols.ty(loc)) },
+            None => Value::int(0),
+        }
+    }
+
+    /// Whether an expression reads memory or calls something.
+    fn acts(&self, tree: &Tree) -> bool {
+        acts(tree, &|range| self.location(self.str(range)).is_some_and(|loc| self.is_variable(loc)))
     }
 
     pub(super) fn unknown_register(&mut self, range: &Range<usize>) {
@@ -210,10 +244,10 @@ impl Lowering<'_, '_> {
         });
     }
 
-    /// A plain load.
-    pub(super) fn load(&mut self, addr: Expr, ty: Ty) -> Value {
+    /// A load.
+    pub(super) fn load(&mut self, addr: Expr, access: Access) -> Value {
+        let ty = access.ty;
         let dst = self.temporary(ty);
-        let access = self.plain(ty);
         self.push(Op::Load { dst, addr, access });
         Value { expr: Expr::Reg(dst), ty, target: None }
     }
@@ -221,6 +255,9 @@ impl Lowering<'_, '_> {
     /// The address of `*p` or `a[i]`, and the type there.
     pub(super) fn place(&mut self, tree: &Tree) -> Option<(Expr, Ty)> {
         let pointer = match &tree.kind {
+            ExprKind::Name if self.location(self.str(&tree.range)).is_some_and(|loc| self.is_variable(loc)) => {
+                self.address_of(&tree.range)
+            }
             ExprKind::Deref(a) => self.eval(a),
             ExprKind::Index(a, i) => {
                 let a = self.eval(a);
@@ -254,7 +291,7 @@ impl Lowering<'_, '_> {
 
     fn logic(&mut self, and: bool, a: &Tree, b: &Tree) -> Value {
         let left = self.eval(a);
-        if !acts(b) {
+        if !self.acts(b) {
             let right = self.eval(b);
             let op = if and { BinOp::And } else { BinOp::Or };
             let expr = Expr::Bin(op, Ty::S32, truth(&left).into(), truth(&right).into());
@@ -273,7 +310,7 @@ impl Lowering<'_, '_> {
 
     fn choice(&mut self, cond: &Tree, a: &Tree, b: &Tree) -> Value {
         let cond = self.eval(cond);
-        if !acts(a) && !acts(b) {
+        if !self.acts(a) && !self.acts(b) {
             let (a, b) = (self.eval(a), self.eval(b));
             let (ty, target) = (common(a.ty, b.ty), a.target.or(b.target));
             let expr = Expr::Select(truth(&cond).into(), a.fit(ty).into(), b.fit(ty).into());
@@ -295,16 +332,22 @@ impl Lowering<'_, '_> {
 
     fn call(&mut self, tree: &Tree, name: &Range<usize>, args: &[Tree]) -> Value {
         let word = self.str(name);
-        let dialect = if self.env.dialect == Dialect::C { In::C } else { In::OpenCl };
-        let here = |r: &&super::calls::Row| r.dialects == In::Both || r.dialects == dialect;
-        match ROWS.iter().filter(here).find(|r| r.name == word) {
-            Some(row) => self.function(row, tree, args),
+        let here: &[In] = match self.env.dialect {
+            Dialect::C => &[In::C, In::Both],
+            Dialect::Cuda => &[In::Cuda],
+            _ => &[In::OpenCl, In::Both],
+        };
+        let here = |r: &&super::calls::Row| here.contains(&r.dialects);
+        let rows = || ROWS.iter().chain(FUNCTIONS);
+        let plain = if self.env.dialect == Dialect::Cuda { bare(word) } else { word };
+        match rows().filter(here).find(|r| r.name == plain) {
+            Some(row) => self.function(row, tree, args, None),
             None => {
-                let other = ROWS.iter().any(|r| r.name == word);
+                let other = rows().any(|r| r.name == word);
                 self.error("unknown-function", name, format!("there is no function `{word}` here"), |d| {
                     let d = d.label("expected a function of this dialect");
                     let d = if other { d.note("another dialect has it") } else { d };
-                    d.did_you_mean(word, ROWS.iter().filter(here).map(|r| r.name))
+                    d.did_you_mean(plain, rows().filter(here).map(|r| r.name))
                 });
                 Value::int(0)
             }

@@ -53,7 +53,7 @@ impl Parser<'_, '_> {
     }
 
     /// A tree node; an error if the tree gets too deep.
-    fn node(&mut self, kind: ExprKind, range: Range<usize>, below: usize) -> Result<Expr, Failed> {
+    pub(super) fn node(&mut self, kind: ExprKind, range: Range<usize>, below: usize) -> Result<Expr, Failed> {
         if below >= MAX_DEPTH {
             return self.fail(range, "this expression is too long", &format!("at most {MAX_DEPTH} levels"));
         }
@@ -81,7 +81,10 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn unary(&mut self) -> Result<Expr, Failed> {
+    pub(super) fn unary(&mut self) -> Result<Expr, Failed> {
+        if self.casts() {
+            return self.nested(Self::cast);
+        }
         let Tok::Punct(sign @ ("-" | "+" | "!" | "~" | "*" | "&")) = self.peek() else { return self.postfix() };
         let start = self.next().start;
         let inner = self.nested(Self::unary)?;
@@ -102,13 +105,19 @@ impl Parser<'_, '_> {
 
     fn postfix(&mut self) -> Result<Expr, Failed> {
         let mut inner = self.primary()?;
-        while self.eat("[") {
+        loop {
+            if self.eat(".") {
+                inner = self.method(inner)?;
+                continue;
+            }
+            if !self.eat("[") {
+                return Ok(inner);
+            }
             let index = self.expression()?;
             let end = self.expect("]")?.end;
             let (range, depth) = (inner.range.start..end, inner.depth.max(index.depth));
             inner = self.node(ExprKind::Index(inner.into(), index.into()), range, depth)?;
         }
-        Ok(inner)
     }
 
     fn primary(&mut self) -> Result<Expr, Failed> {
@@ -124,28 +133,40 @@ impl Parser<'_, '_> {
                 self.expect(")")?;
                 Ok(inner)
             }
+            Tok::Name if self.names_reference() => {
+                let reference = self.reference()?;
+                let (range, depth) = (range.start..self.last_end(), reference.object.depth);
+                self.node(ExprKind::Refer(reference.into()), range, depth)
+            }
             Tok::Name => {
                 self.next();
                 if !self.eat("(") {
                     return self.node(ExprKind::Name, range, 0);
                 }
-                let mut args = Vec::new();
-                let mut depth = 0;
-                if !self.eat(")") {
-                    loop {
-                        let arg = self.expression()?;
-                        depth = arg.depth.max(depth);
-                        args.push(arg);
-                        if !self.eat(",") {
-                            break;
-                        }
-                    }
-                    self.expect(")")?;
-                }
+                let (args, depth) = self.arguments()?;
                 let whole = range.start..self.last_end();
                 self.node(ExprKind::Call(range, args), whole, depth)
             }
             _ => self.unexpected("an expression"),
         }
+    }
+
+    /// Arguments behind the opening parenthesis, and the levels of the deepest.
+    pub(super) fn arguments(&mut self) -> Result<(Vec<Expr>, usize), Failed> {
+        let mut args = Vec::new();
+        let mut depth = 0;
+        if self.eat(")") {
+            return Ok((args, depth));
+        }
+        loop {
+            let arg = self.expression()?;
+            depth = arg.depth.max(depth);
+            args.push(arg);
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.expect(")")?;
+        Ok((args, depth))
     }
 }

@@ -3,11 +3,14 @@
 //! # Invariants
 //! - Arguments are evaluated from left to right, then the function acts.
 
+use std::ops::Range;
+
 use super::ast::{Expr as Tree, ExprKind};
 use super::calls::{Does, Role, Row, legal};
+use super::cuda::Atomic;
 use super::eval::Value;
 use super::lower::{Lowering, Variable};
-use super::words::{FLAGS, ORDERS, Order, SCOPES};
+use super::words::{CUDA_SCOPES, FLAGS, ORDERS, Order, SCOPES, bare};
 use crate::program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Dialect, Expr, Op, Scope, Tags, Ty, Update,
 };
@@ -28,26 +31,40 @@ struct Args {
     addr: Option<(Expr, Ty)>,
     value: Option<Value>,
     expected: Option<Expected>,
+    compared: Option<Value>,
     order: Option<Order>,
+    failure: Option<Order>,
     scope: Option<Scope>,
     flags: Vec<&'static str>,
 }
 
 impl Lowering<'_, '_> {
-    /// Lowers a call.
-    pub(super) fn function(&mut self, row: &'static Row, tree: &Tree, given: &[Tree]) -> Value {
-        let scopes = self.env.dialect == Dialect::OpenCl;
-        let most = row.args.iter().filter(|r| scopes || **r != Role::Scope).count();
-        let least = row.args.iter().filter(|r| **r != Role::Scope).count();
+    /// Lowers a call; of a function of an atomic reference, with what it refers to.
+    pub(super) fn function(
+        &mut self,
+        row: &'static Row,
+        tree: &Tree,
+        given: &[Tree],
+        atomic: Option<Atomic>,
+    ) -> Value {
+        let (least, most) = row.arity(self.env.dialect);
         if given.len() > most || given.len() < least {
-            let wanted = if most == least { most.to_string() } else { format!("{least} or {most}") };
+            let wanted = match most - least {
+                0 => most.to_string(),
+                1 => format!("{least} or {most}"),
+                _ => format!("{least} to {most}"),
+            };
             let message = format!("`{}` takes {wanted} arguments, {} given", row.name, given.len());
             self.error("wrong-operands", &tree.range, message, |d| {
-                d.label(format!("expected the form {}", row.syntax(scopes)))
+                d.label(format!("expected the form {}", row.syntax(self.env.dialect)))
             });
             return Value::int(0);
         }
         let mut args = Args::default();
+        if let Some(atomic) = atomic {
+            args.addr = Some((atomic.addr, atomic.ty));
+            args.scope = Some(atomic.scope);
+        }
         let mut whole = true;
         for (role, arg) in row.args.iter().zip(given) {
             whole &= self.argument(row, *role, arg, &mut args).is_some();
@@ -66,6 +83,8 @@ impl Lowering<'_, '_> {
                 args.addr = Some(self.address(pointer, &tree.range)?);
             }
             Role::Val => args.value = Some(self.eval(tree)),
+            Role::Compared => args.compared = Some(self.eval(tree)),
+            Role::Mask => self.mask(tree)?,
             Role::Expected => args.expected = Some(self.expected(tree)?),
             Role::Order => {
                 let order = self.order(tree)?;
@@ -88,27 +107,37 @@ impl Lowering<'_, '_> {
                     self.error("illegal-order", &tree.range, message, |d| d.label("expected the order of a load"));
                     return None;
                 }
+                args.failure = Some(order);
             }
-            Role::Scope => args.scope = Some(self.word(tree, "scope", SCOPES)?),
+            Role::Scope => {
+                let table = if self.env.dialect == Dialect::Cuda { CUDA_SCOPES } else { SCOPES };
+                args.scope = Some(self.word(&tree.range, "scope", table)?);
+            }
             Role::Flags => self.flags(tree, &mut args.flags)?,
         }
         Some(())
     }
 
     fn order(&mut self, tree: &Tree) -> Option<Order> {
-        self.word(tree, "order", ORDERS)
+        self.word(&tree.range, "order", ORDERS)
     }
 
     /// One of the words of a table.
-    fn word<T: Copy>(&mut self, tree: &Tree, what: &str, table: &[(&'static str, T)]) -> Option<T> {
-        let word = self.str(&tree.range);
-        if let (ExprKind::Name, Some((_, value))) = (&tree.kind, table.iter().find(|w| w.0 == word)) {
+    pub(super) fn word<T: Copy>(
+        &mut self,
+        range: &Range<usize>,
+        what: &str,
+        table: &[(&'static str, T)],
+    ) -> Option<T> {
+        let word = self.str(range);
+        let plain = if self.env.dialect == Dialect::Cuda { bare(word) } else { word };
+        if let Some((_, value)) = table.iter().find(|w| w.0 == plain) {
             return Some(*value);
         }
         let names: Vec<&str> = table.iter().map(|w| w.0).collect();
         let id = if what == "order" { "unknown-order" } else { "unknown-scope" };
-        self.error(id, &tree.range, format!("`{word}` is no memory {what}"), |d| {
-            d.label(format!("expected one of `{}`", names.join("`, `"))).did_you_mean(word, names.iter().copied())
+        self.error(id, range, format!("`{word}` is no memory {what}"), |d| {
+            d.label(format!("expected one of `{}`", names.join("`, `"))).did_you_mean(plain, names.iter().copied())
         });
         None
     }
@@ -147,6 +176,16 @@ impl Lowering<'_, '_> {
     }
 
     fn expected(&mut self, tree: &Tree) -> Option<Expected> {
+        if self.env.dialect == Dialect::Cuda {
+            // An argument that is a reference.
+            if let ExprKind::Name = tree.kind
+                && let Some(variable) = self.variables.get(self.str(&tree.range))
+            {
+                return Some(Expected::Register(*variable));
+            }
+            let (addr, ty) = self.place(tree)?;
+            return Some(Expected::Memory(addr, ty));
+        }
         if let ExprKind::AddressOf(inner) = &tree.kind
             && let ExprKind::Name = inner.kind
             && let Some(variable) = self.variables.get(self.str(&inner.range))
@@ -159,8 +198,13 @@ impl Lowering<'_, '_> {
     }
 
     fn act(&mut self, row: &Row, tree: &Tree, args: Args) -> Option<Value> {
-        let order = args.order.unwrap_or(Order::SeqCst);
-        let scope = (self.env.dialect == Dialect::OpenCl).then(|| args.scope.unwrap_or(Scope::Gpu));
+        let order = row.fixed.map(|f| f.0).or(args.order).unwrap_or(Order::SeqCst);
+        let scope = match self.env.dialect {
+            Dialect::OpenCl => Some(args.scope.unwrap_or(Scope::Gpu)),
+            Dialect::Cuda => Some(row.fixed.map(|f| f.1).or(args.scope).unwrap_or(Scope::Sys)),
+            _ => None,
+        };
+        let order = self.effective(order);
         let half = |order, ty, rmw: bool| {
             let mut tags = Tags::of(&["A", order]);
             if rmw {
@@ -198,7 +242,13 @@ impl Lowering<'_, '_> {
             }
             Does::Fetch(op) => Update::Apply(op, value),
             Does::CompareExchange => {
-                return self.compare_exchange(args.expected?, (addr, ty), value, order, scope);
+                let failure =
+                    args.failure.map(|o| self.effective(o)).filter(|_| self.env.dialect == Dialect::Cuda);
+                return self.compare_exchange(args.expected?, (addr, ty), value, (order, failure), scope);
+            }
+            Does::CompareAndSwap => {
+                let expected = args.compared?.fit(ty);
+                Update::CompareExchange { expected, new: value }
             }
             _ => Update::Exchange(value),
         };
@@ -214,11 +264,12 @@ impl Lowering<'_, '_> {
         expected: Expected,
         (addr, ty): (Expr, Ty),
         new: Expr,
-        order: Order,
+        (order, failure): (Order, Option<Order>),
         scope: Option<Scope>,
     ) -> Option<Value> {
         // The published OpenCL tests give the accesses to the expected location the operation's scope.
-        let plain = |ty| Access { tags: Tags::default(), scope, ty };
+        let of_plain = scope.filter(|_| self.env.dialect == Dialect::OpenCl);
+        let plain = |ty| Access { tags: Tags::default(), scope: of_plain, ty };
         let wanted = self.temporary(ty);
         match &expected {
             Expected::Memory(at, ty) => {
@@ -230,7 +281,14 @@ impl Lowering<'_, '_> {
             }
         }
         let half = |order| Access { tags: Tags::of(&["A", "RMW", order]), scope, ty };
-        let (read, write) = (half(order.of_read()), half(order.of_write()));
+        let (mut read, write) = (half(order.of_read()), half(order.of_write()));
+        if let Some(failure) = failure.filter(|f| f.of_read() != order.on_failure().of_read()) {
+            read.tags.insert(match failure {
+                Order::SeqCst => "FAIL_SC",
+                Order::Acquire => "FAIL_ACQ",
+                _ => "FAIL_RLX",
+            });
+        }
         let old = self.temporary(ty);
         let update = Update::CompareExchange { expected: Expr::Reg(wanted), new };
         self.push(Op::Rmw { dst: Some(old), addr, update, read, write });
@@ -264,6 +322,14 @@ impl Lowering<'_, '_> {
             return None;
         }
         let order = fixed.or(args.order).unwrap_or(Order::SeqCst);
+        if self.env.dialect == Dialect::Cuda {
+            // A relaxed fence has no effect (ISO C++, atomics.fences).
+            if order != Order::Relaxed {
+                let scope = Some(row.fixed.map(|f| f.1).or(args.scope).unwrap_or(Scope::Sys));
+                self.push(Op::Fence { tags: Tags::of(&[order.of_fence()]), scope });
+            }
+            return Some(());
+        }
         let mut tags = self.flagged(&[order.of_fence()], &args.flags);
         if opencl && self.env.capped {
             tags.insert("CAPPED");
@@ -282,6 +348,7 @@ impl Lowering<'_, '_> {
 
     /// A release fence, the meeting of the group, and an acquire fence.
     fn barrier(&mut self, domain: Scope, args: &Args) {
+        let cuda = self.env.dialect == Dialect::Cuda;
         let mut arrive = self.flagged(&["B", "BA", "EF", "REL"], &args.flags);
         let mut wait = self.flagged(&["B", "BW", "XF", "ACQ"], &args.flags);
         if self.env.capped {
@@ -295,7 +362,11 @@ impl Lowering<'_, '_> {
                 BarrierNaming::Counted { id: Expr::Const(id), count: None }
             }
         };
-        let scope = Some(args.scope.unwrap_or(domain));
+        if cuda {
+            // No fences: they order what precedes before what follows, whatever it is.
+            (arrive, wait) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]));
+        }
+        let scope = (!cuda).then(|| args.scope.unwrap_or(domain));
         self.push(Op::Barrier(Barrier { action: BarrierAction::Sync, domain, naming, arrive, wait, scope }));
     }
 }

@@ -11,7 +11,7 @@ use crate::diag::{MappedText, Sink};
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tok {
-    /// An identifier or keyword.
+    /// An identifier or keyword, with its namespaces.
     Name,
     /// An integer, decimal or hexadecimal, suffix aside.
     Int(i64),
@@ -32,7 +32,7 @@ pub(super) struct Token {
 const PUNCTUATION: &[&str] = &[
     "<<=", ">>=", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "++", "--", "+=", "-=", "*=", "/=", "%=", "&=",
     "|=", "^=", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "<", ">", "=", "(", ")", "[", "]", "{", "}",
-    ",", ";", ":", "?",
+    ",", ";", ":", "?", ".",
 ];
 
 /// Splits a text into tokens.
@@ -60,7 +60,7 @@ pub(super) fn tokens(text: &MappedText, sink: &mut Sink) -> Vec<Token> {
             }
             continue;
         } else if is_word(c) {
-            rest.find(|c: char| !is_word(c)).unwrap_or(rest.len())
+            name_len(rest)
         } else {
             PUNCTUATION.iter().find(|p| rest.starts_with(**p)).map_or(c.len_utf8(), |p| p.len())
         };
@@ -83,6 +83,19 @@ pub(super) fn tokens(text: &MappedText, sink: &mut Sink) -> Vec<Token> {
     }
     tokens.push(Token { tok: Tok::End, range: source.len()..source.len() });
     tokens
+}
+
+/// The length of the word that a text begins with; `a::b` is one.
+fn name_len(text: &str) -> usize {
+    let mut len = 0;
+    loop {
+        let word = text[len..].find(|c: char| !is_word(c)).unwrap_or(text.len() - len);
+        len += word;
+        match text[len..].strip_prefix("::") {
+            Some(more) if more.starts_with(is_word) => len += 2,
+            _ => return len,
+        }
+    }
 }
 
 fn is_word(c: char) -> bool {

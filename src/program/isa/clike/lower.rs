@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::ast::{Declared, Expr as Tree, ExprKind, Stmt, StmtKind};
+use super::cuda::Atomic;
 use super::eval::{Value, falsity};
 use super::{Env, Lowered, Unit};
 use crate::diag::{Diagnostic, Sink, Span};
@@ -40,6 +41,8 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) symbols: &'a Symbols,
     pub(super) sink: &'s mut Sink,
     pub(super) variables: HashMap<String, Variable>,
+    /// CUDA: atomic references by name.
+    pub(super) references: HashMap<String, Atomic>,
     regs: Vec<Register>,
     pub(super) code: Vec<Instr>,
     loops: Vec<Exits>,
@@ -57,6 +60,7 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &Symbols, sink: &mut Sink) 
         symbols,
         sink,
         variables: HashMap::new(),
+        references: HashMap::new(),
         regs: Vec::new(),
         code: Vec::new(),
         loops: Vec::new(),
@@ -167,6 +171,10 @@ impl<'a> Lowering<'a, '_> {
                     self.declare(declared);
                 }
             }
+            StmtKind::Refer(name, reference) => {
+                self.at(&stmt.range);
+                self.refer(name, reference);
+            }
             StmtKind::Assign { target, op, value } => {
                 self.at(&stmt.range);
                 self.assign(target, *op, value);
@@ -269,7 +277,7 @@ impl<'a> Lowering<'a, '_> {
     fn declare(&mut self, declared: &Declared) {
         let name = self.str(&declared.name);
         let value = declared.value.as_ref().map(|e| self.eval(e));
-        if self.location(name).is_some() {
+        if self.location(name).is_some() || self.references.contains_key(name) {
             self.error("duplicate-name", &declared.name, format!("`{name}` is the name of a location"), |d| {
                 d.label("expected another name for the register")
             });
@@ -297,8 +305,9 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn assign(&mut self, target: &Tree, op: Option<BinOp>, value: &Tree) {
-        if let ExprKind::Name = target.kind {
-            let name = self.str(&target.range);
+        let name = self.str(&target.range);
+        let memory = || self.location(name).is_some_and(|loc| self.is_variable(loc));
+        if matches!(target.kind, ExprKind::Name) && (self.variables.contains_key(name) || !memory()) {
             let mut value = self.eval(value);
             let variable = match self.variables.get(name) {
                 Some(variable) => *variable,
@@ -328,14 +337,15 @@ impl<'a> Lowering<'a, '_> {
         let mut value = match op {
             None => self.eval(value),
             Some(op) => {
-                let old = self.load(addr.clone(), ty);
+                let access = self.access(target, ty);
+                let old = self.load(addr.clone(), access);
                 let value = self.eval(value);
                 Value::bin(op, old, value)
             }
         };
         // A store through a pointer keeps addresses whole.
         value.expr = value.fit(ty);
-        let access = self.plain(ty);
+        let access = self.access(target, ty);
         self.push(Op::Store { addr, value: value.expr, access });
     }
 }

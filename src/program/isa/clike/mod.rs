@@ -1,7 +1,10 @@
-//! The C-like dialects: C11 atomics and OpenCL C, as statements of a thread, lowered to micro-ops.
+//! The C-like dialects: C11 atomics, OpenCL C and CUDA C++, as statements of a thread, lowered to micro-ops.
 //!
 //! A name of memory is a pointer to it, as the parameters of the published suites are: `*x` is a plain access,
 //! `atomic_load(x)` an atomic one. The functions are the table in `calls`, so a new one is added in one place.
+//!
+//! In CUDA C++ it is the object itself: `x = 1` is a plain access, and `f.load()` an atomic one through an atomic reference
+//! `f` to it. What only CUDA C++ has is in `cpp`, `cuda` and `cuda_calls`.
 //!
 //! # Sources
 //! - C11, 6.5 to 6.8 and 7.17; OpenCL C, *Atomic Functions*, *Synchronization Functions*.
@@ -11,7 +14,7 @@
 //! # Where we differ
 //! - Operands are evaluated from left to right, so no evaluations are unsequenced.
 //! - A register is known in the whole thread, whatever block declares it, and starts at 0.
-//! - `atomic_compare_exchange_weak` does not fail spuriously.
+//! - A weak compare-exchange does not fail spuriously.
 
 use std::collections::HashSet;
 
@@ -21,6 +24,9 @@ use crate::program::{Dialect, Init, Instr, Register, Ty};
 
 mod ast;
 mod calls;
+mod cpp;
+mod cuda;
+mod cuda_calls;
 mod eval;
 mod expr;
 mod function;
@@ -42,12 +48,14 @@ pub struct Unit {
 /// What a thread's code is read with.
 #[derive(Clone, Debug)]
 pub struct Env {
-    /// [`Dialect::C`] or [`Dialect::OpenCl`].
+    /// [`Dialect::C`], [`Dialect::OpenCl`] or [`Dialect::Cuda`].
     pub dialect: Dialect,
     /// Registers must be declared; what OpenCL C forbids of fences is an error. Not so in the published suites.
     pub strict: bool,
     /// Fences of local memory reach no further than the work-group (OpenCL).
     pub capped: bool,
+    /// How many threads the warp of the thread has.
+    pub warp_threads: u32,
     /// The names of memory that the thread may use; `None`: all.
     pub visible: Option<HashSet<String>>,
     /// Registers with initial values.

@@ -23,7 +23,7 @@ pub(super) struct Parser<'a, 's> {
 /// Something was wrong, and was reported.
 pub(super) struct Failed;
 
-type Parsed<T> = Result<T, Failed>;
+pub(super) type Parsed<T> = Result<T, Failed>;
 
 /// Compound assignments.
 const ASSIGNMENTS: &[(&str, BinOp)] = &[
@@ -55,7 +55,7 @@ impl<'a> Parser<'a, '_> {
         self.tokens[self.at].tok
     }
 
-    fn peek_at(&self, n: usize) -> Tok {
+    pub(super) fn peek_at(&self, n: usize) -> Tok {
         self.tokens[(self.at + n).min(self.tokens.len() - 1)].tok
     }
 
@@ -67,11 +67,17 @@ impl<'a> Parser<'a, '_> {
         &self.text.as_str()[range.clone()]
     }
 
-    fn word(&self) -> &'a str {
+    pub(super) fn word(&self) -> &'a str {
         match self.peek() {
             Tok::Name => self.str(&self.range()),
             _ => "",
         }
+    }
+
+    /// The word `n` tokens ahead; empty if it is none.
+    pub(super) fn word_at(&self, n: usize) -> &'a str {
+        let token = &self.tokens[(self.at + n).min(self.tokens.len() - 1)];
+        if token.tok == Tok::Name { self.str(&token.range) } else { "" }
     }
 
     pub(super) fn next(&mut self) -> Range<usize> {
@@ -229,6 +235,11 @@ impl<'a> Parser<'a, '_> {
                 self.expect(";")?;
                 kind
             }
+            (Tok::Name, _) if self.declares_reference() => {
+                let kind = self.refer()?;
+                self.expect(";")?;
+                kind
+            }
             _ => {
                 let kind = self.simple()?;
                 self.expect(";")?;
@@ -284,22 +295,7 @@ impl<'a> Parser<'a, '_> {
 
     /// `int r = E, s`, without the `;`.
     fn declaration(&mut self) -> Parsed<StmtKind> {
-        let mut ty: Option<Ty> = None;
-        while self.peek() == Tok::Name && is_type_word(self.word()) {
-            let word = self.word();
-            self.next();
-            // `unsigned int`, `long int`: the first word decides, but for `unsigned long` and its like.
-            match (ty, type_named(word)) {
-                (Some(Ty { signed: false, bits: 32 }), Some((long, _))) if word == "long" => {
-                    ty = Some(Ty { signed: false, ..long });
-                }
-                (None, Some((new, _))) => ty = Some(new),
-                _ => {}
-            }
-        }
-        let Some(ty) = ty else {
-            return self.unexpected("a type such as `int`");
-        };
+        let ty = self.type_words()?;
         let mut all = Vec::new();
         loop {
             let pointer = self.eat("*");
@@ -315,6 +311,27 @@ impl<'a> Parser<'a, '_> {
             if !self.eat(",") {
                 return Ok(StmtKind::Declare(all));
             }
+        }
+    }
+
+    /// The words of a type, such as `unsigned int`, qualifiers aside.
+    pub(super) fn type_words(&mut self) -> Parsed<Ty> {
+        let mut ty: Option<Ty> = None;
+        while self.peek() == Tok::Name && is_type_word(self.word()) {
+            let word = self.word();
+            self.next();
+            // `unsigned int`, `long int`: the first word decides, but for `unsigned long` and its like.
+            match (ty, type_named(word)) {
+                (Some(Ty { signed: false, bits: 32 }), Some((long, _))) if word == "long" => {
+                    ty = Some(Ty { signed: false, ..long });
+                }
+                (None, Some((new, _))) => ty = Some(new),
+                _ => {}
+            }
+        }
+        match ty {
+            Some(ty) => Ok(ty),
+            None => self.unexpected("a type such as `int`"),
         }
     }
 
@@ -352,7 +369,7 @@ fn step(target: Expr, sign: &str) -> StmtKind {
     StmtKind::Assign { target, op, value }
 }
 
-fn is_type_word(word: &str) -> bool {
+pub(super) fn is_type_word(word: &str) -> bool {
     type_named(word).is_some()
         || QUALIFIERS.contains(&word)
         || matches!(word, "global" | "__global" | "local" | "__local")

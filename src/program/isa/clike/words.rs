@@ -24,6 +24,7 @@ const TYPES: &[(&str, Ty)] = &[
 
 /// The type of that name, and whether it is atomic.
 pub(super) fn type_named(name: &str) -> Option<(Ty, bool)> {
+    let name = bare(name);
     let plain = |name: &str| TYPES.iter().find(|t| t.0 == name).map(|t| t.1);
     match name.strip_prefix("atomic_") {
         Some(rest) => plain(rest).map(|ty| (ty, true)),
@@ -85,6 +86,15 @@ impl Order {
         }
     }
 
+    /// The order that a compare-exchange has on failure if none is given (ISO C++, atomics.types.operations).
+    pub(super) fn on_failure(self) -> Order {
+        match self {
+            Order::Release => Order::Relaxed,
+            Order::AcqRel => Order::Acquire,
+            other => other,
+        }
+    }
+
     /// The tag of a fence. A consume fence is an acquire fence (C11, 7.17.4.1).
     pub(super) fn of_fence(self) -> &'static str {
         match self {
@@ -106,6 +116,20 @@ pub(super) const SCOPES: &[(&str, Scope)] = &[
     ("memory_scope_all_svm_devices", Scope::Sys),
     ("memory_scope_all_devices", Scope::Sys),
 ];
+
+/// Scopes of CUDA by name. The cluster's is that of the compiler's builtins.
+pub(super) const CUDA_SCOPES: &[(&str, Scope)] = &[
+    ("thread_scope_thread", Scope::Thread),
+    ("thread_scope_block", Scope::Cta),
+    ("thread_scope_cluster", Scope::Cluster),
+    ("thread_scope_device", Scope::Gpu),
+    ("thread_scope_system", Scope::Sys),
+];
+
+/// A name without the namespaces of the standard libraries.
+pub(super) fn bare(name: &str) -> &str {
+    ["cuda::std::", "cuda::", "std::"].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name)
+}
 
 /// Fence flags by name, with the tag each becomes. Images have no formal model.
 pub(super) const FLAGS: &[(&str, Option<&str>)] = &[
