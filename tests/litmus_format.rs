@@ -443,8 +443,8 @@ fn the_examples_in_the_guide_are_true() {
     let blocks: Vec<&str> = guide.split("```toml\n").skip(1).filter_map(|b| b.split("```").next()).collect();
     let tests: Vec<LitmusTest> =
         blocks.iter().filter(|b| b.starts_with("name")).flat_map(|b| all("guide.toml", b)).collect();
-    assert_eq!(tests.len(), 7);
-    assert!(tests.iter().all(|t| t.expect["ptx"].reachability.is_some()));
+    assert_eq!(tests.len(), 8);
+    assert!(tests.iter().all(|t| t.expect[t.program.dialect.default_model()].reachability.is_some()));
     let memory = blocks.iter().find(|b| b.starts_with("[memory]")).expect("the example of memory");
     assert_eq!(one("memory.toml", &format!("name = 'm'\n{memory}")).program.locations.len(), 6);
 }

@@ -54,7 +54,8 @@ impl Lowering<'_, '_> {
         if !to.pointer {
             return Value { expr: value.fit(to.ty), ty: to.ty, target: None };
         }
-        if let Some(from) = value.target.filter(|from| from.bits != to.ty.bits) {
+        let Some((_, from)) = self.address(value.clone(), &a.range) else { return Value::int(0) };
+        if from.bits != to.ty.bits {
             self.mixed_size(&tree.range, to.ty, from);
         }
         Value { expr: value.expr, ty: Ty::WORD, target: Some(to.ty) }
