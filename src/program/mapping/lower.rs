@@ -139,8 +139,19 @@ fn order_of(tags: &Tags, kind: Kind) -> Result<Order, String> {
     order.ok_or_else(|| "order table: this order has no row (consume has none in PTX)".into())
 }
 
-/// The order of a read-modify-write, from the tags of its halves.
+/// The order of a read-modify-write, from the tags of its halves. One `atom.cas` carries one order, so a compare-exchange
+/// that differs on failure takes the join of both.
 fn order_of_rmw(read: &Tags, write: &Tags) -> Result<Order, String> {
+    let success = order_on_success(read, write)?;
+    Ok(match success {
+        _ if read.has("FAIL_SC") => Order::SeqCst,
+        Order::Relaxed if read.has("FAIL_ACQ") => Order::Acquire,
+        Order::Release if read.has("FAIL_ACQ") => Order::AcqRel,
+        _ => success,
+    })
+}
+
+fn order_on_success(read: &Tags, write: &Tags) -> Result<Order, String> {
     match (order_of(read, Kind::Rmw)?, order_of(write, Kind::Rmw)?) {
         (Order::SeqCst, _) | (_, Order::SeqCst) => Ok(Order::SeqCst),
         (Order::AcqRel, _) | (_, Order::AcqRel) | (Order::Acquire, Order::Release) => Ok(Order::AcqRel),
