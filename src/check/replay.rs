@@ -197,7 +197,7 @@ fn check_free(task: &Task<'_>, execution: &Execution, known: &Assignment) -> Res
 }
 
 /// Whether an access names no memory that it can access: then it has no source and reads 0.
-fn astray(task: &Task<'_>, known: &Assignment, event: usize) -> bool {
+pub(super) fn astray(task: &Task<'_>, known: &Assignment, event: usize) -> bool {
     let sk = &task.sk;
     let mut eval = Eval::new(&sk.pool, known);
     let address = sk.events[event].addr.and_then(|a| eval.term(a));
@@ -233,9 +233,7 @@ fn check_values(task: &Task<'_>, execution: &Execution, known: &Assignment) -> R
 fn check_barrier_order(task: &Task<'_>, execution: &Execution, known: &Assignment) -> Result<(), String> {
     let sk = &task.sk;
     let mut eval = Eval::new(&sk.pool, known);
-    let mut order = Rel::from_fn(sk.len(), |i, j| {
-        i < j && sk.events[i].thread.is_some() && sk.events[i].thread == sk.events[j].thread
-    });
+    let mut order = sk.program_order();
     for &(a, b, cond) in &sk.barrier_order {
         if eval.cond(cond) == Some(true) {
             order.insert(a.index(), b.index());

@@ -12,7 +12,7 @@ use std::time::Instant;
 use super::engines::{Gap, Prepared, Said, name_state};
 use super::query::{Deadline, FinalState, Query};
 use super::task::Task;
-use super::{Engine, Limits, witness};
+use super::{Engine, Limits, replay, witness};
 use crate::litmus::{LitmusTest, Prop};
 use crate::model::ir::Model;
 use crate::skeleton::Cond;
@@ -438,16 +438,8 @@ fn astray(task: &Task<'_>, execution: &super::execution::Execution) -> String {
         reads: execution.reads.clone(),
         choices: execution.choices.iter().map(|&b| Some(b)).collect(),
     };
-    let mut eval = super::eval::Eval::new(&sk.pool, &known);
-    let culprit = (0..sk.len()).find(|&e| {
-        execution.executed.has(e)
-            && task.domains.may_fault[e]
-            && sk.events[e]
-                .addr
-                .and_then(|a| eval.term(a))
-                .and_then(|a| sk.memory.at(a))
-                .is_none_or(|c| !crate::skeleton::domain::fits(sk, &sk.events[e], c))
-    });
+    let mut accesses = (0..sk.len()).filter(|&e| execution.executed.has(e) && task.domains.may_fault[e]);
+    let culprit = accesses.find(|&e| replay::astray(task, &known, e));
     match culprit.and_then(|e| Some((e, sk.events[e].thread?))) {
         Some((e, t)) => {
             let instr = &sk.program.thread(t).code[sk.events[e].instr];

@@ -150,16 +150,12 @@ impl<'a> Task<'a> {
             }
             at_cell.push(writers);
         }
-        let check_barrier_order = {
-            let mut order = crate::rel::Rel::empty(sk.len());
+        let check_barrier_order = !sk.barrier_order.is_empty() && {
+            let mut order = sk.program_order();
             for &(a, b, _) in &sk.barrier_order {
                 order.insert(a.index(), b.index());
             }
-            let n = sk.len();
-            let po = crate::rel::Rel::from_fn(n, |i, j| {
-                i < j && sk.events[i].thread.is_some() && sk.events[i].thread == sk.events[j].thread
-            });
-            !sk.barrier_order.is_empty() && po.or(&order).has_cycle(&crate::rel::EventSet::full(n))
+            order.has_cycle(&crate::rel::EventSet::full(sk.len()))
         };
         Ok(Task {
             test,

@@ -33,13 +33,7 @@ pub(super) fn describe(task: &Task<'_>, execution: &Execution, replayed: &Replay
         rel.iter().filter_map(|(i, j)| Some((position(i)?, position(j)?))).collect()
     };
     let mut relations = Vec::new();
-    let po = Rel::from_fn(n, |i, j| {
-        i < j
-            && execution.executed.has(i)
-            && execution.executed.has(j)
-            && sk.events[i].thread.is_some()
-            && sk.events[i].thread == sk.events[j].thread
-    });
+    let po = sk.program_order().restricted(&execution.executed);
     relations.push(("po".to_string(), list(&immediate(&po))));
     for (f, rel) in task.model.free.iter().zip(&execution.free) {
         let rel = if f.shape == Shape::Order { immediate(rel) } else { rel.clone() };

@@ -96,12 +96,7 @@ fn relation(sk: &mut Skeleton, domains: &Domains, name: &str) -> BaseRel {
         })
     };
     match name {
-        "po" => BaseRel {
-            fixed: Rel::from_fn(n, |i, j| {
-                i < j && sk.events[i].thread.is_some() && sk.events[i].thread == sk.events[j].thread
-            }),
-            open: Vec::new(),
-        },
+        "po" => BaseRel { fixed: sk.program_order(), open: Vec::new() },
         "int" => pairs(&|a, b| a.thread == b.thread),
         "ext" => pairs(&|a, b| a.thread != b.thread),
         "loc" => location(sk, domains, |sk, c| sk.memory.cell(c).memory),

@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use crate::litmus::{LitmusTest, Observable};
 use crate::program::{Program, ThreadId, Ty};
-use crate::rel::EventId;
+use crate::rel::{EventId, Rel};
 
 mod barrier;
 pub mod base;
@@ -211,6 +211,13 @@ impl Skeleton {
     /// Number of events.
     pub fn len(&self) -> usize {
         self.events.len()
+    }
+
+    /// Program order over all events; pairs on different sides of a branch are in it, and never both execute.
+    pub fn program_order(&self) -> Rel {
+        let same_thread =
+            |i: usize, j: usize| self.events[i].thread.is_some() && self.events[i].thread == self.events[j].thread;
+        Rel::from_fn(self.len(), |i, j| i < j && same_thread(i, j))
     }
 
     /// Whether it has no events at all.

@@ -314,9 +314,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         }
         let sk = &self.task.sk;
         let mut eval = Eval::new(&sk.pool, &partial.known);
-        let mut order = Rel::from_fn(sk.len(), |i, j| {
-            i < j && sk.events[i].thread.is_some() && sk.events[i].thread == sk.events[j].thread
-        });
+        let mut order = sk.program_order();
         for &(a, b, cond) in &sk.barrier_order {
             if eval.cond(cond) == Some(true) {
                 order.insert(a.index(), b.index());

@@ -460,9 +460,7 @@ impl Encoding<'_> {
         }
         let task = self.task.clone();
         let sk = &task.sk;
-        let mut may = Rel::from_fn(sk.len(), |i, j| {
-            i < j && sk.events[i].thread.is_some() && sk.events[i].thread == sk.events[j].thread
-        });
+        let mut may = sk.program_order();
         let mut edges: FxHashMap<(usize, usize), Lit> = may.iter().map(|p| (p, Lit::TRUE)).collect();
         for &(a, b, cond) in &sk.barrier_order {
             let (i, j) = (a.index(), b.index());
