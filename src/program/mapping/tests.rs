@@ -230,7 +230,8 @@ fn what_has_no_counterpart_names_its_rule() {
     let consume =
         Op::Load { dst: RegId(0), addr: Expr::Const(0), access: access(&["A", "CON"], Some(Scope::Gpu)) };
     assert!(lower::op(mapping, &consume).unwrap_err().contains("order table"));
-    let volatile = Row { kind: Kind::Load, order: Order::Volatile, steps: &[] };
+    // Volatile accesses are plain ones of the source; no read-modify-write is one.
+    let volatile = Row { kind: Kind::Rmw, order: Order::Volatile, steps: &[] };
     assert!(lower::op(mapping, &source(&volatile, Scope::Gpu)).unwrap_err().contains("has no row"));
     let mut narrow = source(&Row { kind: Kind::Rmw, order: Order::Relaxed, steps: &[] }, Scope::Gpu);
     if let Op::Rmw { read, .. } = &mut narrow {
