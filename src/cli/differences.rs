@@ -132,8 +132,7 @@ fn mapping(
         broken.push(("the condition".into(), prop.cloned(), negate));
     }
     for state in beyond(source.1, ptx.1) {
-        let text =
-            state.iter().map(|(name, value)| format!("{name} == {value}")).collect::<Vec<_>>().join(" /\\ ");
+        let text = decide::as_prop(state);
         let prop = seams::parse_prop(&source.0.test, &text).ok();
         broken.push((text, prop, false));
     }
