@@ -39,6 +39,8 @@ enum Knob {
     Order(usize, Vec<Order>),
     /// The scope of a site.
     Scope(usize, Vec<Scope>),
+    /// OpenCL: whether fences and barriers have the flags of all regions; those of one meeting have the same.
+    Flags(Vec<Spot>),
     /// All plain accesses to a location become atomic.
     Atomic(LocId, Vec<(Order, Option<Scope>)>),
 }
@@ -48,6 +50,7 @@ impl Knob {
         match self {
             Knob::Order(_, levels) => levels.len(),
             Knob::Scope(_, levels) => levels.len(),
+            Knob::Flags(_) => 1,
             Knob::Atomic(_, levels) => levels.len(),
         }
     }
@@ -129,7 +132,7 @@ impl Search<'_, '_> {
             }
             object = self.race.as_ref().and_then(|race| race.object.clone());
         }
-        Ok(Remedy::None(match none.is_empty() {
+        Ok(Remedy::None(match self.sites.is_empty() {
             true => "the program has no atomic operation and no fence that could order them".into(),
             false => "they race even with every order seq_cst and every scope as wide as can be".into(),
         }))
@@ -163,8 +166,11 @@ impl Search<'_, '_> {
 
     /// Turns every knob down as far as the program stays race-free.
     fn lowered(&mut self, mut setting: Setting) -> Result<Setting, GivenUp> {
-        // Plain memory stays plain if it can: that knob came last, and is tried first.
-        for i in (0..setting.len()).rev() {
+        // Plain memory stays plain if it can, first of all that which the first race is about: if the rest orders it,
+        // fewer changes are left.
+        let atomic = |i: &usize| matches!(self.knobs[*i], Knob::Atomic(..));
+        let (plain, ordered): (Vec<usize>, Vec<usize>) = (0..setting.len()).partition(atomic);
+        for i in plain.into_iter().chain(ordered) {
             for level in 0..setting[i] {
                 let mut lower = setting.clone();
                 lower[i] = level;
@@ -217,6 +223,11 @@ impl Search<'_, '_> {
                         strength::set_scope(op_mut(&mut test, spot), levels[level]);
                     }
                 }
+                Knob::Flags(spots) => {
+                    for &spot in spots {
+                        strength::set_flags(op_mut(&mut test, spot));
+                    }
+                }
                 Knob::Atomic(loc, levels) => {
                     let (order, scope) = levels[level];
                     for &(_, spot) in self.plain.iter().filter(|p| p.0 == *loc) {
@@ -263,6 +274,10 @@ impl Search<'_, '_> {
                     let old = strength::scope(&instr(test, spot).op).unwrap_or(Scope::Thread);
                     let (old_word, new) = (scope_word(old), scope_word(levels[level]));
                     let out = left_out(test, spot.0, old);
+                    // Of the accesses that race, the fault itself says so.
+                    let owner = &test.program.thread(spot.0).name;
+                    let known =
+                        (first.events.iter()).any(|e| e.event.line == line && e.event.thread_name == *owner);
                     let lack = if out.is_empty() {
                         format!("is not the scope of what {name} should synchronize with")
                     } else {
@@ -271,7 +286,22 @@ impl Search<'_, '_> {
                     Change {
                         line,
                         text: format!("{name} at line {line} has `{new}`, not `{old_word}`"),
-                        reason: format!("`{old_word}` of {name} at line {line} {lack}"),
+                        reason: match known {
+                            true => String::new(),
+                            false => format!("`{old_word}` of {name} at line {line} {lack}"),
+                        },
+                    }
+                }
+                Knob::Flags(spots) => {
+                    let line = instr(test, spots[0]).line;
+                    let (what, have) = match instr(test, spots[0]).op {
+                        Op::Barrier(_) => ("the barriers".to_owned(), "have"),
+                        _ => (format!("{} at line {line}", self.called(spots)), "has"),
+                    };
+                    Change {
+                        line,
+                        text: format!("{what} {have} `{}`", strength::ALL_FLAGS),
+                        reason: format!("the flags of {what} leave out memory that has to be ordered"),
                     }
                 }
                 Knob::Atomic(loc, levels) => {
@@ -302,8 +332,13 @@ impl Search<'_, '_> {
 
     /// A site's first spot, and what to call it.
     fn site(&self, site: usize) -> (Spot, String) {
-        let test = self.session.test();
         let spots = &self.sites[site].spots;
+        (spots[0], self.called(spots))
+    }
+
+    /// What to call copies of one operation.
+    fn called(&self, spots: &[Spot]) -> String {
+        let test = self.session.test();
         let noun = match instr(test, spots[0]).op {
             Op::Load { .. } => "load",
             Op::Store { .. } => "store",
@@ -316,7 +351,7 @@ impl Search<'_, '_> {
             [first, .., last] => format!("the ({first} to {last})"),
             [] => String::new(),
         };
-        (spots[0], format!("{owner} {noun}"))
+        format!("{owner} {noun}")
     }
 }
 
@@ -370,7 +405,20 @@ fn knobs(test: &LitmusTest, sites: &[Site]) -> Vec<Knob> {
     let op = |s: &Site| &test.program.thread(s.spots[0].0).code[s.spots[0].1].op;
     let scopes = sites.iter().enumerate().map(|(i, s)| Knob::Scope(i, strength::wider(op(s), dialect)));
     let orders = sites.iter().enumerate().map(|(i, s)| Knob::Order(i, strength::stronger(op(s))));
-    scopes.chain(orders).filter(|knob| knob.top() > 0).collect()
+    let mut knobs: Vec<Knob> = scopes.chain(orders).filter(|knob| knob.top() > 0).collect();
+    if dialect == Dialect::OpenCl {
+        let lacking = |s: &&Site| matches!(op(s), Op::Fence { .. }) && strength::lacks_flags(op(s));
+        knobs.extend(sites.iter().filter(lacking).map(|s| Knob::Flags(s.spots.clone())));
+        let spots =
+            test.program.thread_ids().flat_map(|t| (0..test.program.thread(t).code.len()).map(move |i| (t, i)));
+        let is_barrier =
+            |s: &Spot| matches!(&instr(test, *s).op, op @ Op::Barrier(_) if strength::lacks_flags(op));
+        let barriers: Vec<Spot> = spots.filter(is_barrier).collect();
+        if !barriers.is_empty() {
+            knobs.push(Knob::Flags(barriers));
+        }
+    }
+    knobs
 }
 
 /// How plain memory can become atomic, weakest first.

@@ -79,6 +79,7 @@ struct AccessObject<'a> {
 struct ChangeObject<'a> {
     line: Option<u32>,
     change: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
     reason: &'a str,
 }
 
@@ -136,7 +137,7 @@ pub(super) fn human(out: &mut dyn Write, path: &str, fault: &Fault, whole: bool)
     match &fault.remedy {
         None => {}
         Some(Remedy::Changes(changes)) => {
-            for change in changes {
+            for change in changes.iter().filter(|c| !c.reason.is_empty()) {
                 writeln!(out, "    - {}", change.reason)?;
             }
             writeln!(out, "    it becomes race-free if")?;

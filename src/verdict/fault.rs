@@ -66,7 +66,7 @@ pub struct Change {
     pub line: u32,
     /// What has to be, as a clause: ``P0's store at line 5 has `thread_scope_device` ``.
     pub text: String,
-    /// Why what is there does not do.
+    /// Why what is there does not do; empty if the reasons of the fault say so.
     pub reason: String,
 }
 

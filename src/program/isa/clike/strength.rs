@@ -7,7 +7,7 @@
 //! - C11, 7.17.3, *Order and consistency*; OpenCL C, *Memory order and scope*; libcu++, *Thread scopes*.
 
 use super::calls::{Does, legal};
-use super::words::{CUDA_SCOPES, ORDERS, SCOPES};
+use super::words::{CUDA_SCOPES, FLAGS, ORDERS, SCOPES};
 use crate::program::{Access, Dialect, Op, Scope, Tags};
 
 pub use super::words::Order;
@@ -117,6 +117,33 @@ pub fn set_scope(op: &mut Op, new: Scope) {
     }
 }
 
+/// The flags of fences and barriers that have all regions of memory.
+pub const ALL_FLAGS: &str = "CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE";
+
+/// Whether a fence or a barrier of OpenCL leaves out a region of memory.
+pub fn lacks_flags(op: &Op) -> bool {
+    let lacks = |tags: &Tags| FLAGS.iter().filter_map(|f| f.1).any(|flag| !tags.has(flag));
+    match op {
+        Op::Fence { tags, .. } => lacks(tags),
+        Op::Barrier(barrier) => lacks(&barrier.arrive),
+        _ => false,
+    }
+}
+
+/// Gives a fence or a barrier the flags of all regions.
+pub fn set_flags(op: &mut Op) {
+    for flag in FLAGS.iter().filter_map(|f| f.1) {
+        match op {
+            Op::Fence { tags, .. } => tags.insert(flag),
+            Op::Barrier(barrier) => {
+                barrier.arrive.insert(flag);
+                barrier.wait.insert(flag);
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Whether it is an access to memory that is not atomic.
 pub fn is_plain(op: &Op) -> bool {
     matches!(op, Op::Load { access, .. } | Op::Store { access, .. } if !access.tags.has("A"))
@@ -165,5 +192,8 @@ mod tests {
         assert_eq!(stronger(&fence), [Order::AcqRel, Order::SeqCst]);
         assert_eq!(wider(&fence, Dialect::OpenCl), [Scope::Gpu, Scope::Sys]);
         assert_eq!(wider(&fence, Dialect::C), []);
+        let mut both = fence.clone();
+        set_flags(&mut both);
+        assert_eq!((lacks_flags(&fence), lacks_flags(&both)), (true, false));
     }
 }
