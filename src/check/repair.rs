@@ -1,4 +1,4 @@
-//! What would make a racy program race-free: wider scopes, stronger orders, atomic accesses.
+//! What would make a racy program race-free: wider scopes, stronger orders, fence flags, atomic accesses.
 //!
 //! The operations of a program have *knobs*, each with levels: 0 is what is written, the last is the most that there
 //! is. A setting of the knobs is a program of its own, which is decided anew; nothing is concluded from the racy
@@ -12,7 +12,7 @@
 //! # Sources
 //! - Minimal sets by deletion: as for unsatisfiable cores.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
 
 use super::Session;
@@ -41,6 +41,8 @@ enum Knob {
     Scope(usize, Vec<Scope>),
     /// OpenCL: whether fences and barriers have the flags of all regions; those of one meeting have the same.
     Flags(Vec<Spot>),
+    /// OpenCL: whether a buffer that several devices use is fine-grained shared virtual memory with atomics.
+    Fine(LocId),
     /// All plain accesses to a location become atomic.
     Atomic(LocId, Vec<(Order, Option<Scope>)>),
 }
@@ -50,7 +52,7 @@ impl Knob {
         match self {
             Knob::Order(_, levels) => levels.len(),
             Knob::Scope(_, levels) => levels.len(),
-            Knob::Flags(_) => 1,
+            Knob::Flags(_) | Knob::Fine(_) => 1,
             Knob::Atomic(_, levels) => levels.len(),
         }
     }
@@ -134,7 +136,7 @@ impl Search<'_, '_> {
         }
         Ok(Remedy::None(match self.sites.is_empty() {
             true => "the program has no atomic operation and no fence that could order them".into(),
-            false => "they race even with every order seq_cst and every scope as wide as can be".into(),
+            false => "they race even with every order seq_cst and every scope as wide as it can be".into(),
         }))
     }
 
@@ -228,6 +230,11 @@ impl Search<'_, '_> {
                         strength::set_flags(op_mut(&mut test, spot));
                     }
                 }
+                Knob::Fine(loc) => {
+                    if let LocationKind::Object { opencl, .. } = &mut test.program.locations[loc.0 as usize].kind {
+                        opencl.fine = true;
+                    }
+                }
                 Knob::Atomic(loc, levels) => {
                     let (order, scope) = levels[level];
                     for &(_, spot) in self.plain.iter().filter(|p| p.0 == *loc) {
@@ -302,6 +309,14 @@ impl Search<'_, '_> {
                         line,
                         text: format!("{what} {have} `{}`", strength::ALL_FLAGS),
                         reason: format!("the flags of {what} leave out memory that has to be ordered"),
+                    }
+                }
+                Knob::Fine(loc) => {
+                    let name = &test.program.location(*loc).name;
+                    Change {
+                        line: 0,
+                        text: format!("`{name}` is fine-grained shared virtual memory with atomics"),
+                        reason: format!("`{name}` is a buffer: operations on it reach no other device"),
                     }
                 }
                 Knob::Atomic(loc, levels) => {
@@ -413,6 +428,13 @@ fn knobs(test: &LitmusTest, sites: &[Site]) -> Vec<Knob> {
             test.program.thread_ids().flat_map(|t| (0..test.program.thread(t).code.len()).map(move |i| (t, i)));
         let is_barrier =
             |s: &Spot| matches!(&instr(test, *s).op, op @ Op::Barrier(_) if strength::lacks_flags(op));
+        let devices: BTreeSet<u32> = test.program.threads.iter().map(|t| t.place.gpu).collect();
+        let buffers = test.program.locations.iter().zip(0..).filter(
+            |(l, _)| matches!(&l.kind, LocationKind::Object { opencl, .. } if opencl.global && !opencl.fine),
+        );
+        if devices.len() > 1 {
+            knobs.extend(buffers.map(|(_, i)| Knob::Fine(LocId(i))));
+        }
         let barriers: Vec<Spot> = spots.filter(is_barrier).collect();
         if !barriers.is_empty() {
             knobs.push(Knob::Flags(barriers));

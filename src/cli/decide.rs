@@ -87,6 +87,9 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Deci
                 None => {}
             }
         }
+        if let (false, Some(Definedness::Undefined(fault))) = (also.races, &mut outcomes.definedness) {
+            fault.execution = None;
+        }
         if also.races {
             for outcome in outcomes.outcomes.iter_mut().filter(|o| o.racy) {
                 let prop = seams::parse_prop(&unit.test, &as_prop(&outcome.state)).ok();
