@@ -6,7 +6,7 @@ use crate::diag::Sink;
 use crate::program::isa::Symbols;
 use crate::program::isa::clike;
 use crate::program::isa::ptx::{Env, RegInit, Unit, pointers};
-use crate::program::{Dialect, Place, Program, Thread};
+use crate::program::{Dialect, Machine, Place, Program, Thread};
 
 /// A thread whose code is parsed.
 pub(super) struct ThreadDraft {
@@ -21,7 +21,7 @@ pub(super) struct ThreadDraft {
 
 /// How many threads the warp of a place has.
 fn warps(places: &[Place]) -> impl Fn(&Place) -> u32 + use<> {
-    let warp_of = |place: &Place| Some((place.gpu, place.queue_family, place.cta, place.warp?));
+    let warp_of = |place: &Place| Some((place.gpu, place.domain, place.queue_family, place.cta, place.warp?));
     let mut threads: HashMap<_, u32> = HashMap::new();
     for warp in places.iter().filter_map(warp_of) {
         *threads.entry(warp).or_default() += 1;
@@ -52,7 +52,8 @@ pub(super) fn build(
     };
     let (threads, untyped): (Vec<Thread>, Vec<Vec<usize>>) = threads.into_iter().map(lower).unzip();
     let open = symbols.untyped();
-    let mut program = Program { dialect: Dialect::Ptx, threads, locations: symbols.into_locations() };
+    let (dialect, locations) = (Dialect::Ptx, symbols.into_locations());
+    let mut program = Program { dialect, threads, locations, machine: Machine::full() };
     if sink.errors() == errors {
         pointers::resolve(&mut program, &untyped, &open, sink);
     }
@@ -82,5 +83,5 @@ pub(super) fn build_clike(
         Thread { name: thread.name, place: thread.place, regs: lowered.regs, code: lowered.code, source }
     };
     let threads = threads.into_iter().map(lower).collect();
-    Program { dialect, threads, locations: symbols.into_locations() }
+    Program { dialect, threads, locations: symbols.into_locations(), machine: Machine::full() }
 }

@@ -12,7 +12,7 @@ use super::{Expectation, LitmusTest, Quantifier, Reachability};
 use crate::diag::Diagnostic;
 use crate::program::isa::ptx;
 use crate::program::{
-    BarrierNaming, Dialect, Init, Location, LocationKind, Op, OpenClMemory, Place, Program, Proxy, RegId, Space,
+    ATTRIBUTES, BarrierNaming, Dialect, Init, Location, LocationKind, Machine, MemoryKind, Op, OpenClMemory, Place, Program, Proxy, RegId, Space,
     Thread, ThreadId, Ty,
 };
 
@@ -64,6 +64,7 @@ pub fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
             let _ = writeln!(out, "{} = {}", toml_key(key), quote(value));
         }
     }
+    write_machine(&program.machine, &mut out);
     if !program.locations.is_empty() {
         out.push_str("\n[memory]\n");
         for location in &program.locations {
@@ -80,6 +81,20 @@ pub fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
         }
     }
     Ok(out)
+}
+
+fn write_machine(machine: &Machine, out: &mut String) {
+    if *machine == Machine::full() {
+        return;
+    }
+    out.push_str("\n[machine]\n");
+    for attribute in ATTRIBUTES.iter().filter(|a| !machine.has(a)) {
+        let _ = writeln!(out, "{attribute} = false");
+    }
+    if let Some(pairs) = &machine.p2p {
+        let pairs = list(pairs.iter().map(|(a, b)| format!("[{a}, {b}]")));
+        let _ = writeln!(out, "p2pNativeAtomicSupported = [{pairs}]");
+    }
 }
 
 fn write_thread(test: &LitmusTest, id: ThreadId, out: &mut String) -> Result<(), Box<Diagnostic>> {
@@ -125,6 +140,9 @@ fn write_place(place: &Place, dialect: Dialect, out: &mut String) {
     if place.host {
         out.push_str("host = true\n");
         return;
+    }
+    if place.domain != 0 {
+        let _ = writeln!(out, "domain = {}", place.domain);
     }
     if place.gpu != 0 {
         let _ = writeln!(out, "{gpu} = {}", place.gpu);
@@ -178,7 +196,7 @@ fn memory(location: &Location, program: &Program) -> String {
             };
             format!("{{ alias = {}{proxy} }}", quote(&program.location(*of).name))
         }
-        LocationKind::Object { ty, init, atomic, opencl, space } if program.dialect != Dialect::Ptx => {
+        LocationKind::Object { ty, init, atomic, opencl, space, kind } if program.dialect != Dialect::Ptx => {
             let start = match init.as_slice() {
                 [one] => value(one, program),
                 all => format!("[{}]", list(all.iter().map(|v| value(v, program)))),
@@ -195,6 +213,20 @@ fn memory(location: &Location, program: &Program) -> String {
             };
             if program.dialect == Dialect::Cuda && !space.is_empty() {
                 parts.push(format!("space = {}", quote(space)));
+            }
+            let kind = match kind {
+                MemoryKind::Device(0) => "device",
+                MemoryKind::Device(gpu) => {
+                    parts.push(format!("gpu = {gpu}"));
+                    "device"
+                }
+                MemoryKind::Mapped => "mapped",
+                MemoryKind::System => "system",
+                MemoryKind::File => "file",
+                MemoryKind::Managed | MemoryKind::Private => "",
+            };
+            if !kind.is_empty() {
+                parts.push(format!("kind = {}", quote(kind)));
             }
             if program.dialect == Dialect::OpenCl {
                 parts.extend(opencl_memory(*opencl, capped(program)));

@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::diag::{MappedText, Sink};
 use crate::litmus::Observable;
 use crate::program::{
-    Init, LocId, Location, LocationKind, OpenClMemory, Program, RegId, Register, Space, ThreadId, Ty,
+    Init, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Program, RegId, Register, Space, ThreadId, Ty,
 };
 
 /// How a [`Resolver`] takes names that do not exist.
@@ -142,8 +142,8 @@ impl<'p> Resolver<'p> {
 
     fn add_location(&mut self, name: &str) -> Option<LocId> {
         let id = LocId(u16::try_from(self.program.locations.len()).ok().filter(|_| self.unknown == Unknown::Add)?);
-        let (init, opencl) = (vec![Init::Int(0)], OpenClMemory::default());
-        let kind = LocationKind::Object { ty: Ty::WORD, init, space: Space::Global, atomic: false, opencl };
+        let (init, opencl, kind) = (vec![Init::Int(0)], OpenClMemory::default(), MemoryKind::default());
+        let kind = LocationKind::Object { ty: Ty::WORD, init, space: Space::Global, atomic: false, opencl, kind };
         self.program.locations.push(Location { name: name.to_string(), kind });
         self.locations.insert(name.to_string(), id);
         Some(id)
@@ -181,7 +181,7 @@ impl<'p> Resolver<'p> {
             Space::Local => self.program.threads.len(),
             Space::Shared => {
                 let places = self.program.threads.iter().map(|t| &t.place).filter(|p| !p.host);
-                let ctas: HashSet<_> = places.map(|p| (p.gpu, p.queue_family, p.cta)).collect();
+                let ctas: HashSet<_> = places.map(|p| (p.gpu, p.domain, p.queue_family, p.cta)).collect();
                 ctas.len()
             }
         }

@@ -16,8 +16,8 @@ use crate::program::isa::{SymbolKind, Symbols};
 use crate::program::{Dialect, OpenClMemory, Space, Ty};
 
 /// Keys of a location that only C-like dialects have, and those that they lack.
-const ONLY_C: &[&str] = &["atomic", "svm", "regions"];
-const ONLY_PTX: &[&str] = &["alias", "proxy"];
+const ONLY_C: &[&str] = &["atomic", "svm", "regions", "kind", "gpu"];
+const ONLY_PTX: &[&str] = &["alias", "proxy", "kind", "gpu"];
 
 impl Reader<'_, '_> {
     /// Adds what the C-like dialects say of an object.
@@ -32,7 +32,7 @@ impl Reader<'_, '_> {
         let table = value.get_ref().as_table().unwrap_or(&empty);
         let foreign = match dialect {
             Dialect::Ptx => ONLY_C,
-            Dialect::C => &["alias", "proxy", "svm", "regions", "space"],
+            Dialect::C => &["alias", "proxy", "svm", "regions", "space", "kind", "gpu"],
             Dialect::Cuda => &["alias", "proxy", "svm", "regions", "atomic"],
             _ => ONLY_PTX,
         };
@@ -49,6 +49,9 @@ impl Reader<'_, '_> {
         object.ty.get_or_insert((Ty::S32, span_of(value)));
         if let Some(DeValue::Boolean(atomic)) = table.get("atomic").map(Value::get_ref) {
             object.atomic = Some(*atomic);
+        }
+        if dialect == Dialect::Cuda {
+            self.cuda_memory(table, object, choice);
         }
         if dialect != Dialect::OpenCl {
             return;

@@ -91,7 +91,7 @@ impl Reader<'_, '_> {
     }
 
     /// A number, under any of several names.
-    fn count(&mut self, table: &DeTable<'_>, names: &[&str], choice: &Choice) -> Option<u32> {
+    pub(super) fn count(&mut self, table: &DeTable<'_>, names: &[&str], choice: &Choice) -> Option<u32> {
         let mut given = names.iter().filter_map(|n| Some((*n, table.get(*n)?)));
         let (name, value) = given.next()?;
         if let Some((other, place)) = given.next() {
@@ -124,8 +124,9 @@ impl Reader<'_, '_> {
         let cta = self.count(table, &["cta", "block", "work_group"], choice);
         let cluster = self.count(table, &["cluster"], choice);
         let warp = self.count(table, &["warp", "sub_group"], choice);
+        let domain = self.count(table, &["domain"], choice);
         let host = table.get("host").and_then(|v| v.get_ref().as_bool()).unwrap_or(false);
-        if host && (gpu.is_some() || cta.is_some() || cluster.is_some() || warp.is_some()) {
+        if host && (gpu.is_some() || cta.is_some() || cluster.is_some() || warp.is_some() || domain.is_some()) {
             let span = table.get("host").map_or(Span::default(), span_of);
             self.sink.error("conflicting-keys", span, "a host thread is on no GPU and in no CTA", |d| {
                 d.label("expected no place beside it")
@@ -139,6 +140,7 @@ impl Reader<'_, '_> {
             cluster,
             cta: cta.unwrap_or(0),
             warp,
+            domain: domain.unwrap_or(0),
             host,
         }
     }
@@ -157,6 +159,7 @@ impl Reader<'_, '_> {
         let warp = self.count(table, &["warp"], choice).unwrap_or(32);
         let cluster = self.count(table, &["cluster"], choice);
         let gpu = self.count(table, &["gpu"], choice).unwrap_or(0);
+        let domain = self.count(table, &["domain"], choice).unwrap_or(0);
         let regs = self.regs(table, symbols, choice);
         let Some(code) = self.string(table, "code", choice) else { return };
         let at = |key: &str| table.get(key).map_or(Span::default(), span_of);
@@ -191,7 +194,7 @@ impl Reader<'_, '_> {
                 specials.push(value(&format!("%nctaid.{axis}"), 1));
             }
             let place =
-                Place { cluster: cluster.map(|n| cta / n), warp: Some(tid / warp), ..Place::device(gpu, cta) };
+                Place { cluster: cluster.map(|n| cta / n), warp: Some(tid / warp), domain, ..Place::device(gpu, cta) };
             let name = format!("P{}", threads.len());
             threads.push(ThreadDraft { name, place, unit: units.len() - 1, regs: regs.clone(), specials });
         }

@@ -46,6 +46,8 @@ pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
             steps(mapping, Kind::Fence, order, *scope, |_| Err("a fence becomes fences".into()))
         }
         Op::Barrier(barrier) => self::barrier(barrier),
+        // PTX's `atom.cas` never fails without a reason.
+        Op::Spurious { dst } => Ok(vec![Op::Assign { dst: *dst, value: Expr::Const(0) }]),
         Op::Assign { .. } | Op::Branch { .. } => Ok(vec![op.clone()]),
     }
 }
@@ -172,6 +174,7 @@ fn supported(update: &Update, ty: Ty) -> Result<(), String> {
             32
         }
         Update::Exchange(_) | Update::CompareExchange { .. } => 16,
+        Update::When { .. } => return Err("read-modify-write rows: PTX `atom` has no such operation".into()),
     };
     if ty.bits < least {
         return Err(format!("read-modify-write rows: PTX `atom` has no such operation of {} bits", ty.bits));
@@ -208,7 +211,8 @@ fn barrier(from: &Barrier) -> Result<Vec<Op>, String> {
         scope = Some(Scope::Cluster);
     }
     let action = from.action;
-    let op = Op::Barrier(Barrier { action, domain, naming, arrive, wait, scope });
+    let lanes = from.lanes;
+    let op = Op::Barrier(Barrier { action, domain, lanes, naming, arrive, wait, scope });
     let wide = match from.scope {
         Some(asked) if asked > domain => mapped(Some(asked)).ok().filter(|s| *s > Scope::Cta && *s > domain),
         _ => None,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Expr, LocId, Place, RegId, Scope, Tags, Thread, Ty,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Expr, LocId, Machine, Place, RegId, Scope, Tags, Thread, Ty,
     Update,
 };
 
@@ -177,6 +177,7 @@ fn barrier(domain: Scope, scope: Scope) -> Op {
     Op::Barrier(Barrier {
         action: BarrierAction::Sync,
         domain,
+        lanes: None,
         naming: BarrierNaming::Counted { id: Expr::Const(-3), count: None },
         arrive: Tags::of(&["B", "BA", "EF", "REL", "GLOBAL"]),
         wait: Tags::of(&["B", "BW", "XF", "ACQ", "GLOBAL"]),
@@ -212,7 +213,7 @@ fn branches_go_where_they_went() {
     let code: Vec<Instr> = ops.into_iter().enumerate().map(line).collect();
     let thread =
         Thread { name: "P0".into(), place: Place::device(0, 0), regs: Vec::new(), code, source: String::new() };
-    let program = Program { dialect: Dialect::OpenCl, threads: vec![thread], locations: Vec::new() };
+    let program = Program { dialect: Dialect::OpenCl, threads: vec![thread], locations: Vec::new(), machine: Machine::full() };
     let mapped = mapping.lower(&program).unwrap();
     assert_eq!(mapped.dialect, Dialect::Ptx);
     let code = &mapped.threads[0].code;

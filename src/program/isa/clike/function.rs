@@ -367,6 +367,14 @@ impl Lowering<'_, '_> {
             (arrive, wait) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]));
         }
         let scope = (!cuda).then(|| args.scope.unwrap_or(domain));
-        self.push(Op::Barrier(Barrier { action: BarrierAction::Sync, domain, naming, arrive, wait, scope }));
+        self.push(Op::Barrier(Barrier {
+            action: BarrierAction::Sync,
+            domain,
+            lanes: None,
+            naming,
+            arrive,
+            wait,
+            scope,
+        }));
     }
 }

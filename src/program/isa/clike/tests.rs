@@ -38,6 +38,7 @@ fn word(op: &Op) -> String {
                 Update::Exchange(_) => "xchg".to_string(),
                 Update::Apply(op, _) => format!("{op:?}"),
                 Update::CompareExchange { .. } => "cas".to_string(),
+                Update::When { .. } => "when".to_string(),
             };
             format!("{kind}.{}/{}", access(read), access(write))
         }
