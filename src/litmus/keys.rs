@@ -17,6 +17,8 @@ pub(super) enum Shape {
     Text,
     /// One of these words.
     Word(&'static [&'static str]),
+    /// One of these types, or the name of a class of CUDA C++, such as `cuda::atomic<int>`.
+    Type(&'static [&'static str]),
     /// An integer that is not negative; in templates also a string that comes out as one.
     Count,
     /// An integer.
@@ -157,7 +159,11 @@ pub(super) const TEST: &[Key] = &[
 /// A location given as a table.
 pub(super) const LOCATION: &[Key] = &[
     key("init", VALUES, "initial value, or a list with one per element; 0 if absent"),
-    key("type", Shape::Word(TYPES), "type of an element; if absent, that of the accesses"),
+    key(
+        "type",
+        Shape::Type(TYPES),
+        "type of an element; if absent, that of the accesses. CUDA: also a class, such as `cuda::atomic<int>`",
+    ),
     key(
         "space",
         Shape::Word(SPACES),

@@ -10,9 +10,10 @@ use std::fmt::Write;
 use super::condition::{show, show_observable};
 use super::{Expectation, LitmusTest, Quantifier, Reachability};
 use crate::diag::Diagnostic;
+use crate::program::isa::clike::class_name;
 use crate::program::isa::ptx;
 use crate::program::{
-    ATTRIBUTES, BarrierNaming, Dialect, Init, Location, LocationKind, Machine, MemoryKind, Op, OpenClMemory, Place, Program, Proxy, RegId, Space,
+    ATTRIBUTES, BarrierNaming, Class, Dialect, Init, Location, LocationKind, Machine, MemoryKind, Op, OpenClMemory, Place, Program, Proxy, RegId, Space,
     Thread, ThreadId, Ty,
 };
 
@@ -109,6 +110,11 @@ fn write_thread(test: &LitmusTest, id: ThreadId, out: &mut String) -> Result<(),
     if !regs.is_empty() {
         let _ = writeln!(out, "regs = {{ {} }}", list(regs.into_iter()));
     }
+    if program.dialect != Dialect::Ptx && thread.source.is_empty() && !thread.code.is_empty() {
+        let message = "a thread of a kernel cannot be written alone";
+        let diagnostic = Diagnostic::error("cannot-write", &test.file, thread.code[0].span, message);
+        return Err(Box::new(diagnostic.label("it shares its code with the others")));
+    }
     if program.dialect != Dialect::Ptx {
         // The code as it was written, without the indentation that all lines share.
         let lines: Vec<&str> = thread.source.lines().map(str::trim_end).filter(|l| !l.trim().is_empty()).collect();
@@ -196,12 +202,16 @@ fn memory(location: &Location, program: &Program) -> String {
             };
             format!("{{ alias = {}{proxy} }}", quote(&program.location(*of).name))
         }
-        LocationKind::Object { ty, init, atomic, opencl, space, kind } if program.dialect != Dialect::Ptx => {
+        LocationKind::Object { ty, init, atomic, opencl, space, kind, class } if program.dialect != Dialect::Ptx => {
             let start = match init.as_slice() {
                 [one] => value(one, program),
                 all => format!("[{}]", list(all.iter().map(|v| value(v, program)))),
             };
-            let mut parts = vec![format!("init = {start}"), format!("type = {}", quote(c_type(*ty)))];
+            let (type_name, start) = match class {
+                Some(class) => of_class(*class, c_type(*ty), init, program),
+                None => (c_type(*ty).to_string(), start),
+            };
+            let mut parts = vec![format!("init = {start}"), format!("type = {}", quote(&type_name))];
             if *atomic {
                 parts.push("atomic = true".to_string());
             }
@@ -255,6 +265,17 @@ fn memory(location: &Location, program: &Program) -> String {
             }
         }
     }
+}
+
+/// The name of a class, and the counts that its objects are made with.
+fn of_class(class: Class, element: &str, init: &[Init], program: &Program) -> (String, String) {
+    let start = |v: &Init| match v {
+        Init::Int(word) => class_name(class, element, *word).1.to_string(),
+        address => value(address, program),
+    };
+    let starts: Vec<String> = init.iter().map(start).collect();
+    let start = if starts.len() == 1 { starts[0].clone() } else { format!("[{}]", starts.join(", ")) };
+    (class_name(class, element, 0).0, start)
 }
 
 /// The name of a type in the C-like dialects; those without one have that of their size.

@@ -246,6 +246,21 @@ pub enum Init {
     },
 }
 
+/// A class of the CUDA C++ library, of which an object may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// An atomic object.
+    Atomic(Scope),
+    /// An atomic flag.
+    Flag,
+    /// A barrier. Its word holds, from the high end, the phase, and 16 bits each of expected and of missing arrivals.
+    Barrier(Scope),
+    /// A latch. Its word counts down.
+    Latch(Scope),
+    /// A semaphore with its largest count. Its word is the count.
+    Semaphore(Scope, i64),
+}
+
 /// Where an object lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Space {
@@ -298,6 +313,8 @@ pub enum LocationKind {
         opencl: OpenClMemory,
         /// Who allocated it.
         kind: MemoryKind,
+        /// The class it is of, if it is of one.
+        class: Option<Class>,
     },
     /// Another name for the memory of `of` (which may itself be an alias).
     Alias {

@@ -9,8 +9,9 @@ use super::template::Choice;
 use super::validate::{Value, span_of};
 use super::{Reader, integer};
 use crate::litmus::keys;
-use crate::program::isa::Object;
-use crate::program::{ATTRIBUTES, Dialect, Machine, MemoryKind, Space};
+use crate::program::isa::clike::{class_initial, class_named};
+use crate::program::isa::{Object, Symbols};
+use crate::program::{ATTRIBUTES, Class, Dialect, Init, LocId, Machine, MemoryKind, Space, Ty};
 
 impl Reader<'_, '_> {
     /// The kind of an object's memory.
@@ -40,6 +41,51 @@ impl Reader<'_, '_> {
             Some("file") => MemoryKind::File,
             _ => MemoryKind::Managed,
         };
+    }
+
+    /// The class of a library that the type names. `Some(None)`: a broken one, which was reported.
+    pub(super) fn class(&mut self, table: &DeTable<'_>, choice: &Choice) -> Option<Option<(Ty, Class)>> {
+        let text = self.string(table, "type", choice)?;
+        let name = text.as_str();
+        if !name.contains("::") {
+            return None;
+        }
+        let span = text.span(0..name.len());
+        match class_named(name) {
+            Some(Ok(class)) => Some(Some(class)),
+            Some(Err(what)) => {
+                self.sink.error("unknown-word", span, format!("`type` cannot be `{name}`"), |d| d.label(what));
+                Some(None)
+            }
+            None => {
+                self.sink.error("unknown-word", span, format!("`{name}` is no class that is supported"), |d| {
+                    d.label("expected `cuda::atomic<int>`, `cuda::atomic_flag`, or a barrier, latch or semaphore").help(
+                        "for example `cuda::atomic<int, cuda::thread_scope_device>`, \
+                         `cuda::barrier<cuda::thread_scope_block>`, `cuda::latch<cuda::thread_scope_device>`, \
+                         `cuda::counting_semaphore<cuda::thread_scope_device, 4>`",
+                    )
+                });
+                Some(None)
+            }
+        }
+    }
+
+    /// The words of an object of a class, from the counts that it is made with.
+    pub(super) fn class_init(&mut self, symbols: &Symbols, id: LocId, init: Vec<Init>) -> Vec<Init> {
+        let (object, span) = (symbols.object(id).1, symbols.get(id).span);
+        let Some(class) = object.class else { return init };
+        let word = |value: Init| match value {
+            Init::Int(count) => class_initial(class, count).map(Init::Int),
+            address if matches!(class, Class::Atomic(_)) => Ok(address),
+            _ => Err("expected a number".to_string()),
+        };
+        match init.into_iter().map(word).collect() {
+            Ok(words) => words,
+            Err(what) => {
+                self.sink.error("bad-value", span, "this object cannot be made with that count", |d| d.label(what));
+                vec![Init::Int(0)]
+            }
+        }
     }
 
     /// The `[machine]` table.

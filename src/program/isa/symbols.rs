@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use crate::diag::{Sink, Span};
-use crate::program::{Init, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Proxy, Space, Ty};
+use crate::program::{Class, Init, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Proxy, Space, Ty};
 
 /// All names of memory in a test.
 #[derive(Clone, Debug, Default)]
@@ -58,6 +58,8 @@ pub struct Object {
     pub opencl: OpenClMemory,
     /// Who allocated it.
     pub kind: MemoryKind,
+    /// The class it is of, if it is of one.
+    pub class: Option<Class>,
 }
 
 impl Object {
@@ -71,6 +73,7 @@ impl Object {
             atomic: None,
             opencl: OpenClMemory::default(),
             kind: MemoryKind::default(),
+            class: None,
         }
     }
 }
@@ -187,8 +190,8 @@ impl Symbols {
                     };
                     let init = object.init.into_iter().map(wrapped).collect();
                     let atomic = object.atomic.unwrap_or(false);
-                    let (opencl, kind) = (object.opencl, object.kind);
-                    LocationKind::Object { ty, init, space: object.space, atomic, opencl, kind }
+                    let Object { space, opencl, kind, class, .. } = object;
+                    LocationKind::Object { ty, init, space, atomic, opencl, kind, class }
                 }
             };
             Location { name: symbol.name, kind }

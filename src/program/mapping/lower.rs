@@ -11,6 +11,16 @@ const CLUSTER_BARRIER: i64 = -2;
 
 /// What the micro-op becomes, or the rule that it has no counterpart under.
 pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
+    let of_library = match op {
+        Op::Load { access, .. } | Op::Store { access, .. } | Op::Rmw { read: access, .. } => access.tags.has("OBJECT"),
+        Op::Fence { tags, .. } => tags.has("MISUSE"),
+        _ => false,
+    };
+    if of_library {
+        let text = "object rows: no documented mapping covers barriers, latches, semaphores and votes of the library \
+                    (at block scope, PTX's counterparts are `mbarrier` and `bar.red`, which are not supported)";
+        return Err(text.into());
+    }
     match op {
         Op::Load { dst, addr, access } => {
             let order = order_of(&access.tags, Kind::Load)?;

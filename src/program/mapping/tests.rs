@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Expr, LocId, Machine, Place, RegId, Scope, Tags, Thread, Ty,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Expr, LocId, Place, RegId, Scope, Tags, Thread, Ty,
     Update,
 };
 
