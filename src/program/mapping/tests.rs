@@ -89,6 +89,7 @@ fn spelled(op: &Op) -> String {
             };
             format!("atom.{order}{}", suffix(read.scope))
         }
+        Op::Spurious { .. } => "spurious".to_string(),
         Op::Fence { tags, scope } => format!("fence.{}{}", order(tags), suffix(*scope)),
         Op::Barrier(b) => match (&b.naming, b.domain) {
             (BarrierNaming::Counted { id: Expr::Const(0), count: None }, Scope::Cta) => "bar.sync 0".into(),

@@ -307,7 +307,9 @@ impl<'a> Parser<'a, '_> {
         }
         let ty = if self.word_at(ahead) == "auto" {
             auto = true;
-            (0..=ahead).for_each(|_| drop(self.next()));
+            for _ in 0..=ahead {
+                self.next();
+            }
             Ty::S32
         } else {
             self.type_words()?
