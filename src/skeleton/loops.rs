@@ -163,6 +163,12 @@ fn liveness(thread: &Thread, observed: &[bool]) -> Vec<Vec<bool>> {
                             use_of(expected);
                             use_of(new);
                         }
+                        Update::When { cond, new } => {
+                            use_of(cond);
+                            use_of(new);
+                            // They see the value read there.
+                            uses.retain(|r| Some(*r) != *dst);
+                        }
                     }
                     def = *dst;
                 }
@@ -177,6 +183,7 @@ fn liveness(thread: &Thread, observed: &[bool]) -> Vec<Vec<bool>> {
                         quorum.iter().for_each(&mut use_of);
                     }
                 },
+                Op::Spurious { dst } => def = Some(*dst),
                 Op::Assign { dst, value } => {
                     use_of(value);
                     def = Some(*dst);
