@@ -7,6 +7,7 @@
 //! | [`task`] | one test under one model at one loop bound, ready for either engine |
 //! | `enumerate` | the engine that tries every candidate, with bounds |
 //! | `symbolic` | the engine that asks Z3 |
+//! | [`operational`] | what the executor observed, held against the model |
 //! | `replay` | the plain evaluator that every witness passes before anyone sees it |
 
 #[cfg(feature = "z3")]
@@ -15,6 +16,7 @@ mod engines;
 mod enumerate;
 mod eval;
 pub mod execution;
+pub mod operational;
 mod query;
 mod replay;
 mod session;

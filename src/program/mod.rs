@@ -14,10 +14,12 @@ use std::fmt;
 use crate::diag::Span;
 
 pub mod isa;
+mod live;
 pub mod mapping;
 pub mod tags;
 mod value;
 
+pub use live::live_registers;
 pub use tags::Tags;
 pub use value::{BinOp, CmpOp, Ty};
 
