@@ -154,6 +154,8 @@ enum Halt {
     Blocked,
     /// An access names no memory that the thread may access.
     Stray { thread: usize, instr: usize, what: String },
+    /// A limit of the machine was met.
+    Limit(&'static str),
     /// The machine cannot run this.
     Unsupported(String),
 }

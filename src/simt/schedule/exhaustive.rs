@@ -130,10 +130,10 @@ pub(super) fn explore<B: Backend, L: Layer>(
                 enter = Some(state);
             }
             Err(Halt::Refused | Halt::Blocked) => {}
-            Err(halt @ Halt::Stray { .. }) => {
+            Err(halt @ (Halt::Stray { .. } | Halt::Limit(_))) => {
                 frame.alive = true;
                 graph.ends.push(frame.number);
-                ended.stray += 1;
+                *(if matches!(halt, Halt::Limit(_)) { &mut ended.step_limit } else { &mut ended.stray }) += 1;
                 reason.get_or_insert_with(|| machine.why(&halt));
             }
             Err(halt @ Halt::Unsupported(_)) => return Err(machine.why(&halt)),

@@ -152,6 +152,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
         match halt {
             Halt::Refused | Halt::Blocked => "a step is not possible".into(),
             Halt::Unsupported(what) => what.clone(),
+            Halt::Limit(what) => (*what).to_owned(),
             Halt::Stray { thread, instr, what } => {
                 let thread = &self.code.program.threads[*thread];
                 format!("{}: `{}` {what} outside memory", thread.name, thread.code[*instr].text)

@@ -108,12 +108,14 @@ impl Weak {
             }
         }
         let (value, source) = (write.value, write.source);
-        if strong && access.strong && write.strong && !(access.red && self.rules.reductions) {
+        let from_strong = write.strong;
+        if strong && access.strong && from_strong && !(access.red && self.rules.reductions) {
             m.pend(at.thread, place.va, Pending::Write(place.loc as u16, slot as u8));
         }
         if access.acquire && !(access.red && self.rules.reductions) {
             self.tail(m, code, at.thread, access.scope, Some(place.va))?;
         }
+        self.done(m, code, (at.thread, place), access, (false, slot))?;
         cx.log.note(Event::Read { thread: at.thread, instr: at.instr, loc: place.loc, source, value });
         Ok(slot)
     }
@@ -227,6 +229,6 @@ impl Weak {
             write.flat = true;
         }
         m.flatten(place.loc);
-        Ok(())
+        self.done(m, code, (at.thread, place), access, (true, slot))
     }
 }
