@@ -177,7 +177,8 @@ impl Code {
             }
         }
         let start = thread.regs.iter().map(|r| self.memory.initial(&self.program, &r.init, Some(id))).collect();
-        let loops = acts.iter().enumerate().any(|(pc, a)| matches!(a, Act::Branch { target, .. } if *target <= pc));
+        let loops =
+            acts.iter().enumerate().any(|(pc, a)| matches!(a, Act::Branch { target, .. } if *target <= pc));
         let reach = self.reach(&acts);
         Ok(ThreadCode {
             live: live_registers(thread, &needed),
@@ -318,15 +319,8 @@ fn group(program: &Program, t: usize, scope: Scope) -> usize {
 }
 
 fn includes(program: &Program) -> Vec<Vec<u8>> {
-    let scopes = [
-        Scope::Thread,
-        Scope::Warp,
-        Scope::Cta,
-        Scope::Cluster,
-        Scope::QueueFamily,
-        Scope::Gpu,
-        Scope::Sys,
-    ];
+    let scopes =
+        [Scope::Thread, Scope::Warp, Scope::Cta, Scope::Cluster, Scope::QueueFamily, Scope::Gpu, Scope::Sys];
     let bits = |t: usize, u: usize| {
         scopes
             .iter()

@@ -96,7 +96,8 @@ fn one<B: Backend, L: Layer>(
         };
         let done = match pick.filter(|_| tries < MAX_TRIES) {
             Some(thread) => {
-                let action = Action { thread, early: machine.binds() && dice.below(5) == 0 && early(state, thread) };
+                let action =
+                    Action { thread, early: machine.binds() && dice.below(5) == 0 && early(state, thread) };
                 let mut next = state.clone();
                 dice.taken.clear();
                 match machine.step(&mut next, action, dice, &mut Silent) {

@@ -179,8 +179,8 @@ impl Weak {
         // Coherence order relates morally strong writes, one way or the other.
         if self.rules.strong_order {
             for other in bits(location.get(slot).ms) {
-                let ordered = location.get(slot).co_after >> other & 1 != 0
-                    || location.get(other).co_after >> slot & 1 != 0;
+                let ordered =
+                    location.get(slot).co_after >> other & 1 != 0 || location.get(other).co_after >> slot & 1 != 0;
                 if !location.get(other).committed || ordered {
                     continue;
                 }
@@ -216,9 +216,8 @@ impl Weak {
             let fences = me.release_fences.iter().filter(|_| self.rules.release_fence).map(|(s, v)| (*s, v));
             let writes = me.release_writes.iter().filter(|((va, _), _)| *va == place.va);
             // Without the rule, a release write is the head of itself alone.
-            let writes = writes.filter(|((_, s), _)| {
-                self.rules.release_write || access.release && *s == access.scope
-            });
+            let writes =
+                writes.filter(|((_, s), _)| self.rules.release_write || access.release && *s == access.scope);
             let all = fences.chain(writes.map(|((_, s), v)| (*s, v)));
             heads.extend(all.map(|(scope, view)| Head { thread, scope, view: view.clone() }));
         }

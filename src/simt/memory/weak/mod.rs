@@ -313,7 +313,13 @@ impl Backend for Weak {
         self.early != Early::None && !self.candidates(code, m, threads, thread).is_empty()
     }
 
-    fn bind_early(&self, cx: &mut Context<'_>, m: &mut Contents, threads: &[Thread], thread: usize) -> Result<(), Halt> {
+    fn bind_early(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        threads: &[Thread],
+        thread: usize,
+    ) -> Result<(), Halt> {
         self.bind(cx, m, threads, thread)
     }
 
