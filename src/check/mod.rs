@@ -7,6 +7,7 @@
 //! | [`task`] | one test under one model at one loop bound, ready for either engine |
 //! | `enumerate` | the engine that tries every candidate, with bounds |
 //! | `symbolic` | the engine that asks Z3 |
+//! | [`operational`] | what the executor observed, held against the model |
 //! | `replay` | the plain evaluator that every witness passes before anyone sees it |
 //! | `fault` | what is wrong with an execution that a model flags |
 //! | `repair` | what would make a racy program race-free |
@@ -18,6 +19,7 @@ mod enumerate;
 mod eval;
 pub mod execution;
 mod fault;
+pub mod operational;
 mod query;
 mod repair;
 mod replay;

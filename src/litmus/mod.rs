@@ -68,6 +68,28 @@ pub struct LitmusTest {
     pub options: Vec<(String, String, Span)>,
 }
 
+impl LitmusTest {
+    /// What outcomes show, each once: what the condition and the filter name, then what is listed besides.
+    pub fn observables(&self) -> Vec<Observable> {
+        observables(self.condition.iter().chain(&self.filter), &self.observe)
+    }
+}
+
+/// The observables of several propositions and a list, each once, in order of first mention.
+pub fn observables<'a>(props: impl IntoIterator<Item = &'a Prop>, more: &[Observable]) -> Vec<Observable> {
+    let mut list: Vec<Observable> = Vec::new();
+    let mut note = |o: Observable| {
+        if !list.contains(&o) {
+            list.push(o);
+        }
+    };
+    for p in props {
+        p.observables(&mut note);
+    }
+    more.iter().copied().for_each(&mut note);
+    list
+}
+
 /// How a condition is quantified over final states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Quantifier {

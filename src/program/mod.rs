@@ -14,11 +14,13 @@ use std::fmt;
 use crate::diag::Span;
 
 pub mod isa;
+mod live;
 mod machine;
 pub mod mapping;
 pub mod tags;
 mod value;
 
+pub use live::live_registers;
 pub use machine::{ATTRIBUTES, Machine, MemoryKind};
 pub use tags::Tags;
 pub use value::{BinOp, CmpOp, Ty};

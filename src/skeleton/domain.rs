@@ -133,12 +133,8 @@ impl Domains {
 
 /// Whether an access to that cell is one: right size, reachable, not a write to constant memory.
 pub fn fits(sk: &Skeleton, event: &Event, cell: CellId) -> bool {
-    let c = sk.memory.cell(cell);
-    let size_fits =
-        c.ty.bits == event.ty.bits || c.ty == crate::program::Ty::WORD || event.ty == crate::program::Ty::WORD;
-    let visible = event.thread.is_none_or(|t| sk.memory.reachable(&sk.program, cell, t));
-    let writable = event.kind != super::EventKind::Write || c.space != crate::program::Space::Constant;
-    size_fits && visible && writable
+    let write = event.kind == super::EventKind::Write;
+    event.thread.is_none_or(|t| sk.memory.accessible(&sk.program, cell, t, event.ty, write))
 }
 
 /// Groups of accesses whose values may depend on themselves through what other threads write.
