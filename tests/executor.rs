@@ -261,11 +261,11 @@ fn mutants() -> Vec<Mutant> {
 fn scopes_and_proxies_are_needed() {
     let cases = [
         (
-            // Release at CTA scope, read from another CTA.
+            // A release fence of CTA scope before a flag that another CTA reads.
             "condition = 'P1:r0 == 1 && P1:r1 == 0'\nmemory = { x = 0, f = 0 }",
             [
-                "cta = 0\ncode = 'st.weak x, 1; st.release.cta f, 1'",
-                "cta = 1\ncode = 'ld.acquire.gpu r0, f; ld.weak r1, x'",
+                "cta = 0\ncode = 'st.weak x, 1; fence.release.cta; st.relaxed.gpu f, 1'",
+                "cta = 1\ncode = 'ld.relaxed.gpu r0, f; fence.acquire.gpu; ld.weak r1, x'",
             ],
             Rules { scopes: false, ..Rules::ALL },
             false,
