@@ -169,7 +169,11 @@ pub(super) const LOCATION: &[Key] = &[
         Shape::Word(SPACES),
         "global (one copy), shared (one per CTA), const, local (one per thread; OpenCL: one per work-group)",
     ),
-    key("kind", Shape::Word(KINDS), "CUDA: device, managed, mapped, system, file, shared or local; managed if absent"),
+    key(
+        "kind",
+        Shape::Word(KINDS),
+        "CUDA: device, managed, mapped, system, file, shared or local; managed if absent",
+    ),
     key("gpu", Shape::Count, "CUDA: whose memory it is, of the kind `device`; 0 if absent"),
     key("atomic", Shape::Bool, "C and OpenCL: whether it is an atomic object; if absent, its type says so"),
     key("svm", Shape::Word(SVM), "OpenCL: the kind of shared virtual memory; none if absent"),
@@ -185,7 +189,11 @@ pub(super) const LOCATION: &[Key] = &[
 /// Attributes of the machine, by their names in the CUDA runtime.
 pub(super) const MACHINE: &[Key] = &[
     key("pageableMemoryAccess", Shape::Bool, "GPUs reach system-allocated memory"),
-    key("pageableMemoryAccessUsesHostPageTables", Shape::Bool, "… through the host's page tables; matters for files"),
+    key(
+        "pageableMemoryAccessUsesHostPageTables",
+        Shape::Bool,
+        "… through the host's page tables; matters for files",
+    ),
     key("concurrentManagedAccess", Shape::Bool, "host and GPUs may access managed memory at the same time"),
     key("hostNativeAtomicSupported", Shape::Bool, "GPUs and the host have atomics in mapped memory"),
     key(

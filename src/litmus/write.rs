@@ -13,8 +13,8 @@ use crate::diag::Diagnostic;
 use crate::program::isa::clike::class_name;
 use crate::program::isa::ptx;
 use crate::program::{
-    ATTRIBUTES, BarrierNaming, Class, Dialect, Init, Location, LocationKind, Machine, MemoryKind, Op, OpenClMemory, Place, Program, Proxy, RegId, Space,
-    Thread, ThreadId, Ty,
+    ATTRIBUTES, BarrierNaming, Class, Dialect, Init, Location, LocationKind, Machine, MemoryKind, Op,
+    OpenClMemory, Place, Program, Proxy, RegId, Space, Thread, ThreadId, Ty,
 };
 
 /// The test as TOML text.
@@ -202,7 +202,9 @@ fn memory(location: &Location, program: &Program) -> String {
             };
             format!("{{ alias = {}{proxy} }}", quote(&program.location(*of).name))
         }
-        LocationKind::Object { ty, init, atomic, opencl, space, kind, class } if program.dialect != Dialect::Ptx => {
+        LocationKind::Object { ty, init, atomic, opencl, space, kind, class }
+            if program.dialect != Dialect::Ptx =>
+        {
             let start = match init.as_slice() {
                 [one] => value(one, program),
                 all => format!("[{}]", list(all.iter().map(|v| value(v, program)))),

@@ -535,12 +535,16 @@ impl<'a> Rules<'a> {
             return Cond::FALSE;
         }
         let program = self.program;
-        let call = |t: ThreadId, e: EventId, out: &Unrolled| program.thread(t).code[out.events[e.index()].instr].span;
+        let call =
+            |t: ThreadId, e: EventId, out: &Unrolled| program.thread(t).code[out.events[e.index()].instr].span;
         let code = |t: ThreadId| program.thread(t).code.first().map(|c| c.span);
         let mine = call(a.thread, a.event, self.out);
         let mut result = Cond::FALSE;
         for (j, b, m) in self.matching_arrivals((a.thread, a.group, a.naming)) {
-            if b.thread == a.thread || code(b.thread) != code(a.thread) || call(b.thread, b.event, self.out) == mine {
+            if b.thread == a.thread
+                || code(b.thread) != code(a.thread)
+                || call(b.thread, b.event, self.out) == mine
+            {
                 continue;
             }
             for k in 0..self.out.arrivals.len() {

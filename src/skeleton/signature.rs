@@ -79,7 +79,10 @@ const RELATIONS: &[(&str, &str)] = &[
     ("sqf", "threads of one queue family"),
     ("sdv", "threads of one device"),
     ("syncbar", "arrival to wait of one barrier and phase"),
-    ("divergence", "OpenCL, CUDA: arrivals at a barrier that some thread of the group does not execute as it must"),
+    (
+        "divergence",
+        "OpenCL, CUDA: arrivals at a barrier that some thread of the group does not execute as it must",
+    ),
     ("exitbar", "event of a thread to a wait that passes because the thread has ended"),
     ("ssw", "system-synchronises-with edges of the test"),
     ("asw", "additional synchronises-with: initial writes before every event of a thread"),

@@ -461,13 +461,7 @@ impl Unroller<'_> {
                 };
                 if b.action != BarrierAction::Wait {
                     let id = self.push(event(EventKind::Arrive, state.guard, &b.arrive, b.scope), state)?;
-                    self.out.arrivals.push(Arrival {
-                        event: id,
-                        thread,
-                        guard: state.guard,
-                        naming,
-                        group,
-                    });
+                    self.out.arrivals.push(Arrival { event: id, thread, guard: state.guard, naming, group });
                 }
                 if b.action != BarrierAction::Arrive {
                     let key = (thread, at.clone());

@@ -6,7 +6,8 @@ use std::ops::Range;
 use crate::diag::{MappedText, Sink};
 use crate::litmus::Observable;
 use crate::program::{
-    Class, Init, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Program, RegId, Register, Space, ThreadId, Ty,
+    Class, Init, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Program, RegId, Register, Space,
+    ThreadId, Ty,
 };
 
 /// How a [`Resolver`] takes names that do not exist.
@@ -143,7 +144,15 @@ impl<'p> Resolver<'p> {
     fn add_location(&mut self, name: &str) -> Option<LocId> {
         let id = LocId(u16::try_from(self.program.locations.len()).ok().filter(|_| self.unknown == Unknown::Add)?);
         let (init, opencl, kind) = (vec![Init::Int(0)], OpenClMemory::default(), MemoryKind::default());
-        let kind = LocationKind::Object { ty: Ty::WORD, init, space: Space::Global, atomic: false, opencl, kind, class: None };
+        let kind = LocationKind::Object {
+            ty: Ty::WORD,
+            init,
+            space: Space::Global,
+            atomic: false,
+            opencl,
+            kind,
+            class: None,
+        };
         self.program.locations.push(Location { name: name.to_string(), kind });
         self.locations.insert(name.to_string(), id);
         Some(id)

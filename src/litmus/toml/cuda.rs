@@ -19,14 +19,20 @@ impl Reader<'_, '_> {
         let kind = self.word(table, "kind", keys::KINDS, choice);
         let gpu = self.count(table, &["gpu"], choice);
         if let (Some(value), true) = (table.get("gpu"), kind != Some("device")) {
-            self.sink.error("conflicting-keys", span_of(value), "only memory of the kind `device` has a GPU", |d| {
-                d.label("expected `kind = \"device\"` beside it")
-            });
+            self.sink.error(
+                "conflicting-keys",
+                span_of(value),
+                "only memory of the kind `device` has a GPU",
+                |d| d.label("expected `kind = \"device\"` beside it"),
+            );
         }
         if let (Some(value), true) = (table.get("kind"), table.contains_key("space")) {
-            self.sink.error("conflicting-keys", span_of(value), "`kind` and `space` both say where memory lives", |d| {
-                d.label("expected one of them")
-            });
+            self.sink.error(
+                "conflicting-keys",
+                span_of(value),
+                "`kind` and `space` both say where memory lives",
+                |d| d.label("expected one of them"),
+            );
         }
         match kind {
             Some("shared") => object.space = Space::Shared,
@@ -59,11 +65,12 @@ impl Reader<'_, '_> {
             }
             None => {
                 self.sink.error("unknown-word", span, format!("`{name}` is no class that is supported"), |d| {
-                    d.label("expected `cuda::atomic<int>`, `cuda::atomic_flag`, or a barrier, latch or semaphore").help(
-                        "for example `cuda::atomic<int, cuda::thread_scope_device>`, \
+                    d.label("expected `cuda::atomic<int>`, `cuda::atomic_flag`, or a barrier, latch or semaphore")
+                        .help(
+                            "for example `cuda::atomic<int, cuda::thread_scope_device>`, \
                          `cuda::barrier<cuda::thread_scope_block>`, `cuda::latch<cuda::thread_scope_device>`, \
                          `cuda::counting_semaphore<cuda::thread_scope_device, 4>`",
-                    )
+                        )
                 });
                 Some(None)
             }
@@ -82,7 +89,8 @@ impl Reader<'_, '_> {
         match init.into_iter().map(word).collect() {
             Ok(words) => words,
             Err(what) => {
-                self.sink.error("bad-value", span, "this object cannot be made with that count", |d| d.label(what));
+                self.sink
+                    .error("bad-value", span, "this object cannot be made with that count", |d| d.label(what));
                 vec![Init::Int(0)]
             }
         }

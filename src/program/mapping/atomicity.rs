@@ -49,7 +49,9 @@ fn lacking(program: &Program, kind: MemoryKind, rmw: bool) -> Option<String> {
             let mut places = program.threads.iter().map(|t| &t.place);
             let first = places.next()?;
             let alone = !first.host && places.all(|p| p.same_gpu(first));
-            let peer = |gpu: u32| program.threads.iter().all(|t| !t.place.host && program.machine.peers(t.place.gpu, gpu));
+            let peer = |gpu: u32| {
+                program.threads.iter().all(|t| !t.place.host && program.machine.peers(t.place.gpu, gpu))
+            };
             return match kind {
                 MemoryKind::Device(gpu) if !alone && !peer(gpu) => {
                     Some(rule("memory of a GPU that others than it and its peers may access"))

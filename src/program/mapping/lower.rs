@@ -12,7 +12,9 @@ const CLUSTER_BARRIER: i64 = -2;
 /// What the micro-op becomes, or the rule that it has no counterpart under.
 pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
     let of_library = match op {
-        Op::Load { access, .. } | Op::Store { access, .. } | Op::Rmw { read: access, .. } => access.tags.has("OBJECT"),
+        Op::Load { access, .. } | Op::Store { access, .. } | Op::Rmw { read: access, .. } => {
+            access.tags.has("OBJECT")
+        }
         Op::Fence { tags, .. } => tags.has("MISUSE"),
         _ => false,
     };

@@ -214,7 +214,12 @@ fn branches_go_where_they_went() {
     let code: Vec<Instr> = ops.into_iter().enumerate().map(line).collect();
     let thread =
         Thread { name: "P0".into(), place: Place::device(0, 0), regs: Vec::new(), code, source: String::new() };
-    let program = Program { dialect: Dialect::OpenCl, threads: vec![thread], locations: Vec::new(), machine: Machine::full() };
+    let program = Program {
+        dialect: Dialect::OpenCl,
+        threads: vec![thread],
+        locations: Vec::new(),
+        machine: Machine::full(),
+    };
     let mapped = mapping.lower(&program).unwrap();
     assert_eq!(mapped.dialect, Dialect::Ptx);
     let code = &mapped.threads[0].code;

@@ -64,7 +64,8 @@ fn read(class: &str, args: &[&str], standard: bool) -> Result<(Ty, Class), Strin
         "latch" => Class::Latch(scope),
         "binary_semaphore" => Class::Semaphore(scope, 1),
         _ => {
-            let most = args.next().map_or(Ok(LARGEST), |n| n.parse().map_err(|_| format!("`{n}` is no number")))?;
+            let most =
+                args.next().map_or(Ok(LARGEST), |n| n.parse().map_err(|_| format!("`{n}` is no number")))?;
             if !(0..=LARGEST).contains(&most) {
                 return Err(format!("the largest count is between 0 and {LARGEST}"));
             }

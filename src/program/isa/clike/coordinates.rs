@@ -134,9 +134,12 @@ impl Lowering<'_, '_> {
             Some(0) => Some(value),
             Some(_) => Some(Value::int(*otherwise)),
             None => {
-                self.error("wrong-operands", &tree.range, format!("`{name}` takes the number of a dimension"), |d| {
-                    d.label(format!("expected `{name}(0)`"))
-                });
+                self.error(
+                    "wrong-operands",
+                    &tree.range,
+                    format!("`{name}` takes the number of a dimension"),
+                    |d| d.label(format!("expected `{name}(0)`")),
+                );
                 Some(Value::int(0))
             }
         }

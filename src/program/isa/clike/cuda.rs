@@ -162,8 +162,7 @@ impl Lowering<'_, '_> {
             None => {
                 let message = format!("there is no function `{word}` of an atomic object");
                 self.error("unknown-function", name, message, |d| {
-                    d.label("expected a function of it")
-                        .did_you_mean(word, rows.iter().map(|r| r.name))
+                    d.label("expected a function of it").did_you_mean(word, rows.iter().map(|r| r.name))
                 });
                 Value::int(0)
             }

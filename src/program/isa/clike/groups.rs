@@ -134,7 +134,13 @@ impl Lowering<'_, '_> {
     }
 
     /// A call such as `block.sync()`.
-    pub(super) fn group_method(&mut self, group: ThreadGroup, tree: &Tree, name: &Range<usize>, args: &[Tree]) -> Value {
+    pub(super) fn group_method(
+        &mut self,
+        group: ThreadGroup,
+        tree: &Tree,
+        name: &Range<usize>,
+        args: &[Tree],
+    ) -> Value {
         const METHODS: &[&str] = &["sync", "barrier_arrive", "barrier_wait", "thread_rank", "size", "num_threads"];
         let word = self.str(name);
         let split = group.domain == Scope::Cluster;

@@ -23,15 +23,15 @@ use crate::program::{Dialect, Init, Instr, MemoryKind, Register, Space, Ty};
 
 mod ast;
 mod calls;
+mod classes;
+mod coordinates;
 mod cpp;
 mod cuda;
-mod classes;
 mod cuda_calls;
-mod coordinates;
-mod groups;
 mod eval;
 mod expr;
 mod function;
+mod groups;
 mod lex;
 mod lower;
 mod objects;
@@ -40,7 +40,7 @@ mod parse;
 mod tests;
 mod words;
 
-pub use classes::{class_named, class_name, initial as class_initial};
+pub use classes::{class_name, class_named, initial as class_initial};
 pub use coordinates::{Coordinates, specials};
 
 /// One thread's code, parsed.

@@ -84,15 +84,21 @@ impl Lowering<'_, '_> {
         let word = self.str(name);
         let of_class = || MEMBERS.iter().filter(|m| m.0 == kind);
         let Some(&(_, word, most)) = of_class().find(|m| m.1 == word) else {
-            self.error("unknown-function", name, format!("the function `{word}` of a {kind} is not supported"), |d| {
-                let names: Vec<&str> = of_class().map(|m| m.1).collect();
-                d.label(format!("expected one of `{}`", names.join("`, `"))).did_you_mean(word, names)
-            });
+            self.error(
+                "unknown-function",
+                name,
+                format!("the function `{word}` of a {kind} is not supported"),
+                |d| {
+                    let names: Vec<&str> = of_class().map(|m| m.1).collect();
+                    d.label(format!("expected one of `{}`", names.join("`, `"))).did_you_mean(word, names)
+                },
+            );
             return Value::int(0);
         };
         let token = (kind, word) == ("barrier", "wait");
         if args.len() > most || (token && args.is_empty()) {
-            let wanted = if token { "what `arrive` gave".to_string() } else { format!("at most {most} arguments") };
+            let wanted =
+                if token { "what `arrive` gave".to_string() } else { format!("at most {most} arguments") };
             self.error("wrong-operands", &tree.range, format!("`{word}` takes {wanted}"), |d| {
                 d.label(format!("{} given", args.len()))
             });
@@ -108,30 +114,38 @@ impl Lowering<'_, '_> {
             _ => Expr::Const(1),
         };
         match (class, word) {
-            (Class::Barrier(_), "arrive") => return Value { expr: self.arrive(&object, arg, false), ty: Ty::WORD, target: None },
+            (Class::Barrier(_), "arrive") => {
+                return Value { expr: self.arrive(&object, arg, false), ty: Ty::WORD, target: None };
+            }
             (Class::Barrier(_), "wait") => self.wait_for_phase(&object, arg),
             (Class::Barrier(_), "arrive_and_wait") => {
                 let token = self.arrive(&object, Expr::Const(1), false);
                 self.wait_for_phase(&object, token);
             }
             (Class::Barrier(_), _) => drop(self.arrive(&object, Expr::Const(1), true)),
-            (Class::Latch(_), "try_wait") => return self.attempt(|l| {
-                let word = l.look(&object);
-                cmp(CmpOp::Eq, Expr::Reg(word), Expr::Const(0))
-            }),
+            (Class::Latch(_), "try_wait") => {
+                return self.attempt(|l| {
+                    let word = l.look(&object);
+                    cmp(CmpOp::Eq, Expr::Reg(word), Expr::Const(0))
+                });
+            }
             (Class::Latch(_), _) => {
                 if word != "wait" {
-                    let ok = |old: Expr| both(cmp(CmpOp::Ge, arg.clone(), Expr::Const(0)), cmp(CmpOp::Le, arg.clone(), old));
+                    let ok = |old: Expr| {
+                        both(cmp(CmpOp::Ge, arg.clone(), Expr::Const(0)), cmp(CmpOp::Le, arg.clone(), old))
+                    };
                     self.change(&object, Order::Release, ok, |old| bin(BinOp::Sub, old, arg.clone()));
                 }
                 if word != "count_down" {
                     self.until(&object, |word| cmp(CmpOp::Eq, word, Expr::Const(0)));
                 }
             }
-            (_, "try_acquire") => return self.attempt(|l| {
-                let old = l.take(&object);
-                cmp(CmpOp::Gt, Expr::Reg(old), Expr::Const(0))
-            }),
+            (_, "try_acquire") => {
+                return self.attempt(|l| {
+                    let old = l.take(&object);
+                    cmp(CmpOp::Gt, Expr::Reg(old), Expr::Const(0))
+                });
+            }
             (_, "acquire") => {
                 let head = self.code.len();
                 let old = self.take(&object);
@@ -179,16 +193,29 @@ impl Lowering<'_, '_> {
     }
 
     /// A read-modify-write that writes only where `cond` of the old word holds; the register of that word.
-    fn rmw(&mut self, object: &Atomic, order: Order, cond: impl Fn(Expr) -> Expr, new: impl Fn(Expr) -> Expr) -> RegId {
+    fn rmw(
+        &mut self,
+        object: &Atomic,
+        order: Order,
+        cond: impl Fn(Expr) -> Expr,
+        new: impl Fn(Expr) -> Expr,
+    ) -> RegId {
         let old = self.temporary(Ty::WORD);
         let update = Update::When { cond: cond(Expr::Reg(old)), new: new(Expr::Reg(old)) };
-        let (read, write) = (Self::half(object, order.of_read(), true), Self::half(object, order.of_write(), true));
+        let (read, write) =
+            (Self::half(object, order.of_read(), true), Self::half(object, order.of_write(), true));
         self.push(Op::Rmw { dst: Some(old), addr: object.addr.clone(), update, read, write });
         old
     }
 
     /// The same with `ok` as a precondition: where it does not hold, the call is undefined.
-    fn change(&mut self, object: &Atomic, order: Order, ok: impl Fn(Expr) -> Expr, new: impl Fn(Expr) -> Expr) -> RegId {
+    fn change(
+        &mut self,
+        object: &Atomic,
+        order: Order,
+        ok: impl Fn(Expr) -> Expr,
+        new: impl Fn(Expr) -> Expr,
+    ) -> RegId {
         let old = self.rmw(object, order, &ok, new);
         let skip = self.branch(ok(Expr::Reg(old)));
         self.push(Op::Fence { tags: Tags::of(&["MISUSE"]), scope: None });
@@ -238,9 +265,11 @@ impl Lowering<'_, '_> {
     /// Arrives `n` times; the phase in which that was.
     fn arrive(&mut self, object: &Atomic, n: Expr, drop: bool) -> Expr {
         let missing = |old: Expr| bin(BinOp::And, old, Expr::Const(COUNT));
-        let expected = |old: Expr| bin(BinOp::And, bin(BinOp::Shr, old, Expr::Const(EXPECTED)), Expr::Const(COUNT));
+        let expected =
+            |old: Expr| bin(BinOp::And, bin(BinOp::Shr, old, Expr::Const(EXPECTED)), Expr::Const(COUNT));
         let fewer = Expr::Const(if drop { 1 << EXPECTED } else { 0 });
-        let ok = |old: Expr| both(cmp(CmpOp::Ge, n.clone(), Expr::Const(1)), cmp(CmpOp::Le, n.clone(), missing(old)));
+        let ok =
+            |old: Expr| both(cmp(CmpOp::Ge, n.clone(), Expr::Const(1)), cmp(CmpOp::Le, n.clone(), missing(old)));
         let new = |old: Expr| {
             let next = bin(BinOp::Sub, expected(old.clone()), Expr::Const(i64::from(drop)));
             let begun = bin(BinOp::Shl, bin(BinOp::Add, phase(old.clone()), Expr::Const(1)), Expr::Const(PHASE));
@@ -272,7 +301,8 @@ impl Lowering<'_, '_> {
         let loc = self.location(word)?;
         let (ty, elements) = (self.symbols.ty(loc), self.symbols.object(loc).1.init.len());
         if (elements > 1) != index.is_some() {
-            let message = format!("`{word}` is {}", if elements > 1 { "an array of objects" } else { "one object" });
+            let message =
+                format!("`{word}` is {}", if elements > 1 { "an array of objects" } else { "one object" });
             self.error("wrong-operand", &tree.range, message, |d| {
                 d.label(if elements > 1 { "expected one of them, as in `a[0]`" } else { "expected no index" })
             });

@@ -14,7 +14,16 @@ fn lowered(dialect: Dialect, code: &str) -> String {
         let object = Object { init: vec![crate::program::Init::Int(0); elements], ..Object::scalar(0) };
         symbols.declare(name, Default::default(), SymbolKind::Object(object), &mut sink);
     }
-    let env = Env { dialect, strict: true, capped: false, visible: None, regs: Vec::new(), warp_threads: 1, lane: 0, specials: Vec::new() };
+    let env = Env {
+        dialect,
+        strict: true,
+        capped: false,
+        visible: None,
+        regs: Vec::new(),
+        warp_threads: 1,
+        lane: 0,
+        specials: Vec::new(),
+    };
     let unit = Unit::parse(MappedText::verbatim(code, 0), &mut sink);
     let lowered = unit.lower(&env, &symbols, &mut sink);
     if sink.errors() > 0 {

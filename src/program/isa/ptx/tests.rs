@@ -25,8 +25,12 @@ fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
     let open = symbols.untyped();
     let (name, place, source) = ("P0".into(), Place::device(0, 0), String::new());
     let thread = Thread { name, place, regs: lowered.regs, code: lowered.code, source };
-    let mut program =
-        Program { dialect: Dialect::Ptx, threads: vec![thread], locations: symbols.into_locations(), machine: Machine::full() };
+    let mut program = Program {
+        dialect: Dialect::Ptx,
+        threads: vec![thread],
+        locations: symbols.into_locations(),
+        machine: Machine::full(),
+    };
     if sink.errors() == 0 {
         pointers::resolve(&mut program, &untyped, &open, &mut sink);
     }
