@@ -8,6 +8,8 @@
 //! | `enumerate` | the engine that tries every candidate, with bounds |
 //! | `symbolic` | the engine that asks Z3 |
 //! | `replay` | the plain evaluator that every witness passes before anyone sees it |
+//! | `fault` | what is wrong with an execution that a model flags |
+//! | `repair` | what would make a racy program race-free |
 
 #[cfg(feature = "z3")]
 mod bounds;
@@ -15,7 +17,9 @@ mod engines;
 mod enumerate;
 mod eval;
 pub mod execution;
+mod fault;
 mod query;
+mod repair;
 mod replay;
 mod session;
 #[cfg(feature = "z3")]

@@ -37,6 +37,8 @@ mod lex;
 mod lower;
 mod objects;
 mod parse;
+mod refused;
+pub mod strength;
 #[cfg(test)]
 mod tests;
 mod words;
