@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use super::engines::{Gap, Prepared, Said, name_state};
-use super::query::{Deadline, FinalState, Query};
+use super::query::{Deadline, FinalState, Query, TIMED_OUT};
 use super::task::Task;
 use super::{Engine, Limits, fault, replay, witness};
 use crate::litmus::{LitmusTest, Prop};
@@ -183,6 +183,10 @@ impl<'a> Session<'a> {
 
     fn prepare(&mut self, bound: u32, deadline: Deadline) -> Result<&mut Prepared<'a>, String> {
         let (test, model, set, thin_air) = (self.test, self.model, &self.set, self.thin_air);
+        // Time is per question: what ran out of it for one may do for the next.
+        if matches!(self.prepared.get(&bound), Some(Err(reason)) if reason == TIMED_OUT) {
+            self.prepared.remove(&bound);
+        }
         self.prepared
             .entry(bound)
             .or_insert_with(|| {
