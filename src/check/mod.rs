@@ -7,6 +7,7 @@
 //! | [`task`] | one test under one model at one loop bound, ready for either engine |
 //! | `enumerate` | the engine that tries every candidate, with bounds |
 //! | `symbolic` | the engine that asks Z3 |
+//! | [`known_gap`] | a source model reduced to what a mapping is known to keep of it |
 //! | `replay` | the plain evaluator that every witness passes before anyone sees it |
 
 #[cfg(feature = "z3")]
@@ -15,6 +16,7 @@ mod engines;
 mod enumerate;
 mod eval;
 pub mod execution;
+pub mod known_gap;
 mod query;
 mod replay;
 mod session;

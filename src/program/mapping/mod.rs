@@ -4,17 +4,20 @@
 //! |---|---|
 //! | `table` | the mappings as data |
 //! | `lower` | one micro-op of the source to those of PTX |
+//! | `gaps` | what a mapping is known not to keep, as data |
 //!
 //! # Invariants
 //! - Threads, registers and locations keep their indices, so that a condition means the same before and after.
 //! - Every micro-op of the result points to the source instruction that it comes from.
 //! - Branches go to the first micro-op of what their target became.
 
+mod gaps;
 mod lower;
 mod table;
 #[cfg(test)]
 mod tests;
 
+pub use gaps::Gap;
 pub use table::{Kind, MAPPINGS, Mapping, Order, Row, SCOPES, Step, scope};
 
 use super::{Dialect, Instr, LocationKind, Op, Program};

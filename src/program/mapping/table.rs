@@ -8,6 +8,7 @@
 //!   memory of its group.
 //! - CUDA: `volatile` accesses are those of PTX.
 
+use super::gaps::{self, Gap};
 use crate::program::{Dialect, Scope};
 
 /// What kind of operation a row is about.
@@ -140,6 +141,8 @@ pub struct Mapping {
     pub doc: &'static str,
     /// Its rows in groups; the first row that fits counts.
     groups: &'static [&'static [Row]],
+    /// What it is known not to keep, the smallest gap first.
+    pub gaps: &'static [Gap],
 }
 
 /// The mappings; for each language, the current one first.
@@ -149,36 +152,42 @@ pub const MAPPINGS: &[Mapping] = &[
         from: Dialect::OpenCl,
         doc: "the current Atomics ABI: leading fence.sc",
         groups: &[OPENCL, COMMON],
+        gaps: gaps::OPENCL,
     },
     Mapping {
         name: "opencl-ptx-erratum",
         from: Dialect::OpenCl,
         doc: "seq_cst load without acquire, as a middle revision of the ABI had it",
         groups: &[ERRATUM, OPENCL, COMMON],
+        gaps: gaps::OPENCL,
     },
     Mapping {
         name: "opencl-ptx-old-rmw",
         from: Dialect::OpenCl,
         doc: "seq_cst read-modify-write as atom.acq_rel, as the older ABI had it",
         groups: &[OLD_RMW, OPENCL, COMMON],
+        gaps: gaps::OPENCL,
     },
     Mapping {
         name: "cuda-ptx",
         from: Dialect::Cuda,
         doc: "the current Atomics ABI: leading fence.sc",
         groups: &[CUDA, COMMON],
+        gaps: &[],
     },
     Mapping {
         name: "cuda-ptx-erratum",
         from: Dialect::Cuda,
         doc: "seq_cst load without acquire, as a middle revision of the ABI had it",
         groups: &[ERRATUM, CUDA, COMMON],
+        gaps: &[],
     },
     Mapping {
         name: "cuda-ptx-old-rmw",
         from: Dialect::Cuda,
         doc: "seq_cst read-modify-write as atom.acq_rel, as the older ABI had it",
         groups: &[OLD_RMW, CUDA, COMMON],
+        gaps: &[],
     },
 ];
 
