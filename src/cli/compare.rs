@@ -90,7 +90,9 @@ fn judge(units: &[Unit<'_>], settings: &Settings) -> Decided<Comparison> {
                 right: units[i].model.label.clone(),
                 differs: None,
                 relation: Relation::Undecided,
+                rule: None,
                 by: None,
+                places: Vec::new(),
                 why: format!("a defect of Fencepost: {message}"),
             })
         })

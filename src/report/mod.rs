@@ -16,7 +16,7 @@ mod json;
 mod jsonl;
 mod summary;
 
-pub use comparison::{Column, Comparison, Finding, Relation};
+pub use comparison::{Column, Comparison, Finding, Place, Relation};
 pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use jsonl::Jsonl;

@@ -8,6 +8,11 @@
 //! - O. Lahav, V. Vafeiadis, J. Kang, C.-K. Hur, D. Dreyer, "Repairing Sequential Consistency in C/C++11", PLDI 2017,
 //!   section 2: leading fences do not order sequentially consistent accesses by happens-before through other locations
 //!   (their Z6.U); what they keep is partial SC.
+//! - NVIDIA, *PTX Writer's Guide to Interoperability*, Atomics ABI: a sequentially consistent read-modify-write is
+//!   `fence.sc; atom.acquire`, so its own write releases nothing. What precedes it is published by the fence; the
+//!   operation itself is not ordered before what a reader of its write does. In PTX an `atom` is a read and a write, and
+//!   observation orders the write alone: the read can take its value from a write that the atomic's own write led to, if
+//!   their scopes do not include each other. The older mapping to `atom.acq_rel` has no such gap.
 //! - PTX ISA, Memory Consistency Model, Fence-SC: `fence.sc` operations are ordered only if morally strong, so if the
 //!   scope of each includes the other.
 
@@ -58,3 +63,14 @@ pub(super) const OPENCL: &[Gap] = &[
         kept: "sc-of-both",
     },
 ];
+
+/// The gap of the mappings that drop the release of a sequentially consistent read-modify-write.
+const SC_RMW: Gap = Gap {
+    name: "SC read-modify-write",
+    lost: "the order of a seq_cst read-modify-write before what its own write leads to",
+    axioms: &["Coherence"],
+    kept: "coherence-without-own-reads",
+};
+
+/// The gaps of the mappings from CUDA C++.
+pub(super) const CUDA: &[Gap] = &[SC_RMW];

@@ -173,14 +173,14 @@ pub const MAPPINGS: &[Mapping] = &[
         from: Dialect::Cuda,
         doc: "the current Atomics ABI: leading fence.sc",
         groups: &[CUDA, COMMON],
-        gaps: &[],
+        gaps: gaps::CUDA,
     },
     Mapping {
         name: "cuda-ptx-erratum",
         from: Dialect::Cuda,
         doc: "seq_cst load without acquire, as a middle revision of the ABI had it",
         groups: &[ERRATUM, CUDA, COMMON],
-        gaps: &[],
+        gaps: gaps::CUDA,
     },
     Mapping {
         name: "cuda-ptx-old-rmw",
