@@ -4,4 +4,5 @@
 pub mod clike;
 pub mod generate;
 pub mod interleave;
+pub mod rewrite;
 pub mod suite;

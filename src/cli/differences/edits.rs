@@ -33,6 +33,10 @@ pub(super) enum Change {
     Synchronize,
     /// A fence of sequential consistency, of this scope, in front of it.
     FenceBefore(Scope),
+    /// An atomic access is sequentially consistent.
+    Sequential,
+    /// There is no barrier.
+    NoBarrier,
     /// A fence of sequential consistency is only acquire and release.
     LesserFence,
     /// A sequentially consistent access is only acquire and release.
@@ -140,6 +144,14 @@ fn alter(op: &mut Op, change: Change, program: &Program) {
             swap(read, "RLX", "ACQ");
             swap(write, "RLX", "REL");
         }
+        (Op::Load { access, .. } | Op::Store { access, .. }, Change::Sequential) => {
+            ORDERS.iter().for_each(|order| swap(access, order, "SC"));
+        }
+        (Op::Rmw { read, write, .. }, Change::Sequential) => {
+            ORDERS.iter().for_each(|order| swap(read, order, "SC"));
+            ORDERS.iter().for_each(|order| swap(write, order, "SC"));
+        }
+        (op @ Op::Barrier(_), Change::NoBarrier) => *op = Op::Branch { cond: Expr::Const(0), target: 0 },
         (Op::Fence { tags, .. }, Change::LesserFence) => *tags = swapped(tags, "SC", "ACQ_REL"),
         (Op::Load { access, .. }, Change::LesserAccess) => swap(access, "SC", "ACQ"),
         (Op::Store { access, .. }, Change::LesserAccess) => swap(access, "SC", "REL"),
@@ -161,6 +173,9 @@ fn alter(op: &mut Op, change: Change, program: &Program) {
         _ => {}
     }
 }
+
+/// Tags of orders below sequential consistency.
+const ORDERS: &[&str] = &["RLX", "ACQ", "REL"];
 
 /// Tags of the proxies of PTX besides the generic one.
 const PROXIES: &[&str] = &["SUR", "TEX", "CON"];
@@ -279,6 +294,26 @@ pub(super) fn synchronizing(program: &Program) -> Vec<Edit> {
     })
 }
 
+/// Only sequentially consistent accesses (not PTX, which has none).
+pub(super) fn sequential(program: &Program) -> Vec<Edit> {
+    if program.dialect == Dialect::Ptx {
+        return Vec::new();
+    }
+    each(program, |op| match op {
+        Op::Load { access, .. } | Op::Store { access, .. } | Op::Rmw { read: access, .. }
+            if access.tags.has("A") && !access.tags.has("SC") =>
+        {
+            Some(Change::Sequential)
+        }
+        _ => None,
+    })
+}
+
+/// No barriers.
+pub(super) fn no_barriers(program: &Program) -> Vec<Edit> {
+    each(program, |op| matches!(op, Op::Barrier(_)).then_some(Change::NoBarrier))
+}
+
 /// A fence of sequential consistency between any two accesses of a thread.
 pub(super) fn fences(program: &Program) -> Vec<Edit> {
     let wide = enough(program);
@@ -355,6 +390,7 @@ pub(super) const STRONGER: &[Rule] = &[
     Rule { name: "reduction", edits: atomics, with: "`atom` in place of `red`" },
     Rule { name: "release and acquire", edits: synchronizing, with: "release or acquire order" },
     Rule { name: "moral strength", edits: strong, with: "a relaxed access in place of a weak one" },
+    Rule { name: "sequential consistency", edits: sequential, with: "seq_cst order" },
     Rule { name: "program order", edits: fences, with: "a fence of sequential consistency in front" },
 ];
 
@@ -365,4 +401,5 @@ pub(super) const NARROW: usize = 3;
 pub(super) const WEAKER: &[Rule] = &[
     Rule { name: "SC fence", edits: lesser_fences, with: "an acq_rel fence in its place" },
     Rule { name: "SC access", edits: lesser_accesses, with: "acquire or release order in its place" },
+    Rule { name: "barrier", edits: no_barriers, with: "the barrier taken out" },
 ];

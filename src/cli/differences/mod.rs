@@ -159,7 +159,11 @@ fn models(a: Side<'_>, b: Side<'_>, settings: &Settings) -> Found {
 /// A program that is undefined under one model, and what would mend it.
 fn race(relation: Relation, racy: &Unit<'_>, other: Option<&Unit<'_>>, settings: &Settings) -> Found {
     let label = &racy.model.label;
-    let defined = other.map(|o| format!(", and `{}` has none", o.model.label)).unwrap_or_default();
+    let defined = match other {
+        Some(o) if o.model.model.flags.is_empty() => format!(", and `{}` knows no races", o.model.label),
+        Some(o) => format!(", and `{}` has no race", o.model.label),
+        None => String::new(),
+    };
     let (places, why) = match rule::marked(racy, settings) {
         Some((flag, places)) if flag.contains("race") => {
             let why = format!("under `{label}`, {} race{defined}", places_pair(&places));
@@ -237,9 +241,9 @@ fn mapping(source: Side<'_>, ptx: Side<'_>, name: &str, settings: &Settings) -> 
         .as_ref()
         .and_then(|prop| {
             let asked = Asked::Outcome(prop, *negate);
-            Search { refusing: Some(source.0), weak: ptx.0, asked, settings }.of_sc()
+            Some(Search { refusing: Some(source.0), weak: ptx.0, asked, settings }.of_sc())
         })
-        .map_or(Vec::new(), |cause| cause.places);
+        .unwrap_or_default();
     let at = if places.is_empty() { String::new() } else { format!(" at {}", listed_places(&places)) };
     let why = format!(
         "`{from}` forbids {what} by {names}, `{to}` allows it; mapping gap ({}){at}: `{name}` does not keep {}",

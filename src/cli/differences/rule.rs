@@ -96,9 +96,18 @@ impl Search<'_, '_> {
             .or_else(|| self.sum())
     }
 
-    /// What the refusing model owes to sequentially consistent operations alone.
-    pub(super) fn of_sc(&self) -> Option<Cause> {
-        edits::WEAKER.iter().find_map(|rule| self.weaker(rule))
+    /// The sequentially consistent operations that the difference rests on: if they are less, the models agree, on
+    /// whatever answer.
+    pub(super) fn of_sc(&self) -> Vec<Place> {
+        let lists = [edits::lesser_accesses, edits::lesser_fences].map(|list| list(self.program()));
+        for edits in lists.into_iter().filter(|edits| !edits.is_empty()) {
+            for no in [false, true] {
+                if self.both(&edits, no) {
+                    return self.places(&self.least(edits, no));
+                }
+            }
+        }
+        Vec::new()
     }
 
     fn program(&self) -> &Program {

@@ -42,35 +42,51 @@ const OPENCL_SC: &[&str] = &[
     "S-fence-fence",
 ];
 
+/// Happens-before between sequentially consistent operations through other locations.
+const LEADING_FENCES: Gap = Gap {
+    name: "leading fences",
+    lost: "a happens-before edge between seq_cst operations that goes through other locations",
+    axioms: OPENCL_SC,
+    kept: "sc-of-leading-fences",
+};
+
+/// Sequential consistency beyond scopes.
+const SCOPES_OF_SC: Gap = Gap {
+    name: "scopes of SC",
+    lost: "an order of seq_cst operations whose scopes do not include each other",
+    axioms: OPENCL_SC,
+    kept: "sc-of-scopes",
+};
+
+/// Both of them in one outcome.
+const BOTH: Gap = Gap {
+    name: "leading fences and scopes of SC",
+    lost: "an order of seq_cst operations through other locations and beyond their scopes",
+    axioms: OPENCL_SC,
+    kept: "sc-of-both",
+};
+
+/// The name and the end of the sentence of the gap of mappings that drop the release of a sequentially consistent
+/// read-modify-write.
+const SC_RMW: (&str, &str) =
+    ("SC read-modify-write", "the order of a seq_cst read-modify-write before what its own write leads to");
+
 /// The gaps of the mappings from OpenCL, the smallest first.
 pub(super) const OPENCL: &[Gap] = &[
     Gap {
-        name: "leading fences",
-        lost: "a happens-before edge between seq_cst operations that goes through other locations",
-        axioms: OPENCL_SC,
-        kept: "sc-of-leading-fences",
+        name: SC_RMW.0,
+        lost: SC_RMW.1,
+        axioms: &["Read-from-past", "Global-coherence", "Local-coherence"],
+        kept: "coherence-without-own-reads",
     },
-    Gap {
-        name: "scopes of SC",
-        lost: "an order of seq_cst operations whose scopes do not include each other",
-        axioms: OPENCL_SC,
-        kept: "sc-of-scopes",
-    },
-    Gap {
-        name: "leading fences and scopes of SC",
-        lost: "an order of seq_cst operations through other locations and beyond their scopes",
-        axioms: OPENCL_SC,
-        kept: "sc-of-both",
-    },
+    LEADING_FENCES,
+    SCOPES_OF_SC,
+    BOTH,
 ];
 
-/// The gap of the mappings that drop the release of a sequentially consistent read-modify-write.
-const SC_RMW: Gap = Gap {
-    name: "SC read-modify-write",
-    lost: "the order of a seq_cst read-modify-write before what its own write leads to",
-    axioms: &["Coherence"],
-    kept: "coherence-without-own-reads",
-};
+/// Those of the mapping with a sequentially consistent read-modify-write that releases.
+pub(super) const OPENCL_OLD_RMW: &[Gap] = &[LEADING_FENCES, SCOPES_OF_SC, BOTH];
 
-/// The gaps of the mappings from CUDA C++.
-pub(super) const CUDA: &[Gap] = &[SC_RMW];
+/// The gaps of the mappings from CUDA C++; that with a sequentially consistent read-modify-write that releases has none.
+pub(super) const CUDA: &[Gap] =
+    &[Gap { name: SC_RMW.0, lost: SC_RMW.1, axioms: &["Coherence"], kept: "coherence-without-own-reads" }];

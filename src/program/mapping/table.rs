@@ -166,7 +166,7 @@ pub const MAPPINGS: &[Mapping] = &[
         from: Dialect::OpenCl,
         doc: "seq_cst read-modify-write as atom.acq_rel, as the older ABI had it",
         groups: &[OLD_RMW, OPENCL, COMMON],
-        gaps: gaps::OPENCL,
+        gaps: gaps::OPENCL_OLD_RMW,
     },
     Mapping {
         name: "cuda-ptx",
