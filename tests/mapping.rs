@@ -23,7 +23,7 @@ use fencepost::check::known_gap::reduced;
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::LitmusTest;
 use fencepost::model::{Model, load_shipped};
-use fencepost::program::mapping::Mapping;
+use fencepost::program::mapping::{Mapping, Told};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Outcomes, State, Verdict};
 
@@ -82,17 +82,28 @@ fn judge(test: &LitmusTest, source: &Model, ptx: &Model, mapping: &Mapping) -> K
     if found.is_subset(&promised) {
         return Kept::Stronger;
     }
+    // Every outcome that is new must lie in a gap; the widest one that is needed is counted.
+    let mut widest = None;
+    let mut left: BTreeSet<State> = found.difference(&promised).cloned().collect();
     for gap in mapping.gaps {
-        let Some(kept) = reduced(source, gap) else { continue };
-        match allowed(test, &kept) {
-            Some(states) if found.is_subset(&states.union(&promised).cloned().collect()) => {
-                return Kept::Gap(gap.name);
+        let inside: Option<BTreeSet<State>> = match gap.told {
+            Told::Less { .. } => reduced(source, gap).map_or(Some(BTreeSet::new()), |kept| allowed(test, &kept)),
+            Told::Mended(by) => {
+                let other = test.via(Mapping::named(by).expect("a mapping")).expect("as above");
+                allowed(&other, ptx).map(|states| left.difference(&states).cloned().collect())
             }
-            Some(_) => {}
-            None => return Kept::Undecided,
+        };
+        let Some(inside) = inside else { return Kept::Undecided };
+        let before = left.len();
+        left.retain(|state| !inside.contains(state));
+        if left.len() < before {
+            widest = Some(gap.name);
         }
     }
-    Kept::Violated
+    match widest {
+        Some(name) if left.is_empty() => Kept::Gap(name),
+        _ => Kept::Violated,
+    }
 }
 
 struct Check {

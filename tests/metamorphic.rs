@@ -65,8 +65,9 @@ fn session<'a>(test: &'a LitmusTest, model: &'a Model) -> Session<'a> {
     Session::new(test, model, Engine::Enumerate, limits, &[])
 }
 
-/// States, whether they are allowed and racy, without the marks of renaming; `None` if the list is not complete.
-fn states(test: &LitmusTest, model: &Model) -> Option<BTreeMap<State, (bool, bool)>> {
+/// The allowed states, and whether they are racy, without the marks of renaming; `None` if the list is not complete. Which
+/// of the others are listed depends on how values out of thin air are looked for.
+fn states(test: &LitmusTest, model: &Model) -> Option<BTreeMap<State, bool>> {
     let list = session(test, model).outcomes();
     assert_eq!(list.defect, None, "{} under {}", test.name, model.name);
     list.complete.then(|| {
@@ -76,12 +77,12 @@ fn states(test: &LitmusTest, model: &Model) -> Option<BTreeMap<State, (bool, boo
             state.sort();
             state
         };
-        list.outcomes.into_iter().map(|o| (row(o.state), (o.allowed, o.racy))).collect()
+        list.outcomes.into_iter().filter(|o| o.allowed).map(|o| (row(o.state), o.racy)).collect()
     })
 }
 
 fn allowed(test: &LitmusTest, model: &Model) -> Option<BTreeSet<State>> {
-    Some(states(test, model)?.into_iter().filter(|s| s.1.0).map(|s| s.0).collect())
+    Some(states(test, model)?.into_keys().collect())
 }
 
 /// Whether the model calls the program undefined; `None`: it cannot be said.

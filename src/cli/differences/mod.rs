@@ -9,8 +9,8 @@
 //! # Where the words come from
 //! - A mapping is *respected* if PTX allows no outcome of the mapped program that the source model forbids. Nothing is
 //!   asked of it where the source program is undefined.
-//! - A *known gap* is one that the mapping declares ([`Gap`]): the outcome is allowed by what the mapping is known to keep
-//!   of the source model. Every other outcome that PTX alone allows is a violation.
+//! - A *known gap* is one that the mapping declares ([`Gap`]), with the way to tell it. Every other outcome that PTX alone
+//!   allows is a violation.
 
 mod edits;
 mod rule;
@@ -21,8 +21,9 @@ use super::plan::{Ask, Unit};
 use super::settings::Settings;
 use super::{decide, seams};
 use crate::check::{Session, known_gap::reduced};
-use crate::litmus::Prop;
-use crate::program::mapping::{Gap, Mapping};
+use crate::litmus::{LitmusTest, Prop};
+use crate::model::ir::Model;
+use crate::program::mapping::{Gap, Mapping, Told};
 use crate::report::{Column, Finding, Place, Relation};
 use crate::verdict::{Property, State, Verdict};
 
@@ -223,7 +224,9 @@ fn mapping(source: Side<'_>, ptx: Side<'_>, name: &str, settings: &Settings) -> 
     let mut widest: Option<(usize, &(String, Option<Prop>, bool))> = None;
     for outcome in broken.iter().take(EXPLAINED) {
         let (what, prop, negate) = outcome;
-        let gap = prop.as_ref().and_then(|p| gaps.iter().position(|g| in_gap(source.0, g, p, *negate, settings)));
+        let gap = prop
+            .as_ref()
+            .and_then(|p| gaps.iter().position(|g| in_gap((source.0, ptx.0), g, p, *negate, settings)));
         let Some(gap) = gap else {
             let found = forbidden(Relation::Violated, (source.0, ptx.0), (what, prop.as_ref(), *negate), settings);
             return Found { why: format!("`{name}` does not keep its promise: {}", found.why), ..found };
@@ -234,9 +237,7 @@ fn mapping(source: Side<'_>, ptx: Side<'_>, name: &str, settings: &Settings) -> 
     }
     let Some((gap, (what, prop, negate))) = widest else { return kept(source, ptx, settings) };
     let gap = &gaps[gap];
-    let names = axioms(source.0, (prop.as_ref(), *negate), settings);
-    let names: Vec<String> = names.into_iter().filter(|n| gap.axioms.contains(&n.as_str())).collect();
-    let names = decide::listed(&names);
+    let names = decide::listed(&axioms(source.0, (prop.as_ref(), *negate), settings));
     let places = prop
         .as_ref()
         .and_then(|prop| {
@@ -284,10 +285,23 @@ fn kept(source: Side<'_>, ptx: Side<'_>, settings: &Settings) -> Found {
     Found::plain(Relation::Respected, format!("`{from}` and `{to}` allow the same outcomes"))
 }
 
-/// Whether what the mapping is known to keep of the source model allows something.
-fn in_gap(unit: &Unit<'_>, gap: &Gap, prop: &Prop, negate: bool, settings: &Settings) -> bool {
-    reduced(&unit.model.model, gap).is_some_and(|model| {
-        let mut session = Session::new(&unit.test, &model, settings.engine, settings.limits, &settings.set);
-        session.reachability(Some(prop), negate).verdict == Verdict::Allowed
-    })
+/// Whether an outcome that the source model forbids and PTX allows lies in a gap of the mapping.
+fn in_gap(
+    (source, ptx): (&Unit<'_>, &Unit<'_>),
+    gap: &Gap,
+    prop: &Prop,
+    negate: bool,
+    settings: &Settings,
+) -> bool {
+    let verdict = |test: &LitmusTest, model: &Model| {
+        let mut session = Session::new(test, model, settings.engine, settings.limits, &settings.set);
+        session.reachability(Some(prop), negate).verdict
+    };
+    match gap.told {
+        Told::Less { .. } => reduced(&source.model.model, gap)
+            .is_some_and(|model| verdict(&source.test, &model) == Verdict::Allowed),
+        Told::Mended(by) => Mapping::named(by)
+            .and_then(|by| source.source.via(by).ok())
+            .is_some_and(|test| verdict(&test, &ptx.model.model) == Verdict::Forbidden),
+    }
 }

@@ -1,18 +1,18 @@
 //! Known gaps: what a mapping is known not to keep of a model of its source language, as data.
 //!
-//! A gap names axioms of source models, and a definition of theirs that is all the mapping keeps of them. An outcome that
-//! PTX allows and the source model forbids lies in the gap if the source model allows it once that definition, which must
-//! be acyclic, stands for the axioms. Everything else that a mapping does not keep is a violation.
+//! A gap says how to tell whether an outcome, which PTX allows and the source model forbids, lies in it ([`Told`]). What a
+//! mapping does not keep beyond its gaps is a violation.
 //!
 //! # Sources
 //! - O. Lahav, V. Vafeiadis, J. Kang, C.-K. Hur, D. Dreyer, "Repairing Sequential Consistency in C/C++11", PLDI 2017,
 //!   section 2: leading fences do not order sequentially consistent accesses by happens-before through other locations
 //!   (their Z6.U); what they keep is partial SC.
 //! - NVIDIA, *PTX Writer's Guide to Interoperability*, Atomics ABI: a sequentially consistent read-modify-write is
-//!   `fence.sc; atom.acquire`, so its own write releases nothing. What precedes it is published by the fence; the
-//!   operation itself is not ordered before what a reader of its write does. In PTX an `atom` is a read and a write, and
-//!   observation orders the write alone: the read can take its value from a write that the atomic's own write led to, if
-//!   their scopes do not include each other. The older mapping to `atom.acq_rel` has no such gap.
+//!   `fence.sc; atom.acquire`, so its own write releases nothing. What precedes it is published by the fence, but neither
+//!   what it acquires itself nor its own place in the order of its location. With release sequences that hold later stores
+//!   of the thread, as OpenCL and C++17 have them, this loses the data (D. Lustig, S. Sahasrabuddhe, O. Giroux, "A Formal
+//!   Analysis of the NVIDIA PTX Memory Consistency Model", ASPLOS 2019, Figure 12); where scopes do not include each
+//!   other, the operation can read what its own write led to. The older mapping to `atom.acq_rel` has no such gap.
 //! - PTX ISA, Memory Consistency Model, Fence-SC: `fence.sc` operations are ordered only if morally strong, so if the
 //!   scope of each includes the other.
 
@@ -23,10 +23,22 @@ pub struct Gap {
     pub name: &'static str,
     /// What the mapping does not keep; the end of a sentence.
     pub lost: &'static str,
-    /// The axioms of source models that the mapping keeps in part.
-    pub axioms: &'static [&'static str],
-    /// The definition in the source model that must be acyclic instead.
-    pub kept: &'static str,
+    /// How to tell that an outcome lies in it.
+    pub told: Told,
+}
+
+/// How to tell that an outcome lies in a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// By the source model: it allows the outcome once less stands for some of its axioms.
+    Less {
+        /// The axioms that the mapping keeps in part.
+        axioms: &'static [&'static str],
+        /// The definition in the source model that must be acyclic instead.
+        kept: &'static str,
+    },
+    /// By another mapping of that name: through it, PTX forbids the outcome.
+    Mended(&'static str),
 }
 
 /// The axioms of the OpenCL models that order sequentially consistent operations.
@@ -46,47 +58,37 @@ const OPENCL_SC: &[&str] = &[
 const LEADING_FENCES: Gap = Gap {
     name: "leading fences",
     lost: "a happens-before edge between seq_cst operations that goes through other locations",
-    axioms: OPENCL_SC,
-    kept: "sc-of-leading-fences",
+    told: Told::Less { axioms: OPENCL_SC, kept: "sc-of-leading-fences" },
 };
 
 /// Sequential consistency beyond scopes.
 const SCOPES_OF_SC: Gap = Gap {
     name: "scopes of SC",
     lost: "an order of seq_cst operations whose scopes do not include each other",
-    axioms: OPENCL_SC,
-    kept: "sc-of-scopes",
+    told: Told::Less { axioms: OPENCL_SC, kept: "sc-of-scopes" },
 };
 
 /// Both of them in one outcome.
 const BOTH: Gap = Gap {
     name: "leading fences and scopes of SC",
     lost: "an order of seq_cst operations through other locations and beyond their scopes",
-    axioms: OPENCL_SC,
-    kept: "sc-of-both",
+    told: Told::Less { axioms: OPENCL_SC, kept: "sc-of-both" },
 };
 
-/// The name and the end of the sentence of the gap of mappings that drop the release of a sequentially consistent
-/// read-modify-write.
-const SC_RMW: (&str, &str) =
-    ("SC read-modify-write", "the order of a seq_cst read-modify-write before what its own write leads to");
-
-/// The gaps of the mappings from OpenCL, the smallest first.
-pub(super) const OPENCL: &[Gap] = &[
+/// A sequentially consistent read-modify-write that does not release.
+const fn sc_rmw(mended: &'static str) -> Gap {
     Gap {
-        name: SC_RMW.0,
-        lost: SC_RMW.1,
-        axioms: &["Read-from-past", "Global-coherence", "Local-coherence"],
-        kept: "coherence-without-own-reads",
-    },
-    LEADING_FENCES,
-    SCOPES_OF_SC,
-    BOTH,
-];
+        name: "SC read-modify-write",
+        lost: "the release of a seq_cst read-modify-write",
+        told: Told::Mended(mended),
+    }
+}
 
-/// Those of the mapping with a sequentially consistent read-modify-write that releases.
-pub(super) const OPENCL_OLD_RMW: &[Gap] = &[LEADING_FENCES, SCOPES_OF_SC, BOTH];
+/// The gaps of the current mapping from OpenCL, the smallest first.
+pub(super) const OPENCL: &[Gap] = &[sc_rmw("opencl-ptx-old-rmw"), LEADING_FENCES, SCOPES_OF_SC, BOTH];
 
-/// The gaps of the mappings from CUDA C++; that with a sequentially consistent read-modify-write that releases has none.
-pub(super) const CUDA: &[Gap] =
-    &[Gap { name: SC_RMW.0, lost: SC_RMW.1, axioms: &["Coherence"], kept: "coherence-without-own-reads" }];
+/// Those of the mappings from OpenCL that have leading fences.
+pub(super) const OPENCL_FENCES: &[Gap] = &[LEADING_FENCES, SCOPES_OF_SC, BOTH];
+
+/// The gaps of the current mapping from CUDA C++.
+pub(super) const CUDA: &[Gap] = &[sc_rmw("cuda-ptx-old-rmw")];

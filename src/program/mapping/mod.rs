@@ -17,7 +17,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use gaps::Gap;
+pub use gaps::{Gap, Told};
 pub use table::{Kind, MAPPINGS, Mapping, Order, Row, SCOPES, Step, scope};
 
 use super::{Dialect, Instr, LocationKind, Op, Program};

@@ -159,14 +159,14 @@ pub const MAPPINGS: &[Mapping] = &[
         from: Dialect::OpenCl,
         doc: "seq_cst load without acquire, as a middle revision of the ABI had it",
         groups: &[ERRATUM, OPENCL, COMMON],
-        gaps: gaps::OPENCL,
+        gaps: gaps::OPENCL_FENCES,
     },
     Mapping {
         name: "opencl-ptx-old-rmw",
         from: Dialect::OpenCl,
         doc: "seq_cst read-modify-write as atom.acq_rel, as the older ABI had it",
         groups: &[OLD_RMW, OPENCL, COMMON],
-        gaps: gaps::OPENCL_OLD_RMW,
+        gaps: gaps::OPENCL_FENCES,
     },
     Mapping {
         name: "cuda-ptx",
@@ -180,7 +180,7 @@ pub const MAPPINGS: &[Mapping] = &[
         from: Dialect::Cuda,
         doc: "seq_cst load without acquire, as a middle revision of the ABI had it",
         groups: &[ERRATUM, CUDA, COMMON],
-        gaps: gaps::CUDA,
+        gaps: &[],
     },
     Mapping {
         name: "cuda-ptx-old-rmw",
