@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::Line;
-use crate::verdict::{Outcomes, Property, State, Verdict};
+use crate::verdict::{Definedness, Fault, Outcomes, Property, State, Verdict};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -103,20 +103,23 @@ impl Column {
         self.lines.iter().find(|line| line.property == property).map(|line| &line.answer.verdict)
     }
 
-    /// Whether the model calls the program undefined. A race alone does not make it so in every model.
-    pub fn undefined(&self) -> bool {
-        self.verdict(Property::Undefined) == Some(&Verdict::Undefined)
-    }
-
     /// `allowed`, `forbidden`, with `racy`; `undefined` for what no execution of an undefined program shows; `?` if the
     /// list is not complete and does not have it.
     pub fn word(&self, state: &State) -> &'static str {
         match self.outcomes.outcomes.iter().find(|o| o.state == *state) {
             Some(o) if o.allowed && o.racy => "allowed, racy",
             Some(o) if o.allowed => "allowed",
-            _ if self.undefined() => "undefined",
+            _ if self.undefined().is_some() => "undefined",
             _ if !self.outcomes.complete => "?",
             _ => "forbidden",
+        }
+    }
+
+    /// What makes the program undefined under the model.
+    pub fn undefined(&self) -> Option<&Fault> {
+        match &self.lines.first()?.answer.definedness {
+            Some(Definedness::Undefined(fault)) => Some(fault),
+            _ => None,
         }
     }
 
@@ -191,7 +194,12 @@ fn rows(out: &mut dyn Write, comparison: &Comparison, verbose: bool) -> io::Resu
     let states = comparison.states(verbose);
     let Some(first) = states.first() else { return Ok(()) };
     let mut table: Vec<Vec<String>> = vec![first.iter().map(|(name, _)| name.clone()).collect()];
-    let models = comparison.columns.iter().map(|c| c.lines.first().map_or(String::new(), |l| l.model.clone()));
+    // A column of outcomes never goes without saying that they are those of an undefined program.
+    let models = comparison.columns.iter().map(|c| match c.lines.first() {
+        Some(line) if c.undefined().is_some() => format!("{} (undefined)", line.model),
+        Some(line) => line.model.clone(),
+        None => String::new(),
+    });
     table[0].extend(models);
     for state in &states {
         let mut row: Vec<String> = state.iter().map(|(_, value)| value.clone()).collect();

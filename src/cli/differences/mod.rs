@@ -24,8 +24,8 @@ use crate::check::{Session, known_gap::reduced};
 use crate::litmus::{LitmusTest, Prop};
 use crate::model::ir::Model;
 use crate::program::mapping::{Gap, Mapping, Told};
-use crate::report::{Column, Finding, Place, Relation};
-use crate::verdict::{Property, State, Verdict};
+use crate::report::{Column, Finding, Line, Place, Relation};
+use crate::verdict::{Fault, Property, State, Verdict};
 
 /// At most so many outcomes are held against the known gaps: one that is more decides.
 const EXPLAINED: usize = 8;
@@ -98,8 +98,9 @@ fn listed_places(places: &[Place]) -> String {
     texts.join(", ")
 }
 
-fn outcome_text(state: &State) -> String {
-    state.iter().map(|(name, value)| format!("{name} == {value}")).collect::<Vec<_>>().join(" /\\ ")
+/// What makes the program undefined, or race, under the model of a column.
+fn fault(column: &Column) -> Option<&Fault> {
+    column.undefined().or_else(|| column.lines.iter().find_map(Line::fault))
 }
 
 /// The unit's own condition.
@@ -131,10 +132,10 @@ fn forbidden(
 
 /// Two models of which neither is held against the other.
 fn models(a: Side<'_>, b: Side<'_>, settings: &Settings) -> Found {
-    match (a.1.undefined(), b.1.undefined()) {
+    match (a.1.undefined().is_some(), b.1.undefined().is_some()) {
         (true, true) => return Found::plain(Relation::Agree, "both call it undefined".to_owned()),
-        (true, false) => return race(Relation::Differ, a.0, Some(b.0), settings),
-        (false, true) => return race(Relation::Differ, b.0, Some(a.0), settings),
+        (true, false) => return race(Relation::Differ, a, Some(b.0), settings),
+        (false, true) => return race(Relation::Differ, b, Some(a.0), settings),
         (false, false) => {}
     }
     if reachability(a.1) != reachability(b.1) {
@@ -143,59 +144,58 @@ fn models(a: Side<'_>, b: Side<'_>, settings: &Settings) -> Found {
         return forbidden(Relation::Differ, (strong.0, weak.0), ("the condition", prop, negate), settings);
     }
     match (a.1.verdict(Property::Race), b.1.verdict(Property::Race)) {
-        (Some(Verdict::Racy), Some(Verdict::RaceFree)) => return race(Relation::Differ, a.0, Some(b.0), settings),
-        (Some(Verdict::RaceFree), Some(Verdict::Racy)) => return race(Relation::Differ, b.0, Some(a.0), settings),
+        (Some(Verdict::Racy), Some(Verdict::RaceFree)) => return race(Relation::Differ, a, Some(b.0), settings),
+        (Some(Verdict::RaceFree), Some(Verdict::Racy)) => return race(Relation::Differ, b, Some(a.0), settings),
         _ => {}
     }
     for (strong, weak) in [(a, b), (b, a)] {
         let new = beyond(strong.1, weak.1);
         let Some(state) = new.first() else { continue };
-        let text = outcome_text(state);
+        let text = decide::as_prop(state);
         let prop = seams::parse_prop(&weak.0.test, &text).ok();
         return forbidden(Relation::Differ, (strong.0, weak.0), (&text, prop.as_ref(), false), settings);
     }
     Found::plain(Relation::Agree, "the same answer and the same outcomes".to_owned())
 }
 
-/// A program that is undefined under one model, and what would mend it.
-fn race(relation: Relation, racy: &Unit<'_>, other: Option<&Unit<'_>>, settings: &Settings) -> Found {
+/// A program that is undefined or races under one model, and what would mend it.
+fn race(relation: Relation, racy: Side<'_>, other: Option<&Unit<'_>>, settings: &Settings) -> Found {
+    let (racy, column) = racy;
     let label = &racy.model.label;
     let defined = match other {
         Some(o) if o.model.model.flags.is_empty() => format!(", and `{}` knows no races", o.model.label),
-        Some(o) => format!(", and `{}` has no race", o.model.label),
+        Some(o) => format!(", and under `{}` it is defined", o.model.label),
         None => String::new(),
     };
-    let (places, why) = match rule::marked(racy, settings) {
-        Some((flag, places)) if flag.contains("race") => {
-            let why = format!("under `{label}`, {} race{defined}", places_pair(&places));
+    let (places, why) = match fault(column) {
+        Some(fault) => {
+            let places: Vec<Place> = fault.events.iter().map(|e| rule::place_of(&e.event)).collect();
+            let both = places.iter().map(Place::to_string).collect::<Vec<_>>().join(" and ");
+            let why = if fault.race {
+                format!("under `{label}`, {both} race{defined}")
+            } else {
+                format!("under `{label}`, the program is undefined: {} at {both}{defined}", fault.name())
+            };
             (places, why)
         }
-        Some((_, places)) => {
-            let why = format!("under `{label}`, the program is undefined at {}", places_pair(&places));
-            (places, why)
-        }
-        None => (Vec::new(), format!("the program is undefined under `{label}`")),
+        None => (Vec::new(), format!("the program is undefined under `{label}`{defined}")),
     };
     let found = Found::plain(relation, why);
     let cause = Search { refusing: other, weak: racy, asked: Asked::Race, settings }.cause();
     let found = found.with(cause);
     let rule = match &found.rule {
         Some(rule) => format!("race ({rule})"),
-        None => "race".into(),
+        None => fault(column).filter(|f| !f.race).map_or_else(|| "race".into(), Fault::name),
     };
     let places = if found.places.is_empty() { places } else { found.places };
     Found { rule: Some(rule), places, ..found }
 }
 
-fn places_pair(places: &[Place]) -> String {
-    places.iter().map(Place::to_string).collect::<Vec<_>>().join(" and ")
-}
-
 /// A model of the source language, and one of PTX that judges what the mapping made of the test.
 fn mapping(source: Side<'_>, ptx: Side<'_>, name: &str, settings: &Settings) -> Found {
     let (from, to) = (&source.0.model.label, &ptx.0.model.label);
-    if source.1.undefined() {
-        let found = race(Relation::Exempt, source.0, None, settings);
+    if source.1.undefined().is_some() {
+        let found = race(Relation::Exempt, source, None, settings);
         let why = format!("nothing is asked of the mapping: {}", found.why);
         return Found { why, ..found };
     }
@@ -212,7 +212,7 @@ fn mapping(source: Side<'_>, ptx: Side<'_>, name: &str, settings: &Settings) -> 
         broken.push(("the condition".into(), prop.cloned(), negate));
     }
     for state in beyond(source.1, ptx.1) {
-        let text = outcome_text(state);
+        let text = decide::as_prop(state);
         let prop = seams::parse_prop(&source.0.test, &text).ok();
         broken.push((text, prop, false));
     }
@@ -278,7 +278,7 @@ fn kept(source: Side<'_>, ptx: Side<'_>, settings: &Settings) -> Found {
         return forbidden(Relation::Respected, (ptx.0, source.0), ("the condition", prop, negate), settings);
     }
     if let Some(state) = beyond(ptx.1, source.1).first() {
-        let text = outcome_text(state);
+        let text = decide::as_prop(state);
         let prop = seams::parse_prop(&source.0.test, &text).ok();
         return forbidden(Relation::Respected, (ptx.0, source.0), (&text, prop.as_ref(), false), settings);
     }

@@ -316,23 +316,7 @@ fn cycle_of_values(witness: &Witness) -> Vec<Place> {
     ends.into_iter().map(|e| place_of(&witness.events[e])).collect()
 }
 
-fn place_of(event: &crate::verdict::WitnessEvent) -> Place {
+/// The instruction of an event.
+pub(super) fn place_of(event: &crate::verdict::WitnessEvent) -> Place {
     Place { thread: event.thread_name.clone(), line: event.line, text: event.text.clone() }
-}
-
-/// Two instructions that a flag of the model marks in some execution, the flag's name, and whether it is a race.
-pub(super) fn marked(unit: &Unit<'_>, settings: &Settings) -> Option<(String, Vec<Place>)> {
-    let mut model = Model::clone(&unit.model.model);
-    model.shows = model.flags.iter().map(|f| (f.name.clone(), f.node)).collect();
-    let mut session = Session::new(&unit.test, &model, settings.engine, settings.limits, &settings.set);
-    let answers = [session.race(), session.undefined()];
-    let answer = answers.into_iter().flatten().find(|a| a.witness.is_some())?;
-    let witness = answer.witness?;
-    model.flags.iter().find_map(|flag| {
-        let (name, pairs) = witness.relations.iter().find(|r| r.0 == flag.name)?;
-        let &(a, b) = pairs.first()?;
-        let mut places = vec![place_of(&witness.events[a]), place_of(&witness.events[b])];
-        places.sort_by_key(|p| p.line);
-        Some((name.clone(), places))
-    })
 }
