@@ -58,6 +58,16 @@ pub struct Place {
     pub text: String,
 }
 
+impl Place {
+    /// Without the instruction.
+    pub fn short(&self) -> String {
+        match self.line {
+            0 => self.text.clone(),
+            line => format!("line {line} ({})", self.thread),
+        }
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
@@ -167,8 +177,14 @@ impl Comparison {
 /// Writes it for people: the answers, one row per outcome, the reasons.
 pub(super) fn human(out: &mut dyn Write, comparison: &Comparison, verbose: bool) -> io::Result<()> {
     write!(out, "{BOLD}{}{BOLD:#}", comparison.test)?;
+    if let Some(line) =
+        comparison.columns.first().and_then(|c| c.lines.first()).filter(|l| !l.proposition.is_empty())
+    {
+        write!(out, ": {} ({})", line.quantifier, line.proposition)?;
+    }
+    writeln!(out)?;
     for (i, column) in comparison.columns.iter().enumerate() {
-        write!(out, "{} {}", if i == 0 { ":" } else { "," }, column.head())?;
+        write!(out, "{} {}", if i == 0 { " " } else { "," }, column.head())?;
         for line in &column.lines {
             let shown = line.property == Property::Reachability || line.answer.verdict.reason().is_none();
             if shown {

@@ -33,6 +33,9 @@ const EXPLAINED: usize = 8;
 /// A model's unit, and what came out.
 type Side<'a> = (&'a Unit<'a>, &'a Column);
 
+/// Something that PTX allows and the source model forbids: in words, as a proposition, and whether its violation is meant.
+type Broken = (String, Option<Prop>, bool);
+
 /// What was found, before the models' names.
 struct Found {
     relation: Relation,
@@ -52,7 +55,7 @@ impl Found {
         let Some(Cause { rule, places, seen }) = cause else { return self };
         let why = match places.is_empty() {
             true => format!("{}; {rule}: {seen}", self.why),
-            false => format!("{}; {rule} at {}: {seen}", self.why, listed_places(&places)),
+            false => format!("{}; {rule} at {}: {seen}", self.why, listed_places(&places, &self.why)),
         };
         Found { rule: Some(rule), places, why, ..self }
     }
@@ -89,9 +92,14 @@ fn axioms(unit: &Unit<'_>, (prop, negate): (Option<&Prop>, bool), settings: &Set
     decide::open(unit, settings, true).reachability(prop, negate).axioms
 }
 
-fn listed_places(places: &[Place]) -> String {
+/// Places, in full only where `said` does not have them yet.
+fn listed_places(places: &[Place], said: &str) -> String {
     const SHOWN: usize = 3;
-    let mut texts: Vec<String> = places.iter().take(SHOWN).map(Place::to_string).collect();
+    let text = |place: &Place| {
+        let full = place.to_string();
+        if said.contains(&full) { place.short() } else { full }
+    };
+    let mut texts: Vec<String> = places.iter().take(SHOWN).map(text).collect();
     if places.len() > SHOWN {
         texts.push(format!("{} more", places.len() - SHOWN));
     }
@@ -205,7 +213,7 @@ fn mapping(source: Side<'_>, ptx: Side<'_>, name: &str, settings: &Settings) -> 
             return Found::plain(Relation::Undecided, why);
         }
     }
-    let mut broken: Vec<(String, Option<Prop>, bool)> = Vec::new();
+    let mut broken: Vec<Broken> = Vec::new();
     let verdicts = (reachability(source.1), reachability(ptx.1));
     if verdicts == (Some(&Verdict::Forbidden), Some(&Verdict::Allowed)) {
         let (prop, negate) = condition(source.0);
@@ -221,7 +229,7 @@ fn mapping(source: Side<'_>, ptx: Side<'_>, name: &str, settings: &Settings) -> 
     }
     // The widest gap that an outcome needs; one outcome that is in none makes it a violation.
     let gaps = Mapping::named(name).map_or(&[][..], |m| m.gaps);
-    let mut widest: Option<(usize, &(String, Option<Prop>, bool))> = None;
+    let mut widest: Option<(usize, &Broken)> = None;
     for outcome in broken.iter().take(EXPLAINED) {
         let (what, prop, negate) = outcome;
         let gap = prop
@@ -238,14 +246,12 @@ fn mapping(source: Side<'_>, ptx: Side<'_>, name: &str, settings: &Settings) -> 
     let Some((gap, (what, prop, negate))) = widest else { return kept(source, ptx, settings) };
     let gap = &gaps[gap];
     let names = decide::listed(&axioms(source.0, (prop.as_ref(), *negate), settings));
-    let places = prop
-        .as_ref()
-        .and_then(|prop| {
-            let asked = Asked::Outcome(prop, *negate);
-            Some(Search { refusing: Some(source.0), weak: ptx.0, asked, settings }.of_sc())
-        })
-        .unwrap_or_default();
-    let at = if places.is_empty() { String::new() } else { format!(" at {}", listed_places(&places)) };
+    let of_sc = |prop: &Prop| {
+        let asked = Asked::Outcome(prop, *negate);
+        Search { refusing: Some(source.0), weak: ptx.0, asked, settings }.of_sc()
+    };
+    let places = prop.as_ref().map(of_sc).unwrap_or_default();
+    let at = if places.is_empty() { String::new() } else { format!(" at {}", listed_places(&places, "")) };
     let why = format!(
         "`{from}` forbids {what} by {names}, `{to}` allows it; mapping gap ({}){at}: `{name}` does not keep {}",
         gap.name, gap.lost
