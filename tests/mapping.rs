@@ -25,7 +25,7 @@ use fencepost::litmus::LitmusTest;
 use fencepost::model::{Model, load_shipped};
 use fencepost::program::mapping::{Mapping, Told};
 use fencepost::skeleton::signature::signature;
-use fencepost::verdict::{Outcomes, State, Verdict};
+use fencepost::verdict::{State, Verdict};
 
 fn model(name: &str) -> Model {
     load_shipped(name, &signature()).expect("shipped").expect("valid")
@@ -234,7 +234,7 @@ fn engines_agree() {
             let program = program(lang, seed);
             let test = program.read("generated");
             for model in &models {
-                let both = |test: &LitmusTest| -> Outcomes { session(test, model, Engine::Both).outcomes() };
+                let both = |test: &LitmusTest| -> fencepost::verdict::Outcomes { session(test, model, Engine::Both).outcomes() };
                 let list = both(&test);
                 if let Some(law) = list.defect {
                     let small = program.shrink(|p| both(&p.read("generated")).defect.is_some());
