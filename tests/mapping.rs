@@ -234,7 +234,9 @@ fn engines_agree() {
             let program = program(lang, seed);
             let test = program.read("generated");
             for model in &models {
-                let both = |test: &LitmusTest| -> fencepost::verdict::Outcomes { session(test, model, Engine::Both).outcomes() };
+                let both = |test: &LitmusTest| -> fencepost::verdict::Outcomes {
+                    session(test, model, Engine::Both).outcomes()
+                };
                 let list = both(&test);
                 if let Some(law) = list.defect {
                     let small = program.shrink(|p| both(&p.read("generated")).defect.is_some());
