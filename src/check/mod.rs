@@ -8,6 +8,7 @@
 //! | `enumerate` | the engine that tries every candidate, with bounds |
 //! | `symbolic` | the engine that asks Z3 |
 //! | [`operational`] | what the executor observed, held against the model |
+//! | [`known_gap`] | a source model reduced to what a mapping is known to keep of it |
 //! | `replay` | the plain evaluator that every witness passes before anyone sees it |
 //! | `fault` | what is wrong with an execution that a model flags |
 //! | `repair` | what would make a racy program race-free |
@@ -19,6 +20,7 @@ mod enumerate;
 mod eval;
 pub mod execution;
 mod fault;
+pub mod known_gap;
 pub mod operational;
 mod query;
 mod repair;

@@ -23,6 +23,8 @@ pub(super) struct Unit<'a> {
     pub path: &'a str,
     /// The test; with a mapping, as the mapping lowered it.
     pub test: Cow<'a, LitmusTest>,
+    /// The test as it was written.
+    pub source: &'a LitmusTest,
     /// The mapping through which it is judged.
     pub mapping: Option<&'static str>,
     /// The model.
@@ -120,7 +122,8 @@ pub(super) fn plan<'a>(
                 let mapping = via.map(|via| via.name);
                 match questions(test, &model.label) {
                     Ok(questions) => {
-                        plan.units.push(Unit { path: &file.path, test: judged, mapping, model, questions })
+                        let path = &file.path;
+                        plan.units.push(Unit { path, test: judged, source: test, mapping, model, questions })
                     }
                     // About the test, not the model: once is enough.
                     Err(diagnostics) => {

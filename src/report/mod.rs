@@ -18,7 +18,7 @@ mod jsonl;
 mod observations;
 mod summary;
 
-pub use comparison::{Column, Comparison, Finding, Relation};
+pub use comparison::{Column, Comparison, Finding, Place, Relation};
 pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use jsonl::Jsonl;
