@@ -47,6 +47,7 @@ pub(super) enum Act {
     Rmw { dst: Option<RegId>, addr: Expr, update: Update, read: Access, write: Access },
     Fence(Fence),
     Barrier(Barrier),
+    Spurious { dst: RegId },
     Assign { dst: RegId, value: Expr },
     Branch { cond: Expr, target: usize },
 }
@@ -95,6 +96,8 @@ pub(super) struct Code {
     includes: Vec<Vec<u8>>,
     /// By thread: the first thread of its CTA.
     pub(super) cta: Vec<usize>,
+    /// By thread: its lane.
+    pub(super) lanes: Vec<u32>,
     /// No alias, no proxy but the generic one.
     pub(super) plain: bool,
     /// Some access goes through a proxy other than the generic one.
@@ -140,6 +143,7 @@ impl Code {
             observed,
             includes: includes(&program),
             cta: (0..program.threads.len()).map(|t| group(&program, t, Scope::Cta)).collect(),
+            lanes: program.thread_ids().map(|t| program.lane(t)).collect(),
             plain: true,
             proxies: false,
             loops: false,
@@ -208,6 +212,7 @@ impl Code {
                     Update::CompareExchange { expected, new } => {
                         Update::CompareExchange { expected: name(expected), new: name(new) }
                     }
+                    Update::When { cond, new } => Update::When { cond: name(cond), new: name(new) },
                 },
                 read: access(&read.tags, read.scope, read.ty)?,
                 write: access(&write.tags, write.scope, write.ty)?,
@@ -230,6 +235,7 @@ impl Code {
                 }
                 Act::Barrier(b)
             }
+            Op::Spurious { dst } => Act::Spurious { dst: *dst },
             Op::Assign { dst, value } => Act::Assign { dst: *dst, value: name(value) },
             Op::Branch { cond, target } => Act::Branch { cond: name(cond), target: *target },
         })
