@@ -96,6 +96,8 @@ pub(super) struct Code {
     includes: Vec<Vec<u8>>,
     /// By thread: the first thread of its CTA.
     pub(super) cta: Vec<usize>,
+    /// By thread: its lane.
+    pub(super) lanes: Vec<u32>,
     /// No alias, no proxy but the generic one.
     pub(super) plain: bool,
     /// Some access goes through a proxy other than the generic one.
@@ -141,6 +143,7 @@ impl Code {
             observed,
             includes: includes(&program),
             cta: (0..program.threads.len()).map(|t| group(&program, t, Scope::Cta)).collect(),
+            lanes: program.thread_ids().map(|t| program.lane(t)).collect(),
             plain: true,
             proxies: false,
             loops: false,

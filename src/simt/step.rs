@@ -17,7 +17,7 @@ use super::layer::Layer;
 use super::memory::{At, Backend, Context};
 use super::record::{Event, Log};
 use super::state::{State, Status, threads};
-use crate::program::{BarrierAction, Expr, Ty, Update};
+use crate::program::{BarrierAction, Update};
 
 /// A thread that takes so many steps without touching memory is taken for lost; see [`Status::Lost`].
 const MAX_LOCAL_STEPS: usize = 4_000;
@@ -115,14 +115,11 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
                 let regs = thread.regs.clone();
                 let new = |old: i64| {
                     let old = read.ty.wrap(old);
-                    let value = |e: &Expr, seen: Option<i64>| {
-                        let mut regs = regs.clone();
-                        if let (Some(dst), Some(seen)) = (dst, seen) {
-                            regs[dst.0 as usize] = seen;
-                        }
-                        Some(eval(e, &regs))
-                    };
-                    new_value(update, old, read.ty, write.ty, &value)?
+                    let mut regs = regs.clone();
+                    if let (Update::When { .. }, Some(dst)) = (update, dst) {
+                        regs[dst.0 as usize] = old;
+                    }
+                    new_value(update, old, read.ty, write.ty, &|e| Some(eval(e, &regs)))?
                 };
                 let old = self.memory.rmw(cx, m, at, place, (read, write), &new)?;
                 if let Some(dst) = dst {
@@ -149,7 +146,8 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
                 }
             }
             Act::Spurious { dst } => {
-                state.threads[t].regs[dst.0 as usize] = cx.chooser.choose(2) as i64;
+                let choice = cx.chooser.choose(2) as i64;
+                state.threads[t].regs[dst.0 as usize] = choice;
             }
             Act::Assign { dst, value } => {
                 let value = eval(value, &thread.regs);
@@ -213,6 +211,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
             Act::Assign { .. } | Act::Branch { .. } => true,
             Act::Fence(fence) => self.memory.fence_commutes(*fence),
             Act::Barrier(b) => arrival_commutes(b),
+            // A choice is a step of its own.
             Act::Load { .. } | Act::Store { .. } | Act::Rmw { .. } | Act::Spurious { .. } => false,
         };
         if !commutes {
@@ -285,27 +284,26 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
 }
 
 /// What a read-modify-write writes, given the value that it read; `Some(None)`: nothing; `None`: an operand is unknown.
-/// `value` evaluates an operand, with the value read in the destination where the operand sees it there.
 pub(super) fn new_value(
     update: &Update,
     old: i64,
-    read: Ty,
-    write: Ty,
-    value: &dyn Fn(&Expr, Option<i64>) -> Option<i64>,
+    read: crate::program::Ty,
+    write: crate::program::Ty,
+    value: &dyn Fn(&crate::program::Expr) -> Option<i64>,
 ) -> Option<Option<i64>> {
     Some(match update {
-        Update::Exchange(e) => Some(write.wrap(value(e, None)?)),
-        Update::Apply(op, e) => Some(write.wrap(op.apply(write, old, value(e, None)?))),
+        Update::Exchange(e) => Some(write.wrap(value(e)?)),
+        Update::Apply(op, e) => Some(write.wrap(op.apply(write, old, value(e)?))),
+        Update::When { cond, new } => match value(cond)? {
+            0 => None,
+            _ => Some(write.wrap(value(new)?)),
+        },
         Update::CompareExchange { expected, new } => {
-            if read.wrap(value(expected, None)?) == old {
-                Some(write.wrap(value(new, None)?))
+            if read.wrap(value(expected)?) == old {
+                Some(write.wrap(value(new)?))
             } else {
                 None
             }
         }
-        Update::When { cond, new } => match value(cond, Some(old))? {
-            0 => None,
-            _ => Some(write.wrap(value(new, Some(old))?)),
-        },
     })
 }
