@@ -7,6 +7,7 @@
 //! | [`task`] | one test under one model at one loop bound, ready for either engine |
 //! | `enumerate` | the engine that tries every candidate, with bounds |
 //! | `symbolic` | the engine that asks Z3 |
+//! | [`liveness`] | questions about executions that never end |
 //! | `replay` | the plain evaluator that every witness passes before anyone sees it |
 
 #[cfg(feature = "z3")]
@@ -15,6 +16,7 @@ mod engines;
 mod enumerate;
 mod eval;
 pub mod execution;
+pub mod liveness;
 mod query;
 mod replay;
 mod session;
@@ -26,6 +28,7 @@ pub mod z3_version;
 
 use std::time::Duration;
 
+pub use liveness::{Liveness, ProgressModel};
 pub use session::Session;
 
 /// Which engine answers.
@@ -41,6 +44,17 @@ pub enum Engine {
     Both,
 }
 
+impl Engine {
+    /// The engine that answers, where no other one was needed.
+    fn name(self) -> &'static str {
+        match self {
+            Engine::Both => "both",
+            Engine::Enumerate | Engine::Auto => "enumerate",
+            Engine::Symbolic => "symbolic",
+        }
+    }
+}
+
 /// When to give up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -48,6 +62,20 @@ pub struct Limits {
     pub bound: u32,
     /// Per question.
     pub timeout: Option<Duration>,
+}
+
+impl Limits {
+    /// The loop bounds to try, smallest first.
+    fn bounds(&self) -> Vec<u32> {
+        let mut bounds = vec![];
+        let mut b = 1;
+        while b < self.bound {
+            bounds.push(b);
+            b *= 2;
+        }
+        bounds.push(self.bound.max(1));
+        bounds
+    }
 }
 
 impl Default for Limits {

@@ -57,7 +57,7 @@ pub(super) fn describe(task: &Task<'_>, execution: &Execution, replayed: &Replay
         .zip(&replayed.state)
         .map(|(&o, &v)| (task.observable_name(o), task.show_value(o, v)))
         .collect();
-    Witness { events, relations, state }
+    Witness { events, relations, state, ends: Vec::new() }
 }
 
 fn event(task: &Task<'_>, execution: &Execution, e: usize) -> WitnessEvent {

@@ -20,8 +20,8 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::pool::{Cond, Pool, TermId};
-use super::unroll::{Arrival, Ending, Naming, Unrolled, Wait, WaitKey};
 use super::progress::Purpose;
+use super::unroll::{Arrival, Ending, Naming, Unrolled, Wait, WaitKey};
 use super::{BuildError, MAX_PHASE_CHOICES};
 use crate::program::{CmpOp, Dialect, Program, Scope, ThreadId, Ty};
 use crate::rel::EventId;

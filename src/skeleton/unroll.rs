@@ -299,7 +299,9 @@ impl Unroller<'_> {
 
     /// A place where a thread may stop for ever, if it executed anything since the last one.
     fn may_stop(&mut self, state: &mut State) -> Result<(), BuildError> {
-        if !matches!(self.purpose, Purpose::Progress { stops: true, .. }) || state.fresh || state.guard == Cond::FALSE
+        if !matches!(self.purpose, Purpose::Progress { stops: true, .. })
+            || state.fresh
+            || state.guard == Cond::FALSE
         {
             return Ok(());
         }
