@@ -3,4 +3,5 @@
 
 pub mod generate;
 pub mod interleave;
+pub mod lasso;
 pub mod suite;
