@@ -26,6 +26,10 @@ const RACE_FLAGS: &[&str] = &["race", "racy", "data-race", "data_race", "dr"];
 /// How the names of flags end that warn of something that is not undefined.
 const HAZARD: &str = "-hazard";
 
+/// Why values out of thin air leave a question open.
+pub(super) const OPEN_VALUES: &str =
+    "values out of thin air: this model does not exclude them, and they are too many";
+
 /// Questions about one test under one model.
 pub struct Session<'a> {
     test: &'a LitmusTest,
@@ -156,29 +160,8 @@ impl<'a> Session<'a> {
         (!flags.is_empty()).then_some(flags)
     }
 
-    /// The loop bounds to try, smallest first.
-    fn bounds(&self) -> Vec<u32> {
-        let mut bounds = vec![];
-        let mut b = 1;
-        while b < self.limits.bound {
-            bounds.push(b);
-            b *= 2;
-        }
-        bounds.push(self.limits.bound.max(1));
-        bounds
-    }
-
     fn deadline(&self) -> Deadline {
         Deadline(self.limits.timeout.map(|t| Instant::now() + t))
-    }
-
-    fn engine_name(&self) -> &'static str {
-        match self.engine {
-            Engine::Both => "both",
-            Engine::Enumerate => "enumerate",
-            Engine::Symbolic => "symbolic",
-            Engine::Auto => "enumerate",
-        }
     }
 
     fn prepare(&mut self, bound: u32, deadline: Deadline) -> Result<&mut Prepared<'a>, String> {
@@ -205,7 +188,7 @@ impl<'a> Session<'a> {
         let deadline = self.deadline();
         let mut answer = Answer {
             verdict: question.negative.clone(),
-            engine: self.engine_name(),
+            engine: self.engine.name(),
             bound: None,
             axioms: Vec::new(),
             witness: None,
@@ -213,7 +196,7 @@ impl<'a> Session<'a> {
             fault: None,
             definedness: None,
         };
-        for bound in self.bounds() {
+        for bound in self.limits.bounds() {
             let task = match self.prepare(bound, deadline) {
                 Ok(p) => p.task.clone(),
                 Err(reason) => {
@@ -269,17 +252,14 @@ impl<'a> Session<'a> {
                 Closed::NotAtThisBound => {}
             }
         }
-        answer.verdict =
-            Verdict::Undecided(format!("loop bound: a thread can go on after {} iterations", self.limits.bound));
+        answer.verdict = Verdict::Undecided(loop_bound(self.limits.bound));
         answer
     }
 
     /// Whether the executions seen at a bound are all there are.
     fn closed(&mut self, task: &Rc<Task<'a>>, bound: u32, deadline: Deadline) -> Closed {
         if task.open_values {
-            return Closed::Never(
-                "values out of thin air: this model does not exclude them, and they are too many".into(),
-            );
+            return Closed::Never(OPEN_VALUES.into());
         }
         let mut query = Query {
             complete: false,
@@ -369,12 +349,12 @@ impl<'a> Session<'a> {
             complete: false,
             reason: None,
             outcomes: Vec::new(),
-            engine: self.engine_name(),
+            engine: self.engine.name(),
             bound: None,
             defect: None,
             definedness: None,
         };
-        for bound in self.bounds() {
+        for bound in self.limits.bounds() {
             let task = match self.prepare(bound, deadline) {
                 Ok(p) => p.task.clone(),
                 Err(reason) => {
@@ -449,7 +429,7 @@ impl<'a> Session<'a> {
                 Closed::NotAtThisBound => {}
             }
         }
-        result.reason = Some(format!("loop bound: a thread can go on after {} iterations", self.limits.bound));
+        result.reason = Some(loop_bound(self.limits.bound));
         result
     }
 }
@@ -462,8 +442,13 @@ enum Closed {
     Defect(String),
 }
 
+/// Why a loop bound leaves a question open.
+pub(super) fn loop_bound(bound: u32) -> String {
+    format!("loop bound: a thread can go on after {bound} iterations")
+}
+
 /// Names an access of the execution that names no memory.
-fn astray(task: &Task<'_>, execution: &super::execution::Execution) -> String {
+pub(super) fn astray(task: &Task<'_>, execution: &super::execution::Execution) -> String {
     let sk = &task.sk;
     let known = super::eval::Assignment {
         reads: execution.reads.clone(),

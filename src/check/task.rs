@@ -16,7 +16,7 @@ use crate::model::ir::{Axiom, Kind, Model, NodeId, NodeOp, Shape, Test};
 use crate::program::Ty;
 use crate::skeleton::base::{self, Base};
 use crate::skeleton::domain::{self, DomainError, Domains};
-use crate::skeleton::{BuildError, CellId, Cond, Options, Skeleton, observable_ty};
+use crate::skeleton::{BuildError, CellId, Cond, Options, Purpose, Skeleton, observable_ty};
 
 /// One test under one model at one bound.
 pub struct Task<'a> {
@@ -56,7 +56,7 @@ impl<'a> Task<'a> {
         bound: u32,
         deadline: Option<Instant>,
     ) -> Result<Task<'a>, String> {
-        Task::build(test, model, set, bound, false, deadline)
+        Task::build(Purpose::Outcomes, test, model, set, bound, false, deadline)
     }
 
     /// As [`Task::new`], but domains hold values out of thin air even where an axiom excludes them: for questions that
@@ -68,10 +68,23 @@ impl<'a> Task<'a> {
         bound: u32,
         deadline: Option<Instant>,
     ) -> Result<Task<'a>, String> {
-        Task::build(test, model, set, bound, true, deadline)
+        Task::build(Purpose::Outcomes, test, model, set, bound, true, deadline)
+    }
+
+    /// As [`Task::new`], for another purpose; the model may use the words of [`crate::skeleton::progress::RELATIONS`].
+    pub(crate) fn for_progress(
+        purpose: Purpose,
+        test: &'a LitmusTest,
+        model: &'a Model,
+        set: &[(String, String)],
+        bound: u32,
+        deadline: Option<Instant>,
+    ) -> Result<Task<'a>, String> {
+        Task::build(purpose, test, model, set, bound, false, deadline)
     }
 
     fn build(
+        purpose: Purpose,
         test: &'a LitmusTest,
         model: &'a Model,
         set: &[(String, String)],
@@ -93,7 +106,7 @@ impl<'a> Task<'a> {
             .map(|(n, v)| (n.as_str(), v.as_str()))
             .chain(test.options.iter().map(|(n, v, _)| (n.as_str(), v.as_str())))
             .chain(set.iter().map(|(n, v)| (n.as_str(), v.as_str())));
-        let mut sk = Skeleton::build(test, Options::from_settings(settings), bound)
+        let mut sk = Skeleton::build_for(purpose, test, Options::from_settings(settings), bound)
             .map_err(|e: BuildError| e.to_string())?;
         let excluded = !thin_air && excludes_thin_air(model);
         let props: Vec<&Prop> = test.condition.iter().chain(&test.filter).collect();

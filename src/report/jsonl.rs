@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::fault::{FaultObject, Undefined};
 use super::{Comparison, Finding, Line, Observations, Place, Reporter, Summary, Table};
-use crate::verdict::{Outcome, Outcomes, State, Witness};
+use crate::verdict::{Outcome, Outcomes, State, ThreadEnd, Witness};
 
 /// Writes `jsonl`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -102,6 +102,25 @@ pub(super) struct WitnessObject<'a> {
     events: Vec<EventObject<'a>>,
     relations: IndexMap<&'a str, &'a [(usize, usize)]>,
     state: IndexMap<&'a str, &'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ends: Vec<EndObject<'a>>,
+}
+
+/// How a thread of an execution that hangs ends.
+#[derive(Serialize)]
+struct EndObject<'a> {
+    thread: &'a str,
+    end: &'a str,
+    line: u32,
+    text: &'a str,
+    served: bool,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    waits_for: &'a [String],
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    reads: IndexMap<&'a str, Vec<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    period: Option<u32>,
+    why: &'a str,
 }
 
 #[derive(Serialize)]
@@ -153,6 +172,25 @@ pub(super) fn witness(witness: &Witness) -> WitnessObject<'_> {
             .collect(),
         relations: witness.relations.iter().map(|(name, pairs)| (name.as_str(), pairs.as_slice())).collect(),
         state: state(&witness.state),
+        ends: witness.ends.iter().map(end).collect(),
+    }
+}
+
+fn end(end: &ThreadEnd) -> EndObject<'_> {
+    let mut reads: IndexMap<&str, Vec<&str>> = IndexMap::new();
+    for (place, value) in &end.polls {
+        reads.entry(place).or_default().push(value);
+    }
+    EndObject {
+        thread: &end.thread,
+        end: end.ending.word(),
+        line: end.line,
+        text: end.text.trim(),
+        served: end.served,
+        waits_for: &end.waits_for,
+        reads,
+        period: end.period,
+        why: &end.why,
     }
 }
 

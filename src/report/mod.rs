@@ -209,6 +209,7 @@ pub(crate) mod samples {
             ],
             relations: vec![("rf".into(), vec![(1, 2)]), ("co".into(), vec![(0, 1)])],
             state: vec![("P1:r0".into(), "1".into()), ("x".into(), "1".into())],
+            ends: Vec::new(),
         }
     }
 

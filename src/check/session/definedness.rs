@@ -68,7 +68,7 @@ impl<'a> Session<'a> {
     /// What would make the program race-free; nothing is known about how to change PTX.
     fn remedy(&mut self, fault: &Fault, deadline: Deadline) -> Option<Remedy> {
         let repairable = matches!(self.test.program.dialect, Dialect::C | Dialect::OpenCl | Dialect::Cuda);
-        let task = self.prepare(self.bounds()[0], deadline).ok()?.task.clone();
+        let task = self.prepare(self.limits.bounds()[0], deadline).ok()?.task.clone();
         repairable.then(|| repair::search(self, &task, fault, deadline.0))
     }
 }
