@@ -19,6 +19,7 @@
 
 use super::Halt;
 use super::code::{Act, Code, eval};
+use super::set::Threads;
 use crate::program::{Barrier, BarrierAction, BarrierNaming, Expr, Scope};
 
 /// Which barrier of which group.
@@ -37,8 +38,8 @@ pub(super) struct Phase<C> {
     pub(super) key: Key,
     /// Thread count or quorum.
     pub(super) count: Option<i64>,
-    pub(super) arrived: u64,
-    pub(super) waiting: u64,
+    pub(super) arrived: Threads,
+    pub(super) waiting: Threads,
     /// Instance barriers: whether it is open for good.
     pub(super) open: bool,
     /// What arrivals have handed in.
@@ -110,8 +111,8 @@ impl<C: Clone + Default> Barriers<C> {
             if let Some(i) = self.granted.iter().position(|g| g.0 == key && g.1 == t) {
                 return Ok(Came::On(Some(self.granted.remove(i).2)));
             }
-            if let Some(phase) = self.phases.iter_mut().find(|p| p.key == key && p.arrived >> t & 1 != 0) {
-                phase.waiting |= 1 << t;
+            if let Some(phase) = self.phases.iter_mut().find(|p| p.key == key && p.arrived.has(t)) {
+                phase.waiting.insert(t);
             }
             return Ok(Came::Waits);
         }
@@ -123,8 +124,9 @@ impl<C: Clone + Default> Barriers<C> {
         let at = match self.phases.binary_search_by(|p| p.key.cmp(&key)) {
             Ok(at) => at,
             Err(at) => {
+                let (arrived, waiting) = (Threads::default(), Threads::default());
                 let (key, carried) = (key.clone(), C::default());
-                self.phases.insert(at, Phase { key, count, arrived: 0, waiting: 0, open: false, carried });
+                self.phases.insert(at, Phase { key, count, arrived, waiting, open: false, carried });
                 at
             }
         };
@@ -135,35 +137,39 @@ impl<C: Clone + Default> Barriers<C> {
         if phase.open {
             return Ok(Came::On((b.action == BarrierAction::Sync).then(|| phase.carried.clone())));
         }
-        if phase.arrived >> t & 1 != 0 {
+        if phase.arrived.has(t) {
             if key.instance.is_some() {
                 return Err(unsupported("a thread that reaches one barrier instance twice"));
             }
             return Err(Halt::Blocked);
         }
-        phase.arrived |= 1 << t;
+        phase.arrived.insert(t);
         join(&mut phase.carried, carried);
         if b.action == BarrierAction::Arrive {
             return Ok(Came::On(None));
         }
-        phase.waiting |= 1 << t;
+        phase.waiting.insert(t);
         Ok(Came::Waits)
     }
 
     /// Completes phases as long as one can be; calls `release` for each thread that goes on, with what it gets.
-    pub(super) fn complete(&mut self, code: &Code, over: impl Fn(usize) -> bool, mut release: impl FnMut(usize, &C)) {
+    pub(super) fn complete(
+        &mut self,
+        code: &Code,
+        over: impl Fn(usize) -> bool,
+        mut release: impl FnMut(usize, &C),
+    ) {
         while let Some(at) = self.phases.iter().position(|p| !p.open && self.is_full(code, p, &over)) {
-            let threads = |set: u64| (0..u64::BITS as usize).filter(move |t| set >> t & 1 != 0);
             if self.phases[at].key.instance.is_some() {
                 let phase = &mut self.phases[at];
                 phase.open = true;
                 let waiting = std::mem::take(&mut phase.waiting);
-                threads(waiting).for_each(|t| release(t, &phase.carried));
+                waiting.iter().for_each(|t| release(t, &phase.carried));
                 continue;
             }
             let phase = self.phases.remove(at);
-            for t in threads(phase.arrived) {
-                if phase.waiting >> t & 1 != 0 {
+            for t in phase.arrived.iter() {
+                if phase.waiting.has(t) {
                     release(t, &phase.carried);
                 } else if waits_later(code, t, phase.key.domain) {
                     self.granted.retain(|g| g.0 != phase.key || g.1 != t);
@@ -175,21 +181,18 @@ impl<C: Clone + Default> Barriers<C> {
     }
 
     fn is_full(&self, code: &Code, p: &Phase<C>, over: &impl Fn(usize) -> bool) -> bool {
-        if p.arrived == 0 {
+        if p.arrived.is_empty() {
             return false;
         }
-        let arrived = |u: usize| p.arrived >> u & 1 != 0;
         match (p.count, p.key.instance) {
-            (Some(n), _) => i64::from(p.arrived.count_ones()) >= n,
-            (None, None) => (0..code.threads.len())
-                .all(|u| code.group(u, p.key.domain) != p.key.group || arrived(u) || over(u)),
-            (None, Some(instance)) => (0..code.threads.len()).all(|u| {
-                code.group(u, p.key.domain) != p.key.group
-                    || barriers(code, u).all(|(pc, b)| {
-                        !is_instance(b, instance)
-                            || self.reached.contains(&(u, pc))
-                            || known_id(code, u, pc, b).is_some_and(|id| id != p.key.id)
-                    })
+            (Some(n), _) => p.arrived.len() as i64 >= n,
+            (None, None) => code.members(p.key.group, p.key.domain).iter().all(|&u| p.arrived.has(u) || over(u)),
+            (None, Some(instance)) => code.members(p.key.group, p.key.domain).iter().all(|&u| {
+                barriers(code, u).all(|(pc, b)| {
+                    !is_instance(b, instance)
+                        || self.reached.contains(&(u, pc))
+                        || known_id(code, u, pc, b).is_some_and(|id| id != p.key.id)
+                })
             }),
         }
     }
@@ -224,7 +227,9 @@ fn known_id(code: &Code, t: usize, pc: usize, b: &Barrier) -> Option<Option<i64>
                 match act {
                     Act::Branch { .. } => return None,
                     Act::Assign { dst, value: Expr::Const(v) } if dst == r => value = Some(*v),
-                    Act::Assign { dst, .. } | Act::Load { dst, .. } | Act::Rmw { dst: Some(dst), .. } if dst == r => {
+                    Act::Assign { dst, .. } | Act::Load { dst, .. } | Act::Rmw { dst: Some(dst), .. }
+                        if dst == r =>
+                    {
                         value = None;
                     }
                     _ => {}
@@ -240,7 +245,10 @@ fn known_id(code: &Code, t: usize, pc: usize, b: &Barrier) -> Option<Option<i64>
 fn check_instance(code: &Code, (t, pc): (usize, usize), b: &Barrier) -> Result<(), Halt> {
     let BarrierNaming::Instance { instance, id, quorum } = &b.naming else { return Ok(()) };
     let acts = &code.threads[t].acts;
-    let looped = acts.iter().enumerate().any(|(at, a)| matches!(a, Act::Branch { target, .. } if *target <= pc && pc <= at));
+    let looped = acts
+        .iter()
+        .enumerate()
+        .any(|(at, a)| matches!(a, Act::Branch { target, .. } if *target <= pc && pc <= at));
     if looped {
         return Err(unsupported("a barrier instance in a loop"));
     }

@@ -33,10 +33,13 @@ mod barrier;
 pub mod choice;
 mod code;
 mod fingerprint;
+mod groups;
+mod launch;
 mod layer;
 mod memory;
 pub mod record;
 pub mod schedule;
+mod set;
 mod state;
 mod step;
 mod trace;
@@ -45,7 +48,7 @@ use std::time::Duration;
 
 use crate::litmus::LitmusTest;
 use code::Code;
-use layer::Independent;
+use layer::Layers;
 use memory::sc::Sc;
 pub use memory::weak::Rules;
 use memory::weak::Weak;
@@ -115,9 +118,93 @@ impl std::fmt::Display for Early {
     }
 }
 
+/// Which thread steps next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheduling {
+    /// Any thread: PTX for sm_70 and later.
+    Independent,
+    /// Warps share a program counter, as before Volta.
+    Lockstep,
+    /// OpenCL: one work-group at a time, its work-items one after the other up to the next barrier.
+    SerialGroups,
+    /// OpenCL: sub-groups make progress independently, the work-items of one take turns.
+    Subgroups,
+}
+
+impl Scheduling {
+    /// All of them.
+    pub const ALL: [Scheduling; 4] =
+        [Scheduling::Independent, Scheduling::Lockstep, Scheduling::SerialGroups, Scheduling::Subgroups];
+
+    /// As written on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheduling::Independent => "independent",
+            Scheduling::Lockstep => "lockstep",
+            Scheduling::SerialGroups => "serial-groups",
+            Scheduling::Subgroups => "subgroups",
+        }
+    }
+}
+
+/// What a kernel is launched on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Multiprocessors of each GPU; `None`: enough for every block.
+    pub sms: Option<u32>,
+    /// Blocks that a multiprocessor has room for; `None`: 1 if `sms` is given.
+    pub resident: Option<u32>,
+    /// A cooperative launch: fails unless all blocks are resident at once.
+    pub cooperative: bool,
+    /// Threads per warp; `None`: as the test says.
+    pub warp_size: Option<u32>,
+    /// Threads that a block can have.
+    pub max_block: u32,
+    /// Bytes of shared memory that a block can have.
+    pub max_shared: u64,
+}
+
+impl Default for Launch {
+    fn default() -> Self {
+        Launch {
+            sms: None,
+            resident: None,
+            cooperative: false,
+            warp_size: None,
+            max_block: 1024,
+            max_shared: 48 * 1024,
+        }
+    }
+}
+
+impl Launch {
+    /// Blocks that a GPU has room for at once; `None`: any number.
+    pub fn capacity(&self) -> Option<usize> {
+        match (self.sms, self.resident) {
+            (None, None) => None,
+            (sms, resident) => Some(sms.unwrap_or(1) as usize * resident.unwrap_or(1) as usize),
+        }
+    }
+}
+
+/// What a thread did that has no meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Fault {
+    /// An access names no memory that the thread may access.
+    Stray,
+    /// A barrier is reached by part of those for whom it is.
+    Barrier,
+    /// A division by zero, where that is undefined.
+    Division,
+}
+
 /// How to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
+    /// Which thread steps next.
+    pub scheduling: Scheduling,
+    /// What it is launched on.
+    pub launch: Launch,
     /// Which memory.
     pub memory: MemoryKind,
     /// Early binds, of the weak memory.
@@ -135,6 +222,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
+            scheduling: Scheduling::Independent,
+            launch: Launch::default(),
             memory: MemoryKind::Weak,
             early: Early::None,
             rules: Rules::ALL,
@@ -152,8 +241,8 @@ enum Halt {
     Refused,
     /// The instruction cannot have its turn yet.
     Blocked,
-    /// An access names no memory that the thread may access.
-    Stray { thread: usize, instr: usize, what: String },
+    /// The thread did something that has no meaning; the run ends.
+    Fault { kind: Fault, thread: usize, instr: usize, what: String },
     /// A limit of the machine was met.
     Limit(&'static str),
     /// The machine cannot run this.
@@ -181,16 +270,17 @@ pub enum Schedule<'a> {
 /// # Errors
 /// Why the machine cannot run it, or why a recording does not fit it.
 pub fn observe(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
-    let code = Code::new(test)?;
     runnable(test, options)?;
+    let regrouped = launch::regroup(test, options.launch.warp_size)?;
+    let code = Code::new(regrouped.as_ref().unwrap_or(test))?;
+    launch::fits(&code, &options.launch)?;
+    let layer = Layers::new(&code, options.scheduling, &options.launch)?;
     let limits = Limits { steps: options.steps, states: options.states, timeout: options.timeout };
     match options.memory {
-        MemoryKind::Sc => {
-            schedule::run(&Machine { code: &code, memory: Sc, layer: Independent }, schedule, &limits)
-        }
+        MemoryKind::Sc => schedule::run(&Machine { code: &code, memory: Sc, layer }, schedule, &limits),
         MemoryKind::Weak => {
             let memory = Weak { early: options.early, rules: options.rules, collect: code.loops };
-            schedule::run(&Machine { code: &code, memory, layer: Independent }, schedule, &limits)
+            schedule::run(&Machine { code: &code, memory, layer }, schedule, &limits)
         }
     }
 }
@@ -198,6 +288,9 @@ pub fn observe(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> 
 /// Whether the memory knows what the test uses.
 fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
     let dialect = test.program.dialect;
+    if options.memory == MemoryKind::Weak && options.scheduling == Scheduling::Lockstep {
+        return Err("not in this machine: warps with one program counter on PTX's memory, whose model is for sm_70 and later; take the memory `sc`".into());
+    }
     if options.memory == MemoryKind::Weak && dialect != crate::program::Dialect::Ptx {
         return Err(format!("not in this machine: {} code on PTX's memory", dialect.name()));
     }

@@ -124,13 +124,14 @@ pub(super) fn explore<B: Backend, L: Layer>(
             frame.script = Script::default();
         }
         match result {
-            Ok(()) => {
+            Ok(fresh) => {
+                let _ = fresh;
                 frame.alive = true;
                 path.push(Step::new(action, answers));
                 enter = Some(state);
             }
             Err(Halt::Refused | Halt::Blocked) => {}
-            Err(halt @ (Halt::Stray { .. } | Halt::Limit(_))) => {
+            Err(halt @ (Halt::Fault { .. } | Halt::Limit(_))) => {
                 frame.alive = true;
                 graph.ends.push(frame.number);
                 *(if matches!(halt, Halt::Limit(_)) { &mut ended.step_limit } else { &mut ended.stray }) += 1;

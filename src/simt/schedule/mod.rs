@@ -153,9 +153,10 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
             Halt::Refused | Halt::Blocked => "a step is not possible".into(),
             Halt::Unsupported(what) => what.clone(),
             Halt::Limit(what) => (*what).to_owned(),
-            Halt::Stray { thread, instr, what } => {
+            Halt::Fault { thread, instr, what, .. } => {
                 let thread = &self.code.program.threads[*thread];
-                format!("{}: `{}` {what} outside memory", thread.name, thread.code[*instr].text)
+                let instr = &thread.code[*instr];
+                format!("{}: line {}: `{}` {what}", thread.name, instr.line, instr.text)
             }
         }
     }

@@ -179,8 +179,8 @@ impl Weak {
         // Coherence order relates morally strong writes, one way or the other.
         if self.rules.strong_order {
             for other in bits(location.get(slot).ms) {
-                let ordered = location.get(slot).co_after >> other & 1 != 0
-                    || location.get(other).co_after >> slot & 1 != 0;
+                let ordered =
+                    location.get(slot).co_after >> other & 1 != 0 || location.get(other).co_after >> slot & 1 != 0;
                 if !location.get(other).committed || ordered {
                     continue;
                 }
@@ -202,7 +202,9 @@ impl Weak {
             cx.log.note(Event::After(place.loc, source, location.get(after).source));
         }
         cx.log.note(Event::Commit(source));
-        m.drop_tokens(place.loc, slot);
+        if self.early != crate::simt::Early::None {
+            m.drop_tokens(place.loc, slot);
+        }
         let me = &mut m.threads[at.thread];
         me.known.add(Self::key(code, at.thread, place, access, false), 1 << slot);
         me.release_done(at.clock);
@@ -216,9 +218,8 @@ impl Weak {
             let fences = me.release_fences.iter().filter(|_| self.rules.release_fence).map(|(s, v)| (*s, v));
             let writes = me.release_writes.iter().filter(|((va, _), _)| *va == place.va);
             // Without the rule, a release write is the head of itself alone.
-            let writes = writes.filter(|((_, s), _)| {
-                self.rules.release_write || access.release && *s == access.scope
-            });
+            let writes =
+                writes.filter(|((_, s), _)| self.rules.release_write || access.release && *s == access.scope);
             let all = fences.chain(writes.map(|((_, s), v)| (*s, v)));
             heads.extend(all.map(|(scope, view)| Head { thread, scope, view: view.clone() }));
         }
