@@ -172,7 +172,8 @@ fn finish<B: Backend, L: Layer>(
     for _ in 0..all {
         let outcome = machine.outcome(state, &values, &picks);
         if counted.insert(outcome.clone()) {
-            outcomes.add(outcome, || Recorded { steps: path.to_vec(), finals: picks.clone() });
+            let recorded = || Recorded { steps: path.to_vec(), finals: picks.clone(), ..Recorded::default() };
+            outcomes.add(outcome, recorded);
         }
         for (pick, value) in picks.iter_mut().zip(&values) {
             *pick += 1;

@@ -38,7 +38,14 @@ pub struct Step {
 
 /// A recorded run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Recorded {
+    /// The memory, as [`super::MemoryKind::name`] has it.
+    #[serde(default)]
+    pub memory: String,
+    /// The early binds allowed, as [`super::Early::parse`] reads them.
+    #[serde(default)]
+    pub early: String,
     /// In order.
     pub steps: Vec<Step>,
     /// Which of the possible final values each location has.
@@ -112,6 +119,29 @@ impl Outcomes {
 
     fn into_list(self) -> Vec<Seen> {
         self.0.into_iter().map(|(state, (count, schedule))| Seen { state, count, schedule }).collect()
+    }
+}
+
+impl Observation {
+    /// Adds what another exploration of the same test observed.
+    pub fn merge(&mut self, other: Observation) {
+        for seen in other.outcomes {
+            match self.outcomes.binary_search_by(|o| o.state.cmp(&seen.state)) {
+                Ok(at) => self.outcomes[at].count += seen.count,
+                Err(at) => self.outcomes.insert(at, seen),
+            }
+        }
+        let (a, b) = (&mut self.ended, other.ended);
+        a.finished += b.finished;
+        a.deadlock += b.deadlock;
+        a.livelock += b.livelock;
+        a.step_limit += b.step_limit;
+        a.stray += b.stray;
+        a.discarded += b.discarded;
+        self.states += other.states;
+        self.steps += other.steps;
+        self.reason = self.reason.take().or(other.reason);
+        self.events.extend(other.events);
     }
 }
 
