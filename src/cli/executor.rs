@@ -229,13 +229,16 @@ fn fill(
     observation: &Observation,
     held: &Held,
 ) -> Option<String> {
-    let Ended { finished, deadlock, livelock, step_limit, stray, discarded } = observation.ended;
+    let Ended { finished, deadlock, livelock, step_limit, stray, divergence, division, discarded } =
+        observation.ended;
     let ended = [
         ("finished", finished),
         ("deadlock", deadlock),
         ("livelock", livelock),
         ("step-limit", step_limit),
         ("stray", stray),
+        ("divergence", divergence),
+        ("division", division),
         ("discarded", discarded),
     ];
     report.ended = ended.into_iter().filter(|e| e.1 > 0).collect();

@@ -13,7 +13,7 @@ use crate::program::{
     Barrier, BarrierAction, BarrierNaming, Dialect, Expr, Op, Program, Proxy, RegId, Scope, Tags, ThreadId, Ty,
     Update, live_registers,
 };
-use crate::skeleton::{CellId, Memory};
+use crate::skeleton::{Cell, CellId, Memory};
 
 /// What an access is, beside its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +81,7 @@ pub(super) struct Place {
 /// One physical location.
 #[derive(Clone, Debug)]
 pub(super) struct Location {
+    pub(super) cell: CellId,
     pub(super) init: i64,
 }
 
@@ -120,7 +121,7 @@ impl Code {
         for (i, cell) in memory.cells.iter().enumerate() {
             if cell.memory.0 as usize == i {
                 loc_of[i] = locations.len();
-                locations.push(Location { init: cell.init });
+                locations.push(Location { cell: cell.memory, init: cell.init });
             } else {
                 loc_of[i] = loc_of[cell.memory.0 as usize];
             }
@@ -288,6 +289,11 @@ impl Code {
         Some(Place { loc: self.loc_of[cell.0 as usize], va })
     }
 
+    /// The cell of a location's own memory.
+    pub(super) fn cell_of(&self, loc: usize) -> &Cell {
+        self.memory.cell(self.locations[loc].cell)
+    }
+
     /// The location of a cell.
     pub(super) fn location(&self, cell: CellId) -> usize {
         self.loc_of[cell.0 as usize]
@@ -332,13 +338,15 @@ fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
         () if tags.has("CON") && tags.has("WEAK") => Proxy::Constant,
         () => Proxy::Generic,
     };
-    let strong = tags.has("RLX") || tags.has("ACQ") || tags.has("REL");
+    // Accesses of PTX are never sequentially consistent by themselves; those of the other languages may be.
+    let sc = tags.has("SC");
+    let strong = tags.has("RLX") || tags.has("ACQ") || tags.has("REL") || sc;
     Ok(Access {
         ty,
         strong,
         scope: scope.unwrap_or(Scope::Thread),
-        acquire: tags.has("ACQ"),
-        release: tags.has("REL"),
+        acquire: tags.has("ACQ") || sc,
+        release: tags.has("REL") || sc,
         proxy,
         red: tags.has("RED"),
     })

@@ -32,11 +32,13 @@
 mod barrier;
 pub mod choice;
 mod code;
+mod explain;
 mod fingerprint;
 mod groups;
 mod launch;
 mod layer;
 mod memory;
+pub mod race;
 pub mod record;
 pub mod schedule;
 mod set;
@@ -217,6 +219,8 @@ pub struct Options {
     pub states: usize,
     /// When to give up.
     pub timeout: Option<Duration>,
+    /// Whether to look for races in runs.
+    pub races: bool,
 }
 
 impl Default for Options {
@@ -230,6 +234,7 @@ impl Default for Options {
             steps: 10_000,
             states: 2_000_000,
             timeout: Some(Duration::from_secs(60)),
+            races: true,
         }
     }
 }
@@ -338,7 +343,8 @@ fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Resu
     let code = Code::new(regrouped.as_ref().unwrap_or(test))?;
     launch::fits(&code, &options.launch)?;
     let layer = Layers::new(&code, options.scheduling, &options.launch)?;
-    let limits = Limits { steps: options.steps, states: options.states, timeout: options.timeout };
+    let limits =
+        Limits { steps: options.steps, states: options.states, timeout: options.timeout, races: options.races };
     match options.memory {
         MemoryKind::Sc => schedule::run(&Machine { code: &code, memory: Sc, layer }, schedule, &limits),
         MemoryKind::Weak => {

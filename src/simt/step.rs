@@ -57,19 +57,24 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     /// What the scheduler may pick. Not every pick has a successor.
     pub(super) fn actions(&self, state: &StateOf<B, L>) -> Vec<Action> {
         let mut actions = Vec::new();
-        for (thread, t) in state.threads.iter().enumerate() {
-            if self.layer.may_step(self.code, &state.layer, &state.threads, thread) {
-                if t.status == Status::Running {
-                    actions.push(Action { thread, early: false });
-                }
-                if matches!(t.status, Status::Running | Status::Waiting)
-                    && self.memory.may_bind_early(self.code, &state.memory, &state.threads, thread)
-                {
-                    actions.push(Action { thread, early: true });
-                }
-            }
+        for thread in 0..state.threads.len() {
+            let both = [Action { thread, early: false }, Action { thread, early: true }];
+            actions.extend(both.into_iter().take(1 + usize::from(self.binds())).filter(|&a| self.may(state, a)));
         }
         actions
+    }
+
+    /// Whether the scheduler may pick that.
+    pub(super) fn may(&self, state: &StateOf<B, L>, action: Action) -> bool {
+        let t = action.thread;
+        let Some(status) = state.threads.get(t).map(|thread| thread.status) else { return false };
+        self.layer.may_step(self.code, &state.layer, &state.threads, t)
+            && if action.early {
+                matches!(status, Status::Running | Status::Waiting)
+                    && self.memory.may_bind_early(self.code, &state.memory, &state.threads, t)
+            } else {
+                status == Status::Running
+            }
     }
 
     /// Carries out a pick, and what follows by itself. The answer says whether it was fresh: whether no strong read took
@@ -180,14 +185,15 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
                     self.layer.arrives(code, &state.layer, &state.threads, t)?;
                 }
                 let carried = self.memory.arrive(m, at, b);
-                let came = state.barriers.execute(code, (t, at.instr), b, &thread.regs, &carried, B::join)?;
+                let (came, phase) =
+                    state.barriers.execute(code, (t, at.instr), b, &thread.regs, &carried, B::join)?;
                 if b.action != BarrierAction::Wait {
-                    cx.log.note(Event::Arrive { thread: t, instr: at.instr });
+                    cx.log.note(Event::Arrive { thread: t, instr: at.instr, phase });
                 }
                 match came {
                     Came::On(Some(carried)) => {
                         self.memory.pass(m, t, &carried);
-                        cx.log.note(Event::Pass { thread: t, instr: at.instr });
+                        cx.log.note(Event::Pass { thread: t, instr: at.instr, phase });
                     }
                     Came::On(None) => {}
                     Came::Waits => {
@@ -288,9 +294,9 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
         barriers.complete(
             self.code,
             |u| threads[u].is_over(),
-            |t, carried| {
+            |t, carried, phase| {
                 self.memory.pass(memory, t, carried);
-                log.note(Event::Pass { thread: t, instr: threads[t].pc });
+                log.note(Event::Pass { thread: t, instr: threads[t].pc, phase });
                 free.push(t);
             },
         );
@@ -325,7 +331,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
         for (t, thread) in state.threads.iter().enumerate() {
             thread.hash_into(&self.code.threads[t].live, &mut f);
         }
-        let Barriers { phases, granted, reached } = &state.barriers;
+        let Barriers { phases, granted, reached, .. } = &state.barriers;
         for p in phases {
             (&p.key, p.count, &p.arrived, &p.waiting, p.open).hash(&mut f);
         }

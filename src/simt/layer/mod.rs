@@ -66,7 +66,7 @@ pub(super) trait Layer {
     fn obstacle(&self, code: &Code, state: &Self::State, threads: &[Thread], thread: usize) -> Option<String>;
 
     /// The lanes that are active beside a thread, as trace lines show them.
-    fn active(&self, code: &Code, state: &Self::State, thread: usize) -> Option<u64>;
+    fn active(&self, state: &Self::State, thread: usize) -> Option<u64>;
 }
 
 /// In which order the threads that are there step.
@@ -183,7 +183,7 @@ impl Layer for Layers {
         }
     }
 
-    fn active(&self, _: &Code, state: &LayersState, thread: usize) -> Option<u64> {
+    fn active(&self, state: &LayersState, thread: usize) -> Option<u64> {
         match &self.order {
             Order::Lockstep(warps) => Some(warps.active(&state.warps, thread)),
             Order::Any | Order::Turns(_) => None,
