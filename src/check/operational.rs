@@ -4,15 +4,22 @@
 //! - An outcome counts as allowed only if the checkers find a consistent execution that ends so, and as forbidden only if
 //!   they say that there is none.
 //! - The test's filter restricts observations as it restricts executions.
+//! - Where the memory claims to be inside of the model, one run per outcome is replayed through the plain evaluator, with
+//!   the limits that `trial` states.
 
 use super::eval;
+mod trial;
+
+use super::task::Task;
 use super::{Engine, Limits, Session};
 use crate::litmus::{Atom, LitmusTest, Observable, Prop};
 use crate::model::ir::Model;
 use crate::program::CmpOp;
 use crate::simt::schedule::{Observation, Recorded, Seen};
+use crate::simt::{self, Options};
 use crate::skeleton::{Memory, observable_ty};
 use crate::verdict::{Outcomes, State, Verdict};
+use trial::Tried;
 
 /// An observed outcome.
 #[derive(Clone, Debug)]
@@ -42,8 +49,12 @@ pub struct Held {
     pub reason: Option<String>,
     /// The loop bound that the model's answer needed.
     pub bound: Option<u32>,
-    /// A broken law of the checkers.
+    /// A broken law of the checkers, or a run that the model rejects.
     pub defect: Option<String>,
+    /// How many outcomes have a run that was replayed through the model.
+    pub replayed: usize,
+    /// Why others have not.
+    pub left_out: Option<&'static str>,
 }
 
 /// Observed outcomes by name, without those that the test's filter excludes.
@@ -109,7 +120,30 @@ pub fn hold(
     }
     let missing = |s: &&&State| observed.iter().all(|o| o.state != ***s);
     let not_observed = allowed.iter().filter(missing).map(|s| (*s).clone()).collect();
-    Held { observed, not_observed, complete, reason, bound, defect }
+    Held { observed, not_observed, complete, reason, bound, defect, replayed: 0, left_out: None }
+}
+
+/// Replays a run of every observed outcome through a model that the memory claims to be inside of.
+pub fn replay(held: &mut Held, test: &LitmusTest, model: &Model, limits: Limits, options: &Options) {
+    let Ok(task) = Task::new(test, model, &[], limits.bound, None) else {
+        held.left_out = Some("no skeleton");
+        return;
+    };
+    for o in &held.observed {
+        let tried = simt::replay(test, options, &o.schedule).and_then(|run| match run.outcomes.as_slice() {
+            [seen] => trial::try_run(&task, &run.events, &seen.state),
+            _ => Err("it does not come to an end again".into()),
+        });
+        match tried {
+            Ok(Tried::Consistent) => held.replayed += 1,
+            Ok(Tried::LeftOut(why)) => held.left_out = Some(why),
+            Err(law) => {
+                let state: Vec<String> = o.state.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+                let law = format!("a run to {} failed its replay: {law}", state.join(", "));
+                held.defect.get_or_insert(law);
+            }
+        }
+    }
 }
 
 /// The proposition that every observable has its value in this outcome.

@@ -153,10 +153,15 @@ fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> 
     };
     let (mut defects, mut recording) = (Vec::new(), None);
     let test: &LitmusTest = &unit.test;
+    let sure = unit.model.label == claimed(plan.options.memory) && settings.set.is_empty();
     let done = panics::catch(|| {
         let observation = observe(test, plan)?;
         let model = &unit.model.model;
-        let held = operational::hold(test, model, settings.engine, settings.limits, &settings.set, &observation);
+        let (engine, limits) = (settings.engine, settings.limits);
+        let mut held = operational::hold(test, model, engine, limits, &settings.set, &observation);
+        if sure {
+            operational::replay(&mut held, test, model, limits, &plan.options);
+        }
         Ok::<_, String>((observation, held))
     });
     match done {
@@ -170,7 +175,6 @@ fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> 
                 runs: held.observed.iter().map(|o| o.schedule.clone()).collect(),
             });
             let outside = fill(&mut report, test, plan, &observation, &held);
-            let sure = unit.model.label == claimed(plan.options.memory) && settings.set.is_empty();
             if sure && report.defect.is_none() {
                 report.defect = outside;
             }
