@@ -48,6 +48,8 @@ mod trace;
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::litmus::LitmusTest;
 use code::Code;
 use layer::Layers;
@@ -150,7 +152,7 @@ impl Scheduling {
 }
 
 /// What a kernel is launched on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
     /// Multiprocessors of each GPU; `None`: enough for every block.
     pub sms: Option<u32>,
@@ -276,11 +278,18 @@ pub enum Schedule<'a> {
 /// Why the machine cannot run it, or why a recording does not fit it.
 pub fn observe(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
     let mut observation = explore(test, options, schedule)?;
-    for seen in &mut observation.outcomes {
-        (seen.schedule.memory, seen.schedule.early) = (options.memory.name().into(), options.early.to_string());
+    let outcomes = observation.outcomes.iter_mut().map(|o| &mut o.schedule);
+    let stops = observation.stops.iter_mut().map(|s| &mut s.schedule);
+    let races = observation.races.iter_mut().map(|r| &mut r.schedule);
+    for recorded in outcomes.chain(stops).chain(races) {
+        (recorded.memory, recorded.early) = (options.memory.name().into(), options.early.to_string());
+        (recorded.scheduling, recorded.launch) = (options.scheduling.name().into(), options.launch);
     }
     Ok(observation)
 }
+
+/// Programs with more threads run without early binds unless these are asked for.
+const MAX_EARLY: usize = 64;
 
 /// As [`observe`], with early binds as a first look wants them: of random runs, three in four without any and one in
 /// four with two per thread; exhaustively, without any, and then with one per thread as far as the limits allow.
@@ -291,6 +300,10 @@ pub fn observe_mixed(test: &LitmusTest, options: &Options, schedule: Schedule<'_
     let with = |early| Options { early, ..*options };
     match schedule {
         _ if options.memory == MemoryKind::Sc => observe(test, options, schedule),
+        // Early binds are for programs small enough to copy at every step.
+        Schedule::Random { .. } if test.program.threads.len() > MAX_EARLY => {
+            observe(test, &with(Early::None), schedule)
+        }
         Schedule::Random { runs, seed } => {
             let some = Schedule::Random { runs: runs - runs / 4, seed };
             let mut all = observe(test, &with(Early::None), some)?;
@@ -299,7 +312,8 @@ pub fn observe_mixed(test: &LitmusTest, options: &Options, schedule: Schedule<'_
         }
         Schedule::Exhaustive => {
             let mut all = observe(test, &with(Early::None), schedule)?;
-            let further = observe(test, &with(Early::Full(1)), schedule)?;
+            let mut further = observe(test, &with(Early::Full(1)), schedule)?;
+            further.stops.clear();
             // Hangs are told by the first part: a run with early binds may also stop because a bind was wrong.
             let ended = all.ended;
             all.complete &= further.complete;
@@ -323,7 +337,14 @@ pub fn replay(test: &LitmusTest, options: &Options, recorded: &Recorded) -> Resu
     };
     let early = Early::parse(&recorded.early)
         .ok_or_else(|| format!("the recorded schedule names early binds `{}`", recorded.early))?;
-    observe(test, &Options { memory, early, ..*options }, Schedule::Replay(recorded))
+    let named = Scheduling::ALL.into_iter().find(|s| s.name() == recorded.scheduling);
+    let scheduling = match named {
+        None if recorded.scheduling.is_empty() => Scheduling::Independent,
+        None => return Err(format!("the recorded schedule names a scheduling `{}`", recorded.scheduling)),
+        Some(named) => named,
+    };
+    let options = Options { memory, early, scheduling, launch: recorded.launch, ..*options };
+    observe(test, &options, Schedule::Replay(recorded))
 }
 
 /// A name for what a test runs: schedules are of programs, whatever comments stand around them.

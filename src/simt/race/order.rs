@@ -44,8 +44,6 @@ pub(super) struct Link {
     pub(super) scopes: (Scope, Scope),
     /// What is handed over.
     pub(super) clock: Rc<Clock>,
-    /// The number of the taking event in its thread.
-    pub(super) time: u32,
 }
 
 /// The first operation of a release pattern.
@@ -198,7 +196,6 @@ impl<'a> Order<'a> {
                     to: (t, instr),
                     scopes: (w.access.scope, access.scope),
                     clock: w.clock.clone(),
-                    time: self.clocks[t][t],
                 };
                 join(&mut self.clocks[t], &link.clock);
                 self.links.push(link);
@@ -233,7 +230,6 @@ impl<'a> Order<'a> {
                         to: (t, instr),
                         scopes: (head.scope, scope),
                         clock: head.clock.clone(),
-                        time: self.clocks[t][t],
                     });
                 }
                 join(&mut self.clocks[t], &head.clock);

@@ -51,6 +51,12 @@ pub struct Recorded {
     /// The early binds allowed, as [`super::Early::parse`] reads them.
     #[serde(default)]
     pub early: String,
+    /// The scheduling, as [`super::Scheduling::name`] has it; independent if empty.
+    #[serde(default)]
+    pub scheduling: String,
+    /// What it was launched on.
+    #[serde(default)]
+    pub launch: super::Launch,
     /// After how many steps each the memory was brought into normal form.
     #[serde(default = "every")]
     pub period: usize,
