@@ -144,7 +144,7 @@ fn weak_in_order_on_the_tests_of_the_repository() {
 
 /// Rings and mixed programs in turn.
 fn either(seed: u64) -> Source {
-    if seed % 2 == 0 { ring(seed) } else { program(seed, SHAPE) }
+    if seed.is_multiple_of(2) { ring(seed) } else { program(seed, SHAPE) }
 }
 
 /// Counts over programs on which both sides are complete.

@@ -126,7 +126,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     if let (Some(file), Some(recording)) = (&args.record, recording)
         && let Err(diagnostic) = write(file, &recording)
     {
-        run.complain(&[diagnostic]);
+        run.complain(&[*diagnostic]);
     }
     Ok(run.end(outputs))
 }
@@ -332,22 +332,25 @@ fn trace(test: &LitmusTest, plan: &Plan, recorded: &Recorded) -> String {
     }
 }
 
-fn read(file: &Path) -> Result<Recording, Diagnostic> {
+fn read(file: &Path) -> Result<Recording, Box<Diagnostic>> {
     let name = file.display();
-    let unreadable =
-        |why: String| Diagnostic::plain("bad-schedule", format!("`{name}` is no recorded schedule: {why}"));
+    let unreadable = |why: String| {
+        Box::new(
+            Diagnostic::plain("bad-schedule", format!("`{name}` is no recorded schedule: {why}"))
+                .help("such files are written by `fencepost run --record FILE`"),
+        )
+    };
     let text = fs::read_to_string(file)
-        .map_err(|e| Diagnostic::plain("unreadable-file", format!("`{name}` cannot be read: {e}")))?;
-    let recording: Recording = serde_json::from_str(&text)
-        .map_err(|e| unreadable(e.to_string()).help("such files are written by `fencepost run --record FILE`"))?;
+        .map_err(|e| Box::new(Diagnostic::plain("unreadable-file", format!("`{name}` cannot be read: {e}"))))?;
+    let recording: Recording = serde_json::from_str(&text).map_err(|e| unreadable(e.to_string()))?;
     if recording.version != 1 {
         return Err(unreadable(format!("version {} of the format; this program knows 1", recording.version)));
     }
     Ok(recording)
 }
 
-fn write(file: &Path, recording: &Recording) -> Result<(), Diagnostic> {
+fn write(file: &Path, recording: &Recording) -> Result<(), Box<Diagnostic>> {
     let mut text = serde_json::to_string_pretty(recording).expect("a recording is plain data");
     text.push('\n');
-    fs::write(file, text).map_err(|e| cannot_write(file, &e))
+    fs::write(file, text).map_err(|e| Box::new(cannot_write(file, &e)))
 }

@@ -26,7 +26,12 @@ use crate::program::{Barrier, BarrierAction, BarrierNaming, Expr, Scope};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Key {
     domain: Scope,
+    /// The lanes that it brings together, of a warp's barrier that names them.
+    lanes: Option<u32>,
+    /// The first thread of the group.
     group: usize,
+    /// The thread itself, where it names a mask that it is not in.
+    alone: bool,
     /// The instance number of an instance barrier.
     instance: Option<i64>,
     id: Option<i64>,
@@ -89,8 +94,28 @@ fn naming(code: &Code, t: usize, b: &Barrier, regs: &[i64]) -> (Key, Option<i64>
         BarrierNaming::Instance { instance, id, quorum } => (Some(*instance), id.as_ref(), quorum),
     };
     let value = |e: &Expr| eval(e, regs);
-    let key = Key { domain: b.domain, group: code.group(t, b.domain), instance, id: id.map(value) };
+    let alone = !takes_part(code, b.lanes, t);
+    let group = if alone { t } else { code.group(t, b.domain) };
+    let key = Key { domain: b.domain, lanes: b.lanes, group, alone, instance, id: id.map(value) };
     (key, count.as_ref().map(value))
+}
+
+/// Whether a thread is in a warp barrier's mask.
+fn takes_part(code: &Code, lanes: Option<u32>, t: usize) -> bool {
+    lanes.is_none_or(|mask| mask >> code.lanes[t].min(31) & 1 != 0)
+}
+
+impl Key {
+    /// Whether a thread is one of those that it brings together.
+    fn holds(&self, code: &Code, t: usize) -> bool {
+        match self.alone {
+            true => t == self.group,
+            false => {
+                // The group is named by its first thread.
+                code.group(t, self.domain) == self.group && takes_part(code, self.lanes, t)
+            }
+        }
+    }
 }
 
 /// Whether an arrival at this barrier commutes with every step of other threads: who takes part in its phases does not
@@ -195,19 +220,24 @@ impl<C: Clone + Default> Barriers<C> {
     pub(super) fn waits<'a>(
         &'a self,
         code: &'a Code,
-    ) -> impl Iterator<Item = (&'a Threads, &'a Threads, &'a [usize], Option<i64>)> {
+    ) -> impl Iterator<Item = (&'a Threads, &'a Threads, Vec<usize>, Option<i64>)> {
         let waiting = self.phases.iter().filter(|p| !p.waiting.is_empty());
-        waiting.map(|p| (&p.arrived, &p.waiting, code.members(p.key.group, p.key.domain), p.count))
+        waiting.map(|p| {
+            let group = code.members(p.key.group, p.key.domain).iter().copied();
+            (&p.arrived, &p.waiting, group.filter(|&u| p.key.holds(code, u)).collect(), p.count)
+        })
     }
 
     fn is_full(&self, code: &Code, p: &Phase<C>, over: &impl Fn(usize) -> bool) -> bool {
         if p.arrived.is_empty() {
             return false;
         }
+        let group = code.members(p.key.group, p.key.domain).iter().copied();
+        let mut members = group.filter(|&u| p.key.holds(code, u));
         match (p.count, p.key.instance) {
             (Some(n), _) => p.arrived.len() as i64 >= n,
-            (None, None) => code.members(p.key.group, p.key.domain).iter().all(|&u| p.arrived.has(u) || over(u)),
-            (None, Some(instance)) => code.members(p.key.group, p.key.domain).iter().all(|&u| {
+            (None, None) => members.all(|u| p.arrived.has(u) || over(u)),
+            (None, Some(instance)) => members.all(|u| {
                 barriers(code, u).all(|(pc, b)| {
                     !is_instance(b, instance)
                         || self.reached.contains(&(u, pc))
@@ -247,7 +277,10 @@ fn known_id(code: &Code, t: usize, pc: usize, b: &Barrier) -> Option<Option<i64>
                 match act {
                     Act::Branch { .. } => return None,
                     Act::Assign { dst, value: Expr::Const(v) } if dst == r => value = Some(*v),
-                    Act::Assign { dst, .. } | Act::Load { dst, .. } | Act::Rmw { dst: Some(dst), .. }
+                    Act::Assign { dst, .. }
+                    | Act::Spurious { dst }
+                    | Act::Load { dst, .. }
+                    | Act::Rmw { dst: Some(dst), .. }
                         if dst == r =>
                     {
                         value = None;

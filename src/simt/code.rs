@@ -48,6 +48,7 @@ pub(super) enum Act {
     Rmw { dst: Option<RegId>, addr: Expr, update: Update, read: Access, write: Access },
     Fence(Fence),
     Barrier(Barrier),
+    Spurious { dst: RegId },
     Assign { dst: RegId, value: Expr },
     Branch { cond: Expr, target: usize },
 }
@@ -98,6 +99,8 @@ pub(super) struct Code {
     groups: Groups,
     /// By thread: the first thread of its CTA.
     pub(super) cta: Vec<usize>,
+    /// By thread: its lane.
+    pub(super) lanes: Vec<u32>,
     /// No alias, no proxy but the generic one.
     pub(super) plain: bool,
     /// Some access goes through a proxy other than the generic one.
@@ -138,6 +141,7 @@ impl Code {
             observed,
             cta: (0..program.threads.len()).map(|t| groups.of(t, Scope::Cta)).collect(),
             groups,
+            lanes: program.thread_ids().map(|t| program.lane(t)).collect(),
             plain: true,
             proxies: false,
             loops: false,
@@ -210,6 +214,7 @@ impl Code {
                     Update::CompareExchange { expected, new } => {
                         Update::CompareExchange { expected: name(expected), new: name(new) }
                     }
+                    Update::When { cond, new } => Update::When { cond: name(cond), new: name(new) },
                 },
                 read: access(&read.tags, read.scope, read.ty)?,
                 write: access(&write.tags, write.scope, write.ty)?,
@@ -232,6 +237,7 @@ impl Code {
                 }
                 Act::Barrier(b)
             }
+            Op::Spurious { dst } => Act::Spurious { dst: *dst },
             Op::Assign { dst, value } => Act::Assign { dst: *dst, value: name(value) },
             Op::Branch { cond, target } => Act::Branch { cond: name(cond), target: *target },
         })

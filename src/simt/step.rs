@@ -172,6 +172,10 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
                 let regs = thread.regs.clone();
                 let new = |old: i64| {
                     let old = read.ty.wrap(old);
+                    let mut regs = regs.clone();
+                    if let (Update::When { .. }, Some(dst)) = (update, dst) {
+                        regs[dst.0 as usize] = old;
+                    }
                     new_value(update, old, read.ty, write.ty, &|e| Some(eval(e, &regs)))?
                 };
                 let old = self.memory.rmw(cx, m, at, place, (read, write), &new)?;
@@ -203,6 +207,10 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
                         return Ok(());
                     }
                 }
+            }
+            Act::Spurious { dst } => {
+                let choice = cx.chooser.choose(2) as i64;
+                state.threads[t].regs[dst.0 as usize] = choice;
             }
             Act::Assign { dst, value } => {
                 let value = eval(value, &thread.regs);
@@ -273,7 +281,8 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
             Act::Assign { .. } | Act::Branch { .. } => true,
             Act::Fence(fence) => self.memory.fence_commutes(*fence),
             Act::Barrier(b) => arrival_commutes(b),
-            Act::Load { .. } | Act::Store { .. } | Act::Rmw { .. } => false,
+            // A choice is a step of its own.
+            Act::Load { .. } | Act::Store { .. } | Act::Rmw { .. } | Act::Spurious { .. } => false,
         };
         if !commutes {
             return Ok(false);
@@ -383,6 +392,10 @@ pub(super) fn new_value(
     Some(match update {
         Update::Exchange(e) => Some(write.wrap(value(e)?)),
         Update::Apply(op, e) => Some(write.wrap(op.apply(write, old, value(e)?))),
+        Update::When { cond, new } => match value(cond)? {
+            0 => None,
+            _ => Some(write.wrap(value(new)?)),
+        },
         Update::CompareExchange { expected, new } => {
             if read.wrap(value(expected)?) == old {
                 Some(write.wrap(value(new)?))

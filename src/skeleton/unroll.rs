@@ -40,7 +40,7 @@ pub(super) struct Arrival {
     pub(super) thread: ThreadId,
     pub(super) guard: Cond,
     pub(super) naming: Naming,
-    pub(super) domain: Scope,
+    pub(super) group: Group,
 }
 
 /// A wait at a barrier, as unrolled.
@@ -54,7 +54,15 @@ pub(super) struct Wait {
     /// Whether it passes: a choice, or true where that is known.
     pub(super) pass: Cond,
     pub(super) naming: Naming,
+    pub(super) group: Group,
+}
+
+/// Which threads a barrier can bring together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Group {
     pub(super) domain: Scope,
+    /// Of a warp: the lanes named.
+    pub(super) lanes: Option<u32>,
 }
 
 /// [`BarrierNaming`] with its operands evaluated.
@@ -383,6 +391,16 @@ impl Unroller<'_> {
                 let from_read = Taint::new([r_id].into());
                 let mut guard = state.guard;
                 let (new, taint) = match update {
+                    Update::When { cond, new } => {
+                        if let Some(dst) = dst {
+                            state.set(*dst, old, from_read.clone());
+                        }
+                        let (c, tc) = self.eval(state, cond, thread);
+                        let (v, tv) = self.eval(state, new, thread);
+                        let c = self.out.pool.non_zero(c);
+                        guard = self.out.pool.and(guard, c);
+                        (v, union(&tv, &tc))
+                    }
                     Update::Exchange(e) => self.eval(state, e, thread),
                     Update::Apply(op, e) => {
                         let (v, t) = self.eval(state, e, thread);
@@ -421,8 +439,15 @@ impl Unroller<'_> {
                 self.push(event(EventKind::Fence, state.guard, tags, *scope), state)?;
                 Ok(Cond::FALSE)
             }
+            Op::Spurious { dst } => {
+                let choice = self.out.pool.fresh_choice();
+                let value = self.out.pool.truth(choice);
+                state.set(*dst, value, Taint::default());
+                Ok(Cond::FALSE)
+            }
             Op::Barrier(b) => {
                 let reached = state.guard;
+                let group = Group { domain: b.domain, lanes: b.lanes };
                 let mut term = |e: &Expr| self.eval(state, e, thread).0;
                 let naming = match &b.naming {
                     BarrierNaming::Counted { id, count } => {
@@ -436,20 +461,14 @@ impl Unroller<'_> {
                 };
                 if b.action != BarrierAction::Wait {
                     let id = self.push(event(EventKind::Arrive, state.guard, &b.arrive, b.scope), state)?;
-                    self.out.arrivals.push(Arrival {
-                        event: id,
-                        thread,
-                        guard: state.guard,
-                        naming,
-                        domain: b.domain,
-                    });
+                    self.out.arrivals.push(Arrival { event: id, thread, guard: state.guard, naming, group });
                 }
                 if b.action != BarrierAction::Arrive {
                     let key = (thread, at.clone());
                     let pass = if self.passing.contains(&key) { Cond::TRUE } else { self.out.pool.fresh_choice() };
                     let guard = self.out.pool.and(reached, pass);
                     let id = self.push(event(EventKind::Wait, guard, &b.wait, b.scope), state)?;
-                    self.out.waits.push(Wait { key, event: id, thread, reached, pass, naming, domain: b.domain });
+                    self.out.waits.push(Wait { key, event: id, thread, reached, pass, naming, group });
                     state.guard = guard;
                 }
                 Ok(reached)

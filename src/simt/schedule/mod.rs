@@ -206,7 +206,7 @@ impl Clock {
 
     fn is_over(&mut self) -> bool {
         self.asked += 1;
-        self.asked % 256 == 0 && self.end.is_some_and(|end| Instant::now() >= end)
+        self.asked.is_multiple_of(256) && self.end.is_some_and(|end| Instant::now() >= end)
     }
 }
 

@@ -75,8 +75,8 @@ impl Weak {
                 let candidates: Vec<usize> = m.locations[place.loc]
                     .live()
                     .filter(|(i, w)| {
-                        !self.hides(m, place, *i, known)
-                            && !(own_later(w) && w.va == place.va && w.proxy == access.proxy)
+                        let later = own_later(w) && w.va == place.va && w.proxy == access.proxy;
+                        !later && !self.hides(m, place, *i, known)
                     })
                     .map(|(i, _)| i)
                     .collect();
