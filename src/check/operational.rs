@@ -8,7 +8,10 @@
 //!   the limits that `trial` states.
 
 use super::eval;
+mod expected;
 mod trial;
+
+pub use expected::{carry_out, unmet};
 
 use super::task::Task;
 use super::{Engine, Limits, Session};

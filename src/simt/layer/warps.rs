@@ -240,12 +240,16 @@ impl Warps {
             let other = active.map(|u| code.program.threads[u].name.as_str()).unwrap_or_default();
             return Some(format!("it waits for {other}, a lane of the same instruction"));
         }
-        // The side it is on, or the place where it waits for the others.
-        let until = runs.until.map(|pc| match line(pc) {
-            Some(line) => format!(" until the sides meet at line {line}"),
-            None => " until the sides meet at the end".into(),
-        });
-        Some(format!("it is inactive in the same warp{}", until.unwrap_or_default()))
+        // It waits where the sides meet, or for its side's turn.
+        let meet = |until: Option<usize>| until.and_then(line).map_or("the end".into(), |l| format!("line {l}"));
+        let mine = warp.stack.iter().rev().skip(1).find(|f| f.lanes >> lane & 1 != 0);
+        let other = active.map(|u| code.program.threads[u].name.as_str()).unwrap_or("the other lanes");
+        let until = runs.until;
+        Some(if until == Some(threads[thread].pc) || mine.is_some_and(|f| f.until.is_none()) {
+            format!("it is inactive in the same warp until {other} reaches {}", meet(until))
+        } else {
+            format!("its side of the branch is inactive in the same warp until {other} reaches {}", meet(until))
+        })
     }
 }
 
