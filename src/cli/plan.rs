@@ -154,7 +154,8 @@ fn models_of(test: &LitmusTest, requested: &[String]) -> Vec<String> {
     if !requested.is_empty() {
         // One answer per model, also for one that was asked for twice.
         requested.iter().collect::<indexmap::IndexSet<_>>().into_iter().cloned().collect()
-    } else if !test.expect.is_empty() {
+    } else if !test.expect.is_empty() || !test.runs.is_empty() {
+        // What only the executor is asked about is no question for the models.
         test.expect.keys().cloned().collect()
     } else {
         vec![test.program.dialect.default_model().to_owned()]
@@ -256,6 +257,7 @@ mod tests {
             observe: Vec::new(),
             expect: indexmap::IndexMap::new(),
             options: Vec::new(),
+            runs: Vec::new(),
         }
     }
 

@@ -19,6 +19,7 @@
 
 use super::Halt;
 use super::code::{Act, Code, eval};
+use super::set::Threads;
 use crate::program::{Barrier, BarrierAction, BarrierNaming, Expr, Scope};
 
 /// Which barrier of which group.
@@ -40,10 +41,12 @@ pub(super) struct Key {
 #[derive(Clone, Debug)]
 pub(super) struct Phase<C> {
     pub(super) key: Key,
+    /// Its number among all phases of the run; for the log alone.
+    pub(super) number: u32,
     /// Thread count or quorum.
     pub(super) count: Option<i64>,
-    pub(super) arrived: u64,
-    pub(super) waiting: u64,
+    pub(super) arrived: Threads,
+    pub(super) waiting: Threads,
     /// Instance barriers: whether it is open for good.
     pub(super) open: bool,
     /// What arrivals have handed in.
@@ -56,14 +59,16 @@ pub(super) struct Barriers<C> {
     /// Sorted by key.
     pub(super) phases: Vec<Phase<C>>,
     /// Completed phases whose wait has not come yet, by thread.
-    pub(super) granted: Vec<(Key, usize, C)>,
+    pub(super) granted: Vec<(Key, usize, C, u32)>,
+    /// How many phases there were.
+    opened: u32,
     /// Instance barriers that were reached: thread and instruction.
     pub(super) reached: Vec<(usize, usize)>,
 }
 
 impl<C> Default for Barriers<C> {
     fn default() -> Self {
-        Barriers { phases: Vec::new(), granted: Vec::new(), reached: Vec::new() }
+        Barriers { phases: Vec::new(), granted: Vec::new(), opened: 0, reached: Vec::new() }
     }
 }
 
@@ -74,6 +79,9 @@ pub(super) enum Came<C> {
     /// It waits.
     Waits,
 }
+
+/// What came of executing a barrier, and the number of the phase.
+pub(super) type Outcome<C> = (Came<C>, u32);
 
 fn unsupported(what: &str) -> Halt {
     Halt::Unsupported(format!("not in this machine: {what}"))
@@ -129,16 +137,17 @@ impl<C: Clone + Default> Barriers<C> {
         regs: &[i64],
         carried: &C,
         join: impl Fn(&mut C, &C),
-    ) -> Result<Came<C>, Halt> {
+    ) -> Result<Outcome<C>, Halt> {
         let (key, count) = naming(code, t, b, regs);
         if b.action == BarrierAction::Wait {
             if let Some(i) = self.granted.iter().position(|g| g.0 == key && g.1 == t) {
-                return Ok(Came::On(Some(self.granted.remove(i).2)));
+                let (_, _, carried, number) = self.granted.remove(i);
+                return Ok((Came::On(Some(carried)), number));
             }
-            if let Some(phase) = self.phases.iter_mut().find(|p| p.key == key && p.arrived >> t & 1 != 0) {
-                phase.waiting |= 1 << t;
+            if let Some(phase) = self.phases.iter_mut().find(|p| p.key == key && p.arrived.has(t)) {
+                phase.waiting.insert(t);
             }
-            return Ok(Came::Waits);
+            return Ok((Came::Waits, 0));
         }
         if key.instance.is_some() {
             check_instance(code, (t, pc), b)?;
@@ -148,8 +157,11 @@ impl<C: Clone + Default> Barriers<C> {
         let at = match self.phases.binary_search_by(|p| p.key.cmp(&key)) {
             Ok(at) => at,
             Err(at) => {
+                let number = self.opened;
+                self.opened += 1;
+                let (arrived, waiting) = (Threads::default(), Threads::default());
                 let (key, carried) = (key.clone(), C::default());
-                self.phases.insert(at, Phase { key, count, arrived: 0, waiting: 0, open: false, carried });
+                self.phases.insert(at, Phase { key, number, count, arrived, waiting, open: false, carried });
                 at
             }
         };
@@ -158,21 +170,22 @@ impl<C: Clone + Default> Barriers<C> {
             return Err(unsupported("one barrier used with different thread counts or quorums"));
         }
         if phase.open {
-            return Ok(Came::On((b.action == BarrierAction::Sync).then(|| phase.carried.clone())));
+            let carried = (b.action == BarrierAction::Sync).then(|| phase.carried.clone());
+            return Ok((Came::On(carried), phase.number));
         }
-        if phase.arrived >> t & 1 != 0 {
+        if phase.arrived.has(t) {
             if key.instance.is_some() {
                 return Err(unsupported("a thread that reaches one barrier instance twice"));
             }
             return Err(Halt::Blocked);
         }
-        phase.arrived |= 1 << t;
+        phase.arrived.insert(t);
         join(&mut phase.carried, carried);
         if b.action == BarrierAction::Arrive {
-            return Ok(Came::On(None));
+            return Ok((Came::On(None), phase.number));
         }
-        phase.waiting |= 1 << t;
-        Ok(Came::Waits)
+        phase.waiting.insert(t);
+        Ok((Came::Waits, phase.number))
     }
 
     /// Completes phases as long as one can be; calls `release` for each thread that goes on, with what it gets.
@@ -180,45 +193,56 @@ impl<C: Clone + Default> Barriers<C> {
         &mut self,
         code: &Code,
         over: impl Fn(usize) -> bool,
-        mut release: impl FnMut(usize, &C),
+        mut release: impl FnMut(usize, &C, u32),
     ) {
         while let Some(at) = self.phases.iter().position(|p| !p.open && self.is_full(code, p, &over)) {
-            let threads = |set: u64| (0..u64::BITS as usize).filter(move |t| set >> t & 1 != 0);
             if self.phases[at].key.instance.is_some() {
                 let phase = &mut self.phases[at];
                 phase.open = true;
                 let waiting = std::mem::take(&mut phase.waiting);
-                threads(waiting).for_each(|t| release(t, &phase.carried));
+                waiting.iter().for_each(|t| release(t, &phase.carried, phase.number));
                 continue;
             }
             let phase = self.phases.remove(at);
-            for t in threads(phase.arrived) {
-                if phase.waiting >> t & 1 != 0 {
-                    release(t, &phase.carried);
+            for t in phase.arrived.iter() {
+                if phase.waiting.has(t) {
+                    release(t, &phase.carried, phase.number);
                 } else if waits_later(code, t, phase.key.domain) {
                     self.granted.retain(|g| g.0 != phase.key || g.1 != t);
-                    self.granted.push((phase.key.clone(), t, phase.carried.clone()));
+                    self.granted.push((phase.key.clone(), t, phase.carried.clone(), phase.number));
                     self.granted.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
                 }
             }
         }
     }
 
+    /// Barriers at which somebody waits: who has arrived, who waits, whose barrier it is, and the thread count.
+    pub(super) fn waits<'a>(
+        &'a self,
+        code: &'a Code,
+    ) -> impl Iterator<Item = (&'a Threads, &'a Threads, Vec<usize>, Option<i64>)> {
+        let waiting = self.phases.iter().filter(|p| !p.waiting.is_empty());
+        waiting.map(|p| {
+            let group = code.members(p.key.group, p.key.domain).iter().copied();
+            (&p.arrived, &p.waiting, group.filter(|&u| p.key.holds(code, u)).collect(), p.count)
+        })
+    }
+
     fn is_full(&self, code: &Code, p: &Phase<C>, over: &impl Fn(usize) -> bool) -> bool {
-        if p.arrived == 0 {
+        if p.arrived.is_empty() {
             return false;
         }
-        let arrived = |u: usize| p.arrived >> u & 1 != 0;
+        let group = code.members(p.key.group, p.key.domain).iter().copied();
+        let mut members = group.filter(|&u| p.key.holds(code, u));
         match (p.count, p.key.instance) {
-            (Some(n), _) => i64::from(p.arrived.count_ones()) >= n,
-            (None, None) => (0..code.threads.len()).all(|u| !p.key.holds(code, u) || arrived(u) || over(u)),
-            (None, Some(instance)) => (0..code.threads.len()).all(|u| {
-                !p.key.holds(code, u)
-                    || barriers(code, u).all(|(pc, b)| {
-                        !is_instance(b, instance)
-                            || self.reached.contains(&(u, pc))
-                            || known_id(code, u, pc, b).is_some_and(|id| id != p.key.id)
-                    })
+            (Some(n), _) => p.arrived.len() as i64 >= n,
+            (None, None) => members.all(|u| p.arrived.has(u) || over(u)),
+            (None, Some(instance)) => members.all(|u| {
+                barriers(code, u).all(|(pc, b)| {
+                    !is_instance(b, instance)
+                        || self.reached.contains(&(u, pc))
+                        || known_id(code, u, pc, b).is_some_and(|id| id != p.key.id)
+                })
             }),
         }
     }
