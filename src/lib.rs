@@ -22,6 +22,7 @@
 //! | [`skeleton`] | what a program fixes: events, guards, values, base relations |
 //! | [`model`] | the `.cat` language, down to a table of relational operators |
 //! | [`algebra`] | ways to run that table: on bits, on bounds, as gates |
+//! | [`simt`] | the executor: runs tests step by step |
 //! | [`check`] | the engines, and [`check::Session`], which answers questions |
 //! | [`verdict`] | answers and their evidence |
 //! | [`report`], [`cli`] | output formats and the command line |
@@ -63,5 +64,6 @@ pub mod model;
 pub mod program;
 pub mod rel;
 pub mod report;
+pub mod simt;
 pub mod skeleton;
 pub mod verdict;

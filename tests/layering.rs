@@ -20,15 +20,24 @@ const LAYERS: &[(&str, &[&str])] = &[
     // Of models, the skeleton knows the words for sets and relations alone: see `PARTS`.
     ("skeleton", &["litmus", "model", "program", "rel"]),
     ("algebra", &["model", "rel"]),
-    ("check", &["algebra", "litmus", "model", "program", "rel", "skeleton", "verdict"]),
+    // Of the skeleton, the executor uses the address map alone; a memory model's text it never sees.
+    ("simt", &["litmus", "program", "skeleton"]),
+    ("check", &["algebra", "litmus", "model", "program", "rel", "simt", "skeleton", "verdict"]),
     ("report", &["diag", "verdict"]),
-    ("cli", &["algebra", "check", "diag", "litmus", "model", "program", "rel", "report", "skeleton", "verdict"]),
+    (
+        "cli",
+        &[
+            "algebra", "check", "diag", "litmus", "model", "program", "rel", "report", "simt", "skeleton",
+            "verdict",
+        ],
+    ),
 ];
 
 /// Of some modules, another may name only these parts.
 const PARTS: &[(&str, &str, &[&str])] = &[
     ("skeleton", "model", &["ir", "signature"]),
     ("algebra", "model", &["ir"]),
+    ("simt", "skeleton", &["Memory", "CellId"]),
     ("cli", "skeleton", &["signature"]),
 ];
 

@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::litmus::{Atom as PropAtom, Observable, Prop};
+use crate::litmus::{Atom as PropAtom, Prop};
 use crate::skeleton::{Atom, Cond, Pool, Term, TermId};
 
 /// What is known of reads and choices.
@@ -123,19 +123,4 @@ pub(crate) fn prop(p: &Prop, value: &mut dyn FnMut(&PropAtom) -> Option<i64>) ->
             Some(op.holds(*ty, a, b))
         }
     }
-}
-
-/// The observables of several propositions and a list, each once, in order of first mention.
-pub(crate) fn observables<'a>(props: impl IntoIterator<Item = &'a Prop>, more: &[Observable]) -> Vec<Observable> {
-    let mut list: Vec<Observable> = Vec::new();
-    let mut note = |o: Observable| {
-        if !list.contains(&o) {
-            list.push(o);
-        }
-    };
-    for p in props {
-        p.observables(&mut note);
-    }
-    more.iter().copied().for_each(&mut note);
-    list
 }

@@ -12,11 +12,13 @@ use std::time::Instant;
 use super::engines::{Gap, Prepared, Said, name_state};
 use super::query::{Deadline, FinalState, Query, TIMED_OUT};
 use super::task::Task;
-use super::{Engine, Limits, replay, witness};
+use super::{Engine, Limits, fault, replay, witness};
 use crate::litmus::{LitmusTest, Prop};
 use crate::model::ir::Model;
 use crate::skeleton::Cond;
 use crate::verdict::{Answer, Outcome, Outcomes, Verdict};
+
+mod definedness;
 
 /// What flags are called that mean a data race; the others mean undefined behaviour.
 const RACE_FLAGS: &[&str] = &["race", "racy", "data-race", "data_race", "dr"];
@@ -39,6 +41,8 @@ pub struct Session<'a> {
     /// Values out of thin air are tried even if the model excludes them.
     thin_air: bool,
     prepared: BTreeMap<u32, Result<Prepared<'a>, String>>,
+    /// The answer about undefined behaviour, once it was decided.
+    undefined: Option<Answer>,
 }
 
 /// One question, before bounds and engines.
@@ -71,12 +75,18 @@ impl<'a> Session<'a> {
             explain: false,
             thin_air: false,
             prepared: BTreeMap::new(),
+            undefined: None,
         }
     }
 
     /// The same session with nothing prepared.
     fn fresh(&self) -> Self {
         Session::new(self.test, self.model, self.engine, self.limits, &self.set)
+    }
+
+    /// The test that it is about.
+    pub(super) fn test(&self) -> &'a LitmusTest {
+        self.test
     }
 
     /// Negative answers name a minimal set of axioms; costs a few more questions.
@@ -121,13 +131,22 @@ impl<'a> Session<'a> {
     /// Does some consistent execution raise a flag other than the race flag? `None` if the model has none.
     pub fn undefined(&mut self) -> Option<Answer> {
         let flags = self.flags(false)?;
-        Some(self.answer(&Question {
+        // What names its axioms has to be asked anew.
+        let known = self.undefined.as_ref().filter(|a| !self.explain || a.verdict == Verdict::Undefined);
+        if let Some(known) = known {
+            return Some(known.clone());
+        }
+        let answer = self.answer(&Question {
             condition: None,
             complete: false,
             flags: Some(flags),
             positive: Verdict::Undefined,
             negative: Verdict::Defined,
-        }))
+        });
+        if answer.verdict.reason().is_none() {
+            self.undefined = Some(answer.clone());
+        }
+        Some(answer)
     }
 
     fn flags(&self, race: bool) -> Option<Vec<usize>> {
@@ -174,6 +193,8 @@ impl<'a> Session<'a> {
             axioms: Vec::new(),
             witness: None,
             defect: None,
+            fault: None,
+            definedness: None,
         };
         for bound in self.limits.bounds() {
             let task = match self.prepare(bound, deadline) {
@@ -193,6 +214,10 @@ impl<'a> Session<'a> {
                 Said::Yes(found) => {
                     answer.verdict = question.positive.clone();
                     answer.witness = Some(witness::describe(&task, &found.0, &found.1));
+                    answer.fault = question.flags.as_ref().and_then(|flags| {
+                        let races = self.flags(true).unwrap_or_default();
+                        fault::describe(&task, &found.0, &found.1, flags, &races).map(Box::new)
+                    });
                     return answer;
                 }
                 Said::Unknown(reason) => {
@@ -327,6 +352,7 @@ impl<'a> Session<'a> {
             engine: self.engine.name(),
             bound: None,
             defect: None,
+            definedness: None,
         };
         for bound in self.limits.bounds() {
             let task = match self.prepare(bound, deadline) {
@@ -381,6 +407,7 @@ impl<'a> Session<'a> {
                     state: name_state(&task, s),
                     allowed: allowed.contains(s),
                     racy: racy.contains(s),
+                    race: None,
                 })
                 .collect();
             if result.reason.is_some() {

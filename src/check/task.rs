@@ -10,7 +10,6 @@ use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
-use super::eval;
 use super::query::TIMED_OUT;
 use crate::litmus::{Atom as PropAtom, LitmusTest, Observable, Prop};
 use crate::model::ir::{Kind, Model, NodeId, NodeOp, Shape, Test};
@@ -134,7 +133,7 @@ impl<'a> Task<'a> {
                 fault = sk.pool.or(fault, here);
             }
         }
-        let observed = eval::observables(test.condition.iter().chain(&test.filter), &test.observe);
+        let observed = test.observables();
         let mut observed_cells: Vec<CellId> = Vec::new();
         for &o in &observed {
             if let Some(c) = sk.observed_cell(o)
@@ -192,54 +191,17 @@ impl<'a> Task<'a> {
 
     /// What an observable is called in outcomes.
     pub fn observable_name(&self, o: Observable) -> String {
-        match o {
-            Observable::Reg(t, r) => {
-                let thread = self.sk.program.thread(t);
-                format!("{}:{}", thread.name, thread.regs[r.0 as usize].name)
-            }
-            Observable::Mem { loc, index, viewer } => {
-                match self.sk.memory.cell_of(&self.sk.program, loc, index, viewer) {
-                    Some(c) => self.sk.memory.cell(c).name.clone(),
-                    None => self.sk.program.location(loc).name.clone(),
-                }
-            }
-        }
+        self.sk.memory.observable_name(&self.sk.program, o)
     }
 
     /// A value as shown in outcomes: addresses by name.
     pub fn show_value(&self, o: Observable, v: i64) -> String {
-        let v = self.observable_ty(o).wrap(v);
-        self.show(v)
+        self.show(self.observable_ty(o).wrap(v))
     }
 
     /// A value, or the name of the memory of which it is the address, if the program handles addresses as values.
     pub(crate) fn show(&self, v: i64) -> String {
-        match self.sk.memory.at(v) {
-            Some(c) if v >= 0x100 && self.addresses_are_values() => {
-                format!("&{}", self.sk.memory.cell(c).name)
-            }
-            _ => v.to_string(),
-        }
-    }
-
-    fn addresses_are_values(&self) -> bool {
-        use crate::program::{Init, LocationKind};
-        let is_address = |i: &Init| matches!(i, Init::Address { .. });
-        self.sk
-            .program
-            .locations
-            .iter()
-            .any(|l| matches!(&l.kind, LocationKind::Object { init, .. } if init.iter().any(is_address)))
-            || self.sk.program.threads.iter().any(|t| {
-                t.regs.iter().any(|r| is_address(&r.init))
-                    || t.code.iter().any(|i| {
-                        matches!(&i.op, crate::program::Op::Assign { value: crate::program::Expr::Address(_), .. })
-                            || matches!(
-                                &i.op,
-                                crate::program::Op::Store { value: crate::program::Expr::Address(_), .. }
-                            )
-                    })
-            })
+        self.sk.memory.show(&self.sk.program, v)
     }
 
     /// The type in which an observable is compared.

@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use crate::diag::SourceFile;
     use crate::litmus::Expectation;
-    use crate::program::Program;
+    use crate::program::{Machine, Program};
 
     fn test() -> LitmusTest {
         LitmusTest {
@@ -240,7 +240,12 @@ mod tests {
             doc: String::new(),
             source: String::new(),
             file: SourceFile::new("T.toml", ""),
-            program: Program { dialect: Dialect::Ptx, threads: Vec::new(), locations: Vec::new() },
+            program: Program {
+                dialect: Dialect::Ptx,
+                threads: Vec::new(),
+                locations: Vec::new(),
+                machine: Machine::full(),
+            },
             condition: Some(Prop::And(Vec::new())),
             condition_text: " x == 1 ".into(),
             quantifier: Quantifier::Exists,

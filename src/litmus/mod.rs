@@ -25,7 +25,7 @@ mod write;
 
 pub use bless::bless;
 pub use condition::parse_prop;
-pub use read::{parse, read_path};
+pub use read::{Read, parse, read, read_path};
 pub use schema::schema;
 pub use write::to_toml;
 
@@ -66,6 +66,28 @@ pub struct LitmusTest {
     pub expect: IndexMap<String, Expectation>,
     /// Model options that the test sets (`[options]`), with the place of each.
     pub options: Vec<(String, String, Span)>,
+}
+
+impl LitmusTest {
+    /// What outcomes show, each once: what the condition and the filter name, then what is listed besides.
+    pub fn observables(&self) -> Vec<Observable> {
+        observables(self.condition.iter().chain(&self.filter), &self.observe)
+    }
+}
+
+/// The observables of several propositions and a list, each once, in order of first mention.
+pub fn observables<'a>(props: impl IntoIterator<Item = &'a Prop>, more: &[Observable]) -> Vec<Observable> {
+    let mut list: Vec<Observable> = Vec::new();
+    let mut note = |o: Observable| {
+        if !list.contains(&o) {
+            list.push(o);
+        }
+    };
+    for p in props {
+        p.observables(&mut note);
+    }
+    more.iter().copied().for_each(&mut note);
+    list
 }
 
 /// How a condition is quantified over final states.

@@ -7,7 +7,7 @@
 //! - [`Position`]s of one thread are totally ordered, and every step of control flow goes to a larger one: that is
 //!   the order in which a thread is unrolled.
 
-use crate::program::{Op, RegId, Thread};
+use crate::program::{Op, RegId, Thread, live_registers};
 
 /// One loop: `header ..= end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Loops {
         }
         merge(&mut loops);
         // Nobody asks without loops, and the table is large.
-        let live = if loops.is_empty() { Vec::new() } else { liveness(thread, observed) };
+        let live = if loops.is_empty() { Vec::new() } else { live_registers(thread, observed) };
         Loops { loops, live }
     }
 
@@ -136,76 +136,5 @@ fn merge(loops: &mut Vec<Loop>) {
         let Some((i, j)) = crossing else { return };
         let b = loops.remove(j);
         loops[i].end = loops[i].end.max(b.end);
-    }
-}
-
-/// Registers needed before each instruction (and at the end), by the usual backward data flow.
-fn liveness(thread: &Thread, observed: &[bool]) -> Vec<Vec<bool>> {
-    let n = thread.code.len();
-    let mut live = vec![vec![false; thread.regs.len()]; n];
-    live.push(observed.to_vec());
-    loop {
-        let mut changed = false;
-        for pc in (0..n).rev() {
-            let mut here = live[pc + 1].clone();
-            let (mut uses, mut def): (Vec<RegId>, Option<RegId>) = (Vec::new(), None);
-            let mut use_of = |e: &crate::program::Expr| e.registers(&mut |r| uses.push(r));
-            use crate::program::{BarrierNaming, Update};
-            match &thread.code[pc].op {
-                Op::Load { dst, addr, .. } => {
-                    use_of(addr);
-                    def = Some(*dst);
-                }
-                Op::Store { addr, value, .. } => {
-                    use_of(addr);
-                    use_of(value);
-                }
-                Op::Rmw { dst, addr, update, .. } => {
-                    use_of(addr);
-                    match update {
-                        Update::Exchange(e) | Update::Apply(_, e) => use_of(e),
-                        Update::CompareExchange { expected, new } => {
-                            use_of(expected);
-                            use_of(new);
-                        }
-                    }
-                    def = *dst;
-                }
-                Op::Fence { .. } => {}
-                Op::Barrier(b) => match &b.naming {
-                    BarrierNaming::Counted { id, count } => {
-                        use_of(id);
-                        count.iter().for_each(&mut use_of);
-                    }
-                    BarrierNaming::Instance { id, quorum, .. } => {
-                        id.iter().for_each(&mut use_of);
-                        quorum.iter().for_each(&mut use_of);
-                    }
-                },
-                Op::Assign { dst, value } => {
-                    use_of(value);
-                    def = Some(*dst);
-                }
-                Op::Branch { cond, target } => {
-                    use_of(cond);
-                    for (h, t) in here.iter_mut().zip(&live[*target]) {
-                        *h |= t;
-                    }
-                }
-            }
-            if let Some(d) = def {
-                here[d.0 as usize] = false;
-            }
-            for r in uses {
-                here[r.0 as usize] = true;
-            }
-            if here != live[pc] {
-                live[pc] = here;
-                changed = true;
-            }
-        }
-        if !changed {
-            return live;
-        }
     }
 }

@@ -14,7 +14,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::litmus::Observable;
-use crate::program::{Init, LocId, LocationKind, Program, Proxy, Scope, Space, ThreadId, Ty};
+use crate::program::{Expr, Init, LocId, LocationKind, Op, Program, Proxy, Scope, Space, ThreadId, Ty};
 
 /// Index into [`Memory::cells`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -233,4 +233,51 @@ impl Memory {
             _ => true,
         }
     }
+
+    /// Whether an access of `thread` to the cell is one: right size, reachable, not a write to constant memory.
+    pub fn accessible(&self, program: &Program, cell: CellId, thread: ThreadId, ty: Ty, write: bool) -> bool {
+        let c = self.cell(cell);
+        let size_fits = c.ty.bits == ty.bits || c.ty == Ty::WORD || ty == Ty::WORD;
+        let writable = !write || c.space != Space::Constant;
+        size_fits && writable && self.reachable(program, cell, thread)
+    }
+
+    /// What an observable is called in outcomes.
+    pub fn observable_name(&self, program: &Program, o: Observable) -> String {
+        match o {
+            Observable::Reg(t, r) => {
+                let thread = program.thread(t);
+                format!("{}:{}", thread.name, thread.regs[r.0 as usize].name)
+            }
+            Observable::Mem { loc, index, viewer } => match self.cell_of(program, loc, index, viewer) {
+                Some(c) => self.cell(c).name.clone(),
+                None => program.location(loc).name.clone(),
+            },
+        }
+    }
+
+    /// A value, or the name of the memory of which it is the address, if the program handles addresses as values.
+    pub fn show(&self, program: &Program, v: i64) -> String {
+        match self.at(v) {
+            Some(c) if v >= GAP && addresses_are_values(program) => format!("&{}", self.cell(c).name),
+            _ => v.to_string(),
+        }
+    }
+}
+
+fn addresses_are_values(program: &Program) -> bool {
+    let is_address = |i: &Init| matches!(i, Init::Address { .. });
+    program
+        .locations
+        .iter()
+        .any(|l| matches!(&l.kind, LocationKind::Object { init, .. } if init.iter().any(is_address)))
+        || program.threads.iter().any(|t| {
+            t.regs.iter().any(|r| is_address(&r.init))
+                || t.code.iter().any(|i| {
+                    matches!(
+                        &i.op,
+                        Op::Assign { value: Expr::Address(_), .. } | Op::Store { value: Expr::Address(_), .. }
+                    )
+                })
+        })
 }

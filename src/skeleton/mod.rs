@@ -22,6 +22,7 @@ pub mod base;
 mod deps;
 pub mod domain;
 pub mod event;
+mod images;
 mod loops;
 pub mod memory;
 pub mod options;

@@ -219,9 +219,22 @@ impl Unroller<'_> {
             return Ok(());
         }
         let inside = |place: &Position| place.suffix(iteration).is_some();
+        self.not_for_ever(state.guard, thread, &inside);
         let events = self.placed(thread).filter(|(_, place)| inside(place)).map(|(e, _)| *e).collect();
         self.endings.spins.push(Spin { cond: state.guard, header, events });
         self.ends(state)
+    }
+
+    /// A weak compare-exchange does not fail spuriously for ever (ISO C++ [atomics.types.operations]).
+    fn not_for_ever(&mut self, repeats: Cond, thread: ThreadId, inside: &dyn Fn(&Position) -> bool) {
+        for i in 0..self.out.spurious.len() {
+            let (of, place, fails) = &self.out.spurious[i];
+            if *of == thread && inside(place) {
+                let pool = &mut self.out.pool;
+                let both = pool.and(repeats, *fails);
+                self.out.constraints.push(pool.not(both));
+            }
+        }
     }
 
     /// Events of a thread with their places.
@@ -263,6 +276,11 @@ impl Unroller<'_> {
             let on = pool.not(choice);
             let on = pool.and(state.guard, on);
             state.guard = pool.and(possible, choice);
+            let repeats = |place: &Position| {
+                let number = place.suffix(prefix).and_then(|rest| rest.first());
+                number.is_some_and(|&n| n >= later)
+            };
+            self.not_for_ever(choice, thread, &repeats);
             self.ends(state)?;
             state.guard = on;
             self.endings.repeats.push(Repeat { choice, header, period, pairs, registers });

@@ -43,7 +43,7 @@ pub(super) struct Arrival {
     pub(super) thread: ThreadId,
     pub(super) guard: Cond,
     pub(super) naming: Naming,
-    pub(super) domain: Scope,
+    pub(super) group: Group,
 }
 
 /// A wait at a barrier, as unrolled.
@@ -57,7 +57,15 @@ pub(super) struct Wait {
     /// Whether it passes: a choice, or true where that is known.
     pub(super) pass: Cond,
     pub(super) naming: Naming,
+    pub(super) group: Group,
+}
+
+/// Which threads a barrier can bring together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Group {
     pub(super) domain: Scope,
+    /// Of a warp: the lanes named.
+    pub(super) lanes: Option<u32>,
 }
 
 /// [`BarrierNaming`] with its operands evaluated.
@@ -112,6 +120,8 @@ pub(super) struct Unrolled {
     /// For questions about progress: what choices of this module demand, and the place of every event of a thread.
     pub(super) constraints: Vec<Cond>,
     pub(super) places: Vec<(EventId, Position)>,
+    /// For questions about progress: the choices of weak compare-exchanges to fail spuriously, with their places.
+    pub(super) spurious: Vec<(ThreadId, Position, Cond)>,
 }
 
 #[derive(Clone, Debug)]
@@ -475,6 +485,16 @@ impl Unroller<'_> {
                 let from_read = Taint::new([r_id].into());
                 let mut guard = state.guard;
                 let (new, taint) = match update {
+                    Update::When { cond, new } => {
+                        if let Some(dst) = dst {
+                            state.set(*dst, old, from_read.clone());
+                        }
+                        let (c, tc) = self.eval(state, cond, thread);
+                        let (v, tv) = self.eval(state, new, thread);
+                        let c = self.out.pool.non_zero(c);
+                        guard = self.out.pool.and(guard, c);
+                        (v, union(&tv, &tc))
+                    }
                     Update::Exchange(e) => self.eval(state, e, thread),
                     Update::Apply(op, e) => {
                         let (v, t) = self.eval(state, e, thread);
@@ -513,8 +533,18 @@ impl Unroller<'_> {
                 self.push(event(EventKind::Fence, state.guard, tags, *scope), state, at)?;
                 Ok(Cond::FALSE)
             }
+            Op::Spurious { dst } => {
+                let choice = self.out.pool.fresh_choice();
+                if self.purpose.is_progress() {
+                    self.out.spurious.push((thread, at.clone(), choice));
+                }
+                let value = self.out.pool.truth(choice);
+                state.set(*dst, value, Taint::default());
+                Ok(Cond::FALSE)
+            }
             Op::Barrier(b) => {
                 let effect = state.guard;
+                let group = Group { domain: b.domain, lanes: b.lanes };
                 let mut term = |e: &Expr| self.eval(state, e, thread).0;
                 let naming = match &b.naming {
                     BarrierNaming::Counted { id, count } => {
@@ -528,13 +558,7 @@ impl Unroller<'_> {
                 };
                 if b.action != BarrierAction::Wait {
                     let id = self.push(event(EventKind::Arrive, state.guard, &b.arrive, b.scope), state, at)?;
-                    self.out.arrivals.push(Arrival {
-                        event: id,
-                        thread,
-                        guard: state.guard,
-                        naming,
-                        domain: b.domain,
-                    });
+                    self.out.arrivals.push(Arrival { event: id, thread, guard: state.guard, naming, group });
                 }
                 if b.action != BarrierAction::Arrive {
                     self.may_stop(state)?;
@@ -548,7 +572,7 @@ impl Unroller<'_> {
                         state.guard = self.out.pool.and(reached, blocked);
                         self.ends(state)?;
                     }
-                    self.out.waits.push(Wait { key, event: id, thread, reached, pass, naming, domain: b.domain });
+                    self.out.waits.push(Wait { key, event: id, thread, reached, pass, naming, group });
                     state.guard = guard;
                 }
                 Ok(effect)

@@ -252,7 +252,13 @@ impl Machine<'_> {
             Op::Rmw { dst, addr, update, read, write } => {
                 let (cell, ty) = self.cell(self.eval(state, t, addr))?;
                 let old = read.ty.wrap(state.memory[cell]);
+                if let (Update::When { .. }, Some(dst)) = (update, dst) {
+                    state.threads[t].regs[dst.0 as usize] = old;
+                }
                 let new = match update {
+                    Update::When { cond, new } => {
+                        (self.eval(state, t, cond) != 0).then(|| self.eval(state, t, new))
+                    }
                     Update::Exchange(e) => Some(self.eval(state, t, e)),
                     Update::Apply(op, e) => Some(op.apply(write.ty, old, self.eval(state, t, e))),
                     Update::CompareExchange { expected, new } => {
@@ -296,6 +302,7 @@ impl Machine<'_> {
                     return Ok(true);
                 }
             }
+            Op::Spurious { .. } => return Err(Stop::Unsupported("spurious failures")),
             Op::Fence { .. } | Op::Assign { .. } | Op::Branch { .. } => unreachable!("settled"),
         }
         state.threads[t].pc += 1;

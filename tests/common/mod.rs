@@ -4,4 +4,5 @@
 pub mod generate;
 pub mod interleave;
 pub mod lasso;
+pub mod rings;
 pub mod suite;

@@ -95,7 +95,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         for (i, node) in model.nodes.iter().enumerate() {
             fixed[i] |= wanted[i] && node.is_static;
         }
-        let mut mentioned: Vec<Observable> = eval::observables(query.props.iter().map(|p| p.0), &[]);
+        let mut mentioned: Vec<Observable> = crate::litmus::observables(query.props.iter().map(|p| p.0), &[]);
         if goal == Goal::States {
             mentioned.extend(&task.observed);
         }

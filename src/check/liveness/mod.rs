@@ -86,6 +86,8 @@ impl<'a> Liveness<'a> {
             axioms: Vec::new(),
             witness: None,
             defect: None,
+            fault: None,
+            definedness: None,
         };
         for bound in self.limits.bounds() {
             match self.at(bound, model, deadline, &mut answer) {

@@ -51,6 +51,7 @@ impl Reader<'_, '_> {
         }
         for (id, values) in starts {
             let init: Vec<Init> = values.into_iter().map(|start| self.resolve(start, &symbols)).collect();
+            let init = self.class_init(&symbols, id, init);
             symbols.set_init(id, init);
         }
         symbols
@@ -104,7 +105,16 @@ impl Reader<'_, '_> {
         };
         let values = table.get("init").map_or(Vec::new(), |v| self.starts(v, choice));
         let mut kind = object(values.len(), space);
-        if let (SymbolKind::Object(object), Some(word)) =
+        if let SymbolKind::Object(object) = &mut kind
+            && let Some(class) = self.class(table, choice)
+        {
+            let span = table.get("type").map_or(Span::default(), span_of);
+            if let Some((ty, class)) = class {
+                object.ty = Some((ty, span));
+                object.class = Some(class);
+            }
+            object.declared = true;
+        } else if let (SymbolKind::Object(object), Some(word)) =
             (&mut kind, self.word(table, "type", keys::TYPES, choice))
         {
             let span = table.get("type").map_or(Span::default(), span_of);

@@ -18,6 +18,7 @@ use crate::program::Dialect;
 use crate::program::isa::ptx::Env;
 
 mod clike;
+mod cuda;
 mod expect;
 mod matrix;
 mod memory;
@@ -150,6 +151,7 @@ impl Reader<'_, '_> {
             let threads = self.c_threads(dialect, &symbols, choice);
             build_clike(dialect, threads, symbols, self.sink)
         };
+        program.machine = self.machine(dialect);
         let broken = self.sink.errors() > errors;
         let condition_text = self.string(root, "condition", choice);
         let filter_text = self.string(root, "filter", choice);

@@ -1,0 +1,394 @@
+//! A program made ready to run: expressions without names, operations with what the machine asks of them.
+//!
+//! # Invariants
+//! - Every address of the program is a number; the map from numbers to memory is [`crate::skeleton::Memory`], so that
+//!   values mean the same as in the checkers. Nothing else of the skeleton is used.
+//! - What the machine cannot run is refused here, by name, or where it turns up while running ([`super::Halt`]).
+
+use std::sync::Arc;
+
+use crate::litmus::{LitmusTest, Observable};
+use crate::program::{
+    Barrier, BarrierAction, BarrierNaming, Expr, Op, Program, Proxy, RegId, Scope, Tags, ThreadId, Ty, Update,
+    live_registers,
+};
+use crate::skeleton::{CellId, Memory};
+
+/// What an access is, beside its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Access {
+    pub(super) ty: Ty,
+    /// Relaxed, acquire or release: strong in PTX's sense.
+    pub(super) strong: bool,
+    pub(super) scope: Scope,
+    pub(super) acquire: bool,
+    pub(super) release: bool,
+    pub(super) proxy: Proxy,
+    /// Half of a reduction, whose read never acquires.
+    pub(super) red: bool,
+}
+
+/// A fence, of either kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fence {
+    /// A thread fence.
+    Thread { acquire: bool, release: bool, sc: bool, scope: Scope },
+    /// `fence.proxy.alias`.
+    Alias,
+    /// `fence.proxy` of a proxy.
+    Proxy(Proxy),
+}
+
+/// One micro-op, ready to run.
+#[derive(Clone, Debug)]
+pub(super) enum Act {
+    Load { dst: RegId, addr: Expr, access: Access },
+    Store { addr: Expr, value: Expr, access: Access },
+    Rmw { dst: Option<RegId>, addr: Expr, update: Update, read: Access, write: Access },
+    Fence(Fence),
+    Barrier(Barrier),
+    Spurious { dst: RegId },
+    Assign { dst: RegId, value: Expr },
+    Branch { cond: Expr, target: usize },
+}
+
+/// One thread's code.
+#[derive(Clone, Debug)]
+pub(super) struct ThreadCode {
+    pub(super) acts: Vec<Act>,
+    pub(super) start: Vec<i64>,
+    /// Registers that matter at each instruction and at the end.
+    pub(super) live: Vec<Vec<bool>>,
+    /// Registers that the code after an instruction reads, whatever is observed at the end.
+    pub(super) used: Vec<Vec<bool>>,
+    /// Locations that the code from an instruction on may access, as a bit set.
+    pub(super) reach: Vec<u128>,
+    /// Whether it has a backward branch.
+    pub(super) loops: bool,
+}
+
+/// Where an access goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Physical location, an index of [`Code::locations`].
+    pub(super) loc: usize,
+    /// Virtual address, as a cell number.
+    pub(super) va: u16,
+}
+
+/// One physical location.
+#[derive(Clone, Debug)]
+pub(super) struct Location {
+    pub(super) init: i64,
+}
+
+/// A test, ready to run.
+#[derive(Clone, Debug)]
+pub(super) struct Code {
+    pub(super) program: Arc<Program>,
+    pub(super) memory: Memory,
+    pub(super) threads: Vec<ThreadCode>,
+    pub(super) locations: Vec<Location>,
+    /// By cell: its location.
+    loc_of: Vec<usize>,
+    pub(super) observed: Vec<Observable>,
+    /// `includes[t][u]`: bit `s` is set if scope number `s` of thread `t` holds thread `u`.
+    includes: Vec<Vec<u8>>,
+    /// By thread: the first thread of its CTA.
+    pub(super) cta: Vec<usize>,
+    /// No alias, no proxy but the generic one.
+    pub(super) plain: bool,
+    /// Some access goes through a proxy other than the generic one.
+    pub(super) proxies: bool,
+    /// Whether any thread has a backward branch.
+    pub(super) loops: bool,
+    /// Whether some thread has a branch: then what a barrier does depends on what is read.
+    pub(super) branches: bool,
+}
+
+/// At most so many threads: sets of threads are machine words.
+pub(super) const MAX_THREADS: usize = 64;
+
+impl Code {
+    /// Makes a test ready.
+    ///
+    /// # Errors
+    /// Why it cannot be run.
+    pub(super) fn new(test: &LitmusTest) -> Result<Code, String> {
+        let program = Arc::new(test.program.clone());
+        if program.threads.len() > MAX_THREADS {
+            return Err(format!("not in this machine: more than {MAX_THREADS} threads"));
+        }
+        let memory = Memory::new(&program);
+        let mut locations = Vec::new();
+        let mut loc_of = vec![0; memory.cells.len()];
+        for (i, cell) in memory.cells.iter().enumerate() {
+            if cell.memory.0 as usize == i {
+                loc_of[i] = locations.len();
+                locations.push(Location { init: cell.init });
+            } else {
+                loc_of[i] = loc_of[cell.memory.0 as usize];
+            }
+        }
+        if memory.cells.len() > usize::from(u16::MAX) {
+            return Err("not in this machine: more than 65,535 memory cells".into());
+        }
+        let observed = test.observables();
+        let mut code = Code {
+            threads: Vec::new(),
+            locations,
+            loc_of,
+            observed,
+            includes: includes(&program),
+            cta: (0..program.threads.len()).map(|t| group(&program, t, Scope::Cta)).collect(),
+            plain: true,
+            proxies: false,
+            loops: false,
+            branches: false,
+            memory,
+            program: program.clone(),
+        };
+        for t in program.thread_ids() {
+            let thread = code.thread(t)?;
+            code.loops |= thread.loops;
+            code.branches |= thread.acts.iter().any(|a| matches!(a, Act::Branch { .. }));
+            code.threads.push(thread);
+        }
+        code.proxies = code.threads.iter().flat_map(|t| &t.acts).any(|a| match a {
+            Act::Load { access, .. } | Act::Store { access, .. } => access.proxy != Proxy::Generic,
+            Act::Rmw { read, write, .. } => read.proxy != Proxy::Generic || write.proxy != Proxy::Generic,
+            _ => false,
+        });
+        code.plain = !code.proxies && code.memory.cells.iter().enumerate().all(|(i, c)| c.memory.0 as usize == i);
+        Ok(code)
+    }
+
+    fn thread(&self, id: ThreadId) -> Result<ThreadCode, String> {
+        let thread = self.program.thread(id);
+        let mut acts = Vec::with_capacity(thread.code.len());
+        for instr in &thread.code {
+            acts.push(self.act(&instr.op, id).map_err(|what| format!("{what} (`{}`)", instr.text))?);
+        }
+        let mut needed = vec![false; thread.regs.len()];
+        for o in &self.observed {
+            if let Observable::Reg(t, r) = o
+                && *t == id
+            {
+                needed[r.0 as usize] = true;
+            }
+        }
+        let start = thread.regs.iter().map(|r| self.memory.initial(&self.program, &r.init, Some(id))).collect();
+        let loops =
+            acts.iter().enumerate().any(|(pc, a)| matches!(a, Act::Branch { target, .. } if *target <= pc));
+        let reach = self.reach(&acts);
+        Ok(ThreadCode {
+            live: live_registers(thread, &needed),
+            used: live_registers(thread, &vec![false; thread.regs.len()]),
+            acts,
+            start,
+            reach,
+            loops,
+        })
+    }
+
+    fn act(&self, op: &Op, t: ThreadId) -> Result<Act, String> {
+        let name = |e: &Expr| self.resolve(e, t);
+        Ok(match op {
+            Op::Load { dst, addr, access: a } => {
+                Act::Load { dst: *dst, addr: name(addr), access: access(&a.tags, a.scope, a.ty)? }
+            }
+            Op::Store { addr, value, access: a } => {
+                Act::Store { addr: name(addr), value: name(value), access: access(&a.tags, a.scope, a.ty)? }
+            }
+            Op::Rmw { dst, addr, update, read, write } => Act::Rmw {
+                dst: *dst,
+                addr: name(addr),
+                update: match update {
+                    Update::Exchange(e) => Update::Exchange(name(e)),
+                    Update::Apply(op, e) => Update::Apply(*op, name(e)),
+                    Update::CompareExchange { expected, new } => {
+                        Update::CompareExchange { expected: name(expected), new: name(new) }
+                    }
+                    Update::When { cond, new } => Update::When { cond: name(cond), new: name(new) },
+                },
+                read: access(&read.tags, read.scope, read.ty)?,
+                write: access(&write.tags, write.scope, write.ty)?,
+            },
+            Op::Fence { tags, scope } => Act::Fence(fence(tags, *scope)),
+            Op::Barrier(b) => {
+                let mut b = b.clone();
+                match &mut b.naming {
+                    BarrierNaming::Counted { id, count } => {
+                        *id = name(id);
+                        *count = count.as_ref().map(name);
+                    }
+                    BarrierNaming::Instance { id, quorum, .. } => {
+                        *id = id.as_ref().map(name);
+                        *quorum = quorum.as_ref().map(name);
+                        if b.action == BarrierAction::Wait {
+                            return Err("not in this machine: a barrier instance that only waits".into());
+                        }
+                    }
+                }
+                Act::Barrier(b)
+            }
+            Op::Spurious { dst } => Act::Spurious { dst: *dst },
+            Op::Assign { dst, value } => Act::Assign { dst: *dst, value: name(value) },
+            Op::Branch { cond, target } => Act::Branch { cond: name(cond), target: *target },
+        })
+    }
+
+    /// The expression with addresses as numbers.
+    fn resolve(&self, e: &Expr, t: ThreadId) -> Expr {
+        let go = |e: &Expr| Box::new(self.resolve(e, t));
+        match e {
+            Expr::Const(_) | Expr::Reg(_) => e.clone(),
+            Expr::Address(loc) => {
+                let cell = self.memory.cell_of(&self.program, *loc, 0, Some(t));
+                Expr::Const(cell.map_or(0, |c| self.memory.cell(c).address))
+            }
+            Expr::Bin(op, ty, a, b) => Expr::Bin(*op, *ty, go(a), go(b)),
+            Expr::Cmp(op, ty, a, b) => Expr::Cmp(*op, *ty, go(a), go(b)),
+            Expr::Select(c, a, b) => Expr::Select(go(c), go(a), go(b)),
+            Expr::Cast(ty, a) => Expr::Cast(*ty, go(a)),
+        }
+    }
+
+    /// By instruction: the locations that the code from there on may access; all bits if that is not known.
+    fn reach(&self, acts: &[Act]) -> Vec<u128> {
+        let at = |addr: &Expr| match addr {
+            Expr::Const(a) => self.memory.at(*a).map_or(0, |c| match self.loc_of[c.0 as usize] {
+                loc if loc < 128 => 1u128 << loc,
+                _ => u128::MAX,
+            }),
+            _ => u128::MAX,
+        };
+        let mut reach = vec![0; acts.len() + 1];
+        loop {
+            let before = reach.clone();
+            for (pc, act) in acts.iter().enumerate().rev() {
+                reach[pc] |= match act {
+                    Act::Load { addr, .. } | Act::Store { addr, .. } | Act::Rmw { addr, .. } => at(addr),
+                    Act::Branch { target, .. } => reach[*target],
+                    _ => 0,
+                } | reach[pc + 1];
+            }
+            if reach == before {
+                return reach;
+            }
+        }
+    }
+
+    /// Where an access of a thread goes; `None` if it names nothing that the thread may access.
+    pub(super) fn place(&self, thread: usize, address: i64, ty: Ty, write: bool) -> Option<Place> {
+        let cell = self.memory.at(address)?;
+        let id = ThreadId(thread as u16);
+        if !self.memory.accessible(&self.program, cell, id, ty, write) {
+            return None;
+        }
+        let va = self.memory.cell(cell).virtual_address.0 as u16;
+        Some(Place { loc: self.loc_of[cell.0 as usize], va })
+    }
+
+    /// The location of a cell.
+    pub(super) fn location(&self, cell: CellId) -> usize {
+        self.loc_of[cell.0 as usize]
+    }
+
+    /// The location that an observable names.
+    pub(super) fn observed_location(&self, o: Observable) -> Option<usize> {
+        self.memory.observed(&self.program, o).map(|c| self.loc_of[c.0 as usize])
+    }
+
+    /// Whether `scope` of thread `t` holds `u`; its own thread always.
+    pub(super) fn holds(&self, t: usize, scope: Scope, u: usize) -> bool {
+        self.includes[t][u] >> (scope as u8) & 1 != 0
+    }
+
+    /// Whether two operations of these threads and scopes include each other.
+    pub(super) fn mutual(&self, (t, a): (usize, Scope), (u, b): (usize, Scope)) -> bool {
+        self.holds(t, a, u) && self.holds(u, b, t)
+    }
+
+    /// The first thread of a thread's group.
+    pub(super) fn group(&self, thread: usize, scope: Scope) -> usize {
+        (0..=thread).find(|&u| u == thread || self.holds(thread, scope, u)).unwrap_or(thread)
+    }
+}
+
+fn group(program: &Program, t: usize, scope: Scope) -> usize {
+    let place = &program.threads[t].place;
+    (0..t).find(|&u| program.threads[u].place.same(place, scope)).unwrap_or(t)
+}
+
+fn includes(program: &Program) -> Vec<Vec<u8>> {
+    let scopes =
+        [Scope::Thread, Scope::Warp, Scope::Cta, Scope::Cluster, Scope::QueueFamily, Scope::Gpu, Scope::Sys];
+    let bits = |t: usize, u: usize| {
+        scopes
+            .iter()
+            .filter(|&&s| t == u || program.threads[t].place.same(&program.threads[u].place, s))
+            .fold(0, |bits, &s| bits | 1 << (s as u8))
+    };
+    let n = program.threads.len();
+    (0..n).map(|t| (0..n).map(|u| bits(t, u)).collect()).collect()
+}
+
+fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
+    let proxy = match () {
+        () if tags.has("SUR") => Proxy::Surface,
+        () if tags.has("TEX") => Proxy::Texture,
+        // The word also stands for C's consume order, which has an order beside it.
+        () if tags.has("CON") && tags.has("WEAK") => Proxy::Constant,
+        () => Proxy::Generic,
+    };
+    let strong = tags.has("RLX") || tags.has("ACQ") || tags.has("REL");
+    Ok(Access {
+        ty,
+        strong,
+        scope: scope.unwrap_or(Scope::Thread),
+        acquire: tags.has("ACQ"),
+        release: tags.has("REL"),
+        proxy,
+        red: tags.has("RED"),
+    })
+}
+
+fn fence(tags: &Tags, scope: Option<Scope>) -> Fence {
+    if tags.has("PF") {
+        return match () {
+            () if tags.has("ALIAS") => Fence::Alias,
+            () if tags.has("SUR") => Fence::Proxy(Proxy::Surface),
+            () if tags.has("TEX") => Fence::Proxy(Proxy::Texture),
+            () if tags.has("CON") => Fence::Proxy(Proxy::Constant),
+            () => Fence::Proxy(Proxy::Generic),
+        };
+    }
+    let sc = tags.has("SC");
+    let both = sc || tags.has("ACQ_REL");
+    Fence::Thread {
+        acquire: both || tags.has("ACQ"),
+        release: both || tags.has("REL"),
+        sc,
+        scope: scope.unwrap_or(Scope::Thread),
+    }
+}
+
+/// The value of an expression.
+pub(super) fn eval(e: &Expr, regs: &[i64]) -> i64 {
+    match e {
+        Expr::Const(v) => *v,
+        Expr::Reg(r) => regs[r.0 as usize],
+        Expr::Address(_) => unreachable!("addresses were resolved"),
+        Expr::Bin(op, ty, a, b) => op.apply(*ty, eval(a, regs), eval(b, regs)),
+        Expr::Cmp(op, ty, a, b) => i64::from(op.holds(*ty, eval(a, regs), eval(b, regs))),
+        Expr::Select(c, a, b) => {
+            if eval(c, regs) != 0 {
+                eval(a, regs)
+            } else {
+                eval(b, regs)
+            }
+        }
+        Expr::Cast(ty, a) => ty.wrap(eval(a, regs)),
+    }
+}

@@ -1,0 +1,135 @@
+//! What a memory is to the machine.
+//!
+//! A memory carries out accesses, fences and what barriers hand over. Where it could go on in several ways it asks the
+//! chooser; where it cannot go on it says [`Halt`], and the step is given up as a whole (the caller works on a copy).
+
+pub(super) mod sc;
+pub(super) mod weak;
+
+use std::fmt::Debug;
+use std::hash::Hasher;
+
+use super::Halt;
+use super::choice::Chooser;
+use super::code::{Access, Code, Fence, Place};
+use super::record::Log;
+use super::state::Thread;
+use crate::program::Barrier;
+
+/// Where and when a step happens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At {
+    pub(super) thread: usize,
+    /// Index of the instruction in the thread's code.
+    pub(super) instr: usize,
+    /// Micro-ops that the thread carried out before it.
+    pub(super) clock: u32,
+}
+
+/// What a step may use besides the state.
+pub(super) struct Context<'a> {
+    pub(super) code: &'a Code,
+    pub(super) chooser: &'a mut dyn Chooser,
+    pub(super) log: &'a mut dyn Log,
+}
+
+/// What a read-modify-write writes, given what it read; `None`: nothing.
+pub(super) type NewValue<'a> = &'a dyn Fn(i64) -> Option<i64>;
+
+/// A memory: its rules. The contents are [`Backend::Memory`].
+pub(super) trait Backend {
+    /// The contents.
+    type Memory: Clone + Debug;
+    /// What an arrival at a barrier hands to the waits.
+    type Carried: Clone + Default + Debug;
+
+    /// The contents before the first step.
+    fn start(&self, code: &Code) -> Self::Memory;
+
+    /// Reads; gives the value as stored.
+    fn load(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Self::Memory,
+        at: At,
+        place: Place,
+        access: &Access,
+    ) -> Result<i64, Halt>;
+
+    /// Writes.
+    fn store(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Self::Memory,
+        at: At,
+        place: Place,
+        access: &Access,
+        value: i64,
+    ) -> Result<(), Halt>;
+
+    /// Reads and writes; gives the old value as stored.
+    fn rmw(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Self::Memory,
+        at: At,
+        place: Place,
+        halves: (&Access, &Access),
+        new: NewValue<'_>,
+    ) -> Result<i64, Halt>;
+
+    /// A fence of either kind.
+    fn fence(&self, cx: &mut Context<'_>, m: &mut Self::Memory, at: At, fence: Fence) -> Result<(), Halt>;
+
+    /// Whether a fence commutes with every step of other threads, so that it may be carried out at once.
+    fn fence_commutes(&self, fence: Fence) -> bool;
+
+    /// What a thread hands over when it arrives.
+    fn arrive(&self, m: &Self::Memory, at: At, barrier: &Barrier) -> Self::Carried;
+
+    /// Adds what another arrival handed over.
+    fn join(into: &mut Self::Carried, other: &Self::Carried);
+
+    /// A thread passes a barrier.
+    fn pass(&self, m: &mut Self::Memory, thread: usize, carried: &Self::Carried);
+
+    /// Whether anything is ever bound early.
+    fn binds(&self) -> bool;
+
+    /// Whether the thread may bind an instruction early now.
+    fn may_bind_early(&self, code: &Code, m: &Self::Memory, threads: &[Thread], thread: usize) -> bool;
+
+    /// Binds an instruction of a thread before its turn.
+    fn bind_early(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Self::Memory,
+        threads: &[Thread],
+        thread: usize,
+    ) -> Result<(), Halt>;
+
+    /// Whether something was bound early and has not had its turn: a state without successors is then no hang.
+    fn is_pending(&self, m: &Self::Memory) -> bool;
+
+    /// Brings the contents, and what barriers carry, into a normal form. `false` if that lost possible behaviour
+    /// (a bound on the history was met).
+    fn tidy(
+        &self,
+        code: &Code,
+        m: &mut Self::Memory,
+        carried: &mut dyn Iterator<Item = &mut Self::Carried>,
+    ) -> bool;
+
+    /// Hashes contents and what barriers carry, after [`Backend::tidy`]. Equal behaviour may hash differently, different
+    /// behaviour never equally.
+    fn hash(
+        &self,
+        m: &Self::Memory,
+        threads: &[Thread],
+        carried: &mut dyn Iterator<Item = &Self::Carried>,
+        hasher: &mut dyn Hasher,
+    );
+
+    /// The possible final values of a location.
+    fn finals(&self, m: &Self::Memory, loc: usize) -> Vec<i64>;
+}

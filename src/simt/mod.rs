@@ -1,0 +1,276 @@
+//! The executor: runs a test step by step, on one of several memories, under one of several schedulers.
+//!
+//! A [state](self) is a program counter and registers per thread, the phases of barriers, and a memory. A step is one
+//! instruction of one thread; where it could go on in several ways, the memory asks for a choice. A *schedule* is the
+//! list of threads and choices: it can be explored exhaustively, drawn at random, recorded, and replayed.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `code` | a test made ready to run |
+//! | `state`, `step` | threads, and one step of one |
+//! | `layer` | which threads may step: warps and resident blocks go here |
+//! | `barrier` | who has arrived, who waits |
+//! | `memory` | the rules of memory: `sc`, and PTX's `weak` |
+//! | `choice`, `schedule` | who answers; exhaustive, random, replay |
+//! | `record` | what happened, for the trace and for the checker |
+//!
+//! # What is claimed
+//! - The memory `sc` has exactly the outcomes of the model `sc`.
+//! - The memory `weak` has only outcomes that the model `ptx` allows. With [`Early::None`] it has exactly those of
+//!   executions in which `po`, `rf`, `sc` and barriers are acyclic; more early binds show more of the others. Of
+//!   `ptx-v6.0` and `ptx-v7.5` nothing is claimed: they differ in reductions, failed compare-and-swaps and
+//!   dependencies.
+//! - [`Early::Full`] explores the model; it is no simulator of hardware. It lets a relaxed store overtake an acquire, a
+//!   fence or a barrier, because the axioms allow that as long as no cycle closes.
+//! - Both are checked, not proven: see `check::operational` and the tests.
+//!
+//! # Invariants
+//! - Nothing in here knows a memory model's text; who holds outcomes against a model is `check::operational`.
+//! - What the machine cannot run is refused by name. A run that goes astray in memory ends there.
+//! - The same test, options and schedule give the same observations, in the same order.
+
+mod barrier;
+pub mod choice;
+mod code;
+mod fingerprint;
+mod layer;
+mod memory;
+pub mod record;
+pub mod schedule;
+mod state;
+mod step;
+mod trace;
+
+use std::time::Duration;
+
+use crate::litmus::LitmusTest;
+use code::Code;
+use layer::Independent;
+use memory::sc::Sc;
+pub use memory::weak::Rules;
+use memory::weak::Weak;
+use schedule::{Limits, Observation, Recorded};
+use step::Machine;
+pub use trace::trace;
+
+/// Which memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryKind {
+    /// One store, threads in turns.
+    Sc,
+    /// PTX's memory consistency model.
+    Weak,
+}
+
+impl MemoryKind {
+    /// As written on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            MemoryKind::Sc => "sc",
+            MemoryKind::Weak => "weak",
+        }
+    }
+}
+
+/// How much may be bound before its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Early {
+    /// Nothing: no outcome of the load-buffering family.
+    None,
+    /// Plain and relaxed accesses past plain and relaxed accesses to other addresses, as hardware might.
+    Local,
+    /// At most so many instructions per thread at once, past anything.
+    Full(u32),
+}
+
+impl Early {
+    /// At most so many binds per thread at once.
+    fn limit(self) -> usize {
+        match self {
+            Early::None => 0,
+            Early::Local => usize::MAX,
+            Early::Full(n) => n as usize,
+        }
+    }
+
+    /// Reads `none`, `local`, `full:N` and `full`.
+    pub fn parse(text: &str) -> Option<Early> {
+        match text {
+            "none" => Some(Early::None),
+            "local" => Some(Early::Local),
+            "full" => Some(Early::Full(u32::MAX)),
+            _ => text.strip_prefix("full:")?.parse().ok().map(Early::Full),
+        }
+    }
+}
+
+impl std::fmt::Display for Early {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Early::None => f.write_str("none"),
+            Early::Local => f.write_str("local"),
+            Early::Full(u32::MAX) => f.write_str("full"),
+            Early::Full(n) => write!(f, "full:{n}"),
+        }
+    }
+}
+
+/// How to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Which memory.
+    pub memory: MemoryKind,
+    /// Early binds, of the weak memory.
+    pub early: Early,
+    /// Rules in force, of the weak memory.
+    pub rules: Rules,
+    /// At most so many steps of one run.
+    pub steps: usize,
+    /// At most so many states of an exhaustive exploration.
+    pub states: usize,
+    /// When to give up.
+    pub timeout: Option<Duration>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            memory: MemoryKind::Weak,
+            early: Early::None,
+            rules: Rules::ALL,
+            steps: 10_000,
+            states: 2_000_000,
+            timeout: Some(Duration::from_secs(60)),
+        }
+    }
+}
+
+/// Why a step, and with it a choice or a run, ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Halt {
+    /// The choice made is not possible.
+    Refused,
+    /// The instruction cannot have its turn yet.
+    Blocked,
+    /// An access names no memory that the thread may access.
+    Stray { thread: usize, instr: usize, what: String },
+    /// A limit of the machine was met.
+    Limit(&'static str),
+    /// The machine cannot run this.
+    Unsupported(String),
+}
+
+/// Who decides what happens next.
+#[derive(Clone, Copy, Debug)]
+pub enum Schedule<'a> {
+    /// Everything in turn.
+    Exhaustive,
+    /// Chance.
+    Random {
+        /// How often.
+        runs: u64,
+        /// With another seed, other runs.
+        seed: u64,
+    },
+    /// A recording.
+    Replay(&'a Recorded),
+}
+
+/// Runs a test.
+///
+/// # Errors
+/// Why the machine cannot run it, or why a recording does not fit it.
+pub fn observe(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
+    let mut observation = explore(test, options, schedule)?;
+    for seen in &mut observation.outcomes {
+        (seen.schedule.memory, seen.schedule.early) = (options.memory.name().into(), options.early.to_string());
+    }
+    Ok(observation)
+}
+
+/// As [`observe`], with early binds as a first look wants them: of random runs, three in four without any and one in
+/// four with two per thread; exhaustively, without any, and then with one per thread as far as the limits allow.
+///
+/// # Errors
+/// As [`observe`].
+pub fn observe_mixed(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
+    let with = |early| Options { early, ..*options };
+    match schedule {
+        _ if options.memory == MemoryKind::Sc => observe(test, options, schedule),
+        Schedule::Random { runs, seed } => {
+            let some = Schedule::Random { runs: runs - runs / 4, seed };
+            let mut all = observe(test, &with(Early::None), some)?;
+            all.merge(observe(test, &with(Early::Full(2)), Schedule::Random { runs: runs / 4, seed: !seed })?);
+            Ok(all)
+        }
+        Schedule::Exhaustive => {
+            let mut all = observe(test, &with(Early::None), schedule)?;
+            let further = observe(test, &with(Early::Full(1)), schedule)?;
+            // Hangs are told by the first part: a run with early binds may also stop because a bind was wrong.
+            let ended = all.ended;
+            all.complete &= further.complete;
+            all.merge(further);
+            all.ended = schedule::Ended { discarded: all.ended.discarded, ..ended };
+            Ok(all)
+        }
+        Schedule::Replay(_) => observe(test, options, schedule),
+    }
+}
+
+/// Plays a recording on the memory, and with the early binds, that it names.
+///
+/// # Errors
+/// If it does not fit the test.
+pub fn replay(test: &LitmusTest, options: &Options, recorded: &Recorded) -> Result<Observation, String> {
+    let memory = match recorded.memory.as_str() {
+        "sc" => MemoryKind::Sc,
+        "weak" => MemoryKind::Weak,
+        other => return Err(format!("the recorded schedule names a memory `{other}`; there are `sc` and `weak`")),
+    };
+    let early = Early::parse(&recorded.early)
+        .ok_or_else(|| format!("the recorded schedule names early binds `{}`", recorded.early))?;
+    observe(test, &Options { memory, early, ..*options }, Schedule::Replay(recorded))
+}
+
+/// A name for what a test runs: schedules are of programs, whatever comments stand around them.
+pub fn fingerprint(test: &LitmusTest) -> String {
+    let program = &test.program;
+    let threads = program.threads.iter().map(|t| {
+        let code = t.code.iter().map(|i| format!("{:?};", i.op)).collect::<String>();
+        format!("{:?} {:?} {code}", t.place, t.regs)
+    });
+    let text = threads.collect::<String>() + &format!("{:?}", program.locations);
+    format!("{:032x}", fingerprint::Fingerprint::of(&text))
+}
+
+fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
+    let code = Code::new(test)?;
+    runnable(test, options)?;
+    let limits = Limits { steps: options.steps, states: options.states, timeout: options.timeout };
+    match options.memory {
+        MemoryKind::Sc => {
+            schedule::run(&Machine { code: &code, memory: Sc, layer: Independent }, schedule, &limits)
+        }
+        MemoryKind::Weak => {
+            let memory = Weak { early: options.early, rules: options.rules, collect: code.loops };
+            schedule::run(&Machine { code: &code, memory, layer: Independent }, schedule, &limits)
+        }
+    }
+}
+
+/// Whether the memory knows what the test uses.
+fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
+    let dialect = test.program.dialect;
+    if options.memory == MemoryKind::Weak && dialect != crate::program::Dialect::Ptx {
+        return Err(format!("not in this machine: {} code on PTX's memory", dialect.name()));
+    }
+    match test.options.iter().find(|(name, value, _)| {
+        !matches!(
+            (name.as_str(), value.as_str()),
+            ("failed-cas", "none") | ("red", "no-acquire") | ("dep", "value") | ("rmw", "two")
+        )
+    }) {
+        Some((name, value, _)) => Err(format!("not in this machine: option {name} = {value}")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,93 @@
+//! What happened in a run, for those who want to know: the trace for people, and the run for the checker.
+//!
+//! A log is told of every event as it is committed. Exploring without one costs nothing: [`Silent`] keeps nothing.
+
+/// A write, by its thread and its number among the thread's writes (in the order in which they became visible).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Source {
+    /// The initial write of a location.
+    Initial(usize),
+    /// A write of a thread.
+    Write(usize, u32),
+}
+
+/// One event of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A read half was committed.
+    Read {
+        /// Thread.
+        thread: usize,
+        /// Instruction.
+        instr: usize,
+        /// Location.
+        loc: usize,
+        /// Where the value comes from.
+        source: Source,
+        /// The value as stored.
+        value: i64,
+    },
+    /// A write became visible.
+    Write {
+        /// Its name.
+        source: Source,
+        /// Instruction.
+        instr: usize,
+        /// Location.
+        loc: usize,
+        /// The value as stored.
+        value: i64,
+    },
+    /// A write was committed: its instruction had its turn.
+    Commit(Source),
+    /// A fence was committed.
+    Fence {
+        /// Thread.
+        thread: usize,
+        /// Instruction.
+        instr: usize,
+    },
+    /// A thread arrived at a barrier.
+    Arrive {
+        /// Thread.
+        thread: usize,
+        /// Instruction.
+        instr: usize,
+    },
+    /// A thread passed a barrier.
+    Pass {
+        /// Thread.
+        thread: usize,
+        /// Instruction.
+        instr: usize,
+    },
+    /// An instruction that has not had its turn was bound early.
+    Early {
+        /// Thread.
+        thread: usize,
+        /// Instruction.
+        instr: usize,
+    },
+    /// At a location, the second write is coherence-after the first.
+    After(usize, Source, Source),
+}
+
+/// Is told of events.
+pub trait Log {
+    /// An event.
+    fn note(&mut self, event: Event);
+}
+
+/// Keeps nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Log for Silent {
+    fn note(&mut self, _: Event) {}
+}
+
+impl Log for Vec<Event> {
+    fn note(&mut self, event: Event) {
+        self.push(event);
+    }
+}

@@ -1,0 +1,249 @@
+//! Schedules: who decides what happens next, and what came of it.
+//!
+//! # Invariants
+//! - A schedule is data: [`Recorded`] has the thread of every step and the answers to its choices. Replaying it gives the
+//!   same run, event by event.
+//! - Outcomes come sorted by state.
+
+mod exhaustive;
+mod random;
+mod replay;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::choice::Chooser;
+use super::layer::Layer;
+use super::memory::Backend;
+use super::record::{Event, Silent};
+use super::state::Status;
+use super::step::{Action, Machine, StateOf};
+use super::{Halt, Schedule};
+use crate::litmus::Observable;
+
+/// One step of a recorded run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// The thread.
+    pub thread: usize,
+    /// Whether it bound something before its turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub early: bool,
+    /// Its choices.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<u32>,
+}
+
+/// A recorded run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recorded {
+    /// The memory, as [`super::MemoryKind::name`] has it.
+    #[serde(default)]
+    pub memory: String,
+    /// The early binds allowed, as [`super::Early::parse`] reads them.
+    #[serde(default)]
+    pub early: String,
+    /// In order.
+    pub steps: Vec<Step>,
+    /// Which of the possible final values each location has.
+    #[serde(default)]
+    pub finals: Vec<u32>,
+}
+
+/// When to give up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) steps: usize,
+    pub(super) states: usize,
+    pub(super) timeout: Option<Duration>,
+}
+
+/// How runs ended; of an exhaustive exploration, how many states are such ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// Every thread ran to its end.
+    pub finished: u64,
+    /// Threads wait at barriers that never let them pass.
+    pub deadlock: u64,
+    /// Threads go round and round, and no schedule leads out of it.
+    pub livelock: u64,
+    /// The limit of steps was met.
+    pub step_limit: u64,
+    /// An access named no memory.
+    pub stray: u64,
+    /// Something bound early could not be committed: such a run counts for nothing.
+    pub discarded: u64,
+}
+
+/// An outcome that was observed.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// Final values, in the order of the test's observables.
+    pub state: Vec<i64>,
+    /// In how many runs, or final states.
+    pub count: u64,
+    /// A run that ends so.
+    pub schedule: Recorded,
+}
+
+/// What was observed.
+#[derive(Clone, Debug, Default)]
+pub struct Observation {
+    /// Sorted by state.
+    pub outcomes: Vec<Seen>,
+    /// How runs ended.
+    pub ended: Ended,
+    /// Whether the machine can show no other outcome.
+    pub complete: bool,
+    /// If an exhaustive exploration is not complete: why.
+    pub reason: Option<String>,
+    /// States visited.
+    pub states: u64,
+    /// Steps taken.
+    pub steps: u64,
+    /// The events of a replayed run.
+    pub events: Vec<Event>,
+}
+
+/// Outcomes while they are collected.
+#[derive(Default)]
+struct Outcomes(BTreeMap<Vec<i64>, (u64, Recorded)>);
+
+impl Outcomes {
+    fn add(&mut self, state: Vec<i64>, schedule: impl FnOnce() -> Recorded) {
+        self.0.entry(state).or_insert_with(|| (0, schedule())).0 += 1;
+    }
+
+    fn into_list(self) -> Vec<Seen> {
+        self.0.into_iter().map(|(state, (count, schedule))| Seen { state, count, schedule }).collect()
+    }
+}
+
+impl Observation {
+    /// Adds what another exploration of the same test observed.
+    pub fn merge(&mut self, other: Observation) {
+        for seen in other.outcomes {
+            match self.outcomes.binary_search_by(|o| o.state.cmp(&seen.state)) {
+                Ok(at) => self.outcomes[at].count += seen.count,
+                Err(at) => self.outcomes.insert(at, seen),
+            }
+        }
+        let (a, b) = (&mut self.ended, other.ended);
+        a.finished += b.finished;
+        a.deadlock += b.deadlock;
+        a.livelock += b.livelock;
+        a.step_limit += b.step_limit;
+        a.stray += b.stray;
+        a.discarded += b.discarded;
+        self.states += other.states;
+        self.steps += other.steps;
+        self.reason = self.reason.take().or(other.reason);
+        self.events.extend(other.events);
+    }
+}
+
+/// A limit of wall time, cheap to ask.
+struct Clock {
+    end: Option<Instant>,
+    asked: u32,
+}
+
+impl Clock {
+    fn new(timeout: Option<Duration>) -> Clock {
+        Clock { end: timeout.map(|t| Instant::now() + t), asked: 0 }
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.asked += 1;
+        self.asked % 256 == 0 && self.end.is_some_and(|end| Instant::now() >= end)
+    }
+}
+
+/// Runs a machine under a schedule.
+pub(super) fn run<B: Backend, L: Layer>(
+    machine: &Machine<'_, B, L>,
+    schedule: Schedule<'_>,
+    limits: &Limits,
+) -> Result<Observation, String> {
+    let start = machine.start(&mut Silent).map_err(|halt| machine.why(&halt))?;
+    match schedule {
+        Schedule::Exhaustive => exhaustive::explore(machine, start, limits),
+        Schedule::Random { runs, seed } => random::sample(machine, &start, (runs, seed), limits),
+        Schedule::Replay(recorded) => replay::play(machine, recorded),
+    }
+}
+
+impl<B: Backend, L: Layer> Machine<'_, B, L> {
+    /// A halt in words.
+    fn why(&self, halt: &Halt) -> String {
+        match halt {
+            Halt::Refused | Halt::Blocked => "a step is not possible".into(),
+            Halt::Unsupported(what) => what.clone(),
+            Halt::Limit(what) => (*what).to_owned(),
+            Halt::Stray { thread, instr, what } => {
+                let thread = &self.code.program.threads[*thread];
+                format!("{}: `{}` {what} outside memory", thread.name, thread.code[*instr].text)
+            }
+        }
+    }
+
+    /// The possible final values of the observed locations, in order of first mention.
+    fn final_values(&self, state: &StateOf<B, L>) -> Vec<(usize, Vec<i64>)> {
+        let mut values: Vec<(usize, Vec<i64>)> = Vec::new();
+        for o in &self.code.observed {
+            if let Some(loc) = self.code.observed_location(*o)
+                && values.iter().all(|v| v.0 != loc)
+            {
+                values.push((loc, self.memory.finals(&state.memory, loc)));
+            }
+        }
+        values
+    }
+
+    /// The outcome of a finished state, given which final value each observed location has.
+    fn outcome(&self, state: &StateOf<B, L>, values: &[(usize, Vec<i64>)], picks: &[u32]) -> Vec<i64> {
+        let value = |o: &Observable| match o {
+            Observable::Reg(t, r) => {
+                let (t, r) = (usize::from(t.0), usize::from(r.0));
+                self.code.program.threads[t].regs[r].ty.wrap(state.threads[t].regs[r])
+            }
+            Observable::Mem { .. } => {
+                let loc = self.code.observed_location(*o);
+                let at = values.iter().position(|v| Some(v.0) == loc);
+                at.map_or(0, |at| values[at].1[picks[at] as usize])
+            }
+        };
+        self.code.observed.iter().map(value).collect()
+    }
+
+    /// Draws one outcome of a finished state.
+    fn draw(&self, state: &StateOf<B, L>, chooser: &mut dyn Chooser) -> (Vec<i64>, Vec<u32>) {
+        let values = self.final_values(state);
+        let picks: Vec<u32> = values.iter().map(|v| chooser.choose(v.1.len()) as u32).collect();
+        (self.outcome(state, &values, &picks), picks)
+    }
+
+    /// Counts a state without successors in which not every thread has ended.
+    fn count_stuck(&self, state: &StateOf<B, L>, ended: &mut Ended) {
+        if self.memory.is_pending(&state.memory) {
+            ended.discarded += 1;
+        } else if state.threads.iter().any(|t| t.status == Status::Lost) {
+            ended.livelock += 1;
+        } else {
+            ended.deadlock += 1;
+        }
+    }
+}
+
+impl Step {
+    fn new(action: Action, answers: Vec<u32>) -> Step {
+        Step { thread: action.thread, early: action.early, answers }
+    }
+
+    fn action(&self) -> Action {
+        Action { thread: self.thread, early: self.early }
+    }
+}

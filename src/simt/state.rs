@@ -1,0 +1,65 @@
+//! The state of a run, apart from memory: where each thread stands, and who waits at which barrier.
+
+use std::hash::{Hash, Hasher};
+
+use smallvec::SmallVec;
+
+use super::barrier::Barriers;
+use super::code::Code;
+
+/// What a thread is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Status {
+    /// Its instruction at `pc` comes next.
+    Running,
+    /// Has arrived at the barrier at `pc` and waits there.
+    Waiting,
+    /// Goes round and round without touching memory.
+    Lost,
+    /// Has run to its end.
+    Ended,
+}
+
+/// One thread.
+#[derive(Clone, Debug)]
+pub(super) struct Thread {
+    pub(super) pc: usize,
+    pub(super) status: Status,
+    /// Micro-ops carried out; early binds are numbered by it.
+    pub(super) clock: u32,
+    pub(super) regs: SmallVec<[i64; 8]>,
+}
+
+/// A state: threads, barriers, memory `M`, what barriers carry from arrivals to waits `C`, and the scheduler layer `L`.
+#[derive(Clone, Debug)]
+pub(super) struct State<M, C, L> {
+    pub(super) threads: Vec<Thread>,
+    pub(super) barriers: Barriers<C>,
+    pub(super) memory: M,
+    pub(super) layer: L,
+}
+
+impl Thread {
+    pub(super) fn is_over(&self) -> bool {
+        self.status == Status::Ended
+    }
+
+    /// Hashes what can still matter: registers that nobody reads any more do not.
+    pub(super) fn hash_into(&self, live: &[Vec<bool>], hasher: &mut impl Hasher) {
+        self.pc.hash(hasher);
+        self.status.hash(hasher);
+        for (value, &live) in self.regs.iter().zip(&live[self.pc]) {
+            if live {
+                value.hash(hasher);
+            }
+        }
+    }
+}
+
+/// The threads before their first instruction.
+pub(super) fn threads(code: &Code) -> Vec<Thread> {
+    code.threads
+        .iter()
+        .map(|t| Thread { pc: 0, status: Status::Running, clock: 0, regs: t.start.iter().copied().collect() })
+        .collect()
+}
