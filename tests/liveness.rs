@@ -69,7 +69,9 @@ fn random_thread(rng: &mut Pcg64Mcg, names: &mut u32) -> String {
         let l = format!("L{names}");
         code.push(match rng.random_range(0..18u32) {
             11.. => format!("st.relaxed.gpu {place}, {value}"),
-            0..=3 => format!("ld.relaxed.gpu r0, {place}; {test} r0, {tested}, {l}; st.relaxed.gpu x, {value}; {l}:"),
+            0..=3 => {
+                format!("ld.relaxed.gpu r0, {place}; {test} r0, {tested}, {l}; st.relaxed.gpu x, {value}; {l}:")
+            }
             4 | 5 => format!("{l}: ld.relaxed.gpu r0, {place}; {test} r0, {tested}, {l}"),
             6 => format!("{l}: atom.relaxed.gpu.exch r0, {place}, {value}; {test} r0, {tested}, {l}"),
             7 => format!("{l}: atom.relaxed.gpu.cas r0, {place}, {tested}, {value}; {test} r0, {tested}, {l}"),

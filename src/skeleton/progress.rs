@@ -30,7 +30,7 @@ use super::unroll::{Ending, Iteration, Naming, State, Unrolled, Unroller};
 use super::{BuildError, Skeleton};
 use crate::model::ir::Kind;
 use crate::model::signature::{BaseName, Signature};
-use crate::program::{CmpOp, RegId, ThreadId, Ty};
+use crate::program::{CmpOp, Program, RegId, ThreadId, Ty};
 use crate::rel::{EventId, Rel};
 
 /// What a skeleton is built for.
@@ -126,7 +126,7 @@ pub fn signature() -> Signature {
 }
 
 /// Collects what an unrolling says about progress.
-pub(super) fn collect(out: &mut Unrolled, partners: Vec<(EventId, EventId, Cond)>) -> Progress {
+pub(super) fn collect(program: &Program, out: &mut Unrolled, partners: Vec<(EventId, EventId, Cond)>) -> Progress {
     let endings: Vec<Ending> = out.endings.clone();
     let mut threads = Vec::new();
     for (t, ending) in endings.into_iter().enumerate() {
@@ -138,8 +138,11 @@ pub(super) fn collect(out: &mut Unrolled, partners: Vec<(EventId, EventId, Cond)
                 blocked.push((w.event, stuck));
             }
         }
-        // The first place to stop is before the first instruction; without instructions there is none.
-        let started = ending.progress.stopped.first().map_or(Cond::FALSE, |&first| out.pool.not(first));
+        // The first place to stop is before the first instruction; without instructions nothing is executed.
+        let started = match ending.progress.stopped.first() {
+            Some(&first) => out.pool.not(first),
+            None => Cond::constant(!program.threads[t].code.is_empty()),
+        };
         threads.push(ThreadProgress {
             done: ending.done,
             cut: ending.cut,
