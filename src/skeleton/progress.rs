@@ -257,11 +257,12 @@ impl Unroller<'_> {
     ) -> Result<(), BuildError> {
         let (&last, prefix) = iteration.split_last().expect("an iteration has a number");
         let header = *prefix.last().expect("a loop has a header") as usize;
-        for period in 1..=(last + 1) / 2 {
+        let executed = last + 1;
+        for period in 1..=executed / 2 {
             if state.guard == Cond::FALSE {
                 return Ok(());
             }
-            let later = last + 1 - period;
+            let later = executed - period;
             let start = [prefix, &[later]].concat();
             let Some(before) = iterations.get(&start).and_then(|i| i.regs.clone()) else { continue };
             let pairs = self.paired(thread, prefix, later, period);
