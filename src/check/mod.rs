@@ -7,8 +7,9 @@
 //! | [`task`] | one test under one model at one loop bound, ready for either engine |
 //! | `enumerate` | the engine that tries every candidate, with bounds |
 //! | `symbolic` | the engine that asks Z3 |
-//! | [`liveness`] | questions about executions that never end |
 //! | [`operational`] | what the executor observed, held against the model |
+//! | [`known_gap`] | a source model reduced to what a mapping is known to keep of it |
+//! | [`liveness`] | questions about executions that never end |
 //! | `replay` | the plain evaluator that every witness passes before anyone sees it |
 //! | `fault` | what is wrong with an execution that a model flags |
 //! | `repair` | what would make a racy program race-free |
@@ -20,6 +21,7 @@ mod enumerate;
 mod eval;
 pub mod execution;
 mod fault;
+pub mod known_gap;
 pub mod liveness;
 pub mod operational;
 mod query;

@@ -8,13 +8,16 @@
 //!   the limits that `trial` states.
 
 use super::eval;
+mod expected;
 mod trial;
+
+pub use expected::{carry_out, unmet};
 
 use super::task::Task;
 use super::{Engine, Limits, Session};
 use crate::litmus::{Atom, LitmusTest, Observable, Prop};
 use crate::model::ir::Model;
-use crate::program::CmpOp;
+use crate::program::{CmpOp, Op};
 use crate::simt::schedule::{Observation, Recorded, Seen};
 use crate::simt::{self, Options};
 use crate::skeleton::{Memory, observable_ty};
@@ -37,7 +40,7 @@ pub struct Observed {
 }
 
 /// Observations beside what a model says.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Held {
     /// What was observed, sorted by state.
     pub observed: Vec<Observed>,
@@ -55,6 +58,15 @@ pub struct Held {
     pub replayed: usize,
     /// Why others have not.
     pub left_out: Option<&'static str>,
+    /// The program is too large for the checkers: nothing was held against the model.
+    pub too_large: bool,
+}
+
+/// Programs with more accesses than this are not put before the checkers.
+const MAX_ACCESSES: usize = 256;
+
+fn touches(op: &Op) -> bool {
+    matches!(op, Op::Load { .. } | Op::Store { .. } | Op::Rmw { .. })
 }
 
 /// Observed outcomes by name, without those that the test's filter excludes.
@@ -97,6 +109,16 @@ pub fn hold(
     observation: &Observation,
 ) -> Held {
     let named = name(test, observation);
+    let accesses = test.program.threads.iter().flat_map(|t| &t.code).filter(|i| touches(&i.op)).count();
+    if accesses > MAX_ACCESSES {
+        let observed = |(state, seen): (State, Seen)| {
+            let (count, schedule) = (seen.count, seen.schedule);
+            Observed { state, count, allowed: None, reason: None, schedule }
+        };
+        let observed = named.into_iter().map(observed).collect();
+        let reason = format!("{accesses} accesses are too many for the model; only races were looked for");
+        return Held { observed, reason: Some(reason), too_large: true, ..Held::default() };
+    }
     let mut session = Session::new(test, model, engine, limits, set);
     let Outcomes { complete, reason, outcomes, bound, mut defect, .. } = session.outcomes();
     let allowed: Vec<&State> = outcomes.iter().filter(|o| o.allowed).map(|o| &o.state).collect();
@@ -120,11 +142,15 @@ pub fn hold(
     }
     let missing = |s: &&&State| observed.iter().all(|o| o.state != ***s);
     let not_observed = allowed.iter().filter(missing).map(|s| (*s).clone()).collect();
-    Held { observed, not_observed, complete, reason, bound, defect, replayed: 0, left_out: None }
+    Held { observed, not_observed, complete, reason, bound, defect, ..Held::default() }
 }
 
 /// Replays a run of every observed outcome through a model that the memory claims to be inside of.
 pub fn replay(held: &mut Held, test: &LitmusTest, model: &Model, limits: Limits, options: &Options) {
+    if held.too_large {
+        held.left_out = Some("too many accesses");
+        return;
+    }
     let Ok(task) = Task::new(test, model, &[], limits.bound, None) else {
         held.left_out = Some("no skeleton");
         return;

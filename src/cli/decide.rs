@@ -199,6 +199,11 @@ fn broken(settings: &Settings, message: String) -> Answer {
     Answer { defect: Some(message), ..undecided(settings, BROKEN.into()) }
 }
 
+/// Names of axioms, for a sentence.
+pub(super) fn listed(names: &[String]) -> String {
+    if names.is_empty() { "several axioms, each enough alone".into() } else { names.join(", ") }
+}
+
 /// Ends a session. After a panic it may be in any state, and ending it may panic again.
 fn abandon<S>(session: &mut Option<S>) {
     let session = session.take();

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::args::{MemoryArg, RunArgs, ScheduleArg};
+use super::args::{LaunchArgs, MemoryArg, RunArgs, ScheduleArg};
 use super::decide::{Decided, milliseconds};
 use super::defect;
 use super::plan::Unit;
@@ -17,9 +17,9 @@ use super::{exit, panics};
 use crate::check::operational::{self, Held};
 use crate::diag::Diagnostic;
 use crate::litmus::LitmusTest;
-use crate::report::{Observations, Observed};
+use crate::report::{Observations, Observed, Raced, Stopped};
 use crate::simt::schedule::{Ended, Observation, Recorded};
-use crate::simt::{self, MemoryKind, Options, Schedule};
+use crate::simt::{self, Launch, MemoryKind, Options, Schedule, Scheduling};
 
 /// A file of recorded runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -62,10 +62,15 @@ pub(super) fn run(args: &RunArgs, terminal: &Terminal) -> u8 {
 }
 
 fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
+    let scheduling = Scheduling::from(args.scheduling);
     let memory = match args.memory {
-        MemoryArg::Sc => MemoryKind::Sc,
-        MemoryArg::Weak => MemoryKind::Weak,
+        Some(MemoryArg::Sc) => MemoryKind::Sc,
+        Some(MemoryArg::Weak) => MemoryKind::Weak,
+        None if scheduling == Scheduling::Lockstep => MemoryKind::Sc,
+        None => MemoryKind::Weak,
     };
+    let LaunchArgs { warp_size, sms, resident, cooperative, max_block, max_shared } = args.launch;
+    let launch = Launch { warp_size, sms, resident, cooperative, max_block, max_shared };
     let mut question = args.question.clone();
     if question.models.is_empty() {
         // The model that the memory claims to be inside of.
@@ -90,6 +95,8 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     }
     let timeout = run.settings.limits.timeout;
     let options = Options {
+        scheduling,
+        launch,
         memory,
         early: args.early.unwrap_or(simt::Early::None),
         steps: args.steps,
@@ -110,8 +117,8 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
             run.summary.add_observations(&report);
             run.events.answered = true;
             run.events.invalid |= matches!(plan.how, How::Replay(_)) && report.refused.is_some();
-            run.events.undecided |=
-                report.refused.is_some() || report.observed.iter().any(|o| o.allowed.is_none());
+            run.events.undecided |= report.refused.is_some()
+                || !report.too_large && report.observed.iter().any(|o| o.allowed.is_none());
             run.events.unmet |= report.observed.iter().any(|o| o.allowed == Some(false));
             outputs.observations(&report)
         },
@@ -119,7 +126,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     if let (Some(file), Some(recording)) = (&args.record, recording)
         && let Err(diagnostic) = write(file, &recording)
     {
-        run.complain(&[diagnostic]);
+        run.complain(&[*diagnostic]);
     }
     Ok(run.end(outputs))
 }
@@ -174,6 +181,7 @@ fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> 
                 program: simt::fingerprint(test),
                 runs: held.observed.iter().map(|o| o.schedule.clone()).collect(),
             });
+            tell(&mut report, test, plan, &observation);
             let outside = fill(&mut report, test, plan, &observation, &held);
             if sure && report.defect.is_none() {
                 report.defect = outside;
@@ -189,7 +197,23 @@ fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> 
     Decided { results: vec![Outcome { report, recording }], defects }
 }
 
+/// The machine, in words.
 fn machine(plan: &Plan) -> String {
+    let options = &plan.options;
+    let mut text = memory(plan);
+    if options.scheduling != Scheduling::Independent {
+        text += &format!(", {} scheduling", options.scheduling.name());
+    }
+    if let Some(size) = options.launch.warp_size {
+        text += &format!(", warps of {size}");
+    }
+    if let Some(room) = options.launch.capacity() {
+        text += &format!(", room for {room} block{}", if room == 1 { "" } else { "s" });
+    }
+    text
+}
+
+fn memory(plan: &Plan) -> String {
     let early = match (plan.options.memory, &plan.how, plan.mixed) {
         (MemoryKind::Sc, ..) => return "sequentially consistent memory".into(),
         (_, How::Replay(_), _) => "as recorded".into(),
@@ -225,6 +249,33 @@ fn observe(test: &LitmusTest, plan: &Plan) -> Result<Observation, String> {
     }
 }
 
+/// Adds what the runs showed beside outcomes.
+fn tell(report: &mut Observations, test: &LitmusTest, plan: &Plan, observation: &Observation) {
+    report.stops = observation
+        .stops
+        .iter()
+        .map(|s| Stopped {
+            how: s.how.name(),
+            count: s.count,
+            why: s.why.clone(),
+            trace: plan.trace.then(|| trace(test, plan, &s.schedule)),
+        })
+        .collect();
+    report.races = observation
+        .races
+        .iter()
+        .map(|r| Raced {
+            location: r.location.clone(),
+            space: r.space,
+            sides: [r.first.to_string(), r.second.to_string()],
+            why: r.why.clone(),
+            count: r.count,
+        })
+        .collect();
+    report.judged = observation.judged;
+    report.not_judged = observation.not_judged.clone();
+}
+
 /// Fills the report; gives the law that is broken if the model forbids something observed.
 fn fill(
     report: &mut Observations,
@@ -233,13 +284,16 @@ fn fill(
     observation: &Observation,
     held: &Held,
 ) -> Option<String> {
-    let Ended { finished, deadlock, livelock, step_limit, stray, discarded } = observation.ended;
+    let Ended { finished, deadlock, livelock, step_limit, stray, divergence, division, discarded } =
+        observation.ended;
     let ended = [
         ("finished", finished),
         ("deadlock", deadlock),
         ("livelock", livelock),
         ("step-limit", step_limit),
         ("stray", stray),
+        ("divergence", divergence),
+        ("division", division),
         ("discarded", discarded),
     ];
     report.ended = ended.into_iter().filter(|e| e.1 > 0).collect();
@@ -249,6 +303,7 @@ fn fill(
         (!held.complete).then(|| format!("what the model allows: {why}"))
     });
     report.bound = held.bound;
+    report.too_large = held.too_large;
     report.not_observed = held.not_observed.clone();
     report.defect = held.defect.clone();
     report.observed = held
@@ -277,22 +332,25 @@ fn trace(test: &LitmusTest, plan: &Plan, recorded: &Recorded) -> String {
     }
 }
 
-fn read(file: &Path) -> Result<Recording, Diagnostic> {
+fn read(file: &Path) -> Result<Recording, Box<Diagnostic>> {
     let name = file.display();
-    let unreadable =
-        |why: String| Diagnostic::plain("bad-schedule", format!("`{name}` is no recorded schedule: {why}"));
+    let unreadable = |why: String| {
+        Box::new(
+            Diagnostic::plain("bad-schedule", format!("`{name}` is no recorded schedule: {why}"))
+                .help("such files are written by `fencepost run --record FILE`"),
+        )
+    };
     let text = fs::read_to_string(file)
-        .map_err(|e| Diagnostic::plain("unreadable-file", format!("`{name}` cannot be read: {e}")))?;
-    let recording: Recording = serde_json::from_str(&text)
-        .map_err(|e| unreadable(e.to_string()).help("such files are written by `fencepost run --record FILE`"))?;
+        .map_err(|e| Box::new(Diagnostic::plain("unreadable-file", format!("`{name}` cannot be read: {e}"))))?;
+    let recording: Recording = serde_json::from_str(&text).map_err(|e| unreadable(e.to_string()))?;
     if recording.version != 1 {
         return Err(unreadable(format!("version {} of the format; this program knows 1", recording.version)));
     }
     Ok(recording)
 }
 
-fn write(file: &Path, recording: &Recording) -> Result<(), Diagnostic> {
+fn write(file: &Path, recording: &Recording) -> Result<(), Box<Diagnostic>> {
     let mut text = serde_json::to_string_pretty(recording).expect("a recording is plain data");
     text.push('\n');
-    fs::write(file, text).map_err(|e| cannot_write(file, &e))
+    fs::write(file, text).map_err(|e| Box::new(cannot_write(file, &e)))
 }

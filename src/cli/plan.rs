@@ -24,6 +24,8 @@ pub(super) struct Unit<'a> {
     pub path: &'a str,
     /// The test; with a mapping, as the mapping lowered it.
     pub test: Cow<'a, LitmusTest>,
+    /// The test as it was written.
+    pub source: &'a LitmusTest,
     /// The mapping through which it is judged.
     pub mapping: Option<&'static str>,
     /// The model.
@@ -121,7 +123,8 @@ pub(super) fn plan<'a>(
                 let mapping = via.map(|via| via.name);
                 match questions(test, &model.label) {
                     Ok(questions) => {
-                        plan.units.push(Unit { path: &file.path, test: judged, mapping, model, questions })
+                        let path = &file.path;
+                        plan.units.push(Unit { path, test: judged, source: test, mapping, model, questions })
                     }
                     // About the test, not the model: once is enough.
                     Err(diagnostics) => {
@@ -151,7 +154,8 @@ fn models_of(test: &LitmusTest, requested: &[String]) -> Vec<String> {
     if !requested.is_empty() {
         // One answer per model, also for one that was asked for twice.
         requested.iter().collect::<indexmap::IndexSet<_>>().into_iter().cloned().collect()
-    } else if !test.expect.is_empty() {
+    } else if !test.expect.is_empty() || !test.runs.is_empty() {
+        // What only the executor is asked about is no question for the models.
         test.expect.keys().cloned().collect()
     } else {
         vec![test.program.dialect.default_model().to_owned()]
@@ -253,6 +257,7 @@ mod tests {
             observe: Vec::new(),
             expect: indexmap::IndexMap::new(),
             options: Vec::new(),
+            runs: Vec::new(),
         }
     }
 

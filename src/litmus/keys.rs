@@ -147,6 +147,7 @@ pub(super) const TEST: &[Key] = &[
     key("thread", Shape::List(&Shape::Table(THREAD)), "the threads, in order"),
     key("kernel", Shape::Table(KERNEL), "threads that all run one code"),
     key("expect", Shape::Open(&[], &Shape::Table(EXPECT)), "expected answers, by model"),
+    key("run", Shape::List(&Shape::Table(RUN)), "what runs of the executor are expected to show"),
     key("axis", Shape::List(&Shape::Table(AXIS)), "template: a choice between values; all combinations are tests"),
     key("matrix", Shape::List(&Shape::Table(MATRIX)), "template: expected answers as a grid over two axes"),
     key(
@@ -159,6 +160,7 @@ pub(super) const TEST: &[Key] = &[
 /// A location given as a table.
 pub(super) const LOCATION: &[Key] = &[
     key("init", VALUES, "initial value, or a list with one per element; 0 if absent"),
+    key("size", Shape::Count, "number of elements that all start at `init`"),
     key(
         "type",
         Shape::Type(TYPES),
@@ -240,6 +242,35 @@ pub(super) const EXPECT: &[Key] = &[
     key("liveness", Shape::Table(LIVENESS_KEYS), "whether it ends, by progress model"),
     key("axiom", Shape::Text, "the axiom that `forbidden` rests on"),
     key("source", Shape::Text, "the section of the specification"),
+];
+
+/// Memories of the executor.
+pub(super) const MEMORIES: &[&str] = &["sc", "weak"];
+/// Ways to schedule.
+pub(super) const SCHEDULING: &[&str] = &["independent", "lockstep", "serial-groups", "subgroups"];
+/// Who decides what happens next.
+pub(super) const SCHEDULES: &[&str] = &["random", "exhaustive"];
+/// How runs can end.
+pub(super) const ENDS: &[&str] =
+    &["finished", "deadlock", "livelock", "step-limit", "stray", "divergence", "division", "launch-failure"];
+/// In how many outcomes the condition holds.
+pub(super) const HOLDS: &[&str] = &["always", "sometimes", "never"];
+
+/// Runs of the executor, and what they are expected to show.
+pub(super) const RUN: &[Key] = &[
+    key("memory", Shape::Word(MEMORIES), "sc (if absent) or weak, PTX's"),
+    key("scheduling", Shape::Word(SCHEDULING), "which thread steps next; independent if absent"),
+    key("schedule", Shape::Word(SCHEDULES), "random (if absent) or exhaustive"),
+    key("runs", Shape::Count, "how many random runs; 100 if absent"),
+    key("steps", Shape::Count, "at most so many steps of a run"),
+    key("warp_size", Shape::Count, "warps of so many threads; as the test says if absent"),
+    key("sms", Shape::Count, "multiprocessors; enough for every block if absent"),
+    key("resident", Shape::Count, "blocks that a multiprocessor has room for"),
+    key("cooperative", Shape::Bool, "a cooperative launch"),
+    key("ends", Shape::Word(ENDS), "how runs end: finished, all of them; otherwise, one of them"),
+    key("race", Shape::Word(RACE), "whether some run has a race"),
+    key("condition", Shape::Word(HOLDS), "in which of the outcomes observed the condition holds"),
+    key("why", Shape::Text, "part of the reason given for a race, or for a run that does not finish"),
 ];
 
 const LIVENESS_KEYS: &[Key] = &[

@@ -15,13 +15,9 @@ impl Op {
                 f(addr);
                 match update {
                     Update::Exchange(e) | Update::Apply(_, e) => f(e),
-                    Update::CompareExchange { expected, new } => {
-                        f(expected);
-                        f(new);
-                    }
-                    Update::When { cond, new } => {
-                        f(cond);
-                        f(new);
+                    Update::CompareExchange { expected: a, new: b } | Update::When { cond: a, new: b } => {
+                        f(a);
+                        f(b);
                     }
                 }
             }
@@ -38,24 +34,6 @@ impl Op {
             },
             Op::Assign { value, .. } => f(value),
             Op::Branch { cond, .. } => f(cond),
-        }
-    }
-
-    /// Calls `f` for every register whose value from before the micro-op is used.
-    pub fn uses(&self, f: &mut impl FnMut(RegId)) {
-        match self {
-            // Condition and new value see the value read in place of the register that takes it.
-            Op::Rmw { dst: Some(dst), addr, update: Update::When { cond, new }, .. } => {
-                addr.registers(f);
-                for e in [cond, new] {
-                    e.registers(&mut |r| {
-                        if r != *dst {
-                            f(r);
-                        }
-                    });
-                }
-            }
-            _ => self.expressions(&mut |e| e.registers(f)),
         }
     }
 
@@ -88,7 +66,15 @@ pub fn live_registers(thread: &Thread, observed: &[bool]) -> Vec<Vec<bool>> {
             if let Some(d) = op.defines() {
                 here[d.0 as usize] = false;
             }
-            op.uses(&mut |r| here[r.0 as usize] = true);
+            // The operands of such an update see the value read in `dst`.
+            let own = match op {
+                Op::Rmw { dst, update: Update::When { .. }, .. } => *dst,
+                _ => None,
+            };
+            op.expressions(&mut |e| e.registers(&mut |r| here[r.0 as usize] |= Some(r) != own));
+            if let Op::Rmw { addr, .. } = op {
+                addr.registers(&mut |r| here[r.0 as usize] = true);
+            }
             if here != live[pc] {
                 live[pc] = here;
                 changed = true;

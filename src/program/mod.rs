@@ -276,6 +276,18 @@ pub enum Space {
     Local,
 }
 
+impl Space {
+    /// As in the test format.
+    pub fn name(self) -> &'static str {
+        match self {
+            Space::Global => "global",
+            Space::Shared => "shared",
+            Space::Constant => "const",
+            Space::Local => "local",
+        }
+    }
+}
+
 /// What OpenCL declares of an object beyond its [`Space`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OpenClMemory {

@@ -176,6 +176,9 @@ impl Reporter for Human {
     }
 
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
+        for line in summary.comparisons() {
+            writeln!(out, "{line}")?;
+        }
         writeln!(out, "{BOLD}{summary}{BOLD:#}")
     }
 }

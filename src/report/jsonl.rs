@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::fault::{FaultObject, Undefined};
-use super::{Comparison, Finding, Line, Observations, Reporter, Summary, Table};
+use super::{Comparison, Finding, Line, Observations, Place, Reporter, Summary, Table};
 use crate::verdict::{Outcome, Outcomes, State, ThreadEnd, Witness};
 
 /// Writes `jsonl`.
@@ -82,8 +82,18 @@ struct FindingObject<'a> {
     with: &'a str,
     differs: Option<bool>,
     relation: &'a str,
+    rule: Option<&'a str>,
     by: Option<&'a str>,
+    places: Vec<PlaceObject<'a>>,
     why: &'a str,
+}
+
+/// An instruction that a rule bites on; without a line, something else of the program.
+#[derive(Serialize)]
+struct PlaceObject<'a> {
+    thread: &'a str,
+    line: u32,
+    text: &'a str,
 }
 
 /// An execution: relations name events by position.
@@ -208,8 +218,16 @@ fn finding<'a>(f: &'a Finding, model: &str) -> Option<FindingObject<'a>> {
         m if m == f.right => &f.left,
         _ => return None,
     };
-    let (differs, relation, by) = (f.differs, f.relation.word(), f.by.as_deref());
-    Some(FindingObject { with, differs, relation, by, why: &f.why })
+    let place = |p: &'a Place| PlaceObject { thread: &p.thread, line: p.line, text: &p.text };
+    Some(FindingObject {
+        with,
+        differs: f.differs,
+        relation: f.relation.word(),
+        rule: f.rule.as_deref(),
+        by: f.by.as_deref(),
+        places: f.places.iter().map(place).collect(),
+        why: &f.why,
+    })
 }
 
 fn outcome(o: &Outcome) -> OutcomeObject<'_> {

@@ -18,11 +18,11 @@ mod jsonl;
 mod observations;
 mod summary;
 
-pub use comparison::{Column, Comparison, Finding, Relation};
+pub use comparison::{Column, Comparison, Finding, Place, Relation};
 pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use jsonl::Jsonl;
-pub use observations::{Observations, Observed};
+pub use observations::{Observations, Observed, Raced, Stopped};
 pub use summary::Summary;
 
 /// The formats.

@@ -22,6 +22,7 @@ mod cuda;
 mod expect;
 mod matrix;
 mod memory;
+mod run;
 mod strings;
 pub(super) mod target;
 pub(super) mod template;
@@ -186,6 +187,7 @@ impl Reader<'_, '_> {
             observe,
             expect: self.expectations(choice),
             options: self.options(choice),
+            runs: self.runs(choice),
         };
         Some((test, name_span))
     }

@@ -16,7 +16,7 @@ use crate::program::isa::clike::Coordinates;
 use crate::program::isa::ptx::Unit;
 
 /// More threads than anyone can check.
-const MAX_THREADS: usize = 1024;
+const MAX_THREADS: usize = 4096;
 
 impl Reader<'_, '_> {
     /// The threads of the kernel, then those listed.

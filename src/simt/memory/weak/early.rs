@@ -129,16 +129,15 @@ impl Walk {
 
 /// Whether the operands of an atomic are known.
 fn operands_known(update: &Update, dst: Option<RegId>, regs: &[Option<i64>]) -> bool {
-    let ready = |e: &Expr| known(e, regs).is_some();
+    let mut regs = regs.to_vec();
+    if let (Update::When { .. }, Some(dst)) = (update, dst) {
+        // Whatever is read there is known by then.
+        regs[dst.0 as usize] = Some(0);
+    }
+    let ready = |e: &Expr| known(e, &regs).is_some();
     match update {
-        Update::When { cond, new } => {
-            // They see what will have been read in the destination.
-            let mut regs = regs.to_vec();
-            dst.iter().for_each(|d| regs[d.0 as usize] = Some(0));
-            known(cond, &regs).is_some() && known(new, &regs).is_some()
-        }
         Update::Exchange(e) | Update::Apply(_, e) => ready(e),
-        Update::CompareExchange { expected, new } => ready(expected) && ready(new),
+        Update::CompareExchange { expected: a, new: b } | Update::When { cond: a, new: b } => ready(a) && ready(b),
     }
 }
 
@@ -288,13 +287,11 @@ impl Weak {
                         bind = Bind { read: bind.read, ..known };
                     } else {
                         let old = read.ty.wrap(from.value);
-                        let operand = |e: &Expr, seen: Option<i64>| {
-                            let mut regs = regs.clone();
-                            if let (Some(dst), Some(seen)) = (dst, seen) {
-                                regs[dst.0 as usize] = Some(seen);
-                            }
-                            known(e, &regs)
-                        };
+                        let mut regs = regs;
+                        if let (Update::When { .. }, Some(dst)) = (update, dst) {
+                            regs[dst.0 as usize] = Some(old);
+                        }
+                        let operand = |e: &Expr| known(e, &regs);
                         let new = new_value(update, old, read.ty, write.ty, &operand).ok_or(Halt::Refused)?;
                         if let Some(new) = new {
                             let slot = self.publish(cx, m, at, place, (write, new, origin))?;
