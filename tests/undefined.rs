@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{LitmusTest, parse};
@@ -191,9 +192,12 @@ fn what_is_said_to_help_helps() {
 
 #[test]
 fn a_program_that_there_is_no_time_for_is_not_called_defined() {
-    let text = printed(&message_passing("device"), &["check", "t.toml", "--timeout", "0ms"]);
-    assert!(text.contains("undecided"), "{text}");
-    assert!(text.contains("not decided whether the program is defined: out of time"), "{text}");
+    let test = &parse("t.toml", message_passing("device").as_bytes()).expect("well-formed")[0];
+    let model = load_shipped("cuda", &signature()).expect("shipped").expect("loads");
+    let mut session = Session::new(test, &model, Engine::Enumerate, Limits::default(), &[]);
+    let without = session.definedness(Some(Duration::ZERO));
+    assert_eq!(without, Some(Ok(Definedness::Undecided("out of time".into()))));
+    assert_eq!(session.definedness(None), Some(Ok(Definedness::Defined)));
 }
 
 /// All tests under a folder.

@@ -171,8 +171,9 @@ pub struct CompareArgs {
     /// Files, folders, or `-` for standard input
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<PathBuf>,
-    /// The models to compare; the first one is held against each of the others
-    #[arg(long = "models", id = "compared", value_name = "A,B", value_delimiter = ',', required = true)]
+    /// The models to compare; the first one is held against each of the others. Without any: those of each test's
+    /// expectations
+    #[arg(long = "models", id = "compared", value_name = "A,B", value_delimiter = ',')]
     pub compared: Vec<String>,
     /// How to ask.
     #[command(flatten)]

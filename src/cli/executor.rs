@@ -102,6 +102,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
         steps: args.steps,
         states: args.states,
         timeout,
+        races: true,
         ..Options::default()
     };
     let plan =

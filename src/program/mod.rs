@@ -430,6 +430,13 @@ pub enum Op {
     },
 }
 
+impl Op {
+    /// Whether it makes events: assignments and branches do not.
+    pub fn is_visible(&self) -> bool {
+        !matches!(self, Op::Assign { .. } | Op::Branch { .. })
+    }
+}
+
 /// What a memory access carries besides address and value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {

@@ -18,7 +18,7 @@ mod jsonl;
 mod observations;
 mod summary;
 
-pub use comparison::{Column, Comparison, Finding, Relation};
+pub use comparison::{Column, Comparison, Finding, Place, Relation};
 pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use jsonl::Jsonl;
@@ -209,6 +209,7 @@ pub(crate) mod samples {
             ],
             relations: vec![("rf".into(), vec![(1, 2)]), ("co".into(), vec![(0, 1)])],
             state: vec![("P1:r0".into(), "1".into()), ("x".into(), "1".into())],
+            ends: Vec::new(),
         }
     }
 

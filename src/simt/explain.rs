@@ -57,7 +57,7 @@ pub(super) fn spinning<B: Backend, L: Layer>(
         if nobody {
             lines.push(format!("nobody who is still there writes `{name}`"));
         }
-        lines.extend(grouped(code, helpers).into_iter().map(|l| format!("could write `{name}`: {l}")));
+        lines.extend(grouped(code, helpers).into_iter().map(|l| format!("who still writes `{name}`: {l}")));
     }
     lines.extend(grouped(code, others));
     lines.extend(missing(machine, state));

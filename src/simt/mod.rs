@@ -38,6 +38,7 @@ mod groups;
 mod launch;
 mod layer;
 mod memory;
+mod place;
 pub mod race;
 pub mod record;
 pub mod schedule;
@@ -236,7 +237,7 @@ impl Default for Options {
             steps: 10_000,
             states: 2_000_000,
             timeout: Some(Duration::from_secs(60)),
-            races: true,
+            races: false,
         }
     }
 }

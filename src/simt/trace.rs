@@ -3,6 +3,9 @@
 //! Of warps with one program counter, each line shows the lanes: `*` the one that steps, `#` those active with it, `.` the
 //! others. What repeats at the end is shown once.
 
+use std::collections::BTreeSet;
+
+use super::place::place;
 use super::record::{Event, Source};
 use crate::litmus::LitmusTest;
 use crate::program::ThreadId;
@@ -41,6 +44,17 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
     let lanes = (u64::BITS - lanes.leading_zeros()) as usize;
     let mut turn = (0, None);
     let mut lines: Vec<String> = Vec::new();
+    let texts = program.threads.iter().flat_map(|t| &t.code).map(|i| i.text.chars().count());
+    let code_width = texts.max().unwrap_or(0).clamp(MIN_CODE, MAX_CODE);
+    if lanes > 0 {
+        let turns = events.iter().filter_map(|e| match e {
+            Event::Turn { thread, .. } => Some(*thread),
+            _ => None,
+        });
+        for t in turns.collect::<BTreeSet<usize>>() {
+            lines.push(format!("  {}: {}", program.threads[t].name, place(program, t)));
+        }
+    }
     for e in events {
         let (thread, instr, what) = match e {
             Event::Read { thread, instr, loc, source, value } => {
@@ -72,7 +86,9 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
         let gap = if lanes > 0 { "  " } else { "" };
         let thread = &program.threads[thread];
         let code = instr.map_or("", |i| thread.code[i].text.as_str());
-        lines.push(format!("  {:width$}{gap}{shown}  {code:<36}  {what}", thread.name).trim_end().to_owned());
+        lines.push(
+            format!("  {:width$}{gap}{shown}  {code:<code_width$}  {what}", thread.name).trim_end().to_owned(),
+        );
     }
     fold(lines)
 }
@@ -86,6 +102,10 @@ fn mask(lane: u32, active: u64, lanes: usize) -> String {
     };
     (0..lanes).map(sign).collect()
 }
+
+/// Width of the column with the code.
+const MIN_CODE: usize = 36;
+const MAX_CODE: usize = 60;
 
 /// At most so many lines that repeat are looked for.
 const MAX_ROUND: usize = 64;

@@ -20,6 +20,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::pool::{Cond, Pool, TermId};
+use super::progress::Purpose;
 use super::unroll::{Arrival, Ending, Group, Naming, Unrolled, Wait, WaitKey};
 use super::{BuildError, MAX_PHASE_CHOICES};
 use crate::program::{CmpOp, Dialect, Program, Scope, ThreadId, Ty};
@@ -40,6 +41,8 @@ pub(super) struct BarrierEdges {
     /// Arrivals to themselves, where some thread of the group ends, or waits elsewhere for ever, without having arrived
     /// at that barrier in that phase: the base relation `divergence`.
     pub(super) divergence: Edges,
+    /// Events of one barrier and phase, in either direction, for questions about progress.
+    pub(super) partners: Edges,
     /// Conditions that every execution satisfies.
     pub(super) constraints: Vec<Cond>,
     /// By choice: the condition under which the wait that it stands for passes.
@@ -73,7 +76,7 @@ pub(super) fn passing(program: &Program, out: &mut Unrolled) -> Result<FxHashSet
 }
 
 /// The edges and constraints of all barriers.
-pub(super) fn edges(program: &Program, out: &mut Unrolled) -> Result<BarrierEdges, BuildError> {
+pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> Result<BarrierEdges, BuildError> {
     let mut result = BarrierEdges::default();
     if out.arrivals.is_empty() && out.waits.is_empty() {
         return Ok(result);
@@ -99,6 +102,17 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled) -> Result<BarrierEdge
             }
         }
         rules.exits(w, &chosen, &mut result)?;
+    }
+    if purpose.is_progress() {
+        result.partners = result.sync.iter().flat_map(|&(a, w, c)| [(a, w, c), (w, a, c)]).collect();
+        for (i, a) in arrivals.iter().enumerate() {
+            for (j, b) in arrivals.iter().enumerate() {
+                let cond = if i == j { Cond::FALSE } else { rules.together(i, a, j, b, &chosen) };
+                if cond != Cond::FALSE {
+                    result.partners.push((a.event, b.event, cond));
+                }
+            }
+        }
     }
     if matches!(program.dialect, Dialect::OpenCl | Dialect::Cuda) {
         for (i, a) in arrivals.iter().enumerate() {
@@ -639,6 +653,21 @@ impl<'a> Rules<'a> {
                 Ok(self.pool().restrict(cond, care))
             }
         }
+    }
+
+    /// When two arrivals are at one barrier in one phase. Instance barriers have a single one.
+    fn together(&mut self, i: usize, a: &Arrival, j: usize, b: &Arrival, chosen: &Chosen) -> Cond {
+        let m = self.matches((a.thread, a.group, a.naming), (b.thread, b.group, b.naming));
+        if m == Cond::FALSE || !matches!(a.naming, Naming::Counted { .. }) {
+            return m;
+        }
+        let mut same = Cond::FALSE;
+        for k in 0..self.out.arrivals.len() {
+            let (first, second) = (self.phase_is(i, a, k, chosen), self.phase_is(j, b, k, chosen));
+            let both = self.pool().and(first, second);
+            same = self.pool().or(same, both);
+        }
+        self.pool().and(m, same)
     }
 
     /// When arrival `a` is in the phase right before that of `b`.

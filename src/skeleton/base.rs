@@ -158,7 +158,8 @@ fn relation(sk: &mut Skeleton, domains: &Domains, name: &str) -> BaseRel {
         "divergence" => edges(n, &sk.divergence),
         "ssw" => BaseRel { fixed: Rel::empty(n), open: Vec::new() },
         "asw" => pairs(&|a, b| a.kind == EventKind::Init && b.thread.is_some()),
-        _ => panic!("`{name}` is not a relation of the signature"),
+        _ => super::progress::relation(sk, name)
+            .unwrap_or_else(|| panic!("`{name}` is not a relation of the signature")),
     }
 }
 

@@ -1,7 +1,10 @@
 //! What the tests on random programs share.
 #![allow(dead_code, unreachable_pub)] // each test file uses a part of it
 
+pub mod clike;
 pub mod generate;
 pub mod interleave;
+pub mod lasso;
+pub mod rewrite;
 pub mod rings;
 pub mod suite;

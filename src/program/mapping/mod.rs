@@ -5,6 +5,7 @@
 //! | `table` | the mappings as data |
 //! | `lower` | one micro-op of the source to those of PTX |
 //! | `atomicity` | which operations PTX would make more atomic than the source's model |
+//! | `gaps` | what a mapping is known not to keep, as data |
 //!
 //! # Invariants
 //! - Threads, registers and locations keep their indices, so that a condition means the same before and after.
@@ -12,11 +13,13 @@
 //! - Branches go to the first micro-op of what their target became.
 
 mod atomicity;
+mod gaps;
 mod lower;
 mod table;
 #[cfg(test)]
 mod tests;
 
+pub use gaps::{Gap, Told};
 pub use table::{Kind, MAPPINGS, Mapping, Order, Row, SCOPES, Step, scope};
 
 use super::{Dialect, Instr, LocationKind, Machine, Op, Program};

@@ -4,7 +4,8 @@
 //! `atomic_load(x)` an atomic one. The functions are the table in `calls`, so a new one is added in one place.
 //!
 //! In CUDA C++ it is the object itself: `x = 1` is a plain access, and `f.load()` an atomic one through an atomic reference
-//! `f` to it. What only CUDA C++ has is in `cpp`, `cuda` and `cuda_calls`.
+//! `f` to it. What only CUDA C++ has is in `cpp`, `cuda` and `cuda_calls`; objects of its library in `classes` and `objects`, groups
+//! of threads in `groups`; what threads of a kernel know of their place in `coordinates`.
 //!
 //! # Sources
 //! - C11, 6.5 to 6.8 and 7.17; OpenCL C, *Atomic Functions*, *Synchronization Functions*.
