@@ -445,6 +445,9 @@ fn the_examples_in_the_guide_are_true() {
         blocks.iter().filter(|b| b.starts_with("name")).flat_map(|b| all("guide.toml", b)).collect();
     assert_eq!(tests.len(), 8);
     assert!(tests.iter().all(|t| t.expect[t.program.dialect.default_model()].reachability.is_some()));
+    let runs = blocks.iter().find(|b| b.starts_with("[[run]]")).expect("the example of runs");
+    let test = one("runs.toml", &format!("name = 'r'\n[[thread]]\ncode = ''\n{runs}"));
+    assert_eq!(test.runs[0].ends, Some("livelock"));
     let memory = blocks.iter().find(|b| b.starts_with("[memory]")).expect("the example of memory");
-    assert_eq!(one("memory.toml", &format!("name = 'm'\n{memory}")).program.locations.len(), 6);
+    assert_eq!(one("memory.toml", &format!("name = 'm'\n{memory}")).program.locations.len(), 7);
 }

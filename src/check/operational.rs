@@ -17,7 +17,7 @@ use super::task::Task;
 use super::{Engine, Limits, Session};
 use crate::litmus::{Atom, LitmusTest, Observable, Prop};
 use crate::model::ir::Model;
-use crate::program::{CmpOp, Op};
+use crate::program::{CmpOp, Instr, Op, Thread};
 use crate::simt::schedule::{Observation, Recorded, Seen};
 use crate::simt::{self, Options};
 use crate::skeleton::{Memory, observable_ty};
@@ -65,8 +65,15 @@ pub struct Held {
 /// Programs with more accesses than this are not put before the checkers.
 const MAX_ACCESSES: usize = 256;
 
-fn touches(op: &Op) -> bool {
-    matches!(op, Op::Load { .. } | Op::Store { .. } | Op::Rmw { .. })
+/// How many accesses a program has, those of threads with loops counted for every iteration.
+fn accesses(test: &LitmusTest, bound: u32) -> usize {
+    let touches = |op: &Op| matches!(op, Op::Load { .. } | Op::Store { .. } | Op::Rmw { .. });
+    let back = |(pc, i): (usize, &Instr)| matches!(i.op, Op::Branch { target, .. } if target <= pc);
+    let of = |t: &Thread| {
+        let times = if t.code.iter().enumerate().any(back) { bound.max(1) as usize } else { 1 };
+        times * t.code.iter().filter(|i| touches(&i.op)).count()
+    };
+    test.program.threads.iter().map(of).sum()
 }
 
 /// Observed outcomes by name, without those that the test's filter excludes.
@@ -109,14 +116,16 @@ pub fn hold(
     observation: &Observation,
 ) -> Held {
     let named = name(test, observation);
-    let accesses = test.program.threads.iter().flat_map(|t| &t.code).filter(|i| touches(&i.op)).count();
+    let accesses = accesses(test, limits.bound);
     if accesses > MAX_ACCESSES {
         let observed = |(state, seen): (State, Seen)| {
             let (count, schedule) = (seen.count, seen.schedule);
             Observed { state, count, allowed: None, reason: None, schedule }
         };
         let observed = named.into_iter().map(observed).collect();
-        let reason = format!("{accesses} accesses are too many for the model; only races were looked for");
+        let reason = format!(
+            "its {accesses} accesses are too many for the checkers; the runs were looked through for races alone"
+        );
         return Held { observed, reason: Some(reason), too_large: true, ..Held::default() };
     }
     let mut session = Session::new(test, model, engine, limits, set);

@@ -102,6 +102,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
         steps: args.steps,
         states: args.states,
         timeout,
+        races: true,
         ..Options::default()
     };
     let plan =
@@ -146,7 +147,7 @@ fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> 
         test: unit.test.name.clone(),
         model: unit.model.label.clone(),
         mapping: unit.mapping,
-        memory: machine(plan),
+        memory: machine(plan, simt::is_mixed(&unit.test)),
         schedule: match plan.how {
             How::Exhaustive => "exhaustive",
             How::Random { .. } => "random",
@@ -198,9 +199,9 @@ fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> 
 }
 
 /// The machine, in words.
-fn machine(plan: &Plan) -> String {
+fn machine(plan: &Plan, mixed: bool) -> String {
     let options = &plan.options;
-    let mut text = memory(plan);
+    let mut text = memory(plan, mixed);
     if options.scheduling != Scheduling::Independent {
         text += &format!(", {} scheduling", options.scheduling.name());
     }
@@ -213,10 +214,11 @@ fn machine(plan: &Plan) -> String {
     text
 }
 
-fn memory(plan: &Plan) -> String {
+fn memory(plan: &Plan, mixed: bool) -> String {
     let early = match (plan.options.memory, &plan.how, plan.mixed) {
         (MemoryKind::Sc, ..) => return "sequentially consistent memory".into(),
         (_, How::Replay(_), _) => "as recorded".into(),
+        (_, How::Random { .. }, true) if !mixed => "none".into(),
         (_, How::Random { .. }, true) => "none, and full:2 in one run of four".into(),
         (_, How::Exhaustive, true) => "none, then full:1".into(),
         (_, _, false) => plan.options.early.to_string(),

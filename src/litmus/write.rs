@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use super::condition::{show, show_observable};
-use super::{Expectation, LitmusTest, Quantifier, Reachability};
+use super::{Expectation, LitmusTest, Quantifier, Reachability, RunExpectation};
 use crate::diag::Diagnostic;
 use crate::program::isa::clike::class_name;
 use crate::program::isa::ptx;
@@ -81,6 +81,7 @@ pub fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
             let _ = writeln!(out, "{} = {{ {} }}", toml_key(model), expected(expectation));
         }
     }
+    test.runs.iter().for_each(|run| write_run(run, &mut out));
     Ok(out)
 }
 
@@ -95,6 +96,40 @@ fn write_machine(machine: &Machine, out: &mut String) {
     if let Some(pairs) = &machine.p2p {
         let pairs = list(pairs.iter().map(|(a, b)| format!("[{a}, {b}]")));
         let _ = writeln!(out, "p2pNativeAtomicSupported = [{pairs}]");
+    }
+}
+
+fn write_run(run: &RunExpectation, out: &mut String) {
+    out.push_str("\n[[run]]\n");
+    let why = run.why.as_deref();
+    let words = [
+        ("memory", run.memory),
+        ("scheduling", run.scheduling),
+        ("schedule", run.schedule),
+        ("ends", run.ends),
+        ("race", run.race),
+        ("condition", run.condition),
+        ("why", why),
+    ];
+    for (key, word) in words {
+        if let Some(word) = word {
+            let _ = writeln!(out, "{key} = {}", quote(word));
+        }
+    }
+    let numbers = [
+        ("runs", run.runs),
+        ("steps", run.steps),
+        ("warp_size", run.warp_size),
+        ("sms", run.sms),
+        ("resident", run.resident),
+    ];
+    for (key, number) in numbers {
+        if let Some(number) = number {
+            let _ = writeln!(out, "{key} = {number}");
+        }
+    }
+    if run.cooperative {
+        out.push_str("cooperative = true\n");
     }
 }
 

@@ -20,7 +20,8 @@
 use super::Halt;
 use super::code::{Act, Code, eval};
 use super::set::Threads;
-use crate::program::{Barrier, BarrierAction, BarrierNaming, Expr, Scope};
+use super::state::Thread;
+use crate::program::{Barrier, BarrierAction, BarrierNaming, Dialect, Expr, Scope};
 
 /// Which barrier of which group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -188,6 +189,29 @@ impl<C: Clone + Default> Barriers<C> {
         Ok((Came::Waits, phase.number))
     }
 
+    /// A thread that runs the same code and waits in the phase that another one is about to join, but at another call,
+    /// where that is an error: `__syncthreads` in the whole block, PTX's aligned barriers in a warp.
+    pub(super) fn elsewhere(
+        &self,
+        code: &Code,
+        (t, pc): (usize, usize),
+        b: &Barrier,
+        threads: &[Thread],
+    ) -> Option<usize> {
+        let reach = match code.program.dialect {
+            Dialect::Cuda if b.domain == Scope::Cta => Scope::Cta,
+            Dialect::Ptx if is_aligned(&code.program.threads[t].code[pc].text) => Scope::Warp,
+            _ => return None,
+        };
+        let BarrierNaming::Counted { count: None, .. } = &b.naming else { return None };
+        let (key, _) = naming(code, t, b, &threads[t].regs);
+        let phase = self.phases.iter().find(|p| p.key == key)?;
+        phase
+            .waiting
+            .iter()
+            .find(|&u| threads[u].pc != pc && code.kin[u] == code.kin[t] && code.holds(t, reach, u))
+    }
+
     /// Completes phases as long as one can be; calls `release` for each thread that goes on, with what it gets.
     pub(super) fn complete(
         &mut self,
@@ -246,6 +270,12 @@ impl<C: Clone + Default> Barriers<C> {
             }),
         }
     }
+}
+
+/// PTX ISA, `bar`, `barrier`: `bar.sync` is `barrier.sync.aligned`, and every thread of a warp must execute the same one.
+fn is_aligned(text: &str) -> bool {
+    let opcode = text.split_whitespace().next().unwrap_or_default();
+    (opcode.starts_with("bar.") && !opcode.starts_with("bar.warp")) || opcode.contains(".aligned")
 }
 
 fn barriers(code: &Code, t: usize) -> impl Iterator<Item = (usize, &Barrier)> {

@@ -7,6 +7,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::groups::Groups;
 use crate::litmus::{LitmusTest, Observable};
 use crate::program::{
@@ -99,6 +101,8 @@ pub(super) struct Code {
     groups: Groups,
     /// By thread: the first thread of its CTA.
     pub(super) cta: Vec<usize>,
+    /// By thread: the first thread that runs the same code, as it is written in the test.
+    pub(super) kin: Vec<usize>,
     /// By thread: its lane.
     pub(super) lanes: Vec<u32>,
     /// No alias, no proxy but the generic one.
@@ -141,6 +145,7 @@ impl Code {
             observed,
             cta: (0..program.threads.len()).map(|t| groups.of(t, Scope::Cta)).collect(),
             groups,
+            kin: kin(&program),
             lanes: program.thread_ids().map(|t| program.lane(t)).collect(),
             plain: true,
             proxies: false,
@@ -334,6 +339,13 @@ impl Code {
     pub(super) fn members(&self, group: usize, scope: Scope) -> &[usize] {
         &self.groups.members[scope as usize][group]
     }
+}
+
+/// By thread: the first one whose instructions stand at the same places of the file.
+fn kin(program: &Program) -> Vec<usize> {
+    let mut first: FxHashMap<Vec<_>, usize> = FxHashMap::default();
+    let places = program.threads.iter().map(|t| t.code.iter().map(|i| (i.span.start, i.span.end)).collect());
+    places.enumerate().map(|(t, spans)| *first.entry(spans).or_insert(t)).collect()
 }
 
 fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {

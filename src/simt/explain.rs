@@ -48,15 +48,16 @@ pub(super) fn spinning<B: Backend, L: Layer>(
     let mut lines = grouped(code, spins);
     for loc in sought {
         let name = &code.cell_of(loc).name;
-        let writes = |t: &usize| may_write(code, *t, state.threads[*t].pc, loc);
+        let may = |t: usize| may_write(code, t, state.threads[t].pc, loc);
+        let writes = |t: &usize| may(*t) == Some(true);
         let (helpers, rest): (Vec<_>, Vec<_>) = others.into_iter().partition(|(t, _)| writes(t));
         others = rest;
-        let nobody = helpers.is_empty()
-            && !(0..state.threads.len()).any(|t| !state.threads[t].is_over() && turns(t) && writes(&t));
+        let left = (0..state.threads.len()).filter(|&t| !state.threads[t].is_over());
+        let nobody = helpers.is_empty() && left.map(may).all(|m| m == Some(false));
         if nobody {
             lines.push(format!("nobody who is still there writes `{name}`"));
         }
-        lines.extend(grouped(code, helpers).into_iter().map(|l| format!("could write `{name}`: {l}")));
+        lines.extend(grouped(code, helpers).into_iter().map(|l| format!("who still writes `{name}`: {l}")));
     }
     lines.extend(grouped(code, others));
     lines.extend(missing(machine, state));
@@ -151,9 +152,8 @@ fn spin(code: &Code, t: usize, thread: &Thread) -> Option<Spin> {
             locs.push(code.location(cell));
         }
     }
-    let line = |pc: usize| code.line(t, pc).unwrap_or(0);
-    let lines = (from..=to).map(line);
-    let (first, last) = (lines.clone().min()?, lines.max()?);
+    let ends = [from, to].map(|pc| code.line(t, pc).unwrap_or(0));
+    let (first, last) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
     let lines = if first == last { format!("line {first}") } else { format!("lines {first} to {last}") };
     let on: Vec<String> = locs.iter().map(|&l| format!("`{}`", code.cell_of(l).name)).collect();
     let text =
@@ -161,10 +161,10 @@ fn spin(code: &Code, t: usize, thread: &Thread) -> Option<Spin> {
     Some(Spin { text, locs })
 }
 
-/// Whether the code from `pc` on may write a location, as far as its addresses are plain.
-fn may_write(code: &Code, t: usize, pc: usize, loc: usize) -> bool {
+/// Whether the code from `pc` on may write a location; `None` if that takes an address that is not plain.
+fn may_write(code: &Code, t: usize, pc: usize, loc: usize) -> Option<bool> {
     let acts = &code.threads[t].acts;
-    let (mut seen, mut todo) = (vec![false; acts.len() + 1], vec![pc]);
+    let (mut seen, mut todo, mut unknown) = (vec![false; acts.len() + 1], vec![pc], false);
     while let Some(at) = todo.pop() {
         if std::mem::replace(&mut seen[at], true) || at == acts.len() {
             continue;
@@ -173,12 +173,13 @@ fn may_write(code: &Code, t: usize, pc: usize, loc: usize) -> bool {
             Act::Store { addr: Expr::Const(a), .. } | Act::Rmw { addr: Expr::Const(a), .. }
                 if code.memory.at(*a).map(|c| code.location(c)) == Some(loc) =>
             {
-                return true;
+                return Some(true);
             }
+            Act::Store { addr, .. } | Act::Rmw { addr, .. } if !matches!(addr, Expr::Const(_)) => unknown = true,
             Act::Branch { target, .. } => todo.push(*target),
             _ => {}
         }
         todo.push(at + 1);
     }
-    false
+    (!unknown).then_some(false)
 }

@@ -38,6 +38,7 @@ mod groups;
 mod launch;
 mod layer;
 mod memory;
+mod place;
 pub mod race;
 pub mod record;
 pub mod schedule;
@@ -236,7 +237,7 @@ impl Default for Options {
             steps: 10_000,
             states: 2_000_000,
             timeout: Some(Duration::from_secs(60)),
-            races: true,
+            races: false,
         }
     }
 }
@@ -291,6 +292,11 @@ pub fn observe(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> 
 /// Programs with more threads run without early binds unless these are asked for.
 const MAX_EARLY: usize = 64;
 
+/// Whether random runs of a test have early binds unless that is said.
+pub fn is_mixed(test: &LitmusTest) -> bool {
+    test.program.threads.len() <= MAX_EARLY
+}
+
 /// As [`observe`], with early binds as a first look wants them: of random runs, three in four without any and one in
 /// four with two per thread; exhaustively, without any, and then with one per thread as far as the limits allow.
 ///
@@ -301,9 +307,7 @@ pub fn observe_mixed(test: &LitmusTest, options: &Options, schedule: Schedule<'_
     match schedule {
         _ if options.memory == MemoryKind::Sc => observe(test, options, schedule),
         // Early binds are for programs small enough to copy at every step.
-        Schedule::Random { .. } if test.program.threads.len() > MAX_EARLY => {
-            observe(test, &with(Early::None), schedule)
-        }
+        Schedule::Random { .. } if !is_mixed(test) => observe(test, &with(Early::None), schedule),
         Schedule::Random { runs, seed } => {
             let some = Schedule::Random { runs: runs - runs / 4, seed };
             let mut all = observe(test, &with(Early::None), some)?;

@@ -186,7 +186,15 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
             Act::Fence(fence) => self.memory.fence(cx, m, at, *fence)?,
             Act::Barrier(b) => {
                 if b.action != BarrierAction::Wait {
-                    self.layer.arrives(code, &state.layer, &state.threads, t)?;
+                    self.layer.arrives(code, &state.layer, &state.threads, t, b)?;
+                    if let Some(other) = state.barriers.elsewhere(code, (t, at.instr), b, &state.threads) {
+                        let line = code.line(other, state.threads[other].pc).unwrap_or(0);
+                        let name = &code.program.threads[other].name;
+                        let what = format!(
+                            "is not where {name} waits, at line {line}: the threads must meet at one call"
+                        );
+                        return Err(fault(Fault::Barrier, &what));
+                    }
                 }
                 let carried = self.memory.arrive(m, at, b);
                 let (came, phase) =

@@ -1,7 +1,14 @@
 //! A run, step by step, for people.
+//!
+//! Of warps with one program counter, each line shows the lanes: `*` the one that steps, `#` those active with it, `.` the
+//! others. What repeats at the end is shown once.
 
+use std::collections::BTreeSet;
+
+use super::place::place;
 use super::record::{Event, Source};
 use crate::litmus::LitmusTest;
+use crate::program::ThreadId;
 use crate::skeleton::Memory;
 
 /// The events of a run as lines: thread, instruction, what it did.
@@ -28,7 +35,26 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
         Source::Write(t, n) => format!("from {}'s write {}", program.threads[t].name, n + 1),
     };
     let width = program.threads.iter().map(|t| t.name.chars().count()).max().unwrap_or(0);
-    let mut out = String::new();
+    // Lanes are shown if any turn has them.
+    let masks = events.iter().filter_map(|e| match e {
+        Event::Turn { active, .. } => *active,
+        _ => None,
+    });
+    let lanes = masks.fold(0, |all, mask| all | mask);
+    let lanes = (u64::BITS - lanes.leading_zeros()) as usize;
+    let mut turn = (0, None);
+    let mut lines: Vec<String> = Vec::new();
+    let texts = program.threads.iter().flat_map(|t| &t.code).map(|i| i.text.chars().count());
+    let code_width = texts.max().unwrap_or(0).clamp(MIN_CODE, MAX_CODE);
+    if lanes > 0 {
+        let turns = events.iter().filter_map(|e| match e {
+            Event::Turn { thread, .. } => Some(*thread),
+            _ => None,
+        });
+        for t in turns.collect::<BTreeSet<usize>>() {
+            lines.push(format!("  {}: {}", program.threads[t].name, place(program, t)));
+        }
+    }
     for e in events {
         let (thread, instr, what) = match e {
             Event::Read { thread, instr, loc, source, value } => {
@@ -47,12 +73,71 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
                 let order = format!("coherence of {}: {} before {}", names[*loc], show(value(a)), show(value(b)));
                 (t, None, order)
             }
-            Event::Commit(_) | Event::Write { .. } | Event::Turn { .. } => continue,
+            Event::Turn { thread, active } => {
+                turn = (*thread, *active);
+                continue;
+            }
+            Event::Commit(_) | Event::Write { .. } => continue,
         };
+        let shown = match turn {
+            (t, Some(active)) if t == thread => mask(program.lane(ThreadId(t as u16)), active, lanes),
+            _ => " ".repeat(lanes),
+        };
+        let gap = if lanes > 0 { "  " } else { "" };
         let thread = &program.threads[thread];
         let code = instr.map_or("", |i| thread.code[i].text.as_str());
-        out.push_str(format!("  {:width$}  {code:<36}  {what}", thread.name).trim_end());
-        out.push('\n');
+        lines.push(
+            format!("  {:width$}{gap}{shown}  {code:<code_width$}  {what}", thread.name).trim_end().to_owned(),
+        );
     }
-    out
+    fold(lines)
+}
+
+/// The lanes of a warp: the one that steps, those active with it, the others.
+fn mask(lane: u32, active: u64, lanes: usize) -> String {
+    let sign = |l: usize| match () {
+        () if l == lane as usize => '*',
+        () if active >> l & 1 != 0 => '#',
+        () => '.',
+    };
+    (0..lanes).map(sign).collect()
+}
+
+/// Width of the column with the code.
+const MIN_CODE: usize = 36;
+const MAX_CODE: usize = 60;
+
+/// At most so many lines that repeat are looked for.
+const MAX_ROUND: usize = 64;
+
+/// The lines as one text; a round that is gone through again and again at the end stands there once.
+fn fold(mut lines: Vec<String>) -> String {
+    let n = lines.len();
+    let rounds = |p: usize| {
+        (1..).take_while(|k| (k + 1) * p <= n && lines[n - (k + 1) * p..n - k * p] == lines[n - p..]).count()
+    };
+    if let Some((p, more)) = (1..=MAX_ROUND.min(n / 3)).map(|p| (p, rounds(p))).find(|(_, more)| *more >= 2) {
+        lines.truncate(n - p * more);
+        let s = if p == 1 { "line" } else { "lines" };
+        lines.push(format!("  … the last {p} {s} {more} times more"));
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_repeats_at_the_end_is_shown_once() {
+        let lines = |text: &str| text.chars().map(String::from).collect::<Vec<_>>();
+        assert_eq!(fold(lines("abcbcbcbc")), "a\nb\nc\n  … the last 2 lines 3 times more\n");
+        assert_eq!(fold(lines("abcc")), "a\nb\nc\nc\n");
+        assert_eq!(fold(Vec::new()), "");
+    }
+
+    #[test]
+    fn a_mask_shows_every_lane() {
+        assert_eq!(mask(1, 0b0110, 4), ".*#.");
+    }
 }

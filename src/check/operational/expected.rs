@@ -49,6 +49,7 @@ pub fn carry_out(
         launch,
         steps: run.steps.unwrap_or(STEPS) as usize,
         timeout,
+        races: true,
         ..Options::default()
     };
     let schedule = match run.schedule {

@@ -25,7 +25,7 @@ use std::hash::Hash;
 use super::code::Code;
 use super::state::Thread;
 use super::{Halt, Launch, Scheduling};
-use crate::program::Scope;
+use crate::program::{Barrier, Scope};
 use residency::Residency;
 use turns::Turns;
 use warps::{Warp, Warps};
@@ -60,7 +60,14 @@ pub(super) trait Layer {
     ///
     /// # Errors
     /// If it must not, as it is now.
-    fn arrives(&self, code: &Code, state: &Self::State, threads: &[Thread], thread: usize) -> Result<(), Halt>;
+    fn arrives(
+        &self,
+        code: &Code,
+        state: &Self::State,
+        threads: &[Thread],
+        thread: usize,
+        barrier: &Barrier,
+    ) -> Result<(), Halt>;
 
     /// Why a thread may not step now, in words; `None` if it may.
     fn obstacle(&self, code: &Code, state: &Self::State, threads: &[Thread], thread: usize) -> Option<String>;
@@ -165,9 +172,16 @@ impl Layer for Layers {
         }
     }
 
-    fn arrives(&self, code: &Code, state: &LayersState, threads: &[Thread], thread: usize) -> Result<(), Halt> {
+    fn arrives(
+        &self,
+        code: &Code,
+        state: &LayersState,
+        threads: &[Thread],
+        thread: usize,
+        barrier: &Barrier,
+    ) -> Result<(), Halt> {
         match &self.order {
-            Order::Lockstep(warps) => warps.arrives(code, &state.warps, threads, thread),
+            Order::Lockstep(warps) => warps.arrives(code, &state.warps, threads, (thread, barrier)),
             Order::Any | Order::Turns(_) => Ok(()),
         }
     }

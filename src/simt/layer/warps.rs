@@ -18,7 +18,7 @@
 use std::mem::discriminant;
 
 use super::flow::reconvergence;
-use crate::program::Scope;
+use crate::program::{Barrier, Scope};
 use crate::simt::code::{Act, Code};
 use crate::simt::state::{Status, Thread};
 use crate::simt::{Fault, Halt};
@@ -194,17 +194,19 @@ impl Warps {
         }
     }
 
-    /// A barrier is for the whole warp.
+    /// A barrier is for the whole warp, or for the lanes of its mask.
     pub(super) fn arrives(
         &self,
         code: &Code,
         state: &[Warp],
         threads: &[Thread],
-        thread: usize,
+        (thread, barrier): (usize, &Barrier),
     ) -> Result<(), Halt> {
         let (w, lane) = self.place[thread];
+        let named = barrier.lanes.map_or(Lanes::MAX, Lanes::from);
         let active = self.side(&state[w], lane).map_or(0, |f| f.lanes);
-        let missing = bits(state[w].stack[0].lanes & !active).map(|l| self.warps[w][l]).collect::<Vec<_>>();
+        let missing =
+            bits(state[w].stack[0].lanes & named & !active).map(|l| self.warps[w][l]).collect::<Vec<_>>();
         if missing.is_empty() {
             return Ok(());
         }

@@ -18,9 +18,10 @@ mod why;
 use std::fmt;
 
 use super::code::{Access, Code};
+use super::place::place;
 use super::record::Event;
 use super::schedule::Recorded;
-use crate::program::{Dialect, Scope};
+use crate::program::Dialect;
 use order::{Asked, Order, Touch};
 
 /// One of the two accesses of a race.
@@ -174,26 +175,9 @@ fn side(code: &Code, past: &Past) -> Side {
     Side {
         thread,
         name: t.name.clone(),
-        place: place(code, thread),
+        place: place(&code.program, thread),
         line: instr.line,
         text: instr.text.clone(),
         write,
     }
-}
-
-/// Where a thread runs, in words.
-pub(super) fn place(code: &Code, thread: usize) -> String {
-    let place = &code.program.threads[thread].place;
-    if place.host {
-        return "host".into();
-    }
-    let lane = code.members(code.group(thread, Scope::Warp), Scope::Warp).iter().position(|&u| u == thread);
-    let mut text = format!("block {}", place.cta);
-    if let Some(warp) = place.warp {
-        text += &format!(", warp {warp}, lane {}", lane.unwrap_or(0));
-    }
-    if place.gpu != 0 {
-        text += &format!(", GPU {}", place.gpu);
-    }
-    text
 }

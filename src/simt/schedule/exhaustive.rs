@@ -21,6 +21,9 @@ use crate::simt::record::Silent;
 use crate::simt::step::{Action, Machine, StateOf};
 use crate::simt::{Halt, explain, race};
 
+/// At most so many cycles are explained, those reached first.
+const MAX_EXPLAINED: usize = 16;
+
 /// At most so many combinations of final values of one state.
 const MAX_COMBINATIONS: usize = 100_000;
 
@@ -137,15 +140,15 @@ pub(super) fn explore<B: Backend, L: Layer>(
     let states = seen.len() as u64;
     drop(seen);
     if machine.code.loops && !machine.binds() {
-        for cycle in graph.fair_cycles() {
-            ended.livelock += 1;
+        let cycles = graph.fair_cycles();
+        ended.livelock += cycles.len() as u64;
+        for cycle in cycles.iter().take(MAX_EXPLAINED) {
             let recorded = Recorded { period: 1, steps: graph.path(cycle.first), ..Recorded::default() };
-            let why = || match replay::state_after(machine, &recorded) {
+            let why = match replay::state_after(machine, &recorded) {
                 Ok(state) => explain::spinning(machine, &state, Some(&cycle.threads)),
                 Err(why) => vec![why],
             };
-            let lines = why();
-            stops.add(How::Livelock, || lines, recorded);
+            stops.add(How::Livelock, || why, recorded);
         }
     }
     let complete = reason.is_none();

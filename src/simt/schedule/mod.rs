@@ -217,7 +217,18 @@ pub(super) fn run<B: Backend, L: Layer>(
     limits: &Limits,
 ) -> Result<Observation, String> {
     let mut begun: Vec<Event> = Vec::new();
-    let start = machine.start(&mut begun).map_err(|halt| machine.why(&halt))?;
+    let start = match machine.start(&mut begun) {
+        Ok(start) => start,
+        Err(halt @ Halt::Fault { .. }) => {
+            // Whatever the schedule: it happens before the first choice.
+            let (mut ended, mut stops) = (Ended::default(), Stops::default());
+            let how = ended.count_fault(&halt);
+            stops.add(how, || vec![machine.why(&halt)], machine.recorded());
+            let (stops, reason) = (stops.into_list(), Some(machine.why(&halt)));
+            return Ok(Observation { ended, stops, reason, events: begun, ..Observation::default() });
+        }
+        Err(halt) => return Err(machine.why(&halt)),
+    };
     let judged = race::applies(machine.code);
     let limits = Limits { races: limits.races && judged.is_ok(), ..*limits };
     let mut observation = match schedule {
