@@ -17,7 +17,7 @@ use fencepost::skeleton::{Options, Skeleton};
 const FILES: &[&str] = &[
     "litmus/ptx/06-causality/MP+rel.gpu+acq.gpu.toml",
     "litmus/ptx/02-fence-sc/IRIW+fence.sc.gpu.toml",
-    "litmus/idioms/B01.toml",
+    "litmus/idioms/ptx/B01.toml",
     "litmus/barriers/counted.toml",
 ];
 

@@ -384,3 +384,150 @@ fn line_ends_and_marks_of_other_systems() {
         }
     }
 }
+
+/// A test in a C-like dialect whose one thread runs `code`.
+fn c_like(dialect: &str, memory: &str, code: &str) -> String {
+    format!(
+        "name = \"T\"\ndialect = \"{dialect}\"\ncondition = 'true'\n[memory]\n{memory}\n[[thread]]\ncode = '''\n{code}\n'''\n"
+    )
+}
+
+#[test]
+fn orders_and_scopes_that_a_dialect_does_not_have() {
+    let cases = [
+        ("c", "atomic_store_explicit(x, 1, memory_order_acquire);", "a store cannot acquire (C11, 7.17.7.1)"),
+        ("c", "int r = atomic_load_explicit(x, memory_order_release);", "a load cannot release (C11, 7.17.7.2)"),
+        (
+            "c",
+            "atomic_store_explicit(x, 1, memory_order_relaxed, memory_scope_device);",
+            "there are no scopes in C",
+        ),
+        (
+            "opencl",
+            "atomic_store_explicit(x, 1, memory_order_acquire, memory_scope_device);",
+            "a store cannot acquire",
+        ),
+        (
+            "opencl",
+            "int r = atomic_load_explicit(x, memory_order_release, memory_scope_device);",
+            "a load cannot release",
+        ),
+        (
+            "opencl",
+            "int r = atomic_load_explicit(x, memory_order_consume, memory_scope_device);",
+            "a load cannot release",
+        ),
+        (
+            "opencl",
+            "atomic_store_explicit(x, 1, memory_order_relaxed, memory_scope_block);",
+            "did you mean `memory_scope_work_group`?",
+        ),
+        (
+            "opencl",
+            "atomic_store_explicit(x, 1, memory_order_relaxed, thread_scope_device);",
+            "did you mean `memory_scope_device`?",
+        ),
+        (
+            "opencl",
+            "atomic_work_item_fence(0, memory_order_release, memory_scope_device);",
+            "a fence without flags is undefined",
+        ),
+    ];
+    for (dialect, code, rule) in cases {
+        let folder = Folder::new(&[("t.toml", &c_like(dialect, "x = { type = \"atomic_int\" }", code))]);
+        folder.refused(&["t.toml"], &["t.toml:7:", rule]);
+    }
+    let reference = "cuda::atomic_ref<int, cuda::thread_scope_device>(x)";
+    let cases = [
+        (
+            format!("{reference}.store(1, cuda::memory_order_acquire);"),
+            "a store cannot acquire (ISO C++, atomics.ref.ops)",
+        ),
+        (
+            format!("int r = {reference}.load(cuda::memory_order_release);"),
+            "a load cannot release (ISO C++, atomics.ref.ops)",
+        ),
+        (reference.replace("device", "gpu") + ".store(1);", "did you mean `thread_scope_device`?"),
+        ("cuda::atomic<int> a;".into(), "atomic objects are not supported"),
+        ("#include <cuda/atomic>".into(), "there is no preprocessor here"),
+    ];
+    for (code, rule) in cases {
+        let folder = Folder::new(&[("t.toml", &c_like("cuda", "x = 0", &code))]);
+        folder.refused(&["t.toml"], &["t.toml:7:", rule]);
+    }
+}
+
+#[test]
+fn evaluations_that_are_not_sequenced_cannot_be_written() {
+    for code in ["*x = *x++;", "int r = (*x = 1) + *x;", "int r = (*x += 1) + *x;"] {
+        let folder = Folder::new(&[("t.toml", &c_like("c", "x = { type = \"int\" }", code))]);
+        folder.refused(&["t.toml"], &["t.toml:7:", "an assignment is a statement of its own here"]);
+    }
+}
+
+#[test]
+fn constant_memory_is_neither_atomic_nor_written() {
+    let memory = "c = { type = \"atomic_int\", space = \"const\" }\nd = { type = \"int\", space = \"const\" }";
+    let cases = [
+        "int r = atomic_load_explicit(c, memory_order_relaxed, memory_scope_device);",
+        "atomic_store_explicit(c, 1, memory_order_relaxed, memory_scope_device);",
+        "*d = 1;",
+    ];
+    for code in cases {
+        let folder = Folder::new(&[("t.toml", &c_like("opencl", memory, code))]);
+        folder.refused(&["t.toml"], &["error[constant-memory]", "t.toml:8:", "which is in constant memory"]);
+    }
+    // A plain load is what constant memory is for.
+    let folder = Folder::new(&[("t.toml", &c_like("opencl", memory, "int r = *d;"))]);
+    assert_eq!(folder.run(&["check", "t.toml"]).code, Some(0));
+}
+
+#[test]
+fn local_memory_that_work_groups_share_is_worth_a_warning() {
+    let litmus = "OPENCL shared\n{ [x] = 0; }\n\
+        P0@wg 0, dev 0 (local atomic_int* x) { atomic_store_explicit(x, 1, memory_order_relaxed); }\n\
+        P1@wg 1, dev 0 (local atomic_int* x) { int r0 = atomic_load_explicit(x, memory_order_relaxed); }\n\
+        exists (1:r0 = 1)\n";
+    let folder = Folder::new(&[("t.litmus", litmus), ("own.litmus", &litmus.replace("@wg 1", "@wg 0"))]);
+    let said = folder.run(&["check", "t.litmus", "--format", "jsonl"]);
+    assert_eq!((said.code, said.out.lines().count()), (Some(0), 1), "{}", said.err);
+    for words in
+        ["warning[shared-local]: local memory `x` is shared by two work-groups", "t.litmus:4:", "t.litmus:3:"]
+    {
+        assert!(said.err.contains(words), "{words}: {}", said.err);
+    }
+    assert_eq!(folder.run(&["check", "own.litmus"]).err, "");
+    // In TOML, each work-group has a copy of its own: nothing is shared, and nobody sees the other's value.
+    let toml = "name = \"T\"\ndialect = \"opencl\"\ncondition = 'P1:r0 == 1'\n[memory]\n\
+        x = { type = \"atomic_int\", space = \"local\" }\n[[thread]]\nwork_group = 0\ncode = 'atomic_store(x, 1);'\n\
+        [[thread]]\nwork_group = 1\ncode = 'int r0 = atomic_load(x);'\n";
+    folder.write("t.toml", toml.as_bytes());
+    let said = folder.run(&["check", "t.toml", "--format", "jsonl"]);
+    assert!(said.err.is_empty() && said.out.contains("\"verdict\":\"forbidden\""), "{}{}", said.out, said.err);
+}
+
+#[test]
+fn the_scope_of_one_work_item_is_worth_a_warning() {
+    let code = "atomic_store_explicit(x, 1, memory_order_relaxed, memory_scope_work_item);";
+    let folder = Folder::new(&[("t.toml", &c_like("opencl", "x = { type = \"atomic_int\" }", code))]);
+    let said = folder.run(&["check", "t.toml"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.err.contains("warning[useless-scope]") && said.err.contains("OpenCL C, Memory Scope"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn what_has_no_counterpart_in_ptx_is_refused_under_models_of_ptx() {
+    let code = "int r = atomic_fetch_add_explicit(x, 1, memory_order_relaxed, memory_scope_device);";
+    let folder = Folder::new(&[("t.toml", &c_like("opencl", "x = { type = \"atomic_char\" }", code))]);
+    let words = [
+        "error[no-counterpart]: mapping `opencl-ptx`",
+        "t.toml:7:1",
+        "PTX `atom` has no such operation of 8 bits",
+    ];
+    folder.refused(&["t.toml", "--model", "ptx"], &words);
+    assert_eq!(folder.run(&["check", "t.toml", "--model", "opencl"]).code, Some(0));
+}

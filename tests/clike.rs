@@ -191,3 +191,57 @@ exists (0:r0 = 1)
         insta::assert_snapshot!(read("bad.litmus", bad).err().unwrap_or_default());
     });
 }
+
+#[test]
+fn messages_for_bad_cuda_code() {
+    let bad = r#"name = "bad"
+dialect = "cuda"
+condition = 'true'
+[memory]
+x = 0
+f = 0
+c = { init = 0, space = "const" }
+[[thread]]
+block = 0
+code = '''
+#include <cuda/atomic>
+cuda::atomic_ref<int, cuda::thread_scope_device> a(f);
+a.store(1, cuda::memory_order_acquire);
+int r0 = a.load(cuda::memory_order_release);
+int r1 = a.load(cuda::memory_order_acq_rel, 1);
+a.fetch_nand(1);
+a.store();
+cuda::atomic_ref<int, cuda::thread_scope_gpu> b(f);
+cuda::atomic_ref<int, cuda::memory_scope_device> b2(f);
+cuda::atomic_ref<float, cuda::thread_scope_device> d(f);
+cuda::atomic_ref<int, 3> e(f);
+cuda::atomic_ref<long long, cuda::thread_scope_device> e2(f);
+std::atomic_ref<int, cuda::thread_scope_device> e3(f);
+cuda::atomic_ref<int, cuda::thread_scope_device> x(f);
+a.compare_exchange_strong(r0, 1, cuda::memory_order_acquire, cuda::memory_order_release);
+cuda::atomic_thread_fence(cuda::memory_order_release, cuda::thread_scope_grid);
+cuda::atomic_thread_fence();
+__syncthreads(1);
+__syncwarp(0);
+atomicAdd(&r0, 1);
+atomicAdd(x, 1);
+atomicFoo(&f, 1);
+atomic_store(&f, 1);
+cuda::atomic<int, cuda::thread_scope_device> g;
+cuda::barrier<cuda::thread_scope_block> bar;
+__shared__ int s[4];
+int r9 = *x;
+auto r10 = x;
+x = x++;
+r1 = (r0 = 2) + 1;
+f.store(1);
+a = 1;
+c = 1;
+atomicAdd(&c, 1);
+goto end;
+'''
+"#;
+    insta::with_settings!({ omit_expression => true }, {
+        insta::assert_snapshot!(read("bad.toml", bad).err().unwrap_or_default());
+    });
+}

@@ -1,13 +1,17 @@
-//! Models compared through the built binary: the OpenCL tests against PTX, and mappings that are wrong.
+//! Models compared through the built binary: the OpenCL tests and the idioms against PTX, and mappings that are wrong.
 
 use std::process::Command;
 
 use serde_json::Value;
 
-/// The lines of reachability under `ptx`, and the exit code.
+/// The lines of reachability under `ptx`, and the exit code, for OpenCL.
 fn compare(arguments: &[&str]) -> (Vec<Value>, Option<i32>) {
+    compare_from("opencl", arguments)
+}
+
+fn compare_from(model: &str, arguments: &[&str]) -> (Vec<Value>, Option<i32>) {
     let output = Command::new(env!("CARGO_BIN_EXE_fencepost"))
-        .args(["compare", "--models", "opencl,ptx", "--format", "jsonl", "--engine", "enumerate"])
+        .args(["compare", "--models", &format!("{model},ptx"), "--format", "jsonl", "--engine", "enumerate"])
         .args(arguments)
         .output()
         .expect("the binary was built for this test");
@@ -36,6 +40,22 @@ fn the_current_mapping_has_one_known_gap() {
     for line in &lines {
         assert_eq!(line["mapping"], "opencl-ptx");
         assert!(line["expected"].is_null() || line["expected"] == line["verdict"], "{}", line["test"]);
+    }
+}
+
+#[test]
+fn of_the_idioms_only_the_one_about_the_erratum_tells_the_mappings_apart() {
+    for language in ["cuda", "opencl"] {
+        let folder = format!("litmus/idioms/{language}");
+        for (mapping, expected) in [("ptx", &[][..]), ("ptx-erratum", &["A24.b"]), ("ptx-old-rmw", &[])] {
+            let mapping = format!("{language}-{mapping}");
+            let (lines, code) = compare_from(language, &[&folder, "--mapping", &mapping]);
+            let violated = lines.iter().filter(|l| relation(l) == "violated").map(|l| l["test"].as_str());
+            assert_eq!(violated.flatten().collect::<Vec<_>>(), expected, "{mapping}");
+            assert!(lines.len() > 400 && lines.iter().filter(|l| relation(l) == "respected").count() > 100);
+            assert!(lines.iter().all(|l| relation(l) != "undecided"));
+            assert_eq!(code, Some(0));
+        }
     }
 }
 

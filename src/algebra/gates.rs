@@ -120,8 +120,7 @@ impl Gates {
         if self.exhausted.is_none() {
             if self.gates.len().max(size) > self.budget.size {
                 self.exhausted = Some(Exhausted::Size);
-            } else if self.ticks.is_multiple_of(1024) && self.budget.deadline.is_some_and(|d| Instant::now() >= d)
-            {
+            } else if self.ticks.is_multiple_of(64) && self.budget.deadline.is_some_and(|d| Instant::now() >= d) {
                 self.exhausted = Some(Exhausted::Time);
             }
         }

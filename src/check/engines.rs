@@ -74,7 +74,13 @@ impl<'a> Prepared<'a> {
             #[cfg(feature = "z3")]
             Engine::Auto => match self.enumerate.find_within(query, deadline, Some(AUTO_STEPS)) {
                 Some(found) => (judge(found, "enumerating"), "enumerate"),
-                None => (judge(self.find(query, deadline), "symbolic"), "symbolic"),
+                None => match self.find(query, deadline) {
+                    // What is too large for a circuit may still be small enough to walk through.
+                    Found::Unknown(reason) if reason != TIMED_OUT => {
+                        (judge(self.enumerate.find(query, deadline), "enumerating"), "enumerate")
+                    }
+                    found => (judge(found, "symbolic"), "symbolic"),
+                },
             },
             #[cfg(feature = "z3")]
             Engine::Both => {
@@ -127,7 +133,12 @@ impl<'a> Prepared<'a> {
             #[cfg(feature = "z3")]
             Engine::Auto => match self.enumerate.states_within(query, deadline, Some(AUTO_STEPS)) {
                 Some(found) => reason(found, "enumerate"),
-                None => reason(self.states(query, deadline), "symbolic"),
+                None => match self.states(query, deadline) {
+                    (_, Some(why)) if why != TIMED_OUT => {
+                        reason(self.enumerate.states(query, deadline), "enumerate")
+                    }
+                    found => reason(found, "symbolic"),
+                },
             },
             #[cfg(feature = "z3")]
             Engine::Both => {
@@ -186,7 +197,8 @@ impl<'a> Prepared<'a> {
     }
 
     fn symbolic(&mut self, deadline: Deadline) -> Option<&mut super::symbolic::Symbolic<'a>> {
-        if self.symbolic.is_none() {
+        // An encoding that ran out of time is of no use to the next question, which has its own.
+        if self.symbolic.as_ref().is_none_or(|s| s.out_of_time()) {
             self.symbolic = super::symbolic::Symbolic::new(&self.task, deadline);
         }
         self.symbolic.as_mut()
@@ -203,4 +215,47 @@ pub(super) fn name_state(task: &Task<'_>, state: &FinalState) -> State {
 #[cfg(feature = "z3")]
 fn endless_values(task: &Task<'_>, query: &Query<'_>) -> bool {
     task.open_values || (task.domains.open && query.axioms.contains(&false))
+}
+
+#[cfg(all(test, feature = "z3"))]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::model::load_shipped;
+    use crate::skeleton::Cond;
+    use crate::skeleton::signature::signature;
+
+    #[test]
+    fn a_question_that_ran_out_of_time_takes_nothing_from_the_next() {
+        // Large enough that the circuit itself runs out of time, and not only the hand-over to the solver.
+        let mut text =
+            "name = \"SB\"\ncondition = 'P0:r0 == 0 /\\ P1:r0 == 0'\nmemory = { x = 0, y = 0 }\n".to_string();
+        for (cta, (mine, other)) in [("x", "y"), ("y", "x")].into_iter().enumerate() {
+            let store = format!("st.relaxed.gpu {mine}, 1; ").repeat(8);
+            text += &format!("[[thread]]\ncta = {cta}\ncode = \"{store} ld.relaxed.gpu r0, {other}\"\n");
+        }
+        let test = crate::litmus::parse("sb.toml", text.as_bytes()).expect("a good test").remove(0);
+        let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
+        let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
+        let mut prepared = Prepared::new(task);
+        let query = Query {
+            complete: true,
+            props: vec![(test.condition.as_ref().expect("has one"), true)],
+            flags: None,
+            require: Cond::TRUE,
+            no_fault: true,
+            axioms: vec![true; model.axioms.len()],
+        };
+        // The circuit is there already when the axioms are asked for without time to build their part of it.
+        let no_axioms = Query { axioms: vec![false; model.axioms.len()], ..query.clone() };
+        prepared.ask(Engine::Symbolic, &no_axioms, Deadline(None));
+        for engine in [Engine::Symbolic, Engine::Enumerate, Engine::Both] {
+            let past = Deadline(Some(Instant::now()));
+            let (said, _) = prepared.ask(engine, &query, past);
+            assert!(matches!(&said, Said::Unknown(reason) if reason == TIMED_OUT) || engine == Engine::Enumerate);
+            let (said, _) = prepared.ask(engine, &query, Deadline(None));
+            assert!(matches!(said, Said::Yes(_)), "{engine:?}");
+        }
+    }
 }

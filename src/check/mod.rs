@@ -9,6 +9,8 @@
 //! | `symbolic` | the engine that asks Z3 |
 //! | [`operational`] | what the executor observed, held against the model |
 //! | `replay` | the plain evaluator that every witness passes before anyone sees it |
+//! | `fault` | what is wrong with an execution that a model flags |
+//! | `repair` | what would make a racy program race-free |
 
 #[cfg(feature = "z3")]
 mod bounds;
@@ -16,8 +18,10 @@ mod engines;
 mod enumerate;
 mod eval;
 pub mod execution;
+mod fault;
 pub mod operational;
 mod query;
+mod repair;
 mod replay;
 mod session;
 #[cfg(feature = "z3")]

@@ -7,16 +7,17 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::engines::{Gap, Prepared, Said, name_state};
-use super::query::{Deadline, FinalState, Query};
+use super::query::{Deadline, FinalState, Query, TIMED_OUT};
 use super::task::Task;
-use super::{Engine, Limits, replay, witness};
+use super::{Engine, Limits, fault, repair, replay, witness};
 use crate::litmus::{LitmusTest, Prop};
 use crate::model::ir::Model;
+use crate::program::Dialect;
 use crate::skeleton::Cond;
-use crate::verdict::{Answer, Outcome, Outcomes, Verdict};
+use crate::verdict::{Answer, Definedness, Fault, Outcome, Outcomes, Remedy, Verdict};
 
 /// What flags are called that mean a data race; the others mean undefined behaviour.
 const RACE_FLAGS: &[&str] = &["race", "racy", "data-race", "data_race", "dr"];
@@ -35,6 +36,8 @@ pub struct Session<'a> {
     /// Values out of thin air are tried even if the model excludes them.
     thin_air: bool,
     prepared: BTreeMap<u32, Result<Prepared<'a>, String>>,
+    /// The answer about undefined behaviour, once it was decided.
+    undefined: Option<Answer>,
 }
 
 /// One question, before bounds and engines.
@@ -67,12 +70,27 @@ impl<'a> Session<'a> {
             explain: false,
             thin_air: false,
             prepared: BTreeMap::new(),
+            undefined: None,
         }
     }
 
     /// The same session with nothing prepared.
     fn fresh(&self) -> Self {
         Session::new(self.test, self.model, self.engine, self.limits, &self.set)
+    }
+
+    /// The test that it is about.
+    pub(super) fn test(&self) -> &'a LitmusTest {
+        self.test
+    }
+
+    /// A session about another test, with as much time as is left. Where both engines answer here, one is enough there.
+    pub(super) fn of<'t>(&self, test: &'t LitmusTest, timeout: Option<Duration>) -> Session<'t>
+    where
+        'a: 't,
+    {
+        let engine = if self.engine == Engine::Both { Engine::Auto } else { self.engine };
+        Session::new(test, self.model, engine, Limits { timeout, ..self.limits }, &self.set)
     }
 
     /// Negative answers name a minimal set of axioms; costs a few more questions.
@@ -117,13 +135,75 @@ impl<'a> Session<'a> {
     /// Does some consistent execution raise a flag other than the race flag? `None` if the model has none.
     pub fn undefined(&mut self) -> Option<Answer> {
         let flags = self.flags(false)?;
-        Some(self.answer(&Question {
+        // What names its axioms has to be asked anew.
+        let known = self.undefined.as_ref().filter(|a| !self.explain || a.verdict == Verdict::Undefined);
+        if let Some(known) = known {
+            return Some(known.clone());
+        }
+        let answer = self.answer(&Question {
             condition: None,
             complete: false,
             flags: Some(flags),
             positive: Verdict::Undefined,
             negative: Verdict::Defined,
-        }))
+        });
+        if answer.verdict.reason().is_none() {
+            self.undefined = Some(answer.clone());
+        }
+        Some(answer)
+    }
+
+    /// Whether the program is defined at all, which an answer about one of its outcomes takes for granted; `None` if
+    /// the model knows no undefined behaviour. Takes no longer than `timeout`. A session that explains also says what
+    /// would make a racy program race-free.
+    ///
+    /// # Errors
+    /// A broken law, as in [`Answer::defect`].
+    pub fn definedness(&mut self, timeout: Option<Duration>) -> Option<Result<Definedness, String>> {
+        self.flags(false)?;
+        if timeout.is_some_and(|t| t.is_zero()) {
+            return Some(Ok(Definedness::Undecided(TIMED_OUT.to_string())));
+        }
+        let (limits, explain) = (self.limits, self.explain);
+        (self.limits.timeout, self.explain) = (timeout, false);
+        let deadline = self.deadline();
+        let answer = self.undefined();
+        let definedness = answer.map(|answer| match (answer.verdict, answer.fault, answer.defect) {
+            (_, _, Some(law)) => Err(law),
+            (Verdict::Defined, ..) => Ok(Definedness::Defined),
+            (Verdict::Undefined, Some(mut fault), _) => {
+                if explain && fault.race {
+                    fault.remedy = self.remedy(&fault, deadline);
+                }
+                Ok(Definedness::Undefined(fault))
+            }
+            (Verdict::Undecided(reason), ..) => Ok(Definedness::Undecided(reason)),
+            (verdict, ..) => Err(format!("`{}` is no answer about undefined behaviour", verdict.word())),
+        });
+        (self.limits, self.explain) = (limits, explain);
+        definedness
+    }
+
+    /// What would make the program race-free; nothing is known about how to change PTX.
+    fn remedy(&mut self, fault: &Fault, deadline: Deadline) -> Option<Remedy> {
+        let repairable = matches!(self.test.program.dialect, Dialect::C | Dialect::OpenCl | Dialect::Cuda);
+        let task = self.prepare(self.bounds()[0], deadline).ok()?.task.clone();
+        repairable.then(|| repair::search(self, &task, fault, deadline.0))
+    }
+
+    /// A race in an execution that satisfies `prop`, if there is one.
+    pub fn race_with(&mut self, prop: &Prop) -> Option<Box<Fault>> {
+        let flags = self.flags(true)?;
+        let test = LitmusTest { condition: Some(prop.clone()), ..self.test.clone() };
+        let mut session = Session::new(&test, self.model, self.engine, self.limits, &self.set);
+        let answer = session.answer(&Question {
+            condition: Some(false),
+            complete: true,
+            flags: Some(flags),
+            positive: Verdict::Racy,
+            negative: Verdict::RaceFree,
+        });
+        answer.fault
     }
 
     fn flags(&self, race: bool) -> Option<Vec<usize>> {
@@ -164,6 +244,10 @@ impl<'a> Session<'a> {
 
     fn prepare(&mut self, bound: u32, deadline: Deadline) -> Result<&mut Prepared<'a>, String> {
         let (test, model, set, thin_air) = (self.test, self.model, &self.set, self.thin_air);
+        // Time is per question: what ran out of it for one may do for the next.
+        if matches!(self.prepared.get(&bound), Some(Err(reason)) if reason == TIMED_OUT) {
+            self.prepared.remove(&bound);
+        }
         self.prepared
             .entry(bound)
             .or_insert_with(|| {
@@ -187,6 +271,8 @@ impl<'a> Session<'a> {
             axioms: Vec::new(),
             witness: None,
             defect: None,
+            fault: None,
+            definedness: None,
         };
         for bound in self.bounds() {
             let task = match self.prepare(bound, deadline) {
@@ -206,6 +292,10 @@ impl<'a> Session<'a> {
                 Said::Yes(found) => {
                     answer.verdict = question.positive.clone();
                     answer.witness = Some(witness::describe(&task, &found.0, &found.1));
+                    answer.fault = question.flags.as_ref().and_then(|flags| {
+                        let races = self.flags(true).unwrap_or_default();
+                        fault::describe(&task, &found.0, &found.1, flags, &races).map(Box::new)
+                    });
                     return answer;
                 }
                 Said::Unknown(reason) => {
@@ -343,6 +433,7 @@ impl<'a> Session<'a> {
             engine: self.engine_name(),
             bound: None,
             defect: None,
+            definedness: None,
         };
         for bound in self.bounds() {
             let task = match self.prepare(bound, deadline) {
@@ -397,6 +488,7 @@ impl<'a> Session<'a> {
                     state: name_state(&task, s),
                     allowed: allowed.contains(s),
                     racy: racy.contains(s),
+                    race: None,
                 })
                 .collect();
             if result.reason.is_some() {

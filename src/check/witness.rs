@@ -1,11 +1,12 @@
 //! Executions as plain data to print: [`crate::verdict::Witness`].
 
+use super::eval::Assignment;
 use super::execution::Execution;
 use super::replay::Replayed;
 use super::task::Task;
 use crate::model::ir::Shape;
 use crate::rel::{EventSet, Rel};
-use crate::skeleton::EventKind;
+use crate::skeleton::{CellId, EventKind};
 use crate::verdict::{Witness, WitnessEvent};
 
 /// Describes a replayed execution: its events, `po`, the free relations, `fr` and what the model shows. Orders are
@@ -60,19 +61,25 @@ pub(super) fn describe(task: &Task<'_>, execution: &Execution, replayed: &Replay
     Witness { events, relations, state }
 }
 
-fn event(task: &Task<'_>, execution: &Execution, e: usize) -> WitnessEvent {
+/// The memory that an event of an execution accesses.
+pub(super) fn cell(task: &Task<'_>, execution: &Execution, e: usize) -> Option<CellId> {
+    let known = known(execution);
+    let address = super::eval::Eval::new(&task.sk.pool, &known).term(task.sk.events[e].addr?)?;
+    task.sk.memory.at(address)
+}
+
+fn known(execution: &Execution) -> Assignment {
+    let choices = execution.choices.iter().map(|&b| Some(b)).collect();
+    Assignment { reads: execution.reads.clone(), choices }
+}
+
+/// One event of an execution.
+pub(super) fn event(task: &Task<'_>, execution: &Execution, e: usize) -> WitnessEvent {
     let sk = &task.sk;
     let event = &sk.events[e];
-    let known = super::eval::Assignment {
-        reads: execution.reads.clone(),
-        choices: execution.choices.iter().map(|&b| Some(b)).collect(),
-    };
+    let known = known(execution);
     let mut eval = super::eval::Eval::new(&sk.pool, &known);
-    let place = event
-        .addr
-        .and_then(|a| eval.term(a))
-        .and_then(|a| sk.memory.at(a))
-        .map_or_else(|| "?".to_string(), |c| sk.memory.cell(c).name.clone());
+    let place = cell(task, execution, e).map_or_else(|| "?".to_string(), |c| sk.memory.cell(c).name.clone());
     let value = event.value.and_then(|v| eval.term(v)).map_or_else(|| "?".to_string(), |v| task.show(v));
     let action = match event.kind {
         EventKind::Init | EventKind::Write => format!("W {place} = {value}"),

@@ -154,6 +154,9 @@ pub struct OutcomesArgs {
     /// A test file, or `-` for standard input
     #[arg(value_name = "TEST")]
     pub test: PathBuf,
+    /// Show the two accesses that race, for each racy outcome, and what would make the program race-free
+    #[arg(long)]
+    pub races: bool,
     /// How to ask.
     #[command(flatten)]
     pub question: QuestionArgs,

@@ -20,7 +20,7 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut outputs = run.open(&units, false)?;
     run.decide(&units, decide::answers, |run, mut line| {
         // The evidence is for `ask` and `show`.
-        line.answer.witness = None;
+        line.drop_evidence();
         count(run, &line);
         outputs.line(&line)?;
         let failed = line.met() == Some(false) || line.answer.defect.is_some();

@@ -68,12 +68,13 @@ fn judge(units: &[Unit<'_>], settings: &Settings) -> Decided<Comparison> {
     let mut columns = Vec::new();
     for unit in units {
         let mut answers = decide::answers(unit, settings);
-        let outcomes = decide::outcomes(unit, settings);
+        // The lines say whether it is defined.
+        let outcomes = decide::outcomes(unit, settings, decide::Also::default());
         defects.append(&mut answers.defects);
         defects.extend(outcomes.defects);
         for line in &mut answers.results {
             // The evidence is for `ask`.
-            line.answer.witness = None;
+            line.drop_evidence();
         }
         columns.extend(
             outcomes

@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use super::defect::{self, Defect};
-use super::panics;
 use super::plan::{Ask, Question, Unit};
 use super::settings::Settings;
+use super::{panics, seams};
 use crate::check::Session;
 use crate::report::{Line, Table};
-use crate::verdict::{Answer, Outcomes, Verdict};
+use crate::verdict::{Answer, Definedness, Outcomes, State, Verdict};
 
 /// Why a question that ran into a panic has no answer.
 const BROKEN: &str = "a defect of Fencepost";
@@ -63,16 +63,46 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
     decided
 }
 
+/// What to find out about outcomes besides which there are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Also {
+    /// Whether the program is defined.
+    pub definedness: bool,
+    /// The race of each racy outcome, and what would make the program race-free.
+    pub races: bool,
+}
+
 /// Lists the outcomes of one unit.
-pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings) -> Decided<Table> {
+pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Decided<Table> {
     let start = Instant::now();
-    let outcomes = panics::catch(|| open(unit, settings, false).outcomes()).unwrap_or_else(|message| Outcomes {
+    let listed = panics::catch(|| {
+        let mut session = open(unit, settings, also.races);
+        let mut outcomes = session.outcomes();
+        if also.definedness {
+            match definedness(&mut session, settings, start) {
+                Some(Ok(known)) => outcomes.definedness = Some(known),
+                Some(Err(law)) => {
+                    outcomes.defect.get_or_insert(law);
+                }
+                None => {}
+            }
+        }
+        if also.races {
+            for outcome in outcomes.outcomes.iter_mut().filter(|o| o.racy) {
+                let prop = seams::parse_prop(&unit.test, &as_prop(&outcome.state)).ok();
+                outcome.race = prop.and_then(|prop| session.race_with(&prop));
+            }
+        }
+        outcomes
+    });
+    let outcomes = listed.unwrap_or_else(|message| Outcomes {
         complete: false,
         reason: Some(BROKEN.into()),
         outcomes: Vec::new(),
         engine: settings.engine_name(),
         bound: None,
         defect: Some(message),
+        definedness: None,
     });
     let ms = settings.timings.then(|| milliseconds(start));
     let defects = (outcomes.defect.iter())
@@ -89,6 +119,14 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings) -> Decided<Table> {
     Decided { results: vec![table], defects }
 }
 
+/// The proposition that holds in one final state.
+pub(super) fn as_prop(state: &State) -> String {
+    if state.is_empty() {
+        return "true".into();
+    }
+    state.iter().map(|(name, value)| format!("{name} == {value}")).collect::<Vec<_>>().join(" /\\ ")
+}
+
 /// The session of a unit.
 pub(super) fn open<'s>(unit: &'s Unit<'_>, settings: &Settings, explain: bool) -> Session<'s> {
     let session = Session::new(&unit.test, &unit.model.model, settings.engine, settings.limits, &settings.set);
@@ -98,7 +136,19 @@ pub(super) fn open<'s>(unit: &'s Unit<'_>, settings: &Settings, explain: bool) -
 /// `None` if the model has no such property and nobody expects one.
 fn ask(session: &mut Session<'_>, question: &Question, settings: &Settings) -> Option<Answer> {
     match &question.ask {
-        Ask::Reachability { prop, negate } => Some(session.reachability(prop.as_ref(), *negate)),
+        Ask::Reachability { prop, negate } => {
+            let start = Instant::now();
+            let mut answer = session.reachability(prop.as_ref(), *negate);
+            // An answer about an outcome is worth little if the program is undefined.
+            match definedness(session, settings, start) {
+                Some(Ok(known)) => answer.definedness = Some(known),
+                Some(Err(law)) => {
+                    answer.defect.get_or_insert(law);
+                }
+                None => {}
+            }
+            Some(answer)
+        }
         Ask::Race => session
             .race()
             .or_else(|| question.expected.map(|_| undecided(settings, "not in this model: data races".into()))),
@@ -109,6 +159,15 @@ fn ask(session: &mut Session<'_>, question: &Question, settings: &Settings) -> O
     }
 }
 
+/// Whether the program is defined, in the time that an answer begun at `start` leaves.
+fn definedness(
+    session: &mut Session<'_>,
+    settings: &Settings,
+    start: Instant,
+) -> Option<Result<Definedness, String>> {
+    session.definedness(settings.limits.timeout.map(|t| t.saturating_sub(start.elapsed())))
+}
+
 fn undecided(settings: &Settings, reason: String) -> Answer {
     Answer {
         verdict: Verdict::Undecided(reason),
@@ -117,6 +176,8 @@ fn undecided(settings: &Settings, reason: String) -> Answer {
         axioms: Vec::new(),
         witness: None,
         defect: None,
+        fault: None,
+        definedness: None,
     }
 }
 

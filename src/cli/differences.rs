@@ -14,8 +14,8 @@ use crate::check::Session;
 use crate::litmus::Prop;
 use crate::model::ir::Model;
 use crate::program::{Dialect, Op, Program};
-use crate::report::{Column, Finding, Relation};
-use crate::verdict::{Property, State, Verdict};
+use crate::report::{Column, Finding, Line, Relation};
+use crate::verdict::{Fault, Property, State, Verdict};
 
 /// At most so many outcomes are explained: one is enough for a sentence.
 const EXPLAINED: usize = 8;
@@ -35,6 +35,13 @@ pub(super) fn finding(a: Side<'_>, b: Side<'_>, settings: &Settings) -> Finding 
         (Some(name), None) if speaks_of_source(b.0) => mapping(b, a, name, settings),
         _ => models(a, b, settings),
     };
+    // What is said of outcomes is not to be read as if the program were defined.
+    let why = [a, b].iter().fold(why, |why, side| match side.1.undefined() {
+        Some(fault) if relation != Relation::Exempt => {
+            format!("{why}; the program {} under `{}`", described(fault), side.0.model.label)
+        }
+        _ => why,
+    });
     Finding { left: a.0.model.label.clone(), right: b.0.model.label.clone(), differs, relation, by, why }
 }
 
@@ -44,6 +51,18 @@ fn reachability(column: &Column) -> Option<&Verdict> {
 
 fn verdict(column: &Column, property: Property) -> Option<&Verdict> {
     column.lines.iter().find(|line| line.property == property).map(|line| &line.answer.verdict)
+}
+
+/// What makes the program undefined, or race, under the model of a column.
+fn fault(column: &Column) -> Option<&Fault> {
+    column.undefined().or_else(|| column.lines.iter().find_map(Line::fault))
+}
+
+/// A fault, as something that a program has.
+fn described(fault: &Fault) -> String {
+    let what =
+        if fault.race { "a data race".to_owned() } else { format!("undefined behaviour, {}", fault.name()) };
+    format!("has {what} ({})", fault.places())
 }
 
 /// Whether the model is one of the source language; sequential consistency is nobody's.
@@ -105,16 +124,8 @@ fn mapping(
     let (from, to) = (&source.0.model.label, &ptx.0.model.label);
     for property in [Property::Undefined, Property::Race] {
         match verdict(source.1, property) {
-            Some(Verdict::Racy) => {
-                let why =
-                    format!("the program has a data race under `{from}`, so nothing is asked of the mapping");
-                return (Relation::Exempt, None, why);
-            }
-            Some(Verdict::Undefined) => {
-                let what = match verdict(source.1, Property::Race) {
-                    Some(Verdict::Racy) => "has a data race",
-                    _ => "has undefined behaviour",
-                };
+            Some(Verdict::Racy | Verdict::Undefined) => {
+                let what = fault(source.1).map_or("is undefined".to_owned(), described);
                 let why = format!("the program {what} under `{from}`, so nothing is asked of the mapping");
                 return (Relation::Exempt, None, why);
             }
@@ -132,8 +143,7 @@ fn mapping(
         broken.push(("the condition".into(), prop.cloned(), negate));
     }
     for state in beyond(source.1, ptx.1) {
-        let text =
-            state.iter().map(|(name, value)| format!("{name} == {value}")).collect::<Vec<_>>().join(" /\\ ");
+        let text = decide::as_prop(state);
         let prop = seams::parse_prop(&source.0.test, &text).ok();
         broken.push((text, prop, false));
     }

@@ -9,7 +9,7 @@ use super::paths::{self, Found};
 use super::pool::Pool;
 use super::{panics, seams};
 use crate::diag::Diagnostic;
-use crate::litmus::LitmusTest;
+use crate::litmus::{LitmusTest, Read as Tests};
 
 /// No test is larger. Without a limit, a device that never ends would fill the memory.
 const LARGEST: u64 = 16 << 20;
@@ -37,7 +37,7 @@ pub(super) struct Crash {
 pub(super) struct Loaded {
     /// The files that could be read, in order.
     pub files: Vec<File>,
-    /// What is wrong with the others.
+    /// What is wrong with the others, and odd about these.
     pub diagnostics: Vec<Diagnostic>,
     /// Defects of ours.
     pub crashes: Vec<Crash>,
@@ -52,7 +52,10 @@ pub(super) fn load(arguments: &[PathBuf], pool: &Pool) -> Loaded {
         |found| (found.path.clone(), read(found)),
         |(path, result)| {
             match result {
-                Outcome::Tests(tests) => loaded.files.push(File { path, tests }),
+                Outcome::Tests(Tests { tests, warnings }) => {
+                    loaded.diagnostics.extend(warnings);
+                    loaded.files.push(File { path, tests });
+                }
                 Outcome::Invalid(diagnostics) => loaded.diagnostics.extend(diagnostics),
                 Outcome::Crashed(bytes, message) => loaded.crashes.push(Crash { path, bytes, message }),
             }
@@ -64,7 +67,7 @@ pub(super) fn load(arguments: &[PathBuf], pool: &Pool) -> Loaded {
 
 /// What came of one file.
 enum Outcome {
-    Tests(Vec<LitmusTest>),
+    Tests(Tests),
     Invalid(Vec<Diagnostic>),
     Crashed(Vec<u8>, String),
 }

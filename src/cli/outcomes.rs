@@ -17,11 +17,16 @@ fn outcomes(args: &OutcomesArgs, terminal: &Terminal) -> Result<u8, u8> {
     let files = run.load(slice::from_ref(&args.test));
     let units = run.plan(&files, |_, _| Ok(Vec::new()));
     let mut outputs = run.open(&units, false)?;
-    run.decide(&units, decide::outcomes, |run, table| {
-        run.summary.add_table(&table);
-        run.events.answered = true;
-        run.events.undecided |= !table.outcomes.complete;
-        outputs.table(&table)
-    });
+    let also = decide::Also { definedness: true, races: args.races };
+    run.decide(
+        &units,
+        |unit, settings| decide::outcomes(unit, settings, also),
+        |run, table| {
+            run.summary.add_table(&table);
+            run.events.answered = true;
+            run.events.undecided |= !table.outcomes.complete;
+            outputs.table(&table)
+        },
+    );
     Ok(run.end(outputs))
 }

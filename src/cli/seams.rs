@@ -28,9 +28,9 @@ pub(super) const RESERVED_NAMES: [&str; 15] = [
     "vulkan-nochains",
 ];
 
-/// The tests in one file: a template gives several.
-pub(super) fn read_tests(name: &str, bytes: &[u8]) -> Result<Vec<LitmusTest>, Vec<Diagnostic>> {
-    litmus::parse(name, bytes)
+/// The tests in one file, with warnings: a template gives several.
+pub(super) fn read_tests(name: &str, bytes: &[u8]) -> Result<litmus::Read, Vec<Diagnostic>> {
+    litmus::read(name, bytes)
 }
 
 /// A proposition in the words of the test's condition.

@@ -59,7 +59,8 @@ impl Sink {
         if self.found.len() == LIMIT {
             let more = Diagnostic::error("too-many-errors", &self.file, diagnostic.span, "there are more errors")
                 .label(format!("only the first {LIMIT} are shown"));
-            self.found.push(more);
+            // Warnings alone are no reason to refuse a file.
+            self.found.push(if self.errors == 0 { more.warning() } else { more });
             return;
         }
         self.found.push(diagnostic);
@@ -78,6 +79,18 @@ impl Sink {
             return;
         }
         let diagnostic = finish(Diagnostic::error(id, &self.file, span, message));
+        self.push(diagnostic);
+    }
+
+    /// As [`Sink::error`], of something that a test may have, but that its author hardly meant.
+    pub fn warn(
+        &mut self,
+        id: &'static str,
+        span: Span,
+        message: impl Into<String>,
+        finish: impl FnOnce(Diagnostic) -> Diagnostic,
+    ) {
+        let diagnostic = finish(Diagnostic::error(id, &self.file, span, message)).warning();
         self.push(diagnostic);
     }
 

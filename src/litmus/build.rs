@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::diag::Sink;
+use crate::diag::{Sink, Span};
 use crate::program::isa::Symbols;
 use crate::program::isa::clike;
 use crate::program::isa::ptx::{Env, RegInit, Unit, pointers};
-use crate::program::{Dialect, Place, Program, Thread};
+use crate::program::{Dialect, Expr, LocId, LocationKind, Op, Place, Program, Scope, Thread};
 
 /// A thread whose code is parsed.
 pub(super) struct ThreadDraft {
@@ -82,5 +82,50 @@ pub(super) fn build_clike(
         Thread { name: thread.name, place: thread.place, regs: lowered.regs, code: lowered.code, source }
     };
     let threads = threads.into_iter().map(lower).collect();
-    Program { dialect, threads, locations: symbols.into_locations() }
+    let program = Program { dialect, threads, locations: symbols.into_locations() };
+    warn_of_shared_local(&program, sink);
+    program
+}
+
+/// The published OpenCL tests have local memory that work-groups share, which no device has: a warning says so.
+fn warn_of_shared_local(program: &Program, sink: &mut Sink) {
+    for (i, location) in program.locations.iter().enumerate() {
+        let LocationKind::Object { opencl, .. } = &location.kind else { continue };
+        if !opencl.local || opencl.capped {
+            continue;
+        }
+        let mut first: Option<(&Thread, Span)> = None;
+        for thread in &program.threads {
+            let access = thread.code.iter().find(|instr| names(&instr.op, LocId(i as u16)));
+            let Some(access) = access else { continue };
+            match first {
+                None => first = Some((thread, access.span)),
+                Some((owner, span)) if !owner.place.same(&thread.place, Scope::Cta) => {
+                    let message = format!("local memory `{}` is shared by two work-groups", location.name);
+                    sink.warn("shared-local", access.span, message, |d| {
+                        d.label(format!("{} is in another work-group", thread.name))
+                            .also(span, format!("{} accesses it, too", owner.name))
+                            .note("each work-group has its own local memory; it is read as one object for all")
+                    });
+                    break;
+                }
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+/// Whether an instruction accesses the location by its name.
+fn names(op: &Op, loc: LocId) -> bool {
+    fn has(expr: &Expr, loc: LocId) -> bool {
+        match expr {
+            Expr::Address(l) => *l == loc,
+            Expr::Bin(_, _, a, b) => has(a, loc) || has(b, loc),
+            _ => false,
+        }
+    }
+    match op {
+        Op::Load { addr, .. } | Op::Store { addr, .. } | Op::Rmw { addr, .. } => has(addr, loc),
+        _ => false,
+    }
 }

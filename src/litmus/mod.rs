@@ -25,7 +25,7 @@ mod write;
 
 pub use bless::bless;
 pub use condition::parse_prop;
-pub use read::{parse, read_path};
+pub use read::{Read, parse, read, read_path};
 pub use schema::schema;
 pub use write::to_toml;
 

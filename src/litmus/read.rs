@@ -26,12 +26,29 @@ pub fn read_path(path: &Path) -> Result<Vec<LitmusTest>, Vec<Diagnostic>> {
     }
 }
 
+/// The tests of a file that can be judged, and what is odd about them.
+#[derive(Clone, Debug, Default)]
+pub struct Read {
+    /// Its tests, in order.
+    pub tests: Vec<LitmusTest>,
+    /// Warnings, in order of place.
+    pub warnings: Vec<Diagnostic>,
+}
+
 /// Reads the tests in `bytes`, which messages call `source_name`. `.litmus` and `.toml` names say what they are;
 /// otherwise the first word decides.
 ///
 /// # Errors
 /// Everything that is wrong with the text.
 pub fn parse(source_name: &str, bytes: &[u8]) -> Result<Vec<LitmusTest>, Vec<Diagnostic>> {
+    read(source_name, bytes).map(|read| read.tests)
+}
+
+/// As [`parse`], with warnings.
+///
+/// # Errors
+/// Everything that is wrong with the text.
+pub fn read(source_name: &str, bytes: &[u8]) -> Result<Read, Vec<Diagnostic>> {
     if bytes.len() > MAX_BYTES {
         let message = format!("`{source_name}` is too large: more than {} MiB", MAX_BYTES >> 20);
         return Err(vec![Diagnostic::plain("file-too-large", message)]);
@@ -50,7 +67,11 @@ pub fn parse(source_name: &str, bytes: &[u8]) -> Result<Vec<LitmusTest>, Vec<Dia
         _ => LITMUS_WORDS.contains(&first),
     };
     let tests = if litmus { dotlitmus::read(&mut sink).into_iter().collect() } else { toml::read(&mut sink) };
-    if sink.errors() > 0 { Err(sink.into_diagnostics()) } else { Ok(tests) }
+    if sink.errors() > 0 {
+        Err(sink.into_diagnostics())
+    } else {
+        Ok(Read { tests, warnings: sink.into_diagnostics() })
+    }
 }
 
 /// Points at the first bad byte in a copy of the text that can be printed.

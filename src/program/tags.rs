@@ -87,6 +87,11 @@ impl Tags {
         }
     }
 
+    /// The set without some names.
+    pub fn without(&self, names: &[&str]) -> Tags {
+        Tags(self.iter().filter(|name| !names.contains(name)).collect())
+    }
+
     /// Whether the tag is in the set.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains(&name)

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::Line;
-use crate::verdict::{Outcomes, Property, State};
+use crate::verdict::{Definedness, Fault, Outcomes, Property, State};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -83,6 +83,14 @@ impl Column {
         }
     }
 
+    /// What makes the program undefined under the model.
+    pub fn undefined(&self) -> Option<&Fault> {
+        match &self.lines.first()?.answer.definedness {
+            Some(Definedness::Undefined(fault)) => Some(fault),
+            _ => None,
+        }
+    }
+
     /// The model, with its mapping.
     pub fn head(&self) -> String {
         match self.lines.first() {
@@ -154,7 +162,12 @@ fn rows(out: &mut dyn Write, comparison: &Comparison, verbose: bool) -> io::Resu
     let states = comparison.states(verbose);
     let Some(first) = states.first() else { return Ok(()) };
     let mut table: Vec<Vec<String>> = vec![first.iter().map(|(name, _)| name.clone()).collect()];
-    let models = comparison.columns.iter().map(|c| c.lines.first().map_or(String::new(), |l| l.model.clone()));
+    // A column of outcomes never goes without saying that they are those of an undefined program.
+    let models = comparison.columns.iter().map(|c| match c.lines.first() {
+        Some(line) if c.undefined().is_some() => format!("{} (undefined)", line.model),
+        Some(line) => line.model.clone(),
+        None => String::new(),
+    });
     table[0].extend(models);
     for state in &states {
         let mut row: Vec<String> = state.iter().map(|(_, value)| value.clone()).collect();

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::{Comparison, Line, Reporter, Summary, Table};
-use crate::verdict::{Property, State, Verdict, Witness};
+use crate::verdict::{Definedness, Property, State, Verdict, Witness};
 
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -78,6 +78,10 @@ impl Reporter for Human {
             (Some(expected), None) => rest.push(format!("expected {expected}")),
             (None, _) => {}
         }
+        rest.extend(undefined(answer.definedness.as_ref(), options.verbose));
+        if let Some(fault) = &answer.fault {
+            rest.push(fault.places());
+        }
         rest.extend(line.mapping.map(|mapping| format!("via {mapping}")));
         rest.extend(answer.verdict.reason().map(str::to_owned));
         rest.extend(answer.bound.map(|bound| format!("loop bound {bound}")));
@@ -105,6 +109,9 @@ impl Reporter for Human {
         }
         if options.explain {
             explain(out, line)?;
+            if let Some(fault) = line.fault() {
+                super::fault::human(out, &line.path, fault, options.verbose)?;
+            }
         }
         Ok(())
     }
@@ -133,8 +140,15 @@ impl Reporter for Human {
         if let Some(ms) = table.ms {
             write!(out, ", {ms} ms")?;
         }
+        if let Some(text) = undefined(list.definedness.as_ref(), self.options.verbose) {
+            write!(out, ", {text}")?;
+        }
         writeln!(out)?;
         outcome_rows(out, table)?;
+        if let Some(Definedness::Undefined(fault)) = &list.definedness {
+            writeln!(out, "  the program is undefined, so that every outcome is possible:")?;
+            super::fault::human(out, &table.path, fault, self.options.verbose)?;
+        }
         if let Some(defect) = &list.defect {
             writeln!(out, "  {BAD}DEFECT:{BAD:#} {defect}")?;
         }
@@ -150,6 +164,17 @@ impl Reporter for Human {
 
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
         writeln!(out, "{BOLD}{summary}{BOLD:#}")
+    }
+}
+
+/// What the result line says of undefined behaviour.
+fn undefined(definedness: Option<&Definedness>, verbose: bool) -> Option<String> {
+    match definedness? {
+        Definedness::Defined => verbose.then(|| "defined".to_owned()),
+        Definedness::Undefined(fault) => Some(format!("{BAD}{}{BAD:#}", fault.brief())),
+        Definedness::Undecided(reason) => {
+            Some(format!("{UNSURE}not decided whether the program is defined: {reason}{UNSURE:#}"))
+        }
     }
 }
 
@@ -173,7 +198,11 @@ fn outcome_rows(out: &mut dyn Write, table: &Table) -> io::Result<()> {
     cells(DIM, &mut first.state.iter().map(|(name, _)| name.as_str()), "")?;
     for row in rows {
         let style = if row.allowed { Style::new() } else { DIM };
-        let racy = if row.racy { ", racy" } else { "" };
+        let racy = match (&row.race, row.racy) {
+            (Some(race), _) => format!(", racy: {}", race.places()),
+            (None, true) => ", racy".to_owned(),
+            (None, false) => String::new(),
+        };
         let word = if row.allowed { "allowed" } else { "forbidden" };
         let mut values = row.state.iter().map(|(_, value)| value.as_str());
         cells(style, &mut values, &format!("{style}{word}{style:#}{racy}"))?;
@@ -207,7 +236,7 @@ fn letter(event: usize) -> String {
 }
 
 /// An execution: events per thread, relations, final state.
-fn execution(out: &mut dyn Write, witness: &Witness) -> io::Result<()> {
+pub(super) fn execution(out: &mut dyn Write, witness: &Witness) -> io::Result<()> {
     writeln!(out, "  by this execution:")?;
     let action_width = witness.events.iter().map(|e| e.action.chars().count()).max().unwrap_or(0);
     let mut threads: Vec<Option<usize>> = witness.events.iter().map(|e| e.thread).collect();

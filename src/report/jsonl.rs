@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use super::fault::{FaultObject, Undefined};
 use super::{Comparison, Finding, Line, Reporter, Summary, Table};
 use crate::verdict::{Outcome, Outcomes, State, Witness};
 
@@ -66,6 +67,8 @@ struct AnswerObject<'a> {
     compared: Option<Vec<FindingObject<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outcomes: Option<Vec<OutcomeObject<'a>>>,
+    #[serde(flatten)]
+    undefined: Undefined<'a>,
 }
 
 /// How a model stands to another one.
@@ -80,7 +83,7 @@ struct FindingObject<'a> {
 
 /// An execution: relations name events by position.
 #[derive(Serialize)]
-struct WitnessObject<'a> {
+pub(super) struct WitnessObject<'a> {
     events: Vec<EventObject<'a>>,
     relations: IndexMap<&'a str, &'a [(usize, usize)]>,
     state: IndexMap<&'a str, &'a str>,
@@ -111,6 +114,8 @@ struct TableObject<'a> {
     defect: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     mapping: Option<&'a str>,
+    #[serde(flatten)]
+    undefined: Undefined<'a>,
 }
 
 #[derive(Serialize)]
@@ -118,13 +123,15 @@ struct OutcomeObject<'a> {
     state: IndexMap<&'a str, &'a str>,
     allowed: bool,
     racy: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    race: Option<FaultObject<'a>>,
 }
 
 fn state(state: &State) -> IndexMap<&str, &str> {
     state.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 
-fn witness(witness: &Witness) -> WitnessObject<'_> {
+pub(super) fn witness(witness: &Witness) -> WitnessObject<'_> {
     WitnessObject {
         events: (witness.events.iter())
             .map(|e| EventObject { thread: &e.thread_name, line: e.line, action: &e.action, text: &e.text })
@@ -163,7 +170,12 @@ fn finding<'a>(f: &'a Finding, model: &str) -> Option<FindingObject<'a>> {
 }
 
 fn outcome(o: &Outcome) -> OutcomeObject<'_> {
-    OutcomeObject { state: state(&o.state), allowed: o.allowed, racy: o.racy }
+    OutcomeObject {
+        state: state(&o.state),
+        allowed: o.allowed,
+        racy: o.racy,
+        race: o.race.as_deref().map(FaultObject::of),
+    }
 }
 
 fn outcomes(list: &Outcomes) -> Vec<OutcomeObject<'_>> {
@@ -190,6 +202,7 @@ fn object(line: &Line) -> AnswerObject<'_> {
         mapping: line.mapping,
         compared: None,
         outcomes: None,
+        undefined: Undefined::of(answer.definedness.as_ref(), answer.fault.as_deref()),
     }
 }
 
@@ -208,6 +221,7 @@ pub(super) fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> 
         ms: table.ms,
         defect: list.defect.as_deref(),
         mapping: table.mapping,
+        undefined: Undefined::of(list.definedness.as_ref(), None),
     };
     serde_json::to_writer(out, &object).map_err(io::Error::from)
 }

@@ -8,9 +8,10 @@
 
 use std::io::{self, Write};
 
-use crate::verdict::{Answer, Outcomes, Property, Verdict};
+use crate::verdict::{Answer, Definedness, Fault, Outcomes, Property, Verdict};
 
 mod comparison;
+mod fault;
 mod human;
 mod json;
 mod jsonl;
@@ -71,6 +72,26 @@ impl Line {
             verdict => Some(verdict.word() == expected),
         }
     }
+
+    /// What makes the program undefined, or race.
+    pub fn fault(&self) -> Option<&Fault> {
+        match &self.answer.definedness {
+            Some(Definedness::Undefined(fault)) => Some(fault),
+            _ => self.answer.fault.as_deref(),
+        }
+    }
+
+    /// Forgets the executions that show the answer; the accesses that race stay.
+    pub fn drop_evidence(&mut self) {
+        self.answer.witness = None;
+        let undefined = match &mut self.answer.definedness {
+            Some(Definedness::Undefined(fault)) => Some(fault),
+            _ => None,
+        };
+        for fault in undefined.into_iter().chain(self.answer.fault.as_mut()) {
+            fault.execution = None;
+        }
+    }
 }
 
 /// Every outcome of one test under one model.
@@ -126,6 +147,8 @@ pub(crate) mod samples {
             axioms: if negative { vec!["Causality".into()] } else { Vec::new() },
             witness: None,
             defect: None,
+            fault: None,
+            definedness: None,
         }
     }
 
@@ -190,6 +213,7 @@ pub(crate) mod samples {
             state: vec![("P1:r0".into(), r0.into()), ("x".into(), x.into())],
             allowed,
             racy,
+            race: None,
         };
         Table {
             path: "MP.toml".into(),
@@ -203,6 +227,7 @@ pub(crate) mod samples {
                 engine: "enumerate",
                 bound: None,
                 defect: None,
+                definedness: None,
             },
             ms: None,
         }

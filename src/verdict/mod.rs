@@ -8,6 +8,10 @@
 
 use std::fmt;
 
+mod fault;
+
+pub use fault::{Change, Definedness, Fault, FaultEvent, Remedy};
+
 /// A property of a test under a model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Property {
@@ -98,10 +102,15 @@ pub struct Answer {
     pub witness: Option<Witness>,
     /// Broken laws (engines differ, a witness failed its replay): exit code 70.
     pub defect: Option<String>,
+    /// For `racy` and `undefined`: what the witness does wrong.
+    pub fault: Option<Box<Fault>>,
+    /// For reachability: whether the program is defined at all; `None` if nobody asked, or the model knows no undefined
+    /// behaviour.
+    pub definedness: Option<Definedness>,
 }
 
 /// A complete execution, as evidence.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Witness {
     /// Its executed events; relations refer to them by position.
     pub events: Vec<WitnessEvent>,
@@ -112,7 +121,7 @@ pub struct Witness {
 }
 
 /// One event of a [`Witness`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WitnessEvent {
     /// Thread index; `None` for initial writes.
     pub thread: Option<usize>,
@@ -135,6 +144,8 @@ pub struct Outcome {
     pub allowed: bool,
     /// Whether some consistent execution that ends so raises the model's race flag.
     pub racy: bool,
+    /// The race of such an execution, if it was asked for.
+    pub race: Option<Box<Fault>>,
 }
 
 /// Every outcome of a test under a model.
@@ -152,4 +163,6 @@ pub struct Outcomes {
     pub bound: Option<u32>,
     /// As in [`Answer::defect`].
     pub defect: Option<String>,
+    /// As in [`Answer::definedness`].
+    pub definedness: Option<Definedness>,
 }

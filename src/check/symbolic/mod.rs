@@ -34,6 +34,11 @@ impl<'a> Symbolic<'a> {
         Some(Symbolic { task: task.clone(), cnf: Cnf::new(z3::Z3::new()), encoding, emitted: 0 })
     }
 
+    /// Whether the encoding was given up for lack of time.
+    pub(crate) fn out_of_time(&self) -> bool {
+        self.encoding.gates.exhausted() == Some(Exhausted::Time)
+    }
+
     /// Why the encoding is of no use, if it is not.
     fn given_up(&self) -> Option<String> {
         match self.encoding.gates.exhausted() {
@@ -56,8 +61,13 @@ impl<'a> Symbolic<'a> {
             }
             self.cnf.demand(&self.encoding.gates, &self.encoding.clauses[self.emitted]);
             self.emitted += 1;
+            self.define(deadline)?;
         }
-        Ok(())
+        self.define(deadline)
+    }
+
+    fn define(&mut self, deadline: Deadline) -> Result<(), String> {
+        if self.cnf.define(&self.encoding.gates, deadline) { Ok(()) } else { Err(TIMED_OUT.to_string()) }
     }
 
     /// The assumptions that stand for a query; `None` if one of them is plainly false.

@@ -3,8 +3,10 @@
 //! # Invariants
 //! - A gate is defined in the polarities in which it is used, and only there (Plaisted, Greenbaum 1986).
 //! - Clauses are only ever added: questions are assumptions.
+//! - The solver is asked only when every gate it has a variable for is defined ([`Cnf::define`] ran to its end).
 
 use crate::algebra::gates::{Gate, Gates, Lit};
+use crate::check::query::Deadline;
 
 /// A solver variable or its negation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,12 +50,14 @@ pub(super) struct Cnf<S> {
     pub(super) solver: S,
     /// By gate: its variable and the polarities defined so far (bit 0: positive, bit 1: negative).
     vars: Vec<Option<(u32, u8)>>,
+    /// Gates used in a polarity in which they may still have to be defined.
+    pending: Vec<Lit>,
     pub(super) clauses: usize,
 }
 
 impl<S: Solver> Cnf<S> {
     pub(super) fn new(solver: S) -> Self {
-        Cnf { solver, vars: Vec::new(), clauses: 0 }
+        Cnf { solver, vars: Vec::new(), pending: Vec::new(), clauses: 0 }
     }
 
     fn add(&mut self, clause: &[SatLit]) {
@@ -61,18 +65,39 @@ impl<S: Solver> Cnf<S> {
         self.solver.add_clause(clause);
     }
 
-    /// The solver literal of a gate literal, defined in the polarity in which the literal is used.
-    pub(super) fn lit(&mut self, gates: &Gates, lit: Lit) -> SatLit {
+    /// The solver variable of a gate.
+    fn var(&mut self, gates: &Gates, gate: usize) -> u32 {
         if self.vars.len() < gates.len() {
             self.vars.resize(gates.len(), None);
         }
-        let mut todo = vec![lit];
-        while let Some(l) = todo.pop() {
+        match self.vars[gate] {
+            Some((var, _)) => var,
+            None => {
+                let var = self.solver.new_var();
+                self.vars[gate] = Some((var, 0));
+                var
+            }
+        }
+    }
+
+    /// The solver literal of a gate literal; [`Cnf::define`] will define it in the polarity in which it is used here.
+    pub(super) fn lit(&mut self, gates: &Gates, lit: Lit) -> SatLit {
+        self.pending.push(lit);
+        SatLit { var: self.var(gates, lit.gate()), positive: !lit.negated() }
+    }
+
+    /// Adds the definitions that are missing. `false`: time was up first; what is left stays for the next call.
+    pub(super) fn define(&mut self, gates: &Gates, deadline: Deadline) -> bool {
+        let mut steps = 0usize;
+        while let Some(l) = self.pending.pop() {
+            steps += 1;
+            if steps.is_multiple_of(256) && deadline.passed() {
+                self.pending.push(l);
+                return false;
+            }
             let wanted = if l.negated() { 2 } else { 1 };
-            let (var, have) = match self.vars[l.gate()] {
-                Some(v) => v,
-                None => (self.solver.new_var(), 0),
-            };
+            let var = self.var(gates, l.gate());
+            let have = self.vars[l.gate()].map_or(0, |v| v.1);
             if have & wanted != 0 {
                 continue;
             }
@@ -85,39 +110,22 @@ impl<S: Solver> Cnf<S> {
                     }
                 }
                 Gate::And(operands) => {
-                    // Clauses need the operands' variables only; their definitions follow from the stack.
-                    let operands: Vec<(Lit, SatLit)> = operands
-                        .iter()
-                        .map(|&o| {
-                            let slot = &mut self.vars[o.gate()];
-                            let v = match slot {
-                                Some((v, _)) => *v,
-                                None => {
-                                    let v = self.solver.new_var();
-                                    *slot = Some((v, 0));
-                                    v
-                                }
-                            };
-                            (o, SatLit { var: v, positive: !o.negated() })
-                        })
-                        .collect();
-                    let me = SatLit { var, positive: true };
+                    // A gate that implies its operands uses them as they are, one that they imply uses their negations.
+                    let mine = SatLit { var, positive: true };
                     if wanted == 1 {
-                        for &(_, o) in &operands {
-                            self.add(&[!me, o]);
+                        for &o in operands.iter() {
+                            let operand = self.lit(gates, o);
+                            self.add(&[!mine, operand]);
                         }
-                        todo.extend(operands.iter().map(|&(o, _)| o));
                     } else {
-                        let mut clause: Vec<SatLit> = operands.iter().map(|&(_, o)| !o).collect();
-                        clause.push(me);
+                        let mut clause: Vec<SatLit> = operands.iter().map(|&o| self.lit(gates, !o)).collect();
+                        clause.push(mine);
                         self.add(&clause);
-                        todo.extend(operands.iter().map(|&(o, _)| !o));
                     }
                 }
             }
         }
-        let (var, _) = self.vars[lit.gate()].expect("defined above");
-        SatLit { var, positive: !lit.negated() }
+        true
     }
 
     /// Demands a disjunction of gate literals.
@@ -135,5 +143,65 @@ impl<S: Solver> Cnf<S> {
             Some(Some((var, _))) => self.solver.value(*var),
             _ => false,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    /// A solver that keeps its clauses.
+    #[derive(Default)]
+    struct Recorder {
+        vars: u32,
+        clauses: Vec<Vec<SatLit>>,
+    }
+
+    impl Solver for Recorder {
+        fn new_var(&mut self) -> u32 {
+            self.vars += 1;
+            self.vars - 1
+        }
+
+        fn add_clause(&mut self, clause: &[SatLit]) {
+            let mut clause = clause.to_vec();
+            clause.sort();
+            self.clauses.push(clause);
+        }
+
+        fn solve(&mut self, _: &[SatLit], _: Option<u64>) -> Outcome {
+            Outcome::Unknown("a recorder".to_string())
+        }
+
+        fn value(&self, _: u32) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn definitions_stop_at_the_deadline_and_go_on_from_there() {
+        let mut gates = Gates::default();
+        let mut chain = gates.input();
+        for _ in 0..2_000 {
+            let next = gates.input();
+            chain = !gates.and(chain, next);
+        }
+        let clauses_by = |deadlines: &[Deadline]| {
+            let mut cnf = Cnf::new(Recorder::default());
+            cnf.demand(&gates, &[chain]);
+            let finished: Vec<bool> = deadlines.iter().map(|&d| cnf.define(&gates, d)).collect();
+            (finished, cnf.solver.clauses)
+        };
+        let (never, past) = (Deadline(None), Deadline(Some(Instant::now())));
+        let (finished, whole) = clauses_by(&[never]);
+        assert_eq!(finished, [true]);
+        let (finished, partial) = clauses_by(&[past]);
+        assert_eq!(finished, [false]);
+        assert!(partial.len() < whole.len() / 2, "{} of {}", partial.len(), whole.len());
+        let (finished, resumed) = clauses_by(&[past, past, never]);
+        assert_eq!(finished, [false, false, true]);
+        assert_eq!(resumed, whole);
     }
 }

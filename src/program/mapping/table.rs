@@ -4,9 +4,10 @@
 //! - NVIDIA, *PTX Writer's Guide to Interoperability*, Atomics ABI: the rows of loads, stores, read-modify-writes and
 //!   fences; its middle revision is the `erratum`, its older one (as in Lustig et al., *A Formal Analysis of the NVIDIA
 //!   PTX Memory Consistency Model*, ASPLOS 2019) the `old-rmw`.
-//! - OpenCL: flags are dropped, as PTX fences cover all state spaces; a relaxed fence does nothing; a barrier orders all
-//!   memory of its group.
-//! - CUDA: `volatile` accesses are those of PTX.
+//! - ISO C++, atomics.fences; OpenCL C, Fences: a relaxed fence has no effect.
+//! - LLVM's NVPTX back end (pull request #98022); CUDA Programming Guide, *Volatile Qualifier*: volatile accesses become
+//!   those of PTX, and are atomic there alone.
+//! - OpenCL: flags are dropped, as PTX fences cover all state spaces; a barrier orders all memory of its group.
 
 use crate::program::{Dialect, Scope};
 
@@ -86,6 +87,8 @@ const fn row(kind: Kind, order: Order, steps: &'static [Step]) -> Row {
 const COMMON: &[Row] = &[
     row(Kind::Load, Order::Plain, &[Step::Weak]),
     row(Kind::Store, Order::Plain, &[Step::Weak]),
+    row(Kind::Load, Order::Volatile, &[Step::Volatile]),
+    row(Kind::Store, Order::Volatile, &[Step::Volatile]),
     row(Kind::Load, Order::Relaxed, &[Step::Relaxed]),
     row(Kind::Load, Order::Acquire, &[Step::Acquire]),
     row(Kind::Load, Order::SeqCst, &[Step::FenceSc, Step::Acquire]),
@@ -101,15 +104,6 @@ const COMMON: &[Row] = &[
     row(Kind::Fence, Order::Release, &[Step::FenceRelease]),
     row(Kind::Fence, Order::AcqRel, &[Step::FenceAcqRel]),
     row(Kind::Fence, Order::SeqCst, &[Step::FenceSc]),
-];
-
-/// OpenCL alone: a relaxed fence is no operation.
-const OPENCL: &[Row] = &[row(Kind::Fence, Order::Relaxed, &[])];
-
-/// CUDA alone.
-const CUDA: &[Row] = &[
-    row(Kind::Load, Order::Volatile, &[Step::Volatile]),
-    row(Kind::Store, Order::Volatile, &[Step::Volatile]),
     row(Kind::Fence, Order::Relaxed, &[]),
 ];
 
@@ -148,37 +142,37 @@ pub const MAPPINGS: &[Mapping] = &[
         name: "opencl-ptx",
         from: Dialect::OpenCl,
         doc: "the current Atomics ABI: leading fence.sc",
-        groups: &[OPENCL, COMMON],
+        groups: &[COMMON],
     },
     Mapping {
         name: "opencl-ptx-erratum",
         from: Dialect::OpenCl,
         doc: "seq_cst load without acquire, as a middle revision of the ABI had it",
-        groups: &[ERRATUM, OPENCL, COMMON],
+        groups: &[ERRATUM, COMMON],
     },
     Mapping {
         name: "opencl-ptx-old-rmw",
         from: Dialect::OpenCl,
         doc: "seq_cst read-modify-write as atom.acq_rel, as the older ABI had it",
-        groups: &[OLD_RMW, OPENCL, COMMON],
+        groups: &[OLD_RMW, COMMON],
     },
     Mapping {
         name: "cuda-ptx",
         from: Dialect::Cuda,
         doc: "the current Atomics ABI: leading fence.sc",
-        groups: &[CUDA, COMMON],
+        groups: &[COMMON],
     },
     Mapping {
         name: "cuda-ptx-erratum",
         from: Dialect::Cuda,
         doc: "seq_cst load without acquire, as a middle revision of the ABI had it",
-        groups: &[ERRATUM, CUDA, COMMON],
+        groups: &[ERRATUM, COMMON],
     },
     Mapping {
         name: "cuda-ptx-old-rmw",
         from: Dialect::Cuda,
         doc: "seq_cst read-modify-write as atom.acq_rel, as the older ABI had it",
-        groups: &[OLD_RMW, CUDA, COMMON],
+        groups: &[OLD_RMW, COMMON],
     },
 ];
 

@@ -10,6 +10,7 @@ use super::calls::{Does, Role, Row, legal};
 use super::cuda::Atomic;
 use super::eval::Value;
 use super::lower::{Lowering, Variable};
+use super::refused::{order_rule, scope_meant};
 use super::words::{CUDA_SCOPES, FLAGS, ORDERS, Order, SCOPES, bare};
 use crate::program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Dialect, Expr, Op, Scope, Tags, Ty, Update,
@@ -56,7 +57,11 @@ impl Lowering<'_, '_> {
             };
             let message = format!("`{}` takes {wanted} arguments, {} given", row.name, given.len());
             self.error("wrong-operands", &tree.range, message, |d| {
-                d.label(format!("expected the form {}", row.syntax(self.env.dialect)))
+                let d = d.label(format!("expected the form {}", row.syntax(self.env.dialect)));
+                let scope = given
+                    .last()
+                    .is_some_and(|last| self.unit.text.as_str()[last.range.clone()].contains("_scope_"));
+                if scope && self.env.dialect == Dialect::C { d.note("there are no scopes in C") } else { d }
             });
             return Value::int(0);
         }
@@ -95,6 +100,7 @@ impl Lowering<'_, '_> {
                     let names: Vec<_> = allowed.by_ref().map(|o| format!("`{}`", o.name())).collect();
                     self.error("illegal-order", &tree.range, message, |d| {
                         d.label(format!("expected one of {}", names.join(", ")))
+                            .note(order_rule(row.does, self.env.dialect))
                     });
                     return None;
                 }
@@ -104,14 +110,26 @@ impl Lowering<'_, '_> {
                 let order = self.order(tree)?;
                 if self.env.strict && matches!(order, Order::Release | Order::AcqRel) {
                     let message = format!("a failed compare-exchange cannot have the order `{}`", order.name());
-                    self.error("illegal-order", &tree.range, message, |d| d.label("expected the order of a load"));
+                    self.error("illegal-order", &tree.range, message, |d| {
+                        d.label("expected the order of a load").note("a compare-exchange that fails is a load")
+                    });
                     return None;
                 }
                 args.failure = Some(order);
             }
             Role::Scope => {
                 let table = if self.env.dialect == Dialect::Cuda { CUDA_SCOPES } else { SCOPES };
-                args.scope = Some(self.word(&tree.range, "scope", table)?);
+                let scope = self.word(&tree.range, "scope", table)?;
+                if self.env.dialect == Dialect::OpenCl && scope == Scope::Thread {
+                    let message = format!("`{}` has the scope of one work-item", row.name);
+                    let span = self.unit.text.span(tree.range.clone());
+                    self.sink.warn("useless-scope", span, message, |d| {
+                        d.label("includes no other work-item").note(
+                            "`memory_scope_work_item` is for fences of images alone (OpenCL C, Memory Scope)",
+                        )
+                    });
+                }
+                args.scope = Some(scope);
             }
             Role::Flags => self.flags(tree, &mut args.flags)?,
         }
@@ -136,8 +154,13 @@ impl Lowering<'_, '_> {
         }
         let names: Vec<&str> = table.iter().map(|w| w.0).collect();
         let id = if what == "order" { "unknown-order" } else { "unknown-scope" };
+        let meant = scope_meant(word, self.env.dialect).filter(|_| what == "scope");
         self.error(id, range, format!("`{word}` is no memory {what}"), |d| {
-            d.label(format!("expected one of `{}`", names.join("`, `"))).did_you_mean(plain, names.iter().copied())
+            let d = d.label(format!("expected one of `{}`", names.join("`, `")));
+            match meant {
+                Some(meant) => d.help(format!("did you mean `{meant}`?")),
+                None => d.did_you_mean(plain, names.iter().copied()),
+            }
         });
         None
     }
@@ -224,6 +247,13 @@ impl Lowering<'_, '_> {
             _ => {}
         }
         let (addr, ty) = args.addr?;
+        if let Some(name) = self.constant(&addr) {
+            let message = format!("`{}` on `{name}`, which is in constant memory", row.name);
+            self.error("constant-memory", &tree.range, message, |d| {
+                d.label("expected global or local memory").note("constant memory is read-only, and never atomic")
+            });
+            return None;
+        }
         let value = args.value.map(|v| v.fit(ty)).unwrap_or(Expr::Const(0));
         let update = match row.does {
             Does::Load => {

@@ -59,6 +59,13 @@ pub(super) fn tokens(text: &MappedText, sink: &mut Sink) -> Vec<Token> {
                 }
             }
             continue;
+        } else if c == '#' {
+            let end = at + rest.find('\n').unwrap_or(rest.len());
+            sink.error("unsupported", text.span(at..end), "there is no preprocessor here", |d| {
+                d.label("expected a statement").help("leave it out: the names of the libraries are known")
+            });
+            at = end;
+            continue;
         } else if is_word(c) {
             name_len(rest)
         } else {

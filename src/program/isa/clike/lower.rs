@@ -12,8 +12,8 @@ use super::cuda::Atomic;
 use super::eval::{Value, falsity};
 use super::{Env, Lowered, Unit};
 use crate::diag::{Diagnostic, Sink, Span};
-use crate::program::isa::Symbols;
-use crate::program::{Access, BinOp, Dialect, Expr, Init, Instr, Op, RegId, Register, Scope, Tags, Ty};
+use crate::program::isa::{SymbolKind, Symbols};
+use crate::program::{Access, BinOp, Dialect, Expr, Init, Instr, Op, RegId, Register, Scope, Space, Tags, Ty};
 
 /// A branch target that is still to be filled in.
 const OPEN: usize = usize::MAX;
@@ -146,6 +146,20 @@ impl<'a> Lowering<'a, '_> {
     pub(super) fn plain(&self, ty: Ty) -> Access {
         let scope = (self.env.dialect == Dialect::OpenCl).then_some(Scope::Thread);
         Access { tags: Tags::default(), scope, ty }
+    }
+
+    /// The location of constant memory that an address names, if it surely names one.
+    pub(super) fn constant(&self, addr: &Expr) -> Option<&'a str> {
+        match addr {
+            Expr::Address(loc) => match &self.symbols.get(*loc).kind {
+                SymbolKind::Object(object) if object.space == Space::Constant => {
+                    Some(&self.symbols.get(*loc).name)
+                }
+                _ => None,
+            },
+            Expr::Bin(BinOp::Add, _, base, _) => self.constant(base),
+            _ => None,
+        }
     }
 
     /// Marks what is lowered from now on as made of that text.
@@ -334,6 +348,13 @@ impl<'a> Lowering<'a, '_> {
             self.eval(value);
             return;
         };
+        if let Some(name) = self.constant(&addr) {
+            let message = format!("a store to `{name}`, which is in constant memory");
+            self.error("constant-memory", &target.range, message, |d| {
+                d.label("expected memory that can be written").note("constant memory is read-only")
+            });
+            return;
+        }
         let mut value = match op {
             None => self.eval(value),
             Some(op) => {

@@ -33,6 +33,8 @@ mod function;
 mod lex;
 mod lower;
 mod parse;
+mod refused;
+pub mod strength;
 #[cfg(test)]
 mod tests;
 mod words;

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use super::ast::{Declared, Expr, ExprKind, MAX_DEPTH, Stmt, StmtKind};
 use super::lex::{Tok, Token, tokens};
+use super::refused::unsupported;
 use super::words::{QUALIFIERS, type_named};
 use crate::diag::{MappedText, Sink};
 use crate::program::{BinOp, Ty};
@@ -119,6 +120,15 @@ impl<'a> Parser<'a, '_> {
             Tok::End => "the code ends here".to_string(),
             _ => format!("`{}` cannot stand here", self.str(&range)),
         };
+        let effect = |p: &str| matches!(p, "=" | "++" | "--") || ASSIGNMENTS.iter().any(|a| a.0 == p);
+        if matches!(self.peek(), Tok::Punct(p) if effect(p)) {
+            let span = self.text.span(range);
+            self.sink.error("c-syntax", span, found, |d| {
+                d.label(format!("expected {expected}"))
+                    .note("an assignment is a statement of its own here, so that no evaluations are unsequenced")
+            });
+            return Err(Failed);
+        }
         self.fail(range, found, expected)
     }
 
@@ -173,6 +183,13 @@ impl<'a> Parser<'a, '_> {
 
     fn statement_inner(&mut self) -> Parsed<Stmt> {
         let start = self.range().start;
+        if let Some((what, instead)) = unsupported(self.word()) {
+            let span = self.text.span(self.range());
+            self.sink.error("unsupported", span, format!("{what} not supported"), |d| {
+                d.label("expected another statement").help(instead)
+            });
+            return Err(Failed);
+        }
         let kind = match (self.peek(), self.word()) {
             (Tok::Punct(";"), _) => {
                 self.next();

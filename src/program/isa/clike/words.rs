@@ -42,12 +42,18 @@ pub(super) const QUALIFIERS: &[&str] = &["volatile", "const", "restrict", "__res
 
 /// A memory order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub enum Order {
+    /// `memory_order_relaxed`
     Relaxed,
+    /// `memory_order_consume`
     Consume,
+    /// `memory_order_acquire`
     Acquire,
+    /// `memory_order_release`
     Release,
+    /// `memory_order_acq_rel`
     AcqRel,
+    /// `memory_order_seq_cst`
     SeqCst,
 }
 
@@ -62,8 +68,19 @@ pub(super) const ORDERS: &[(&str, Order)] = &[
 ];
 
 impl Order {
+    /// What it does, as bits: acquires, releases, is in the order of sequentially consistent operations.
+    pub(super) fn bits(self) -> u8 {
+        match self {
+            Order::Relaxed => 0b000,
+            Order::Consume | Order::Acquire => 0b001,
+            Order::Release => 0b010,
+            Order::AcqRel => 0b011,
+            Order::SeqCst => 0b111,
+        }
+    }
+
     /// As written.
-    pub(super) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         ORDERS.iter().find(|o| o.1 == self).map_or("", |o| o.0)
     }
 

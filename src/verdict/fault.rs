@@ -1,0 +1,95 @@
+//! What is wrong with an execution that a model flags: a data race, or other undefined behaviour.
+//!
+//! # Invariants
+//! - A [`Remedy::Changes`] was verified: the changed program was decided anew, and it does not race.
+
+use super::{Witness, WitnessEvent};
+
+/// Whether a program is defined under a model that knows undefined behaviour.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Definedness {
+    /// No execution is undefined.
+    Defined,
+    /// Some execution is; one thing that is wrong with it.
+    Undefined(Box<Fault>),
+    /// It was not decided, and why.
+    Undecided(String),
+}
+
+/// Something that a flag of the model marks in one execution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The flag's name.
+    pub flag: String,
+    /// What the model calls the relation that has the events: `data-race`, `divergence`.
+    pub relation: String,
+    /// Whether it is a data race.
+    pub race: bool,
+    /// The memory that both events access, as outcomes call it.
+    pub place: Option<String>,
+    /// The location that it is part of.
+    pub object: Option<String>,
+    /// Two events, or one; none if the flag marks no events.
+    pub events: Vec<FaultEvent>,
+    /// Why the model objects, one reason each.
+    pub why: Vec<String>,
+    /// What would help; `None` if nobody looked for it.
+    pub remedy: Option<Remedy>,
+    /// The whole execution.
+    pub execution: Option<Witness>,
+}
+
+/// An event that takes part in a [`Fault`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultEvent {
+    /// The event.
+    pub event: WitnessEvent,
+    /// What it is: `plain store`, `load`, `barrier`.
+    pub noun: String,
+}
+
+/// What makes a program race-free.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// These changes together do; none of them can be spared or made weaker.
+    Changes(Vec<Change>),
+    /// No change of orders, scopes and atomicity that was tried does, and why.
+    None(String),
+    /// It was not found out.
+    Undecided(String),
+}
+
+/// One change to a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The line of the operation; 0: all accesses to a location.
+    pub line: u32,
+    /// What has to be, as a clause: ``P0's store at line 5 has `thread_scope_device` ``.
+    pub text: String,
+    /// Why what is there does not do; empty if the reasons of the fault say so.
+    pub reason: String,
+}
+
+impl Fault {
+    /// What it is called: `data race`, `unsequenced race`, `divergence`.
+    pub fn name(&self) -> String {
+        if self.race { "data race".to_owned() } else { self.relation.replace(['-', '_'], " ") }
+    }
+
+    /// Where: `P0 line 3 with P1 line 8`.
+    pub fn places(&self) -> String {
+        let place = |e: &FaultEvent| format!("{} line {}", e.event.thread_name, e.event.line);
+        self.events.iter().map(place).collect::<Vec<_>>().join(" with ")
+    }
+
+    /// In a few words, for a result line: `racy: undefined behaviour, P0 line 3 with P1 line 8`.
+    pub fn brief(&self) -> String {
+        let places = self.places();
+        let at = if places.is_empty() { String::new() } else { format!(" ({places})") };
+        if self.race {
+            format!("racy: the program is undefined{at}")
+        } else {
+            format!("the program is undefined: {}{at}", self.name())
+        }
+    }
+}
