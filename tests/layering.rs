@@ -26,7 +26,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("report", &["diag", "verdict"]),
     (
         "cli",
-        &["algebra", "check", "diag", "litmus", "model", "program", "rel", "report", "simt", "skeleton", "verdict"],
+        &[
+            "algebra", "check", "diag", "litmus", "model", "program", "rel", "report", "simt", "skeleton",
+            "verdict",
+        ],
     ),
 ];
 

@@ -5,8 +5,8 @@
 //!   they say that there is none.
 //! - The test's filter restricts observations as it restricts executions.
 
-use super::{Engine, Limits, Session};
 use super::eval;
+use super::{Engine, Limits, Session};
 use crate::litmus::{Atom, LitmusTest, Observable, Prop};
 use crate::model::ir::Model;
 use crate::program::CmpOp;

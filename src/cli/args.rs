@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::duration::{self, Timeout};
 use crate::check::Engine;
 use crate::report::Format;
+use crate::simt::Early;
 
 /// A memory-model checker for GPU programs.
 #[derive(Debug, Parser)]
@@ -40,6 +41,8 @@ pub enum Command {
     Outcomes(OutcomesArgs),
     /// What several models say of the same tests, and what makes the difference
     Compare(CompareArgs),
+    /// Runs tests step by step, and holds what was observed against the model
+    Run(RunArgs),
     /// The models it knows; one model with its relations and axioms
     Models(ModelsArgs),
     /// `.litmus` files to TOML tests
@@ -174,6 +177,80 @@ pub struct CompareArgs {
     /// How to ask.
     #[command(flatten)]
     pub question: QuestionArgs,
+}
+
+/// `fencepost run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Files, folders, or `-` for standard input
+    #[arg(value_name = "PATH", default_value = ".")]
+    pub paths: Vec<PathBuf>,
+    /// The memory: `weak` is that of PTX
+    #[arg(long, value_enum, default_value = "weak")]
+    pub memory: MemoryArg,
+    /// How much is bound before its turn: none, local, full:N [default: random: 3/4 none, 1/4 full:2; exhaustive: none,
+    /// then full:1]
+    #[arg(long, value_name = "MODE", value_parser = early)]
+    pub early: Option<Early>,
+    /// Who decides what happens next: exhaustive, random, replay:FILE
+    #[arg(long, value_name = "HOW", default_value = "random", value_parser = schedule)]
+    pub schedule: ScheduleArg,
+    /// How many random runs
+    #[arg(long, value_name = "N", default_value = "10000")]
+    pub runs: u64,
+    /// Another seed gives other random runs
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub seed: u64,
+    /// At most N steps per run
+    #[arg(long, value_name = "N", default_value = "10000")]
+    pub steps: usize,
+    /// At most N states of an exhaustive exploration
+    #[arg(long, value_name = "N", default_value = "2000000")]
+    pub states: usize,
+    /// Show a run for each outcome, step by step
+    #[arg(long)]
+    pub trace: bool,
+    /// Write a run for each outcome to a file, for `--schedule replay:FILE` (one test)
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// How to ask.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+}
+
+/// Names of memories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MemoryArg {
+    /// One store, threads in turns.
+    Sc,
+    /// PTX's memory consistency model.
+    Weak,
+}
+
+/// A schedule as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScheduleArg {
+    /// Everything in turn.
+    Exhaustive,
+    /// Chance.
+    Random,
+    /// A file.
+    Replay(PathBuf),
+}
+
+fn early(text: &str) -> Result<Early, String> {
+    Early::parse(text).ok_or_else(|| "expected none, local, or full:N as in full:2".into())
+}
+
+fn schedule(text: &str) -> Result<ScheduleArg, String> {
+    match text {
+        "exhaustive" => Ok(ScheduleArg::Exhaustive),
+        "random" => Ok(ScheduleArg::Random),
+        _ => match text.strip_prefix("replay:") {
+            Some(file) if !file.is_empty() => Ok(ScheduleArg::Replay(file.into())),
+            _ => Err("expected exhaustive, random, or replay:FILE".into()),
+        },
+    }
 }
 
 /// `fencepost models`.

@@ -207,6 +207,6 @@ fn notes(question: &Question, answer: &Answer) -> Vec<String> {
 }
 
 /// Wall time in milliseconds, to the microsecond.
-fn milliseconds(start: Instant) -> f64 {
+pub(super) fn milliseconds(start: Instant) -> f64 {
     start.elapsed().as_micros() as f64 / 1000.0
 }

@@ -24,7 +24,7 @@ mod compare;
 mod decide;
 mod defect;
 mod differences;
-
+mod executor;
 mod import;
 mod load;
 mod model_text;
@@ -66,6 +66,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> u8 {
         Command::Ask(args) => ask::run(args, terminal),
         Command::Outcomes(args) => outcomes::run(args, terminal),
         Command::Compare(args) => compare::run(args, terminal),
+        Command::Run(args) => executor::run(args, terminal),
         Command::Models(args) => models::run(args, terminal),
         Command::Import(args) => import::run(args, terminal),
         Command::Schema => schema::run(terminal),

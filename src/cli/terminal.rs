@@ -16,7 +16,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::args::{Color, FormatArg, Talk};
 use crate::diag::{self, Diagnostic, Severity, Style};
-use crate::report::{self, Comparison, Format, HumanOptions, Line, Reporter, Summary, Table};
+use crate::report::{self, Comparison, Format, HumanOptions, Line, Observations, Reporter, Summary, Table};
 
 /// How to talk to the user.
 #[derive(Clone, Copy, Debug)]
@@ -123,6 +123,11 @@ impl Outputs {
     /// Reports a comparison; breaks if nobody is left to hear more.
     pub(super) fn comparison(&mut self, comparison: &Comparison) -> ControlFlow<()> {
         self.each(|sink| sink.reporter.comparison(&mut sink.out, comparison))
+    }
+
+    /// Reports what was observed; breaks if nobody is left to hear more.
+    pub(super) fn observations(&mut self, observations: &Observations) -> ControlFlow<()> {
+        self.each(|sink| sink.reporter.observations(&mut sink.out, observations))
     }
 
     /// Ends all reports. The diagnostics are about files that could not be written.

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use super::{Comparison, Line, Reporter, Summary, Table};
+use super::{Comparison, Line, Observations, Reporter, Summary, Table};
 use crate::verdict::{Definedness, Property, State, Verdict, Witness};
 
 const GOOD: Style = AnsiColor::Green.on_default();
@@ -114,6 +114,13 @@ impl Reporter for Human {
             }
         }
         Ok(())
+    }
+
+    fn observations(&mut self, out: &mut dyn Write, observations: &Observations) -> io::Result<()> {
+        if self.options.quiet && !observations.striking() {
+            return Ok(());
+        }
+        super::observations::human(out, observations)
     }
 
     fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()> {

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use super::{Comparison, Line, Reporter, Summary, Table, jsonl};
+use super::{Comparison, Line, Observations, Reporter, Summary, Table, jsonl};
 
 /// The version of the format: it changes if a key goes or changes its meaning.
 pub(super) const VERSION: u32 = 1;
@@ -34,6 +34,11 @@ impl Reporter for Json {
     fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()> {
         self.separate(out, "tables")?;
         jsonl::write_table(out, table)
+    }
+
+    fn observations(&mut self, out: &mut dyn Write, observations: &Observations) -> io::Result<()> {
+        self.separate(out, "runs")?;
+        super::observations::write(out, observations)
     }
 
     fn comparison(&mut self, out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::fault::{FaultObject, Undefined};
-use super::{Comparison, Finding, Line, Reporter, Summary, Table};
+use super::{Comparison, Finding, Line, Observations, Reporter, Summary, Table};
 use crate::verdict::{Outcome, Outcomes, State, Witness};
 
 /// Writes `jsonl`.
@@ -16,6 +16,11 @@ pub struct Jsonl;
 impl Reporter for Jsonl {
     fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()> {
         write_line(out, line)?;
+        out.write_all(b"\n")
+    }
+
+    fn observations(&mut self, out: &mut dyn Write, observations: &Observations) -> io::Result<()> {
+        super::observations::write(out, observations)?;
         out.write_all(b"\n")
     }
 
@@ -127,7 +132,7 @@ struct OutcomeObject<'a> {
     race: Option<FaultObject<'a>>,
 }
 
-fn state(state: &State) -> IndexMap<&str, &str> {
+pub(super) fn state(state: &State) -> IndexMap<&str, &str> {
     state.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 

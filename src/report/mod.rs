@@ -15,12 +15,14 @@ mod fault;
 mod human;
 mod json;
 mod jsonl;
+mod observations;
 mod summary;
 
 pub use comparison::{Column, Comparison, Finding, Relation};
 pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use jsonl::Jsonl;
+pub use observations::{Observations, Observed};
 pub use summary::Summary;
 
 /// The formats.
@@ -119,6 +121,8 @@ pub trait Reporter {
     fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()>;
     /// One comparison.
     fn comparison(&mut self, out: &mut dyn Write, comparison: &Comparison) -> io::Result<()>;
+    /// What the executor observed.
+    fn observations(&mut self, out: &mut dyn Write, observations: &Observations) -> io::Result<()>;
     /// Everything was said.
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()>;
 }

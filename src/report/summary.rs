@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{Comparison, Line, Table};
+use super::{Comparison, Line, Observations, Table};
 
 /// Verdicts in the order in which they are counted out.
 const WORDS: [&str; 9] =
@@ -61,6 +61,19 @@ impl Summary {
             *self.undecided.entry(reason).or_default() += 1;
         }
         self.defects += usize::from(table.outcomes.defect.is_some());
+    }
+
+    /// Counts what was observed of one test.
+    pub fn add_observations(&mut self, seen: &Observations) {
+        self.answers += 1;
+        let count = |allowed| seen.observed.iter().filter(|o| o.allowed == allowed).count();
+        self.verdicts[0] += count(Some(true));
+        self.verdicts[1] += count(Some(false));
+        self.verdicts[WORDS.len() - 1] += count(None);
+        if let Some(reason) = seen.refused.as_ref().or(seen.reason.as_ref()) {
+            *self.undecided.entry(reason.clone()).or_default() += 1;
+        }
+        self.defects += usize::from(seen.defect.is_some());
     }
 
     /// Counts one comparison.

@@ -151,7 +151,12 @@ impl<C: Clone + Default> Barriers<C> {
     }
 
     /// Completes phases as long as one can be; calls `release` for each thread that goes on, with what it gets.
-    pub(super) fn complete(&mut self, code: &Code, over: impl Fn(usize) -> bool, mut release: impl FnMut(usize, &C)) {
+    pub(super) fn complete(
+        &mut self,
+        code: &Code,
+        over: impl Fn(usize) -> bool,
+        mut release: impl FnMut(usize, &C),
+    ) {
         while let Some(at) = self.phases.iter().position(|p| !p.open && self.is_full(code, p, &over)) {
             let threads = |set: u64| (0..u64::BITS as usize).filter(move |t| set >> t & 1 != 0);
             if self.phases[at].key.instance.is_some() {
@@ -224,7 +229,9 @@ fn known_id(code: &Code, t: usize, pc: usize, b: &Barrier) -> Option<Option<i64>
                 match act {
                     Act::Branch { .. } => return None,
                     Act::Assign { dst, value: Expr::Const(v) } if dst == r => value = Some(*v),
-                    Act::Assign { dst, .. } | Act::Load { dst, .. } | Act::Rmw { dst: Some(dst), .. } if dst == r => {
+                    Act::Assign { dst, .. } | Act::Load { dst, .. } | Act::Rmw { dst: Some(dst), .. }
+                        if dst == r =>
+                    {
                         value = None;
                     }
                     _ => {}
@@ -240,7 +247,10 @@ fn known_id(code: &Code, t: usize, pc: usize, b: &Barrier) -> Option<Option<i64>
 fn check_instance(code: &Code, (t, pc): (usize, usize), b: &Barrier) -> Result<(), Halt> {
     let BarrierNaming::Instance { instance, id, quorum } = &b.naming else { return Ok(()) };
     let acts = &code.threads[t].acts;
-    let looped = acts.iter().enumerate().any(|(at, a)| matches!(a, Act::Branch { target, .. } if *target <= pc && pc <= at));
+    let looped = acts
+        .iter()
+        .enumerate()
+        .any(|(at, a)| matches!(a, Act::Branch { target, .. } if *target <= pc && pc <= at));
     if looped {
         return Err(unsupported("a barrier instance in a loop"));
     }

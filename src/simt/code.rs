@@ -97,6 +97,8 @@ pub(super) struct Code {
     pub(super) cta: Vec<usize>,
     /// No alias, no proxy but the generic one.
     pub(super) plain: bool,
+    /// Some access goes through a proxy other than the generic one.
+    pub(super) proxies: bool,
     /// Whether any thread has a backward branch.
     pub(super) loops: bool,
     /// Whether some thread has a branch: then what a barrier does depends on what is read.
@@ -139,6 +141,7 @@ impl Code {
             includes: includes(&program),
             cta: (0..program.threads.len()).map(|t| group(&program, t, Scope::Cta)).collect(),
             plain: true,
+            proxies: false,
             loops: false,
             branches: false,
             memory,
@@ -150,12 +153,12 @@ impl Code {
             code.branches |= thread.acts.iter().any(|a| matches!(a, Act::Branch { .. }));
             code.threads.push(thread);
         }
-        code.plain = code.memory.cells.iter().enumerate().all(|(i, c)| c.memory.0 as usize == i)
-            && code.threads.iter().flat_map(|t| &t.acts).all(|a| match a {
-                Act::Load { access, .. } | Act::Store { access, .. } => access.proxy == Proxy::Generic,
-                Act::Rmw { read, write, .. } => read.proxy == Proxy::Generic && write.proxy == Proxy::Generic,
-                _ => true,
-            });
+        code.proxies = code.threads.iter().flat_map(|t| &t.acts).any(|a| match a {
+            Act::Load { access, .. } | Act::Store { access, .. } => access.proxy != Proxy::Generic,
+            Act::Rmw { read, write, .. } => read.proxy != Proxy::Generic || write.proxy != Proxy::Generic,
+            _ => false,
+        });
+        code.plain = !code.proxies && code.memory.cells.iter().enumerate().all(|(i, c)| c.memory.0 as usize == i);
         Ok(code)
     }
 
@@ -174,7 +177,8 @@ impl Code {
             }
         }
         let start = thread.regs.iter().map(|r| self.memory.initial(&self.program, &r.init, Some(id))).collect();
-        let loops = acts.iter().enumerate().any(|(pc, a)| matches!(a, Act::Branch { target, .. } if *target <= pc));
+        let loops =
+            acts.iter().enumerate().any(|(pc, a)| matches!(a, Act::Branch { target, .. } if *target <= pc));
         let reach = self.reach(&acts);
         Ok(ThreadCode {
             live: live_registers(thread, &needed),
@@ -315,15 +319,8 @@ fn group(program: &Program, t: usize, scope: Scope) -> usize {
 }
 
 fn includes(program: &Program) -> Vec<Vec<u8>> {
-    let scopes = [
-        Scope::Thread,
-        Scope::Warp,
-        Scope::Cta,
-        Scope::Cluster,
-        Scope::QueueFamily,
-        Scope::Gpu,
-        Scope::Sys,
-    ];
+    let scopes =
+        [Scope::Thread, Scope::Warp, Scope::Cta, Scope::Cluster, Scope::QueueFamily, Scope::Gpu, Scope::Sys];
     let bits = |t: usize, u: usize| {
         scopes
             .iter()

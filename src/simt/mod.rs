@@ -154,6 +154,8 @@ enum Halt {
     Blocked,
     /// An access names no memory that the thread may access.
     Stray { thread: usize, instr: usize, what: String },
+    /// A limit of the machine was met.
+    Limit(&'static str),
     /// The machine cannot run this.
     Unsupported(String),
 }
@@ -179,6 +181,69 @@ pub enum Schedule<'a> {
 /// # Errors
 /// Why the machine cannot run it, or why a recording does not fit it.
 pub fn observe(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
+    let mut observation = explore(test, options, schedule)?;
+    for seen in &mut observation.outcomes {
+        (seen.schedule.memory, seen.schedule.early) = (options.memory.name().into(), options.early.to_string());
+    }
+    Ok(observation)
+}
+
+/// As [`observe`], with early binds as a first look wants them: of random runs, three in four without any and one in
+/// four with two per thread; exhaustively, without any, and then with one per thread as far as the limits allow.
+///
+/// # Errors
+/// As [`observe`].
+pub fn observe_mixed(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
+    let with = |early| Options { early, ..*options };
+    match schedule {
+        _ if options.memory == MemoryKind::Sc => observe(test, options, schedule),
+        Schedule::Random { runs, seed } => {
+            let some = Schedule::Random { runs: runs - runs / 4, seed };
+            let mut all = observe(test, &with(Early::None), some)?;
+            all.merge(observe(test, &with(Early::Full(2)), Schedule::Random { runs: runs / 4, seed: !seed })?);
+            Ok(all)
+        }
+        Schedule::Exhaustive => {
+            let mut all = observe(test, &with(Early::None), schedule)?;
+            let further = observe(test, &with(Early::Full(1)), schedule)?;
+            // Hangs are told by the first part: a run with early binds may also stop because a bind was wrong.
+            let ended = all.ended;
+            all.complete &= further.complete;
+            all.merge(further);
+            all.ended = schedule::Ended { discarded: all.ended.discarded, ..ended };
+            Ok(all)
+        }
+        Schedule::Replay(_) => observe(test, options, schedule),
+    }
+}
+
+/// Plays a recording on the memory, and with the early binds, that it names.
+///
+/// # Errors
+/// If it does not fit the test.
+pub fn replay(test: &LitmusTest, options: &Options, recorded: &Recorded) -> Result<Observation, String> {
+    let memory = match recorded.memory.as_str() {
+        "sc" => MemoryKind::Sc,
+        "weak" => MemoryKind::Weak,
+        other => return Err(format!("the recorded schedule names a memory `{other}`; there are `sc` and `weak`")),
+    };
+    let early = Early::parse(&recorded.early)
+        .ok_or_else(|| format!("the recorded schedule names early binds `{}`", recorded.early))?;
+    observe(test, &Options { memory, early, ..*options }, Schedule::Replay(recorded))
+}
+
+/// A name for what a test runs: schedules are of programs, whatever comments stand around them.
+pub fn fingerprint(test: &LitmusTest) -> String {
+    let program = &test.program;
+    let threads = program.threads.iter().map(|t| {
+        let code = t.code.iter().map(|i| format!("{:?};", i.op)).collect::<String>();
+        format!("{:?} {:?} {code}", t.place, t.regs)
+    });
+    let text = threads.collect::<String>() + &format!("{:?}", program.locations);
+    format!("{:032x}", fingerprint::Fingerprint::of(&text))
+}
+
+fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
     let code = Code::new(test)?;
     runnable(test, options)?;
     let limits = Limits { steps: options.steps, states: options.states, timeout: options.timeout };

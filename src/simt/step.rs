@@ -161,8 +161,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
         let from = thread.pc;
         thread.pc = next;
         thread.clock += 1;
-        thread.status =
-            if next == self.code.threads[t].acts.len() { Status::Ended } else { Status::Running };
+        thread.status = if next == self.code.threads[t].acts.len() { Status::Ended } else { Status::Running };
         self.layer.stepped(self.code, &mut state.layer, &state.threads, t, from);
     }
 
@@ -222,11 +221,15 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     fn complete(&self, state: &mut StateOf<B, L>, log: &mut dyn Log) -> bool {
         let mut free = Vec::new();
         let State { threads, barriers, memory, .. } = state;
-        barriers.complete(self.code, |u| threads[u].is_over(), |t, carried| {
-            self.memory.pass(memory, t, carried);
-            log.note(Event::Pass { thread: t, instr: threads[t].pc });
-            free.push(t);
-        });
+        barriers.complete(
+            self.code,
+            |u| threads[u].is_over(),
+            |t, carried| {
+                self.memory.pass(memory, t, carried);
+                log.note(Event::Pass { thread: t, instr: threads[t].pc });
+                free.push(t);
+            },
+        );
         for &t in &free {
             let next = state.threads[t].pc + 1;
             self.go(state, t, next);
@@ -247,8 +250,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     /// Brings a state into normal form; `false` if a bound on the history was met.
     pub(super) fn tidy(&self, state: &mut StateOf<B, L>) -> bool {
         let Barriers { phases, granted, .. } = &mut state.barriers;
-        let mut carried =
-            phases.iter_mut().map(|p| &mut p.carried).chain(granted.iter_mut().map(|g| &mut g.2));
+        let mut carried = phases.iter_mut().map(|p| &mut p.carried).chain(granted.iter_mut().map(|g| &mut g.2));
         self.memory.tidy(self.code, &mut state.memory, &mut carried)
     }
 

@@ -274,7 +274,10 @@ fn addresses_are_values(program: &Program) -> bool {
         || program.threads.iter().any(|t| {
             t.regs.iter().any(|r| is_address(&r.init))
                 || t.code.iter().any(|i| {
-                    matches!(&i.op, Op::Assign { value: Expr::Address(_), .. } | Op::Store { value: Expr::Address(_), .. })
+                    matches!(
+                        &i.op,
+                        Op::Assign { value: Expr::Address(_), .. } | Op::Store { value: Expr::Address(_), .. }
+                    )
                 })
         })
 }

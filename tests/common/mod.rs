@@ -3,4 +3,5 @@
 
 pub mod generate;
 pub mod interleave;
+pub mod rings;
 pub mod suite;

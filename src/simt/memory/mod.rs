@@ -113,7 +113,12 @@ pub(super) trait Backend {
 
     /// Brings the contents, and what barriers carry, into a normal form. `false` if that lost possible behaviour
     /// (a bound on the history was met).
-    fn tidy(&self, code: &Code, m: &mut Self::Memory, carried: &mut dyn Iterator<Item = &mut Self::Carried>) -> bool;
+    fn tidy(
+        &self,
+        code: &Code,
+        m: &mut Self::Memory,
+        carried: &mut dyn Iterator<Item = &mut Self::Carried>,
+    ) -> bool;
 
     /// Hashes contents and what barriers carry, after [`Backend::tidy`]. Equal behaviour may hash differently, different
     /// behaviour never equally.

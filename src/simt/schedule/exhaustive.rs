@@ -130,10 +130,10 @@ pub(super) fn explore<B: Backend, L: Layer>(
                 enter = Some(state);
             }
             Err(Halt::Refused | Halt::Blocked) => {}
-            Err(halt @ Halt::Stray { .. }) => {
+            Err(halt @ (Halt::Stray { .. } | Halt::Limit(_))) => {
                 frame.alive = true;
                 graph.ends.push(frame.number);
-                ended.stray += 1;
+                *(if matches!(halt, Halt::Limit(_)) { &mut ended.step_limit } else { &mut ended.stray }) += 1;
                 reason.get_or_insert_with(|| machine.why(&halt));
             }
             Err(halt @ Halt::Unsupported(_)) => return Err(machine.why(&halt)),
@@ -171,7 +171,8 @@ fn finish<B: Backend, L: Layer>(
     for _ in 0..all {
         let outcome = machine.outcome(state, &values, &picks);
         if counted.insert(outcome.clone()) {
-            outcomes.add(outcome, || Recorded { steps: path.to_vec(), finals: picks.clone() });
+            let recorded = || Recorded { steps: path.to_vec(), finals: picks.clone(), ..Recorded::default() };
+            outcomes.add(outcome, recorded);
         }
         for (pick, value) in picks.iter_mut().zip(&values) {
             *pick += 1;

@@ -38,7 +38,14 @@ pub struct Step {
 
 /// A recorded run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Recorded {
+    /// The memory, as [`super::MemoryKind::name`] has it.
+    #[serde(default)]
+    pub memory: String,
+    /// The early binds allowed, as [`super::Early::parse`] reads them.
+    #[serde(default)]
+    pub early: String,
     /// In order.
     pub steps: Vec<Step>,
     /// Which of the possible final values each location has.
@@ -115,6 +122,29 @@ impl Outcomes {
     }
 }
 
+impl Observation {
+    /// Adds what another exploration of the same test observed.
+    pub fn merge(&mut self, other: Observation) {
+        for seen in other.outcomes {
+            match self.outcomes.binary_search_by(|o| o.state.cmp(&seen.state)) {
+                Ok(at) => self.outcomes[at].count += seen.count,
+                Err(at) => self.outcomes.insert(at, seen),
+            }
+        }
+        let (a, b) = (&mut self.ended, other.ended);
+        a.finished += b.finished;
+        a.deadlock += b.deadlock;
+        a.livelock += b.livelock;
+        a.step_limit += b.step_limit;
+        a.stray += b.stray;
+        a.discarded += b.discarded;
+        self.states += other.states;
+        self.steps += other.steps;
+        self.reason = self.reason.take().or(other.reason);
+        self.events.extend(other.events);
+    }
+}
+
 /// A limit of wall time, cheap to ask.
 struct Clock {
     end: Option<Instant>,
@@ -152,6 +182,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
         match halt {
             Halt::Refused | Halt::Blocked => "a step is not possible".into(),
             Halt::Unsupported(what) => what.clone(),
+            Halt::Limit(what) => (*what).to_owned(),
             Halt::Stray { thread, instr, what } => {
                 let thread = &self.code.program.threads[*thread];
                 format!("{}: `{}` {what} outside memory", thread.name, thread.code[*instr].text)

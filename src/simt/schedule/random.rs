@@ -96,7 +96,8 @@ fn one<B: Backend, L: Layer>(
         };
         let done = match pick.filter(|_| tries < MAX_TRIES) {
             Some(thread) => {
-                let action = Action { thread, early: machine.binds() && dice.below(5) == 0 && early(state, thread) };
+                let action =
+                    Action { thread, early: machine.binds() && dice.below(5) == 0 && early(state, thread) };
                 let mut next = state.clone();
                 dice.taken.clear();
                 match machine.step(&mut next, action, dice, &mut Silent) {
@@ -106,6 +107,7 @@ fn one<B: Backend, L: Layer>(
                     }
                     Err(Halt::Refused | Halt::Blocked) => None,
                     Err(halt @ Halt::Stray { .. }) => return Ok(End::Stray(halt)),
+                    Err(Halt::Limit(_)) => return Ok(End::StepLimit),
                     Err(halt @ Halt::Unsupported(_)) => return Err(machine.why(&halt)),
                 }
             }
@@ -148,7 +150,7 @@ fn successors<B: Backend, L: Layer>(
             let mut next = state.clone();
             match machine.step(&mut next, action, &mut script, &mut Silent) {
                 Ok(()) => all.push((Step::new(action, script.taken()), next)),
-                Err(Halt::Refused | Halt::Blocked | Halt::Stray { .. }) => {}
+                Err(Halt::Refused | Halt::Blocked | Halt::Stray { .. } | Halt::Limit(_)) => {}
                 Err(halt @ Halt::Unsupported(_)) => return Err(machine.why(&halt)),
             }
             if !script.advance() {

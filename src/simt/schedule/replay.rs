@@ -37,7 +37,8 @@ pub(super) fn play<B: Backend, L: Layer>(
     if machine.is_finished(&state) {
         let values = machine.final_values(&state);
         let picks = if recorded.finals.is_empty() { vec![0; values.len()] } else { recorded.finals.clone() };
-        let fits = picks.len() == values.len() && picks.iter().zip(&values).all(|(p, v)| (*p as usize) < v.1.len());
+        let fits =
+            picks.len() == values.len() && picks.iter().zip(&values).all(|(p, v)| (*p as usize) < v.1.len());
         if !fits {
             return Err("the recorded schedule does not fit this test: its final values are others".into());
         }

@@ -108,12 +108,14 @@ impl Weak {
             }
         }
         let (value, source) = (write.value, write.source);
-        if strong && access.strong && write.strong && !(access.red && self.rules.reductions) {
+        let from_strong = write.strong;
+        if strong && access.strong && from_strong && !(access.red && self.rules.reductions) {
             m.pend(at.thread, place.va, Pending::Write(place.loc as u16, slot as u8));
         }
         if access.acquire && !(access.red && self.rules.reductions) {
             self.tail(m, code, at.thread, access.scope, Some(place.va))?;
         }
+        self.done(m, code, (at.thread, place), access, (false, slot))?;
         cx.log.note(Event::Read { thread: at.thread, instr: at.instr, loc: place.loc, source, value });
         Ok(slot)
     }
@@ -177,8 +179,8 @@ impl Weak {
         // Coherence order relates morally strong writes, one way or the other.
         if self.rules.strong_order {
             for other in bits(location.get(slot).ms) {
-                let ordered = location.get(slot).co_after >> other & 1 != 0
-                    || location.get(other).co_after >> slot & 1 != 0;
+                let ordered =
+                    location.get(slot).co_after >> other & 1 != 0 || location.get(other).co_after >> slot & 1 != 0;
                 if !location.get(other).committed || ordered {
                     continue;
                 }
@@ -214,9 +216,8 @@ impl Weak {
             let fences = me.release_fences.iter().filter(|_| self.rules.release_fence).map(|(s, v)| (*s, v));
             let writes = me.release_writes.iter().filter(|((va, _), _)| *va == place.va);
             // Without the rule, a release write is the head of itself alone.
-            let writes = writes.filter(|((_, s), _)| {
-                self.rules.release_write || access.release && *s == access.scope
-            });
+            let writes =
+                writes.filter(|((_, s), _)| self.rules.release_write || access.release && *s == access.scope);
             let all = fences.chain(writes.map(|((_, s), v)| (*s, v)));
             heads.extend(all.map(|(scope, view)| Head { thread, scope, view: view.clone() }));
         }
@@ -227,6 +228,6 @@ impl Weak {
             write.flat = true;
         }
         m.flatten(place.loc);
-        Ok(())
+        self.done(m, code, (at.thread, place), access, (true, slot))
     }
 }

@@ -15,6 +15,7 @@
 //! | `tags` | which proxies the way from there has crossed |
 //! | `commit` | read half and write half: causality, coherence, observation |
 //! | `tail` | release and acquire patterns |
+//! | `per_location` | program order of an address used through several proxies |
 //! | `early` | binding before commit |
 //! | `tidy` | normal form, dead writes, fingerprints |
 //! | `rules` | the rules by name, for the tests that take them out |
@@ -28,7 +29,7 @@
 //! then what `commit` checks; *Fence-SC* and *Well-Formedness* hold because the order of commits is a linear order;
 //! *Atomicity* is checked at every insertion into coherence order; *No-Thin-Air* holds because values are bound in an order
 //! that contains `rf` and dependencies. *SC-per-Location* follows from the others for accesses of one address and
-//! proxy. This is an argument on paper: the tests compare outcome sets, and every reported run is replayed through the
+//! proxy, and is checked where an address is used through several. This is an argument on paper: the tests compare outcome sets, and every reported run is replayed through the
 //! model.
 //!
 //! # What it cannot show
@@ -43,6 +44,7 @@
 
 mod commit;
 mod early;
+mod per_location;
 mod rules;
 mod tags;
 mod tail;
@@ -311,7 +313,13 @@ impl Backend for Weak {
         self.early != Early::None && !self.candidates(code, m, threads, thread).is_empty()
     }
 
-    fn bind_early(&self, cx: &mut Context<'_>, m: &mut Contents, threads: &[Thread], thread: usize) -> Result<(), Halt> {
+    fn bind_early(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        threads: &[Thread],
+        thread: usize,
+    ) -> Result<(), Halt> {
         self.bind(cx, m, threads, thread)
     }
 

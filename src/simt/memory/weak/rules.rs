@@ -16,6 +16,8 @@ pub struct Rules {
     pub strong_order: bool,
     /// No morally strong write comes between the halves of an atomic.
     pub atomicity: bool,
+    /// Program order of an address used through several proxies agrees with communication.
+    pub per_location: bool,
     /// Who reads a morally strong write knows of it.
     pub observation: bool,
     /// A write does not come causally before itself or before a read of it.
@@ -48,6 +50,7 @@ impl Rules {
         after_known: true,
         strong_order: true,
         atomicity: true,
+        per_location: true,
         observation: true,
         tokens: true,
         waiting: true,

@@ -248,6 +248,7 @@ impl Contents {
                 (w.heads.len(), heads).hash(&mut out);
             }
             (row(loc, l.sealed), row(loc, l.sealed_ms)).hash(&mut out);
+            l.hash_done(&names[loc], out);
         }
         for (t, thread) in self.threads.iter().zip(threads) {
             view(&t.known, out);

@@ -55,7 +55,9 @@ impl View {
             return true;
         }
         let mut rest = other.0.iter();
-        self.0.iter().all(|e| rest.by_ref().find(|o| o.key >= e.key).is_some_and(|o| o.key == e.key && e.writes & !o.writes == 0))
+        self.0.iter().all(|e| {
+            rest.by_ref().find(|o| o.key >= e.key).is_some_and(|o| o.key == e.key && e.writes & !o.writes == 0)
+        })
     }
 
     /// Adds everything in `other`.

@@ -7,6 +7,7 @@
 
 use std::rc::Rc;
 
+use super::per_location::Done;
 use super::view::{Row, View};
 use crate::program::{Proxy, Scope};
 use crate::simt::Halt;
@@ -73,6 +74,8 @@ impl Write {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Location {
     pub(super) slots: Vec<Option<Write>>,
+    /// Accesses that were committed, in programs with several proxies.
+    pub(super) done: Vec<Done>,
     /// Writes that nothing new may be placed before.
     pub(super) sealed: Row,
     /// Writes that nothing new may be placed before that is morally strong with them.
@@ -113,9 +116,7 @@ impl Location {
                 self.slots.len() - 1
             }
             None => {
-                return Err(Halt::Unsupported(format!(
-                    "not in this machine: more than {MAX_SLOTS} live writes of one location"
-                )));
+                return Err(Halt::Limit("history bound: too many writes of one location"));
             }
         };
         for (i, other) in self.slots.iter_mut().enumerate() {

@@ -1,0 +1,294 @@
+//! `fencepost run`: what the executor observes, each outcome held against the model.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::args::{MemoryArg, RunArgs, ScheduleArg};
+use super::decide::{Decided, milliseconds};
+use super::defect;
+use super::plan::Unit;
+use super::run::Run;
+use super::settings::Settings;
+use super::terminal::{Terminal, cannot_write};
+use super::{exit, panics};
+use crate::check::operational::{self, Held};
+use crate::diag::Diagnostic;
+use crate::litmus::LitmusTest;
+use crate::report::{Observations, Observed};
+use crate::simt::schedule::{Ended, Observation, Recorded};
+use crate::simt::{self, MemoryKind, Options, Schedule};
+
+/// A file of recorded runs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Recording {
+    /// The version of the format.
+    version: u32,
+    /// The test's name, for people.
+    test: String,
+    /// What it runs.
+    program: String,
+    /// The runs, one per outcome.
+    runs: Vec<Recorded>,
+}
+
+/// What the options ask for.
+struct Plan {
+    options: Options,
+    mixed: bool,
+    how: How,
+    trace: bool,
+    record: bool,
+}
+
+enum How {
+    Exhaustive,
+    Random { runs: u64, seed: u64 },
+    Replay(Recording),
+}
+
+/// What came of one test: the report, and the recording if one was asked for.
+struct Outcome {
+    report: Observations,
+    recording: Option<Recording>,
+}
+
+/// Runs it; returns the exit code.
+pub(super) fn run(args: &RunArgs, terminal: &Terminal) -> u8 {
+    execute(args, terminal).unwrap_or_else(|code| code)
+}
+
+fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
+    let memory = match args.memory {
+        MemoryArg::Sc => MemoryKind::Sc,
+        MemoryArg::Weak => MemoryKind::Weak,
+    };
+    let mut question = args.question.clone();
+    if question.models.is_empty() {
+        // The model that the memory claims to be inside of.
+        question.models = vec![claimed(memory).to_owned()];
+    }
+    let mut run = Run::new(terminal, &question)?;
+    let how = match &args.schedule {
+        ScheduleArg::Exhaustive => How::Exhaustive,
+        ScheduleArg::Random => How::Random { runs: args.runs, seed: args.seed },
+        ScheduleArg::Replay(file) => How::Replay(read(file).map_err(|d| {
+            terminal.diagnose(&d);
+            exit::INVALID
+        })?),
+    };
+    let files = run.load(&args.paths);
+    let units = run.plan(&files, |_, _| Ok(Vec::new()));
+    if args.record.is_some() && units.len() != 1 {
+        let plain =
+            Diagnostic::plain("one-test", format!("`--record` is for one test, and here are {}", units.len()));
+        terminal.diagnose(&plain.help("name one file with one test, and one model"));
+        return Err(exit::INVALID);
+    }
+    let timeout = run.settings.limits.timeout;
+    let options = Options {
+        memory,
+        early: args.early.unwrap_or(simt::Early::None),
+        steps: args.steps,
+        states: args.states,
+        timeout,
+        ..Options::default()
+    };
+    let plan =
+        Plan { options, mixed: args.early.is_none(), how, trace: args.trace, record: args.record.is_some() };
+    let mut outputs = run.open(&units, false)?;
+    let mut recording = None;
+    run.decide(
+        &units,
+        |unit, settings| judge(unit, settings, &plan),
+        |run, outcome| {
+            let report = outcome.report;
+            recording = outcome.recording;
+            run.summary.add_observations(&report);
+            run.events.answered = true;
+            run.events.invalid |= matches!(plan.how, How::Replay(_)) && report.refused.is_some();
+            run.events.undecided |=
+                report.refused.is_some() || report.observed.iter().any(|o| o.allowed.is_none());
+            run.events.unmet |= report.observed.iter().any(|o| o.allowed == Some(false));
+            outputs.observations(&report)
+        },
+    );
+    if let (Some(file), Some(recording)) = (&args.record, recording)
+        && let Err(diagnostic) = write(file, &recording)
+    {
+        run.complain(&[diagnostic]);
+    }
+    Ok(run.end(outputs))
+}
+
+/// The shipped model whose outcomes a memory must stay inside of.
+fn claimed(memory: MemoryKind) -> &'static str {
+    match memory {
+        MemoryKind::Sc => "sc",
+        MemoryKind::Weak => "ptx",
+    }
+}
+
+fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
+    let start = Instant::now();
+    let mut report = Observations {
+        path: unit.path.to_owned(),
+        test: unit.test.name.clone(),
+        model: unit.model.label.clone(),
+        mapping: unit.mapping,
+        memory: machine(plan),
+        schedule: match plan.how {
+            How::Exhaustive => "exhaustive",
+            How::Random { .. } => "random",
+            How::Replay(_) => "replay",
+        },
+        runs: match plan.how {
+            How::Random { runs, seed } => Some((runs, seed)),
+            _ => None,
+        },
+        ..Observations::default()
+    };
+    let (mut defects, mut recording) = (Vec::new(), None);
+    let test: &LitmusTest = &unit.test;
+    let done = panics::catch(|| {
+        let observation = observe(test, plan)?;
+        let model = &unit.model.model;
+        let held = operational::hold(test, model, settings.engine, settings.limits, &settings.set, &observation);
+        Ok::<_, String>((observation, held))
+    });
+    match done {
+        Err(message) => report.defect = Some(message),
+        Ok(Err(why)) => report.refused = Some(why),
+        Ok(Ok((observation, held))) => {
+            recording = plan.record.then(|| Recording {
+                version: 1,
+                test: test.name.clone(),
+                program: simt::fingerprint(test),
+                runs: held.observed.iter().map(|o| o.schedule.clone()).collect(),
+            });
+            let outside = fill(&mut report, test, plan, &observation, &held);
+            let sure = unit.model.label == claimed(plan.options.memory) && settings.set.is_empty();
+            if sure && report.defect.is_none() {
+                report.defect = outside;
+            }
+        }
+    }
+    if let Some(text) = &report.defect {
+        let runs = recording.iter().flat_map(|r: &Recording| &r.runs).map(|r| serde_json::json!(r).to_string());
+        let text = runs.fold(text.clone(), |text, run| text + "\nschedule: " + &run);
+        defects.push(defect::record(test, &unit.model, "run", &text, settings));
+    }
+    report.ms = settings.timings.then(|| milliseconds(start));
+    Decided { results: vec![Outcome { report, recording }], defects }
+}
+
+fn machine(plan: &Plan) -> String {
+    let early = match (plan.options.memory, &plan.how, plan.mixed) {
+        (MemoryKind::Sc, ..) => return "sequentially consistent memory".into(),
+        (_, How::Replay(_), _) => "as recorded".into(),
+        (_, How::Random { .. }, true) => "none, and full:2 in one run of four".into(),
+        (_, How::Exhaustive, true) => "none, then full:1".into(),
+        (_, _, false) => plan.options.early.to_string(),
+    };
+    format!("weak memory, early binds: {early}")
+}
+
+fn observe(test: &LitmusTest, plan: &Plan) -> Result<Observation, String> {
+    let schedule = match &plan.how {
+        How::Exhaustive => Schedule::Exhaustive,
+        How::Random { runs, seed } => Schedule::Random { runs: *runs, seed: *seed },
+        How::Replay(recording) => {
+            if recording.program != simt::fingerprint(test) {
+                return Err(format!(
+                    "the recorded schedule is of another program, that of test `{}`",
+                    recording.test
+                ));
+            }
+            let mut all = Observation::default();
+            for recorded in &recording.runs {
+                all.merge(simt::replay(test, &plan.options, recorded)?);
+            }
+            return Ok(all);
+        }
+    };
+    if plan.mixed {
+        simt::observe_mixed(test, &plan.options, schedule)
+    } else {
+        simt::observe(test, &plan.options, schedule)
+    }
+}
+
+/// Fills the report; gives the law that is broken if the model forbids something observed.
+fn fill(
+    report: &mut Observations,
+    test: &LitmusTest,
+    plan: &Plan,
+    observation: &Observation,
+    held: &Held,
+) -> Option<String> {
+    let Ended { finished, deadlock, livelock, step_limit, stray, discarded } = observation.ended;
+    let ended = [
+        ("finished", finished),
+        ("deadlock", deadlock),
+        ("livelock", livelock),
+        ("step-limit", step_limit),
+        ("stray", stray),
+        ("discarded", discarded),
+    ];
+    report.ended = ended.into_iter().filter(|e| e.1 > 0).collect();
+    report.complete = observation.complete;
+    report.reason = observation.reason.clone().or_else(|| {
+        let why = held.reason.as_ref()?;
+        (!held.complete).then(|| format!("what the model allows: {why}"))
+    });
+    report.bound = held.bound;
+    report.not_observed = held.not_observed.clone();
+    report.defect = held.defect.clone();
+    report.observed = held
+        .observed
+        .iter()
+        .map(|o| Observed {
+            state: o.state.clone(),
+            count: o.count,
+            allowed: o.allowed,
+            trace: plan.trace.then(|| trace(test, plan, &o.schedule)),
+        })
+        .collect();
+    let outside: Vec<String> = held
+        .observed
+        .iter()
+        .filter(|o| o.allowed == Some(false))
+        .map(|o| o.state.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(", "))
+        .collect();
+    (!outside.is_empty()).then(|| format!("the executor shows what the model forbids: {}", outside.join("; ")))
+}
+
+fn trace(test: &LitmusTest, plan: &Plan, recorded: &Recorded) -> String {
+    match simt::replay(test, &plan.options, recorded) {
+        Ok(observation) => simt::trace(test, &observation.events),
+        Err(why) => why,
+    }
+}
+
+fn read(file: &Path) -> Result<Recording, Diagnostic> {
+    let name = file.display();
+    let unreadable =
+        |why: String| Diagnostic::plain("bad-schedule", format!("`{name}` is no recorded schedule: {why}"));
+    let text = fs::read_to_string(file)
+        .map_err(|e| Diagnostic::plain("unreadable-file", format!("`{name}` cannot be read: {e}")))?;
+    let recording: Recording = serde_json::from_str(&text)
+        .map_err(|e| unreadable(e.to_string()).help("such files are written by `fencepost run --record FILE`"))?;
+    if recording.version != 1 {
+        return Err(unreadable(format!("version {} of the format; this program knows 1", recording.version)));
+    }
+    Ok(recording)
+}
+
+fn write(file: &Path, recording: &Recording) -> Result<(), Diagnostic> {
+    let mut text = serde_json::to_string_pretty(recording).expect("a recording is plain data");
+    text.push('\n');
+    fs::write(file, text).map_err(|e| cannot_write(file, &e))
+}

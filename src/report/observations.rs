@@ -1,0 +1,246 @@
+//! Observations: the outcomes that the executor showed, with counts, beside what the model says.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use super::jsonl;
+use crate::verdict::State;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const BAD: Style = AnsiColor::Red.on_default().bold();
+const UNSURE: Style = AnsiColor::Yellow.on_default();
+
+/// An outcome that was observed.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// Final values.
+    pub state: State,
+    /// In how many runs; of an exhaustive exploration, in how many final states.
+    pub count: u64,
+    /// What the model says; `None`: undecided.
+    pub allowed: Option<bool>,
+    /// A run that ends so, step by step, if that was asked for.
+    pub trace: Option<String>,
+}
+
+/// What was observed of one test.
+#[derive(Clone, Debug, Default)]
+pub struct Observations {
+    /// As in [`super::Line`].
+    pub path: String,
+    /// As in [`super::Line`].
+    pub test: String,
+    /// As in [`super::Line`].
+    pub model: String,
+    /// As in [`super::Line`].
+    pub mapping: Option<&'static str>,
+    /// The memory and its early binds.
+    pub memory: String,
+    /// `random`, `exhaustive` or `replay`.
+    pub schedule: &'static str,
+    /// How many random runs were asked for, and their seed.
+    pub runs: Option<(u64, u64)>,
+    /// Whether the machine can show no other outcome.
+    pub complete: bool,
+    /// Why an exploration, or what the model allows, is not complete.
+    pub reason: Option<String>,
+    /// Why the test cannot be run at all.
+    pub refused: Option<String>,
+    /// Sorted by state.
+    pub observed: Vec<Observed>,
+    /// What the model allows and nobody observed.
+    pub not_observed: Vec<State>,
+    /// How runs ended, by name, without zeros.
+    pub ended: Vec<(&'static str, u64)>,
+    /// The loop bound that the model's answer needed.
+    pub bound: Option<u32>,
+    /// A broken law: something observed is forbidden, or engines differ.
+    pub defect: Option<String>,
+    /// Wall time in milliseconds, if timings were asked for.
+    pub ms: Option<f64>,
+}
+
+impl Observations {
+    /// Whether it needs attention.
+    pub fn striking(&self) -> bool {
+        self.refused.is_some() || self.defect.is_some() || self.observed.iter().any(|o| o.allowed != Some(true))
+    }
+}
+
+#[derive(Serialize)]
+struct ObservedObject<'a> {
+    state: IndexMap<&'a str, &'a str>,
+    count: u64,
+    allowed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    path: &'a str,
+    test: &'a str,
+    model: &'a str,
+    schedule: &'a str,
+    runs: Option<u64>,
+    complete: bool,
+    observed: Vec<ObservedObject<'a>>,
+    not_observed: Vec<IndexMap<&'a str, &'a str>>,
+    ended: IndexMap<&'a str, u64>,
+    memory: &'a str,
+    seed: Option<u64>,
+    bound: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    defect: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mapping: Option<&'a str>,
+}
+
+/// The object of one test, without a line end.
+pub(super) fn write(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
+    let observed = seen.observed.iter().map(|o| ObservedObject {
+        state: jsonl::state(&o.state),
+        count: o.count,
+        allowed: o.allowed,
+        trace: o.trace.as_deref(),
+    });
+    let object = Object {
+        path: &seen.path,
+        test: &seen.test,
+        model: &seen.model,
+        schedule: seen.schedule,
+        runs: seen.runs.map(|r| r.0),
+        complete: seen.complete,
+        observed: observed.collect(),
+        not_observed: seen.not_observed.iter().map(jsonl::state).collect(),
+        ended: seen.ended.iter().copied().collect(),
+        memory: &seen.memory,
+        seed: seen.runs.map(|r| r.1),
+        bound: seen.bound,
+        reason: seen.refused.as_deref().or(seen.reason.as_deref()),
+        ms: seen.ms,
+        defect: seen.defect.as_deref(),
+        mapping: seen.mapping,
+    };
+    serde_json::to_writer(out, &object).map_err(io::Error::from)
+}
+
+/// Writes it for people: one row per outcome, those observed first.
+pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
+    write!(out, "{BOLD}{}{BOLD:#} under {}", seen.test, seen.model)?;
+    if let Some(mapping) = seen.mapping {
+        write!(out, " via {mapping}")?;
+    }
+    if let Some(why) = &seen.refused {
+        return writeln!(out, ": {UNSURE}not run{UNSURE:#}: {why}\n");
+    }
+    write!(out, ": {}", seen.memory)?;
+    match (seen.runs, seen.complete) {
+        (Some((runs, seed)), _) => write!(out, ", {runs} random runs of seed {seed}")?,
+        (None, true) => write!(out, ", every schedule")?,
+        (None, false) => write!(out, ", {}", seen.schedule)?,
+    }
+    writeln!(out, "{}", seen.ms.map_or(String::new(), |ms| format!(", {ms} ms")))?;
+    rows(out, seen)?;
+    let ended: Vec<String> = seen.ended.iter().map(|(how, n)| format!("{n} {how}")).collect();
+    writeln!(out, "  ended: {}", if ended.is_empty() { "nothing".into() } else { ended.join(", ") })?;
+    if let Some(why) = &seen.reason {
+        writeln!(out, "  {UNSURE}not complete:{UNSURE:#} {why}")?;
+    }
+    if let Some(bound) = seen.bound {
+        writeln!(out, "  the model's answer is for loop bound {bound}")?;
+    }
+    if let Some(defect) = &seen.defect {
+        writeln!(out, "  {BAD}DEFECT:{BAD:#} {defect}")?;
+    }
+    for o in &seen.observed {
+        if let Some(trace) = &o.trace {
+            let values: Vec<String> = o.state.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            writeln!(out, "  a run to {}:\n{}", values.join(", "), trace.trim_end())?;
+        }
+    }
+    writeln!(out)
+}
+
+fn rows(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
+    let states = seen.observed.iter().map(|o| &o.state).chain(&seen.not_observed);
+    let Some(first) = states.clone().next() else { return Ok(()) };
+    let mut table: Vec<(Style, Vec<String>, &str)> =
+        vec![(DIM, first.iter().map(|(name, _)| name.clone()).chain(["count".into()]).collect(), "model")];
+    let row = |state: &State, count: String| state.iter().map(|(_, v)| v.clone()).chain([count]).collect();
+    for o in &seen.observed {
+        let (style, word) = match o.allowed {
+            Some(true) => (Style::new(), "allowed"),
+            Some(false) => (BAD, "FORBIDDEN"),
+            None => (UNSURE, "undecided"),
+        };
+        table.push((style, row(&o.state, o.count.to_string()), word));
+    }
+    for state in &seen.not_observed {
+        table.push((DIM, row(state, "-".into()), "allowed, not observed"));
+    }
+    let width = |i: usize| table.iter().map(|r| r.1[i].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..=first.len()).map(width).collect();
+    for (style, cells, word) in &table {
+        let cells: Vec<String> = cells.iter().zip(&widths).map(|(c, w)| format!("{c:>w$}")).collect();
+        writeln!(out, "  {style}{}  {word}{style:#}", cells.join(" "))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Observations {
+        let state = |v: &str| vec![("P1:r0".to_owned(), v.to_owned())];
+        let observed = |v, count, allowed| Observed { state: state(v), count, allowed, trace: None };
+        Observations {
+            path: "MP.toml".into(),
+            test: "MP".into(),
+            model: "ptx".into(),
+            memory: "weak memory, early binds: none".into(),
+            schedule: "random",
+            runs: Some((100, 7)),
+            observed: vec![observed("0", 98, Some(true)), observed("1", 2, None)],
+            not_observed: vec![state("2")],
+            ended: vec![("finished", 100)],
+            ..Observations::default()
+        }
+    }
+
+    #[test]
+    fn keys_come_in_the_promised_order() {
+        let mut out = Vec::new();
+        write(&mut out, &sample()).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            r#"{"path":"MP.toml","test":"MP","model":"ptx","schedule":"random","runs":100,"complete":false,"observed":[{"state":{"P1:r0":"0"},"count":98,"allowed":true},{"state":{"P1:r0":"1"},"count":2,"allowed":null}],"not_observed":[{"P1:r0":"2"}],"ended":{"finished":100},"memory":"weak memory, early binds: none","seed":7,"bound":null}"#
+        );
+    }
+
+    #[test]
+    fn people_see_every_outcome() {
+        let mut out = Vec::new();
+        human(&mut out, &sample()).unwrap();
+        let text = anstream::adapter::strip_str(std::str::from_utf8(&out).unwrap()).to_string();
+        let expected = "\
+MP under ptx: weak memory, early binds: none, 100 random runs of seed 7
+  P1:r0 count  model
+      0    98  allowed
+      1     2  undecided
+      2     -  allowed, not observed
+  ended: 100 finished
+
+";
+        assert_eq!(text, expected);
+    }
+}
