@@ -69,7 +69,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut question = args.question.clone();
     if question.models.is_empty() {
         // The model that the memory claims to be inside of.
-        question.models = vec![claimed(memory).to_owned()];
+        question.models = vec![memory.model().to_owned()];
     }
     let mut run = Run::new(terminal, &question)?;
     let how = match &args.schedule {
@@ -124,14 +124,6 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     Ok(run.end(outputs))
 }
 
-/// The shipped model whose outcomes a memory must stay inside of.
-fn claimed(memory: MemoryKind) -> &'static str {
-    match memory {
-        MemoryKind::Sc => "sc",
-        MemoryKind::Weak => "ptx",
-    }
-}
-
 fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
     let start = Instant::now();
     let mut report = Observations {
@@ -170,7 +162,7 @@ fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> 
                 runs: held.observed.iter().map(|o| o.schedule.clone()).collect(),
             });
             let outside = fill(&mut report, test, plan, &observation, &held);
-            let sure = unit.model.label == claimed(plan.options.memory) && settings.set.is_empty();
+            let sure = unit.model.label == plan.options.memory.model() && settings.set.is_empty();
             if sure && report.defect.is_none() {
                 report.defect = outside;
             }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::litmus::{LitmusTest, Observable};
 use crate::program::{
-    Barrier, BarrierAction, BarrierNaming, Expr, Op, Program, Proxy, RegId, Scope, Tags, ThreadId, Ty, Update,
+    Barrier, BarrierAction, BarrierNaming, Expr, LocationKind, OpenClMemory, Op, Program, Proxy, RegId, Scope, Tags, ThreadId, Ty, Update,
     live_registers,
 };
 use crate::skeleton::{CellId, Memory};
@@ -26,13 +26,55 @@ pub(super) struct Access {
     pub(super) proxy: Proxy,
     /// Half of a reduction, whose read never acquires.
     pub(super) red: bool,
+    /// Declared atomic by its function (C-like languages).
+    pub(super) atomic: bool,
+    /// Sequentially consistent (C-like languages).
+    pub(super) sc: bool,
+    pub(super) consume: bool,
+    /// The order of a failed compare-exchange, where that differs.
+    pub(super) failure: Option<Failure>,
+}
+
+/// The order of a compare-exchange that fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Failure {
+    Relaxed,
+    Acquire,
+    SeqCst,
+}
+
+/// OpenCL's regions of memory, as a set: number 0 is global memory, number 1 local memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Regions(u8);
+
+impl Regions {
+    pub(super) fn of(global: bool, local: bool) -> Regions {
+        Regions(u8::from(global) | u8::from(local) << 1)
+    }
+
+    pub(super) fn one(region: usize) -> Regions {
+        Regions(1 << region)
+    }
+
+    pub(super) fn has(self, region: usize) -> bool {
+        self.0 >> region & 1 != 0
+    }
 }
 
 /// A fence, of either kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fence {
     /// A thread fence.
-    Thread { acquire: bool, release: bool, sc: bool, scope: Scope },
+    Thread {
+        acquire: bool,
+        release: bool,
+        sc: bool,
+        scope: Scope,
+        /// OpenCL: those of its flags.
+        regions: Regions,
+        /// OpenCL: it reaches no further than its work-group in local memory.
+        capped: bool,
+    },
     /// `fence.proxy.alias`.
     Alias,
     /// `fence.proxy` of a proxy.
@@ -79,6 +121,9 @@ pub(super) struct Place {
 #[derive(Clone, Debug)]
 pub(super) struct Location {
     pub(super) init: i64,
+    /// Whether its object was declared atomic (C-like languages).
+    pub(super) atomic: bool,
+    pub(super) opencl: OpenClMemory,
 }
 
 /// A test, ready to run.
@@ -124,7 +169,11 @@ impl Code {
         for (i, cell) in memory.cells.iter().enumerate() {
             if cell.memory.0 as usize == i {
                 loc_of[i] = locations.len();
-                locations.push(Location { init: cell.init });
+                let (atomic, opencl) = match program.location(cell.location.0).kind {
+                    LocationKind::Object { atomic, opencl, .. } => (atomic, opencl),
+                    LocationKind::Alias { .. } => (false, OpenClMemory::default()),
+                };
+                locations.push(Location { init: cell.init, atomic, opencl });
             } else {
                 loc_of[i] = loc_of[cell.memory.0 as usize];
             }
@@ -348,6 +397,15 @@ fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
         release: tags.has("REL"),
         proxy,
         red: tags.has("RED"),
+        atomic: tags.has("A"),
+        sc: tags.has("SC"),
+        consume: tags.has("CON"),
+        failure: match () {
+            () if tags.has("FAIL_RLX") => Some(Failure::Relaxed),
+            () if tags.has("FAIL_ACQ") => Some(Failure::Acquire),
+            () if tags.has("FAIL_SC") => Some(Failure::SeqCst),
+            () => None,
+        },
     })
 }
 
@@ -368,6 +426,8 @@ fn fence(tags: &Tags, scope: Option<Scope>) -> Fence {
         release: both || tags.has("REL"),
         sc,
         scope: scope.unwrap_or(Scope::Thread),
+        regions: Regions::of(tags.has("GLOBAL"), tags.has("LOCAL")),
+        capped: tags.has("CAPPED"),
     }
 }
 

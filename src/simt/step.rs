@@ -124,14 +124,17 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
             }
             Act::Fence(fence) => self.memory.fence(cx, m, at, *fence)?,
             Act::Barrier(b) => {
-                let carried = self.memory.arrive(m, at, b);
+                let carried = match b.action {
+                    BarrierAction::Wait => B::Carried::default(),
+                    _ => self.memory.arrive(cx, m, at, b)?,
+                };
                 let came = state.barriers.execute(code, (t, at.instr), b, &thread.regs, &carried, B::join)?;
                 if b.action != BarrierAction::Wait {
                     cx.log.note(Event::Arrive { thread: t, instr: at.instr });
                 }
                 match came {
                     Came::On(Some(carried)) => {
-                        self.memory.pass(m, t, &carried);
+                        self.memory.pass(code, m, at, &carried);
                         cx.log.note(Event::Pass { thread: t, instr: at.instr });
                     }
                     Came::On(None) => {}
@@ -201,8 +204,8 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     fn by_itself(&self, state: &mut StateOf<B, L>, t: usize, log: &mut dyn Log) -> Result<bool, Halt> {
         let commutes = match &self.code.threads[t].acts[state.threads[t].pc] {
             Act::Assign { .. } | Act::Branch { .. } => true,
-            Act::Fence(fence) => self.memory.fence_commutes(*fence),
-            Act::Barrier(b) => arrival_commutes(b),
+            Act::Fence(fence) => self.memory.fence_commutes(&state.memory, t, *fence),
+            Act::Barrier(b) => arrival_commutes(b) && self.memory.arrival_commutes(&state.memory, t),
             Act::Load { .. } | Act::Store { .. } | Act::Rmw { .. } => false,
         };
         if !commutes {
@@ -225,7 +228,8 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
             self.code,
             |u| threads[u].is_over(),
             |t, carried| {
-                self.memory.pass(memory, t, carried);
+                let at = At { thread: t, instr: threads[t].pc, clock: threads[t].clock };
+            self.memory.pass(self.code, memory, at, carried);
                 log.note(Event::Pass { thread: t, instr: threads[t].pc });
                 free.push(t);
             },

@@ -1,6 +1,7 @@
 //! What the tests on random programs share.
 #![allow(dead_code, unreachable_pub)] // each test file uses a part of it
 
+pub mod clike;
 pub mod generate;
 pub mod interleave;
 pub mod rings;

@@ -11,7 +11,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Clock, Ended, Limits, Observation, Outcomes, Recorded, Step};
+use super::{Clock, Ended, Hazards, Limits, Observation, Outcomes, Recorded, Step};
 use crate::simt::Halt;
 use crate::simt::choice::Script;
 use crate::simt::code::{Act, eval};
@@ -68,6 +68,7 @@ pub(super) fn explore<B: Backend, L: Layer>(
     let mut clock = Clock::new(limits.timeout);
     let (mut reason, mut whole, mut steps) = (None, true, 0u64);
     let mut graph = Graph::default();
+    let mut hazards = Hazards::default();
     let mut stack: Vec<Frame<StateOf<B, L>>> = Vec::new();
     let mut path: Vec<Step> = Vec::new();
     let mut enter = Some(start);
@@ -82,7 +83,7 @@ pub(super) fn explore<B: Backend, L: Layer>(
             if known != number {
                 path.pop();
             } else if machine.is_finished(&state) {
-                finish(machine, &state, &path, &mut outcomes, &mut ended)?;
+                finish(machine, &state, &path, &mut outcomes, (&mut ended, &mut hazards))?;
                 graph.ends.push(number);
                 path.pop();
             } else if stack.len() >= limits.steps {
@@ -107,7 +108,7 @@ pub(super) fn explore<B: Backend, L: Layer>(
         let Some(frame) = stack.last_mut() else { break };
         let Some(&action) = frame.actions.get(frame.next) else {
             if !frame.alive {
-                machine.count_stuck(&frame.state, &mut ended);
+                machine.count_stuck(&frame.state, &mut ended, &mut hazards, || Recorded::of(&path));
                 graph.ends.push(frame.number);
             }
             stack.pop();
@@ -149,7 +150,16 @@ pub(super) fn explore<B: Backend, L: Layer>(
     }
     let complete = reason.is_none();
     let outcomes = outcomes.into_list();
-    Ok(Observation { outcomes, ended, complete, reason, states: states as u64, steps, events: Vec::new() })
+    Ok(Observation {
+        outcomes,
+        ended,
+        complete,
+        reason,
+        states: states as u64,
+        steps,
+        events: Vec::new(),
+        hazards: hazards.into_list(),
+    })
 }
 
 /// Counts the outcomes of a finished state.
@@ -158,9 +168,14 @@ fn finish<B: Backend, L: Layer>(
     state: &StateOf<B, L>,
     path: &[Step],
     outcomes: &mut Outcomes,
-    ended: &mut Ended,
+    (ended, hazards): (&mut Ended, &mut Hazards),
 ) -> Result<(), String> {
+    if !machine.memory.is_whole(&state.memory) {
+        ended.discarded += 1;
+        return Ok(());
+    }
     ended.finished += 1;
+    machine.note_hazards(state, hazards, || Recorded::of(path));
     let values = machine.final_values(state);
     let all = values.iter().fold(1usize, |n, v| n.saturating_mul(v.1.len()));
     if all > MAX_COMBINATIONS {
@@ -171,7 +186,7 @@ fn finish<B: Backend, L: Layer>(
     for _ in 0..all {
         let outcome = machine.outcome(state, &values, &picks);
         if counted.insert(outcome.clone()) {
-            let recorded = || Recorded { steps: path.to_vec(), finals: picks.clone(), ..Recorded::default() };
+            let recorded = || Recorded { finals: picks.clone(), ..Recorded::of(path) };
             outcomes.add(outcome, recorded);
         }
         for (pick, value) in picks.iter_mut().zip(&values) {

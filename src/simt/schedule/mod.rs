@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::choice::Chooser;
 use super::layer::Layer;
 use super::memory::Backend;
-use super::record::{Event, Silent};
+use super::record::{Event, Hazard, Silent};
 use super::state::Status;
 use super::step::{Action, Machine, StateOf};
 use super::{Halt, Schedule};
@@ -106,6 +106,8 @@ pub struct Observation {
     pub steps: u64,
     /// The events of a replayed run.
     pub events: Vec<Event>,
+    /// What is undefined, each with a run that shows it, sorted.
+    pub hazards: Vec<(Hazard, Recorded)>,
 }
 
 /// Outcomes while they are collected.
@@ -142,6 +144,28 @@ impl Observation {
         self.steps += other.steps;
         self.reason = self.reason.take().or(other.reason);
         self.events.extend(other.events);
+        for (hazard, run) in other.hazards {
+            if let Err(at) = self.hazards.binary_search_by(|h| h.0.cmp(&hazard)) {
+                self.hazards.insert(at, (hazard, run));
+            }
+        }
+    }
+}
+
+/// Hazards while they are collected.
+#[derive(Default)]
+struct Hazards(BTreeMap<Hazard, Recorded>);
+
+impl Hazards {
+    fn into_list(self) -> Vec<(Hazard, Recorded)> {
+        self.0.into_iter().collect()
+    }
+}
+
+impl Recorded {
+    /// A run that has only taken these steps.
+    fn of(steps: &[Step]) -> Recorded {
+        Recorded { steps: steps.to_vec(), ..Recorded::default() }
     }
 }
 
@@ -227,13 +251,28 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     }
 
     /// Counts a state without successors in which not every thread has ended.
-    fn count_stuck(&self, state: &StateOf<B, L>, ended: &mut Ended) {
-        if self.memory.is_pending(&state.memory) {
+    fn count_stuck(
+        &self,
+        state: &StateOf<B, L>,
+        ended: &mut Ended,
+        hazards: &mut Hazards,
+        run: impl Fn() -> Recorded,
+    ) {
+        let refused = self.memory.may_refuse() && state.threads.iter().any(|t| t.status == Status::Running);
+        if refused || self.memory.is_pending(&state.memory) || !self.memory.is_whole(&state.memory) {
             ended.discarded += 1;
         } else if state.threads.iter().any(|t| t.status == Status::Lost) {
             ended.livelock += 1;
         } else {
             ended.deadlock += 1;
+            self.note_hazards(state, hazards, run);
+        }
+    }
+
+    /// Notes what is undefined about a state in which every thread has ended or waits for ever.
+    fn note_hazards(&self, state: &StateOf<B, L>, hazards: &mut Hazards, run: impl Fn() -> Recorded) {
+        for hazard in self.memory.hazards(self.code, &state.memory) {
+            hazards.0.entry(hazard).or_insert_with(&run);
         }
     }
 }

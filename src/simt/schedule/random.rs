@@ -7,7 +7,7 @@
 //! # Invariants
 //! - Run number `i` of a seed depends on the seed and `i` alone.
 
-use super::{Clock, Ended, Limits, Observation, Outcomes, Recorded, Step};
+use super::{Clock, Ended, Hazards, Limits, Observation, Outcomes, Recorded, Step};
 use crate::simt::Halt;
 use crate::simt::choice::{Dice, Script};
 use crate::simt::layer::Layer;
@@ -22,7 +22,7 @@ const MAX_TRIES: usize = 6;
 /// How one run ended.
 enum End {
     Finished(Vec<i64>, Recorded),
-    Stuck,
+    Stuck(Recorded),
     StepLimit,
     Stray(Halt),
 }
@@ -37,15 +37,20 @@ pub(super) fn sample<B: Backend, L: Layer>(
     let (mut outcomes, mut ended, mut steps) = (Outcomes::default(), Ended::default(), 0);
     let mut clock = Clock::new(limits.timeout);
     let mut reason = None;
+    let mut hazards = Hazards::default();
     for run in 0..runs {
         let mut dice = Dice::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(run));
         let mut state = start.clone();
         match one(machine, &mut state, &mut dice, limits.steps, &mut steps)? {
+            End::Finished(..) if !machine.memory.is_whole(&state.memory) => ended.discarded += 1,
             End::Finished(outcome, recorded) => {
                 ended.finished += 1;
+                machine.note_hazards(&state, &mut hazards, || recorded.clone());
                 outcomes.add(outcome, || recorded);
             }
-            End::Stuck => machine.count_stuck(&state, &mut ended),
+            End::Stuck(recorded) => {
+                machine.count_stuck(&state, &mut ended, &mut hazards, || recorded.clone());
+            }
             End::StepLimit => ended.step_limit += 1,
             End::Stray(halt) => {
                 ended.stray += 1;
@@ -58,7 +63,16 @@ pub(super) fn sample<B: Backend, L: Layer>(
         }
     }
     let outcomes = outcomes.into_list();
-    Ok(Observation { outcomes, ended, complete: false, reason, states: steps, steps, events: Vec::new() })
+    Ok(Observation {
+        outcomes,
+        ended,
+        complete: false,
+        reason,
+        states: steps,
+        steps,
+        events: Vec::new(),
+        hazards: hazards.into_list(),
+    })
 }
 
 fn one<B: Backend, L: Layer>(
@@ -115,7 +129,7 @@ fn one<B: Backend, L: Layer>(
                 // Chance has not found a way on; look whether there is one.
                 let mut all = successors(machine, state)?;
                 if all.is_empty() {
-                    return Ok(End::Stuck);
+                    return Ok(End::Stuck(recorded));
                 }
                 let (step, next) = all.swap_remove(dice.below(all.len()));
                 *state = next;

@@ -1,6 +1,6 @@
 //! Replay: the steps and choices of a recording, with everything that happens written down.
 
-use super::{Ended, Observation, Recorded, Seen};
+use super::{Ended, Hazards, Observation, Recorded, Seen};
 use crate::simt::choice::Tape;
 use crate::simt::layer::Layer;
 use crate::simt::memory::Backend;
@@ -34,6 +34,7 @@ pub(super) fn play<B: Backend, L: Layer>(
     }
     let mut ended = Ended::default();
     let mut outcomes = Vec::new();
+    let mut hazards = Hazards::default();
     if machine.is_finished(&state) {
         let values = machine.final_values(&state);
         let picks = if recorded.finals.is_empty() { vec![0; values.len()] } else { recorded.finals.clone() };
@@ -43,11 +44,15 @@ pub(super) fn play<B: Backend, L: Layer>(
             return Err("the recorded schedule does not fit this test: its final values are others".into());
         }
         ended.finished = 1;
+        machine.note_hazards(&state, &mut hazards, || recorded.clone());
         let state = machine.outcome(&state, &values, &picks);
         outcomes.push(Seen { state, count: 1, schedule: recorded.clone() });
+    } else if machine.actions(&state).is_empty() {
+        machine.count_stuck(&state, &mut ended, &mut hazards, || recorded.clone());
     } else {
         ended.step_limit = 1;
     }
     let steps = recorded.steps.len() as u64;
-    Ok(Observation { outcomes, ended, complete: false, reason: None, states: steps, steps, events })
+    let hazards = hazards.into_list();
+    Ok(Observation { outcomes, ended, complete: false, reason: None, states: steps, steps, events, hazards })
 }

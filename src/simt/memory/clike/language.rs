@@ -60,8 +60,6 @@ pub(super) struct Language {
     pub(super) agreement: Agreement,
     /// Locations declared non-atomic have no modification order: reads take what is visible.
     pub(super) visible: bool,
-    /// Operations of one thread synchronize with each other.
-    pub(super) own: bool,
     /// A failed compare-exchange has its failure order.
     pub(super) failure: bool,
     /// Work-items of a group have to execute the same barriers with the same arguments.
@@ -75,7 +73,6 @@ pub(super) const OPENCL: Language = Language {
     meeting: Meeting::Fences,
     agreement: Agreement::Simple,
     visible: true,
-    own: false,
     failure: false,
     uniform: true,
 };
@@ -89,7 +86,6 @@ pub(super) const CUDA: Language = Language {
     meeting: Meeting::Order,
     agreement: Agreement::Partial,
     visible: false,
-    own: true,
     failure: true,
     uniform: false,
 };
@@ -103,7 +99,6 @@ pub(super) const C11: Language = Language {
     meeting: Meeting::Nothing,
     agreement: Agreement::Simple,
     visible: true,
-    own: false,
     failure: false,
     uniform: false,
 };
@@ -115,7 +110,6 @@ pub(super) const RC11: Language = Language {
     meeting: Meeting::Nothing,
     agreement: Agreement::Partial,
     visible: false,
-    own: true,
     failure: false,
     uniform: false,
 };
