@@ -96,9 +96,10 @@ fn shown(test: &LitmusTest, options: &Options) -> Result<(Behaviour, u64), Strin
     if let Some(reason) = &observation.reason {
         return Err(format!("machine: {}", reason.split(':').next().unwrap_or_default()));
     }
-    let racy = observation.hazards.iter().any(|(h, _)| h.kind == HazardKind::Race);
+    let hazards = operational::hazards(test, &observation);
+    let racy = hazards.iter().any(|h| h.kind == HazardKind::Race);
     let outcomes = operational::name(test, &observation).into_iter().map(|n| n.0).collect();
-    Ok((Behaviour { outcomes, racy, undefined: !observation.hazards.is_empty() }, observation.states))
+    Ok((Behaviour { outcomes, racy, undefined: !hazards.is_empty() }, observation.states))
 }
 
 /// Sums over programs.
@@ -209,5 +210,77 @@ fn memories_are_their_models_in_order_on_the_tests_of_the_repository() {
 fn memories_are_their_models_in_order_on_the_shared_suite() {
     if let Some(path) = std::env::var_os("FENCEPOST_SUITE") {
         folder(&PathBuf::from(path));
+    }
+}
+
+/// A rule, how to take it out, and the memories on which that must show.
+type Mutant = (&'static str, fn(&mut LanguageRules), &'static [MemoryKind]);
+
+const MUTANTS: &[Mutant] = {
+    use MemoryKind::{C11, Cuda, OpenCl, Rc11};
+    &[
+        ("coherence", |r| r.coherence = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("atomicity", |r| r.atomicity = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("visible", |r| r.visible = false, &[OpenCl, C11]),
+        ("agreement", |r| r.agreement = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("agreement of fences", |r| r.agreement_fences = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("synchronization", |r| r.synchronization = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("release fence", |r| r.release_fence = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("acquire fence", |r| r.acquire_fence = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("release sequence", |r| r.sequence = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("pins", |r| r.pins = false, &[OpenCl, C11]),
+        ("breaks", |r| r.breaks = false, &[OpenCl, C11]),
+        ("both flags", |r| r.cross = false, &[OpenCl]),
+        ("regions", |r| r.regions = false, &[OpenCl]),
+        ("scopes", |r| r.scopes = false, &[OpenCl, Cuda]),
+        ("barriers", |r| r.barriers = false, &[OpenCl, Cuda]),
+    ]
+};
+
+#[test]
+fn every_rule_is_needed() {
+    let (sides, limit) = (sides(), number("FENCEPOST_MUTANTS", 4_000));
+    for (name, remove, memories) in MUTANTS {
+        let mut rules = LanguageRules::ALL;
+        remove(&mut rules);
+        for memory in *memories {
+            let side = sides.iter().find(|s| s.memory == *memory).expect("one of them");
+            let mut caught = None;
+            for seed in 1..=limit {
+                let test = program(side.lang, seed).read("generated");
+                // The machine is quick, and most programs do not use the rule.
+                let run = |rules| shown(&test, &side.options(rules)).ok().map(|s| s.0);
+                if run(rules) != run(LanguageRules::ALL) {
+                    caught = compare(&test, side, rules, &mut Sums::default()).map(|how| (seed, how));
+                }
+                if caught.is_some() {
+                    break;
+                }
+            }
+            let (seed, how) =
+                caught.unwrap_or_else(|| panic!("{}: nobody misses the rule `{name}`", side.memory.name()));
+            println!("{} without {name}: seed {seed}: {}", side.memory.name(), how.replace('\n', "; "));
+        }
+    }
+}
+
+#[test]
+fn random_runs_show_what_every_schedule_shows() {
+    for side in sides() {
+        let seeds = 1..=number("FENCEPOST_PROGRAMS", 20);
+        for test in seeds.map(|seed| program(side.lang, seed).read("generated")) {
+            let Ok((all, _)) = shown(&test, &side.options(LanguageRules::ALL)) else { continue };
+            let schedule = Schedule::Random { runs: 200, seed: 1 };
+            let some = observe(&test, &side.options(LanguageRules::ALL), schedule).expect("it runs");
+            let named = operational::name(&test, &some);
+            assert!(named.iter().all(|n| all.outcomes.contains(&n.0)), "{}", test.file.text);
+            assert!(some.hazards.is_empty() || all.undefined, "{}", test.file.text);
+            // Every recorded run can be played again, to the same end.
+            for (state, seen) in named {
+                let again = fencepost::simt::replay(&test, &side.options(LanguageRules::ALL), &seen.schedule);
+                let again = operational::name(&test, &again.expect("it fits"));
+                assert_eq!(again.iter().map(|n| &n.0).collect::<Vec<_>>(), [&state], "{}", test.file.text);
+            }
+        }
     }
 }

@@ -79,7 +79,8 @@ pub enum Color {
 /// Options of the commands that ask the checkers.
 #[derive(Clone, Debug, Args)]
 pub struct QuestionArgs {
-    /// A model by name, or a .cat file (repeatable) [default: the models of the test's expectations, or of its dialect]
+    /// A model by name, or a .cat file (repeatable) [default: the models of the test's expectations, or of its dialect;
+    /// run: of its dialect]
     #[arg(long = "model", value_name = "NAME|FILE.cat")]
     pub models: Vec<String>,
     /// Which engine answers; `both` fails if they differ
@@ -185,7 +186,7 @@ pub struct RunArgs {
     /// Files, folders, or `-` for standard input
     #[arg(value_name = "PATH", default_value = ".")]
     pub paths: Vec<PathBuf>,
-    /// The memory: `weak` is that of PTX
+    /// The memory: `weak` is that of the model, or of the test's dialect; `--model ptx` runs others as PTX
     #[arg(long, value_enum, default_value = "weak")]
     pub memory: MemoryArg,
     /// How much is bound before its turn: none, local, full:N [default: random: 3/4 none, 1/4 full:2; exhaustive: none,
@@ -223,7 +224,7 @@ pub struct RunArgs {
 pub enum MemoryArg {
     /// One store, threads in turns.
     Sc,
-    /// PTX's memory consistency model.
+    /// What the model allows in order.
     Weak,
 }
 

@@ -14,12 +14,13 @@ use super::run::Run;
 use super::settings::Settings;
 use super::terminal::{Terminal, cannot_write};
 use super::{exit, panics};
-use crate::check::operational::{self, Held};
+use crate::check::operational::{self, Faults, Held};
 use crate::diag::Diagnostic;
 use crate::litmus::LitmusTest;
-use crate::report::{Observations, Observed};
+use crate::report::{Hazard, Hazards, Observations, Observed, Part};
 use crate::simt::schedule::{Ended, Observation, Recorded};
-use crate::simt::{self, MemoryKind, Options, Schedule};
+use crate::simt::{self, MemoryKind, Options, Schedule, record};
+use crate::verdict::Verdict;
 
 /// A file of recorded runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -36,14 +37,18 @@ struct Recording {
 }
 
 /// What the options ask for.
+#[derive(Clone)]
 struct Plan {
+    /// Of these, the memory is chosen per test.
     options: Options,
+    weak: bool,
     mixed: bool,
     how: How,
     trace: bool,
     record: bool,
 }
 
+#[derive(Clone)]
 enum How {
     Exhaustive,
     Random { runs: u64, seed: u64 },
@@ -62,14 +67,10 @@ pub(super) fn run(args: &RunArgs, terminal: &Terminal) -> u8 {
 }
 
 fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
-    let memory = match args.memory {
-        MemoryArg::Sc => MemoryKind::Sc,
-        MemoryArg::Weak => MemoryKind::Weak,
-    };
     let mut question = args.question.clone();
-    if question.models.is_empty() {
+    if question.models.is_empty() && args.memory == MemoryArg::Sc {
         // The model that the memory claims to be inside of.
-        question.models = vec![memory.model().to_owned()];
+        question.models = vec![MemoryKind::Sc.model().to_owned()];
     }
     let mut run = Run::new(terminal, &question)?;
     let how = match &args.schedule {
@@ -80,7 +81,11 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
             exit::INVALID
         })?),
     };
-    let files = run.load(&args.paths);
+    let mut files = run.load(&args.paths);
+    if question.models.is_empty() {
+        // Without `--model`, each test runs under the model of its dialect, whatever it expects of others.
+        files.iter_mut().flat_map(|f| &mut f.tests).for_each(|t| t.expect.clear());
+    }
     let units = run.plan(&files, |_, _| Ok(Vec::new()));
     if args.record.is_some() && units.len() != 1 {
         let plain =
@@ -90,15 +95,21 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     }
     let timeout = run.settings.limits.timeout;
     let options = Options {
-        memory,
+        memory: MemoryKind::Sc,
         early: args.early.unwrap_or(simt::Early::None),
         steps: args.steps,
         states: args.states,
         timeout,
         ..Options::default()
     };
-    let plan =
-        Plan { options, mixed: args.early.is_none(), how, trace: args.trace, record: args.record.is_some() };
+    let plan = Plan {
+        options,
+        weak: args.memory == MemoryArg::Weak,
+        mixed: args.early.is_none(),
+        how,
+        trace: args.trace,
+        record: args.record.is_some(),
+    };
     let mut outputs = run.open(&units, false)?;
     let mut recording = None;
     run.decide(
@@ -124,8 +135,17 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     Ok(run.end(outputs))
 }
 
+/// The weak memory for a test and a model: that of the model if it has one, else that of the test's dialect.
+fn weak(unit: &Unit<'_>) -> MemoryKind {
+    let dialect = unit.test.program.dialect;
+    let of = |model| MemoryKind::of(dialect, model);
+    of(&unit.model.label).or_else(|| of(dialect.default_model())).unwrap_or(MemoryKind::Weak)
+}
+
 fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
     let start = Instant::now();
+    let memory = if plan.weak { weak(unit) } else { MemoryKind::Sc };
+    let plan = &Plan { options: Options { memory, ..plan.options }, ..plan.clone() };
     let mut report = Observations {
         path: unit.path.to_owned(),
         test: unit.test.name.clone(),
@@ -149,12 +169,15 @@ fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> 
         let observation = observe(test, plan)?;
         let model = &unit.model.model;
         let held = operational::hold(test, model, settings.engine, settings.limits, &settings.set, &observation);
-        Ok::<_, String>((observation, held))
+        let faults = plan.options.memory.knows_races().then(|| {
+            operational::faults(test, model, settings.engine, settings.limits, &settings.set, &observation)
+        });
+        Ok::<_, String>((observation, held, faults))
     });
     match done {
         Err(message) => report.defect = Some(message),
         Ok(Err(why)) => report.refused = Some(why),
-        Ok(Ok((observation, held))) => {
+        Ok(Ok((observation, held, faults))) => {
             recording = plan.record.then(|| Recording {
                 version: 1,
                 test: test.name.clone(),
@@ -163,8 +186,10 @@ fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> 
             });
             let outside = fill(&mut report, test, plan, &observation, &held);
             let sure = unit.model.label == plan.options.memory.model() && settings.set.is_empty();
+            let broken = faults.as_ref().and_then(|f| f.defect.clone());
+            report.hazards = faults.map(|f| hazards(test, &observation, &f));
             if sure && report.defect.is_none() {
-                report.defect = outside;
+                report.defect = outside.or(broken);
             }
         }
     }
@@ -180,6 +205,7 @@ fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> 
 fn machine(plan: &Plan) -> String {
     let early = match (plan.options.memory, &plan.how, plan.mixed) {
         (MemoryKind::Sc, ..) => return "sequentially consistent memory".into(),
+        (memory, ..) if !memory.binds() => return format!("memory of {}, early binds: none", memory.name()),
         (_, How::Replay(_), _) => "as recorded".into(),
         (_, How::Random { .. }, true) => "none, and full:2 in one run of four".into(),
         (_, How::Exhaustive, true) => "none, then full:1".into(),
@@ -256,6 +282,24 @@ fn fill(
         .map(|o| o.state.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(", "))
         .collect();
     (!outside.is_empty()).then(|| format!("the executor shows what the model forbids: {}", outside.join("; ")))
+}
+
+/// What was observed to be undefined, and what the model says of it.
+fn hazards(test: &LitmusTest, observation: &Observation, faults: &Faults) -> Hazards {
+    let part = |&(thread, instr): &(usize, usize)| {
+        let thread = &test.program.threads[thread];
+        let instr = &thread.code[instr];
+        Part { thread: thread.name.clone(), line: instr.line, text: instr.text.clone() }
+    };
+    let names = simt::location_names(test);
+    let one = |h: &record::Hazard| Hazard {
+        kind: h.kind.name(),
+        place: h.loc.map(|loc| names[loc].clone()),
+        parts: std::iter::once(&h.first).chain(&h.second).map(part).collect(),
+    };
+    let word = |v: &Option<Verdict>| v.as_ref().map(Verdict::word);
+    let observed = operational::hazards(test, observation).iter().map(one).collect();
+    Hazards { observed, race: word(&faults.race), undefined: word(&faults.undefined) }
 }
 
 fn trace(test: &LitmusTest, plan: &Plan, recorded: &Recorded) -> String {

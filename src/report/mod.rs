@@ -22,7 +22,7 @@ pub use comparison::{Column, Comparison, Finding, Relation};
 pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use jsonl::Jsonl;
-pub use observations::{Observations, Observed};
+pub use observations::{Hazard, Hazards, Observations, Observed, Part};
 pub use summary::Summary;
 
 /// The formats.

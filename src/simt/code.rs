@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use crate::litmus::{LitmusTest, Observable};
 use crate::program::{
-    Barrier, BarrierAction, BarrierNaming, Expr, LocationKind, OpenClMemory, Op, Program, Proxy, RegId, Scope, Tags, ThreadId, Ty, Update,
-    live_registers,
+    Barrier, BarrierAction, BarrierNaming, Expr, LocationKind, Op, OpenClMemory, Program, Proxy, RegId, Scope,
+    Tags, ThreadId, Ty, Update, live_registers,
 };
 use crate::skeleton::{CellId, Memory};
 
@@ -136,6 +136,8 @@ pub(super) struct Code {
     /// By cell: its location.
     loc_of: Vec<usize>,
     pub(super) observed: Vec<Observable>,
+    /// Whether the test has a filter: then outcomes decide what counts.
+    pub(super) filtered: bool,
     /// `includes[t][u]`: bit `s` is set if scope number `s` of thread `t` holds thread `u`.
     includes: Vec<Vec<u8>>,
     /// By thread: the first thread of its CTA.
@@ -187,6 +189,7 @@ impl Code {
             locations,
             loc_of,
             observed,
+            filtered: test.filter.is_some(),
             includes: includes(&program),
             cta: (0..program.threads.len()).map(|t| group(&program, t, Scope::Cta)).collect(),
             plain: true,

@@ -47,14 +47,14 @@ use crate::litmus::LitmusTest;
 use crate::program::Dialect;
 use code::Code;
 use layer::Independent;
-use memory::sc::Sc;
 use memory::clike::Clike;
 pub use memory::clike::LanguageRules;
+use memory::sc::Sc;
 pub use memory::weak::Rules;
 use memory::weak::Weak;
 use schedule::{Limits, Observation, Recorded};
 use step::Machine;
-pub use trace::trace;
+pub use trace::{location_names, trace};
 
 /// Which memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +113,11 @@ impl MemoryKind {
     /// The memory of a language that a shipped model describes; `None` if there is none.
     pub fn of(dialect: Dialect, model: &str) -> Option<MemoryKind> {
         MEMORIES.iter().find(|row| row.2 == model && row.3 == Some(dialect)).map(|row| row.0)
+    }
+
+    /// Whether it reports races and other undefined behaviour.
+    pub fn knows_races(self) -> bool {
+        !matches!(self, MemoryKind::Sc | MemoryKind::Weak)
     }
 
     /// Whether it may bind anything early.
@@ -235,7 +240,7 @@ pub enum Schedule<'a> {
 pub fn observe(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
     let mut observation = explore(test, options, schedule)?;
     let outcomes = observation.outcomes.iter_mut().map(|o| &mut o.schedule);
-    for run in outcomes.chain(observation.hazards.iter_mut().map(|h| &mut h.1)) {
+    for run in outcomes.chain(observation.hazards.iter_mut().map(|h| &mut h.schedule)) {
         (run.memory, run.early) = (options.memory.name().into(), options.early.to_string());
     }
     Ok(observation)
@@ -277,11 +282,7 @@ pub fn observe_mixed(test: &LitmusTest, options: &Options, schedule: Schedule<'_
 pub fn replay(test: &LitmusTest, options: &Options, recorded: &Recorded) -> Result<Observation, String> {
     let memory = MemoryKind::named(&recorded.memory).ok_or_else(|| {
         let known: Vec<&str> = MEMORIES.iter().map(|row| row.1).collect();
-        format!(
-            "the recorded schedule names a memory `{}`; there are `{}`",
-            recorded.memory,
-            known.join("`, `")
-        )
+        format!("the recorded schedule names a memory `{}`; there are `{}`", recorded.memory, known.join("`, `"))
     })?;
     let early = Early::parse(&recorded.early)
         .ok_or_else(|| format!("the recorded schedule names early binds `{}`", recorded.early))?;

@@ -229,7 +229,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
             |u| threads[u].is_over(),
             |t, carried| {
                 let at = At { thread: t, instr: threads[t].pc, clock: threads[t].clock };
-            self.memory.pass(self.code, memory, at, carried);
+                self.memory.pass(self.code, memory, at, carried);
                 log.note(Event::Pass { thread: t, instr: threads[t].pc });
                 free.push(t);
             },

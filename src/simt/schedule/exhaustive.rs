@@ -17,7 +17,7 @@ use crate::simt::choice::Script;
 use crate::simt::code::{Act, eval};
 use crate::simt::layer::Layer;
 use crate::simt::memory::Backend;
-use crate::simt::record::Silent;
+use crate::simt::record::{Hazard, HazardKind, Silent};
 use crate::simt::step::{Action, Machine, StateOf};
 
 /// At most so many combinations of final values of one state.
@@ -39,21 +39,36 @@ struct Frame<S> {
 struct Graph {
     edges: Vec<(u32, u32)>,
     ends: Vec<u32>,
+    /// By state: the state before it, and the step between.
+    before: Vec<Option<(u32, Step)>>,
+    /// States that have seen a race.
+    races: Vec<(u32, Hazard)>,
 }
 
 impl Graph {
-    /// How many states lead to no end.
-    fn hopeless(self, states: usize) -> u64 {
+    /// States that lead to no end.
+    fn hopeless(&self, states: usize) -> Vec<bool> {
         let mut before: Vec<Vec<u32>> = vec![Vec::new(); states];
         self.edges.iter().for_each(|&(a, b)| before[b as usize].push(a));
         let mut hopeful = vec![false; states];
-        let mut todo = self.ends;
+        let mut todo = self.ends.clone();
         while let Some(s) = todo.pop() {
             if !std::mem::replace(&mut hopeful[s as usize], true) {
                 todo.extend(&before[s as usize]);
             }
         }
-        hopeful.iter().filter(|h| !**h).count() as u64
+        hopeful.iter().map(|h| !h).collect()
+    }
+
+    /// The steps to a state.
+    fn path(&self, mut state: u32) -> Vec<Step> {
+        let mut path = Vec::new();
+        while let Some((before, step)) = &self.before[state as usize] {
+            path.push(step.clone());
+            state = *before;
+        }
+        path.reverse();
+        path
     }
 }
 
@@ -79,6 +94,11 @@ pub(super) fn explore<B: Backend, L: Layer>(
             let known = *seen.entry(machine.fingerprint(&state)).or_insert(number);
             if let (Some(from), true) = (stack.last(), machine.code.loops) {
                 graph.edges.push((from.number, known));
+            }
+            if machine.code.loops && known == number {
+                graph.before.push(stack.last().map(|f| f.number).zip(path.last().cloned()));
+                let found = machine.memory.hazards(machine.code, &state.memory);
+                graph.races.extend(found.into_iter().filter(|h| h.kind == HazardKind::Race).map(|h| (number, h)));
             }
             if known != number {
                 path.pop();
@@ -146,7 +166,12 @@ pub(super) fn explore<B: Backend, L: Layer>(
     let states = seen.len();
     drop(seen);
     if machine.code.loops && reason.is_none() {
-        ended.livelock += graph.hopeless(states);
+        let hopeless = graph.hopeless(states);
+        ended.livelock += hopeless.iter().filter(|h| **h).count() as u64;
+        // A run that goes on for ever comes to no end, but it races all the same.
+        for (state, hazard) in graph.races.iter().filter(|(state, _)| hopeless[*state as usize]) {
+            hazards.add(hazard.clone(), None, || Recorded::of(&graph.path(*state)));
+        }
     }
     let complete = reason.is_none();
     let outcomes = outcomes.into_list();
@@ -175,7 +200,6 @@ fn finish<B: Backend, L: Layer>(
         return Ok(());
     }
     ended.finished += 1;
-    machine.note_hazards(state, hazards, || Recorded::of(path));
     let values = machine.final_values(state);
     let all = values.iter().fold(1usize, |n, v| n.saturating_mul(v.1.len()));
     if all > MAX_COMBINATIONS {
@@ -186,6 +210,9 @@ fn finish<B: Backend, L: Layer>(
     for _ in 0..all {
         let outcome = machine.outcome(state, &values, &picks);
         if counted.insert(outcome.clone()) {
+            if machine.code.filtered || counted.len() == 1 {
+                machine.note_hazards(state, Some(&outcome), hazards, || Recorded::of(path));
+            }
             let recorded = || Recorded { finals: picks.clone(), ..Recorded::of(path) };
             outcomes.add(outcome, recorded);
         }

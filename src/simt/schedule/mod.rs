@@ -106,8 +106,19 @@ pub struct Observation {
     pub steps: u64,
     /// The events of a replayed run.
     pub events: Vec<Event>,
-    /// What is undefined, each with a run that shows it, sorted.
-    pub hazards: Vec<(Hazard, Recorded)>,
+    /// What is undefined, sorted.
+    pub hazards: Vec<Undefined>,
+}
+
+/// Undefined behaviour that was observed.
+#[derive(Clone, Debug)]
+pub struct Undefined {
+    /// What.
+    pub hazard: Hazard,
+    /// The outcome of the run, if the test has a filter and the run came to its end.
+    pub state: Option<Vec<i64>>,
+    /// A run that shows it.
+    pub schedule: Recorded,
 }
 
 /// Outcomes while they are collected.
@@ -144,9 +155,10 @@ impl Observation {
         self.steps += other.steps;
         self.reason = self.reason.take().or(other.reason);
         self.events.extend(other.events);
-        for (hazard, run) in other.hazards {
-            if let Err(at) = self.hazards.binary_search_by(|h| h.0.cmp(&hazard)) {
-                self.hazards.insert(at, (hazard, run));
+        for new in other.hazards {
+            let key = |u: &Undefined| (u.hazard.clone(), u.state.clone());
+            if let Err(at) = self.hazards.binary_search_by_key(&key(&new), key) {
+                self.hazards.insert(at, new);
             }
         }
     }
@@ -154,11 +166,16 @@ impl Observation {
 
 /// Hazards while they are collected.
 #[derive(Default)]
-struct Hazards(BTreeMap<Hazard, Recorded>);
+struct Hazards(BTreeMap<(Hazard, Option<Vec<i64>>), Recorded>);
 
 impl Hazards {
-    fn into_list(self) -> Vec<(Hazard, Recorded)> {
-        self.0.into_iter().collect()
+    fn add(&mut self, hazard: Hazard, state: Option<Vec<i64>>, run: impl FnOnce() -> Recorded) {
+        self.0.entry((hazard, state)).or_insert_with(run);
+    }
+
+    fn into_list(self) -> Vec<Undefined> {
+        let one = |((hazard, state), schedule)| Undefined { hazard, state, schedule };
+        self.0.into_iter().map(one).collect()
     }
 }
 
@@ -265,14 +282,21 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
             ended.livelock += 1;
         } else {
             ended.deadlock += 1;
-            self.note_hazards(state, hazards, run);
+            self.note_hazards(state, None, hazards, run);
         }
     }
 
-    /// Notes what is undefined about a state in which every thread has ended or waits for ever.
-    fn note_hazards(&self, state: &StateOf<B, L>, hazards: &mut Hazards, run: impl Fn() -> Recorded) {
+    /// Notes what is undefined about a state in which every thread has ended, with that outcome, or waits for ever.
+    fn note_hazards(
+        &self,
+        state: &StateOf<B, L>,
+        outcome: Option<&[i64]>,
+        hazards: &mut Hazards,
+        run: impl Fn() -> Recorded,
+    ) {
+        let outcome = outcome.filter(|_| self.code.filtered);
         for hazard in self.memory.hazards(self.code, &state.memory) {
-            hazards.0.entry(hazard).or_insert_with(&run);
+            hazards.add(hazard, outcome.map(<[i64]>::to_vec), &run);
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::simt::Halt;
 use crate::simt::choice::{Dice, Script};
 use crate::simt::layer::Layer;
 use crate::simt::memory::Backend;
-use crate::simt::record::Silent;
+use crate::simt::record::{HazardKind, Silent};
 use crate::simt::state::Status;
 use crate::simt::step::{Action, Machine, StateOf};
 
@@ -23,7 +23,7 @@ const MAX_TRIES: usize = 6;
 enum End {
     Finished(Vec<i64>, Recorded),
     Stuck(Recorded),
-    StepLimit,
+    StepLimit(Recorded),
     Stray(Halt),
 }
 
@@ -45,13 +45,21 @@ pub(super) fn sample<B: Backend, L: Layer>(
             End::Finished(..) if !machine.memory.is_whole(&state.memory) => ended.discarded += 1,
             End::Finished(outcome, recorded) => {
                 ended.finished += 1;
-                machine.note_hazards(&state, &mut hazards, || recorded.clone());
+                machine.note_hazards(&state, Some(&outcome), &mut hazards, || recorded.clone());
                 outcomes.add(outcome, || recorded);
             }
             End::Stuck(recorded) => {
                 machine.count_stuck(&state, &mut ended, &mut hazards, || recorded.clone());
             }
-            End::StepLimit => ended.step_limit += 1,
+            End::StepLimit(recorded) => {
+                // It may well go on for ever; what it has done it has done.
+                ended.step_limit += 1;
+                for hazard in machine.memory.hazards(machine.code, &state.memory) {
+                    if hazard.kind == HazardKind::Race {
+                        hazards.add(hazard, None, || recorded.clone());
+                    }
+                }
+            }
             End::Stray(halt) => {
                 ended.stray += 1;
                 reason.get_or_insert_with(|| machine.why(&halt));
@@ -94,7 +102,7 @@ fn one<B: Backend, L: Layer>(
             return Ok(End::Finished(outcome, Recorded { finals, ..recorded }));
         }
         if recorded.steps.len() >= limit {
-            return Ok(End::StepLimit);
+            return Ok(End::StepLimit(recorded));
         }
         let able: Vec<usize> = (0..state.threads.len())
             .filter(|&t| {
@@ -121,7 +129,7 @@ fn one<B: Backend, L: Layer>(
                     }
                     Err(Halt::Refused | Halt::Blocked) => None,
                     Err(halt @ Halt::Stray { .. }) => return Ok(End::Stray(halt)),
-                    Err(Halt::Limit(_)) => return Ok(End::StepLimit),
+                    Err(Halt::Limit(_)) => return Ok(End::StepLimit(recorded)),
                     Err(halt @ Halt::Unsupported(_)) => return Err(machine.why(&halt)),
                 }
             }

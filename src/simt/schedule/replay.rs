@@ -44,8 +44,9 @@ pub(super) fn play<B: Backend, L: Layer>(
             return Err("the recorded schedule does not fit this test: its final values are others".into());
         }
         ended.finished = 1;
-        machine.note_hazards(&state, &mut hazards, || recorded.clone());
-        let state = machine.outcome(&state, &values, &picks);
+        let outcome = machine.outcome(&state, &values, &picks);
+        machine.note_hazards(&state, Some(&outcome), &mut hazards, || recorded.clone());
+        let state = outcome;
         outcomes.push(Seen { state, count: 1, schedule: recorded.clone() });
     } else if machine.actions(&state).is_empty() {
         machine.count_stuck(&state, &mut ended, &mut hazards, || recorded.clone());

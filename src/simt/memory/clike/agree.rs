@@ -33,9 +33,8 @@ impl Clike {
         // Where the write that an access reads from, or is, stands in modification order.
         let level = |i: usize| if event(i).is_write() { place[i] } else { m.position(event(i).source) };
         let level: Vec<usize> = (0..n).map(|i| if event(i).is_access() { level(i) } else { 0 }).collect();
-        let same = |a: usize, b: usize| {
-            event(a).is_access() && event(b).is_access() && event(a).loc == event(b).loc
-        };
+        let same =
+            |a: usize, b: usize| event(a).is_access() && event(b).is_access() && event(a).loc == event(b).loc;
         let ordered = |a: usize, b: usize| same(a, b) && self.ordered(code, event(a).loc);
         let hb = Relation::from_fn(n, |a, b| event(b).follows(first + a));
         // Modification order, and reads before the writes that overwrite what they read.

@@ -26,7 +26,9 @@ fn key(b: &Barrier) -> Key {
     };
     match &b.naming {
         BarrierNaming::Counted { id, .. } => (b.domain, None, constant(id)),
-        BarrierNaming::Instance { instance, id, .. } => (b.domain, Some(*instance), id.as_ref().and_then(constant)),
+        BarrierNaming::Instance { instance, id, .. } => {
+            (b.domain, Some(*instance), id.as_ref().and_then(constant))
+        }
     }
 }
 
@@ -81,7 +83,9 @@ impl Clike {
         for a in &arrivals {
             let group = |t: usize| code.group(t, a.barrier.domain);
             let missing = |t: usize| {
-                group(t) == group(a.thread) && t != a.thread && !arrivals.iter().any(|b| b.thread == t && b.meets(a))
+                group(t) == group(a.thread)
+                    && t != a.thread
+                    && !arrivals.iter().any(|b| b.thread == t && b.meets(a))
             };
             if (0..m.threads.len()).any(missing) {
                 found.push(hazard(HazardKind::Divergence, a, None));

@@ -147,8 +147,9 @@ impl Clike {
         if !self.rules.pins || list[inner].iter().all(|&w| m.events[w].read.is_some()) {
             return true;
         }
-        let same = |p: &&Pin| m.events[p.head].thread == m.events[pin.head].thread
-            && m.events[p.head].loc == m.events[pin.head].loc;
+        let same = |p: &&Pin| {
+            m.events[p.head].thread == m.events[pin.head].thread && m.events[p.head].loc == m.events[pin.head].loc
+        };
         let within = |a: &Pin, b: &Pin| at(b.head) <= at(a.head) && at(a.last) <= at(b.last);
         if m.pins.iter().filter(same).any(|p| p.holds && within(&pin, p)) {
             return true;
