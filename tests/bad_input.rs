@@ -435,7 +435,7 @@ fn orders_and_scopes_that_a_dialect_does_not_have() {
     ];
     for (dialect, code, rule) in cases {
         let folder = Folder::new(&[("t.toml", &c_like(dialect, "x = { type = \"atomic_int\" }", code))]);
-        folder.refused(&["t.toml"], &["t.toml:7:", rule]);
+        folder.refused(&["t.toml"], &["t.toml:8:", rule]);
     }
     let reference = "cuda::atomic_ref<int, cuda::thread_scope_device>(x)";
     let cases = [
@@ -453,7 +453,7 @@ fn orders_and_scopes_that_a_dialect_does_not_have() {
     ];
     for (code, rule) in cases {
         let folder = Folder::new(&[("t.toml", &c_like("cuda", "x = 0", &code))]);
-        folder.refused(&["t.toml"], &["t.toml:7:", rule]);
+        folder.refused(&["t.toml"], &["t.toml:8:", rule]);
     }
 }
 
@@ -461,7 +461,7 @@ fn orders_and_scopes_that_a_dialect_does_not_have() {
 fn evaluations_that_are_not_sequenced_cannot_be_written() {
     for code in ["*x = *x++;", "int r = (*x = 1) + *x;", "int r = (*x += 1) + *x;"] {
         let folder = Folder::new(&[("t.toml", &c_like("c", "x = { type = \"int\" }", code))]);
-        folder.refused(&["t.toml"], &["t.toml:7:", "an assignment is a statement of its own here"]);
+        folder.refused(&["t.toml"], &["t.toml:8:", "an assignment is a statement of its own here"]);
     }
 }
 
@@ -475,7 +475,7 @@ fn constant_memory_is_neither_atomic_nor_written() {
     ];
     for code in cases {
         let folder = Folder::new(&[("t.toml", &c_like("opencl", memory, code))]);
-        folder.refused(&["t.toml"], &["error[constant-memory]", "t.toml:8:", "which is in constant memory"]);
+        folder.refused(&["t.toml"], &["error[constant-memory]", "t.toml:9:", "which is in constant memory"]);
     }
     // A plain load is what constant memory is for.
     let folder = Folder::new(&[("t.toml", &c_like("opencl", memory, "int r = *d;"))]);
@@ -492,7 +492,7 @@ fn local_memory_that_work_groups_share_is_worth_a_warning() {
     let said = folder.run(&["check", "t.litmus", "--format", "jsonl"]);
     assert_eq!((said.code, said.out.lines().count()), (Some(0), 1), "{}", said.err);
     for words in
-        ["warning[shared-local]: local memory `x` is shared by two work-groups", "t.litmus:4:", "t.litmus:3:"]
+        ["warning[shared-local]: local memory `x` is shared by two work-groups", "t.litmus:4:", "3 | P0@wg 0"]
     {
         assert!(said.err.contains(words), "{words}: {}", said.err);
     }
@@ -522,10 +522,10 @@ fn the_scope_of_one_work_item_is_worth_a_warning() {
 #[test]
 fn what_has_no_counterpart_in_ptx_is_refused_under_models_of_ptx() {
     let code = "int r = atomic_fetch_add_explicit(x, 1, memory_order_relaxed, memory_scope_device);";
-    let folder = Folder::new(&[("t.toml", &c_like("opencl", "x = { type = \"atomic_char\" }", code))]);
+    let folder = Folder::new(&[("t.toml", &c_like("opencl", "x = { type = \"u8\", atomic = true }", code))]);
     let words = [
         "error[no-counterpart]: mapping `opencl-ptx`",
-        "t.toml:7:1",
+        "t.toml:8:1",
         "PTX `atom` has no such operation of 8 bits",
     ];
     folder.refused(&["t.toml", "--model", "ptx"], &words);

@@ -231,7 +231,6 @@ cuda::atomic<int, cuda::thread_scope_device> g;
 cuda::barrier<cuda::thread_scope_block> bar;
 __shared__ int s[4];
 int r9 = *x;
-auto r10 = x;
 x = x++;
 r1 = (r0 = 2) + 1;
 f.store(1);

@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::diag::{Diagnostic, Style, render};
 use fencepost::litmus::{Expectation, LitmusTest, Quantifier, Reachability, read_path};
@@ -116,7 +117,8 @@ fn add(
     test: Arc<LitmusTest>,
 ) {
     let name = format!("{file}::{}", test.name);
-    if test.expect.values().all(expects_nothing) {
+    // What is expected of runs is the business of `executor_kernels`.
+    if test.expect.values().all(expects_nothing) && test.runs.is_empty() {
         trials.push(Trial::test(name.clone(), || Err("this test expects nothing of any model".into())));
     }
     for (model_name, expectation) in &test.expect {
@@ -137,12 +139,9 @@ fn add(
         };
         for &(engine_name, engine) in ENGINES {
             let (test, model, expectation) = (judged.clone(), model.clone(), expectation.clone());
-            // Nothing decides liveness yet.
-            let later = expects_nothing(&Expectation { liveness: BTreeMap::new(), ..expectation.clone() });
-            let trial = Trial::test(format!("{name}::{model_name}::{engine_name}"), move || {
+            trials.push(Trial::test(format!("{name}::{model_name}::{engine_name}"), move || {
                 decide(&test, &model, engine, &expectation)
-            });
-            trials.push(trial.with_ignored_flag(later));
+            }));
         }
     }
     if cfg!(feature = "z3") && test.program.dialect == Dialect::Ptx && is_small(&test) {
@@ -191,6 +190,16 @@ fn decide(test: &LitmusTest, model: &Model, engine: Engine, expectation: &Expect
     if let Some(undefined) = expectation.undefined {
         let answer = session.undefined().ok_or("the model knows no undefined behaviour")?;
         compare(&answer, if undefined { &Verdict::Undefined } else { &Verdict::Defined })?;
+    }
+    let setting = Setting::new(test, model);
+    let mut liveness = Liveness::new(&setting, engine, limits(), &[]);
+    for (progress, &hangs) in &expectation.liveness {
+        let model = ProgressModel::from_name(progress).ok_or("no such progress model")?;
+        let expected = if hangs { Verdict::Hangs } else { Verdict::Terminates };
+        compare(&liveness.ask(model), &expected).map_err(|why| {
+            let why = why.message().unwrap_or_default();
+            Failed::from(format!("{progress}: {why}"))
+        })?;
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 const PARTS: &[(&str, &str, &[&str])] = &[
     ("skeleton", "model", &["ir", "signature"]),
     ("algebra", "model", &["ir"]),
-    ("simt", "skeleton", &["Memory", "CellId"]),
+    ("simt", "skeleton", &["Cell", "CellId", "Memory"]),
     ("cli", "skeleton", &["signature"]),
 ];
 

@@ -8,6 +8,8 @@
 //! | `enumerate` | the engine that tries every candidate, with bounds |
 //! | `symbolic` | the engine that asks Z3 |
 //! | [`operational`] | what the executor observed, held against the model |
+//! | [`known_gap`] | a source model reduced to what a mapping is known to keep of it |
+//! | [`liveness`] | questions about executions that never end |
 //! | `replay` | the plain evaluator that every witness passes before anyone sees it |
 //! | `fault` | what is wrong with an execution that a model flags |
 //! | `repair` | what would make a racy program race-free |
@@ -19,6 +21,8 @@ mod enumerate;
 mod eval;
 pub mod execution;
 mod fault;
+pub mod known_gap;
+pub mod liveness;
 pub mod operational;
 mod query;
 mod repair;
@@ -32,6 +36,7 @@ pub mod z3_version;
 
 use std::time::Duration;
 
+pub use liveness::{Liveness, ProgressModel};
 pub use session::Session;
 
 /// Which engine answers.
@@ -47,6 +52,17 @@ pub enum Engine {
     Both,
 }
 
+impl Engine {
+    /// The engine that answers, where no other one was needed.
+    fn name(self) -> &'static str {
+        match self {
+            Engine::Both => "both",
+            Engine::Enumerate | Engine::Auto => "enumerate",
+            Engine::Symbolic => "symbolic",
+        }
+    }
+}
+
 /// When to give up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -54,6 +70,20 @@ pub struct Limits {
     pub bound: u32,
     /// Per question.
     pub timeout: Option<Duration>,
+}
+
+impl Limits {
+    /// The loop bounds to try, smallest first.
+    fn bounds(&self) -> Vec<u32> {
+        let mut bounds = vec![];
+        let mut b = 1;
+        while b < self.bound {
+            bounds.push(b);
+            b *= 2;
+        }
+        bounds.push(self.bound.max(1));
+        bounds
+    }
 }
 
 impl Default for Limits {

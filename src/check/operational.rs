@@ -4,16 +4,26 @@
 //! - An outcome counts as allowed only if the checkers find a consistent execution that ends so, and as forbidden only if
 //!   they say that there is none.
 //! - The test's filter restricts observations as it restricts executions.
+//! - Where the memory claims to be inside of the model, one run per outcome is replayed through the plain evaluator, with
+//!   the limits that `trial` states.
 
 use super::eval;
+mod expected;
+mod trial;
+
+pub use expected::{carry_out, unmet};
+
+use super::task::Task;
 use super::{Engine, Limits, Session};
 use crate::litmus::{Atom, LitmusTest, Observable, Prop};
 use crate::model::ir::Model;
-use crate::program::CmpOp;
+use crate::program::{CmpOp, Op};
 use crate::simt::record::{Hazard, HazardKind};
 use crate::simt::schedule::{Observation, Recorded, Seen, Undefined};
+use crate::simt::{self, Options};
 use crate::skeleton::{Memory, observable_ty};
 use crate::verdict::{Answer, Outcomes, State, Verdict};
+use trial::Tried;
 
 /// An observed outcome.
 #[derive(Clone, Debug)]
@@ -31,7 +41,7 @@ pub struct Observed {
 }
 
 /// Observations beside what a model says.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Held {
     /// What was observed, sorted by state.
     pub observed: Vec<Observed>,
@@ -43,8 +53,21 @@ pub struct Held {
     pub reason: Option<String>,
     /// The loop bound that the model's answer needed.
     pub bound: Option<u32>,
-    /// A broken law of the checkers.
+    /// A broken law of the checkers, or a run that the model rejects.
     pub defect: Option<String>,
+    /// How many outcomes have a run that was replayed through the model.
+    pub replayed: usize,
+    /// Why others have not.
+    pub left_out: Option<&'static str>,
+    /// The program is too large for the checkers: nothing was held against the model.
+    pub too_large: bool,
+}
+
+/// Programs with more accesses than this are not put before the checkers.
+const MAX_ACCESSES: usize = 256;
+
+fn touches(op: &Op) -> bool {
+    matches!(op, Op::Load { .. } | Op::Store { .. } | Op::Rmw { .. })
 }
 
 /// What a model says of undefined behaviour, beside what was observed of it.
@@ -144,6 +167,16 @@ pub fn hold(
     observation: &Observation,
 ) -> Held {
     let named = name(test, observation);
+    let accesses = test.program.threads.iter().flat_map(|t| &t.code).filter(|i| touches(&i.op)).count();
+    if accesses > MAX_ACCESSES {
+        let observed = |(state, seen): (State, Seen)| {
+            let (count, schedule) = (seen.count, seen.schedule);
+            Observed { state, count, allowed: None, reason: None, schedule }
+        };
+        let observed = named.into_iter().map(observed).collect();
+        let reason = format!("{accesses} accesses are too many for the model; only races were looked for");
+        return Held { observed, reason: Some(reason), too_large: true, ..Held::default() };
+    }
     let mut session = Session::new(test, model, engine, limits, set);
     let Outcomes { complete, reason, outcomes, bound, mut defect, .. } = session.outcomes();
     let allowed: Vec<&State> = outcomes.iter().filter(|o| o.allowed).map(|o| &o.state).collect();
@@ -167,7 +200,34 @@ pub fn hold(
     }
     let missing = |s: &&&State| observed.iter().all(|o| o.state != ***s);
     let not_observed = allowed.iter().filter(missing).map(|s| (*s).clone()).collect();
-    Held { observed, not_observed, complete, reason, bound, defect }
+    Held { observed, not_observed, complete, reason, bound, defect, ..Held::default() }
+}
+
+/// Replays a run of every observed outcome through a model that the memory claims to be inside of.
+pub fn replay(held: &mut Held, test: &LitmusTest, model: &Model, limits: Limits, options: &Options) {
+    if held.too_large {
+        held.left_out = Some("too many accesses");
+        return;
+    }
+    let Ok(task) = Task::new(test, model, &[], limits.bound, None) else {
+        held.left_out = Some("no skeleton");
+        return;
+    };
+    for o in &held.observed {
+        let tried = simt::replay(test, options, &o.schedule).and_then(|run| match run.outcomes.as_slice() {
+            [seen] => trial::try_run(&task, &run.events, &seen.state),
+            _ => Err("it does not come to an end again".into()),
+        });
+        match tried {
+            Ok(Tried::Consistent) => held.replayed += 1,
+            Ok(Tried::LeftOut(why)) => held.left_out = Some(why),
+            Err(law) => {
+                let state: Vec<String> = o.state.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+                let law = format!("a run to {} failed its replay: {law}", state.join(", "));
+                held.defect.get_or_insert(law);
+            }
+        }
+    }
 }
 
 /// The proposition that every observable has its value in this outcome.

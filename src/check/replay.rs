@@ -197,7 +197,7 @@ fn check_free(task: &Task<'_>, execution: &Execution, known: &Assignment) -> Res
 }
 
 /// Whether an access names no memory that it can access: then it has no source and reads 0.
-pub(super) fn astray(task: &Task<'_>, known: &Assignment, event: usize) -> bool {
+pub(in crate::check) fn astray(task: &Task<'_>, known: &Assignment, event: usize) -> bool {
     let sk = &task.sk;
     let mut eval = Eval::new(&sk.pool, known);
     let address = sk.events[event].addr.and_then(|a| eval.term(a));

@@ -7,23 +7,28 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::engines::{Gap, Prepared, Said, name_state};
 use super::query::{Deadline, FinalState, Query, TIMED_OUT};
 use super::task::Task;
-use super::{Engine, Limits, fault, repair, replay, witness};
+use super::{Engine, Limits, fault, replay, witness};
 use crate::litmus::{LitmusTest, Prop};
 use crate::model::ir::Model;
-use crate::program::Dialect;
 use crate::skeleton::Cond;
-use crate::verdict::{Answer, Definedness, Fault, Outcome, Outcomes, Remedy, Verdict};
+use crate::verdict::{Answer, Outcome, Outcomes, Verdict};
+
+mod definedness;
 
 /// What flags are called that mean a data race; the others mean undefined behaviour.
 const RACE_FLAGS: &[&str] = &["race", "racy", "data-race", "data_race", "dr"];
 
 /// How the names of flags end that warn of something that is not undefined.
 const HAZARD: &str = "-hazard";
+
+/// Why values out of thin air leave a question open.
+pub(super) const OPEN_VALUES: &str =
+    "values out of thin air: this model does not exclude them, and they are too many";
 
 /// Questions about one test under one model.
 pub struct Session<'a> {
@@ -82,15 +87,6 @@ impl<'a> Session<'a> {
     /// The test that it is about.
     pub(super) fn test(&self) -> &'a LitmusTest {
         self.test
-    }
-
-    /// A session about another test, with as much time as is left. Where both engines answer here, one is enough there.
-    pub(super) fn of<'t>(&self, test: &'t LitmusTest, timeout: Option<Duration>) -> Session<'t>
-    where
-        'a: 't,
-    {
-        let engine = if self.engine == Engine::Both { Engine::Auto } else { self.engine };
-        Session::new(test, self.model, engine, Limits { timeout, ..self.limits }, &self.set)
     }
 
     /// Negative answers name a minimal set of axioms; costs a few more questions.
@@ -153,59 +149,6 @@ impl<'a> Session<'a> {
         Some(answer)
     }
 
-    /// Whether the program is defined at all, which an answer about one of its outcomes takes for granted; `None` if
-    /// the model knows no undefined behaviour. Takes no longer than `timeout`. A session that explains also says what
-    /// would make a racy program race-free.
-    ///
-    /// # Errors
-    /// A broken law, as in [`Answer::defect`].
-    pub fn definedness(&mut self, timeout: Option<Duration>) -> Option<Result<Definedness, String>> {
-        self.flags(false)?;
-        if timeout.is_some_and(|t| t.is_zero()) {
-            return Some(Ok(Definedness::Undecided(TIMED_OUT.to_string())));
-        }
-        let (limits, explain) = (self.limits, self.explain);
-        (self.limits.timeout, self.explain) = (timeout, false);
-        let deadline = self.deadline();
-        let answer = self.undefined();
-        let definedness = answer.map(|answer| match (answer.verdict, answer.fault, answer.defect) {
-            (_, _, Some(law)) => Err(law),
-            (Verdict::Defined, ..) => Ok(Definedness::Defined),
-            (Verdict::Undefined, Some(mut fault), _) => {
-                if explain && fault.race {
-                    fault.remedy = self.remedy(&fault, deadline);
-                }
-                Ok(Definedness::Undefined(fault))
-            }
-            (Verdict::Undecided(reason), ..) => Ok(Definedness::Undecided(reason)),
-            (verdict, ..) => Err(format!("`{}` is no answer about undefined behaviour", verdict.word())),
-        });
-        (self.limits, self.explain) = (limits, explain);
-        definedness
-    }
-
-    /// What would make the program race-free; nothing is known about how to change PTX.
-    fn remedy(&mut self, fault: &Fault, deadline: Deadline) -> Option<Remedy> {
-        let repairable = matches!(self.test.program.dialect, Dialect::C | Dialect::OpenCl | Dialect::Cuda);
-        let task = self.prepare(self.bounds()[0], deadline).ok()?.task.clone();
-        repairable.then(|| repair::search(self, &task, fault, deadline.0))
-    }
-
-    /// A race in an execution that satisfies `prop`, if there is one.
-    pub fn race_with(&mut self, prop: &Prop) -> Option<Box<Fault>> {
-        let flags = self.flags(true)?;
-        let test = LitmusTest { condition: Some(prop.clone()), ..self.test.clone() };
-        let mut session = Session::new(&test, self.model, self.engine, self.limits, &self.set);
-        let answer = session.answer(&Question {
-            condition: Some(false),
-            complete: true,
-            flags: Some(flags),
-            positive: Verdict::Racy,
-            negative: Verdict::RaceFree,
-        });
-        answer.fault
-    }
-
     fn flags(&self, race: bool) -> Option<Vec<usize>> {
         let is_race = |name: &str| RACE_FLAGS.contains(&name.to_lowercase().as_str());
         let flags: Vec<usize> = (0..self.model.flags.len())
@@ -217,29 +160,8 @@ impl<'a> Session<'a> {
         (!flags.is_empty()).then_some(flags)
     }
 
-    /// The loop bounds to try, smallest first.
-    fn bounds(&self) -> Vec<u32> {
-        let mut bounds = vec![];
-        let mut b = 1;
-        while b < self.limits.bound {
-            bounds.push(b);
-            b *= 2;
-        }
-        bounds.push(self.limits.bound.max(1));
-        bounds
-    }
-
     fn deadline(&self) -> Deadline {
         Deadline(self.limits.timeout.map(|t| Instant::now() + t))
-    }
-
-    fn engine_name(&self) -> &'static str {
-        match self.engine {
-            Engine::Both => "both",
-            Engine::Enumerate => "enumerate",
-            Engine::Symbolic => "symbolic",
-            Engine::Auto => "enumerate",
-        }
     }
 
     fn prepare(&mut self, bound: u32, deadline: Deadline) -> Result<&mut Prepared<'a>, String> {
@@ -266,7 +188,7 @@ impl<'a> Session<'a> {
         let deadline = self.deadline();
         let mut answer = Answer {
             verdict: question.negative.clone(),
-            engine: self.engine_name(),
+            engine: self.engine.name(),
             bound: None,
             axioms: Vec::new(),
             witness: None,
@@ -274,7 +196,7 @@ impl<'a> Session<'a> {
             fault: None,
             definedness: None,
         };
-        for bound in self.bounds() {
+        for bound in self.limits.bounds() {
             let task = match self.prepare(bound, deadline) {
                 Ok(p) => p.task.clone(),
                 Err(reason) => {
@@ -330,17 +252,14 @@ impl<'a> Session<'a> {
                 Closed::NotAtThisBound => {}
             }
         }
-        answer.verdict =
-            Verdict::Undecided(format!("loop bound: a thread can go on after {} iterations", self.limits.bound));
+        answer.verdict = Verdict::Undecided(loop_bound(self.limits.bound));
         answer
     }
 
     /// Whether the executions seen at a bound are all there are.
     fn closed(&mut self, task: &Rc<Task<'a>>, bound: u32, deadline: Deadline) -> Closed {
         if task.open_values {
-            return Closed::Never(
-                "values out of thin air: this model does not exclude them, and they are too many".into(),
-            );
+            return Closed::Never(OPEN_VALUES.into());
         }
         let mut query = Query {
             complete: false,
@@ -430,12 +349,12 @@ impl<'a> Session<'a> {
             complete: false,
             reason: None,
             outcomes: Vec::new(),
-            engine: self.engine_name(),
+            engine: self.engine.name(),
             bound: None,
             defect: None,
             definedness: None,
         };
-        for bound in self.bounds() {
+        for bound in self.limits.bounds() {
             let task = match self.prepare(bound, deadline) {
                 Ok(p) => p.task.clone(),
                 Err(reason) => {
@@ -510,7 +429,7 @@ impl<'a> Session<'a> {
                 Closed::NotAtThisBound => {}
             }
         }
-        result.reason = Some(format!("loop bound: a thread can go on after {} iterations", self.limits.bound));
+        result.reason = Some(loop_bound(self.limits.bound));
         result
     }
 }
@@ -523,8 +442,13 @@ enum Closed {
     Defect(String),
 }
 
+/// Why a loop bound leaves a question open.
+pub(super) fn loop_bound(bound: u32) -> String {
+    format!("loop bound: a thread can go on after {bound} iterations")
+}
+
 /// Names an access of the execution that names no memory.
-fn astray(task: &Task<'_>, execution: &super::execution::Execution) -> String {
+pub(super) fn astray(task: &Task<'_>, execution: &super::execution::Execution) -> String {
     let sk = &task.sk;
     let known = super::eval::Assignment {
         reads: execution.reads.clone(),

@@ -12,11 +12,11 @@ use rustc_hash::FxHashMap;
 
 use super::query::TIMED_OUT;
 use crate::litmus::{Atom as PropAtom, LitmusTest, Observable, Prop};
-use crate::model::ir::{Kind, Model, NodeId, NodeOp, Shape, Test};
+use crate::model::ir::{Axiom, Kind, Model, NodeId, NodeOp, Shape, Test};
 use crate::program::Ty;
 use crate::skeleton::base::{self, Base};
 use crate::skeleton::domain::{self, DomainError, Domains};
-use crate::skeleton::{BuildError, CellId, Cond, Options, Skeleton, observable_ty};
+use crate::skeleton::{BuildError, CellId, Cond, Options, Purpose, Skeleton, observable_ty};
 
 /// One test under one model at one bound.
 pub struct Task<'a> {
@@ -56,7 +56,7 @@ impl<'a> Task<'a> {
         bound: u32,
         deadline: Option<Instant>,
     ) -> Result<Task<'a>, String> {
-        Task::build(test, model, set, bound, false, deadline)
+        Task::build(Purpose::Outcomes, test, model, set, bound, false, deadline)
     }
 
     /// As [`Task::new`], but domains hold values out of thin air even where an axiom excludes them: for questions that
@@ -68,10 +68,23 @@ impl<'a> Task<'a> {
         bound: u32,
         deadline: Option<Instant>,
     ) -> Result<Task<'a>, String> {
-        Task::build(test, model, set, bound, true, deadline)
+        Task::build(Purpose::Outcomes, test, model, set, bound, true, deadline)
+    }
+
+    /// As [`Task::new`], for another purpose; the model may use the words of [`crate::skeleton::progress::RELATIONS`].
+    pub(crate) fn for_progress(
+        purpose: Purpose,
+        test: &'a LitmusTest,
+        model: &'a Model,
+        set: &[(String, String)],
+        bound: u32,
+        deadline: Option<Instant>,
+    ) -> Result<Task<'a>, String> {
+        Task::build(purpose, test, model, set, bound, false, deadline)
     }
 
     fn build(
+        purpose: Purpose,
         test: &'a LitmusTest,
         model: &'a Model,
         set: &[(String, String)],
@@ -93,7 +106,7 @@ impl<'a> Task<'a> {
             .map(|(n, v)| (n.as_str(), v.as_str()))
             .chain(test.options.iter().map(|(n, v, _)| (n.as_str(), v.as_str())))
             .chain(set.iter().map(|(n, v)| (n.as_str(), v.as_str())));
-        let mut sk = Skeleton::build(test, Options::from_settings(settings), bound)
+        let mut sk = Skeleton::build_for(purpose, test, Options::from_settings(settings), bound)
             .map_err(|e: BuildError| e.to_string())?;
         let excluded = !thin_air && excludes_thin_air(model);
         let props: Vec<&Prop> = test.condition.iter().chain(&test.filter).collect();
@@ -242,26 +255,55 @@ fn seeds(sk: &Skeleton, props: &[&Prop]) -> Vec<i64> {
     named.into_iter().collect()
 }
 
-/// Whether an axiom of the model makes every cycle of `rf` and value flow impossible: `acyclic` over a union that
-/// holds the values relation and either program order or all three dependencies.
+/// Whether an axiom of the model makes every cycle of `rf` and value flow impossible.
 fn excludes_thin_air(model: &Model) -> bool {
-    model.axioms.iter().any(|a| {
-        if a.test != Test::Acyclic || a.negated {
-            return false;
-        }
-        let mut parts: Vec<NodeId> = vec![a.node];
-        let mut names: BTreeSet<&str> = BTreeSet::new();
-        let mut has_values = false;
-        while let Some(id) = parts.pop() {
+    model.axioms.iter().any(|a| closes_value_flow(model, a))
+}
+
+/// The axioms that do nothing but exclude values out of thin air: cycles of `rf` and program order or dependencies, and of
+/// no other relation that is chosen.
+pub fn thin_air_axioms(model: &Model) -> Vec<usize> {
+    let alone = |a: &Axiom| {
+        let mut seen = vec![false; model.nodes.len()];
+        let mut todo = vec![a.node];
+        while let Some(id) = todo.pop() {
+            if std::mem::replace(&mut seen[id.index()], true) {
+                continue;
+            }
             match &model.node(id).op {
-                NodeOp::Union(x, y) => parts.extend([*x, *y]),
-                NodeOp::Free(f) => has_values |= *f == model.values,
-                NodeOp::Base(name) if model.node(id).kind == Kind::Rel => {
-                    names.insert(name);
+                NodeOp::Free(f) if *f != model.values => return false,
+                NodeOp::Var(group, _) => {
+                    let group = &model.groups[*group as usize];
+                    todo.extend(group.bodies.iter().copied());
                 }
-                _ => {}
+                op => todo.extend(op.operands()),
             }
         }
-        has_values && (names.contains("po") || ["addr", "data", "ctrl"].iter().all(|n| names.contains(n)))
-    })
+        true
+    };
+    (0..model.axioms.len())
+        .filter(|&i| closes_value_flow(model, &model.axioms[i]) && alone(&model.axioms[i]))
+        .collect()
+}
+
+/// Whether an axiom is `acyclic` over a union that holds the values relation and either program order or all three
+/// dependencies.
+fn closes_value_flow(model: &Model, a: &Axiom) -> bool {
+    if a.test != Test::Acyclic || a.negated {
+        return false;
+    }
+    let mut parts: Vec<NodeId> = vec![a.node];
+    let mut names: BTreeSet<&str> = BTreeSet::new();
+    let mut has_values = false;
+    while let Some(id) = parts.pop() {
+        match &model.node(id).op {
+            NodeOp::Union(x, y) => parts.extend([*x, *y]),
+            NodeOp::Free(f) => has_values |= *f == model.values,
+            NodeOp::Base(name) if model.node(id).kind == Kind::Rel => {
+                names.insert(name);
+            }
+            _ => {}
+        }
+    }
+    has_values && (names.contains("po") || ["addr", "data", "ctrl"].iter().all(|n| names.contains(n)))
 }

@@ -58,7 +58,7 @@ pub(super) fn describe(task: &Task<'_>, execution: &Execution, replayed: &Replay
         .zip(&replayed.state)
         .map(|(&o, &v)| (task.observable_name(o), task.show_value(o, v)))
         .collect();
-    Witness { events, relations, state }
+    Witness { events, relations, state, ends: Vec::new() }
 }
 
 /// The memory that an event of an execution accesses.

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::duration::{self, Timeout};
 use crate::check::Engine;
 use crate::report::Format;
-use crate::simt::Early;
+use crate::simt::{Early, Scheduling};
 
 /// A memory-model checker for GPU programs.
 #[derive(Debug, Parser)]
@@ -79,8 +79,7 @@ pub enum Color {
 /// Options of the commands that ask the checkers.
 #[derive(Clone, Debug, Args)]
 pub struct QuestionArgs {
-    /// A model by name, or a .cat file (repeatable) [default: the models of the test's expectations, or of its dialect;
-    /// run: of its dialect]
+    /// A model by name, or a .cat file (repeatable) [default: the models of the test's expectations, or of its dialect]
     #[arg(long = "model", value_name = "NAME|FILE.cat")]
     pub models: Vec<String>,
     /// Which engine answers; `both` fails if they differ
@@ -172,8 +171,9 @@ pub struct CompareArgs {
     /// Files, folders, or `-` for standard input
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<PathBuf>,
-    /// The models to compare; the first one is held against each of the others
-    #[arg(long = "models", id = "compared", value_name = "A,B", value_delimiter = ',', required = true)]
+    /// The models to compare; the first one is held against each of the others. Without any: those of each test's
+    /// expectations
+    #[arg(long = "models", id = "compared", value_name = "A,B", value_delimiter = ',')]
     pub compared: Vec<String>,
     /// How to ask.
     #[command(flatten)]
@@ -186,9 +186,16 @@ pub struct RunArgs {
     /// Files, folders, or `-` for standard input
     #[arg(value_name = "PATH", default_value = ".")]
     pub paths: Vec<PathBuf>,
-    /// The memory: `weak` is that of the model, or of the test's dialect; `--model ptx` runs others as PTX
-    #[arg(long, value_enum, default_value = "weak")]
-    pub memory: MemoryArg,
+    /// The memory: `weak` is that of the model, or of the test's dialect; `--model ptx` runs others as PTX [default:
+    /// weak; with `--scheduling lockstep`: sc]
+    #[arg(long, value_enum)]
+    pub memory: Option<MemoryArg>,
+    /// Which thread steps next: any; warps in lockstep; OpenCL's work-groups or sub-groups one after the other
+    #[arg(long, value_enum, default_value = "independent")]
+    pub scheduling: SchedulingArg,
+    /// What it is launched on.
+    #[command(flatten)]
+    pub launch: LaunchArgs,
     /// How much is bound before its turn: none, local, full:N [default: random: 3/4 none, 1/4 full:2; exhaustive: none,
     /// then full:1]
     #[arg(long, value_name = "MODE", value_parser = early)]
@@ -217,6 +224,53 @@ pub struct RunArgs {
     /// How to ask.
     #[command(flatten)]
     pub question: QuestionArgs,
+}
+
+/// What a kernel is launched on.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct LaunchArgs {
+    /// Warps of N consecutive threads of a block [default: as the test says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub warp_size: Option<u32>,
+    /// Each GPU has N multiprocessors; blocks that find no room wait [default: enough for every block]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub sms: Option<u32>,
+    /// A multiprocessor has room for N blocks at once [default: 1, with `--sms`]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub resident: Option<u32>,
+    /// A cooperative launch: fails unless all blocks are resident at once
+    #[arg(long)]
+    pub cooperative: bool,
+    /// A block has at most N threads
+    #[arg(long, value_name = "N", default_value = "1024")]
+    pub max_block: u32,
+    /// A block has at most N bytes of shared memory
+    #[arg(long, value_name = "N", default_value = "49152")]
+    pub max_shared: u64,
+}
+
+/// Names of ways to schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SchedulingArg {
+    /// Any thread: PTX for sm_70 and later.
+    Independent,
+    /// Warps share a program counter, as before Volta.
+    Lockstep,
+    /// One work-group at a time, its work-items up to the next barrier in turn.
+    SerialGroups,
+    /// Work-items of a sub-group in turn.
+    Subgroups,
+}
+
+impl From<SchedulingArg> for Scheduling {
+    fn from(scheduling: SchedulingArg) -> Scheduling {
+        match scheduling {
+            SchedulingArg::Independent => Scheduling::Independent,
+            SchedulingArg::Lockstep => Scheduling::Lockstep,
+            SchedulingArg::SerialGroups => Scheduling::SerialGroups,
+            SchedulingArg::Subgroups => Scheduling::Subgroups,
+        }
+    }
 }
 
 /// Names of memories.

@@ -20,9 +20,10 @@ pub(super) fn run(args: &CompareArgs, terminal: &Terminal) -> u8 {
 fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut models = args.compared.clone();
     models.extend(args.question.models.iter().cloned());
-    if models.iter().collect::<indexmap::IndexSet<_>>().len() < 2 {
+    if models.iter().collect::<indexmap::IndexSet<_>>().len() == 1 {
         let plain = Diagnostic::plain("too-few-models", "a comparison needs two models");
-        terminal.diagnose(&plain.help("name them as in `--models opencl,ptx`"));
+        let help = "name them as in `--models opencl,ptx`, or name none for those of the tests' expectations";
+        terminal.diagnose(&plain.help(help));
         return Err(super::exit::INVALID);
     }
     let question = QuestionArgs { models, ..args.question.clone() };
@@ -32,6 +33,13 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut outputs = run.open(&units, false)?;
     // What one model alone can judge is nothing to compare.
     let same = |a: &Unit<'_>, b: &Unit<'_>| (a.path, &a.test.name) == (b.path, &b.test.name);
+    let alone = units.chunk_by(same).filter(|group| group.len() == 1).count();
+    if alone > 0 {
+        let s = if alone == 1 { "" } else { "s" };
+        let message = format!("{alone} test{s} passed over: only one of the models speaks of it");
+        run.complain(&[Diagnostic::plain("nothing-to-compare", message).warning()]);
+        run.summary.passed_over += alone;
+    }
     let groups: Vec<&[Unit<'_>]> = units.chunk_by(same).filter(|group| group.len() > 1).collect();
     run.decide(
         &groups,
@@ -91,7 +99,9 @@ fn judge(units: &[Unit<'_>], settings: &Settings) -> Decided<Comparison> {
                 right: units[i].model.label.clone(),
                 differs: None,
                 relation: Relation::Undecided,
+                rule: None,
                 by: None,
+                places: Vec::new(),
                 why: format!("a defect of Fencepost: {message}"),
             })
         })

@@ -1,5 +1,6 @@
 //! Asks the checkers about one test under one model. Runs on a worker; a panic becomes an answer.
 
+use std::cell::OnceCell;
 use std::time::Instant;
 
 use super::defect::{self, Defect};
@@ -7,6 +8,7 @@ use super::plan::{Ask, Question, Unit};
 use super::settings::Settings;
 use super::{panics, seams};
 use crate::check::Session;
+use crate::check::liveness::{Liveness, Setting};
 use crate::report::{Line, Table};
 use crate::verdict::{Answer, Definedness, Outcomes, State, Verdict};
 
@@ -25,11 +27,18 @@ pub(super) struct Decided<R> {
 pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
     let mut decided = Decided { results: Vec::new(), defects: Vec::new() };
     let mut session = None;
+    let setting = OnceCell::new();
+    let mut liveness = None;
     // Naming axioms costs further questions: only where somebody wants to know.
     let explain = settings.explain || unit.questions.iter().any(|q| q.axiom.is_some());
     for question in &unit.questions {
         let start = Instant::now();
         let asked = panics::catch(|| {
+            if let Ask::Liveness(progress) = question.ask {
+                let setting = setting.get_or_init(|| Setting::new(&unit.test, &unit.model.model));
+                let new = || Liveness::new(setting, settings.engine, settings.limits, &settings.set);
+                return Some(liveness.get_or_insert_with(new).ask(progress));
+            }
             ask(session.get_or_insert_with(|| open(unit, settings, explain)), question, settings)
         });
         let answer = match asked {
@@ -37,6 +46,7 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
             Ok(None) => continue,
             Err(message) => {
                 abandon(&mut session);
+                abandon(&mut liveness);
                 broken(settings, message)
             }
         };
@@ -60,6 +70,7 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
         });
     }
     abandon(&mut session);
+    abandon(&mut liveness);
     decided
 }
 
@@ -86,6 +97,9 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Deci
                 }
                 None => {}
             }
+        }
+        if let (false, Some(Definedness::Undefined(fault))) = (also.races, &mut outcomes.definedness) {
+            fault.execution = None;
         }
         if also.races {
             for outcome in outcomes.outcomes.iter_mut().filter(|o| o.racy) {
@@ -155,7 +169,7 @@ fn ask(session: &mut Session<'_>, question: &Question, settings: &Settings) -> O
         Ask::Undefined => session.undefined().or_else(|| {
             question.expected.map(|_| undecided(settings, "not in this model: undefined behaviour".into()))
         }),
-        Ask::NotYet(reason) => Some(undecided(settings, (*reason).into())),
+        Ask::Liveness(_) => unreachable!("asked elsewhere: it needs another skeleton"),
     }
 }
 
@@ -185,8 +199,13 @@ fn broken(settings: &Settings, message: String) -> Answer {
     Answer { defect: Some(message), ..undecided(settings, BROKEN.into()) }
 }
 
+/// Names of axioms, for a sentence.
+pub(super) fn listed(names: &[String]) -> String {
+    if names.is_empty() { "several axioms, each enough alone".into() } else { names.join(", ") }
+}
+
 /// Ends a session. After a panic it may be in any state, and ending it may panic again.
-fn abandon(session: &mut Option<Session<'_>>) {
+fn abandon<S>(session: &mut Option<S>) {
     let session = session.take();
     let _ = panics::catch(move || {
         let _ended = session;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::args::{MemoryArg, RunArgs, ScheduleArg};
+use super::args::{LaunchArgs, MemoryArg, RunArgs, ScheduleArg};
 use super::decide::{Decided, milliseconds};
 use super::defect;
 use super::plan::Unit;
@@ -17,9 +17,9 @@ use super::{exit, panics};
 use crate::check::operational::{self, Faults, Held};
 use crate::diag::Diagnostic;
 use crate::litmus::LitmusTest;
-use crate::report::{Hazard, Hazards, Observations, Observed, Part};
+use crate::report::{Hazard, Hazards, Observations, Observed, Part, Raced, Stopped};
 use crate::simt::schedule::{Ended, Observation, Recorded};
-use crate::simt::{self, MemoryKind, Options, Schedule, record};
+use crate::simt::{self, Launch, MemoryKind, Options, Schedule, Scheduling, record};
 use crate::verdict::Verdict;
 
 /// A file of recorded runs.
@@ -67,8 +67,15 @@ pub(super) fn run(args: &RunArgs, terminal: &Terminal) -> u8 {
 }
 
 fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
+    let scheduling = Scheduling::from(args.scheduling);
+    let weak = match args.memory {
+        Some(memory) => memory == MemoryArg::Weak,
+        None => scheduling != Scheduling::Lockstep,
+    };
+    let LaunchArgs { warp_size, sms, resident, cooperative, max_block, max_shared } = args.launch;
+    let launch = Launch { warp_size, sms, resident, cooperative, max_block, max_shared };
     let mut question = args.question.clone();
-    if question.models.is_empty() && args.memory == MemoryArg::Sc {
+    if question.models.is_empty() && !weak {
         // The model that the memory claims to be inside of.
         question.models = vec![MemoryKind::Sc.model().to_owned()];
     }
@@ -95,6 +102,8 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     }
     let timeout = run.settings.limits.timeout;
     let options = Options {
+        scheduling,
+        launch,
         memory: MemoryKind::Sc,
         early: args.early.unwrap_or(simt::Early::None),
         steps: args.steps,
@@ -102,14 +111,8 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
         timeout,
         ..Options::default()
     };
-    let plan = Plan {
-        options,
-        weak: args.memory == MemoryArg::Weak,
-        mixed: args.early.is_none(),
-        how,
-        trace: args.trace,
-        record: args.record.is_some(),
-    };
+    let plan =
+        Plan { options, weak, mixed: args.early.is_none(), how, trace: args.trace, record: args.record.is_some() };
     let mut outputs = run.open(&units, false)?;
     let mut recording = None;
     run.decide(
@@ -121,8 +124,8 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
             run.summary.add_observations(&report);
             run.events.answered = true;
             run.events.invalid |= matches!(plan.how, How::Replay(_)) && report.refused.is_some();
-            run.events.undecided |=
-                report.refused.is_some() || report.observed.iter().any(|o| o.allowed.is_none());
+            run.events.undecided |= report.refused.is_some()
+                || !report.too_large && report.observed.iter().any(|o| o.allowed.is_none());
             run.events.unmet |= report.observed.iter().any(|o| o.allowed == Some(false));
             outputs.observations(&report)
         },
@@ -130,7 +133,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     if let (Some(file), Some(recording)) = (&args.record, recording)
         && let Err(diagnostic) = write(file, &recording)
     {
-        run.complain(&[diagnostic]);
+        run.complain(&[*diagnostic]);
     }
     Ok(run.end(outputs))
 }
@@ -165,13 +168,19 @@ fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> 
     };
     let (mut defects, mut recording) = (Vec::new(), None);
     let test: &LitmusTest = &unit.test;
+    let sure = unit.model.label == plan.options.memory.model() && settings.set.is_empty();
     let done = panics::catch(|| {
         let observation = observe(test, plan)?;
         let model = &unit.model.model;
-        let held = operational::hold(test, model, settings.engine, settings.limits, &settings.set, &observation);
-        let faults = plan.options.memory.knows_races().then(|| {
-            operational::faults(test, model, settings.engine, settings.limits, &settings.set, &observation)
-        });
+        let (engine, limits) = (settings.engine, settings.limits);
+        let mut held = operational::hold(test, model, engine, limits, &settings.set, &observation);
+        // Language memories keep no order of writes that nothing orders: a run is not one candidate execution.
+        if sure && !plan.options.memory.knows_races() {
+            operational::replay(&mut held, test, model, limits, &plan.options);
+        }
+        // A program too large for the model is too large for this, too.
+        let asked = plan.options.memory.knows_races() && !held.too_large;
+        let faults = asked.then(|| operational::faults(test, model, engine, limits, &settings.set, &observation));
         Ok::<_, String>((observation, held, faults))
     });
     match done {
@@ -184,10 +193,13 @@ fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> 
                 program: simt::fingerprint(test),
                 runs: held.observed.iter().map(|o| o.schedule.clone()).collect(),
             });
+            tell(&mut report, test, plan, &observation);
             let outside = fill(&mut report, test, plan, &observation, &held);
-            let sure = unit.model.label == plan.options.memory.model() && settings.set.is_empty();
             let broken = faults.as_ref().and_then(|f| f.defect.clone());
-            report.hazards = faults.map(|f| hazards(test, &observation, &f));
+            if plan.options.memory.knows_races() {
+                report.hazards = Some(hazards(test, &observation, faults.as_ref()));
+                report.not_judged = None;
+            }
             if sure && report.defect.is_none() {
                 report.defect = outside.or(broken);
             }
@@ -202,7 +214,23 @@ fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> 
     Decided { results: vec![Outcome { report, recording }], defects }
 }
 
+/// The machine, in words.
 fn machine(plan: &Plan) -> String {
+    let options = &plan.options;
+    let mut text = memory(plan);
+    if options.scheduling != Scheduling::Independent {
+        text += &format!(", {} scheduling", options.scheduling.name());
+    }
+    if let Some(size) = options.launch.warp_size {
+        text += &format!(", warps of {size}");
+    }
+    if let Some(room) = options.launch.capacity() {
+        text += &format!(", room for {room} block{}", if room == 1 { "" } else { "s" });
+    }
+    text
+}
+
+fn memory(plan: &Plan) -> String {
     let early = match (plan.options.memory, &plan.how, plan.mixed) {
         (MemoryKind::Sc, ..) => return "sequentially consistent memory".into(),
         (memory, ..) if !memory.binds() => return format!("memory of {}, early binds: none", memory.name()),
@@ -239,6 +267,33 @@ fn observe(test: &LitmusTest, plan: &Plan) -> Result<Observation, String> {
     }
 }
 
+/// Adds what the runs showed beside outcomes.
+fn tell(report: &mut Observations, test: &LitmusTest, plan: &Plan, observation: &Observation) {
+    report.stops = observation
+        .stops
+        .iter()
+        .map(|s| Stopped {
+            how: s.how.name(),
+            count: s.count,
+            why: s.why.clone(),
+            trace: plan.trace.then(|| trace(test, plan, &s.schedule)),
+        })
+        .collect();
+    report.races = observation
+        .races
+        .iter()
+        .map(|r| Raced {
+            location: r.location.clone(),
+            space: r.space,
+            sides: [r.first.to_string(), r.second.to_string()],
+            why: r.why.clone(),
+            count: r.count,
+        })
+        .collect();
+    report.judged = observation.judged;
+    report.not_judged = observation.not_judged.clone();
+}
+
 /// Fills the report; gives the law that is broken if the model forbids something observed.
 fn fill(
     report: &mut Observations,
@@ -247,13 +302,16 @@ fn fill(
     observation: &Observation,
     held: &Held,
 ) -> Option<String> {
-    let Ended { finished, deadlock, livelock, step_limit, stray, discarded } = observation.ended;
+    let Ended { finished, deadlock, livelock, step_limit, stray, divergence, division, discarded } =
+        observation.ended;
     let ended = [
         ("finished", finished),
         ("deadlock", deadlock),
         ("livelock", livelock),
         ("step-limit", step_limit),
         ("stray", stray),
+        ("divergence", divergence),
+        ("division", division),
         ("discarded", discarded),
     ];
     report.ended = ended.into_iter().filter(|e| e.1 > 0).collect();
@@ -263,6 +321,7 @@ fn fill(
         (!held.complete).then(|| format!("what the model allows: {why}"))
     });
     report.bound = held.bound;
+    report.too_large = held.too_large;
     report.not_observed = held.not_observed.clone();
     report.defect = held.defect.clone();
     report.observed = held
@@ -285,7 +344,7 @@ fn fill(
 }
 
 /// What was observed to be undefined, and what the model says of it.
-fn hazards(test: &LitmusTest, observation: &Observation, faults: &Faults) -> Hazards {
+fn hazards(test: &LitmusTest, observation: &Observation, faults: Option<&Faults>) -> Hazards {
     let part = |&(thread, instr): &(usize, usize)| {
         let thread = &test.program.threads[thread];
         let instr = &thread.code[instr];
@@ -297,9 +356,9 @@ fn hazards(test: &LitmusTest, observation: &Observation, faults: &Faults) -> Haz
         place: h.loc.map(|loc| names[loc].clone()),
         parts: std::iter::once(&h.first).chain(&h.second).map(part).collect(),
     };
-    let word = |v: &Option<Verdict>| v.as_ref().map(Verdict::word);
+    let word = |of: fn(&Faults) -> &Option<Verdict>| faults.and_then(|f| of(f).as_ref()).map(Verdict::word);
     let observed = operational::hazards(test, observation).iter().map(one).collect();
-    Hazards { observed, race: word(&faults.race), undefined: word(&faults.undefined) }
+    Hazards { observed, race: word(|f| &f.race), undefined: word(|f| &f.undefined) }
 }
 
 fn trace(test: &LitmusTest, plan: &Plan, recorded: &Recorded) -> String {
@@ -309,22 +368,25 @@ fn trace(test: &LitmusTest, plan: &Plan, recorded: &Recorded) -> String {
     }
 }
 
-fn read(file: &Path) -> Result<Recording, Diagnostic> {
+fn read(file: &Path) -> Result<Recording, Box<Diagnostic>> {
     let name = file.display();
-    let unreadable =
-        |why: String| Diagnostic::plain("bad-schedule", format!("`{name}` is no recorded schedule: {why}"));
+    let unreadable = |why: String| {
+        Box::new(
+            Diagnostic::plain("bad-schedule", format!("`{name}` is no recorded schedule: {why}"))
+                .help("such files are written by `fencepost run --record FILE`"),
+        )
+    };
     let text = fs::read_to_string(file)
-        .map_err(|e| Diagnostic::plain("unreadable-file", format!("`{name}` cannot be read: {e}")))?;
-    let recording: Recording = serde_json::from_str(&text)
-        .map_err(|e| unreadable(e.to_string()).help("such files are written by `fencepost run --record FILE`"))?;
+        .map_err(|e| Box::new(Diagnostic::plain("unreadable-file", format!("`{name}` cannot be read: {e}"))))?;
+    let recording: Recording = serde_json::from_str(&text).map_err(|e| unreadable(e.to_string()))?;
     if recording.version != 1 {
         return Err(unreadable(format!("version {} of the format; this program knows 1", recording.version)));
     }
     Ok(recording)
 }
 
-fn write(file: &Path, recording: &Recording) -> Result<(), Diagnostic> {
+fn write(file: &Path, recording: &Recording) -> Result<(), Box<Diagnostic>> {
     let mut text = serde_json::to_string_pretty(recording).expect("a recording is plain data");
     text.push('\n');
-    fs::write(file, text).map_err(|e| cannot_write(file, &e))
+    fs::write(file, text).map_err(|e| Box::new(cannot_write(file, &e)))
 }

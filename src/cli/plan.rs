@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use super::catalogue::{Catalogue, NameKind, Named};
 use super::load::File;
 use super::seams;
+use crate::check::ProgressModel;
 use crate::diag::Diagnostic;
 use crate::litmus::{LitmusTest, Prop, Quantifier, Reachability};
 use crate::program::Dialect;
@@ -23,6 +24,8 @@ pub(super) struct Unit<'a> {
     pub path: &'a str,
     /// The test; with a mapping, as the mapping lowered it.
     pub test: Cow<'a, LitmusTest>,
+    /// The test as it was written.
+    pub source: &'a LitmusTest,
     /// The mapping through which it is judged.
     pub mapping: Option<&'static str>,
     /// The model.
@@ -62,8 +65,8 @@ pub(super) enum Ask {
     Race,
     /// A flag other than the race flag is raised.
     Undefined,
-    /// This cannot be decided yet; the reason.
-    NotYet(&'static str),
+    /// Does every execution end that is fair under the progress model?
+    Liveness(ProgressModel),
 }
 
 /// What was planned.
@@ -120,7 +123,8 @@ pub(super) fn plan<'a>(
                 let mapping = via.map(|via| via.name);
                 match questions(test, &model.label) {
                     Ok(questions) => {
-                        plan.units.push(Unit { path: &file.path, test: judged, mapping, model, questions })
+                        let path = &file.path;
+                        plan.units.push(Unit { path, test: judged, source: test, mapping, model, questions })
                     }
                     // About the test, not the model: once is enough.
                     Err(diagnostics) => {
@@ -150,7 +154,8 @@ fn models_of(test: &LitmusTest, requested: &[String]) -> Vec<String> {
     if !requested.is_empty() {
         // One answer per model, also for one that was asked for twice.
         requested.iter().collect::<indexmap::IndexSet<_>>().into_iter().cloned().collect()
-    } else if !test.expect.is_empty() {
+    } else if !test.expect.is_empty() || !test.runs.is_empty() {
+        // What only the executor is asked about is no question for the models.
         test.expect.keys().cloned().collect()
     } else {
         vec![test.program.dialect.default_model().to_owned()]
@@ -192,10 +197,13 @@ pub(super) fn expectations(test: &LitmusTest, model: &str, all: bool) -> Vec<Que
     } else if all {
         questions.push(question(Property::Undefined, Ask::Undefined, None));
     }
-    for (progress, hangs) in &expectation.liveness {
-        let expected = if *hangs { "hangs" } else { "terminates" };
-        let ask = Ask::NotYet("liveness is not decided yet");
-        questions.push(question(Property::Liveness(progress.clone()), ask, Some(expected)));
+    for progress in ProgressModel::ALL {
+        let expected = expectation.liveness.get(progress.name());
+        if all || expected.is_some() {
+            let expected = expected.map(|&hangs| if hangs { "hangs" } else { "terminates" });
+            let property = Property::Liveness(progress.name().to_owned());
+            questions.push(question(property, Ask::Liveness(progress), expected));
+        }
     }
     questions
 }
@@ -227,7 +235,7 @@ mod tests {
     use super::*;
     use crate::diag::SourceFile;
     use crate::litmus::Expectation;
-    use crate::program::Program;
+    use crate::program::{Machine, Program};
 
     fn test() -> LitmusTest {
         LitmusTest {
@@ -236,7 +244,12 @@ mod tests {
             doc: String::new(),
             source: String::new(),
             file: SourceFile::new("T.toml", ""),
-            program: Program { dialect: Dialect::Ptx, threads: Vec::new(), locations: Vec::new() },
+            program: Program {
+                dialect: Dialect::Ptx,
+                threads: Vec::new(),
+                locations: Vec::new(),
+                machine: Machine::full(),
+            },
             condition: Some(Prop::And(Vec::new())),
             condition_text: " x == 1 ".into(),
             quantifier: Quantifier::Exists,
@@ -244,6 +257,7 @@ mod tests {
             observe: Vec::new(),
             expect: indexmap::IndexMap::new(),
             options: Vec::new(),
+            runs: Vec::new(),
         }
     }
 
@@ -255,8 +269,9 @@ mod tests {
     fn without_an_expectation_reachability_is_asked() {
         let mut t = test();
         assert_eq!(asked(&t, false), [("reachability".into(), None)]);
-        let all = ["reachability", "race", "undefined"].map(|property| (property.into(), None));
-        assert_eq!(asked(&t, true), all);
+        let safety = ["reachability", "race", "undefined"].map(|property| (property.into(), None));
+        let liveness = ProgressModel::ALL.map(|progress| (format!("liveness:{progress}"), None));
+        assert_eq!(asked(&t, true), [&safety[..], &liveness].concat());
         t.expect.insert("ptx".into(), Expectation { source: Some("§8".into()), ..Expectation::default() });
         assert_eq!(asked(&t, false), [("reachability".into(), None)]);
     }

@@ -1,12 +1,13 @@
 //! The last step of all readers: parsed threads and declared memory to a [`Program`].
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use crate::diag::{Sink, Span};
 use crate::program::isa::Symbols;
 use crate::program::isa::clike;
 use crate::program::isa::ptx::{Env, RegInit, Unit, pointers};
-use crate::program::{Dialect, Expr, LocId, LocationKind, Op, Place, Program, Scope, Thread};
+use crate::program::{Dialect, Expr, LocId, LocationKind, Machine, Op, Place, Program, Scope, Thread};
 
 /// A thread whose code is parsed.
 pub(super) struct ThreadDraft {
@@ -19,9 +20,13 @@ pub(super) struct ThreadDraft {
     pub(super) specials: Vec<(String, i64)>,
 }
 
+/// What tells the warp of a place from others; `None`: the thread is alone in it.
+fn warp_of(place: &Place) -> Option<(u32, u32, u32, u32, u32)> {
+    Some((place.gpu, place.domain, place.queue_family, place.cta, place.warp?))
+}
+
 /// How many threads the warp of a place has.
 fn warps(places: &[Place]) -> impl Fn(&Place) -> u32 + use<> {
-    let warp_of = |place: &Place| Some((place.gpu, place.queue_family, place.cta, place.warp?));
     let mut threads: HashMap<_, u32> = HashMap::new();
     for warp in places.iter().filter_map(warp_of) {
         *threads.entry(warp).or_default() += 1;
@@ -52,7 +57,8 @@ pub(super) fn build(
     };
     let (threads, untyped): (Vec<Thread>, Vec<Vec<usize>>) = threads.into_iter().map(lower).unzip();
     let open = symbols.untyped();
-    let mut program = Program { dialect: Dialect::Ptx, threads, locations: symbols.into_locations() };
+    let (dialect, locations) = (Dialect::Ptx, symbols.into_locations());
+    let mut program = Program { dialect, threads, locations, machine: Machine::full() };
     if sink.errors() == errors {
         pointers::resolve(&mut program, &untyped, &open, sink);
     }
@@ -63,7 +69,10 @@ pub(super) fn build(
 pub(super) struct CThreadDraft {
     pub(super) name: String,
     pub(super) place: Place,
-    pub(super) unit: clike::Unit,
+    /// Its code; threads of a kernel share it.
+    pub(super) unit: Rc<clike::Unit>,
+    /// Whether it is one of a kernel.
+    pub(super) of_kernel: bool,
     pub(super) env: clike::Env,
 }
 
@@ -71,18 +80,28 @@ pub(super) struct CThreadDraft {
 pub(super) fn build_clike(
     dialect: Dialect,
     threads: Vec<CThreadDraft>,
-    symbols: Symbols,
+    mut symbols: Symbols,
     sink: &mut Sink,
 ) -> Program {
     let warps = warps(&threads.iter().map(|t| t.place.clone()).collect::<Vec<_>>());
+    if dialect == Dialect::Cuda && threads.iter().any(|t| t.unit.votes()) {
+        clike::declare_votes(&mut symbols, sink);
+    }
+    let mut before: HashMap<_, u32> = HashMap::new();
     let lower = |mut thread: CThreadDraft| {
         thread.env.warp_threads = warps(&thread.place);
+        if let Some(warp) = warp_of(&thread.place) {
+            let lane = before.entry(warp).or_default();
+            thread.env.lane = *lane;
+            *lane += 1;
+        }
         let lowered = thread.unit.lower(&thread.env, &symbols, sink);
-        let source = thread.unit.text().to_string();
+        // A kernel's code means something else in every thread.
+        let source = if thread.of_kernel { String::new() } else { thread.unit.text().to_string() };
         Thread { name: thread.name, place: thread.place, regs: lowered.regs, code: lowered.code, source }
     };
     let threads = threads.into_iter().map(lower).collect();
-    let program = Program { dialect, threads, locations: symbols.into_locations() };
+    let program = Program { dialect, threads, locations: symbols.into_locations(), machine: Machine::full() };
     warn_of_shared_local(&program, sink);
     program
 }

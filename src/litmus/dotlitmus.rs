@@ -97,6 +97,7 @@ pub(super) fn read(sink: &mut Sink) -> Option<LitmusTest> {
         observe,
         expect: IndexMap::new(),
         options: Vec::new(),
+        runs: Vec::new(),
     })
 }
 

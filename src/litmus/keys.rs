@@ -17,6 +17,8 @@ pub(super) enum Shape {
     Text,
     /// One of these words.
     Word(&'static [&'static str]),
+    /// One of these types, or the name of a class of CUDA C++, such as `cuda::atomic<int>`.
+    Type(&'static [&'static str]),
     /// An integer that is not negative; in templates also a string that comes out as one.
     Count,
     /// An integer.
@@ -72,6 +74,8 @@ pub(super) const SVM: &[&str] = &["none", "coarse", "fine", "fine-atomic"];
 const REGIONS: &[&str] = &["global", "local"];
 /// Names of address spaces.
 pub(super) const SPACES: &[&str] = &["global", "shared", "const", "local"];
+/// Who allocated memory, or where it lives.
+pub(super) const KINDS: &[&str] = &["device", "managed", "mapped", "system", "file", "shared", "local"];
 /// Names of proxies.
 pub(super) const PROXIES: &[&str] = &["generic", "surface", "texture", "constant"];
 /// Expected answers about the condition.
@@ -139,9 +143,11 @@ pub(super) const TEST: &[Key] = &[
         ),
         "locations: `x = 0`, `a = [0, 0]`, `p = \"&x\"` or a table",
     ),
+    key("machine", Shape::Table(MACHINE), "CUDA: attributes of the machine; all hold if absent"),
     key("thread", Shape::List(&Shape::Table(THREAD)), "the threads, in order"),
     key("kernel", Shape::Table(KERNEL), "threads that all run one code"),
     key("expect", Shape::Open(&[], &Shape::Table(EXPECT)), "expected answers, by model"),
+    key("run", Shape::List(&Shape::Table(RUN)), "what runs of the executor are expected to show"),
     key("axis", Shape::List(&Shape::Table(AXIS)), "template: a choice between values; all combinations are tests"),
     key("matrix", Shape::List(&Shape::Table(MATRIX)), "template: expected answers as a grid over two axes"),
     key(
@@ -154,12 +160,23 @@ pub(super) const TEST: &[Key] = &[
 /// A location given as a table.
 pub(super) const LOCATION: &[Key] = &[
     key("init", VALUES, "initial value, or a list with one per element; 0 if absent"),
-    key("type", Shape::Word(TYPES), "type of an element; if absent, that of the accesses"),
+    key("size", Shape::Count, "number of elements that all start at `init`"),
+    key(
+        "type",
+        Shape::Type(TYPES),
+        "type of an element; if absent, that of the accesses. CUDA: also a class, such as `cuda::atomic<int>`",
+    ),
     key(
         "space",
         Shape::Word(SPACES),
         "global (one copy), shared (one per CTA), const, local (one per thread; OpenCL: one per work-group)",
     ),
+    key(
+        "kind",
+        Shape::Word(KINDS),
+        "CUDA: device, managed, mapped, system, file, shared or local; managed if absent",
+    ),
+    key("gpu", Shape::Count, "CUDA: whose memory it is, of the kind `device`; 0 if absent"),
     key("atomic", Shape::Bool, "C and OpenCL: whether it is an atomic object; if absent, its type says so"),
     key("svm", Shape::Word(SVM), "OpenCL: the kind of shared virtual memory; none if absent"),
     key(
@@ -169,6 +186,23 @@ pub(super) const LOCATION: &[Key] = &[
     ),
     key("alias", Shape::Text, "another name for the memory of this location, declared before"),
     key("proxy", Shape::Word(PROXIES), "the proxy an alias goes through; generic (a second address) if absent"),
+];
+
+/// Attributes of the machine, by their names in the CUDA runtime.
+pub(super) const MACHINE: &[Key] = &[
+    key("pageableMemoryAccess", Shape::Bool, "GPUs reach system-allocated memory"),
+    key(
+        "pageableMemoryAccessUsesHostPageTables",
+        Shape::Bool,
+        "… through the host's page tables; matters for files",
+    ),
+    key("concurrentManagedAccess", Shape::Bool, "host and GPUs may access managed memory at the same time"),
+    key("hostNativeAtomicSupported", Shape::Bool, "GPUs and the host have atomics in mapped memory"),
+    key(
+        "p2pNativeAtomicSupported",
+        Shape::OneOf(&[Shape::Bool, Shape::List(&Shape::List(&Shape::Count))]),
+        "GPUs have atomics in each other's memory: all, none, or those listed as in `[[0, 1]]`",
+    ),
 ];
 
 /// A thread.
@@ -182,6 +216,7 @@ pub(super) const THREAD: &[Key] = &[
     key("cluster", Shape::Count, "the cluster of its CTA; if absent, the CTA is a cluster of its own"),
     key("warp", Shape::Count, "its warp, counted per CTA; if absent, the thread is alone in its warp"),
     key("sub_group", Shape::Count, "the same as `warp`"),
+    key("domain", Shape::Count, "memory synchronization domain of its kernel; 0 if absent"),
     key("host", Shape::Bool, "a host thread"),
     key("regs", REGS, "registers with initial values"),
     required("code", Shape::Text, "its code; may be empty"),
@@ -194,6 +229,7 @@ pub(super) const KERNEL: &[Key] = &[
     key("cluster", Shape::Count, "CTAs per cluster; if absent, each CTA is a cluster of its own"),
     key("warp", Shape::Count, "threads per warp; 32 if absent"),
     key("gpu", Shape::Count, "the GPU it runs on; 0 if absent"),
+    key("domain", Shape::Count, "its memory synchronization domain; 0 if absent"),
     key("regs", REGS, "registers with initial values, the same in all threads"),
     required("code", Shape::Text, "the code of every thread; `%tid.x`, `%ctaid.x`, `%ntid.x`, `%nctaid.x` differ"),
 ];
@@ -206,6 +242,35 @@ pub(super) const EXPECT: &[Key] = &[
     key("liveness", Shape::Table(LIVENESS_KEYS), "whether it ends, by progress model"),
     key("axiom", Shape::Text, "the axiom that `forbidden` rests on"),
     key("source", Shape::Text, "the section of the specification"),
+];
+
+/// Memories of the executor.
+pub(super) const MEMORIES: &[&str] = &["sc", "weak"];
+/// Ways to schedule.
+pub(super) const SCHEDULING: &[&str] = &["independent", "lockstep", "serial-groups", "subgroups"];
+/// Who decides what happens next.
+pub(super) const SCHEDULES: &[&str] = &["random", "exhaustive"];
+/// How runs can end.
+pub(super) const ENDS: &[&str] =
+    &["finished", "deadlock", "livelock", "step-limit", "stray", "divergence", "division", "launch-failure"];
+/// In how many outcomes the condition holds.
+pub(super) const HOLDS: &[&str] = &["always", "sometimes", "never"];
+
+/// Runs of the executor, and what they are expected to show.
+pub(super) const RUN: &[Key] = &[
+    key("memory", Shape::Word(MEMORIES), "sc (if absent) or weak, PTX's"),
+    key("scheduling", Shape::Word(SCHEDULING), "which thread steps next; independent if absent"),
+    key("schedule", Shape::Word(SCHEDULES), "random (if absent) or exhaustive"),
+    key("runs", Shape::Count, "how many random runs; 100 if absent"),
+    key("steps", Shape::Count, "at most so many steps of a run"),
+    key("warp_size", Shape::Count, "warps of so many threads; as the test says if absent"),
+    key("sms", Shape::Count, "multiprocessors; enough for every block if absent"),
+    key("resident", Shape::Count, "blocks that a multiprocessor has room for"),
+    key("cooperative", Shape::Bool, "a cooperative launch"),
+    key("ends", Shape::Word(ENDS), "how runs end: finished, all of them; otherwise, one of them"),
+    key("race", Shape::Word(RACE), "whether some run has a race"),
+    key("condition", Shape::Word(HOLDS), "in which of the outcomes observed the condition holds"),
+    key("why", Shape::Text, "part of the reason given for a race, or for a run that does not finish"),
 ];
 
 const LIVENESS_KEYS: &[Key] = &[

@@ -66,6 +66,8 @@ pub struct LitmusTest {
     pub expect: IndexMap<String, Expectation>,
     /// Model options that the test sets (`[options]`), with the place of each.
     pub options: Vec<(String, String, Span)>,
+    /// What runs of the executor are expected to show.
+    pub runs: Vec<RunExpectation>,
 }
 
 impl LitmusTest {
@@ -194,6 +196,39 @@ pub struct Expectation {
     /// The section of the specification.
     pub source: Option<String>,
     /// Where the expectation stands in the file.
+    pub span: Span,
+}
+
+/// Runs of the executor, and what they are expected to show; words are those of the format, `None` is what is understood.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunExpectation {
+    /// `sc` or `weak`.
+    pub memory: Option<&'static str>,
+    /// Which thread steps next.
+    pub scheduling: Option<&'static str>,
+    /// `random` or `exhaustive`.
+    pub schedule: Option<&'static str>,
+    /// How many random runs.
+    pub runs: Option<u32>,
+    /// At most so many steps of a run.
+    pub steps: Option<u32>,
+    /// Threads per warp.
+    pub warp_size: Option<u32>,
+    /// Multiprocessors.
+    pub sms: Option<u32>,
+    /// Blocks that one has room for.
+    pub resident: Option<u32>,
+    /// A cooperative launch.
+    pub cooperative: bool,
+    /// How runs end.
+    pub ends: Option<&'static str>,
+    /// `racy` or `race-free`.
+    pub race: Option<&'static str>,
+    /// In which outcomes the condition holds.
+    pub condition: Option<&'static str>,
+    /// Part of the reason given for a race or for a run that does not finish.
+    pub why: Option<String>,
+    /// Where it stands in the file.
     pub span: Span,
 }
 

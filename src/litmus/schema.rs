@@ -43,6 +43,9 @@ fn shape(of: &Shape) -> Value {
     match of {
         Shape::Text => json!({ "type": "string" }),
         Shape::Word(words) => json!({ "anyOf": [{ "enum": words }, placeholder()] }),
+        Shape::Type(words) => {
+            json!({ "anyOf": [{ "enum": words }, { "type": "string", "pattern": "::" }, placeholder()] })
+        }
         Shape::Count => json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, placeholder()] }),
         Shape::Integer => json!({ "type": "integer" }),
         Shape::Bool => json!({ "type": "boolean" }),

@@ -10,10 +10,11 @@ use std::fmt::Write;
 use super::condition::{show, show_observable};
 use super::{Expectation, LitmusTest, Quantifier, Reachability};
 use crate::diag::Diagnostic;
+use crate::program::isa::clike::class_name;
 use crate::program::isa::ptx;
 use crate::program::{
-    BarrierNaming, Dialect, Init, Location, LocationKind, Op, OpenClMemory, Place, Program, Proxy, RegId, Space,
-    Thread, ThreadId, Ty,
+    ATTRIBUTES, BarrierNaming, Class, Dialect, Init, Location, LocationKind, Machine, MemoryKind, Op,
+    OpenClMemory, Place, Program, Proxy, RegId, Space, Thread, ThreadId, Ty,
 };
 
 /// The test as TOML text.
@@ -64,6 +65,7 @@ pub fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
             let _ = writeln!(out, "{} = {}", toml_key(key), quote(value));
         }
     }
+    write_machine(&program.machine, &mut out);
     if !program.locations.is_empty() {
         out.push_str("\n[memory]\n");
         for location in &program.locations {
@@ -82,6 +84,20 @@ pub fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
     Ok(out)
 }
 
+fn write_machine(machine: &Machine, out: &mut String) {
+    if *machine == Machine::full() {
+        return;
+    }
+    out.push_str("\n[machine]\n");
+    for attribute in ATTRIBUTES.iter().filter(|a| !machine.has(a)) {
+        let _ = writeln!(out, "{attribute} = false");
+    }
+    if let Some(pairs) = &machine.p2p {
+        let pairs = list(pairs.iter().map(|(a, b)| format!("[{a}, {b}]")));
+        let _ = writeln!(out, "p2pNativeAtomicSupported = [{pairs}]");
+    }
+}
+
 fn write_thread(test: &LitmusTest, id: ThreadId, out: &mut String) -> Result<(), Box<Diagnostic>> {
     let program = &test.program;
     let thread = program.thread(id);
@@ -93,6 +109,11 @@ fn write_thread(test: &LitmusTest, id: ThreadId, out: &mut String) -> Result<(),
     let regs = initial(thread, program);
     if !regs.is_empty() {
         let _ = writeln!(out, "regs = {{ {} }}", list(regs.into_iter()));
+    }
+    if program.dialect != Dialect::Ptx && thread.source.is_empty() && !thread.code.is_empty() {
+        let message = "a thread of a kernel cannot be written alone";
+        let diagnostic = Diagnostic::error("cannot-write", &test.file, thread.code[0].span, message);
+        return Err(Box::new(diagnostic.label("it shares its code with the others")));
     }
     if program.dialect != Dialect::Ptx {
         // The code as it was written, without the indentation that all lines share.
@@ -125,6 +146,9 @@ fn write_place(place: &Place, dialect: Dialect, out: &mut String) {
     if place.host {
         out.push_str("host = true\n");
         return;
+    }
+    if place.domain != 0 {
+        let _ = writeln!(out, "domain = {}", place.domain);
     }
     if place.gpu != 0 {
         let _ = writeln!(out, "{gpu} = {}", place.gpu);
@@ -178,12 +202,18 @@ fn memory(location: &Location, program: &Program) -> String {
             };
             format!("{{ alias = {}{proxy} }}", quote(&program.location(*of).name))
         }
-        LocationKind::Object { ty, init, atomic, opencl, space } if program.dialect != Dialect::Ptx => {
+        LocationKind::Object { ty, init, atomic, opencl, space, kind, class }
+            if program.dialect != Dialect::Ptx =>
+        {
             let start = match init.as_slice() {
                 [one] => value(one, program),
                 all => format!("[{}]", list(all.iter().map(|v| value(v, program)))),
             };
-            let mut parts = vec![format!("init = {start}"), format!("type = {}", quote(c_type(*ty)))];
+            let (type_name, start) = match class {
+                Some(class) => of_class(*class, c_type(*ty), init, program),
+                None => (c_type(*ty).to_string(), start),
+            };
+            let mut parts = vec![format!("init = {start}"), format!("type = {}", quote(&type_name))];
             if *atomic {
                 parts.push("atomic = true".to_string());
             }
@@ -195,6 +225,20 @@ fn memory(location: &Location, program: &Program) -> String {
             };
             if program.dialect == Dialect::Cuda && !space.is_empty() {
                 parts.push(format!("space = {}", quote(space)));
+            }
+            let kind = match kind {
+                MemoryKind::Device(0) => "device",
+                MemoryKind::Device(gpu) => {
+                    parts.push(format!("gpu = {gpu}"));
+                    "device"
+                }
+                MemoryKind::Mapped => "mapped",
+                MemoryKind::System => "system",
+                MemoryKind::File => "file",
+                MemoryKind::Managed | MemoryKind::Private => "",
+            };
+            if !kind.is_empty() {
+                parts.push(format!("kind = {}", quote(kind)));
             }
             if program.dialect == Dialect::OpenCl {
                 parts.extend(opencl_memory(*opencl, capped(program)));
@@ -223,6 +267,17 @@ fn memory(location: &Location, program: &Program) -> String {
             }
         }
     }
+}
+
+/// The name of a class, and the counts that its objects are made with.
+fn of_class(class: Class, element: &str, init: &[Init], program: &Program) -> (String, String) {
+    let start = |v: &Init| match v {
+        Init::Int(word) => class_name(class, element, *word).1.to_string(),
+        address => value(address, program),
+    };
+    let starts: Vec<String> = init.iter().map(start).collect();
+    let start = if starts.len() == 1 { starts[0].clone() } else { format!("[{}]", starts.join(", ")) };
+    (class_name(class, element, 0).0, start)
 }
 
 /// The name of a type in the C-like dialects; those without one have that of their size.

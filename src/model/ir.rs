@@ -103,6 +103,23 @@ impl NodeOp {
         };
         a.into_iter().chain(b)
     }
+
+    /// The same operator with other operands.
+    pub fn map_operands(&self, new: impl Fn(NodeId) -> NodeId) -> NodeOp {
+        match *self {
+            NodeOp::Base(_) | NodeOp::Free(_) | NodeOp::Var(..) | NodeOp::Empty | NodeOp::Universe => self.clone(),
+            NodeOp::IdentityOn(a) => NodeOp::IdentityOn(new(a)),
+            NodeOp::Inverse(a) => NodeOp::Inverse(new(a)),
+            NodeOp::Plus(a) => NodeOp::Plus(new(a)),
+            NodeOp::Domain(a) => NodeOp::Domain(new(a)),
+            NodeOp::Range(a) => NodeOp::Range(new(a)),
+            NodeOp::Product(a, b) => NodeOp::Product(new(a), new(b)),
+            NodeOp::Union(a, b) => NodeOp::Union(new(a), new(b)),
+            NodeOp::Inter(a, b) => NodeOp::Inter(new(a), new(b)),
+            NodeOp::Diff(a, b) => NodeOp::Diff(new(a), new(b)),
+            NodeOp::Seq(a, b) => NodeOp::Seq(new(a), new(b)),
+        }
+    }
 }
 
 /// `let rec x = … and y = …`: the least fixpoint of monotone bodies.

@@ -30,6 +30,7 @@ use crate::diag::{Diagnostic, SourceFile};
 pub mod ast;
 mod build;
 pub mod ir;
+mod join;
 mod lex;
 mod library;
 mod lower;

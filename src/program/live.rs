@@ -15,13 +15,13 @@ impl Op {
                 f(addr);
                 match update {
                     Update::Exchange(e) | Update::Apply(_, e) => f(e),
-                    Update::CompareExchange { expected, new } => {
-                        f(expected);
-                        f(new);
+                    Update::CompareExchange { expected: a, new: b } | Update::When { cond: a, new: b } => {
+                        f(a);
+                        f(b);
                     }
                 }
             }
-            Op::Fence { .. } => {}
+            Op::Fence { .. } | Op::Spurious { .. } => {}
             Op::Barrier(b) => match &b.naming {
                 BarrierNaming::Counted { id, count } => {
                     f(id);
@@ -40,7 +40,7 @@ impl Op {
     /// The register that the micro-op writes.
     pub fn defines(&self) -> Option<RegId> {
         match self {
-            Op::Load { dst, .. } | Op::Assign { dst, .. } => Some(*dst),
+            Op::Load { dst, .. } | Op::Assign { dst, .. } | Op::Spurious { dst } => Some(*dst),
             Op::Rmw { dst, .. } => *dst,
             Op::Store { .. } | Op::Fence { .. } | Op::Barrier(_) | Op::Branch { .. } => None,
         }
@@ -66,7 +66,15 @@ pub fn live_registers(thread: &Thread, observed: &[bool]) -> Vec<Vec<bool>> {
             if let Some(d) = op.defines() {
                 here[d.0 as usize] = false;
             }
-            op.expressions(&mut |e| e.registers(&mut |r| here[r.0 as usize] = true));
+            // The operands of such an update see the value read in `dst`.
+            let own = match op {
+                Op::Rmw { dst, update: Update::When { .. }, .. } => *dst,
+                _ => None,
+            };
+            op.expressions(&mut |e| e.registers(&mut |r| here[r.0 as usize] |= Some(r) != own));
+            if let Op::Rmw { addr, .. } = op {
+                addr.registers(&mut |r| here[r.0 as usize] = true);
+            }
             if here != live[pc] {
                 live[pc] = here;
                 changed = true;

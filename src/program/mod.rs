@@ -15,11 +15,13 @@ use crate::diag::Span;
 
 pub mod isa;
 mod live;
+mod machine;
 pub mod mapping;
 pub mod tags;
 mod value;
 
 pub use live::live_registers;
+pub use machine::{ATTRIBUTES, Machine, MemoryKind};
 pub use tags::Tags;
 pub use value::{BinOp, CmpOp, Ty};
 
@@ -110,6 +112,9 @@ pub struct Place {
     pub cta: u32,
     /// Warp or sub-group number; `None`: the thread is alone in it.
     pub warp: Option<u32>,
+    /// Memory synchronization domain of the kernel it belongs to: kernels of different domains share no scope below `Sys`
+    /// (CUDA Programming Guide, *Memory Synchronization Domains*).
+    pub domain: u32,
     /// A host thread: every scope below `Sys` holds it alone (`specs`: PTX ISA, Scope; host atomics are system-wide).
     pub host: bool,
 }
@@ -117,7 +122,12 @@ pub struct Place {
 impl Place {
     /// A device thread at (`gpu`, `cta`).
     pub fn device(gpu: u32, cta: u32) -> Place {
-        Place { gpu, queue_family: 0, cluster: None, cta, warp: None, host: false }
+        Place { gpu, queue_family: 0, cluster: None, cta, warp: None, domain: 0, host: false }
+    }
+
+    /// Whether both are on one GPU, whatever the domains of their kernels.
+    pub fn same_gpu(&self, other: &Place) -> bool {
+        !self.host && !other.host && self.gpu == other.gpu
     }
 
     /// Whether two *different* threads at these places are in one group of the given scope.
@@ -125,7 +135,7 @@ impl Place {
         if scope == Scope::Sys {
             return true;
         }
-        if scope == Scope::Thread || self.host || other.host || self.gpu != other.gpu {
+        if scope == Scope::Thread || !self.same_gpu(other) || self.domain != other.domain {
             return false;
         }
         if scope == Scope::Gpu {
@@ -155,6 +165,8 @@ pub struct Program {
     pub threads: Vec<Thread>,
     /// Its memory.
     pub locations: Vec<Location>,
+    /// The machine it runs on.
+    pub machine: Machine,
 }
 
 impl Program {
@@ -171,6 +183,13 @@ impl Program {
     /// Thread indices in order.
     pub fn thread_ids(&self) -> impl Iterator<Item = ThreadId> + use<> {
         (0..self.threads.len() as u16).map(ThreadId)
+    }
+
+    /// The thread's lane: how many threads of its warp come before it.
+    pub fn lane(&self, id: ThreadId) -> u32 {
+        let place = &self.thread(id).place;
+        let before = self.thread_ids().take_while(|t| *t != id);
+        before.filter(|t| self.thread(*t).place.same(place, Scope::Warp)).count() as u32
     }
 
     /// Follows aliases to the object whose memory `id` names.
@@ -229,6 +248,21 @@ pub enum Init {
     },
 }
 
+/// A class of the CUDA C++ library, of which an object may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// An atomic object.
+    Atomic(Scope),
+    /// An atomic flag.
+    Flag,
+    /// A barrier. Its word holds, from the high end, the phase, and 16 bits each of expected and of missing arrivals.
+    Barrier(Scope),
+    /// A latch. Its word counts down.
+    Latch(Scope),
+    /// A semaphore with its largest count. Its word is the count.
+    Semaphore(Scope, i64),
+}
+
 /// Where an object lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Space {
@@ -240,6 +274,18 @@ pub enum Space {
     Constant,
     /// Local or private memory: one copy per thread.
     Local,
+}
+
+impl Space {
+    /// As in the test format.
+    pub fn name(self) -> &'static str {
+        match self {
+            Space::Global => "global",
+            Space::Shared => "shared",
+            Space::Constant => "const",
+            Space::Local => "local",
+        }
+    }
 }
 
 /// What OpenCL declares of an object beyond its [`Space`].
@@ -279,6 +325,10 @@ pub enum LocationKind {
         atomic: bool,
         /// What OpenCL says of it; nothing in other dialects.
         opencl: OpenClMemory,
+        /// Who allocated it.
+        kind: MemoryKind,
+        /// The class it is of, if it is of one.
+        class: Option<Class>,
     },
     /// Another name for the memory of `of` (which may itself be an alias).
     Alias {
@@ -359,6 +409,11 @@ pub enum Op {
     },
     /// A barrier: waits for other threads.
     Barrier(Barrier),
+    /// `dst` = 1 if a library function fails here without a reason, else 0: a free choice of the execution.
+    Spurious {
+        /// Receives the choice.
+        dst: RegId,
+    },
     /// `dst = value`
     Assign {
         /// Receives the value.
@@ -373,6 +428,13 @@ pub enum Op {
         /// Index into the thread's code.
         target: usize,
     },
+}
+
+impl Op {
+    /// Whether it makes events: assignments and branches do not.
+    pub fn is_visible(&self) -> bool {
+        !matches!(self, Op::Assign { .. } | Op::Branch { .. })
+    }
 }
 
 /// What a memory access carries besides address and value.
@@ -401,6 +463,13 @@ pub enum Update {
         /// Written on success.
         new: Expr,
     },
+    /// `new` if `cond` is not 0, else nothing. Both may read the operation's `dst`, which holds the value read by then.
+    When {
+        /// Whether it writes.
+        cond: Expr,
+        /// Written in that case.
+        new: Expr,
+    },
 }
 
 /// A barrier instruction.
@@ -410,6 +479,8 @@ pub struct Barrier {
     pub action: BarrierAction,
     /// Which threads it can bring together: those in one group of this scope.
     pub domain: Scope,
+    /// The lanes that it can bring together, where it is one of a warp that names them; `None`: all threads of the group.
+    pub lanes: Option<u32>,
     /// Which barrier it is, and how many it waits for.
     pub naming: BarrierNaming,
     /// Tags of the arrival event.

@@ -21,6 +21,8 @@ pub const TAGS: &[(&str, &str)] = &[
     ("FAIL_RLX", "CUDA: a compare-exchange that is relaxed on failure, though not on success"),
     ("FAIL_ACQ", "CUDA: a compare-exchange that acquires on failure, but differs on success"),
     ("FAIL_SC", "CUDA: a compare-exchange that is sequentially consistent on failure, but not on success"),
+    ("OBJECT", "CUDA: an operation of a barrier, latch, semaphore or vote of the library"),
+    ("MISUSE", "CUDA: a call of a library function whose precondition does not hold; orders nothing"),
     ("RMW", "either half of a read-modify-write"),
     ("RED", "either half of a PTX reduction, which returns no value"),
     ("VOLATILE", "volatile access"),

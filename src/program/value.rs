@@ -65,6 +65,11 @@ pub enum BinOp {
 }
 
 impl BinOp {
+    /// Whether it divides by its second operand.
+    pub fn divides(self) -> bool {
+        matches!(self, BinOp::Div | BinOp::Rem)
+    }
+
     /// `a op b` in type `ty`.
     pub fn apply(self, ty: Ty, a: i64, b: i64) -> i64 {
         let (a, b) = (ty.wrap(a), ty.wrap(b));

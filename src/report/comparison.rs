@@ -1,11 +1,12 @@
 //! Comparisons: what several models say of one test, and why they differ.
 
+use std::fmt;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
 use super::Line;
-use crate::verdict::{Definedness, Fault, Outcomes, Property, State};
+use crate::verdict::{Definedness, Fault, Outcomes, Property, State, Verdict};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -46,6 +47,36 @@ impl Relation {
     }
 }
 
+/// An instruction of a test; without a line, something else of the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its thread.
+    pub thread: String,
+    /// 1-based, in the test's file; 0: none.
+    pub line: u32,
+    /// The instruction as written.
+    pub text: String,
+}
+
+impl Place {
+    /// Without the instruction.
+    pub fn short(&self) -> String {
+        match self.line {
+            0 => self.text.clone(),
+            line => format!("line {line} ({})", self.thread),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.text),
+            line => write!(f, "line {line} `{}` ({})", self.text.trim_end_matches(';'), self.thread),
+        }
+    }
+}
+
 /// What came out for two of the models.
 #[derive(Clone, Debug)]
 pub struct Finding {
@@ -57,8 +88,12 @@ pub struct Finding {
     pub differs: Option<bool>,
     /// How they stand to each other.
     pub relation: Relation,
-    /// The axioms that make the difference, or `race`; for counting.
+    /// The rule that makes the difference; for counting.
+    pub rule: Option<String>,
+    /// The axioms by which the stronger model forbids what the other one allows.
     pub by: Option<String>,
+    /// Where the rule bites.
+    pub places: Vec<Place>,
     /// The reason, in one sentence.
     pub why: String,
 }
@@ -73,11 +108,18 @@ pub struct Column {
 }
 
 impl Column {
-    /// `allowed`, `forbidden`, with `racy`; `?` if the list is not complete and does not have it.
+    /// The answer about a property.
+    pub fn verdict(&self, property: Property) -> Option<&Verdict> {
+        self.lines.iter().find(|line| line.property == property).map(|line| &line.answer.verdict)
+    }
+
+    /// `allowed`, `forbidden`, with `racy`; `undefined` for what no execution of an undefined program shows; `?` if the
+    /// list is not complete and does not have it.
     pub fn word(&self, state: &State) -> &'static str {
         match self.outcomes.outcomes.iter().find(|o| o.state == *state) {
             Some(o) if o.allowed && o.racy => "allowed, racy",
             Some(o) if o.allowed => "allowed",
+            _ if self.undefined().is_some() => "undefined",
             _ if !self.outcomes.complete => "?",
             _ => "forbidden",
         }
@@ -135,8 +177,14 @@ impl Comparison {
 /// Writes it for people: the answers, one row per outcome, the reasons.
 pub(super) fn human(out: &mut dyn Write, comparison: &Comparison, verbose: bool) -> io::Result<()> {
     write!(out, "{BOLD}{}{BOLD:#}", comparison.test)?;
+    if let Some(line) =
+        comparison.columns.first().and_then(|c| c.lines.first()).filter(|l| !l.proposition.is_empty())
+    {
+        write!(out, ": {} ({})", line.quantifier, line.proposition)?;
+    }
+    writeln!(out)?;
     for (i, column) in comparison.columns.iter().enumerate() {
-        write!(out, "{} {}", if i == 0 { ":" } else { "," }, column.head())?;
+        write!(out, "{} {}", if i == 0 { " " } else { "," }, column.head())?;
         for line in &column.lines {
             let shown = line.property == Property::Reachability || line.answer.verdict.reason().is_none();
             if shown {

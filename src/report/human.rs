@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::{Comparison, Line, Observations, Reporter, Summary, Table};
-use crate::verdict::{Definedness, Property, State, Verdict, Witness};
+use crate::verdict::{Definedness, Ending, Property, State, ThreadEnd, Verdict, Witness};
 
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -170,6 +170,9 @@ impl Reporter for Human {
     }
 
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
+        for line in summary.comparisons() {
+            writeln!(out, "{line}")?;
+        }
         writeln!(out, "{BOLD}{summary}{BOLD:#}")
     }
 }
@@ -219,7 +222,7 @@ fn outcome_rows(out: &mut dyn Write, table: &Table) -> io::Result<()> {
 
 /// Why the answer is what it is.
 fn explain(out: &mut dyn Write, line: &Line) -> io::Result<()> {
-    if !line.proposition.is_empty() {
+    if line.property == Property::Reachability && !line.proposition.is_empty() {
         let violates = if line.quantifier == "forall" { ", by a violation of it" } else { "" };
         writeln!(out, "  asked: {} ({}){violates}", line.quantifier, line.proposition)?;
     }
@@ -267,7 +270,26 @@ pub(super) fn execution(out: &mut dyn Write, witness: &Witness) -> io::Result<()
         let pairs: Vec<_> = pairs.iter().map(|&(a, b)| format!("{}->{}", letter(a), letter(b))).collect();
         writeln!(out, "    {name:name_width$}  {}", pairs.join(" "))?;
     }
+    if !witness.ends.is_empty() {
+        return ends(out, &witness.ends);
+    }
     writeln!(out, "    final state: {}", state_text(&witness.state))
+}
+
+/// How the threads of an execution end that hangs.
+fn ends(out: &mut dyn Write, ends: &[ThreadEnd]) -> io::Result<()> {
+    writeln!(out, "    which does not end:")?;
+    let width = ends.iter().map(|e| e.thread.chars().count()).max().unwrap_or(0);
+    for end in ends {
+        let style = if matches!(end.ending, Ending::Blocked | Ending::Looping) { BOLD } else { Style::new() };
+        write!(out, "      {:width$}  {style}{:7}{style:#}  {}", end.thread, end.ending.word(), end.why)?;
+        if end.line > 0 {
+            let after = if end.ending == Ending::Stopped { "after " } else { "" };
+            write!(out, "  {DIM}{after}line {}: {}{DIM:#}", end.line, end.text.trim())?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
 }
 
 /// `P1:r0 = 1, x = 2`.

@@ -6,8 +6,8 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::fault::{FaultObject, Undefined};
-use super::{Comparison, Finding, Line, Observations, Reporter, Summary, Table};
-use crate::verdict::{Outcome, Outcomes, State, Witness};
+use super::{Comparison, Finding, Line, Observations, Place, Reporter, Summary, Table};
+use crate::verdict::{Outcome, Outcomes, State, ThreadEnd, Witness};
 
 /// Writes `jsonl`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,8 +82,18 @@ struct FindingObject<'a> {
     with: &'a str,
     differs: Option<bool>,
     relation: &'a str,
+    rule: Option<&'a str>,
     by: Option<&'a str>,
+    places: Vec<PlaceObject<'a>>,
     why: &'a str,
+}
+
+/// An instruction that a rule bites on; without a line, something else of the program.
+#[derive(Serialize)]
+struct PlaceObject<'a> {
+    thread: &'a str,
+    line: u32,
+    text: &'a str,
 }
 
 /// An execution: relations name events by position.
@@ -92,6 +102,25 @@ pub(super) struct WitnessObject<'a> {
     events: Vec<EventObject<'a>>,
     relations: IndexMap<&'a str, &'a [(usize, usize)]>,
     state: IndexMap<&'a str, &'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ends: Vec<EndObject<'a>>,
+}
+
+/// How a thread of an execution that hangs ends.
+#[derive(Serialize)]
+struct EndObject<'a> {
+    thread: &'a str,
+    end: &'a str,
+    line: u32,
+    text: &'a str,
+    served: bool,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    waits_for: &'a [String],
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    reads: IndexMap<&'a str, Vec<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    period: Option<u32>,
+    why: &'a str,
 }
 
 #[derive(Serialize)]
@@ -143,6 +172,25 @@ pub(super) fn witness(witness: &Witness) -> WitnessObject<'_> {
             .collect(),
         relations: witness.relations.iter().map(|(name, pairs)| (name.as_str(), pairs.as_slice())).collect(),
         state: state(&witness.state),
+        ends: witness.ends.iter().map(end).collect(),
+    }
+}
+
+fn end(end: &ThreadEnd) -> EndObject<'_> {
+    let mut reads: IndexMap<&str, Vec<&str>> = IndexMap::new();
+    for (place, value) in &end.polls {
+        reads.entry(place).or_default().push(value);
+    }
+    EndObject {
+        thread: &end.thread,
+        end: end.ending.word(),
+        line: end.line,
+        text: end.text.trim(),
+        served: end.served,
+        waits_for: &end.waits_for,
+        reads,
+        period: end.period,
+        why: &end.why,
     }
 }
 
@@ -170,8 +218,16 @@ fn finding<'a>(f: &'a Finding, model: &str) -> Option<FindingObject<'a>> {
         m if m == f.right => &f.left,
         _ => return None,
     };
-    let (differs, relation, by) = (f.differs, f.relation.word(), f.by.as_deref());
-    Some(FindingObject { with, differs, relation, by, why: &f.why })
+    let place = |p: &'a Place| PlaceObject { thread: &p.thread, line: p.line, text: &p.text };
+    Some(FindingObject {
+        with,
+        differs: f.differs,
+        relation: f.relation.word(),
+        rule: f.rule.as_deref(),
+        by: f.by.as_deref(),
+        places: f.places.iter().map(place).collect(),
+        why: &f.why,
+    })
 }
 
 fn outcome(o: &Outcome) -> OutcomeObject<'_> {

@@ -18,11 +18,11 @@ mod jsonl;
 mod observations;
 mod summary;
 
-pub use comparison::{Column, Comparison, Finding, Relation};
+pub use comparison::{Column, Comparison, Finding, Place, Relation};
 pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use jsonl::Jsonl;
-pub use observations::{Hazard, Hazards, Observations, Observed, Part};
+pub use observations::{Hazard, Hazards, Observations, Observed, Part, Raced, Stopped};
 pub use summary::Summary;
 
 /// The formats.
@@ -209,6 +209,7 @@ pub(crate) mod samples {
             ],
             relations: vec![("rf".into(), vec![(1, 2)]), ("co".into(), vec![(0, 1)])],
             state: vec![("P1:r0".into(), "1".into()), ("x".into(), "1".into())],
+            ends: Vec::new(),
         }
     }
 

@@ -27,6 +27,35 @@ pub struct Observed {
     pub trace: Option<String>,
 }
 
+/// Runs that did not finish, for one reason.
+#[derive(Clone, Debug, Serialize)]
+pub struct Stopped {
+    /// How: `deadlock`, `livelock`, …
+    pub how: &'static str,
+    /// How many runs; of an exhaustive exploration, how many states or cycles of states.
+    pub count: u64,
+    /// The reason, line by line.
+    pub why: Vec<String>,
+    /// One of the runs, step by step, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+}
+
+/// Two accesses that race.
+#[derive(Clone, Debug, Serialize)]
+pub struct Raced {
+    /// What they access.
+    pub location: String,
+    /// Its address space.
+    pub space: &'static str,
+    /// The accesses: who, where, at which line.
+    pub sides: [String; 2],
+    /// What is missing.
+    pub why: String,
+    /// How often it was seen.
+    pub count: u64,
+}
+
 /// An instruction that takes part in undefined behaviour.
 #[derive(Clone, Debug, Serialize)]
 pub struct Part {
@@ -94,6 +123,16 @@ pub struct Observations {
     pub hazards: Option<Hazards>,
     /// How runs ended, by name, without zeros.
     pub ended: Vec<(&'static str, u64)>,
+    /// Why runs did not finish.
+    pub stops: Vec<Stopped>,
+    /// Races in the runs looked at.
+    pub races: Vec<Raced>,
+    /// How many runs were looked at for races.
+    pub judged: u64,
+    /// Why none were, if the machine cannot tell.
+    pub not_judged: Option<String>,
+    /// Too large for the model: nothing was held against it.
+    pub too_large: bool,
     /// The loop bound that the model's answer needed.
     pub bound: Option<u32>,
     /// A broken law: something observed is forbidden, or engines differ.
@@ -132,6 +171,12 @@ struct Object<'a> {
     memory: &'a str,
     seed: Option<u64>,
     bound: Option<u32>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    stops: &'a [Stopped],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    races: &'a [Raced],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    judged: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -165,6 +210,9 @@ pub(super) fn write(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         memory: &seen.memory,
         seed: seen.runs.map(|r| r.1),
         bound: seen.bound,
+        stops: &seen.stops,
+        races: &seen.races,
+        judged: (seen.judged > 0).then_some(seen.judged),
         reason: seen.refused.as_deref().or(seen.reason.as_deref()),
         ms: seen.ms,
         defect: seen.defect.as_deref(),
@@ -196,6 +244,27 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         hazards(out, h)?;
     }
     writeln!(out, "  ended: {}", if ended.is_empty() { "nothing".into() } else { ended.join(", ") })?;
+    for stop in &seen.stops {
+        let n = if stop.count == 1 { String::new() } else { format!(" ({} times)", stop.count) };
+        writeln!(out, "  {UNSURE}{}{UNSURE:#}{n}:", stop.how)?;
+        stop.why.iter().try_for_each(|line| writeln!(out, "    {line}"))?;
+    }
+    for race in &seen.races {
+        let n = if race.count == 1 { String::new() } else { format!(" ({} times)", race.count) };
+        writeln!(
+            out,
+            "  {UNSURE}race{UNSURE:#} on `{}` in {} memory{n}: {}",
+            race.location, race.space, race.why
+        )?;
+        race.sides.iter().try_for_each(|side| writeln!(out, "    {side}"))?;
+    }
+    match (&seen.not_judged, seen.judged) {
+        (Some(why), _) => writeln!(out, "  {DIM}{why}{DIM:#}")?,
+        (None, n) if n > 0 && seen.races.is_empty() => {
+            writeln!(out, "  {DIM}no race in {n} run{}{DIM:#}", if n == 1 { "" } else { "s" })?;
+        }
+        _ => {}
+    }
     if let Some(why) = &seen.reason {
         writeln!(out, "  {UNSURE}not complete:{UNSURE:#} {why}")?;
     }
@@ -209,6 +278,11 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         if let Some(trace) = &o.trace {
             let values: Vec<String> = o.state.iter().map(|(name, value)| format!("{name} = {value}")).collect();
             writeln!(out, "  a run to {}:\n{}", values.join(", "), trace.trim_end())?;
+        }
+    }
+    for stop in &seen.stops {
+        if let Some(trace) = &stop.trace {
+            writeln!(out, "  a run to {}:\n{}", stop.how, trace.trim_end())?;
         }
     }
     writeln!(out)
@@ -240,6 +314,7 @@ fn rows(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
         let (style, word) = match o.allowed {
             Some(true) => (Style::new(), "allowed"),
             Some(false) => (BAD, "FORBIDDEN"),
+            None if seen.too_large => (Style::new(), "not asked"),
             None => (UNSURE, "undecided"),
         };
         table.push((style, row(&o.state, o.count.to_string()), word));

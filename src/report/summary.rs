@@ -3,13 +3,26 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use indexmap::IndexMap;
+
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{Comparison, Line, Observations, Table};
+use super::{Comparison, Line, Observations, Relation, Table};
 
 /// Verdicts in the order in which they are counted out.
 const WORDS: [&str; 9] =
     ["allowed", "forbidden", "racy", "race-free", "undefined", "defined", "hangs", "terminates", "undecided"];
+
+/// How two models stand to each other over several tests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Compared {
+    /// On how many tests they differ on the condition.
+    conditions: usize,
+    /// How they stand, with the numbers of tests.
+    relations: BTreeMap<Relation, usize>,
+    /// By which rule, with the numbers of tests.
+    rules: BTreeMap<String, usize>,
+}
 
 /// Counts over all answers of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,8 +42,8 @@ pub struct Summary {
     pub invalid: usize,
     /// (test, model) pairs passed over, because the model cannot speak of the test's dialect.
     pub passed_over: usize,
-    /// Comparisons: how many pairs of models agree or differ on the condition, stand how, and differ by what.
-    compared: BTreeMap<String, usize>,
+    /// Comparisons, by pair of models.
+    compared: IndexMap<(String, String), Compared>,
     /// Whether the run stopped at the first failure.
     pub stopped: bool,
 }
@@ -81,18 +94,32 @@ impl Summary {
         for line in comparison.columns.iter().flat_map(|c| c.lines.first()) {
             self.add(line);
         }
-        let mut count = |key: String| *self.compared.entry(key).or_default() += 1;
         for finding in &comparison.findings {
-            match finding.differs {
-                Some(false) => count("condition: agree".into()),
-                Some(true) => count("condition: differ".into()),
-                None => count("condition: undecided".into()),
-            }
-            count(finding.relation.word().into());
-            if finding.differs == Some(true) {
-                count(format!("differ by {}", finding.by.as_deref().unwrap_or(finding.relation.word())));
+            let pair = (finding.left.clone(), finding.right.clone());
+            let compared = self.compared.entry(pair).or_default();
+            compared.conditions += usize::from(finding.differs == Some(true));
+            *compared.relations.entry(finding.relation).or_default() += 1;
+            let unnamed =
+                matches!(finding.relation, Relation::Differ | Relation::Violated).then_some("no rule found");
+            if let Some(rule) = finding.rule.as_deref().or(unnamed) {
+                *compared.rules.entry(rule.to_owned()).or_default() += 1;
             }
         }
+    }
+
+    /// One line per pair of models that were compared: how they stand, and by which rules they differ.
+    pub fn comparisons(&self) -> Vec<String> {
+        let line = |((left, right), c): (&(String, String), &Compared)| {
+            let tests = counted(c.relations.values().sum(), "test");
+            let stand: Vec<_> = c.relations.iter().map(|(r, n)| format!("{n} {}", r.word())).collect();
+            let mut line = format!("{left} and {right}, {tests}: {}", stand.join(", "));
+            line += &format!("; the condition differs in {}", c.conditions);
+            let mut rules: Vec<_> = c.rules.iter().collect();
+            rules.sort_by_key(|r| std::cmp::Reverse(r.1));
+            let rules: Vec<_> = rules.into_iter().map(|(rule, n)| format!("{n} × {rule}")).collect();
+            if rules.is_empty() { line } else { line + "; by rule: " + &rules.join(", ") }
+        };
+        self.compared.iter().map(line).collect()
     }
 
     /// The verdicts that occurred, with their numbers.
@@ -133,10 +160,6 @@ impl fmt::Display for Summary {
                 (n, _) => parts.push(format!("{n} errors in the input")),
             }
         }
-        if !self.compared.is_empty() {
-            let all: Vec<_> = self.compared.iter().map(|(what, n)| format!("{n} × {what}")).collect();
-            parts.push(format!("compared: {}", all.join(", ")));
-        }
         if self.passed_over > 0 {
             parts.push(format!("{} passed over", self.passed_over));
         }
@@ -161,7 +184,13 @@ impl Serialize for Summary {
         map.serialize_entry("passed_over", &self.passed_over)?;
         map.serialize_entry("stopped", &self.stopped)?;
         if !self.compared.is_empty() {
-            map.serialize_entry("compared", &self.compared)?;
+            let object = |((left, right), c): (&(String, String), &Compared)| {
+                let stand: IndexMap<&str, usize> = c.relations.iter().map(|(r, n)| (r.word(), *n)).collect();
+                serde_json::json!({
+                    "models": [left, right], "conditions": c.conditions, "relations": stand, "rules": c.rules
+                })
+            };
+            map.serialize_entry("compared", &self.compared.iter().map(object).collect::<Vec<_>>())?;
         }
         map.end()
     }

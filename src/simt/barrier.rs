@@ -19,13 +19,19 @@
 
 use super::Halt;
 use super::code::{Act, Code, eval};
+use super::set::Threads;
 use crate::program::{Barrier, BarrierAction, BarrierNaming, Expr, Scope};
 
 /// Which barrier of which group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Key {
     domain: Scope,
+    /// The lanes that it brings together, of a warp's barrier that names them.
+    lanes: Option<u32>,
+    /// The first thread of the group.
     group: usize,
+    /// The thread itself, where it names a mask that it is not in.
+    alone: bool,
     /// The instance number of an instance barrier.
     instance: Option<i64>,
     id: Option<i64>,
@@ -35,10 +41,12 @@ pub(super) struct Key {
 #[derive(Clone, Debug)]
 pub(super) struct Phase<C> {
     pub(super) key: Key,
+    /// Its number among all phases of the run; for the log alone.
+    pub(super) number: u32,
     /// Thread count or quorum.
     pub(super) count: Option<i64>,
-    pub(super) arrived: u64,
-    pub(super) waiting: u64,
+    pub(super) arrived: Threads,
+    pub(super) waiting: Threads,
     /// Instance barriers: whether it is open for good.
     pub(super) open: bool,
     /// What arrivals have handed in.
@@ -51,14 +59,16 @@ pub(super) struct Barriers<C> {
     /// Sorted by key.
     pub(super) phases: Vec<Phase<C>>,
     /// Completed phases whose wait has not come yet, by thread.
-    pub(super) granted: Vec<(Key, usize, C)>,
+    pub(super) granted: Vec<(Key, usize, C, u32)>,
+    /// How many phases there were.
+    opened: u32,
     /// Instance barriers that were reached: thread and instruction.
     pub(super) reached: Vec<(usize, usize)>,
 }
 
 impl<C> Default for Barriers<C> {
     fn default() -> Self {
-        Barriers { phases: Vec::new(), granted: Vec::new(), reached: Vec::new() }
+        Barriers { phases: Vec::new(), granted: Vec::new(), opened: 0, reached: Vec::new() }
     }
 }
 
@@ -69,6 +79,9 @@ pub(super) enum Came<C> {
     /// It waits.
     Waits,
 }
+
+/// What came of executing a barrier, and the number of the phase.
+pub(super) type Outcome<C> = (Came<C>, u32);
 
 fn unsupported(what: &str) -> Halt {
     Halt::Unsupported(format!("not in this machine: {what}"))
@@ -81,8 +94,28 @@ fn naming(code: &Code, t: usize, b: &Barrier, regs: &[i64]) -> (Key, Option<i64>
         BarrierNaming::Instance { instance, id, quorum } => (Some(*instance), id.as_ref(), quorum),
     };
     let value = |e: &Expr| eval(e, regs);
-    let key = Key { domain: b.domain, group: code.group(t, b.domain), instance, id: id.map(value) };
+    let alone = !takes_part(code, b.lanes, t);
+    let group = if alone { t } else { code.group(t, b.domain) };
+    let key = Key { domain: b.domain, lanes: b.lanes, group, alone, instance, id: id.map(value) };
     (key, count.as_ref().map(value))
+}
+
+/// Whether a thread is in a warp barrier's mask.
+fn takes_part(code: &Code, lanes: Option<u32>, t: usize) -> bool {
+    lanes.is_none_or(|mask| mask >> code.lanes[t].min(31) & 1 != 0)
+}
+
+impl Key {
+    /// Whether a thread is one of those that it brings together.
+    fn holds(&self, code: &Code, t: usize) -> bool {
+        match self.alone {
+            true => t == self.group,
+            false => {
+                // The group is named by its first thread.
+                code.group(t, self.domain) == self.group && takes_part(code, self.lanes, t)
+            }
+        }
+    }
 }
 
 /// Whether an arrival at this barrier commutes with every step of other threads: who takes part in its phases does not
@@ -104,16 +137,17 @@ impl<C: Clone + Default> Barriers<C> {
         regs: &[i64],
         carried: &C,
         join: impl Fn(&mut C, &C),
-    ) -> Result<Came<C>, Halt> {
+    ) -> Result<Outcome<C>, Halt> {
         let (key, count) = naming(code, t, b, regs);
         if b.action == BarrierAction::Wait {
             if let Some(i) = self.granted.iter().position(|g| g.0 == key && g.1 == t) {
-                return Ok(Came::On(Some(self.granted.remove(i).2)));
+                let (_, _, carried, number) = self.granted.remove(i);
+                return Ok((Came::On(Some(carried)), number));
             }
-            if let Some(phase) = self.phases.iter_mut().find(|p| p.key == key && p.arrived >> t & 1 != 0) {
-                phase.waiting |= 1 << t;
+            if let Some(phase) = self.phases.iter_mut().find(|p| p.key == key && p.arrived.has(t)) {
+                phase.waiting.insert(t);
             }
-            return Ok(Came::Waits);
+            return Ok((Came::Waits, 0));
         }
         if key.instance.is_some() {
             check_instance(code, (t, pc), b)?;
@@ -123,8 +157,11 @@ impl<C: Clone + Default> Barriers<C> {
         let at = match self.phases.binary_search_by(|p| p.key.cmp(&key)) {
             Ok(at) => at,
             Err(at) => {
+                let number = self.opened;
+                self.opened += 1;
+                let (arrived, waiting) = (Threads::default(), Threads::default());
                 let (key, carried) = (key.clone(), C::default());
-                self.phases.insert(at, Phase { key, count, arrived: 0, waiting: 0, open: false, carried });
+                self.phases.insert(at, Phase { key, number, count, arrived, waiting, open: false, carried });
                 at
             }
         };
@@ -133,21 +170,22 @@ impl<C: Clone + Default> Barriers<C> {
             return Err(unsupported("one barrier used with different thread counts or quorums"));
         }
         if phase.open {
-            return Ok(Came::On((b.action == BarrierAction::Sync).then(|| phase.carried.clone())));
+            let carried = (b.action == BarrierAction::Sync).then(|| phase.carried.clone());
+            return Ok((Came::On(carried), phase.number));
         }
-        if phase.arrived >> t & 1 != 0 {
+        if phase.arrived.has(t) {
             if key.instance.is_some() {
                 return Err(unsupported("a thread that reaches one barrier instance twice"));
             }
             return Err(Halt::Blocked);
         }
-        phase.arrived |= 1 << t;
+        phase.arrived.insert(t);
         join(&mut phase.carried, carried);
         if b.action == BarrierAction::Arrive {
-            return Ok(Came::On(None));
+            return Ok((Came::On(None), phase.number));
         }
-        phase.waiting |= 1 << t;
-        Ok(Came::Waits)
+        phase.waiting.insert(t);
+        Ok((Came::Waits, phase.number))
     }
 
     /// Completes phases as long as one can be; calls `release` for each thread that goes on, with what it gets.
@@ -155,46 +193,56 @@ impl<C: Clone + Default> Barriers<C> {
         &mut self,
         code: &Code,
         over: impl Fn(usize) -> bool,
-        mut release: impl FnMut(usize, &C),
+        mut release: impl FnMut(usize, &C, u32),
     ) {
         while let Some(at) = self.phases.iter().position(|p| !p.open && self.is_full(code, p, &over)) {
-            let threads = |set: u64| (0..u64::BITS as usize).filter(move |t| set >> t & 1 != 0);
             if self.phases[at].key.instance.is_some() {
                 let phase = &mut self.phases[at];
                 phase.open = true;
                 let waiting = std::mem::take(&mut phase.waiting);
-                threads(waiting).for_each(|t| release(t, &phase.carried));
+                waiting.iter().for_each(|t| release(t, &phase.carried, phase.number));
                 continue;
             }
             let phase = self.phases.remove(at);
-            for t in threads(phase.arrived) {
-                if phase.waiting >> t & 1 != 0 {
-                    release(t, &phase.carried);
+            for t in phase.arrived.iter() {
+                if phase.waiting.has(t) {
+                    release(t, &phase.carried, phase.number);
                 } else if waits_later(code, t, phase.key.domain) {
                     self.granted.retain(|g| g.0 != phase.key || g.1 != t);
-                    self.granted.push((phase.key.clone(), t, phase.carried.clone()));
+                    self.granted.push((phase.key.clone(), t, phase.carried.clone(), phase.number));
                     self.granted.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
                 }
             }
         }
     }
 
+    /// Barriers at which somebody waits: who has arrived, who waits, whose barrier it is, and the thread count.
+    pub(super) fn waits<'a>(
+        &'a self,
+        code: &'a Code,
+    ) -> impl Iterator<Item = (&'a Threads, &'a Threads, Vec<usize>, Option<i64>)> {
+        let waiting = self.phases.iter().filter(|p| !p.waiting.is_empty());
+        waiting.map(|p| {
+            let group = code.members(p.key.group, p.key.domain).iter().copied();
+            (&p.arrived, &p.waiting, group.filter(|&u| p.key.holds(code, u)).collect(), p.count)
+        })
+    }
+
     fn is_full(&self, code: &Code, p: &Phase<C>, over: &impl Fn(usize) -> bool) -> bool {
-        if p.arrived == 0 {
+        if p.arrived.is_empty() {
             return false;
         }
-        let arrived = |u: usize| p.arrived >> u & 1 != 0;
+        let group = code.members(p.key.group, p.key.domain).iter().copied();
+        let mut members = group.filter(|&u| p.key.holds(code, u));
         match (p.count, p.key.instance) {
-            (Some(n), _) => i64::from(p.arrived.count_ones()) >= n,
-            (None, None) => (0..code.threads.len())
-                .all(|u| code.group(u, p.key.domain) != p.key.group || arrived(u) || over(u)),
-            (None, Some(instance)) => (0..code.threads.len()).all(|u| {
-                code.group(u, p.key.domain) != p.key.group
-                    || barriers(code, u).all(|(pc, b)| {
-                        !is_instance(b, instance)
-                            || self.reached.contains(&(u, pc))
-                            || known_id(code, u, pc, b).is_some_and(|id| id != p.key.id)
-                    })
+            (Some(n), _) => p.arrived.len() as i64 >= n,
+            (None, None) => members.all(|u| p.arrived.has(u) || over(u)),
+            (None, Some(instance)) => members.all(|u| {
+                barriers(code, u).all(|(pc, b)| {
+                    !is_instance(b, instance)
+                        || self.reached.contains(&(u, pc))
+                        || known_id(code, u, pc, b).is_some_and(|id| id != p.key.id)
+                })
             }),
         }
     }
@@ -229,7 +277,10 @@ fn known_id(code: &Code, t: usize, pc: usize, b: &Barrier) -> Option<Option<i64>
                 match act {
                     Act::Branch { .. } => return None,
                     Act::Assign { dst, value: Expr::Const(v) } if dst == r => value = Some(*v),
-                    Act::Assign { dst, .. } | Act::Load { dst, .. } | Act::Rmw { dst: Some(dst), .. }
+                    Act::Assign { dst, .. }
+                    | Act::Spurious { dst }
+                    | Act::Load { dst, .. }
+                    | Act::Rmw { dst: Some(dst), .. }
                         if dst == r =>
                     {
                         value = None;

@@ -7,12 +7,13 @@
 
 use std::sync::Arc;
 
+use super::groups::Groups;
 use crate::litmus::{LitmusTest, Observable};
 use crate::program::{
-    Barrier, BarrierAction, BarrierNaming, Expr, LocationKind, Op, OpenClMemory, Program, Proxy, RegId, Scope,
-    Tags, ThreadId, Ty, Update, live_registers,
+    Barrier, BarrierAction, BarrierNaming, Dialect, Expr, LocationKind, MemoryKind, Op, OpenClMemory, Program,
+    Proxy, RegId, Scope, Tags, ThreadId, Ty, Update, live_registers,
 };
-use crate::skeleton::{CellId, Memory};
+use crate::skeleton::{Cell, CellId, Memory};
 
 /// What an access is, beside its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub(super) struct Access {
     pub(super) red: bool,
     /// Declared atomic by its function (C-like languages).
     pub(super) atomic: bool,
+    /// Half of a read-modify-write.
+    pub(super) updates: bool,
     /// Sequentially consistent (C-like languages).
     pub(super) sc: bool,
     pub(super) consume: bool,
@@ -74,6 +77,8 @@ pub(super) enum Fence {
         regions: Regions,
         /// OpenCL: it reaches no further than its work-group in local memory.
         capped: bool,
+        /// CUDA: no fence, but a call of a library function whose precondition does not hold.
+        misuse: bool,
     },
     /// `fence.proxy.alias`.
     Alias,
@@ -89,6 +94,7 @@ pub(super) enum Act {
     Rmw { dst: Option<RegId>, addr: Expr, update: Update, read: Access, write: Access },
     Fence(Fence),
     Barrier(Barrier),
+    Spurious { dst: RegId },
     Assign { dst: RegId, value: Expr },
     Branch { cond: Expr, target: usize },
 }
@@ -104,6 +110,8 @@ pub(super) struct ThreadCode {
     pub(super) used: Vec<Vec<bool>>,
     /// Locations that the code from an instruction on may access, as a bit set.
     pub(super) reach: Vec<u128>,
+    /// By instruction: whether a division in it may have no meaning.
+    pub(super) divides: Vec<bool>,
     /// Whether it has a backward branch.
     pub(super) loops: bool,
 }
@@ -120,10 +128,13 @@ pub(super) struct Place {
 /// One physical location.
 #[derive(Clone, Debug)]
 pub(super) struct Location {
+    pub(super) cell: CellId,
     pub(super) init: i64,
     /// Whether its object was declared atomic (C-like languages).
     pub(super) atomic: bool,
     pub(super) opencl: OpenClMemory,
+    /// Who allocated it.
+    pub(super) kind: MemoryKind,
 }
 
 /// A test, ready to run.
@@ -138,10 +149,11 @@ pub(super) struct Code {
     pub(super) observed: Vec<Observable>,
     /// Whether the test has a filter: then outcomes decide what counts.
     pub(super) filtered: bool,
-    /// `includes[t][u]`: bit `s` is set if scope number `s` of thread `t` holds thread `u`.
-    includes: Vec<Vec<u8>>,
+    groups: Groups,
     /// By thread: the first thread of its CTA.
     pub(super) cta: Vec<usize>,
+    /// By thread: its lane.
+    pub(super) lanes: Vec<u32>,
     /// No alias, no proxy but the generic one.
     pub(super) plain: bool,
     /// Some access goes through a proxy other than the generic one.
@@ -152,9 +164,6 @@ pub(super) struct Code {
     pub(super) branches: bool,
 }
 
-/// At most so many threads: sets of threads are machine words.
-pub(super) const MAX_THREADS: usize = 64;
-
 impl Code {
     /// Makes a test ready.
     ///
@@ -162,20 +171,17 @@ impl Code {
     /// Why it cannot be run.
     pub(super) fn new(test: &LitmusTest) -> Result<Code, String> {
         let program = Arc::new(test.program.clone());
-        if program.threads.len() > MAX_THREADS {
-            return Err(format!("not in this machine: more than {MAX_THREADS} threads"));
-        }
         let memory = Memory::new(&program);
         let mut locations = Vec::new();
         let mut loc_of = vec![0; memory.cells.len()];
         for (i, cell) in memory.cells.iter().enumerate() {
             if cell.memory.0 as usize == i {
                 loc_of[i] = locations.len();
-                let (atomic, opencl) = match program.location(cell.location.0).kind {
-                    LocationKind::Object { atomic, opencl, .. } => (atomic, opencl),
-                    LocationKind::Alias { .. } => (false, OpenClMemory::default()),
+                let (atomic, opencl, kind) = match program.location(cell.location.0).kind {
+                    LocationKind::Object { atomic, opencl, kind, .. } => (atomic, opencl, kind),
+                    LocationKind::Alias { .. } => (false, OpenClMemory::default(), MemoryKind::Private),
                 };
-                locations.push(Location { init: cell.init, atomic, opencl });
+                locations.push(Location { cell: cell.memory, init: cell.init, atomic, opencl, kind });
             } else {
                 loc_of[i] = loc_of[cell.memory.0 as usize];
             }
@@ -184,14 +190,16 @@ impl Code {
             return Err("not in this machine: more than 65,535 memory cells".into());
         }
         let observed = test.observables();
+        let groups = Groups::new(&program);
         let mut code = Code {
             threads: Vec::new(),
             locations,
             loc_of,
             observed,
             filtered: test.filter.is_some(),
-            includes: includes(&program),
-            cta: (0..program.threads.len()).map(|t| group(&program, t, Scope::Cta)).collect(),
+            cta: (0..program.threads.len()).map(|t| groups.of(t, Scope::Cta)).collect(),
+            groups,
+            lanes: program.thread_ids().map(|t| program.lane(t)).collect(),
             plain: true,
             proxies: false,
             loops: false,
@@ -232,7 +240,11 @@ impl Code {
         let loops =
             acts.iter().enumerate().any(|(pc, a)| matches!(a, Act::Branch { target, .. } if *target <= pc));
         let reach = self.reach(&acts);
+        // PTX leaves the result open, and the value types have settled it; the languages of C's family do not.
+        let undefined = self.program.dialect != Dialect::Ptx;
+        let divides = thread.code.iter().map(|i| undefined && divides(&i.op)).collect();
         Ok(ThreadCode {
+            divides,
             live: live_registers(thread, &needed),
             used: live_registers(thread, &vec![false; thread.regs.len()]),
             acts,
@@ -260,6 +272,7 @@ impl Code {
                     Update::CompareExchange { expected, new } => {
                         Update::CompareExchange { expected: name(expected), new: name(new) }
                     }
+                    Update::When { cond, new } => Update::When { cond: name(cond), new: name(new) },
                 },
                 read: access(&read.tags, read.scope, read.ty)?,
                 write: access(&write.tags, write.scope, write.ty)?,
@@ -282,6 +295,7 @@ impl Code {
                 }
                 Act::Barrier(b)
             }
+            Op::Spurious { dst } => Act::Spurious { dst: *dst },
             Op::Assign { dst, value } => Act::Assign { dst: *dst, value: name(value) },
             Op::Branch { cond, target } => Act::Branch { cond: name(cond), target: *target },
         })
@@ -339,6 +353,11 @@ impl Code {
         Some(Place { loc: self.loc_of[cell.0 as usize], va })
     }
 
+    /// The cell of a location's own memory.
+    pub(super) fn cell_of(&self, loc: usize) -> &Cell {
+        self.memory.cell(self.locations[loc].cell)
+    }
+
     /// The location of a cell.
     pub(super) fn location(&self, cell: CellId) -> usize {
         self.loc_of[cell.0 as usize]
@@ -351,7 +370,7 @@ impl Code {
 
     /// Whether `scope` of thread `t` holds `u`; its own thread always.
     pub(super) fn holds(&self, t: usize, scope: Scope, u: usize) -> bool {
-        self.includes[t][u] >> (scope as u8) & 1 != 0
+        self.groups.of(t, scope) == self.groups.of(u, scope)
     }
 
     /// Whether two operations of these threads and scopes include each other.
@@ -361,26 +380,18 @@ impl Code {
 
     /// The first thread of a thread's group.
     pub(super) fn group(&self, thread: usize, scope: Scope) -> usize {
-        (0..=thread).find(|&u| u == thread || self.holds(thread, scope, u)).unwrap_or(thread)
+        self.groups.of(thread, scope)
     }
-}
 
-fn group(program: &Program, t: usize, scope: Scope) -> usize {
-    let place = &program.threads[t].place;
-    (0..t).find(|&u| program.threads[u].place.same(place, scope)).unwrap_or(t)
-}
+    /// The source line of an instruction; `None` at the end.
+    pub(super) fn line(&self, thread: usize, pc: usize) -> Option<u32> {
+        self.program.threads[thread].code.get(pc).map(|i| i.line)
+    }
 
-fn includes(program: &Program) -> Vec<Vec<u8>> {
-    let scopes =
-        [Scope::Thread, Scope::Warp, Scope::Cta, Scope::Cluster, Scope::QueueFamily, Scope::Gpu, Scope::Sys];
-    let bits = |t: usize, u: usize| {
-        scopes
-            .iter()
-            .filter(|&&s| t == u || program.threads[t].place.same(&program.threads[u].place, s))
-            .fold(0, |bits, &s| bits | 1 << (s as u8))
-    };
-    let n = program.threads.len();
-    (0..n).map(|t| (0..n).map(|u| bits(t, u)).collect()).collect()
+    /// The threads of a group, given by its first one.
+    pub(super) fn members(&self, group: usize, scope: Scope) -> &[usize] {
+        &self.groups.members[scope as usize][group]
+    }
 }
 
 fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
@@ -391,17 +402,20 @@ fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
         () if tags.has("CON") && tags.has("WEAK") => Proxy::Constant,
         () => Proxy::Generic,
     };
-    let strong = tags.has("RLX") || tags.has("ACQ") || tags.has("REL");
+    // Accesses of PTX are never sequentially consistent by themselves; those of the other languages may be.
+    let sc = tags.has("SC");
+    let strong = tags.has("RLX") || tags.has("ACQ") || tags.has("REL") || sc;
     Ok(Access {
         ty,
         strong,
         scope: scope.unwrap_or(Scope::Thread),
-        acquire: tags.has("ACQ"),
-        release: tags.has("REL"),
+        acquire: tags.has("ACQ") || sc,
+        release: tags.has("REL") || sc,
         proxy,
         red: tags.has("RED"),
         atomic: tags.has("A"),
-        sc: tags.has("SC"),
+        updates: tags.has("RMW"),
+        sc,
         consume: tags.has("CON"),
         failure: match () {
             () if tags.has("FAIL_RLX") => Some(Failure::Relaxed),
@@ -431,7 +445,23 @@ fn fence(tags: &Tags, scope: Option<Scope>) -> Fence {
         scope: scope.unwrap_or(Scope::Thread),
         regions: Regions::of(tags.has("GLOBAL"), tags.has("LOCAL")),
         capped: tags.has("CAPPED"),
+        misuse: tags.has("MISUSE"),
     }
+}
+
+fn divides(op: &Op) -> bool {
+    fn within(e: &Expr) -> bool {
+        match e {
+            Expr::Const(_) | Expr::Reg(_) | Expr::Address(_) => false,
+            Expr::Bin(op, _, a, b) => op.divides() || within(a) || within(b),
+            Expr::Cmp(_, _, a, b) => within(a) || within(b),
+            Expr::Select(c, a, b) => within(c) || within(a) || within(b),
+            Expr::Cast(_, a) => within(a),
+        }
+    }
+    let mut found = false;
+    op.expressions(&mut |e| found |= within(e));
+    found
 }
 
 /// The value of an expression.

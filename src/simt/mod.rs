@@ -32,21 +32,28 @@
 mod barrier;
 pub mod choice;
 mod code;
+mod explain;
 mod fingerprint;
+mod groups;
+mod launch;
 mod layer;
 mod memory;
+pub mod race;
 pub mod record;
 pub mod schedule;
+mod set;
 mod state;
 mod step;
 mod trace;
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::litmus::LitmusTest;
 use crate::program::Dialect;
 use code::Code;
-use layer::Independent;
+use layer::Layers;
 use memory::clike::Clike;
 pub use memory::clike::LanguageRules;
 use memory::sc::Sc;
@@ -169,9 +176,93 @@ impl std::fmt::Display for Early {
     }
 }
 
+/// Which thread steps next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheduling {
+    /// Any thread: PTX for sm_70 and later.
+    Independent,
+    /// Warps share a program counter, as before Volta.
+    Lockstep,
+    /// OpenCL: one work-group at a time, its work-items one after the other up to the next barrier.
+    SerialGroups,
+    /// OpenCL: sub-groups make progress independently, the work-items of one take turns.
+    Subgroups,
+}
+
+impl Scheduling {
+    /// All of them.
+    pub const ALL: [Scheduling; 4] =
+        [Scheduling::Independent, Scheduling::Lockstep, Scheduling::SerialGroups, Scheduling::Subgroups];
+
+    /// As written on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheduling::Independent => "independent",
+            Scheduling::Lockstep => "lockstep",
+            Scheduling::SerialGroups => "serial-groups",
+            Scheduling::Subgroups => "subgroups",
+        }
+    }
+}
+
+/// What a kernel is launched on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launch {
+    /// Multiprocessors of each GPU; `None`: enough for every block.
+    pub sms: Option<u32>,
+    /// Blocks that a multiprocessor has room for; `None`: 1 if `sms` is given.
+    pub resident: Option<u32>,
+    /// A cooperative launch: fails unless all blocks are resident at once.
+    pub cooperative: bool,
+    /// Threads per warp; `None`: as the test says.
+    pub warp_size: Option<u32>,
+    /// Threads that a block can have.
+    pub max_block: u32,
+    /// Bytes of shared memory that a block can have.
+    pub max_shared: u64,
+}
+
+impl Default for Launch {
+    fn default() -> Self {
+        Launch {
+            sms: None,
+            resident: None,
+            cooperative: false,
+            warp_size: None,
+            max_block: 1024,
+            max_shared: 48 * 1024,
+        }
+    }
+}
+
+impl Launch {
+    /// Blocks that a GPU has room for at once; `None`: any number.
+    pub fn capacity(&self) -> Option<usize> {
+        match (self.sms, self.resident) {
+            (None, None) => None,
+            (sms, resident) => Some(sms.unwrap_or(1) as usize * resident.unwrap_or(1) as usize),
+        }
+    }
+}
+
+/// What a thread did that has no meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Fault {
+    /// An access names no memory that the thread may access.
+    Stray,
+    /// A barrier is reached by part of those for whom it is.
+    Barrier,
+    /// A division by zero, where that is undefined.
+    Division,
+}
+
 /// How to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
+    /// Which thread steps next.
+    pub scheduling: Scheduling,
+    /// What it is launched on.
+    pub launch: Launch,
     /// Which memory.
     pub memory: MemoryKind,
     /// Early binds, of the weak memory.
@@ -186,11 +277,15 @@ pub struct Options {
     pub states: usize,
     /// When to give up.
     pub timeout: Option<Duration>,
+    /// Whether to look for races in runs.
+    pub races: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Options {
+            scheduling: Scheduling::Independent,
+            launch: Launch::default(),
             memory: MemoryKind::Weak,
             early: Early::None,
             rules: Rules::ALL,
@@ -198,6 +293,7 @@ impl Default for Options {
             steps: 10_000,
             states: 2_000_000,
             timeout: Some(Duration::from_secs(60)),
+            races: true,
         }
     }
 }
@@ -209,8 +305,8 @@ enum Halt {
     Refused,
     /// The instruction cannot have its turn yet.
     Blocked,
-    /// An access names no memory that the thread may access.
-    Stray { thread: usize, instr: usize, what: String },
+    /// The thread did something that has no meaning; the run ends.
+    Fault { kind: Fault, thread: usize, instr: usize, what: String },
     /// A limit of the machine was met.
     Limit(&'static str),
     /// The machine cannot run this.
@@ -240,11 +336,18 @@ pub enum Schedule<'a> {
 pub fn observe(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
     let mut observation = explore(test, options, schedule)?;
     let outcomes = observation.outcomes.iter_mut().map(|o| &mut o.schedule);
-    for run in outcomes.chain(observation.hazards.iter_mut().map(|h| &mut h.schedule)) {
-        (run.memory, run.early) = (options.memory.name().into(), options.early.to_string());
+    let stops = observation.stops.iter_mut().map(|s| &mut s.schedule);
+    let races = observation.races.iter_mut().map(|r| &mut r.schedule);
+    let hazards = observation.hazards.iter_mut().map(|h| &mut h.schedule);
+    for recorded in outcomes.chain(stops).chain(races).chain(hazards) {
+        (recorded.memory, recorded.early) = (options.memory.name().into(), options.early.to_string());
+        (recorded.scheduling, recorded.launch) = (options.scheduling.name().into(), options.launch);
     }
     Ok(observation)
 }
+
+/// Programs with more threads run without early binds unless these are asked for.
+const MAX_EARLY: usize = 64;
 
 /// As [`observe`], with early binds as a first look wants them: of random runs, three in four without any and one in
 /// four with two per thread; exhaustively, without any, and then with one per thread as far as the limits allow.
@@ -255,6 +358,10 @@ pub fn observe_mixed(test: &LitmusTest, options: &Options, schedule: Schedule<'_
     let with = |early| Options { early, ..*options };
     match schedule {
         _ if !options.memory.binds() => observe(test, options, schedule),
+        // Early binds are for programs small enough to copy at every step.
+        Schedule::Random { .. } if test.program.threads.len() > MAX_EARLY => {
+            observe(test, &with(Early::None), schedule)
+        }
         Schedule::Random { runs, seed } => {
             let some = Schedule::Random { runs: runs - runs / 4, seed };
             let mut all = observe(test, &with(Early::None), some)?;
@@ -263,7 +370,8 @@ pub fn observe_mixed(test: &LitmusTest, options: &Options, schedule: Schedule<'_
         }
         Schedule::Exhaustive => {
             let mut all = observe(test, &with(Early::None), schedule)?;
-            let further = observe(test, &with(Early::Full(1)), schedule)?;
+            let mut further = observe(test, &with(Early::Full(1)), schedule)?;
+            further.stops.clear();
             // Hangs are told by the first part: a run with early binds may also stop because a bind was wrong.
             let ended = all.ended;
             all.complete &= further.complete;
@@ -286,7 +394,14 @@ pub fn replay(test: &LitmusTest, options: &Options, recorded: &Recorded) -> Resu
     })?;
     let early = Early::parse(&recorded.early)
         .ok_or_else(|| format!("the recorded schedule names early binds `{}`", recorded.early))?;
-    observe(test, &Options { memory, early, ..*options }, Schedule::Replay(recorded))
+    let named = Scheduling::ALL.into_iter().find(|s| s.name() == recorded.scheduling);
+    let scheduling = match named {
+        None if recorded.scheduling.is_empty() => Scheduling::Independent,
+        None => return Err(format!("the recorded schedule names a scheduling `{}`", recorded.scheduling)),
+        Some(named) => named,
+    };
+    let options = Options { memory, early, scheduling, launch: recorded.launch, ..*options };
+    observe(test, &options, Schedule::Replay(recorded))
 }
 
 /// A name for what a test runs: schedules are of programs, whatever comments stand around them.
@@ -301,20 +416,24 @@ pub fn fingerprint(test: &LitmusTest) -> String {
 }
 
 fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
-    let code = Code::new(test)?;
     runnable(test, options)?;
-    let limits = Limits { steps: options.steps, states: options.states, timeout: options.timeout };
+    let regrouped = launch::regroup(test, options.launch.warp_size)?;
+    let code = Code::new(regrouped.as_ref().unwrap_or(test))?;
+    launch::fits(&code, &options.launch)?;
+    let layer = Layers::new(&code, options.scheduling, &options.launch)?;
+    let limits =
+        Limits { steps: options.steps, states: options.states, timeout: options.timeout, races: options.races };
     match options.memory {
-        MemoryKind::Sc => {
-            schedule::run(&Machine { code: &code, memory: Sc, layer: Independent }, schedule, &limits)
-        }
+        MemoryKind::Sc => schedule::run(&Machine { code: &code, memory: Sc, layer }, schedule, &limits),
         MemoryKind::Weak => {
             let memory = Weak { early: options.early, rules: options.rules, collect: code.loops };
-            schedule::run(&Machine { code: &code, memory, layer: Independent }, schedule, &limits)
+            schedule::run(&Machine { code: &code, memory, layer }, schedule, &limits)
         }
         kind => {
-            let memory = Clike::new(kind, options.language, &code).ok_or("not in this machine: that memory")?;
-            schedule::run(&Machine { code: &code, memory, layer: Independent }, schedule, &limits)
+            let memory = Clike::new(kind, options.language, &code)?;
+            // This memory knows the races of its language itself.
+            let limits = Limits { races: false, ..limits };
+            schedule::run(&Machine { code: &code, memory, layer }, schedule, &limits)
         }
     }
 }
@@ -322,6 +441,9 @@ fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Resu
 /// Whether the memory knows what the test uses.
 fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
     let dialect = test.program.dialect;
+    if options.memory == MemoryKind::Weak && options.scheduling == Scheduling::Lockstep {
+        return Err("not in this machine: warps with one program counter on PTX's memory, whose model is for sm_70 and later; take the memory `sc`".into());
+    }
     if let Some(language) = options.memory.row().3.filter(|&l| l != dialect) {
         return Err(format!("not in this machine: {} code on the memory of {}", dialect.name(), language.name()));
     }

@@ -53,6 +53,8 @@ pub enum Event {
         thread: usize,
         /// Instruction.
         instr: usize,
+        /// The number of the barrier's phase.
+        phase: u32,
     },
     /// A thread passed a barrier.
     Pass {
@@ -60,6 +62,8 @@ pub enum Event {
         thread: usize,
         /// Instruction.
         instr: usize,
+        /// The number of the barrier's phase.
+        phase: u32,
     },
     /// An instruction that has not had its turn was bound early.
     Early {
@@ -67,6 +71,14 @@ pub enum Event {
         thread: usize,
         /// Instruction.
         instr: usize,
+    },
+    /// The scheduler picked a thread; of warps with one program counter, the lanes that are active with it. Only noted in
+    /// replays.
+    Turn {
+        /// Thread.
+        thread: usize,
+        /// Active lanes of its warp.
+        active: Option<u64>,
     },
     /// At a location, the second write is coherence-after the first.
     After(usize, Source, Source),
@@ -114,6 +126,8 @@ pub enum HazardKind {
     Divergence,
     /// OpenCL: the work-items of a group execute a barrier with different arguments.
     BarrierArguments,
+    /// CUDA: a library function is called whose precondition does not hold.
+    Misuse,
 }
 
 impl HazardKind {
@@ -123,6 +137,7 @@ impl HazardKind {
             HazardKind::Race => "data race",
             HazardKind::Divergence => "divergence",
             HazardKind::BarrierArguments => "barrier arguments",
+            HazardKind::Misuse => "misuse",
         }
     }
 }

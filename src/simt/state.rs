@@ -60,6 +60,9 @@ impl Thread {
 pub(super) fn threads(code: &Code) -> Vec<Thread> {
     code.threads
         .iter()
-        .map(|t| Thread { pc: 0, status: Status::Running, clock: 0, regs: t.start.iter().copied().collect() })
+        .map(|t| {
+            let status = if t.acts.is_empty() { Status::Ended } else { Status::Running };
+            Thread { pc: 0, status, clock: 0, regs: t.start.iter().copied().collect() }
+        })
         .collect()
 }

@@ -40,15 +40,15 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
             }
             Event::Early { thread, instr } => (*thread, Some(*instr), "before its turn:".to_owned()),
             Event::Fence { thread, instr } => (*thread, Some(*instr), String::new()),
-            Event::Arrive { thread, instr } => (*thread, Some(*instr), "arrives".to_owned()),
-            Event::Pass { thread, instr } => (*thread, Some(*instr), "passes".to_owned()),
+            Event::Arrive { thread, instr, .. } => (*thread, Some(*instr), "arrives".to_owned()),
+            Event::Pass { thread, instr, .. } => (*thread, Some(*instr), "passes".to_owned()),
             Event::After(loc, a, b) => {
                 let (Source::Write(t, _), false) = (*b, matches!(a, Source::Initial(_))) else { continue };
                 let value = |s: &Source| writes.iter().find(|w| w.0 == *s).map_or(0, |w| w.2);
                 let order = format!("coherence of {}: {} before {}", names[*loc], show(value(a)), show(value(b)));
                 (t, None, order)
             }
-            Event::Commit(_) | Event::Write { .. } => continue,
+            Event::Commit(_) | Event::Write { .. } | Event::Turn { .. } => continue,
         };
         let thread = &program.threads[thread];
         let code = instr.map_or("", |i| thread.code[i].text.as_str());

@@ -20,7 +20,8 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::pool::{Cond, Pool, TermId};
-use super::unroll::{Arrival, Ending, Naming, Unrolled, Wait, WaitKey};
+use super::progress::Purpose;
+use super::unroll::{Arrival, Ending, Group, Naming, Unrolled, Wait, WaitKey};
 use super::{BuildError, MAX_PHASE_CHOICES};
 use crate::program::{CmpOp, Dialect, Program, Scope, ThreadId, Ty};
 use crate::rel::EventId;
@@ -40,6 +41,8 @@ pub(super) struct BarrierEdges {
     /// Arrivals to themselves, where some thread of the group ends, or waits elsewhere for ever, without having arrived
     /// at that barrier in that phase: the base relation `divergence`.
     pub(super) divergence: Edges,
+    /// Events of one barrier and phase, in either direction, for questions about progress.
+    pub(super) partners: Edges,
     /// Conditions that every execution satisfies.
     pub(super) constraints: Vec<Cond>,
     /// By choice: the condition under which the wait that it stands for passes.
@@ -73,7 +76,7 @@ pub(super) fn passing(program: &Program, out: &mut Unrolled) -> Result<FxHashSet
 }
 
 /// The edges and constraints of all barriers.
-pub(super) fn edges(program: &Program, out: &mut Unrolled) -> Result<BarrierEdges, BuildError> {
+pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> Result<BarrierEdges, BuildError> {
     let mut result = BarrierEdges::default();
     if out.arrivals.is_empty() && out.waits.is_empty() {
         return Ok(result);
@@ -100,9 +103,22 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled) -> Result<BarrierEdge
         }
         rules.exits(w, &chosen, &mut result)?;
     }
-    if program.dialect == Dialect::OpenCl {
+    if purpose.is_progress() {
+        result.partners = result.sync.iter().flat_map(|&(a, w, c)| [(a, w, c), (w, a, c)]).collect();
         for (i, a) in arrivals.iter().enumerate() {
-            let cond = rules.diverges(i, a, &chosen);
+            for (j, b) in arrivals.iter().enumerate() {
+                let cond = if i == j { Cond::FALSE } else { rules.together(i, a, j, b, &chosen) };
+                if cond != Cond::FALSE {
+                    result.partners.push((a.event, b.event, cond));
+                }
+            }
+        }
+    }
+    if matches!(program.dialect, Dialect::OpenCl | Dialect::Cuda) {
+        for (i, a) in arrivals.iter().enumerate() {
+            let absent = rules.diverges(i, a, &chosen);
+            let elsewhere = rules.other_call(i, a, &chosen);
+            let cond = rules.pool().or(absent, elsewhere);
             if cond != Cond::FALSE {
                 result.divergence.push((a.event, a.event, cond));
             }
@@ -141,8 +157,10 @@ impl<'a> Rules<'a> {
         &mut self.out.pool
     }
 
-    fn same_group(&self, domain: Scope, a: ThreadId, b: ThreadId) -> bool {
-        a == b || self.program.thread(a).place.same(&self.program.thread(b).place, domain)
+    fn same_group(&self, group: Group, a: ThreadId, b: ThreadId) -> bool {
+        let takes_part = |t| group.lanes.is_none_or(|mask| mask >> self.program.lane(t).min(31) & 1 != 0);
+        let place = |t| &self.program.thread(t).place;
+        a == b || (place(a).same(place(b), group.domain) && takes_part(a) && takes_part(b))
     }
 
     fn equal(&mut self, a: TermId, b: TermId) -> Cond {
@@ -150,7 +168,7 @@ impl<'a> Rules<'a> {
     }
 
     /// When two barrier operations name the same barrier.
-    fn matches(&mut self, a: (ThreadId, Scope, Naming), b: (ThreadId, Scope, Naming)) -> Cond {
+    fn matches(&mut self, a: (ThreadId, Group, Naming), b: (ThreadId, Group, Naming)) -> Cond {
         if a.1 != b.1 || !self.same_group(a.1, a.0, b.0) {
             return Cond::FALSE;
         }
@@ -167,11 +185,11 @@ impl<'a> Rules<'a> {
         }
     }
 
-    fn matching_arrivals(&mut self, to: (ThreadId, Scope, Naming)) -> Vec<(usize, Arrival, Cond)> {
+    fn matching_arrivals(&mut self, to: (ThreadId, Group, Naming)) -> Vec<(usize, Arrival, Cond)> {
         let arrivals = self.out.arrivals.clone();
         let mut found = Vec::new();
         for (i, a) in arrivals.into_iter().enumerate() {
-            let m = self.matches((a.thread, a.domain, a.naming), to);
+            let m = self.matches((a.thread, a.group, a.naming), to);
             if m != Cond::FALSE {
                 found.push((i, a, m));
             }
@@ -185,7 +203,7 @@ impl<'a> Rules<'a> {
     }
 
     /// The conditions "`of` arrived at this barrier before `event`", one per arrival.
-    fn earlier(&mut self, of: ThreadId, event: EventId, to: (ThreadId, Scope, Naming)) -> Vec<Cond> {
+    fn earlier(&mut self, of: ThreadId, event: EventId, to: (ThreadId, Group, Naming)) -> Vec<Cond> {
         let mut conds = Vec::new();
         for (_, a, m) in self.matching_arrivals(to) {
             if a.thread == of && a.event < event {
@@ -196,7 +214,7 @@ impl<'a> Rules<'a> {
     }
 
     /// The number of threads in a phase, if the barrier at `to` has a count.
-    fn count_of(&mut self, to: (ThreadId, Scope, Naming)) -> Result<Option<usize>, BuildError> {
+    fn count_of(&mut self, to: (ThreadId, Group, Naming)) -> Result<Option<usize>, BuildError> {
         let mut counts = Vec::new();
         for (_, a, _) in self.matching_arrivals(to) {
             let Naming::Counted { count, .. } = a.naming else { continue };
@@ -212,7 +230,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    fn users(&mut self, to: (ThreadId, Scope, Naming)) -> Vec<ThreadId> {
+    fn users(&mut self, to: (ThreadId, Group, Naming)) -> Vec<ThreadId> {
         let mut users: Vec<ThreadId> = self.matching_arrivals(to).iter().map(|(_, a, _)| a.thread).collect();
         users.sort();
         users.dedup();
@@ -224,7 +242,7 @@ impl<'a> Rules<'a> {
         let arrivals = self.out.arrivals.clone();
         let mut chosen = Chosen { phase: vec![None; arrivals.len()], member: vec![None; arrivals.len()] };
         for (i, a) in arrivals.iter().enumerate() {
-            let to = (a.thread, a.domain, a.naming);
+            let to = (a.thread, a.group, a.naming);
             match a.naming {
                 Naming::Counted { .. } => {
                     let users = self.users(to).len();
@@ -260,7 +278,7 @@ impl<'a> Rules<'a> {
             if let Naming::Instance { quorum, .. } = w.naming {
                 let mut members = Vec::new();
                 let mut all = Cond::TRUE;
-                for (i, a, m) in self.matching_arrivals((w.thread, w.domain, w.naming)) {
+                for (i, a, m) in self.matching_arrivals((w.thread, w.group, w.naming)) {
                     let Some(member) = chosen.member[i] else { continue };
                     let pool = self.pool();
                     members.push(pool.and(member, m));
@@ -285,11 +303,11 @@ impl<'a> Rules<'a> {
         Ok(chosen)
     }
 
-    fn quorums(&mut self, to: (ThreadId, Scope, Naming)) -> Vec<TermId> {
+    fn quorums(&mut self, to: (ThreadId, Group, Naming)) -> Vec<TermId> {
         let waits = self.out.waits.clone();
         let mut quorums = Vec::new();
         for w in waits {
-            if self.matches((w.thread, w.domain, w.naming), to) != Cond::FALSE
+            if self.matches((w.thread, w.group, w.naming), to) != Cond::FALSE
                 && let Naming::Instance { quorum: Some(q), .. } = w.naming
             {
                 quorums.push(q);
@@ -308,7 +326,7 @@ impl<'a> Rules<'a> {
     ) -> Result<(), BuildError> {
         for (i, a) in arrivals.iter().enumerate() {
             let Some(phases) = &chosen.phase[i] else { continue };
-            let to = (a.thread, a.domain, a.naming);
+            let to = (a.thread, a.group, a.naming);
             let count = self.count_of(to)?.expect("only counted barriers have phase choices");
             for (k, &mine) in phases.iter().enumerate() {
                 let (_, others) = self.in_phase(to, k, chosen);
@@ -330,7 +348,7 @@ impl<'a> Rules<'a> {
                     continue;
                 }
                 let Some(later) = &chosen.phase[j] else { continue };
-                let m = self.matches((b.thread, b.domain, b.naming), to);
+                let m = self.matches((b.thread, b.group, b.naming), to);
                 let pool = self.pool();
                 let both = pool.and(a.guard, b.guard);
                 let both = pool.and(both, m);
@@ -347,7 +365,7 @@ impl<'a> Rules<'a> {
     }
 
     /// Which arrivals at the barrier are in phase `k`.
-    fn in_phase(&mut self, to: (ThreadId, Scope, Naming), k: usize, chosen: &Chosen) -> (Vec<usize>, Vec<Cond>) {
+    fn in_phase(&mut self, to: (ThreadId, Group, Naming), k: usize, chosen: &Chosen) -> (Vec<usize>, Vec<Cond>) {
         let (mut indices, mut conds) = (Vec::new(), Vec::new());
         for (i, a, m) in self.matching_arrivals(to) {
             let in_k = self.phase_is(i, &a, k, chosen);
@@ -364,7 +382,7 @@ impl<'a> Rules<'a> {
         match &chosen.phase[i] {
             Some(phases) => phases.get(k).copied().unwrap_or(Cond::FALSE),
             None => {
-                let earlier = self.earlier(a.thread, a.event, (a.thread, a.domain, a.naming));
+                let earlier = self.earlier(a.thread, a.event, (a.thread, a.group, a.naming));
                 self.pool().exactly(k, &earlier)
             }
         }
@@ -373,7 +391,7 @@ impl<'a> Rules<'a> {
     /// When the wait is for phase `k`: its thread's latest arrival is in that phase.
     fn waits_for(&mut self, w: &Wait, k: usize, chosen: &Chosen) -> Cond {
         let own: Vec<(usize, Arrival, Cond)> = self
-            .matching_arrivals((w.thread, w.domain, w.naming))
+            .matching_arrivals((w.thread, w.group, w.naming))
             .into_iter()
             .filter(|(_, a, _)| a.thread == w.thread && a.event < w.event)
             .collect();
@@ -397,7 +415,7 @@ impl<'a> Rules<'a> {
         // A chosen phase never lets a wait pass for sure: those barriers stay choices.
         let none = Chosen { phase: vec![None; n], member: vec![None; n] };
         if let Naming::Counted { .. } = w.naming {
-            let to = (w.thread, w.domain, w.naming);
+            let to = (w.thread, w.group, w.naming);
             let users = self.users(to).len();
             if self.count_of(to)?.is_some_and(|c| c < users) {
                 return Ok(Cond::FALSE);
@@ -408,7 +426,7 @@ impl<'a> Rules<'a> {
 
     /// When a wait that is reached lets its thread pass.
     fn passes_with(&mut self, w: &Wait, chosen: &Chosen) -> Result<Cond, BuildError> {
-        let to = (w.thread, w.domain, w.naming);
+        let to = (w.thread, w.group, w.naming);
         let matching = self.matching_arrivals(to);
         match w.naming {
             Naming::Instance { quorum: None, .. } => {
@@ -444,7 +462,7 @@ impl<'a> Rules<'a> {
                             // Every thread of the group has arrived, or has ended.
                             let mut all = Cond::TRUE;
                             for t in self.program.thread_ids() {
-                                if !self.same_group(w.domain, w.thread, t) {
+                                if !self.same_group(w.group, w.thread, t) {
                                     continue;
                                 }
                                 let mut arrived = ended(&self.out.endings, t);
@@ -471,12 +489,12 @@ impl<'a> Rules<'a> {
     /// The events that come before a wait because their thread has to end before it passes: those of threads of the
     /// group that do not arrive in the phase waited for, if the barrier waits for all that have not ended.
     fn exits(&mut self, w: &Wait, chosen: &Chosen, result: &mut BarrierEdges) -> Result<(), BuildError> {
-        let to = (w.thread, w.domain, w.naming);
+        let to = (w.thread, w.group, w.naming);
         if !matches!(w.naming, Naming::Counted { .. }) || self.count_of(to)?.is_some() {
             return Ok(());
         }
         for t in self.program.thread_ids() {
-            if t == w.thread || !self.same_group(w.domain, w.thread, t) {
+            if t == w.thread || !self.same_group(w.group, w.thread, t) {
                 continue;
             }
             let mut absent = Cond::FALSE;
@@ -517,13 +535,52 @@ impl<'a> Rules<'a> {
         Ok(())
     }
 
-    /// When some thread of the group never comes to where arrival `i` is, given that it executes.
+    /// When a thread of the group meets arrival `i` at another call of the code that both run, given that it executes.
+    /// OpenCL C, *Synchronization Functions*: all work-items must come to the barrier. CUDA Programming Guide,
+    /// *Synchronization Functions*: the condition that leads to `__syncthreads` must not differ in the block; a warp's
+    /// threads may meet wherever their masks agree, but each must be in its own.
+    fn other_call(&mut self, i: usize, a: &Arrival, chosen: &Chosen) -> Cond {
+        let lane = self.program.lane(a.thread);
+        if a.group.lanes.is_some_and(|mask| mask >> lane.min(31) & 1 == 0) {
+            return Cond::TRUE;
+        }
+        let counted = matches!(a.naming, Naming::Counted { .. });
+        if !counted || (self.program.dialect == Dialect::Cuda && a.group.domain == Scope::Warp) {
+            return Cond::FALSE;
+        }
+        let program = self.program;
+        let call =
+            |t: ThreadId, e: EventId, out: &Unrolled| program.thread(t).code[out.events[e.index()].instr].span;
+        let code = |t: ThreadId| program.thread(t).code.first().map(|c| c.span);
+        let mine = call(a.thread, a.event, self.out);
+        let mut result = Cond::FALSE;
+        for (j, b, m) in self.matching_arrivals((a.thread, a.group, a.naming)) {
+            if b.thread == a.thread
+                || code(b.thread) != code(a.thread)
+                || call(b.thread, b.event, self.out) == mine
+            {
+                continue;
+            }
+            for k in 0..self.out.arrivals.len() {
+                let (x, y) = (self.phase_is(i, a, k, chosen), self.phase_is(j, &b, k, chosen));
+                let pool = self.pool();
+                let here = pool.and(b.guard, m);
+                let both = pool.and(x, y);
+                let both = pool.and(both, here);
+                result = pool.or(result, both);
+            }
+        }
+        self.pool().restrict(result, a.guard)
+    }
+
+    /// When some thread of the group never comes to where arrival `i` is, given that it executes. In CUDA, threads that
+    /// have ended are not waited for.
     fn diverges(&mut self, i: usize, a: &Arrival, chosen: &Chosen) -> Cond {
-        let to = (a.thread, a.domain, a.naming);
+        let to = (a.thread, a.group, a.naming);
         let waits = self.out.waits.clone();
         let mut result = Cond::FALSE;
         for t in self.program.thread_ids() {
-            if t == a.thread || !self.same_group(a.domain, a.thread, t) {
+            if t == a.thread || !self.same_group(a.group, a.thread, t) {
                 continue;
             }
             let mut arrived = Cond::FALSE;
@@ -552,7 +609,10 @@ impl<'a> Rules<'a> {
                     }
                 }
             }
-            let mut over = ended(&self.out.endings, t);
+            let mut over = match self.program.dialect {
+                Dialect::Cuda => Cond::FALSE,
+                _ => ended(&self.out.endings, t),
+            };
             for w in waits.iter().filter(|w| w.thread == t) {
                 let blocked = self.pool().not(w.pass);
                 let blocked = self.pool().and(w.reached, blocked);
@@ -567,7 +627,7 @@ impl<'a> Rules<'a> {
 
     /// When arrival `i` is ordered before the wait, given that both execute.
     fn synchronises(&mut self, i: usize, a: &Arrival, w: &Wait, chosen: &Chosen) -> Result<Cond, BuildError> {
-        let m = self.matches((a.thread, a.domain, a.naming), (w.thread, w.domain, w.naming));
+        let m = self.matches((a.thread, a.group, a.naming), (w.thread, w.group, w.naming));
         if m == Cond::FALSE {
             return Ok(m);
         }
@@ -595,6 +655,21 @@ impl<'a> Rules<'a> {
         }
     }
 
+    /// When two arrivals are at one barrier in one phase. Instance barriers have a single one.
+    fn together(&mut self, i: usize, a: &Arrival, j: usize, b: &Arrival, chosen: &Chosen) -> Cond {
+        let m = self.matches((a.thread, a.group, a.naming), (b.thread, b.group, b.naming));
+        if m == Cond::FALSE || !matches!(a.naming, Naming::Counted { .. }) {
+            return m;
+        }
+        let mut same = Cond::FALSE;
+        for k in 0..self.out.arrivals.len() {
+            let (first, second) = (self.phase_is(i, a, k, chosen), self.phase_is(j, b, k, chosen));
+            let both = self.pool().and(first, second);
+            same = self.pool().or(same, both);
+        }
+        self.pool().and(m, same)
+    }
+
     /// When arrival `a` is in the phase right before that of `b`.
     fn next_phase(
         &mut self,
@@ -608,7 +683,7 @@ impl<'a> Rules<'a> {
         if i == j {
             return Ok(Cond::FALSE);
         }
-        let m = self.matches((a.thread, a.domain, a.naming), (b.thread, b.domain, b.naming));
+        let m = self.matches((a.thread, a.group, a.naming), (b.thread, b.group, b.naming));
         if m == Cond::FALSE {
             return Ok(m);
         }

@@ -11,7 +11,7 @@ use super::domain::{Domains, fits};
 use super::{Cond, Event, EventKind, Skeleton};
 use crate::model::ir::Kind;
 use crate::program::tags::SCOPE_TAGS;
-use crate::program::{CmpOp, LocationKind, OpenClMemory, Scope, Ty};
+use crate::program::{ATTRIBUTES, CmpOp, LocId, LocationKind, MemoryKind, OpenClMemory, Scope, Ty};
 use crate::rel::{EventId, EventSet, Rel};
 
 /// A base relation.
@@ -53,12 +53,18 @@ fn set(sk: &Skeleton, domains: &Domains, name: &str) -> EventSet {
         "F" => of(&|e| matches!(e.kind, EventKind::Fence | EventKind::Arrive | EventKind::Wait)),
         "IW" => of(&|e| e.kind == EventKind::Init),
         "FW" | "UL" | "LK" => EventSet::empty(n),
-        "NAL" => accesses(sk, domains, &|atomic, _| !atomic),
-        "FGA" => accesses(sk, domains, &|_, opencl| opencl.fine),
+        "NAL" => accesses(sk, domains, &|object| !object.atomic),
+        "FGA" => accesses(sk, domains, &|object| object.opencl.fine),
+        "HOST" => of(&|e| e.thread.is_some_and(|t| sk.program.thread(t).place.host)),
+        "P2P" => EventSet::from_fn(n, |e| peers(sk, domains, e.index())),
         // Fences have these as tags, accesses by the memory they are to.
-        "GLOBAL" => of(&|e| e.tags.has(name)).or(&accesses(sk, domains, &|_, opencl| opencl.global)),
-        "LOCAL" => of(&|e| e.tags.has(name)).or(&accesses(sk, domains, &|_, opencl| opencl.local)),
-        "CAPPED" => of(&|e| e.tags.has(name)).or(&accesses(sk, domains, &|_, opencl| opencl.capped)),
+        "GLOBAL" => of(&|e| e.tags.has(name)).or(&accesses(sk, domains, &|object| object.opencl.global)),
+        "LOCAL" => of(&|e| e.tags.has(name)).or(&accesses(sk, domains, &|object| object.opencl.local)),
+        "CAPPED" => of(&|e| e.tags.has(name)).or(&accesses(sk, domains, &|object| object.opencl.capped)),
+        _ if ATTRIBUTES.contains(&name) => of(&|_| sk.program.machine.has(name)),
+        _ if super::signature::MEMORY_KINDS.iter().any(|k| k.0 == name) => {
+            accesses(sk, domains, &|object| object.kind.set() == name)
+        }
         _ => {
             if let Some((_, scope)) = SCOPE_TAGS.iter().find(|t| t.0 == name) {
                 return of(&|e| e.scope == Some(*scope));
@@ -69,18 +75,41 @@ fn set(sk: &Skeleton, domains: &Domains, name: &str) -> EventSet {
     }
 }
 
+/// What is known of an object.
+struct Known {
+    atomic: bool,
+    opencl: OpenClMemory,
+    kind: MemoryKind,
+}
+
+fn known(sk: &Skeleton, loc: LocId) -> Option<Known> {
+    match sk.program.location(loc).kind {
+        LocationKind::Object { atomic, opencl, kind, .. } => Some(Known { atomic, opencl, kind }),
+        LocationKind::Alias { .. } => None,
+    }
+}
+
+/// The objects that an event may access.
+fn objects<'a>(sk: &'a Skeleton, domains: &'a Domains, event: usize) -> impl Iterator<Item = Known> + 'a {
+    let object = |c: super::CellId| known(sk, sk.memory.cell(sk.memory.cell(c).memory).location.0);
+    domains.cells[event].iter().copied().filter_map(object)
+}
+
 /// Accesses that may be to an object of some kind. Of initial writes this is exact; models that must be exact for
 /// other accesses to addresses from registers say `range([IW & X]; loc)`.
-fn accesses(sk: &Skeleton, domains: &Domains, kind: &dyn Fn(bool, OpenClMemory) -> bool) -> EventSet {
-    EventSet::from_fn(sk.len(), |e| {
-        domains.cells[e.index()].iter().any(|&c| {
-            let (loc, _) = sk.memory.cell(sk.memory.cell(c).memory).location;
-            match sk.program.location(loc).kind {
-                LocationKind::Object { atomic, opencl, .. } => kind(atomic, opencl),
-                LocationKind::Alias { .. } => false,
-            }
-        })
-    })
+fn accesses(sk: &Skeleton, domains: &Domains, kind: &dyn Fn(Known) -> bool) -> EventSet {
+    EventSet::from_fn(sk.len(), |e| objects(sk, domains, e.index()).any(kind))
+}
+
+/// Whether an event is of a GPU and, as an access to memory of a GPU, surely of that one or of a peer with native atomics.
+fn peers(sk: &Skeleton, domains: &Domains, event: usize) -> bool {
+    let Some(thread) = sk.events[event].thread else { return false };
+    let place = &sk.program.thread(thread).place;
+    let near = |object: Known| match object.kind {
+        MemoryKind::Device(gpu) => !place.host && sk.program.machine.peers(place.gpu, gpu),
+        _ => !place.host,
+    };
+    objects(sk, domains, event).all(near)
 }
 
 fn relation(sk: &mut Skeleton, domains: &Domains, name: &str) -> BaseRel {
@@ -122,10 +151,15 @@ fn relation(sk: &mut Skeleton, domains: &Domains, name: &str) -> BaseRel {
         "scluster" => same(Scope::Cluster),
         "sqf" => same(Scope::QueueFamily),
         "sgpu" | "sdv" => same(Scope::Gpu),
+        "one-gpu" => pairs(&|a, b| match (a.thread, b.thread) {
+            (Some(x), Some(y)) => x == y || sk.program.thread(x).place.same_gpu(&sk.program.thread(y).place),
+            _ => false,
+        }),
         "divergence" => edges(n, &sk.divergence),
         "ssw" => BaseRel { fixed: Rel::empty(n), open: Vec::new() },
         "asw" => pairs(&|a, b| a.kind == EventKind::Init && b.thread.is_some()),
-        _ => panic!("`{name}` is not a relation of the signature"),
+        _ => super::progress::relation(sk, name)
+            .unwrap_or_else(|| panic!("`{name}` is not a relation of the signature")),
     }
 }
 

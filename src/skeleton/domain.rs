@@ -11,12 +11,13 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use super::images::term_values;
 use super::pool::{Atom, Cond, Term, TermId};
 use super::{CellId, Event, Pool, Skeleton};
 use crate::program::BinOp;
 
 /// At most this many values for one term.
-const MAX_VALUES: usize = 1024;
+pub(super) const MAX_VALUES: usize = 1024;
 
 /// A sorted set of values.
 pub type Values = Vec<i64>;
@@ -185,30 +186,6 @@ fn only_shifts(sk: &Skeleton, group: &[usize]) -> bool {
         }
     }
     true
-}
-
-fn term_values(pool: &Pool, of_read: &[BTreeSet<i64>]) -> Result<Vec<Values>, DomainError> {
-    let mut all: Vec<Values> = Vec::with_capacity(pool.term_count());
-    for id in pool.term_ids() {
-        let get = |t: TermId| &all[Pool::term_index(t)];
-        let values: BTreeSet<i64> = match pool.term(id) {
-            Term::Const(v) => [v].into(),
-            Term::Read(e) => of_read[e.index()].clone(),
-            Term::Cast(ty, a) => get(a).iter().map(|&v| ty.wrap(v)).collect(),
-            Term::Ite(_, a, b) => get(a).iter().chain(get(b)).copied().collect(),
-            Term::Bin(op, ty, a, b) => {
-                if get(a).len() * get(b).len() > MAX_VALUES * 64 {
-                    return Err(DomainError::TooManyValues);
-                }
-                get(a).iter().flat_map(|&x| get(b).iter().map(move |&y| op.apply(ty, x, y))).collect()
-            }
-        };
-        if values.len() > MAX_VALUES {
-            return Err(DomainError::TooManyValues);
-        }
-        all.push(values.into_iter().collect());
-    }
-    Ok(all)
 }
 
 /// Constants that a program's conditions compare with: what a value out of nowhere could be tested against.

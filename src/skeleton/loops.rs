@@ -27,6 +27,11 @@ impl Position {
         *self.0.last().expect("a position ends with an instruction") as usize
     }
 
+    /// What follows in it after the given beginning, if it begins so.
+    pub(super) fn suffix(&self, beginning: &[u32]) -> Option<&[u32]> {
+        self.0.strip_prefix(beginning)
+    }
+
     /// The loop iterations it is in, outermost first, each as a prefix that identifies it.
     pub(super) fn iterations(&self) -> impl Iterator<Item = &[u32]> {
         (2..self.0.len()).step_by(2).map(|end| &self.0[..end])

@@ -22,10 +22,12 @@ pub mod base;
 mod deps;
 pub mod domain;
 pub mod event;
+mod images;
 mod loops;
 pub mod memory;
 pub mod options;
 pub mod pool;
+pub mod progress;
 pub mod signature;
 mod unroll;
 
@@ -33,6 +35,7 @@ pub use event::{Event, EventKind};
 pub use memory::{Cell, CellId, Memory};
 pub use options::Options;
 pub use pool::{Atom, Cond, Pool, Term, TermId};
+pub use progress::{Progress, Purpose};
 
 use unroll::{Unrolled, Unroller};
 
@@ -100,7 +103,7 @@ pub struct Skeleton {
     pub init_cells: Vec<CellId>,
     /// When each thread runs to its end.
     pub done: Vec<Cond>,
-    /// When every thread runs to its end.
+    /// When final values exist: every thread runs to its end, or was unrolled to have some wherever it ends.
     pub complete: Cond,
     /// When some thread is cut at the loop bound.
     pub cut: Cond,
@@ -114,6 +117,8 @@ pub struct Skeleton {
     pub barrier_order: Vec<(EventId, EventId, Cond)>,
     /// Read half and write half of each RMW.
     pub rmw: Vec<(EventId, EventId)>,
+    /// How threads end that do not run to their end, if the skeleton was built for that question.
+    pub progress: Option<Arc<Progress>>,
     pub(crate) syncbar: Vec<(EventId, EventId, Cond)>,
     pub(crate) exitbar: Vec<(EventId, EventId, Cond)>,
     pub(crate) divergence: Vec<(EventId, EventId, Cond)>,
@@ -131,12 +136,25 @@ impl Skeleton {
     /// # Errors
     /// If a limit is exceeded or the program uses something that has no meaning under the options.
     pub fn build(test: &LitmusTest, options: Options, bound: u32) -> Result<Skeleton, BuildError> {
+        Skeleton::build_for(Purpose::Outcomes, test, options, bound)
+    }
+
+    /// As [`Skeleton::build`], for other questions too.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn build_for(
+        purpose: Purpose,
+        test: &LitmusTest,
+        options: Options,
+        bound: u32,
+    ) -> Result<Skeleton, BuildError> {
         let program = Arc::new(test.program.clone());
         let memory = Memory::new(&program);
         let observed = observed_registers(test);
         let mut passing = Default::default();
         let (mut out, first_events) = loop {
-            let (mut out, init) = unroll(&program, &memory, options, bound, &passing, &observed)?;
+            let (mut out, init) = unroll(&program, &memory, options, bound, &passing, &observed, purpose)?;
             let known = barrier::passing(&program, &mut out)?;
             // Waits that were found to pass keep their key from one unrolling to the next.
             let grown: rustc_hash::FxHashSet<_> = passing.union(&known).cloned().collect();
@@ -145,7 +163,10 @@ impl Skeleton {
             }
             passing = grown;
         };
-        let barriers = barrier::edges(&program, &mut out)?;
+        let mut barriers = barrier::edges(&program, &mut out, purpose)?;
+        barriers.constraints.append(&mut out.constraints);
+        let partners = std::mem::take(&mut barriers.partners);
+        let progress = purpose.is_progress().then(|| Arc::new(progress::collect(&mut out, partners)));
         let always = |pairs: &[(EventId, EventId)]| pairs.iter().map(|&(a, b)| (a, b, Cond::TRUE)).collect();
         let mut sk = Skeleton {
             options,
@@ -160,6 +181,7 @@ impl Skeleton {
             constraints: barriers.constraints,
             barrier_order: barriers.order,
             rmw: out.rmw,
+            progress,
             syncbar: barriers.sync,
             exitbar: barriers.exits,
             divergence: barriers.divergence,
@@ -172,7 +194,9 @@ impl Skeleton {
             program,
         };
         for ending in &out.endings {
-            sk.complete = sk.pool.and(sk.complete, ending.done);
+            if !purpose.is_progress() {
+                sk.complete = sk.pool.and(sk.complete, ending.done);
+            }
             sk.cut = sk.pool.or(sk.cut, ending.cut);
         }
         sk.constraints.retain(|&c| c != Cond::TRUE);
@@ -258,8 +282,10 @@ fn unroll(
     bound: u32,
     passing: &rustc_hash::FxHashSet<unroll::WaitKey>,
     observed: &[Vec<bool>],
+    purpose: Purpose,
 ) -> Result<(Unrolled, Vec<CellId>), BuildError> {
-    let mut unroller = Unroller { program, memory, options, bound, passing, out: Unrolled::default() };
+    let (out, endings) = Default::default();
+    let mut unroller = Unroller { program, memory, options, bound, passing, purpose, out, endings };
     let mut init_cells = Vec::new();
     for (i, cell) in memory.cells.iter().enumerate() {
         let id = CellId(i as u32);

@@ -4,6 +4,7 @@
 
 use crate::model::ir::Kind;
 use crate::model::signature::{BaseName, OptionSpec, Signature};
+use crate::program::ATTRIBUTES;
 use crate::program::tags::{SCOPE_TAGS, TAGS};
 
 /// Base sets that are not tags.
@@ -16,9 +17,24 @@ const SETS: &[(&str, &str)] = &[
     ("FW", "final writes: empty, kept for published files"),
     ("NAL", "accesses to locations declared non-atomic (C-like dialects)"),
     ("FGA", "OpenCL: accesses to fine-grained shared virtual memory with atomics"),
+    ("HOST", "events of host threads"),
+    ("P2P", "CUDA: events of GPU threads, but accesses to memory of a GPU without native atomics between the two"),
     ("UL", "unlock events: empty, kept for published files"),
     ("LK", "lock events: empty, kept for published files"),
 ];
+
+/// CUDA: accesses by who allocated the memory ([`crate::program::MemoryKind`]).
+pub(super) const MEMORY_KINDS: &[(&str, &str)] = &[
+    ("MANAGED", "CUDA: accesses to managed memory"),
+    ("MAPPED", "CUDA: accesses to mapped (pinned) memory of the host"),
+    ("PAGEABLE", "CUDA: accesses to system-allocated memory, files aside"),
+    ("PAGEABLE_FILE", "CUDA: accesses to system-allocated memory that maps a file"),
+    ("GPU_MEMORY", "CUDA: accesses to memory of a GPU"),
+    ("PRIVATE", "CUDA: accesses to memory of a single block or thread"),
+];
+
+/// Attributes of the machine ([`crate::program::ATTRIBUTES`]).
+const MACHINE: &str = "CUDA: every event if the test's machine has the attribute, else none";
 
 /// Tags of single dialects that published models speak of: an event is in such a set if it carries the tag.
 const DIALECT_TAGS: &[(&str, &str)] = &[
@@ -56,13 +72,17 @@ const RELATIONS: &[(&str, &str)] = &[
     ("swarp", "threads of one warp (sub-group)"),
     ("scta", "threads of one CTA (work-group)"),
     ("scluster", "threads of one cluster"),
-    ("sgpu", "threads of one GPU (device)"),
+    ("sgpu", "threads of one GPU (device), and of one memory synchronization domain"),
+    ("one-gpu", "threads on one GPU, whatever their memory synchronization domains"),
     ("ssg", "threads of one sub-group"),
     ("swg", "threads of one work-group"),
     ("sqf", "threads of one queue family"),
     ("sdv", "threads of one device"),
     ("syncbar", "arrival to wait of one barrier and phase"),
-    ("divergence", "OpenCL: arrivals at a barrier that some work-item of the group never executes"),
+    (
+        "divergence",
+        "OpenCL, CUDA: arrivals at a barrier that some thread of the group does not execute as it must",
+    ),
     ("exitbar", "event of a thread to a wait that passes because the thread has ended"),
     ("ssw", "system-synchronises-with edges of the test"),
     ("asw", "additional synchronises-with: initial writes before every event of a thread"),
@@ -102,6 +122,8 @@ pub fn doc(name: &str) -> Option<&'static str> {
 pub fn signature() -> Signature {
     let set = |(name, doc): &(&'static str, &'static str)| BaseName { name, kind: Kind::Set, doc };
     let mut names: Vec<BaseName> = SETS.iter().map(set).collect();
+    names.extend(MEMORY_KINDS.iter().map(set));
+    names.extend(ATTRIBUTES.iter().map(|name| set(&(*name, MACHINE))));
     names.extend(TAGS.iter().map(set));
     names.extend(SCOPE_TAGS.iter().map(|(name, _)| BaseName {
         name,

@@ -11,6 +11,8 @@
 //! - At every point of a thread the guards of done, spinning, cut and waiting states are disjoint and cover everything.
 //! - Every state has a value for every register: a register set on one side of a branch keeps, on the other side, the
 //!   value it had before.
+//! - Unrolled for questions about progress ([`Purpose::Progress`]), threads end in further ways (see
+//!   [`super::progress`]); otherwise nothing here depends on them.
 //! # Sources
 //! - Iterations without effect: specification of liveness in the style of Dartagnan's spin-loop detection.
 
@@ -23,6 +25,7 @@ use super::event::{Event, EventKind};
 use super::loops::{Loops, Position, Step};
 use super::memory::Memory;
 use super::pool::{Cond, Pool, TermId};
+use super::progress::{Purpose, Repeat, Spin};
 use super::{BuildError, MAX_EVENTS, MAX_POOL, MAX_STEPS, MAX_VALUE_DEPTH, Options};
 use crate::program::{BarrierAction, BarrierNaming, Expr, Op, Program, RegId, Scope, Tags, ThreadId, Ty, Update};
 use crate::rel::EventId;
@@ -40,7 +43,7 @@ pub(super) struct Arrival {
     pub(super) thread: ThreadId,
     pub(super) guard: Cond,
     pub(super) naming: Naming,
-    pub(super) domain: Scope,
+    pub(super) group: Group,
 }
 
 /// A wait at a barrier, as unrolled.
@@ -54,7 +57,15 @@ pub(super) struct Wait {
     /// Whether it passes: a choice, or true where that is known.
     pub(super) pass: Cond,
     pub(super) naming: Naming,
+    pub(super) group: Group,
+}
+
+/// Which threads a barrier can bring together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Group {
     pub(super) domain: Scope,
+    /// Of a warp: the lanes named.
+    pub(super) lanes: Option<u32>,
 }
 
 /// [`BarrierNaming`] with its operands evaluated.
@@ -73,8 +84,23 @@ pub(super) struct Ending {
     pub(super) cut: Cond,
     /// In an iteration without effect.
     pub(super) spinning: Cond,
-    /// Final value of each register where done.
+    /// Final value of each register where done; for questions about progress, wherever the thread ends.
     pub(super) regs: Vec<TermId>,
+    /// What questions about progress ask about.
+    pub(super) progress: Endings,
+}
+
+/// The further ways in which a thread can end, for questions about progress.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Endings {
+    /// Never run again, by place.
+    pub(super) stopped: Vec<Cond>,
+    /// In an iteration without effect, by iteration.
+    pub(super) spins: Vec<Spin>,
+    /// In blocks of iterations that repeat.
+    pub(super) repeats: Vec<Repeat>,
+    /// The states in which the thread ends, merged, if their registers are asked for.
+    at_end: Option<State>,
 }
 
 /// Everything the unrolling produces.
@@ -91,19 +117,24 @@ pub(super) struct Unrolled {
     pub(super) data: Vec<(EventId, EventId)>,
     pub(super) ctrl: Vec<(EventId, EventId)>,
     pub(super) has_loops: bool,
+    /// For questions about progress: what choices of this module demand, and the place of every event of a thread.
+    pub(super) constraints: Vec<Cond>,
+    pub(super) places: Vec<(EventId, Position)>,
 }
 
-#[derive(Clone)]
-struct State {
-    guard: Cond,
-    regs: Vec<TermId>,
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    pub(super) guard: Cond,
+    pub(super) regs: Vec<TermId>,
     taints: Vec<Taint>,
     ctrl: Taint,
+    /// Whether nothing was executed since the thread could last stop.
+    fresh: bool,
 }
 
 /// What is remembered of a loop iteration to decide whether it had an effect.
-struct Iteration {
-    regs: Option<Vec<TermId>>,
+pub(super) struct Iteration {
+    pub(super) regs: Option<Vec<TermId>>,
     effect: Cond,
 }
 
@@ -115,7 +146,10 @@ pub(super) struct Unroller<'a> {
     pub(super) bound: u32,
     /// Waits that are known to let their thread pass.
     pub(super) passing: &'a FxHashSet<WaitKey>,
+    pub(super) purpose: Purpose,
     pub(super) out: Unrolled,
+    /// Ways in which the present thread ends.
+    pub(super) endings: Endings,
 }
 
 impl Unroller<'_> {
@@ -134,9 +168,19 @@ impl Unroller<'_> {
                 self.out.pool.constant(v)
             })
             .collect();
-        let start = State { guard: Cond::TRUE, taints: vec![no_taint.clone(); regs.len()], regs, ctrl: no_taint };
+        let taints = vec![no_taint.clone(); regs.len()];
+        let mut start = State { guard: Cond::TRUE, taints, regs, ctrl: no_taint, fresh: false };
+        if !thread.code.is_empty() {
+            self.may_stop(&mut start)?;
+        }
         let mut end: Option<State> = None;
-        let mut ending = Ending { done: Cond::FALSE, cut: Cond::FALSE, spinning: Cond::FALSE, regs: Vec::new() };
+        let mut ending = Ending {
+            done: Cond::FALSE,
+            cut: Cond::FALSE,
+            spinning: Cond::FALSE,
+            regs: Vec::new(),
+            progress: Endings::default(),
+        };
         let mut iterations: FxHashMap<Vec<u32>, Iteration> = FxHashMap::default();
         let mut pending: BTreeMap<Position, State> = BTreeMap::new();
         let last = thread.code.len();
@@ -177,6 +221,9 @@ impl Unroller<'_> {
                     jumps.push((pool.and(state.guard, fallthrough), pc + 1));
                 }
                 op => {
+                    if op.is_visible() {
+                        self.may_stop(&mut state)?;
+                    }
                     let effect = self.execute(&mut state, op, id, pc, &at)?;
                     for iteration in at.iterations() {
                         let record = iterations.get_mut(iteration).expect("recorded above");
@@ -205,9 +252,20 @@ impl Unroller<'_> {
                         let idle = pool.and(next.guard, idle);
                         ending.spinning = pool.or(ending.spinning, idle);
                         let busy = pool.not(idle);
-                        next.guard = pool.and(next.guard, busy);
+                        let going_on = pool.and(next.guard, busy);
+                        if self.purpose.is_progress() {
+                            next.guard = idle;
+                            self.spins(&next, &iteration, target, id)?;
+                            next.guard = going_on;
+                            if at_header {
+                                self.repeats(&mut next, &iteration, &iterations, &loops, id)?;
+                            }
+                        } else {
+                            next.guard = going_on;
+                        }
                         if count >= self.bound {
-                            ending.cut = pool.or(ending.cut, next.guard);
+                            ending.cut = self.out.pool.or(ending.cut, next.guard);
+                            self.ends(&next)?;
                             continue;
                         }
                         if next.guard == Cond::FALSE {
@@ -223,11 +281,48 @@ impl Unroller<'_> {
         }
         if let Some(state) = end {
             ending.done = state.guard;
+            self.ends(&state)?;
             ending.regs = state.regs;
         } else {
             ending.regs = vec![self.out.pool.constant(0); thread.regs.len()];
         }
+        ending.progress = std::mem::take(&mut self.endings);
+        if let Some(state) = ending.progress.at_end.take() {
+            ending.regs = state.regs;
+        }
         self.out.endings.push(ending);
+        Ok(())
+    }
+
+    /// Notes the registers of a state in which the thread ends, if somebody asks for them.
+    pub(super) fn ends(&mut self, state: &State) -> Result<(), BuildError> {
+        if !matches!(self.purpose, Purpose::Progress { registers: true, .. }) || state.guard == Cond::FALSE {
+            return Ok(());
+        }
+        let mut slot = self.endings.at_end.take();
+        self.merge(&mut slot, state.clone())?;
+        self.endings.at_end = slot;
+        Ok(())
+    }
+
+    /// A place where a thread may stop for ever, if it executed anything since the last one.
+    fn may_stop(&mut self, state: &mut State) -> Result<(), BuildError> {
+        if !matches!(self.purpose, Purpose::Progress { stops: true, .. })
+            || state.fresh
+            || state.guard == Cond::FALSE
+        {
+            return Ok(());
+        }
+        let pool = &mut self.out.pool;
+        let stop = pool.fresh_choice();
+        self.out.constraints.push(pool.implies(stop, state.guard));
+        let here = pool.and(state.guard, stop);
+        let on = pool.not(stop);
+        let on = pool.and(state.guard, on);
+        self.endings.stopped.push(stop);
+        state.guard = here;
+        self.ends(state)?;
+        (state.guard, state.fresh) = (on, true);
         Ok(())
     }
 
@@ -250,6 +345,7 @@ impl Unroller<'_> {
             *o = union(o, n);
         }
         old.ctrl = union(&old.ctrl, &new.ctrl);
+        old.fresh &= new.fresh;
         old.guard = guard;
         Ok(())
     }
@@ -308,13 +404,17 @@ impl Unroller<'_> {
         }
     }
 
-    fn push(&mut self, event: Event, state: &State) -> Result<EventId, BuildError> {
+    fn push(&mut self, event: Event, state: &mut State, at: &Position) -> Result<EventId, BuildError> {
         if self.out.events.len() >= MAX_EVENTS {
             return Err(BuildError::TooManyEvents);
         }
         let id = EventId::new(self.out.events.len());
         self.out.ctrl.extend(state.ctrl.iter().map(|&r| (r, id)));
         self.out.events.push(event);
+        state.fresh = false;
+        if self.purpose.is_progress() {
+            self.out.places.push((id, at.clone()));
+        }
         Ok(id)
     }
 
@@ -355,7 +455,7 @@ impl Unroller<'_> {
                 let id = EventId::new(self.out.events.len());
                 let value = self.out.pool.read(id, access.ty);
                 (e.addr, e.value, e.ty) = (Some(a), Some(value), access.ty);
-                self.push(e, state)?;
+                self.push(e, state, at)?;
                 self.depend(id, &ta, true);
                 state.set(*dst, value, Taint::new([id].into()));
                 Ok(Cond::FALSE)
@@ -366,7 +466,7 @@ impl Unroller<'_> {
                 let mut e = event(EventKind::Write, state.guard, &access.tags, access.scope);
                 let v = self.out.pool.cast(access.ty, v);
                 (e.addr, e.value, e.ty) = (Some(a), Some(v), access.ty);
-                let id = self.push(e, state)?;
+                let id = self.push(e, state, at)?;
                 self.depend(id, &ta, true);
                 self.depend(id, &tv, false);
                 Ok(state.guard)
@@ -378,11 +478,21 @@ impl Unroller<'_> {
                 let r_id = EventId::new(self.out.events.len());
                 let old = self.out.pool.read(r_id, read.ty);
                 (r.addr, r.value, r.ty) = (Some(a), Some(old), read.ty);
-                self.push(r, state)?;
+                self.push(r, state, at)?;
                 self.depend(r_id, &ta, true);
                 let from_read = Taint::new([r_id].into());
                 let mut guard = state.guard;
                 let (new, taint) = match update {
+                    Update::When { cond, new } => {
+                        if let Some(dst) = dst {
+                            state.set(*dst, old, from_read.clone());
+                        }
+                        let (c, tc) = self.eval(state, cond, thread);
+                        let (v, tv) = self.eval(state, new, thread);
+                        let c = self.out.pool.non_zero(c);
+                        guard = self.out.pool.and(guard, c);
+                        (v, union(&tv, &tc))
+                    }
                     Update::Exchange(e) => self.eval(state, e, thread),
                     Update::Apply(op, e) => {
                         let (v, t) = self.eval(state, e, thread);
@@ -407,7 +517,7 @@ impl Unroller<'_> {
                     let mut w = event(EventKind::Write, guard, &self.half(&write.tags)?, write.scope);
                     let new = self.out.pool.cast(write.ty, new);
                     (w.addr, w.value, w.ty) = (Some(a), Some(new), write.ty);
-                    let w_id = self.push(w, state)?;
+                    let w_id = self.push(w, state, at)?;
                     self.depend(w_id, &ta, true);
                     self.depend(w_id, &taint, false);
                     self.out.rmw.push((r_id, w_id));
@@ -418,11 +528,18 @@ impl Unroller<'_> {
                 Ok(guard)
             }
             Op::Fence { tags, scope } => {
-                self.push(event(EventKind::Fence, state.guard, tags, *scope), state)?;
+                self.push(event(EventKind::Fence, state.guard, tags, *scope), state, at)?;
+                Ok(Cond::FALSE)
+            }
+            Op::Spurious { dst } => {
+                let choice = self.out.pool.fresh_choice();
+                let value = self.out.pool.truth(choice);
+                state.set(*dst, value, Taint::default());
                 Ok(Cond::FALSE)
             }
             Op::Barrier(b) => {
-                let reached = state.guard;
+                let effect = state.guard;
+                let group = Group { domain: b.domain, lanes: b.lanes };
                 let mut term = |e: &Expr| self.eval(state, e, thread).0;
                 let naming = match &b.naming {
                     BarrierNaming::Counted { id, count } => {
@@ -435,24 +552,25 @@ impl Unroller<'_> {
                     },
                 };
                 if b.action != BarrierAction::Wait {
-                    let id = self.push(event(EventKind::Arrive, state.guard, &b.arrive, b.scope), state)?;
-                    self.out.arrivals.push(Arrival {
-                        event: id,
-                        thread,
-                        guard: state.guard,
-                        naming,
-                        domain: b.domain,
-                    });
+                    let id = self.push(event(EventKind::Arrive, state.guard, &b.arrive, b.scope), state, at)?;
+                    self.out.arrivals.push(Arrival { event: id, thread, guard: state.guard, naming, group });
                 }
                 if b.action != BarrierAction::Arrive {
+                    self.may_stop(state)?;
+                    let reached = state.guard;
                     let key = (thread, at.clone());
                     let pass = if self.passing.contains(&key) { Cond::TRUE } else { self.out.pool.fresh_choice() };
                     let guard = self.out.pool.and(reached, pass);
-                    let id = self.push(event(EventKind::Wait, guard, &b.wait, b.scope), state)?;
-                    self.out.waits.push(Wait { key, event: id, thread, reached, pass, naming, domain: b.domain });
+                    let id = self.push(event(EventKind::Wait, guard, &b.wait, b.scope), state, at)?;
+                    if self.purpose.is_progress() {
+                        let blocked = self.out.pool.not(pass);
+                        state.guard = self.out.pool.and(reached, blocked);
+                        self.ends(state)?;
+                    }
+                    self.out.waits.push(Wait { key, event: id, thread, reached, pass, naming, group });
                     state.guard = guard;
                 }
-                Ok(reached)
+                Ok(effect)
             }
         }
     }

@@ -118,6 +118,57 @@ pub struct Witness {
     pub relations: Vec<(String, Vec<(usize, usize)>)>,
     /// Final values of what the test observes.
     pub state: State,
+    /// Of an execution that hangs: how each thread ends.
+    pub ends: Vec<ThreadEnd>,
+}
+
+/// In which way a thread ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It runs to its end.
+    Done,
+    /// It waits for ever at a barrier.
+    Blocked,
+    /// Its last iterations repeat for ever.
+    Looping,
+    /// It is never run again.
+    Stopped,
+}
+
+impl Ending {
+    /// The word in output.
+    pub fn word(self) -> &'static str {
+        match self {
+            Ending::Done => "done",
+            Ending::Blocked => "blocked",
+            Ending::Looping => "looping",
+            Ending::Stopped => "stopped",
+        }
+    }
+}
+
+/// How a thread of an execution that hangs ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadEnd {
+    /// The thread's name.
+    pub thread: String,
+    /// In which way.
+    pub ending: Ending,
+    /// 1-based line of the barrier, of the beginning of the loop, or of the last instruction of a stopped thread; 0 if
+    /// there is none.
+    pub line: u32,
+    /// That instruction as written.
+    pub text: String,
+    /// Whether the progress model has it run as far as it can.
+    pub served: bool,
+    /// Blocked: the threads that never arrive.
+    pub waits_for: Vec<String>,
+    /// Looping: what it reads again and again, locations and values.
+    pub polls: Vec<(String, String)>,
+    /// Looping with effect: how many iterations repeat.
+    pub period: Option<u32>,
+    /// All that in words.
+    pub why: String,
 }
 
 /// One event of a [`Witness`].

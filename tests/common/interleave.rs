@@ -35,7 +35,7 @@ pub enum Stop {
 pub type FinalState = Vec<(String, String)>;
 
 /// At most this many states.
-const MAX_STATES: usize = 400_000;
+pub(super) const MAX_STATES: usize = 400_000;
 /// A thread that takes so many steps without touching memory never comes back.
 const MAX_LOCAL_STEPS: usize = 2_000;
 /// Distance between objects.
@@ -43,21 +43,21 @@ const SPACING: i64 = 0x1_0000;
 
 /// A state of the whole program.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct State {
-    threads: Vec<ThreadState>,
+pub(super) struct State {
+    pub(super) threads: Vec<ThreadState>,
     memory: Vec<i64>,
     barriers: Vec<Phase>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct ThreadState {
+pub(super) struct ThreadState {
     pc: usize,
     regs: Vec<i64>,
-    doing: Doing,
+    pub(super) doing: Doing,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Doing {
+pub(super) enum Doing {
     Running,
     /// Has arrived at the barrier at `pc` and waits there.
     Waiting,
@@ -68,7 +68,7 @@ enum Doing {
 
 /// The present phase of one barrier of one group.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Phase {
+pub(super) struct Phase {
     domain: Scope,
     group: usize,
     id: i64,
@@ -76,7 +76,7 @@ struct Phase {
     arrived: u64,
 }
 
-struct Machine<'a> {
+pub(super) struct Machine<'a> {
     program: &'a Program,
     /// Base address, first cell, element type and count, by location and owner.
     objects: Vec<(LocId, usize, usize, Ty, usize)>,
@@ -87,6 +87,35 @@ struct Machine<'a> {
 /// # Errors
 /// If the program is out of reach of this interpreter.
 pub fn final_states(test: &LitmusTest) -> Result<BTreeSet<FinalState>, Stop> {
+    let (machine, start) = machine(test);
+    let mut seen: HashSet<State> = HashSet::new();
+    let mut finals = BTreeSet::new();
+    let mut stack = vec![start];
+    while let Some(state) = stack.pop() {
+        if seen.contains(&state) {
+            continue;
+        }
+        if seen.len() >= MAX_STATES {
+            return Err(Stop::TooManyStates);
+        }
+        if state.threads.iter().all(|t| t.doing == Doing::Ended) {
+            finals.insert(machine.observe(test, &state)?);
+        }
+        for t in 0..state.threads.len() {
+            if state.threads[t].doing == Doing::Running {
+                let mut next = state.clone();
+                if machine.step(&mut next, t)? {
+                    stack.push(next);
+                }
+            }
+        }
+        seen.insert(state);
+    }
+    Ok(finals)
+}
+
+/// The interpreter of a test's program, and the state in which it begins.
+pub(super) fn machine(test: &LitmusTest) -> (Machine<'_>, State) {
     let program = &test.program;
     let mut machine = Machine { program, objects: Vec::new() };
     let mut memory = Vec::new();
@@ -132,30 +161,7 @@ pub fn final_states(test: &LitmusTest) -> Result<BTreeSet<FinalState>, Stop> {
     for t in 0..program.threads.len() {
         machine.settle(&mut start, t);
     }
-    let mut seen: HashSet<State> = HashSet::new();
-    let mut finals = BTreeSet::new();
-    let mut stack = vec![start];
-    while let Some(state) = stack.pop() {
-        if seen.contains(&state) {
-            continue;
-        }
-        if seen.len() >= MAX_STATES {
-            return Err(Stop::TooManyStates);
-        }
-        if state.threads.iter().all(|t| t.doing == Doing::Ended) {
-            finals.insert(machine.observe(test, &state)?);
-        }
-        for t in 0..state.threads.len() {
-            if state.threads[t].doing == Doing::Running {
-                let mut next = state.clone();
-                if machine.step(&mut next, t)? {
-                    stack.push(next);
-                }
-            }
-        }
-        seen.insert(state);
-    }
-    Ok(finals)
+    (machine, start)
 }
 
 impl Machine<'_> {
@@ -232,7 +238,7 @@ impl Machine<'_> {
     }
 
     /// Carries out one instruction that others can notice, and what follows up to the next one. `false`: it must wait.
-    fn step(&self, state: &mut State, t: usize) -> Result<bool, Stop> {
+    pub(super) fn step(&self, state: &mut State, t: usize) -> Result<bool, Stop> {
         let pc = state.threads[t].pc;
         match &self.program.threads[t].code[pc].op {
             Op::Load { dst, addr, access } => {
@@ -246,7 +252,13 @@ impl Machine<'_> {
             Op::Rmw { dst, addr, update, read, write } => {
                 let (cell, ty) = self.cell(self.eval(state, t, addr))?;
                 let old = read.ty.wrap(state.memory[cell]);
+                if let (Update::When { .. }, Some(dst)) = (update, dst) {
+                    state.threads[t].regs[dst.0 as usize] = old;
+                }
                 let new = match update {
+                    Update::When { cond, new } => {
+                        (self.eval(state, t, cond) != 0).then(|| self.eval(state, t, new))
+                    }
                     Update::Exchange(e) => Some(self.eval(state, t, e)),
                     Update::Apply(op, e) => Some(op.apply(write.ty, old, self.eval(state, t, e))),
                     Update::CompareExchange { expected, new } => {
@@ -290,6 +302,7 @@ impl Machine<'_> {
                     return Ok(true);
                 }
             }
+            Op::Spurious { .. } => return Err(Stop::Unsupported("spurious failures")),
             Op::Fence { .. } | Op::Assign { .. } | Op::Branch { .. } => unreachable!("settled"),
         }
         state.threads[t].pc += 1;

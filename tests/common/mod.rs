@@ -4,5 +4,7 @@
 pub mod clike;
 pub mod generate;
 pub mod interleave;
+pub mod lasso;
+pub mod rewrite;
 pub mod rings;
 pub mod suite;

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-/// All files below a folder with one of the extensions, sorted.
+/// Tests that are about runs alone: too large to be compared with a model.
+const KERNELS: &str = "kernels";
+
+/// All files below a folder with one of the extensions, sorted; without those of the folder [`KERNELS`] in it.
 pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -10,6 +13,9 @@ pub fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
         let Ok(entries) = std::fs::read_dir(&folder) else { continue };
         for entry in entries.flatten() {
             let path = entry.path();
+            if path.is_dir() && path.file_name().is_some_and(|n| n == KERNELS) {
+                continue;
+            }
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().and_then(|e| e.to_str()).is_some_and(|e| extensions.contains(&e)) {

@@ -6,7 +6,8 @@ use std::ops::Range;
 use crate::diag::{MappedText, Sink};
 use crate::litmus::Observable;
 use crate::program::{
-    Init, LocId, Location, LocationKind, OpenClMemory, Program, RegId, Register, Space, ThreadId, Ty,
+    Class, Init, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Program, RegId, Register, Space,
+    ThreadId, Ty,
 };
 
 /// How a [`Resolver`] takes names that do not exist.
@@ -142,8 +143,16 @@ impl<'p> Resolver<'p> {
 
     fn add_location(&mut self, name: &str) -> Option<LocId> {
         let id = LocId(u16::try_from(self.program.locations.len()).ok().filter(|_| self.unknown == Unknown::Add)?);
-        let (init, opencl) = (vec![Init::Int(0)], OpenClMemory::default());
-        let kind = LocationKind::Object { ty: Ty::WORD, init, space: Space::Global, atomic: false, opencl };
+        let (init, opencl, kind) = (vec![Init::Int(0)], OpenClMemory::default(), MemoryKind::default());
+        let kind = LocationKind::Object {
+            ty: Ty::WORD,
+            init,
+            space: Space::Global,
+            atomic: false,
+            opencl,
+            kind,
+            class: None,
+        };
         self.program.locations.push(Location { name: name.to_string(), kind });
         self.locations.insert(name.to_string(), id);
         Some(id)
@@ -159,6 +168,13 @@ impl<'p> Resolver<'p> {
         sink: &mut Sink,
     ) -> Option<(Observable, Ty)> {
         let (loc, index) = self.element(text, range.clone(), index, sink)?;
+        let object = &self.program.location(self.program.object(loc)).kind;
+        if let LocationKind::Object { class: Some(Class::Barrier(_)), .. } = object {
+            sink.error("wrong-operand", text.span(range), "the state of a barrier is no value", |d| {
+                d.label("expected a register or another location")
+            });
+            return None;
+        }
         let LocationKind::Object { ty, space, .. } = self.program.location(self.program.object(loc)).kind else {
             return None;
         };
@@ -181,7 +197,7 @@ impl<'p> Resolver<'p> {
             Space::Local => self.program.threads.len(),
             Space::Shared => {
                 let places = self.program.threads.iter().map(|t| &t.place).filter(|p| !p.host);
-                let ctas: HashSet<_> = places.map(|p| (p.gpu, p.queue_family, p.cta)).collect();
+                let ctas: HashSet<_> = places.map(|p| (p.gpu, p.domain, p.queue_family, p.cta)).collect();
                 ctas.len()
             }
         }

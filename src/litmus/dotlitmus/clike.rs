@@ -223,10 +223,13 @@ impl Reader<'_> {
             strict: false,
             capped: false,
             warp_threads: 1,
+            lane: 0,
+            specials: Vec::new(),
             visible: Some(visible),
             regs: Vec::new(),
         };
-        Some((CThreadDraft { name: clean[name].to_string(), place, unit, env }, end))
+        let name = clean[name].to_string();
+        Some((CThreadDraft { name, place, unit: unit.into(), of_kernel: false, env }, end))
     }
 
     /// `volatile global int* x`: the name.

@@ -4,20 +4,23 @@
 //! - OpenCL API specification, *Memory Model: Shared Virtual Memory*: only fine-grained memory with atomics keeps the
 //!   widest scope; local memory is that of a work-group, and operations on it reach no further.
 
+use std::rc::Rc;
+
 use ::toml::de::{DeTable, DeValue};
 
 use super::Reader;
 use super::template::Choice;
 use super::validate::{Value, span_of};
+use crate::diag::Span;
 use crate::litmus::build::CThreadDraft;
 use crate::litmus::keys;
-use crate::program::isa::clike::{Env, Unit};
+use crate::program::isa::clike::{Env, Unit, specials};
 use crate::program::isa::{SymbolKind, Symbols};
 use crate::program::{Dialect, OpenClMemory, Space, Ty};
 
 /// Keys of a location that only C-like dialects have, and those that they lack.
-const ONLY_C: &[&str] = &["atomic", "svm", "regions"];
-const ONLY_PTX: &[&str] = &["alias", "proxy"];
+const ONLY_C: &[&str] = &["atomic", "svm", "regions", "kind", "gpu"];
+const ONLY_PTX: &[&str] = &["alias", "proxy", "kind", "gpu"];
 
 impl Reader<'_, '_> {
     /// Adds what the C-like dialects say of an object.
@@ -32,7 +35,7 @@ impl Reader<'_, '_> {
         let table = value.get_ref().as_table().unwrap_or(&empty);
         let foreign = match dialect {
             Dialect::Ptx => ONLY_C,
-            Dialect::C => &["alias", "proxy", "svm", "regions", "space"],
+            Dialect::C => &["alias", "proxy", "svm", "regions", "space", "kind", "gpu"],
             Dialect::Cuda => &["alias", "proxy", "svm", "regions", "atomic"],
             _ => ONLY_PTX,
         };
@@ -42,6 +45,11 @@ impl Reader<'_, '_> {
             self.sink.error("conflicting-keys", span, message, |d| d.label("expected no such key"));
         }
         let SymbolKind::Object(object) = kind else { return };
+        if object.class.is_some() && dialect != Dialect::Cuda {
+            let span = table.get("type").map_or(span_of(value), span_of);
+            let message = format!("memory of the dialect `{dialect}` is of no class of C++");
+            self.sink.error("conflicting-keys", span, message, |d| d.label("expected a type of this dialect"));
+        }
         if dialect == Dialect::Ptx {
             return;
         }
@@ -49,6 +57,9 @@ impl Reader<'_, '_> {
         object.ty.get_or_insert((Ty::S32, span_of(value)));
         if let Some(DeValue::Boolean(atomic)) = table.get("atomic").map(Value::get_ref) {
             object.atomic = Some(*atomic);
+        }
+        if dialect == Dialect::Cuda {
+            self.cuda_memory(table, object, choice);
         }
         if dialect != Dialect::OpenCl {
             return;
@@ -80,22 +91,50 @@ impl Reader<'_, '_> {
 
     /// The threads.
     pub(super) fn c_threads(&mut self, dialect: Dialect, symbols: &Symbols, choice: &Choice) -> Vec<CThreadDraft> {
-        if let Some(kernel) = self.root.get("kernel") {
-            let message = format!("kernels in the dialect `{dialect}` are not supported yet");
-            self.sink.error("unsupported-kernel", span_of(kernel), message, |d| {
-                d.label("expected one `[[thread]]` for each work-item")
-            });
-        }
-        let capped = dialect == Dialect::OpenCl && !self.as_published();
         let mut threads = Vec::new();
-        self.each_thread(0, choice, |reader, table, name, place| {
-            let regs = reader.regs(table, symbols, choice);
+        if let Some(kernel) = self.root.get("kernel").and_then(|v| v.get_ref().as_table()) {
+            self.c_kernel(dialect, kernel, symbols, choice, &mut threads);
+        }
+        self.each_thread(threads.len(), choice, |reader, table, name, place| {
             let Some(code) = reader.string(table, "code", choice) else { return };
-            let unit = Unit::parse(code, reader.sink);
-            let regs = regs.into_iter().map(|r| (r.name, r.init, r.span)).collect();
-            let env = Env { dialect, strict: true, capped, warp_threads: 1, visible: None, regs };
-            threads.push(CThreadDraft { name, place, unit, env });
+            let unit = Rc::new(Unit::parse(code, reader.sink));
+            let env = reader.env(dialect, table, symbols, choice);
+            threads.push(CThreadDraft { name, place, unit, of_kernel: false, env });
         });
         threads
+    }
+
+    fn env(&mut self, dialect: Dialect, table: &DeTable<'_>, symbols: &Symbols, choice: &Choice) -> Env {
+        let regs = self.regs(table, symbols, choice).into_iter().map(|r| (r.name, r.init, r.span)).collect();
+        let capped = dialect == Dialect::OpenCl && !self.as_published();
+        let specials = Vec::new();
+        Env { dialect, strict: true, capped, warp_threads: 1, lane: 0, specials, visible: None, regs }
+    }
+
+    /// One code, many threads; they differ in their place and in the built-in variables.
+    fn c_kernel(
+        &mut self,
+        dialect: Dialect,
+        table: &DeTable<'_>,
+        symbols: &Symbols,
+        choice: &Choice,
+        threads: &mut Vec<CThreadDraft>,
+    ) {
+        if dialect == Dialect::C {
+            let span = self.root.get("kernel").map_or(Span::default(), span_of);
+            self.sink.error("unsupported-kernel", span, "the dialect `c` has no kernels", |d| {
+                d.label("expected one `[[thread]]` for each thread")
+            });
+            return;
+        }
+        let grid = self.grid(table, choice);
+        let Some(code) = self.string(table, "code", choice) else { return };
+        let unit = Rc::new(Unit::parse(code, self.sink));
+        let env = self.env(dialect, table, symbols, choice);
+        for (at, place) in grid {
+            let name = format!("P{}", threads.len());
+            let env = Env { specials: specials(dialect, at), ..env.clone() };
+            threads.push(CThreadDraft { name, place, unit: unit.clone(), of_kernel: true, env });
+        }
     }
 }

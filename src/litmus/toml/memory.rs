@@ -15,10 +15,14 @@ use crate::program::isa::{Object, SymbolKind, Symbols};
 use crate::program::{Dialect, Init, LocId, Proxy, Space};
 
 /// An initial value that may name a location declared later.
+#[derive(Clone)]
 enum Start {
     Int(i64),
     Address(MappedText),
 }
+
+/// At most so many elements of an array that is given by its size.
+const MAX_ELEMENTS: u32 = 16_384;
 
 impl Reader<'_, '_> {
     /// Reads the `[memory]` table.
@@ -51,6 +55,7 @@ impl Reader<'_, '_> {
         }
         for (id, values) in starts {
             let init: Vec<Init> = values.into_iter().map(|start| self.resolve(start, &symbols)).collect();
+            let init = self.class_init(&symbols, id, init);
             symbols.set_init(id, init);
         }
         symbols
@@ -102,9 +107,32 @@ impl Reader<'_, '_> {
             Some("local") => Space::Local,
             _ => Space::Global,
         };
-        let values = table.get("init").map_or(Vec::new(), |v| self.starts(v, choice));
+        let mut values = table.get("init").map_or(Vec::new(), |v| self.starts(v, choice));
+        if let Some(size) = self.count(table, &["size"], choice) {
+            let span = table.get("size").map_or(Span::default(), span_of);
+            if values.len() > 1 {
+                self.sink.error("conflicting-keys", span, "a list of values has its own size", |d| {
+                    d.label("expected one value beside `size`")
+                });
+            } else if !(1..=MAX_ELEMENTS).contains(&size) {
+                let message = format!("an array has 1 to {MAX_ELEMENTS} elements");
+                self.sink.error("bad-number", span, message, |d| d.label("expected another size"));
+            } else {
+                let first = values.pop().unwrap_or(Start::Int(0));
+                values = vec![first; size as usize];
+            }
+        }
         let mut kind = object(values.len(), space);
-        if let (SymbolKind::Object(object), Some(word)) =
+        if let SymbolKind::Object(object) = &mut kind
+            && let Some(class) = self.class(table, choice)
+        {
+            let span = table.get("type").map_or(Span::default(), span_of);
+            if let Some((ty, class)) = class {
+                object.ty = Some((ty, span));
+                object.class = Some(class);
+            }
+            object.declared = true;
+        } else if let (SymbolKind::Object(object), Some(word)) =
             (&mut kind, self.word(table, "type", keys::TYPES, choice))
         {
             let span = table.get("type").map_or(Span::default(), span_of);

@@ -18,9 +18,11 @@ use crate::program::Dialect;
 use crate::program::isa::ptx::Env;
 
 mod clike;
+mod cuda;
 mod expect;
 mod matrix;
 mod memory;
+mod run;
 mod strings;
 pub(super) mod target;
 pub(super) mod template;
@@ -150,6 +152,7 @@ impl Reader<'_, '_> {
             let threads = self.c_threads(dialect, &symbols, choice);
             build_clike(dialect, threads, symbols, self.sink)
         };
+        program.machine = self.machine(dialect);
         let broken = self.sink.errors() > errors;
         let condition_text = self.string(root, "condition", choice);
         let filter_text = self.string(root, "filter", choice);
@@ -184,6 +187,7 @@ impl Reader<'_, '_> {
             observe,
             expect: self.expectations(choice),
             options: self.options(choice),
+            runs: self.runs(choice),
         };
         Some((test, name_span))
     }

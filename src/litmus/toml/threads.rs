@@ -12,10 +12,11 @@ use crate::diag::Span;
 use crate::litmus::build::ThreadDraft;
 use crate::program::Place;
 use crate::program::isa::Symbols;
+use crate::program::isa::clike::Coordinates;
 use crate::program::isa::ptx::Unit;
 
 /// More threads than anyone can check.
-const MAX_THREADS: usize = 1024;
+const MAX_THREADS: usize = 4096;
 
 impl Reader<'_, '_> {
     /// The threads of the kernel, then those listed.
@@ -91,7 +92,7 @@ impl Reader<'_, '_> {
     }
 
     /// A number, under any of several names.
-    fn count(&mut self, table: &DeTable<'_>, names: &[&str], choice: &Choice) -> Option<u32> {
+    pub(super) fn count(&mut self, table: &DeTable<'_>, names: &[&str], choice: &Choice) -> Option<u32> {
         let mut given = names.iter().filter_map(|n| Some((*n, table.get(*n)?)));
         let (name, value) = given.next()?;
         if let Some((other, place)) = given.next() {
@@ -124,8 +125,9 @@ impl Reader<'_, '_> {
         let cta = self.count(table, &["cta", "block", "work_group"], choice);
         let cluster = self.count(table, &["cluster"], choice);
         let warp = self.count(table, &["warp", "sub_group"], choice);
+        let domain = self.count(table, &["domain"], choice);
         let host = table.get("host").and_then(|v| v.get_ref().as_bool()).unwrap_or(false);
-        if host && (gpu.is_some() || cta.is_some() || cluster.is_some() || warp.is_some()) {
+        if host && (gpu.is_some() || cta.is_some() || cluster.is_some() || warp.is_some() || domain.is_some()) {
             let span = table.get("host").map_or(Span::default(), span_of);
             self.sink.error("conflicting-keys", span, "a host thread is on no GPU and in no CTA", |d| {
                 d.label("expected no place beside it")
@@ -139,6 +141,7 @@ impl Reader<'_, '_> {
             cluster,
             cta: cta.unwrap_or(0),
             warp,
+            domain: domain.unwrap_or(0),
             host,
         }
     }
@@ -152,37 +155,23 @@ impl Reader<'_, '_> {
         threads: &mut Vec<ThreadDraft>,
         units: &mut Vec<Unit>,
     ) {
-        let grid = self.count(table, &["grid"], choice).unwrap_or(1);
-        let block = self.count(table, &["block"], choice).unwrap_or(1);
-        let warp = self.count(table, &["warp"], choice).unwrap_or(32);
-        let cluster = self.count(table, &["cluster"], choice);
-        let gpu = self.count(table, &["gpu"], choice).unwrap_or(0);
+        let grid = self.grid(table, choice);
         let regs = self.regs(table, symbols, choice);
         let Some(code) = self.string(table, "code", choice) else { return };
-        let at = |key: &str| table.get(key).map_or(Span::default(), span_of);
-        for (key, n) in [("grid", grid), ("block", block), ("warp", warp), ("cluster", cluster.unwrap_or(1))] {
-            if n == 0 {
-                self.sink.error("bad-number", at(key), format!("`{key}` cannot be 0"), |d| {
-                    d.label("expected a positive number")
-                });
-                return;
-            }
-        }
-        if u64::from(grid) * u64::from(block) > MAX_THREADS as u64 {
-            self.too_many(at("block"));
+        if grid.is_empty() {
             return;
         }
         units.push(Unit::parse(code, self.sink));
-        for (cta, tid) in (0..grid).flat_map(|cta| (0..block).map(move |tid| (cta, tid))) {
+        for (at, place) in grid {
             let value = |name: &str, v: u32| (name.to_string(), i64::from(v));
             let mut specials = vec![
-                value("%tid.x", tid),
-                value("%ntid.x", block),
-                value("%ctaid.x", cta),
-                value("%nctaid.x", grid),
-                value("%laneid", tid % warp),
-                value("%warpid", tid / warp),
-                value("%nwarpid", block.div_ceil(warp)),
+                value("%tid.x", at.thread),
+                value("%ntid.x", at.block),
+                value("%ctaid.x", at.group),
+                value("%nctaid.x", at.grid),
+                value("%laneid", at.thread % at.warp),
+                value("%warpid", at.thread / at.warp),
+                value("%nwarpid", at.block.div_ceil(at.warp)),
             ];
             for axis in ["y", "z"] {
                 specials.push(value(&format!("%tid.{axis}"), 0));
@@ -190,10 +179,38 @@ impl Reader<'_, '_> {
                 specials.push(value(&format!("%ctaid.{axis}"), 0));
                 specials.push(value(&format!("%nctaid.{axis}"), 1));
             }
-            let place =
-                Place { cluster: cluster.map(|n| cta / n), warp: Some(tid / warp), ..Place::device(gpu, cta) };
             let name = format!("P{}", threads.len());
             threads.push(ThreadDraft { name, place, unit: units.len() - 1, regs: regs.clone(), specials });
         }
+    }
+
+    /// The threads of a kernel, by their places; none, with a diagnostic, if there are none or too many.
+    pub(super) fn grid(&mut self, table: &DeTable<'_>, choice: &Choice) -> Vec<(Coordinates, Place)> {
+        let grid = self.count(table, &["grid"], choice).unwrap_or(1);
+        let block = self.count(table, &["block"], choice).unwrap_or(1);
+        let warp = self.count(table, &["warp"], choice).unwrap_or(32);
+        let cluster = self.count(table, &["cluster"], choice);
+        let gpu = self.count(table, &["gpu"], choice).unwrap_or(0);
+        let domain = self.count(table, &["domain"], choice).unwrap_or(0);
+        let at = |key: &str| table.get(key).map_or(Span::default(), span_of);
+        for (key, n) in [("grid", grid), ("block", block), ("warp", warp), ("cluster", cluster.unwrap_or(1))] {
+            if n == 0 {
+                self.sink.error("bad-number", at(key), format!("`{key}` cannot be 0"), |d| {
+                    d.label("expected a positive number")
+                });
+                return Vec::new();
+            }
+        }
+        if u64::from(grid) * u64::from(block) > MAX_THREADS as u64 {
+            self.too_many(at("block"));
+            return Vec::new();
+        }
+        let all = (0..grid).flat_map(|group| (0..block).map(move |thread| (group, thread)));
+        let place = |(group, thread): (u32, u32)| {
+            let cluster = cluster.map(|n| group / n);
+            let place = Place { cluster, warp: Some(thread / warp), domain, ..Place::device(gpu, group) };
+            (Coordinates { thread, block, group, grid, warp }, place)
+        };
+        all.map(place).collect()
     }
 }

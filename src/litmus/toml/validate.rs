@@ -56,7 +56,7 @@ pub(super) fn table(
 /// Whether a value is of the kind that a shape asks for, contents aside.
 fn outer_fits(value: &DeValue<'_>, shape: &Shape) -> bool {
     match shape {
-        Shape::Text | Shape::Word(_) => matches!(value, DeValue::String(_)),
+        Shape::Text | Shape::Word(_) | Shape::Type(_) => matches!(value, DeValue::String(_)),
         Shape::Count => match value {
             DeValue::Integer(i) => !i.as_str().starts_with('-'),
             DeValue::String(s) => s.contains("${"),
@@ -73,7 +73,7 @@ fn outer_fits(value: &DeValue<'_>, shape: &Shape) -> bool {
 fn describe(shape: &Shape) -> String {
     match shape {
         Shape::Text => "a string".to_string(),
-        Shape::Word(words) => format!("one of {}", words.join(", ")),
+        Shape::Word(words) | Shape::Type(words) => format!("one of {}", words.join(", ")),
         Shape::Count => "an integer that is not negative".to_string(),
         Shape::Integer => "an integer".to_string(),
         Shape::Bool => "true or false".to_string(),
@@ -107,7 +107,10 @@ fn check(value: &Value<'_>, shape: &Shape, name: &str, sink: &mut Sink) {
         return;
     }
     match (value.get_ref(), shape) {
-        (DeValue::String(s), Shape::Word(words)) if !s.contains("${") && !words.contains(&s.as_ref()) => {
+        (DeValue::String(s), Shape::Type(_)) if s.contains("::") => {}
+        (DeValue::String(s), Shape::Word(words) | Shape::Type(words))
+            if !s.contains("${") && !words.contains(&s.as_ref()) =>
+        {
             sink.error("unknown-word", span, format!("`{name}` cannot be `{s}`"), |d| {
                 d.label(format!("expected one of {}", words.join(", "))).did_you_mean(s, words.iter().copied())
             });

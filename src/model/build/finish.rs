@@ -91,19 +91,7 @@ impl Builder {
         let entry = &self.entries[at];
         let Op::Plain(op) = &entry.op else { return };
         let new = |id: &NodeId| index[id.index()].expect("operands come before their users");
-        let op = match op {
-            NodeOp::Base(_) | NodeOp::Free(_) | NodeOp::Var(..) | NodeOp::Empty | NodeOp::Universe => op.clone(),
-            NodeOp::IdentityOn(a) => NodeOp::IdentityOn(new(a)),
-            NodeOp::Inverse(a) => NodeOp::Inverse(new(a)),
-            NodeOp::Plus(a) => NodeOp::Plus(new(a)),
-            NodeOp::Domain(a) => NodeOp::Domain(new(a)),
-            NodeOp::Range(a) => NodeOp::Range(new(a)),
-            NodeOp::Product(a, b) => NodeOp::Product(new(a), new(b)),
-            NodeOp::Union(a, b) => NodeOp::Union(new(a), new(b)),
-            NodeOp::Inter(a, b) => NodeOp::Inter(new(a), new(b)),
-            NodeOp::Diff(a, b) => NodeOp::Diff(new(a), new(b)),
-            NodeOp::Seq(a, b) => NodeOp::Seq(new(a), new(b)),
-        };
+        let op = op.map_operands(|id| new(&id));
         index[at] = Some(NodeId(model.nodes.len() as u32));
         model.nodes.push(Node {
             op,

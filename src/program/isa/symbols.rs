@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use crate::diag::{Sink, Span};
-use crate::program::{Init, LocId, Location, LocationKind, OpenClMemory, Proxy, Space, Ty};
+use crate::program::{Class, Init, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Proxy, Space, Ty};
 
 /// All names of memory in a test.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +56,10 @@ pub struct Object {
     pub atomic: Option<bool>,
     /// What OpenCL says of it.
     pub opencl: OpenClMemory,
+    /// Who allocated it.
+    pub kind: MemoryKind,
+    /// The class it is of, if it is of one.
+    pub class: Option<Class>,
 }
 
 impl Object {
@@ -68,6 +72,8 @@ impl Object {
             space: Space::Global,
             atomic: None,
             opencl: OpenClMemory::default(),
+            kind: MemoryKind::default(),
+            class: None,
         }
     }
 }
@@ -184,7 +190,8 @@ impl Symbols {
                     };
                     let init = object.init.into_iter().map(wrapped).collect();
                     let atomic = object.atomic.unwrap_or(false);
-                    LocationKind::Object { ty, init, space: object.space, atomic, opencl: object.opencl }
+                    let Object { space, opencl, kind, class, .. } = object;
+                    LocationKind::Object { ty, init, space, atomic, opencl, kind, class }
                 }
             };
             Location { name: symbol.name, kind }

@@ -11,6 +11,18 @@ const CLUSTER_BARRIER: i64 = -2;
 
 /// What the micro-op becomes, or the rule that it has no counterpart under.
 pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
+    let of_library = match op {
+        Op::Load { access, .. } | Op::Store { access, .. } | Op::Rmw { read: access, .. } => {
+            access.tags.has("OBJECT")
+        }
+        Op::Fence { tags, .. } => tags.has("MISUSE"),
+        _ => false,
+    };
+    if of_library {
+        let text = "object rows: no documented mapping covers barriers, latches, semaphores and votes of the library \
+                    (at block scope, PTX's counterparts are `mbarrier` and `bar.red`, which are not supported)";
+        return Err(text.into());
+    }
     match op {
         Op::Load { dst, addr, access } => {
             let order = order_of(&access.tags, Kind::Load)?;
@@ -46,6 +58,8 @@ pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
             steps(mapping, Kind::Fence, order, *scope, |_| Err("a fence becomes fences".into()))
         }
         Op::Barrier(barrier) => self::barrier(barrier),
+        // PTX's `atom.cas` never fails without a reason.
+        Op::Spurious { dst } => Ok(vec![Op::Assign { dst: *dst, value: Expr::Const(0) }]),
         Op::Assign { .. } | Op::Branch { .. } => Ok(vec![op.clone()]),
     }
 }
@@ -172,6 +186,7 @@ fn supported(update: &Update, ty: Ty) -> Result<(), String> {
             32
         }
         Update::Exchange(_) | Update::CompareExchange { .. } => 16,
+        Update::When { .. } => return Err("read-modify-write rows: PTX `atom` has no such operation".into()),
     };
     if ty.bits < least {
         return Err(format!("read-modify-write rows: PTX `atom` has no such operation of {} bits", ty.bits));
@@ -208,7 +223,8 @@ fn barrier(from: &Barrier) -> Result<Vec<Op>, String> {
         scope = Some(Scope::Cluster);
     }
     let action = from.action;
-    let op = Op::Barrier(Barrier { action, domain, naming, arrive, wait, scope });
+    let lanes = from.lanes;
+    let op = Op::Barrier(Barrier { action, domain, lanes, naming, arrive, wait, scope });
     let wide = match from.scope {
         Some(asked) if asked > domain => mapped(Some(asked)).ok().filter(|s| *s > Scope::Cta && *s > domain),
         _ => None,

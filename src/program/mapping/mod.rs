@@ -4,20 +4,25 @@
 //! |---|---|
 //! | `table` | the mappings as data |
 //! | `lower` | one micro-op of the source to those of PTX |
+//! | `atomicity` | which operations PTX would make more atomic than the source's model |
+//! | `gaps` | what a mapping is known not to keep, as data |
 //!
 //! # Invariants
 //! - Threads, registers and locations keep their indices, so that a condition means the same before and after.
 //! - Every micro-op of the result points to the source instruction that it comes from.
 //! - Branches go to the first micro-op of what their target became.
 
+mod atomicity;
+mod gaps;
 mod lower;
 mod table;
 #[cfg(test)]
 mod tests;
 
+pub use gaps::{Gap, Told};
 pub use table::{Kind, MAPPINGS, Mapping, Order, Row, SCOPES, Step, scope};
 
-use super::{Dialect, Instr, LocationKind, Op, Program};
+use super::{Dialect, Instr, LocationKind, Machine, Op, Program};
 use crate::diag::Span;
 
 /// An operation that PTX has no counterpart of.
@@ -32,31 +37,35 @@ pub struct Unmapped {
 impl Mapping {
     /// The program in PTX, or all operations that have no counterpart there.
     pub fn lower(&self, program: &Program) -> Result<Program, Vec<Unmapped>> {
-        let mut mapped = Program { dialect: Dialect::Ptx, ..program.clone() };
+        let mut mapped = Program { dialect: Dialect::Ptx, machine: Machine::full(), ..program.clone() };
         let mut unmapped = Vec::new();
         for thread in &mut mapped.threads {
-            match self.code(&thread.code) {
+            match self.code(program, &thread.code) {
                 Ok(code) => thread.code = code,
                 Err(errors) => unmapped.extend(errors),
             }
         }
         for location in &mut mapped.locations {
-            if let LocationKind::Object { opencl, .. } = &mut location.kind {
-                *opencl = Default::default();
+            if let LocationKind::Object { opencl, kind, class, .. } = &mut location.kind {
+                (*opencl, *kind, *class) = Default::default();
             }
         }
         if unmapped.is_empty() { Ok(mapped) } else { Err(unmapped) }
     }
 
     /// One thread's code.
-    fn code(&self, code: &[Instr]) -> Result<Vec<Instr>, Vec<Unmapped>> {
+    fn code(&self, program: &Program, code: &[Instr]) -> Result<Vec<Instr>, Vec<Unmapped>> {
         let mut out: Vec<Instr> = Vec::with_capacity(code.len());
         // By index in the source: where what it became begins. The end of the code is a target, too.
         let mut starts = Vec::with_capacity(code.len() + 1);
         let mut unmapped = Vec::new();
         for instr in code {
             starts.push(out.len());
-            match lower::op(self, &instr.op) {
+            let lowered = match atomicity::unmet(program, &instr.op) {
+                Some(rule) => Err(rule),
+                None => lower::op(self, &instr.op),
+            };
+            match lowered {
                 Ok(ops) => out.extend(ops.into_iter().map(|op| Instr { op, ..instr.clone() })),
                 Err(rule) => unmapped.push(Unmapped { span: instr.span, rule }),
             }

@@ -9,6 +9,7 @@
 //!   those of PTX, and are atomic there alone.
 //! - OpenCL: flags are dropped, as PTX fences cover all state spaces; a barrier orders all memory of its group.
 
+use super::gaps::{self, Gap};
 use crate::program::{Dialect, Scope};
 
 /// What kind of operation a row is about.
@@ -134,6 +135,8 @@ pub struct Mapping {
     pub doc: &'static str,
     /// Its rows in groups; the first row that fits counts.
     groups: &'static [&'static [Row]],
+    /// What it is known not to keep, the smallest gap first.
+    pub gaps: &'static [Gap],
 }
 
 /// The mappings; for each language, the current one first.
@@ -143,36 +146,42 @@ pub const MAPPINGS: &[Mapping] = &[
         from: Dialect::OpenCl,
         doc: "the current Atomics ABI: leading fence.sc",
         groups: &[COMMON],
+        gaps: gaps::OPENCL,
     },
     Mapping {
         name: "opencl-ptx-erratum",
         from: Dialect::OpenCl,
         doc: "seq_cst load without acquire, as a middle revision of the ABI had it",
         groups: &[ERRATUM, COMMON],
+        gaps: gaps::OPENCL_FENCES,
     },
     Mapping {
         name: "opencl-ptx-old-rmw",
         from: Dialect::OpenCl,
         doc: "seq_cst read-modify-write as atom.acq_rel, as the older ABI had it",
         groups: &[OLD_RMW, COMMON],
+        gaps: gaps::OPENCL_FENCES,
     },
     Mapping {
         name: "cuda-ptx",
         from: Dialect::Cuda,
         doc: "the current Atomics ABI: leading fence.sc",
         groups: &[COMMON],
+        gaps: gaps::CUDA,
     },
     Mapping {
         name: "cuda-ptx-erratum",
         from: Dialect::Cuda,
         doc: "seq_cst load without acquire, as a middle revision of the ABI had it",
         groups: &[ERRATUM, COMMON],
+        gaps: &[],
     },
     Mapping {
         name: "cuda-ptx-old-rmw",
         from: Dialect::Cuda,
         doc: "seq_cst read-modify-write as atom.acq_rel, as the older ABI had it",
         groups: &[OLD_RMW, COMMON],
+        gaps: &[],
     },
 ];
 

@@ -89,6 +89,7 @@ fn spelled(op: &Op) -> String {
             };
             format!("atom.{order}{}", suffix(read.scope))
         }
+        Op::Spurious { .. } => "spurious".to_string(),
         Op::Fence { tags, scope } => format!("fence.{}{}", order(tags), suffix(*scope)),
         Op::Barrier(b) => match (&b.naming, b.domain) {
             (BarrierNaming::Counted { id: Expr::Const(0), count: None }, Scope::Cta) => "bar.sync 0".into(),
@@ -176,6 +177,7 @@ fn barrier(domain: Scope, scope: Scope) -> Op {
     Op::Barrier(Barrier {
         action: BarrierAction::Sync,
         domain,
+        lanes: None,
         naming: BarrierNaming::Counted { id: Expr::Const(-3), count: None },
         arrive: Tags::of(&["B", "BA", "EF", "REL", "GLOBAL"]),
         wait: Tags::of(&["B", "BW", "XF", "ACQ", "GLOBAL"]),
@@ -211,7 +213,12 @@ fn branches_go_where_they_went() {
     let code: Vec<Instr> = ops.into_iter().enumerate().map(line).collect();
     let thread =
         Thread { name: "P0".into(), place: Place::device(0, 0), regs: Vec::new(), code, source: String::new() };
-    let program = Program { dialect: Dialect::OpenCl, threads: vec![thread], locations: Vec::new() };
+    let program = Program {
+        dialect: Dialect::OpenCl,
+        threads: vec![thread],
+        locations: Vec::new(),
+        machine: Machine::full(),
+    };
     let mapped = mapping.lower(&program).unwrap();
     assert_eq!(mapped.dialect, Dialect::Ptx);
     let code = &mapped.threads[0].code;

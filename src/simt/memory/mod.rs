@@ -32,6 +32,8 @@ pub(super) struct Context<'a> {
     pub(super) code: &'a Code,
     pub(super) chooser: &'a mut dyn Chooser,
     pub(super) log: &'a mut dyn Log,
+    /// Whether no strong read of this step took an old value.
+    pub(super) fresh: bool,
 }
 
 /// What a read-modify-write writes, given what it read; `None`: nothing.
@@ -43,6 +45,15 @@ pub(super) trait Backend {
     type Memory: Clone + Debug;
     /// What an arrival at a barrier hands to the waits.
     type Carried: Clone + Default + Debug;
+
+    /// What an access of one thread to one location can change.
+    type Saved;
+
+    /// Keeps what an access of a thread to a location, without early binds, can change.
+    fn save(&self, m: &Self::Memory, thread: usize, loc: Option<usize>) -> Self::Saved;
+
+    /// Puts it back.
+    fn restore(&self, m: &mut Self::Memory, saved: Self::Saved);
 
     /// The contents before the first step.
     fn start(&self, code: &Code) -> Self::Memory;

@@ -52,6 +52,12 @@ impl Sc {
 impl Backend for Sc {
     type Memory = Store;
     type Carried = ();
+    type Saved = ();
+
+    /// Nothing is ever refused here.
+    fn save(&self, _: &Store, _: usize, _: Option<usize>) {}
+
+    fn restore(&self, _: &mut Store, (): ()) {}
 
     fn start(&self, code: &Code) -> Store {
         let cell = |(i, l): (usize, &crate::simt::code::Location)| Cell { value: l.init, by: Source::Initial(i) };

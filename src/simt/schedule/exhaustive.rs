@@ -11,14 +11,16 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Clock, Ended, Hazards, Limits, Observation, Outcomes, Recorded, Step};
-use crate::simt::Halt;
+use super::graph::Graph;
+use super::spins::Spins;
+use super::{Clock, Ended, Hazards, How, Limits, Observation, Outcomes, Recorded, Step, Stops, replay};
 use crate::simt::choice::Script;
 use crate::simt::code::{Act, eval};
 use crate::simt::layer::Layer;
 use crate::simt::memory::Backend;
-use crate::simt::record::{Hazard, HazardKind, Silent};
+use crate::simt::record::{HazardKind, Silent};
 use crate::simt::step::{Action, Machine, StateOf};
+use crate::simt::{Halt, explain, race};
 
 /// At most so many combinations of final values of one state.
 const MAX_COMBINATIONS: usize = 100_000;
@@ -32,44 +34,8 @@ struct Frame<S> {
     script: Script,
     /// Whether some successor exists.
     alive: bool,
-}
-
-/// Which states lead where; only kept for programs with loops.
-#[derive(Default)]
-struct Graph {
-    edges: Vec<(u32, u32)>,
-    ends: Vec<u32>,
-    /// By state: the state before it, and the step between.
-    before: Vec<Option<(u32, Step)>>,
-    /// States that have seen a race.
-    races: Vec<(u32, Hazard)>,
-}
-
-impl Graph {
-    /// States that lead to no end.
-    fn hopeless(&self, states: usize) -> Vec<bool> {
-        let mut before: Vec<Vec<u32>> = vec![Vec::new(); states];
-        self.edges.iter().for_each(|&(a, b)| before[b as usize].push(a));
-        let mut hopeful = vec![false; states];
-        let mut todo = self.ends.clone();
-        while let Some(s) = todo.pop() {
-            if !std::mem::replace(&mut hopeful[s as usize], true) {
-                todo.extend(&before[s as usize]);
-            }
-        }
-        hopeful.iter().map(|h| !h).collect()
-    }
-
-    /// The steps to a state.
-    fn path(&self, mut state: u32) -> Vec<Step> {
-        let mut path = Vec::new();
-        while let Some((before, step)) = &self.before[state as usize] {
-            path.push(step.clone());
-            state = *before;
-        }
-        path.reverse();
-        path
-    }
+    /// Whether the step that is entered next was fresh.
+    fresh: bool,
 }
 
 /// Visits all states.
@@ -82,8 +48,8 @@ pub(super) fn explore<B: Backend, L: Layer>(
     let (mut outcomes, mut ended) = (Outcomes::default(), Ended::default());
     let mut clock = Clock::new(limits.timeout);
     let (mut reason, mut whole, mut steps) = (None, true, 0u64);
-    let mut graph = Graph::default();
-    let mut hazards = Hazards::default();
+    let (mut graph, mut stops) = (Graph::default(), Stops::default());
+    let (mut spins, mut hazards) = (Spins::default(), Hazards::default());
     let mut stack: Vec<Frame<StateOf<B, L>>> = Vec::new();
     let mut path: Vec<Step> = Vec::new();
     let mut enter = Some(start);
@@ -92,29 +58,35 @@ pub(super) fn explore<B: Backend, L: Layer>(
             whole &= machine.tidy(&mut state);
             let number = seen.len() as u32;
             let known = *seen.entry(machine.fingerprint(&state)).or_insert(number);
-            if let (Some(from), true) = (stack.last(), machine.code.loops) {
-                graph.edges.push((from.number, known));
-            }
-            if machine.code.loops && known == number {
-                graph.before.push(stack.last().map(|f| f.number).zip(path.last().cloned()));
-                let found = machine.memory.hazards(machine.code, &state.memory);
-                graph.races.extend(found.into_iter().filter(|h| h.kind == HazardKind::Race).map(|h| (number, h)));
+            if machine.code.loops {
+                spins.edges.extend(stack.last().map(|from| (from.number, known)));
+                if known == number {
+                    let found = machine.memory.hazards(machine.code, &state.memory);
+                    let races = found.into_iter().filter(|h| h.kind == HazardKind::Race);
+                    spins.races.extend(races.map(|h| (number, h)));
+                    graph.enter(stack.last().zip(path.last()).map(|(f, step)| (f.number, step.clone())));
+                }
+                if let (Some(from), Some(step)) = (stack.last(), path.last()) {
+                    graph.can_step(from.number, step.thread);
+                    if from.fresh {
+                        graph.connect(from.number, known, step.thread);
+                    }
+                }
             }
             if known != number {
                 path.pop();
             } else if machine.is_finished(&state) {
                 finish(machine, &state, &path, &mut outcomes, (&mut ended, &mut hazards))?;
-                graph.ends.push(number);
+                spins.ends.push(number);
                 path.pop();
             } else if stack.len() >= limits.steps {
                 ended.step_limit += 1;
                 reason = Some(format!("step limit: a run takes more than {} steps", limits.steps));
-                graph.ends.push(number);
                 path.pop();
             } else {
                 let actions = picks(machine, &state);
                 let script = Script::default();
-                stack.push(Frame { state, number, actions, next: 0, script, alive: false });
+                stack.push(Frame { state, number, actions, next: 0, script, alive: false, fresh: true });
             }
         }
         if seen.len() >= limits.states {
@@ -128,8 +100,13 @@ pub(super) fn explore<B: Backend, L: Layer>(
         let Some(frame) = stack.last_mut() else { break };
         let Some(&action) = frame.actions.get(frame.next) else {
             if !frame.alive {
-                machine.count_stuck(&frame.state, &mut ended, &mut hazards, || Recorded::of(&path));
-                graph.ends.push(frame.number);
+                if let Some(how) = machine.count_stuck(&frame.state, &mut ended) {
+                    let recorded = Recorded { period: 1, steps: path.clone(), ..Recorded::default() };
+                    if how == How::Deadlock {
+                        machine.note_hazards(&frame.state, None, &mut hazards, || recorded.clone());
+                    }
+                    stops.add(how, || explain::stuck(machine, &frame.state), recorded);
+                }
             }
             stack.pop();
             path.pop();
@@ -145,16 +122,20 @@ pub(super) fn explore<B: Backend, L: Layer>(
             frame.script = Script::default();
         }
         match result {
-            Ok(()) => {
+            Ok(fresh) => {
                 frame.alive = true;
+                frame.fresh = fresh;
                 path.push(Step::new(action, answers));
                 enter = Some(state);
             }
             Err(Halt::Refused | Halt::Blocked) => {}
-            Err(halt @ (Halt::Stray { .. } | Halt::Limit(_))) => {
+            Err(halt @ (Halt::Fault { .. } | Halt::Limit(_))) => {
                 frame.alive = true;
-                graph.ends.push(frame.number);
-                *(if matches!(halt, Halt::Limit(_)) { &mut ended.step_limit } else { &mut ended.stray }) += 1;
+                let how = ended.count_fault(&halt);
+                let mut steps = path.clone();
+                steps.push(Step::new(action, answers));
+                let recorded = Recorded { period: 1, steps, ..Recorded::default() };
+                stops.add(how, || vec![machine.why(&halt)], recorded);
                 reason.get_or_insert_with(|| machine.why(&halt));
             }
             Err(halt @ Halt::Unsupported(_)) => return Err(machine.why(&halt)),
@@ -163,27 +144,50 @@ pub(super) fn explore<B: Backend, L: Layer>(
     if !whole {
         reason.get_or_insert_with(|| "history bound: a thread wrote much that another never looked at".into());
     }
-    let states = seen.len();
+    let states = seen.len() as u64;
     drop(seen);
-    if machine.code.loops && reason.is_none() {
-        let hopeless = graph.hopeless(states);
-        ended.livelock += hopeless.iter().filter(|h| **h).count() as u64;
-        // A run that goes on for ever comes to no end, but it races all the same.
-        for (state, hazard) in graph.races.iter().filter(|(state, _)| hopeless[*state as usize]) {
-            hazards.add(hazard.clone(), None, || Recorded::of(&graph.path(*state)));
+    if machine.code.loops && !machine.binds() {
+        for cycle in graph.fair_cycles() {
+            ended.livelock += 1;
+            let recorded = Recorded { period: 1, steps: graph.path(cycle.first), ..Recorded::default() };
+            let why = || match replay::state_after(machine, &recorded) {
+                Ok(state) => explain::spinning(machine, &state, Some(&cycle.threads)),
+                Err(why) => vec![why],
+            };
+            let lines = why();
+            stops.add(How::Livelock, || lines, recorded);
+        }
+    }
+    if reason.is_none() && machine.code.loops {
+        for (state, hazard) in spins.endless(states as usize) {
+            let steps = graph.path(state);
+            hazards.add(hazard, None, || Recorded { period: 1, steps, ..Recorded::default() });
         }
     }
     let complete = reason.is_none();
-    let outcomes = outcomes.into_list();
+    let (outcomes, stops) = (outcomes.into_list(), stops.into_list());
+    let (mut races, mut judged) = (Vec::new(), 0);
+    if limits.races {
+        // Of each outcome and each way to stop, one run.
+        let runs = outcomes.iter().map(|o| &o.schedule).chain(stops.iter().map(|s| &s.schedule));
+        for recorded in runs {
+            let played = replay::play(machine, &Recorded { period: 1, ..recorded.clone() })?;
+            judged += 1;
+            race::find(machine.code, &played.events, recorded, &mut races);
+        }
+    }
     Ok(Observation {
         outcomes,
         ended,
         complete,
         reason,
-        states: states as u64,
+        states,
         steps,
-        events: Vec::new(),
+        stops,
+        races,
+        judged,
         hazards: hazards.into_list(),
+        ..Observation::default()
     })
 }
 
@@ -210,10 +214,11 @@ fn finish<B: Backend, L: Layer>(
     for _ in 0..all {
         let outcome = machine.outcome(state, &values, &picks);
         if counted.insert(outcome.clone()) {
+            let recorded =
+                || Recorded { steps: path.to_vec(), finals: picks.clone(), period: 1, ..Recorded::default() };
             if machine.code.filtered || counted.len() == 1 {
-                machine.note_hazards(state, Some(&outcome), hazards, || Recorded::of(path));
+                machine.note_hazards(state, Some(&outcome), hazards, recorded);
             }
-            let recorded = || Recorded { finals: picks.clone(), ..Recorded::of(path) };
             outcomes.add(outcome, recorded);
         }
         for (pick, value) in picks.iter_mut().zip(&values) {

@@ -6,8 +6,11 @@
 //! - Outcomes come sorted by state.
 
 mod exhaustive;
+mod graph;
 mod random;
 mod replay;
+mod spins;
+mod stops;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -17,11 +20,14 @@ use serde::{Deserialize, Serialize};
 use super::choice::Chooser;
 use super::layer::Layer;
 use super::memory::Backend;
-use super::record::{Event, Hazard, Silent};
+use super::race::{self, Race};
+use super::record::{Event, Hazard};
 use super::state::Status;
 use super::step::{Action, Machine, StateOf};
-use super::{Halt, Schedule};
+use super::{Fault, Halt, Schedule};
 use crate::litmus::Observable;
+use stops::Stops;
+pub use stops::{How, Stop};
 
 /// One step of a recorded run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,11 +52,24 @@ pub struct Recorded {
     /// The early binds allowed, as [`super::Early::parse`] reads them.
     #[serde(default)]
     pub early: String,
+    /// The scheduling, as [`super::Scheduling::name`] has it; independent if empty.
+    #[serde(default)]
+    pub scheduling: String,
+    /// What it was launched on.
+    #[serde(default)]
+    pub launch: super::Launch,
+    /// After how many steps each the memory was brought into normal form.
+    #[serde(default = "every")]
+    pub period: usize,
     /// In order.
     pub steps: Vec<Step>,
     /// Which of the possible final values each location has.
     #[serde(default)]
     pub finals: Vec<u32>,
+}
+
+fn every() -> usize {
+    1
 }
 
 /// When to give up.
@@ -59,6 +78,8 @@ pub(super) struct Limits {
     pub(super) steps: usize,
     pub(super) states: usize,
     pub(super) timeout: Option<Duration>,
+    /// Whether to look for races.
+    pub(super) races: bool,
 }
 
 /// How runs ended; of an exhaustive exploration, how many states are such ends.
@@ -74,6 +95,10 @@ pub struct Ended {
     pub step_limit: u64,
     /// An access named no memory.
     pub stray: u64,
+    /// A barrier was reached by part of those for whom it is.
+    pub divergence: u64,
+    /// A division by zero.
+    pub division: u64,
     /// Something bound early could not be committed: such a run counts for nothing.
     pub discarded: u64,
 }
@@ -104,9 +129,17 @@ pub struct Observation {
     pub states: u64,
     /// Steps taken.
     pub steps: u64,
+    /// Runs that did not finish, each kind once.
+    pub stops: Vec<Stop>,
+    /// Races in the runs looked at.
+    pub races: Vec<Race>,
+    /// How many runs were looked at for races.
+    pub judged: u64,
+    /// If none were, though they should have been: why.
+    pub not_judged: Option<String>,
     /// The events of a replayed run.
     pub events: Vec<Event>,
-    /// What is undefined, sorted.
+    /// What is undefined by the memory's own account, sorted.
     pub hazards: Vec<Undefined>,
 }
 
@@ -150,9 +183,25 @@ impl Observation {
         a.livelock += b.livelock;
         a.step_limit += b.step_limit;
         a.stray += b.stray;
+        a.divergence += b.divergence;
+        a.division += b.division;
         a.discarded += b.discarded;
         self.states += other.states;
         self.steps += other.steps;
+        for stop in other.stops {
+            match self.stops.iter_mut().find(|s| s.how == stop.how && s.why == stop.why) {
+                Some(known) => known.count += stop.count,
+                None => self.stops.push(stop),
+            }
+        }
+        for race in other.races {
+            match self.races.iter_mut().find(|r| (&r.first, &r.second) == (&race.first, &race.second)) {
+                Some(known) => known.count += race.count,
+                None => self.races.push(race),
+            }
+        }
+        self.judged += other.judged;
+        self.not_judged = self.not_judged.take().or(other.not_judged);
         self.reason = self.reason.take().or(other.reason);
         self.events.extend(other.events);
         for new in other.hazards {
@@ -179,13 +228,6 @@ impl Hazards {
     }
 }
 
-impl Recorded {
-    /// A run that has only taken these steps.
-    fn of(steps: &[Step]) -> Recorded {
-        Recorded { steps: steps.to_vec(), ..Recorded::default() }
-    }
-}
-
 /// A limit of wall time, cheap to ask.
 struct Clock {
     end: Option<Instant>,
@@ -199,7 +241,7 @@ impl Clock {
 
     fn is_over(&mut self) -> bool {
         self.asked += 1;
-        self.asked % 256 == 0 && self.end.is_some_and(|end| Instant::now() >= end)
+        self.asked.is_multiple_of(256) && self.end.is_some_and(|end| Instant::now() >= end)
     }
 }
 
@@ -209,24 +251,46 @@ pub(super) fn run<B: Backend, L: Layer>(
     schedule: Schedule<'_>,
     limits: &Limits,
 ) -> Result<Observation, String> {
-    let start = machine.start(&mut Silent).map_err(|halt| machine.why(&halt))?;
-    match schedule {
-        Schedule::Exhaustive => exhaustive::explore(machine, start, limits),
-        Schedule::Random { runs, seed } => random::sample(machine, &start, (runs, seed), limits),
-        Schedule::Replay(recorded) => replay::play(machine, recorded),
+    let mut begun: Vec<Event> = Vec::new();
+    let start = machine.start(&mut begun).map_err(|halt| machine.why(&halt))?;
+    let judged = race::applies(machine.code);
+    let limits = Limits { races: limits.races && judged.is_ok(), ..*limits };
+    let mut observation = match schedule {
+        Schedule::Exhaustive => exhaustive::explore(machine, start, &limits)?,
+        Schedule::Random { runs, seed } => random::sample(machine, (&start, &begun), (runs, seed), &limits)?,
+        Schedule::Replay(recorded) => replay::play(machine, recorded)?,
+    };
+    observation.not_judged = judged.err();
+    Ok(observation)
+}
+
+impl Ended {
+    /// Counts a run that ended with a fault.
+    fn count_fault(&mut self, halt: &Halt) -> How {
+        let Halt::Fault { kind, .. } = halt else {
+            self.step_limit += 1;
+            return How::Limit;
+        };
+        match kind {
+            Fault::Stray => self.stray += 1,
+            Fault::Barrier => self.divergence += 1,
+            Fault::Division => self.division += 1,
+        }
+        How::Fault(*kind)
     }
 }
 
 impl<B: Backend, L: Layer> Machine<'_, B, L> {
     /// A halt in words.
-    fn why(&self, halt: &Halt) -> String {
+    pub(super) fn why(&self, halt: &Halt) -> String {
         match halt {
             Halt::Refused | Halt::Blocked => "a step is not possible".into(),
             Halt::Unsupported(what) => what.clone(),
             Halt::Limit(what) => (*what).to_owned(),
-            Halt::Stray { thread, instr, what } => {
+            Halt::Fault { thread, instr, what, .. } => {
                 let thread = &self.code.program.threads[*thread];
-                format!("{}: `{}` {what} outside memory", thread.name, thread.code[*instr].text)
+                let instr = &thread.code[*instr];
+                format!("{}: line {}: `{}` {what}", thread.name, instr.line, instr.text)
             }
         }
     }
@@ -267,22 +331,18 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
         (self.outcome(state, &values, &picks), picks)
     }
 
-    /// Counts a state without successors in which not every thread has ended.
-    fn count_stuck(
-        &self,
-        state: &StateOf<B, L>,
-        ended: &mut Ended,
-        hazards: &mut Hazards,
-        run: impl Fn() -> Recorded,
-    ) {
+    /// Counts a state without successors in which not every thread has ended; `None`: it counts for nothing.
+    fn count_stuck(&self, state: &StateOf<B, L>, ended: &mut Ended) -> Option<How> {
         let refused = self.memory.may_refuse() && state.threads.iter().any(|t| t.status == Status::Running);
         if refused || self.memory.is_pending(&state.memory) || !self.memory.is_whole(&state.memory) {
             ended.discarded += 1;
+            None
         } else if state.threads.iter().any(|t| t.status == Status::Lost) {
             ended.livelock += 1;
+            Some(How::Livelock)
         } else {
             ended.deadlock += 1;
-            self.note_hazards(state, None, hazards, run);
+            Some(How::Deadlock)
         }
     }
 
@@ -298,6 +358,21 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
         for hazard in self.memory.hazards(self.code, &state.memory) {
             hazards.add(hazard, outcome.map(<[i64]>::to_vec), &run);
         }
+    }
+
+    /// How many steps lie between two tidyings of a random run: tidying looks at everything.
+    fn period(&self) -> usize {
+        if self.code.threads.len() <= 16 { 1 } else { 4 * self.code.threads.len() }
+    }
+
+    /// The recording of a random run that has not begun.
+    fn recorded(&self) -> Recorded {
+        Recorded { period: self.period(), ..Recorded::default() }
+    }
+
+    /// Whether a run is tidied after its step of that number.
+    fn tidies(&self, step: usize, period: usize) -> bool {
+        (self.code.loops || period > 1) && step % period == 0
     }
 }
 

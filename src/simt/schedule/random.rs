@@ -7,61 +7,89 @@
 //! # Invariants
 //! - Run number `i` of a seed depends on the seed and `i` alone.
 
-use super::{Clock, Ended, Hazards, Limits, Observation, Outcomes, Recorded, Step};
-use crate::simt::Halt;
+use super::{Clock, Ended, Hazards, How, Limits, Observation, Outcomes, Recorded, Step, Stops};
 use crate::simt::choice::{Dice, Script};
 use crate::simt::layer::Layer;
 use crate::simt::memory::Backend;
-use crate::simt::record::{HazardKind, Silent};
-use crate::simt::state::Status;
+use crate::simt::race::{self, Race};
+use crate::simt::record::{Event, HazardKind, Log, Silent};
+use crate::simt::state::{State, Status};
 use crate::simt::step::{Action, Machine, StateOf};
+use crate::simt::{Halt, explain};
 
-/// After so many choices that were refused, all successors are looked at.
+/// After so many choices in a row that were refused, per thread that may step, all successors are looked at.
 const MAX_TRIES: usize = 6;
+
+/// So many threads are drawn before it is looked who may step at all.
+const MAX_DRAWS: usize = 8;
+
+/// Runs whose events are looked through for races, at most.
+const MAX_JUDGED: u64 = 1_000;
 
 /// How one run ended.
 enum End {
-    Finished(Vec<i64>, Recorded),
-    Stuck(Recorded),
-    StepLimit(Recorded),
-    Stray(Halt),
+    Finished(Vec<i64>, Vec<u32>),
+    Stuck,
+    /// With what limit was met.
+    Limit(String),
+    Fault(Halt),
 }
 
 /// Draws runs.
 pub(super) fn sample<B: Backend, L: Layer>(
     machine: &Machine<'_, B, L>,
-    start: &StateOf<B, L>,
+    (start, begun): (&StateOf<B, L>, &[Event]),
     (runs, seed): (u64, u64),
     limits: &Limits,
 ) -> Result<Observation, String> {
     let (mut outcomes, mut ended, mut steps) = (Outcomes::default(), Ended::default(), 0);
+    let (mut stops, mut races): (Stops, Vec<Race>) = (Stops::default(), Vec::new());
     let mut clock = Clock::new(limits.timeout);
     let mut reason = None;
-    let mut hazards = Hazards::default();
+    let (mut judged, mut hazards) = (0, Hazards::default());
     for run in 0..runs {
-        let mut dice = Dice::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(run));
-        let mut state = start.clone();
-        match one(machine, &mut state, &mut dice, limits.steps, &mut steps)? {
+        let judge = limits.races && judged < MAX_JUDGED;
+        let mut events = begun.to_vec();
+        let dice = Dice::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(run));
+        let mut one = Run { machine, state: start.clone(), dice, recorded: machine.recorded() };
+        let log: Option<&mut Vec<Event>> = judge.then_some(&mut events);
+        let end = one.to_end(limits.steps, log, &mut clock)?;
+        let Run { state, mut recorded, .. } = one;
+        steps += recorded.steps.len() as u64;
+        if judge {
+            judged += 1;
+            race::find(machine.code, &events, &recorded, &mut races);
+        }
+        match end {
             End::Finished(..) if !machine.memory.is_whole(&state.memory) => ended.discarded += 1,
-            End::Finished(outcome, recorded) => {
+            End::Finished(outcome, finals) => {
                 ended.finished += 1;
+                recorded.finals = finals;
                 machine.note_hazards(&state, Some(&outcome), &mut hazards, || recorded.clone());
                 outcomes.add(outcome, || recorded);
             }
-            End::Stuck(recorded) => {
-                machine.count_stuck(&state, &mut ended, &mut hazards, || recorded.clone());
-            }
-            End::StepLimit(recorded) => {
-                // It may well go on for ever; what it has done it has done.
-                ended.step_limit += 1;
-                for hazard in machine.memory.hazards(machine.code, &state.memory) {
-                    if hazard.kind == HazardKind::Race {
-                        hazards.add(hazard, None, || recorded.clone());
+            End::Stuck => {
+                let how = machine.count_stuck(&state, &mut ended);
+                if let Some(how) = how {
+                    if how == How::Deadlock {
+                        machine.note_hazards(&state, None, &mut hazards, || recorded.clone());
                     }
+                    stops.add(how, || explain::stuck(machine, &state), recorded);
                 }
             }
-            End::Stray(halt) => {
-                ended.stray += 1;
+            End::Limit(what) => {
+                ended.step_limit += 1;
+                // It may well go on for ever; what it has done it has done.
+                let found = machine.memory.hazards(machine.code, &state.memory);
+                for hazard in found.into_iter().filter(|h| h.kind == HazardKind::Race) {
+                    hazards.add(hazard, None, || recorded.clone());
+                }
+                let lines = || std::iter::once(what).chain(explain::spinning(machine, &state, None)).collect();
+                stops.add(How::Limit, lines, recorded);
+            }
+            End::Fault(halt) => {
+                let how = ended.count_fault(&halt);
+                stops.add(how, || vec![machine.why(&halt)], recorded);
                 reason.get_or_insert_with(|| machine.why(&halt));
             }
         }
@@ -71,108 +99,149 @@ pub(super) fn sample<B: Backend, L: Layer>(
         }
     }
     let outcomes = outcomes.into_list();
+    let stops = stops.into_list();
     Ok(Observation {
         outcomes,
         ended,
-        complete: false,
+        stops,
+        races,
+        judged,
+        hazards: hazards.into_list(),
         reason,
         states: steps,
         steps,
-        events: Vec::new(),
-        hazards: hazards.into_list(),
+        ..Observation::default()
     })
 }
 
-fn one<B: Backend, L: Layer>(
-    machine: &Machine<'_, B, L>,
-    state: &mut StateOf<B, L>,
-    dice: &mut Dice,
-    limit: usize,
-    steps: &mut u64,
-) -> Result<End, String> {
-    let mut recorded = Recorded::default();
-    let (mut last, mut tries) = (None, 0);
-    let early = |state: &StateOf<B, L>, thread| {
-        machine.memory.may_bind_early(machine.code, &state.memory, &state.threads, thread)
-    };
-    loop {
-        if machine.is_finished(state) {
-            dice.taken.clear();
-            let (outcome, finals) = machine.draw(state, dice);
-            return Ok(End::Finished(outcome, Recorded { finals, ..recorded }));
-        }
-        if recorded.steps.len() >= limit {
-            return Ok(End::StepLimit(recorded));
-        }
-        let able: Vec<usize> = (0..state.threads.len())
-            .filter(|&t| {
-                state.threads[t].status == Status::Running
-                    && machine.layer.may_step(machine.code, &state.layer, &state.threads, t)
-            })
-            .collect();
-        let stay = last.filter(|t| able.contains(t) && dice.below(10) < 3);
-        let pick = match (able.len(), stay) {
-            (0, _) => None,
-            (_, Some(t)) => Some(t),
-            (n, None) => Some(able[dice.below(n)]),
-        };
-        let done = match pick.filter(|_| tries < MAX_TRIES) {
-            Some(thread) => {
-                let action =
-                    Action { thread, early: machine.binds() && dice.below(5) == 0 && early(state, thread) };
-                let mut next = state.clone();
-                dice.taken.clear();
-                match machine.step(&mut next, action, dice, &mut Silent) {
-                    Ok(()) => {
-                        *state = next;
-                        Some(Step::new(action, std::mem::take(&mut dice.taken)))
+/// A run that is being drawn.
+struct Run<'m, 'c, B: Backend, L: Layer> {
+    machine: &'m Machine<'c, B, L>,
+    state: StateOf<B, L>,
+    dice: Dice,
+    recorded: Recorded,
+}
+
+impl<B: Backend, L: Layer> Run<'_, '_, B, L> {
+    fn to_end(
+        &mut self,
+        limit: usize,
+        mut log: Option<&mut Vec<Event>>,
+        clock: &mut Clock,
+    ) -> Result<End, String> {
+        let machine = self.machine;
+        let (mut last, mut tries, mut alive) = (None, 0, 0);
+        let period = machine.period();
+        loop {
+            while alive < self.state.threads.len() && self.state.threads[alive].is_over() {
+                alive += 1;
+            }
+            if alive == self.state.threads.len() {
+                self.dice.taken.clear();
+                let (outcome, finals) = machine.draw(&self.state, &mut self.dice);
+                return Ok(End::Finished(outcome, finals));
+            }
+            if self.recorded.steps.len() >= limit {
+                return Ok(End::Limit(format!("did not end within {limit} steps")));
+            }
+            if clock.is_over() {
+                return Ok(End::Limit(format!(
+                    "did not end within the time, after {} steps",
+                    self.recorded.steps.len()
+                )));
+            }
+            let pick = if tries < MAX_TRIES.max(self.state.threads.len() / 4) { self.pick(last) } else { None };
+            let mark = log.as_ref().map_or(0, |events| events.len());
+            let done = match pick {
+                Some(thread) => {
+                    let State { memory, threads, .. } = &self.state;
+                    let may = || machine.memory.may_bind_early(machine.code, memory, threads, thread);
+                    let early = machine.binds() && self.dice.below(5) == 0 && may();
+                    let action = Action { thread, early };
+                    self.dice.taken.clear();
+                    let log: &mut dyn Log = match &mut log {
+                        Some(events) => *events,
+                        None => &mut Silent,
+                    };
+                    match machine.attempt(&mut self.state, action, &mut self.dice, log) {
+                        Ok(true) => Some(Step::new(action, std::mem::take(&mut self.dice.taken))),
+                        Ok(false) => None,
+                        Err(halt @ Halt::Fault { .. }) => {
+                            self.recorded.steps.push(Step::new(action, std::mem::take(&mut self.dice.taken)));
+                            return Ok(End::Fault(halt));
+                        }
+                        Err(Halt::Limit(what)) => return Ok(End::Limit(what.into())),
+                        Err(halt) => return Err(machine.why(&halt)),
                     }
-                    Err(Halt::Refused | Halt::Blocked) => None,
-                    Err(halt @ Halt::Stray { .. }) => return Ok(End::Stray(halt)),
-                    Err(Halt::Limit(_)) => return Ok(End::StepLimit(recorded)),
-                    Err(halt @ Halt::Unsupported(_)) => return Err(machine.why(&halt)),
                 }
-            }
-            None => {
-                // Chance has not found a way on; look whether there is one.
-                let mut all = successors(machine, state)?;
-                if all.is_empty() {
-                    return Ok(End::Stuck(recorded));
+                None => {
+                    // Chance has not found a way on; look whether there is one.
+                    let mut all = successors(machine, &self.state)?;
+                    if all.is_empty() {
+                        return Ok(End::Stuck);
+                    }
+                    let (step, next, happened) = all.swap_remove(self.dice.below(all.len()));
+                    self.state = next;
+                    if let Some(events) = &mut log {
+                        events.extend(happened);
+                    }
+                    Some(step)
                 }
-                let (step, next) = all.swap_remove(dice.below(all.len()));
-                *state = next;
-                Some(step)
-            }
-        };
-        match done {
-            Some(step) => {
-                *steps += 1;
-                (last, tries) = (Some(step.thread), 0);
-                recorded.steps.push(step);
-                if machine.code.loops {
-                    machine.tidy(state);
+            };
+            let Some(step) = done else {
+                if let Some(events) = &mut log {
+                    events.truncate(mark);
                 }
+                tries += 1;
+                continue;
+            };
+            (last, tries) = (Some(step.thread), 0);
+            self.recorded.steps.push(step);
+            if machine.tidies(self.recorded.steps.len(), period) {
+                machine.tidy(&mut self.state);
             }
-            None => tries += 1,
         }
+    }
+
+    /// Draws a thread that may step.
+    fn pick(&mut self, last: Option<usize>) -> Option<usize> {
+        let (machine, state) = (self.machine, &self.state);
+        let able = |t: usize| {
+            state.threads[t].status == Status::Running
+                && machine.layer.may_step(machine.code, &state.layer, &state.threads, t)
+        };
+        if let Some(t) = last.filter(|&t| able(t))
+            && self.dice.below(10) < 3
+        {
+            return Some(t);
+        }
+        let n = state.threads.len();
+        for _ in 0..MAX_DRAWS {
+            let t = self.dice.below(n);
+            if able(t) {
+                return Some(t);
+            }
+        }
+        let all: Vec<usize> = (0..n).filter(|&t| able(t)).collect();
+        (!all.is_empty()).then(|| all[self.dice.below(all.len())])
     }
 }
 
-/// All successors of a state.
-#[allow(clippy::type_complexity)] // one pair, used once
+/// All successors of a state, with what happens on the way.
+#[allow(clippy::type_complexity)] // one triple, used once
 fn successors<B: Backend, L: Layer>(
     machine: &Machine<'_, B, L>,
     state: &StateOf<B, L>,
-) -> Result<Vec<(Step, StateOf<B, L>)>, String> {
+) -> Result<Vec<(Step, StateOf<B, L>, Vec<Event>)>, String> {
     let mut all = Vec::new();
     for action in machine.actions(state) {
         let mut script = Script::default();
         loop {
             script.rewind();
-            let mut next = state.clone();
-            match machine.step(&mut next, action, &mut script, &mut Silent) {
-                Ok(()) => all.push((Step::new(action, script.taken()), next)),
-                Err(Halt::Refused | Halt::Blocked | Halt::Stray { .. } | Halt::Limit(_)) => {}
+            let (mut next, mut events) = (state.clone(), Vec::new());
+            match machine.step(&mut next, action, &mut script, &mut events) {
+                Ok(_) => all.push((Step::new(action, script.taken()), next, events)),
+                Err(Halt::Refused | Halt::Blocked | Halt::Fault { .. } | Halt::Limit(_)) => {}
                 Err(halt @ Halt::Unsupported(_)) => return Err(machine.why(&halt)),
             }
             if !script.advance() {

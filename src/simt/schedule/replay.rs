@@ -1,11 +1,12 @@
 //! Replay: the steps and choices of a recording, with everything that happens written down.
 
-use super::{Ended, Hazards, Observation, Recorded, Seen};
+use super::{Ended, Hazards, How, Observation, Recorded, Seen, Stops};
 use crate::simt::choice::Tape;
 use crate::simt::layer::Layer;
 use crate::simt::memory::Backend;
-use crate::simt::record::Event;
-use crate::simt::step::Machine;
+use crate::simt::record::{Event, Silent};
+use crate::simt::step::{Machine, StateOf};
+use crate::simt::{Halt, explain, race};
 
 /// Plays a recording.
 ///
@@ -17,24 +18,32 @@ pub(super) fn play<B: Backend, L: Layer>(
 ) -> Result<Observation, String> {
     let mut events: Vec<Event> = Vec::new();
     let mut state = machine.start(&mut events).map_err(|halt| machine.why(&halt))?;
+    let (mut ended, mut stops) = (Ended::default(), Stops::default());
     for (i, step) in recorded.steps.iter().enumerate() {
         let misfit = |why: &str| format!("the recorded schedule does not fit this test: step {}: {why}", i + 1);
-        if !machine.actions(&state).contains(&step.action()) {
+        if !machine.may(&state, step.action()) {
             return Err(misfit("its thread cannot step"));
         }
+        let active = machine.layer.active(&state.layer, step.thread);
+        events.push(Event::Turn { thread: step.thread, active });
         let mut tape = Tape::new(&step.answers);
         let result = machine.step(&mut state, step.action(), &mut tape, &mut events);
         if !tape.fitted() {
             return Err(misfit("its choices are others"));
         }
-        result.map_err(|halt| misfit(&machine.why(&halt)))?;
-        if machine.code.loops {
+        match result {
+            Ok(_) => {}
+            Err(halt @ Halt::Fault { .. }) if i + 1 == recorded.steps.len() => {
+                let how = ended.count_fault(&halt);
+                stops.add(how, || vec![machine.why(&halt)], recorded.clone());
+            }
+            Err(halt) => return Err(misfit(&machine.why(&halt))),
+        }
+        if machine.tidies(i + 1, recorded.period.max(1)) {
             machine.tidy(&mut state);
         }
     }
-    let mut ended = Ended::default();
-    let mut outcomes = Vec::new();
-    let mut hazards = Hazards::default();
+    let (mut outcomes, mut hazards) = (Vec::new(), Hazards::default());
     if machine.is_finished(&state) {
         let values = machine.final_values(&state);
         let picks = if recorded.finals.is_empty() { vec![0; values.len()] } else { recorded.finals.clone() };
@@ -48,12 +57,57 @@ pub(super) fn play<B: Backend, L: Layer>(
         machine.note_hazards(&state, Some(&outcome), &mut hazards, || recorded.clone());
         let state = outcome;
         outcomes.push(Seen { state, count: 1, schedule: recorded.clone() });
-    } else if machine.actions(&state).is_empty() {
-        machine.count_stuck(&state, &mut ended, &mut hazards, || recorded.clone());
-    } else {
-        ended.step_limit = 1;
+    } else if ended == Ended::default() {
+        let stuck = machine.actions(&state).is_empty().then(|| machine.count_stuck(&state, &mut ended)).flatten();
+        let why = || {
+            if stuck.is_some() {
+                explain::stuck(machine, &state)
+            } else {
+                explain::spinning(machine, &state, None)
+            }
+        };
+        if stuck == Some(How::Deadlock) {
+            machine.note_hazards(&state, None, &mut hazards, || recorded.clone());
+        }
+        ended.step_limit += u64::from(ended == Ended::default());
+        stops.add(stuck.unwrap_or(How::Limit), why, recorded.clone());
+    }
+    let mut races = Vec::new();
+    let judged = race::applies(machine.code).is_ok();
+    if judged {
+        race::find(machine.code, &events, recorded, &mut races);
     }
     let steps = recorded.steps.len() as u64;
-    let hazards = hazards.into_list();
-    Ok(Observation { outcomes, ended, complete: false, reason: None, states: steps, steps, events, hazards })
+    let (stops, judged) = (stops.into_list(), u64::from(judged));
+    Ok(Observation {
+        outcomes,
+        ended,
+        stops,
+        races,
+        judged,
+        hazards: hazards.into_list(),
+        states: steps,
+        steps,
+        events,
+        ..Observation::default()
+    })
+}
+
+/// The state after the steps of a recording that fits.
+///
+/// # Errors
+/// If it does not fit after all.
+pub(super) fn state_after<B: Backend, L: Layer>(
+    machine: &Machine<'_, B, L>,
+    recorded: &Recorded,
+) -> Result<StateOf<B, L>, String> {
+    let mut state = machine.start(&mut Silent).map_err(|halt| machine.why(&halt))?;
+    for (i, step) in recorded.steps.iter().enumerate() {
+        let mut tape = Tape::new(&step.answers);
+        machine.step(&mut state, step.action(), &mut tape, &mut Silent).map_err(|halt| machine.why(&halt))?;
+        if machine.tidies(i + 1, recorded.period.max(1)) {
+            machine.tidy(&mut state);
+        }
+    }
+    Ok(state)
 }

@@ -45,6 +45,15 @@ pub(super) enum ExprKind {
     Cast(Target, Box<Expr>),
     /// CUDA: `cuda::atomic_ref<int, scope>(x)`
     Refer(Box<Reference>),
+    /// `x++`, `--x`: the target, the number 1, and whether the sign is in front.
+    Step {
+        target: Box<Expr>,
+        one: Box<Expr>,
+        op: BinOp,
+        prefix: bool,
+    },
+    /// CUDA: `threadIdx.x`
+    Member,
     /// CUDA: `f.load(…)`; the name has its own place.
     Method(Box<Expr>, Range<usize>, Vec<Expr>),
 }
@@ -82,6 +91,8 @@ pub(super) struct Declared {
     pub(super) ty: Ty,
     /// It is a pointer to something of type `ty`.
     pub(super) pointer: bool,
+    /// CUDA: `auto`; the value decides the type.
+    pub(super) auto: bool,
     pub(super) name: Range<usize>,
     pub(super) value: Option<Expr>,
 }

@@ -6,6 +6,7 @@
 //!   the device, of a barrier that of its group.
 //! - The published suites: which orders and scopes occur; a failure order is read and ignored.
 
+use super::groups::Vote;
 use super::words::Order;
 use crate::program::{BinOp, Dialect, Scope};
 
@@ -59,9 +60,22 @@ pub(super) enum Does {
     /// Reads and writes a value made of the old one.
     Fetch(BinOp),
     /// Compares and exchanges; gives 1 or 0.
-    CompareExchange,
+    CompareExchange {
+        /// It may fail without a reason.
+        weak: bool,
+    },
     /// Compares and exchanges; gives the old value.
     CompareAndSwap,
+    /// CUDA: reads until the value is another one.
+    Wait,
+    /// CUDA: wakes waiting threads; nothing that memory shows.
+    Notify,
+    /// CUDA: sets a flag; gives what it was.
+    TestAndSet,
+    /// CUDA: clears a flag.
+    Clear,
+    /// CUDA: waits for the threads of a block, and combines what they say.
+    Vote(Vote),
     /// Orders accesses. With an order of its own, it has no order argument.
     Fence(Option<Order>),
     /// Waits for the threads of a group.
@@ -83,8 +97,8 @@ pub(super) struct Row {
 pub(super) fn legal(does: Does) -> &'static [Order] {
     use Order::{AcqRel, Acquire, Consume, Relaxed, Release, SeqCst};
     match does {
-        Does::Load => &[Relaxed, Consume, Acquire, SeqCst],
-        Does::Store => &[Relaxed, Release, SeqCst],
+        Does::Load | Does::Wait => &[Relaxed, Consume, Acquire, SeqCst],
+        Does::Store | Does::Clear => &[Relaxed, Release, SeqCst],
         _ => &[Relaxed, Consume, Acquire, Release, AcqRel, SeqCst],
     }
 }
@@ -127,10 +141,10 @@ pub(super) const ROWS: &[Row] = &[
     row("atomic_fetch_min_explicit", In::Both, Fetch(BinOp::Min), STORE_X),
     row("atomic_fetch_max", In::Both, Fetch(BinOp::Max), STORE),
     row("atomic_fetch_max_explicit", In::Both, Fetch(BinOp::Max), STORE_X),
-    row("atomic_compare_exchange_strong", In::Both, CompareExchange, CAS),
-    row("atomic_compare_exchange_strong_explicit", In::Both, CompareExchange, CAS_X),
-    row("atomic_compare_exchange_weak", In::Both, CompareExchange, CAS),
-    row("atomic_compare_exchange_weak_explicit", In::Both, CompareExchange, CAS_X),
+    row("atomic_compare_exchange_strong", In::Both, CompareExchange { weak: false }, CAS),
+    row("atomic_compare_exchange_strong_explicit", In::Both, CompareExchange { weak: false }, CAS_X),
+    row("atomic_compare_exchange_weak", In::Both, CompareExchange { weak: true }, CAS),
+    row("atomic_compare_exchange_weak_explicit", In::Both, CompareExchange { weak: true }, CAS_X),
     row("atomic_thread_fence", In::C, Does::Fence(None), &[Role::Order]),
     row("atomic_work_item_fence", In::OpenCl, Does::Fence(None), &[Role::Flags, Role::Order, Role::Scope]),
     row("mem_fence", In::OpenCl, Does::Fence(Some(Order::AcqRel)), FLAGS),

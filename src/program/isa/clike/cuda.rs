@@ -1,17 +1,17 @@
-//! What CUDA C++ has beyond C: atomic references and their functions, memory by name, volatile accesses, warp masks.
+//! What CUDA C++ has beyond C: atomic references and objects, their functions, memory by name, volatile accesses.
 //!
 //! # Sources
 //! - libcu++, *Extended API*, `cuda::atomic_ref`: the scope is that of the reference, not of the object.
-//! - CUDA Programming Guide, *Synchronization Functions*: masks of `__syncwarp`.
+//! - ISO C++, atomics.types.operations: operators are sequentially consistent.
 
 use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind, Reference, Target};
-use super::cuda_calls::METHODS;
+use super::cuda_calls::{FLAG_METHODS, METHODS};
 use super::eval::Value;
 use super::lower::Lowering;
 use super::words::{CUDA_SCOPES, Order};
-use crate::program::{Access, Dialect, Expr, LocId, Op, Scope, Ty};
+use crate::program::{Access, BinOp, Class, Dialect, Expr, LocId, Op, Scope, Ty};
 
 /// An atomic reference.
 #[derive(Clone, Debug)]
@@ -125,7 +125,20 @@ impl Lowering<'_, '_> {
 
     /// A call such as `f.load()`.
     pub(super) fn method(&mut self, tree: &Tree, object: &Tree, name: &Range<usize>, args: &[Tree]) -> Value {
+        if let Some(group) = self.group_of(object) {
+            return self.group_method(group, tree, name, args);
+        }
+        let mut rows = METHODS;
         let atomic = match &object.kind {
+            _ if self.is_object(object) => match self.atomic_object(object) {
+                Some((Class::Atomic(_), atomic)) => Some(atomic),
+                Some((Class::Flag, atomic)) => {
+                    rows = FLAG_METHODS;
+                    Some(atomic)
+                }
+                Some((class, atomic)) => return self.member_function(class, atomic, tree, name, args),
+                None => return Value::int(0),
+            },
             ExprKind::Refer(reference) => match self.reference(reference) {
                 Some(atomic) => Some(atomic),
                 None => return Value::int(0),
@@ -144,31 +157,97 @@ impl Lowering<'_, '_> {
             return Value::int(0);
         };
         let word = self.str(name);
-        match METHODS.iter().find(|r| r.name == word) {
+        match rows.iter().find(|r| r.name == word) {
             Some(row) => self.function(row, tree, args, Some(atomic)),
             None => {
-                let message = format!("an atomic reference has no function `{word}`");
+                let message = format!("there is no function `{word}` of an atomic object");
                 self.error("unknown-function", name, message, |d| {
-                    d.label("expected a function of atomic references")
-                        .did_you_mean(word, METHODS.iter().map(|r| r.name))
+                    d.label("expected a function of it").did_you_mean(word, rows.iter().map(|r| r.name))
                 });
                 Value::int(0)
             }
         }
     }
 
-    /// The mask of `__syncwarp`.
-    pub(super) fn mask(&mut self, tree: &Tree) -> Option<()> {
-        let threads = self.env.warp_threads;
-        let all = if threads >= 32 { u32::MAX } else { (1u32 << threads) - 1 };
-        if let Expr::Const(mask) = self.eval(tree).expr
-            && mask as u32 & all == all
-        {
-            return Some(());
-        }
-        self.error("unsupported-mask", &tree.range, "only masks that hold the whole warp are supported", |d| {
-            d.label(format!("expected a constant such as 0xffffffff; this warp has {threads} threads"))
-        });
-        None
+    /// Whether an expression names an object of a class of the library.
+    pub(super) fn is_object(&self, tree: &Tree) -> bool {
+        let name = match &tree.kind {
+            ExprKind::Name => &tree.range,
+            ExprKind::Index(array, _) if matches!(array.kind, ExprKind::Name) => &array.range,
+            _ => return false,
+        };
+        self.env.dialect == Dialect::Cuda && self.class_at(self.str(name)).is_some()
     }
+
+    /// An object of a class, used as plain memory.
+    pub(super) fn object_as_memory(&mut self, range: &Range<usize>) {
+        let name = self.str(range);
+        self.error("wrong-operand", range, format!("`{name}` is an object of a class"), |d| {
+            d.label("expected a call of one of its functions, as in `f.load()`")
+        });
+    }
+
+    /// The atomic object there; another object is an error.
+    fn atomic_at(&mut self, tree: &Tree) -> Option<Atomic> {
+        match self.atomic_object(tree)? {
+            (Class::Atomic(_), atomic) => Some(atomic),
+            _ => {
+                self.object_as_memory(&tree.range);
+                None
+            }
+        }
+    }
+
+    fn operator(&mut self, name: &str, tree: &Tree, args: &[Tree]) -> Value {
+        let atomic = self.atomic_at(tree);
+        match (atomic, METHODS.iter().find(|r| r.name == name)) {
+            (Some(atomic), Some(row)) => self.function(row, tree, args, Some(atomic)),
+            _ => Value::int(0),
+        }
+    }
+
+    /// `int r = f`: a sequentially consistent load.
+    pub(super) fn read_object(&mut self, tree: &Tree) -> Value {
+        self.operator("load", tree, &[])
+    }
+
+    /// `f = 1` or `f += 1`: a sequentially consistent store or read-modify-write.
+    pub(super) fn assign_object(&mut self, target: &Tree, op: Option<BinOp>, value: &Tree) {
+        let name = match op {
+            None => "store",
+            Some(op) => match fetch(op) {
+                Some(name) => name,
+                None => {
+                    self.error("wrong-operand", &target.range, "an atomic object has no such operator", |d| {
+                        d.label("expected `=`, `+=`, `-=`, `&=`, `|=` or `^=`")
+                    });
+                    return;
+                }
+            },
+        };
+        self.operator(name, target, std::slice::from_ref(value));
+    }
+
+    /// `f++` and its like, as a value.
+    pub(super) fn step_object(&mut self, target: &Tree, one: &Tree, op: BinOp, prefix: bool) -> Value {
+        let Some(name) = fetch(op) else { return Value::int(0) };
+        let old = self.operator(name, target, std::slice::from_ref(one));
+        if !prefix {
+            return old;
+        }
+        let ty = old.ty;
+        Value { expr: Value::bin(op, old, Value::int(1)).fit(ty), ty, target: None }
+    }
+}
+
+/// The function that an operator of atomic objects calls.
+fn fetch(op: BinOp) -> Option<&'static str> {
+    Some(match op {
+        BinOp::Add => "fetch_add",
+        BinOp::Sub => "fetch_sub",
+        BinOp::And => "fetch_and",
+        BinOp::Or => "fetch_or",
+        BinOp::Xor => "fetch_xor",
+        _ => return None,
+    })
 }

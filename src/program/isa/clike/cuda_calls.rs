@@ -7,6 +7,7 @@
 //!   (seq_cst), *Synchronization Functions*.
 
 use super::calls::{Does, In, Role, Row};
+use super::groups::Vote;
 use super::words::Order;
 use crate::program::{BinOp, Scope};
 
@@ -42,8 +43,21 @@ pub(super) const METHODS: &[Row] = &[
     row("fetch_xor", Fetch(BinOp::Xor), VALUE),
     row("fetch_min", Fetch(BinOp::Min), VALUE),
     row("fetch_max", Fetch(BinOp::Max), VALUE),
-    row("compare_exchange_strong", CompareExchange, CAS),
-    row("compare_exchange_weak", CompareExchange, CAS),
+    row("compare_exchange_strong", CompareExchange { weak: false }, CAS),
+    row("compare_exchange_weak", CompareExchange { weak: true }, CAS),
+    row("wait", Does::Wait, VALUE),
+    row("notify_one", Does::Notify, &[]),
+    row("notify_all", Does::Notify, &[]),
+];
+
+/// Functions of an atomic flag.
+pub(super) const FLAG_METHODS: &[Row] = &[
+    row("test", Does::Load, &[Role::Order]),
+    row("test_and_set", Does::TestAndSet, &[Role::Order]),
+    row("clear", Does::Clear, &[Role::Order]),
+    row("wait", Does::Wait, VALUE),
+    row("notify_one", Does::Notify, &[]),
+    row("notify_all", Does::Notify, &[]),
 ];
 
 /// Free functions.
@@ -53,6 +67,9 @@ pub(super) const FUNCTIONS: &[Row] = &[
     fence("__threadfence", Scope::Gpu),
     fence("__threadfence_system", Scope::Sys),
     row("__syncthreads", Does::Barrier(Scope::Cta), &[]),
+    row("__syncthreads_count", Does::Vote(Vote::Count), &[Role::Val]),
+    row("__syncthreads_and", Does::Vote(Vote::And), &[Role::Val]),
+    row("__syncthreads_or", Does::Vote(Vote::Or), &[Role::Val]),
     row("__syncwarp", Does::Barrier(Scope::Warp), &[Role::Mask]),
     legacy("atomicAdd", Scope::Gpu, Fetch(BinOp::Add), LEGACY),
     legacy("atomicAdd_block", Scope::Cta, Fetch(BinOp::Add), LEGACY),

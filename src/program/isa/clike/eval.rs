@@ -47,6 +47,11 @@ impl Value {
         Value { expr: Expr::Cmp(op, ty, a.expr.into(), b.expr.into()), ty: Ty::S32, target: None }
     }
 
+    /// The number that it is, if it is one whatever happens.
+    pub(super) fn constant(&self) -> Option<i64> {
+        fold(&self.expr)
+    }
+
     /// The value converted to a type.
     pub(super) fn fit(&self, ty: Ty) -> Expr {
         match &self.expr {
@@ -54,6 +59,17 @@ impl Value {
             expr if holds(ty, self.ty) => expr.clone(),
             expr => Expr::Cast(ty, expr.clone().into()),
         }
+    }
+}
+
+fn fold(expr: &Expr) -> Option<i64> {
+    match expr {
+        Expr::Const(v) => Some(*v),
+        Expr::Bin(op, ty, a, b) => Some(op.apply(*ty, fold(a)?, fold(b)?)),
+        Expr::Cmp(op, ty, a, b) => Some(i64::from(op.holds(*ty, fold(a)?, fold(b)?))),
+        Expr::Select(c, a, b) => fold(if fold(c)? != 0 { a } else { b }),
+        Expr::Cast(ty, a) => Some(ty.wrap(fold(a)?)),
+        Expr::Reg(_) | Expr::Address(_) => None,
     }
 }
 
@@ -105,7 +121,8 @@ fn truth(value: &Value) -> Expr {
 fn acts(tree: &Tree, memory: &dyn Fn(&Range<usize>) -> bool) -> bool {
     let acts = |tree| acts(tree, memory);
     match &tree.kind {
-        ExprKind::Int(_) => false,
+        ExprKind::Int(_) | ExprKind::Member => false,
+        ExprKind::Step { .. } => true,
         ExprKind::Name => memory(&tree.range),
         ExprKind::Deref(_) | ExprKind::Index(..) | ExprKind::Call(..) => true,
         ExprKind::Refer(_) | ExprKind::Method(..) => true,
@@ -132,7 +149,10 @@ impl Lowering<'_, '_> {
     pub(super) fn eval(&mut self, tree: &Tree) -> Value {
         match &tree.kind {
             ExprKind::Int(v) => Value::int(*v),
+            ExprKind::Name if self.is_object(tree) => self.read_object(tree),
             ExprKind::Name => self.name(&tree.range),
+            ExprKind::Member => self.member(tree),
+            ExprKind::Step { target, one, op, prefix } => self.step(target, one, *op, *prefix),
             ExprKind::Neg(a) => {
                 let a = self.eval(a);
                 match a.expr {
@@ -148,6 +168,7 @@ impl Lowering<'_, '_> {
                 let a = self.eval(a);
                 Value::bin(BinOp::Xor, a, Value::int(-1))
             }
+            ExprKind::Index(..) if self.is_object(tree) => self.read_object(tree),
             ExprKind::Deref(_) | ExprKind::Index(..) => match self.place(tree) {
                 Some((addr, ty)) => {
                     let access = self.access(tree, ty);
@@ -162,6 +183,10 @@ impl Lowering<'_, '_> {
                 },
                 // Where memory is given by name, `&x` is a common way to write its address.
                 ExprKind::Name if self.location(self.str(&a.range)).is_some() => self.address_of(&a.range),
+                _ if self.is_object(a) => {
+                    self.object_as_memory(&a.range);
+                    Value { target: Some(Ty::S32), ..Value::int(0) }
+                }
                 _ => {
                     self.error("wrong-operand", &tree.range, "only memory has an address", |d| {
                         d.label("expected a location or an element of one")
@@ -201,6 +226,7 @@ impl Lowering<'_, '_> {
                 self.load(Expr::Address(loc), access)
             }
             Some(_) => self.address_of(range),
+            None if self.special(name).is_some() => self.special(name).unwrap_or(Value::int(0)),
             None if self.references.contains_key(name) => self.bare_reference(range),
             None => {
                 self.unknown_register(range);
@@ -212,6 +238,9 @@ impl Lowering<'_, '_> {
 
     /// The address of the location that is named there.
     fn address_of(&mut self, range: &Range<usize>) -> Value {
+        if self.class_at(self.str(range)).is_some() {
+            self.object_as_memory(range);
+        }
         match self.location(self.str(range)) {
             Some(loc) => Value { expr: Expr::Address(loc), ty: Ty::WORD, target: Some(self.symbols.ty(loc)) },
             None => Value::int(0),
@@ -332,6 +361,15 @@ impl Lowering<'_, '_> {
 
     fn call(&mut self, tree: &Tree, name: &Range<usize>, args: &[Tree]) -> Value {
         let word = self.str(name);
+        if let Some(value) = self.coordinate(tree, word, args) {
+            return value;
+        }
+        if let Some(value) = self.group_call(tree, name, args) {
+            return value;
+        }
+        if self.env.dialect == Dialect::Cuda && bare(word) == "init" {
+            return self.init_object(tree, args);
+        }
         let here: &[In] = match self.env.dialect {
             Dialect::C => &[In::C, In::Both],
             Dialect::Cuda => &[In::Cuda],

@@ -85,6 +85,12 @@ impl Parser<'_, '_> {
         if self.casts() {
             return self.nested(Self::cast);
         }
+        if let Tok::Punct(sign @ ("++" | "--")) = self.peek() {
+            let start = self.next().start;
+            let target = self.nested(Self::unary)?;
+            let range = start..target.range.end;
+            return self.step(target, sign, range, true);
+        }
         let Tok::Punct(sign @ ("-" | "+" | "!" | "~" | "*" | "&")) = self.peek() else { return self.postfix() };
         let start = self.next().start;
         let inner = self.nested(Self::unary)?;
@@ -103,9 +109,21 @@ impl Parser<'_, '_> {
         self.node(kind, range, depth)
     }
 
+    fn step(&mut self, target: Expr, sign: &str, range: Range<usize>, prefix: bool) -> Result<Expr, Failed> {
+        let one = Expr { kind: ExprKind::Int(1), range: target.range.clone(), depth: 1 };
+        let op = if sign == "++" { BinOp::Add } else { BinOp::Sub };
+        let depth = target.depth;
+        self.node(ExprKind::Step { target: target.into(), one: one.into(), op, prefix }, range, depth)
+    }
+
     fn postfix(&mut self) -> Result<Expr, Failed> {
         let mut inner = self.primary()?;
         loop {
+            if let Tok::Punct(sign @ ("++" | "--")) = self.peek() {
+                let range = inner.range.start..self.next().end;
+                inner = self.step(inner, sign, range, false)?;
+                continue;
+            }
             if self.eat(".") {
                 inner = self.method(inner)?;
                 continue;
@@ -140,6 +158,9 @@ impl Parser<'_, '_> {
             }
             Tok::Name => {
                 self.next();
+                if self.partitions(&range) {
+                    return self.partition(range);
+                }
                 if !self.eat("(") {
                     return self.node(ExprKind::Name, range, 0);
                 }

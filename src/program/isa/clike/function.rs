@@ -9,6 +9,7 @@ use super::ast::{Expr as Tree, ExprKind};
 use super::calls::{Does, Role, Row, legal};
 use super::cuda::Atomic;
 use super::eval::Value;
+use super::groups::{SUB_GROUP_BARRIER, WORK_GROUP_BARRIER};
 use super::lower::{Lowering, Variable};
 use super::refused::{order_rule, scope_meant};
 use super::words::{CUDA_SCOPES, FLAGS, ORDERS, Order, SCOPES, bare};
@@ -16,14 +17,19 @@ use crate::program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Dialect, Expr, Op, Scope, Tags, Ty, Update,
 };
 
-/// The barrier resources of barriers without a label: one per group and kind, apart from those of PTX.
-const WORK_GROUP_BARRIER: i64 = -3;
-const SUB_GROUP_BARRIER: i64 = -4;
-
 /// Where a compare-exchange finds what it expects.
 enum Expected {
     Memory(Expr, Ty),
     Register(Variable),
+}
+
+/// The orders of a compare-exchange.
+struct Orders {
+    success: Order,
+    /// Where it differs from that of the load on success.
+    failure: Option<Order>,
+    /// It may fail without a reason.
+    weak: bool,
 }
 
 /// The arguments of a call.
@@ -37,6 +43,8 @@ struct Args {
     failure: Option<Order>,
     scope: Option<Scope>,
     flags: Vec<&'static str>,
+    /// The lanes that a barrier of a warp names; `None`: all.
+    lanes: Option<u32>,
 }
 
 impl Lowering<'_, '_> {
@@ -89,7 +97,7 @@ impl Lowering<'_, '_> {
             }
             Role::Val => args.value = Some(self.eval(tree)),
             Role::Compared => args.compared = Some(self.eval(tree)),
-            Role::Mask => self.mask(tree)?,
+            Role::Mask => args.lanes = self.mask(tree)?,
             Role::Expected => args.expected = Some(self.expected(tree)?),
             Role::Order => {
                 let order = self.order(tree)?;
@@ -244,6 +252,8 @@ impl Lowering<'_, '_> {
                 self.barrier(domain, &args);
                 return Some(Value::int(0));
             }
+            Does::Vote(vote) => return Some(self.vote(tree, vote, args.value?)),
+            Does::Notify => return Some(Value::int(0)),
             _ => {}
         }
         let (addr, ty) = args.addr?;
@@ -261,7 +271,16 @@ impl Lowering<'_, '_> {
                 self.push(Op::Load { dst, addr, access: half(order.of_read(), ty, false) });
                 return Some(Value { expr: Expr::Reg(dst), ty, target: None });
             }
-            Does::Store => {
+            Does::Wait => {
+                let head = self.code.len();
+                let dst = self.temporary(ty);
+                self.push(Op::Load { dst, addr, access: half(order.of_read(), ty, false) });
+                let same = Expr::Cmp(CmpOp::Eq, ty, Expr::Reg(dst).into(), value.into());
+                self.push(Op::Branch { cond: same, target: head });
+                return Some(Value::int(0));
+            }
+            Does::TestAndSet => Update::Exchange(Expr::Const(1)),
+            Does::Store | Does::Clear => {
                 self.push(Op::Store { addr, value, access: half(order.of_write(), ty, false) });
                 return Some(Value::int(0));
             }
@@ -271,10 +290,11 @@ impl Lowering<'_, '_> {
                 return Some(Value::int(0));
             }
             Does::Fetch(op) => Update::Apply(op, value),
-            Does::CompareExchange => {
+            Does::CompareExchange { weak } => {
                 let failure =
                     args.failure.map(|o| self.effective(o)).filter(|_| self.env.dialect == Dialect::Cuda);
-                return self.compare_exchange(args.expected?, (addr, ty), value, (order, failure), scope);
+                let orders = Orders { success: order, failure, weak };
+                return self.compare_exchange(args.expected?, (addr, ty), value, orders, scope);
             }
             Does::CompareAndSwap => {
                 let expected = args.compared?.fit(ty);
@@ -288,13 +308,14 @@ impl Lowering<'_, '_> {
         Some(Value { expr: Expr::Reg(dst), ty, target: None })
     }
 
-    /// A plain read of the expected value; then the atomic operation; on failure a plain write of the value seen.
+    /// A plain read of the expected value; then the atomic operation; on failure a plain write of the value seen. One that
+    /// fails without a reason is a load (ISO C++, atomics.types.operations).
     fn compare_exchange(
         &mut self,
         expected: Expected,
         (addr, ty): (Expr, Ty),
         new: Expr,
-        (order, failure): (Order, Option<Order>),
+        Orders { success: order, failure, weak }: Orders,
         scope: Option<Scope>,
     ) -> Option<Value> {
         // The published OpenCL tests give the accesses to the expected location the operation's scope.
@@ -320,12 +341,29 @@ impl Lowering<'_, '_> {
             });
         }
         let old = self.temporary(ty);
+        let result = self.temporary(Ty::S32);
+        let give_up = weak.then(|| {
+            let fails = self.temporary(Ty::S32);
+            self.push(Op::Spurious { dst: fails });
+            let go_on = self.branch(Expr::Cmp(CmpOp::Eq, Ty::S32, Expr::Reg(fails).into(), Expr::Const(0).into()));
+            let on_failure = failure.unwrap_or(order.on_failure());
+            let access = Access { tags: Tags::of(&["A", on_failure.of_read()]), scope, ty };
+            self.push(Op::Load { dst: old, addr: addr.clone(), access });
+            self.push(Op::Assign { dst: result, value: Expr::Const(0) });
+            let over = self.branch(Expr::Const(1));
+            let here = self.code.len();
+            self.patch(go_on, here);
+            over
+        });
         let update = Update::CompareExchange { expected: Expr::Reg(wanted), new };
         self.push(Op::Rmw { dst: Some(old), addr, update, read, write });
         let success = Expr::Cmp(CmpOp::Eq, ty, Expr::Reg(old).into(), Expr::Reg(wanted).into());
-        let result = self.temporary(Ty::S32);
         self.push(Op::Assign { dst: result, value: success });
         let skip = self.branch(Expr::Reg(result));
+        if let Some(over) = give_up {
+            let here = self.code.len();
+            self.patch(over, here);
+        }
         let seen = Value { expr: Expr::Reg(old), ty, target: None };
         match expected {
             Expected::Memory(at, ty) => {
@@ -397,6 +435,14 @@ impl Lowering<'_, '_> {
             (arrive, wait) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]));
         }
         let scope = (!cuda).then(|| args.scope.unwrap_or(domain));
-        self.push(Op::Barrier(Barrier { action: BarrierAction::Sync, domain, naming, arrive, wait, scope }));
+        self.push(Op::Barrier(Barrier {
+            action: BarrierAction::Sync,
+            domain,
+            lanes: args.lanes,
+            naming,
+            arrive,
+            wait,
+            scope,
+        }));
     }
 }

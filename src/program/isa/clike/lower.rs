@@ -10,6 +10,7 @@ use std::ops::Range;
 use super::ast::{Declared, Expr as Tree, ExprKind, Stmt, StmtKind};
 use super::cuda::Atomic;
 use super::eval::{Value, falsity};
+use super::groups::ThreadGroup;
 use super::{Env, Lowered, Unit};
 use crate::diag::{Diagnostic, Sink, Span};
 use crate::program::isa::{SymbolKind, Symbols};
@@ -43,6 +44,8 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) variables: HashMap<String, Variable>,
     /// CUDA: atomic references by name.
     pub(super) references: HashMap<String, Atomic>,
+    /// CUDA: groups of threads by name.
+    pub(super) groups: HashMap<String, ThreadGroup>,
     regs: Vec<Register>,
     pub(super) code: Vec<Instr>,
     loops: Vec<Exits>,
@@ -61,6 +64,7 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &Symbols, sink: &mut Sink) 
         sink,
         variables: HashMap::new(),
         references: HashMap::new(),
+        groups: HashMap::new(),
         regs: Vec::new(),
         code: Vec::new(),
         loops: Vec::new(),
@@ -142,6 +146,17 @@ impl<'a> Lowering<'a, '_> {
         self.add(&name, ty, None, Init::Int(0)).reg
     }
 
+    /// A register that no code can name, and that keeps its value.
+    pub(super) fn hidden(&mut self, name: &str, ty: Ty) -> RegId {
+        self.add(name, ty, None, Init::Int(0)).reg
+    }
+
+    /// Ends the thread.
+    pub(super) fn leave(&mut self) {
+        let at = self.branch(Expr::Const(1));
+        self.returns.push(at);
+    }
+
     /// What a plain access carries. In OpenCL it has the scope of its work-item, as the published models have it.
     pub(super) fn plain(&self, ty: Ty) -> Access {
         let scope = (self.env.dialect == Dialect::OpenCl).then_some(Scope::Thread);
@@ -195,7 +210,10 @@ impl<'a> Lowering<'a, '_> {
             }
             StmtKind::Expr(e) => {
                 self.at(&stmt.range);
-                self.eval(e);
+                match &e.kind {
+                    ExprKind::Step { target, one, op, .. } => self.assign(target, Some(*op), one),
+                    _ => drop(self.eval(e)),
+                }
             }
             StmtKind::If { cond, then, other } => {
                 let skip = self.unless(cond);
@@ -247,8 +265,7 @@ impl<'a> Lowering<'a, '_> {
             }
             StmtKind::Return => {
                 self.at(&stmt.range);
-                let at = self.branch(Expr::Const(1));
-                self.returns.push(at);
+                self.leave();
             }
         }
     }
@@ -290,14 +307,24 @@ impl<'a> Lowering<'a, '_> {
 
     fn declare(&mut self, declared: &Declared) {
         let name = self.str(&declared.name);
+        if let (true, Some(value)) = (declared.auto, &declared.value)
+            && self.declare_group(&declared.name, value)
+        {
+            return;
+        }
         let value = declared.value.as_ref().map(|e| self.eval(e));
-        if self.location(name).is_some() || self.references.contains_key(name) {
+        let taken = self.references.contains_key(name) || self.groups.contains_key(name);
+        if taken || self.location(name).is_some() {
             self.error("duplicate-name", &declared.name, format!("`{name}` is the name of a location"), |d| {
                 d.label("expected another name for the register")
             });
             return;
         }
-        let (ty, target) = if declared.pointer { (Ty::WORD, Some(declared.ty)) } else { (declared.ty, None) };
+        let (ty, target) = match &value {
+            Some(value) if declared.auto => (promoted(value), value.target),
+            _ if declared.pointer => (Ty::WORD, Some(declared.ty)),
+            _ => (declared.ty, None),
+        };
         let variable = match self.variables.get(name) {
             Some(old) if old.ty == ty && old.target == target => *old,
             Some(_) => {
@@ -313,12 +340,43 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
+    /// `x++` and its like, as a value.
+    pub(super) fn step(&mut self, target: &Tree, one: &Tree, op: BinOp, prefix: bool) -> Value {
+        if self.is_object(target) {
+            return self.step_object(target, one, op, prefix);
+        }
+        let keep = |l: &mut Self, value: &Value| {
+            let dst = l.temporary(value.ty);
+            l.push(Op::Assign { dst, value: value.expr.clone() });
+            Value { expr: Expr::Reg(dst), ..value.clone() }
+        };
+        if let (ExprKind::Name, Some(variable)) = (&target.kind, self.variables.get(self.str(&target.range))) {
+            let now = Value { expr: Expr::Reg(variable.reg), ty: variable.ty, target: variable.target };
+            let old = keep(self, &now);
+            self.assign(target, Some(op), one);
+            return if prefix { now } else { old };
+        }
+        let Some((addr, ty)) = self.place(target) else { return Value::int(0) };
+        let access = self.access(target, ty);
+        let old = self.load(addr.clone(), access);
+        let one = self.eval(one);
+        let new = Value::bin(op, old.clone(), one);
+        let new = keep(self, &Value { expr: new.fit(ty), ty, target: None });
+        let access = self.access(target, ty);
+        self.push(Op::Store { addr, value: new.expr.clone(), access });
+        if prefix { new } else { old }
+    }
+
     fn set(&mut self, variable: Variable, value: Value) {
         let value = value.fit(variable.ty);
         self.push(Op::Assign { dst: variable.reg, value });
     }
 
     fn assign(&mut self, target: &Tree, op: Option<BinOp>, value: &Tree) {
+        if self.is_object(target) {
+            self.assign_object(target, op, value);
+            return;
+        }
         let name = self.str(&target.range);
         let memory = || self.location(name).is_some_and(|loc| self.is_variable(loc));
         if matches!(target.kind, ExprKind::Name) && (self.variables.contains_key(name) || !memory()) {
@@ -369,4 +427,9 @@ impl<'a> Lowering<'a, '_> {
         let access = self.access(target, ty);
         self.push(Op::Store { addr, value: value.expr, access });
     }
+}
+
+/// The type of a register that is declared with `auto`.
+fn promoted(value: &Value) -> Ty {
+    if value.target.is_some() { Ty::WORD } else { value.ty }
 }

@@ -4,7 +4,8 @@
 //! `atomic_load(x)` an atomic one. The functions are the table in `calls`, so a new one is added in one place.
 //!
 //! In CUDA C++ it is the object itself: `x = 1` is a plain access, and `f.load()` an atomic one through an atomic reference
-//! `f` to it. What only CUDA C++ has is in `cpp`, `cuda` and `cuda_calls`.
+//! `f` to it. What only CUDA C++ has is in `cpp`, `cuda` and `cuda_calls`; objects of its library in `classes` and `objects`, groups
+//! of threads in `groups`; what threads of a kernel know of their place in `coordinates`.
 //!
 //! # Sources
 //! - C11, 6.5 to 6.8 and 7.17; OpenCL C, *Atomic Functions*, *Synchronization Functions*.
@@ -14,30 +15,36 @@
 //! # Where we differ
 //! - Operands are evaluated from left to right, so no evaluations are unsequenced.
 //! - A register is known in the whole thread, whatever block declares it, and starts at 0.
-//! - A weak compare-exchange does not fail spuriously.
 
 use std::collections::HashSet;
 
 use crate::diag::{MappedText, Sink, Span};
-use crate::program::isa::Symbols;
-use crate::program::{Dialect, Init, Instr, Register, Ty};
+use crate::program::isa::{Object, SymbolKind, Symbols};
+use crate::program::{Dialect, Init, Instr, MemoryKind, Register, Space, Ty};
 
 mod ast;
 mod calls;
+mod classes;
+mod coordinates;
 mod cpp;
 mod cuda;
 mod cuda_calls;
 mod eval;
 mod expr;
 mod function;
+mod groups;
 mod lex;
 mod lower;
+mod objects;
 mod parse;
 mod refused;
 pub mod strength;
 #[cfg(test)]
 mod tests;
 mod words;
+
+pub use classes::{class_name, class_named, initial as class_initial};
+pub use coordinates::{Coordinates, specials};
 
 /// One thread's code, parsed.
 #[derive(Debug)]
@@ -58,6 +65,10 @@ pub struct Env {
     pub capped: bool,
     /// How many threads the warp of the thread has.
     pub warp_threads: u32,
+    /// How many threads of its warp come before the thread.
+    pub lane: u32,
+    /// Values such as that of `threadIdx.x`, by name; none outside of a kernel.
+    pub specials: Vec<(&'static str, i64)>,
     /// The names of memory that the thread may use; `None`: all.
     pub visible: Option<HashSet<String>>,
     /// Registers with initial values.
@@ -81,6 +92,11 @@ impl Unit {
         Unit { text, stmts, broken: sink.errors() > errors }
     }
 
+    /// Whether the code combines a predicate of the threads of a block.
+    pub fn votes(&self) -> bool {
+        self.text.as_str().contains("__syncthreads_")
+    }
+
     /// The code as written.
     pub fn text(&self) -> &str {
         self.text.as_str()
@@ -90,6 +106,13 @@ impl Unit {
     pub fn lower(&self, env: &Env, symbols: &Symbols, sink: &mut Sink) -> Lowered {
         lower::lower(self, env, symbols, sink)
     }
+}
+
+/// Declares the memory in which the threads of a block vote.
+pub fn declare_votes(symbols: &mut Symbols, sink: &mut Sink) {
+    let scalar = Object { ty: Some((Ty::S32, Span::default())), space: Space::Shared, ..Object::scalar(0) };
+    let kind = SymbolKind::Object(Object { kind: MemoryKind::Private, declared: true, ..scalar });
+    symbols.declare(groups::VOTES, Span::default(), kind, sink);
 }
 
 /// The integer type of that name, and whether it is atomic.

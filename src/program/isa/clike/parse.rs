@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::ast::{Declared, Expr, ExprKind, MAX_DEPTH, Stmt, StmtKind};
+use super::ast::{Declared, Expr, MAX_DEPTH, Stmt, StmtKind};
 use super::lex::{Tok, Token, tokens};
 use super::refused::unsupported;
 use super::words::{QUALIFIERS, type_named};
@@ -252,6 +252,11 @@ impl<'a> Parser<'a, '_> {
                 self.expect(";")?;
                 kind
             }
+            (Tok::Name, _) if self.declares_group() => {
+                let kind = self.group()?;
+                self.expect(";")?;
+                kind
+            }
             (Tok::Name, _) if self.declares_reference() => {
                 let kind = self.refer()?;
                 self.expect(";")?;
@@ -312,7 +317,20 @@ impl<'a> Parser<'a, '_> {
 
     /// `int r = E, s`, without the `;`.
     fn declaration(&mut self) -> Parsed<StmtKind> {
-        let ty = self.type_words()?;
+        let mut auto = false;
+        let mut ahead = 0;
+        while QUALIFIERS.contains(&self.word_at(ahead)) {
+            ahead += 1;
+        }
+        let ty = if self.word_at(ahead) == "auto" {
+            auto = true;
+            for _ in 0..=ahead {
+                self.next();
+            }
+            Ty::S32
+        } else {
+            self.type_words()?
+        };
         let mut all = Vec::new();
         loop {
             let pointer = self.eat("*");
@@ -324,7 +342,10 @@ impl<'a> Parser<'a, '_> {
             }
             let name = self.next();
             let value = if self.eat("=") { Some(self.expression()?) } else { None };
-            all.push(Declared { ty, pointer, name, value });
+            if auto && value.is_none() {
+                return self.unexpected("`=` and a value, which decides the type");
+            }
+            all.push(Declared { ty, pointer, auto, name, value });
             if !self.eat(",") {
                 return Ok(StmtKind::Declare(all));
             }
@@ -354,12 +375,6 @@ impl<'a> Parser<'a, '_> {
 
     /// An assignment or an expression, without the `;`.
     fn simple(&mut self) -> Parsed<StmtKind> {
-        for sign in ["++", "--"] {
-            if self.eat(sign) {
-                let target = self.expression()?;
-                return Ok(step(target, sign));
-            }
-        }
         let target = self.expression()?;
         if self.eat("=") {
             let value = self.expression()?;
@@ -371,25 +386,14 @@ impl<'a> Parser<'a, '_> {
                 return Ok(StmtKind::Assign { target, op: Some(*op), value });
             }
         }
-        for sign in ["++", "--"] {
-            if self.eat(sign) {
-                return Ok(step(target, sign));
-            }
-        }
         Ok(StmtKind::Expr(target))
     }
-}
-
-fn step(target: Expr, sign: &str) -> StmtKind {
-    let value = Expr { kind: ExprKind::Int(1), range: target.range.clone(), depth: 1 };
-    let op = Some(if sign == "++" { BinOp::Add } else { BinOp::Sub });
-    StmtKind::Assign { target, op, value }
 }
 
 pub(super) fn is_type_word(word: &str) -> bool {
     type_named(word).is_some()
         || QUALIFIERS.contains(&word)
-        || matches!(word, "global" | "__global" | "local" | "__local")
+        || matches!(word, "global" | "__global" | "local" | "__local" | "auto")
 }
 
 /// The same text with the lifetime that tokens have; one that is no punctuation equals no token.

@@ -10,12 +10,36 @@ use crate::program::{Dialect, Scope};
 
 /// Names of constructs that are not supported: what they are, and what to write instead.
 const UNSUPPORTED: &[(&str, &str, &str)] = &[
-    ("atomic", "atomic objects are", "refer to memory: `cuda::atomic_ref<int, cuda::thread_scope_device> f(x);`"),
-    ("atomic_flag", "atomic flags are", "use an atomic reference to an `int`"),
-    ("barrier", "barrier objects are", "`__syncthreads()` is supported"),
-    ("latch", "latches are", "`__syncthreads()` is supported"),
-    ("counting_semaphore", "semaphores are", "use an atomic reference"),
-    ("binary_semaphore", "semaphores are", "use an atomic reference"),
+    (
+        "atomic",
+        "declarations of atomic objects in the code are",
+        "declare it in `[memory]`: `f = { type = \"cuda::atomic<int, cuda::thread_scope_device>\" }`",
+    ),
+    (
+        "atomic_flag",
+        "declarations of flags in the code are",
+        "declare it in `[memory]`: `f = { type = \"cuda::std::atomic_flag\" }`",
+    ),
+    (
+        "barrier",
+        "declarations of barriers in the code are",
+        "declare it in `[memory]`: `b = { type = \"cuda::barrier<cuda::thread_scope_block>\", init = 2 }`",
+    ),
+    (
+        "latch",
+        "declarations of latches in the code are",
+        "declare it in `[memory]`: `l = { type = \"cuda::latch<cuda::thread_scope_block>\", init = 2 }`",
+    ),
+    (
+        "counting_semaphore",
+        "declarations of semaphores in the code are",
+        "declare it in `[memory]`, with its `type`",
+    ),
+    (
+        "binary_semaphore",
+        "declarations of semaphores in the code are",
+        "declare it in `[memory]`, with its `type`",
+    ),
     ("pipeline", "pipelines are", "leave asynchronous copies out"),
     (
         "__shared__",
@@ -28,7 +52,6 @@ const UNSUPPORTED: &[(&str, &str, &str)] = &[
         "declare it in `[memory]`: `c = { space = \"const\" }`",
     ),
     ("__device__", "declarations of memory in the code are", "declare it in `[memory]`"),
-    ("auto", "types that are deduced are", "name the type, as in `int r0 = x;`"),
     ("float", "floating-point types are", "use an integer type"),
     ("double", "floating-point types are", "use an integer type"),
     ("half", "floating-point types are", "use an integer type"),

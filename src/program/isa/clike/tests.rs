@@ -14,7 +14,16 @@ fn lowered(dialect: Dialect, code: &str) -> String {
         let object = Object { init: vec![crate::program::Init::Int(0); elements], ..Object::scalar(0) };
         symbols.declare(name, Default::default(), SymbolKind::Object(object), &mut sink);
     }
-    let env = Env { dialect, strict: true, capped: false, visible: None, regs: Vec::new(), warp_threads: 1 };
+    let env = Env {
+        dialect,
+        strict: true,
+        capped: false,
+        visible: None,
+        regs: Vec::new(),
+        warp_threads: 1,
+        lane: 0,
+        specials: Vec::new(),
+    };
     let unit = Unit::parse(MappedText::verbatim(code, 0), &mut sink);
     let lowered = unit.lower(&env, &symbols, &mut sink);
     if sink.errors() > 0 {
@@ -38,9 +47,11 @@ fn word(op: &Op) -> String {
                 Update::Exchange(_) => "xchg".to_string(),
                 Update::Apply(op, _) => format!("{op:?}"),
                 Update::CompareExchange { .. } => "cas".to_string(),
+                Update::When { .. } => "when".to_string(),
             };
             format!("{kind}.{}/{}", access(read), access(write))
         }
+        Op::Spurious { .. } => "spurious".to_string(),
         Op::Fence { tags, scope } => format!("F.{tags:?}{}", scope.map_or(String::new(), |s| format!("@{s:?}"))),
         Op::Barrier(b) => match &b.naming {
             BarrierNaming::Instance { instance, .. } => format!("bar#{instance}"),

@@ -148,6 +148,14 @@ pub(super) fn bare(name: &str) -> &str {
     ["cuda::std::", "cuda::", "std::"].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name)
 }
 
+/// Types of groups of threads, without their namespace.
+pub(super) const GROUP_TYPES: &[&str] = &["thread_block", "grid_group", "cluster_group", "thread_block_tile"];
+
+/// A name without the namespace of cooperative groups.
+pub(super) fn group_word(name: &str) -> &str {
+    ["cooperative_groups::", "cg::"].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name)
+}
+
 /// Fence flags by name, with the tag each becomes. Images have no formal model.
 pub(super) const FLAGS: &[(&str, Option<&str>)] = &[
     ("CLK_GLOBAL_MEM_FENCE", Some("GLOBAL")),

@@ -96,6 +96,7 @@ fn of_cta(e: &mut Emit<'_, '_>, c: &Call, action: BarrierAction) {
     e.push(Op::Barrier(Barrier {
         action,
         domain: Scope::Cta,
+        lanes: None,
         naming,
         arrive: tags("BA"),
         wait: tags("BW"),
@@ -167,6 +168,7 @@ fn warp(e: &mut Emit<'_, '_>, c: &Call) {
     e.push(Op::Barrier(Barrier {
         action: BarrierAction::Sync,
         domain: Scope::Warp,
+        lanes: None,
         naming: BarrierNaming::Counted { id: Expr::Const(WARP_BARRIER), count: None },
         arrive: tags("BA"),
         wait: tags("BW"),
@@ -181,6 +183,7 @@ fn cluster(e: &mut Emit<'_, '_>, action: BarrierAction, order: &'static str) {
     e.push(Op::Barrier(Barrier {
         action,
         domain: Scope::Cluster,
+        lanes: None,
         naming: BarrierNaming::Counted { id: Expr::Const(CLUSTER_BARRIER), count: None },
         arrive,
         wait,

@@ -243,7 +243,10 @@ impl Points {
         let written = match op {
             Op::Store { addr, value, .. } => Some((addr, self.of(program, t, value))),
             Op::Rmw { addr, update, .. } => {
-                let (Update::Exchange(v) | Update::Apply(_, v) | Update::CompareExchange { new: v, .. }) = update;
+                let (Update::Exchange(v)
+                | Update::Apply(_, v)
+                | Update::CompareExchange { new: v, .. }
+                | Update::When { new: v, .. }) = update;
                 Some((addr, self.of(program, t, v)))
             }
             _ => None,

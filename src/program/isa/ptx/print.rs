@@ -99,6 +99,7 @@ impl Printer<'_> {
             Op::Rmw { dst, addr, update, read, write } => self.rmw(*dst, addr, update, read, write)?,
             Op::Fence { tags, scope } => fence(tags, *scope)?,
             Op::Barrier(barrier) => self.barrier(barrier)?,
+            Op::Spurious { .. } => return None,
             Op::Assign { dst, value } => self.assign(*dst, value)?,
             Op::Branch { cond, target } => {
                 let label = labels.get(target)?;
@@ -195,6 +196,7 @@ impl Printer<'_> {
         let (op, operands) = match update {
             Update::Exchange(v) => ("exch", self.fitted(v, ty)?),
             Update::Apply(op, v) => (atomic_name(*op)?, self.fitted(v, ty)?),
+            Update::When { .. } => return None,
             Update::CompareExchange { expected, new } => {
                 ("cas", format!("{}, {}", self.fitted(expected, ty)?, self.fitted(new, ty)?))
             }
@@ -224,6 +226,7 @@ impl Printer<'_> {
         Some(match (barrier.domain, barrier.action) {
             (Scope::Cta, BarrierAction::Sync) => format!("bar.cta.sync {operands}"),
             (Scope::Cta, BarrierAction::Arrive) => format!("bar.cta.arrive {operands}"),
+            (Scope::Warp, BarrierAction::Sync) if barrier.lanes.is_some() => return None,
             (Scope::Warp, BarrierAction::Sync) => "bar.warp.sync 0xffffffff".to_string(),
             (Scope::Cluster, BarrierAction::Arrive) if relaxed => "barrier.cluster.arrive.relaxed".to_string(),
             (Scope::Cluster, BarrierAction::Arrive) => "barrier.cluster.arrive".to_string(),

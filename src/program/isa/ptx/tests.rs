@@ -3,7 +3,7 @@
 use super::*;
 use crate::diag::SourceFile;
 use crate::program::isa::{Object, SymbolKind};
-use crate::program::{Dialect, LocationKind, Op, Place, Program, Scope, Thread, Ty};
+use crate::program::{Dialect, LocationKind, Machine, Op, Place, Program, Scope, Thread, Ty};
 
 /// Lowers code against the locations x, a (three elements), c (constant) and s (shared).
 fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
@@ -25,8 +25,12 @@ fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
     let open = symbols.untyped();
     let (name, place, source) = ("P0".into(), Place::device(0, 0), String::new());
     let thread = Thread { name, place, regs: lowered.regs, code: lowered.code, source };
-    let mut program =
-        Program { dialect: Dialect::Ptx, threads: vec![thread], locations: symbols.into_locations() };
+    let mut program = Program {
+        dialect: Dialect::Ptx,
+        threads: vec![thread],
+        locations: symbols.into_locations(),
+        machine: Machine::full(),
+    };
     if sink.errors() == 0 {
         pointers::resolve(&mut program, &untyped, &open, &mut sink);
     }

@@ -78,6 +78,8 @@ impl Clike {
             return Err(Halt::Refused);
         }
         let source = candidates[cx.chooser.choose(candidates.len())];
+        // An atomic write becomes visible to those who keep looking.
+        cx.fresh &= !start.atomic || m.order[loc].last() == Some(&source);
         let mut e = make(m.events[source].value);
         (e.source, e.past) = (source, start.past);
         self.acquire(code, cx.chooser, m, &mut e)?;
@@ -196,8 +198,8 @@ impl Clike {
         let others = (0..m.threads.len()).filter(|&t| t != e.thread);
         let found = others.flat_map(|t| m.of(t)).find(races).map(|(_, x)| Hazard {
             kind: HazardKind::Race,
-            first: (x.thread, x.instr),
-            second: Some((e.thread, e.instr)),
+            first: (x.thread, x.instr).min((e.thread, e.instr)),
+            second: Some((x.thread, x.instr).max((e.thread, e.instr))),
             loc: Some(e.loc),
         });
         m.race = found;
@@ -223,6 +225,12 @@ impl Clike {
         {
             (acquire, sc) = (failure != Failure::Relaxed, failure == Failure::SeqCst);
         }
+        // In OpenCL, anything whose scope is not the work-item's acts as an atomic operation.
+        let mut atomic = if self.language.regions { access.scope != Scope::Thread } else { access.atomic };
+        if self.language.kinds && access.scope == Scope::Sys {
+            atomic &= self.kinds[loc].holds(access.updates);
+            sc &= atomic;
+        }
         Event {
             kind,
             thread: at.thread,
@@ -235,8 +243,7 @@ impl Clike {
             acquire,
             release: !read && (access.release || access.sc),
             sc,
-            // In OpenCL, anything whose scope is not the work-item's acts as an atomic operation.
-            atomic: if self.language.regions { access.scope != Scope::Thread } else { access.atomic },
+            atomic,
             scope: if self.language.regions { self.reach(location, access.scope) } else { [access.scope; 2] },
             open: false,
             past: Default::default(),

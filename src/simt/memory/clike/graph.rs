@@ -92,6 +92,8 @@ pub(in crate::simt) struct Contents {
     pub(super) pins: Vec<Pin>,
     /// The first race found.
     pub(super) race: Option<Hazard>,
+    /// The first call of a function whose precondition did not hold: thread and instruction.
+    pub(super) misuse: Option<(usize, usize)>,
 }
 
 impl Contents {
@@ -121,6 +123,7 @@ impl Contents {
             order: (0..code.locations.len()).map(|loc| vec![loc]).collect(),
             pins: Vec::new(),
             race: None,
+            misuse: None,
         }
     }
 

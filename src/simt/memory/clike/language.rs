@@ -49,6 +49,17 @@ pub(super) enum Agreement {
     Partial,
 }
 
+/// What is undefined about barriers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Uniform {
+    /// Nothing.
+    Free,
+    /// CUDA: a thread waits for ever elsewhere, is at another call, or is not in its own mask.
+    Waiting,
+    /// OpenCL: a work-item never comes, or comes with other arguments or at another call.
+    Everyone,
+}
+
 /// A language, as far as memory is concerned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Language {
@@ -62,8 +73,10 @@ pub(super) struct Language {
     pub(super) visible: bool,
     /// A failed compare-exchange has its failure order.
     pub(super) failure: bool,
-    /// Work-items of a group have to execute the same barriers with the same arguments.
-    pub(super) uniform: bool,
+    /// What is undefined about barriers.
+    pub(super) uniform: Uniform,
+    /// Who allocated a location decides whether operations at system scope are atomic.
+    pub(super) kinds: bool,
 }
 
 pub(super) const OPENCL: Language = Language {
@@ -74,7 +87,8 @@ pub(super) const OPENCL: Language = Language {
     agreement: Agreement::Simple,
     visible: true,
     failure: false,
-    uniform: true,
+    uniform: Uniform::Everyone,
+    kinds: false,
 };
 
 pub(super) const OPENCL_3_1: Language = Language { scopes: Scopes::AtLeast, ..OPENCL };
@@ -87,7 +101,8 @@ pub(super) const CUDA: Language = Language {
     agreement: Agreement::Partial,
     visible: false,
     failure: true,
-    uniform: false,
+    uniform: Uniform::Waiting,
+    kinds: true,
 };
 
 pub(super) const CUDA_17: Language = Language { sequence: Sequence::LaterChain, ..CUDA };
@@ -100,7 +115,8 @@ pub(super) const C11: Language = Language {
     agreement: Agreement::Simple,
     visible: true,
     failure: false,
-    uniform: false,
+    uniform: Uniform::Free,
+    kinds: false,
 };
 
 pub(super) const RC11: Language = Language {
@@ -111,5 +127,6 @@ pub(super) const RC11: Language = Language {
     agreement: Agreement::Partial,
     visible: false,
     failure: false,
-    uniform: false,
+    uniform: Uniform::Free,
+    kinds: false,
 };

@@ -27,6 +27,7 @@ mod commit;
 mod graph;
 mod hazards;
 mod include;
+mod kinds;
 mod language;
 mod rules;
 mod synchronize;
@@ -59,6 +60,8 @@ pub(in crate::simt) struct Clike {
     rules: LanguageRules,
     /// By location: its writes need no order at all.
     loose: Vec<bool>,
+    /// By location, where the language asks: what is atomic there at system scope.
+    kinds: Vec<kinds::Atomicity>,
 }
 
 /// The language of a memory.
@@ -75,9 +78,12 @@ fn language(memory: MemoryKind) -> Option<Language> {
 }
 
 impl Clike {
-    /// The memory of that kind; `None` if it is another one.
-    pub(in crate::simt) fn new(memory: MemoryKind, rules: LanguageRules, code: &Code) -> Option<Clike> {
-        let language = language(memory)?;
+    /// The memory of that kind.
+    ///
+    /// # Errors
+    /// Why it cannot run the program.
+    pub(in crate::simt) fn new(memory: MemoryKind, rules: LanguageRules, code: &Code) -> Result<Clike, String> {
+        let language = language(memory).ok_or("not in this machine: that memory")?;
         let updated = |loc: usize| {
             code.threads.iter().any(|t| {
                 // What the last instruction from which on a location may be accessed is.
@@ -88,7 +94,8 @@ impl Clike {
         let loose = (0..code.locations.len())
             .map(|loc| language.visible && !code.locations[loc].atomic && !updated(loc))
             .collect();
-        Some(Clike { language, rules, loose })
+        let kinds = if language.kinds { kinds::all(code)? } else { Vec::new() };
+        Ok(Clike { language, rules, loose, kinds })
     }
 
     /// A fence or half of a barrier as an event, but for its past.
@@ -139,6 +146,16 @@ type Arrivals = SmallVec<[(u16, u16); 4]>;
 impl Backend for Clike {
     type Memory = Contents;
     type Carried = Arrivals;
+
+    type Saved = Contents;
+
+    fn save(&self, m: &Contents, _: usize, _: Option<usize>) -> Contents {
+        m.clone()
+    }
+
+    fn restore(&self, m: &mut Contents, saved: Contents) {
+        *m = saved;
+    }
 
     fn start(&self, code: &Code) -> Contents {
         Contents::new(code, |loc| self.home(&code.locations[loc]))
@@ -197,9 +214,12 @@ impl Backend for Clike {
 
     fn fence(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, fence: Fence) -> Result<(), Halt> {
         cx.log.note(record::Event::Fence { thread: at.thread, instr: at.instr });
-        let Fence::Thread { acquire, release, sc, scope, regions, capped } = fence else {
+        let Fence::Thread { acquire, release, sc, scope, regions, capped, misuse } = fence else {
             return Err(Halt::Unsupported("not in this machine: a proxy fence outside PTX".into()));
         };
+        if misuse {
+            m.misuse.get_or_insert((at.thread, at.instr));
+        }
         if !acquire && !release {
             return Ok(());
         }

@@ -27,7 +27,7 @@ impl Clike {
 
     /// Feeds everything that matters, by names that do not depend on the order of events.
     pub(super) fn digest(&self, m: &Contents, mut hasher: &mut dyn Hasher) {
-        hasher.write_u8(u8::from(m.race.is_some()));
+        hasher.write_u8(u8::from(m.race.is_some()) | u8::from(m.misuse.is_some()) << 1);
         for thread in 0..m.threads.len() {
             hasher.write_usize(m.threads[thread].len());
             for (_, e) in m.of(thread) {

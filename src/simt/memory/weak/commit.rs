@@ -75,8 +75,8 @@ impl Weak {
                 let candidates: Vec<usize> = m.locations[place.loc]
                     .live()
                     .filter(|(i, w)| {
-                        !self.hides(m, place, *i, known)
-                            && !(own_later(w) && w.va == place.va && w.proxy == access.proxy)
+                        let later = own_later(w) && w.va == place.va && w.proxy == access.proxy;
+                        !later && !self.hides(m, place, *i, known)
                     })
                     .map(|(i, _)| i)
                     .collect();
@@ -202,7 +202,9 @@ impl Weak {
             cx.log.note(Event::After(place.loc, source, location.get(after).source));
         }
         cx.log.note(Event::Commit(source));
-        m.drop_tokens(place.loc, slot);
+        if self.early != crate::simt::Early::None {
+            m.drop_tokens(place.loc, slot);
+        }
         let me = &mut m.threads[at.thread];
         me.known.add(Self::key(code, at.thread, place, access, false), 1 << slot);
         me.release_done(at.clock);

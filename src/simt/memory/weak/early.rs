@@ -128,11 +128,16 @@ impl Walk {
 }
 
 /// Whether the operands of an atomic are known.
-fn operands_known(update: &Update, regs: &[Option<i64>]) -> bool {
-    let ready = |e: &Expr| known(e, regs).is_some();
+fn operands_known(update: &Update, dst: Option<RegId>, regs: &[Option<i64>]) -> bool {
+    let mut regs = regs.to_vec();
+    if let (Update::When { .. }, Some(dst)) = (update, dst) {
+        // Whatever is read there is known by then.
+        regs[dst.0 as usize] = Some(0);
+    }
+    let ready = |e: &Expr| known(e, &regs).is_some();
     match update {
         Update::Exchange(e) | Update::Apply(_, e) => ready(e),
-        Update::CompareExchange { expected, new } => ready(expected) && ready(new),
+        Update::CompareExchange { expected: a, new: b } | Update::When { cond: a, new: b } => ready(a) && ready(b),
     }
 }
 
@@ -195,7 +200,7 @@ impl Weak {
                     let releases = walk.passed.releases_for(place);
                     let plain = !read.acquire && !write.release;
                     match bind {
-                        None if operands_known(update, &walk.regs) => {
+                        None if operands_known(update, *dst, &walk.regs) => {
                             if !first || read.acquire {
                                 walk.offer(What::Both, place, 0, plain, releases.clone());
                             }
@@ -222,6 +227,7 @@ impl Weak {
                 }
                 Act::Barrier(_) if code.branches => break,
                 Act::Barrier(_) => walk.passed.wall = true,
+                Act::Spurious { dst } => walk.set(*dst, None),
                 Act::Assign { dst, value } => {
                     let value = known(value, &walk.regs);
                     walk.set(*dst, value);
@@ -265,7 +271,7 @@ impl Weak {
                 let slot = self.publish(cx, m, at, place, (access, value, Origin::None))?;
                 bind.write = Some(slot);
             }
-            Act::Rmw { update, read, write, .. } => {
+            Act::Rmw { dst, update, read, write, .. } => {
                 if what == What::Publish {
                     let slot = self.publish(cx, m, at, place, (write, value, Origin::Unbound))?;
                     bind.write = Some(slot);
@@ -281,6 +287,10 @@ impl Weak {
                         bind = Bind { read: bind.read, ..known };
                     } else {
                         let old = read.ty.wrap(from.value);
+                        let mut regs = regs;
+                        if let (Update::When { .. }, Some(dst)) = (update, dst) {
+                            regs[dst.0 as usize] = Some(old);
+                        }
                         let operand = |e: &Expr| known(e, &regs);
                         let new = new_value(update, old, read.ty, write.ty, &operand).ok_or(Halt::Refused)?;
                         if let Some(new) = new {

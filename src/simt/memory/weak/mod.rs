@@ -104,6 +104,14 @@ pub(in crate::simt) struct Contents {
     fence_sc: BTreeMap<(u16, Scope), View>,
 }
 
+/// What one access can change.
+#[derive(Debug)]
+pub(in crate::simt) struct Saved {
+    thread: usize,
+    knowledge: Knowledge,
+    location: Option<(usize, Location)>,
+}
+
 impl Contents {
     /// The views that threads hold.
     fn views_of_threads(&mut self) -> impl Iterator<Item = &mut View> {
@@ -133,7 +141,7 @@ impl Contents {
 
     /// A write was committed: nobody needs to remember having read it before.
     fn drop_tokens(&mut self, loc: usize, slot: usize) {
-        if self.threads.iter().any(|t| !t.early.is_empty()) || self.has_tokens() {
+        if self.has_tokens() {
             let without = |k: &Key, row: Row| {
                 if k.token && usize::from(k.loc) == loc { row & !(1 << slot) } else { row }
             };
@@ -162,6 +170,18 @@ impl Knowledge {
 impl Backend for Weak {
     type Memory = Contents;
     type Carried = View;
+    type Saved = Saved;
+
+    fn save(&self, m: &Contents, thread: usize, loc: Option<usize>) -> Saved {
+        Saved { thread, knowledge: m.threads[thread].clone(), location: loc.map(|l| (l, m.locations[l].clone())) }
+    }
+
+    fn restore(&self, m: &mut Contents, saved: Saved) {
+        m.threads[saved.thread] = saved.knowledge;
+        if let Some((loc, location)) = saved.location {
+            m.locations[loc] = location;
+        }
+    }
 
     fn start(&self, code: &Code) -> Contents {
         let initial = |(i, l): (usize, &crate::simt::code::Location)| {
@@ -200,7 +220,9 @@ impl Backend for Weak {
     ) -> Result<i64, Halt> {
         let bound = m.threads[at.thread].take_bind(at.clock).and_then(|b| b.read);
         let slot = self.read(cx, m, at, place, access, bound)?;
-        Ok(m.locations[place.loc].get(slot).value)
+        let write = m.locations[place.loc].get(slot);
+        cx.fresh &= !access.strong || write.co_after == 0;
+        Ok(write.value)
     }
 
     fn store(
@@ -234,6 +256,7 @@ impl Backend for Weak {
         let source = self.read(cx, m, at, place, read, bind.as_ref().and_then(|b| b.read))?;
         let from = m.locations[place.loc].get(source);
         let old = from.value;
+        cx.fresh &= from.co_after == 0;
         let Some(value) = new(old) else {
             m.threads[at.thread].release_done(at.clock);
             return Ok(old);

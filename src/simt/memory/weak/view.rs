@@ -71,7 +71,8 @@ impl View {
                 match (a.peek(), b.peek()) {
                     (Some(x), Some(y)) if x.key == y.key => {
                         both.push(Entry { key: x.key, writes: x.writes | y.writes });
-                        (a.next(), b.next());
+                        a.next();
+                        b.next();
                     }
                     (Some(x), Some(y)) if x.key < y.key => both.extend(a.next()),
                     (Some(_), None) => both.extend(a.next()),

@@ -1,0 +1,202 @@
+//! Liveness: can some fair execution go on for ever, or wait for ever?
+//!
+//! One mechanism serves both engines: the skeleton lets threads end in further ways ([`crate::skeleton::progress`]), which
+//! of them are fair to threads is a condition on it ([`fairness`]), and what is fair to memory are further axioms, in
+//! `models/lib/liveness.cat`. So a question about liveness is a question about reachability of another program under
+//! another model. What is found passes the replay, and then [`evidence`], which reads the definition off the execution.
+//!
+//! # Invariants
+//! - The test's condition is ignored; its filter is not: where a thread does not run to its end, its registers have the
+//!   values that they hold where it ends.
+//! - `terminates` is answered only if no fair execution goes on at the loop bound.
+//!
+//! # Sources
+//! - See [`fairness`] and `models/lib/liveness.cat`.
+
+mod evidence;
+mod explain;
+mod fairness;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use std::time::Instant;
+
+pub use fairness::ProgressModel;
+
+use super::engines::{Prepared, Said};
+use super::query::{Deadline, Query, TIMED_OUT};
+use super::task::Task;
+use super::{Engine, Limits, replay, session, witness};
+use crate::litmus::LitmusTest;
+use crate::model::{Library, Model, Shipped, load};
+use crate::skeleton::{Cond, Purpose, progress};
+use crate::verdict::{Answer, Verdict};
+use fairness::Conditions;
+
+/// The rules about endless executions.
+static RULES: LazyLock<Model> = LazyLock::new(|| {
+    let text = Library::file("lib/liveness.cat").expect("it is shipped");
+    load(text, "liveness", &Shipped, &progress::signature(), None).expect("it is valid")
+});
+
+/// A test and a model, made ready for questions about liveness.
+pub struct Setting {
+    test: LitmusTest,
+    model: Model,
+}
+
+impl Setting {
+    /// Prepares a test and a model.
+    pub fn new(test: &LitmusTest, model: &Model) -> Setting {
+        let test = LitmusTest { condition: None, observe: Vec::new(), ..test.clone() };
+        Setting { test, model: model.with_axioms(&RULES) }
+    }
+}
+
+/// Questions about the liveness of one test under one model.
+pub struct Liveness<'a> {
+    setting: &'a Setting,
+    engine: Engine,
+    limits: Limits,
+    set: Vec<(String, String)>,
+    /// By loop bound, and whether threads may stop.
+    ready: BTreeMap<(u32, bool), Result<Ready<'a>, String>>,
+}
+
+/// A task with its engines and the conditions to ask for.
+struct Ready<'a> {
+    prepared: Prepared<'a>,
+    conditions: BTreeMap<ProgressModel, Conditions>,
+}
+
+impl<'a> Liveness<'a> {
+    /// Prepares nothing yet; every failure shows up as an `undecided` answer.
+    /// `set` overrides options of the test and of the model (validated names and values).
+    pub fn new(setting: &'a Setting, engine: Engine, limits: Limits, set: &[(String, String)]) -> Self {
+        Liveness { setting, engine, limits, set: set.to_vec(), ready: BTreeMap::new() }
+    }
+
+    /// Does every execution that is fair under the progress model end?
+    pub fn ask(&mut self, model: ProgressModel) -> Answer {
+        let deadline = Deadline(self.limits.timeout.map(|t| Instant::now() + t));
+        let mut answer = Answer {
+            verdict: Verdict::Terminates,
+            engine: self.engine.name(),
+            bound: None,
+            axioms: Vec::new(),
+            witness: None,
+            defect: None,
+            fault: None,
+            definedness: None,
+        };
+        for bound in self.limits.bounds() {
+            match self.at(bound, model, deadline, &mut answer) {
+                Ok(true) => return answer,
+                Ok(false) => {}
+                Err(Halt::Undecided(reason)) => {
+                    answer.verdict = Verdict::Undecided(reason);
+                    return answer;
+                }
+                Err(Halt::Defect(law)) => {
+                    answer.verdict = Verdict::Undecided("defect".to_string());
+                    answer.defect = Some(law);
+                    return answer;
+                }
+            }
+        }
+        answer.verdict = Verdict::Undecided(session::loop_bound(self.limits.bound));
+        answer
+    }
+
+    /// Asks at one loop bound. `false`: a larger one may tell more.
+    fn at(
+        &mut self,
+        bound: u32,
+        model: ProgressModel,
+        deadline: Deadline,
+        answer: &mut Answer,
+    ) -> Result<bool, Halt> {
+        let engine = self.engine;
+        let ready = self.ready(bound, model, deadline).map_err(Halt::Undecided)?;
+        let task = ready.prepared.task.clone();
+        let conditions = ready.conditions[&model];
+        if task.sk.cut != Cond::FALSE {
+            answer.bound = Some(bound);
+        }
+        let mut query = Query {
+            complete: false,
+            props: task.test.filter.iter().map(|p| (p, true)).collect(),
+            flags: None,
+            require: conditions.hangs,
+            no_fault: task.fault != Cond::FALSE,
+            axioms: vec![true; task.model.axioms.len()],
+        };
+        let (said, who) = ready.prepared.ask(engine, &query, deadline);
+        answer.engine = who;
+        if let Some(found) = said.found()? {
+            let progress = task.sk.progress.as_deref().expect("built for progress");
+            let evidence = evidence::judge(&task, &found.0, progress, model)
+                .map_err(|law| Halt::Defect(format!("an execution that is said to hang does not: {law}")))?;
+            let mut shown = witness::describe(&task, &found.0, &found.1);
+            shown.ends = explain::explain(&task, &found.0, progress, &evidence, model);
+            answer.verdict = Verdict::Hangs;
+            answer.witness = Some(shown);
+            return Ok(true);
+        }
+        if task.open_values {
+            return Err(Halt::Undecided(session::OPEN_VALUES.to_string()));
+        }
+        if task.fault != Cond::FALSE {
+            let astray = Query { props: Vec::new(), require: task.fault, no_fault: false, ..query.clone() };
+            if let Some(found) = ready.prepared.ask(engine, &astray, deadline).0.found()? {
+                return Err(Halt::Undecided(session::astray(&task, &found.0)));
+            }
+        }
+        if task.sk.cut == Cond::FALSE {
+            return Ok(true);
+        }
+        // A filter speaks of an end that was not reached.
+        (query.require, query.props) = (conditions.goes_on, Vec::new());
+        Ok(ready.prepared.ask(engine, &query, deadline).0.found()?.is_none())
+    }
+
+    fn ready(&mut self, bound: u32, model: ProgressModel, deadline: Deadline) -> Result<&mut Ready<'a>, String> {
+        let (setting, set, stops) = (self.setting, &self.set, model.may_stop());
+        let key = (bound, stops);
+        // Time is per question: what ran out of it for one may do for the next.
+        if matches!(self.ready.get(&key), Some(Err(reason)) if reason == TIMED_OUT) {
+            self.ready.remove(&key);
+        }
+        self.ready
+            .entry(key)
+            .or_insert_with(|| {
+                let purpose = Purpose::Progress { stops, registers: setting.test.filter.is_some() };
+                let mut task = Task::for_progress(purpose, &setting.test, &setting.model, set, bound, deadline.0)?;
+                let asked = ProgressModel::ALL.into_iter().filter(|p| p.may_stop() == stops);
+                let conditions = asked.map(|p| (p, fairness::conditions(&mut task.sk, p))).collect();
+                Ok(Ready { prepared: Prepared::new(task), conditions })
+            })
+            .as_mut()
+            .map_err(|reason| reason.clone())
+    }
+}
+
+/// Why there is no answer.
+enum Halt {
+    Undecided(String),
+    Defect(String),
+}
+
+type Execution = Box<(super::execution::Execution, replay::Replayed)>;
+
+impl Said {
+    /// The execution, if there is one.
+    fn found(self) -> Result<Option<Execution>, Halt> {
+        match self {
+            Said::Yes(found) => Ok(Some(found)),
+            Said::No => Ok(None),
+            Said::Unknown(reason) => Err(Halt::Undecided(reason)),
+            Said::Defect(law) => Err(Halt::Defect(law)),
+        }
+    }
+}
