@@ -18,10 +18,11 @@ use super::{Engine, Limits, Session};
 use crate::litmus::{Atom, LitmusTest, Observable, Prop};
 use crate::model::ir::Model;
 use crate::program::{CmpOp, Instr, Op, Thread};
-use crate::simt::schedule::{Observation, Recorded, Seen};
+use crate::simt::record::{Hazard, HazardKind};
+use crate::simt::schedule::{Observation, Recorded, Seen, Undefined};
 use crate::simt::{self, Options};
 use crate::skeleton::{Memory, observable_ty};
-use crate::verdict::{Outcomes, State, Verdict};
+use crate::verdict::{Answer, Outcomes, State, Verdict};
 use trial::Tried;
 
 /// An observed outcome.
@@ -76,23 +77,76 @@ fn accesses(test: &LitmusTest, bound: u32) -> usize {
     test.program.threads.iter().map(of).sum()
 }
 
+/// What a model says of undefined behaviour, beside what was observed of it.
+#[derive(Clone, Debug)]
+pub struct Faults {
+    /// Whether some execution races; `None`: the model does not know races.
+    pub race: Option<Verdict>,
+    /// Whether something else is undefined; `None`: the model does not know of anything.
+    pub undefined: Option<Verdict>,
+    /// A broken law: something was observed that the model knows no execution for, or a defect of the checkers.
+    pub defect: Option<String>,
+}
+
+/// Holds observed undefined behaviour against a model.
+pub fn faults(
+    test: &LitmusTest,
+    model: &Model,
+    engine: Engine,
+    limits: Limits,
+    set: &[(String, String)],
+    observation: &Observation,
+) -> Faults {
+    let mut session = Session::new(test, model, engine, limits, set);
+    let (race, undefined) = (session.race(), session.undefined());
+    let seen = hazards(test, observation);
+    let observed = |race: bool| seen.iter().any(|h| !race || h.kind == HazardKind::Race);
+    let verdict = |answer: &Option<Answer>| answer.as_ref().map(|a| a.verdict.clone());
+    let broken = [
+        (observed(true) && verdict(&race) == Some(Verdict::RaceFree), "a race", "race-free"),
+        (observed(false) && verdict(&undefined) == Some(Verdict::Defined), "undefined behaviour", "defined"),
+    ];
+    let law = broken
+        .iter()
+        .find(|b| b.0)
+        .map(|(_, what, word)| format!("the executor shows {what} in a program that the model calls {word}"));
+    let defect = [&race, &undefined].into_iter().flatten().find_map(|a| a.defect.clone()).or(law);
+    Faults { race: verdict(&race), undefined: verdict(&undefined), defect }
+}
+
+/// Whether the test's filter lets an observed outcome pass.
+fn passes(test: &LitmusTest, state: &[i64]) -> bool {
+    let memory = Memory::new(&test.program);
+    let observables = test.observables();
+    let value = |o: &Observable| observables.iter().position(|x| x == o).map(|i| state[i]);
+    let address = |loc, index| {
+        let viewer = test.program.thread_ids().next();
+        memory.cell_of(&test.program, loc, index, viewer).map(|c| memory.cell(c).address)
+    };
+    let mut atom = |a: &Atom| match a {
+        Atom::Const(v) => Some(*v),
+        Atom::Observable(o) => value(o),
+        Atom::Address { loc, index } => address(*loc, *index),
+    };
+    test.filter.as_ref().is_none_or(|f| eval::prop(f, &mut atom) == Some(true))
+}
+
+/// Observed undefined behaviour, each kind and place once, without that of executions that the test's filter excludes.
+pub fn hazards(test: &LitmusTest, observation: &Observation) -> Vec<Hazard> {
+    let counts = |u: &&Undefined| match &u.state {
+        Some(state) => passes(test, state),
+        // A run without an outcome passes no filter.
+        None => test.filter.is_none(),
+    };
+    let mut list: Vec<Hazard> = observation.hazards.iter().filter(counts).map(|u| u.hazard.clone()).collect();
+    list.dedup();
+    list
+}
+
 /// Observed outcomes by name, without those that the test's filter excludes.
 pub fn name(test: &LitmusTest, observation: &Observation) -> Vec<(State, Seen)> {
     let memory = Memory::new(&test.program);
     let observables = test.observables();
-    let passes = |seen: &&Seen| {
-        let value = |o: &Observable| observables.iter().position(|x| x == o).map(|i| seen.state[i]);
-        let address = |loc, index| {
-            let viewer = test.program.thread_ids().next();
-            memory.cell_of(&test.program, loc, index, viewer).map(|c| memory.cell(c).address)
-        };
-        let mut atom = |a: &Atom| match a {
-            Atom::Const(v) => Some(*v),
-            Atom::Observable(o) => value(o),
-            Atom::Address { loc, index } => address(*loc, *index),
-        };
-        test.filter.as_ref().is_none_or(|f| eval::prop(f, &mut atom) == Some(true))
-    };
     let named = |seen: &Seen| -> State {
         let value = |(o, &v): (&Observable, &i64)| {
             let v = observable_ty(&test.program, &memory, *o).wrap(v);
@@ -100,8 +154,12 @@ pub fn name(test: &LitmusTest, observation: &Observation) -> Vec<(State, Seen)> 
         };
         observables.iter().zip(&seen.state).map(value).collect()
     };
-    let mut list: Vec<(State, Seen)> =
-        observation.outcomes.iter().filter(passes).map(|seen| (named(seen), seen.clone())).collect();
+    let mut list: Vec<(State, Seen)> = observation
+        .outcomes
+        .iter()
+        .filter(|seen| passes(test, &seen.state))
+        .map(|seen| (named(seen), seen.clone()))
+        .collect();
     list.sort_by(|a, b| a.0.cmp(&b.0));
     list
 }

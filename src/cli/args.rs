@@ -186,7 +186,8 @@ pub struct RunArgs {
     /// Files, folders, or `-` for standard input
     #[arg(value_name = "PATH", default_value = ".")]
     pub paths: Vec<PathBuf>,
-    /// The memory: `weak` is that of PTX [default: weak; with `--scheduling lockstep`: sc]
+    /// The memory: `weak` is that of the model, or of the test's dialect; `--model ptx` runs others as PTX [default:
+    /// weak; with `--scheduling lockstep`: sc]
     #[arg(long, value_enum)]
     pub memory: Option<MemoryArg>,
     /// Which thread steps next: any; warps in lockstep; OpenCL's work-groups or sub-groups one after the other
@@ -277,7 +278,7 @@ impl From<SchedulingArg> for Scheduling {
 pub enum MemoryArg {
     /// One store, threads in turns.
     Sc,
-    /// PTX's memory consistency model.
+    /// What the model allows in order.
     Weak,
 }
 

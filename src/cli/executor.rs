@@ -14,12 +14,13 @@ use super::run::Run;
 use super::settings::Settings;
 use super::terminal::{Terminal, cannot_write};
 use super::{exit, panics};
-use crate::check::operational::{self, Held};
+use crate::check::operational::{self, Faults, Held};
 use crate::diag::Diagnostic;
 use crate::litmus::LitmusTest;
-use crate::report::{Observations, Observed, Raced, Stopped};
+use crate::report::{Hazard, Hazards, Observations, Observed, Part, Raced, Stopped};
 use crate::simt::schedule::{Ended, Observation, Recorded};
-use crate::simt::{self, Launch, MemoryKind, Options, Schedule, Scheduling};
+use crate::simt::{self, Launch, MemoryKind, Options, Schedule, Scheduling, record};
+use crate::verdict::Verdict;
 
 /// A file of recorded runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -36,14 +37,18 @@ struct Recording {
 }
 
 /// What the options ask for.
+#[derive(Clone)]
 struct Plan {
+    /// Of these, the memory is chosen per test.
     options: Options,
+    weak: bool,
     mixed: bool,
     how: How,
     trace: bool,
     record: bool,
 }
 
+#[derive(Clone)]
 enum How {
     Exhaustive,
     Random { runs: u64, seed: u64 },
@@ -63,18 +68,16 @@ pub(super) fn run(args: &RunArgs, terminal: &Terminal) -> u8 {
 
 fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     let scheduling = Scheduling::from(args.scheduling);
-    let memory = match args.memory {
-        Some(MemoryArg::Sc) => MemoryKind::Sc,
-        Some(MemoryArg::Weak) => MemoryKind::Weak,
-        None if scheduling == Scheduling::Lockstep => MemoryKind::Sc,
-        None => MemoryKind::Weak,
+    let weak = match args.memory {
+        Some(memory) => memory == MemoryArg::Weak,
+        None => scheduling != Scheduling::Lockstep,
     };
     let LaunchArgs { warp_size, sms, resident, cooperative, max_block, max_shared } = args.launch;
     let launch = Launch { warp_size, sms, resident, cooperative, max_block, max_shared };
     let mut question = args.question.clone();
-    if question.models.is_empty() {
+    if question.models.is_empty() && !weak {
         // The model that the memory claims to be inside of.
-        question.models = vec![claimed(memory).to_owned()];
+        question.models = vec![MemoryKind::Sc.model().to_owned()];
     }
     let mut run = Run::new(terminal, &question)?;
     let how = match &args.schedule {
@@ -85,7 +88,11 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
             exit::INVALID
         })?),
     };
-    let files = run.load(&args.paths);
+    let mut files = run.load(&args.paths);
+    if question.models.is_empty() {
+        // Without `--model`, each test runs under the model of its dialect, whatever it expects of others.
+        files.iter_mut().flat_map(|f| &mut f.tests).for_each(|t| t.expect.clear());
+    }
     let units = run.plan(&files, |_, _| Ok(Vec::new()));
     if args.record.is_some() && units.len() != 1 {
         let plain =
@@ -97,7 +104,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     let options = Options {
         scheduling,
         launch,
-        memory,
+        memory: MemoryKind::Sc,
         early: args.early.unwrap_or(simt::Early::None),
         steps: args.steps,
         states: args.states,
@@ -106,7 +113,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
         ..Options::default()
     };
     let plan =
-        Plan { options, mixed: args.early.is_none(), how, trace: args.trace, record: args.record.is_some() };
+        Plan { options, weak, mixed: args.early.is_none(), how, trace: args.trace, record: args.record.is_some() };
     let mut outputs = run.open(&units, false)?;
     let mut recording = None;
     run.decide(
@@ -132,16 +139,17 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     Ok(run.end(outputs))
 }
 
-/// The shipped model whose outcomes a memory must stay inside of.
-fn claimed(memory: MemoryKind) -> &'static str {
-    match memory {
-        MemoryKind::Sc => "sc",
-        MemoryKind::Weak => "ptx",
-    }
+/// The weak memory for a test and a model: that of the model if it has one, else that of the test's dialect.
+fn weak(unit: &Unit<'_>) -> MemoryKind {
+    let dialect = unit.test.program.dialect;
+    let of = |model| MemoryKind::of(dialect, model);
+    of(&unit.model.label).or_else(|| of(dialect.default_model())).unwrap_or(MemoryKind::Weak)
 }
 
 fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
     let start = Instant::now();
+    let memory = if plan.weak { weak(unit) } else { MemoryKind::Sc };
+    let plan = &Plan { options: Options { memory, ..plan.options }, ..plan.clone() };
     let mut report = Observations {
         path: unit.path.to_owned(),
         test: unit.test.name.clone(),
@@ -161,21 +169,25 @@ fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> 
     };
     let (mut defects, mut recording) = (Vec::new(), None);
     let test: &LitmusTest = &unit.test;
-    let sure = unit.model.label == claimed(plan.options.memory) && settings.set.is_empty();
+    let sure = unit.model.label == plan.options.memory.model() && settings.set.is_empty();
     let done = panics::catch(|| {
         let observation = observe(test, plan)?;
         let model = &unit.model.model;
         let (engine, limits) = (settings.engine, settings.limits);
         let mut held = operational::hold(test, model, engine, limits, &settings.set, &observation);
-        if sure {
+        // Language memories keep no order of writes that nothing orders: a run is not one candidate execution.
+        if sure && !plan.options.memory.knows_races() {
             operational::replay(&mut held, test, model, limits, &plan.options);
         }
-        Ok::<_, String>((observation, held))
+        // A program too large for the model is too large for this, too.
+        let asked = plan.options.memory.knows_races() && !held.too_large;
+        let faults = asked.then(|| operational::faults(test, model, engine, limits, &settings.set, &observation));
+        Ok::<_, String>((observation, held, faults))
     });
     match done {
         Err(message) => report.defect = Some(message),
         Ok(Err(why)) => report.refused = Some(why),
-        Ok(Ok((observation, held))) => {
+        Ok(Ok((observation, held, faults))) => {
             recording = plan.record.then(|| Recording {
                 version: 1,
                 test: test.name.clone(),
@@ -184,8 +196,13 @@ fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> 
             });
             tell(&mut report, test, plan, &observation);
             let outside = fill(&mut report, test, plan, &observation, &held);
+            let broken = faults.as_ref().and_then(|f| f.defect.clone());
+            if plan.options.memory.knows_races() {
+                report.hazards = Some(hazards(test, &observation, faults.as_ref()));
+                report.not_judged = None;
+            }
             if sure && report.defect.is_none() {
-                report.defect = outside;
+                report.defect = outside.or(broken);
             }
         }
     }
@@ -217,6 +234,7 @@ fn machine(plan: &Plan, mixed: bool) -> String {
 fn memory(plan: &Plan, mixed: bool) -> String {
     let early = match (plan.options.memory, &plan.how, plan.mixed) {
         (MemoryKind::Sc, ..) => return "sequentially consistent memory".into(),
+        (memory, ..) if !memory.binds() => return format!("memory of {}, early binds: none", memory.name()),
         (_, How::Replay(_), _) => "as recorded".into(),
         (_, How::Random { .. }, true) if !mixed => "none".into(),
         (_, How::Random { .. }, true) => "none, and full:2 in one run of four".into(),
@@ -325,6 +343,24 @@ fn fill(
         .map(|o| o.state.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(", "))
         .collect();
     (!outside.is_empty()).then(|| format!("the executor shows what the model forbids: {}", outside.join("; ")))
+}
+
+/// What was observed to be undefined, and what the model says of it.
+fn hazards(test: &LitmusTest, observation: &Observation, faults: Option<&Faults>) -> Hazards {
+    let part = |&(thread, instr): &(usize, usize)| {
+        let thread = &test.program.threads[thread];
+        let instr = &thread.code[instr];
+        Part { thread: thread.name.clone(), line: instr.line, text: instr.text.clone() }
+    };
+    let names = simt::location_names(test);
+    let one = |h: &record::Hazard| Hazard {
+        kind: h.kind.name(),
+        place: h.loc.map(|loc| names[loc].clone()),
+        parts: std::iter::once(&h.first).chain(&h.second).map(part).collect(),
+    };
+    let word = |of: fn(&Faults) -> &Option<Verdict>| faults.and_then(|f| of(f).as_ref()).map(Verdict::word);
+    let observed = operational::hazards(test, observation).iter().map(one).collect();
+    Hazards { observed, race: word(|f| &f.race), undefined: word(|f| &f.undefined) }
 }
 
 fn trace(test: &LitmusTest, plan: &Plan, recorded: &Recorded) -> String {

@@ -56,6 +56,42 @@ pub struct Raced {
     pub count: u64,
 }
 
+/// An instruction that takes part in undefined behaviour.
+#[derive(Clone, Debug, Serialize)]
+pub struct Part {
+    /// The thread's name.
+    pub thread: String,
+    /// The line in the test's file.
+    pub line: u32,
+    /// The instruction as written.
+    pub text: String,
+}
+
+/// Undefined behaviour that was observed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Hazard {
+    /// What it is called: `data race`, `divergence`, `barrier arguments`.
+    pub kind: &'static str,
+    /// The location, of a race.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// One instruction, or two.
+    pub parts: Vec<Part>,
+}
+
+/// Undefined behaviour, observed and by the model.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Hazards {
+    /// What was observed.
+    pub observed: Vec<Hazard>,
+    /// The model's verdict on races.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub race: Option<&'static str>,
+    /// The model's verdict on everything undefined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undefined: Option<&'static str>,
+}
+
 /// What was observed of one test.
 #[derive(Clone, Debug, Default)]
 pub struct Observations {
@@ -83,6 +119,8 @@ pub struct Observations {
     pub observed: Vec<Observed>,
     /// What the model allows and nobody observed.
     pub not_observed: Vec<State>,
+    /// Undefined behaviour, where the memory knows it.
+    pub hazards: Option<Hazards>,
     /// How runs ended, by name, without zeros.
     pub ended: Vec<(&'static str, u64)>,
     /// Why runs did not finish.
@@ -147,6 +185,8 @@ struct Object<'a> {
     defect: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     mapping: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hazards: Option<&'a Hazards>,
 }
 
 /// The object of one test, without a line end.
@@ -177,6 +217,7 @@ pub(super) fn write(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         ms: seen.ms,
         defect: seen.defect.as_deref(),
         mapping: seen.mapping,
+        hazards: seen.hazards.as_ref(),
     };
     serde_json::to_writer(out, &object).map_err(io::Error::from)
 }
@@ -199,6 +240,9 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
     writeln!(out, "{}", seen.ms.map_or(String::new(), |ms| format!(", {ms} ms")))?;
     rows(out, seen)?;
     let ended: Vec<String> = seen.ended.iter().map(|(how, n)| format!("{n} {how}")).collect();
+    if let Some(h) = &seen.hazards {
+        hazards(out, h)?;
+    }
     writeln!(out, "  ended: {}", if ended.is_empty() { "nothing".into() } else { ended.join(", ") })?;
     for stop in &seen.stops {
         let n = if stop.count == 1 { String::new() } else { format!(" ({} times)", stop.count) };
@@ -242,6 +286,22 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         }
     }
     writeln!(out)
+}
+
+fn hazards(out: &mut dyn Write, seen: &Hazards) -> io::Result<()> {
+    for h in &seen.observed {
+        let place = h.place.as_ref().map_or(String::new(), |p| format!(" on {p}"));
+        let parts = h.parts.iter().map(|p| format!("{} line {}: `{}`", p.thread, p.line, p.text));
+        writeln!(out, "  {BAD}{}{BAD:#}{place}: {}", h.kind, parts.collect::<Vec<_>>().join(" and "))?;
+    }
+    let model: Vec<&str> = [seen.race, seen.undefined].into_iter().flatten().collect();
+    let model = if model.is_empty() { String::new() } else { format!("; the model: {}", model.join(", ")) };
+    if seen.observed.is_empty() {
+        // In-order runs miss executions, and with them their races.
+        writeln!(out, "  no undefined behaviour observed, which is no proof that there is none{model}")
+    } else {
+        writeln!(out, "  undefined: any outcome is possible{model}")
+    }
 }
 
 fn rows(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {

@@ -12,8 +12,8 @@ use rustc_hash::FxHashMap;
 use super::groups::Groups;
 use crate::litmus::{LitmusTest, Observable};
 use crate::program::{
-    Barrier, BarrierAction, BarrierNaming, Dialect, Expr, Op, Program, Proxy, RegId, Scope, Tags, ThreadId, Ty,
-    Update, live_registers,
+    Barrier, BarrierAction, BarrierNaming, Dialect, Expr, LocationKind, MemoryKind, Op, OpenClMemory, Program,
+    Proxy, RegId, Scope, Tags, ThreadId, Ty, Update, live_registers,
 };
 use crate::skeleton::{Cell, CellId, Memory};
 
@@ -29,13 +29,59 @@ pub(super) struct Access {
     pub(super) proxy: Proxy,
     /// Half of a reduction, whose read never acquires.
     pub(super) red: bool,
+    /// Declared atomic by its function (C-like languages).
+    pub(super) atomic: bool,
+    /// Half of a read-modify-write.
+    pub(super) updates: bool,
+    /// Sequentially consistent (C-like languages).
+    pub(super) sc: bool,
+    pub(super) consume: bool,
+    /// The order of a failed compare-exchange, where that differs.
+    pub(super) failure: Option<Failure>,
+}
+
+/// The order of a compare-exchange that fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Failure {
+    Relaxed,
+    Acquire,
+    SeqCst,
+}
+
+/// OpenCL's regions of memory, as a set: number 0 is global memory, number 1 local memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Regions(u8);
+
+impl Regions {
+    pub(super) fn of(global: bool, local: bool) -> Regions {
+        Regions(u8::from(global) | u8::from(local) << 1)
+    }
+
+    pub(super) fn one(region: usize) -> Regions {
+        Regions(1 << region)
+    }
+
+    pub(super) fn has(self, region: usize) -> bool {
+        self.0 >> region & 1 != 0
+    }
 }
 
 /// A fence, of either kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fence {
     /// A thread fence.
-    Thread { acquire: bool, release: bool, sc: bool, scope: Scope },
+    Thread {
+        acquire: bool,
+        release: bool,
+        sc: bool,
+        scope: Scope,
+        /// OpenCL: those of its flags.
+        regions: Regions,
+        /// OpenCL: it reaches no further than its work-group in local memory.
+        capped: bool,
+        /// CUDA: no fence, but a call of a library function whose precondition does not hold.
+        misuse: bool,
+    },
     /// `fence.proxy.alias`.
     Alias,
     /// `fence.proxy` of a proxy.
@@ -86,6 +132,11 @@ pub(super) struct Place {
 pub(super) struct Location {
     pub(super) cell: CellId,
     pub(super) init: i64,
+    /// Whether its object was declared atomic (C-like languages).
+    pub(super) atomic: bool,
+    pub(super) opencl: OpenClMemory,
+    /// Who allocated it.
+    pub(super) kind: MemoryKind,
 }
 
 /// A test, ready to run.
@@ -98,6 +149,8 @@ pub(super) struct Code {
     /// By cell: its location.
     loc_of: Vec<usize>,
     pub(super) observed: Vec<Observable>,
+    /// Whether the test has a filter: then outcomes decide what counts.
+    pub(super) filtered: bool,
     groups: Groups,
     /// By thread: the first thread of its CTA.
     pub(super) cta: Vec<usize>,
@@ -128,7 +181,11 @@ impl Code {
         for (i, cell) in memory.cells.iter().enumerate() {
             if cell.memory.0 as usize == i {
                 loc_of[i] = locations.len();
-                locations.push(Location { cell: cell.memory, init: cell.init });
+                let (atomic, opencl, kind) = match program.location(cell.location.0).kind {
+                    LocationKind::Object { atomic, opencl, kind, .. } => (atomic, opencl, kind),
+                    LocationKind::Alias { .. } => (false, OpenClMemory::default(), MemoryKind::Private),
+                };
+                locations.push(Location { cell: cell.memory, init: cell.init, atomic, opencl, kind });
             } else {
                 loc_of[i] = loc_of[cell.memory.0 as usize];
             }
@@ -143,6 +200,7 @@ impl Code {
             locations,
             loc_of,
             observed,
+            filtered: test.filter.is_some(),
             cta: (0..program.threads.len()).map(|t| groups.of(t, Scope::Cta)).collect(),
             groups,
             kin: kin(&program),
@@ -367,6 +425,16 @@ fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
         release: tags.has("REL") || sc,
         proxy,
         red: tags.has("RED"),
+        atomic: tags.has("A"),
+        updates: tags.has("RMW"),
+        sc,
+        consume: tags.has("CON"),
+        failure: match () {
+            () if tags.has("FAIL_RLX") => Some(Failure::Relaxed),
+            () if tags.has("FAIL_ACQ") => Some(Failure::Acquire),
+            () if tags.has("FAIL_SC") => Some(Failure::SeqCst),
+            () => None,
+        },
     })
 }
 
@@ -387,6 +455,9 @@ fn fence(tags: &Tags, scope: Option<Scope>) -> Fence {
         release: both || tags.has("REL"),
         sc,
         scope: scope.unwrap_or(Scope::Thread),
+        regions: Regions::of(tags.has("GLOBAL"), tags.has("LOCAL")),
+        capped: tags.has("CAPPED"),
+        misuse: tags.has("MISUSE"),
     }
 }
 

@@ -52,14 +52,17 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::litmus::LitmusTest;
+use crate::program::Dialect;
 use code::Code;
 use layer::Layers;
+use memory::clike::Clike;
+pub use memory::clike::LanguageRules;
 use memory::sc::Sc;
 pub use memory::weak::Rules;
 use memory::weak::Weak;
 use schedule::{Limits, Observation, Recorded};
 use step::Machine;
-pub use trace::trace;
+pub use trace::{location_names, trace};
 
 /// Which memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,15 +71,66 @@ pub enum MemoryKind {
     Sc,
     /// PTX's memory consistency model.
     Weak,
+    /// OpenCL C with equal scopes.
+    OpenCl,
+    /// OpenCL C of 3.1, whose scopes need only be wide enough.
+    OpenCl31,
+    /// CUDA C++ with the release sequences of C++20.
+    Cuda,
+    /// CUDA C++ with the release sequences of C++17.
+    Cuda17,
+    /// C11.
+    C11,
+    /// Repaired C11.
+    Rc11,
 }
 
+/// By memory: its name in recordings, the model that its outcomes are inside of, and the language of the programs that
+/// it runs, if it does not run all.
+const MEMORIES: &[(MemoryKind, &str, &str, Option<Dialect>)] = &[
+    (MemoryKind::Sc, "sc", "sc", None),
+    (MemoryKind::Weak, "weak", "ptx", Some(Dialect::Ptx)),
+    (MemoryKind::OpenCl, "opencl", "opencl", Some(Dialect::OpenCl)),
+    (MemoryKind::OpenCl31, "opencl-3.1", "opencl-3.1", Some(Dialect::OpenCl)),
+    (MemoryKind::Cuda, "cuda", "cuda", Some(Dialect::Cuda)),
+    (MemoryKind::Cuda17, "cuda-17", "cuda-17", Some(Dialect::Cuda)),
+    (MemoryKind::C11, "c11", "c11", Some(Dialect::C)),
+    (MemoryKind::Rc11, "rc11", "rc11", Some(Dialect::C)),
+];
+
 impl MemoryKind {
-    /// As written on the command line.
+    fn row(self) -> &'static (MemoryKind, &'static str, &'static str, Option<Dialect>) {
+        MEMORIES.iter().find(|row| row.0 == self).expect("every memory has its row")
+    }
+
+    /// As recordings name it.
     pub fn name(self) -> &'static str {
-        match self {
-            MemoryKind::Sc => "sc",
-            MemoryKind::Weak => "weak",
-        }
+        self.row().1
+    }
+
+    /// The shipped model whose outcomes it stays inside of.
+    pub fn model(self) -> &'static str {
+        self.row().2
+    }
+
+    /// The memory of that name.
+    pub fn named(name: &str) -> Option<MemoryKind> {
+        MEMORIES.iter().find(|row| row.1 == name).map(|row| row.0)
+    }
+
+    /// The memory of a language that a shipped model describes; `None` if there is none.
+    pub fn of(dialect: Dialect, model: &str) -> Option<MemoryKind> {
+        MEMORIES.iter().find(|row| row.2 == model && row.3 == Some(dialect)).map(|row| row.0)
+    }
+
+    /// Whether it reports races and other undefined behaviour.
+    pub fn knows_races(self) -> bool {
+        !matches!(self, MemoryKind::Sc | MemoryKind::Weak)
+    }
+
+    /// Whether it may bind anything early.
+    pub fn binds(self) -> bool {
+        self == MemoryKind::Weak
     }
 }
 
@@ -216,6 +270,8 @@ pub struct Options {
     pub early: Early,
     /// Rules in force, of the weak memory.
     pub rules: Rules,
+    /// Rules in force, of the memories of languages.
+    pub language: LanguageRules,
     /// At most so many steps of one run.
     pub steps: usize,
     /// At most so many states of an exhaustive exploration.
@@ -234,6 +290,7 @@ impl Default for Options {
             memory: MemoryKind::Weak,
             early: Early::None,
             rules: Rules::ALL,
+            language: LanguageRules::ALL,
             steps: 10_000,
             states: 2_000_000,
             timeout: Some(Duration::from_secs(60)),
@@ -282,7 +339,8 @@ pub fn observe(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> 
     let outcomes = observation.outcomes.iter_mut().map(|o| &mut o.schedule);
     let stops = observation.stops.iter_mut().map(|s| &mut s.schedule);
     let races = observation.races.iter_mut().map(|r| &mut r.schedule);
-    for recorded in outcomes.chain(stops).chain(races) {
+    let hazards = observation.hazards.iter_mut().map(|h| &mut h.schedule);
+    for recorded in outcomes.chain(stops).chain(races).chain(hazards) {
         (recorded.memory, recorded.early) = (options.memory.name().into(), options.early.to_string());
         (recorded.scheduling, recorded.launch) = (options.scheduling.name().into(), options.launch);
     }
@@ -305,7 +363,7 @@ pub fn is_mixed(test: &LitmusTest) -> bool {
 pub fn observe_mixed(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
     let with = |early| Options { early, ..*options };
     match schedule {
-        _ if options.memory == MemoryKind::Sc => observe(test, options, schedule),
+        _ if !options.memory.binds() => observe(test, options, schedule),
         // Early binds are for programs small enough to copy at every step.
         Schedule::Random { .. } if !is_mixed(test) => observe(test, &with(Early::None), schedule),
         Schedule::Random { runs, seed } => {
@@ -334,11 +392,10 @@ pub fn observe_mixed(test: &LitmusTest, options: &Options, schedule: Schedule<'_
 /// # Errors
 /// If it does not fit the test.
 pub fn replay(test: &LitmusTest, options: &Options, recorded: &Recorded) -> Result<Observation, String> {
-    let memory = match recorded.memory.as_str() {
-        "sc" => MemoryKind::Sc,
-        "weak" => MemoryKind::Weak,
-        other => return Err(format!("the recorded schedule names a memory `{other}`; there are `sc` and `weak`")),
-    };
+    let memory = MemoryKind::named(&recorded.memory).ok_or_else(|| {
+        let known: Vec<&str> = MEMORIES.iter().map(|row| row.1).collect();
+        format!("the recorded schedule names a memory `{}`; there are `{}`", recorded.memory, known.join("`, `"))
+    })?;
     let early = Early::parse(&recorded.early)
         .ok_or_else(|| format!("the recorded schedule names early binds `{}`", recorded.early))?;
     let named = Scheduling::ALL.into_iter().find(|s| s.name() == recorded.scheduling);
@@ -376,6 +433,12 @@ fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Resu
             let memory = Weak { early: options.early, rules: options.rules, collect: code.loops };
             schedule::run(&Machine { code: &code, memory, layer }, schedule, &limits)
         }
+        kind => {
+            let memory = Clike::new(kind, options.language, &code)?;
+            // This memory knows the races of its language itself.
+            let limits = Limits { races: false, ..limits };
+            schedule::run(&Machine { code: &code, memory, layer }, schedule, &limits)
+        }
     }
 }
 
@@ -385,8 +448,8 @@ fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
     if options.memory == MemoryKind::Weak && options.scheduling == Scheduling::Lockstep {
         return Err("not in this machine: warps with one program counter on PTX's memory, whose model is for sm_70 and later; take the memory `sc`".into());
     }
-    if options.memory == MemoryKind::Weak && dialect != crate::program::Dialect::Ptx {
-        return Err(format!("not in this machine: {} code on PTX's memory", dialect.name()));
+    if let Some(language) = options.memory.row().3.filter(|&l| l != dialect) {
+        return Err(format!("not in this machine: {} code on the memory of {}", dialect.name(), language.name()));
     }
     match test.options.iter().find(|(name, value, _)| {
         !matches!(

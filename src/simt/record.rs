@@ -103,3 +103,41 @@ impl Log for Vec<Event> {
         self.push(event);
     }
 }
+
+/// Something undefined in a run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hazard {
+    /// What.
+    pub kind: HazardKind,
+    /// Thread and instruction.
+    pub first: (usize, usize),
+    /// The other one, if two take part.
+    pub second: Option<(usize, usize)>,
+    /// The location, as in [`Event::Read`].
+    pub loc: Option<usize>,
+}
+
+/// Kinds of undefined behaviour that a memory reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HazardKind {
+    /// Conflicting accesses that nothing orders, not both atomic with inclusive scopes.
+    Race,
+    /// OpenCL: some work-item of the group never executes the barrier.
+    Divergence,
+    /// OpenCL: the work-items of a group execute a barrier with different arguments.
+    BarrierArguments,
+    /// CUDA: a library function is called whose precondition does not hold.
+    Misuse,
+}
+
+impl HazardKind {
+    /// In words, as models and reports call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            HazardKind::Race => "data race",
+            HazardKind::Divergence => "divergence",
+            HazardKind::BarrierArguments => "barrier arguments",
+            HazardKind::Misuse => "misuse",
+        }
+    }
+}

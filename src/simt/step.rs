@@ -107,7 +107,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
         chooser: &mut dyn Chooser,
         log: &mut dyn Log,
     ) -> Result<bool, Halt> {
-        if self.binds() {
+        if self.binds() || self.memory.may_refuse() {
             let mut next = state.clone();
             let done = possible(self.step(&mut next, action, chooser, log))?;
             if done {
@@ -196,7 +196,10 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
                         return Err(fault(Fault::Barrier, &what));
                     }
                 }
-                let carried = self.memory.arrive(m, at, b);
+                let carried = match b.action {
+                    BarrierAction::Wait => B::Carried::default(),
+                    _ => self.memory.arrive(cx, m, at, b)?,
+                };
                 let (came, phase) =
                     state.barriers.execute(code, (t, at.instr), b, &thread.regs, &carried, B::join)?;
                 if b.action != BarrierAction::Wait {
@@ -204,7 +207,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
                 }
                 match came {
                     Came::On(Some(carried)) => {
-                        self.memory.pass(m, t, &carried);
+                        self.memory.pass(code, m, at, &carried);
                         cx.log.note(Event::Pass { thread: t, instr: at.instr, phase });
                     }
                     Came::On(None) => {}
@@ -287,8 +290,8 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     ) -> Result<bool, Halt> {
         let commutes = match &self.code.threads[t].acts[state.threads[t].pc] {
             Act::Assign { .. } | Act::Branch { .. } => true,
-            Act::Fence(fence) => self.memory.fence_commutes(*fence),
-            Act::Barrier(b) => arrival_commutes(b),
+            Act::Fence(fence) => self.memory.fence_commutes(&state.memory, t, *fence),
+            Act::Barrier(b) => arrival_commutes(b) && self.memory.arrival_commutes(&state.memory, t),
             // A choice is a step of its own.
             Act::Load { .. } | Act::Store { .. } | Act::Rmw { .. } | Act::Spurious { .. } => false,
         };
@@ -312,7 +315,8 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
             self.code,
             |u| threads[u].is_over(),
             |t, carried, phase| {
-                self.memory.pass(memory, t, carried);
+                let at = At { thread: t, instr: threads[t].pc, clock: threads[t].clock };
+                self.memory.pass(self.code, memory, at, carried);
                 log.note(Event::Pass { thread: t, instr: threads[t].pc, phase });
                 free.push(t);
             },

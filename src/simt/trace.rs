@@ -11,17 +11,18 @@ use crate::litmus::LitmusTest;
 use crate::program::ThreadId;
 use crate::skeleton::Memory;
 
+/// The names of the locations, as [`Event::Read`] numbers them.
+pub fn location_names(test: &LitmusTest) -> Vec<String> {
+    let memory = Memory::new(&test.program);
+    let own = memory.cells.iter().enumerate().filter(|(i, c)| c.memory.0 as usize == *i);
+    own.map(|(_, c)| c.name.clone()).collect()
+}
+
 /// The events of a run as lines: thread, instruction, what it did.
 pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
     let program = &test.program;
     let memory = Memory::new(program);
-    let names: Vec<&str> = memory
-        .cells
-        .iter()
-        .enumerate()
-        .filter(|(i, c)| c.memory.0 as usize == *i)
-        .map(|(_, c)| c.name.as_str())
-        .collect();
+    let names = location_names(test);
     // By write: its location and value.
     let mut writes: Vec<(Source, usize, i64)> = Vec::new();
     for e in events {

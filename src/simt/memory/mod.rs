@@ -3,6 +3,7 @@
 //! A memory carries out accesses, fences and what barriers hand over. Where it could go on in several ways it asks the
 //! chooser; where it cannot go on it says [`Halt`], and the step is given up as a whole (the caller works on a copy).
 
+pub(super) mod clike;
 pub(super) mod sc;
 pub(super) mod weak;
 
@@ -12,7 +13,7 @@ use std::hash::Hasher;
 use super::Halt;
 use super::choice::Chooser;
 use super::code::{Access, Code, Fence, Place};
-use super::record::Log;
+use super::record::{Hazard, Log};
 use super::state::Thread;
 use crate::program::Barrier;
 
@@ -93,16 +94,27 @@ pub(super) trait Backend {
     fn fence(&self, cx: &mut Context<'_>, m: &mut Self::Memory, at: At, fence: Fence) -> Result<(), Halt>;
 
     /// Whether a fence commutes with every step of other threads, so that it may be carried out at once.
-    fn fence_commutes(&self, fence: Fence) -> bool;
+    fn fence_commutes(&self, m: &Self::Memory, thread: usize, fence: Fence) -> bool;
 
-    /// What a thread hands over when it arrives.
-    fn arrive(&self, m: &Self::Memory, at: At, barrier: &Barrier) -> Self::Carried;
+    /// A thread arrives at a barrier; what it hands over.
+    fn arrive(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Self::Memory,
+        at: At,
+        barrier: &Barrier,
+    ) -> Result<Self::Carried, Halt>;
+
+    /// Whether the next arrival of a thread commutes with every step of other threads, as far as memory goes.
+    fn arrival_commutes(&self, _: &Self::Memory, _thread: usize) -> bool {
+        true
+    }
 
     /// Adds what another arrival handed over.
     fn join(into: &mut Self::Carried, other: &Self::Carried);
 
-    /// A thread passes a barrier.
-    fn pass(&self, m: &mut Self::Memory, thread: usize, carried: &Self::Carried);
+    /// A thread passes the barrier that it is at.
+    fn pass(&self, code: &Code, m: &mut Self::Memory, at: At, carried: &Self::Carried);
 
     /// Whether anything is ever bound early.
     fn binds(&self) -> bool;
@@ -121,6 +133,22 @@ pub(super) trait Backend {
 
     /// Whether something was bound early and has not had its turn: a state without successors is then no hang.
     fn is_pending(&self, m: &Self::Memory) -> bool;
+
+    /// Whether a thread may find no way on because of what was chosen earlier: a state without successors in which not
+    /// all who are left wait at barriers is then no hang either.
+    fn may_refuse(&self) -> bool {
+        false
+    }
+
+    /// Whether everything that earlier choices promised has come true: if not, the end of a run counts for nothing.
+    fn is_whole(&self, _: &Self::Memory) -> bool {
+        true
+    }
+
+    /// What is undefined about a run that has come to its end.
+    fn hazards(&self, _: &Code, _: &Self::Memory) -> Vec<Hazard> {
+        Vec::new()
+    }
 
     /// Brings the contents, and what barriers carry, into a normal form. `false` if that lost possible behaviour
     /// (a bound on the history was met).

@@ -102,15 +102,17 @@ impl Backend for Sc {
         Ok(())
     }
 
-    fn fence_commutes(&self, _: Fence) -> bool {
+    fn fence_commutes(&self, _: &Store, _: usize, _: Fence) -> bool {
         true
     }
 
-    fn arrive(&self, _: &Store, _: At, _: &Barrier) {}
+    fn arrive(&self, _: &mut Context<'_>, _: &mut Store, _: At, _: &Barrier) -> Result<(), Halt> {
+        Ok(())
+    }
 
     fn join((): &mut (), (): &()) {}
 
-    fn pass(&self, _: &mut Store, _: usize, (): &()) {}
+    fn pass(&self, _: &Code, _: &mut Store, _: At, (): &()) {}
 
     fn binds(&self) -> bool {
         false

@@ -275,7 +275,7 @@ impl<'a> Order<'a> {
     }
 
     fn fences(&mut self, (t, instr): (usize, usize), fence: Fence) {
-        let Fence::Thread { acquire, release, sc, scope } = fence else { return };
+        let Fence::Thread { acquire, release, sc, scope, .. } = fence else { return };
         if acquire {
             self.acquire((t, instr), scope, None);
         }

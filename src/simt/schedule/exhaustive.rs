@@ -12,12 +12,13 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::graph::Graph;
-use super::{Clock, Ended, How, Limits, Observation, Outcomes, Recorded, Step, Stops, replay};
+use super::spins::Spins;
+use super::{Clock, Ended, Hazards, How, Limits, Observation, Outcomes, Recorded, Step, Stops, replay};
 use crate::simt::choice::Script;
 use crate::simt::code::{Act, eval};
 use crate::simt::layer::Layer;
 use crate::simt::memory::Backend;
-use crate::simt::record::Silent;
+use crate::simt::record::{HazardKind, Silent};
 use crate::simt::step::{Action, Machine, StateOf};
 use crate::simt::{Halt, explain, race};
 
@@ -51,6 +52,7 @@ pub(super) fn explore<B: Backend, L: Layer>(
     let mut clock = Clock::new(limits.timeout);
     let (mut reason, mut whole, mut steps) = (None, true, 0u64);
     let (mut graph, mut stops) = (Graph::default(), Stops::default());
+    let (mut spins, mut hazards) = (Spins::default(), Hazards::default());
     let mut stack: Vec<Frame<StateOf<B, L>>> = Vec::new();
     let mut path: Vec<Step> = Vec::new();
     let mut enter = Some(start);
@@ -60,7 +62,11 @@ pub(super) fn explore<B: Backend, L: Layer>(
             let number = seen.len() as u32;
             let known = *seen.entry(machine.fingerprint(&state)).or_insert(number);
             if machine.code.loops {
+                spins.edges.extend(stack.last().map(|from| (from.number, known)));
                 if known == number {
+                    let found = machine.memory.hazards(machine.code, &state.memory);
+                    let races = found.into_iter().filter(|h| h.kind == HazardKind::Race);
+                    spins.races.extend(races.map(|h| (number, h)));
                     graph.enter(stack.last().zip(path.last()).map(|(f, step)| (f.number, step.clone())));
                 }
                 if let (Some(from), Some(step)) = (stack.last(), path.last()) {
@@ -73,7 +79,8 @@ pub(super) fn explore<B: Backend, L: Layer>(
             if known != number {
                 path.pop();
             } else if machine.is_finished(&state) {
-                finish(machine, &state, &path, &mut outcomes, &mut ended)?;
+                finish(machine, &state, &path, &mut outcomes, (&mut ended, &mut hazards))?;
+                spins.ends.push(number);
                 path.pop();
             } else if stack.len() >= limits.steps {
                 ended.step_limit += 1;
@@ -98,6 +105,9 @@ pub(super) fn explore<B: Backend, L: Layer>(
             if !frame.alive {
                 if let Some(how) = machine.count_stuck(&frame.state, &mut ended) {
                     let recorded = Recorded { period: 1, steps: path.clone(), ..Recorded::default() };
+                    if how == How::Deadlock {
+                        machine.note_hazards(&frame.state, None, &mut hazards, || recorded.clone());
+                    }
                     stops.add(how, || explain::stuck(machine, &frame.state), recorded);
                 }
             }
@@ -151,6 +161,12 @@ pub(super) fn explore<B: Backend, L: Layer>(
             stops.add(How::Livelock, || why, recorded);
         }
     }
+    if reason.is_none() && machine.code.loops {
+        for (state, hazard) in spins.endless(states as usize) {
+            let steps = graph.path(state);
+            hazards.add(hazard, None, || Recorded { period: 1, steps, ..Recorded::default() });
+        }
+    }
     let complete = reason.is_none();
     let (outcomes, stops) = (outcomes.into_list(), stops.into_list());
     let (mut races, mut judged) = (Vec::new(), 0);
@@ -173,6 +189,7 @@ pub(super) fn explore<B: Backend, L: Layer>(
         stops,
         races,
         judged,
+        hazards: hazards.into_list(),
         ..Observation::default()
     })
 }
@@ -183,8 +200,12 @@ fn finish<B: Backend, L: Layer>(
     state: &StateOf<B, L>,
     path: &[Step],
     outcomes: &mut Outcomes,
-    ended: &mut Ended,
+    (ended, hazards): (&mut Ended, &mut Hazards),
 ) -> Result<(), String> {
+    if !machine.memory.is_whole(&state.memory) {
+        ended.discarded += 1;
+        return Ok(());
+    }
     ended.finished += 1;
     let values = machine.final_values(state);
     let all = values.iter().fold(1usize, |n, v| n.saturating_mul(v.1.len()));
@@ -198,6 +219,9 @@ fn finish<B: Backend, L: Layer>(
         if counted.insert(outcome.clone()) {
             let recorded =
                 || Recorded { steps: path.to_vec(), finals: picks.clone(), period: 1, ..Recorded::default() };
+            if machine.code.filtered || counted.len() == 1 {
+                machine.note_hazards(state, Some(&outcome), hazards, recorded);
+            }
             outcomes.add(outcome, recorded);
         }
         for (pick, value) in picks.iter_mut().zip(&values) {

@@ -9,6 +9,7 @@ mod exhaustive;
 mod graph;
 mod random;
 mod replay;
+mod spins;
 mod stops;
 
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ use super::choice::Chooser;
 use super::layer::Layer;
 use super::memory::Backend;
 use super::race::{self, Race};
-use super::record::Event;
+use super::record::{Event, Hazard};
 use super::state::Status;
 use super::step::{Action, Machine, StateOf};
 use super::{Fault, Halt, Schedule};
@@ -138,6 +139,19 @@ pub struct Observation {
     pub not_judged: Option<String>,
     /// The events of a replayed run.
     pub events: Vec<Event>,
+    /// What is undefined by the memory's own account, sorted.
+    pub hazards: Vec<Undefined>,
+}
+
+/// Undefined behaviour that was observed.
+#[derive(Clone, Debug)]
+pub struct Undefined {
+    /// What.
+    pub hazard: Hazard,
+    /// The outcome of the run, if the test has a filter and the run came to its end.
+    pub state: Option<Vec<i64>>,
+    /// A run that shows it.
+    pub schedule: Recorded,
 }
 
 /// Outcomes while they are collected.
@@ -190,6 +204,27 @@ impl Observation {
         self.not_judged = self.not_judged.take().or(other.not_judged);
         self.reason = self.reason.take().or(other.reason);
         self.events.extend(other.events);
+        for new in other.hazards {
+            let key = |u: &Undefined| (u.hazard.clone(), u.state.clone());
+            if let Err(at) = self.hazards.binary_search_by_key(&key(&new), key) {
+                self.hazards.insert(at, new);
+            }
+        }
+    }
+}
+
+/// Hazards while they are collected.
+#[derive(Default)]
+struct Hazards(BTreeMap<(Hazard, Option<Vec<i64>>), Recorded>);
+
+impl Hazards {
+    fn add(&mut self, hazard: Hazard, state: Option<Vec<i64>>, run: impl FnOnce() -> Recorded) {
+        self.0.entry((hazard, state)).or_insert_with(run);
+    }
+
+    fn into_list(self) -> Vec<Undefined> {
+        let one = |((hazard, state), schedule)| Undefined { hazard, state, schedule };
+        self.0.into_iter().map(one).collect()
     }
 }
 
@@ -309,7 +344,8 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
 
     /// Counts a state without successors in which not every thread has ended; `None`: it counts for nothing.
     fn count_stuck(&self, state: &StateOf<B, L>, ended: &mut Ended) -> Option<How> {
-        if self.memory.is_pending(&state.memory) {
+        let refused = self.memory.may_refuse() && state.threads.iter().any(|t| t.status == Status::Running);
+        if refused || self.memory.is_pending(&state.memory) || !self.memory.is_whole(&state.memory) {
             ended.discarded += 1;
             None
         } else if state.threads.iter().any(|t| t.status == Status::Lost) {
@@ -318,6 +354,20 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
         } else {
             ended.deadlock += 1;
             Some(How::Deadlock)
+        }
+    }
+
+    /// Notes what is undefined about a state in which every thread has ended, with that outcome, or waits for ever.
+    fn note_hazards(
+        &self,
+        state: &StateOf<B, L>,
+        outcome: Option<&[i64]>,
+        hazards: &mut Hazards,
+        run: impl Fn() -> Recorded,
+    ) {
+        let outcome = outcome.filter(|_| self.code.filtered);
+        for hazard in self.memory.hazards(self.code, &state.memory) {
+            hazards.add(hazard, outcome.map(<[i64]>::to_vec), &run);
         }
     }
 

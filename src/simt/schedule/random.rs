@@ -7,12 +7,12 @@
 //! # Invariants
 //! - Run number `i` of a seed depends on the seed and `i` alone.
 
-use super::{Clock, Ended, How, Limits, Observation, Outcomes, Recorded, Step, Stops};
+use super::{Clock, Ended, Hazards, How, Limits, Observation, Outcomes, Recorded, Step, Stops};
 use crate::simt::choice::{Dice, Script};
 use crate::simt::layer::Layer;
 use crate::simt::memory::Backend;
 use crate::simt::race::{self, Race};
-use crate::simt::record::{Event, Log, Silent};
+use crate::simt::record::{Event, HazardKind, Log, Silent};
 use crate::simt::state::{State, Status};
 use crate::simt::step::{Action, Machine, StateOf};
 use crate::simt::{Halt, explain};
@@ -46,7 +46,7 @@ pub(super) fn sample<B: Backend, L: Layer>(
     let (mut stops, mut races): (Stops, Vec<Race>) = (Stops::default(), Vec::new());
     let mut clock = Clock::new(limits.timeout);
     let mut reason = None;
-    let mut judged = 0;
+    let (mut judged, mut hazards) = (0, Hazards::default());
     for run in 0..runs {
         let judge = limits.races && judged < MAX_JUDGED;
         let mut events = begun.to_vec();
@@ -61,19 +61,29 @@ pub(super) fn sample<B: Backend, L: Layer>(
             race::find(machine.code, &events, &recorded, &mut races);
         }
         match end {
+            End::Finished(..) if !machine.memory.is_whole(&state.memory) => ended.discarded += 1,
             End::Finished(outcome, finals) => {
                 ended.finished += 1;
                 recorded.finals = finals;
+                machine.note_hazards(&state, Some(&outcome), &mut hazards, || recorded.clone());
                 outcomes.add(outcome, || recorded);
             }
             End::Stuck => {
                 let how = machine.count_stuck(&state, &mut ended);
                 if let Some(how) = how {
+                    if how == How::Deadlock {
+                        machine.note_hazards(&state, None, &mut hazards, || recorded.clone());
+                    }
                     stops.add(how, || explain::stuck(machine, &state), recorded);
                 }
             }
             End::Limit(what) => {
                 ended.step_limit += 1;
+                // It may well go on for ever; what it has done it has done.
+                let found = machine.memory.hazards(machine.code, &state.memory);
+                for hazard in found.into_iter().filter(|h| h.kind == HazardKind::Race) {
+                    hazards.add(hazard, None, || recorded.clone());
+                }
                 let lines = || std::iter::once(what).chain(explain::spinning(machine, &state, None)).collect();
                 stops.add(How::Limit, lines, recorded);
             }
@@ -96,6 +106,7 @@ pub(super) fn sample<B: Backend, L: Layer>(
         stops,
         races,
         judged,
+        hazards: hazards.into_list(),
         reason,
         states: steps,
         steps,

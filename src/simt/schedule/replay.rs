@@ -1,6 +1,6 @@
 //! Replay: the steps and choices of a recording, with everything that happens written down.
 
-use super::{Ended, How, Observation, Recorded, Seen, Stops};
+use super::{Ended, Hazards, How, Observation, Recorded, Seen, Stops};
 use crate::simt::choice::Tape;
 use crate::simt::layer::Layer;
 use crate::simt::memory::Backend;
@@ -43,7 +43,7 @@ pub(super) fn play<B: Backend, L: Layer>(
             machine.tidy(&mut state);
         }
     }
-    let mut outcomes = Vec::new();
+    let (mut outcomes, mut hazards) = (Vec::new(), Hazards::default());
     if machine.is_finished(&state) {
         let values = machine.final_values(&state);
         let picks = if recorded.finals.is_empty() { vec![0; values.len()] } else { recorded.finals.clone() };
@@ -53,7 +53,9 @@ pub(super) fn play<B: Backend, L: Layer>(
             return Err("the recorded schedule does not fit this test: its final values are others".into());
         }
         ended.finished = 1;
-        let state = machine.outcome(&state, &values, &picks);
+        let outcome = machine.outcome(&state, &values, &picks);
+        machine.note_hazards(&state, Some(&outcome), &mut hazards, || recorded.clone());
+        let state = outcome;
         outcomes.push(Seen { state, count: 1, schedule: recorded.clone() });
     } else if ended == Ended::default() {
         let stuck = machine.actions(&state).is_empty().then(|| machine.count_stuck(&state, &mut ended)).flatten();
@@ -64,6 +66,9 @@ pub(super) fn play<B: Backend, L: Layer>(
                 explain::spinning(machine, &state, None)
             }
         };
+        if stuck == Some(How::Deadlock) {
+            machine.note_hazards(&state, None, &mut hazards, || recorded.clone());
+        }
         ended.step_limit += u64::from(ended == Ended::default());
         stops.add(stuck.unwrap_or(How::Limit), why, recorded.clone());
     }
@@ -80,6 +85,7 @@ pub(super) fn play<B: Backend, L: Layer>(
         stops,
         races,
         judged,
+        hazards: hazards.into_list(),
         states: steps,
         steps,
         events,

@@ -276,7 +276,7 @@ impl Backend for Weak {
     fn fence(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, fence: Fence) -> Result<(), Halt> {
         let code = cx.code;
         match fence {
-            Fence::Thread { acquire, release, sc, scope } => {
+            Fence::Thread { acquire, release, sc, scope, .. } => {
                 if acquire {
                     self.tail(m, code, at.thread, scope, None)?;
                 }
@@ -302,30 +302,30 @@ impl Backend for Weak {
         Ok(())
     }
 
-    fn fence_commutes(&self, fence: Fence) -> bool {
+    fn fence_commutes(&self, _: &Contents, _: usize, fence: Fence) -> bool {
         !matches!(fence, Fence::Thread { sc: true, .. })
     }
 
-    fn arrive(&self, m: &Contents, at: At, barrier: &Barrier) -> View {
+    fn arrive(&self, _: &mut Context<'_>, m: &mut Contents, at: At, barrier: &Barrier) -> Result<View, Halt> {
         let me = &m.threads[at.thread];
         if !self.rules.barriers {
-            return View::default();
+            return Ok(View::default());
         }
         if !barrier.arrive.has("RLX") {
-            return me.known.clone();
+            return Ok(me.known.clone());
         }
         // A relaxed arrival hands on only what a release fence before it published.
         let mut view = View::default();
         me.release_fences.values().for_each(|v| view.join(v));
-        view
+        Ok(view)
     }
 
     fn join(into: &mut View, other: &View) {
         into.join(other);
     }
 
-    fn pass(&self, m: &mut Contents, thread: usize, carried: &View) {
-        m.threads[thread].known.join(carried);
+    fn pass(&self, _: &Code, m: &mut Contents, at: At, carried: &View) {
+        m.threads[at.thread].known.join(carried);
     }
 
     fn binds(&self) -> bool {

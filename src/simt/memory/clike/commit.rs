@@ -1,0 +1,262 @@
+//! Committing an access: where a read reads from, where a write goes, and what races.
+
+use std::rc::Rc;
+
+use super::graph::{Contents, Event, Kind};
+use super::{Clike, GLOBAL, REGIONS};
+use crate::simt::Halt;
+use crate::simt::code::Code;
+use crate::simt::memory::{At, Context};
+use crate::simt::record::{self, Hazard, HazardKind, Source};
+
+/// At most so many events of one history.
+const MAX_EVENTS: usize = 400;
+
+impl Clike {
+    /// Whether the writes of a location have a modification order.
+    pub(super) fn ordered(&self, code: &Code, loc: usize) -> bool {
+        !self.language.visible || code.locations[loc].atomic
+    }
+
+    /// An event knows what its thread did before it, and the initial writes: of the regions that it belongs to.
+    pub(super) fn follow(&self, code: &Code, m: &Contents, e: &mut Event) {
+        for g in REGIONS {
+            if !e.regions.has(g) {
+                continue;
+            }
+            if let Some((last, from)) = m.of(e.thread).rev().find(|(_, p)| p.regions.has(g)) {
+                e.past[g].join(&from.past[g]);
+                e.past[g].insert(last);
+            }
+            (0..code.locations.len()).filter(|&i| m.events[i].regions.has(g)).for_each(|i| e.past[g].insert(i));
+        }
+    }
+
+    /// Carries out the acquire fence of the wait that a thread has just passed.
+    pub(super) fn close(&self, cx: &mut Context<'_>, m: &mut Contents, thread: usize) -> Result<(), Halt> {
+        let Some(&last) = m.threads[thread].last().filter(|&&i| m.events[i].open) else { return Ok(()) };
+        let mut wait = (*m.events[last]).clone();
+        wait.open = false;
+        self.acquire(cx.code, cx.chooser, m, &mut wait)?;
+        m.events[last] = Rc::new(wait);
+        Ok(())
+    }
+
+    /// Appends an event to its thread.
+    pub(super) fn append(&self, code: &Code, m: &mut Contents, e: Event) -> Result<usize, Halt> {
+        let index = m.events.len();
+        if index >= MAX_EVENTS {
+            return Err(Halt::Limit("a history of more than 400 events"));
+        }
+        if e.is_access() {
+            self.race(code, m, &e);
+        }
+        m.threads[e.thread].push(index);
+        m.events.push(Rc::new(e));
+        Ok(index)
+    }
+
+    /// Commits a read of an event that is ready but for its source; gives the event's number.
+    pub(super) fn read(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        make: &dyn Fn(i64) -> Event,
+        loc: usize,
+    ) -> Result<usize, Halt> {
+        let code = cx.code;
+        // What the thread knows already rules out most writes; the rest is known once the source is.
+        let mut start = make(0);
+        self.follow(code, m, &mut start);
+        let least = self.least(code, m, &start).unwrap_or(0);
+        let mut candidates = m.order[loc].clone();
+        candidates.retain(|&w| {
+            start.source = w;
+            m.position(w) >= least && (start.acquire || self.sees(code, m, &start))
+        });
+        if candidates.is_empty() {
+            return Err(Halt::Refused);
+        }
+        let source = candidates[cx.chooser.choose(candidates.len())];
+        // An atomic write becomes visible to those who keep looking.
+        cx.fresh &= !start.atomic || m.order[loc].last() == Some(&source);
+        let mut e = make(m.events[source].value);
+        (e.source, e.past) = (source, start.past);
+        self.acquire(code, cx.chooser, m, &mut e)?;
+        if !self.coherent_read(code, m, &e) || !self.sees(code, m, &e) {
+            return Err(Halt::Refused);
+        }
+        let (thread, instr, value) = (e.thread, e.instr, e.value);
+        let index = self.append(code, m, e)?;
+        if !self.agrees(code, m) {
+            return Err(Halt::Refused);
+        }
+        cx.log.note(record::Event::Read { thread, instr, loc, source: m.name(source), value });
+        Ok(index)
+    }
+
+    /// Whether a read takes nothing older than what happens before it wrote or read.
+    fn coherent_read(&self, code: &Code, m: &Contents, e: &Event) -> bool {
+        self.least(code, m, e).is_none_or(|least| m.position(e.source) >= least)
+    }
+
+    /// The position of the latest write that an access knows of, its own or read.
+    fn least(&self, code: &Code, m: &Contents, e: &Event) -> Option<usize> {
+        if !self.rules.coherence || !self.ordered(code, e.loc) {
+            return None;
+        }
+        let known = REGIONS.into_iter().flat_map(|g| e.past[g].iter());
+        let writes = known.filter_map(|i| {
+            let x = &m.events[i];
+            (x.is_access() && x.loc == e.loc).then(|| m.position(if x.is_write() { i } else { x.source }))
+        });
+        writes.max()
+    }
+
+    /// Whether what a read of a location without modification order takes is visible: it happens before the read, and
+    /// no other write comes between.
+    fn sees(&self, code: &Code, m: &Contents, e: &Event) -> bool {
+        if !self.rules.visible || self.ordered(code, e.loc) {
+            return true;
+        }
+        let home = m.events[e.loc].regions;
+        REGIONS.into_iter().filter(|&g| home.has(g)).all(|g| {
+            let past = &e.past[g];
+            let hides = |w: usize| {
+                let x = &m.events[w];
+                x.is_write() && x.loc == e.loc && x.past[g].has(e.source)
+            };
+            past.has(e.source) && !past.iter().any(hides)
+        })
+    }
+
+    /// Commits a write, at one of the places in its location's list that it may have.
+    pub(super) fn write(&self, cx: &mut Context<'_>, m: &mut Contents, mut e: Event) -> Result<usize, Halt> {
+        let code = cx.code;
+        self.follow(code, m, &mut e);
+        let (thread, instr, loc, value) = (e.thread, e.instr, e.loc, e.value);
+        let least = self.least(code, m, &e).map_or(1, |p| p + 1);
+        let index = self.append(code, m, e)?;
+        let len = m.order[loc].len();
+        let with = |at: usize| {
+            let mut list = m.order[loc].clone();
+            list.insert(at, index);
+            list
+        };
+        let places: Vec<usize> = if self.loose[loc] {
+            vec![len]
+        } else {
+            (least..=len).filter(|&at| self.fits(m, &with(at))).collect()
+        };
+        if places.is_empty() {
+            return Err(Halt::Refused);
+        }
+        let at = places[cx.chooser.choose(places.len())];
+        m.order[loc] = with(at);
+        if !self.agrees(code, m) {
+            return Err(Halt::Refused);
+        }
+        let source = m.name(index);
+        cx.log.note(record::Event::Write { source, instr, loc, value });
+        if !self.loose[loc] {
+            cx.log.note(record::Event::After(loc, m.name(m.order[loc][at - 1]), source));
+            if let Some(&next) = m.order[loc].get(at + 1) {
+                cx.log.note(record::Event::After(loc, source, m.name(next)));
+            }
+        }
+        cx.log.note(record::Event::Commit(source));
+        debug_assert!(matches!(source, Source::Write(t, _) if t == thread));
+        Ok(index)
+    }
+
+    /// Whether an order of a location's writes respects its read-modify-writes, and what release sequences were relied
+    /// on for.
+    fn fits(&self, m: &Contents, list: &[usize]) -> bool {
+        let at = |w: usize| list.iter().position(|&x| x == w);
+        let atomic = |&u: &usize| {
+            let Some(read) = m.events[u].read else { return true };
+            let (Some(from), Some(to)) = (at(m.events[read].source), at(u)) else { return true };
+            from >= to || list[from + 1..to].iter().all(|&w| m.events[w].thread == m.events[u].thread)
+        };
+        let loc = m.events[list[0]].loc;
+        (!self.rules.atomicity || list.iter().all(atomic))
+            && m.pins.iter().all(|p| !p.holds || m.events[p.head].loc != loc || m.is_run(list, *p))
+    }
+
+    /// Remembers the first race.
+    fn race(&self, code: &Code, m: &mut Contents, e: &Event) {
+        if m.race.is_some() {
+            return;
+        }
+        let races = |(i, x): &(usize, &Event)| {
+            x.is_access()
+                && x.loc == e.loc
+                && (x.is_write() || e.is_write())
+                && !self.exempt(code, x, e)
+                && !REGIONS.iter().any(|&g| x.regions.has(g) && e.regions.has(g) && e.past[g].has(*i))
+        };
+        let others = (0..m.threads.len()).filter(|&t| t != e.thread);
+        let found = others.flat_map(|t| m.of(t)).find(races).map(|(_, x)| Hazard {
+            kind: HazardKind::Race,
+            first: (x.thread, x.instr).min((e.thread, e.instr)),
+            second: Some((x.thread, x.instr).max((e.thread, e.instr))),
+            loc: Some(e.loc),
+        });
+        m.race = found;
+    }
+
+    /// An access as an event, but for its past and, of a read, its source.
+    pub(super) fn access(
+        &self,
+        code: &Code,
+        at: At,
+        (kind, loc, value): (Kind, usize, i64),
+        access: &crate::simt::code::Access,
+        failed: bool,
+    ) -> Event {
+        use crate::program::Scope;
+        use crate::simt::code::Failure;
+        let location = &code.locations[loc];
+        let read = kind == Kind::Read;
+        let (mut acquire, mut sc) = (read && (access.acquire || access.sc || access.consume), access.sc);
+        if failed
+            && self.language.failure
+            && let Some(failure) = access.failure
+        {
+            (acquire, sc) = (failure != Failure::Relaxed, failure == Failure::SeqCst);
+        }
+        // In OpenCL, anything whose scope is not the work-item's acts as an atomic operation.
+        let mut atomic = if self.language.regions { access.scope != Scope::Thread } else { access.atomic };
+        if self.language.kinds && access.scope == Scope::Sys {
+            atomic &= self.kinds[loc].holds(access.updates);
+            sc &= atomic;
+        }
+        Event {
+            kind,
+            thread: at.thread,
+            instr: at.instr,
+            loc,
+            value,
+            source: 0,
+            read: None,
+            regions: self.home(location),
+            acquire,
+            release: !read && (access.release || access.sc),
+            sc,
+            atomic,
+            scope: if self.language.regions { self.reach(location, access.scope) } else { [access.scope; 2] },
+            open: false,
+            past: Default::default(),
+        }
+    }
+
+    /// The regions of a location.
+    pub(super) fn home(&self, location: &crate::simt::code::Location) -> crate::simt::code::Regions {
+        use crate::simt::code::Regions;
+        match () {
+            () if !self.language.regions => Regions::one(GLOBAL),
+            () if !self.rules.regions => Regions::of(true, true),
+            () => Regions::of(location.opencl.global, location.opencl.local),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The contents: the events so far, what each knows of the others, and the order of the writes of each location.
+//!
+//! # Invariants
+//! - An event's past is final: it is what happens before it in each region, itself left out.
+//! - The first events are the initial writes, one per location, in the order of the locations.
+//! - `order` has every write of a location. Where the location has no modification order, only read-modify-writes give
+//!   the list a meaning; without any, it has none.
+//! - Apart from the numbers of events, which depend on who came first, equal histories have equal contents.
+
+use std::rc::Rc;
+
+use super::bits::Bits;
+use crate::program::Scope;
+use crate::simt::code::{Code, Regions};
+use crate::simt::record::{Hazard, Source};
+
+/// What an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    Initial,
+    Read,
+    Write,
+    Fence,
+    Arrive,
+    Wait,
+}
+
+/// One event.
+#[derive(Clone, Debug)]
+pub(super) struct Event {
+    pub(super) kind: Kind,
+    /// Meaningless for initial writes.
+    pub(super) thread: usize,
+    pub(super) instr: usize,
+    /// Meaningless for fences and barriers.
+    pub(super) loc: usize,
+    pub(super) value: i64,
+    /// Of a read: the write that it reads from.
+    pub(super) source: usize,
+    /// Of the write of a read-modify-write: its read.
+    pub(super) read: Option<usize>,
+    pub(super) regions: Regions,
+    pub(super) acquire: bool,
+    pub(super) release: bool,
+    pub(super) sc: bool,
+    /// An atomic operation or a fence.
+    pub(super) atomic: bool,
+    /// The effective scope, where global and where local memory is concerned.
+    pub(super) scope: [Scope; 2],
+    /// A wait whose acquire fence has not been carried out: nothing of its thread has followed yet.
+    pub(super) open: bool,
+    /// What happens before it, by region.
+    pub(super) past: [Bits; 2],
+}
+
+impl Event {
+    pub(super) fn is_write(&self) -> bool {
+        matches!(self.kind, Kind::Initial | Kind::Write)
+    }
+
+    pub(super) fn is_access(&self) -> bool {
+        matches!(self.kind, Kind::Initial | Kind::Read | Kind::Write)
+    }
+
+    pub(super) fn is_fence(&self) -> bool {
+        !self.is_access()
+    }
+
+    /// Whether something happens before it.
+    pub(super) fn follows(&self, event: usize) -> bool {
+        self.past.iter().any(|p| p.has(event))
+    }
+}
+
+/// What was assumed of a release sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pin {
+    pub(super) head: usize,
+    pub(super) last: usize,
+    /// That nothing foreign ever comes between; else that something will.
+    pub(super) holds: bool,
+}
+
+/// The contents.
+#[derive(Clone, Debug)]
+pub(in crate::simt) struct Contents {
+    pub(super) events: Vec<Rc<Event>>,
+    /// By thread: its events, in program order.
+    pub(super) threads: Vec<Vec<usize>>,
+    /// By location: its writes.
+    pub(super) order: Vec<Vec<usize>>,
+    pub(super) pins: Vec<Pin>,
+    /// The first race found.
+    pub(super) race: Option<Hazard>,
+    /// The first call of a function whose precondition did not hold: thread and instruction.
+    pub(super) misuse: Option<(usize, usize)>,
+}
+
+impl Contents {
+    pub(super) fn new(code: &Code, regions: impl Fn(usize) -> Regions) -> Contents {
+        let initial = |(loc, location): (usize, &crate::simt::code::Location)| {
+            Rc::new(Event {
+                kind: Kind::Initial,
+                thread: usize::MAX,
+                instr: 0,
+                loc,
+                value: location.init,
+                source: 0,
+                read: None,
+                regions: regions(loc),
+                acquire: false,
+                release: false,
+                sc: false,
+                atomic: false,
+                scope: [Scope::Thread; 2],
+                open: false,
+                past: [Bits::default(), Bits::default()],
+            })
+        };
+        Contents {
+            events: code.locations.iter().enumerate().map(initial).collect(),
+            threads: vec![Vec::new(); code.threads.len()],
+            order: (0..code.locations.len()).map(|loc| vec![loc]).collect(),
+            pins: Vec::new(),
+            race: None,
+            misuse: None,
+        }
+    }
+
+    /// The events of a thread, in program order.
+    pub(super) fn of(&self, thread: usize) -> impl DoubleEndedIterator<Item = (usize, &Event)> {
+        self.threads[thread].iter().map(|&i| (i, &*self.events[i]))
+    }
+
+    /// Where in its location's list a write is.
+    pub(super) fn position(&self, write: usize) -> usize {
+        let loc = self.events[write].loc;
+        self.order[loc].iter().position(|&w| w == write).expect("writes are in their lists")
+    }
+
+    /// Whether a write belongs to release sequences of a thread, wherever it stands in one.
+    pub(super) fn is_member(&self, write: usize, thread: usize) -> bool {
+        self.events[write].thread == thread || self.events[write].read.is_some()
+    }
+
+    /// Whether nothing foreign is between the ends of a release sequence, in a list that has both.
+    pub(super) fn is_run(&self, list: &[usize], pin: Pin) -> bool {
+        let at = |w| list.iter().position(|&x| x == w).expect("the ends are in the list");
+        let thread = self.events[pin.head].thread;
+        list[at(pin.head)..at(pin.last)].iter().all(|&w| self.is_member(w, thread))
+    }
+
+    /// The name of a write for the log.
+    pub(super) fn name(&self, write: usize) -> Source {
+        let event = &self.events[write];
+        match event.kind {
+            Kind::Initial => Source::Initial(event.loc),
+            _ => {
+                let before = self.of(event.thread).take_while(|(i, _)| *i != write);
+                Source::Write(event.thread, before.filter(|(_, e)| e.kind == Kind::Write).count() as u32)
+            }
+        }
+    }
+
+    /// The number of an event that does not depend on who came first: its thread, and how many events that had before.
+    pub(super) fn place(&self, event: usize) -> (usize, usize) {
+        let thread = self.events[event].thread;
+        match self.threads.get(thread) {
+            Some(list) => (thread, list.binary_search(&event).expect("events are in their lists")),
+            None => (usize::MAX, event),
+        }
+    }
+
+    /// Forgets an event that no other needs.
+    pub(super) fn forget(&mut self, gone: usize) {
+        let moved = |i: usize| i - usize::from(i > gone);
+        self.events.remove(gone);
+        for event in &mut self.events {
+            let e = Rc::make_mut(event);
+            e.source = moved(e.source);
+            e.read = e.read.map(moved);
+            e.past = [e.past[0].without(gone), e.past[1].without(gone)];
+        }
+        for list in self.threads.iter_mut().chain(&mut self.order) {
+            list.retain(|&i| i != gone);
+            list.iter_mut().for_each(|i| *i = moved(*i));
+        }
+        for pin in &mut self.pins {
+            (pin.head, pin.last) = (moved(pin.head), moved(pin.last));
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! The memory of languages with data races: OpenCL C, CUDA C++ and C.
+//!
+//! One machine, with a table of what the languages differ in ([`language`]). It keeps the history of events, each with
+//! what happens before it, and the modification order of each location. A step commits one event at the end of its
+//! thread: a read takes any write that coherence and visibility allow, a write goes to any place in modification order
+//! that is not before what it knows of. Because threads commit in program order and reads take what is there, what
+//! happens before an event is final when it is committed.
+//!
+//! # What is claimed
+//! - Every outcome is one that the language's model allows, in an execution in which `po`, `rf` and barriers are acyclic;
+//!   and every outcome of such executions can be reached. Nothing is bound early: of the load-buffering family nothing
+//!   is shown, so that no race found is no proof that there is none. (The model `rc11` has no such executions.)
+//! - A race is reported of histories that come to their end, as the models do.
+//! - Both are checked, not proven: see the tests.
+//!
+//! # Invariants
+//! - Equal histories behave equally, whatever order they came about in; the fingerprint is of the history.
+//! - Where threads spin, reads and acquire fences that a later round repeats are forgotten, so that spinning on
+//!   unchanged memory comes back to the same state. Loops that write make longer and longer histories.
+//!
+//! Sources: Khronos, OpenCL API specification, Memory Model; ISO C11, 5.1.2.4; ISO C++20, intro.races; NVIDIA, libcu++,
+//! "Memory model".
+
+mod agree;
+mod bits;
+mod commit;
+mod graph;
+mod hazards;
+mod include;
+mod kinds;
+mod language;
+mod rules;
+mod synchronize;
+mod tidy;
+
+use std::hash::Hasher;
+use std::rc::Rc;
+
+use graph::{Contents, Event, Kind};
+use language::{Language, Meeting, Sequence};
+pub use rules::LanguageRules;
+use smallvec::SmallVec;
+
+use super::{At, Backend, Context, NewValue};
+use crate::program::{Barrier, Scope};
+use crate::simt::code::{Access, Act, Code, Fence, Place, Regions};
+use crate::simt::record::{self, Hazard};
+use crate::simt::state::Thread;
+use crate::simt::{Halt, MemoryKind};
+
+/// The region of global memory; the only one where regions mean nothing.
+const GLOBAL: usize = 0;
+const LOCAL: usize = 1;
+const REGIONS: [usize; 2] = [GLOBAL, LOCAL];
+
+/// The rules of this memory.
+#[derive(Clone, Debug)]
+pub(in crate::simt) struct Clike {
+    language: Language,
+    rules: LanguageRules,
+    /// By location: its writes need no order at all.
+    loose: Vec<bool>,
+    /// By location, where the language asks: what is atomic there at system scope.
+    kinds: Vec<kinds::Atomicity>,
+}
+
+/// The language of a memory.
+fn language(memory: MemoryKind) -> Option<Language> {
+    Some(match memory {
+        MemoryKind::OpenCl => language::OPENCL,
+        MemoryKind::OpenCl31 => language::OPENCL_3_1,
+        MemoryKind::Cuda => language::CUDA,
+        MemoryKind::Cuda17 => language::CUDA_17,
+        MemoryKind::C11 => language::C11,
+        MemoryKind::Rc11 => language::RC11,
+        MemoryKind::Sc | MemoryKind::Weak => return None,
+    })
+}
+
+impl Clike {
+    /// The memory of that kind.
+    ///
+    /// # Errors
+    /// Why it cannot run the program.
+    pub(in crate::simt) fn new(memory: MemoryKind, rules: LanguageRules, code: &Code) -> Result<Clike, String> {
+        let language = language(memory).ok_or("not in this machine: that memory")?;
+        let updated = |loc: usize| {
+            code.threads.iter().any(|t| {
+                // What the last instruction from which on a location may be accessed is.
+                let updates = t.acts.iter().enumerate().filter(|(_, a)| matches!(a, Act::Rmw { .. }));
+                updates.map(|(pc, _)| t.reach[pc]).any(|r| loc >= 128 || r >> loc & 1 != 0)
+            })
+        };
+        let loose = (0..code.locations.len())
+            .map(|loc| language.visible && !code.locations[loc].atomic && !updated(loc))
+            .collect();
+        let kinds = if language.kinds { kinds::all(code)? } else { Vec::new() };
+        Ok(Clike { language, rules, loose, kinds })
+    }
+
+    /// A fence or half of a barrier as an event, but for its past.
+    fn strait(&self, at: At, kind: Kind, (regions, capped, scope): (Regions, bool, Scope)) -> Event {
+        Event {
+            kind,
+            thread: at.thread,
+            instr: at.instr,
+            loc: usize::MAX,
+            value: 0,
+            source: 0,
+            read: None,
+            regions: match () {
+                () if !self.language.regions => Regions::one(GLOBAL),
+                () if !self.rules.regions => Regions::of(true, true),
+                () => regions,
+            },
+            acquire: false,
+            release: false,
+            sc: false,
+            atomic: true,
+            scope: if self.language.regions { Clike::fence_reach(capped, scope) } else { [scope; 2] },
+            open: false,
+            past: Default::default(),
+        }
+    }
+
+    /// A half of a barrier; where barriers are fences, it is one.
+    fn half(&self, at: At, kind: Kind, b: &Barrier) -> Event {
+        let tags = if kind == Kind::Arrive { &b.arrive } else { &b.wait };
+        let regions = Regions::of(tags.has("GLOBAL"), tags.has("LOCAL"));
+        let mut e = self.strait(at, kind, (regions, tags.has("CAPPED"), b.scope.unwrap_or(Scope::Thread)));
+        let fences = self.language.meeting == Meeting::Fences;
+        (e.release, e.acquire) = (fences && kind == Kind::Arrive, fences && kind == Kind::Wait);
+        e.atomic = fences;
+        e
+    }
+
+    /// Whether what a thread does next may have to choose what to rely on first.
+    fn is_open(&self, m: &Contents, thread: usize) -> bool {
+        m.threads[thread].last().is_some_and(|&i| m.events[i].open)
+    }
+}
+
+/// Arrivals: thread, and the how manieth of it.
+type Arrivals = SmallVec<[(u16, u16); 4]>;
+
+impl Backend for Clike {
+    type Memory = Contents;
+    type Carried = Arrivals;
+
+    type Saved = Contents;
+
+    fn save(&self, m: &Contents, _: usize, _: Option<usize>) -> Contents {
+        m.clone()
+    }
+
+    fn restore(&self, m: &mut Contents, saved: Contents) {
+        *m = saved;
+    }
+
+    fn start(&self, code: &Code) -> Contents {
+        Contents::new(code, |loc| self.home(&code.locations[loc]))
+    }
+
+    fn load(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        at: At,
+        place: Place,
+        access: &Access,
+    ) -> Result<i64, Halt> {
+        self.close(cx, m, at.thread)?;
+        let code = cx.code;
+        let make = |value| self.access(code, at, (Kind::Read, place.loc, value), access, false);
+        let read = self.read(cx, m, &make, place.loc)?;
+        Ok(m.events[read].value)
+    }
+
+    fn store(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        at: At,
+        place: Place,
+        access: &Access,
+        value: i64,
+    ) -> Result<(), Halt> {
+        self.close(cx, m, at.thread)?;
+        let e = self.access(cx.code, at, (Kind::Write, place.loc, value), access, false);
+        self.write(cx, m, e).map(|_| ())
+    }
+
+    fn rmw(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        at: At,
+        place: Place,
+        (read, write): (&Access, &Access),
+        new: NewValue<'_>,
+    ) -> Result<i64, Halt> {
+        self.close(cx, m, at.thread)?;
+        let code = cx.code;
+        let make = |value| self.access(code, at, (Kind::Read, place.loc, value), read, new(value).is_none());
+        let half = self.read(cx, m, &make, place.loc)?;
+        let old = m.events[half].value;
+        if let Some(value) = new(old) {
+            let mut e = self.access(code, at, (Kind::Write, place.loc, value), write, false);
+            e.read = Some(half);
+            self.write(cx, m, e)?;
+        }
+        Ok(old)
+    }
+
+    fn fence(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, fence: Fence) -> Result<(), Halt> {
+        cx.log.note(record::Event::Fence { thread: at.thread, instr: at.instr });
+        let Fence::Thread { acquire, release, sc, scope, regions, capped, misuse } = fence else {
+            return Err(Halt::Unsupported("not in this machine: a proxy fence outside PTX".into()));
+        };
+        if misuse {
+            m.misuse.get_or_insert((at.thread, at.instr));
+        }
+        if !acquire && !release {
+            return Ok(());
+        }
+        self.close(cx, m, at.thread)?;
+        let mut e = self.strait(at, Kind::Fence, (regions, capped, scope));
+        (e.acquire, e.release, e.sc) = (acquire, release, sc);
+        self.follow(cx.code, m, &mut e);
+        self.acquire(cx.code, cx.chooser, m, &mut e)?;
+        self.append(cx.code, m, e)?;
+        if self.agrees(cx.code, m) { Ok(()) } else { Err(Halt::Refused) }
+    }
+
+    fn fence_commutes(&self, m: &Contents, thread: usize, fence: Fence) -> bool {
+        // Where release sequences may break, when an acquire comes matters.
+        let acquires = matches!(fence, Fence::Thread { acquire: true, .. });
+        !self.is_open(m, thread) && !(acquires && self.language.sequence == Sequence::Run)
+    }
+
+    fn arrive(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, b: &Barrier) -> Result<Arrivals, Halt> {
+        self.close(cx, m, at.thread)?;
+        let mut e = self.half(at, Kind::Arrive, b);
+        self.follow(cx.code, m, &mut e);
+        let earlier = m.of(at.thread).filter(|(_, e)| e.kind == Kind::Arrive).count();
+        self.append(cx.code, m, e)?;
+        Ok(SmallVec::from_slice(&[(at.thread as u16, earlier as u16)]))
+    }
+
+    fn arrival_commutes(&self, m: &Contents, thread: usize) -> bool {
+        !self.is_open(m, thread)
+    }
+
+    fn join(into: &mut Arrivals, other: &Arrivals) {
+        into.extend(other.iter().copied());
+        into.sort_unstable();
+    }
+
+    fn pass(&self, code: &Code, m: &mut Contents, at: At, carried: &Arrivals) {
+        let Act::Barrier(b) = &code.threads[at.thread].acts[at.instr] else { return };
+        let mut e = self.half(at, Kind::Wait, b);
+        self.follow(code, m, &mut e);
+        let arrivals: Vec<usize> = carried
+            .iter()
+            .filter_map(|&(t, n)| {
+                let mut of = m.of(usize::from(t)).filter(|(_, e)| e.kind == Kind::Arrive);
+                of.nth(usize::from(n)).map(|(i, _)| i)
+            })
+            .collect();
+        self.take(m, &mut e, arrivals.into_iter());
+        e.open = e.acquire;
+        m.threads[at.thread].push(m.events.len());
+        m.events.push(Rc::new(e));
+    }
+
+    fn binds(&self) -> bool {
+        false
+    }
+
+    fn may_bind_early(&self, _: &Code, _: &Contents, _: &[Thread], _: usize) -> bool {
+        false
+    }
+
+    fn bind_early(&self, _: &mut Context<'_>, _: &mut Contents, _: &[Thread], _: usize) -> Result<(), Halt> {
+        Err(Halt::Refused)
+    }
+
+    fn is_pending(&self, _: &Contents) -> bool {
+        false
+    }
+
+    fn may_refuse(&self) -> bool {
+        true
+    }
+
+    fn tidy(&self, code: &Code, m: &mut Contents, _: &mut dyn Iterator<Item = &mut Arrivals>) -> bool {
+        self.clean(code, m);
+        true
+    }
+
+    fn hash(
+        &self,
+        m: &Contents,
+        _: &[Thread],
+        carried: &mut dyn Iterator<Item = &Arrivals>,
+        hasher: &mut dyn Hasher,
+    ) {
+        self.digest(m, hasher);
+        carried.for_each(|c| {
+            hasher.write_usize(c.len());
+            c.iter().for_each(|&(t, n)| hasher.write_u32(u32::from(t) << 16 | u32::from(n)));
+        });
+    }
+
+    fn finals(&self, m: &Contents, loc: usize) -> Vec<i64> {
+        let value = |&w: &usize| m.events[w].value;
+        let list = &m.order[loc];
+        if !self.loose[loc] || list.len() == 1 {
+            return list.last().map(value).into_iter().collect();
+        }
+        let mut values: Vec<i64> = list[1..].iter().map(value).collect();
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+
+    fn is_whole(&self, m: &Contents) -> bool {
+        m.pins.iter().all(|p| p.holds || !m.is_run(&m.order[m.events[p.head].loc], *p))
+    }
+
+    fn hazards(&self, code: &Code, m: &Contents) -> Vec<Hazard> {
+        self.undefined(code, m)
+    }
+}

@@ -1,0 +1,338 @@
+//! The executor's memories of OpenCL C, CUDA C++ and C against the models of these languages.
+//!
+//! Without early binds a memory shows exactly what its model allows in executions in which program order, reads-from and
+//! barriers are acyclic: the model with that as one more axiom. Whole outcome sets are compared, and whether the program
+//! races or is undefined otherwise, on random programs, on the tests of the repository, and on those of `FENCEPOST_SUITE`.
+//!
+//! `FENCEPOST_PROGRAMS` sets the number of random programs per language, `FENCEPOST_SEED` the first seed,
+//! `FENCEPOST_TIMEOUT_MS` the time for one question, `FENCEPOST_FULL` asks the model itself, too, for how much of it is
+//! shown.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use common::clike::shapes::program;
+use common::clike::{Lang, Program};
+use common::suite::{files, number};
+use fencepost::check::{Engine, Limits, Session, operational};
+use fencepost::diag::SourceFile;
+use fencepost::litmus::{LitmusTest, read_path};
+use fencepost::model::{Library, Model, Shipped, load, load_shipped};
+use fencepost::program::Dialect;
+use fencepost::simt::record::HazardKind;
+use fencepost::simt::{LanguageRules, MemoryKind, Options, Schedule, observe};
+use fencepost::skeleton::signature::signature;
+use fencepost::verdict::{State, Verdict};
+
+/// A memory, the language of its programs, and its model with and without early binds.
+struct Side {
+    memory: MemoryKind,
+    lang: Lang,
+    full: Model,
+    in_order: Model,
+}
+
+impl Side {
+    fn new(memory: MemoryKind, lang: Lang) -> Side {
+        let name = memory.model();
+        let text = &Library::model(name).expect("shipped").text;
+        let text = format!("{text}\nacyclic po | rf | syncbar | exitbar as In-Order\n");
+        let file = SourceFile::new("in-order.cat", text);
+        let in_order = load(file, "in-order", &Shipped, &signature(), None).expect("valid");
+        Side { memory, lang, full: load_shipped(name, &signature()).expect("shipped").expect("valid"), in_order }
+    }
+
+    fn options(&self, language: LanguageRules) -> Options {
+        let timeout = Some(Duration::from_millis(timeout()));
+        Options { memory: self.memory, language, states: 400_000, timeout, ..Options::default() }
+    }
+}
+
+fn sides() -> [Side; 6] {
+    [
+        Side::new(MemoryKind::OpenCl, Lang::OpenCl),
+        Side::new(MemoryKind::OpenCl31, Lang::OpenCl),
+        Side::new(MemoryKind::Cuda, Lang::Cuda),
+        Side::new(MemoryKind::Cuda17, Lang::Cuda),
+        Side::new(MemoryKind::C11, Lang::C),
+        Side::new(MemoryKind::Rc11, Lang::C),
+    ]
+}
+
+fn timeout() -> u64 {
+    number("FENCEPOST_TIMEOUT_MS", 2_000)
+}
+
+/// What can happen: outcomes, whether some execution races, and whether some is undefined at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Behaviour {
+    outcomes: BTreeSet<State>,
+    racy: bool,
+    undefined: bool,
+}
+
+/// What a model says; `None` if that is not known within the time.
+fn modelled(test: &LitmusTest, model: &Model) -> Option<Behaviour> {
+    let limits = Limits { bound: 6, timeout: Some(Duration::from_millis(timeout())) };
+    let mut session = Session::new(test, model, Engine::Auto, limits, &[]);
+    let outcomes = session.outcomes();
+    assert_eq!(outcomes.defect, None, "{}", test.file.text);
+    let flag = |answer: Option<fencepost::verdict::Answer>| match answer?.verdict {
+        Verdict::Racy | Verdict::Undefined => Some(true),
+        Verdict::RaceFree | Verdict::Defined => Some(false),
+        _ => None,
+    };
+    let (racy, undefined) = (flag(session.race())?, flag(session.undefined())?);
+    let allowed = outcomes.outcomes.into_iter().filter(|o| o.allowed).map(|o| o.state);
+    outcomes.complete.then(|| Behaviour { outcomes: allowed.collect(), racy, undefined })
+}
+
+/// What the machine shows, and in how many states.
+fn shown(test: &LitmusTest, options: &Options) -> Result<(Behaviour, u64), String> {
+    let observation = observe(test, options, Schedule::Exhaustive)?;
+    if let Some(reason) = &observation.reason {
+        return Err(format!("machine: {}", reason.split(':').next().unwrap_or_default()));
+    }
+    let hazards = operational::hazards(test, &observation);
+    let racy = hazards.iter().any(|h| h.kind == HazardKind::Race);
+    let outcomes = operational::name(test, &observation).into_iter().map(|n| n.0).collect();
+    Ok((Behaviour { outcomes, racy, undefined: !hazards.is_empty() }, observation.states))
+}
+
+/// Sums over programs.
+#[derive(Debug, Default)]
+struct Sums {
+    equal: u64,
+    skipped: BTreeMap<String, u64>,
+    outcomes: usize,
+    racy: u64,
+    undefined: u64,
+    states: u64,
+    machine: Duration,
+    /// Of the model itself: programs, outcomes, outcomes shown, outcomes shown outside, race verdicts that differ.
+    full: [usize; 5],
+}
+
+/// Compares one test; says what differs.
+fn compare(test: &LitmusTest, side: &Side, language: LanguageRules, sums: &mut Sums) -> Option<String> {
+    let start = Instant::now();
+    let (machine, states) = match shown(test, &side.options(language)) {
+        Ok(shown) => shown,
+        Err(why) => {
+            *sums.skipped.entry(why.split('(').next().unwrap_or_default().to_owned()).or_default() += 1;
+            return None;
+        }
+    };
+    sums.machine += start.elapsed();
+    sums.states += states;
+    let Some(expected) = modelled(test, &side.in_order) else {
+        *sums.skipped.entry("model: not complete".into()).or_default() += 1;
+        return None;
+    };
+    if number("FENCEPOST_FULL", 0) != 0
+        && let Some(full) = modelled(test, &side.full)
+    {
+        let reached = full.outcomes.intersection(&machine.outcomes).count();
+        let outside = machine.outcomes.len() - reached;
+        let figures = [1, full.outcomes.len(), reached, outside, usize::from(full.racy != machine.racy)];
+        sums.full.iter_mut().zip(figures).for_each(|(sum, n)| *sum += n);
+    }
+    sums.outcomes += expected.outcomes.len();
+    sums.racy += u64::from(expected.racy);
+    sums.undefined += u64::from(expected.undefined);
+    if machine == expected {
+        sums.equal += 1;
+        return None;
+    }
+    let only = |a: &Behaviour, b: &Behaviour| a.outcomes.difference(&b.outcomes).cloned().collect::<Vec<_>>();
+    Some(format!(
+        "only the model: {:?}\nonly the machine: {:?}\nracy: model {}, machine {}; undefined: model {}, machine {}",
+        only(&expected, &machine),
+        only(&machine, &expected),
+        expected.racy,
+        machine.racy,
+        expected.undefined,
+        machine.undefined
+    ))
+}
+
+fn random(count: u64, side: &Side) {
+    let (count, first) = (number("FENCEPOST_PROGRAMS", count), number("FENCEPOST_SEED", 1));
+    let mut sums = Sums::default();
+    for seed in first..first + count {
+        let source: Program = program(side.lang, seed);
+        let differs = |p: &Program| compare(&p.read("generated"), side, LanguageRules::ALL, &mut Sums::default());
+        if compare(&source.read("generated"), side, LanguageRules::ALL, &mut sums).is_some() {
+            let small = source.shrink(|p| differs(p).is_some());
+            let how = differs(&small).unwrap_or_default();
+            panic!("{}, seed {seed}:\n{how}\n{}", side.memory.name(), small.text("Smaller"));
+        }
+    }
+    println!("{}: {count} programs: {sums:?}", side.memory.name());
+}
+
+#[test]
+fn memories_are_their_models_in_order_on_random_programs() {
+    for side in sides() {
+        random(40, &side);
+    }
+}
+
+fn folder(path: &Path) {
+    for side in sides() {
+        let dialect = match side.lang {
+            Lang::OpenCl => Dialect::OpenCl,
+            Lang::Cuda => Dialect::Cuda,
+            Lang::C => Dialect::C,
+        };
+        let (mut sums, mut different) = (Sums::default(), Vec::new());
+        for file in files(path, &["toml", "litmus"]) {
+            for test in read_path(&file).unwrap_or_default().iter().filter(|t| t.program.dialect == dialect) {
+                if let Some(how) = compare(test, &side, LanguageRules::ALL, &mut sums) {
+                    different.push(format!("{} {}: {how}", file.display(), test.name));
+                }
+            }
+        }
+        println!("{}: {}: {sums:?}", side.memory.name(), path.display());
+        assert!(different.is_empty(), "{} differ\n{}", different.len(), different.join("\n"));
+    }
+}
+
+#[test]
+fn memories_are_their_models_in_order_on_the_tests_of_the_repository() {
+    folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus"));
+}
+
+#[test]
+fn memories_are_their_models_in_order_on_the_shared_suite() {
+    if let Some(path) = std::env::var_os("FENCEPOST_SUITE") {
+        folder(&PathBuf::from(path));
+    }
+}
+
+/// A rule, how to take it out, and the memories on which that must show.
+type Mutant = (&'static str, fn(&mut LanguageRules), &'static [MemoryKind]);
+
+const MUTANTS: &[Mutant] = {
+    use MemoryKind::{C11, Cuda, OpenCl, Rc11};
+    &[
+        ("coherence", |r| r.coherence = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("atomicity", |r| r.atomicity = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("visible", |r| r.visible = false, &[OpenCl, C11]),
+        ("agreement", |r| r.agreement = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("agreement of fences", |r| r.agreement_fences = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("synchronization", |r| r.synchronization = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("release fence", |r| r.release_fence = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("acquire fence", |r| r.acquire_fence = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("release sequence", |r| r.sequence = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("both flags", |r| r.cross = false, &[OpenCl]),
+        ("regions", |r| r.regions = false, &[OpenCl]),
+        ("scopes", |r| r.scopes = false, &[OpenCl, Cuda]),
+        ("barriers", |r| r.barriers = false, &[OpenCl, Cuda]),
+    ]
+};
+
+#[test]
+fn every_rule_is_needed() {
+    let (sides, limit) = (sides(), number("FENCEPOST_MUTANTS", 4_000));
+    let litmus = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus");
+    for (name, remove, memories) in MUTANTS {
+        let mut rules = LanguageRules::ALL;
+        remove(&mut rules);
+        for memory in *memories {
+            let side = sides.iter().find(|s| s.memory == *memory).expect("one of them");
+            let mut caught = None;
+            let written = match side.lang {
+                Lang::OpenCl => files(&litmus.join("opencl"), &["toml"]),
+                Lang::Cuda => files(&litmus.join("cuda"), &["toml"]),
+                Lang::C => Vec::new(),
+            };
+            let written = written.iter().flat_map(|f| read_path(f).unwrap_or_default());
+            let random = (1..=limit).map(|seed| program(side.lang, seed).read(&format!("seed {seed}")));
+            for test in written.chain(random) {
+                // The machine is quick, and most programs do not use the rule.
+                let run = |rules| shown(&test, &side.options(rules)).ok().map(|s| s.0);
+                if run(rules) != run(LanguageRules::ALL) {
+                    caught = compare(&test, side, rules, &mut Sums::default()).map(|how| (test.name.clone(), how));
+                }
+                if caught.is_some() {
+                    break;
+                }
+            }
+            let (test, how) =
+                caught.unwrap_or_else(|| panic!("{}: nobody misses the rule `{name}`", side.memory.name()));
+            println!("{} without {name}: {test}: {}", side.memory.name(), how.replace('\n', "; "));
+        }
+    }
+}
+
+/// A store relied on as part of a release sequence, or not: which is right is known only when another thread's store,
+/// which waits for the acquire, takes its place in modification order.
+const LATE_BREAK: &str = r#"
+name = "RelSeq+late-break"
+dialect = "c"
+condition = 'P1:r0 == 2 /\ P1:r1 == 0 /\ P2:r2 == 1 /\ y == 2'
+[memory]
+x = { type = "atomic_int" }
+y = { type = "atomic_int" }
+z = { type = "atomic_int" }
+[[thread]]
+code = '''
+atomic_store_explicit(x, 1, memory_order_relaxed);
+atomic_store_explicit(y, 1, memory_order_release);
+atomic_store_explicit(y, 2, memory_order_relaxed);
+'''
+[[thread]]
+code = '''
+int r0 = atomic_load_explicit(y, memory_order_acquire);
+int r1 = atomic_load_explicit(x, memory_order_relaxed);
+atomic_store_explicit(z, 1, memory_order_relaxed);
+'''
+[[thread]]
+code = '''
+int r2 = atomic_load_explicit(z, memory_order_relaxed);
+atomic_store_explicit(y, 3, memory_order_relaxed);
+'''
+"#;
+
+#[test]
+fn what_a_release_sequence_was_relied_on_for_stays_true() {
+    let texts = [LATE_BREAK.to_owned(), LATE_BREAK.replace("dialect = \"c\"", "dialect = \"opencl\"")];
+    for (text, memory, lang) in
+        [(&texts[0], MemoryKind::C11, Lang::C), (&texts[1], MemoryKind::OpenCl, Lang::OpenCl)]
+    {
+        let side = Side::new(memory, lang);
+        let test = fencepost::litmus::parse("late-break.toml", text.as_bytes()).expect("valid").remove(0);
+        let mut sums = Sums::default();
+        let all = LanguageRules::ALL;
+        assert_eq!(compare(&test, &side, all, &mut sums), None);
+        assert_eq!(sums.equal, 1, "{sums:?}");
+        for rules in [LanguageRules { pins: false, ..all }, LanguageRules { breaks: false, ..all }] {
+            assert!(compare(&test, &side, rules, &mut sums).is_some(), "{}: {rules:?}", memory.name());
+        }
+    }
+}
+
+#[test]
+fn random_runs_show_what_every_schedule_shows() {
+    for side in sides() {
+        let seeds = 1..=number("FENCEPOST_PROGRAMS", 20);
+        for test in seeds.map(|seed| program(side.lang, seed).read("generated")) {
+            let Ok((all, _)) = shown(&test, &side.options(LanguageRules::ALL)) else { continue };
+            let schedule = Schedule::Random { runs: 200, seed: 1 };
+            let some = observe(&test, &side.options(LanguageRules::ALL), schedule).expect("it runs");
+            let named = operational::name(&test, &some);
+            assert!(named.iter().all(|n| all.outcomes.contains(&n.0)), "{}", test.file.text);
+            assert!(some.hazards.is_empty() || all.undefined, "{}", test.file.text);
+            // Every recorded run can be played again, to the same end.
+            for (state, seen) in named {
+                let again = fencepost::simt::replay(&test, &side.options(LanguageRules::ALL), &seen.schedule);
+                let again = operational::name(&test, &again.expect("it fits"));
+                assert_eq!(again.iter().map(|n| &n.0).collect::<Vec<_>>(), [&state], "{}", test.file.text);
+            }
+        }
+    }
+}
