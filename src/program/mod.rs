@@ -431,9 +431,9 @@ pub enum Op {
 }
 
 impl Op {
-    /// Whether it makes events: assignments and branches do not.
+    /// Whether it makes events.
     pub fn is_visible(&self) -> bool {
-        !matches!(self, Op::Assign { .. } | Op::Branch { .. })
+        !matches!(self, Op::Assign { .. } | Op::Branch { .. } | Op::Spurious { .. })
     }
 }
 

@@ -107,6 +107,12 @@ impl Reporter for Human {
                 writeln!(out, "  {BAD}{head}{BAD:#} {text}")?;
             }
         }
+        let hang = answer.witness.iter().flat_map(|w| &w.ends);
+        if options.verbose && !options.explain {
+            for end in hang {
+                end_line(out, end, 0)?;
+            }
+        }
         if options.explain {
             explain(out, line)?;
             if let Some(fault) = line.fault() {
@@ -280,16 +286,18 @@ pub(super) fn execution(out: &mut dyn Write, witness: &Witness) -> io::Result<()
 fn ends(out: &mut dyn Write, ends: &[ThreadEnd]) -> io::Result<()> {
     writeln!(out, "    which does not end:")?;
     let width = ends.iter().map(|e| e.thread.chars().count()).max().unwrap_or(0);
-    for end in ends {
-        let style = if matches!(end.ending, Ending::Blocked | Ending::Looping) { BOLD } else { Style::new() };
-        write!(out, "      {:width$}  {style}{:7}{style:#}  {}", end.thread, end.ending.word(), end.why)?;
-        if end.line > 0 {
-            let after = if end.ending == Ending::Stopped { "after " } else { "" };
-            write!(out, "  {DIM}{after}line {}: {}{DIM:#}", end.line, end.text.trim())?;
-        }
-        writeln!(out)?;
+    ends.iter().try_for_each(|end| end_line(out, end, width))
+}
+
+/// How one thread ends.
+fn end_line(out: &mut dyn Write, end: &ThreadEnd, width: usize) -> io::Result<()> {
+    let style = if matches!(end.ending, Ending::Blocked | Ending::Looping) { BOLD } else { Style::new() };
+    write!(out, "      {:width$}  {style}{:7}{style:#}  {}", end.thread, end.ending.word(), end.why)?;
+    if end.line > 0 {
+        let after = if end.ending == Ending::Stopped { "after " } else { "" };
+        write!(out, "  {DIM}{after}line {}: {}{DIM:#}", end.line, end.text.trim())?;
     }
-    Ok(())
+    writeln!(out)
 }
 
 /// `P1:r0 = 1, x = 2`.
@@ -358,6 +366,39 @@ reached; 1 DEFECT; 1 error in the input
     final state: P1:r0 = 1, x = 1
 ";
         assert_eq!(text.split_once('\n').unwrap().1, expected.trim_start_matches('\n'));
+    }
+
+    #[test]
+    fn a_hang_is_told_by_threads() {
+        let end = |thread: &str, ending, line, text: &str, why: &str| ThreadEnd {
+            thread: thread.into(),
+            ending,
+            line,
+            text: text.into(),
+            served: ending == Ending::Looping,
+            waits_for: Vec::new(),
+            polls: Vec::new(),
+            period: None,
+            why: why.into(),
+        };
+        let mut line = samples::line("Spin", Verdict::Hangs, None);
+        line.property = Property::Liveness("obe".into());
+        let ends = vec![
+            end("P0", Ending::Looping, 7, "ld.relaxed.gpu r0, f", "loops for ever, reading f = 0"),
+            end("P1", Ending::Stopped, 0, "", "is not run at all: it has not started"),
+        ];
+        line.answer.witness = Some(Witness { ends, ..samples::witness() });
+        let shown = |options: HumanOptions| {
+            let mut out = Vec::new();
+            Human::new(options).line(&mut out, &line).unwrap();
+            plain(&String::from_utf8(out).unwrap())
+        };
+        let told = "      P0  looping  loops for ever, reading f = 0  line 7: ld.relaxed.gpu r0, f\n      P1  stopped  is not run at all: it has not started\n";
+        assert!(!shown(options()).contains("looping"));
+        for options in [HumanOptions { verbose: true, ..options() }, HumanOptions { explain: true, ..options() }] {
+            let text = shown(options);
+            assert!(text.ends_with(told), "{text}");
+        }
     }
 
     #[test]

@@ -166,7 +166,7 @@ impl Skeleton {
         let mut barriers = barrier::edges(&program, &mut out, purpose)?;
         barriers.constraints.append(&mut out.constraints);
         let partners = std::mem::take(&mut barriers.partners);
-        let progress = purpose.is_progress().then(|| Arc::new(progress::collect(&mut out, partners)));
+        let progress = purpose.is_progress().then(|| Arc::new(progress::collect(&program, &mut out, partners)));
         let always = |pairs: &[(EventId, EventId)]| pairs.iter().map(|&(a, b)| (a, b, Cond::TRUE)).collect();
         let mut sk = Skeleton {
             options,

@@ -30,7 +30,7 @@ use super::unroll::{Ending, Iteration, Naming, State, Unrolled, Unroller};
 use super::{BuildError, Skeleton};
 use crate::model::ir::Kind;
 use crate::model::signature::{BaseName, Signature};
-use crate::program::{CmpOp, RegId, ThreadId, Ty};
+use crate::program::{CmpOp, Program, RegId, ThreadId, Ty};
 use crate::rel::{EventId, Rel};
 
 /// What a skeleton is built for.
@@ -126,7 +126,7 @@ pub fn signature() -> Signature {
 }
 
 /// Collects what an unrolling says about progress.
-pub(super) fn collect(out: &mut Unrolled, partners: Vec<(EventId, EventId, Cond)>) -> Progress {
+pub(super) fn collect(program: &Program, out: &mut Unrolled, partners: Vec<(EventId, EventId, Cond)>) -> Progress {
     let endings: Vec<Ending> = out.endings.clone();
     let mut threads = Vec::new();
     for (t, ending) in endings.into_iter().enumerate() {
@@ -138,8 +138,11 @@ pub(super) fn collect(out: &mut Unrolled, partners: Vec<(EventId, EventId, Cond)
                 blocked.push((w.event, stuck));
             }
         }
-        // The first place to stop is before the first instruction; without instructions there is none.
-        let started = ending.progress.stopped.first().map_or(Cond::FALSE, |&first| out.pool.not(first));
+        // The first place to stop is before the first instruction; without instructions nothing is executed.
+        let started = match ending.progress.stopped.first() {
+            Some(&first) => out.pool.not(first),
+            None => Cond::constant(!program.threads[t].code.is_empty()),
+        };
         threads.push(ThreadProgress {
             done: ending.done,
             cut: ending.cut,
@@ -219,9 +222,22 @@ impl Unroller<'_> {
             return Ok(());
         }
         let inside = |place: &Position| place.suffix(iteration).is_some();
+        self.not_for_ever(state.guard, thread, &inside);
         let events = self.placed(thread).filter(|(_, place)| inside(place)).map(|(e, _)| *e).collect();
         self.endings.spins.push(Spin { cond: state.guard, header, events });
         self.ends(state)
+    }
+
+    /// A weak compare-exchange does not fail spuriously for ever (ISO C++ [atomics.types.operations]).
+    fn not_for_ever(&mut self, repeats: Cond, thread: ThreadId, inside: &dyn Fn(&Position) -> bool) {
+        for i in 0..self.out.spurious.len() {
+            let (of, place, fails) = &self.out.spurious[i];
+            if *of == thread && inside(place) {
+                let pool = &mut self.out.pool;
+                let both = pool.and(repeats, *fails);
+                self.out.constraints.push(pool.not(both));
+            }
+        }
     }
 
     /// Events of a thread with their places.
@@ -241,11 +257,12 @@ impl Unroller<'_> {
     ) -> Result<(), BuildError> {
         let (&last, prefix) = iteration.split_last().expect("an iteration has a number");
         let header = *prefix.last().expect("a loop has a header") as usize;
-        for period in 1..=(last + 1) / 2 {
+        let executed = last + 1;
+        for period in 1..=executed / 2 {
             if state.guard == Cond::FALSE {
                 return Ok(());
             }
-            let later = last + 1 - period;
+            let later = executed - period;
             let start = [prefix, &[later]].concat();
             let Some(before) = iterations.get(&start).and_then(|i| i.regs.clone()) else { continue };
             let pairs = self.paired(thread, prefix, later, period);
@@ -263,6 +280,11 @@ impl Unroller<'_> {
             let on = pool.not(choice);
             let on = pool.and(state.guard, on);
             state.guard = pool.and(possible, choice);
+            let repeats = |place: &Position| {
+                let number = place.suffix(prefix).and_then(|rest| rest.first());
+                number.is_some_and(|&n| n >= later)
+            };
+            self.not_for_ever(choice, thread, &repeats);
             self.ends(state)?;
             state.guard = on;
             self.endings.repeats.push(Repeat { choice, header, period, pairs, registers });

@@ -120,6 +120,8 @@ pub(super) struct Unrolled {
     /// For questions about progress: what choices of this module demand, and the place of every event of a thread.
     pub(super) constraints: Vec<Cond>,
     pub(super) places: Vec<(EventId, Position)>,
+    /// For questions about progress: the choices of weak compare-exchanges to fail spuriously, with their places.
+    pub(super) spurious: Vec<(ThreadId, Position, Cond)>,
 }
 
 #[derive(Clone, Debug)]
@@ -533,6 +535,9 @@ impl Unroller<'_> {
             }
             Op::Spurious { dst } => {
                 let choice = self.out.pool.fresh_choice();
+                if self.purpose.is_progress() {
+                    self.out.spurious.push((thread, at.clone(), choice));
+                }
                 let value = self.out.pool.truth(choice);
                 state.set(*dst, value, Taint::default());
                 Ok(Cond::FALSE)

@@ -16,8 +16,11 @@
 mod evidence;
 mod explain;
 mod fairness;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::LazyLock;
 use std::time::Instant;
 
@@ -30,7 +33,7 @@ use super::{Engine, Limits, replay, session, witness};
 use crate::litmus::LitmusTest;
 use crate::model::{Library, Model, Shipped, load};
 use crate::skeleton::{Cond, Purpose, progress};
-use crate::verdict::{Answer, Verdict};
+use crate::verdict::{Answer, Verdict, Witness};
 use fairness::Conditions;
 
 /// The rules about endless executions.
@@ -67,6 +70,8 @@ pub struct Liveness<'a> {
 struct Ready<'a> {
     prepared: Prepared<'a>,
     conditions: BTreeMap<ProgressModel, Conditions>,
+    /// An execution that hangs though every thread is run, if one was found: it hangs under any progress model.
+    hangs: Option<Rc<Execution>>,
 }
 
 impl<'a> Liveness<'a> {
@@ -117,6 +122,12 @@ impl<'a> Liveness<'a> {
         answer: &mut Answer,
     ) -> Result<bool, Halt> {
         let engine = self.engine;
+        if let Some(Ok(Ready { prepared, hangs: Some(found), .. })) = self.ready.get(&(bound, false)) {
+            answer.bound = (prepared.task.sk.cut != Cond::FALSE).then_some(bound);
+            answer.witness = Some(shown(&prepared.task, found, model)?);
+            answer.verdict = Verdict::Hangs;
+            return Ok(true);
+        }
         let ready = self.ready(bound, model, deadline).map_err(Halt::Undecided)?;
         let task = ready.prepared.task.clone();
         let conditions = ready.conditions[&model];
@@ -134,13 +145,9 @@ impl<'a> Liveness<'a> {
         let (said, who) = ready.prepared.ask(engine, &query, deadline);
         answer.engine = who;
         if let Some(found) = said.found()? {
-            let progress = task.sk.progress.as_deref().expect("built for progress");
-            let evidence = evidence::judge(&task, &found.0, progress, model)
-                .map_err(|law| Halt::Defect(format!("an execution that is said to hang does not: {law}")))?;
-            let mut shown = witness::describe(&task, &found.0, &found.1);
-            shown.ends = explain::explain(&task, &found.0, progress, &evidence, model);
             answer.verdict = Verdict::Hangs;
-            answer.witness = Some(shown);
+            answer.witness = Some(shown(&task, &found, model)?);
+            ready.hangs = (!model.may_stop()).then(|| Rc::new(*found));
             return Ok(true);
         }
         if task.open_values {
@@ -174,7 +181,7 @@ impl<'a> Liveness<'a> {
                 let mut task = Task::for_progress(purpose, &setting.test, &setting.model, set, bound, deadline.0)?;
                 let asked = ProgressModel::ALL.into_iter().filter(|p| p.may_stop() == stops);
                 let conditions = asked.map(|p| (p, fairness::conditions(&mut task.sk, p))).collect();
-                Ok(Ready { prepared: Prepared::new(task), conditions })
+                Ok(Ready { prepared: Prepared::new(task), conditions, hangs: None })
             })
             .as_mut()
             .map_err(|reason| reason.clone())
@@ -187,11 +194,21 @@ enum Halt {
     Defect(String),
 }
 
-type Execution = Box<(super::execution::Execution, replay::Replayed)>;
+/// A replayed execution.
+type Execution = (super::execution::Execution, replay::Replayed);
+
+/// An execution as evidence for a hang, if it is one.
+fn shown(task: &Task<'_>, found: &Execution, model: ProgressModel) -> Result<Witness, Halt> {
+    let progress = task.sk.progress.as_deref().expect("built for progress");
+    let evidence = evidence::judge(task, &found.0, progress, model)
+        .map_err(|law| Halt::Defect(format!("an execution that is said to hang does not: {law}")))?;
+    let ends = explain::explain(task, &found.0, progress, &evidence, model);
+    Ok(Witness { ends, ..witness::describe(task, &found.0, &found.1) })
+}
 
 impl Said {
     /// The execution, if there is one.
-    fn found(self) -> Result<Option<Execution>, Halt> {
+    fn found(self) -> Result<Option<Box<Execution>>, Halt> {
         match self {
             Said::Yes(found) => Ok(Some(found)),
             Said::No => Ok(None),

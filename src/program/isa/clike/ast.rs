@@ -130,6 +130,8 @@ pub(super) enum StmtKind {
         number: i64,
         barrier: Box<Stmt>,
     },
+    /// CUDA: `asm("bar.sync 1, 64;");`: the contents of the strings.
+    Assembly(Vec<Range<usize>>),
     Break,
     Continue,
     Return,

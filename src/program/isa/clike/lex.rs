@@ -15,6 +15,8 @@ pub(super) enum Tok {
     Name,
     /// An integer, decimal or hexadecimal, suffix aside.
     Int(i64),
+    /// A string, quotes included.
+    Str,
     /// An operator or a bracket, as written.
     Punct(&'static str),
     /// Behind the last one.
@@ -68,6 +70,18 @@ pub(super) fn tokens(text: &MappedText, sink: &mut Sink) -> Vec<Token> {
             continue;
         } else if is_word(c) {
             name_len(rest)
+        } else if c == '"' {
+            let line = rest.find('\n').unwrap_or(rest.len());
+            match rest[1..line].find('"') {
+                Some(n) => n + 2,
+                None => {
+                    sink.error("c-syntax", text.span(at..at + 1), "this string is never closed", |d| {
+                        d.label("expected `\"` on the same line")
+                    });
+                    at += line;
+                    continue;
+                }
+            }
         } else {
             PUNCTUATION.iter().find(|p| rest.starts_with(**p)).map_or(c.len_utf8(), |p| p.len())
         };
@@ -77,6 +91,8 @@ pub(super) fn tokens(text: &MappedText, sink: &mut Sink) -> Vec<Token> {
             integer(text, &range, sink)
         } else if is_word(c) {
             Tok::Name
+        } else if c == '"' {
+            Tok::Str
         } else if let Some(p) = PUNCTUATION.iter().find(|p| **p == &source[range.clone()]) {
             Tok::Punct(p)
         } else {

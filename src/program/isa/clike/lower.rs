@@ -200,6 +200,10 @@ impl<'a> Lowering<'a, '_> {
                     self.declare(declared);
                 }
             }
+            StmtKind::Assembly(strings) => {
+                self.at(&stmt.range);
+                self.assembly(strings, &stmt.range);
+            }
             StmtKind::Refer(name, reference) => {
                 self.at(&stmt.range);
                 self.refer(name, reference);

@@ -33,6 +33,7 @@ mod eval;
 mod expr;
 mod function;
 mod groups;
+mod inline_asm;
 mod lex;
 mod lower;
 mod objects;

@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use super::ast::{Declared, Expr, MAX_DEPTH, Stmt, StmtKind};
+use super::inline_asm;
 use super::lex::{Tok, Token, tokens};
 use super::refused::unsupported;
 use super::words::{QUALIFIERS, type_named};
@@ -100,6 +101,14 @@ impl<'a> Parser<'a, '_> {
             self.next();
         }
         hit
+    }
+
+    /// The contents of the string that comes next, if one does.
+    pub(super) fn string(&mut self) -> Option<Range<usize>> {
+        (self.peek() == Tok::Str).then(|| {
+            let range = self.next();
+            range.start + 1..range.end - 1
+        })
     }
 
     pub(super) fn fail<T>(
@@ -226,6 +235,11 @@ impl<'a> Parser<'a, '_> {
                 StmtKind::Loop { init: None, cond, step: None, body, test_last: true }
             }
             (_, "for") => self.for_loop()?,
+            (_, word) if inline_asm::begins(word) => {
+                let strings = self.assembly()?;
+                self.expect(";")?;
+                StmtKind::Assembly(strings)
+            }
             (_, "break" | "continue" | "return") => {
                 let kind = match self.word() {
                     "break" => StmtKind::Break,

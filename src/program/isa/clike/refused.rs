@@ -57,7 +57,6 @@ const UNSUPPORTED: &[(&str, &str, &str)] = &[
     ("half", "floating-point types are", "use an integer type"),
     ("goto", "jumps are", "use `if` and loops"),
     ("switch", "`switch` is", "use `if`"),
-    ("asm", "assembly is", "write the test in PTX: `dialect = \"ptx\"`"),
 ];
 
 /// What is not supported about a word that begins a statement, and what to do instead. A namespace in front says that
