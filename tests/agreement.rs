@@ -99,17 +99,14 @@ fn order_of_threads_and_names_mean_nothing() {
             let mut rng = Pcg64Mcg::seed_from_u64(seed);
             let permuted = source.permuted(&mut rng);
             let (renamed, names) = source.renamed();
-            if let Some(expected) = states(&source, &model, &same) {
-                let found = states(&permuted, &model, &same);
-                assert_eq!(found.as_ref(), Some(&expected), "{}\n{}", source.text("A"), permuted.text("B"));
-                let expected = states(&source, &model, &names);
-                assert_eq!(
-                    states(&renamed, &model, &same),
-                    expected,
-                    "{}\n{}",
-                    source.text("A"),
-                    renamed.text("B")
-                );
+            let Some(expected) = states(&source, &model, &same) else { continue };
+            // Any of them may run out of time.
+            if let Some(found) = states(&permuted, &model, &same) {
+                assert_eq!(found, expected, "{}\n{}", source.text("A"), permuted.text("B"));
+            }
+            let expected = states(&source, &model, &names);
+            if let (Some(found), Some(expected)) = (states(&renamed, &model, &same), expected) {
+                assert_eq!(found, expected, "{}\n{}", source.text("A"), renamed.text("B"));
             }
         }
     }

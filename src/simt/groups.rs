@@ -23,7 +23,7 @@ impl Groups {
         let mut members = vec![vec![Vec::new(); n]; SCOPES.len()];
         for (s, &scope) in SCOPES.iter().enumerate() {
             let mut known: Vec<usize> = Vec::new();
-            for t in 0..n {
+            for (t, row) in first.iter_mut().enumerate() {
                 let place = &program.threads[t].place;
                 let shares = |&&g: &&usize| program.threads[g].place.same(place, scope);
                 // Threads of a group mostly follow each other.
@@ -34,7 +34,7 @@ impl Groups {
                         t
                     }
                 };
-                first[t][s] = group;
+                row[s] = group;
                 members[s][group].push(t);
             }
         }

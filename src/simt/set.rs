@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_set_is_what_was_put_in_and_not_taken_out() {
-        let mut set: Threads = [3, 64, 200, 3].into_iter().collect();
+        let set: Threads = [3, 64, 200, 3].into_iter().collect();
         assert_eq!(set.iter().collect::<Vec<_>>(), [3, 64, 200]);
         assert_eq!((set.len(), set.has(64), set.has(65), set.has(5000)), (3, true, false, false));
         assert!(!set.is_empty() && Threads::default().is_empty());

@@ -98,8 +98,8 @@ impl Warps {
         let whole = |w: &Vec<usize>| Frame { lanes: u64::MAX >> (64 - w.len()), until: None };
         let mut state: Vec<Warp> =
             self.warps.iter().map(|w| Warp { stack: vec![whole(w)], todo: 0, split: false }).collect();
-        for w in 0..state.len() {
-            self.issue(code, &mut state[w], threads, (w, 0));
+        for (w, warp) in state.iter_mut().enumerate() {
+            self.issue(code, warp, threads, (w, 0));
         }
         state
     }

@@ -148,9 +148,7 @@ fn pairs(code: &Code, events: &[Event]) -> Vec<Found> {
             }
             // What comes before a plain write races with nothing that does not race with the write.
             let covers = touch.write && !touch.access.strong;
-            list.retain(|p| {
-                !(covers && before(p)) && !(p.touch.thread == touch.thread && alike(&p.touch, &touch))
-            });
+            list.retain(|p| !(covers && before(p) || p.touch.thread == touch.thread && alike(&p.touch, &touch)));
             list.push(now);
         });
     }

@@ -383,7 +383,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
 
     /// Whether a run is tidied after its step of that number.
     fn tidies(&self, step: usize, period: usize) -> bool {
-        (self.code.loops || period > 1) && step % period == 0
+        (self.code.loops || period > 1) && step.is_multiple_of(period)
     }
 }
 

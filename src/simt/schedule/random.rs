@@ -53,7 +53,7 @@ pub(super) fn sample<B: Backend, L: Layer>(
         let dice = Dice::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(run));
         let mut one = Run { machine, state: start.clone(), dice, recorded: machine.recorded() };
         let log: Option<&mut Vec<Event>> = judge.then_some(&mut events);
-        let end = one.to_end(limits.steps, log, &mut clock)?;
+        let end = one.finish(limits.steps, log, &mut clock)?;
         let Run { state, mut recorded, .. } = one;
         steps += recorded.steps.len() as u64;
         if judge {
@@ -123,7 +123,7 @@ struct Run<'m, 'c, B: Backend, L: Layer> {
 }
 
 impl<B: Backend, L: Layer> Run<'_, '_, B, L> {
-    fn to_end(
+    fn finish(
         &mut self,
         limit: usize,
         mut log: Option<&mut Vec<Event>>,

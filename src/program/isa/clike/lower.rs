@@ -344,31 +344,17 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// `x++` and its like, as a value.
+    /// `f++` and its like, as a value: of atomic objects alone, where it is a call of a function.
     pub(super) fn step(&mut self, target: &Tree, one: &Tree, op: BinOp, prefix: bool) -> Value {
         if self.is_object(target) {
             return self.step_object(target, one, op, prefix);
         }
-        let keep = |l: &mut Self, value: &Value| {
-            let dst = l.temporary(value.ty);
-            l.push(Op::Assign { dst, value: value.expr.clone() });
-            Value { expr: Expr::Reg(dst), ..value.clone() }
-        };
-        if let (ExprKind::Name, Some(variable)) = (&target.kind, self.variables.get(self.str(&target.range))) {
-            let now = Value { expr: Expr::Reg(variable.reg), ty: variable.ty, target: variable.target };
-            let old = keep(self, &now);
-            self.assign(target, Some(op), one);
-            return if prefix { now } else { old };
-        }
-        let Some((addr, ty)) = self.place(target) else { return Value::int(0) };
-        let access = self.access(target, ty);
-        let old = self.load(addr.clone(), access);
-        let one = self.eval(one);
-        let new = Value::bin(op, old.clone(), one);
-        let new = keep(self, &Value { expr: new.fit(ty), ty, target: None });
-        let access = self.access(target, ty);
-        self.push(Op::Store { addr, value: new.expr.clone(), access });
-        if prefix { new } else { old }
+        let message = format!("the value of `{}` as it changes cannot be used", self.str(&target.range));
+        self.error("c-syntax", &target.range, message, |d| {
+            d.label("expected an expression that changes nothing")
+                .note("an assignment is a statement of its own here, so that no evaluations are unsequenced")
+        });
+        Value::int(0)
     }
 
     fn set(&mut self, variable: Variable, value: Value) {
