@@ -251,7 +251,9 @@ fn picks<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, state: &StateOf<B, L
         let loc = code.location(cell);
         let others = (0..state.threads.len()).filter(|&u| u != a.thread);
         let mut reach = others.map(|u| code.threads[u].reach[state.threads[u].pc]);
-        !acquire && loc < 128 && reach.all(|r| r >> loc & 1 == 0)
+        // A pick that also says which side of a branch, or which group, comes first has to be weighed against the others.
+        let free = machine.layer.decides_nothing(&state.layer, a.thread);
+        free && !acquire && loc < 128 && reach.all(|r| r >> loc & 1 == 0)
     };
     match actions.iter().find(alone) {
         Some(&only) => vec![only],

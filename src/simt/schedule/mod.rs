@@ -239,6 +239,11 @@ impl Clock {
         Clock { end: timeout.map(|t| Instant::now() + t), asked: 0 }
     }
 
+    /// Whether the time is over, told exactly.
+    fn is_past(&self) -> bool {
+        self.end.is_some_and(|end| Instant::now() >= end)
+    }
+
     fn is_over(&mut self) -> bool {
         self.asked += 1;
         self.asked.is_multiple_of(256) && self.end.is_some_and(|end| Instant::now() >= end)

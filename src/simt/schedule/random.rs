@@ -23,6 +23,9 @@ const MAX_TRIES: usize = 6;
 /// So many threads are drawn before it is looked who may step at all.
 const MAX_DRAWS: usize = 8;
 
+/// A run looks at the clock after so many steps; short ones never do, so that they repeat.
+const STEPS_PER_LOOK: usize = 16_384;
+
 /// Runs whose events are looked through for races, at most.
 const MAX_JUDGED: u64 = 1_000;
 
@@ -53,7 +56,7 @@ pub(super) fn sample<B: Backend, L: Layer>(
         let dice = Dice::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(run));
         let mut one = Run { machine, state: start.clone(), dice, recorded: machine.recorded() };
         let log: Option<&mut Vec<Event>> = judge.then_some(&mut events);
-        let end = one.finish(limits.steps, log, &mut clock)?;
+        let end = one.finish(limits.steps, log, &clock)?;
         let Run { state, mut recorded, .. } = one;
         steps += recorded.steps.len() as u64;
         if judge {
@@ -123,12 +126,7 @@ struct Run<'m, 'c, B: Backend, L: Layer> {
 }
 
 impl<B: Backend, L: Layer> Run<'_, '_, B, L> {
-    fn finish(
-        &mut self,
-        limit: usize,
-        mut log: Option<&mut Vec<Event>>,
-        clock: &mut Clock,
-    ) -> Result<End, String> {
+    fn finish(&mut self, limit: usize, mut log: Option<&mut Vec<Event>>, clock: &Clock) -> Result<End, String> {
         let machine = self.machine;
         let (mut last, mut tries, mut alive) = (None, 0, 0);
         let period = machine.period();
@@ -144,7 +142,8 @@ impl<B: Backend, L: Layer> Run<'_, '_, B, L> {
             if self.recorded.steps.len() >= limit {
                 return Ok(End::Limit(format!("did not end within {limit} steps")));
             }
-            if clock.is_over() {
+            let n = self.recorded.steps.len();
+            if n > 0 && n.is_multiple_of(STEPS_PER_LOOK) && clock.is_past() {
                 return Ok(End::Limit(format!(
                     "did not end within the time, after {} steps",
                     self.recorded.steps.len()
