@@ -102,14 +102,14 @@ pub(super) fn explore<B: Backend, L: Layer>(
         }
         let Some(frame) = stack.last_mut() else { break };
         let Some(&action) = frame.actions.get(frame.next) else {
-            if !frame.alive {
-                if let Some(how) = machine.count_stuck(&frame.state, &mut ended) {
-                    let recorded = Recorded { period: 1, steps: path.clone(), ..Recorded::default() };
-                    if how == How::Deadlock {
-                        machine.note_hazards(&frame.state, None, &mut hazards, || recorded.clone());
-                    }
-                    stops.add(how, || explain::stuck(machine, &frame.state), recorded);
+            if !frame.alive
+                && let Some(how) = machine.count_stuck(&frame.state, &mut ended)
+            {
+                let recorded = Recorded { period: 1, steps: path.clone(), ..Recorded::default() };
+                if how == How::Deadlock {
+                    machine.note_hazards(&frame.state, None, &mut hazards, || recorded.clone());
                 }
+                stops.add(how, || explain::stuck(machine, &frame.state), recorded);
             }
             stack.pop();
             path.pop();
