@@ -10,7 +10,7 @@
 //! | `state`, `step` | threads, and one step of one |
 //! | `layer` | which threads may step: warps and resident blocks go here |
 //! | `barrier` | who has arrived, who waits |
-//! | `memory` | the rules of memory: `sc`, and PTX's `weak` |
+//! | `memory` | the rules of memory: `sc`, PTX's `weak`, and those of OpenCL C, CUDA C++ and C |
 //! | `choice`, `schedule` | who answers; exhaustive, random, replay |
 //! | `record` | what happened, for the trace and for the checker |
 //!
@@ -20,9 +20,12 @@
 //!   executions in which `po`, `rf`, `sc` and barriers are acyclic; more early binds show more of the others. Of
 //!   `ptx-v6.0` and `ptx-v7.5` nothing is claimed: they differ in reductions, failed compare-and-swaps and
 //!   dependencies.
+//! - The memories of languages bind nothing early: each has exactly the outcomes, and the races, of executions of its
+//!   model in which `po`, `rf` and barriers are acyclic. Of load buffering they show nothing, so that a program in which
+//!   they find no race may still have one (in the model `rc11` alone there are no such executions).
 //! - [`Early::Full`] explores the model; it is no simulator of hardware. It lets a relaxed store overtake an acquire, a
 //!   fence or a barrier, because the axioms allow that as long as no cycle closes.
-//! - Both are checked, not proven: see `check::operational` and the tests.
+//! - All this is checked, not proven: see `check::operational` and the tests.
 //!
 //! # Invariants
 //! - Nothing in here knows a memory model's text; who holds outcomes against a model is `check::operational`.

@@ -235,7 +235,7 @@ impl Backend for Clike {
     fn fence_commutes(&self, m: &Contents, thread: usize, fence: Fence) -> bool {
         // Where release sequences may break, when an acquire comes matters.
         let acquires = matches!(fence, Fence::Thread { acquire: true, .. });
-        !self.is_open(m, thread) && !(acquires && self.language.sequence == Sequence::Run)
+        !(self.is_open(m, thread) || acquires && self.language.sequence == Sequence::Run)
     }
 
     fn arrive(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, b: &Barrier) -> Result<Arrivals, Halt> {
