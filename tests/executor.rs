@@ -447,6 +447,42 @@ fn recorded_runs_replay_and_are_executions_of_the_model() {
 }
 
 #[test]
+fn fences_of_threads_that_are_not_in_each_others_scope_are_not_ordered() {
+    let fences = |cta: u32, first: &str, second: &str| {
+        format!("[[thread]]\ncta = {cta}\ncode = \"{first}; fence.sc.cta; {second}\"\n")
+    };
+    let text = String::from("name = \"MP\"\ncondition = 'P1:r2 == 0'\n[memory]\nx = 0\nf = 0\n")
+        + &fences(0, "st.weak x, 1", "st.relaxed.gpu f, 1")
+        + &fences(1, "ld.relaxed.gpu r1, f", "ld.weak r2, x");
+    let test = read(&text);
+    let settings = options(MemoryKind::Weak, Early::None);
+    let limits = Limits { bound: 6, timeout: settings.timeout };
+    // Every run, not only one to each outcome: in some the fence of the writer is committed first.
+    for seed in 0..200 {
+        let one = observe(&test, &settings, Schedule::Random { runs: 1, seed }).expect("it runs");
+        let mut held = operational::hold(&test, &model("ptx"), Engine::Enumerate, limits, &[], &one);
+        operational::replay(&mut held, &test, &model("ptx"), limits, &settings);
+        assert_eq!(held.defect, None, "seed {seed}");
+    }
+}
+
+#[test]
+fn runs_that_end_at_a_limit_replay() {
+    let lock = "LOOP: atom.relaxed.gpu.exch r0, l, 1; bne r0, 0, LOOP; ld.weak r1, x; add r1, r1, 1; st.weak x, r1; st.relaxed.gpu l, 0";
+    let text = format!(
+        "name = \"lock\"\ncondition = \"x != 2\"\n[memory]\nx = 0\nl = 0\n[[thread]]\ncta = 0\ncode = \"{lock}\"\n[[thread]]\ncta = 1\ncode = \"{lock}\"\n"
+    );
+    let test = read(&text);
+    let settings = options(MemoryKind::Weak, Early::Full(1));
+    let all = observe(&test, &settings, Schedule::Exhaustive).expect("what was observed is reported");
+    assert!(!all.complete && !all.stops.is_empty());
+    for stop in &all.stops {
+        let again = replay(&test, &settings, &stop.schedule).expect("it fits");
+        assert_eq!(again.stops.len(), 1, "{:?}", stop.why);
+    }
+}
+
+#[test]
 fn a_schedule_of_another_test_is_rejected() {
     let (a, b) = (either(2).read("a"), either(4).read("b"));
     let settings = options(MemoryKind::Weak, Early::None);

@@ -68,6 +68,19 @@ impl Leaves<Bits> for Candidate<'_> {
     }
 }
 
+/// What a declaration of a model comes to in an execution, where it does not depend on the free relations: their bounds.
+pub(crate) fn declared(task: &Task<'_>, execution: &Execution, node: NodeId) -> Rel {
+    let known = Assignment {
+        reads: execution.reads.clone(),
+        choices: execution.choices.iter().map(|&b| Some(b)).collect(),
+    };
+    let leaves = Candidate { task, execution, known: &known };
+    let algebra = Bits { executed: execution.executed.clone() };
+    let values = interpret(task.model, &algebra, &leaves, &needed(task.model, [node]), &Vec::new(), None)
+        .expect(NO_DEADLINE);
+    values[node.index()].as_deref().expect("it was asked for").rel().clone()
+}
+
 /// Replays an execution.
 ///
 /// # Errors

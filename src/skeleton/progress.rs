@@ -300,8 +300,8 @@ impl Unroller<'_> {
         later: u32,
         period: u32,
     ) -> Vec<(Option<EventId>, Option<EventId>)> {
-        let mut found: FxHashMap<(u32, &[u32], EventKind), (Option<EventId>, Option<EventId>)> =
-            FxHashMap::default();
+        type Pair = (Option<EventId>, Option<EventId>);
+        let mut found: FxHashMap<(u32, &[u32], EventKind), Pair> = FxHashMap::default();
         let mut order = Vec::new();
         let first = later - period;
         for (e, place) in self.placed(thread) {

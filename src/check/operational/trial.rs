@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use crate::check::eval::{Assignment, Eval};
 use crate::check::execution::Execution;
-use crate::check::replay::{astray, replay};
+use crate::check::replay::{astray, declared, replay};
 use crate::check::task::Task;
 use crate::rel::{EventSet, Rel};
 use crate::simt::record::{Event, Source};
@@ -100,10 +100,17 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
     let relation = |i: usize| match i {
         _ if i == model.values.0 as usize => rf.clone(),
         _ if i == model.finals.0 as usize => co.clone(),
-        _ => sc.clone(),
+        _ => Rel::empty(n),
     };
     let free = (0..model.free.len()).map(relation).collect();
-    let execution = Execution { executed, reads: known.reads, choices: Vec::new(), free, finals };
+    let mut execution = Execution { executed, reads: known.reads, choices: Vec::new(), free, finals };
+    if let Some(i) = (0..model.free.len()).find(|&i| model.free[i].name == "sc") {
+        // Fences that are not morally strong commit in some order, too, but nothing follows from it.
+        if let Some(covering) = model.free[i].covering {
+            sc = sc.and(&declared(task, &execution, covering));
+        }
+        execution.free[i] = sc.plus(&execution.executed);
+    }
     let replayed = replay(task, &execution)?;
     if let Some(&axiom) = replayed.rejected_by.first() {
         return Err(format!("axiom `{}` rejects it", model.axioms[axiom].name));

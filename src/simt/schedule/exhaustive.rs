@@ -28,6 +28,9 @@ const MAX_EXPLAINED: usize = 16;
 /// At most so many combinations of final values of one state.
 const MAX_COMBINATIONS: usize = 100_000;
 
+/// Longer runs are not looked through for races: the time that takes grows with the square.
+const MAX_JUDGED_STEPS: usize = 2_000;
+
 /// A state on the stack, and how far its successors were visited.
 struct Frame<S> {
     state: S,
@@ -168,11 +171,17 @@ pub(super) fn explore<B: Backend, L: Layer>(
     }
     let complete = reason.is_none();
     let (outcomes, stops) = (outcomes.into_list(), stops.into_list());
-    let (mut races, mut judged) = (Vec::new(), 0);
+    let (mut races, mut judged, mut not_judged) = (Vec::new(), 0, None);
     if limits.races {
         // Of each outcome and each way to stop, one run.
         let runs = outcomes.iter().map(|o| &o.schedule).chain(stops.iter().map(|s| &s.schedule));
         for recorded in runs {
+            if recorded.steps.len() > MAX_JUDGED_STEPS {
+                let why =
+                    || format!("runs of more than {MAX_JUDGED_STEPS} steps were not looked through for races");
+                not_judged.get_or_insert_with(why);
+                continue;
+            }
             let played = replay::play(machine, &Recorded { period: 1, ..recorded.clone() })?;
             judged += 1;
             race::find(machine.code, &played.events, recorded, &mut races);
@@ -188,6 +197,7 @@ pub(super) fn explore<B: Backend, L: Layer>(
         stops,
         races,
         judged,
+        not_judged,
         hazards: hazards.into_list(),
         ..Observation::default()
     })

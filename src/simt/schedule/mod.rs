@@ -276,7 +276,9 @@ pub(super) fn run<B: Backend, L: Layer>(
         Schedule::Random { runs, seed } => random::sample(machine, (&start, &begun), (runs, seed), &limits)?,
         Schedule::Replay(recorded) => replay::play(machine, recorded)?,
     };
-    observation.not_judged = judged.err();
+    if let Err(why) = judged {
+        observation.not_judged = Some(why);
+    }
     Ok(observation)
 }
 

@@ -33,7 +33,8 @@ pub(super) fn play<B: Backend, L: Layer>(
         }
         match result {
             Ok(_) => {}
-            Err(halt @ Halt::Fault { .. }) if i + 1 == recorded.steps.len() => {
+            // What a run ends with is its last step.
+            Err(halt @ (Halt::Fault { .. } | Halt::Limit(_))) if i + 1 == recorded.steps.len() => {
                 let how = ended.count_fault(&halt);
                 stops.add(how, || vec![machine.why(&halt)], recorded.clone());
             }
