@@ -12,7 +12,6 @@ use fencepost::diag::{Style, render};
 use fencepost::litmus::{LitmusTest, read_path};
 use libtest_mimic::{Arguments, Failed, Trial};
 
-#[allow(dead_code)] // shared with other tests
 mod common;
 
 use common::suite::files;
