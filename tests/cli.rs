@@ -212,3 +212,15 @@ fn a_reader_that_leaves_ends_the_output_quietly() {
         assert!(matches!(code(&output), Some(0 | 4)), "{arguments:?}: {:?}", output.status);
     }
 }
+
+#[test]
+fn tests_that_only_the_executor_is_asked_about_run() {
+    let lock = "litmus/kernels/lock-in-a-warp.toml";
+    let told = fencepost(&["run", lock, "--runs", "20"]);
+    assert_eq!(code(&told), Some(0), "{}", stderr(&told));
+    assert!(stdout(&told).contains("ended: "), "{}", stdout(&told));
+    let told = fencepost(&["run", lock, "--scheduling", "lockstep", "--schedule", "exhaustive"]);
+    assert!(stdout(&told).contains("livelock"), "{}", stdout(&told));
+    // The models are not asked about them.
+    assert_eq!(code(&fencepost(&["check", lock])), Some(4));
+}

@@ -91,7 +91,10 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut files = run.load(&args.paths);
     if question.models.is_empty() {
         // Without `--model`, each test runs under the model of its dialect, whatever it expects of others.
-        files.iter_mut().flat_map(|f| &mut f.tests).for_each(|t| t.expect.clear());
+        for test in files.iter_mut().flat_map(|f| &mut f.tests) {
+            test.expect.clear();
+            test.runs.clear();
+        }
     }
     let units = run.plan(&files, |_, _| Ok(Vec::new()));
     if args.record.is_some() && units.len() != 1 {

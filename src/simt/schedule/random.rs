@@ -33,8 +33,8 @@ const MAX_JUDGED: u64 = 1_000;
 enum End {
     Finished(Vec<i64>, Vec<u32>),
     Stuck,
-    /// With what limit was met.
-    Limit(String),
+    /// With what limit was met, and whether a thread that goes on for ever may be the reason.
+    Limit(String, bool),
     Fault(Halt),
 }
 
@@ -80,14 +80,15 @@ pub(super) fn sample<B: Backend, L: Layer>(
                     stops.add(how, || explain::stuck(machine, &state), recorded);
                 }
             }
-            End::Limit(what) => {
+            End::Limit(what, endless) => {
                 ended.step_limit += 1;
                 // It may well go on for ever; what it has done it has done.
                 let found = machine.memory.hazards(machine.code, &state.memory);
                 for hazard in found.into_iter().filter(|h| h.kind == HazardKind::Race) {
                     hazards.add(hazard, None, || recorded.clone());
                 }
-                let lines = || std::iter::once(what).chain(explain::spinning(machine, &state, None)).collect();
+                let spinning = || if endless { explain::spinning(machine, &state, None) } else { Vec::new() };
+                let lines = || std::iter::once(what).chain(spinning()).collect();
                 stops.add(How::Limit, lines, recorded);
             }
             End::Fault(halt) => {
@@ -140,14 +141,11 @@ impl<B: Backend, L: Layer> Run<'_, '_, B, L> {
                 return Ok(End::Finished(outcome, finals));
             }
             if self.recorded.steps.len() >= limit {
-                return Ok(End::Limit(format!("did not end within {limit} steps")));
+                return Ok(End::Limit(format!("did not end within {limit} steps"), true));
             }
             let n = self.recorded.steps.len();
             if n > 0 && n.is_multiple_of(STEPS_PER_LOOK) && clock.is_past() {
-                return Ok(End::Limit(format!(
-                    "did not end within the time, after {} steps",
-                    self.recorded.steps.len()
-                )));
+                return Ok(End::Limit("did not end within the time".into(), false));
             }
             let pick = if tries < MAX_TRIES.max(self.state.threads.len() / 4) { self.pick(last) } else { None };
             let mark = log.as_ref().map_or(0, |events| events.len());
@@ -169,7 +167,7 @@ impl<B: Backend, L: Layer> Run<'_, '_, B, L> {
                             self.recorded.steps.push(Step::new(action, std::mem::take(&mut self.dice.taken)));
                             return Ok(End::Fault(halt));
                         }
-                        Err(Halt::Limit(what)) => return Ok(End::Limit(what.into())),
+                        Err(Halt::Limit(what)) => return Ok(End::Limit(what.into(), false)),
                         Err(halt) => return Err(machine.why(&halt)),
                     }
                 }

@@ -46,7 +46,9 @@ impl Clike {
     pub(super) fn append(&self, code: &Code, m: &mut Contents, e: Event) -> Result<usize, Halt> {
         let index = m.events.len();
         if index >= MAX_EVENTS {
-            return Err(Halt::Limit("a history of more than 400 events"));
+            return Err(Halt::Limit(
+                "a history of more than 400 events, which is all that this memory holds (`--model ptx` runs it as PTX)",
+            ));
         }
         if e.is_access() {
             self.race(code, m, &e);
