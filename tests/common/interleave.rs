@@ -70,6 +70,8 @@ pub(super) enum Doing {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Phase {
     domain: Scope,
+    /// The mask of a warp's lanes that it is for, if it has one.
+    lanes: Option<u32>,
     group: usize,
     id: i64,
     count: Option<i64>,
@@ -282,12 +284,12 @@ impl Machine<'_> {
                 let id = self.eval(state, t, id);
                 let count = count.as_ref().map(|c| self.eval(state, t, c));
                 let group = self.group(t, b.domain);
-                let known = state.barriers.iter().position(|p| (p.domain, p.group, p.id) == (b.domain, group, id));
-                let at = known.unwrap_or_else(|| {
-                    state.barriers.push(Phase { domain: b.domain, group, id, count, arrived: 0 });
-                    state.barriers.sort_by_key(|p| (p.domain, p.group, p.id));
-                    let key = (b.domain, group, id);
-                    state.barriers.iter().position(|p| (p.domain, p.group, p.id) == key).expect("just put there")
+                let key = (b.domain, b.lanes, group, id);
+                let is_it = |p: &Phase| (p.domain, p.lanes, p.group, p.id) == key;
+                let at = state.barriers.iter().position(is_it).unwrap_or_else(|| {
+                    state.barriers.push(Phase { domain: b.domain, lanes: b.lanes, group, id, count, arrived: 0 });
+                    state.barriers.sort_by_key(|p| (p.domain, p.lanes, p.group, p.id));
+                    state.barriers.iter().position(is_it).expect("just put there")
                 });
                 if state.barriers[at].count != count {
                     return Err(Stop::Unsupported("one barrier with different counts"));
@@ -344,7 +346,7 @@ impl Machine<'_> {
                 None => {
                     p.arrived != 0
                         && (0..state.threads.len()).all(|u| {
-                            self.group(u, p.domain) != p.group
+                            !self.takes_part(u, p)
                                 || p.arrived >> u & 1 != 0
                                 || state.threads[u].doing == Doing::Ended
                         })
@@ -371,7 +373,14 @@ impl Machine<'_> {
             unreachable!("threads wait at barriers")
         };
         let BarrierNaming::Counted { id, .. } = &b.naming else { unreachable!("checked on arrival") };
-        b.domain == phase.domain && self.eval(state, t, id) == phase.id
+        (b.domain, b.lanes) == (phase.domain, phase.lanes) && self.eval(state, t, id) == phase.id
+    }
+
+    /// Whether a thread is one of those that a phase without a count waits for.
+    fn takes_part(&self, thread: usize, phase: &Phase) -> bool {
+        let warp = self.group(thread, Scope::Warp);
+        let lane = (0..thread).filter(|&u| self.group(u, Scope::Warp) == warp).count();
+        self.group(thread, phase.domain) == phase.group && phase.lanes.is_none_or(|mask| mask >> lane & 1 != 0)
     }
 
     fn observe(&self, test: &LitmusTest, state: &State) -> Result<FinalState, Stop> {
