@@ -148,7 +148,12 @@ fn named_parts(model: &Model, node: NodeId) -> Vec<String> {
 /// Why the model objects, from what it takes away and from what the two events carry.
 fn reasons(task: &Task<'_>, node: NodeId, events: &[usize], place: Option<&str>) -> Vec<String> {
     let mut why = Vec::new();
-    if let NodeOp::Base(name) = &task.model.node(node).op
+    let named = match &task.model.node(node).op {
+        // `[X]` marks the events of a set.
+        NodeOp::IdentityOn(set) => *set,
+        _ => node,
+    };
+    if let NodeOp::Base(name) = &task.model.node(named).op
         && let Some(doc) = signature::doc(name)
     {
         why.push(format!("`{name}`: {doc}"));

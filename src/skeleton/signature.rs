@@ -114,7 +114,7 @@ const OPTIONS: &[OptionSpec] = &[
 
 /// What a base relation is, without the dialect that has it.
 pub fn doc(name: &str) -> Option<&'static str> {
-    let row = RELATIONS.iter().find(|r| r.0 == name)?;
+    let row = RELATIONS.iter().chain(TAGS).find(|r| r.0 == name)?;
     Some(row.1.split_once(": ").map_or(row.1, |(_, doc)| doc))
 }
 
