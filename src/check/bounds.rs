@@ -9,7 +9,6 @@ use crate::algebra::{Leaves, Value, Values, interpret, needed};
 use crate::model::ir::{FreeId, Kind, NodeId, Shape};
 use crate::rel::{EventSet, Rel};
 use crate::skeleton::Cond;
-use crate::skeleton::base::Base;
 
 /// Bounds of leaves before anything is chosen.
 struct InitialLeaves<'x, 'a> {
@@ -20,18 +19,7 @@ struct InitialLeaves<'x, 'a> {
 
 impl Leaves<Bounds> for InitialLeaves<'_, '_> {
     fn base(&self, name: &str, _: Kind) -> Value<Bound<EventSet>, Bound<Rel>> {
-        match self.task.base(name) {
-            Base::Set(s) => {
-                let s = s.clone().and(&self.algebra.may);
-                Value::Set(Bound { must: s.clone(), may: s })
-            }
-            Base::Rel(r) => {
-                let must = r.fixed.clone().restricted(&self.algebra.may);
-                let mut may = must.clone();
-                r.open.iter().for_each(|&(i, j, _)| may.insert(i, j));
-                Value::Rel(Bound { must, may: may.restricted(&self.algebra.may) })
-            }
-        }
+        self.task.base_bounds(name, self.algebra, |_| None)
     }
 
     fn free(&self, id: FreeId) -> Bound<Rel> {

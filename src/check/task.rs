@@ -11,9 +11,12 @@ use std::time::Instant;
 use rustc_hash::FxHashMap;
 
 use super::query::TIMED_OUT;
+use crate::algebra::Value;
+use crate::algebra::bounds::{Bound, Bounds};
 use crate::litmus::{Atom as PropAtom, LitmusTest, Observable, Prop};
 use crate::model::ir::{Axiom, Kind, Model, NodeId, NodeOp, Shape, Test};
 use crate::program::Ty;
+use crate::rel::{EventSet, Rel};
 use crate::skeleton::base::{self, Base};
 use crate::skeleton::domain::{self, DomainError, Domains};
 use crate::skeleton::{BuildError, CellId, Cond, Options, Purpose, Skeleton, observable_ty};
@@ -187,6 +190,40 @@ impl<'a> Task<'a> {
     /// The base relation of that name.
     pub(crate) fn base(&self, name: &str) -> &Base {
         &self.bases[name]
+    }
+
+    /// Bounds of a base set or relation among the events of `algebra`. `open`: what is known of its open cells, in their
+    /// order.
+    pub(crate) fn base_bounds(
+        &self,
+        name: &str,
+        algebra: &Bounds,
+        open: impl Fn(usize) -> Option<bool>,
+    ) -> Value<Bound<EventSet>, Bound<Rel>> {
+        match self.base(name) {
+            Base::Set(s) => {
+                let s = s.clone().and(&algebra.may);
+                Value::Set(Bound { must: s.clone(), may: s })
+            }
+            Base::Rel(r) => {
+                let fixed = r.fixed.clone().restricted(&algebra.may);
+                let (mut must, mut may) = (fixed.clone(), fixed);
+                for (cell, &(i, j, _)) in r.open.iter().enumerate() {
+                    let known = open(cell);
+                    if known == Some(true) {
+                        must.insert(i, j);
+                    }
+                    if known != Some(false) {
+                        may.insert(i, j);
+                    }
+                }
+                if !r.open.is_empty() {
+                    must = must.restricted(&algebra.may);
+                    may = may.restricted(&algebra.may);
+                }
+                Value::Rel(Bound { must, may })
+            }
+        }
     }
 
     /// What an observable is called in outcomes.

@@ -21,29 +21,9 @@ struct PartialLeaves<'x> {
 
 impl Leaves<Bounds> for PartialLeaves<'_> {
     fn base(&self, name: &str, _: Kind) -> Value<Bound<EventSet>, Bound<Rel>> {
-        match self.task.base(name) {
-            Base::Set(s) => {
-                let s = s.clone().and(&self.algebra.may);
-                Value::Set(Bound { must: s.clone(), may: s })
-            }
-            Base::Rel(r) => {
-                let fixed = r.fixed.clone().restricted(&self.algebra.may);
-                let (mut must, mut may) = (fixed.clone(), fixed);
-                if !r.open.is_empty() {
-                    for (&(i, j, _), value) in r.open.iter().zip(&self.open[name]) {
-                        if *value == Some(true) {
-                            must.insert(i, j);
-                        }
-                        if *value != Some(false) {
-                            may.insert(i, j);
-                        }
-                    }
-                    must = must.restricted(&self.algebra.may);
-                    may = may.restricted(&self.algebra.may);
-                }
-                Value::Rel(Bound { must, may })
-            }
-        }
+        // A name without open cells is not in the map, and is not asked about any.
+        let open = self.open.get(name);
+        self.task.base_bounds(name, self.algebra, |cell| open.and_then(|known| known[cell]))
     }
 
     fn free(&self, id: FreeId) -> Bound<Rel> {
