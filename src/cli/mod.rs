@@ -25,10 +25,13 @@ mod decide;
 mod defect;
 mod differences;
 mod executor;
+mod explain;
 mod import;
 mod load;
+mod man;
 mod model_text;
 mod models;
+mod new;
 mod outcomes;
 mod panics;
 mod plan;
@@ -38,6 +41,7 @@ mod schema;
 mod seams;
 mod settings;
 mod terminal;
+mod watch;
 
 use args::{Cli, Command};
 use terminal::Terminal;
@@ -70,6 +74,10 @@ fn dispatch(command: &Command, terminal: &Terminal) -> u8 {
         Command::Models(args) => models::run(args, terminal),
         Command::Import(args) => import::run(args, terminal),
         Command::Schema => schema::run(terminal),
+        Command::New(args) => new::run(args, terminal),
+        Command::Explain(args) => explain::run(args, terminal),
+        Command::Completions(args) => man::completions(args, terminal),
+        Command::Man(args) => man::run(args, terminal),
     }
 }
 
