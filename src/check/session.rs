@@ -19,6 +19,7 @@ use crate::skeleton::Cond;
 use crate::verdict::{Answer, Outcome, Outcomes, Verdict};
 
 mod definedness;
+mod explaining;
 
 /// What flags are called that mean a data race; the others mean undefined behaviour.
 const RACE_FLAGS: &[&str] = &["race", "racy", "data-race", "data_race", "dr"];
@@ -38,6 +39,8 @@ pub struct Session<'a> {
     limits: Limits,
     set: Vec<(String, String)>,
     explain: bool,
+    /// Answers about outcomes come with an explanation.
+    explanations: bool,
     /// Values out of thin air are tried even if the model excludes them.
     thin_air: bool,
     prepared: BTreeMap<u32, Result<Prepared<'a>, String>>,
@@ -73,6 +76,7 @@ impl<'a> Session<'a> {
             limits,
             set: set.to_vec(),
             explain: false,
+            explanations: false,
             thin_air: false,
             prepared: BTreeMap::new(),
             undefined: None,
@@ -104,7 +108,7 @@ impl<'a> Session<'a> {
             // Another proposition observes other things, so the test is prepared anew.
             let test = LitmusTest { condition: Some(p.clone()), ..self.test.clone() };
             let mut session = Session::new(&test, self.model, self.engine, self.limits, &self.set);
-            session.explain = self.explain;
+            (session.explain, session.explanations) = (self.explain, self.explanations);
             return session.reachability(None, negate);
         }
         self.answer(&Question {
@@ -195,6 +199,7 @@ impl<'a> Session<'a> {
             defect: None,
             fault: None,
             definedness: None,
+            explanation: None,
         };
         for bound in self.limits.bounds() {
             let task = match self.prepare(bound, deadline) {
@@ -322,6 +327,7 @@ impl<'a> Session<'a> {
         let mut query = query.clone();
         // Without the axiom that excludes them, values out of thin air count.
         let mut wider = Session { thin_air: true, ..self.fresh() };
+        let explanations = self.explanations && answer.verdict == Verdict::Forbidden;
         let asker = match wider.prepare(bound, deadline) {
             Ok(prepared) => {
                 query.no_fault |= prepared.task.fault != Cond::FALSE;
@@ -334,6 +340,9 @@ impl<'a> Session<'a> {
             if !matches!(asker.ask(bound, &query, deadline).0, Said::No) {
                 query.axioms[i] = true;
             }
+        }
+        if explanations {
+            asker.show_breaches(answer, bound, &query, deadline);
         }
         answer.axioms = (0..query.axioms.len())
             .filter(|&i| query.axioms[i])

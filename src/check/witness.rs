@@ -12,10 +12,21 @@ use crate::verdict::{Witness, WitnessEvent};
 /// Describes a replayed execution: its events, `po`, the free relations, `fr` and what the model shows. Orders are
 /// reduced to their immediate pairs.
 pub(super) fn describe(task: &Task<'_>, execution: &Execution, replayed: &Replayed) -> Witness {
+    describe_with(task, execution, replayed, &[]).0
+}
+
+/// As [`describe`], with these events whatever they are; also says at which position each event is.
+pub(super) fn describe_with(
+    task: &Task<'_>,
+    execution: &Execution,
+    replayed: &Replayed,
+    also: &[usize],
+) -> (Witness, Vec<Option<usize>>) {
     let sk = &task.sk;
     let n = sk.len();
     // Initial writes that nothing refers to would only be noise.
     let mut touched = EventSet::empty(n);
+    also.iter().for_each(|&e| touched.insert(e));
     for rel in &execution.free {
         for (i, j) in rel.iter() {
             touched.insert(i);
@@ -58,7 +69,7 @@ pub(super) fn describe(task: &Task<'_>, execution: &Execution, replayed: &Replay
         .zip(&replayed.state)
         .map(|(&o, &v)| (task.observable_name(o), task.show_value(o, v)))
         .collect();
-    Witness { events, relations, state, ends: Vec::new() }
+    (Witness { events, relations, state, ends: Vec::new() }, (0..n).map(position).collect())
 }
 
 /// The memory that an event of an execution accesses.

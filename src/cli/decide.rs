@@ -43,7 +43,11 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
                 let new = || Liveness::new(setting, settings.engine, settings.limits, &settings.set);
                 return Some(liveness.get_or_insert_with(new).ask(progress));
             }
-            ask(session.get_or_insert_with(|| open(unit, settings, explain)), question, settings)
+            let new = || {
+                let session = open(unit, settings, explain);
+                if settings.explain { session.with_explanations() } else { session }
+            };
+            ask(session.get_or_insert_with(new), question, settings)
         });
         let answer = match asked {
             Ok(Some(answer)) => answer,
@@ -200,6 +204,7 @@ fn undecided(settings: &Settings, reason: String) -> Answer {
         defect: None,
         fault: None,
         definedness: None,
+        explanation: None,
     }
 }
 

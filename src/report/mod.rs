@@ -11,6 +11,7 @@ use std::io::{self, Write};
 use crate::verdict::{Answer, Definedness, Fault, Outcomes, Property, Verdict};
 
 mod comparison;
+mod explanation;
 mod fault;
 mod human;
 mod json;
@@ -86,6 +87,7 @@ impl Line {
     /// Forgets the executions that show the answer; the accesses that race stay.
     pub fn drop_evidence(&mut self) {
         self.answer.witness = None;
+        self.answer.explanation = None;
         let undefined = match &mut self.answer.definedness {
             Some(Definedness::Undefined(fault)) => Some(fault),
             _ => None,
@@ -153,6 +155,7 @@ pub(crate) mod samples {
             defect: None,
             fault: None,
             definedness: None,
+            explanation: None,
         }
     }
 
