@@ -10,7 +10,7 @@ use super::{panics, seams};
 use crate::check::Session;
 use crate::check::liveness::{Liveness, Setting};
 use crate::report::{Line, Table};
-use crate::verdict::{Answer, Definedness, Outcomes, State, Verdict};
+use crate::verdict::{Answer, Definedness, Outcomes, Property, State, Verdict};
 
 /// Why a question that ran into a panic has no answer.
 const BROKEN: &str = "a defect of Fencepost";
@@ -45,6 +45,10 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
     for question in &unit.questions {
         let start = Instant::now();
         let asked = panics::catch(|| {
+            if let Some(reason) = &unit.refused {
+                let wanted = question.property == Property::Reachability || question.expected.is_some();
+                return wanted.then(|| undecided(settings, reason.clone()));
+            }
             if let Ask::Liveness(progress) = question.ask {
                 let setting = setting.get_or_init(|| Setting::new(&unit.test, &unit.model.model));
                 let new = || Liveness::new(setting, settings.engine, settings.limits, &settings.set);
@@ -100,7 +104,19 @@ pub(super) struct Also {
 /// Lists the outcomes of one unit.
 pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Decided<Table> {
     let start = Instant::now();
+    let none = |reason: String, defect| Outcomes {
+        complete: false,
+        reason: Some(reason),
+        outcomes: Vec::new(),
+        engine: settings.engine_name(),
+        bound: None,
+        defect,
+        definedness: None,
+    };
     let listed = panics::catch(|| {
+        if let Some(reason) = &unit.refused {
+            return none(reason.clone(), None);
+        }
         let mut session = open(unit, settings, also.races);
         let mut outcomes = session.outcomes();
         if also.definedness {
@@ -123,15 +139,7 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Deci
         }
         outcomes
     });
-    let outcomes = listed.unwrap_or_else(|message| Outcomes {
-        complete: false,
-        reason: Some(BROKEN.into()),
-        outcomes: Vec::new(),
-        engine: settings.engine_name(),
-        bound: None,
-        defect: Some(message),
-        definedness: None,
-    });
+    let outcomes = listed.unwrap_or_else(|message| none(BROKEN.into(), Some(message)));
     let ms = settings.timings.then(|| milliseconds(start));
     let defects = (outcomes.defect.iter())
         .map(|text| defect::record(&unit.test, &unit.model, "outcomes", text, settings))

@@ -174,6 +174,9 @@ fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> 
     let test: &LitmusTest = &unit.test;
     let sure = unit.model.label == plan.options.memory.model() && settings.set.is_empty();
     let done = panics::catch(|| {
+        if let Some(reason) = &unit.refused {
+            return Err(reason.clone());
+        }
         let observation = observe(test, plan)?;
         let model = &unit.model.model;
         let (engine, limits) = (settings.engine, settings.limits);

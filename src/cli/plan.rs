@@ -29,6 +29,8 @@ pub(super) struct Unit<'a> {
     pub source: &'a LitmusTest,
     /// The mapping through which it is judged.
     pub mapping: Option<&'static str>,
+    /// Why the model cannot speak of this test: every question is undecided, and nothing else may be asked.
+    pub refused: Option<String>,
     /// The model.
     pub model: Named,
     /// What to ask, in order; nothing if the command asks in its own way.
@@ -110,22 +112,25 @@ pub(super) fn plan<'a>(
                 }
                 let spoken = if via.is_some() { Dialect::Ptx } else { dialect };
                 let Some(model) = catalogue.get(&name, spoken) else { continue };
-                let judged = match via.map(|via| test.via(via)) {
-                    None => Cow::Borrowed(test),
-                    Some(Ok(lowered)) => Cow::Owned(lowered),
-                    Some(Err(diagnostics)) => {
-                        // The same for every model.
-                        let new = |d: &Diagnostic| !plan.diagnostics.contains(d);
-                        let news: Vec<_> = diagnostics.into_iter().filter(new).collect();
-                        plan.diagnostics.extend(news);
-                        continue;
-                    }
+                let (judged, refused) = match via.map(|via| test.via(via)) {
+                    None => (Cow::Borrowed(test), None),
+                    Some(Ok(lowered)) => (Cow::Owned(lowered), None),
+                    // The test is valid: it is this model that has no words for it.
+                    Some(Err(why)) => (Cow::Borrowed(test), Some(format!("not in this model: {why}"))),
                 };
                 let mapping = via.map(|via| via.name);
                 match questions(test, &model.label) {
                     Ok(questions) => {
                         let path = &file.path;
-                        plan.units.push(Unit { path, test: judged, source: test, mapping, model, questions })
+                        plan.units.push(Unit {
+                            path,
+                            test: judged,
+                            source: test,
+                            mapping,
+                            refused,
+                            model,
+                            questions,
+                        })
                     }
                     // About the test, not the model: once is enough.
                     Err(diagnostics) => {
