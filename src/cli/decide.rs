@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::time::Instant;
 
 use super::defect::{self, Defect};
-use super::plan::{Ask, Question, Unit};
+use super::plan::{self, Ask, Question, Unit};
 use super::settings::Settings;
 use super::{panics, seams};
 use crate::check::Session;
@@ -21,11 +21,22 @@ pub(super) struct Decided<R> {
     pub results: Vec<R>,
     /// Broken laws that showed, in order.
     pub defects: Vec<Defect>,
+    /// How many of the results somebody has to look at, for the progress bar.
+    pub failed: usize,
+    /// How many are undecided, likewise.
+    pub undecided: usize,
+}
+
+impl<R> Decided<R> {
+    /// Results and broken laws.
+    pub(super) fn new(results: Vec<R>, defects: Vec<Defect>) -> Decided<R> {
+        Decided { results, defects, failed: 0, undecided: 0 }
+    }
 }
 
 /// Asks the questions of one unit, in order.
 pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
-    let mut decided = Decided { results: Vec::new(), defects: Vec::new() };
+    let mut decided = Decided::new(Vec::new(), Vec::new());
     let mut session = None;
     let setting = OnceCell::new();
     let mut liveness = None;
@@ -66,6 +77,7 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
         decided.results.push(Line {
             path: unit.path.to_owned(),
             test: unit.test.name.clone(),
+            site: plan::site(&unit.test, &unit.model.label),
             model: unit.model.label.clone(),
             property: question.property.clone(),
             quantifier: question.quantifier,
@@ -79,6 +91,8 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
     }
     abandon(&mut session);
     abandon(&mut liveness);
+    decided.failed = decided.results.iter().filter(|l| l.met() == Some(false)).count() + decided.defects.len();
+    decided.undecided = decided.results.iter().filter(|l| l.answer.verdict.reason().is_some()).count();
     decided
 }
 
@@ -142,7 +156,7 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Deci
         outcomes,
         ms,
     };
-    Decided { results: vec![table], defects }
+    Decided::new(vec![table], defects)
 }
 
 /// The proposition that holds in one final state.

@@ -12,10 +12,11 @@ use super::catalogue::{Catalogue, NameKind, Named};
 use super::load::File;
 use super::seams;
 use crate::check::ProgressModel;
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Span};
 use crate::litmus::{LitmusTest, Prop, Quantifier, Reachability};
 use crate::program::Dialect;
 use crate::program::mapping::Mapping;
+use crate::report::Site;
 use crate::verdict::Property;
 
 /// One test under one model: what shares a session.
@@ -213,6 +214,14 @@ pub(super) fn expectations(test: &LitmusTest, model: &str, all: bool) -> Vec<Que
     questions
 }
 
+/// Where a test says what it expects of a model; else its condition, else its beginning.
+pub(super) fn site(test: &LitmusTest, model: &str) -> Site {
+    let expected = test.expect.get(model).map(|e| e.span);
+    let spans = [expected, Some(test.condition_span)];
+    let span = spans.into_iter().flatten().find(|span| *span != Span::default()).unwrap_or_default();
+    Site::at(&test.file, span)
+}
+
 /// The question that the test itself asks. An expected `required` asks for a violation, whatever the test's quantifier.
 pub(super) fn own_condition(test: &LitmusTest, model: &str) -> Question {
     let expectation = test.expect.get(model);
@@ -257,6 +266,7 @@ mod tests {
             },
             condition: Some(Prop::And(Vec::new())),
             condition_text: " x == 1 ".into(),
+            condition_span: crate::diag::Span::default(),
             quantifier: Quantifier::Exists,
             filter: None,
             observe: Vec::new(),
