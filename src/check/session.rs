@@ -175,8 +175,7 @@ impl<'a> Session<'a> {
     }
 
     fn prepare(&mut self, bound: u32, deadline: Deadline) -> Result<&mut Prepared<'a>, String> {
-        let (test, model, set, thin_air, detail) =
-            (self.test, self.model, &self.set, self.thin_air, self.detail);
+        let (test, model, set, thin_air, detail) = (self.test, self.model, &self.set, self.thin_air, self.detail);
         // Time is per question: what ran out of it for one may do for the next.
         if matches!(self.prepared.get(&bound), Some(Err(reason)) if reason == TIMED_OUT) {
             self.prepared.remove(&bound);

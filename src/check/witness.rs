@@ -6,9 +6,9 @@ use super::replay::Replayed;
 use super::task::Task;
 use crate::algebra::Value;
 use crate::model::ir::{NodeId, NodeOp, Shape};
+use crate::program::{Dialect, Program, Scope};
 use crate::rel::{EventSet, Rel};
 use crate::skeleton::{CellId, EventKind};
-use crate::program::{Dialect, Program, Scope};
 use crate::verdict::{Seat, Witness, WitnessEvent};
 
 /// A relation with more pairs tells nobody anything.

@@ -16,6 +16,7 @@ mod human;
 mod json;
 mod jsonl;
 mod observations;
+pub mod picture;
 mod summary;
 
 pub use comparison::{Column, Comparison, Finding, Place, Relation};
