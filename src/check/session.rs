@@ -41,6 +41,8 @@ pub struct Session<'a> {
     explain: bool,
     /// Answers about outcomes come with an explanation.
     explanations: bool,
+    /// Executions are described with every relation that the model names.
+    detail: bool,
     /// Values out of thin air are tried even if the model excludes them.
     thin_air: bool,
     prepared: BTreeMap<u32, Result<Prepared<'a>, String>>,
@@ -77,6 +79,7 @@ impl<'a> Session<'a> {
             set: set.to_vec(),
             explain: false,
             explanations: false,
+            detail: false,
             thin_air: false,
             prepared: BTreeMap::new(),
             undefined: None,
@@ -85,7 +88,8 @@ impl<'a> Session<'a> {
 
     /// The same session with nothing prepared.
     fn fresh(&self) -> Self {
-        Session::new(self.test, self.model, self.engine, self.limits, &self.set)
+        let fresh = Session::new(self.test, self.model, self.engine, self.limits, &self.set);
+        Session { detail: self.detail, ..fresh }
     }
 
     /// The test that it is about.
@@ -99,6 +103,12 @@ impl<'a> Session<'a> {
         self
     }
 
+    /// Executions come with every relation that the model names: [`Witness::derived`](crate::verdict::Witness).
+    pub fn detailed(mut self) -> Self {
+        self.detail = true;
+        self
+    }
+
     /// Can `prop` hold (`negate`: fail) in a consistent, complete execution that satisfies the test's filter? Without
     /// `prop` the test's own condition is asked about, and if it has none, any complete execution will do.
     pub fn reachability(&mut self, prop: Option<&Prop>, negate: bool) -> Answer {
@@ -109,6 +119,7 @@ impl<'a> Session<'a> {
             let test = LitmusTest { condition: Some(p.clone()), ..self.test.clone() };
             let mut session = Session::new(&test, self.model, self.engine, self.limits, &self.set);
             (session.explain, session.explanations) = (self.explain, self.explanations);
+            session.detail = self.detail;
             return session.reachability(None, negate);
         }
         self.answer(&Question {
@@ -169,7 +180,7 @@ impl<'a> Session<'a> {
     }
 
     fn prepare(&mut self, bound: u32, deadline: Deadline) -> Result<&mut Prepared<'a>, String> {
-        let (test, model, set, thin_air) = (self.test, self.model, &self.set, self.thin_air);
+        let (test, model, set, thin_air, detail) = (self.test, self.model, &self.set, self.thin_air, self.detail);
         // Time is per question: what ran out of it for one may do for the next.
         if matches!(self.prepared.get(&bound), Some(Err(reason)) if reason == TIMED_OUT) {
             self.prepared.remove(&bound);
@@ -182,7 +193,7 @@ impl<'a> Session<'a> {
                 } else {
                     Task::new(test, model, set, bound, deadline.0)
                 };
-                task.map(Prepared::new)
+                task.map(|task| Prepared::new(Task { detail, ..task }))
             })
             .as_mut()
             .map_err(|reason| reason.clone())

@@ -53,6 +53,8 @@ pub(super) struct Settings {
     pub mapping: Option<&'static Mapping>,
     /// Whether negative answers name axioms even where no expectation does.
     pub explain: bool,
+    /// Whether executions come with every relation that the model names.
+    pub detail: bool,
     /// Whether to measure.
     pub timings: bool,
     /// Where reproducers go.
@@ -120,6 +122,7 @@ impl Settings {
             set: args.set.clone(),
             mapping,
             explain: false,
+            detail: false,
             timings: args.timings,
             repro_dir: args.repro_dir.clone().unwrap_or_else(std::env::temp_dir),
         })

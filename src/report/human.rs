@@ -248,7 +248,7 @@ fn explain(out: &mut dyn Write, line: &Line, verbose: bool) -> io::Result<()> {
 }
 
 /// `a`, `b`, …, `z`, `e26`, …
-fn letter(event: usize) -> String {
+pub(super) fn letter(event: usize) -> String {
     match u8::try_from(event) {
         Ok(n) if n < 26 => char::from(b'a' + n).to_string(),
         _ => format!("e{event}"),

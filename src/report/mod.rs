@@ -24,6 +24,7 @@ mod json;
 mod jsonl;
 mod junit;
 mod observations;
+pub mod picture;
 mod sarif;
 mod summary;
 mod tap;
@@ -236,7 +237,7 @@ fn unfit(format: &str, what: &str) -> io::Result<()> {
 #[cfg(test)]
 pub(crate) mod samples {
     use super::*;
-    use crate::verdict::{Outcome, Witness, WitnessEvent};
+    use crate::verdict::{Outcome, Seat, Witness, WitnessEvent};
 
     pub(crate) fn answer(verdict: Verdict) -> Answer {
         let negative = matches!(verdict, Verdict::Forbidden | Verdict::RaceFree);
@@ -308,6 +309,8 @@ pub(crate) mod samples {
             relations: vec![("rf".into(), vec![(1, 2)]), ("co".into(), vec![(0, 1)])],
             state: vec![("P1:r0".into(), "1".into()), ("x".into(), "1".into())],
             ends: Vec::new(),
+            threads: ["P0", "P1"].map(|t| Seat { thread: t.into(), groups: vec!["GPU 0".into()] }).into(),
+            derived: Vec::new(),
         }
     }
 
