@@ -22,6 +22,7 @@ mod cuda;
 mod expect;
 mod matrix;
 mod memory;
+mod range;
 mod run;
 mod strings;
 pub(super) mod target;
