@@ -63,8 +63,7 @@ fn summary() -> Result<(), Failed> {
     let root = Path::new(SOURCE);
     let summary = Page::read(&root.join("SUMMARY.md"));
     let listed: BTreeSet<PathBuf> = summary.links().into_iter().map(|link| root.join(link)).collect();
-    let there: BTreeSet<PathBuf> =
-        markdown(root).into_iter().filter(|p| !p.ends_with("SUMMARY.md")).collect();
+    let there: BTreeSet<PathBuf> = markdown(root).into_iter().filter(|p| !p.ends_with("SUMMARY.md")).collect();
     let differ: Vec<_> = listed.symmetric_difference(&there).collect();
     if differ.is_empty() { Ok(()) } else { Err(format!("SUMMARY.md and {SOURCE} differ in {differ:?}").into()) }
 }

@@ -120,7 +120,8 @@ fn output(command: &str, folder: &Path, code: &mut Option<i32>) -> Result<String
     let words = words(&command)?;
     match words.split_first() {
         Some((first, rest)) if first == "cat" => {
-            let texts = rest.iter().map(|name| fs::read_to_string(folder.join(name)).map_err(|e| format!("{name}: {e}")));
+            let texts =
+                rest.iter().map(|name| fs::read_to_string(folder.join(name)).map_err(|e| format!("{name}: {e}")));
             Ok(texts.collect::<Result<String, _>>()?)
         }
         Some((first, rest)) if first == "fencepost" => {

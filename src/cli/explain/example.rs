@@ -332,8 +332,28 @@ mod tests {
 
     /// Base names without events: kept for published models, or of no shipped test.
     const UNUSED: &[&str] = &[
-        "FW", "UL", "LK", "ATOM", "NONPRIV", "AV", "VIS", "AVDEVICE", "VISDEVICE", "SC0", "SC1", "SC2", "SC3",
-        "SEMSC0", "SEMSC1", "SEMSC2", "SEMSC3", "SEMAV", "SEMVIS", "CBAR", "QF", "ssw",
+        "FW",
+        "UL",
+        "LK",
+        "ATOM",
+        "NONPRIV",
+        "AV",
+        "VIS",
+        "AVDEVICE",
+        "VISDEVICE",
+        "SC0",
+        "SC1",
+        "SC2",
+        "SC3",
+        "SEMSC0",
+        "SEMSC1",
+        "SEMSC2",
+        "SEMSC3",
+        "SEMAV",
+        "SEMVIS",
+        "CBAR",
+        "QF",
+        "ssw",
     ];
 
     #[test]

@@ -112,8 +112,13 @@ fn explain(word: &str, models: &[Defined]) -> String {
     }
     for option in signature.options.iter().filter(|o| fits(o.name)) {
         section(&mut out);
-        let _ = writeln!(out, "{}: an option of models (`option` in a model, `[options]` in a test, `--set`)\n", option.name);
-        let _ = writeln!(out, "  {}\n  Values: {}; the first is the default.", option.doc, option.values.join(", "));
+        let _ = writeln!(
+            out,
+            "{}: an option of models (`option` in a model, `[options]` in a test, `--set`)\n",
+            option.name
+        );
+        let _ =
+            writeln!(out, "  {}\n  Values: {}; the first is the default.", option.doc, option.values.join(", "));
     }
     out
 }
@@ -277,8 +282,9 @@ fn unknown(word: &str, models: &[Defined], model: Option<&str>) -> Diagnostic {
     names.extend(signature.options.iter().map(|o| o.name));
     names.sort_unstable();
     names.dedup();
-    let diagnostic = Diagnostic::plain("unknown-word", message)
-        .note("`fencepost explain` without a word lists the terms and axioms, `fencepost models NAME` definitions");
+    let diagnostic = Diagnostic::plain("unknown-word", message).note(
+        "`fencepost explain` without a word lists the terms and axioms, `fencepost models NAME` definitions",
+    );
     match nearest(word, names.iter().copied()).or_else(|| nearest(&folded(word), names)) {
         Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
         None => diagnostic,

@@ -200,7 +200,8 @@ mod tests {
 
     #[test]
     fn axioms_and_flags_know_what_they_test() {
-        let list = of("M \"m\"\n(* header *)\n\n(* Source. Forbids T. *)\nempty po \\ rf as A\nflag ~empty po as f\n");
+        let list =
+            of("M \"m\"\n(* header *)\n\n(* Source. Forbids T. *)\nempty po \\ rf as A\nflag ~empty po as f\n");
         assert_eq!((list[0].kind, list[0].tested.as_str()), (Kind::Axiom, "po \\ rf"));
         assert_eq!(list[0].comment, "Source. Forbids T.");
         assert_eq!((list[1].kind, list[1].tested.as_str()), (Kind::Flag, "po"));
@@ -213,7 +214,11 @@ mod tests {
             let model = crate::model::load_shipped(name, &signature).unwrap().unwrap();
             let list = entries(&model);
             for axiom in &model.axioms {
-                assert!(list.iter().any(|e| e.kind == Kind::Axiom && e.name == axiom.name), "{name}: {}", axiom.name);
+                assert!(
+                    list.iter().any(|e| e.kind == Kind::Axiom && e.name == axiom.name),
+                    "{name}: {}",
+                    axiom.name
+                );
             }
             for (definition, ..) in &model.lets {
                 assert!(list.iter().any(|e| e.name == *definition), "{name}: {definition}");

@@ -69,7 +69,9 @@ fn create(args: &NewArgs) -> Result<String, Box<Diagnostic>> {
 fn place(path: &Path) -> Result<(PathBuf, String), Box<Diagnostic>> {
     let bad = |why: &str| {
         let message = format!("`{}` cannot be the name of a test: {why}", path.display());
-        Box::new(Diagnostic::plain("bad-name", message).help("choose a name such as MP+rel+acq, or folder/MP+rel+acq"))
+        Box::new(
+            Diagnostic::plain("bad-name", message).help("choose a name such as MP+rel+acq, or folder/MP+rel+acq"),
+        )
     };
     let Some(Component::Normal(last)) = path.components().next_back() else {
         return Err(bad("it has no last part"));
@@ -135,7 +137,8 @@ mod tests {
 
     #[test]
     fn the_place_is_what_stands_before_the_name() {
-        let at = |path: &str| place(Path::new(path)).map(|(folder, name)| (folder.display().to_string(), name)).ok();
+        let at =
+            |path: &str| place(Path::new(path)).map(|(folder, name)| (folder.display().to_string(), name)).ok();
         assert_eq!(at("MP"), Some((".".into(), "MP".into())));
         assert_eq!(at("a/b/MP+rel.toml"), Some(("a/b".into(), "MP+rel".into())));
         assert_eq!(at(".."), None);
