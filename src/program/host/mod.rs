@@ -87,6 +87,16 @@ impl HostProgram {
         Some(CommandId(at as u16))
     }
 
+    /// The command of the host from which a thread's command descends, itself if the host enqueued it; `None` for a host
+    /// thread.
+    pub fn family_of(&self, thread: ThreadId) -> Option<CommandId> {
+        let mut id = self.command_of(thread)?;
+        while let Origin::Device { parent, .. } = self.command(id).origin {
+            id = parent;
+        }
+        Some(id)
+    }
+
     /// Commands in order.
     pub fn command_ids(&self) -> impl Iterator<Item = CommandId> + use<> {
         (0..self.commands.len() as u16).map(CommandId)

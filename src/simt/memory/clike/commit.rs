@@ -246,7 +246,11 @@ impl Clike {
             release: !read && (access.release || access.sc),
             sc,
             atomic,
-            scope: if self.language.regions { self.reach(location, access.scope) } else { [access.scope; 2] },
+            scope: if self.language.regions {
+                self.reach(code, at.thread, location, access.scope)
+            } else {
+                [access.scope; 2]
+            },
             open: false,
             past: Default::default(),
         }
