@@ -123,7 +123,7 @@ impl NdRange {
 
     /// The first dimension whose size is no multiple of that of a group, so that not all groups are alike.
     pub fn remainder(&self) -> Option<usize> {
-        (0..3).find(|&d| self.global[d] % self.local[d] != 0)
+        (0..3).find(|&d| !self.global[d].is_multiple_of(self.local[d]))
     }
 
     /// All items, group after group.
@@ -227,8 +227,8 @@ mod tests {
         let mut seen: Vec<(u64, u64)> = Vec::new();
         for item in range.items() {
             let id = range.global_id(item);
-            for d in 0..3 {
-                assert_eq!((id[d] - item.local[d] - range.offset()[d]) / range.local()[d], item.group[d]);
+            for (d, id) in id.into_iter().enumerate() {
+                assert_eq!((id - item.local[d] - range.offset()[d]) / range.local()[d], item.group[d]);
             }
             seen.push((range.group_linear_id(item), range.local_linear_id(item)));
         }
