@@ -11,6 +11,7 @@ use super::{Reader, integer};
 use crate::diag::Span;
 use crate::litmus::build::ThreadDraft;
 use crate::program::Place;
+use crate::program::host::{NdRange, WorkItem};
 use crate::program::isa::Symbols;
 use crate::program::isa::clike::Coordinates;
 use crate::program::isa::ptx::Unit;
@@ -164,14 +165,15 @@ impl Reader<'_, '_> {
         units.push(Unit::parse(code, self.sink));
         for (at, place) in grid {
             let value = |name: &str, v: u32| (name.to_string(), i64::from(v));
+            let (thread, block) = (at.item.linear() as u32, at.item.group_size() as u32);
             let mut specials = vec![
-                value("%tid.x", at.thread),
-                value("%ntid.x", at.block),
-                value("%ctaid.x", at.group),
-                value("%nctaid.x", at.grid),
-                value("%laneid", at.thread % at.warp),
-                value("%warpid", at.thread / at.warp),
-                value("%nwarpid", at.block.div_ceil(at.warp)),
+                value("%tid.x", thread),
+                value("%ntid.x", block),
+                value("%ctaid.x", at.item.group[0] as u32),
+                value("%nctaid.x", at.range.groups()[0] as u32),
+                value("%laneid", thread % at.warp),
+                value("%warpid", thread / at.warp),
+                value("%nwarpid", block.div_ceil(at.warp)),
             ];
             for axis in ["y", "z"] {
                 specials.push(value(&format!("%tid.{axis}"), 0));
@@ -205,12 +207,13 @@ impl Reader<'_, '_> {
             self.too_many(at("block"));
             return Vec::new();
         }
-        let all = (0..grid).flat_map(|group| (0..block).map(move |thread| (group, thread)));
-        let place = |(group, thread): (u32, u32)| {
+        let range = NdRange::row(u64::from(grid), u64::from(block));
+        let place = |item: WorkItem| {
+            let (group, thread) = (item.group[0] as u32, item.linear() as u32);
             let cluster = cluster.map(|n| group / n);
             let place = Place { cluster, warp: Some(thread / warp), domain, ..Place::device(gpu, group) };
-            (Coordinates { thread, block, group, grid, warp }, place)
+            (Coordinates { range, item, warp }, place)
         };
-        all.map(place).collect()
+        range.items().into_iter().map(place).collect()
     }
 }
