@@ -17,8 +17,10 @@ pub mod isa;
 mod live;
 mod machine;
 pub mod mapping;
+pub mod progress;
 pub mod tags;
 mod value;
+pub mod waiting;
 
 pub use live::live_registers;
 pub use machine::{ATTRIBUTES, Machine, MemoryKind};

@@ -9,6 +9,7 @@
 use std::fmt;
 
 mod fault;
+pub mod hang;
 
 pub use fault::{Change, Definedness, Fault, FaultEvent, Remedy};
 
@@ -167,6 +168,8 @@ pub struct ThreadEnd {
     pub polls: Vec<(String, String)>,
     /// Looping with effect: how many iterations repeat.
     pub period: Option<u32>,
+    /// What it waits for, and who could bring it.
+    pub waits: Vec<hang::Wait>,
     /// All that in words.
     pub why: String,
 }
