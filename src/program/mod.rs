@@ -19,8 +19,10 @@ mod live;
 mod machine;
 pub mod mapping;
 mod ndrange;
+pub mod progress;
 pub mod tags;
 mod value;
+pub mod waiting;
 
 pub use live::live_registers;
 pub use machine::{ATTRIBUTES, Machine, MemoryKind, SVM_ATOMICS};
