@@ -5,12 +5,13 @@ use std::ops::ControlFlow;
 use super::args::CheckArgs;
 use super::run::Run;
 use super::terminal::Terminal;
-use super::{decide, plan};
+use super::{decide, plan, watch};
 use crate::report::{Line, Subject};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
-    check(args, terminal).unwrap_or_else(|code| code)
+    let round = || check(args, terminal).unwrap_or_else(|code| code);
+    if args.watch { watch::run(args, terminal, round) } else { round() }
 }
 
 fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
