@@ -87,6 +87,16 @@ impl HostProgram {
         Some(CommandId(at as u16))
     }
 
+    /// The command of the host from which a thread's command descends, itself if the host enqueued it; `None` for a host
+    /// thread.
+    pub fn family_of(&self, thread: ThreadId) -> Option<CommandId> {
+        let mut id = self.command_of(thread)?;
+        while let Origin::Device { parent, .. } = self.command(id).origin {
+            id = parent;
+        }
+        Some(id)
+    }
+
     /// Commands in order.
     pub fn command_ids(&self) -> impl Iterator<Item = CommandId> + use<> {
         (0..self.commands.len() as u16).map(CommandId)
@@ -192,8 +202,11 @@ impl Command {
 pub enum CommandKind {
     /// Runs a kernel.
     Kernel,
-    /// Runs the initialisers of program-scope variables, before every kernel of that device (OpenCL).
-    Initializer,
+    /// Runs the initialisers of program-scope variables, before every kernel of a device (OpenCL).
+    Initializer {
+        /// The device.
+        device: u32,
+    },
     /// Copies, fills, reads or writes memory.
     Copy,
     /// Makes memory accessible to the host (OpenCL).
@@ -271,6 +284,8 @@ pub enum HostOp {
     Flush(LaneId),
     /// Waits for all earlier commands of a device: `cudaDeviceSynchronize`.
     SyncDevice(u32),
+    /// Makes a user event: `clCreateUserEvent`.
+    CreateUser(HandleId),
     /// Completes a user event: `clSetUserEventStatus`.
     SetUser(HandleId),
     /// Captures the earlier work of a stream: `cudaEventRecord`.
