@@ -155,7 +155,9 @@ impl Scene<'_> {
                     }
                     None
                 }
-                Op::Store { .. } | Op::Fence { .. } | Op::Barrier(_) => None,
+                // Whether an event is complete is up to the execution.
+                Op::Status { .. } => return Rest::Lost,
+                Op::Store { .. } | Op::Fence { .. } | Op::Barrier(_) | Op::Call(_) | Op::Enqueue(_) => None,
             };
             if let Some((dst, value)) = set {
                 walk.regs[dst.0 as usize] = value;
