@@ -16,6 +16,8 @@ pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
 
 fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut run = Run::new(terminal, &args.question, Subject::Answers)?;
+    run.settings.explain = terminal.verbose;
+    run.settings.explain_unmet = true;
     let files = run.load(&args.paths);
     let units = run.plan(&files, |test, model| Ok(plan::expectations(test, model, args.all_properties)));
     let mut outputs = run.open(&units, false)?;

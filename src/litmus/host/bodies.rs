@@ -15,8 +15,8 @@ use crate::program::isa::Symbols;
 use crate::program::isa::clike::host::Request;
 use crate::program::isa::clike::{Env, specials};
 use crate::program::{
-    Access, BinOp, Dialect, Expr, Init, Instr, LocId, MemoryKind, NdRange, Op, Place, RegId, Register, Scope, Tags, Thread,
-    ThreadId, Ty,
+    Access, BinOp, Dialect, Expr, Init, Instr, LocId, MemoryKind, NdRange, Op, Place, RegId, Register, Scope,
+    Tags, Thread, ThreadId, Ty,
 };
 
 /// The threads of a command, and the group of each.

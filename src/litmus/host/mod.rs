@@ -6,8 +6,8 @@
 
 use std::rc::Rc;
 
-use super::toml::Layout;
 use super::build::{CThreadDraft, lower_clike, warn_of_shared_local};
+use super::toml::Layout;
 use crate::diag::{Sink, Span};
 use crate::program::host::{Call, CallId, CommandKind, HostOp, HostProgram, Lane};
 use crate::program::isa::Symbols;

@@ -221,14 +221,7 @@ impl Reader<'_, '_> {
                     d.label("expected no `initializer`")
                 });
             }
-            all.push(Code {
-                name: name.as_str().to_string(),
-                span,
-                unit,
-                env,
-                layout,
-                initializer,
-            });
+            all.push(Code { name: name.as_str().to_string(), span, unit, env, layout, initializer });
         }
         all
     }
