@@ -1,6 +1,7 @@
 //! `fencepost show`: an execution as a picture.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::slice;
 
@@ -14,6 +15,8 @@ use crate::diag::Diagnostic;
 use crate::litmus::LitmusTest;
 use crate::report::Line;
 use crate::report::picture::{Choice, Scene, dot, subject, svg};
+
+mod page;
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,13 +70,19 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
             &Diagnostic::plain("several-models", message).help("choose one with `--model`, or write .html"),
         ));
     }
+    if form == Form::Html {
+        let shown = page::of(&mut run, &units);
+        let code = run.events.code();
+        return match shown {
+            Some(text) => written(terminal, args.output.as_ref(), &text, code),
+            None => Ok(code),
+        };
+    }
     let mut lines: Vec<Line> = Vec::new();
     run.decide(&units, decide::answers, |run, line| {
-        run.summary.add(&line);
-        run.events.answered = true;
-        run.events.undecided |= line.answer.verdict.reason().is_some();
+        note(run, &line);
         lines.push(line);
-        std::ops::ControlFlow::Continue(())
+        ControlFlow::Continue(())
     });
     let code = run.events.code();
     let Some(line) = lines.first() else { return Ok(code) };
@@ -86,6 +95,12 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
     let scene = Scene::new(chosen, &choice);
     let text = if form == Form::Dot { dot::file(&scene) } else { svg::file(&scene) };
     written(terminal, args.output.as_ref(), &text, code)
+}
+
+/// Counts an answer. Whether an expectation is met is a matter of `check`.
+fn note(run: &mut Run<'_>, line: &Line) {
+    run.events.answered = true;
+    run.events.undecided |= line.answer.verdict.reason().is_some();
 }
 
 /// Keeps one test: that of the name, or the only one.

@@ -333,10 +333,12 @@ impl Scene {
                 let r = &self.relations[e.relation];
                 r.shown && r.kind == kind && e.from == from && e.to == to
             };
-            // `mo` beside `co`, or what program order says anyway.
+            // `mo` beside `co`; and of synchronization, what program order says anyway, and that initial writes come first.
             let repeats = kind.class != "dep" && self.edges.iter().any(drawn);
-            let inside = kind.class == "sync" && from < to && self.events[from].thread == self.events[to].thread;
-            if asked || !(repeats || inside && self.events[from].thread.is_some()) {
+            let thread = self.events[from].thread;
+            let inside = from < to && thread == self.events[to].thread;
+            let idle = kind.class == "sync" && (thread.is_none() || inside);
+            if asked || !(repeats || idle) {
                 edges.push((from, to, all.contains(&(b, a))));
             }
         }

@@ -86,3 +86,10 @@ fn final_state(state: &State) -> Option<String> {
     let values: Vec<_> = state.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     (!values.is_empty()).then(|| format!("Final state: {}.", values.join(", ")))
 }
+
+/// What is to be said of an answer beside its pictures, each a text of several lines.
+pub fn texts(line: &Line) -> Vec<String> {
+    let mut texts: Vec<String> = line.notes.clone();
+    texts.extend(line.answer.defect.iter().map(|law| format!("DEFECT: {law}")));
+    texts
+}

@@ -87,11 +87,10 @@ fn write_events(out: &mut String, scene: &Scene, layout: &Layout) {
         let _ = writeln!(out, "<rect class=\"event{role}{mark}{on}\" {} rx=\"4\"/>", rect(&placed.rect));
         let r = &placed.rect;
         let x = r.x + 8.0;
-        let middle = r.y + r.h / 2.0;
-        let first = if placed.code.is_empty() { middle + TEXT * 0.35 } else { middle - 4.0 };
+        let first = if placed.code.is_empty() { r.y + r.h / 2.0 + TEXT * 0.35 } else { r.y + 17.0 };
         text_at(out, x, first, "", TEXT, &placed.action);
-        if !placed.code.is_empty() {
-            text_at(out, x, middle + 13.0, "dim", SMALL, &placed.code);
+        for (i, line) in placed.code.iter().enumerate() {
+            text_at(out, x, first + 15.0 + 13.0 * i as f64, "dim", SMALL, line);
         }
         out.push_str("</g>\n");
     }

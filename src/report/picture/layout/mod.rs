@@ -30,7 +30,9 @@ pub const LABEL: f64 = 12.0;
 /// Size of the title.
 pub const TITLE: f64 = 17.0;
 
-const EVENT_HEIGHT: f64 = 40.0;
+/// Height of an event's box without its code, and of each line of code.
+const EVENT_HEIGHT: f64 = 25.0;
+const CODE_LINE: f64 = 13.0;
 const INIT_HEIGHT: f64 = 26.0;
 const LABEL_HEIGHT: f64 = 15.0;
 const GROUP_LINE: f64 = 18.0;
@@ -39,8 +41,10 @@ const MARGIN: f64 = 14.0;
 const NEST: f64 = 8.0;
 /// Distance of lanes.
 const LANE: f64 = 8.0;
-/// Code is cut at so many places, headings of threads at so many.
-const MOST_CODE: usize = 38;
+/// Texts are cut at so many places; code goes on in another line,
+const MOST_PLACES: usize = 36;
+/// and is cut after so many lines.
+const MOST_CODE: usize = 3;
 /// Lines around the picture are at least this long.
 const LEAST_WIDTH: f64 = 440.0;
 /// How often everything is laid out again with more room.
@@ -73,8 +77,8 @@ pub struct Placed {
     pub rect: Rect,
     /// What it did, cut if it must be.
     pub action: String,
-    /// Its code, cut if it must be.
-    pub code: String,
+    /// Its code in lines, cut if it must be.
+    pub code: Vec<String>,
 }
 
 /// An edge.
@@ -207,8 +211,8 @@ struct Measures {
     gutters: Vec<(f64, f64)>,
     /// Room for borders of groups in each gutter: of those that end left of it, of those that begin.
     pads: Vec<(f64, f64)>,
-    /// Top of each row.
-    rows: Vec<f64>,
+    /// Top and height of each row.
+    rows: Vec<(f64, f64)>,
     /// Top and height of each channel.
     channels: Vec<(f64, f64)>,
     /// Top and height of the channel of initial writes.
@@ -276,9 +280,9 @@ impl Grid<'_> {
         let widest = |texts: &mut dyn Iterator<Item = f64>| texts.fold(0.0_f64, f64::max);
         let box_width = |e: usize| {
             let event = &scene.events[e];
-            let code = shortened(&escape::line(&event.code), MOST_CODE);
-            let action = shortened(&escape::line(&event.action), MOST_CODE);
-            text_width(&action, TEXT).max(text_width(&code, SMALL)) + 16.0
+            let code = code_lines(&event.code).iter().map(|l| text_width(l, SMALL)).fold(0.0, f64::max);
+            let action = shortened(&escape::line(&event.action), MOST_PLACES);
+            text_width(&action, TEXT).max(code) + 16.0
         };
         // Labels of the ways through each gutter.
         let mut names = vec![0.0_f64; columns + 1];
@@ -317,7 +321,7 @@ impl Grid<'_> {
                 let mine = (0..self.cells.len()).filter(|&e| matches!(self.cells[e], Cell::At(c, _) if c == g));
                 let heading = text_width(&self.thread_name(g), TEXT);
                 let labels = self.columns.groups.iter().filter(|s| s.first == g && s.last == g);
-                let labels = widest(&mut labels.map(|s| text_width(&shortened(&s.label, MOST_CODE), SMALL)));
+                let labels = widest(&mut labels.map(|s| text_width(&shortened(&s.label, MOST_PLACES), SMALL)));
                 let width = widest(&mut mine.map(box_width)).max(heading).max(labels).max(88.0);
                 at_columns.push((x, width));
                 x += width;
@@ -362,8 +366,8 @@ impl Grid<'_> {
             channels.push((y, height));
             y += height;
             if c < self.rows {
-                rows.push(y);
-                y += EVENT_HEIGHT;
+                rows.push((y, self.row_height(c)));
+                y += self.row_height(c);
             }
         }
         let nested = widest(&mut self.columns.groups.iter().map(|s| NEST * (s.nest + 1) as f64));
@@ -371,8 +375,15 @@ impl Grid<'_> {
         Measures { columns: at_columns, gutters, pads, rows, channels, init, groups, inits: boxes, width, height }
     }
 
+    /// A row is as high as what is in it.
+    fn row_height(&self, row: usize) -> f64 {
+        let here = |e: &usize| matches!(self.cells[*e], Cell::At(_, r) if r == row);
+        let lines = (0..self.cells.len()).filter(here).map(|e| code_lines(&self.scene.events[e].code).len());
+        EVENT_HEIGHT + CODE_LINE * lines.max().unwrap_or(0) as f64 + 2.0
+    }
+
     fn thread_name(&self, column: usize) -> String {
-        shortened(&escape::line(&self.scene.seats[self.columns.threads[column]].thread), MOST_CODE)
+        shortened(&escape::line(&self.scene.seats[self.columns.threads[column]].thread), MOST_PLACES)
     }
 
     fn heading(&self, m: &Measures, column: usize) -> Text {
@@ -387,11 +398,10 @@ impl Grid<'_> {
         let event = &self.scene.events[e];
         let rect = match self.cells[e] {
             Cell::Init(i) => m.inits[i],
-            Cell::At(c, r) => Rect { x: m.columns[c].0, y: m.rows[r], w: m.columns[c].1, h: EVENT_HEIGHT },
+            Cell::At(c, r) => Rect { x: m.columns[c].0, y: m.rows[r].0, w: m.columns[c].1, h: m.rows[r].1 },
         };
-        let short = |text: &str| shortened(&escape::line(text), MOST_CODE);
-        let code = if event.role == Role::Init { String::new() } else { short(&event.code) };
-        Placed { rect, action: short(&event.action), code }
+        let code = if event.role == Role::Init { Vec::new() } else { code_lines(&event.code) };
+        Placed { rect, action: shortened(&escape::line(&event.action), MOST_PLACES), code }
     }
 
     /// The lines of all edges.
@@ -493,6 +503,22 @@ impl Grid<'_> {
     }
 }
 
+/// Code in lines, the last one cut if there are too many.
+fn code_lines(code: &str) -> Vec<String> {
+    let code = escape::line(code);
+    if code.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = wrapped(&code, MOST_PLACES);
+    if lines.len() > MOST_CODE {
+        lines.truncate(MOST_CODE);
+        if let Some(last) = lines.last_mut() {
+            *last = format!("{}\u{2026}", shortened(last, MOST_PLACES - 1).trim_end_matches('\u{2026}'));
+        }
+    }
+    lines
+}
+
 /// The whole text, if it was cut.
 fn cut(text: &str, full: &str) -> Option<String> {
     (text != escape::line(full)).then(|| full.to_owned())
@@ -504,7 +530,7 @@ fn group(m: &Measures, span: &Span, depth: usize) -> Group {
     let y = m.groups + GROUP_LINE * span.depth as f64;
     let bottom = m.height - 8.0 - NEST * (depth.saturating_sub(span.nest + 1)) as f64;
     let room = ((m.columns[span.last].0 + m.columns[span.last].1 - x) / text_width("m", SMALL)).floor() as usize;
-    let text = shortened(&escape::line(&span.label), room.min(MOST_CODE));
+    let text = shortened(&escape::line(&span.label), room.min(MOST_PLACES));
     let label = Rect { x, y: y + 2.0, w: text_width(&text, SMALL), h: SMALL + 3.0 };
     let rect = Rect { x: x - pad, y, w: right - x + 2.0 * pad, h: bottom - y };
     Group { rect, label: Text { rect: label, full: cut(&text, &span.label), text } }
