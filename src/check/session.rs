@@ -19,6 +19,7 @@ use crate::skeleton::Cond;
 use crate::verdict::{Answer, Outcome, Outcomes, Verdict};
 
 mod definedness;
+mod explaining;
 
 /// What flags are called that mean a data race; the others mean undefined behaviour.
 const RACE_FLAGS: &[&str] = &["race", "racy", "data-race", "data_race", "dr"];
@@ -40,6 +41,8 @@ pub struct Session<'a> {
     explain: bool,
     /// Executions are described with every relation that the model names.
     detail: bool,
+    /// Answers about outcomes come with an explanation.
+    explanations: bool,
     /// Values out of thin air are tried even if the model excludes them.
     thin_air: bool,
     prepared: BTreeMap<u32, Result<Prepared<'a>, String>>,
@@ -76,6 +79,7 @@ impl<'a> Session<'a> {
             set: set.to_vec(),
             explain: false,
             detail: false,
+            explanations: false,
             thin_air: false,
             prepared: BTreeMap::new(),
             undefined: None,
@@ -115,6 +119,7 @@ impl<'a> Session<'a> {
             let test = LitmusTest { condition: Some(p.clone()), ..self.test.clone() };
             let mut session = Session::new(&test, self.model, self.engine, self.limits, &self.set);
             (session.explain, session.detail) = (self.explain, self.detail);
+            session.explanations = self.explanations;
             return session.reachability(None, negate);
         }
         self.answer(&Question {
@@ -205,6 +210,7 @@ impl<'a> Session<'a> {
             defect: None,
             fault: None,
             definedness: None,
+            explanation: None,
         };
         for bound in self.limits.bounds() {
             let task = match self.prepare(bound, deadline) {
@@ -332,6 +338,7 @@ impl<'a> Session<'a> {
         let mut query = query.clone();
         // Without the axiom that excludes them, values out of thin air count.
         let mut wider = Session { thin_air: true, ..self.fresh() };
+        let explanations = self.explanations && answer.verdict == Verdict::Forbidden;
         let asker = match wider.prepare(bound, deadline) {
             Ok(prepared) => {
                 query.no_fault |= prepared.task.fault != Cond::FALSE;
@@ -344,6 +351,9 @@ impl<'a> Session<'a> {
             if !matches!(asker.ask(bound, &query, deadline).0, Said::No) {
                 query.axioms[i] = true;
             }
+        }
+        if explanations {
+            asker.show_breaches(answer, bound, &query, deadline);
         }
         answer.axioms = (0..query.axioms.len())
             .filter(|&i| query.axioms[i])

@@ -17,9 +17,19 @@ const MOST_PAIRS: usize = 20_000;
 /// Describes a replayed execution: its events, `po`, the free relations, `fr` and what the model shows. Orders are
 /// reduced to their immediate pairs.
 pub(super) fn describe(task: &Task<'_>, execution: &Execution, replayed: &Replayed) -> Witness {
+    describe_with(task, execution, replayed, &[]).0
+}
+
+/// As [`describe`], with these events whatever they are; also says at which position each event is.
+pub(super) fn describe_with(
+    task: &Task<'_>,
+    execution: &Execution,
+    replayed: &Replayed,
+    also: &[usize],
+) -> (Witness, Vec<Option<usize>>) {
     let sk = &task.sk;
     let n = sk.len();
-    let shown = shown(task, execution);
+    let shown = shown(task, execution, also);
     let mut position = vec![None; n];
     shown.iter().enumerate().for_each(|(at, &e)| position[e] = Some(at));
     let list = |rel: &Rel| -> Vec<(usize, usize)> {
@@ -63,14 +73,15 @@ pub(super) fn describe(task: &Task<'_>, execution: &Execution, replayed: &Replay
             .collect(),
     };
     let threads = seats(&sk.program);
-    Witness { events, relations, state, ends: Vec::new(), threads, derived }
+    (Witness { events, relations, state, ends: Vec::new(), threads, derived }, position)
 }
 
-/// The events that are shown, in order.
-fn shown(task: &Task<'_>, execution: &Execution) -> Vec<usize> {
+/// The events that are shown, in order; those of `also` among them.
+fn shown(task: &Task<'_>, execution: &Execution, also: &[usize]) -> Vec<usize> {
     let sk = &task.sk;
     // Initial writes that nothing refers to would only be noise.
     let mut touched = EventSet::empty(sk.len());
+    also.iter().for_each(|&e| touched.insert(e));
     for rel in &execution.free {
         for (i, j) in rel.iter() {
             touched.insert(i);
@@ -88,7 +99,7 @@ fn shown(task: &Task<'_>, execution: &Execution) -> Vec<usize> {
 
 /// The place of an event in the description of its execution.
 pub(super) fn position(task: &Task<'_>, execution: &Execution, event: usize) -> Option<usize> {
-    shown(task, execution).iter().position(|&e| e == event)
+    shown(task, execution, &[]).iter().position(|&e| e == event)
 }
 
 /// The relations that have a name: base relations of the program that the model speaks of, then its definitions, each by

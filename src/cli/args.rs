@@ -397,6 +397,14 @@ pub enum FormatArg {
     Json,
     /// One object per line.
     Jsonl,
+    /// XML for CI servers (`check`, `ask`).
+    Junit,
+    /// What needs attention, for code scanning (`check`, `ask`).
+    Sarif,
+    /// What needs attention, as annotations of GitHub Actions (`check`, `ask`).
+    Github,
+    /// The Test Anything Protocol (`check`, `ask`).
+    Tap,
 }
 
 impl From<FormatArg> for Format {
@@ -405,6 +413,10 @@ impl From<FormatArg> for Format {
             FormatArg::Human => Format::Human,
             FormatArg::Json => Format::Json,
             FormatArg::Jsonl => Format::Jsonl,
+            FormatArg::Junit => Format::Junit,
+            FormatArg::Sarif => Format::Sarif,
+            FormatArg::Github => Format::Github,
+            FormatArg::Tap => Format::Tap,
         }
     }
 }

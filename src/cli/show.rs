@@ -13,8 +13,8 @@ use super::terminal::{self, Terminal};
 use super::{ask, decide, exit, printed};
 use crate::diag::Diagnostic;
 use crate::litmus::LitmusTest;
-use crate::report::Line;
 use crate::report::picture::{Choice, Scene, dot, subject, svg};
+use crate::report::{Line, Subject};
 
 mod page;
 
@@ -54,7 +54,7 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
         exit::INVALID
     };
     let form = Form::of(args.output.as_deref()).map_err(|d| refuse(&d))?;
-    let mut run = Run::new(terminal, &args.question)?;
+    let mut run = Run::new(terminal, &args.question, Subject::Others)?;
     (run.settings.explain, run.settings.detail) = (true, true);
     let mut files = run.load(slice::from_ref(&args.test));
     choose(&mut files, args.name.as_deref()).map_err(|d| refuse(&d))?;

@@ -8,8 +8,10 @@
 
 use std::fmt;
 
+mod explanation;
 mod fault;
 
+pub use explanation::{Breach, Explanation, Link, Made, Missing, MissingLink, Need, Needs};
 pub use fault::{Change, Definedness, Fault, FaultEvent, Remedy};
 
 /// A property of a test under a model.
@@ -107,6 +109,8 @@ pub struct Answer {
     /// For reachability: whether the program is defined at all; `None` if nobody asked, or the model knows no undefined
     /// behaviour.
     pub definedness: Option<Definedness>,
+    /// For reachability: why, if it was asked for.
+    pub explanation: Option<Box<Explanation>>,
 }
 
 /// A complete execution, as evidence.

@@ -67,7 +67,7 @@ pub(super) fn of(run: &mut Run<'_>, units: &[Unit<'_>]) -> Option<String> {
 
 /// Asks one model about everything.
 fn said(unit: &Unit<'_>, settings: &Settings) -> Decided<Said> {
-    let Decided { results: asked, mut defects } = decide::answers(unit, settings);
+    let Decided { results: asked, mut defects, .. } = decide::answers(unit, settings);
     let about_outcomes = unit.questions.iter().all(|q| q.property == Property::Reachability);
     let mut said = Said { asked, table: None, outcomes: Vec::new() };
     if about_outcomes {
@@ -92,13 +92,14 @@ fn said(unit: &Unit<'_>, settings: &Settings) -> Decided<Said> {
             source: unit.source,
             mapping: unit.mapping,
             model: unit.model.clone(),
+            refused: unit.refused.clone(),
             questions: questions.collect(),
         };
         let mut answers = decide::answers(&each, settings);
         defects.append(&mut answers.defects);
         said.outcomes = answers.results;
     }
-    Decided { results: vec![said], defects }
+    Decided::new(vec![said], defects)
 }
 
 /// What was asked, as the page calls it.

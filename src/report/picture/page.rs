@@ -146,8 +146,12 @@ fn controls(out: &mut String, page: &Page) {
     }
     out.push_str("</select></label>\n");
     let second = page.models.len() > 1;
+    // Beside the first model, the first one that says something else.
+    let verdict =
+        |m: usize| page.views.iter().find(|v| (v.outcome, v.model) == (0, m)).map(|v| v.verdict.as_str());
+    let other = (1..page.models.len()).find(|&m| verdict(m) != verdict(0)).unwrap_or(page.models.len());
     for (id, label, chosen) in
-        [("left", "model", 0), ("right", "beside it", 1)].into_iter().take(1 + usize::from(second))
+        [("left", "model", 0), ("right", "beside it", other)].into_iter().take(1 + usize::from(second))
     {
         let _ = write!(out, "<label>{label} <select id=\"{id}\">");
         if id == "right" {

@@ -30,7 +30,7 @@ pub fn inline(scene: &Scene, id: &str) -> String {
 }
 
 fn write_svg(out: &mut String, scene: &Scene, id: &str, alone: bool) {
-    let layout = Layout::of(scene);
+    let layout = Layout::of(scene, alone);
     let (w, h) = (number(layout.size.0.ceil()), number(layout.size.1.ceil()));
     let xmlns = if alone { "xmlns=\"http://www.w3.org/2000/svg\" " } else { "" };
     // Writing to a string cannot fail.
@@ -46,8 +46,8 @@ fn write_svg(out: &mut String, scene: &Scene, id: &str, alone: bool) {
         let _ = writeln!(out, "<style>\n{}</style>", style::sheet("svg.fencepost"));
     }
     let _ = writeln!(out, "<rect class=\"paper\" width=\"{w}\" height=\"{h}\"/>");
-    for (i, text) in layout.head.iter().enumerate() {
-        let title = i == 0;
+    for text in &layout.head {
+        let title = text.rect.h > LABEL + 6.0;
         write_text(out, text, if title { "title" } else { "" }, if title { TITLE } else { LABEL });
     }
     for group in &layout.groups {

@@ -114,8 +114,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Lays out a scene.
-    pub fn of(scene: &Scene) -> Layout {
+    /// Lays out a scene; `headed`: under its title.
+    pub fn of(scene: &Scene, headed: bool) -> Layout {
         let columns = Columns::new(&scene.seats);
         let (cells, rows) = route::cells(scene, &columns.of_threads());
         let plans = route::plan(scene, &cells, columns.threads.len(), rows);
@@ -126,7 +126,7 @@ impl Layout {
             attempt += 1;
             if unnamed.is_empty() || attempt == ATTEMPTS {
                 let said = (!unnamed.is_empty()).then(|| grid.unnamed(&unnamed));
-                layout.write_around(scene, said);
+                layout.write_around(scene, headed, said);
                 return layout;
             }
         }
@@ -141,7 +141,7 @@ impl Layout {
     }
 
     /// Adds what is said above and below, and moves the picture down accordingly.
-    fn write_around(&mut self, scene: &Scene, more: Option<String>) {
+    fn write_around(&mut self, scene: &Scene, headed: bool, more: Option<String>) {
         let width = self.size.0.max(LEAST_WIDTH);
         let places = |size: f64| ((width - 2.0 * MARGIN) / text_width("m", size)).floor() as usize;
         let mut y = MARGIN;
@@ -150,10 +150,11 @@ impl Layout {
             *y += size + 6.0;
             Text { rect, text: text.to_owned(), full: None }
         };
-        for part in wrapped(&escape::line(&scene.title), places(TITLE)) {
+        let title = Some(&scene.title).filter(|_| headed);
+        for part in title.iter().flat_map(|title| wrapped(&escape::line(title), places(TITLE))) {
             self.head.push(line(&part, TITLE, &mut y));
         }
-        for fact in &scene.facts {
+        for fact in scene.facts.iter().filter(|_| headed) {
             for part in wrapped(&escape::line(fact), places(LABEL)) {
                 self.head.push(line(&part, LABEL, &mut y));
             }
