@@ -134,6 +134,9 @@ pub struct CheckArgs {
     /// Keep going (the default)
     #[arg(long, overrides_with = "fail_fast")]
     pub no_fail_fast: bool,
+    /// Which answers come with pictures and explanations in an HTML report
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "unmet")]
+    pub pictures: PicturesArg,
     /// How to ask.
     #[command(flatten)]
     pub question: QuestionArgs,
@@ -405,6 +408,19 @@ pub enum FormatArg {
     Github,
     /// The Test Anything Protocol (`check`, `ask`).
     Tap,
+    /// A page with a table to search, and pictures (`check`, `ask`).
+    Html,
+}
+
+/// Which answers of a suite have pictures in its page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PicturesArg {
+    /// None.
+    None,
+    /// Those that are not as expected.
+    Unmet,
+    /// All for which there is an execution to draw; takes time.
+    All,
 }
 
 impl From<FormatArg> for Format {
@@ -417,6 +433,7 @@ impl From<FormatArg> for Format {
             FormatArg::Sarif => Format::Sarif,
             FormatArg::Github => Format::Github,
             FormatArg::Tap => Format::Tap,
+            FormatArg::Html => Format::Html,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::args::CheckArgs;
+use super::args::{CheckArgs, FormatArg, PicturesArg};
 use super::run::Run;
 use super::terminal::Terminal;
 use super::{decide, plan};
@@ -15,14 +15,33 @@ pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
 
 fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut run = Run::new(terminal, &args.question, Subject::Answers)?;
+    let formats = args.question.reports.iter().map(|(format, _)| *format).chain([args.question.format]);
+    if formats.into_iter().any(|format| format == FormatArg::Html) {
+        let all = args.pictures == PicturesArg::All;
+        (run.settings.explain, run.settings.detail) = (all, all);
+        run.settings.show_unmet = args.pictures == PicturesArg::Unmet;
+    }
+    let pictures = args.pictures;
     let files = run.load(&args.paths);
     let units = run.plan(&files, |test, model| Ok(plan::expectations(test, model, args.all_properties)));
     let mut outputs = run.open(&units, false)?;
     run.decide(&units, decide::answers, |run, mut line| {
-        // The evidence is for `ask` and `show`.
+        let drawn = match pictures {
+            PicturesArg::None => false,
+            PicturesArg::Unmet => line.met() == Some(false),
+            PicturesArg::All => true,
+        };
+        if drawn {
+            outputs.drawing(&line)?;
+        }
+        // Otherwise the evidence is for `ask` and `show`.
         line.drop_evidence();
         count(run, &line);
-        outputs.line(&line)?;
+        if drawn {
+            outputs.writing(&line)?
+        } else {
+            outputs.line(&line)?
+        }
         let failed = line.met() == Some(false) || line.answer.defect.is_some();
         if args.fail_fast && failed {
             run.summary.stopped = true;

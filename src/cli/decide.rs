@@ -74,7 +74,7 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
             let about = question.property.to_string();
             decided.defects.push(defect::record(&unit.test, &unit.model, &about, text, settings));
         }
-        decided.results.push(Line {
+        let mut line = Line {
             path: unit.path.to_owned(),
             test: unit.test.name.clone(),
             site: plan::site(&unit.test, &unit.model.label),
@@ -87,13 +87,37 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
             notes: notes(question, &answer),
             answer,
             ms,
-        });
+        };
+        if settings.show_unmet && line.met() == Some(false) {
+            show(&mut line, unit, question, settings);
+        }
+        decided.results.push(line);
     }
     abandon(&mut session);
     abandon(&mut liveness);
     decided.failed = decided.results.iter().filter(|l| l.met() == Some(false)).count() + decided.defects.len();
     decided.undecided = decided.results.iter().filter(|l| l.answer.verdict.reason().is_some()).count();
     decided
+}
+
+/// Gives an answer what shows it: the execution with all its relations, or why there is none.
+fn show(line: &mut Line, unit: &Unit<'_>, question: &Question, settings: &Settings) {
+    if matches!(question.ask, Ask::Liveness(_)) || unit.refused.is_some() {
+        return;
+    }
+    let settings = Settings { detail: true, ..settings.clone() };
+    let shown = panics::catch(|| {
+        let mut session = open(unit, &settings, true).with_explanations();
+        ask(&mut session, question, &settings)
+    });
+    // The verdict stands; what only shows it may fail to come in time.
+    if let Ok(Some(answer)) = shown
+        && answer.verdict == line.answer.verdict
+    {
+        line.answer.witness = answer.witness;
+        line.answer.explanation = answer.explanation;
+        line.answer.fault = answer.fault;
+    }
 }
 
 /// What to find out about outcomes besides which there are.

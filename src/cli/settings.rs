@@ -55,6 +55,8 @@ pub(super) struct Settings {
     pub explain: bool,
     /// Whether executions come with every relation that the model names.
     pub detail: bool,
+    /// Whether answers that are not as expected are asked for again, with all that shows them.
+    pub show_unmet: bool,
     /// Whether to measure.
     pub timings: bool,
     /// Where reproducers go.
@@ -123,6 +125,7 @@ impl Settings {
             mapping,
             explain: false,
             detail: false,
+            show_unmet: false,
             timings: args.timings,
             repro_dir: args.repro_dir.clone().unwrap_or_else(std::env::temp_dir),
         })

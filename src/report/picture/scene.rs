@@ -290,7 +290,7 @@ impl Scene {
                     not_drawn.push(format!("`{name}` ({} pairs)", edges.len()));
                 }
                 shown = false;
-                if edges.len() > MOST_EDGES * 2 || !choice.rest {
+                if !choice.rest || edges.len() > MOST_EDGES {
                     continue;
                 }
             }
@@ -334,7 +334,7 @@ impl Scene {
                 r.shown && r.kind == kind && e.from == from && e.to == to
             };
             // `mo` beside `co`; and of synchronization, what program order says anyway, and that initial writes come first.
-            let repeats = kind.class != "dep" && self.edges.iter().any(drawn);
+            let repeats = kind.once() && self.edges.iter().any(drawn);
             let thread = self.events[from].thread;
             let inside = from < to && thread == self.events[to].thread;
             let idle = kind.class == "sync" && (thread.is_none() || inside);
@@ -347,20 +347,34 @@ impl Scene {
 
     /// A step of the cycle: its edge in bold, made if it is not there.
     fn add_step(&mut self, step: &Step, place: &[Option<usize>]) {
-        let (Some(from), Some(to)) = (place[step.from], place[step.to]) else { return };
+        let (Some(mut from), Some(mut to)) = (place[step.from], place[step.to]) else { return };
+        let mut name = step.name.as_str();
+        // A step against a relation is drawn as the relation is.
+        while let Some(inverse) = name.strip_suffix("^-1") {
+            (from, to, name) = (to, from, inverse);
+        }
         if from == to {
             return;
         }
-        let found = self.relations.iter().position(|r| r.name == step.name);
+        let found = self.relations.iter().position(|r| r.name == name);
         let relation = found.unwrap_or_else(|| {
-            let kind = style::of(&step.name, self.relations.len());
-            self.relations.push(Relation { name: step.name.clone(), kind, shown: true });
+            let kind = style::of(name, self.relations.len());
+            self.relations.push(Relation { name: name.to_owned(), kind, shown: true });
             self.relations.len() - 1
         });
         let same = |e: &&mut Edge| e.relation == relation && (e.from, e.to) == (from, to) && !e.both;
         match self.edges.iter_mut().find(same) {
             Some(edge) => edge.bold = true,
-            None => self.edges.push(Edge { from, to, relation, bold: true, both: false }),
+            None => {
+                // What is drawn in bold need not be drawn again under another name: `co` beside `mo`.
+                let kind = self.relations[relation].kind;
+                let relations = &self.relations;
+                self.edges.retain(|e| {
+                    let same = (e.from, e.to) == (from, to) && relations[e.relation].kind == kind;
+                    e.bold || !same || !kind.once()
+                });
+                self.edges.push(Edge { from, to, relation, bold: true, both: false });
+            }
         }
         // One bold edge of a relation that is not shown is shown alone.
         if !self.relations[relation].shown {

@@ -5,11 +5,12 @@
 //! | allowed | one that has the outcome | |
 //! | forbidden | for each axiom of a minimal set: one that has the outcome and breaks it | the chain that breaks it, in bold |
 //! | racy, undefined | one that is | the events of the fault |
+//! | any, of a program that is undefined | and one that shows it | the events of the fault |
 //! | hangs | one that does not end | how its threads end, who waits for whom |
 
 use super::super::{Line, explanation};
 use super::scene::{Step, Subject};
-use crate::verdict::{Breach, Fault, Link, Property, State, Verdict, Witness};
+use crate::verdict::{Breach, Definedness, Fault, Link, Property, State, Verdict, Witness};
 
 /// What can be drawn of an answer: nothing, where there is no execution to show.
 pub fn subjects(line: &Line) -> Vec<Subject<'_>> {
@@ -22,6 +23,9 @@ pub fn subjects(line: &Line) -> Vec<Subject<'_>> {
     } else if let Some(explanation) = &answer.explanation {
         let breaches = &explanation.broken;
         found.extend(breaches.iter().enumerate().map(|(i, b)| forbidden(line, b, i, breaches)));
+    }
+    if let Some(Definedness::Undefined(fault)) = &answer.definedness {
+        found.extend(faulty(line, fault));
     }
     found
 }
@@ -55,6 +59,9 @@ fn facts(line: &Line) -> Vec<String> {
     if line.property == Property::Reachability && !line.proposition.is_empty() {
         facts.push(format!("{} ({})", line.quantifier, line.proposition));
     }
+    if let Some(Definedness::Undefined(fault)) = &line.answer.definedness {
+        facts.push(fault.brief());
+    }
     facts
 }
 
@@ -77,7 +84,10 @@ fn witnessed<'a>(line: &'a Line, witness: &'a Witness) -> Subject<'a> {
 /// An execution that has the outcome and breaks an axiom, with the chain that breaks it.
 fn forbidden<'a>(line: &'a Line, breach: &'a Breach, index: usize, all: &[Breach]) -> Subject<'a> {
     let mut cycle = Vec::new();
-    for link in breach.chain.iter().chain(breach.besides.iter().filter(|l| l.holds && !l.is_set)) {
+    let joined = |l: &Link| breach.chain.iter().any(|c| (c.from, c.to) == (l.from, l.to));
+    let (along, besides): (Vec<&Link>, Vec<&Link>) =
+        breach.besides.iter().filter(|l| l.holds && !l.is_set).partition(|l| joined(l));
+    for link in breach.chain.iter().chain(besides) {
         steps(link, &mut cycle);
     }
     let name = |e: usize| super::super::human::letter(e);
@@ -88,14 +98,20 @@ fn forbidden<'a>(line: &'a Line, breach: &'a Breach, index: usize, all: &[Breach
         }
         chain.push(format!("-{}-> {}", link.relation, name(link.to)));
     }
-    let outcome = if line.quantifier == "forall" { "violates the condition" } else { "has the outcome" };
-    let mut says = vec![format!("No consistent execution does: this one {outcome}, and breaks {}.", breach.axiom)];
-    says.push(format!("{}: {}", breach.axiom, breach.text));
+    let (all_do, this_one) = match line.quantifier {
+        "forall" => ("Every consistent execution satisfies the condition", "violates it"),
+        _ => ("No consistent execution has the outcome", "has it"),
+    };
+    let mut says = vec![format!("{all_do}. This one {this_one}, and breaks {} ({}).", breach.axiom, breach.text)];
     let shape = if breach.closes { "cycle" } else { "chain" };
     if chain.is_empty() {
         says.push("Nothing is there that the axiom demands.".to_owned());
     } else {
-        says.push(format!("The {shape} in bold: {}.", chain.join(" ")));
+        let mut names: Vec<&str> = along.iter().map(|l| l.relation.as_str()).collect();
+        names.dedup();
+        let along =
+            if names.is_empty() { String::new() } else { format!("; besides, along it: {}", names.join(", ")) };
+        says.push(format!("The {shape} in bold: {}{along}.", chain.join(" ")));
     }
     let others: Vec<_> = all.iter().map(|b| b.axiom.as_str()).filter(|a| *a != breach.axiom).collect();
     if !others.is_empty() {

@@ -161,7 +161,7 @@ impl Layout {
         }
         let down = y + 4.0;
         self.shift(down);
-        let mut y = self.size.1 + down;
+        let mut y = self.size.1 + down + 6.0;
         for said in scene.says.iter().chain(more.iter()) {
             for part in wrapped(&escape::line(said), places(LABEL)) {
                 self.foot.push(line(&part, LABEL, &mut y));
@@ -193,6 +193,17 @@ impl Layout {
             }
         }
     }
+}
+
+/// An end of an edge.
+struct End {
+    /// The box, its side, and whether the edge is shown.
+    side: (usize, Side, bool),
+    /// What it comes from or goes to, along the side.
+    aim: f64,
+    edge: usize,
+    /// Whether it begins here.
+    start: bool,
 }
 
 /// A scene on its grid, before it has measures.
@@ -239,6 +250,12 @@ impl Grid<'_> {
         taken.extend(groups.iter().map(|g| g.label.rect).chain(threads.iter().map(|t| t.rect)));
         let shown = |e: usize| self.scene.relations[self.scene.edges[e].relation].shown;
         let bounds = Rect { x: 3.0, y: 0.0, w: m.width - 6.0, h: m.height };
+        // Nor do names cover arrows.
+        let arrows = (0..paths.len()).filter(|&e| shown(e)).flat_map(|e| {
+            let both = self.scene.edges[e].both;
+            [Some(paths[e].arrow(self.arrow(e))), both.then(|| paths[e].reversed().arrow(self.arrow(e)))]
+        });
+        taken.extend(arrows.flatten().map(|triangle| Rect::of(&triangle)));
         let visible: Vec<(usize, &Path)> = paths.iter().enumerate().filter(|(e, _)| shown(*e)).collect();
         let mut labels = Labels::new(bounds, taken, &visible);
         let mut order: Vec<usize> = (0..paths.len()).collect();
@@ -258,11 +275,16 @@ impl Grid<'_> {
         let edges = paths.into_iter().zip(places).enumerate();
         let edges = edges.map(|(e, (path, label))| {
             let edge = &self.scene.edges[e];
-            let size = if edge.bold { 13.0 } else { 9.0 };
+            let size = self.arrow(e);
             Drawn { tip: path.arrow(size), tail: edge.both.then(|| path.reversed().arrow(size)), path, label }
         });
         let edges = edges.collect();
         (Layout { size, head: Vec::new(), groups, threads, events, edges, foot: Vec::new() }, unnamed)
+    }
+
+    /// The size of an edge's arrow.
+    fn arrow(&self, edge: usize) -> f64 {
+        if self.scene.edges[edge].bold { 13.0 } else { 9.0 }
     }
 
     fn unnamed(&self, edges: &[usize]) -> String {
@@ -412,8 +434,9 @@ impl Grid<'_> {
     }
 
     /// Where each edge begins and ends: the edges at one side of a box share it, in the order of where they come from.
+    /// Edges that are not shown share it among themselves.
     fn ports(&self, m: &Measures, events: &[Placed]) -> Vec<(Point, Point)> {
-        let mut ends: Vec<(usize, Side, f64, usize, bool)> = Vec::new();
+        let mut ends: Vec<End> = Vec::new();
         for (e, (edge, plan)) in self.scene.edges.iter().zip(&self.plans.plans).enumerate() {
             let (a, b) = (events[edge.from].rect, events[edge.to].rect);
             let middle = |r: Rect| (r.x + r.w / 2.0, r.y + r.h / 2.0);
@@ -423,18 +446,21 @@ impl Grid<'_> {
                 (Way::Fall { .. }, _) => 0.0,
                 _ => middle(other).1,
             };
-            ends.push((edge.from, plan.sides.0, aim(b, plan.sides.0), e, true));
-            ends.push((edge.to, plan.sides.1, aim(a, plan.sides.1), e, false));
+            let shown = self.scene.relations[edge.relation].shown;
+            let mut end = |event, side, other, start| {
+                ends.push(End { side: (event, side, shown), aim: aim(other, side), edge: e, start });
+            };
+            end(edge.from, plan.sides.0, b, true);
+            end(edge.to, plan.sides.1, a, false);
         }
         ends.sort_by(|a, b| {
-            (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2)).then((a.3, a.4).cmp(&(b.3, b.4)))
+            a.side.cmp(&b.side).then(a.aim.total_cmp(&b.aim)).then((a.edge, a.start).cmp(&(b.edge, b.start)))
         });
         let mut ports = vec![(at(0.0, 0.0), at(0.0, 0.0)); self.scene.edges.len()];
-        let mut i = 0;
-        while i < ends.len() {
-            let count = ends[i..].iter().take_while(|e| (e.0, e.1) == (ends[i].0, ends[i].1)).count();
-            for (k, &(event, side, _, edge, start)) in ends[i..i + count].iter().enumerate() {
-                let (r, part) = (events[event].rect, (k as f64 + 1.0) / (count as f64 + 1.0));
+        for sharing in ends.chunk_by(|a, b| a.side == b.side) {
+            for (k, end) in sharing.iter().enumerate() {
+                let (event, side, _) = end.side;
+                let (r, part) = (events[event].rect, (k as f64 + 1.0) / (sharing.len() as f64 + 1.0));
                 let (along_x, along_y) = (r.x + r.w * part, r.y + 3.0 + (r.h - 6.0) * part);
                 let point = match side {
                     Side::Left => at(r.x, along_y),
@@ -442,13 +468,12 @@ impl Grid<'_> {
                     Side::Top => at(along_x, r.y),
                     Side::Bottom => at(along_x, r.bottom()),
                 };
-                if start {
-                    ports[edge].0 = point;
+                if end.start {
+                    ports[end.edge].0 = point;
                 } else {
-                    ports[edge].1 = point;
+                    ports[end.edge].1 = point;
                 }
             }
-            i += count;
         }
         ports
     }
