@@ -149,11 +149,11 @@ code = "bar.sync 1, 2; bar.sync 0, 2"
 fn what_is_not_drawn_is_said() {
     let test = parsed(
         r#"
-name = "Sixty-four"
+name = "Sixteen"
 condition = "a[0] == 0"
 memory = { a = [0] }
 [kernel]
-block = 64
+block = 16
 code = """
 ld.weak.u32 r0, a[0];
 bar.sync 0;
@@ -164,9 +164,9 @@ bar.sync 0;
     let answer = session(&test, &ptx).reachability(test.condition.as_ref(), false);
     let line = line(&test, "ptx", Property::Reachability, answer);
     let scene = &scenes(&line, false)[0];
-    assert!(scene.seats.len() < 64);
-    assert!(scene.says.iter().any(|s| s.contains("52 more threads with 156 events")), "{:?}", scene.says);
-    check_layout("Sixty-four", scene);
+    assert!(scene.seats.len() < 16);
+    assert!(scene.says.iter().any(|s| s.contains("4 more threads with 12 events")), "{:?}", scene.says);
+    check_layout("Sixteen", scene);
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub(super) fn describe_with(
     (Witness { events, relations, state, ends: Vec::new(), threads, derived }, position)
 }
 
-/// The events that are shown, in order; those of `also` among them.
+/// The events that are shown, in order; `also` are, whatever they are.
 fn shown(task: &Task<'_>, execution: &Execution, also: &[usize]) -> Vec<usize> {
     let sk = &task.sk;
     // Initial writes that nothing refers to would only be noise.
@@ -163,7 +163,8 @@ pub(super) fn cell(task: &Task<'_>, execution: &Execution, e: usize) -> Option<C
     task.sk.memory.at(address)
 }
 
-fn known(execution: &Execution) -> Assignment {
+/// What an execution fixes.
+pub(super) fn known(execution: &Execution) -> Assignment {
     let choices = execution.choices.iter().map(|&b| Some(b)).collect();
     Assignment { reads: execution.reads.clone(), choices }
 }

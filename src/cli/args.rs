@@ -9,6 +9,10 @@ use crate::check::Engine;
 use crate::report::Format;
 use crate::simt::{Early, Scheduling};
 
+mod hand;
+
+pub use hand::{CompletionsArgs, DialectArg, ExplainArgs, ManArgs, NewArgs, TemplateArg};
+
 /// A memory-model checker for GPU programs.
 #[derive(Debug, Parser)]
 #[command(name = "fencepost", version, about, after_help = EXIT_CODES)]
@@ -51,6 +55,14 @@ pub enum Command {
     Import(ImportArgs),
     /// JSON schema of the TOML test format
     Schema,
+    /// A new test, from a template
+    New(NewArgs),
+    /// What an axiom, a relation or a term means: definition, source, example
+    Explain(ExplainArgs),
+    /// Completions for a shell, on standard output
+    Completions(CompletionsArgs),
+    /// Man pages
+    Man(ManArgs),
 }
 
 /// Options of every command.
@@ -137,6 +149,9 @@ pub struct CheckArgs {
     /// Which answers come with pictures and explanations in an HTML report
     #[arg(long, value_enum, value_name = "WHICH", default_value = "unmet")]
     pub pictures: PicturesArg,
+    /// Decide again whenever a test or a model under the paths changes, until Ctrl-C
+    #[arg(long)]
+    pub watch: bool,
     /// How to ask.
     #[command(flatten)]
     pub question: QuestionArgs,

@@ -5,23 +5,25 @@ use std::ops::ControlFlow;
 use super::args::{CheckArgs, FormatArg, PicturesArg};
 use super::run::Run;
 use super::terminal::Terminal;
-use super::{decide, plan};
+use super::{decide, plan, watch};
 use crate::report::{Line, Subject};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
-    check(args, terminal).unwrap_or_else(|code| code)
+    let round = || check(args, terminal).unwrap_or_else(|code| code);
+    if args.watch { watch::run(args, terminal, round) } else { round() }
 }
 
 fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut run = Run::new(terminal, &args.question, Subject::Answers)?;
+    run.settings.explain = terminal.verbose;
+    run.settings.explain_unmet = true;
+    let pictures = args.pictures;
     let formats = args.question.reports.iter().map(|(format, _)| *format).chain([args.question.format]);
     if formats.into_iter().any(|format| format == FormatArg::Html) {
-        let all = args.pictures == PicturesArg::All;
-        (run.settings.explain, run.settings.detail) = (all, all);
-        run.settings.show_unmet = args.pictures == PicturesArg::Unmet;
+        run.settings.explain |= pictures == PicturesArg::All;
+        run.settings.detail = pictures != PicturesArg::None;
     }
-    let pictures = args.pictures;
     let files = run.load(&args.paths);
     let units = run.plan(&files, |test, model| Ok(plan::expectations(test, model, args.all_properties)));
     let mut outputs = run.open(&units, false)?;
@@ -36,6 +38,9 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
         }
         // Otherwise the evidence is for `ask` and `show`.
         line.drop_evidence();
+        if line.met() != Some(false) && !terminal.verbose {
+            line.answer.explanation = None;
+        }
         count(run, &line);
         if drawn {
             outputs.writing(&line)?

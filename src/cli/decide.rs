@@ -74,7 +74,7 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
             let about = question.property.to_string();
             decided.defects.push(defect::record(&unit.test, &unit.model, &about, text, settings));
         }
-        let mut line = Line {
+        decided.results.push(Line {
             path: unit.path.to_owned(),
             test: unit.test.name.clone(),
             site: plan::site(&unit.test, &unit.model.label),
@@ -87,11 +87,10 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
             notes: notes(question, &answer),
             answer,
             ms,
-        };
-        if settings.show_unmet && line.met() == Some(false) {
-            show(&mut line, unit, question, settings);
+        });
+        if let Some(line) = decided.results.last_mut() {
+            explain_unmet(unit, question, line, settings);
         }
-        decided.results.push(line);
     }
     abandon(&mut session);
     abandon(&mut liveness);
@@ -100,23 +99,17 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
     decided
 }
 
-/// Gives an answer what shows it: the execution with all its relations, or why there is none.
-fn show(line: &mut Line, unit: &Unit<'_>, question: &Question, settings: &Settings) {
-    if matches!(question.ask, Ask::Liveness(_)) || unit.refused.is_some() {
+/// Explains an answer about an outcome that is not what the test expects.
+fn explain_unmet(unit: &Unit<'_>, question: &Question, line: &mut Line, settings: &Settings) {
+    let Ask::Reachability { prop, negate } = &question.ask else { return };
+    if !settings.explain_unmet || line.met() != Some(false) || line.answer.explanation.is_some() {
         return;
     }
-    let settings = Settings { detail: true, ..settings.clone() };
-    let shown = panics::catch(|| {
-        let mut session = open(unit, &settings, true).with_explanations();
-        ask(&mut session, question, &settings)
-    });
-    // The verdict stands; what only shows it may fail to come in time.
-    if let Ok(Some(answer)) = shown
-        && answer.verdict == line.answer.verdict
-    {
-        line.answer.witness = answer.witness;
-        line.answer.explanation = answer.explanation;
-        line.answer.fault = answer.fault;
+    let asked =
+        panics::catch(|| open(unit, settings, true).with_explanations().reachability(prop.as_ref(), *negate));
+    match asked {
+        Ok(again) => (line.answer.axioms, line.answer.explanation) = (again.axioms, again.explanation),
+        Err(message) => line.answer.defect = Some(message),
     }
 }
 

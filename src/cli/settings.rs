@@ -51,12 +51,12 @@ pub(super) struct Settings {
     pub set: Vec<(String, String)>,
     /// The mapping that was asked for.
     pub mapping: Option<&'static Mapping>,
-    /// Whether negative answers name axioms even where no expectation does.
+    /// Whether every answer about an outcome is explained.
     pub explain: bool,
+    /// Whether those are that are not what a test expects.
+    pub explain_unmet: bool,
     /// Whether executions come with every relation that the model names.
     pub detail: bool,
-    /// Whether answers that are not as expected are asked for again, with all that shows them.
-    pub show_unmet: bool,
     /// Whether to measure.
     pub timings: bool,
     /// Where reproducers go.
@@ -124,8 +124,8 @@ impl Settings {
             set: args.set.clone(),
             mapping,
             explain: false,
+            explain_unmet: false,
             detail: false,
-            show_unmet: false,
             timings: args.timings,
             repro_dir: args.repro_dir.clone().unwrap_or_else(std::env::temp_dir),
         })

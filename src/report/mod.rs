@@ -173,7 +173,6 @@ impl Line {
     /// Forgets the executions that show the answer; the accesses that race stay.
     pub fn drop_evidence(&mut self) {
         self.answer.witness = None;
-        self.answer.explanation = None;
         let undefined = match &mut self.answer.definedness {
             Some(Definedness::Undefined(fault)) => Some(fault),
             _ => None,

@@ -10,6 +10,7 @@ use std::fmt;
 
 mod explanation;
 mod fault;
+pub mod hang;
 
 pub use explanation::{Breach, Explanation, Link, Made, Missing, MissingLink, Need, Needs};
 pub use fault::{Change, Definedness, Fault, FaultEvent, Remedy};
@@ -192,6 +193,8 @@ pub struct ThreadEnd {
     pub polls: Vec<(String, String)>,
     /// Looping with effect: how many iterations repeat.
     pub period: Option<u32>,
+    /// What it waits for, and who could bring it.
+    pub waits: Vec<hang::Wait>,
     /// All that in words.
     pub why: String,
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use super::super::human::letter;
 use super::style::{self, Kind, WAITS};
-use crate::verdict::{Ending, Seat, Witness};
+use crate::verdict::{Ending, Seat, Witness, hang};
 
 /// At most this many threads are drawn.
 const MOST_THREADS: usize = 12;
@@ -243,12 +243,14 @@ impl Scene {
         let named = |name: &str| witness.ends.iter().position(|e| e.thread == name);
         let mut edges = Vec::new();
         for (i, end) in witness.ends.iter().enumerate() {
-            let targets = end.waits_for.iter().filter_map(|name| named(name));
-            edges.extend(targets.filter(|&to| to != i).map(|to| (i, to)));
+            let helpers = end.waits.iter().flat_map(|w| &w.helpers).map(|site| &site.thread);
+            let targets: BTreeSet<usize> = helpers.chain(&end.waits_for).filter_map(|name| named(name)).collect();
+            edges.extend(targets.into_iter().filter(|&to| to != i).map(|to| (i, to)));
         }
         for end in witness.ends.iter().filter(|e| e.ending != Ending::Done) {
             self.says.push(format!("{}: {}, {}.", end.thread, end.ending.word(), end.why));
         }
+        self.says.extend(hang::picture(&witness.ends).1.into_iter().map(|line| format!("{line}.")));
         if edges.is_empty() {
             return;
         }
@@ -273,6 +275,12 @@ impl Scene {
             let asked = choice.relations.as_ref().map(|names| names.contains(name));
             let mut shown = asked.unwrap_or(kind.shown || always);
             if !shown && !choice.rest {
+                continue;
+            }
+            if pairs.len() > FAR_TOO_MANY * 8 && name != "po" {
+                if shown {
+                    not_drawn.push(format!("`{name}` ({} pairs)", pairs.len()));
+                }
                 continue;
             }
             let mut pairs = reduced(pairs, place.len());
