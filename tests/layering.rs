@@ -22,7 +22,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("skeleton", &["litmus", "model", "program", "rel", "stop"]),
     ("algebra", &["model", "rel", "stop"]),
     // Of the skeleton, the executor uses the address map alone; a memory model's text it never sees.
-    ("simt", &["litmus", "program", "skeleton", "stop"]),
+    ("simt", &["litmus", "program", "skeleton", "stop", "verdict"]),
     ("check", &["algebra", "litmus", "model", "program", "rel", "simt", "skeleton", "stop", "verdict"]),
     ("report", &["diag", "verdict"]),
     (

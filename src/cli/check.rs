@@ -14,12 +14,14 @@ use super::run::Run;
 use super::select::Selection;
 use super::settings::Settings;
 use super::terminal::Terminal;
+use super::watch;
 use crate::diag::Diagnostic;
 use crate::report::{Line, Subject};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
-    check(args, terminal).unwrap_or_else(|code| code)
+    let round = || check(args, terminal).unwrap_or_else(|code| code);
+    if args.watch { watch::run(args, terminal, round) } else { round() }
 }
 
 fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {

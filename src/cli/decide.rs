@@ -115,7 +115,11 @@ fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> (Vec<Option<Ans
                 let new = || Liveness::new(setting, settings.engine, settings.limits, &settings.set);
                 return Some(liveness.get_or_insert_with(new).ask(progress));
             }
-            ask(session.get_or_insert_with(|| open(unit, settings, explain)), question, settings)
+            let new = || {
+                let session = open(unit, settings, explain);
+                if settings.explain { session.with_explanations() } else { session }
+            };
+            ask(session.get_or_insert_with(new), question, settings)
         });
         let answer = match asked {
             // What was at work then may have been cut short anywhere.
@@ -146,8 +150,9 @@ fn is_settled(answer: &Answer) -> bool {
         Some(Definedness::Undefined(fault)) => !open(fault),
         Some(Definedness::Defined) | None => true,
     };
+    let explained = answer.explanation.as_deref().is_none_or(|e| e.given_up.is_none());
     let fault = answer.fault.as_deref().is_none_or(|fault| !open(fault));
-    answer.verdict.reason().is_none() && answer.defect.is_none() && definedness && fault
+    answer.verdict.reason().is_none() && answer.defect.is_none() && definedness && fault && explained
 }
 
 /// What to find out about outcomes besides which there are.
@@ -224,6 +229,7 @@ pub(super) fn as_prop(state: &State) -> String {
 /// The session of a unit.
 pub(super) fn open<'s>(unit: &'s Unit<'_>, settings: &Settings, explain: bool) -> Session<'s> {
     let session = Session::new(&unit.test, &unit.model.model, settings.engine, settings.limits, &settings.set);
+    let session = if settings.detail { session.detailed() } else { session };
     if explain { session.explaining() } else { session }
 }
 
@@ -272,6 +278,7 @@ fn undecided(settings: &Settings, reason: String) -> Answer {
         defect: None,
         fault: None,
         definedness: None,
+        explanation: None,
     }
 }
 

@@ -29,14 +29,17 @@ mod decide;
 mod defect;
 mod differences;
 mod executor;
+mod explain;
 mod failed;
 mod files;
 mod filter;
 mod import;
 mod interrupt;
 mod load;
+mod man;
 mod model_text;
 mod models;
+mod new;
 mod outcomes;
 mod outputs;
 mod panics;
@@ -47,7 +50,9 @@ mod run;
 mod schema;
 mod seams;
 mod settings;
+mod show;
 mod terminal;
+mod watch;
 
 use args::{Cli, Command};
 use terminal::Terminal;
@@ -73,19 +78,24 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         terminal.diagnose(&Diagnostic::plain("defect", format!("a defect of Fencepost: {message}")));
         exit::DEFECT
     });
-    ExitCode::from(code)
+    ExitCode::from(interrupt::code().unwrap_or(code))
 }
 
 fn dispatch(command: &Command, terminal: &Terminal) -> u8 {
     match command {
         Command::Check(args) => check::run(args, terminal),
         Command::Ask(args) => ask::run(args, terminal),
+        Command::Show(args) => show::run(args, terminal),
         Command::Outcomes(args) => outcomes::run(args, terminal),
         Command::Compare(args) => compare::run(args, terminal),
         Command::Run(args) => executor::run(args, terminal),
         Command::Models(args) => models::run(args, terminal),
         Command::Import(args) => import::run(args, terminal),
         Command::Schema => schema::run(terminal),
+        Command::New(args) => new::run(args, terminal),
+        Command::Explain(args) => explain::run(args, terminal),
+        Command::Completions(args) => man::completions(args, terminal),
+        Command::Man(args) => man::run(args, terminal),
     }
 }
 

@@ -55,6 +55,8 @@ pub(super) struct Settings {
     pub mapping: Option<&'static Mapping>,
     /// Whether negative answers name axioms even where no expectation does.
     pub explain: bool,
+    /// Whether executions come with every relation that the model names.
+    pub detail: bool,
     /// Whether to measure.
     pub timings: bool,
     /// Where reproducers go.
@@ -124,6 +126,7 @@ impl Settings {
             set: args.set.clone(),
             mapping,
             explain: false,
+            detail: false,
             timings: args.timings,
             cache: None,
             repro_dir: args.repro_dir.clone().unwrap_or_else(std::env::temp_dir),

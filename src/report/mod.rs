@@ -16,6 +16,7 @@ use crate::verdict::{Answer, Definedness, Fault, Outcomes, Property, Verdict};
 
 mod case;
 mod comparison;
+mod explanation;
 mod fault;
 mod github;
 mod human;
@@ -23,6 +24,7 @@ mod json;
 mod jsonl;
 mod junit;
 mod observations;
+pub mod picture;
 mod sarif;
 mod summary;
 mod tap;
@@ -166,6 +168,7 @@ impl Line {
     /// Forgets the executions that show the answer; the accesses that race stay.
     pub fn drop_evidence(&mut self) {
         self.answer.witness = None;
+        self.answer.explanation = None;
         let undefined = match &mut self.answer.definedness {
             Some(Definedness::Undefined(fault)) => Some(fault),
             _ => None,
@@ -234,7 +237,7 @@ fn unfit(format: &str, what: &str) -> io::Result<()> {
 #[cfg(test)]
 pub(crate) mod samples {
     use super::*;
-    use crate::verdict::{Outcome, Witness, WitnessEvent};
+    use crate::verdict::{Outcome, Seat, Witness, WitnessEvent};
 
     pub(crate) fn answer(verdict: Verdict) -> Answer {
         let negative = matches!(verdict, Verdict::Forbidden | Verdict::RaceFree);
@@ -247,6 +250,7 @@ pub(crate) mod samples {
             defect: None,
             fault: None,
             definedness: None,
+            explanation: None,
         }
     }
 
@@ -305,6 +309,8 @@ pub(crate) mod samples {
             relations: vec![("rf".into(), vec![(1, 2)]), ("co".into(), vec![(0, 1)])],
             state: vec![("P1:r0".into(), "1".into()), ("x".into(), "1".into())],
             ends: Vec::new(),
+            threads: ["P0", "P1"].map(|t| Seat { thread: t.into(), groups: vec!["GPU 0".into()] }).into(),
+            derived: Vec::new(),
         }
     }
 

@@ -23,7 +23,7 @@ const SETS: &[(&str, &str)] = &[
     ("LK", "lock events: empty, kept for published files"),
 ];
 
-/// CUDA: accesses by who allocated the memory ([`crate::program::MemoryKind`]).
+/// Accesses by who allocated the memory ([`crate::program::MemoryKind`]).
 pub(super) const MEMORY_KINDS: &[(&str, &str)] = &[
     ("MANAGED", "CUDA: accesses to managed memory"),
     ("MAPPED", "CUDA: accesses to mapped (pinned) memory of the host"),
@@ -31,10 +31,15 @@ pub(super) const MEMORY_KINDS: &[(&str, &str)] = &[
     ("PAGEABLE_FILE", "CUDA: accesses to system-allocated memory that maps a file"),
     ("GPU_MEMORY", "CUDA: accesses to memory of a GPU"),
     ("PRIVATE", "CUDA: accesses to memory of a single block or thread"),
+    ("BUFFER", "OpenCL: accesses to buffer objects that are no shared virtual memory"),
+    ("SVM_COARSE", "OpenCL: accesses to coarse-grained shared virtual memory"),
+    ("SVM_FINE", "OpenCL: accesses to fine-grained shared virtual memory without atomics"),
+    ("SVM_FINE_ATOMIC", "OpenCL: accesses to fine-grained shared virtual memory of a buffer, with atomics"),
+    ("SVM_SYSTEM", "OpenCL: accesses to fine-grained shared virtual memory of the system"),
 ];
 
 /// Attributes of the machine ([`crate::program::ATTRIBUTES`]).
-const MACHINE: &str = "CUDA: every event if the test's machine has the attribute, else none";
+const MACHINE: &str = "CUDA, OpenCL: every event if the test's machine has the attribute, else none";
 
 /// Tags of single dialects that published models speak of: an event is in such a set if it carries the tag.
 const DIALECT_TAGS: &[(&str, &str)] = &[
@@ -78,13 +83,17 @@ const RELATIONS: &[(&str, &str)] = &[
     ("swg", "threads of one work-group"),
     ("sqf", "threads of one queue family"),
     ("sdv", "threads of one device"),
+    ("skernel", "OpenCL: work-items of one kernel instance that the host enqueued, and of its descendants"),
+    ("same-object", "accesses to elements of one object"),
     ("syncbar", "arrival to wait of one barrier and phase"),
     (
         "divergence",
         "OpenCL, CUDA: arrivals at a barrier that some thread of the group does not execute as it must",
     ),
     ("exitbar", "event of a thread to a wait that passes because the thread has ended"),
-    ("ssw", "system-synchronises-with edges of the test"),
+    ("launch", "event of a host program to one that calls of the runtime order after it"),
+    ("launch-fine", "OpenCL: the same, for accesses to fine-grained shared virtual memory"),
+    ("ssw", "system-synchronises-with: the same as `launch`"),
     ("asw", "additional synchronises-with: initial writes before every event of a thread"),
 ];
 
@@ -112,6 +121,52 @@ const OPTIONS: &[OptionSpec] = &[
     },
 ];
 
+/// Base relations as clauses, in which `{a}` and `{b}` stand for the events; and what to say of two events that are not
+/// so related. What depends on the program (which memory, which groups) is added by whoever has the events.
+const CLAUSES: &[(&str, &str, &str)] = &[
+    ("po", "{a} comes before {b} in its thread", "{a} does not come before {b} in program order"),
+    ("int", "both are of one thread", "they are of different threads"),
+    ("ext", "they are of different threads", "both are of one thread"),
+    ("loc", "both access the same memory", "they do not access the same memory"),
+    ("vloc", "both use the same address", "they do not use the same address"),
+    ("rmw", "{a} and {b} are the two halves of one atomic", "they are not the two halves of one atomic"),
+    ("addr", "the address of {b} depends on what {a} reads", "the address of {b} does not depend on {a}"),
+    ("data", "what {b} writes depends on what {a} reads", "what {b} writes does not depend on {a}"),
+    ("ctrl", "whether {b} executes depends on what {a} reads", "whether {b} executes does not depend on {a}"),
+    ("sr", "each one's scope includes the other's thread", "one's scope does not include the other's thread"),
+    ("swarp", "both threads are in one warp", "their threads are in different warps"),
+    ("scta", "both threads are in one CTA", "their threads are in different CTAs"),
+    ("scluster", "both threads are in one cluster", "their threads are in different clusters"),
+    ("sgpu", "both threads are on one GPU", "their threads are not of one GPU"),
+    ("one-gpu", "both threads are on one GPU", "their threads are on different GPUs"),
+    ("ssg", "both are in one sub-group", "they are in different sub-groups"),
+    ("swg", "both are in one work-group", "they are in different work-groups"),
+    ("sqf", "both are in one queue family", "they are in different queue families"),
+    ("sdv", "both are on one device", "they are on different devices"),
+    (
+        "syncbar",
+        "{a} arrives at a barrier in the phase that {b} waits for",
+        "{b} does not wait for the phase of a barrier in which {a} arrives",
+    ),
+    ("divergence", "not all threads of the group come to the barrier of {a}", "all threads come to the barrier"),
+    (
+        "exitbar",
+        "{b} passes because the thread of {a} has ended",
+        "{b} does not wait for the end of the thread of {a}",
+    ),
+    (
+        "ssw",
+        "the test says that {a} synchronizes with {b}",
+        "the test does not say that {a} synchronizes with {b}",
+    ),
+    ("asw", "{a} comes before all threads start", "{a} is no initial write"),
+];
+
+/// A base relation as a clause; `holds`: of a pair that it has.
+pub fn clause(name: &str, holds: bool) -> Option<&'static str> {
+    CLAUSES.iter().find(|c| c.0 == name).map(|c| if holds { c.1 } else { c.2 })
+}
+
 /// What a base relation is, without the dialect that has it.
 pub fn doc(name: &str) -> Option<&'static str> {
     let row = RELATIONS.iter().chain(TAGS).find(|r| r.0 == name)?;
@@ -138,4 +193,17 @@ pub fn signature() -> Signature {
     }
     names.extend(RELATIONS.iter().map(|(name, doc)| BaseName { name, kind: Kind::Rel, doc }));
     Signature { names, options: OPTIONS.to_vec() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_base_relation_has_its_clauses() {
+        for (name, _) in RELATIONS {
+            assert!(clause(name, true).is_some() && clause(name, false).is_some(), "`{name}` has no clause");
+        }
+        assert_eq!(CLAUSES.len(), RELATIONS.len());
+    }
 }

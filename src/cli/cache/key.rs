@@ -67,7 +67,10 @@ impl Keys {
         fields.add(unit.refused.as_deref().unwrap_or_default());
         fields.add(&unit.model.label);
         fields.bytes(&self.model(&unit.model.model));
-        fields.add(&format!("{:?} {} {:?} {explain}", settings.engine, settings.limits.bound, settings.set));
+        fields.add(&format!(
+            "{:?} {} {:?} {explain} {} {}",
+            settings.engine, settings.limits.bound, settings.set, settings.explain, settings.detail
+        ));
         fields.add(&format!("{:?}", unit.questions));
         Key(fields.0.finalize().into())
     }

@@ -40,7 +40,7 @@ fn tagged(program: &Program, tag: &str) -> bool {
         Op::Load { access, .. } | Op::Store { access, .. } => has(&access.tags),
         Op::Rmw { read, write, .. } => has(&read.tags) || has(&write.tags),
         Op::Fence { tags, .. } => has(tags),
-        Op::Barrier(_) | Op::Spurious { .. } | Op::Assign { .. } | Op::Branch { .. } => false,
+        _ => false,
     })
 }
 
