@@ -27,6 +27,8 @@ pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
 fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     let start = Instant::now();
     let mut run = Run::new(terminal, &args.question, Subject::Answers)?;
+    run.settings.explain = terminal.verbose;
+    run.settings.explain_unmet = true;
     let mut selection = run.select(&args.select)?;
     let folder = cache::default_folder(args.cache_dir.as_deref());
     let keeps = !(args.no_cache || cache::is_off());

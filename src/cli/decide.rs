@@ -9,7 +9,7 @@ use super::settings::Settings;
 use super::{interrupt, panics, seams};
 use crate::check::Session;
 use crate::check::liveness::{Liveness, Setting};
-use crate::report::{Line, Table};
+use crate::report::{self, Line, Table};
 use crate::stop;
 use crate::verdict::{Answer, Definedness, Fault, Outcomes, Property, Remedy, State, Verdict};
 
@@ -121,7 +121,7 @@ fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> (Vec<Option<Ans
             };
             ask(session.get_or_insert_with(new), question, settings)
         });
-        let answer = match asked {
+        let mut answer = match asked {
             // What was at work then may have been cut short anywhere.
             Ok(_) if stop::requested().is_some() => Some(undecided(settings, interrupt::REASON.into())),
             Ok(answer) => answer,
@@ -131,9 +131,12 @@ fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> (Vec<Option<Ans
                 Some(broken(settings, message))
             }
         };
+        if let Some(answer) = &mut answer {
+            explain_unmet(unit, question, answer, settings);
+        }
         // Close to the limit, some step may have been left out for want of time.
         let in_time = settings.limits.timeout.is_none_or(|limit| start.elapsed() < limit.mul_f64(0.9));
-        lasting &= in_time && answer.as_ref().is_none_or(is_settled);
+        lasting &= in_time && stop::requested().is_none() && answer.as_ref().is_none_or(is_settled);
         answers.push(answer);
         times.push(milliseconds(start));
     }
@@ -153,6 +156,23 @@ fn is_settled(answer: &Answer) -> bool {
     let explained = answer.explanation.as_deref().is_none_or(|e| e.given_up.is_none());
     let fault = answer.fault.as_deref().is_none_or(|fault| !open(fault));
     answer.verdict.reason().is_none() && answer.defect.is_none() && definedness && fault && explained
+}
+
+/// Explains an answer about an outcome that is not what the test expects.
+fn explain_unmet(unit: &Unit<'_>, question: &Question, answer: &mut Answer, settings: &Settings) {
+    let Ask::Reachability { prop, negate } = &question.ask else { return };
+    let met = report::is_met(question.expected, &answer.verdict);
+    if !settings.explain_unmet || met != Some(false) || answer.explanation.is_some() {
+        return;
+    }
+    let asked =
+        panics::catch(|| open(unit, settings, true).with_explanations().reachability(prop.as_ref(), *negate));
+    match asked {
+        // What was cut short explains nothing.
+        Ok(_) if stop::requested().is_some() => {}
+        Ok(again) => (answer.axioms, answer.explanation) = (again.axioms, again.explanation),
+        Err(message) => answer.defect = Some(message),
+    }
 }
 
 /// What to find out about outcomes besides which there are.

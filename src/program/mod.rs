@@ -13,6 +13,7 @@ use std::fmt;
 
 use crate::diag::Span;
 
+pub mod edits;
 pub mod host;
 pub mod isa;
 mod live;

@@ -118,6 +118,9 @@ impl Reporter for Human {
                 picture(out, &witness.ends)?;
             }
         }
+        if let (false, Some(explanation)) = (options.explain, &answer.explanation) {
+            super::explanation::human(out, explanation, false)?;
+        }
         if options.explain {
             explain(out, line, options.verbose)?;
             if let Some(fault) = line.fault() {
@@ -241,7 +244,7 @@ fn explain(out: &mut dyn Write, line: &Line, verbose: bool) -> io::Result<()> {
     match (&answer.verdict, &answer.witness) {
         (Verdict::Undecided(_), _) => return Ok(()),
         (_, Some(witness)) => execution(out, witness)?,
-        (_, None) if !answer.axioms.is_empty() => {
+        (_, None) if !answer.axioms.is_empty() && answer.explanation.is_none() => {
             writeln!(out, "  together these axioms exclude every execution: {}", answer.axioms.join(", "))?;
         }
         (_, None) => {}

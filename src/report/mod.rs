@@ -148,13 +148,7 @@ pub struct Line {
 impl Line {
     /// Whether the answer is the expected one; `None` if nothing is expected or nothing was decided.
     pub fn met(&self) -> Option<bool> {
-        let expected = self.expected?;
-        match &self.answer.verdict {
-            Verdict::Undecided(_) => None,
-            // `required P` asks whether some execution violates P, and is met if none does.
-            verdict if expected == "required" => Some(*verdict == Verdict::Forbidden),
-            verdict => Some(verdict.word() == expected),
-        }
+        is_met(self.expected, &self.answer.verdict)
     }
 
     /// What makes the program undefined, or race.
@@ -168,7 +162,6 @@ impl Line {
     /// Forgets the executions that show the answer; the accesses that race stay.
     pub fn drop_evidence(&mut self) {
         self.answer.witness = None;
-        self.answer.explanation = None;
         let undefined = match &mut self.answer.definedness {
             Some(Definedness::Undefined(fault)) => Some(fault),
             _ => None,
@@ -176,6 +169,17 @@ impl Line {
         for fault in undefined.into_iter().chain(self.answer.fault.as_mut()) {
             fault.execution = None;
         }
+    }
+}
+
+/// Whether a verdict is the expected one; `None` if nothing is expected or nothing was decided.
+pub fn is_met(expected: Option<&str>, verdict: &Verdict) -> Option<bool> {
+    let expected = expected?;
+    match verdict {
+        Verdict::Undecided(_) => None,
+        // `required P` asks whether some execution violates P, and is met if none does.
+        verdict if expected == "required" => Some(*verdict == Verdict::Forbidden),
+        verdict => Some(verdict.word() == expected),
     }
 }
 

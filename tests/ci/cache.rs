@@ -21,7 +21,7 @@ fn entries(folder: &Folder) -> Vec<PathBuf> {
     found
 }
 
-/// From how many pairs the answers were kept, as `-v` tells.
+/// From how many pairs the answers were kept, as is told beside times.
 fn hits(err: &str) -> usize {
     let line = err.lines().find(|l| l.contains("from the cache")).unwrap_or_else(|| panic!("no effort in {err}"));
     line.split("; ").nth(1).and_then(|part| part.split(' ').next()).unwrap().parse().unwrap()
@@ -38,10 +38,11 @@ fn suite() -> Folder {
 #[test]
 fn a_kept_verdict_prints_as_it_did_in_every_format() {
     let folder = suite();
-    let uncached = folder.run(&["check", "-v"]);
-    let cold = folder.cached(&["check", "-v"]);
-    let warm = folder.cached(&["check", "-v"]);
-    assert_eq!((hits(&cold.err), hits(&warm.err)), (0, 4));
+    let uncached = folder.run(&["check"]);
+    let cold = folder.cached(&["check"]);
+    let warm = folder.cached(&["check"]);
+    assert_eq!(hits(&folder.cached(&["check", "--timings"]).err), 4);
+    assert_eq!((warm.err.as_str(), cold.err.as_str()), ("", ""));
     assert_eq!((uncached.out.as_str(), uncached.code), (cold.out.as_str(), cold.code));
     assert_eq!((cold.out.as_str(), cold.code), (warm.out.as_str(), Some(1)));
     for format in ["human", "json", "jsonl", "junit", "sarif", "github", "tap"] {
@@ -53,7 +54,7 @@ fn a_kept_verdict_prints_as_it_did_in_every_format() {
 #[test]
 fn another_question_is_asked_anew() {
     let folder = suite();
-    let ask = |more: &[&str]| hits(&folder.cached(&[&["check", "-v", "SB.toml"], more].concat()).err);
+    let ask = |more: &[&str]| hits(&folder.cached(&[&["check", "--timings", "SB.toml"], more].concat()).err);
     assert_eq!(ask(&[]), 0);
     assert_eq!(ask(&["--bound", "2"]), 0);
     assert_eq!(ask(&["--engine", "enumerate"]), 0);
@@ -69,7 +70,7 @@ fn a_model_is_known_by_its_text_and_by_what_it_includes() {
     let cat = "\"M\"\ninclude \"rules.cat\"\n";
     folder.write("m.cat", cat);
     folder.write("rules.cat", "let fr = rf^-1 ; co\nacyclic po | rf | co | fr as everything\n");
-    let arguments = ["check", "-v", "SB.toml", "--model", "m.cat", "--format", "jsonl"];
+    let arguments = ["check", "--timings", "SB.toml", "--model", "m.cat", "--format", "jsonl"];
     let (first, second) = (folder.cached(&arguments), folder.cached(&arguments));
     assert!(first.out.contains("\"forbidden\""), "{}{}", first.out, first.err);
     assert_eq!((hits(&first.err), hits(&second.err)), (0, 1));
@@ -89,7 +90,7 @@ fn a_file_that_is_cut_is_a_warning_and_is_mended() {
         let bytes = fs::read(file).unwrap();
         fs::write(file, &bytes[..bytes.len() / 2]).unwrap();
     }
-    let cut = folder.cached(&["check", "-v"]);
+    let cut = folder.cached(&["check", "--timings"]);
     assert_eq!(hits(&cut.err), 2);
     assert!(cut.err.contains("warning[damaged-cache]") && cut.err.contains("(and 1 more like it)"), "{}", cut.err);
     let plain = folder.cached(&["check"]);
@@ -135,7 +136,7 @@ fn a_cache_that_cannot_be_made_is_a_warning() {
 #[test]
 fn what_is_undecided_is_not_kept() {
     let folder = Folder::new(&[("Spin.toml", SPIN)]);
-    let said = folder.cached(&["check", "-v"]);
+    let said = folder.cached(&["check", "--timings"]);
     assert_eq!((said.code, hits(&said.err)), (Some(3), 0));
     assert!(entries(&folder).is_empty());
 }
@@ -143,7 +144,7 @@ fn what_is_undecided_is_not_kept() {
 #[test]
 fn one_flag_or_variable_turns_it_off() {
     let folder = suite();
-    let said = folder.cached(&["check", "--no-cache", "-v"]);
+    let said = folder.cached(&["check", "--no-cache", "--timings"]);
     assert!(said.err.contains("no cache"), "{}", said.err);
     folder.with_cache(&["check"]).env("FENCEPOST_NO_CACHE", "1").output().unwrap();
     assert!(!folder.cache().exists());
@@ -165,7 +166,7 @@ fn several_processes_share_one_cache() {
         let said = super::Said::of(child.wait_with_output().unwrap());
         assert_eq!((said.out.as_str(), said.err.as_str(), said.code), (uncached.out.as_str(), "", Some(0)));
     }
-    let warm = folder.cached(&["check", "-v", "--format", "jsonl"]);
+    let warm = folder.cached(&["check", "--timings", "--format", "jsonl"]);
     assert_eq!((hits(&warm.err), entries(&folder).len()), (40, 40));
-    assert_eq!(warm.out, uncached.out);
+    assert_eq!(folder.cached(&["check", "--format", "jsonl"]).out, uncached.out);
 }

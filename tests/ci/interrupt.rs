@@ -66,7 +66,7 @@ fn interrupted(endless: &str, engine: &str, signal: &str, code: i32) {
     serde_json::from_str::<serde_json::Value>(&folder.read("new.sarif")).unwrap();
     let names = fs::read_dir(folder.path("")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
     assert!(names.into_iter().all(|name| !name.ends_with(".tmp")));
-    let warm = folder.cached(&["check", "a.toml", "--engine", engine, "-v"]);
+    let warm = folder.cached(&["check", "a.toml", "--engine", engine, "--timings"]);
     assert!(warm.err.contains("1 pairs from the cache"), "what was decided is kept: {}", warm.err);
 }
 

@@ -68,8 +68,13 @@ impl Keys {
         fields.add(&unit.model.label);
         fields.bytes(&self.model(&unit.model.model));
         fields.add(&format!(
-            "{:?} {} {:?} {explain} {} {}",
-            settings.engine, settings.limits.bound, settings.set, settings.explain, settings.detail
+            "{:?} {} {:?} {explain} {} {} {}",
+            settings.engine,
+            settings.limits.bound,
+            settings.set,
+            settings.explain,
+            settings.explain_unmet,
+            settings.detail
         ));
         fields.add(&format!("{:?}", unit.questions));
         Key(fields.0.finalize().into())
