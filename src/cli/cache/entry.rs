@@ -53,7 +53,8 @@ pub(super) fn read(bytes: &[u8], key: &Key, questions: usize) -> Result<Vec<Opti
 mod tests {
     use super::*;
     use crate::verdict::{
-        Change, Definedness, Ending, Fault, FaultEvent, Remedy, ThreadEnd, Verdict, Witness, WitnessEvent,
+        Change, Definedness, Ending, Explanation, Fault, FaultEvent, Remedy, Seat, ThreadEnd, Verdict, Witness,
+        WitnessEvent, hang::Wait,
     };
 
     /// An answer with something in every field.
@@ -74,6 +75,7 @@ mod tests {
             waits_for: vec!["P0".into()],
             polls: vec![("x".into(), "0".into())],
             period: Some(2),
+            waits: vec![Wait::at_barrier(&["P0".to_owned()])],
             why: "loops".into(),
         };
         let witness = Witness {
@@ -81,6 +83,8 @@ mod tests {
             relations: vec![("rf".into(), vec![(0, 1)])],
             state: vec![("P1:r0".into(), "1".into())],
             ends: vec![end],
+            threads: vec![Seat { thread: "P1".into(), groups: vec!["CTA 1".into()] }],
+            derived: vec![("hb".into(), vec![(1, 0)])],
         };
         let change = Change { line: 3, text: "a".into(), reason: "b".into() };
         let fault = Fault {
@@ -89,7 +93,7 @@ mod tests {
             race: true,
             place: Some("x".into()),
             object: None,
-            events: vec![FaultEvent { event, noun: "load".into() }],
+            events: vec![FaultEvent { event, noun: "load".into(), at: Some(0) }],
             why: vec!["w".into()],
             remedy: Some(Remedy::Changes(vec![change])),
             execution: Some(witness.clone()),
@@ -103,6 +107,7 @@ mod tests {
             defect: None,
             fault: Some(Box::new(fault.clone())),
             definedness: Some(Definedness::Undefined(Box::new(fault))),
+            explanation: Some(Box::new(Explanation { given_up: Some("time".into()), ..Explanation::default() })),
         }
     }
 
