@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::duration::{self, Timeout};
 use super::select::Partition;
 use crate::check::Engine;
+use crate::diag::nearest;
 use crate::report::Format;
 use crate::simt::{Early, Scheduling};
 
@@ -383,7 +384,9 @@ pub enum ScheduleArg {
 }
 
 fn early(text: &str) -> Result<Early, String> {
-    Early::parse(text).ok_or_else(|| "expected none, local, or full:N as in full:2".into())
+    Early::parse(text).ok_or_else(|| {
+        format!("expected none, local, or full:N as in full:2{}", near(text, &["none", "local", "full"]))
+    })
 }
 
 fn schedule(text: &str) -> Result<ScheduleArg, String> {
@@ -392,9 +395,18 @@ fn schedule(text: &str) -> Result<ScheduleArg, String> {
         "random" => Ok(ScheduleArg::Random),
         _ => match text.strip_prefix("replay:") {
             Some(file) if !file.is_empty() => Ok(ScheduleArg::Replay(file.into())),
-            _ => Err("expected exhaustive, random, or replay:FILE".into()),
+            _ => {
+                let hint = near(text, &["exhaustive", "random", "replay"]);
+                Err(format!("expected exhaustive, random, or replay:FILE{hint}"))
+            }
         },
     }
+}
+
+/// What was probably meant, of words that may have something behind a colon.
+fn near(text: &str, words: &[&str]) -> String {
+    let word = text.split(':').next().unwrap_or(text);
+    nearest(word, words.iter().copied()).map_or_else(String::new, |near| format!("; did you mean {near}?"))
 }
 
 /// `fencepost models`.

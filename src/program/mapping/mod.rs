@@ -35,7 +35,10 @@ pub struct Unmapped {
 }
 
 impl Mapping {
-    /// The program in PTX, or all operations that have no counterpart there.
+    /// The program in PTX.
+    ///
+    /// # Errors
+    /// All operations that have no counterpart there.
     pub fn lower(&self, program: &Program) -> Result<Program, Vec<Unmapped>> {
         let mut mapped = Program { dialect: Dialect::Ptx, machine: Machine::full(), ..program.clone() };
         let mut unmapped = Vec::new();
