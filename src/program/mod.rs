@@ -18,11 +18,13 @@ pub mod isa;
 mod live;
 mod machine;
 pub mod mapping;
+mod ndrange;
 pub mod tags;
 mod value;
 
 pub use live::live_registers;
 pub use machine::{ATTRIBUTES, Machine, MemoryKind};
+pub use ndrange::{Item, NdRange, RangeError, SubGroups};
 pub use tags::Tags;
 pub use value::{BinOp, CmpOp, Ty};
 

@@ -9,18 +9,15 @@ use std::collections::HashMap;
 use super::{Code, Declared};
 use crate::diag::Sink;
 use crate::litmus::build::{CThreadDraft, lower_clike};
-use crate::litmus::toml::host_place;
-use crate::program::host::{Command, CommandKind, HostProgram, NdRange, Origin};
+use crate::litmus::toml::{Layout, MAX_THREADS, host_place};
+use crate::program::host::{Command, CommandKind, HostProgram, Origin};
 use crate::program::isa::Symbols;
 use crate::program::isa::clike::host::Request;
-use crate::program::isa::clike::{Coordinates, Env, specials};
+use crate::program::isa::clike::{Env, specials};
 use crate::program::{
-    Access, BinOp, Dialect, Expr, Init, Instr, LocId, MemoryKind, Op, Place, RegId, Register, Scope, Tags, Thread,
-    ThreadId, Ty,
+    Access, BinOp, Dialect, Expr, Init, Instr, LocId, MemoryKind, NdRange, Op, Place, RegId, Register, Scope,
+    Tags, Thread, ThreadId, Ty,
 };
-
-/// More threads than anyone can check.
-pub(super) const MAX_THREADS: usize = 4096;
 
 /// The threads of a command, and the group of each.
 pub(super) type Body = (Vec<ThreadId>, Vec<u32>);
@@ -94,9 +91,10 @@ impl<'a> Bodies<'a> {
         devices.sort_unstable();
         devices.dedup();
         let declared = self.declared;
+        let one = NdRange::new(&[1], &[1], &[]).expect("a single work-item");
         for (k, kernel) in declared.kernels.iter().enumerate().filter(|(_, k)| k.initializer) {
             for device in &devices {
-                let (threads, groups) = self.kernel(k, NdRange::row(1, 1), *device);
+                let (threads, groups) = self.kernel(k, one, *device);
                 let kind = CommandKind::Initializer { device: *device };
                 let (name, origin) = (kernel.name.clone(), Origin::Start);
                 host.commands.push(Command { name, kind, lane: None, waits: Vec::new(), origin, threads, groups });
@@ -110,22 +108,16 @@ impl<'a> Bodies<'a> {
         let code: &Code = &declared.kernels[kernel];
         let number = self.launch(&code.name);
         let base = self.next_groups(device, range.groups().iter().product());
-        let items = range.items();
+        let all = Layout { gpu: device, ..code.layout }.threads(range);
+        let count = all.len();
         let mut body = Body::default();
-        for (i, item) in items.iter().enumerate() {
-            let group = range.linear_group(item) as u32;
-            let cta = base + group;
-            let place = Place {
-                cluster: code.cluster.map(|n| base + group / n),
-                warp: Some(item.linear() as u32 / code.warp),
-                domain: code.domain,
-                ..Place::device(device, cta)
-            };
-            let at = Coordinates { range, item: *item, warp: code.warp };
+        for (i, (at, mut place)) in all.into_iter().enumerate() {
+            let group = place.cta;
+            place.cta += base;
+            place.cluster = place.cluster.map(|c| c + base);
             let env = Env { specials: specials(declared.dialect, at), ..code.env.clone() };
             let draft = CThreadDraft { name: String::new(), place, unit: code.unit.clone(), of_kernel: true, env };
-            let name = (code.name.clone(), number, i, items.len());
-            body.0.push(self.add(Draft::Code(draft), name));
+            body.0.push(self.add(Draft::Code(draft), (code.name.clone(), number, i, count)));
             body.1.push(group);
         }
         body

@@ -5,11 +5,11 @@
 //! - CUDA runtime API, *Execution Control*; CUDA driver API, *API synchronization behavior*, Memcpy.
 
 use super::Part;
-use super::bodies::MAX_THREADS;
 use super::events::enqueues;
-use crate::program::host::{CallId, Command, CommandId, CommandKind, HostOp, NdRange, Origin, Ref};
+use crate::litmus::toml::MAX_THREADS;
+use crate::program::host::{CallId, Command, CommandId, CommandKind, HostOp, Origin, Ref};
 use crate::program::isa::clike::host::{Does, Request};
-use crate::program::{Dialect, LocId, MemoryKind, ThreadId};
+use crate::program::{Dialect, LocId, MemoryKind, NdRange, RangeError, ThreadId};
 
 impl Part<'_, '_> {
     /// A call that enqueues.
@@ -94,8 +94,10 @@ impl Part<'_, '_> {
                 }
             }
             let size = |list: &[u64], d: usize| list.get(d).copied().unwrap_or(1);
-            let global: Option<Vec<u64>> = (0..3).map(|d| size(grid, d).checked_mul(size(block, d))).collect();
-            let range = NdRange::new(&[], &global.unwrap_or(vec![u64::MAX]), block);
+            let dimensions = grid.len().max(block.len());
+            // Of sizes whose product is too large, the threads are too many in any case.
+            let global: Vec<u64> = (0..dimensions).map(|d| size(grid, d).saturating_mul(size(block, d))).collect();
+            let range = NdRange::new(&global, block, &[]).expect("blocks that are not empty, without offset");
             return self.bounded(range, request, at(0));
         }
         let global = list(1).unwrap_or(&[1]);
@@ -109,13 +111,6 @@ impl Part<'_, '_> {
                 return None;
             }
         }
-        if list(2).is_some_and(|l| l.contains(&0)) {
-            self.sink.error("empty-range", at(2), "a work-group of no work-items", |d| {
-                d.label("expected positive numbers")
-                    .note("a local size of 0 is an error (OpenCL API: CL_INVALID_WORK_GROUP_SIZE)")
-            });
-            return None;
-        }
         if list(2).is_none() && global.iter().any(|g| *g > 1) {
             self.sink.error("bad-range", at(1), "the size of the work-groups is not given", |d| {
                 d.label("expected a local size behind the global one")
@@ -123,14 +118,25 @@ impl Part<'_, '_> {
             });
             return None;
         }
-        let range = NdRange::new(list(0).unwrap_or(&[]), global, list(2).unwrap_or(&[1]));
-        if range.overflows() {
-            self.sink.error("bad-range", at(0), "the offset is too large for this range", |d| {
-                d.label("offset and global size together exceed 64 bits")
-                    .note("global numbers must fit `size_t` (OpenCL API: CL_INVALID_GLOBAL_OFFSET)")
-            });
-            return None;
-        }
+        let range = match NdRange::new(global, list(2).unwrap_or(&[1]), list(0).unwrap_or(&[])) {
+            Ok(range) => range,
+            Err(error) => {
+                let (n, expected, note) = match error {
+                    RangeError::Overflow(_) => (
+                        0,
+                        "expected an offset for which every global id fits 64 bits",
+                        "OpenCL API, clEnqueueNDRangeKernel: CL_INVALID_GLOBAL_OFFSET",
+                    ),
+                    _ => (
+                        2,
+                        "expected positive numbers",
+                        "OpenCL API, clEnqueueNDRangeKernel: CL_INVALID_WORK_GROUP_SIZE",
+                    ),
+                };
+                self.sink.error("bad-range", at(n), error.to_string(), |d| d.label(expected).note(note));
+                return None;
+            }
+        };
         if global.contains(&0) {
             self.sink.warn("empty-range", at(1), "a range of no work-items", |d| {
                 d.label("this command does nothing")

@@ -7,6 +7,7 @@
 use std::rc::Rc;
 
 use super::build::{CThreadDraft, lower_clike, warn_of_shared_local};
+use super::toml::Layout;
 use crate::diag::{Sink, Span};
 use crate::program::host::{Call, CallId, CommandKind, HostOp, HostProgram, Lane};
 use crate::program::isa::Symbols;
@@ -27,9 +28,7 @@ pub(super) struct Code {
     pub(super) span: Span,
     pub(super) unit: Rc<Unit>,
     pub(super) env: Env,
-    pub(super) warp: u32,
-    pub(super) cluster: Option<u32>,
-    pub(super) domain: u32,
+    pub(super) layout: Layout,
     pub(super) initializer: bool,
 }
 

@@ -214,36 +214,16 @@ impl Reader<'_, '_> {
             self.code_name(name.as_str(), span);
             let unit = Rc::new(Unit::parse(code, self.sink));
             let env = self.env(dialect, table, symbols, choice);
+            let Some(layout) = self.layout(table, choice) else { continue };
             let initializer = table.get("initializer").and_then(|v| v.get_ref().as_bool()).unwrap_or(false);
             if initializer && dialect != Dialect::OpenCl {
                 self.sink.error("conflicting-keys", span, "only OpenCL has kernels of initialisers", |d| {
                     d.label("expected no `initializer`")
                 });
             }
-            all.push(Code {
-                name: name.as_str().to_string(),
-                span,
-                unit,
-                env,
-                warp: self.positive(table, "warp", choice).unwrap_or(32),
-                cluster: self.positive(table, "cluster", choice),
-                domain: self.count(table, &["domain"], choice).unwrap_or(0),
-                initializer,
-            });
+            all.push(Code { name: name.as_str().to_string(), span, unit, env, layout, initializer });
         }
         all
-    }
-
-    fn positive(&mut self, table: &DeTable<'_>, key: &'static str, choice: &Choice) -> Option<u32> {
-        let n = self.count(table, &[key], choice);
-        if n == Some(0) {
-            let span = table.get(key).map_or(Span::default(), span_of);
-            self.sink.error("bad-number", span, format!("`{key}` cannot be 0"), |d| {
-                d.label("expected a positive number")
-            });
-            return None;
-        }
-        n
     }
 
     fn code_name(&mut self, name: &str, span: Span) {

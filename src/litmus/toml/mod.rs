@@ -23,6 +23,7 @@ mod expect;
 mod host;
 mod matrix;
 mod memory;
+mod range;
 mod run;
 mod strings;
 pub(super) mod target;
@@ -31,6 +32,7 @@ mod threads;
 pub(super) mod validate;
 
 pub(super) use host::host_place;
+pub(super) use range::{Layout, MAX_THREADS};
 use strings::map_string;
 use template::{Choice, Template};
 use validate::{Value, entries, span_of};
@@ -188,6 +190,7 @@ impl Reader<'_, '_> {
             file: self.sink.file().clone(),
             program,
             condition,
+            condition_span: (condition_text.as_ref()).map_or(Span::default(), |t| t.span(0..t.as_str().len())),
             condition_text: condition_text.map_or(String::new(), one_line),
             quantifier,
             filter,

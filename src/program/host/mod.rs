@@ -19,14 +19,12 @@ use super::ThreadId;
 
 mod graph;
 mod lanes;
-mod ndrange;
 mod orders;
 mod rules;
 mod stuck;
 
 pub use graph::{Edge, LaunchGraph, Mask, Node};
 pub use lanes::{Issued, Lanes, Need, On};
-pub use ndrange::{NdRange, WorkItem};
 pub use orders::{Launches, TooManyOrders};
 pub use rules::{Rule, Rules};
 pub use stuck::{Link, Stuck};

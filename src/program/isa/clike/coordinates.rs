@@ -6,83 +6,112 @@
 use super::ast::Expr as Tree;
 use super::eval::Value;
 use super::lower::Lowering;
-use crate::program::host::{NdRange, WorkItem};
-use crate::program::{Dialect, Expr, Ty};
+use crate::program::{Dialect, Expr, Item, NdRange, SubGroups, Ty};
 
 /// The place of a thread in its kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Coordinates {
-    /// All threads of the kernel.
+    /// The kernel's index space.
     pub range: NdRange,
-    /// This one.
-    pub item: WorkItem,
+    /// Where the thread is in it.
+    pub item: Item,
     /// Threads in a warp.
     pub warp: u32,
 }
 
-/// The values that code can name, in that dialect. Those of OpenCL's functions of a dimension are by dimension.
+/// Names of CUDA's variables, by dimension.
+const VARIABLES: [[&str; 3]; 4] = [
+    ["threadIdx.x", "threadIdx.y", "threadIdx.z"],
+    ["blockIdx.x", "blockIdx.y", "blockIdx.z"],
+    ["blockDim.x", "blockDim.y", "blockDim.z"],
+    ["gridDim.x", "gridDim.y", "gridDim.z"],
+];
+
+/// The values that code can name, in that dialect. OpenCL's functions of a dimension have three entries, one for each.
 pub fn specials(dialect: Dialect, at: Coordinates) -> Vec<(&'static str, i64)> {
     let Coordinates { range, item, warp } = at;
-    let (thread, size, warp) = (item.linear(), item.group_size(), u64::from(warp.max(1)));
-    let groups = range.groups();
-    let all: Vec<(&'static str, u64)> = match dialect {
+    let mut all: Vec<(&'static str, u64)> = Vec::new();
+    match dialect {
         Dialect::Cuda => {
-            let axes = |names: [&'static str; 3], of: [u64; 3]| names.into_iter().zip(of);
-            axes(["threadIdx.x", "threadIdx.y", "threadIdx.z"], item.local)
-                .chain(axes(["blockIdx.x", "blockIdx.y", "blockIdx.z"], item.group))
-                .chain(axes(["blockDim.x", "blockDim.y", "blockDim.z"], range.local))
-                .chain(axes(["gridDim.x", "gridDim.y", "gridDim.z"], groups))
-                .chain([("warpSize", warp)])
-                .collect()
+            let values = [item.local, item.group, range.local(), range.groups()];
+            for (names, values) in VARIABLES.into_iter().zip(values) {
+                all.extend(names.into_iter().zip(values));
+            }
+            all.push(("warpSize", u64::from(warp)));
         }
         Dialect::OpenCl => {
-            let of_dimensions = OF_DIMENSION.iter().flat_map(|(names, _)| {
-                let values = match names[0] {
-                    "get_global_id" => range.number(&item),
-                    "get_local_id" => item.local,
-                    "get_group_id" => item.group,
-                    "get_global_offset" => range.offset,
-                    "get_global_size" => range.global,
-                    "get_local_size" => item.size,
-                    "get_enqueued_local_size" => range.local,
-                    _ => groups,
-                };
-                names.iter().copied().zip(values)
-            });
-            let others = [
-                ("get_global_linear_id", range.linear(&item)),
-                ("get_local_linear_id", thread),
-                ("get_work_dim", u64::from(range.dims)),
-                ("get_sub_group_id", thread / warp),
-                ("get_sub_group_local_id", thread % warp),
-                ("get_sub_group_size", warp.min(size - thread / warp * warp)),
-                ("get_max_sub_group_size", warp.min(range.local.iter().product())),
-                ("get_num_sub_groups", size.div_ceil(warp)),
+            let (size, room) = (range.size(item.group), u64::from(warp));
+            let lane = range.local_linear_id(item);
+            let here = SubGroups { size: size.iter().product(), room };
+            let full = SubGroups { size: range.local().iter().product(), room };
+            let of_dimension = [
+                range.global_id(item),
+                item.local,
+                item.group,
+                range.offset(),
+                range.global(),
+                size,
+                range.local(),
+                range.groups(),
             ];
-            of_dimensions.chain(others).collect()
+            for ((name, _), values) in OF_DIMENSION.iter().zip(of_dimension) {
+                all.extend(values.map(|value| (*name, value)));
+            }
+            all.extend([
+                ("get_global_linear_id", range.global_linear_id(item)),
+                ("get_local_linear_id", lane),
+                ("get_work_dim", range.dimensions() as u64),
+                ("get_sub_group_id", here.of(lane)),
+                ("get_sub_group_local_id", lane % room),
+                ("get_sub_group_size", here.members(here.of(lane))),
+                ("get_max_sub_group_size", room.min(full.size)),
+                ("get_num_sub_groups", here.count()),
+                ("get_enqueued_num_sub_groups", full.count()),
+            ]);
         }
-        _ => Vec::new(),
-    };
+        _ => {}
+    }
     all.into_iter().map(|(name, value)| (name, value as i64)).collect()
 }
 
-/// OpenCL's functions of a dimension, by dimension, with what they give for one that there is not.
-const OF_DIMENSION: &[([&str; 3], i64)] = &[
-    (["get_global_id", "get_global_id(1)", "get_global_id(2)"], 0),
-    (["get_local_id", "get_local_id(1)", "get_local_id(2)"], 0),
-    (["get_group_id", "get_group_id(1)", "get_group_id(2)"], 0),
-    (["get_global_offset", "get_global_offset(1)", "get_global_offset(2)"], 0),
-    (["get_global_size", "get_global_size(1)", "get_global_size(2)"], 1),
-    (["get_local_size", "get_local_size(1)", "get_local_size(2)"], 1),
-    (["get_enqueued_local_size", "get_enqueued_local_size(1)", "get_enqueued_local_size(2)"], 1),
-    (["get_num_groups", "get_num_groups(1)", "get_num_groups(2)"], 1),
+/// OpenCL's functions of a dimension, with what they give for one that no index space has.
+const OF_DIMENSION: [(&str, i64); 8] = [
+    ("get_global_id", 0),
+    ("get_local_id", 0),
+    ("get_group_id", 0),
+    ("get_global_offset", 0),
+    ("get_global_size", 1),
+    ("get_local_size", 1),
+    ("get_enqueued_local_size", 1),
+    ("get_num_groups", 1),
+];
+
+/// OpenCL's other functions of a work-item's place.
+const OF_ITEM: [&str; 9] = [
+    "get_global_linear_id",
+    "get_local_linear_id",
+    "get_work_dim",
+    "get_sub_group_id",
+    "get_sub_group_local_id",
+    "get_sub_group_size",
+    "get_max_sub_group_size",
+    "get_num_sub_groups",
+    "get_enqueued_num_sub_groups",
 ];
 
 impl Lowering<'_, '_> {
     /// `threadIdx.x`, `warpSize`: a value of the thread's place, or nothing of that name.
     pub(super) fn special(&self, name: &str) -> Option<Value> {
-        let ty = if self.env.dialect == Dialect::Cuda { Ty::U32 } else { Ty::U64 };
-        let value = self.env.specials.iter().find(|s| s.0 == name)?.1;
+        self.special_of(name, 0)
+    }
+
+    /// The same, of a function of a dimension.
+    fn special_of(&self, name: &str, dimension: usize) -> Option<Value> {
+        let ty = match (self.env.dialect, name.contains("sub_group") || name == "get_work_dim") {
+            (Dialect::Cuda, _) | (_, true) => Ty::U32,
+            _ => Ty::U64,
+        };
+        let value = self.env.specials.iter().filter(|s| s.0 == name).nth(dimension)?.1;
         Some(Value { expr: Expr::Const(value), ty, target: None })
     }
 
@@ -106,11 +135,9 @@ impl Lowering<'_, '_> {
 
     /// `get_global_id(0)` and its like; `None`: no such function.
     pub(super) fn coordinate(&mut self, tree: &Tree, name: &str, args: &[Tree]) -> Option<Value> {
-        let of_dimension = OF_DIMENSION.iter().find(|f| f.0[0] == name);
-        let range = NdRange::row(1, 1);
-        let one = WorkItem { group: [0; 3], local: [0; 3], size: [1; 3] };
-        let known = |at: Coordinates| specials(Dialect::OpenCl, at).iter().any(|s| s.0 == name);
-        if self.env.dialect != Dialect::OpenCl || !known(Coordinates { range, item: one, warp: 1 }) {
+        let of_dimension = OF_DIMENSION.iter().find(|f| f.0 == name);
+        let known = of_dimension.is_some() || OF_ITEM.contains(&name);
+        if self.env.dialect != Dialect::OpenCl || !known {
             return None;
         }
         let Some(value) = self.special(name) else {
@@ -119,7 +146,7 @@ impl Lowering<'_, '_> {
             });
             return Some(Value::int(0));
         };
-        let Some((names, otherwise)) = of_dimension else {
+        let Some((_, otherwise)) = of_dimension else {
             if !args.is_empty() {
                 self.error("wrong-operands", &tree.range, format!("`{name}` takes no argument"), |d| {
                     d.label(format!("expected `{name}()`"))
@@ -132,8 +159,10 @@ impl Lowering<'_, '_> {
             _ => None,
         };
         match dimension {
-            Some(d @ 0..3) => self.special(names[d as usize]).or(Some(value)),
-            Some(_) => Some(Value::int(*otherwise)),
+            Some(n) => {
+                let here = usize::try_from(n).ok().and_then(|n| self.special_of(name, n));
+                Some(here.unwrap_or(Value { expr: Expr::Const(*otherwise), ..value }))
+            }
             None => {
                 self.error(
                     "wrong-operands",
