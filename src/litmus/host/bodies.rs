@@ -15,8 +15,8 @@ use crate::program::isa::Symbols;
 use crate::program::isa::clike::host::Request;
 use crate::program::isa::clike::{Env, specials};
 use crate::program::{
-    Access, BinOp, Dialect, Expr, Init, Instr, LocId, MemoryKind, NdRange, Op, Place, RegId, Register, Scope, Tags, Thread,
-    ThreadId, Ty,
+    Access, BinOp, Dialect, Expr, Init, Instr, LocId, MemoryKind, NdRange, Op, Place, RegId, Register, Scope,
+    Tags, Thread, ThreadId, Ty,
 };
 
 /// The threads of a command, and the group of each.
@@ -35,7 +35,8 @@ pub(super) struct Bodies<'a> {
     declared: &'a Declared,
     symbols: &'a Symbols,
     first: usize,
-    drafts: Vec<Draft>,
+    /// Those that were lowered are gone.
+    drafts: Vec<Option<Draft>>,
     /// Of each thread: what it is called, the number of its launch, its number there and how many there are.
     names: Vec<(String, usize, usize, usize)>,
     /// How often something was launched.
@@ -73,7 +74,7 @@ impl<'a> Bodies<'a> {
 
     fn add(&mut self, draft: Draft, name: (String, usize, usize, usize)) -> ThreadId {
         let id = ThreadId((self.first + self.drafts.len()) as u16);
-        self.drafts.push(draft);
+        self.drafts.push(Some(draft));
         self.names.push(name);
         id
     }
@@ -198,19 +199,16 @@ impl<'a> Bodies<'a> {
         all > MAX_THREADS
     }
 
-    /// All threads, lowered and named.
-    pub(super) fn finish(self, sink: &mut Sink) -> Vec<Thread> {
-        let Bodies { declared, symbols, drafts, names, launches, .. } = self;
-        for kernel in declared.kernels.iter().chain(&declared.functions) {
-            if !launches.contains_key(&kernel.name) {
-                sink.warn("never-launched", kernel.span, format!("`{}` is never run", kernel.name), |d| {
-                    d.label("no call names it")
-                });
-            }
-        }
+    /// The number of a thread, counted from the first one of a command.
+    pub(super) fn id(&self, at: usize) -> ThreadId {
+        ThreadId((self.first + at) as u16)
+    }
+
+    /// Lowers the threads from one on, each with what it asks of the runtime.
+    pub(super) fn lower(&mut self, from: usize, sink: &mut Sink) -> Vec<(Thread, Vec<Request>)> {
         let mut codes = Vec::new();
         let mut made: Vec<Option<Thread>> = Vec::new();
-        for draft in drafts {
+        for draft in self.drafts.iter_mut().skip(from).filter_map(Option::take) {
             match draft {
                 Draft::Code(draft) => {
                     codes.push(draft);
@@ -224,21 +222,32 @@ impl<'a> Bodies<'a> {
                 }
             }
         }
-        let mut lowered = lower_clike(codes, symbols, sink).into_iter();
-        let mut threads = Vec::new();
-        for (thread, (name, launch, number, of)) in made.into_iter().zip(names) {
-            let thread = thread.or_else(|| lowered.next().map(|l| l.0));
-            let mut thread = thread.expect("as many threads as drafts");
+        let mut lowered = lower_clike(codes, self.symbols, sink).into_iter();
+        let one = |thread: Option<Thread>| match thread {
+            Some(thread) => (thread, Vec::new()),
+            None => lowered.next().expect("as many threads as drafts"),
+        };
+        made.into_iter().map(one).collect()
+    }
+
+    /// Gives the threads their names, and warns of what never runs.
+    pub(super) fn name(&self, threads: &mut [Thread], sink: &mut Sink) {
+        for kernel in self.declared.kernels.iter().chain(&self.declared.functions) {
+            if !self.launches.contains_key(&kernel.name) {
+                sink.warn("never-launched", kernel.span, format!("`{}` is never run", kernel.name), |d| {
+                    d.label("no call names it")
+                });
+            }
+        }
+        for (thread, (name, launch, number, of)) in threads.iter_mut().zip(&self.names) {
             thread.name = name.clone();
-            if launches[&name] > 1 {
+            if self.launches[name] > 1 {
                 thread.name += &format!(".{launch}");
             }
-            if of > 1 {
+            if *of > 1 {
                 thread.name += &format!(".{number}");
             }
-            threads.push(thread);
         }
-        threads
     }
 }
 

@@ -78,7 +78,7 @@ impl Part<'_, '_> {
     }
 
     /// The work-items of a launch.
-    fn range(&mut self, request: &Request) -> Option<NdRange> {
+    pub(super) fn range(&mut self, request: &Request) -> Option<NdRange> {
         let cuda = self.declared.dialect == Dialect::Cuda;
         let list = |n: usize| request.sizes[n].as_ref().map(|s| s.0.as_slice());
         let at = |n: usize| request.sizes[n].as_ref().map_or(request.span, |s| s.1);

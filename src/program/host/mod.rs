@@ -255,6 +255,8 @@ pub enum ChildStart {
     WaitKernel,
     /// `CLK_ENQUEUE_FLAGS_WAIT_WORK_GROUP`: when the work-group of the thread has ended.
     WaitWorkGroup,
+    /// CUDA, `cudaStreamTailLaunch`: when the parent has ended, and all it launched otherwise is complete.
+    Tail,
 }
 
 /// A call of the runtime by a host thread.
