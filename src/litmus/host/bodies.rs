@@ -12,7 +12,7 @@ use crate::litmus::build::{CThreadDraft, lower_clike};
 use crate::litmus::toml::{Layout, MAX_THREADS, host_place};
 use crate::program::host::{Command, CommandKind, HostProgram, Origin};
 use crate::program::isa::Symbols;
-use crate::program::isa::clike::host::Request;
+use crate::program::isa::clike::host::{Does, Request};
 use crate::program::isa::clike::{Env, specials};
 use crate::program::{
     Access, BinOp, Dialect, Expr, Init, Instr, LocId, MemoryKind, NdRange, Op, Place, RegId, Register, Scope,
@@ -41,14 +41,16 @@ pub(super) struct Bodies<'a> {
     names: Vec<(String, usize, usize, usize)>,
     /// How often something was launched.
     launches: HashMap<String, usize>,
+    /// Memory that is mapped, and whether for writing.
+    mappings: HashMap<LocId, bool>,
     /// The number of the next work-group of each device.
     groups: HashMap<u32, u32>,
 }
 
 impl<'a> Bodies<'a> {
     pub(super) fn new(declared: &'a Declared, symbols: &'a Symbols, first: usize) -> Bodies<'a> {
-        let (drafts, names, launches, groups) = Default::default();
-        Bodies { declared, symbols, first, drafts, names, launches, groups }
+        let (drafts, names, launches, mappings, groups) = Default::default();
+        Bodies { declared, symbols, first, drafts, names, launches, mappings, groups }
     }
 
     /// How many elements memory has.
@@ -159,15 +161,29 @@ impl<'a> Bodies<'a> {
         self.made(request, ops, ty, device)
     }
 
+    /// Whether a mapping (`Some`: for writing or not), or the end of one, writes memory. What is mapped for reading alone
+    /// is not written back.
+    pub(super) fn mapped(&mut self, memory: LocId, mapping: Option<bool>) -> bool {
+        match mapping {
+            Some(writes) => {
+                *self.mappings.entry(memory).or_default() |= writes;
+                writes
+            }
+            None => self.mappings.remove(&memory).unwrap_or(true),
+        }
+    }
+
     /// A mapping or the end of one: it may write what is there back.
     pub(super) fn map(&mut self, request: &Request, memory: LocId, writes: bool, device: u32) -> Body {
         let ty = self.symbols.ty(memory);
+        let tag = if request.does == Does::Map { "MAP" } else { "UNMAP" };
+        let access = || Access { tags: Tags::of(&[tag]), ..self.plain(ty) };
         let mut ops = Vec::new();
         for i in 0..self.elements(memory) {
-            ops.push(Op::Load { dst: RegId(0), addr: element(memory, i), access: self.plain(ty) });
+            ops.push(Op::Load { dst: RegId(0), addr: element(memory, i), access: access() });
             if writes {
                 let value = Expr::Reg(RegId(0));
-                ops.push(Op::Store { addr: element(memory, i), value, access: self.plain(ty) });
+                ops.push(Op::Store { addr: element(memory, i), value, access: access() });
             }
         }
         self.made(request, ops, ty, device)

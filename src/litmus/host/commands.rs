@@ -221,6 +221,7 @@ impl Part<'_, '_> {
             });
             return None;
         }
-        Some(request.does == Does::Unmap || has("CL_MAP_WRITE"))
+        let memory = request.memory[0]?.0;
+        Some(self.bodies.mapped(memory, (request.does == Does::Map).then(|| has("CL_MAP_WRITE"))))
     }
 }
