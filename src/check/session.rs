@@ -285,6 +285,7 @@ impl<'a> Session<'a> {
                         let races = self.flags(true).unwrap_or_default();
                         fault::describe(&task, &found.0, &found.1, flags, &races).map(Box::new)
                     });
+                    self.show_missing(&mut answer, bound, question, &found, deadline);
                     return answer;
                 }
                 Said::Unknown(reason) => {

@@ -9,6 +9,10 @@ use crate::check::Engine;
 use crate::report::Format;
 use crate::simt::{Early, Scheduling};
 
+mod hand;
+
+pub use hand::{CompletionsArgs, DialectArg, ExplainArgs, ManArgs, NewArgs, TemplateArg};
+
 /// A memory-model checker for GPU programs.
 #[derive(Debug, Parser)]
 #[command(name = "fencepost", version, about, after_help = EXIT_CODES)]
@@ -51,6 +55,14 @@ pub enum Command {
     Import(ImportArgs),
     /// JSON schema of the TOML test format
     Schema,
+    /// A new test, from a template
+    New(NewArgs),
+    /// What an axiom, a relation or a term means: definition, source, example
+    Explain(ExplainArgs),
+    /// Completions for a shell, on standard output
+    Completions(CompletionsArgs),
+    /// Man pages
+    Man(ManArgs),
 }
 
 /// Options of every command.
@@ -134,6 +146,12 @@ pub struct CheckArgs {
     /// Keep going (the default)
     #[arg(long, overrides_with = "fail_fast")]
     pub no_fail_fast: bool,
+    /// Which answers come with pictures and explanations in an HTML report
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "unmet")]
+    pub pictures: PicturesArg,
+    /// Decide again whenever a test or a model under the paths changes, until Ctrl-C
+    #[arg(long)]
+    pub watch: bool,
     /// How to ask.
     #[command(flatten)]
     pub question: QuestionArgs,
@@ -405,6 +423,19 @@ pub enum FormatArg {
     Github,
     /// The Test Anything Protocol (`check`, `ask`).
     Tap,
+    /// A page with a table to search, and pictures (`check`, `ask`).
+    Html,
+}
+
+/// Which answers of a suite have pictures in its page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PicturesArg {
+    /// None.
+    None,
+    /// Those that are not as expected.
+    Unmet,
+    /// All for which there is an execution to draw; takes time.
+    All,
 }
 
 impl From<FormatArg> for Format {
@@ -417,6 +448,7 @@ impl From<FormatArg> for Format {
             FormatArg::Sarif => Format::Sarif,
             FormatArg::Github => Format::Github,
             FormatArg::Tap => Format::Tap,
+            FormatArg::Html => Format::Html,
         }
     }
 }

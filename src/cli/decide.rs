@@ -88,12 +88,29 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
             answer,
             ms,
         });
+        if let Some(line) = decided.results.last_mut() {
+            explain_unmet(unit, question, line, settings);
+        }
     }
     abandon(&mut session);
     abandon(&mut liveness);
     decided.failed = decided.results.iter().filter(|l| l.met() == Some(false)).count() + decided.defects.len();
     decided.undecided = decided.results.iter().filter(|l| l.answer.verdict.reason().is_some()).count();
     decided
+}
+
+/// Explains an answer about an outcome that is not what the test expects.
+fn explain_unmet(unit: &Unit<'_>, question: &Question, line: &mut Line, settings: &Settings) {
+    let Ask::Reachability { prop, negate } = &question.ask else { return };
+    if !settings.explain_unmet || line.met() != Some(false) || line.answer.explanation.is_some() {
+        return;
+    }
+    let asked =
+        panics::catch(|| open(unit, settings, true).with_explanations().reachability(prop.as_ref(), *negate));
+    match asked {
+        Ok(again) => (line.answer.axioms, line.answer.explanation) = (again.axioms, again.explanation),
+        Err(message) => line.answer.defect = Some(message),
+    }
 }
 
 /// What to find out about outcomes besides which there are.

@@ -25,11 +25,14 @@ mod decide;
 mod defect;
 mod differences;
 mod executor;
+mod explain;
 mod files;
 mod import;
 mod load;
+mod man;
 mod model_text;
 mod models;
+mod new;
 mod outcomes;
 mod outputs;
 mod panics;
@@ -42,6 +45,7 @@ mod seams;
 mod settings;
 mod show;
 mod terminal;
+mod watch;
 
 use args::{Cli, Command};
 use terminal::Terminal;
@@ -75,6 +79,10 @@ fn dispatch(command: &Command, terminal: &Terminal) -> u8 {
         Command::Models(args) => models::run(args, terminal),
         Command::Import(args) => import::run(args, terminal),
         Command::Schema => schema::run(terminal),
+        Command::New(args) => new::run(args, terminal),
+        Command::Explain(args) => explain::run(args, terminal),
+        Command::Completions(args) => man::completions(args, terminal),
+        Command::Man(args) => man::run(args, terminal),
     }
 }
 

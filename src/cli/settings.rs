@@ -51,8 +51,10 @@ pub(super) struct Settings {
     pub set: Vec<(String, String)>,
     /// The mapping that was asked for.
     pub mapping: Option<&'static Mapping>,
-    /// Whether negative answers name axioms even where no expectation does.
+    /// Whether every answer about an outcome is explained.
     pub explain: bool,
+    /// Whether those are that are not what a test expects.
+    pub explain_unmet: bool,
     /// Whether executions come with every relation that the model names.
     pub detail: bool,
     /// Whether to measure.
@@ -122,6 +124,7 @@ impl Settings {
             set: args.set.clone(),
             mapping,
             explain: false,
+            explain_unmet: false,
             detail: false,
             timings: args.timings,
             repro_dir: args.repro_dir.clone().unwrap_or_else(std::env::temp_dir),

@@ -343,8 +343,17 @@ pub(super) const SCHEDULING: &[&str] = &["independent", "lockstep", "serial-grou
 /// Who decides what happens next.
 pub(super) const SCHEDULES: &[&str] = &["random", "exhaustive"];
 /// How runs can end.
-pub(super) const ENDS: &[&str] =
-    &["finished", "deadlock", "livelock", "step-limit", "stray", "divergence", "division", "launch-failure"];
+pub(super) const ENDS: &[&str] = &[
+    "finished",
+    "deadlock",
+    "livelock",
+    "stale-livelock",
+    "step-limit",
+    "stray",
+    "divergence",
+    "division",
+    "launch-failure",
+];
 /// In how many outcomes the condition holds.
 pub(super) const HOLDS: &[&str] = &["always", "sometimes", "never"];
 

@@ -13,14 +13,17 @@ use std::fmt;
 
 use crate::diag::Span;
 
+pub mod edits;
 pub mod host;
 pub mod isa;
 mod live;
 mod machine;
 pub mod mapping;
 mod ndrange;
+pub mod progress;
 pub mod tags;
 mod value;
+pub mod waiting;
 
 pub use live::live_registers;
 pub use machine::{ATTRIBUTES, Machine, MemoryKind, SVM_ATOMICS};

@@ -59,6 +59,11 @@ pub const SCOPE_TAGS: &[(&str, super::Scope)] = &[
     ("ALL", super::Scope::Sys),
 ];
 
+/// A scope as PTX writes it: `.gpu`.
+pub fn scope_suffix(scope: super::Scope) -> String {
+    SCOPE_TAGS.iter().find(|t| t.1 == scope).map_or(String::new(), |t| format!(".{}", t.0.to_lowercase()))
+}
+
 /// A small sorted set of tags.
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tags(SmallVec<[&'static str; 4]>);

@@ -118,8 +118,8 @@ pub struct Missing {
 /// A link that holds in a changed program only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingLink {
-    /// Which link of [`Breach::chain`].
-    pub link: usize,
+    /// Which link of [`Breach::chain`]; `None`: something beside it.
+    pub link: Option<usize>,
     /// The relations that it is made of, down to the one that fails: `synchronizes`, `morally-strong`, `sr`.
     pub path: Vec<String>,
     /// Why it does not hold: ``the scope of `st.release.cta [f]`, `.cta`, does not include P1, which runs in another CTA``.

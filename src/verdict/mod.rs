@@ -10,6 +10,7 @@ use std::fmt;
 
 mod explanation;
 mod fault;
+pub mod hang;
 
 pub use explanation::{Breach, Explanation, Link, Made, Missing, MissingLink, Need, Needs};
 pub use fault::{Change, Definedness, Fault, FaultEvent, Remedy};
@@ -131,6 +132,13 @@ pub struct Witness {
     pub derived: Vec<(String, Vec<(usize, usize)>)>,
 }
 
+impl Witness {
+    /// Whether a relation of that name has a pair.
+    pub fn relates(&self, name: &str) -> bool {
+        self.relations.iter().chain(&self.derived).any(|(known, pairs)| known == name && !pairs.is_empty())
+    }
+}
+
 /// A thread, and where it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seat {
@@ -185,6 +193,8 @@ pub struct ThreadEnd {
     pub polls: Vec<(String, String)>,
     /// Looping with effect: how many iterations repeat.
     pub period: Option<u32>,
+    /// What it waits for, and who could bring it.
+    pub waits: Vec<hang::Wait>,
     /// All that in words.
     pub why: String,
 }

@@ -8,17 +8,15 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::check::search::Setting;
 use crate::check::task::Task;
 use crate::litmus::LitmusTest;
 use crate::program::isa::clike::strength::{self, Order};
 use crate::program::{Dialect, Instr, LocId, LocationKind, MemoryKind, Op, Scope, ThreadId};
 use crate::verdict::{Change, Fault};
 
-/// Levels of the knobs, in their order.
-pub(super) type Setting = Vec<usize>;
-
 /// An instruction of a thread.
-type Spot = (ThreadId, usize);
+pub(in crate::check) type Spot = (ThreadId, usize);
 
 /// What can be turned, with its levels above what is written.
 #[derive(Clone, Debug)]
@@ -251,11 +249,16 @@ fn instr(test: &LitmusTest, (thread, at): Spot) -> &Instr {
 
 /// The atomic operations and fences of a test, each with its copies: those made of the same text.
 fn sites(test: &LitmusTest) -> Vec<Vec<Spot>> {
+    sites_of(test, &|op| strength::order(op).is_some())
+}
+
+/// The instructions of a kind, each with its copies.
+pub(in crate::check) fn sites_of(test: &LitmusTest, wanted: &dyn Fn(&Op) -> bool) -> Vec<Vec<Spot>> {
     let mut sites: Vec<(_, usize, Vec<Spot>)> = Vec::new();
     for thread in test.program.thread_ids() {
         let mut seen: HashMap<_, usize> = HashMap::new();
         for (at, this) in test.program.thread(thread).code.iter().enumerate() {
-            if strength::order(&this.op).is_none() {
+            if !wanted(&this.op) {
                 continue;
             }
             let ordinal = *seen.entry(this.span).and_modify(|n| *n += 1).or_default();
