@@ -28,8 +28,10 @@ const FOLDER_VARIABLE: &str = "FENCEPOST_Z3_DIR";
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    // The models are embedded as a folder: cargo has to be told when a file joins it.
-    println!("cargo:rerun-if-changed=models");
+    // Embedded as folders: cargo has to be told when a file joins them.
+    for folder in ["models", "litmus", "src/cli/new/templates"] {
+        println!("cargo:rerun-if-changed={folder}");
+    }
     println!("cargo:rerun-if-env-changed={FOLDER_VARIABLE}");
     if env::var_os("CARGO_FEATURE_Z3").is_none() || env::var_os("DOCS_RS").is_some() {
         return;

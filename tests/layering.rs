@@ -21,7 +21,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("skeleton", &["litmus", "model", "program", "rel"]),
     ("algebra", &["model", "rel"]),
     // Of the skeleton, the executor uses the address map alone; a memory model's text it never sees.
-    ("simt", &["litmus", "program", "skeleton"]),
+    ("simt", &["litmus", "program", "skeleton", "verdict"]),
     ("check", &["algebra", "litmus", "model", "program", "rel", "simt", "skeleton", "verdict"]),
     ("report", &["diag", "verdict"]),
     (

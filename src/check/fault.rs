@@ -74,7 +74,11 @@ pub(super) fn describe(
     let why = reasons(task, node, &events, place.as_deref());
     let events = events
         .iter()
-        .map(|&e| FaultEvent { event: witness::event(task, execution, e), noun: noun(task, &task.sk.events[e]) })
+        .map(|&e| FaultEvent {
+            event: witness::event(task, execution, e),
+            noun: noun(task, &task.sk.events[e]),
+            at: witness::position(task, execution, e),
+        })
         .collect();
     Some(Fault {
         relation: name(model, node).unwrap_or_else(|| flag.clone()),

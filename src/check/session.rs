@@ -16,7 +16,7 @@ use super::{Engine, Limits, fault, replay, witness};
 use crate::litmus::{LitmusTest, Prop};
 use crate::model::ir::Model;
 use crate::skeleton::Cond;
-use crate::verdict::{Answer, Outcome, Outcomes, Verdict};
+use crate::verdict::{Answer, FaultEvent, Outcome, Outcomes, Verdict};
 
 mod definedness;
 mod explaining;
@@ -26,6 +26,10 @@ const RACE_FLAGS: &[&str] = &["race", "racy", "data-race", "data_race", "dr"];
 
 /// How the names of flags end that warn of something that is not undefined.
 const HAZARD: &str = "-hazard";
+
+/// What the flag is called that means what implementations may settle as they like: no answer about the program holds
+/// for all of them, except that it is undefined.
+const IMPLEMENTATION_DEFINED: &str = "implementation-defined";
 
 /// Why values out of thin air leave a question open.
 pub(super) const OPEN_VALUES: &str =
@@ -41,11 +45,15 @@ pub struct Session<'a> {
     explain: bool,
     /// Answers about outcomes come with an explanation.
     explanations: bool,
+    /// Executions are described with every relation that the model names.
+    detail: bool,
     /// Values out of thin air are tried even if the model excludes them.
     thin_air: bool,
     prepared: BTreeMap<u32, Result<Prepared<'a>, String>>,
     /// The answer about undefined behaviour, once it was decided.
     undefined: Option<Answer>,
+    /// What implementations settle, once it was asked.
+    left_open: Option<Option<String>>,
 }
 
 /// One question, before bounds and engines.
@@ -77,15 +85,18 @@ impl<'a> Session<'a> {
             set: set.to_vec(),
             explain: false,
             explanations: false,
+            detail: false,
             thin_air: false,
             prepared: BTreeMap::new(),
             undefined: None,
+            left_open: None,
         }
     }
 
     /// The same session with nothing prepared.
     fn fresh(&self) -> Self {
-        Session::new(self.test, self.model, self.engine, self.limits, &self.set)
+        let fresh = Session::new(self.test, self.model, self.engine, self.limits, &self.set);
+        Session { detail: self.detail, ..fresh }
     }
 
     /// The test that it is about.
@@ -99,6 +110,12 @@ impl<'a> Session<'a> {
         self
     }
 
+    /// Executions come with every relation that the model names: [`Witness::derived`](crate::verdict::Witness).
+    pub fn detailed(mut self) -> Self {
+        self.detail = true;
+        self
+    }
+
     /// Can `prop` hold (`negate`: fail) in a consistent, complete execution that satisfies the test's filter? Without
     /// `prop` the test's own condition is asked about, and if it has none, any complete execution will do.
     pub fn reachability(&mut self, prop: Option<&Prop>, negate: bool) -> Answer {
@@ -109,27 +126,30 @@ impl<'a> Session<'a> {
             let test = LitmusTest { condition: Some(p.clone()), ..self.test.clone() };
             let mut session = Session::new(&test, self.model, self.engine, self.limits, &self.set);
             (session.explain, session.explanations) = (self.explain, self.explanations);
+            session.detail = self.detail;
             return session.reachability(None, negate);
         }
-        self.answer(&Question {
+        let answer = self.answer(&Question {
             condition: Some(negate),
             complete: true,
             flags: None,
             positive: Verdict::Allowed,
             negative: Verdict::Forbidden,
-        })
+        });
+        self.for_all_implementations(answer)
     }
 
     /// Does some consistent execution race? `None` if the model has no race flag.
     pub fn race(&mut self) -> Option<Answer> {
         let flags = self.flags(true)?;
-        Some(self.answer(&Question {
+        let answer = self.answer(&Question {
             condition: None,
             complete: false,
             flags: Some(flags),
             positive: Verdict::Racy,
             negative: Verdict::RaceFree,
-        }))
+        });
+        Some(self.for_all_implementations(answer))
     }
 
     /// Does some consistent execution raise a flag other than the race flag? `None` if the model has none.
@@ -147,6 +167,7 @@ impl<'a> Session<'a> {
             positive: Verdict::Undefined,
             negative: Verdict::Defined,
         });
+        let answer = self.for_all_implementations(answer);
         if answer.verdict.reason().is_none() {
             self.undefined = Some(answer.clone());
         }
@@ -158,10 +179,51 @@ impl<'a> Session<'a> {
         let flags: Vec<usize> = (0..self.model.flags.len())
             .filter(|&i| {
                 let name = &self.model.flags[i].name;
-                is_race(name) == race && !name.ends_with(HAZARD)
+                is_race(name) == race && !name.ends_with(HAZARD) && name != IMPLEMENTATION_DEFINED
             })
             .collect();
         (!flags.is_empty()).then_some(flags)
+    }
+
+    /// The answer, unless implementations differ in it. What is undefined although everything that is left to them goes
+    /// as well as it can is undefined everywhere.
+    fn for_all_implementations(&mut self, mut answer: Answer) -> Answer {
+        let everywhere = matches!(answer.verdict, Verdict::Racy | Verdict::Undefined | Verdict::Undecided(_));
+        if !everywhere && let Some(reason) = self.left_open() {
+            answer = Answer { verdict: Verdict::Undecided(reason), axioms: Vec::new(), witness: None, ..answer };
+        }
+        answer
+    }
+
+    /// What the model leaves to implementations in some execution, in words.
+    fn left_open(&mut self) -> Option<String> {
+        if let Some(known) = &self.left_open {
+            return known.clone();
+        }
+        let is_open = |i: &usize| self.model.flags[*i].name == IMPLEMENTATION_DEFINED;
+        let flags: Vec<usize> = (0..self.model.flags.len()).filter(is_open).collect();
+        let found = (!flags.is_empty()).then(|| {
+            let doc = self.model.flags[flags[0]].doc.split_whitespace().collect::<Vec<_>>().join(" ");
+            let explain = std::mem::replace(&mut self.explain, false);
+            let answer = self.answer(&Question {
+                condition: None,
+                complete: false,
+                flags: Some(flags),
+                positive: Verdict::Undefined,
+                negative: Verdict::Defined,
+            });
+            self.explain = explain;
+            answer.fault.map(|fault| {
+                let event = |e: &FaultEvent| {
+                    format!("`{}` ({}, line {})", e.event.text, e.event.thread_name, e.event.line)
+                };
+                let events: Vec<String> = fault.events.iter().map(event).collect();
+                format!("{IMPLEMENTATION_DEFINED}: {}; {}", events.join(" and "), doc.trim_end_matches('.'))
+            })
+        });
+        let found = found.flatten();
+        self.left_open = Some(found.clone());
+        found
     }
 
     fn deadline(&self) -> Deadline {
@@ -169,7 +231,7 @@ impl<'a> Session<'a> {
     }
 
     fn prepare(&mut self, bound: u32, deadline: Deadline) -> Result<&mut Prepared<'a>, String> {
-        let (test, model, set, thin_air) = (self.test, self.model, &self.set, self.thin_air);
+        let (test, model, set, thin_air, detail) = (self.test, self.model, &self.set, self.thin_air, self.detail);
         // Time is per question: what ran out of it for one may do for the next.
         if matches!(self.prepared.get(&bound), Some(Err(reason)) if reason == TIMED_OUT) {
             self.prepared.remove(&bound);
@@ -182,7 +244,7 @@ impl<'a> Session<'a> {
                 } else {
                     Task::new(test, model, set, bound, deadline.0)
                 };
-                task.map(Prepared::new)
+                task.map(|task| Prepared::new(Task { detail, ..task }))
             })
             .as_mut()
             .map_err(|reason| reason.clone())
@@ -425,7 +487,8 @@ impl<'a> Session<'a> {
             }
             match self.closed(&task, bound, deadline) {
                 Closed::Yes => {
-                    result.complete = true;
+                    result.reason = self.left_open();
+                    result.complete = result.reason.is_none();
                     return result;
                 }
                 Closed::Never(reason) => {

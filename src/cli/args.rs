@@ -9,6 +9,10 @@ use crate::check::Engine;
 use crate::report::Format;
 use crate::simt::{Early, Scheduling};
 
+mod hand;
+
+pub use hand::{CompletionsArgs, DialectArg, ExplainArgs, ManArgs, NewArgs, TemplateArg};
+
 /// A memory-model checker for GPU programs.
 #[derive(Debug, Parser)]
 #[command(name = "fencepost", version, about, after_help = EXIT_CODES)]
@@ -37,6 +41,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Is an outcome possible? Shows an execution, or the axioms that forbid it
     Ask(AskArgs),
+    /// An execution as a picture: .svg, .dot, or a page to look around in (.html)
+    Show(ShowArgs),
     /// Every outcome of a test: allowed or not, racy or not
     Outcomes(OutcomesArgs),
     /// What several models say of the same tests, and what makes the difference
@@ -49,6 +55,14 @@ pub enum Command {
     Import(ImportArgs),
     /// JSON schema of the TOML test format
     Schema,
+    /// A new test, from a template
+    New(NewArgs),
+    /// What an axiom, a relation or a term means: definition, source, example
+    Explain(ExplainArgs),
+    /// Completions for a shell, on standard output
+    Completions(CompletionsArgs),
+    /// Man pages
+    Man(ManArgs),
 }
 
 /// Options of every command.
@@ -132,6 +146,12 @@ pub struct CheckArgs {
     /// Keep going (the default)
     #[arg(long, overrides_with = "fail_fast")]
     pub no_fail_fast: bool,
+    /// Which answers come with pictures and explanations in an HTML report
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "unmet")]
+    pub pictures: PicturesArg,
+    /// Decide again whenever a test or a model under the paths changes, until Ctrl-C
+    #[arg(long)]
+    pub watch: bool,
     /// How to ask.
     #[command(flatten)]
     pub question: QuestionArgs,
@@ -146,6 +166,32 @@ pub struct AskArgs {
     /// The outcome in question, as in 'P1:r0 == 1 /\ x == 2' [default: the test's own condition]
     #[arg(long, value_name = "P")]
     pub outcome: Option<String>,
+    /// How to ask.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+}
+
+/// `fencepost show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// A test file, or `-` for standard input
+    #[arg(value_name = "TEST")]
+    pub test: PathBuf,
+    /// The outcome in question [default: the test's own condition]
+    #[arg(long, value_name = "P")]
+    pub outcome: Option<String>,
+    /// What to show instead of an outcome: race, undefined, liveness:fair, …
+    #[arg(long, value_name = "PROPERTY", default_value = "reachability", conflicts_with = "outcome")]
+    pub property: String,
+    /// Which test, where the file has several
+    #[arg(long, value_name = "TEST")]
+    pub name: Option<String>,
+    /// Where to write it: FILE.svg, FILE.dot or FILE.html [default: SVG, to standard output]
+    #[arg(short, long = "output", value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Draw these relations, as the model calls them [default: po, rf, co, fr and what else is usual]
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub relations: Vec<String>,
     /// How to ask.
     #[command(flatten)]
     pub question: QuestionArgs,
@@ -377,6 +423,19 @@ pub enum FormatArg {
     Github,
     /// The Test Anything Protocol (`check`, `ask`).
     Tap,
+    /// A page with a table to search, and pictures (`check`, `ask`).
+    Html,
+}
+
+/// Which answers of a suite have pictures in its page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PicturesArg {
+    /// None.
+    None,
+    /// Those that are not as expected.
+    Unmet,
+    /// All for which there is an execution to draw; takes time.
+    All,
 }
 
 impl From<FormatArg> for Format {
@@ -389,6 +448,7 @@ impl From<FormatArg> for Format {
             FormatArg::Sarif => Format::Sarif,
             FormatArg::Github => Format::Github,
             FormatArg::Tap => Format::Tap,
+            FormatArg::Html => Format::Html,
         }
     }
 }

@@ -33,7 +33,12 @@ fn ask(args: &AskArgs, terminal: &Terminal) -> Result<u8, u8> {
     Ok(run.end(outputs))
 }
 
-fn question(test: &LitmusTest, model: &str, outcome: Option<&str>) -> Result<Vec<Question>, Vec<Diagnostic>> {
+/// The question about an outcome, or the test's own.
+pub(super) fn question(
+    test: &LitmusTest,
+    model: &str,
+    outcome: Option<&str>,
+) -> Result<Vec<Question>, Vec<Diagnostic>> {
     let Some(text) = outcome else { return Ok(vec![plan::own_condition(test, model)]) };
     Ok(vec![Question {
         property: Property::Reachability,

@@ -2,29 +2,51 @@
 
 use std::ops::ControlFlow;
 
-use super::args::CheckArgs;
+use super::args::{CheckArgs, FormatArg, PicturesArg};
 use super::run::Run;
 use super::terminal::Terminal;
-use super::{decide, plan};
+use super::{decide, plan, watch};
 use crate::report::{Line, Subject};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
-    check(args, terminal).unwrap_or_else(|code| code)
+    let round = || check(args, terminal).unwrap_or_else(|code| code);
+    if args.watch { watch::run(args, terminal, round) } else { round() }
 }
 
 fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut run = Run::new(terminal, &args.question, Subject::Answers)?;
     run.settings.explain = terminal.verbose;
     run.settings.explain_unmet = true;
+    let pictures = args.pictures;
+    let formats = args.question.reports.iter().map(|(format, _)| *format).chain([args.question.format]);
+    if formats.into_iter().any(|format| format == FormatArg::Html) {
+        run.settings.explain |= pictures == PicturesArg::All;
+        run.settings.detail = pictures != PicturesArg::None;
+    }
     let files = run.load(&args.paths);
     let units = run.plan(&files, |test, model| Ok(plan::expectations(test, model, args.all_properties)));
     let mut outputs = run.open(&units, false)?;
     run.decide(&units, decide::answers, |run, mut line| {
-        // The evidence is for `ask` and `show`.
+        let drawn = match pictures {
+            PicturesArg::None => false,
+            PicturesArg::Unmet => line.met() == Some(false),
+            PicturesArg::All => true,
+        };
+        if drawn {
+            outputs.drawing(&line)?;
+        }
+        // Otherwise the evidence is for `ask` and `show`.
         line.drop_evidence();
+        if line.met() != Some(false) && !terminal.verbose {
+            line.answer.explanation = None;
+        }
         count(run, &line);
-        outputs.line(&line)?;
+        if drawn {
+            outputs.writing(&line)?
+        } else {
+            outputs.line(&line)?
+        }
         let failed = line.met() == Some(false) || line.answer.defect.is_some();
         if args.fail_fast && failed {
             run.summary.stopped = true;

@@ -187,6 +187,7 @@ pub(super) fn as_prop(state: &State) -> String {
 /// The session of a unit.
 pub(super) fn open<'s>(unit: &'s Unit<'_>, settings: &Settings, explain: bool) -> Session<'s> {
     let session = Session::new(&unit.test, &unit.model.model, settings.engine, settings.limits, &settings.set);
+    let session = if settings.detail { session.detailed() } else { session };
     if explain { session.explaining() } else { session }
 }
 

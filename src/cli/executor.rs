@@ -284,6 +284,7 @@ fn tell(report: &mut Observations, test: &LitmusTest, plan: &Plan, observation: 
             how: s.how.name(),
             count: s.count,
             why: s.why.clone(),
+            ends: s.ends.clone(),
             trace: plan.trace.then(|| trace(test, plan, &s.schedule)),
         })
         .collect();
@@ -310,12 +311,13 @@ fn fill(
     observation: &Observation,
     held: &Held,
 ) -> Option<String> {
-    let Ended { finished, deadlock, livelock, step_limit, stray, divergence, division, discarded } =
+    let Ended { finished, deadlock, livelock, stale, step_limit, stray, divergence, division, discarded } =
         observation.ended;
     let ended = [
         ("finished", finished),
         ("deadlock", deadlock),
         ("livelock", livelock),
+        ("stale-livelock", stale),
         ("step-limit", step_limit),
         ("stray", stray),
         ("divergence", divergence),

@@ -25,11 +25,14 @@ mod decide;
 mod defect;
 mod differences;
 mod executor;
+mod explain;
 mod files;
 mod import;
 mod load;
+mod man;
 mod model_text;
 mod models;
+mod new;
 mod outcomes;
 mod outputs;
 mod panics;
@@ -40,7 +43,9 @@ mod run;
 mod schema;
 mod seams;
 mod settings;
+mod show;
 mod terminal;
+mod watch;
 
 use args::{Cli, Command};
 use terminal::Terminal;
@@ -67,12 +72,17 @@ fn dispatch(command: &Command, terminal: &Terminal) -> u8 {
     match command {
         Command::Check(args) => check::run(args, terminal),
         Command::Ask(args) => ask::run(args, terminal),
+        Command::Show(args) => show::run(args, terminal),
         Command::Outcomes(args) => outcomes::run(args, terminal),
         Command::Compare(args) => compare::run(args, terminal),
         Command::Run(args) => executor::run(args, terminal),
         Command::Models(args) => models::run(args, terminal),
         Command::Import(args) => import::run(args, terminal),
         Command::Schema => schema::run(terminal),
+        Command::New(args) => new::run(args, terminal),
+        Command::Explain(args) => explain::run(args, terminal),
+        Command::Completions(args) => man::completions(args, terminal),
+        Command::Man(args) => man::run(args, terminal),
     }
 }
 

@@ -55,6 +55,8 @@ pub(super) struct Settings {
     pub explain: bool,
     /// Whether those are that are not what a test expects.
     pub explain_unmet: bool,
+    /// Whether executions come with every relation that the model names.
+    pub detail: bool,
     /// Whether to measure.
     pub timings: bool,
     /// Where reproducers go.
@@ -123,6 +125,7 @@ impl Settings {
             mapping,
             explain: false,
             explain_unmet: false,
+            detail: false,
             timings: args.timings,
             repro_dir: args.repro_dir.clone().unwrap_or_else(std::env::temp_dir),
         })

@@ -55,6 +55,13 @@ impl Terminal {
         let _ = err.write_all(diag::render(diagnostic, Style::Coloured).as_bytes());
     }
 
+    /// A remark for whoever sits before the screen, on standard error.
+    pub(super) fn remark(&self, text: &str) {
+        if !self.quiet {
+            let _ = writeln!(AutoStream::new(io::stderr(), self.colour), "{text}");
+        }
+    }
+
     /// Several diagnostics; returns how many are errors.
     pub(super) fn diagnose_all(&self, diagnostics: &[Diagnostic]) -> usize {
         diagnostics.iter().for_each(|d| self.diagnose(d));

@@ -74,8 +74,24 @@ pub(super) const SVM: &[&str] = &["none", "coarse", "fine", "fine-atomic"];
 const REGIONS: &[&str] = &["global", "local"];
 /// Names of address spaces.
 pub(super) const SPACES: &[&str] = &["global", "shared", "const", "local"];
-/// Who allocated memory, or where it lives.
+/// Who allocated memory of CUDA, or where it lives.
 pub(super) const KINDS: &[&str] = &["device", "managed", "mapped", "system", "file", "shared", "local"];
+/// How memory of OpenCL is shared.
+pub(super) const OPENCL_KINDS: &[&str] = &["buffer", "svm-coarse", "svm-fine", "svm-fine-atomic", "system"];
+/// Both.
+const ALL_KINDS: &[&str] = &[
+    "device",
+    "managed",
+    "mapped",
+    "system",
+    "file",
+    "shared",
+    "local",
+    "buffer",
+    "svm-coarse",
+    "svm-fine",
+    "svm-fine-atomic",
+];
 /// Names of proxies.
 pub(super) const PROXIES: &[&str] = &["generic", "surface", "texture", "constant"];
 /// Expected answers about the condition.
@@ -143,9 +159,26 @@ pub(super) const TEST: &[Key] = &[
         ),
         "locations: `x = 0`, `a = [0, 0]`, `p = \"&x\"` or a table",
     ),
-    key("machine", Shape::Table(MACHINE), "CUDA: attributes of the machine; all hold if absent"),
+    key("machine", Shape::Table(MACHINE), "CUDA, OpenCL: attributes of the machine; all hold if absent"),
     key("thread", Shape::List(&Shape::Table(THREAD)), "the threads, in order"),
-    key("kernel", Shape::Table(KERNEL), "threads that all run one code"),
+    key(
+        "kernel",
+        Shape::OneOf(&[Shape::Table(KERNEL), Shape::List(&Shape::Table(NAMED_KERNEL))]),
+        "threads that all run one code; beside `host`: a list of kernels that the host launches",
+    ),
+    key("host", Shape::List(&Shape::Table(HOST)), "CUDA and OpenCL: the threads of the host, in order"),
+    key("function", Shape::List(&Shape::Table(FUNCTION)), "functions of the host that the runtime calls"),
+    key(
+        "streams",
+        Shape::Open(&[], &Shape::OneOf(&[Shape::Word(STREAMS), Shape::Table(STREAM)])),
+        "CUDA: streams by name, blocking or non-blocking",
+    ),
+    key(
+        "queues",
+        Shape::Open(&[], &Shape::OneOf(&[Shape::Word(QUEUES), Shape::Table(QUEUE)])),
+        "OpenCL: command queues by name, in-order or out-of-order",
+    ),
+    key("events", Shape::List(&Shape::Text), "CUDA: events, by name"),
     key("expect", Shape::Open(&[], &Shape::Table(EXPECT)), "expected answers, by model"),
     key("run", Shape::List(&Shape::Table(RUN)), "what runs of the executor are expected to show"),
     key("axis", Shape::List(&Shape::Table(AXIS)), "template: a choice between values; all combinations are tests"),
@@ -173,12 +206,13 @@ pub(super) const LOCATION: &[Key] = &[
     ),
     key(
         "kind",
-        Shape::Word(KINDS),
-        "CUDA: device, managed, mapped, system, file, shared or local; managed if absent",
+        Shape::Word(ALL_KINDS),
+        "CUDA: device, managed, mapped, system, file, shared or local; managed if absent. OpenCL: buffer, svm-coarse, \
+         svm-fine, svm-fine-atomic or system; buffer if absent",
     ),
     key("gpu", Shape::Count, "CUDA: whose memory it is, of the kind `device`; 0 if absent"),
     key("atomic", Shape::Bool, "C and OpenCL: whether it is an atomic object; if absent, its type says so"),
-    key("svm", Shape::Word(SVM), "OpenCL: the kind of shared virtual memory; none if absent"),
+    key("svm", Shape::Word(SVM), "OpenCL: the kind of shared virtual memory, as in `kind`; none if absent"),
     key(
         "regions",
         Shape::List(&Shape::Word(REGIONS)),
@@ -203,6 +237,11 @@ pub(super) const MACHINE: &[Key] = &[
         Shape::OneOf(&[Shape::Bool, Shape::List(&Shape::List(&Shape::Count))]),
         "GPUs have atomics in each other's memory: all, none, or those listed as in `[[0, 1]]`",
     ),
+    key(
+        "CL_DEVICE_SVM_ATOMICS",
+        Shape::Bool,
+        "OpenCL: devices have atomics in fine-grained shared virtual memory",
+    ),
 ];
 
 /// A thread.
@@ -217,21 +256,73 @@ pub(super) const THREAD: &[Key] = &[
     key("warp", Shape::Count, "its warp, counted per CTA; if absent, the thread is alone in its warp"),
     key("sub_group", Shape::Count, "the same as `warp`"),
     key("domain", Shape::Count, "memory synchronization domain of its kernel; 0 if absent"),
+    key("kernel", Shape::Count, "OpenCL: its kernel instance, one of several enqueued by the host; 0 if absent"),
     key("host", Shape::Bool, "a host thread"),
     key("regs", REGS, "registers with initial values"),
     required("code", Shape::Text, "its code; may be empty"),
 ];
 
+/// A size: a number, or one for each of up to three dimensions.
+const EXTENT: Shape = Shape::OneOf(&[Shape::Count, Shape::List(&Shape::Count)]);
+
 /// A kernel.
 pub(super) const KERNEL: &[Key] = &[
-    key("grid", Shape::Count, "number of CTAs; 1 if absent"),
-    required("block", Shape::Count, "threads per CTA"),
-    key("cluster", Shape::Count, "CTAs per cluster; if absent, each CTA is a cluster of its own"),
-    key("warp", Shape::Count, "threads per warp; 32 if absent"),
+    key("grid", EXTENT, "number of CTAs, or `[x, y, z]`; 1 if absent"),
+    key("block", EXTENT, "threads per CTA, or `[x, y, z]`; needed, except where OpenCL has `global` and `local`"),
+    key("global", EXTENT, "OpenCL: the global size, in up to three dimensions; 0: a kernel without work-items"),
+    key("local", EXTENT, "OpenCL: the size of a work-group; the last ones of a dimension may be smaller"),
+    key("offset", EXTENT, "OpenCL: the first global id; 0 if absent"),
+    key("uniform", Shape::Bool, "OpenCL: whether all work-groups must be full; not so if absent"),
+    key("cluster", EXTENT, "CTAs per cluster, or `[x, y, z]`; if absent, each CTA is a cluster of its own"),
+    key("warp", Shape::Count, "threads per warp, in the order of their linear ids; 32 if absent"),
+    key("sub_group", Shape::Count, "the same as `warp`"),
     key("gpu", Shape::Count, "the GPU it runs on; 0 if absent"),
+    key("device", Shape::Count, "the same as `gpu`"),
     key("domain", Shape::Count, "its memory synchronization domain; 0 if absent"),
     key("regs", REGS, "registers with initial values, the same in all threads"),
     required("code", Shape::Text, "the code of every thread; `%tid.x`, `%ctaid.x`, `%ntid.x`, `%nctaid.x` differ"),
+];
+
+/// A kernel of a host program.
+pub(super) const NAMED_KERNEL: &[Key] = &[
+    required("name", Shape::Text, "what launches call it"),
+    key("cluster", Shape::Count, "CTAs per cluster; if absent, each CTA is a cluster of its own"),
+    key("warp", Shape::Count, "threads per warp; 32 if absent"),
+    key("domain", Shape::Count, "its memory synchronization domain; 0 if absent"),
+    key("initializer", Shape::Bool, "OpenCL: initialisers of program-scope variables, run before all kernels"),
+    key("regs", REGS, "registers with initial values, the same in all threads"),
+    required("code", Shape::Text, "the code of every thread"),
+];
+
+/// A thread of the host.
+pub(super) const HOST: &[Key] = &[
+    key("name", Shape::Text, "H0, H1, … if absent"),
+    key("regs", REGS, "registers with initial values"),
+    required("code", Shape::Text, "its code: accesses to memory and calls of the runtime"),
+];
+
+/// A function of the host.
+pub(super) const FUNCTION: &[Key] = &[
+    required("name", Shape::Text, "what calls call it"),
+    required("code", Shape::Text, "its code: accesses to memory"),
+];
+
+/// Kinds of streams.
+pub(super) const STREAMS: &[&str] = &["blocking", "non-blocking"];
+/// Kinds of command queues.
+pub(super) const QUEUES: &[&str] = &["in-order", "out-of-order"];
+
+/// A stream.
+pub(super) const STREAM: &[Key] = &[
+    key("kind", Shape::Word(STREAMS), "blocking if absent"),
+    key("device", Shape::Count, "its device; 0 if absent"),
+];
+
+/// A command queue.
+pub(super) const QUEUE: &[Key] = &[
+    key("order", Shape::Word(QUEUES), "in-order if absent"),
+    key("device", Shape::Count, "its device; 0 if absent"),
+    key("context", Shape::Text, "its context; `context` if absent"),
 ];
 
 /// What one model is expected to say.
@@ -251,8 +342,17 @@ pub(super) const SCHEDULING: &[&str] = &["independent", "lockstep", "serial-grou
 /// Who decides what happens next.
 pub(super) const SCHEDULES: &[&str] = &["random", "exhaustive"];
 /// How runs can end.
-pub(super) const ENDS: &[&str] =
-    &["finished", "deadlock", "livelock", "step-limit", "stray", "divergence", "division", "launch-failure"];
+pub(super) const ENDS: &[&str] = &[
+    "finished",
+    "deadlock",
+    "livelock",
+    "stale-livelock",
+    "step-limit",
+    "stray",
+    "divergence",
+    "division",
+    "launch-failure",
+];
 /// In how many outcomes the condition holds.
 pub(super) const HOLDS: &[&str] = &["always", "sometimes", "never"];
 

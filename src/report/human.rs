@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::{Comparison, Line, Observations, Reporter, Summary, Table};
+use crate::verdict::hang;
 use crate::verdict::{Definedness, Ending, Property, State, ThreadEnd, Verdict, Witness};
 
 const GOOD: Style = AnsiColor::Green.on_default();
@@ -111,6 +112,9 @@ impl Reporter for Human {
         if options.verbose && !options.explain {
             for end in hang {
                 end_line(out, end, 0)?;
+            }
+            if let Some(witness) = &answer.witness {
+                picture(out, &witness.ends)?;
             }
         }
         if let (false, Some(explanation)) = (options.explain, &answer.explanation) {
@@ -251,7 +255,7 @@ fn explain(out: &mut dyn Write, line: &Line, verbose: bool) -> io::Result<()> {
 }
 
 /// `a`, `b`, …, `z`, `e26`, …
-fn letter(event: usize) -> String {
+pub(super) fn letter(event: usize) -> String {
     match u8::try_from(event) {
         Ok(n) if n < 26 => char::from(b'a' + n).to_string(),
         _ => format!("e{event}"),
@@ -293,7 +297,18 @@ pub(super) fn execution(out: &mut dyn Write, witness: &Witness) -> io::Result<()
 fn ends(out: &mut dyn Write, ends: &[ThreadEnd]) -> io::Result<()> {
     writeln!(out, "    which does not end:")?;
     let width = ends.iter().map(|e| e.thread.chars().count()).max().unwrap_or(0);
-    ends.iter().try_for_each(|end| end_line(out, end, width))
+    ends.iter().try_for_each(|end| end_line(out, end, width))?;
+    picture(out, ends)
+}
+
+/// Who waits for whom.
+pub(super) fn picture(out: &mut dyn Write, ends: &[ThreadEnd]) -> io::Result<()> {
+    let (circle, lines) = hang::picture(ends);
+    if lines.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "      {}", if circle { "they wait in a circle:" } else { "who waits for whom:" })?;
+    lines.iter().try_for_each(|line| writeln!(out, "        {line}"))
 }
 
 /// How one thread ends.
@@ -378,15 +393,12 @@ reached; 1 DEFECT; 1 error in the input
     #[test]
     fn a_hang_is_told_by_threads() {
         let end = |thread: &str, ending, line, text: &str, why: &str| ThreadEnd {
-            thread: thread.into(),
             ending,
             line,
             text: text.into(),
             served: ending == Ending::Looping,
-            waits_for: Vec::new(),
-            polls: Vec::new(),
-            period: None,
             why: why.into(),
+            ..ThreadEnd::done(thread)
         };
         let mut line = samples::line("Spin", Verdict::Hangs, None);
         line.property = Property::Liveness("obe".into());

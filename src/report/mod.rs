@@ -19,17 +19,20 @@ mod comparison;
 mod explanation;
 mod fault;
 mod github;
+mod html;
 mod human;
 mod json;
 mod jsonl;
 mod junit;
 mod observations;
+pub mod picture;
 mod sarif;
 mod summary;
 mod tap;
 
 pub use comparison::{Column, Comparison, Finding, Place, Relation};
 pub use github::Github;
+pub use html::Html;
 pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use jsonl::Jsonl;
@@ -56,6 +59,8 @@ pub enum Format {
     Github,
     /// The Test Anything Protocol.
     Tap,
+    /// A page with a table and pictures.
+    Html,
 }
 
 /// What reports are about.
@@ -76,6 +81,7 @@ pub const FORMATS: &[(Format, &str, Subject)] = &[
     (Format::Sarif, "sarif", Subject::Answers),
     (Format::Github, "github", Subject::Answers),
     (Format::Tap, "tap", Subject::Answers),
+    (Format::Html, "html", Subject::Answers),
 ];
 
 impl Format {
@@ -198,6 +204,10 @@ pub struct Table {
 pub trait Reporter {
     /// One answer.
     fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()>;
+    /// Whether it draws the executions that lines come with.
+    fn draws(&self) -> bool {
+        false
+    }
     /// Something that is wrong with the input. It was told on standard error already; formats that other programs read
     /// repeat it.
     fn diagnostic(&mut self, _out: &mut dyn Write, _diagnostic: &Diagnostic) -> io::Result<()> {
@@ -223,6 +233,7 @@ pub fn reporter(format: Format, human: &HumanOptions) -> Box<dyn Reporter> {
         Format::Sarif => Box::new(Sarif::default()),
         Format::Github => Box::new(Github),
         Format::Tap => Box::new(Tap::default()),
+        Format::Html => Box::new(Html::default()),
     }
 }
 
@@ -235,7 +246,7 @@ fn unfit(format: &str, what: &str) -> io::Result<()> {
 #[cfg(test)]
 pub(crate) mod samples {
     use super::*;
-    use crate::verdict::{Outcome, Witness, WitnessEvent};
+    use crate::verdict::{Outcome, Seat, Witness, WitnessEvent};
 
     pub(crate) fn answer(verdict: Verdict) -> Answer {
         let negative = matches!(verdict, Verdict::Forbidden | Verdict::RaceFree);
@@ -307,6 +318,8 @@ pub(crate) mod samples {
             relations: vec![("rf".into(), vec![(1, 2)]), ("co".into(), vec![(0, 1)])],
             state: vec![("P1:r0".into(), "1".into()), ("x".into(), "1".into())],
             ends: Vec::new(),
+            threads: ["P0", "P1"].map(|t| Seat { thread: t.into(), groups: vec!["GPU 0".into()] }).into(),
+            derived: Vec::new(),
         }
     }
 

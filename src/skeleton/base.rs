@@ -54,7 +54,7 @@ fn set(sk: &Skeleton, domains: &Domains, name: &str) -> EventSet {
         "IW" => of(&|e| e.kind == EventKind::Init),
         "FW" | "UL" | "LK" => EventSet::empty(n),
         "NAL" => accesses(sk, domains, &|object| !object.atomic),
-        "FGA" => accesses(sk, domains, &|object| object.opencl.fine),
+        "FGA" => accesses(sk, domains, &|object| sk.program.machine.has_svm_atomics(object.kind)),
         "HOST" => of(&|e| e.thread.is_some_and(|t| sk.program.thread(t).place.host)),
         "P2P" => EventSet::from_fn(n, |e| peers(sk, domains, e.index())),
         // Fences have these as tags, accesses by the memory they are to.
@@ -155,8 +155,14 @@ fn relation(sk: &mut Skeleton, domains: &Domains, name: &str) -> BaseRel {
             (Some(x), Some(y)) => x == y || sk.program.thread(x).place.same_gpu(&sk.program.thread(y).place),
             _ => false,
         }),
+        "skernel" => pairs(&|a, b| match (a.thread, b.thread) {
+            (Some(x), Some(y)) => sk.program.same_kernel(x, y),
+            _ => false,
+        }),
+        "same-object" => location(sk, domains, |sk, c| sk.memory.cell(sk.memory.cell(c).memory).location.0),
         "divergence" => edges(n, &sk.divergence),
-        "ssw" => BaseRel { fixed: Rel::empty(n), open: Vec::new() },
+        "launch" | "ssw" => edges(n, &sk.launch),
+        "launch-fine" => edges(n, &sk.launch_fine),
         "asw" => pairs(&|a, b| a.kind == EventKind::Init && b.thread.is_some()),
         _ => super::progress::relation(sk, name)
             .unwrap_or_else(|| panic!("`{name}` is not a relation of the signature")),

@@ -10,6 +10,7 @@ use std::fmt;
 
 mod explanation;
 mod fault;
+pub mod hang;
 
 pub use explanation::{Breach, Explanation, Link, Made, Missing, MissingLink, Need, Needs};
 pub use fault::{Change, Definedness, Fault, FaultEvent, Remedy};
@@ -124,6 +125,27 @@ pub struct Witness {
     pub state: State,
     /// Of an execution that hangs: how each thread ends.
     pub ends: Vec<ThreadEnd>,
+    /// Every thread of the program, by [`WitnessEvent::thread`].
+    pub threads: Vec<Seat>,
+    /// If it was asked for: what else the model and the program relate, by name, in the order of the model; base relations
+    /// first.
+    pub derived: Vec<(String, Vec<(usize, usize)>)>,
+}
+
+impl Witness {
+    /// Whether a relation of that name has a pair.
+    pub fn relates(&self, name: &str) -> bool {
+        self.relations.iter().chain(&self.derived).any(|(known, pairs)| known == name && !pairs.is_empty())
+    }
+}
+
+/// A thread, and where it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// The thread's name.
+    pub thread: String,
+    /// The groups that it is in, from the widest to the narrowest, as its dialect calls them: `GPU 0`, `CTA 1`.
+    pub groups: Vec<String>,
 }
 
 /// In which way a thread ends.
@@ -171,6 +193,8 @@ pub struct ThreadEnd {
     pub polls: Vec<(String, String)>,
     /// Looping with effect: how many iterations repeat.
     pub period: Option<u32>,
+    /// What it waits for, and who could bring it.
+    pub waits: Vec<hang::Wait>,
     /// All that in words.
     pub why: String,
 }

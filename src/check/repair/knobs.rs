@@ -12,7 +12,7 @@ use crate::check::search::Setting;
 use crate::check::task::Task;
 use crate::litmus::LitmusTest;
 use crate::program::isa::clike::strength::{self, Order};
-use crate::program::{Dialect, Instr, LocId, LocationKind, Op, Scope, ThreadId};
+use crate::program::{Dialect, Instr, LocId, LocationKind, MemoryKind, Op, Scope, ThreadId};
 use crate::verdict::{Change, Fault};
 
 /// An instruction of a thread.
@@ -132,9 +132,9 @@ impl<'t> Knobs<'t> {
             }
         }
         for (loc, becomes_fine) in objects {
-            if let LocationKind::Object { atomic, opencl, .. } = &mut test.program.locations[loc.0 as usize].kind {
+            if let LocationKind::Object { atomic, kind, .. } = &mut test.program.locations[loc.0 as usize].kind {
                 if becomes_fine {
-                    opencl.fine = true;
+                    *kind = MemoryKind::SvmFineAtomic;
                 } else {
                     *atomic = true;
                 }
@@ -286,7 +286,10 @@ fn opencl(test: &LitmusTest, sites: &[Vec<Spot>]) -> Vec<Knob> {
         sites.iter().filter(is_fence).filter(lacking).map(|s| Knob::Flags(s.clone())).collect();
     let devices: BTreeSet<u32> = program.threads.iter().map(|t| t.place.gpu).collect();
     if devices.len() > 1 {
-        let buffer = |kind: &LocationKind| matches!(kind, LocationKind::Object { opencl, .. } if opencl.global && !opencl.fine);
+        let buffer = |kind: &LocationKind| match kind {
+            LocationKind::Object { opencl, kind, .. } => opencl.global && !program.machine.has_svm_atomics(*kind),
+            LocationKind::Alias { .. } => false,
+        };
         let buffers = program.locations.iter().zip(0..).filter(|(l, _)| buffer(&l.kind));
         knobs.extend(buffers.map(|(_, i)| Knob::Fine(LocId(i))));
     }

@@ -5,18 +5,16 @@ use std::collections::HashSet;
 use ::toml::de::{DeTable, DeValue};
 
 use super::memory::is_identifier;
+use super::range::MAX_THREADS;
 use super::template::{Choice, tables};
 use super::validate::span_of;
 use super::{Reader, integer};
 use crate::diag::Span;
 use crate::litmus::build::ThreadDraft;
-use crate::program::Place;
 use crate::program::isa::Symbols;
 use crate::program::isa::clike::Coordinates;
 use crate::program::isa::ptx::Unit;
-
-/// More threads than anyone can check.
-const MAX_THREADS: usize = 4096;
+use crate::program::{Dialect, Place, SubGroups};
 
 impl Reader<'_, '_> {
     /// The threads of the kernel, then those listed.
@@ -27,7 +25,7 @@ impl Reader<'_, '_> {
             self.kernel(kernel, symbols, choice, &mut threads, &mut units);
         }
         let first = threads.len();
-        self.each_thread(first, choice, |reader, table, name, place| {
+        self.each_thread(Dialect::Ptx, first, choice, |reader, table, name, place| {
             let regs = reader.regs(table, symbols, choice);
             if let Some(code) = reader.string(table, "code", choice) {
                 units.push(Unit::parse(code, reader.sink));
@@ -40,6 +38,7 @@ impl Reader<'_, '_> {
     /// Calls `f` for every `[[thread]]` with its name and place; `first` is the number of the first one.
     pub(super) fn each_thread(
         &mut self,
+        dialect: Dialect,
         first: usize,
         choice: &Choice,
         mut f: impl FnMut(&mut Self, &DeTable<'_>, String, Place),
@@ -52,7 +51,7 @@ impl Reader<'_, '_> {
             return;
         }
         for (number, table) in (first..).zip(list) {
-            let place = self.place(table, number, choice);
+            let place = self.place(dialect, table, number, choice);
             let name = match self.string(table, "name", choice) {
                 None => format!("P{number}"),
                 Some(text) => {
@@ -63,12 +62,6 @@ impl Reader<'_, '_> {
             };
             f(self, table, name, place);
         }
-    }
-
-    fn too_many(&mut self, span: Span) {
-        self.sink.error("too-many-threads", span, format!("a test has at most {MAX_THREADS} threads"), |d| {
-            d.label("too many threads")
-        });
     }
 
     fn check_name(&mut self, name: &str, number: usize, span: Span, names: &mut HashSet<String>) {
@@ -120,14 +113,21 @@ impl Reader<'_, '_> {
         number
     }
 
-    fn place(&mut self, table: &DeTable<'_>, number: usize, choice: &Choice) -> Place {
+    fn place(&mut self, dialect: Dialect, table: &DeTable<'_>, number: usize, choice: &Choice) -> Place {
         let gpu = self.count(table, &["gpu", "device"], choice);
         let cta = self.count(table, &["cta", "block", "work_group"], choice);
         let cluster = self.count(table, &["cluster"], choice);
         let warp = self.count(table, &["warp", "sub_group"], choice);
         let domain = self.count(table, &["domain"], choice);
+        let kernel = self.count(table, &["kernel"], choice);
+        if let (Some(value), true) = (table.get("kernel"), dialect != Dialect::OpenCl) {
+            let message = format!("threads of the dialect `{dialect}` have no `kernel`");
+            self.sink.error("conflicting-keys", span_of(value), message, |d| {
+                d.label("only OpenCL asks to which kernel instance a work-item belongs")
+            });
+        }
         let host = table.get("host").and_then(|v| v.get_ref().as_bool()).unwrap_or(false);
-        if host && (gpu.is_some() || cta.is_some() || cluster.is_some() || warp.is_some() || domain.is_some()) {
+        if host && [gpu, cta, cluster, warp, domain, kernel].iter().any(Option::is_some) {
             let span = table.get("host").map_or(Span::default(), span_of);
             self.sink.error("conflicting-keys", span, "a host thread is on no GPU and in no CTA", |d| {
                 d.label("expected no place beside it")
@@ -142,6 +142,7 @@ impl Reader<'_, '_> {
             cta: cta.unwrap_or(0),
             warp,
             domain: domain.unwrap_or(0),
+            kernel: kernel.unwrap_or(0),
             host,
         }
     }
@@ -155,7 +156,7 @@ impl Reader<'_, '_> {
         threads: &mut Vec<ThreadDraft>,
         units: &mut Vec<Unit>,
     ) {
-        let grid = self.grid(table, choice);
+        let grid = self.grid(Dialect::Ptx, table, choice);
         let regs = self.regs(table, symbols, choice);
         let Some(code) = self.string(table, "code", choice) else { return };
         if grid.is_empty() {
@@ -163,54 +164,28 @@ impl Reader<'_, '_> {
         }
         units.push(Unit::parse(code, self.sink));
         for (at, place) in grid {
-            let value = |name: &str, v: u32| (name.to_string(), i64::from(v));
-            let mut specials = vec![
-                value("%tid.x", at.thread),
-                value("%ntid.x", at.block),
-                value("%ctaid.x", at.group),
-                value("%nctaid.x", at.grid),
-                value("%laneid", at.thread % at.warp),
-                value("%warpid", at.thread / at.warp),
-                value("%nwarpid", at.block.div_ceil(at.warp)),
-            ];
-            for axis in ["y", "z"] {
-                specials.push(value(&format!("%tid.{axis}"), 0));
-                specials.push(value(&format!("%ntid.{axis}"), 1));
-                specials.push(value(&format!("%ctaid.{axis}"), 0));
-                specials.push(value(&format!("%nctaid.{axis}"), 1));
-            }
+            let specials = special_registers(at);
             let name = format!("P{}", threads.len());
             threads.push(ThreadDraft { name, place, unit: units.len() - 1, regs: regs.clone(), specials });
         }
     }
+}
 
-    /// The threads of a kernel, by their places; none, with a diagnostic, if there are none or too many.
-    pub(super) fn grid(&mut self, table: &DeTable<'_>, choice: &Choice) -> Vec<(Coordinates, Place)> {
-        let grid = self.count(table, &["grid"], choice).unwrap_or(1);
-        let block = self.count(table, &["block"], choice).unwrap_or(1);
-        let warp = self.count(table, &["warp"], choice).unwrap_or(32);
-        let cluster = self.count(table, &["cluster"], choice);
-        let gpu = self.count(table, &["gpu"], choice).unwrap_or(0);
-        let domain = self.count(table, &["domain"], choice).unwrap_or(0);
-        let at = |key: &str| table.get(key).map_or(Span::default(), span_of);
-        for (key, n) in [("grid", grid), ("block", block), ("warp", warp), ("cluster", cluster.unwrap_or(1))] {
-            if n == 0 {
-                self.sink.error("bad-number", at(key), format!("`{key}` cannot be 0"), |d| {
-                    d.label("expected a positive number")
-                });
-                return Vec::new();
-            }
-        }
-        if u64::from(grid) * u64::from(block) > MAX_THREADS as u64 {
-            self.too_many(at("block"));
-            return Vec::new();
-        }
-        let all = (0..grid).flat_map(|group| (0..block).map(move |thread| (group, thread)));
-        let place = |(group, thread): (u32, u32)| {
-            let cluster = cluster.map(|n| group / n);
-            let place = Place { cluster, warp: Some(thread / warp), domain, ..Place::device(gpu, group) };
-            (Coordinates { thread, block, group, grid, warp }, place)
-        };
-        all.map(place).collect()
+/// PTX's names for the place of a thread (PTX ISA, *Special Registers*).
+fn special_registers(at: Coordinates) -> Vec<(String, i64)> {
+    let Coordinates { range, item, warp } = at;
+    let lane = range.local_linear_id(item);
+    let warps = SubGroups { size: range.local().iter().product(), room: u64::from(warp) };
+    let mut all = vec![
+        ("%laneid".to_string(), lane % u64::from(warp)),
+        ("%warpid".to_string(), warps.of(lane)),
+        ("%nwarpid".to_string(), warps.count()),
+    ];
+    for (d, axis) in ["x", "y", "z"].into_iter().enumerate() {
+        all.push((format!("%tid.{axis}"), item.local[d]));
+        all.push((format!("%ntid.{axis}"), range.local()[d]));
+        all.push((format!("%ctaid.{axis}"), item.group[d]));
+        all.push((format!("%nctaid.{axis}"), range.groups()[d]));
     }
+    all.into_iter().map(|(name, value)| (name, value as i64)).collect()
 }

@@ -23,6 +23,7 @@ fn lowered(dialect: Dialect, code: &str) -> String {
         warp_threads: 1,
         lane: 0,
         specials: Vec::new(),
+        host: None,
     };
     let unit = Unit::parse(MappedText::verbatim(code, 0), &mut sink);
     let lowered = unit.lower(&env, &symbols, &mut sink);
@@ -52,6 +53,8 @@ fn word(op: &Op) -> String {
             format!("{kind}.{}/{}", access(read), access(write))
         }
         Op::Spurious { .. } => "spurious".to_string(),
+        Op::Call(_) | Op::Enqueue(_) => "call".to_string(),
+        Op::Status { .. } => "status".to_string(),
         Op::Fence { tags, scope } => format!("F.{tags:?}{}", scope.map_or(String::new(), |s| format!("@{s:?}"))),
         Op::Barrier(b) => match &b.naming {
             BarrierNaming::Instance { instance, .. } => format!("bar#{instance}"),
