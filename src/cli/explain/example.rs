@@ -90,6 +90,13 @@ const MORE: &[(&str, &[&str])] = &[
     ("barrier-arguments", &["Barrier.arguments"]),
     ("no-sc", &["T34"]),
     ("not-device", &["T34"]),
+    ("apart", &["Disjoint.host", "Disjoint.devices"]),
+    ("shared-object", &["Disjoint.host", "Disjoint.devices"]),
+    ("unspecified-atomics", &["MP.buffer", "Disjoint.kernels"]),
+    ("host-operation", &["MP.host", "Host-threads"]),
+    ("of-host", &["MP.host", "Host-threads"]),
+    ("widest", &["MP+all", "MP+all+all.host"]),
+    ("implementation-defined", &["MP.buffer", "Update.host"]),
     // All languages.
     ("race", &["Race+weak+weak", "MP+rel.block+acq.device", "T02", "MP+na+rlx+rlx"]),
     ("data-race", &["MP+rel.block+acq.device", "T02", "MP+na+rlx+rlx"]),
@@ -328,6 +335,14 @@ mod tests {
     const EMPTY: &[(&str, &str)] = &[
         ("unsequenced-race", "program order is total in a work-item"),
         ("both-regions-too", "empty where no model defines it anew"),
+        ("demoted", "no test of it by itself: the rule on kinds of memory comes first"),
+        ("apart", "needs a host or two devices"),
+        ("shared-object", "needs a host or two devices"),
+        ("unspecified-atomics", "needs buffers of several kernel instances"),
+        ("host-operation", "needs a host"),
+        ("of-host", "needs a host"),
+        ("widest", "needs the widest scope"),
+        ("implementation-defined", "needs buffers of several kernel instances"),
     ];
 
     /// Base names without events: kept for published models, or of no shipped test.
@@ -356,6 +371,11 @@ mod tests {
         "ssw",
         "launch",
         "launch-fine",
+        "divergence",
+        "SVM_COARSE",
+        "SVM_FINE",
+        "SVM_FINE_ATOMIC",
+        "SVM_SYSTEM",
     ];
 
     #[test]
