@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::duration::{self, Timeout};
+use super::select::Partition;
 use crate::check::Engine;
+use crate::diag::nearest;
 use crate::report::Format;
 use crate::simt::{Early, Scheduling};
 
@@ -32,7 +34,8 @@ Exit codes:
   2   invalid input or usage; the other inputs are still decided
   3   nothing failed, but something is undecided
   4   no test matched
-  70  a defect of Fencepost; a reproducer is written";
+  70  a defect of Fencepost; a reproducer is written
+  130, 143  interrupted (SIGINT, SIGTERM); what was decided is reported";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -126,9 +129,29 @@ pub struct QuestionArgs {
     /// Say how long each answer took
     #[arg(long)]
     pub timings: bool,
+    /// Use the options of this profile of `fencepost.toml`
+    #[arg(long, value_name = "NAME", conflicts_with = "no_config")]
+    pub profile: Option<String>,
+    /// Look for no `fencepost.toml`
+    #[arg(long)]
+    pub no_config: bool,
     /// Where to write what shows a defect of Fencepost [default: the temporary folder]
     #[arg(long, value_name = "DIR")]
     pub repro_dir: Option<PathBuf>,
+}
+
+/// Options that choose among tests.
+#[derive(Clone, Debug, Default, Args)]
+pub struct SelectArgs {
+    /// Only what EXPR lets through, as in 'model = ptx and (tag = mp or name ~ ^MP) and not verdict = undecided'
+    #[arg(long, value_name = "EXPR")]
+    pub filter: Option<String>,
+    /// Only the M-th of N parts, as in hash:1/4
+    #[arg(long, value_name = "hash:M/N", value_parser = Partition::parse)]
+    pub partition: Option<Partition>,
+    /// The filter of a configuration, with what messages call it.
+    #[arg(skip)]
+    pub configured_filter: Option<(String, String)>,
 }
 
 /// `fencepost check`.
@@ -152,6 +175,21 @@ pub struct CheckArgs {
     /// Decide again whenever a test or a model under the paths changes, until Ctrl-C
     #[arg(long)]
     pub watch: bool,
+    /// Rewrite expectations that are not met to what was decided
+    #[arg(long)]
+    pub bless: bool,
+    /// Only what failed in the last run over the same paths
+    #[arg(long)]
+    pub rerun_failed: bool,
+    /// Ask everything anew, and keep no verdicts (as with FENCEPOST_NO_CACHE=1)
+    #[arg(long)]
+    pub no_cache: bool,
+    /// The folder of a configuration for kept verdicts.
+    #[arg(skip)]
+    pub cache_dir: Option<PathBuf>,
+    /// Which tests.
+    #[command(flatten)]
+    pub select: SelectArgs,
     /// How to ask.
     #[command(flatten)]
     pub question: QuestionArgs,
@@ -221,6 +259,9 @@ pub struct CompareArgs {
     /// expectations
     #[arg(long = "models", id = "compared", value_name = "A,B", value_delimiter = ',')]
     pub compared: Vec<String>,
+    /// Which tests.
+    #[command(flatten)]
+    pub select: SelectArgs,
     /// How to ask.
     #[command(flatten)]
     pub question: QuestionArgs,
@@ -267,6 +308,9 @@ pub struct RunArgs {
     /// Write a run for each outcome to a file, for `--schedule replay:FILE` (one test)
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Which tests.
+    #[command(flatten)]
+    pub select: SelectArgs,
     /// How to ask.
     #[command(flatten)]
     pub question: QuestionArgs,
@@ -340,7 +384,9 @@ pub enum ScheduleArg {
 }
 
 fn early(text: &str) -> Result<Early, String> {
-    Early::parse(text).ok_or_else(|| "expected none, local, or full:N as in full:2".into())
+    Early::parse(text).ok_or_else(|| {
+        format!("expected none, local, or full:N as in full:2{}", near(text, &["none", "local", "full"]))
+    })
 }
 
 fn schedule(text: &str) -> Result<ScheduleArg, String> {
@@ -349,9 +395,18 @@ fn schedule(text: &str) -> Result<ScheduleArg, String> {
         "random" => Ok(ScheduleArg::Random),
         _ => match text.strip_prefix("replay:") {
             Some(file) if !file.is_empty() => Ok(ScheduleArg::Replay(file.into())),
-            _ => Err("expected exhaustive, random, or replay:FILE".into()),
+            _ => {
+                let hint = near(text, &["exhaustive", "random", "replay"]);
+                Err(format!("expected exhaustive, random, or replay:FILE{hint}"))
+            }
         },
     }
+}
+
+/// What was probably meant, of words that may have something behind a colon.
+fn near(text: &str, words: &[&str]) -> String {
+    let word = text.split(':').next().unwrap_or(text);
+    nearest(word, words.iter().copied()).map_or_else(String::new, |near| format!("; did you mean {near}?"))
 }
 
 /// `fencepost models`.
@@ -460,7 +515,7 @@ fn option_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn report_file(text: &str) -> Result<(FormatArg, PathBuf), String> {
+pub(super) fn report_file(text: &str) -> Result<(FormatArg, PathBuf), String> {
     match text.split_once('=') {
         Some((format, file)) if !file.is_empty() => Ok((FormatArg::from_str(format, false)?, file.into())),
         _ => Err("expected FORMAT=FILE, as in jsonl=answers.jsonl".into()),

@@ -69,6 +69,7 @@ struct Sink {
 }
 
 /// All reports of a run.
+#[derive(Default)]
 pub(super) struct Outputs {
     sinks: Vec<Sink>,
     failures: Vec<Diagnostic>,

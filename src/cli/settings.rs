@@ -1,8 +1,10 @@
 //! How to ask: the question options, checked.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::args::{EngineArg, QuestionArgs};
+use super::cache::Cache;
 use super::seams;
 use crate::check::{Engine, Limits, z3_version};
 use crate::diag::Diagnostic;
@@ -41,7 +43,7 @@ fn named_mapping(name: &str) -> Result<&'static Mapping, Box<Diagnostic>> {
 }
 
 /// Checked options that hold for every question of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Settings {
     /// Which engine.
     pub engine: Engine,
@@ -61,6 +63,8 @@ pub(super) struct Settings {
     pub timings: bool,
     /// Where reproducers go.
     pub repro_dir: PathBuf,
+    /// Verdicts that are known.
+    pub cache: Option<Arc<Cache>>,
 }
 
 impl Settings {
@@ -127,6 +131,7 @@ impl Settings {
             explain_unmet: false,
             detail: false,
             timings: args.timings,
+            cache: None,
             repro_dir: args.repro_dir.clone().unwrap_or_else(std::env::temp_dir),
         })
     }

@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 
 use super::args::CheckArgs;
 use super::terminal::Terminal;
-use super::{exit, paths};
+use super::{exit, interrupt, paths};
 use crate::diag::Diagnostic;
 
 /// How long to wait between two looks.
@@ -43,6 +43,9 @@ pub(super) fn run(args: &CheckArgs, terminal: &Terminal, mut round: impl FnMut()
         let mut last = before.clone();
         loop {
             thread::sleep(INTERVAL);
+            if let Some(code) = interrupt::code() {
+                return code;
+            }
             let now = stamps(args);
             let rested = now == last;
             if rested && now != before {

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
+use super::case::visible;
 use super::{Comparison, Line, Observations, Reporter, Summary, Table};
 use crate::verdict::hang;
 use crate::verdict::{Definedness, Ending, Property, State, ThreadEnd, Verdict, Witness};
@@ -65,7 +66,7 @@ impl Reporter for Human {
             return Ok(());
         }
         let (test, model) = (options.test_width, options.model_width);
-        write!(out, "{:test$}  {DIM}{:model$}{DIM:#}  ", line.test, line.model)?;
+        write!(out, "{:test$}  {DIM}{:model$}{DIM:#}  ", visible(&line.test), visible(&line.model))?;
         if options.property_width > 0 {
             write!(out, "{:1$}  ", line.property.to_string(), options.property_width)?;
         }
@@ -138,7 +139,7 @@ impl Reporter for Human {
 
     fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()> {
         let list = &table.outcomes;
-        write!(out, "{BOLD}{}{BOLD:#} under {}", table.test, table.model)?;
+        write!(out, "{BOLD}{}{BOLD:#} under {}", visible(&table.test), visible(&table.model))?;
         if let Some(mapping) = table.mapping {
             write!(out, " via {mapping}")?;
         }

@@ -153,13 +153,7 @@ pub struct Line {
 impl Line {
     /// Whether the answer is the expected one; `None` if nothing is expected or nothing was decided.
     pub fn met(&self) -> Option<bool> {
-        let expected = self.expected?;
-        match &self.answer.verdict {
-            Verdict::Undecided(_) => None,
-            // `required P` asks whether some execution violates P, and is met if none does.
-            verdict if expected == "required" => Some(*verdict == Verdict::Forbidden),
-            verdict => Some(verdict.word() == expected),
-        }
+        is_met(self.expected, &self.answer.verdict)
     }
 
     /// What makes the program undefined, or race.
@@ -180,6 +174,17 @@ impl Line {
         for fault in undefined.into_iter().chain(self.answer.fault.as_mut()) {
             fault.execution = None;
         }
+    }
+}
+
+/// Whether a verdict is the expected one; `None` if nothing is expected or nothing was decided.
+pub fn is_met(expected: Option<&str>, verdict: &Verdict) -> Option<bool> {
+    let expected = expected?;
+    match verdict {
+        Verdict::Undecided(_) => None,
+        // `required P` asks whether some execution violates P, and is met if none does.
+        verdict if expected == "required" => Some(*verdict == Verdict::Forbidden),
+        verdict => Some(verdict.word() == expected),
     }
 }
 

@@ -2,12 +2,14 @@
 //!
 //! Plain data: the engines and the executor fill it in, each with what it knows, and it is printed alike.
 
+use serde::{Deserialize, Serialize};
+
 use std::fmt::Write as _;
 
 use super::{Ending, ThreadEnd};
 
 /// What a thread waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
     /// What has to come.
     pub goal: Goal,
@@ -20,7 +22,7 @@ pub struct Wait {
 }
 
 /// What has to come.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Goal {
     /// A value: `x == 1`, `x != 0`.
     Value(String),
@@ -31,7 +33,7 @@ pub enum Goal {
 }
 
 /// An instruction of a thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
     /// The thread's name.
     pub thread: String,

@@ -27,6 +27,7 @@ use super::state::Status;
 use super::step::{Action, Machine, StateOf};
 use super::{Fault, Halt, Schedule};
 use crate::litmus::Observable;
+use crate::stop;
 pub use endless::Endless;
 pub(in crate::simt) use stops::Reason;
 use stops::Stops;
@@ -254,12 +255,12 @@ impl Clock {
 
     /// Whether the time is over, told exactly.
     fn is_past(&self) -> bool {
-        self.end.is_some_and(|end| Instant::now() >= end)
+        stop::late(self.end)
     }
 
     fn is_over(&mut self) -> bool {
         self.asked += 1;
-        self.asked.is_multiple_of(256) && self.end.is_some_and(|end| Instant::now() >= end)
+        self.asked.is_multiple_of(256) && stop::late(self.end)
     }
 }
 
