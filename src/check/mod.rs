@@ -72,7 +72,7 @@ impl Engine {
 pub struct Limits {
     /// At most this many iterations of a loop.
     pub bound: u32,
-    /// Per question.
+    /// Wall time per question; `None` for no limit.
     pub timeout: Option<Duration>,
 }
 

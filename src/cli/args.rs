@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::duration::{self, Timeout};
 use super::select::Partition;
 use crate::check::Engine;
+use crate::diag::nearest;
 use crate::report::Format;
 use crate::simt::{Early, Scheduling};
 
@@ -168,6 +169,9 @@ pub struct CheckArgs {
     /// Keep going (the default)
     #[arg(long, overrides_with = "fail_fast")]
     pub no_fail_fast: bool,
+    /// Which answers come with pictures and explanations in an HTML report
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "unmet")]
+    pub pictures: PicturesArg,
     /// Decide again whenever a test or a model under the paths changes, until Ctrl-C
     #[arg(long)]
     pub watch: bool,
@@ -380,7 +384,9 @@ pub enum ScheduleArg {
 }
 
 fn early(text: &str) -> Result<Early, String> {
-    Early::parse(text).ok_or_else(|| "expected none, local, or full:N as in full:2".into())
+    Early::parse(text).ok_or_else(|| {
+        format!("expected none, local, or full:N as in full:2{}", near(text, &["none", "local", "full"]))
+    })
 }
 
 fn schedule(text: &str) -> Result<ScheduleArg, String> {
@@ -389,9 +395,18 @@ fn schedule(text: &str) -> Result<ScheduleArg, String> {
         "random" => Ok(ScheduleArg::Random),
         _ => match text.strip_prefix("replay:") {
             Some(file) if !file.is_empty() => Ok(ScheduleArg::Replay(file.into())),
-            _ => Err("expected exhaustive, random, or replay:FILE".into()),
+            _ => {
+                let hint = near(text, &["exhaustive", "random", "replay"]);
+                Err(format!("expected exhaustive, random, or replay:FILE{hint}"))
+            }
         },
     }
+}
+
+/// What was probably meant, of words that may have something behind a colon.
+fn near(text: &str, words: &[&str]) -> String {
+    let word = text.split(':').next().unwrap_or(text);
+    nearest(word, words.iter().copied()).map_or_else(String::new, |near| format!("; did you mean {near}?"))
 }
 
 /// `fencepost models`.
@@ -463,6 +478,19 @@ pub enum FormatArg {
     Github,
     /// The Test Anything Protocol (`check`, `ask`).
     Tap,
+    /// A page with a table to search, and pictures (`check`, `ask`).
+    Html,
+}
+
+/// Which answers of a suite have pictures in its page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PicturesArg {
+    /// None.
+    None,
+    /// Those that are not as expected.
+    Unmet,
+    /// All for which there is an execution to draw; takes time.
+    All,
 }
 
 impl From<FormatArg> for Format {
@@ -475,6 +503,7 @@ impl From<FormatArg> for Format {
             FormatArg::Sarif => Format::Sarif,
             FormatArg::Github => Format::Github,
             FormatArg::Tap => Format::Tap,
+            FormatArg::Html => Format::Html,
         }
     }
 }

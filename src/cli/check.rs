@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::args::CheckArgs;
+use super::args::{CheckArgs, FormatArg, PicturesArg};
 use super::blessing::{self, Edit};
 use super::cache::{self, Cache};
 use super::decide::{self, Decided};
@@ -29,6 +29,15 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut run = Run::new(terminal, &args.question, Subject::Answers)?;
     run.settings.explain = terminal.verbose;
     run.settings.explain_unmet = true;
+    let pictures = args.pictures;
+    let formats = args.question.reports.iter().map(|(format, _)| *format).chain([args.question.format]);
+    let drawn = formats.into_iter().any(|format| format == FormatArg::Html);
+    if drawn {
+        run.settings.explain |= pictures == PicturesArg::All;
+        run.settings.detail = pictures != PicturesArg::None;
+    }
+    let pictures = if drawn { pictures } else { PicturesArg::None };
+    let wanted = Wanted { bless: args.bless, verbose: terminal.verbose, pictures };
     let mut selection = run.select(&args.select)?;
     let folder = cache::default_folder(args.cache_dir.as_deref());
     let keeps = !(args.no_cache || cache::is_off());
@@ -47,19 +56,22 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut edits = Vec::new();
     run.decide(
         &units,
-        |unit, settings| judge(unit, settings, &selection, args.bless),
+        |unit, settings| judge(unit, settings, &selection, &wanted),
         |run, checked| {
             let line = &checked.line;
+            if let Some(pictured) = &checked.pictured {
+                run.outputs.drawing(pictured)?;
+            }
             let edit = checked.edit.map(|edit| edit.map_err(|warning| run.complain(&[warning])));
             count(run, line, matches!(edit, Some(Ok(_))));
             edits.extend(edit.and_then(Result::ok));
             if let Some(record) = &mut record {
                 record.note(line);
             }
-            if checked.shown {
-                run.outputs.line(line)?;
-            } else {
-                run.summary.hidden += 1;
+            match (checked.shown, checked.pictured.is_some()) {
+                (true, true) => run.outputs.writing(line)?,
+                (true, false) => run.outputs.line(line)?,
+                (false, _) => run.summary.hidden += 1,
             }
             let failed = line.met() == Some(false) || line.answer.defect.is_some();
             if args.fail_fast && failed {
@@ -80,22 +92,41 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     Ok(code)
 }
 
+/// What is wanted of an answer besides the verdict.
+struct Wanted {
+    bless: bool,
+    verbose: bool,
+    pictures: PicturesArg,
+}
+
 /// One answer, and what to do with it.
 struct Checked {
+    /// Without evidence: that is for `ask` and `show`.
     line: Line,
+    /// The same with its evidence, for the reports that draw.
+    pictured: Option<Line>,
     shown: bool,
     edit: Option<Result<Edit, Diagnostic>>,
 }
 
 /// Decides one pair. Runs on a worker.
-fn judge(unit: &Unit<'_>, settings: &Settings, selection: &Selection, bless: bool) -> Decided<Checked> {
+fn judge(unit: &Unit<'_>, settings: &Settings, selection: &Selection, wanted: &Wanted) -> Decided<Checked> {
     decide::answers(unit, settings).map(|mut line| {
-        // The evidence is for `ask` and `show`.
-        line.drop_evidence();
         let question = unit.questions.iter().find(|q| q.property == line.property);
         let shown = selection.shows(unit, question, line.answer.verdict.word());
-        let edit = bless.then(|| blessing::edit(unit, &line)).flatten();
-        Checked { line, shown, edit }
+        let edit = wanted.bless.then(|| blessing::edit(unit, &line)).flatten();
+        let unmet = line.met() == Some(false);
+        let drawn = match wanted.pictures {
+            PicturesArg::None => false,
+            PicturesArg::Unmet => unmet,
+            PicturesArg::All => true,
+        };
+        let pictured = (shown && drawn).then(|| line.clone());
+        line.drop_evidence();
+        if !unmet && !wanted.verbose {
+            line.answer.explanation = None;
+        }
+        Checked { line, pictured, shown, edit }
     })
 }
 

@@ -9,6 +9,8 @@ use super::settings::Settings;
 use super::{interrupt, panics, seams};
 use crate::check::Session;
 use crate::check::liveness::{Liveness, Setting};
+use crate::diag::nearest;
+use crate::model::ir::Model;
 use crate::report::{self, Line, Table};
 use crate::stop;
 use crate::verdict::{Answer, Definedness, Fault, Outcomes, Property, Remedy, State, Verdict};
@@ -84,7 +86,7 @@ fn lines(
             proposition: question.proposition.clone(),
             expected: question.expected,
             mapping: unit.mapping,
-            notes: notes(question, &answer),
+            notes: notes(&unit.model.model, question, &answer),
             answer,
             ms: settings.timings.then_some(ms),
         });
@@ -320,16 +322,17 @@ fn abandon<S>(session: &mut Option<S>) {
 }
 
 /// Remarks about an answer that is no failure, but not what its author had in mind.
-fn notes(question: &Question, answer: &Answer) -> Vec<String> {
-    match &question.axiom {
-        Some(axiom) if !answer.axioms.is_empty() && !answer.axioms.contains(axiom) => {
-            vec![format!(
-                "the test says that this rests on {axiom}, but {} do without it",
-                answer.axioms.join(", ")
-            )]
-        }
-        _ => Vec::new(),
+fn notes(model: &Model, question: &Question, answer: &Answer) -> Vec<String> {
+    let Some(axiom) = &question.axiom else { return Vec::new() };
+    let names = || model.axioms.iter().map(|a| a.name.as_str());
+    if !names().any(|name| name == axiom) {
+        let hint = nearest(axiom, names()).map_or_else(String::new, |near| format!("; did you mean {near}?"));
+        return vec![format!("the test names the axiom {axiom}, which this model does not have{hint}")];
     }
+    if answer.axioms.is_empty() || answer.axioms.contains(axiom) {
+        return Vec::new();
+    }
+    vec![format!("the test says that this rests on {axiom}, but {} do without it", answer.axioms.join(", "))]
 }
 
 /// Wall time in milliseconds, to the microsecond.

@@ -98,6 +98,16 @@ impl Outputs {
         self.each(|reporter, out| reporter.line(out, line))
     }
 
+    /// As [`Outputs::line`], for the reports that draw.
+    pub(super) fn drawing(&mut self, line: &Line) -> ControlFlow<()> {
+        self.each(|reporter, out| if reporter.draws() { reporter.line(out, line) } else { Ok(()) })
+    }
+
+    /// As [`Outputs::line`], for all others.
+    pub(super) fn writing(&mut self, line: &Line) -> ControlFlow<()> {
+        self.each(|reporter, out| if reporter.draws() { Ok(()) } else { reporter.line(out, line) })
+    }
+
     /// Reports something that is wrong with the input.
     pub(super) fn diagnostic(&mut self, diagnostic: &Diagnostic) {
         let _ = self.each(|reporter, out| reporter.diagnostic(out, diagnostic));

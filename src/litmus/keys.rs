@@ -286,8 +286,9 @@ pub(super) const KERNEL: &[Key] = &[
 /// A kernel of a host program.
 pub(super) const NAMED_KERNEL: &[Key] = &[
     required("name", Shape::Text, "what launches call it"),
-    key("cluster", Shape::Count, "CTAs per cluster; if absent, each CTA is a cluster of its own"),
+    key("cluster", EXTENT, "CTAs per cluster, or `[x, y, z]`; if absent, each CTA is a cluster of its own"),
     key("warp", Shape::Count, "threads per warp; 32 if absent"),
+    key("sub_group", Shape::Count, "the same as `warp`"),
     key("domain", Shape::Count, "its memory synchronization domain; 0 if absent"),
     key("initializer", Shape::Bool, "OpenCL: initialisers of program-scope variables, run before all kernels"),
     key("regs", REGS, "registers with initial values, the same in all threads"),

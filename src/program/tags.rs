@@ -39,6 +39,8 @@ pub const TAGS: &[(&str, &str)] = &[
     ("XF", "OpenCL: exit fence of a barrier, the same event as its wait"),
     ("GLOBAL", "OpenCL: fences of global memory; accesses to it"),
     ("LOCAL", "OpenCL: fences of local memory; accesses to it"),
+    ("MAP", "OpenCL: accesses of a command that maps memory to the host"),
+    ("UNMAP", "OpenCL: accesses of a command that ends a mapping"),
     ("CAPPED", "OpenCL: what reaches no further than its work-group in local memory"),
 ];
 

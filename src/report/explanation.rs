@@ -16,22 +16,22 @@ use crate::verdict::{Breach, Explanation, Link, Missing, Need, Needs, Witness};
 const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
 
-/// So many levels of a link are shown, itself included, unless everything is asked for.
-const LEVELS: usize = 3;
-
 /// An explanation for people; `whole`: down to base relations, and with the executions.
 pub(super) fn human(out: &mut dyn Write, explanation: &Explanation, whole: bool) -> io::Result<()> {
     let names: Vec<String> = explanation.broken.iter().map(|b| format!("{BOLD}{}{BOLD:#}", b.axiom)).collect();
-    match names.as_slice() {
-        [] => {}
-        [one] => writeln!(out, "  every execution with this outcome breaks the axiom {one}:")?,
-        [first @ .., last] => {
-            writeln!(out, "  every execution with this outcome breaks {} or {last}:", first.join(", "))?;
+    match (names.as_slice(), explanation.broken.as_slice()) {
+        ([one], [only]) => {
+            writeln!(out, "  every execution with this outcome breaks the axiom {one}, {}:", only.text)?;
+            breach(out, only, whole)?;
         }
-    }
-    for b in &explanation.broken {
-        writeln!(out, "  {BOLD}{}{BOLD:#} {DIM}{}{DIM:#}", b.axiom, b.text)?;
-        breach(out, b, whole)?;
+        ([first @ .., last], all) => {
+            writeln!(out, "  every execution with this outcome breaks {} or {last}", first.join(", "))?;
+            for (name, one) in names.iter().zip(all) {
+                writeln!(out, "  one that breaks {name} alone, {}:", one.text)?;
+                breach(out, one, whole)?;
+            }
+        }
+        ([], _) => {}
     }
     if !explanation.impossible.is_empty() {
         writeln!(
@@ -80,7 +80,9 @@ fn breach(out: &mut dyn Write, breach: &Breach, whole: bool) -> io::Result<()> {
         let first = &breach.chain[0];
         writeln!(out, "    so {} would come before itself", full(&breach.execution, first.from))?;
     }
-    for link in &breach.besides {
+    // What an instruction's text shows need not be said.
+    let plain = |l: &&Link| !whole && l.is_set && l.because.is_empty();
+    for link in breach.besides.iter().filter(|l| !plain(l)) {
         writeln!(out, "    and {}  {DIM}{}{DIM:#}", sentence(&breach.execution, link, false), link.relation)?;
         because(out, &breach.execution, link, 1, whole)?;
     }
@@ -90,25 +92,33 @@ fn breach(out: &mut dyn Write, breach: &Breach, whole: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// What a link is made of, a level further in.
+/// What a link is made of: everything, one level at a time, or the base relations that it comes down to.
 fn because(out: &mut dyn Write, witness: &Witness, link: &Link, level: usize, whole: bool) -> io::Result<()> {
-    if level >= LEVELS && !whole {
+    let indent = "  ".repeat(level);
+    if whole {
+        for part in &link.because {
+            writeln!(out, "     {indent}- {}  {DIM}{}{DIM:#}", sentence(witness, part, false), part.relation)?;
+            because(out, witness, part, level + 1, whole)?;
+        }
         return Ok(());
     }
-    let parts = if whole { link } else { telling(link) };
-    for part in &parts.because {
-        let indent = "  ".repeat(level);
-        writeln!(out, "     {indent}- {}  {DIM}{}{DIM:#}", sentence(witness, part, false), part.relation)?;
-        because(out, witness, part, level + 1, whole)?;
-    }
-    Ok(())
+    let mut told = Vec::new();
+    leaves(link, &mut |leaf| {
+        let text = sentence(witness, leaf, false);
+        if !told.contains(&text) {
+            told.push(text);
+        }
+    });
+    told.iter().try_for_each(|text| writeln!(out, "     {indent}- {text}"))
 }
 
-/// Below what is made of one thing alone, the first that is made of several.
-fn telling(link: &Link) -> &Link {
-    match link.because.as_slice() {
-        [only] if !only.because.is_empty() && (only.from, only.to) == (link.from, link.to) => telling(only),
-        _ => link,
+/// The pairs of base relations that a link comes down to. That an event is in a set can be seen from its text.
+fn leaves(link: &Link, tell: &mut dyn FnMut(&Link)) {
+    for part in link.because.iter().filter(|p| !p.is_set && p.holds) {
+        if part.because.is_empty() && part.from != part.to {
+            tell(part);
+        }
+        leaves(part, tell);
     }
 }
 
@@ -166,7 +176,7 @@ fn needs(out: &mut dyn Write, needs: &Needs) -> io::Result<()> {
         for n in &needs.needed {
             let without = match n.instead.as_str() {
                 "" => "without it".to_owned(),
-                instead => format!("with `{instead}`"),
+                instead => format!("with {}", quoted(instead)),
             };
             writeln!(out, "    {}: {without}, it would be allowed", called(n, &n.what))?;
         }
@@ -177,16 +187,27 @@ fn needs(out: &mut dyn Write, needs: &Needs) -> io::Result<()> {
             let and = if i == 0 { "" } else { "and " };
             match n.instead.as_str() {
                 "" => writeln!(out, "    {and}without {}", called(n, ""))?,
-                instead => writeln!(out, "    {and}with `{instead}` in place of {}", called(n, &n.what))?,
+                instead => {
+                    writeln!(out, "    {and}with {} in place of {}", quoted(instead), called(n, &n.what))?;
+                }
             }
         }
     }
     Ok(())
 }
 
+/// A word of the program in quotes; a description as it is.
+fn quoted(what: &str) -> String {
+    if what.contains(' ') && !what.contains('(') && !what.contains('|') {
+        what.to_owned()
+    } else {
+        format!("`{what}`")
+    }
+}
+
 /// What of which instruction: `` `.release` of `st.release.gpu f, 1` (P0, line 8)``.
 fn called(need: &Need, what: &str) -> String {
-    let mut text = if what.is_empty() { String::new() } else { format!("`{what}` of ") };
+    let mut text = if what.is_empty() { String::new() } else { format!("{} of ", quoted(what)) };
     if need.line > 0 {
         text += &format!("`{}` ({}, line {})", need.text.trim(), need.thread, need.line);
     }
@@ -207,7 +228,7 @@ fn missing(out: &mut dyn Write, missing: &Missing, whole: bool) -> io::Result<()
                 edit.instead.trim_end_matches(" before"),
                 format_args!("before {}", called(edit, ""))
             ),
-            (_, what) => format!("`{}` in place of {}", edit.instead, called(edit, what)),
+            (_, what) => format!("{} in place of {}", quoted(&edit.instead), called(edit, what)),
         };
         writeln!(out, "    {and}{text}")?;
     }

@@ -19,6 +19,7 @@ mod comparison;
 mod explanation;
 mod fault;
 mod github;
+mod html;
 mod human;
 mod json;
 mod jsonl;
@@ -31,6 +32,7 @@ mod tap;
 
 pub use comparison::{Column, Comparison, Finding, Place, Relation};
 pub use github::Github;
+pub use html::Html;
 pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use jsonl::Jsonl;
@@ -57,6 +59,8 @@ pub enum Format {
     Github,
     /// The Test Anything Protocol.
     Tap,
+    /// A page with a table and pictures.
+    Html,
 }
 
 /// What reports are about.
@@ -77,6 +81,7 @@ pub const FORMATS: &[(Format, &str, Subject)] = &[
     (Format::Sarif, "sarif", Subject::Answers),
     (Format::Github, "github", Subject::Answers),
     (Format::Tap, "tap", Subject::Answers),
+    (Format::Html, "html", Subject::Answers),
 ];
 
 impl Format {
@@ -206,6 +211,10 @@ pub struct Table {
 pub trait Reporter {
     /// One answer.
     fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()>;
+    /// Whether it draws the executions that lines come with.
+    fn draws(&self) -> bool {
+        false
+    }
     /// Something that is wrong with the input. It was told on standard error already; formats that other programs read
     /// repeat it.
     fn diagnostic(&mut self, _out: &mut dyn Write, _diagnostic: &Diagnostic) -> io::Result<()> {
@@ -231,6 +240,7 @@ pub fn reporter(format: Format, human: &HumanOptions) -> Box<dyn Reporter> {
         Format::Sarif => Box::new(Sarif::default()),
         Format::Github => Box::new(Github),
         Format::Tap => Box::new(Tap::default()),
+        Format::Html => Box::new(Html::default()),
     }
 }
 

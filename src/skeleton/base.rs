@@ -159,6 +159,16 @@ fn relation(sk: &mut Skeleton, domains: &Domains, name: &str) -> BaseRel {
             (Some(x), Some(y)) => sk.program.same_kernel(x, y),
             _ => false,
         }),
+        "mapping" => {
+            let host = sk.program.host.as_deref();
+            let mappings = host.map_or(Vec::new(), |host| host.mappings(&sk.program));
+            let command = |e: &Event| host.and_then(|host| host.command_of(e.thread?));
+            let commands: Vec<_> = sk.events.iter().map(command).collect();
+            let ends = |i: usize, j: usize| {
+                commands[i].is_some_and(|begin| mappings.contains(&(begin, commands[j])) && commands[j].is_some())
+            };
+            BaseRel { fixed: Rel::from_fn(n, ends), open: Vec::new() }
+        }
         "same-object" => location(sk, domains, |sk, c| sk.memory.cell(sk.memory.cell(c).memory).location.0),
         "divergence" => edges(n, &sk.divergence),
         "launch" | "ssw" => edges(n, &sk.launch),

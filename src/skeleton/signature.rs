@@ -84,6 +84,7 @@ const RELATIONS: &[(&str, &str)] = &[
     ("sqf", "threads of one queue family"),
     ("sdv", "threads of one device"),
     ("skernel", "OpenCL: work-items of one kernel instance that the host enqueued, and of its descendants"),
+    ("mapping", "OpenCL: accesses of a command that maps memory, and those of the one that ends the mapping"),
     ("same-object", "accesses to elements of one object"),
     ("syncbar", "arrival to wait of one barrier and phase"),
     (

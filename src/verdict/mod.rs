@@ -147,6 +147,13 @@ pub struct Witness {
     pub derived: Vec<(String, Vec<(usize, usize)>)>,
 }
 
+impl Witness {
+    /// Whether a relation of that name has a pair.
+    pub fn relates(&self, name: &str) -> bool {
+        self.relations.iter().chain(&self.derived).any(|(known, pairs)| known == name && !pairs.is_empty())
+    }
+}
+
 /// A thread, and where it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seat {

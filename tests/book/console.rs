@@ -84,9 +84,12 @@ fn console(
         if fits(&expected, &printed) {
             text.push_str(&expected);
         } else {
+            let printed: String = printed.lines().map(|line| format!("{}\n", line.trim_end())).collect();
             let place = format!("{}:{}", page.path.display(), block.line);
             wrong.push(format!("{place}: $ {command}\n--- the page\n{expected}--- printed\n{printed}"));
             text.push_str(&printed);
+            // A blank line before the next command stays.
+            text.push_str(&expected[expected.trim_end().len()..].replacen('\n', "", 1));
         }
     }
     Ok((text, wrong))
@@ -164,7 +167,7 @@ fn words(command: &str) -> Result<Vec<String>, Failed> {
     if quote.is_some() { Err(format!("`{command}`: a quote is not closed").into()) } else { Ok(words) }
 }
 
-/// Whether the printed lines are the expected ones, where `…` stands for any number of lines.
+/// Whether the printed lines are the expected ones, where `…` stands for any number of lines. Blanks at ends do not count.
 fn fits(expected: &str, printed: &str) -> bool {
     fn rest(expected: &[&str], printed: &[&str]) -> bool {
         match expected.split_first() {
@@ -176,7 +179,7 @@ fn fits(expected: &str, printed: &str) -> bool {
             },
         }
     }
-    rest(&expected.lines().collect::<Vec<_>>(), &printed.lines().collect::<Vec<_>>())
+    rest(&expected.trim_end().lines().collect::<Vec<_>>(), &printed.trim_end().lines().collect::<Vec<_>>())
 }
 
 /// Writes the page with other outputs.

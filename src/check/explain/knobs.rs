@@ -236,12 +236,16 @@ fn dependencies(maker: &mut Maker<'_>, value: &dyn Fn(Spot) -> Option<i64>, path
             let (change, what) = match &instr.op {
                 Op::Store { value: written, .. } if reads(written) => {
                     let Some(v) = value((t, i)) else { continue };
-                    (Change::Value(v), (format!("the value {v} itself"), "the value that was read".to_owned()))
+                    (
+                        Change::Value(v),
+                        (format!("the value {v} whatever was read"), "the dependence on what was read".to_owned()),
+                    )
                 }
                 Op::Branch { cond, .. } if reads(cond) => {
                     let Some(taken) = path((t, i)) else { continue };
-                    let word = if taken { "always taken" } else { "never taken" };
-                    (Change::Path(taken), (word.to_owned(), "depending on what was read".to_owned()))
+                    let word =
+                        if taken { "a branch that is always taken" } else { "a branch that is never taken" };
+                    (Change::Path(taken), (word.to_owned(), "the dependence on what was read".to_owned()))
                 }
                 _ => continue,
             };
@@ -283,8 +287,8 @@ fn orders(maker: &mut Maker<'_>, wide: Scope) {
                 levels.push((Some(Change::Synchronizing(wide)), format!("{word}{suffix}")));
             }
             Op::Rmw { read, .. } if read.tags.has("RED") => {
-                levels.push((None, "`red`".to_owned()));
-                levels.push((Some(Change::Atomic), "`atom`".to_owned()));
+                levels.push((None, "red".to_owned()));
+                levels.push((Some(Change::Atomic), "atom".to_owned()));
             }
             _ => {
                 let Some(own) = strength::order(&op) else { continue };

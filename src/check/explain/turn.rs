@@ -138,7 +138,9 @@ pub(in crate::check) fn forbidding(
             let test = knobs::version(session.test(), &edits);
             Ok(Forbidding { needs, edits, test })
         }
-        Ok(None) => Err("no wider scope, stronger order or added fence forbids it".into()),
+        Ok(None) => {
+            Err("no wider scope, stronger order, added fence or other place of a thread forbids it".into())
+        }
         Err(GivenUp(reason)) => Err(format!("what would forbid it was not found out: {reason}")),
     }
 }

@@ -354,6 +354,8 @@ mod tests {
         "CBAR",
         "QF",
         "ssw",
+        "launch",
+        "launch-fine",
     ];
 
     #[test]
@@ -392,7 +394,7 @@ mod tests {
                 let entries = super::super::text::entries(model);
                 of_relation(label, base.name, base.name, set, &entries).is_some()
             });
-            assert_eq!(shown, !UNUSED.contains(&base.name), "{}", base.name);
+            assert!(shown || UNUSED.contains(&base.name), "{}: name a test in `MORE`", base.name);
         }
     }
 }

@@ -84,8 +84,8 @@ fn place(path: &Path) -> Result<(PathBuf, String), Box<Diagnostic>> {
     if name.contains("${") || name.chars().any(char::is_control) {
         return Err(bad("it has a placeholder or a control character in it"));
     }
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    Ok((folder.components().collect(), name.to_owned()))
+    let folder = path.parent().unwrap_or(Path::new(""));
+    Ok((folder.components().filter(|part| *part != Component::CurDir).collect(), name.to_owned()))
 }
 
 /// The template's text.
@@ -104,7 +104,8 @@ fn template(args: &NewArgs) -> Result<&'static str, Box<Diagnostic>> {
 
 /// The path of the schema from the folder, and whether it has to be written.
 fn schema(folder: &Path) -> (String, bool) {
-    let at = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    // The folder of a name without one is the empty path.
+    let at = fs::canonicalize(Path::new(".").join(folder)).unwrap_or_else(|_| folder.to_owned());
     let found = at.ancestors().take(HEIGHT).position(|above| above.join(SCHEMA).is_file());
     (format!("{}{SCHEMA}", "../".repeat(found.unwrap_or(0))), found.is_none())
 }
@@ -139,7 +140,8 @@ mod tests {
     fn the_place_is_what_stands_before_the_name() {
         let at =
             |path: &str| place(Path::new(path)).map(|(folder, name)| (folder.display().to_string(), name)).ok();
-        assert_eq!(at("MP"), Some((".".into(), "MP".into())));
+        assert_eq!(at("MP"), Some(("".into(), "MP".into())));
+        assert_eq!(at("./MP"), Some(("".into(), "MP".into())));
         assert_eq!(at("a/b/MP+rel.toml"), Some(("a/b".into(), "MP+rel".into())));
         assert_eq!(at(".."), None);
         assert_eq!(at(".x"), None);

@@ -44,6 +44,14 @@ impl Rect {
         Rect { x: middle.x - w / 2.0, y: middle.y - h / 2.0, w, h }
     }
 
+    /// The rectangle that holds some points and no more.
+    pub fn of(points: &[Point]) -> Rect {
+        let least = |of: fn(&Point) -> f64| points.iter().map(of).fold(f64::INFINITY, f64::min);
+        let most = |of: fn(&Point) -> f64| points.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
+        let (x, y) = (least(|p| p.x), least(|p| p.y));
+        Rect { x, y, w: most(|p| p.x) - x, h: most(|p| p.y) - y }
+    }
+
     /// Right edge.
     pub fn right(&self) -> f64 {
         self.x + self.w
@@ -252,8 +260,10 @@ pub fn wrapped(text: &str, most: usize) -> Vec<String> {
             if head.is_empty() {
                 break;
             }
-            word = word[head.len()..].to_owned();
-            lines.push(head);
+            // Code is better broken behind a bracket or comma than inside a name, if that leaves a good part of the line.
+            let seam = head.rfind([',', '(', ':', ';', '.']).map(|at| at + 1).filter(|at| at * 2 > head.len());
+            let rest = word.split_off(seam.unwrap_or(head.len()));
+            lines.push(std::mem::replace(&mut word, rest));
         }
         if !line.is_empty() {
             line.push(' ');
@@ -289,6 +299,7 @@ mod tests {
     fn long_texts_are_broken_and_cut() {
         assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
         assert_eq!(wrapped("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrapped("scope>(x).load(order)", 18), ["scope>(x).load(", "order)"]);
         assert_eq!(wrapped("", 4), [""]);
         assert_eq!(wrapped("\u{6f22}", 1), ["\u{6f22}"]);
         assert_eq!(shortened("abcdef", 4), "abc\u{2026}");

@@ -103,7 +103,7 @@ pub(super) fn shared(code: &Code) -> Result<(), String> {
     let threads = code.threads.len();
     for (t, u) in (0..threads).flat_map(|t| (0..t).map(move |u| (t, u))) {
         let (x, y) = (&program.threads[t].place, &program.threads[u].place);
-        let apart = !x.same_gpu(y) && !(x.host && y.host);
+        let apart = !(x.same_gpu(y) || (x.host && y.host));
         let kernels = !x.host && !y.host && !program.same_kernel(ThreadId(t as u16), ThreadId(u as u16));
         if !apart && !kernels {
             continue;
