@@ -111,7 +111,9 @@ impl Site {
     /// The beginning of a span.
     pub fn at(file: &Arc<SourceFile>, span: Span) -> Site {
         let (line, column) = file.line_column(span.start as usize);
-        Site { file: file.name.clone(), line, column }
+        // As version control names it.
+        let name = file.name.strip_prefix("./").unwrap_or(&file.name);
+        Site { file: name.to_owned(), line, column }
     }
 }
 

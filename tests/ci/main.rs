@@ -129,11 +129,12 @@ sc = {{ reachability = \"forbidden\" }}
 /// A loop that no bound is enough for.
 const SPIN: &str = "\
 name = \"Spin\"
-condition = 'P0:r0 == 2'
+condition = 'P0:r1 == 100'
 memory = { x = 0 }
 [[thread]]
 code = '''
-L: ld.relaxed.gpu r0, x
+L: add.u32 r1, r1, 1
+ld.relaxed.gpu r0, x
 setp.eq.u32 p, r0, 0
 @p bra L
 '''

@@ -11,6 +11,8 @@ use super::super::human::letter;
 use super::style::{self, Kind, WAITS};
 use crate::verdict::{Ending, Seat, Witness, hang};
 
+mod edges;
+
 /// At most this many threads are drawn.
 const MOST_THREADS: usize = 12;
 /// At most about this many events of a thread.
@@ -263,151 +265,6 @@ impl Scene {
         }
     }
 
-    fn add_relations(&mut self, subject: &Subject<'_>, choice: &Choice, place: &[Option<usize>]) {
-        let witness = subject.witness;
-        let own = witness.relations.iter().map(|(name, pairs)| (name, pairs, true));
-        let derived = witness.derived.iter().map(|(name, pairs)| (name, pairs, false));
-        let co = witness.relations.iter().find(|(name, _)| name == "co").map(|(_, pairs)| pairs.as_slice());
-        let mut others = 0;
-        let mut not_drawn = Vec::new();
-        for (name, pairs, always) in own.chain(derived) {
-            let kind = style::of(name, others);
-            let asked = choice.relations.as_ref().map(|names| names.contains(name));
-            let mut shown = asked.unwrap_or(kind.shown || always);
-            if !shown && !choice.rest {
-                continue;
-            }
-            if pairs.len() > FAR_TOO_MANY * 8 && name != "po" {
-                if shown {
-                    not_drawn.push(format!("`{name}` ({} pairs)", pairs.len()));
-                }
-                continue;
-            }
-            let mut pairs = reduced(pairs, place.len());
-            if let (Some(co), "fr") = (co, name.as_str()) {
-                pairs = nearest(&pairs, co);
-            }
-            let edges = self.drawable(&pairs, kind, asked == Some(true), place);
-            if edges.is_empty() {
-                continue;
-            }
-            let too_many = edges.len() > if asked == Some(true) { FAR_TOO_MANY } else { MOST_EDGES };
-            // Program order is the picture's backbone, and never in the way.
-            if too_many && name != "po" {
-                if shown {
-                    not_drawn.push(format!("`{name}` ({} pairs)", edges.len()));
-                }
-                shown = false;
-                if !choice.rest || edges.len() > MOST_EDGES {
-                    continue;
-                }
-            }
-            // Kinds that are drawn unasked are those of one relation.
-            others += usize::from(!kind.shown);
-            let relation = self.relations.len();
-            self.relations.push(Relation { name: name.clone(), kind, shown });
-            self.edges.extend(edges.into_iter().map(|(from, to, both)| Edge {
-                from,
-                to,
-                relation,
-                bold: false,
-                both,
-            }));
-        }
-        if !not_drawn.is_empty() {
-            self.says.push(format!("Not drawn, since they would cover the rest: {}.", not_drawn.join(", ")));
-        }
-        for step in &subject.cycle {
-            self.add_step(step, place);
-        }
-    }
-
-    /// The pairs between drawn events, each once; with `both`, the relation holds in both directions.
-    fn drawable(
-        &self,
-        pairs: &[(usize, usize)],
-        kind: Kind,
-        asked: bool,
-        place: &[Option<usize>],
-    ) -> Vec<(usize, usize, bool)> {
-        let all: BTreeSet<(usize, usize)> = pairs.iter().copied().collect();
-        let mut edges = Vec::new();
-        for &(a, b) in pairs {
-            let (Some(from), Some(to)) = (place[a], place[b]) else { continue };
-            if a == b || (b < a && all.contains(&(b, a))) {
-                continue;
-            }
-            let drawn = |e: &Edge| {
-                let r = &self.relations[e.relation];
-                r.shown && r.kind == kind && e.from == from && e.to == to
-            };
-            // `mo` beside `co`; and of synchronization, what program order says anyway, and that initial writes come first.
-            let repeats = kind.once() && self.edges.iter().any(drawn);
-            let thread = self.events[from].thread;
-            let inside = from < to && thread == self.events[to].thread;
-            let idle = kind.class == "sync" && (thread.is_none() || inside);
-            if asked || !(repeats || idle) {
-                edges.push((from, to, all.contains(&(b, a))));
-            }
-        }
-        edges
-    }
-
-    /// A step of the cycle: its edge in bold, made if it is not there.
-    fn add_step(&mut self, step: &Step, place: &[Option<usize>]) {
-        let (Some(mut from), Some(mut to)) = (place[step.from], place[step.to]) else { return };
-        let mut name = step.name.as_str();
-        // A step against a relation is drawn as the relation is.
-        while let Some(inverse) = name.strip_suffix("^-1") {
-            (from, to, name) = (to, from, inverse);
-        }
-        if from == to {
-            return;
-        }
-        let found = self.relations.iter().position(|r| r.name == name);
-        let relation = found.unwrap_or_else(|| {
-            let kind = style::of(name, self.relations.len());
-            self.relations.push(Relation { name: name.to_owned(), kind, shown: true });
-            self.relations.len() - 1
-        });
-        let same = |e: &&mut Edge| e.relation == relation && (e.from, e.to) == (from, to) && !e.both;
-        match self.edges.iter_mut().find(same) {
-            Some(edge) => edge.bold = true,
-            None => {
-                // What is drawn in bold need not be drawn again under another name: `co` beside `mo`.
-                let kind = self.relations[relation].kind;
-                let relations = &self.relations;
-                self.edges.retain(|e| {
-                    let same = (e.from, e.to) == (from, to) && relations[e.relation].kind == kind;
-                    e.bold || !same || !kind.once()
-                });
-                self.edges.push(Edge { from, to, relation, bold: true, both: false });
-            }
-        }
-        // One bold edge of a relation that is not shown is shown alone.
-        if !self.relations[relation].shown {
-            let name = self.relations[relation].name.clone();
-            let kind = self.relations[relation].kind;
-            self.relations.push(Relation { name, kind, shown: true });
-            let alone = self.relations.len() - 1;
-            for edge in self.edges.iter_mut().filter(|e| e.relation == relation && e.bold) {
-                edge.relation = alone;
-            }
-        }
-    }
-
-    /// Shown relations first, otherwise as they were found.
-    fn relations_in_order(&mut self) {
-        let mut order: Vec<usize> = (0..self.relations.len()).collect();
-        order.sort_by_key(|&r| !self.relations[r].shown);
-        let mut new = vec![0; order.len()];
-        order.iter().enumerate().for_each(|(at, &r)| new[r] = at);
-        self.relations = order.iter().map(|&r| self.relations[r].clone()).collect();
-        self.edges.iter_mut().for_each(|e| e.relation = new[e.relation]);
-        // Bold edges last: they are drawn over the others.
-        self.edges.sort_by_key(|e| (e.bold, e.relation, e.from, e.to));
-    }
-
     /// The steps of the cycle and the events, in words.
     pub fn description(&self) -> String {
         let mut out = Vec::new();
@@ -467,27 +324,6 @@ fn chosen_rows(events: &[usize], vital: &BTreeSet<usize>) -> BTreeSet<usize> {
         keep.insert(e);
     }
     keep
-}
-
-/// Without the pairs that follow by transitivity, if the relation is a strict partial order.
-fn reduced(pairs: &[(usize, usize)], n: usize) -> Vec<(usize, usize)> {
-    let mut after: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); n];
-    for &(a, b) in pairs {
-        after[a].insert(b);
-    }
-    let order = pairs.iter().all(|&(a, b)| a != b && !after[b].contains(&a) && after[b].is_subset(&after[a]));
-    if !order {
-        return pairs.to_vec();
-    }
-    let follows = |a: usize, c: usize| after[a].iter().any(|&b| b != c && after[b].contains(&c));
-    pairs.iter().copied().filter(|&(a, c)| !follows(a, c)).collect()
-}
-
-/// Of the writes that come after what a read took, the next ones only.
-fn nearest(fr: &[(usize, usize)], co: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    let all: BTreeSet<(usize, usize)> = fr.iter().copied().collect();
-    let later = |r: usize, w: usize| co.iter().any(|&(before, after)| after == w && all.contains(&(r, before)));
-    fr.iter().copied().filter(|&(r, w)| !later(r, w)).collect()
 }
 
 /// Whether `edges` lead from `from` to `to`.

@@ -260,8 +260,10 @@ pub fn wrapped(text: &str, most: usize) -> Vec<String> {
             if head.is_empty() {
                 break;
             }
-            word = word[head.len()..].to_owned();
-            lines.push(head);
+            // Code is better broken behind a bracket or comma than inside a name, if that leaves a good part of the line.
+            let seam = head.rfind([',', '(', ':', ';', '.']).map(|at| at + 1).filter(|at| at * 2 > head.len());
+            let rest = word.split_off(seam.unwrap_or(head.len()));
+            lines.push(std::mem::replace(&mut word, rest));
         }
         if !line.is_empty() {
             line.push(' ');
@@ -297,6 +299,7 @@ mod tests {
     fn long_texts_are_broken_and_cut() {
         assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
         assert_eq!(wrapped("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrapped("scope>(x).load(order)", 18), ["scope>(x).load(", "order)"]);
         assert_eq!(wrapped("", 4), [""]);
         assert_eq!(wrapped("\u{6f22}", 1), ["\u{6f22}"]);
         assert_eq!(shortened("abcdef", 4), "abc\u{2026}");

@@ -1,0 +1,393 @@
+//! A scene on its grid, and the grid in pixels.
+//!
+//! # Invariants
+//! - Gutters and channels are as wide as what runs through them needs, and wider with each attempt.
+//! - Ways stay inside their gutters and channels, so that no edge crosses a box.
+
+use super::super::escape;
+use super::super::scene::{Role, Scene};
+use super::columns::{Columns, Span};
+use super::geometry::{Path, Point, Rect, at, shortened, text_width, wrapped};
+use super::labels::Labels;
+use super::route::{self, Cell, Plans, Side, Way};
+use super::{
+    CODE_LINE, Drawn, EVENT_HEIGHT, FIRST_LANE, GROUP_LINE, Group, INIT_HEIGHT, LABEL, LABEL_HEIGHT, LANE, Layout,
+    MARGIN, MOST_CODE, MOST_PLACES, NEST, Placed, SMALL, TEXT, Text,
+};
+
+/// An end of an edge.
+struct End {
+    /// The box, its side, and whether the edge is shown.
+    side: (usize, Side, bool),
+    /// What it comes from or goes to, along the side.
+    aim: f64,
+    edge: usize,
+    /// Whether it begins here.
+    start: bool,
+}
+
+/// A scene on its grid, before it has measures.
+pub(super) struct Grid<'a> {
+    scene: &'a Scene,
+    columns: Columns,
+    cells: Vec<Cell>,
+    rows: usize,
+    plans: Plans,
+}
+
+/// The measures of a grid.
+struct Measures {
+    /// Left edge and width of each column.
+    columns: Vec<(f64, f64)>,
+    /// Left and right border of each gutter.
+    gutters: Vec<(f64, f64)>,
+    /// Room for borders of groups in each gutter: of those that end left of it, of those that begin.
+    pads: Vec<(f64, f64)>,
+    /// Top and height of each row.
+    rows: Vec<(f64, f64)>,
+    /// Top and height of each channel.
+    channels: Vec<(f64, f64)>,
+    /// Top and height of the channel of initial writes.
+    init: (f64, f64),
+    /// Top of the outermost groups.
+    groups: f64,
+    /// Boxes of initial writes.
+    inits: Vec<Rect>,
+    width: f64,
+    height: f64,
+}
+
+impl<'a> Grid<'a> {
+    /// The grid of a scene.
+    pub(super) fn new(scene: &'a Scene) -> Grid<'a> {
+        let columns = Columns::new(&scene.seats);
+        let (cells, rows) = route::cells(scene, &columns.of_threads());
+        let plans = route::plan(scene, &cells, columns.threads.len(), rows);
+        Grid { scene, columns, cells, rows, plans }
+    }
+
+    /// Lays everything out; gives the shown edges without a label too. `slack` is how much more room there is.
+    pub(super) fn attempt(&self, slack: f64) -> (Layout, Vec<usize>) {
+        let m = self.measures(slack);
+        let events: Vec<Placed> = (0..self.cells.len()).map(|e| self.placed(&m, e)).collect();
+        let groups: Vec<Group> = self.columns.groups.iter().map(|g| group(&m, g, self.columns.depth())).collect();
+        let threads: Vec<Text> = (0..m.columns.len()).map(|c| self.heading(&m, c)).collect();
+        let paths = self.paths(&m, &events);
+        let size = (m.width, m.height);
+        let mut taken: Vec<Rect> = events.iter().map(|e| e.rect).collect();
+        taken.extend(groups.iter().map(|g| g.label.rect).chain(threads.iter().map(|t| t.rect)));
+        let shown = |e: usize| self.scene.relations[self.scene.edges[e].relation].shown;
+        let bounds = Rect { x: 3.0, y: 0.0, w: m.width - 6.0, h: m.height };
+        // Nor do names cover arrows.
+        let arrows = (0..paths.len()).filter(|&e| shown(e)).flat_map(|e| {
+            let both = self.scene.edges[e].both;
+            [Some(paths[e].arrow(self.arrow(e))), both.then(|| paths[e].reversed().arrow(self.arrow(e)))]
+        });
+        taken.extend(arrows.flatten().map(|triangle| Rect::of(&triangle)));
+        let visible: Vec<(usize, &Path)> = paths.iter().enumerate().filter(|(e, _)| shown(*e)).collect();
+        let mut labels = Labels::new(bounds, taken, &visible);
+        let mut order: Vec<usize> = (0..paths.len()).collect();
+        // Bold edges choose first, then those with the least choice; edges that are not shown take what is left.
+        let length = |e: usize| paths[e].points(5.0).len();
+        order.sort_by_key(|&e| (!shown(e), !self.scene.edges[e].bold, length(e), e));
+        let mut places: Vec<Option<Rect>> = vec![None; paths.len()];
+        let mut unnamed = Vec::new();
+        for e in order {
+            let name = &self.scene.relations[self.scene.edges[e].relation].name;
+            let width = text_width(name, LABEL) + 5.0;
+            places[e] = labels.place(e, &paths[e], width, LABEL_HEIGHT);
+            if places[e].is_none() && shown(e) {
+                unnamed.push(e);
+            }
+        }
+        let edges = paths.into_iter().zip(places).enumerate();
+        let edges = edges.map(|(e, (path, label))| {
+            let edge = &self.scene.edges[e];
+            let size = self.arrow(e);
+            Drawn { tip: path.arrow(size), tail: edge.both.then(|| path.reversed().arrow(size)), path, label }
+        });
+        let edges = edges.collect();
+        (Layout { size, head: Vec::new(), groups, threads, events, edges, foot: Vec::new() }, unnamed)
+    }
+
+    /// The size of an edge's arrow.
+    fn arrow(&self, edge: usize) -> f64 {
+        if self.scene.edges[edge].bold { 13.0 } else { 9.0 }
+    }
+
+    /// What the names would say that found no room.
+    pub(super) fn unnamed(&self, edges: &[usize]) -> String {
+        let letter = |e: usize| self.scene.events[e].action.split(':').next().unwrap_or("").to_owned();
+        let named = edges.iter().map(|&e| {
+            let edge = &self.scene.edges[e];
+            let name = &self.scene.relations[edge.relation].name;
+            format!("{} {name} {}", letter(edge.from), letter(edge.to))
+        });
+        format!("Edges without room for a name: {}.", named.collect::<Vec<_>>().join(", "))
+    }
+
+    fn measures(&self, slack: f64) -> Measures {
+        let (scene, plans) = (self.scene, &self.plans);
+        let columns = self.columns.threads.len();
+        let widest = |texts: &mut dyn Iterator<Item = f64>| texts.fold(0.0_f64, f64::max);
+        let box_width = |e: usize| {
+            let event = &scene.events[e];
+            let code = code_lines(&event.code).iter().map(|l| text_width(l, SMALL)).fold(0.0, f64::max);
+            let action = shortened(&escape::line(&event.action), MOST_PLACES);
+            text_width(&action, TEXT).max(code) + 16.0
+        };
+        // Labels of the ways through each gutter.
+        let mut names = vec![0.0_f64; columns + 1];
+        for (edge, plan) in scene.edges.iter().zip(&plans.plans) {
+            let relation = &scene.relations[edge.relation];
+            let width = text_width(&relation.name, LABEL) + 5.0;
+            match plan.way {
+                Way::Arc { gutter } | Way::Across { gutter } if relation.shown => {
+                    names[gutter] = names[gutter].max(width);
+                }
+                _ => {}
+            }
+        }
+        let pads: Vec<(f64, f64)> = (0..=columns)
+            .map(|g| {
+                let pad = |spans: &mut dyn Iterator<Item = &Span>| {
+                    widest(&mut spans.map(|s| NEST * (s.nest + 1) as f64))
+                };
+                let ends = pad(&mut self.columns.groups.iter().filter(|s| s.last + 1 == g));
+                let begins = pad(&mut self.columns.groups.iter().filter(|s| s.first == g));
+                (ends, begins)
+            })
+            .collect();
+        let (mut at_columns, mut gutters) = (Vec::new(), Vec::new());
+        let mut x = MARGIN / 2.0;
+        for g in 0..=columns {
+            let room = |lanes: usize| if lanes == 0 { 0.0 } else { FIRST_LANE + lanes as f64 * LANE };
+            let lanes = room(plans.lanes[g].0) + room(plans.lanes[g].1);
+            let busy = plans.arcs[g] + plans.across[g];
+            let name = if busy > 0 { names[g] + 26.0 + slack * 14.0 } else { 0.0 };
+            let crowd = 7.0 * plans.across[g] as f64 + 10.0 * plans.arcs[g] as f64;
+            let bare = if g == 0 || g == columns { 4.0 } else { 18.0 };
+            let width = bare + pads[g].0 + pads[g].1 + lanes + name + crowd.min(160.0);
+            gutters.push((x, x + width));
+            x += width;
+            if g < columns {
+                let mine = (0..self.cells.len()).filter(|&e| matches!(self.cells[e], Cell::At(c, _) if c == g));
+                let heading = text_width(&self.thread_name(g), TEXT);
+                let labels = self.columns.groups.iter().filter(|s| s.first == g && s.last == g);
+                let labels = widest(&mut labels.map(|s| text_width(&shortened(&s.label, MOST_PLACES), SMALL)));
+                let width = widest(&mut mine.map(box_width)).max(heading).max(labels).max(88.0);
+                at_columns.push((x, width));
+                x += width;
+            }
+        }
+        let mut width = x + MARGIN / 2.0;
+        // Initial writes, side by side over the columns.
+        let inits: Vec<usize> =
+            (0..self.cells.len()).filter(|&e| matches!(self.cells[e], Cell::Init(_))).collect();
+        let wide: Vec<f64> = inits.iter().map(|&e| box_width(e)).collect();
+        let gap = 22.0;
+        let all = wide.iter().sum::<f64>() + gap * (wide.len().max(1) - 1) as f64;
+        width = width.max(all + 2.0 * MARGIN);
+        // Columns that leave room are moved to the middle.
+        let move_by = (width - x - MARGIN / 2.0) / 2.0;
+        at_columns.iter_mut().for_each(|c| c.0 += move_by);
+        gutters.iter_mut().for_each(|g| *g = (g.0 + move_by, g.1 + move_by));
+        let (mut y, mut left) = (6.0, (width - all) / 2.0);
+        let mut boxes = Vec::new();
+        for w in &wide {
+            boxes.push(Rect { x: left, y, w: *w, h: INIT_HEIGHT });
+            left += w + gap;
+        }
+        let mut init = (y, 0.0);
+        if !inits.is_empty() {
+            init = (y + INIT_HEIGHT, 22.0 + 13.0 * plans.init_tracks as f64 + slack * 8.0);
+            y = init.0 + init.1;
+        }
+        let groups = y;
+        y += GROUP_LINE * self.columns.depth() as f64 + TEXT + 8.0;
+        let (mut rows, mut channels) = (Vec::new(), Vec::new());
+        for c in 0..=self.rows {
+            let tracks = plans.tracks[c] as f64;
+            let least = if c == 0 {
+                8.0
+            } else if c == self.rows {
+                6.0
+            } else {
+                32.0
+            };
+            let height = least + if tracks > 0.0 { 15.0 * (tracks + 0.5) } else { 0.0 } + slack * 7.0;
+            channels.push((y, height));
+            y += height;
+            if c < self.rows {
+                rows.push((y, self.row_height(c)));
+                y += self.row_height(c);
+            }
+        }
+        let nested = widest(&mut self.columns.groups.iter().map(|s| NEST * (s.nest + 1) as f64));
+        let height = y + nested + 8.0;
+        Measures { columns: at_columns, gutters, pads, rows, channels, init, groups, inits: boxes, width, height }
+    }
+
+    /// A row is as high as what is in it.
+    fn row_height(&self, row: usize) -> f64 {
+        let here = |e: &usize| matches!(self.cells[*e], Cell::At(_, r) if r == row);
+        let lines = (0..self.cells.len()).filter(here).map(|e| code_lines(&self.scene.events[e].code).len());
+        EVENT_HEIGHT + CODE_LINE * lines.max().unwrap_or(0) as f64 + 2.0
+    }
+
+    fn thread_name(&self, column: usize) -> String {
+        shortened(&escape::line(&self.scene.seats[self.columns.threads[column]].thread), MOST_PLACES)
+    }
+
+    fn heading(&self, m: &Measures, column: usize) -> Text {
+        let (text, (x, width)) = (self.thread_name(column), m.columns[column]);
+        let y = m.groups + GROUP_LINE * self.columns.depth() as f64 + 2.0;
+        let w = text_width(&text, TEXT);
+        let full = &self.scene.seats[self.columns.threads[column]].thread;
+        Text { rect: Rect { x: x + (width - w) / 2.0, y, w, h: TEXT + 4.0 }, full: cut(&text, full), text }
+    }
+
+    fn placed(&self, m: &Measures, e: usize) -> Placed {
+        let event = &self.scene.events[e];
+        let rect = match self.cells[e] {
+            Cell::Init(i) => m.inits[i],
+            Cell::At(c, r) => Rect { x: m.columns[c].0, y: m.rows[r].0, w: m.columns[c].1, h: m.rows[r].1 },
+        };
+        let code = if event.role == Role::Init { Vec::new() } else { code_lines(&event.code) };
+        Placed { rect, action: shortened(&escape::line(&event.action), MOST_PLACES), code }
+    }
+
+    /// The lines of all edges.
+    fn paths(&self, m: &Measures, events: &[Placed]) -> Vec<Path> {
+        let ports = self.ports(m, events);
+        (0..self.scene.edges.len()).map(|e| self.path(m, e, ports[e])).collect()
+    }
+
+    /// Where each edge begins and ends: the edges at one side of a box share it, in the order of where they come from.
+    /// Edges that are not shown share it among themselves.
+    fn ports(&self, m: &Measures, events: &[Placed]) -> Vec<(Point, Point)> {
+        let mut ends: Vec<End> = Vec::new();
+        for (e, (edge, plan)) in self.scene.edges.iter().zip(&self.plans.plans).enumerate() {
+            let (a, b) = (events[edge.from].rect, events[edge.to].rect);
+            let middle = |r: Rect| (r.x + r.w / 2.0, r.y + r.h / 2.0);
+            let aim = |other: Rect, side: Side| match (plan.way, side) {
+                (_, Side::Bottom | Side::Top) => middle(other).0,
+                (Way::Over { channel, track, .. }, _) => m.channels[channel].0 + m.channels[channel].1 * track,
+                (Way::Fall { .. }, _) => 0.0,
+                _ => middle(other).1,
+            };
+            let shown = self.scene.relations[edge.relation].shown;
+            let mut end = |event, side, other, start| {
+                ends.push(End { side: (event, side, shown), aim: aim(other, side), edge: e, start });
+            };
+            end(edge.from, plan.sides.0, b, true);
+            end(edge.to, plan.sides.1, a, false);
+        }
+        ends.sort_by(|a, b| {
+            a.side.cmp(&b.side).then(a.aim.total_cmp(&b.aim)).then((a.edge, a.start).cmp(&(b.edge, b.start)))
+        });
+        let mut ports = vec![(at(0.0, 0.0), at(0.0, 0.0)); self.scene.edges.len()];
+        for sharing in ends.chunk_by(|a, b| a.side == b.side) {
+            for (k, end) in sharing.iter().enumerate() {
+                let (event, side, _) = end.side;
+                let (r, part) = (events[event].rect, (k as f64 + 1.0) / (sharing.len() as f64 + 1.0));
+                let (along_x, along_y) = (r.x + r.w * part, r.y + 3.0 + (r.h - 6.0) * part);
+                let point = match side {
+                    Side::Left => at(r.x, along_y),
+                    Side::Right => at(r.right(), along_y),
+                    Side::Top => at(along_x, r.y),
+                    Side::Bottom => at(along_x, r.bottom()),
+                };
+                if end.start {
+                    ports[end.edge].0 = point;
+                } else {
+                    ports[end.edge].1 = point;
+                }
+            }
+        }
+        ports
+    }
+
+    fn path(&self, m: &Measures, edge: usize, (from, to): (Point, Point)) -> Path {
+        let plan = &self.plans.plans[edge];
+        match plan.way {
+            // From one middle to the other, also where other edges share the sides.
+            Way::Down => Path::from(from).line(at(from.x, to.y)),
+            Way::Across { .. } => Path::from(from).sway(to),
+            Way::Arc { gutter } => {
+                let (left, right) = m.gutters[gutter];
+                let span = (to.y - from.y).abs();
+                let by = (16.0 + span * 0.16).min((right - left) * 0.7);
+                let outwards = if plan.sides.0 == Side::Right { by } else { -by };
+                Path::from(from).bulge(to, outwards)
+            }
+            Way::Over { out, channel, track, back } => {
+                let (top, height) = m.channels[channel];
+                let y = top + height * track;
+                let far = |gutter: usize, from_left: bool| {
+                    let (left, right) = m.gutters[gutter];
+                    if from_left { right } else { left }
+                };
+                let rightwards = out < back;
+                let path = Path::from(from).sway(at(far(out, rightwards), y));
+                path.line(at(far(back, !rightwards), y)).sway(to)
+            }
+            Way::Fall { track, gutter, lane, reversed } => {
+                let (init, event) = if reversed { (to, from) } else { (from, to) };
+                let y = m.init.0 + m.init.1 * track;
+                let x = self.lane(m, gutter, lane, event);
+                let path = Path::from(init).corners(&[at(init.x, y), at(x, y), at(x, event.y), event]);
+                if reversed { path.reversed() } else { path }
+            }
+            Way::Between { track } => {
+                let y = m.init.0 + m.init.1 * track;
+                Path::from(from).corners(&[at(from.x, y), at(to.x, y), to])
+            }
+        }
+    }
+
+    /// Where a lane of a gutter is, beside the column that `event` is in.
+    fn lane(&self, m: &Measures, gutter: usize, lane: usize, event: Point) -> f64 {
+        let (left, right) = m.gutters[gutter];
+        let (ends, begins) = m.pads[gutter];
+        let by = FIRST_LANE + LANE * lane as f64;
+        if (event.x - right).abs() < (event.x - left).abs() {
+            (right - begins - by).max(left + 2.0)
+        } else {
+            (left + ends + by).min(right - 2.0)
+        }
+    }
+}
+
+/// Code in lines, the last one cut if there are too many.
+fn code_lines(code: &str) -> Vec<String> {
+    let code = escape::line(code);
+    if code.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = wrapped(&code, MOST_PLACES);
+    if lines.len() > MOST_CODE {
+        lines.truncate(MOST_CODE);
+        if let Some(last) = lines.last_mut() {
+            *last = format!("{}\u{2026}", shortened(last, MOST_PLACES - 1).trim_end_matches('\u{2026}'));
+        }
+    }
+    lines
+}
+
+/// The whole text, if it was cut.
+fn cut(text: &str, full: &str) -> Option<String> {
+    (text != escape::line(full)).then(|| full.to_owned())
+}
+
+fn group(m: &Measures, span: &Span, depth: usize) -> Group {
+    let pad = NEST * (span.nest + 1) as f64;
+    let (x, right) = (m.columns[span.first].0, m.columns[span.last].0 + m.columns[span.last].1);
+    let y = m.groups + GROUP_LINE * span.depth as f64;
+    let bottom = m.height - 8.0 - NEST * (depth.saturating_sub(span.nest + 1)) as f64;
+    let room = ((m.columns[span.last].0 + m.columns[span.last].1 - x) / text_width("m", SMALL)).floor() as usize;
+    let text = shortened(&escape::line(&span.label), room.min(MOST_PLACES));
+    let label = Rect { x, y: y + 2.0, w: text_width(&text, SMALL), h: SMALL + 3.0 };
+    let rect = Rect { x: x - pad, y, w: right - x + 2.0 * pad, h: bottom - y };
+    Group { rect, label: Text { rect: label, full: cut(&text, &span.label), text } }
+}
