@@ -249,6 +249,7 @@ mod tests {
                 threads: Vec::new(),
                 locations: Vec::new(),
                 machine: Machine::full(),
+                host: None,
             },
             condition: Some(Prop::And(Vec::new())),
             condition_text: " x == 1 ".into(),
