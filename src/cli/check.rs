@@ -6,7 +6,7 @@ use super::args::CheckArgs;
 use super::run::Run;
 use super::terminal::Terminal;
 use super::{decide, plan};
-use crate::report::Line;
+use crate::report::{Line, Subject};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
@@ -14,7 +14,7 @@ pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
 }
 
 fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
-    let mut run = Run::new(terminal, &args.question)?;
+    let mut run = Run::new(terminal, &args.question, Subject::Answers)?;
     let files = run.load(&args.paths);
     let units = run.plan(&files, |test, model| Ok(plan::expectations(test, model, args.all_properties)));
     let mut outputs = run.open(&units, false)?;

@@ -17,7 +17,7 @@ use super::{exit, panics};
 use crate::check::operational::{self, Faults, Held};
 use crate::diag::Diagnostic;
 use crate::litmus::LitmusTest;
-use crate::report::{Hazard, Hazards, Observations, Observed, Part, Raced, Stopped};
+use crate::report::{Hazard, Hazards, Observations, Observed, Part, Raced, Stopped, Subject};
 use crate::simt::schedule::{Ended, Observation, Recorded};
 use crate::simt::{self, Launch, MemoryKind, Options, Schedule, Scheduling, record};
 use crate::verdict::Verdict;
@@ -79,7 +79,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
         // The model that the memory claims to be inside of.
         question.models = vec![MemoryKind::Sc.model().to_owned()];
     }
-    let mut run = Run::new(terminal, &question)?;
+    let mut run = Run::new(terminal, &question, Subject::Others)?;
     let how = match &args.schedule {
         ScheduleArg::Exhaustive => How::Exhaustive,
         ScheduleArg::Random => How::Random { runs: args.runs, seed: args.seed },
@@ -174,6 +174,9 @@ fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> 
     let test: &LitmusTest = &unit.test;
     let sure = unit.model.label == plan.options.memory.model() && settings.set.is_empty();
     let done = panics::catch(|| {
+        if let Some(reason) = &unit.refused {
+            return Err(reason.clone());
+        }
         let observation = observe(test, plan)?;
         let model = &unit.model.model;
         let (engine, limits) = (settings.engine, settings.limits);
@@ -215,7 +218,7 @@ fn judge(unit: &Unit<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> 
         defects.push(defect::record(test, &unit.model, "run", &text, settings));
     }
     report.ms = settings.timings.then(|| milliseconds(start));
-    Decided { results: vec![Outcome { report, recording }], defects }
+    Decided::new(vec![Outcome { report, recording }], defects)
 }
 
 /// The machine, in words.

@@ -18,6 +18,7 @@ pub mod isa;
 mod live;
 mod machine;
 pub mod mapping;
+mod ndrange;
 pub mod progress;
 pub mod tags;
 mod value;
@@ -25,6 +26,7 @@ pub mod waiting;
 
 pub use live::live_registers;
 pub use machine::{ATTRIBUTES, Machine, MemoryKind};
+pub use ndrange::{Item, NdRange, RangeError, SubGroups};
 pub use tags::Tags;
 pub use value::{BinOp, CmpOp, Ty};
 

@@ -155,7 +155,9 @@ impl Scene<'_> {
                     }
                     None
                 }
-                Op::Store { .. } | Op::Fence { .. } | Op::Barrier(_) => None,
+                // An event completes some day.
+                Op::Status { dst, .. } => Some((*dst, 0)),
+                Op::Store { .. } | Op::Fence { .. } | Op::Barrier(_) | Op::Call(_) | Op::Enqueue(_) => None,
             };
             if let Some((dst, value)) = set {
                 walk.regs[dst.0 as usize] = value;

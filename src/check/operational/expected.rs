@@ -30,9 +30,7 @@ pub fn carry_out(
     let lowered = match mapping.map(|m| test.via(m)) {
         None => None,
         Some(Ok(lowered)) => Some(lowered),
-        Some(Err(diagnostics)) => {
-            return Err(diagnostics.into_iter().map(|d| d.message).collect::<Vec<_>>().join("; "));
-        }
+        Some(Err(why)) => return Err(why),
     };
     let scheduling = Scheduling::ALL.into_iter().find(|s| Some(s.name()) == run.scheduling);
     let launch = Launch {
