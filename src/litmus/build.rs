@@ -83,10 +83,33 @@ pub(super) fn build_clike(
     mut symbols: Symbols,
     sink: &mut Sink,
 ) -> Program {
-    let warps = warps(&threads.iter().map(|t| t.place.clone()).collect::<Vec<_>>());
-    if dialect == Dialect::Cuda && threads.iter().any(|t| t.unit.votes()) {
-        clike::declare_votes(&mut symbols, sink);
+    declare_votes(dialect, threads.iter().map(|t| &*t.unit), &mut symbols, sink);
+    let threads = lower_clike(threads, &symbols, sink).into_iter().map(|(thread, _)| thread).collect();
+    let machine = Machine::full();
+    let program = Program { dialect, threads, locations: symbols.into_locations(), machine, host: None };
+    warn_of_shared_local(&program, sink);
+    program
+}
+
+/// Declares the memory in which blocks vote, if some code does.
+pub(super) fn declare_votes<'a>(
+    dialect: Dialect,
+    mut units: impl Iterator<Item = &'a clike::Unit>,
+    symbols: &mut Symbols,
+    sink: &mut Sink,
+) {
+    if dialect == Dialect::Cuda && units.any(clike::Unit::votes) {
+        clike::declare_votes(symbols, sink);
     }
+}
+
+/// Lowers threads in a C-like dialect; with each, its calls of the runtime.
+pub(super) fn lower_clike(
+    threads: Vec<CThreadDraft>,
+    symbols: &Symbols,
+    sink: &mut Sink,
+) -> Vec<(Thread, Vec<clike::host::Request>)> {
+    let warps = warps(&threads.iter().map(|t| t.place.clone()).collect::<Vec<_>>());
     let mut before: HashMap<_, u32> = HashMap::new();
     let lower = |mut thread: CThreadDraft| {
         thread.env.warp_threads = warps(&thread.place);
@@ -95,20 +118,17 @@ pub(super) fn build_clike(
             thread.env.lane = *lane;
             *lane += 1;
         }
-        let lowered = thread.unit.lower(&thread.env, &symbols, sink);
+        let lowered = thread.unit.lower(&thread.env, symbols, sink);
         // A kernel's code means something else in every thread.
         let source = if thread.of_kernel { String::new() } else { thread.unit.text().to_string() };
-        Thread { name: thread.name, place: thread.place, regs: lowered.regs, code: lowered.code, source }
+        let (name, place) = (thread.name, thread.place);
+        (Thread { name, place, regs: lowered.regs, code: lowered.code, source }, lowered.calls)
     };
-    let threads = threads.into_iter().map(lower).collect();
-    let program =
-        Program { dialect, threads, locations: symbols.into_locations(), machine: Machine::full(), host: None };
-    warn_of_shared_local(&program, sink);
-    program
+    threads.into_iter().map(lower).collect()
 }
 
 /// The published OpenCL tests have local memory that work-groups share, which no device has: a warning says so.
-fn warn_of_shared_local(program: &Program, sink: &mut Sink) {
+pub(super) fn warn_of_shared_local(program: &Program, sink: &mut Sink) {
     for (i, location) in program.locations.iter().enumerate() {
         let LocationKind::Object { opencl, .. } = &location.kind else { continue };
         if !opencl.local || opencl.capped {

@@ -145,7 +145,24 @@ pub(super) const TEST: &[Key] = &[
     ),
     key("machine", Shape::Table(MACHINE), "CUDA: attributes of the machine; all hold if absent"),
     key("thread", Shape::List(&Shape::Table(THREAD)), "the threads, in order"),
-    key("kernel", Shape::Table(KERNEL), "threads that all run one code"),
+    key(
+        "kernel",
+        Shape::OneOf(&[Shape::Table(KERNEL), Shape::List(&Shape::Table(NAMED_KERNEL))]),
+        "threads that all run one code; beside `host`: a list of kernels that the host launches",
+    ),
+    key("host", Shape::List(&Shape::Table(HOST)), "CUDA and OpenCL: the threads of the host, in order"),
+    key("function", Shape::List(&Shape::Table(FUNCTION)), "functions of the host that the runtime calls"),
+    key(
+        "streams",
+        Shape::Open(&[], &Shape::OneOf(&[Shape::Word(STREAMS), Shape::Table(STREAM)])),
+        "CUDA: streams by name, blocking or non-blocking",
+    ),
+    key(
+        "queues",
+        Shape::Open(&[], &Shape::OneOf(&[Shape::Word(QUEUES), Shape::Table(QUEUE)])),
+        "OpenCL: command queues by name, in-order or out-of-order",
+    ),
+    key("events", Shape::List(&Shape::Text), "CUDA: events, by name"),
     key("expect", Shape::Open(&[], &Shape::Table(EXPECT)), "expected answers, by model"),
     key("run", Shape::List(&Shape::Table(RUN)), "what runs of the executor are expected to show"),
     key("axis", Shape::List(&Shape::Table(AXIS)), "template: a choice between values; all combinations are tests"),
@@ -241,6 +258,49 @@ pub(super) const KERNEL: &[Key] = &[
     key("domain", Shape::Count, "its memory synchronization domain; 0 if absent"),
     key("regs", REGS, "registers with initial values, the same in all threads"),
     required("code", Shape::Text, "the code of every thread; `%tid.x`, `%ctaid.x`, `%ntid.x`, `%nctaid.x` differ"),
+];
+
+/// A kernel of a host program.
+pub(super) const NAMED_KERNEL: &[Key] = &[
+    required("name", Shape::Text, "what launches call it"),
+    key("cluster", EXTENT, "CTAs per cluster, or `[x, y, z]`; if absent, each CTA is a cluster of its own"),
+    key("warp", Shape::Count, "threads per warp; 32 if absent"),
+    key("sub_group", Shape::Count, "the same as `warp`"),
+    key("domain", Shape::Count, "its memory synchronization domain; 0 if absent"),
+    key("initializer", Shape::Bool, "OpenCL: initialisers of program-scope variables, run before all kernels"),
+    key("regs", REGS, "registers with initial values, the same in all threads"),
+    required("code", Shape::Text, "the code of every thread"),
+];
+
+/// A thread of the host.
+pub(super) const HOST: &[Key] = &[
+    key("name", Shape::Text, "H0, H1, … if absent"),
+    key("regs", REGS, "registers with initial values"),
+    required("code", Shape::Text, "its code: accesses to memory and calls of the runtime"),
+];
+
+/// A function of the host.
+pub(super) const FUNCTION: &[Key] = &[
+    required("name", Shape::Text, "what calls call it"),
+    required("code", Shape::Text, "its code: accesses to memory"),
+];
+
+/// Kinds of streams.
+pub(super) const STREAMS: &[&str] = &["blocking", "non-blocking"];
+/// Kinds of command queues.
+pub(super) const QUEUES: &[&str] = &["in-order", "out-of-order"];
+
+/// A stream.
+pub(super) const STREAM: &[Key] = &[
+    key("kind", Shape::Word(STREAMS), "blocking if absent"),
+    key("device", Shape::Count, "its device; 0 if absent"),
+];
+
+/// A command queue.
+pub(super) const QUEUE: &[Key] = &[
+    key("order", Shape::Word(QUEUES), "in-order if absent"),
+    key("device", Shape::Count, "its device; 0 if absent"),
+    key("context", Shape::Text, "its context; `context` if absent"),
 ];
 
 /// What one model is expected to say.

@@ -16,6 +16,7 @@ mod bless;
 mod build;
 pub mod condition;
 mod dotlitmus;
+mod host;
 mod keys;
 mod read;
 mod schema;

@@ -156,7 +156,8 @@ fn relation(sk: &mut Skeleton, domains: &Domains, name: &str) -> BaseRel {
             _ => false,
         }),
         "divergence" => edges(n, &sk.divergence),
-        "ssw" => BaseRel { fixed: Rel::empty(n), open: Vec::new() },
+        "launch" | "ssw" => edges(n, &sk.launch),
+        "launch-fine" => edges(n, &sk.launch_fine),
         "asw" => pairs(&|a, b| a.kind == EventKind::Init && b.thread.is_some()),
         _ => super::progress::relation(sk, name)
             .unwrap_or_else(|| panic!("`{name}` is not a relation of the signature")),

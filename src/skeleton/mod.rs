@@ -23,6 +23,7 @@ mod deps;
 pub mod domain;
 pub mod event;
 mod images;
+mod launch;
 mod loops;
 pub mod memory;
 pub mod options;
@@ -82,6 +83,12 @@ pub enum BuildError {
     /// A reduction with acquire order under a model in which reductions never acquire.
     #[error("not in this model: `red` with acquire order (the option `red = atom` gives it a meaning)")]
     AcquiringReduction,
+    /// A host program in which some wait never ends.
+    #[error("deadlock: {0}")]
+    Deadlock(String),
+    /// A host program whose calls can be issued in too many orders.
+    #[error("{0}")]
+    TooManyOrders(String),
 }
 
 /// A test's guarded event graph.
@@ -122,6 +129,8 @@ pub struct Skeleton {
     pub(crate) syncbar: Vec<(EventId, EventId, Cond)>,
     pub(crate) exitbar: Vec<(EventId, EventId, Cond)>,
     pub(crate) divergence: Vec<(EventId, EventId, Cond)>,
+    pub(crate) launch: Vec<(EventId, EventId, Cond)>,
+    pub(crate) launch_fine: Vec<(EventId, EventId, Cond)>,
     pub(crate) addr: Vec<(EventId, EventId, Cond)>,
     pub(crate) data: Vec<(EventId, EventId, Cond)>,
     pub(crate) ctrl: Vec<(EventId, EventId, Cond)>,
@@ -165,6 +174,8 @@ impl Skeleton {
         };
         let mut barriers = barrier::edges(&program, &mut out, purpose)?;
         barriers.constraints.append(&mut out.constraints);
+        let mut launches = launch::edges(&program, &out.events, &mut out.pool)?;
+        barriers.constraints.append(&mut launches.constraints);
         let partners = std::mem::take(&mut barriers.partners);
         let progress = purpose.is_progress().then(|| Arc::new(progress::collect(&program, &mut out, partners)));
         let always = |pairs: &[(EventId, EventId)]| pairs.iter().map(|&(a, b)| (a, b, Cond::TRUE)).collect();
@@ -185,6 +196,8 @@ impl Skeleton {
             syncbar: barriers.sync,
             exitbar: barriers.exits,
             divergence: barriers.divergence,
+            launch: launches.launch,
+            launch_fine: launches.fine,
             addr: always(&out.addr),
             data: always(&out.data),
             ctrl: always(&out.ctrl),

@@ -84,7 +84,9 @@ const RELATIONS: &[(&str, &str)] = &[
         "OpenCL, CUDA: arrivals at a barrier that some thread of the group does not execute as it must",
     ),
     ("exitbar", "event of a thread to a wait that passes because the thread has ended"),
-    ("ssw", "system-synchronises-with edges of the test"),
+    ("launch", "event of a host program to one that calls of the runtime order after it"),
+    ("launch-fine", "OpenCL: the same, for accesses to fine-grained shared virtual memory"),
+    ("ssw", "system-synchronises-with: the same as `launch`"),
     ("asw", "additional synchronises-with: initial writes before every event of a thread"),
 ];
 

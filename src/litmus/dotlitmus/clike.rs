@@ -227,6 +227,7 @@ impl Reader<'_> {
             specials: Vec::new(),
             visible: Some(visible),
             regs: Vec::new(),
+            host: None,
         };
         let name = clean[name].to_string();
         Some((CThreadDraft { name, place, unit: unit.into(), of_kernel: false, env }, end))

@@ -104,11 +104,17 @@ impl Reader<'_, '_> {
         threads
     }
 
-    fn env(&mut self, dialect: Dialect, table: &DeTable<'_>, symbols: &Symbols, choice: &Choice) -> Env {
+    pub(super) fn env(
+        &mut self,
+        dialect: Dialect,
+        table: &DeTable<'_>,
+        symbols: &Symbols,
+        choice: &Choice,
+    ) -> Env {
         let regs = self.regs(table, symbols, choice).into_iter().map(|r| (r.name, r.init, r.span)).collect();
         let capped = dialect == Dialect::OpenCl && !self.as_published();
         let specials = Vec::new();
-        Env { dialect, strict: true, capped, warp_threads: 1, lane: 0, specials, visible: None, regs }
+        Env { dialect, strict: true, capped, warp_threads: 1, lane: 0, specials, visible: None, regs, host: None }
     }
 
     /// One code, many threads; they differ in their place and in the built-in variables.

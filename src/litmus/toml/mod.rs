@@ -20,6 +20,7 @@ use crate::program::isa::ptx::Env;
 mod clike;
 mod cuda;
 mod expect;
+mod host;
 mod matrix;
 mod memory;
 mod range;
@@ -30,6 +31,8 @@ pub(super) mod template;
 mod threads;
 pub(super) mod validate;
 
+pub(super) use host::host_place;
+pub(super) use range::{Layout, MAX_THREADS};
 use strings::map_string;
 use template::{Choice, Template};
 use validate::{Value, entries, span_of};
@@ -146,7 +149,12 @@ impl Reader<'_, '_> {
         };
         let errors = self.sink.errors();
         let symbols = self.memory(dialect, choice);
-        let mut program = if dialect == Dialect::Ptx {
+        if !self.root.contains_key("host") {
+            self.without_host();
+        }
+        let mut program = if self.root.contains_key("host") {
+            self.host_program(dialect, symbols, choice)
+        } else if dialect == Dialect::Ptx {
             let (threads, units) = self.threads(&symbols, choice);
             build(threads, &units, symbols, &env, self.sink)
         } else {

@@ -14,7 +14,7 @@ use crate::program::isa::clike::Coordinates;
 use crate::program::{Dialect, NdRange, Place, RangeError, SubGroups};
 
 /// More threads than anyone can check.
-pub(super) const MAX_THREADS: usize = 4096;
+pub(in crate::litmus) const MAX_THREADS: usize = 4096;
 
 /// Keys of a space of OpenCL.
 const OF_OPENCL: [&str; 4] = ["global", "local", "offset", "uniform"];
@@ -23,6 +23,42 @@ const OF_OPENCL: [&str; 4] = ["global", "local", "offset", "uniform"];
 struct Extent {
     sizes: Vec<u64>,
     span: Span,
+}
+
+/// Where the threads of a kernel run.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::litmus) struct Layout {
+    /// On which device.
+    pub(in crate::litmus) gpu: u32,
+    /// In which memory synchronization domain.
+    pub(in crate::litmus) domain: u32,
+    /// Threads in a warp.
+    pub(in crate::litmus) warp: u32,
+    /// CTAs in a cluster.
+    pub(in crate::litmus) cluster: Option<[u64; 3]>,
+}
+
+impl Layout {
+    /// The threads of an index space that is not too large, by their places.
+    pub(in crate::litmus) fn threads(&self, range: NdRange) -> Vec<(Coordinates, Place)> {
+        let place = |at: Coordinates| {
+            let group = range.group_linear_id(at.item);
+            let lane = range.local_linear_id(at.item);
+            let size = range.size(at.item.group).iter().product();
+            // Numbers of threads, of which there are few.
+            let narrow = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+            let cluster = self.cluster.map(|shape| {
+                let [x, y, z] = [0, 1, 2].map(|d| at.item.group[d] / shape[d]);
+                let [across, down] = [0, 1].map(|d| range.groups()[d].div_ceil(shape[d]));
+                narrow((z * down + y) * across + x)
+            });
+            let sub_group = SubGroups { size, room: u64::from(self.warp) }.of(lane);
+            let device = Place::device(self.gpu, narrow(group));
+            Place { cluster, warp: Some(narrow(sub_group)), domain: self.domain, ..device }
+        };
+        let all = range.items().map(|item| Coordinates { range, item, warp: self.warp });
+        all.map(|at| (at, place(at))).collect()
+    }
 }
 
 impl Reader<'_, '_> {
@@ -34,44 +70,35 @@ impl Reader<'_, '_> {
         table: &DeTable<'_>,
         choice: &Choice,
     ) -> Vec<(Coordinates, Place)> {
+        let layout = self.layout(table, choice);
+        let Some(range) = self.index_space(dialect, table, choice) else { return Vec::new() };
+        let Some(layout) = layout else { return Vec::new() };
+        if range.count().is_none_or(|n| n > MAX_THREADS as u64) {
+            let span = ["block", "global", "grid"].into_iter().find_map(|k| table.get(k)).map(span_of);
+            self.too_many(span.unwrap_or_default());
+            return Vec::new();
+        }
+        layout.threads(range)
+    }
+
+    /// How the threads of a kernel are laid out; `None` with a diagnostic if a size is 0.
+    pub(super) fn layout(&mut self, table: &DeTable<'_>, choice: &Choice) -> Option<Layout> {
         let warp = self.count(table, &["warp", "sub_group"], choice).unwrap_or(32);
         let cluster = self.extent(table, "cluster", choice);
         let gpu = self.count(table, &["gpu", "device"], choice).unwrap_or(0);
         let domain = self.count(table, &["domain"], choice).unwrap_or(0);
-        let Some(range) = self.index_space(dialect, table, choice) else { return Vec::new() };
-        let at = |key: &str| table.get(key).map_or(Span::default(), span_of);
         if warp == 0 {
-            self.cannot_be_zero("warp", at("warp"));
-            return Vec::new();
+            self.cannot_be_zero("warp", table.get("warp").map_or(Span::default(), span_of));
+            return None;
         }
         let shape = cluster.as_ref().map(|c| [0, 1, 2].map(|d| c.sizes.get(d).copied().unwrap_or(1)));
         if let (Some(shape), Some(cluster)) = (shape, &cluster)
             && (shape.contains(&0) || cluster.sizes.len() > 3)
         {
             self.cannot_be_zero("cluster", cluster.span);
-            return Vec::new();
+            return None;
         }
-        if range.count().is_none_or(|n| n > MAX_THREADS as u64) {
-            let span = ["block", "global", "grid"].into_iter().find_map(|k| table.get(k)).map(span_of);
-            self.too_many(span.unwrap_or_default());
-            return Vec::new();
-        }
-        let place = |at: Coordinates| {
-            let group = range.group_linear_id(at.item);
-            let lane = range.local_linear_id(at.item);
-            let size = range.size(at.item.group).iter().product();
-            // Numbers of threads, of which there are few.
-            let narrow = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-            let cluster = shape.map(|shape| {
-                let [x, y, z] = [0, 1, 2].map(|d| at.item.group[d] / shape[d]);
-                let [across, down] = [0, 1].map(|d| range.groups()[d].div_ceil(shape[d]));
-                narrow((z * down + y) * across + x)
-            });
-            let sub_group = SubGroups { size, room: u64::from(warp) }.of(lane);
-            Place { cluster, warp: Some(narrow(sub_group)), domain, ..Place::device(gpu, narrow(group)) }
-        };
-        let all = range.items().map(|item| Coordinates { range, item, warp });
-        all.map(|at| (at, place(at))).collect()
+        Some(Layout { gpu, domain, warp, cluster: shape })
     }
 
     /// The index space; `None` with a diagnostic if there is none.

@@ -123,7 +123,7 @@ impl Lanes {
                 let needs = work.into_iter().map(|on| Need { rule: Rule::StreamWaitEvent, on });
                 self.state(*lane).gates.extend(needs);
             }
-            HostOp::SetUser(_) | HostOp::Flush(_) | HostOp::Release(_) => {}
+            HostOp::CreateUser(_) | HostOp::SetUser(_) | HostOp::Flush(_) | HostOp::Release(_) => {}
         }
         issued
     }
@@ -157,9 +157,7 @@ impl Lanes {
         if command.kind == CommandKind::Kernel {
             let device = host.lane(lane).device;
             for (i, other) in host.commands.iter().enumerate() {
-                if other.kind == CommandKind::Initializer
-                    && other.lane.is_some_and(|l| host.lane(l).device == device)
-                {
+                if other.kind == (CommandKind::Initializer { device }) {
                     needs.insert(Need { rule: Rule::Initializer, on: On::Done(CommandId(i as u16)) });
                 }
             }

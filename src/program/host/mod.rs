@@ -192,8 +192,11 @@ impl Command {
 pub enum CommandKind {
     /// Runs a kernel.
     Kernel,
-    /// Runs the initialisers of program-scope variables, before every kernel of that device (OpenCL).
-    Initializer,
+    /// Runs the initialisers of program-scope variables, before every kernel of a device (OpenCL).
+    Initializer {
+        /// The device.
+        device: u32,
+    },
     /// Copies, fills, reads or writes memory.
     Copy,
     /// Makes memory accessible to the host (OpenCL).
@@ -271,6 +274,8 @@ pub enum HostOp {
     Flush(LaneId),
     /// Waits for all earlier commands of a device: `cudaDeviceSynchronize`.
     SyncDevice(u32),
+    /// Makes a user event: `clCreateUserEvent`.
+    CreateUser(HandleId),
     /// Completes a user event: `clSetUserEventStatus`.
     SetUser(HandleId),
     /// Captures the earlier work of a stream: `cudaEventRecord`.

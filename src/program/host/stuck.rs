@@ -13,8 +13,8 @@ use petgraph::graph::NodeIndex;
 use petgraph::visit::EdgeRef;
 
 use super::graph::never_set;
-use super::{Edge, HandleId, LaunchGraph, Mask, Node};
-use crate::program::Program;
+use super::{CallId, CommandId, Edge, HandleId, LaunchGraph, Mask, Node, Origin, Rule};
+use crate::program::{Op, Program};
 
 /// A step of a chain of waits: `waits` cannot happen before `awaited`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +58,76 @@ impl LaunchGraph {
     /// Why some of the program can never run, if that is so.
     pub fn stuck(&self, program: &Program) -> Option<Stuck> {
         self.stuck_in(program, false)
+    }
+}
+
+impl Node {
+    /// The point in words, for people.
+    pub fn describe(&self, program: &Program) -> String {
+        let host = program.host.as_deref().expect("a host program");
+        let place = |op: &dyn Fn(&Op) -> bool| {
+            let all = program.threads.iter().flat_map(|t| t.code.iter().map(move |i| (t, i)));
+            all.into_iter().find(|(_, i)| op(&i.op)).map(|(t, i)| (t.name.as_str(), i.line, i.text.as_str()))
+        };
+        let call = |id: CallId| match place(&|op| matches!(op, Op::Call(c) if *c == id)) {
+            Some((thread, line, text)) => format!("`{text}` of {thread} (line {line})"),
+            None => "a call".to_string(),
+        };
+        let command = |id: CommandId| {
+            let name = &host.command(id).name;
+            let line = match host.command(id).origin {
+                Origin::Call(c) => place(&|op| matches!(op, Op::Call(o) if *o == c)).map(|p| p.1),
+                _ => place(&|op| matches!(op, Op::Enqueue(o) if *o == id)).map(|p| p.1),
+            };
+            line.map_or(format!("`{name}`"), |line| format!("`{name}` (line {line})"))
+        };
+        match *self {
+            Node::Call(c) => format!("the call {}", call(c)),
+            Node::Return(c) => format!("the return from {}", call(c)),
+            Node::Enqueue(c) => format!("the call that enqueues {}", command(c)),
+            Node::Enter(t) | Node::Leave(t) => format!("thread {}", program.thread(t).name),
+            Node::Start(c) => format!("the start of {}", command(c)),
+            Node::GroupEnd(c, _) | Node::End(c) => format!("the end of {}", command(c)),
+            Node::Done(c) => format!("the completion of {}", command(c)),
+            Node::User(h) => format!("the user event `{}`", host.handle(h).name),
+        }
+    }
+}
+
+impl Stuck {
+    /// What waits for what: one sentence for each link that a person can see.
+    pub fn describe(&self, program: &Program) -> Vec<String> {
+        match self {
+            Stuck::NeverSet(h) => {
+                let host = program.host.as_deref().expect("a host program");
+                vec![format!("the user event `{}` is awaited, and no call sets it", host.handle(*h).name)]
+            }
+            Stuck::Cycle(links) => links
+                .iter()
+                // That a command ends after it starts needs no mention.
+                .filter(|link| link.edge.rule != Some(Rule::GroupEnd) && link.edge.rule != Some(Rule::OwnEvent))
+                .map(|link| {
+                    let (waits, awaited) = (link.waits.describe(program), link.awaited.describe(program));
+                    let rule = link.edge.rule.map_or(String::new(), |r| format!(" ({}: {})", r.id(), r.doc()));
+                    format!("{waits} waits for {awaited}{rule}")
+                })
+                .collect(),
+        }
+    }
+
+    /// The same in one line.
+    pub fn brief(&self, program: &Program) -> String {
+        match self {
+            Stuck::NeverSet(_) => self.describe(program).concat(),
+            Stuck::Cycle(links) => {
+                let chain: Vec<String> = links
+                    .iter()
+                    .filter(|l| !matches!(l.edge.rule, Some(Rule::GroupEnd | Rule::OwnEvent)))
+                    .map(|l| l.waits.describe(program))
+                    .collect();
+                format!("{}, and so on in a circle", chain.join(" waits for "))
+            }
+        }
     }
 }
 

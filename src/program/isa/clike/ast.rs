@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::host::HostCall;
 use crate::program::{BinOp, CmpOp, Ty};
 
 /// How deep expressions and statements may be nested.
@@ -130,6 +131,8 @@ pub(super) enum StmtKind {
         number: i64,
         barrier: Box<Stmt>,
     },
+    /// A call of the runtime by host code.
+    Host(Box<HostCall>),
     /// CUDA: `asm("bar.sync 1, 64;");`: the contents of the strings.
     Assembly(Vec<Range<usize>>),
     Break,

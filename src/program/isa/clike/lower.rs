@@ -11,6 +11,7 @@ use super::ast::{Declared, Expr as Tree, ExprKind, Stmt, StmtKind};
 use super::cuda::Atomic;
 use super::eval::{Value, falsity};
 use super::groups::ThreadGroup;
+use super::host::HostState;
 use super::{Env, Lowered, Unit};
 use crate::diag::{Diagnostic, Sink, Span};
 use crate::program::isa::{SymbolKind, Symbols};
@@ -48,6 +49,8 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) groups: HashMap<String, ThreadGroup>,
     regs: Vec<Register>,
     pub(super) code: Vec<Instr>,
+    /// What only host code has.
+    pub(super) host: HostState,
     loops: Vec<Exits>,
     returns: Vec<usize>,
     current: (Span, u32, String),
@@ -67,6 +70,7 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &Symbols, sink: &mut Sink) 
         groups: HashMap::new(),
         regs: Vec::new(),
         code: Vec::new(),
+        host: HostState::default(),
         loops: Vec::new(),
         returns: Vec::new(),
         current: (Span::default(), 0, String::new()),
@@ -89,7 +93,7 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &Symbols, sink: &mut Sink) 
     for at in std::mem::take(&mut l.returns) {
         l.patch(at, end);
     }
-    Lowered { regs: l.regs, code: l.code }
+    Lowered { regs: l.regs, code: l.code, calls: l.host.requests }
 }
 
 impl<'a> Lowering<'a, '_> {
@@ -151,6 +155,11 @@ impl<'a> Lowering<'a, '_> {
         self.add(name, ty, None, Init::Int(0)).reg
     }
 
+    /// Whether the thread may have ended before.
+    pub(super) fn may_have_left(&self) -> bool {
+        !self.returns.is_empty()
+    }
+
     /// Ends the thread.
     pub(super) fn leave(&mut self) {
         let at = self.branch(Expr::Const(1));
@@ -204,6 +213,10 @@ impl<'a> Lowering<'a, '_> {
                 self.at(&stmt.range);
                 self.assembly(strings, &stmt.range);
             }
+            StmtKind::Host(call) => {
+                self.at(&stmt.range);
+                self.host_call(call, &stmt.range);
+            }
             StmtKind::Refer(name, reference) => {
                 self.at(&stmt.range);
                 self.refer(name, reference);
@@ -221,6 +234,7 @@ impl<'a> Lowering<'a, '_> {
             }
             StmtKind::If { cond, then, other } => {
                 let skip = self.unless(cond);
+                self.host.nesting += 1;
                 self.statement(then);
                 match other {
                     None => {
@@ -236,6 +250,7 @@ impl<'a> Lowering<'a, '_> {
                         self.patch(over, end);
                     }
                 }
+                self.host.nesting -= 1;
             }
             StmtKind::Loop { init, cond, step, body, test_last } => {
                 if let Some(init) = init {
@@ -288,7 +303,9 @@ impl<'a> Lowering<'a, '_> {
             _ => None,
         };
         self.loops.push(Exits::default());
+        self.host.nesting += 1;
         self.statement(body);
+        self.host.nesting -= 1;
         let exits = self.loops.pop().unwrap_or_default();
         let next = self.code.len();
         if let Some(step) = step {

@@ -5,7 +5,7 @@
 //!
 //! In CUDA C++ it is the object itself: `x = 1` is a plain access, and `f.load()` an atomic one through an atomic reference
 //! `f` to it. What only CUDA C++ has is in `cpp`, `cuda` and `cuda_calls`; objects of its library in `classes` and `objects`, groups
-//! of threads in `groups`; what threads of a kernel know of their place in `coordinates`.
+//! of threads in `groups`; calls of the runtime by host code in `host`; what threads of a kernel know of their place in `coordinates`.
 //!
 //! # Sources
 //! - C11, 6.5 to 6.8 and 7.17; OpenCL C, *Atomic Functions*, *Synchronization Functions*.
@@ -17,6 +17,7 @@
 //! - A register is known in the whole thread, whatever block declares it, and starts at 0.
 
 use std::collections::HashSet;
+use std::rc::Rc;
 
 use crate::diag::{MappedText, Sink, Span};
 use crate::program::isa::{Object, SymbolKind, Symbols};
@@ -33,6 +34,7 @@ mod eval;
 mod expr;
 mod function;
 mod groups;
+pub mod host;
 mod inline_asm;
 mod lex;
 mod lower;
@@ -74,6 +76,8 @@ pub struct Env {
     pub visible: Option<HashSet<String>>,
     /// Registers with initial values.
     pub regs: Vec<(String, Init, Span)>,
+    /// What host code can name; `None`: this is no host code.
+    pub host: Option<Rc<host::Names>>,
 }
 
 /// A thread's registers and micro-ops.
@@ -83,6 +87,8 @@ pub struct Lowered {
     pub regs: Vec<Register>,
     /// Its code.
     pub code: Vec<Instr>,
+    /// Calls of the runtime, by number.
+    pub calls: Vec<host::Request>,
 }
 
 impl Unit {

@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use super::ast::{Declared, Expr, MAX_DEPTH, Stmt, StmtKind};
+use super::host::begins;
 use super::inline_asm;
 use super::lex::{Tok, Token, tokens};
 use super::refused::unsupported;
@@ -260,6 +261,11 @@ impl<'a> Parser<'a, '_> {
                 };
                 let barrier = Box::new(self.statement()?);
                 StmtKind::Instance { number: i64::from(number), barrier }
+            }
+            (Tok::Name, _) if begins(self) => {
+                let kind = self.host_call()?;
+                self.expect(";")?;
+                kind
             }
             (Tok::Name, word) if is_type_word(word) => {
                 let kind = self.declaration()?;

@@ -23,6 +23,7 @@ fn lowered(dialect: Dialect, code: &str) -> String {
         warp_threads: 1,
         lane: 0,
         specials: Vec::new(),
+        host: None,
     };
     let unit = Unit::parse(MappedText::verbatim(code, 0), &mut sink);
     let lowered = unit.lower(&env, &symbols, &mut sink);
