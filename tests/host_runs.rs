@@ -7,21 +7,31 @@
 //!   leaves unordered. Accesses are plain, so nothing but the host program orders them.
 //! - A run that deadlocks says who waits for what.
 //!
+//! The tests of host programs are run, too: what runs show is what the model of their language says.
+//!
 //! `FENCEPOST_PROGRAMS` sets the number of random programs, `FENCEPOST_SEED` the first seed.
 
 mod common;
 
 use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
 
-use common::suite::number;
-use fencepost::litmus::{LitmusTest, parse};
+use common::suite::{files, number};
+use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
+use fencepost::check::{Engine, Limits, operational};
+use fencepost::litmus::{LitmusTest, parse, read_path};
+use fencepost::model::load_shipped;
 use fencepost::program::host::{
     Call, CallId, Command, CommandId, CommandKind, Handle, HandleId, HandleKind, HostOp, HostProgram, Lane,
     LaneId, LaneKind, Launches, Origin, Ref, Rules,
 };
 use fencepost::program::{Instr, Op, ThreadId};
+use fencepost::simt::record::HazardKind;
 use fencepost::simt::schedule::Observation;
 use fencepost::simt::{Early, MemoryKind, Options, Schedule, observe};
+use fencepost::skeleton::signature::signature;
+use fencepost::verdict::Verdict;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -229,12 +239,12 @@ fn races(test: &LitmusTest, launches: &Launches) -> bool {
 }
 
 fn run(test: &LitmusTest, memory: MemoryKind) -> Observation {
-    let options = Options { memory, early: Early::None, states: 400_000, ..Options::default() };
+    let options = Options { memory, early: Early::None, states: 100_000, ..Options::default() };
     observe(test, &options, Schedule::Exhaustive).unwrap_or_else(|e| panic!("{e}\n{}", test.file.text))
 }
 
 fn compare(cuda: bool) {
-    let (programs, first) = (number("FENCEPOST_PROGRAMS", 150), number("FENCEPOST_SEED", 1));
+    let (programs, first) = (number("FENCEPOST_PROGRAMS", 40), number("FENCEPOST_SEED", 1));
     let memory = if cuda { MemoryKind::Cuda } else { MemoryKind::OpenCl };
     let (mut stuck, mut racy, mut fine, mut skipped) = (0, 0, 0, 0);
     for seed in first..first + programs {
@@ -274,4 +284,75 @@ fn streams() {
 #[test]
 fn queues() {
     compare(false);
+}
+
+/// How a run of all schedules ends, submitted at once and by flushes alone.
+fn both(test: &LitmusTest, memory: MemoryKind) -> [Observation; 2] {
+    [false, true].map(|lazy| {
+        let options = Options { memory, early: Early::None, states: 100_000, lazy, ..Options::default() };
+        observe(test, &options, Schedule::Exhaustive).unwrap_or_else(|e| panic!("{}: {e}", test.name))
+    })
+}
+
+/// Every test of host programs: what runs show is what the model of the test's language says.
+#[test]
+fn tests_of_host_programs() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/host");
+    let limits = Limits { bound: 4, timeout: Some(Duration::from_secs(20)) };
+    if !root.exists() {
+        return;
+    }
+    let (mut tests, mut stuck, mut racy) = (0, 0, 0);
+    let mut differences = Vec::new();
+    for path in files(&root, &["toml"]) {
+        for test in
+            read_path(&path).unwrap_or_else(|e| panic!("{e:?}")).iter().filter(|t| t.program.host.is_some())
+        {
+            let dialect = test.program.dialect;
+            let memory = MemoryKind::of(dialect, dialect.default_model()).unwrap_or(MemoryKind::Weak);
+            let model = load_shipped(memory.model(), &signature()).expect("shipped").expect("valid");
+            let [eager, lazy] = both(test, memory);
+            tests += 1;
+            let mut differ = |what: String| differences.push(format!("{}: {what}", test.name));
+            let hang = |seen: &Observation| seen.ended.deadlock + seen.ended.livelock > 0;
+            let setting = Setting::new(test, &model);
+            let answer = Liveness::new(&setting, Engine::Auto, limits, &[]).ask(ProgressModel::Fair);
+            // Whether a command starts whose queue is never flushed is up to the implementation.
+            match answer.verdict {
+                Verdict::Hangs if !hang(&eager) && !hang(&lazy) => {
+                    differ("the engine says hangs, and no run does".into())
+                }
+                Verdict::Terminates if hang(&eager) => {
+                    differ(format!("a run hangs: {:?}", eager.stops.first().map(|s| &s.why)));
+                }
+                _ => {}
+            }
+            if hang(&eager) {
+                stuck += 1;
+                continue;
+            }
+            let held = operational::hold(test, &model, Engine::Auto, limits, &[], &eager);
+            if let Some(defect) = held.defect {
+                differ(defect);
+            }
+            for o in held.observed.iter().filter(|o| o.allowed == Some(false)) {
+                differ(format!("observed, and forbidden: {:?}", o.state));
+            }
+            if !memory.knows_races() {
+                continue;
+            }
+            let faults = operational::faults(test, &model, Engine::Auto, limits, &[], &eager);
+            if let Some(defect) = faults.defect {
+                differ(defect);
+            }
+            let races = eager.hazards.iter().any(|h| h.hazard.kind == HazardKind::Race);
+            racy += u32::from(races);
+            if eager.complete && faults.race == Some(Verdict::Racy) && !races {
+                differ("the model knows a race, and no run has it".into());
+            }
+        }
+    }
+    println!("{tests} tests: {stuck} stuck, {racy} racy");
+    assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
+    assert!(tests > 0 && stuck > 0 && racy > 0);
 }

@@ -16,7 +16,7 @@ use crate::verdict::hang::{self, Goal, Site, Wait};
 use crate::verdict::{Ending, ThreadEnd};
 
 /// Programs with more threads are explained in words alone.
-const MAX_THREADS: usize = 8;
+const MAX_THREADS: usize = 16;
 
 /// How each thread stands in a state that is not left: `turning` are those that go on, if that is known. Empty for
 /// programs of many threads.

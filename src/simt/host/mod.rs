@@ -51,6 +51,8 @@ pub(super) enum Cond {
     Reached(CommandId, Stage),
     /// A work-group of a command has ended.
     GroupEnded(CommandId, u32),
+    /// A user event is made.
+    Made(HandleId),
     /// A user event is set.
     Set(HandleId),
     /// A point in a stream was reached.
@@ -103,6 +105,15 @@ struct Item {
     passed: bool,
 }
 
+/// A call that does not return yet.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct InCall {
+    /// Whether it was issued; else it names an event that nobody has made yet.
+    issued: bool,
+    /// What it waits for.
+    waits: BTreeSet<Cond>,
+}
+
 /// Host programs while they run; `C` is what is known at a point.
 #[derive(Clone, Debug)]
 pub(super) struct HostState<C> {
@@ -110,12 +121,14 @@ pub(super) struct HostState<C> {
     stages: Vec<Stage>,
     /// In the order in which they were enqueued.
     items: Vec<Item>,
+    /// By handle: whether there is such an event.
+    made: Vec<bool>,
     /// By handle: whether the user event is set.
     set: Vec<bool>,
     /// By handle: where it was recorded last.
     recorded: Vec<Option<usize>>,
-    /// Threads in a call, and what it waits for.
-    calls: BTreeMap<usize, BTreeSet<Cond>>,
+    /// Threads in a call.
+    calls: BTreeMap<usize, InCall>,
     /// What is known where.
     pub(super) known: BTreeMap<Point, C>,
 }
@@ -125,6 +138,7 @@ impl<C> Default for HostState<C> {
         HostState {
             stages: Vec::new(),
             items: Vec::new(),
+            made: Vec::new(),
             set: Vec::new(),
             recorded: Vec::new(),
             calls: BTreeMap::new(),
@@ -139,6 +153,7 @@ impl<C> HostState<C> {
         let Some(host) = code.program.host.as_deref() else { return HostState::default() };
         HostState {
             stages: vec![Stage::Absent; host.commands.len()],
+            made: (0..host.handles.len() as u16).map(|h| !makes(host, HandleId(h))).collect(),
             set: vec![false; host.handles.len()],
             recorded: vec![None; host.handles.len()],
             ..HostState::default()
@@ -146,7 +161,7 @@ impl<C> HostState<C> {
     }
 
     pub(super) fn hash_into(&self, hasher: &mut impl Hasher) {
-        (&self.stages, &self.items, &self.set, &self.recorded, &self.calls).hash(hasher);
+        (&self.stages, &self.items, &self.made, &self.set, &self.recorded, &self.calls).hash(hasher);
         self.known.keys().for_each(|point| point.hash(hasher));
     }
 
@@ -179,6 +194,7 @@ impl<C> HostState<C> {
             Cond::GroupEnded(c, group) => {
                 self.stage(c) >= Stage::Running && members(host(code), c, group).all(|t| threads[t].is_over())
             }
+            Cond::Made(h) => self.made[usize::from(h.0)],
             Cond::Set(h) => self.set[usize::from(h.0)],
             Cond::Passed(i) => self.items[i].passed,
         }
@@ -190,7 +206,7 @@ impl<C> HostState<C> {
             Cond::Reached(c, Stage::Complete) => Some(Point::Done(c)),
             Cond::Reached(c, Stage::Ended) => Some(Point::End(c)),
             // That a command is on its way says nothing about memory.
-            Cond::Reached(..) => None,
+            Cond::Reached(..) | Cond::Made(_) => None,
             Cond::GroupEnded(c, group) => Some(Point::GroupEnd(c, group)),
             Cond::Set(h) => Some(Point::Set(h)),
             Cond::Passed(i) => Some(Point::Passed(i)),
@@ -260,13 +276,33 @@ impl<C> HostState<C> {
         needs.extend(self.before(host, lane, gathers));
         if command.kind == CommandKind::Kernel {
             let device = host.lane(lane).device;
-            needs.extend(host.command_ids().filter_map(|c| {
-                let other = host.command(c);
-                let here = other.lane.is_some_and(|l| host.lane(l).device == device);
-                (other.kind == CommandKind::Initializer && here).then_some(Cond::Reached(c, Stage::Complete))
-            }));
+            let before =
+                host.command_ids().filter(|c| host.command(*c).kind == CommandKind::Initializer { device });
+            needs.extend(before.map(|c| Cond::Reached(c, Stage::Complete)));
         }
         needs
+    }
+
+    /// What has to exist before a call can be issued: the events that it names.
+    fn names(host: &HostProgram, op: &HostOp) -> BTreeSet<Cond> {
+        let refs = match op {
+            HostOp::Wait(refs) => refs.clone(),
+            HostOp::Enqueue { command, .. } => {
+                let command = host.command(*command);
+                let of = match command.kind {
+                    CommandKind::Callback { of, .. } => Some(of),
+                    _ => None,
+                };
+                command.waits.iter().copied().chain(of).collect()
+            }
+            HostOp::SetUser(h) => vec![Ref::Handle(*h)],
+            _ => Vec::new(),
+        };
+        let exists = |r: &Ref| match r {
+            Ref::Command(c) => Cond::Reached(*c, Stage::Queued),
+            Ref::Handle(h) => Cond::Made(*h),
+        };
+        refs.iter().map(exists).collect()
     }
 
     /// What a call waits for before it returns.
@@ -305,6 +341,11 @@ impl<C> HostState<C> {
             _ => BTreeSet::new(),
         }
     }
+}
+
+/// Whether some call makes the event; else it is there from the start.
+fn makes(host: &HostProgram, handle: HandleId) -> bool {
+    host.calls.iter().any(|c| c.op == HostOp::CreateUser(handle))
 }
 
 /// The host part of a program that has one.

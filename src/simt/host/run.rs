@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Cond, HostState, Item, Point, Stage, What, host, members};
+use super::{Cond, HostState, InCall, Item, Point, Stage, What, host, members};
 use crate::program::host::{CallId, CommandId, CommandKind, HostOp, LaneKind, Origin, Ref};
 use crate::simt::Halt;
 use crate::simt::layer::Layer;
@@ -33,7 +33,13 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     ) -> Result<bool, Halt> {
         let host = host(self.code);
         let op = &host.call(call).op;
+        let waits = HostState::<B::Carried>::names(host, op);
+        if !self.all(state, &waits) {
+            state.host.calls.insert(at.thread, InCall { issued: false, waits });
+            return Ok(false);
+        }
         match op {
+            HostOp::CreateUser(handle) => state.host.made[usize::from(handle.0)] = true,
             HostOp::Enqueue { command, .. } => {
                 // A callback is told of its event, not of the call that registers it.
                 if !matches!(host.command(*command).kind, CommandKind::Callback { .. }) {
@@ -72,7 +78,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
         self.advance(state, cx.log, woken);
         let open = |c: &Cond| !state.host.holds(self.code, &state.threads, *c);
         if returns.iter().any(open) {
-            state.host.calls.insert(at.thread, returns);
+            state.host.calls.insert(at.thread, InCall { issued: true, waits: returns });
             return Ok(false);
         }
         self.learn(state, cx.log, at, &returns);
@@ -135,15 +141,19 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
                 self.gather(state, log, &waits, Point::Passed(i));
                 changed = true;
             }
-            let returned = state.host.calls.iter().filter(|(_, waits)| self.all(state, waits));
+            let returned = state.host.calls.iter().filter(|(_, call)| self.all(state, &call.waits));
             let returned: Vec<usize> = returned.map(|(t, _)| *t).collect();
             for t in returned {
-                let waits = state.host.calls.remove(&t).expect("it is in a call");
+                let InCall { issued, waits } = state.host.calls.remove(&t).expect("it is in a call");
+                changed = true;
+                if !issued {
+                    state.threads[t].status = Status::Running;
+                    continue;
+                }
                 let at = At { thread: t, instr: state.threads[t].pc, clock: state.threads[t].clock };
                 self.learn(state, log, at, &waits);
                 self.go(state, t, at.instr + 1, woken);
                 woken.push(t);
-                changed = true;
             }
             any |= changed;
             if !changed {

@@ -38,7 +38,7 @@ pub(in crate::simt) fn unmet<C>(code: &Code, state: &HostState<C>, threads: &[Th
 
 fn open<C>(code: &Code, state: &HostState<C>, threads: &[Thread], t: usize) -> Vec<Cond> {
     let conds = match (state.calls.get(&t), host(code).command_of(crate::program::ThreadId(t as u16))) {
-        (Some(conds), _) => conds.clone(),
+        (Some(call), _) => call.waits.clone(),
         (None, Some(c)) => state.item(c).map(|i| i.waits.clone()).unwrap_or_default(),
         (None, None) => Default::default(),
     };
@@ -52,8 +52,10 @@ fn text(code: &Code, cond: Cond) -> String {
     match cond {
         Cond::Reached(c, Stage::Complete) => format!("{} to complete", name(c)),
         Cond::Reached(c, Stage::Ended) => format!("{} to end", name(c)),
+        Cond::Reached(c, Stage::Queued) => format!("{} to be enqueued", name(c)),
         Cond::Reached(c, _) => format!("{} to be submitted", name(c)),
         Cond::GroupEnded(c, group) => format!("group {group} of {} to end", name(c)),
+        Cond::Made(h) => format!("`{}` to be made", host.handle(h).name),
         Cond::Set(h) => format!("`{}` to be set", host.handle(h).name),
         Cond::Passed(_) => "earlier work of the stream".to_owned(),
     }
@@ -75,8 +77,10 @@ fn bringers<C>(
     let name = |t: usize| code.program.threads[t].name.clone();
     let alive = |t: usize| !threads[t].is_over();
     match cond {
-        Cond::Set(h) => {
-            for call in host.call_ids().filter(|c| host.call(*c).op == HostOp::SetUser(h)) {
+        Cond::Set(h) | Cond::Made(h) => {
+            let makes = [HostOp::SetUser(h), HostOp::CreateUser(h)];
+            let op = &makes[usize::from(matches!(cond, Cond::Made(_)))];
+            for call in host.call_ids().filter(|c| host.call(*c).op == *op) {
                 let (t, line) = call_site(code, call);
                 if alive(t) {
                     found.push(Site { thread: name(t), line });
