@@ -134,7 +134,7 @@ impl<'a> Session<'a> {
     /// Does some consistent execution race? `None` if the model has no race flag.
     pub fn race(&mut self) -> Option<Answer> {
         let flags = self.flags(true)?;
-        Some(self.answer(&Question {
+        Some(self.marked(Question {
             condition: None,
             complete: false,
             flags: Some(flags),
@@ -151,7 +151,7 @@ impl<'a> Session<'a> {
         if let Some(known) = known {
             return Some(known.clone());
         }
-        let answer = self.answer(&Question {
+        let answer = self.marked(Question {
             condition: None,
             complete: false,
             flags: Some(flags),
@@ -162,6 +162,32 @@ impl<'a> Session<'a> {
             self.undefined = Some(answer.clone());
         }
         Some(answer)
+    }
+
+    /// Asks for executions that a flag marks. In a host program, a command runs only after others have ended, and the
+    /// events of one that never runs are none: what only executions show in which some thread does not end shows nothing.
+    fn marked(&mut self, question: Question) -> Answer {
+        let program = &self.test.program;
+        if program.host.is_none() {
+            return self.answer(&question);
+        }
+        let ended = self.answer(&Question { complete: true, ..question.clone() });
+        if ended.verdict != question.negative {
+            return ended;
+        }
+        let mut answer = self.answer(&question);
+        let stuck = crate::program::host::Launches::of(program).is_ok_and(|l| l.stuck.is_some());
+        if answer.verdict == question.positive {
+            answer.verdict = Verdict::Undecided(
+                "only executions in which a thread does not end show it, and then later commands may not run"
+                    .into(),
+            );
+            answer.witness = None;
+            answer.fault = None;
+        } else if stuck && answer.verdict == question.negative {
+            answer.verdict = Verdict::Undecided("deadlock: in some order of calls, a wait never ends".into());
+        }
+        answer
     }
 
     fn flags(&self, race: bool) -> Option<Vec<usize>> {

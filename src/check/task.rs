@@ -105,6 +105,12 @@ impl<'a> Task<'a> {
         {
             return Err(format!("not supported: free function `{}` besides `values`", f.1.name));
         }
+        let speaks = |name: &str| matches!(name, "launch" | "launch-fine" | "ssw");
+        if test.program.host.is_some()
+            && !model.nodes.iter().any(|n| matches!(&n.op, NodeOp::Base(name) if speaks(name)))
+        {
+            return Err("not in this model: calls of the runtime by host threads".to_string());
+        }
         let settings = model
             .options
             .iter()

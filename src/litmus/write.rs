@@ -24,6 +24,10 @@ use crate::program::{
 pub fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
     let mut out = String::new();
     let program = &test.program;
+    if program.host.is_some() {
+        let message = format!("`{}` is a host program, which cannot be written from what was read", test.name);
+        return Err(Box::new(Diagnostic::plain("cannot-write", message)));
+    }
     let _ = writeln!(out, "name = {}", quote(&test.name));
     for (key, text) in [("doc", &test.doc), ("source", &test.source)] {
         if !text.is_empty() {

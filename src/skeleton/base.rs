@@ -158,6 +158,7 @@ fn relation(sk: &mut Skeleton, domains: &Domains, name: &str) -> BaseRel {
         "divergence" => edges(n, &sk.divergence),
         "launch" | "ssw" => edges(n, &sk.launch),
         "launch-fine" => edges(n, &sk.launch_fine),
+        "call-order" => edges(n, &sk.call_order),
         "asw" => pairs(&|a, b| a.kind == EventKind::Init && b.thread.is_some()),
         _ => super::progress::relation(sk, name)
             .unwrap_or_else(|| panic!("`{name}` is not a relation of the signature")),

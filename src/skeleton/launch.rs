@@ -10,7 +10,7 @@ use super::barrier::Edges;
 use super::pool::{Cond, Pool};
 use super::{BuildError, Event};
 use crate::program::Program;
-use crate::program::host::Launches;
+use crate::program::host::{LaunchGraph, Launches};
 use crate::rel::EventId;
 
 /// What launches order.
@@ -20,6 +20,8 @@ pub(super) struct LaunchEdges {
     pub(super) launch: Edges,
     /// The base relation `launch-fine`.
     pub(super) fine: Edges,
+    /// The base relation `call-order`.
+    pub(super) calls: Edges,
     /// Exactly one way is taken.
     pub(super) constraints: Vec<Cond>,
 }
@@ -45,18 +47,20 @@ pub(super) fn edges(program: &Program, events: &[Event], pool: &mut Pool) -> Res
     let of_threads: Vec<usize> = (0..events.len()).filter(|&i| events[i].thread.is_some()).collect();
     let operations: Vec<_> =
         of_threads.iter().map(|&i| (events[i].thread.expect("of a thread"), events[i].instr)).collect();
-    for (fine, list) in [(false, &mut result.launch), (true, &mut result.fine)] {
-        let tables: Vec<Vec<Vec<bool>>> = launches.ways.iter().map(|way| way.ordered(&operations, fine)).collect();
+    let tables = |of: &dyn Fn(&LaunchGraph) -> Vec<Vec<bool>>| launches.ways.iter().map(of).collect::<Vec<_>>();
+    let lists = [
+        (&mut result.launch, tables(&|way| way.ordered(&operations, false))),
+        (&mut result.fine, tables(&|way| way.ordered(&operations, true))),
+        (&mut result.calls, tables(&|way| way.called_before(&operations))),
+    ];
+    for (list, tables) in lists {
         for (a, &i) in of_threads.iter().enumerate() {
             for (b, &j) in of_threads.iter().enumerate() {
-                let mut cond = Cond::FALSE;
-                if tables.iter().all(|t| t[a][b]) {
-                    cond = Cond::TRUE;
-                } else {
-                    for (table, &way) in tables.iter().zip(&ways) {
-                        if table[a][b] {
-                            cond = pool.or(cond, way);
-                        }
+                let holds = tables.iter().filter(|table| table[a][b]).count();
+                let mut cond = Cond::constant(holds == tables.len());
+                if holds > 0 && cond == Cond::FALSE {
+                    for (_, &way) in tables.iter().zip(&ways).filter(|(table, _)| table[a][b]) {
+                        cond = pool.or(cond, way);
                     }
                 }
                 if cond != Cond::FALSE {

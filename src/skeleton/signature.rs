@@ -86,6 +86,10 @@ const RELATIONS: &[(&str, &str)] = &[
     ("exitbar", "event of a thread to a wait that passes because the thread has ended"),
     ("launch", "event of a host program to one that calls of the runtime order after it"),
     ("launch-fine", "OpenCL: the same, for accesses to fine-grained shared virtual memory"),
+    (
+        "call-order",
+        "event before a call of the runtime to one after a later call by another host thread on the same stream, queue or event",
+    ),
     ("ssw", "system-synchronises-with: the same as `launch`"),
     ("asw", "additional synchronises-with: initial writes before every event of a thread"),
 ];

@@ -16,6 +16,7 @@
 mod evidence;
 mod explain;
 mod fairness;
+mod host;
 #[cfg(test)]
 mod tests;
 
@@ -95,6 +96,18 @@ impl<'a> Liveness<'a> {
             definedness: None,
             explanation: None,
         };
+        match host::ends(&self.setting.test.program) {
+            host::Ends::Open => {}
+            host::Ends::Hangs(witness) => {
+                answer.verdict = Verdict::Hangs;
+                answer.witness = Some(*witness);
+                return answer;
+            }
+            host::Ends::Undecided(reason) => {
+                answer.verdict = Verdict::Undecided(reason);
+                return answer;
+            }
+        }
         for bound in self.limits.bounds() {
             match self.at(bound, model, deadline, &mut answer) {
                 Ok(true) => return answer,

@@ -172,7 +172,7 @@ impl Part<'_, '_> {
         let bytes = request.bytes.map_or(whole * size, |b| b.0);
         let elements = bytes / size;
         let sizes_differ = request.bytes.is_none() && a != b;
-        if bytes % size != 0 || elements > whole || elements == 0 || sizes_differ {
+        if !bytes.is_multiple_of(size) || elements > whole || elements == 0 || sizes_differ {
             self.sink.error("bad-number", span, "this is not what is there to copy", |d| {
                 d.label(format!("expected up to {} bytes, in elements of {size}", whole * size))
             });

@@ -9,11 +9,11 @@ use std::rc::Rc;
 use super::build::{CThreadDraft, lower_clike, warn_of_shared_local};
 use super::toml::Layout;
 use crate::diag::{Sink, Span};
-use crate::program::host::{Call, CallId, CommandKind, HostOp, HostProgram, Lane};
+use crate::program::host::{Call, CallId, CommandKind, HostOp, HostProgram, Lane, Ref};
 use crate::program::isa::Symbols;
 use crate::program::isa::clike::host::{Does, Request};
 use crate::program::isa::clike::{Env, Unit};
-use crate::program::{BarrierNaming, Dialect, Machine, Op, Program, Scope, Thread, ThreadId};
+use crate::program::{BarrierNaming, Dialect, Machine, Op, Program, RegId, Scope, Thread, ThreadId};
 
 mod bodies;
 mod commands;
@@ -85,7 +85,7 @@ pub(super) fn assemble(mut declared: Declared, symbols: Symbols, sink: &mut Sink
                     instr.op = Op::Call(at);
                     host.calls.push(Call { thread: id, op });
                 }
-                Some(Found::Status(op)) => instr.op = op,
+                Some(Found::Status(dst, of)) => instr.op = Op::Status { dst, of },
                 // It was reported.
                 None => {}
             }
@@ -105,7 +105,7 @@ pub(super) fn assemble(mut declared: Declared, symbols: Symbols, sink: &mut Sink
 /// What a request comes to.
 enum Found {
     Call(HostOp),
-    Status(Op),
+    Status(RegId, Ref),
 }
 
 /// Where requests become calls and commands.
@@ -150,7 +150,7 @@ impl Part<'_, '_> {
             Does::Record => HostOp::Record(self.events.handle(event(self)?, request, self.sink)?, lane?),
             Does::LaneWait => HostOp::LaneWait(lane?, self.events.handle(event(self)?, request, self.sink)?),
             Does::Status => {
-                return Some(Found::Status(Op::Status { dst: request.status?, of: event(self)? }));
+                return Some(Found::Status(request.status?, event(self)?));
             }
             Does::SetDevice | Does::Nothing => return None,
             _ => return self.enqueue(from, at, request).map(Found::Call),

@@ -163,9 +163,14 @@ impl Reader<'_, '_> {
         };
         program.machine = self.machine(dialect);
         let broken = self.sink.errors() > errors;
-        let condition_text = self.string(root, "condition", choice);
-        let filter_text = self.string(root, "filter", choice);
-        let observed = self.list("observe", choice);
+        let mut condition_text = self.string(root, "condition", choice);
+        let mut filter_text = self.string(root, "filter", choice);
+        let mut observed = self.list("observe", choice);
+        if broken && root.contains_key("host") {
+            // Which threads there are is not known: no name in a proposition is a further mistake.
+            (condition_text, filter_text) = (None, None);
+            observed.clear();
+        }
         let unknown = if broken { Unknown::AddRegisters } else { Unknown::Reject };
         let mut resolver = Resolver::new(&mut program, unknown);
         let mut prop = |text: &Option<MappedText>, sink: &mut Sink| {
@@ -176,7 +181,7 @@ impl Reader<'_, '_> {
         let observe =
             observed.iter().filter_map(|t| condition::parse_observable(t, &mut resolver, self.sink)).collect();
         let quantifier = match self.word(root, "quantifier", &["exists", "~exists", "forall"], choice) {
-            _ if condition_text.is_none() => Quantifier::None,
+            _ if !root.contains_key("condition") => Quantifier::None,
             Some("~exists") => Quantifier::NotExists,
             Some("forall") => Quantifier::ForAll,
             _ => Quantifier::Exists,

@@ -28,7 +28,7 @@ use super::{
 use crate::program::{Op, Program, ThreadId};
 
 /// What an order of calls comes to: edges, and what is never submitted.
-pub(super) type Effect = (Vec<(Node, Node, Edge)>, Vec<CommandId>);
+pub(super) type Effect = (Vec<(Node, Node, Edge)>, Vec<CommandId>, Vec<(CallId, CallId)>);
 
 /// A point in the life of a command or of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -86,6 +86,8 @@ pub struct LaunchGraph {
     pub order: Vec<CallId>,
     /// Commands of OpenCL that nothing ever submits to the device, and that so may never start.
     pub unsubmitted: Vec<CommandId>,
+    /// Calls of different threads on one lane or event, the first one first, sorted.
+    pub(super) first: Vec<(CallId, CallId)>,
     /// By thread, its points in ascending order: instruction, node before, node after.
     points: Vec<Vec<(usize, Node, Node)>>,
 }
@@ -103,6 +105,7 @@ impl LaunchGraph {
             index: HashMap::new(),
             order: order.to_vec(),
             unsubmitted: Vec::new(),
+            first: Vec::new(),
             points: vec![Vec::new(); program.threads.len()],
         };
         let mut out = Builder { program, g: &mut g };
@@ -130,6 +133,7 @@ impl LaunchGraph {
         host.command_ids().for_each(|c| out.command(c));
         program.thread_ids().for_each(|t| out.thread(t));
         g.unsubmitted = unsubmitted(program, order);
+        g.first = super::touch::ordered(host, order);
         g
     }
 
@@ -139,6 +143,18 @@ impl LaunchGraph {
         let after = points.iter().find(|p| p.0 > instr).map_or(Node::Leave(thread), |p| p.1);
         let before = points.iter().rev().find(|p| p.0 < instr).map_or(Node::Enter(thread), |p| p.2);
         (before, after)
+    }
+
+    /// For each pair of operations of different threads, whether a call after the first comes before a call, on the same
+    /// lane or event, before the second: a table as that of [`LaunchGraph::ordered`]. Orders no memory, but nothing that
+    /// does may run against it.
+    pub fn called_before(&self, operations: &[(ThreadId, usize)]) -> Vec<Vec<bool>> {
+        let side = |(thread, instr): (ThreadId, usize), call: CallId, after: bool| {
+            let mut points = self.points[usize::from(thread.0)].iter();
+            points.any(|p| p.1 == Node::Call(call) && if after { p.0 < instr } else { p.0 > instr })
+        };
+        let before = |a, b| self.first.iter().any(|&(x, y)| side(a, x, false) && side(b, y, true));
+        operations.iter().map(|a| operations.iter().map(|b| before(*a, *b)).collect()).collect()
     }
 
     /// The nodes that can be reached from a node by edges that hold for memory: all of it, or fine-grained memory too.
@@ -299,13 +315,13 @@ impl Builder<'_> {
 }
 
 impl LaunchGraph {
-    /// The edges that order memory and what is never submitted: two orders of calls with the same come to the same.
+    /// The edges that order memory, what is never submitted, and which calls come first: two orders of calls with the same come to the same.
     pub(super) fn comes_to(&self) -> Effect {
         let ends = |e| self.graph.edge_endpoints(e).expect("an edge of the graph");
         let all = self.graph.edge_indices().map(|e| (self.graph[ends(e).0], self.graph[ends(e).1], self.graph[e]));
         let mut edges: Vec<_> = all.filter(|(_, _, edge)| edge.mask != Mask::Time).collect();
         edges.sort_unstable();
-        (edges, self.unsubmitted.clone())
+        (edges, self.unsubmitted.clone(), self.first.clone())
     }
 }
 

@@ -5,7 +5,7 @@
 //! # Sources
 //! - OpenCL API specification, *Execution Model*: a command starts when all events of its wait list are complete.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use petgraph::Direction;
 use petgraph::algo::tarjan_scc;
@@ -125,9 +125,50 @@ impl Stuck {
                     .filter(|l| !matches!(l.edge.rule, Some(Rule::GroupEnd | Rule::OwnEvent)))
                     .map(|l| l.waits.describe(program))
                     .collect();
-                format!("{}, and so on in a circle", chain.join(" waits for "))
+                format!("waits in a circle: {}", chain.join(" for "))
             }
         }
+    }
+}
+
+impl Stuck {
+    /// The points that it says are never reached.
+    pub fn nodes(&self) -> Vec<Node> {
+        match self {
+            Stuck::Cycle(links) => links.iter().map(|l| l.waits).collect(),
+            Stuck::NeverSet(h) => vec![Node::User(*h)],
+        }
+    }
+}
+
+impl LaunchGraph {
+    /// The points that are never reached if these are not.
+    pub fn never(&self, nodes: &[Node]) -> BTreeSet<Node> {
+        let mut found: BTreeSet<Node> = nodes.iter().copied().collect();
+        let mut queue: Vec<Node> = nodes.to_vec();
+        while let Some(node) = queue.pop() {
+            let Some(&at) = self.index.get(&node) else { continue };
+            for e in self.graph.edges(at) {
+                let next = self.graph[e.target()];
+                // The order of calls of different threads is one of several.
+                let order =
+                    e.weight().mask == Mask::Time && matches!((node, next), (Node::Call(_), Node::Call(_)));
+                if !order && found.insert(next) {
+                    queue.push(next);
+                }
+            }
+        }
+        found
+    }
+
+    /// What a point waits for of those that are never reached.
+    pub fn awaited(&self, node: Node, never: &BTreeSet<Node>) -> Vec<Node> {
+        let Some(&at) = self.index.get(&node) else { return Vec::new() };
+        let before = self.graph.edges_directed(at, Direction::Incoming).map(|e| self.graph[e.source()]);
+        let mut all: Vec<Node> = before.filter(|n| never.contains(n)).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 }
 

@@ -1,0 +1,293 @@
+//! Host programs: what each ordering rule is good for, waits that never end, and what is wrong with a program.
+//!
+//! The verdicts of `litmus/host` are checked with all others (`tests/corpus.rs`).
+
+use std::path::Path;
+
+use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
+use fencepost::check::{Engine, Limits, Session};
+use fencepost::diag::{Diagnostic, Severity};
+use fencepost::litmus::{LitmusTest, parse, read_path};
+use fencepost::model::load_shipped;
+use fencepost::program::host::{
+    ChildStart, CommandId, HostOp, Lane, LaneId, LaneKind, Launches, Node, Origin, Rule, Stuck,
+};
+use fencepost::program::{Instr, Op};
+use fencepost::skeleton::signature::signature;
+use fencepost::verdict::{Ending, Verdict};
+
+/// For each rule, a test whose verdict rests on it.
+const RESTS_ON: &[(Rule, &str)] = &[
+    (Rule::Issue, "opencl/H12-issue"),
+    (Rule::WaitList, "opencl/H03-wait-list"),
+    (Rule::OwnEvent, "opencl/H01-in-order-queue"),
+    (Rule::WaitForEvents, "opencl/H14b-wait-for-events"),
+    (Rule::InOrder, "opencl/H01-in-order-queue"),
+    (Rule::Marker, "opencl/H06-marker-event"),
+    (Rule::BarrierAfter, "opencl/H04-barrier"),
+    (Rule::BarrierBefore, "opencl/H04-barrier"),
+    (Rule::Finish, "opencl/H14-finish"),
+    (Rule::KernelStart, "opencl/H03-wait-list"),
+    (Rule::KernelEnd, "opencl/H03-wait-list"),
+    (Rule::Callback, "opencl/H21-callback"),
+    (Rule::UserEvent, "opencl/H19-user-event"),
+    (Rule::Blocking, "opencl/H17-blocking-map"),
+    (Rule::GroupEnd, "opencl/H01-in-order-queue"),
+    (Rule::BarrierList, "opencl/H07b-barrier-list-event"),
+    (Rule::Initializer, "opencl/D06-initializer"),
+    (Rule::HostOrder, "opencl/D08-host-order"),
+    (Rule::Launch, "cuda/C12b-launch"),
+    (Rule::Stream, "cuda/C01-one-stream"),
+    (Rule::NullAfter, "cuda/C11c-null-stream-last"),
+    (Rule::NullBefore, "cuda/C11-null-stream-first"),
+    (Rule::StreamWaitEvent, "cuda/C05-event"),
+    (Rule::StreamSynchronize, "cuda/C08-stream-synchronize"),
+    (Rule::DeviceSynchronize, "cuda/C10-device-synchronize"),
+    (Rule::EventSynchronize, "cuda/C13-event-synchronize"),
+    (Rule::SynchronousCopy, "cuda/C18-copy-to-the-host"),
+    (Rule::LaunchBody, "cuda/C01-one-stream"),
+    (Rule::LaunchEnd, "cuda/C01-one-stream"),
+];
+
+/// Rules of commands that kernels enqueue, which [`as_child`] makes of others.
+const OF_CHILDREN: &[Rule] = &[Rule::WaitKernel, Rule::WaitWorkGroup, Rule::Family];
+
+fn file(name: &str) -> LitmusTest {
+    let path = Path::new("litmus/host").join(format!("{name}.toml"));
+    read_path(&path).unwrap_or_else(|d| panic!("{}: {}", path.display(), d[0])).remove(0)
+}
+
+fn verdicts(test: &LitmusTest) -> (Verdict, Verdict) {
+    let model = load_shipped(test.program.dialect.default_model(), &signature()).unwrap().unwrap();
+    let mut session = Session::new(test, &model, Engine::Enumerate, Limits::default(), &[]);
+    (session.reachability(None, false).verdict, session.race().unwrap().verdict)
+}
+
+fn without(test: &LitmusTest, rule: Rule) -> LitmusTest {
+    let mut test = test.clone();
+    let host = test.program.host.as_mut().unwrap();
+    host.rules = host.rules.without(rule);
+    test
+}
+
+#[test]
+fn every_rule_has_a_test_that_rests_on_it() {
+    for rule in Rule::ALL {
+        let listed = RESTS_ON.iter().any(|r| r.0 == *rule) || OF_CHILDREN.contains(rule);
+        assert!(listed, "no test rests on {}", rule.id());
+    }
+    for (rule, name) in RESTS_ON {
+        let test = file(name);
+        assert_eq!(verdicts(&test), (Verdict::Forbidden, Verdict::RaceFree), "{name}");
+        let changed = without(&test, *rule);
+        assert_eq!(verdicts(&changed), (Verdict::Allowed, Verdict::Racy), "{name} without {}", rule.id());
+    }
+}
+
+/// The test with its second command enqueued by the last instruction of the first one's only thread.
+fn as_child(mut test: LitmusTest, flag: ChildStart) -> LitmusTest {
+    let host = test.program.host.as_mut().unwrap();
+    host.lanes.push(Lane { name: "d".into(), kind: LaneKind::OnDevice, device: 0 });
+    let (parent, child) = (CommandId(0), CommandId(1));
+    let thread = host.commands[0].threads[0];
+    for call in &mut host.calls {
+        if call.op == (HostOp::Enqueue { command: child, blocking: false }) {
+            call.op = HostOp::Flush(LaneId(0));
+        }
+    }
+    host.commands[1].lane = Some(LaneId(host.lanes.len() as u16 - 1));
+    host.commands[1].origin = Origin::Device { parent, thread, flag };
+    let code = &mut test.program.threads[usize::from(thread.0)].code;
+    let last: Instr = code.last().unwrap().clone();
+    code.push(Instr { op: Op::Enqueue(child), ..last });
+    test
+}
+
+#[test]
+fn children_start_as_their_flag_says_and_belong_to_their_parent() {
+    let two = "clEnqueueNDRangeKernel(q, K1, NULL, 1, 1);\nclEnqueueNDRangeKernel(q, K2, NULL, 1, 1);";
+    let plain = || opencl(two);
+    // The child of a plain buffer's writer is ordered after it only if it waits.
+    assert_eq!(verdicts(&as_child(plain(), ChildStart::NoWait)), (Verdict::Allowed, Verdict::Racy));
+    for (flag, rule) in
+        [(ChildStart::WaitKernel, Rule::WaitKernel), (ChildStart::WaitWorkGroup, Rule::WaitWorkGroup)]
+    {
+        let test = as_child(plain(), flag);
+        assert_eq!(verdicts(&test), (Verdict::Forbidden, Verdict::RaceFree), "{}", rule.id());
+        assert_eq!(verdicts(&without(&test, rule)), (Verdict::Allowed, Verdict::Racy), "{}", rule.id());
+    }
+    // What waits for the parent waits for its children.
+    let text = "clEnqueueNDRangeKernel(q, K0, NULL, 1, 1, NULL, &e);\nclEnqueueNDRangeKernel(q, K1, NULL, 1, 1);\n\
+                clEnqueueNDRangeKernel(p, K2, NULL, 1, 1, {e});";
+    let test = as_child(opencl(text), ChildStart::NoWait);
+    assert_eq!(verdicts(&test), (Verdict::Forbidden, Verdict::RaceFree));
+    assert_eq!(verdicts(&without(&test, Rule::Family)), (Verdict::Allowed, Verdict::Racy));
+}
+
+/// A program of OpenCL around the code of one host thread.
+fn opencl_text(host: &str) -> String {
+    format!(
+        "name = \"T\"\ndialect = \"opencl\"\ncondition = 'K2:r == 0'\nmemory = {{ x = 0, y = 0 }}\n\
+         queues = {{ q = \"out-of-order\", p = {{ order = \"in-order\", context = \"other\" }} }}\n\
+         [[kernel]]\nname = \"K0\"\ncode = \"*y = 1;\"\n[[kernel]]\nname = \"K1\"\ncode = \"*x = 1;\"\n\
+         [[kernel]]\nname = \"K2\"\ncode = \"int r = *x;\"\n\
+         [[function]]\nname = \"f\"\ncode = \"clFinish(q);\"\n[[host]]\ncode = '''\n{host}\n'''\n"
+    )
+}
+
+fn opencl(host: &str) -> LitmusTest {
+    let text = opencl_text(host).replace("clFinish(q);\"", "\"").replace(", context = \"other\"", "");
+    parse("t.toml", text.as_bytes()).unwrap_or_else(|d| panic!("{}", d[0])).remove(0)
+}
+
+fn cuda_text(host: &str) -> String {
+    format!(
+        "name = \"T\"\ndialect = \"cuda\"\ncondition = 'x == 0'\nmemory = {{ x = 0, p = {{ init = 0, kind = \"system\" }} }}\n\
+         streams = {{ s = \"blocking\", u = {{ kind = \"non-blocking\", device = 1 }} }}\nevents = [\"e\"]\n\
+         [[kernel]]\nname = \"K\"\ncode = \"x = 1;\"\n\
+         [[function]]\nname = \"f\"\ncode = \"cudaDeviceSynchronize();\"\n[[host]]\ncode = '''\n{host}\n'''\n"
+    )
+}
+
+/// The messages about a host thread's code, each with the line of that code that it is about.
+fn errors(text: String) -> Vec<String> {
+    let first = text.lines().position(|l| l == "code = '''").unwrap() + 1;
+    let Err(all) = parse("t.toml", text.as_bytes()) else { return vec!["nothing is wrong".into()] };
+    let line = |d: &Diagnostic| {
+        let source = d.source.as_ref().unwrap();
+        let at = source.line_column(d.span.start as usize).0;
+        let text = &source.text[d.span.range()];
+        format!("{} {}: {} [{}]", d.id, at as i64 - first as i64, d.message, text.split('\n').next().unwrap())
+    };
+    all.iter().filter(|d| d.severity == Severity::Error).map(line).collect()
+}
+
+#[test]
+fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
+    let launch = "clEnqueueNDRangeKernel(q, K1, NULL, 1, 1, NULL, &e);";
+    let cl = |host: &str| errors(opencl_text(host).replace("\"clFinish(q);\"", "\"\""));
+    let cu = |host: &str| errors(cuda_text(host).replace("\"cudaDeviceSynchronize();\"", "\"\""));
+    let cases: Vec<(Vec<String>, &str)> = vec![
+        (
+            cl(&format!("{launch}\nclEnqueueNDRangeKernel(p, K2, NULL, 1, 1, {{e}});")),
+            "other-context 2: `e` is an event of another context [e]",
+        ),
+        (
+            cl(&format!("{launch}\ncl_event u = clCreateUserEvent(other);\nclWaitForEvents({{e, u}});")),
+            "other-context 3: `u` is an event of another context [u]",
+        ),
+        (cl(&format!("clWaitForEvents({{e}});\n{launch}")), "null-event 1: `e` is no event yet [e]"),
+        (cl(&format!("{launch}\nclWaitForEvents({{ee}});")), "unknown-event 2: there is no event `ee` [ee]"),
+        (cl("clWaitForEvents(NULL);"), "wrong-operands 1: this waits for nothing [clWaitForEvents(NULL);]"),
+        (
+            cl("clEnqueueNDRangeKernel(q, K1, 18446744073709551615, 4, 4);"),
+            "bad-range 1: in dimension 0, offset and size exceed the largest `size_t` [18446744073709551615]",
+        ),
+        (cl("clEnqueueNDRangeKernel(q, K1, NULL, 4, 0);"), "bad-range 1: groups of size 0 in dimension 0 [0]"),
+        (
+            cl("clEnqueueNDRangeKernel(q, K1, NULL, 4);"),
+            "bad-range 1: the size of the work-groups is not given [4]",
+        ),
+        (
+            cl("clEnqueueNDRangeKernel(q, K1, NULL, {4, 4}, 4);"),
+            "bad-range 1: 1 dimensions here, 2 in the global size [4]",
+        ),
+        (
+            cl(&format!("{launch}\nclReleaseCommandQueue(q);\nclFinish(q);")),
+            "released 3: the queue `q` no longer exists [q]",
+        ),
+        (
+            cl(&format!("{launch}\nclSetUserEventStatus(e, CL_COMPLETE);")),
+            "wrong-operand 2: this is no user event [e]",
+        ),
+        (cl("clFinsh(q);"), "unknown-function 1: there is no call `clFinsh` here [clFinsh]"),
+        (cl("clFinish(r);"), "unknown-name 1: there is no queue `r` [r]"),
+        (
+            cl("if (*x == 1) { clFinish(q); }"),
+            "unsupported 1: `clFinish` in a branch or a loop is not supported [clFinish(q);]",
+        ),
+        (cu("K<<<0, 1, 0, s>>>();"), "empty-range 1: a launch of no threads [0]"),
+        (cu("cudaStreamDestroy(s);\nK<<<1, 1, 0, s>>>();"), "released 2: the stream `s` no longer exists [s]"),
+        (cu("cudaEventRecord(g, s);"), "unknown-name 1: there is no event `g` [g]"),
+        (cu("J<<<1, 1>>>();"), "unknown-name 1: there is no kernel `J` [J]"),
+        (
+            cu("cudaMemcpy(x, p, sizeof(int), cudaMemcpyHostToDevice);"),
+            "unsupported 1: copies from pageable memory are not supported \
+             [cudaMemcpy(x, p, sizeof(int), cudaMemcpyHostToDevice);]",
+        ),
+        (cu("K<<<1, 5000, 0, s>>>();"), "too-many-threads 1: a test has at most 4096 threads [1]"),
+    ];
+    for (found, expected) in cases {
+        assert_eq!(found, [expected]);
+    }
+}
+
+#[test]
+fn a_callback_that_blocks_is_undefined() {
+    let cl = opencl_text(
+        "clEnqueueNDRangeKernel(q, K1, NULL, 1, 1, NULL, &e);\nclSetEventCallback(e, CL_COMPLETE, f);",
+    );
+    let found = errors(cl);
+    assert!(found[0].starts_with("blocking-callback") && found[0].contains("`clFinish` waits"), "{found:?}");
+    let found = errors(cuda_text("K<<<1, 1, 0, s>>>();\ncudaLaunchHostFunc(s, f);"));
+    assert!(found[0].starts_with("blocking-callback"), "{found:?}");
+}
+
+#[test]
+fn waits_that_never_end_are_told_link_by_link() {
+    let test = file("opencl/H20-user-event-set-too-late");
+    let launches = Launches::of(&test.program).unwrap();
+    assert!(launches.ways.is_empty());
+    let (_, stuck) = launches.stuck.unwrap();
+    let Stuck::Cycle(links) = &stuck else { panic!("{stuck:?}") };
+    assert!(matches!(links[0].waits, Node::Return(_)), "{links:?}");
+    assert!(links.iter().zip(links.iter().cycle().skip(1)).all(|(a, b)| a.awaited == b.waits), "{links:?}");
+    let model = load_shipped("opencl", &signature()).unwrap().unwrap();
+    let mut session = Session::new(&test, &model, Engine::Enumerate, Limits::default(), &[]);
+    let Verdict::Undecided(reason) = session.reachability(None, false).verdict else { panic!("no deadlock") };
+    assert!(reason.starts_with("deadlock: waits in a circle"), "{reason}");
+    let setting = Setting::new(&test, &model);
+    for progress in ProgressModel::ALL {
+        let answer = Liveness::new(&setting, Engine::Enumerate, Limits::default(), &[]).ask(progress);
+        assert_eq!(answer.verdict, Verdict::Hangs);
+        let ends = answer.witness.unwrap().ends;
+        assert_eq!((ends[0].ending, ends[0].line), (Ending::Blocked, 18), "{ends:?}");
+        assert!(ends[0].why.contains("`clWaitForEvents({e});`") && ends[0].why.contains("line 19"), "{ends:?}");
+        assert_eq!(ends[1].ending, Ending::Stopped, "{ends:?}");
+    }
+}
+
+#[test]
+fn two_host_threads_that_wait_for_each_other_are_stuck() {
+    let text = opencl_text(
+        "cl_event u = clCreateUserEvent(context);\ncl_event v = clCreateUserEvent(context);\n\
+                            clWaitForEvents({u});\nclSetUserEventStatus(v, CL_COMPLETE);",
+    )
+    .replace("\"clFinish(q);\"", "\"\"");
+    let text = format!(
+        "{text}[[host]]\ncode = '''\nclWaitForEvents({{v}});\nclSetUserEventStatus(u, CL_COMPLETE);\n'''\n"
+    )
+    .replace("condition = 'K2:r == 0'\n", "");
+    let test = parse("t.toml", text.as_bytes()).unwrap_or_else(|d| panic!("{}", d[0])).remove(0);
+    let launches = Launches::of(&test.program).unwrap();
+    let told = launches.stuck.unwrap().1.describe(&test.program).join("\n");
+    assert!(launches.ways.is_empty() && told.contains("of H0") && told.contains("of H1"), "{told}");
+}
+
+#[test]
+fn a_race_between_commands_names_both_accesses() {
+    for (name, accesses) in [
+        ("cuda/producer-consumer-no-event", ["data[threadIdx.x] = 5;", "sum = data[0] + data[1];"]),
+        ("opencl/producer-consumer-no-event", ["data[get_global_id(0)] = 5;", "*sum = data[0] + data[1];"]),
+    ] {
+        let test = file(name);
+        let model = load_shipped(test.program.dialect.default_model(), &signature()).unwrap().unwrap();
+        let mut session = Session::new(&test, &model, Engine::Enumerate, Limits::default(), &[]);
+        let fault = session.race().unwrap().fault.unwrap();
+        let mut told: Vec<(String, String)> =
+            fault.events.iter().map(|e| (e.event.thread_name.clone(), e.event.text.clone())).collect();
+        told.sort();
+        assert!(told.iter().any(|(t, c)| t.starts_with("produce.") && c == accesses[0]), "{told:?}");
+        assert!(told.iter().any(|(t, c)| t == "consume" && c == accesses[1]), "{told:?}");
+    }
+}
