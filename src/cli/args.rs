@@ -283,6 +283,9 @@ pub struct RunArgs {
     /// What it is launched on.
     #[command(flatten)]
     pub launch: LaunchArgs,
+    /// Commands of OpenCL queues are submitted by a flush alone: what is never flushed never starts
+    #[arg(long)]
+    pub submit_on_flush: bool,
     /// How much is bound before its turn: none, local, full:N [default: random: 3/4 none, 1/4 full:2; exhaustive: none,
     /// then full:1]
     #[arg(long, value_name = "MODE", value_parser = early)]

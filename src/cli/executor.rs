@@ -115,6 +115,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
         states: args.states,
         timeout,
         races: true,
+        lazy: args.submit_on_flush,
         ..Options::default()
     };
     let plan =

@@ -37,6 +37,11 @@ pub enum MemoryKind {
 }
 
 impl MemoryKind {
+    /// Whether it is fine-grained shared virtual memory, with or without atomics.
+    pub fn is_fine_grained(self) -> bool {
+        matches!(self, MemoryKind::SvmFine | MemoryKind::SvmFineAtomic | MemoryKind::SvmSystem)
+    }
+
     /// The set of accesses to such memory in models.
     pub fn set(self) -> &'static str {
         match self {

@@ -208,7 +208,7 @@ fn wait(wait: &Wait) -> WaitObject<'_> {
     }
     WaitObject {
         r#for: match &wait.goal {
-            Goal::Value(what) | Goal::Change(what) => what,
+            Goal::Value(what) | Goal::Change(what) | Goal::Event(what) => what,
             Goal::Barrier => "barrier",
         },
         helpers: sites(&wait.helpers),

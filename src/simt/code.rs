@@ -11,9 +11,10 @@ use rustc_hash::FxHashMap;
 
 use super::groups::Groups;
 use crate::litmus::{LitmusTest, Observable};
+use crate::program::host::{CallId, CommandId, Ref};
 use crate::program::{
     Barrier, BarrierAction, BarrierNaming, Dialect, Expr, LocationKind, MemoryKind, Op, OpenClMemory, Program,
-    Proxy, RegId, Scope, Tags, ThreadId, Ty, Update, live_registers,
+    Proxy, RegId, Scope, Space, Tags, ThreadId, Ty, Update, live_registers,
 };
 use crate::skeleton::{Cell, CellId, Memory};
 
@@ -97,6 +98,9 @@ pub(super) enum Act {
     Fence(Fence),
     Barrier(Barrier),
     Spurious { dst: RegId },
+    Call(CallId),
+    Enqueue(CommandId),
+    Status { dst: RegId, of: Ref },
     Assign { dst: RegId, value: Expr },
     Branch { cond: Expr, target: usize },
 }
@@ -162,6 +166,8 @@ pub(super) struct Code {
     pub(super) plain: bool,
     /// Some access goes through a proxy other than the generic one.
     pub(super) proxies: bool,
+    /// Whether calls of kernels hand over what is known: all memory that is shared is fine-grained.
+    pub(super) fine_grained: bool,
     /// Whether any thread has a backward branch.
     pub(super) loops: bool,
     /// Whether some thread has a branch: then what a barrier does depends on what is read.
@@ -207,6 +213,7 @@ impl Code {
             lanes: program.thread_ids().map(|t| program.lane(t)).collect(),
             plain: true,
             proxies: false,
+            fine_grained: false,
             loops: false,
             branches: false,
             memory,
@@ -223,8 +230,26 @@ impl Code {
             Act::Rmw { read, write, .. } => read.proxy != Proxy::Generic || write.proxy != Proxy::Generic,
             _ => false,
         });
+        code.fine_grained = code.is_fine_grained()?;
         code.plain = !code.proxies && code.memory.cells.iter().enumerate().all(|(i, c)| c.memory.0 as usize == i);
         Ok(code)
+    }
+
+    /// Whether all global memory is fine-grained shared virtual memory.
+    ///
+    /// # Errors
+    /// If a kernel enqueues commands, and it is so of part of it alone.
+    fn is_fine_grained(&self) -> Result<bool, String> {
+        let enqueues = self.threads.iter().flat_map(|t| &t.acts).any(|a| matches!(a, Act::Enqueue(_)));
+        let global = |l: &&Location| self.memory.cell(l.cell).space == Space::Global;
+        let mut fine = self.locations.iter().filter(global).map(|l| l.kind.is_fine_grained());
+        let (first, mut rest) = (fine.next().unwrap_or(false), fine);
+        if enqueues && rest.any(|f| f != first) {
+            return Err(
+                "not in this machine: commands enqueued by kernels where part of memory is fine-grained".into()
+            );
+        }
+        Ok(first)
     }
 
     fn thread(&self, id: ThreadId) -> Result<ThreadCode, String> {
@@ -301,9 +326,9 @@ impl Code {
                 Act::Barrier(b)
             }
             Op::Spurious { dst } => Act::Spurious { dst: *dst },
-            Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => {
-                return Err("not in this machine: host programs".into());
-            }
+            Op::Call(call) => Act::Call(*call),
+            Op::Enqueue(command) => Act::Enqueue(*command),
+            Op::Status { dst, of } => Act::Status { dst: *dst, of: *of },
             Op::Assign { dst, value } => Act::Assign { dst: *dst, value: name(value) },
             Op::Branch { cond, target } => Act::Branch { cond: name(cond), target: *target },
         })

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::code::{Act, Code, eval};
+use super::host;
 use super::layer::Layer;
 use super::memory::Backend;
 use super::schedule::Reason;
@@ -23,6 +24,7 @@ pub(super) fn stuck<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, state: &S
         .collect();
     let mut why = grouped(machine.code, all);
     why.extend(missing(machine, state));
+    why.extend(state.host.pending(machine.code));
     Reason { why, ends: waits::ends(machine, state, None) }
 }
 
@@ -80,6 +82,10 @@ fn situation<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, state: &StateOf<
         Status::Waiting => format!("waits at {}", at(thread.pc)),
         Status::Lost => format!("goes round and round at {} without touching memory", at(thread.pc)),
         Status::Ended => "has ended".into(),
+        Status::Held => {
+            let what = host::unmet(code, &state.host, &state.threads, t);
+            if thread.pc > 0 || state.host.is_calling(t) { format!("{what}, at {}", at(thread.pc)) } else { what }
+        }
         Status::Running => match machine.layer.obstacle(code, &state.layer, &state.threads, t) {
             Some(why) => format!("is before {}: {why}", at(thread.pc)),
             None => format!("is before {}", at(thread.pc)),

@@ -38,6 +38,7 @@ mod code;
 mod explain;
 mod fingerprint;
 mod groups;
+mod host;
 mod launch;
 mod layer;
 mod memory;
@@ -284,6 +285,8 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// Whether to look for races in runs.
     pub races: bool,
+    /// Whether a command of an OpenCL queue waits for a flush; else it is submitted at once.
+    pub lazy: bool,
     /// Whether an exhaustive exploration tells under which progress models some run never ends.
     pub progress: bool,
 }
@@ -301,6 +304,7 @@ impl Default for Options {
             states: 2_000_000,
             timeout: Some(Duration::from_secs(60)),
             races: false,
+            lazy: false,
             progress: false,
         }
     }
@@ -351,7 +355,7 @@ pub fn observe(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> 
     for recorded in outcomes.chain(stops).chain(races).chain(hazards).chain(endless) {
         (recorded.memory, recorded.early) = (options.memory.name().into(), options.early.to_string());
         (recorded.scheduling, recorded.launch) = (options.scheduling.name().into(), options.launch);
-        recorded.patient = options.progress;
+        (recorded.patient, recorded.lazy) = (options.progress, options.lazy);
     }
     Ok(observation)
 }
@@ -413,8 +417,8 @@ pub fn replay(test: &LitmusTest, options: &Options, recorded: &Recorded) -> Resu
         None => return Err(format!("the recorded schedule names a scheduling `{}`", recorded.scheduling)),
         Some(named) => named,
     };
-    let (launch, progress) = (recorded.launch, recorded.patient);
-    let options = Options { memory, early, scheduling, launch, progress, ..*options };
+    let (launch, progress, lazy) = (recorded.launch, recorded.patient, recorded.lazy);
+    let options = Options { memory, early, scheduling, launch, progress, lazy, ..*options };
     observe(test, &options, Schedule::Replay(recorded))
 }
 
@@ -437,18 +441,22 @@ fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Resu
     let layer = Layers::new(&code, options.scheduling, &options.launch)?;
     let Options { steps, states, timeout, races, progress, .. } = *options;
     let limits = Limits { steps, states, timeout, races, progress };
-    let patient = progress;
+    // What a thread of a command does last decides what the command hands on.
+    let patient = progress || code.program.host.is_some();
+    let lazy = options.lazy;
     match options.memory {
-        MemoryKind::Sc => schedule::run(&Machine { code: &code, memory: Sc, layer, patient }, schedule, &limits),
+        MemoryKind::Sc => {
+            schedule::run(&Machine { code: &code, memory: Sc, layer, lazy, patient }, schedule, &limits)
+        }
         MemoryKind::Weak => {
             let memory = Weak { early: options.early, rules: options.rules, collect: code.loops };
-            schedule::run(&Machine { code: &code, memory, layer, patient }, schedule, &limits)
+            schedule::run(&Machine { code: &code, memory, layer, lazy, patient }, schedule, &limits)
         }
         kind => {
             let memory = Clike::new(kind, options.language, &code)?;
             // This memory knows the races of its language itself.
             let limits = Limits { races: false, ..limits };
-            schedule::run(&Machine { code: &code, memory, layer, patient }, schedule, &limits)
+            schedule::run(&Machine { code: &code, memory, layer, lazy, patient }, schedule, &limits)
         }
     }
 }
@@ -456,8 +464,8 @@ fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Resu
 /// Whether the memory knows what the test uses.
 fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
     let dialect = test.program.dialect;
-    if test.program.host.is_some() {
-        return Err("not in this machine: host programs".into());
+    if test.program.host.is_some() && options.launch.capacity().is_some() {
+        return Err("not in this machine: a limit of resident blocks in host programs".into());
     }
     if options.memory == MemoryKind::Weak && options.scheduling == Scheduling::Lockstep {
         return Err("not in this machine: warps with one program counter on PTX's memory, whose model is for sm_70 and later; take the memory `sc`".into());

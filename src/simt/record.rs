@@ -65,6 +65,31 @@ pub enum Event {
         /// The number of the barrier's phase.
         phase: u32,
     },
+    /// What a thread knows is known at a point of the host program.
+    Hand {
+        /// Thread.
+        thread: usize,
+        /// Instruction.
+        instr: usize,
+        /// The point's number.
+        point: u32,
+    },
+    /// What is known at one point of the host program is known at another.
+    Pour {
+        /// The one.
+        from: u32,
+        /// The other.
+        into: u32,
+    },
+    /// A thread learns what is known at a point of the host program.
+    Tell {
+        /// Thread.
+        thread: usize,
+        /// Instruction.
+        instr: usize,
+        /// The point's number.
+        point: u32,
+    },
     /// An instruction that has not had its turn was bound early.
     Early {
         /// Thread.

@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use super::barrier::Barriers;
 use super::code::Code;
+use super::host::HostState;
 
 /// What a thread is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,6 +17,8 @@ pub(super) enum Status {
     Waiting,
     /// Goes round and round without touching memory.
     Lost,
+    /// Its command has not started, or it is in a call that has not returned.
+    Held,
     /// Has run to its end.
     Ended,
 }
@@ -37,6 +40,8 @@ pub(super) struct State<M, C, L> {
     pub(super) barriers: Barriers<C>,
     pub(super) memory: M,
     pub(super) layer: L,
+    /// What host threads have enqueued.
+    pub(super) host: HostState<C>,
 }
 
 impl Thread {

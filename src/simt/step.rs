@@ -14,12 +14,13 @@ use super::barrier::{Barriers, Came, arrival_commutes};
 use super::choice::{Chooser, Tape};
 use super::code::{Act, Code, eval};
 use super::fingerprint::Fingerprint;
+use super::host::HostState;
 use super::layer::Layer;
 use super::memory::{Age, At, Backend, Context};
 use super::record::{Event, Log};
 use super::state::{State, Status, threads};
 use super::{Fault, Halt};
-use crate::program::{BarrierAction, Expr, Op, Update};
+use crate::program::{BarrierAction, Expr, Op, ThreadId, Update};
 
 /// A thread that takes so many steps without touching memory is taken for lost; see [`Status::Lost`].
 const MAX_LOCAL_STEPS: usize = 4_000;
@@ -37,6 +38,8 @@ pub(super) struct Machine<'a, B, L> {
     pub(super) code: &'a Code,
     pub(super) memory: B,
     pub(super) layer: L,
+    /// Commands wait for a flush.
+    pub(super) lazy: bool,
     /// Leaves fences and barriers to the scheduler: threads may be stopped before them.
     pub(super) patient: bool,
 }
@@ -50,7 +53,11 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
         let threads = threads(self.code);
         let layer = self.layer.start(self.code, &threads);
         let memory = self.memory.start(self.code);
-        let mut state = State { threads, barriers: Barriers::default(), memory, layer };
+        let host = HostState::new(self.code);
+        let mut state = State { threads, barriers: Barriers::default(), memory, layer, host };
+        self.start_host(&mut state);
+        let mut woken = Vec::new();
+        self.advance(&mut state, log, &mut woken);
         let all = (0..state.threads.len()).rev().collect();
         self.settle(&mut state, all, log)?;
         Ok(state)
@@ -143,6 +150,28 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
         woken: &mut Vec<usize>,
     ) -> Result<(), Halt> {
         let code = self.code;
+        let at = At { thread: t, instr: state.threads[t].pc, clock: state.threads[t].clock };
+        match code.threads[t].acts[at.instr] {
+            Act::Call(call) => {
+                if self.call(state, (cx, &mut *woken), at, call)? {
+                    self.go(state, t, at.instr + 1, woken);
+                } else {
+                    state.threads[t].status = Status::Held;
+                }
+                return Ok(());
+            }
+            Act::Enqueue(command) => {
+                self.enqueue_child(state, (cx, &mut *woken), at, command)?;
+                self.go(state, t, at.instr + 1, woken);
+                return Ok(());
+            }
+            Act::Status { dst, of } => {
+                state.threads[t].regs[dst.0 as usize] = i64::from(!self.is_complete(state, of));
+                self.go(state, t, at.instr + 1, woken);
+                return Ok(());
+            }
+            _ => {}
+        }
         let thread = &state.threads[t];
         let at = At { thread: t, instr: thread.pc, clock: thread.clock };
         let m = &mut state.memory;
@@ -220,6 +249,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
                     }
                 }
             }
+            Act::Call(_) | Act::Enqueue(_) | Act::Status { .. } => unreachable!("carried out above"),
             Act::Spurious { dst } => {
                 let choice = cx.chooser.choose(2) as i64;
                 state.threads[t].regs[dst.0 as usize] = choice;
@@ -239,7 +269,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     }
 
     /// Moves a thread on.
-    fn go(&self, state: &mut StateOf<B, L>, t: usize, next: usize, woken: &mut Vec<usize>) {
+    pub(super) fn go(&self, state: &mut StateOf<B, L>, t: usize, next: usize, woken: &mut Vec<usize>) {
         let thread = &mut state.threads[t];
         let from = thread.pc;
         thread.pc = next;
@@ -275,7 +305,11 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
                 }
                 arrivals |= state.threads[t].status != Status::Running;
             }
-            if !std::mem::take(&mut arrivals) || !self.complete(state, log, &mut todo) {
+            if !std::mem::take(&mut arrivals) {
+                return Ok(());
+            }
+            let completed = self.complete(state, log, &mut todo);
+            if !(self.advance(state, log, &mut todo) || completed) {
                 return Ok(());
             }
         }
@@ -296,6 +330,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
             Act::Barrier(b) => arrival_commutes(b) && self.memory.arrival_commutes(&state.memory, t),
             // A choice is a step of its own.
             Act::Load { .. } | Act::Store { .. } | Act::Rmw { .. } | Act::Spurious { .. } => false,
+            Act::Call(_) | Act::Enqueue(_) | Act::Status { .. } => false,
         };
         if !commutes {
             return Ok(false);
@@ -338,13 +373,19 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
 
     /// Whether every thread has run to its end.
     pub(super) fn is_finished(&self, state: &StateOf<B, L>) -> bool {
-        state.threads.iter().all(|t| t.is_over())
+        let absent = |t: usize| {
+            let host = self.code.program.host.as_deref();
+            let command = host.and_then(|h| h.command_of(ThreadId(t as u16)));
+            command.is_some_and(|c| state.host.is_absent(c))
+        };
+        state.threads.iter().enumerate().all(|(t, thread)| thread.is_over() || absent(t)) && state.host.is_over()
     }
 
     /// Brings a state into normal form; `false` if a bound on the history was met.
     pub(super) fn tidy(&self, state: &mut StateOf<B, L>) -> bool {
         let Barriers { phases, granted, .. } = &mut state.barriers;
-        let mut carried = phases.iter_mut().map(|p| &mut p.carried).chain(granted.iter_mut().map(|g| &mut g.2));
+        let carried = phases.iter_mut().map(|p| &mut p.carried).chain(granted.iter_mut().map(|g| &mut g.2));
+        let mut carried = carried.chain(state.host.known.values_mut());
         self.memory.tidy(self.code, &mut state.memory, &mut carried)
     }
 
@@ -361,7 +402,9 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
         f.write_usize(granted.len());
         granted.iter().for_each(|g| (&g.0, g.1).hash(&mut f));
         reached.hash(&mut f);
-        let mut carried = phases.iter().map(|p| &p.carried).chain(granted.iter().map(|g| &g.2));
+        state.host.hash_into(&mut f);
+        let carried = phases.iter().map(|p| &p.carried).chain(granted.iter().map(|g| &g.2));
+        let mut carried = carried.chain(state.host.known.values());
         self.memory.hash(&state.memory, &state.threads, &mut carried, &mut f);
         state.layer.hash(&mut f);
         f.value()

@@ -78,6 +78,7 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
                 turn = (*thread, *active);
                 continue;
             }
+            Event::Hand { .. } | Event::Pour { .. } | Event::Tell { .. } => continue,
             Event::Commit(_) | Event::Write { .. } => continue,
         };
         let shown = match turn {

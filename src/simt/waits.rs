@@ -4,6 +4,7 @@
 //! - Only of programs of few threads: a picture of more shows nothing.
 
 use super::explain::{innermost, missing_of};
+use super::host;
 use super::layer::Layer;
 use super::memory::Backend;
 use super::set::Threads;
@@ -15,7 +16,7 @@ use crate::verdict::hang::{self, Goal, Site, Wait};
 use crate::verdict::{Ending, ThreadEnd};
 
 /// Programs with more threads are explained in words alone.
-const MAX_THREADS: usize = 8;
+const MAX_THREADS: usize = 16;
 
 /// How each thread stands in a state that is not left: `turning` are those that go on, if that is known. Empty for
 /// programs of many threads.
@@ -59,6 +60,16 @@ fn end<B: Backend, L: Layer>(
             for_values(machine, state, t, &range, &mut end);
             end.why = format!("loops for ever{}", hang::reading(&end.polls));
         }
+        Status::Held => {
+            let calling = state.host.is_calling(t);
+            end.ending = if calling { Ending::Blocked } else { Ending::Stopped };
+            end.served = calling;
+            end.why = host::unmet(code, &state.host, &state.threads, t);
+            end.waits = host::held(code, &state.host, &state.threads, t);
+            if !calling {
+                return end;
+            }
+        }
         Status::Lost => {
             end.ending = Ending::Looping;
             end.why = "loops for ever".to_owned();
@@ -95,7 +106,7 @@ fn for_values<B: Backend, L: Layer>(
     let rest = state.threads.iter().map(|u| match u.status {
         Status::Ended => None,
         Status::Waiting => Some(u.pc + 1),
-        Status::Running | Status::Lost => Some(u.pc),
+        Status::Running | Status::Lost | Status::Held => Some(u.pc),
     });
     let scene = Scene { program, address: &address, same: &same, rest: rest.collect() };
     let thread = &state.threads[t];

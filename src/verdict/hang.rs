@@ -30,6 +30,8 @@ pub enum Goal {
     Change(String),
     /// Others at a barrier.
     Barrier,
+    /// Something of the host program: `` `K1` to complete ``.
+    Event(String),
 }
 
 /// An instruction of a thread.
@@ -72,6 +74,7 @@ impl Goal {
         match self {
             Goal::Value(what) => format!("waits for {what}"),
             Goal::Change(place) => format!("waits for another value of {place}"),
+            Goal::Event(what) => format!("waits for {what}"),
             Goal::Barrier => "waits at the barrier".to_owned(),
         }
     }
@@ -179,6 +182,7 @@ fn line(ends: &[ThreadEnd], start: usize, circle: &[usize], told: &mut [bool]) -
         let next = in_circle.and_then(|u| wait.helpers.iter().find(|s| s.thread == ends[u].thread));
         let Some(helper) = next.or(wait.helpers.first()) else {
             let nobody = match wait.goal {
+                Goal::Event(_) => "nobody brings that",
                 Goal::Barrier => "too few threads arrive",
                 Goal::Value(_) | Goal::Change(_) if wait.only => "nobody writes it any more",
                 Goal::Value(_) | Goal::Change(_) => "nobody is known to write it",
@@ -189,6 +193,8 @@ fn line(ends: &[ThreadEnd], start: usize, circle: &[usize], told: &mut [bool]) -
         let alone = wait.only && wait.helpers.iter().all(|s| s.thread == helper.thread);
         let only = if alone { "only " } else { "" };
         let _ = match wait.goal {
+            Goal::Event(_) if helper.line == 0 => write!(text, " -> "),
+            Goal::Event(_) => write!(text, " -> {only}{} brings it -> ", helper.text()),
             Goal::Barrier => write!(text, " -> {only}{} could arrive -> ", helper.text()),
             Goal::Value(_) | Goal::Change(_) => write!(text, " -> {only}{} writes it -> ", helper.text()),
         };

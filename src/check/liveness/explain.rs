@@ -50,7 +50,13 @@ impl Teller<'_, '_> {
                 end.ending = Ending::Blocked;
                 end.waits_for = self.absent(t, wait);
                 end.why = never_arrive(&end.waits_for);
-                end.waits.push(Wait::at_barrier(&end.waits_for));
+                // Who is done without having come cannot help any more.
+                let over = |name: &String| {
+                    let mut all = sk.program.thread_ids().zip(&self.evidence.ends);
+                    all.any(|(u, end)| matches!(end, End::Done) && sk.program.thread(u).name == *name)
+                };
+                let left: Vec<String> = end.waits_for.iter().filter(|n| !over(n)).cloned().collect();
+                end.waits.push(Wait::at_barrier(&left));
                 Some(sk.events[wait].instr)
             }
             End::Looping(spin) => {

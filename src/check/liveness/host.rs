@@ -68,18 +68,7 @@ fn witness(program: &Program, graph: &LaunchGraph, never: &BTreeSet<Node>, why: 
 
 fn end(program: &Program, graph: &LaunchGraph, never: &BTreeSet<Node>, t: ThreadId, why: &str) -> ThreadEnd {
     let thread = program.thread(t);
-    let mut end = ThreadEnd {
-        thread: thread.name.clone(),
-        ending: Ending::Done,
-        line: 0,
-        text: String::new(),
-        served: true,
-        waits_for: Vec::new(),
-        polls: Vec::new(),
-        period: None,
-        waits: Vec::new(),
-        why: "runs to its end".to_string(),
-    };
+    let mut end = ThreadEnd::done(&thread.name);
     let of_host = program.host.as_ref().is_some_and(|h| h.command_of(t).is_none());
     if of_host {
         let waits = thread.code.iter().find(|i| matches!(i.op, Op::Call(c) if never.contains(&Node::Return(c))));

@@ -135,12 +135,14 @@ impl Layer for Layers {
     }
 
     fn may_step(&self, code: &Code, state: &LayersState, threads: &[Thread], thread: usize) -> bool {
-        self.residency.as_ref().is_none_or(|r| r.is_in(&state.admitted, thread))
-            && match &self.order {
-                Order::Any => true,
-                Order::Lockstep(warps) => warps.is_active(&state.warps, thread),
-                Order::Turns(turns) => turns.is_next(code, state.turn, threads, thread),
-            }
+        // Threads of the host are nobody's work-items.
+        code.program.threads[thread].place.host
+            || self.residency.as_ref().is_none_or(|r| r.is_in(&state.admitted, thread))
+                && match &self.order {
+                    Order::Any => true,
+                    Order::Lockstep(warps) => warps.is_active(&state.warps, thread),
+                    Order::Turns(turns) => turns.is_next(code, state.turn, threads, thread),
+                }
     }
 
     fn decides_nothing(&self, state: &LayersState, thread: usize) -> bool {

@@ -39,6 +39,9 @@ impl Turns {
         thread: usize,
         woken: &mut Vec<usize>,
     ) {
+        if code.program.threads[thread].place.host {
+            return;
+        }
         let group = code.group(thread, self.scope);
         let members = code.members(group, self.scope);
         if self.alone {

@@ -138,6 +138,17 @@ pub(super) trait Backend {
     /// A thread passes the barrier that it is at.
     fn pass(&self, code: &Code, m: &mut Self::Memory, at: At, carried: &Self::Carried);
 
+    /// Makes up a thread's mind about what it relied on, where that was left open.
+    fn shut(&self, _: &mut Context<'_>, _: &mut Self::Memory, _thread: usize) -> Result<(), Halt> {
+        Ok(())
+    }
+
+    /// All that a thread knows, for another to be told of.
+    fn hand(&self, code: &Code, m: &mut Self::Memory, at: At) -> Self::Carried;
+
+    /// A thread is told what others know: it comes after that.
+    fn tell(&self, code: &Code, m: &mut Self::Memory, at: At, carried: &Self::Carried);
+
     /// Whether anything is ever bound early.
     fn binds(&self) -> bool;
 

@@ -114,6 +114,10 @@ impl Backend for Sc {
 
     fn pass(&self, _: &Code, _: &mut Store, _: At, (): &()) {}
 
+    fn hand(&self, _: &Code, _: &mut Store, _: At) {}
+
+    fn tell(&self, _: &Code, _: &mut Store, _: At, (): &()) {}
+
     fn binds(&self) -> bool {
         false
     }

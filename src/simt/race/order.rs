@@ -82,6 +82,8 @@ pub(super) struct Order<'a> {
     writes: FxHashMap<Source, Written>,
     fence_sc: BTreeMap<(usize, Scope), Rc<Clock>>,
     phases: FxHashMap<u32, Clock>,
+    /// By point of the host program: what comes before it.
+    points: FxHashMap<u32, Clock>,
     /// What an atomic has read, until its write comes.
     read: Vec<Option<Source>>,
     /// Writes that are visible and not committed: location and instruction.
@@ -118,6 +120,7 @@ impl<'a> Order<'a> {
             writes: FxHashMap::default(),
             fence_sc: BTreeMap::new(),
             phases: FxHashMap::default(),
+            points: FxHashMap::default(),
             read: vec![None; n],
             visible: FxHashMap::default(),
             links: Vec::new(),
@@ -174,6 +177,22 @@ impl<'a> Order<'a> {
             }
             Event::Pass { thread, phase, .. } => {
                 if let Some(given) = self.phases.get(&phase) {
+                    join(&mut self.clocks[thread], given);
+                }
+                self.clocks[thread][thread] += 1;
+            }
+            Event::Hand { thread, point, .. } => {
+                self.clocks[thread][thread] += 1;
+                let into = self.points.entry(point).or_insert_with(|| vec![0; self.clocks.len()]);
+                join(into, &self.clocks[thread]);
+            }
+            Event::Pour { from, into } => {
+                if let Some(given) = self.points.get(&from).cloned() {
+                    join(self.points.entry(into).or_insert_with(|| vec![0; given.len()]), &given);
+                }
+            }
+            Event::Tell { thread, point, .. } => {
+                if let Some(given) = self.points.get(&point) {
                     join(&mut self.clocks[thread], given);
                 }
                 self.clocks[thread][thread] += 1;

@@ -61,7 +61,7 @@ pub(super) fn find(graph: &Graph, program: &Program) -> Result<Vec<Endless>, Str
             let statuses = &graph.stands[state as usize];
             let runs = |t: usize| running >> t & 1 != 0;
             let stopped: Vec<bool> = (0..threads).map(|t| !runs(t) && statuses[t] == Status::Running).collect();
-            let lasts = |t: usize| runs(t) || matches!(statuses[t], Status::Waiting | Status::Lost);
+            let lasts = |t: usize| runs(t) || matches!(statuses[t], Status::Waiting | Status::Held | Status::Lost);
             if !(0..threads).any(lasts) {
                 continue;
             }

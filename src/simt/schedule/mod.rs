@@ -65,6 +65,9 @@ pub struct Recorded {
     /// Whether fences and barriers were steps of their own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub patient: bool,
+    /// Whether commands waited for a flush.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lazy: bool,
     /// After how many steps each the memory was brought into normal form.
     #[serde(default = "every")]
     pub period: usize,

@@ -23,6 +23,17 @@ pub(super) enum Kind {
     Fence,
     Arrive,
     Wait,
+    /// What a thread knows is handed to the runtime.
+    Hand,
+    /// A thread is told by the runtime.
+    Tell,
+}
+
+impl Kind {
+    /// Whether others are told of it.
+    pub(super) fn gives(self) -> bool {
+        matches!(self, Kind::Arrive | Kind::Hand)
+    }
 }
 
 /// One event.

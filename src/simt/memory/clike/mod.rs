@@ -141,6 +141,11 @@ impl Clike {
         e
     }
 
+    /// A point at which the runtime orders what two threads do in global memory.
+    fn edge(&self, code: &Code, at: At, kind: Kind) -> Event {
+        self.strait(code, at, kind, (Regions::one(GLOBAL), false, Scope::Sys))
+    }
+
     /// Whether what a thread does next may have to choose what to rely on first.
     fn is_open(&self, m: &Contents, thread: usize) -> bool {
         m.threads[thread].last().is_some_and(|&i| m.events[i].open)
@@ -149,6 +154,15 @@ impl Clike {
 
 /// Arrivals: thread, and the how manieth of it.
 type Arrivals = SmallVec<[(u16, u16); 4]>;
+
+/// The events that were handed over.
+fn given(m: &Contents, carried: &Arrivals) -> Vec<usize> {
+    let event = |&(t, n): &(u16, u16)| {
+        let mut of = m.of(usize::from(t)).filter(|(_, e)| e.kind.gives());
+        of.nth(usize::from(n)).map(|(i, _)| i)
+    };
+    carried.iter().filter_map(event).collect()
+}
 
 impl Backend for Clike {
     type Memory = Contents;
@@ -249,7 +263,7 @@ impl Backend for Clike {
         self.close(cx, m, at.thread)?;
         let mut e = self.half(cx.code, at, Kind::Arrive, b);
         self.follow(cx.code, m, &mut e);
-        let earlier = m.of(at.thread).filter(|(_, e)| e.kind == Kind::Arrive).count();
+        let earlier = m.of(at.thread).filter(|(_, e)| e.kind.gives()).count();
         self.append(cx.code, m, e)?;
         Ok(SmallVec::from_slice(&[(at.thread as u16, earlier as u16)]))
     }
@@ -261,21 +275,36 @@ impl Backend for Clike {
     fn join(into: &mut Arrivals, other: &Arrivals) {
         into.extend(other.iter().copied());
         into.sort_unstable();
+        into.dedup();
     }
 
     fn pass(&self, code: &Code, m: &mut Contents, at: At, carried: &Arrivals) {
         let Act::Barrier(b) = &code.threads[at.thread].acts[at.instr] else { return };
         let mut e = self.half(code, at, Kind::Wait, b);
         self.follow(code, m, &mut e);
-        let arrivals: Vec<usize> = carried
-            .iter()
-            .filter_map(|&(t, n)| {
-                let mut of = m.of(usize::from(t)).filter(|(_, e)| e.kind == Kind::Arrive);
-                of.nth(usize::from(n)).map(|(i, _)| i)
-            })
-            .collect();
-        self.take(m, &mut e, arrivals.into_iter());
+        self.take(m, &mut e, given(m, carried).into_iter());
         e.open = e.acquire;
+        m.threads[at.thread].push(m.events.len());
+        m.events.push(Rc::new(e));
+    }
+
+    fn shut(&self, cx: &mut Context<'_>, m: &mut Contents, thread: usize) -> Result<(), Halt> {
+        self.close(cx, m, thread)
+    }
+
+    fn hand(&self, code: &Code, m: &mut Contents, at: At) -> Arrivals {
+        let earlier = m.of(at.thread).filter(|(_, e)| e.kind.gives()).count();
+        let mut e = self.edge(code, at, Kind::Hand);
+        self.follow(code, m, &mut e);
+        m.threads[at.thread].push(m.events.len());
+        m.events.push(Rc::new(e));
+        SmallVec::from_slice(&[(at.thread as u16, earlier as u16)])
+    }
+
+    fn tell(&self, code: &Code, m: &mut Contents, at: At, carried: &Arrivals) {
+        let mut e = self.edge(code, at, Kind::Tell);
+        self.follow(code, m, &mut e);
+        self.take(m, &mut e, given(m, carried).into_iter());
         m.threads[at.thread].push(m.events.len());
         m.events.push(Rc::new(e));
     }

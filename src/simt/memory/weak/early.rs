@@ -227,7 +227,9 @@ impl Weak {
                 }
                 Act::Barrier(_) if code.branches => break,
                 Act::Barrier(_) => walk.passed.wall = true,
-                Act::Spurious { dst } => walk.set(*dst, None),
+                Act::Spurious { dst } | Act::Status { dst, .. } => walk.set(*dst, None),
+                // What the runtime hands over is not bound before.
+                Act::Call(_) | Act::Enqueue(_) => break,
                 Act::Assign { dst, value } => {
                     let value = known(value, &walk.regs);
                     walk.set(*dst, value);

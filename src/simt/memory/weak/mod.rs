@@ -328,6 +328,14 @@ impl Backend for Weak {
         m.threads[at.thread].known.join(carried);
     }
 
+    fn hand(&self, _: &Code, m: &mut Contents, at: At) -> View {
+        m.threads[at.thread].known.clone()
+    }
+
+    fn tell(&self, _: &Code, m: &mut Contents, at: At, carried: &View) {
+        m.threads[at.thread].known.join(carried);
+    }
+
     fn binds(&self) -> bool {
         self.early != Early::None
     }
