@@ -299,9 +299,6 @@ fn both(test: &LitmusTest, memory: MemoryKind) -> [Observation; 2] {
 fn tests_of_host_programs() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/host");
     let limits = Limits { bound: 4, timeout: Some(Duration::from_secs(20)) };
-    if !root.exists() {
-        return;
-    }
     let (mut tests, mut stuck, mut racy) = (0, 0, 0);
     let mut differences = Vec::new();
     for path in files(&root, &["toml"]) {
