@@ -249,9 +249,11 @@ fn explain(out: &mut dyn Write, line: &Line, verbose: bool) -> io::Result<()> {
         }
         (_, None) => {}
     }
-    match &answer.explanation {
-        Some(explanation) => super::explanation::human(out, explanation, verbose),
-        None => Ok(()),
+    match (&answer.explanation, &answer.definedness) {
+        // Of an undefined program, the fault says what is wrong.
+        (Some(_), Some(Definedness::Undefined(_))) if answer.verdict == Verdict::Allowed => Ok(()),
+        (Some(explanation), _) => super::explanation::human(out, explanation, verbose),
+        (None, _) => Ok(()),
     }
 }
 
