@@ -18,7 +18,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 
-use crate::check::z3_version;
 use crate::cli::plan::Unit;
 use crate::cli::settings::Settings;
 use crate::model::ir::Model;
@@ -98,7 +97,7 @@ impl Keys {
 /// The solver that was loaded.
 fn solver() -> &'static str {
     #[cfg(feature = "z3")]
-    return z3_version::loaded();
+    return crate::check::z3_version::loaded();
     #[cfg(not(feature = "z3"))]
     return "";
 }
