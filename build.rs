@@ -12,11 +12,12 @@
 //! - Binaries carry an rpath: beside the binary, `../lib/fencepost`, `OUT_DIR` relative to `target/<profile>/`, and
 //!   last, for `cargo install --path .`, the folder libz3 was found in. Not through `rustflags`: doctests do
 //!   not see those, and `RUSTFLAGS` in the environment would drop them.
-//! - Without the feature `z3` this script does nothing.
+//! - Without the feature `z3` this script does nothing but name the build ([`identity`]).
 
 use std::env;
 use std::fmt::Write as _;
 use std::fs;
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -28,9 +29,12 @@ const FOLDER_VARIABLE: &str = "FENCEPOST_Z3_DIR";
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    // The models are embedded as a folder: cargo has to be told when a file joins it.
-    println!("cargo:rerun-if-changed=models");
+    // Embedded as folders: cargo has to be told when a file joins them.
+    for folder in ["models", "litmus", "src/cli/new/templates"] {
+        println!("cargo:rerun-if-changed={folder}");
+    }
     println!("cargo:rerun-if-env-changed={FOLDER_VARIABLE}");
+    println!("cargo:rustc-env=FENCEPOST_BUILD={}", identity());
     if env::var_os("CARGO_FEATURE_Z3").is_none() || env::var_os("DOCS_RS").is_some() {
         return;
     }
@@ -39,6 +43,52 @@ fn main() {
         for line in message.lines() {
             println!("cargo::error={line}");
         }
+    }
+}
+
+/// What this program is built from, as a number: kept verdicts of another build are not used.
+///
+/// Sources, models, manifest and lock file, features, target, profile, compiler flags, and the compiler's version.
+fn identity() -> String {
+    let mut parts: Vec<(String, Vec<u8>)> = Vec::new();
+    for root in ["src", "models", "Cargo.toml", "Cargo.lock", "build.rs"] {
+        println!("cargo:rerun-if-changed={root}");
+        contents(Path::new(root), &mut parts);
+    }
+    let of_build = |name: &str| {
+        name.starts_with("CARGO_FEATURE_") || name.starts_with("CARGO_CFG_TARGET_") || {
+            ["TARGET", "PROFILE", "OPT_LEVEL", "DEBUG", "CARGO_ENCODED_RUSTFLAGS", "CARGO_PKG_VERSION"]
+                .contains(&name)
+        }
+    };
+    for (name, value) in env::vars_os() {
+        let name = name.to_string_lossy().into_owned();
+        if of_build(&name) {
+            parts.push((name, value.to_string_lossy().into_owned().into_bytes()));
+        }
+    }
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let version = Command::new(rustc).arg("-vV").output().map(|done| done.stdout).unwrap_or_default();
+    parts.push(("rustc".to_owned(), version));
+    parts.sort();
+    // Two passes that begin differently: 128 bits. Not a secret, and nobody gains by a collision.
+    let pass = |seed: u8| {
+        let mut hasher = std::hash::DefaultHasher::new();
+        hasher.write_u8(seed);
+        parts.hash(&mut hasher);
+        hasher.finish()
+    };
+    format!("{:016x}{:016x}", pass(1), pass(2))
+}
+
+/// Every file at or below a path, by path and content.
+fn contents(path: &Path, parts: &mut Vec<(String, Vec<u8>)>) {
+    if path.is_dir() {
+        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+            contents(&entry.path(), parts);
+        }
+    } else if let Ok(bytes) = fs::read(path) {
+        parts.push((path.display().to_string(), bytes));
     }
 }
 

@@ -25,6 +25,7 @@
 //! | [`simt`] | the executor: runs tests step by step |
 //! | [`check`] | the engines, and [`check::Session`], which answers questions |
 //! | [`verdict`] | answers and their evidence |
+//! | [`stop`] | a request to stop, from outside |
 //! | [`report`], [`cli`] | output formats and the command line |
 //!
 //! Arrows point one way: `model` never sees `skeleton`, `report` never sees `check`.
@@ -66,4 +67,5 @@ pub mod rel;
 pub mod report;
 pub mod simt;
 pub mod skeleton;
+pub mod stop;
 pub mod verdict;

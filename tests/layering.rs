@@ -13,21 +13,22 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, &[&str])] = &[
     ("diag", &[]),
     ("rel", &[]),
+    ("stop", &[]),
     ("verdict", &[]),
     ("program", &["diag"]),
     ("model", &["diag", "rel"]),
     ("litmus", &["diag", "program"]),
     // Of models, the skeleton knows the words for sets and relations alone: see `PARTS`.
-    ("skeleton", &["litmus", "model", "program", "rel"]),
-    ("algebra", &["model", "rel"]),
+    ("skeleton", &["litmus", "model", "program", "rel", "stop"]),
+    ("algebra", &["model", "rel", "stop"]),
     // Of the skeleton, the executor uses the address map alone; a memory model's text it never sees.
-    ("simt", &["litmus", "program", "skeleton"]),
-    ("check", &["algebra", "litmus", "model", "program", "rel", "simt", "skeleton", "verdict"]),
+    ("simt", &["litmus", "program", "skeleton", "stop", "verdict"]),
+    ("check", &["algebra", "litmus", "model", "program", "rel", "simt", "skeleton", "stop", "verdict"]),
     ("report", &["diag", "verdict"]),
     (
         "cli",
         &[
-            "algebra", "check", "diag", "litmus", "model", "program", "rel", "report", "simt", "skeleton",
+            "algebra", "check", "diag", "litmus", "model", "program", "rel", "report", "simt", "skeleton", "stop",
             "verdict",
         ],
     ),

@@ -439,7 +439,7 @@ fn damaged_files_are_read_or_diagnosed() {
 
 #[test]
 fn the_examples_in_the_guide_are_true() {
-    let guide = include_str!("../docs/test-format.md");
+    let guide = include_str!("../docs/src/test-format.md");
     let blocks: Vec<&str> = guide.split("```toml\n").skip(1).filter_map(|b| b.split("```").next()).collect();
     let tests: Vec<LitmusTest> =
         blocks.iter().filter(|b| b.starts_with("name")).flat_map(|b| all("guide.toml", b)).collect();

@@ -26,6 +26,7 @@ use fencepost::check::{Engine, Limits};
 use fencepost::litmus::{LitmusTest, parse, read_path};
 use fencepost::model::{Model, load_shipped};
 use fencepost::skeleton::signature::signature;
+use fencepost::verdict::hang::picture;
 use fencepost::verdict::{Answer, Ending, Verdict};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -177,9 +178,13 @@ fn what_no_bound_decides_is_undecided() {
     let published = model("ptx-v7.5");
     let exchanger = "L: atom.relaxed.gpu.exch r0, x, 1; bne r0, 2, L";
     let lock = "L: atom.relaxed.gpu.cas r0, x, 0, 1; bne r0, 0, L";
-    let cases: [(&str, &Model, LitmusTest, &str); 6] = [
+    // Of infinitely many writes, some day an exchange that goes on meets one.
+    let meets = "M: st.relaxed.gpu x, 1; ld.relaxed.gpu r0, y; beq r0, 0, M";
+    let exchanging = "L: atom.relaxed.gpu.exch r0, x, 0; bne r0, 1, L; st.relaxed.gpu y, 1";
+    let cases: [(&str, &Model, LitmusTest, &str); 7] = [
         // Infinitely many writes do not all come before another one: the exchanger meets the 2 some day.
         ("fair coherence", &ptx, program(&[(0, exchanger), (1, "st.relaxed.gpu x, 2")]), "undecided"),
+        ("exchanges among writes", &ptx, program(&[(0, exchanging), (1, meets)]), "undecided"),
         ("no other write", &ptx, program(&[(0, exchanger), (1, "st.relaxed.gpu y, 2")]), "hangs"),
         // A failed compare-and-swap that writes the old value back loops with effect.
         (
@@ -255,6 +260,22 @@ fn a_hang_is_explained() {
     let test = program(&[(0, "bar.sync 0"), (0, "L: ld.relaxed.gpu r0, x; beq r0, 0, L; bar.sync 0")]);
     let found = ends(&test, ProgressModel::Fair);
     assert_eq!((found[0].waits_for.as_slice(), found[1].ending), (&["P1".to_string()][..], Ending::Looping));
+
+    // Each waits for what the other writes after waiting.
+    let test = program(&[
+        (0, "L: ld.relaxed.gpu r0, x; bne r0, 1, L; st.relaxed.gpu y, 1"),
+        (1, "M: ld.relaxed.gpu r0, y; beq r0, 0, M; st.relaxed.gpu x, 1"),
+    ]);
+    let (circle, lines) = picture(&ends(&test, ProgressModel::Fair));
+    let told = "P0 line 7 waits for x == 1 -> only P1 line 10 writes it -> \
+                P1 line 10 waits for y != 0 -> only P0 line 7 writes it -> P0";
+    assert_eq!((circle, lines), (true, vec![told.to_owned()]));
+
+    let test =
+        program(&[(0, "st.relaxed.gpu x, 1; st.relaxed.gpu x, 2"), (1, "L: ld.relaxed.gpu r0, x; bne r0, 1, L")]);
+    let (circle, lines) = picture(&ends(&test, ProgressModel::Fair));
+    let told = "P1 line 10 waits for x == 1 (P0 line 7 wrote it, and is not seen) -> nobody writes it any more";
+    assert_eq!((circle, lines), (false, vec![told.to_owned()]));
 
     let test = program(&[(0, "L: atom.relaxed.gpu.exch r0, x, 1; bne r0, 2, L")]);
     let found = ends(&test, ProgressModel::Fair);

@@ -9,6 +9,8 @@ use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
+use crate::stop;
+
 /// A gate or its complement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lit(u32);
@@ -120,7 +122,7 @@ impl Gates {
         if self.exhausted.is_none() {
             if self.gates.len().max(size) > self.budget.size {
                 self.exhausted = Some(Exhausted::Size);
-            } else if self.ticks.is_multiple_of(64) && self.budget.deadline.is_some_and(|d| Instant::now() >= d) {
+            } else if self.ticks.is_multiple_of(64) && stop::late(self.budget.deadline) {
                 self.exhausted = Some(Exhausted::Time);
             }
         }

@@ -14,7 +14,7 @@ use super::witness;
 use crate::algebra::Value;
 use crate::model::ir::{Model, NodeId, NodeOp};
 use crate::program::isa::clike::strength;
-use crate::program::tags::SCOPE_TAGS;
+use crate::program::tags::{SCOPE_TAGS, scope_suffix};
 use crate::program::{Dialect, Place, Scope};
 use crate::skeleton::{Event, EventKind, signature};
 use crate::verdict::{Fault, FaultEvent};
@@ -233,6 +233,7 @@ fn is_atomic(event: &Event) -> bool {
 /// Which group of the other thread is another one, by the scope that leaves it out.
 pub(super) fn elsewhere(from: &Place, to: &Place, scope: Scope, dialect: Dialect) -> &'static str {
     let opencl = dialect == Dialect::OpenCl;
+    let ptx = dialect == Dialect::Ptx;
     if to.host && !from.host {
         ", a thread of the host"
     } else if from.gpu != to.gpu {
@@ -243,6 +244,7 @@ pub(super) fn elsewhere(from: &Place, to: &Place, scope: Scope, dialect: Dialect
             Scope::Warp if opencl => ", which runs in another sub-group",
             Scope::Warp => ", which runs in another warp",
             Scope::Cta if opencl => ", which runs in another work-group",
+            Scope::Cta if ptx => ", which runs in another CTA",
             Scope::Cta => ", which runs in another block",
             Scope::Cluster => ", which runs in another cluster",
             _ => "",
@@ -252,10 +254,7 @@ pub(super) fn elsewhere(from: &Place, to: &Place, scope: Scope, dialect: Dialect
 
 /// A scope as the dialect writes it.
 pub(super) fn scope_word(task: &Task<'_>, scope: Scope) -> String {
-    strength::scope_name(task.sk.program.dialect, scope).map_or_else(
-        || SCOPE_TAGS.iter().find(|t| t.1 == scope).map_or(String::new(), |t| format!(".{}", t.0.to_lowercase())),
-        str::to_owned,
-    )
+    strength::scope_name(task.sk.program.dialect, scope).map_or_else(|| scope_suffix(scope), str::to_owned)
 }
 
 pub(super) fn owner(task: &Task<'_>, event: &Event) -> String {

@@ -13,6 +13,7 @@
 //! | `replay` | the plain evaluator that every witness passes before anyone sees it |
 //! | `explain` | why an outcome is forbidden, or what is missing for it to be |
 //! | `fault` | what is wrong with an execution that a model flags |
+//! | `search` | few changes of a program that turn an answer |
 //! | `repair` | what would make a racy program race-free |
 
 #[cfg(feature = "z3")]
@@ -29,6 +30,7 @@ pub mod operational;
 mod query;
 mod repair;
 mod replay;
+mod search;
 mod session;
 #[cfg(feature = "z3")]
 mod symbolic;
@@ -70,7 +72,7 @@ impl Engine {
 pub struct Limits {
     /// At most this many iterations of a loop.
     pub bound: u32,
-    /// Per question.
+    /// Wall time per question; `None` for no limit.
     pub timeout: Option<Duration>,
 }
 

@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::execution::Execution;
 use crate::litmus::Prop;
 use crate::skeleton::Cond;
+use crate::stop;
 
 /// Find an execution such that …
 #[derive(Clone, Debug)]
@@ -41,12 +42,15 @@ pub(crate) struct Deadline(pub(crate) Option<Instant>);
 impl Deadline {
     /// Whether it has passed.
     pub(crate) fn passed(&self) -> bool {
-        self.0.is_some_and(|d| Instant::now() >= d)
+        stop::late(self.0)
     }
 
     /// Milliseconds left; `None`: no deadline.
     #[cfg(feature = "z3")]
     pub(crate) fn left_ms(&self) -> Option<u64> {
+        if stop::requested().is_some() {
+            return Some(0);
+        }
         self.0.map(|d| d.saturating_duration_since(Instant::now()).as_millis() as u64)
     }
 }

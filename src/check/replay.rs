@@ -81,6 +81,16 @@ pub(crate) fn declared(task: &Task<'_>, execution: &Execution, node: NodeId) -> 
     values[node.index()].as_deref().expect("it was asked for").rel().clone()
 }
 
+/// The values of all nodes in something that need be no candidate execution: no law is checked.
+pub(crate) fn evaluate(task: &Task<'_>, execution: &Execution) -> Values<Bits> {
+    let choices = execution.choices.iter().map(|&b| Some(b)).collect();
+    let known = Assignment { reads: execution.reads.clone(), choices };
+    let leaves = Candidate { task, execution, known: &known };
+    let algebra = Bits { executed: execution.executed.clone() };
+    let all: Vec<NodeId> = (0..task.model.nodes.len() as u32).map(NodeId).collect();
+    interpret(task.model, &algebra, &leaves, &needed(task.model, all), &Vec::new(), None).expect(NO_DEADLINE)
+}
+
 /// Replays an execution.
 ///
 /// # Errors

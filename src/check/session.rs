@@ -16,7 +16,7 @@ use super::{Engine, Limits, fault, replay, witness};
 use crate::litmus::{LitmusTest, Prop};
 use crate::model::ir::Model;
 use crate::skeleton::Cond;
-use crate::verdict::{Answer, Outcome, Outcomes, Verdict};
+use crate::verdict::{Answer, FaultEvent, Outcome, Outcomes, Verdict};
 
 mod definedness;
 mod explaining;
@@ -26,6 +26,10 @@ const RACE_FLAGS: &[&str] = &["race", "racy", "data-race", "data_race", "dr"];
 
 /// How the names of flags end that warn of something that is not undefined.
 const HAZARD: &str = "-hazard";
+
+/// What the flag is called that means what implementations may settle as they like: no answer about the program holds
+/// for all of them, except that it is undefined.
+const IMPLEMENTATION_DEFINED: &str = "implementation-defined";
 
 /// Why values out of thin air leave a question open.
 pub(super) const OPEN_VALUES: &str =
@@ -48,6 +52,8 @@ pub struct Session<'a> {
     prepared: BTreeMap<u32, Result<Prepared<'a>, String>>,
     /// The answer about undefined behaviour, once it was decided.
     undefined: Option<Answer>,
+    /// What implementations settle, once it was asked.
+    left_open: Option<Option<String>>,
 }
 
 /// One question, before bounds and engines.
@@ -83,6 +89,7 @@ impl<'a> Session<'a> {
             thin_air: false,
             prepared: BTreeMap::new(),
             undefined: None,
+            left_open: None,
         }
     }
 
@@ -122,25 +129,27 @@ impl<'a> Session<'a> {
             session.detail = self.detail;
             return session.reachability(None, negate);
         }
-        self.answer(&Question {
+        let answer = self.answer(&Question {
             condition: Some(negate),
             complete: true,
             flags: None,
             positive: Verdict::Allowed,
             negative: Verdict::Forbidden,
-        })
+        });
+        self.for_all_implementations(answer)
     }
 
     /// Does some consistent execution race? `None` if the model has no race flag.
     pub fn race(&mut self) -> Option<Answer> {
         let flags = self.flags(true)?;
-        Some(self.marked(Question {
+        let answer = self.marked(Question {
             condition: None,
             complete: false,
             flags: Some(flags),
             positive: Verdict::Racy,
             negative: Verdict::RaceFree,
-        }))
+        });
+        Some(self.for_all_implementations(answer))
     }
 
     /// Does some consistent execution raise a flag other than the race flag? `None` if the model has none.
@@ -158,6 +167,7 @@ impl<'a> Session<'a> {
             positive: Verdict::Undefined,
             negative: Verdict::Defined,
         });
+        let answer = self.for_all_implementations(answer);
         if answer.verdict.reason().is_none() {
             self.undefined = Some(answer.clone());
         }
@@ -195,10 +205,51 @@ impl<'a> Session<'a> {
         let flags: Vec<usize> = (0..self.model.flags.len())
             .filter(|&i| {
                 let name = &self.model.flags[i].name;
-                is_race(name) == race && !name.ends_with(HAZARD)
+                is_race(name) == race && !name.ends_with(HAZARD) && name != IMPLEMENTATION_DEFINED
             })
             .collect();
         (!flags.is_empty()).then_some(flags)
+    }
+
+    /// The answer, unless implementations differ in it. What is undefined although everything that is left to them goes
+    /// as well as it can is undefined everywhere.
+    fn for_all_implementations(&mut self, mut answer: Answer) -> Answer {
+        let everywhere = matches!(answer.verdict, Verdict::Racy | Verdict::Undefined | Verdict::Undecided(_));
+        if !everywhere && let Some(reason) = self.left_open() {
+            answer = Answer { verdict: Verdict::Undecided(reason), axioms: Vec::new(), witness: None, ..answer };
+        }
+        answer
+    }
+
+    /// What the model leaves to implementations in some execution, in words.
+    fn left_open(&mut self) -> Option<String> {
+        if let Some(known) = &self.left_open {
+            return known.clone();
+        }
+        let is_open = |i: &usize| self.model.flags[*i].name == IMPLEMENTATION_DEFINED;
+        let flags: Vec<usize> = (0..self.model.flags.len()).filter(is_open).collect();
+        let found = (!flags.is_empty()).then(|| {
+            let doc = self.model.flags[flags[0]].doc.split_whitespace().collect::<Vec<_>>().join(" ");
+            let explain = std::mem::replace(&mut self.explain, false);
+            let answer = self.answer(&Question {
+                condition: None,
+                complete: false,
+                flags: Some(flags),
+                positive: Verdict::Undefined,
+                negative: Verdict::Defined,
+            });
+            self.explain = explain;
+            answer.fault.map(|fault| {
+                let event = |e: &FaultEvent| {
+                    format!("`{}` ({}, line {})", e.event.text, e.event.thread_name, e.event.line)
+                };
+                let events: Vec<String> = fault.events.iter().map(event).collect();
+                format!("{IMPLEMENTATION_DEFINED}: {}; {}", events.join(" and "), doc.trim_end_matches('.'))
+            })
+        });
+        let found = found.flatten();
+        self.left_open = Some(found.clone());
+        found
     }
 
     fn deadline(&self) -> Deadline {
@@ -260,6 +311,7 @@ impl<'a> Session<'a> {
                         let races = self.flags(true).unwrap_or_default();
                         fault::describe(&task, &found.0, &found.1, flags, &races).map(Box::new)
                     });
+                    self.show_missing(&mut answer, bound, question, &found, deadline);
                     return answer;
                 }
                 Said::Unknown(reason) => {
@@ -461,7 +513,8 @@ impl<'a> Session<'a> {
             }
             match self.closed(&task, bound, deadline) {
                 Closed::Yes => {
-                    result.complete = true;
+                    result.reason = self.left_open();
+                    result.complete = result.reason.is_none();
                     return result;
                 }
                 Closed::Never(reason) => {

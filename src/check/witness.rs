@@ -163,7 +163,8 @@ pub(super) fn cell(task: &Task<'_>, execution: &Execution, e: usize) -> Option<C
     task.sk.memory.at(address)
 }
 
-fn known(execution: &Execution) -> Assignment {
+/// What an execution fixes.
+pub(super) fn known(execution: &Execution) -> Assignment {
     let choices = execution.choices.iter().map(|&b| Some(b)).collect();
     Assignment { reads: execution.reads.clone(), choices }
 }

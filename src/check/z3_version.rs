@@ -12,7 +12,10 @@ pub fn loaded() -> &'static str {
     z3::full_version()
 }
 
-/// Says what is wrong if the libz3 that was loaded is not the one the bindings are made for.
+/// Compares the libz3 that was loaded with the bindings.
+///
+/// # Errors
+/// It is not the version that the bindings are made for.
 ///
 /// ```
 /// fencepost::check::z3_version::check()?;
@@ -24,6 +27,9 @@ pub fn check() -> Result<(), WrongZ3> {
 }
 
 /// Without Z3 there is nothing to check.
+///
+/// # Errors
+/// None.
 #[cfg(not(feature = "z3"))]
 pub fn check() -> Result<(), WrongZ3> {
     Ok(())

@@ -5,9 +5,15 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::duration::{self, Timeout};
+use super::select::Partition;
 use crate::check::Engine;
+use crate::diag::nearest;
 use crate::report::Format;
 use crate::simt::{Early, Scheduling};
+
+mod hand;
+
+pub use hand::{CompletionsArgs, DialectArg, ExplainArgs, ManArgs, NewArgs, TemplateArg};
 
 /// A memory-model checker for GPU programs.
 #[derive(Debug, Parser)]
@@ -28,7 +34,8 @@ Exit codes:
   2   invalid input or usage; the other inputs are still decided
   3   nothing failed, but something is undecided
   4   no test matched
-  70  a defect of Fencepost; a reproducer is written";
+  70  a defect of Fencepost; a reproducer is written
+  130, 143  interrupted (SIGINT, SIGTERM); what was decided is reported";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -51,6 +58,14 @@ pub enum Command {
     Import(ImportArgs),
     /// JSON schema of the TOML test format
     Schema,
+    /// A new test, from a template
+    New(NewArgs),
+    /// What an axiom, a relation or a term means: definition, source, example
+    Explain(ExplainArgs),
+    /// Completions for a shell, on standard output
+    Completions(CompletionsArgs),
+    /// Man pages
+    Man(ManArgs),
 }
 
 /// Options of every command.
@@ -114,9 +129,29 @@ pub struct QuestionArgs {
     /// Say how long each answer took
     #[arg(long)]
     pub timings: bool,
+    /// Use the options of this profile of `fencepost.toml`
+    #[arg(long, value_name = "NAME", conflicts_with = "no_config")]
+    pub profile: Option<String>,
+    /// Look for no `fencepost.toml`
+    #[arg(long)]
+    pub no_config: bool,
     /// Where to write what shows a defect of Fencepost [default: the temporary folder]
     #[arg(long, value_name = "DIR")]
     pub repro_dir: Option<PathBuf>,
+}
+
+/// Options that choose among tests.
+#[derive(Clone, Debug, Default, Args)]
+pub struct SelectArgs {
+    /// Only what EXPR lets through, as in 'model = ptx and (tag = mp or name ~ ^MP) and not verdict = undecided'
+    #[arg(long, value_name = "EXPR")]
+    pub filter: Option<String>,
+    /// Only the M-th of N parts, as in hash:1/4
+    #[arg(long, value_name = "hash:M/N", value_parser = Partition::parse)]
+    pub partition: Option<Partition>,
+    /// The filter of a configuration, with what messages call it.
+    #[arg(skip)]
+    pub configured_filter: Option<(String, String)>,
 }
 
 /// `fencepost check`.
@@ -134,6 +169,27 @@ pub struct CheckArgs {
     /// Keep going (the default)
     #[arg(long, overrides_with = "fail_fast")]
     pub no_fail_fast: bool,
+    /// Which answers come with pictures and explanations in an HTML report
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "unmet")]
+    pub pictures: PicturesArg,
+    /// Decide again whenever a test or a model under the paths changes, until Ctrl-C
+    #[arg(long)]
+    pub watch: bool,
+    /// Rewrite expectations that are not met to what was decided
+    #[arg(long)]
+    pub bless: bool,
+    /// Only what failed in the last run over the same paths
+    #[arg(long)]
+    pub rerun_failed: bool,
+    /// Ask everything anew, and keep no verdicts (as with FENCEPOST_NO_CACHE=1)
+    #[arg(long)]
+    pub no_cache: bool,
+    /// The folder of a configuration for kept verdicts.
+    #[arg(skip)]
+    pub cache_dir: Option<PathBuf>,
+    /// Which tests.
+    #[command(flatten)]
+    pub select: SelectArgs,
     /// How to ask.
     #[command(flatten)]
     pub question: QuestionArgs,
@@ -203,6 +259,9 @@ pub struct CompareArgs {
     /// expectations
     #[arg(long = "models", id = "compared", value_name = "A,B", value_delimiter = ',')]
     pub compared: Vec<String>,
+    /// Which tests.
+    #[command(flatten)]
+    pub select: SelectArgs,
     /// How to ask.
     #[command(flatten)]
     pub question: QuestionArgs,
@@ -249,6 +308,9 @@ pub struct RunArgs {
     /// Write a run for each outcome to a file, for `--schedule replay:FILE` (one test)
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Which tests.
+    #[command(flatten)]
+    pub select: SelectArgs,
     /// How to ask.
     #[command(flatten)]
     pub question: QuestionArgs,
@@ -322,7 +384,9 @@ pub enum ScheduleArg {
 }
 
 fn early(text: &str) -> Result<Early, String> {
-    Early::parse(text).ok_or_else(|| "expected none, local, or full:N as in full:2".into())
+    Early::parse(text).ok_or_else(|| {
+        format!("expected none, local, or full:N as in full:2{}", near(text, &["none", "local", "full"]))
+    })
 }
 
 fn schedule(text: &str) -> Result<ScheduleArg, String> {
@@ -331,9 +395,18 @@ fn schedule(text: &str) -> Result<ScheduleArg, String> {
         "random" => Ok(ScheduleArg::Random),
         _ => match text.strip_prefix("replay:") {
             Some(file) if !file.is_empty() => Ok(ScheduleArg::Replay(file.into())),
-            _ => Err("expected exhaustive, random, or replay:FILE".into()),
+            _ => {
+                let hint = near(text, &["exhaustive", "random", "replay"]);
+                Err(format!("expected exhaustive, random, or replay:FILE{hint}"))
+            }
         },
     }
+}
+
+/// What was probably meant, of words that may have something behind a colon.
+fn near(text: &str, words: &[&str]) -> String {
+    let word = text.split(':').next().unwrap_or(text);
+    nearest(word, words.iter().copied()).map_or_else(String::new, |near| format!("; did you mean {near}?"))
 }
 
 /// `fencepost models`.
@@ -405,6 +478,19 @@ pub enum FormatArg {
     Github,
     /// The Test Anything Protocol (`check`, `ask`).
     Tap,
+    /// A page with a table to search, and pictures (`check`, `ask`).
+    Html,
+}
+
+/// Which answers of a suite have pictures in its page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PicturesArg {
+    /// None.
+    None,
+    /// Those that are not as expected.
+    Unmet,
+    /// All for which there is an execution to draw; takes time.
+    All,
 }
 
 impl From<FormatArg> for Format {
@@ -417,6 +503,7 @@ impl From<FormatArg> for Format {
             FormatArg::Sarif => Format::Sarif,
             FormatArg::Github => Format::Github,
             FormatArg::Tap => Format::Tap,
+            FormatArg::Html => Format::Html,
         }
     }
 }
@@ -428,7 +515,7 @@ fn option_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn report_file(text: &str) -> Result<(FormatArg, PathBuf), String> {
+pub(super) fn report_file(text: &str) -> Result<(FormatArg, PathBuf), String> {
     match text.split_once('=') {
         Some((format, file)) if !file.is_empty() => Ok((FormatArg::from_str(format, false)?, file.into())),
         _ => Err("expected FORMAT=FILE, as in jsonl=answers.jsonl".into()),

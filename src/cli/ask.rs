@@ -22,15 +22,15 @@ fn ask(args: &AskArgs, terminal: &Terminal) -> Result<u8, u8> {
     run.settings.explain = true;
     let files = run.load(slice::from_ref(&args.test));
     let units = run.plan(&files, |test, model| question(test, model, args.outcome.as_deref()));
-    let mut outputs = run.open(&units, true)?;
+    run.open(&units, true)?;
     run.decide(&units, decide::answers, |run, line| {
         run.summary.add(&line);
         // Whether an expectation is met is a matter of `check`: here, every answer will do.
         run.events.answered = true;
         run.events.undecided |= line.answer.verdict.reason().is_some();
-        outputs.line(&line)
+        run.outputs.line(&line)
     });
-    Ok(run.end(outputs))
+    Ok(run.end())
 }
 
 /// The question about an outcome, or the test's own.

@@ -1,42 +1,175 @@
 //! `fencepost check`: decides every expectation.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Instant;
 
-use super::args::CheckArgs;
+use super::args::{CheckArgs, FormatArg, PicturesArg};
+use super::blessing::{self, Edit};
+use super::cache::{self, Cache};
+use super::decide::{self, Decided};
+use super::failed::Record;
+use super::plan::{self, Unit};
 use super::run::Run;
+use super::select::Selection;
+use super::settings::Settings;
 use super::terminal::Terminal;
-use super::{decide, plan};
+use super::watch;
+use crate::diag::Diagnostic;
 use crate::report::{Line, Subject};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
-    check(args, terminal).unwrap_or_else(|code| code)
+    let round = || check(args, terminal).unwrap_or_else(|code| code);
+    if args.watch { watch::run(args, terminal, round) } else { round() }
 }
 
 fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
+    let start = Instant::now();
     let mut run = Run::new(terminal, &args.question, Subject::Answers)?;
+    run.settings.explain = terminal.verbose;
+    run.settings.explain_unmet = true;
+    let pictures = args.pictures;
+    let formats = args.question.reports.iter().map(|(format, _)| *format).chain([args.question.format]);
+    let drawn = formats.into_iter().any(|format| format == FormatArg::Html);
+    if drawn {
+        run.settings.explain |= pictures == PicturesArg::All;
+        run.settings.detail = pictures != PicturesArg::None;
+    }
+    let pictures = if drawn { pictures } else { PicturesArg::None };
+    let wanted = Wanted { bless: args.bless, verbose: terminal.verbose, pictures };
+    let mut selection = run.select(&args.select)?;
+    let folder = cache::default_folder(args.cache_dir.as_deref());
+    let keeps = !(args.no_cache || cache::is_off());
+    run.settings.cache = folder.as_deref().filter(|_| keeps).map(|folder| Arc::new(Cache::new(folder)));
+    // The record of failures lies beside the verdicts, and is kept if they are, or if somebody asks for it.
+    let folder = folder.filter(|_| keeps || args.rerun_failed);
+    let mut record = folder.map(|folder| Record::open(&folder, &args.paths));
+    if args.rerun_failed {
+        rerun(&mut run, record.as_ref(), &mut selection);
+    }
+
     let files = run.load(&args.paths);
-    let units = run.plan(&files, |test, model| Ok(plan::expectations(test, model, args.all_properties)));
-    let mut outputs = run.open(&units, false)?;
-    run.decide(&units, decide::answers, |run, mut line| {
-        // The evidence is for `ask` and `show`.
-        line.drop_evidence();
-        count(run, &line);
-        outputs.line(&line)?;
-        let failed = line.met() == Some(false) || line.answer.defect.is_some();
-        if args.fail_fast && failed {
-            run.summary.stopped = true;
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    });
-    Ok(run.end(outputs))
+    let mut units = run.plan(&files, |test, model| Ok(plan::expectations(test, model, args.all_properties)));
+    selection.narrow_questions(&mut units);
+    run.open(&units, false)?;
+    let mut edits = Vec::new();
+    run.decide(
+        &units,
+        |unit, settings| judge(unit, settings, &selection, &wanted),
+        |run, checked| {
+            let line = &checked.line;
+            if let Some(pictured) = &checked.pictured {
+                run.outputs.drawing(pictured)?;
+            }
+            let edit = checked.edit.map(|edit| edit.map_err(|warning| run.complain(&[warning])));
+            count(run, line, matches!(edit, Some(Ok(_))));
+            edits.extend(edit.and_then(Result::ok));
+            if let Some(record) = &mut record {
+                record.note(line);
+            }
+            match (checked.shown, checked.pictured.is_some()) {
+                (true, true) => run.outputs.writing(line)?,
+                (true, false) => run.outputs.line(line)?,
+                (false, _) => run.summary.hidden += 1,
+            }
+            let failed = line.met() == Some(false) || line.answer.defect.is_some();
+            if args.fail_fast && failed {
+                run.summary.stopped = true;
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        },
+    );
+    bless(&mut run, &edits);
+    let everything = selection.is_everything() && !run.summary.stopped;
+    let unwritable = record.and_then(|record| record.write(everything));
+    run.complain(&unwritable.into_iter().collect::<Vec<_>>());
+    let code = run.end();
+    if terminal.wants_effort(args.question.timings) {
+        terminal.remark(&effort(&run, start));
+    }
+    Ok(code)
 }
 
-/// Counts a line, and remembers what the exit code depends on.
-fn count(run: &mut Run<'_>, line: &Line) {
+/// What is wanted of an answer besides the verdict.
+struct Wanted {
+    bless: bool,
+    verbose: bool,
+    pictures: PicturesArg,
+}
+
+/// One answer, and what to do with it.
+struct Checked {
+    /// Without evidence: that is for `ask` and `show`.
+    line: Line,
+    /// The same with its evidence, for the reports that draw.
+    pictured: Option<Line>,
+    shown: bool,
+    edit: Option<Result<Edit, Diagnostic>>,
+}
+
+/// Decides one pair. Runs on a worker.
+fn judge(unit: &Unit<'_>, settings: &Settings, selection: &Selection, wanted: &Wanted) -> Decided<Checked> {
+    decide::answers(unit, settings).map(|mut line| {
+        let question = unit.questions.iter().find(|q| q.property == line.property);
+        let shown = selection.shows(unit, question, line.answer.verdict.word());
+        let edit = wanted.bless.then(|| blessing::edit(unit, &line)).flatten();
+        let unmet = line.met() == Some(false);
+        let drawn = match wanted.pictures {
+            PicturesArg::None => false,
+            PicturesArg::Unmet => unmet,
+            PicturesArg::All => true,
+        };
+        let pictured = (shown && drawn).then(|| line.clone());
+        line.drop_evidence();
+        if !unmet && !wanted.verbose {
+            line.answer.explanation = None;
+        }
+        Checked { line, pictured, shown, edit }
+    })
+}
+
+/// Counts a line, and remembers what the exit code depends on. An expectation that will be `blessed` is met by then.
+fn count(run: &mut Run<'_>, line: &Line, blessed: bool) {
     run.summary.add(line);
     run.events.answered = true;
-    run.events.unmet |= line.met() == Some(false);
+    run.events.unmet |= line.met() == Some(false) && !blessed;
     run.events.undecided |= line.answer.verdict.reason().is_some();
+}
+
+/// Narrows the selection to what failed last; if nothing is known to have failed, says so and leaves it as it is.
+fn rerun(run: &mut Run<'_>, record: Option<&Record>, selection: &mut Selection) {
+    let (failed, warning) = record.map(Record::before).unwrap_or_default();
+    run.complain(&warning.into_iter().collect::<Vec<_>>());
+    match failed {
+        Some(failed) if !failed.is_empty() => selection.failed = Some(failed),
+        Some(_) => run.terminal.remark("nothing failed in the last run: everything is asked"),
+        None => run.terminal.remark("nothing is known of a last run: everything is asked"),
+    }
+}
+
+/// Writes the expectations that were not met.
+fn bless(run: &mut Run<'_>, edits: &[Edit]) {
+    if edits.is_empty() {
+        return;
+    }
+    let blessed = blessing::apply(edits);
+    run.complain(&blessed.diagnostics);
+    run.events.unmet |= blessed.left > 0;
+    let plural = |n: usize, thing: &str| format!("{n} {thing}{}", if n == 1 { "" } else { "s" });
+    let (expectations, files) = (plural(blessed.expectations, "expectation"), plural(blessed.files, "file"));
+    run.terminal.remark(&format!("blessed: {expectations} in {files}"));
+}
+
+/// What was decided, by what, and how long it took.
+fn effort(run: &Run<'_>, start: Instant) -> String {
+    let engines: Vec<_> = run.summary.engines.iter().map(|(engine, n)| format!("{n} by {engine}")).collect();
+    let by = if engines.is_empty() { String::new() } else { format!(": {}", engines.join(", ")) };
+    let kept = match &run.settings.cache {
+        Some(cache) => format!("{} pairs from the cache", cache.hits()),
+        None => "no cache".to_owned(),
+    };
+    let time = start.elapsed().as_secs_f64();
+    format!("{} answers{by}; {kept}; {time:.2} s", run.summary.answers)
 }

@@ -28,9 +28,11 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
     }
     let question = QuestionArgs { models, ..args.question.clone() };
     let mut run = Run::new(terminal, &question, Subject::Others)?;
+    let selection = run.select(&args.select)?;
     let files = run.load(&args.paths);
-    let units = run.plan(&files, |test, model| Ok(questions(test, model)));
-    let mut outputs = run.open(&units, false)?;
+    let mut units = run.plan(&files, |test, model| Ok(questions(test, model)));
+    selection.narrow(&mut units);
+    run.open(&units, false)?;
     // What one model alone can judge is nothing to compare.
     let same = |a: &Unit<'_>, b: &Unit<'_>| (a.path, &a.test.name) == (b.path, &b.test.name);
     let alone = units.chunk_by(same).filter(|group| group.len() == 1).count();
@@ -53,10 +55,10 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
             };
             run.events.undecided |= comparison.columns.iter().any(undecided)
                 || comparison.findings.iter().any(|f| f.relation == Relation::Undecided);
-            outputs.comparison(&comparison)
+            run.outputs.comparison(&comparison)
         },
     );
-    Ok(run.end(outputs))
+    Ok(run.end())
 }
 
 /// The condition, and what may make its answer worthless.

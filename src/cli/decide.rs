@@ -6,11 +6,14 @@ use std::time::Instant;
 use super::defect::{self, Defect};
 use super::plan::{self, Ask, Question, Unit};
 use super::settings::Settings;
-use super::{panics, seams};
+use super::{interrupt, panics, seams};
 use crate::check::Session;
 use crate::check::liveness::{Liveness, Setting};
-use crate::report::{Line, Table};
-use crate::verdict::{Answer, Definedness, Outcomes, Property, State, Verdict};
+use crate::diag::nearest;
+use crate::model::ir::Model;
+use crate::report::{self, Line, Table};
+use crate::stop;
+use crate::verdict::{Answer, Definedness, Fault, Outcomes, Property, Remedy, State, Verdict};
 
 /// Why a question that ran into a panic has no answer.
 const BROKEN: &str = "a defect of Fencepost";
@@ -28,23 +31,83 @@ pub(super) struct Decided<R> {
 }
 
 impl<R> Decided<R> {
+    /// The same with other results.
+    pub(super) fn map<S>(self, new: impl FnMut(R) -> S) -> Decided<S> {
+        let Decided { results, defects, failed, undecided } = self;
+        Decided { results: results.into_iter().map(new).collect(), defects, failed, undecided }
+    }
+
     /// Results and broken laws.
     pub(super) fn new(results: Vec<R>, defects: Vec<Defect>) -> Decided<R> {
         Decided { results, defects, failed: 0, undecided: 0 }
     }
 }
 
-/// Asks the questions of one unit, in order.
+/// Asks the questions of one unit, in order, unless their answers are known.
 pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
+    let start = Instant::now();
+    // Naming axioms costs further questions: only where somebody wants to know.
+    let explain = settings.explain || unit.questions.iter().any(|q| q.axiom.is_some());
+    let cache = settings.cache.as_ref().map(|cache| (cache, cache.key(unit, settings, explain)));
+    if let Some((cache, key)) = &cache
+        && let Some(known) = cache.get(key, unit.questions.len())
+    {
+        return lines(unit, settings, known.into_iter().map(|answer| (answer, milliseconds(start))));
+    }
+    let (answers, times, lasting) = asked(unit, settings, explain);
+    if let Some((cache, key)) = &cache
+        && lasting
+    {
+        cache.put(key, &answers);
+    }
+    lines(unit, settings, answers.into_iter().zip(times))
+}
+
+/// The lines of answers with their times. `None`: the model has no such property, and nobody expects one.
+fn lines(
+    unit: &Unit<'_>,
+    settings: &Settings,
+    answers: impl Iterator<Item = (Option<Answer>, f64)>,
+) -> Decided<Line> {
     let mut decided = Decided::new(Vec::new(), Vec::new());
+    for (question, (answer, ms)) in unit.questions.iter().zip(answers) {
+        let Some(answer) = answer else { continue };
+        if let Some(text) = &answer.defect {
+            let about = question.property.to_string();
+            decided.defects.push(defect::record(&unit.test, &unit.model, &about, text, settings));
+        }
+        decided.results.push(Line {
+            path: unit.path.to_owned(),
+            test: unit.test.name.clone(),
+            site: plan::site(&unit.test, &unit.model.label),
+            model: unit.model.label.clone(),
+            property: question.property.clone(),
+            quantifier: question.quantifier,
+            proposition: question.proposition.clone(),
+            expected: question.expected,
+            mapping: unit.mapping,
+            notes: notes(&unit.model.model, question, &answer),
+            answer,
+            ms: settings.timings.then_some(ms),
+        });
+    }
+    decided.failed = decided.results.iter().filter(|l| l.met() == Some(false)).count() + decided.defects.len();
+    decided.undecided = decided.results.iter().filter(|l| l.answer.verdict.reason().is_some()).count();
+    decided
+}
+
+/// Asks the checkers: the answers, how long each took, and whether they would be the same at any other time.
+fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> (Vec<Option<Answer>>, Vec<f64>, bool) {
     let mut session = None;
     let setting = OnceCell::new();
     let mut liveness = None;
-    // Naming axioms costs further questions: only where somebody wants to know.
-    let explain = settings.explain || unit.questions.iter().any(|q| q.axiom.is_some());
+    let (mut answers, mut times, mut lasting) = (Vec::new(), Vec::new(), true);
     for question in &unit.questions {
         let start = Instant::now();
         let asked = panics::catch(|| {
+            if stop::requested().is_some() {
+                return None;
+            }
             if let Some(reason) = &unit.refused {
                 let wanted = question.property == Property::Reachability || question.expected.is_some();
                 return wanted.then(|| undecided(settings, reason.clone()));
@@ -60,40 +123,58 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
             };
             ask(session.get_or_insert_with(new), question, settings)
         });
-        let answer = match asked {
-            Ok(Some(answer)) => answer,
-            Ok(None) => continue,
+        let mut answer = match asked {
+            // What was at work then may have been cut short anywhere.
+            Ok(_) if stop::requested().is_some() => Some(undecided(settings, interrupt::REASON.into())),
+            Ok(answer) => answer,
             Err(message) => {
                 abandon(&mut session);
                 abandon(&mut liveness);
-                broken(settings, message)
+                Some(broken(settings, message))
             }
         };
-        let ms = settings.timings.then(|| milliseconds(start));
-        if let Some(text) = &answer.defect {
-            let about = question.property.to_string();
-            decided.defects.push(defect::record(&unit.test, &unit.model, &about, text, settings));
+        if let Some(answer) = &mut answer {
+            explain_unmet(unit, question, answer, settings);
         }
-        decided.results.push(Line {
-            path: unit.path.to_owned(),
-            test: unit.test.name.clone(),
-            site: plan::site(&unit.test, &unit.model.label),
-            model: unit.model.label.clone(),
-            property: question.property.clone(),
-            quantifier: question.quantifier,
-            proposition: question.proposition.clone(),
-            expected: question.expected,
-            mapping: unit.mapping,
-            notes: notes(question, &answer),
-            answer,
-            ms,
-        });
+        // Close to the limit, some step may have been left out for want of time.
+        let in_time = settings.limits.timeout.is_none_or(|limit| start.elapsed() < limit.mul_f64(0.9));
+        lasting &= in_time && stop::requested().is_none() && answer.as_ref().is_none_or(is_settled);
+        answers.push(answer);
+        times.push(milliseconds(start));
     }
     abandon(&mut session);
     abandon(&mut liveness);
-    decided.failed = decided.results.iter().filter(|l| l.met() == Some(false)).count() + decided.defects.len();
-    decided.undecided = decided.results.iter().filter(|l| l.answer.verdict.reason().is_some()).count();
-    decided
+    (answers, times, lasting)
+}
+
+/// Whether everything about an answer was decided.
+fn is_settled(answer: &Answer) -> bool {
+    let open = |fault: &Fault| matches!(fault.remedy, Some(Remedy::Undecided(_)));
+    let definedness = match &answer.definedness {
+        Some(Definedness::Undecided(_)) => false,
+        Some(Definedness::Undefined(fault)) => !open(fault),
+        Some(Definedness::Defined) | None => true,
+    };
+    let explained = answer.explanation.as_deref().is_none_or(|e| e.given_up.is_none());
+    let fault = answer.fault.as_deref().is_none_or(|fault| !open(fault));
+    answer.verdict.reason().is_none() && answer.defect.is_none() && definedness && fault && explained
+}
+
+/// Explains an answer about an outcome that is not what the test expects.
+fn explain_unmet(unit: &Unit<'_>, question: &Question, answer: &mut Answer, settings: &Settings) {
+    let Ask::Reachability { prop, negate } = &question.ask else { return };
+    let met = report::is_met(question.expected, &answer.verdict);
+    if !settings.explain_unmet || met != Some(false) || answer.explanation.is_some() {
+        return;
+    }
+    let asked =
+        panics::catch(|| open(unit, settings, true).with_explanations().reachability(prop.as_ref(), *negate));
+    match asked {
+        // What was cut short explains nothing.
+        Ok(_) if stop::requested().is_some() => {}
+        Ok(again) => (answer.axioms, answer.explanation) = (again.axioms, again.explanation),
+        Err(message) => answer.defect = Some(message),
+    }
 }
 
 /// What to find out about outcomes besides which there are.
@@ -241,16 +322,17 @@ fn abandon<S>(session: &mut Option<S>) {
 }
 
 /// Remarks about an answer that is no failure, but not what its author had in mind.
-fn notes(question: &Question, answer: &Answer) -> Vec<String> {
-    match &question.axiom {
-        Some(axiom) if !answer.axioms.is_empty() && !answer.axioms.contains(axiom) => {
-            vec![format!(
-                "the test says that this rests on {axiom}, but {} do without it",
-                answer.axioms.join(", ")
-            )]
-        }
-        _ => Vec::new(),
+fn notes(model: &Model, question: &Question, answer: &Answer) -> Vec<String> {
+    let Some(axiom) = &question.axiom else { return Vec::new() };
+    let names = || model.axioms.iter().map(|a| a.name.as_str());
+    if !names().any(|name| name == axiom) {
+        let hint = nearest(axiom, names()).map_or_else(String::new, |near| format!("; did you mean {near}?"));
+        return vec![format!("the test names the axiom {axiom}, which this model does not have{hint}")];
     }
+    if answer.axioms.is_empty() || answer.axioms.contains(axiom) {
+        return Vec::new();
+    }
+    vec![format!("the test says that this rests on {axiom}, but {} do without it", answer.axioms.join(", "))]
 }
 
 /// Wall time in milliseconds, to the microsecond.

@@ -88,6 +88,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
             exit::INVALID
         })?),
     };
+    let selection = run.select(&args.select)?;
     let mut files = run.load(&args.paths);
     if question.models.is_empty() {
         // Without `--model`, each test runs under the model of its dialect, whatever it expects of others.
@@ -96,7 +97,8 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
             test.runs.clear();
         }
     }
-    let units = run.plan(&files, |_, _| Ok(Vec::new()));
+    let mut units = run.plan(&files, |_, _| Ok(Vec::new()));
+    selection.narrow(&mut units);
     if args.record.is_some() && units.len() != 1 {
         let plain =
             Diagnostic::plain("one-test", format!("`--record` is for one test, and here are {}", units.len()));
@@ -117,7 +119,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     };
     let plan =
         Plan { options, weak, mixed: args.early.is_none(), how, trace: args.trace, record: args.record.is_some() };
-    let mut outputs = run.open(&units, false)?;
+    run.open(&units, false)?;
     let mut recording = None;
     run.decide(
         &units,
@@ -131,7 +133,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
             run.events.undecided |= report.refused.is_some()
                 || !report.too_large && report.observed.iter().any(|o| o.allowed.is_none());
             run.events.unmet |= report.observed.iter().any(|o| o.allowed == Some(false));
-            outputs.observations(&report)
+            run.outputs.observations(&report)
         },
     );
     if let (Some(file), Some(recording)) = (&args.record, recording)
@@ -139,7 +141,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     {
         run.complain(&[*diagnostic]);
     }
-    Ok(run.end(outputs))
+    Ok(run.end())
 }
 
 /// The weak memory for a test and a model: that of the model if it has one, else that of the test's dialect.
@@ -284,6 +286,7 @@ fn tell(report: &mut Observations, test: &LitmusTest, plan: &Plan, observation: 
             how: s.how.name(),
             count: s.count,
             why: s.why.clone(),
+            ends: s.ends.clone(),
             trace: plan.trace.then(|| trace(test, plan, &s.schedule)),
         })
         .collect();
@@ -310,12 +313,13 @@ fn fill(
     observation: &Observation,
     held: &Held,
 ) -> Option<String> {
-    let Ended { finished, deadlock, livelock, step_limit, stray, divergence, division, discarded } =
+    let Ended { finished, deadlock, livelock, stale, step_limit, stray, divergence, division, discarded } =
         observation.ended;
     let ended = [
         ("finished", finished),
         ("deadlock", deadlock),
         ("livelock", livelock),
+        ("stale-livelock", stale),
         ("step-limit", step_limit),
         ("stray", stray),
         ("divergence", divergence),

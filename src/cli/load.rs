@@ -6,10 +6,11 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use super::paths::{self, Found};
-use super::pool::Pool;
+use super::pool::{Event, Pool};
 use super::{panics, seams};
 use crate::diag::Diagnostic;
 use crate::litmus::{LitmusTest, Read as Tests};
+use crate::stop;
 
 /// No test is larger. Without a limit, a device that never ends would fill the memory.
 const LARGEST: u64 = 16 << 20;
@@ -50,7 +51,9 @@ pub(super) fn load(arguments: &[PathBuf], pool: &Pool) -> Loaded {
     pool.in_order(
         &found,
         |found| (found.path.clone(), read(found)),
-        |(path, result)| {
+        |event| {
+            // Reading is over soon, with or without a request to stop.
+            let Event::Result((path, result)) = event else { return ControlFlow::Break(()) };
             match result {
                 Outcome::Tests(Tests { tests, warnings }) => {
                     loaded.diagnostics.extend(warnings);
@@ -73,6 +76,9 @@ enum Outcome {
 }
 
 fn read(found: &Found) -> Outcome {
+    if stop::requested().is_some() {
+        return Outcome::Invalid(Vec::new());
+    }
     let name = match &found.file {
         Some(file) => file.to_string_lossy().into_owned(),
         None => "<stdin>".to_owned(),

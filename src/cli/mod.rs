@@ -8,7 +8,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use crate::diag::Diagnostic;
 
@@ -16,20 +16,30 @@ pub mod args;
 pub mod duration;
 pub mod exit;
 pub mod paths;
+pub mod select;
 
 mod ask;
+mod blessing;
+mod cache;
 mod catalogue;
 mod check;
 mod compare;
+mod config;
 mod decide;
 mod defect;
 mod differences;
 mod executor;
+mod explain;
+mod failed;
 mod files;
+mod filter;
 mod import;
+mod interrupt;
 mod load;
+mod man;
 mod model_text;
 mod models;
+mod new;
 mod outcomes;
 mod outputs;
 mod panics;
@@ -42,14 +52,16 @@ mod seams;
 mod settings;
 mod show;
 mod terminal;
+mod watch;
 
 use args::{Cli, Command};
 use terminal::Terminal;
 
 /// Runs a command line, the program's name first.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(arguments) {
-        Ok(cli) => cli,
+    let parsed = Cli::command().try_get_matches_from(arguments);
+    let (mut cli, matches) = match parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches))) {
+        Ok(parsed) => parsed,
         Err(error) => {
             // Help and version are errors for clap, too; a closed pipe is none for us.
             let _ = error.print();
@@ -57,11 +69,16 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let terminal = Terminal::new(&cli.talk);
+    interrupt::listen();
+    if let Err(diagnostics) = config::apply(&mut cli.command, &matches, &terminal) {
+        terminal.diagnose_all(&diagnostics);
+        return ExitCode::from(exit::INVALID);
+    }
     let code = panics::catch(|| dispatch(&cli.command, &terminal)).unwrap_or_else(|message| {
         terminal.diagnose(&Diagnostic::plain("defect", format!("a defect of Fencepost: {message}")));
         exit::DEFECT
     });
-    ExitCode::from(code)
+    ExitCode::from(interrupt::code().unwrap_or(code))
 }
 
 fn dispatch(command: &Command, terminal: &Terminal) -> u8 {
@@ -75,6 +92,10 @@ fn dispatch(command: &Command, terminal: &Terminal) -> u8 {
         Command::Models(args) => models::run(args, terminal),
         Command::Import(args) => import::run(args, terminal),
         Command::Schema => schema::run(terminal),
+        Command::New(args) => new::run(args, terminal),
+        Command::Explain(args) => explain::run(args, terminal),
+        Command::Completions(args) => man::completions(args, terminal),
+        Command::Man(args) => man::run(args, terminal),
     }
 }
 

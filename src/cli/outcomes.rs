@@ -17,7 +17,7 @@ fn outcomes(args: &OutcomesArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut run = Run::new(terminal, &args.question, Subject::Others)?;
     let files = run.load(slice::from_ref(&args.test));
     let units = run.plan(&files, |_, _| Ok(Vec::new()));
-    let mut outputs = run.open(&units, false)?;
+    run.open(&units, false)?;
     let also = decide::Also { definedness: true, races: args.races };
     run.decide(
         &units,
@@ -26,8 +26,8 @@ fn outcomes(args: &OutcomesArgs, terminal: &Terminal) -> Result<u8, u8> {
             run.summary.add_table(&table);
             run.events.answered = true;
             run.events.undecided |= !table.outcomes.complete;
-            outputs.table(&table)
+            run.outputs.table(&table)
         },
     );
-    Ok(run.end(outputs))
+    Ok(run.end())
 }

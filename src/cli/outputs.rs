@@ -69,6 +69,7 @@ struct Sink {
 }
 
 /// All reports of a run.
+#[derive(Default)]
 pub(super) struct Outputs {
     sinks: Vec<Sink>,
     failures: Vec<Diagnostic>,
@@ -95,6 +96,16 @@ impl Outputs {
     /// Reports an answer; breaks if nobody is left to hear more.
     pub(super) fn line(&mut self, line: &Line) -> ControlFlow<()> {
         self.each(|reporter, out| reporter.line(out, line))
+    }
+
+    /// As [`Outputs::line`], for the reports that draw.
+    pub(super) fn drawing(&mut self, line: &Line) -> ControlFlow<()> {
+        self.each(|reporter, out| if reporter.draws() { reporter.line(out, line) } else { Ok(()) })
+    }
+
+    /// As [`Outputs::line`], for all others.
+    pub(super) fn writing(&mut self, line: &Line) -> ControlFlow<()> {
+        self.each(|reporter, out| if reporter.draws() { Ok(()) } else { reporter.line(out, line) })
     }
 
     /// Reports something that is wrong with the input.

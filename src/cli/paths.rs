@@ -11,7 +11,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, nearest};
 
 /// A test file, or standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,10 +55,25 @@ pub fn discover(arguments: &[PathBuf], diagnostics: &mut Vec<Diagnostic>) -> Vec
 /// A file or folder that cannot be read.
 pub fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
     if error.kind() == io::ErrorKind::NotFound {
-        Diagnostic::plain("missing-path", format!("`{}` does not exist", path.display()))
+        let missing = Diagnostic::plain("missing-path", format!("`{}` does not exist", path.display()));
+        match neighbour(path) {
+            Some(near) => missing.help(format!("did you mean `{}`?", near.display())),
+            None => missing,
+        }
     } else {
         Diagnostic::plain("unreadable-path", format!("cannot read `{}`: {error}", path.display()))
     }
+}
+
+/// What lies where the path should be and is called almost so.
+fn neighbour(path: &Path) -> Option<PathBuf> {
+    let wanted = path.file_name()?.to_str()?;
+    let folder = path.parent()?;
+    let look_in = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let entries = fs::read_dir(look_in).ok()?.flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort_unstable();
+    nearest(wanted, names.iter().map(String::as_str)).map(|name| folder.join(name))
 }
 
 /// Searches one folder. `parts` leads to it from the argument; `above` are the folders around it, resolved, so that a
@@ -160,6 +175,16 @@ mod tests {
         let (found, diagnostics) = paths(&[at("odd.txt"), "-".into(), at("Cargo.toml"), at("target"), at("gone")]);
         assert_eq!(found, ["odd.txt", "-", "Cargo.toml", "x.toml"]);
         assert_eq!(diagnostics, ["missing-path"]);
+    }
+
+    #[test]
+    fn a_name_that_is_almost_right_is_told() {
+        let folder = tree(&["MP+rel+acq.toml", "other.toml"]);
+        let mut diagnostics = Vec::new();
+        discover(&[folder.path().join("MP+rel+acp.toml"), folder.path().join("unlike")], &mut diagnostics);
+        let near = folder.path().join("MP+rel+acq.toml").display().to_string();
+        let help: Vec<_> = diagnostics.iter().map(|d| d.help.clone()).collect();
+        assert_eq!(help, [Some(format!("did you mean `{near}`?")), None]);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::litmus::{LitmusTest, Prop, Quantifier, Reachability};
 use crate::program::Dialect;
 use crate::program::mapping::Mapping;
 use crate::report::Site;
+use crate::stop;
 use crate::verdict::Property;
 
 /// One test under one model: what shares a session.
@@ -97,6 +98,9 @@ pub(super) fn plan<'a>(
     let mut passed: BTreeMap<(String, Dialect), usize> = BTreeMap::new();
     for file in files {
         for test in &file.tests {
+            if stop::requested().is_some() {
+                break;
+            }
             let dialect = test.program.dialect;
             for name in models_of(test, requested) {
                 let kind = catalogue.kind(&name);

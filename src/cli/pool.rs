@@ -8,10 +8,25 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use super::interrupt;
+use crate::stop;
 
 /// Evaluation recurses over models and programs: give it room.
 const STACK_BYTES: usize = 16 << 20;
+
+/// How often to look up whether a stop was requested.
+const LOOK_UP: Duration = Duration::from_millis(20);
+
+/// What a sink gets.
+pub(super) enum Event<R> {
+    /// The next result.
+    Result(R),
+    /// All results were given, but some worker has not come back and does not listen. Nothing follows.
+    Abandoned,
+}
 
 /// The threads that answer questions.
 pub(super) struct Pool(rayon::ThreadPool);
@@ -28,11 +43,29 @@ impl Pool {
     }
 
     /// Does `work` on each item and hands the results to `sink`, in order, on the calling thread.
+    ///
+    /// Once a stop is requested, `work` is expected to come back soon, with what it can say without working. What does not
+    /// come back within [`interrupt::PATIENCE`] is asked for once more on the calling thread, and [`Event::Abandoned`]
+    /// ends the sequence: the sink may then end the process, for this function would wait.
     pub(super) fn in_order<T, R>(
         &self,
         items: &[T],
         work: impl Fn(&T) -> R + Sync,
-        mut sink: impl FnMut(R) -> ControlFlow<()>,
+        sink: impl FnMut(Event<R>) -> ControlFlow<()>,
+    ) where
+        T: Sync,
+        R: Send,
+    {
+        self.in_order_until(items, work, sink, &|| stop::requested().is_some(), interrupt::PATIENCE);
+    }
+
+    fn in_order_until<T, R>(
+        &self,
+        items: &[T],
+        work: impl Fn(&T) -> R + Sync,
+        mut sink: impl FnMut(Event<R>) -> ControlFlow<()>,
+        stopped: &dyn Fn() -> bool,
+        patience: Duration,
     ) where
         T: Sync,
         R: Send,
@@ -56,16 +89,37 @@ impl Pool {
             });
             let mut waiting = BTreeMap::new();
             let mut due = 0;
-            for (index, result) in receiver {
-                waiting.insert(index, result);
+            let mut since: Option<Instant> = None;
+            loop {
+                match receiver.recv_timeout(LOOK_UP) {
+                    Ok((index, result)) => {
+                        waiting.insert(index, result);
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
                 while let Some(result) = waiting.remove(&due) {
                     due += 1;
-                    if sink(result).is_break() {
+                    if sink(Event::Result(result)).is_break() {
                         stop.store(true, Ordering::Relaxed);
                         return;
                     }
                 }
+                if stopped() {
+                    stop::interrupt_all();
+                    if since.get_or_insert_with(Instant::now).elapsed() > patience {
+                        break;
+                    }
+                }
             }
+            stop.store(true, Ordering::Relaxed);
+            for (index, item) in items.iter().enumerate().skip(due) {
+                let result = waiting.remove(&index).unwrap_or_else(|| work(item));
+                if sink(Event::Result(result)).is_break() {
+                    break;
+                }
+            }
+            let _ = sink(Event::Abandoned);
         });
     }
 }
@@ -84,11 +138,36 @@ mod tests {
                 i
             };
             let mut seen = Vec::new();
-            pool.in_order(&items, slow_at_first, |i| {
+            pool.in_order(&items, slow_at_first, |event| {
+                let Event::Result(i) = event else { panic!("nothing was stopped") };
                 seen.push(i);
                 if i == 150 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
             assert_eq!(seen, (0..=150).collect::<Vec<_>>());
         }
+    }
+    #[test]
+    fn whoever_does_not_listen_is_not_waited_for() {
+        let (pool, stopped) = (Pool::new(Some(2)).unwrap(), AtomicBool::new(false));
+        let work = |&i: &u32| {
+            if i == 1 && !stopped.swap(true, Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_secs(2));
+                return (i, "late");
+            }
+            (i, "at once")
+        };
+        let (mut seen, mut abandoned) = (Vec::new(), None);
+        let begin = Instant::now();
+        let sink = |event: Event<(u32, &'static str)>| {
+            match event {
+                Event::Result(result) => seen.push(result),
+                Event::Abandoned => abandoned = Some(begin.elapsed()),
+            }
+            ControlFlow::Continue(())
+        };
+        let is_stopped = || stopped.load(Ordering::Relaxed);
+        pool.in_order_until(&[0, 1, 2], work, sink, &is_stopped, Duration::from_millis(50));
+        assert_eq!(seen, [(0, "at once"), (1, "at once"), (2, "at once")]);
+        assert!(abandoned.is_some_and(|time| time < Duration::from_secs(1)), "{abandoned:?}");
     }
 }

@@ -4,16 +4,18 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::args::QuestionArgs;
+use super::args::{QuestionArgs, SelectArgs};
 use super::catalogue::Catalogue;
 use super::decide::Decided;
 use super::defect::{self, Defect};
 use super::exit::Events;
+use super::interrupt;
 use super::load::{self, File, Loaded};
 use super::outputs::Outputs;
 use super::plan::{self, Plan, Question, Unit};
-use super::pool::Pool;
+use super::pool::{Event, Pool};
 use super::progress::Progress;
+use super::select::Selection;
 use super::settings::Settings;
 use super::terminal::Terminal;
 use crate::diag::{Diagnostic, Severity};
@@ -38,6 +40,8 @@ pub(super) struct Run<'a> {
     pub events: Events,
     /// In numbers.
     pub summary: Summary,
+    /// Where the results go, once they are open.
+    pub outputs: Outputs,
     /// Errors in the input that were told before there were outputs.
     told: Vec<Diagnostic>,
 }
@@ -59,7 +63,7 @@ impl<'a> Run<'a> {
             }
         };
         let (events, summary) = (Events::default(), Summary::default());
-        Ok(Run { terminal, args, settings, pool, events, summary, told: Vec::new() })
+        Ok(Run { terminal, args, settings, pool, events, summary, outputs: Outputs::default(), told: Vec::new() })
     }
 
     /// Reads the tests under `paths`, and says what is wrong with the others.
@@ -89,8 +93,16 @@ impl<'a> Run<'a> {
         units
     }
 
+    /// What the run is about; on failure, says why and gives the exit code.
+    pub(super) fn select(&self, args: &SelectArgs) -> Result<Selection, u8> {
+        Selection::new(args).map_err(|diagnostic| {
+            self.terminal.diagnose(&diagnostic);
+            super::exit::INVALID
+        })
+    }
+
     /// Opens the outputs; on failure, says why and gives the exit code.
-    pub(super) fn open(&self, units: &[Unit<'_>], explain: bool) -> Result<Outputs, u8> {
+    pub(super) fn open(&mut self, units: &[Unit<'_>], explain: bool) -> Result<(), u8> {
         let width = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
         let properties = units.iter().flat_map(|u| &u.questions).map(|q| &q.property);
         let others = properties.clone().any(|p| *p != Property::Reachability);
@@ -103,12 +115,12 @@ impl<'a> Run<'a> {
             property_width: if others { width(&mut properties.map(|p| p.to_string().len())) } else { 0 },
         };
         let opened = Outputs::open(self.terminal, self.args.format, &self.args.reports, &human);
-        let mut outputs = opened.map_err(|diagnostic| {
+        self.outputs = opened.map_err(|diagnostic| {
             self.terminal.diagnose(&diagnostic);
             super::exit::INVALID
         })?;
-        self.told.iter().for_each(|diagnostic| outputs.diagnostic(diagnostic));
-        Ok(outputs)
+        self.told.iter().for_each(|diagnostic| self.outputs.diagnostic(diagnostic));
+        Ok(())
     }
 
     /// Decides all units on the workers; `report` gets each result, in order, and may break off.
@@ -128,7 +140,11 @@ impl<'a> Run<'a> {
                 progress.done_one(decided.failed, decided.undecided);
                 decided
             },
-            |decided| {
+            |event| {
+                let Event::Result(decided) = event else {
+                    progress.finish();
+                    std::process::exit(self.end().into());
+                };
                 progress.aside(|| {
                     decided.defects.iter().for_each(|defect| self.defect(defect));
                     decided.results.into_iter().try_for_each(|result| report(self, result))
@@ -136,12 +152,18 @@ impl<'a> Run<'a> {
             },
         );
         progress.finish();
+        let warnings = self.settings.cache.as_ref().map(|cache| cache.warnings());
+        self.complain(&warnings.unwrap_or_default());
     }
 
     /// Ends the outputs and gives the exit code.
-    pub(super) fn end(mut self, outputs: Outputs) -> u8 {
-        let failures = outputs.end(&self.summary);
+    pub(super) fn end(&mut self) -> u8 {
+        self.summary.interrupted = interrupt::code().is_some();
+        let failures = std::mem::take(&mut self.outputs).end(&self.summary);
         self.complain(&failures);
+        if let Some(code) = interrupt::code() {
+            return code;
+        }
         let code = self.events.code();
         if code == super::exit::NO_TEST {
             self.terminal.diagnose(&Diagnostic::plain("no-test", "no test matched"));

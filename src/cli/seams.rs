@@ -43,6 +43,11 @@ pub(super) fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
     litmus::to_toml(test)
 }
 
+/// The text of a test file with another expectation; `None`: no place in it speaks of that test alone.
+pub(super) fn bless(text: &str, test: &str, model: &str, property: &str, verdict: &str) -> Option<String> {
+    litmus::bless(text, test, model, property, verdict)
+}
+
 /// The JSON schema of the TOML format.
 pub(super) fn schema() -> serde_json::Value {
     litmus::schema()

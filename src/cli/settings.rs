@@ -1,8 +1,10 @@
 //! How to ask: the question options, checked.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::args::{EngineArg, QuestionArgs};
+use super::cache::Cache;
 use super::seams;
 use crate::check::{Engine, Limits, z3_version};
 use crate::diag::Diagnostic;
@@ -41,7 +43,7 @@ fn named_mapping(name: &str) -> Result<&'static Mapping, Box<Diagnostic>> {
 }
 
 /// Checked options that hold for every question of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Settings {
     /// Which engine.
     pub engine: Engine,
@@ -51,14 +53,18 @@ pub(super) struct Settings {
     pub set: Vec<(String, String)>,
     /// The mapping that was asked for.
     pub mapping: Option<&'static Mapping>,
-    /// Whether negative answers name axioms even where no expectation does.
+    /// Whether every answer about an outcome is explained.
     pub explain: bool,
+    /// Whether those are that are not what a test expects.
+    pub explain_unmet: bool,
     /// Whether executions come with every relation that the model names.
     pub detail: bool,
     /// Whether to measure.
     pub timings: bool,
     /// Where reproducers go.
     pub repro_dir: PathBuf,
+    /// Verdicts that are known.
+    pub cache: Option<Arc<Cache>>,
 }
 
 impl Settings {
@@ -122,8 +128,10 @@ impl Settings {
             set: args.set.clone(),
             mapping,
             explain: false,
+            explain_unmet: false,
             detail: false,
             timings: args.timings,
+            cache: None,
             repro_dir: args.repro_dir.clone().unwrap_or_else(std::env::temp_dir),
         })
     }

@@ -1,10 +1,13 @@
 //! `fencepost show`: an execution as a picture.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::slice;
 
 use super::args::ShowArgs;
+use super::catalogue::Named;
 use super::load::File;
 use super::plan::{self, Question};
 use super::run::Run;
@@ -12,8 +15,11 @@ use super::terminal::{self, Terminal};
 use super::{ask, decide, exit, printed};
 use crate::diag::Diagnostic;
 use crate::litmus::LitmusTest;
+use crate::model::ir::{Kind, NodeOp};
 use crate::report::picture::{Choice, Scene, dot, subject, svg};
 use crate::report::{Line, Subject};
+
+mod page;
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,13 +73,22 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
             &Diagnostic::plain("several-models", message).help("choose one with `--model`, or write .html"),
         ));
     }
+    for unit in &units {
+        known(&args.relations, &unit.model).map_err(|d| refuse(&d))?;
+    }
+    if form == Form::Html {
+        let shown = page::of(&mut run, &units);
+        let code = run.events.code();
+        return match shown {
+            Some(text) => written(terminal, args.output.as_ref(), &text, code),
+            None => Ok(code),
+        };
+    }
     let mut lines: Vec<Line> = Vec::new();
     run.decide(&units, decide::answers, |run, line| {
-        run.summary.add(&line);
-        run.events.answered = true;
-        run.events.undecided |= line.answer.verdict.reason().is_some();
+        note(run, &line);
         lines.push(line);
-        std::ops::ControlFlow::Continue(())
+        ControlFlow::Continue(())
     });
     let code = run.events.code();
     let Some(line) = lines.first() else { return Ok(code) };
@@ -83,9 +98,43 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
         return Ok(code);
     };
     let choice = Choice { relations: (!args.relations.is_empty()).then(|| args.relations.clone()), rest: false };
+    for name in args.relations.iter().filter(|name| !chosen.witness.relates(name)) {
+        let message = format!("`{name}` relates no events of this execution");
+        terminal.diagnose(&Diagnostic::plain("empty-relation", message).warning());
+    }
     let scene = Scene::new(chosen, &choice);
     let text = if form == Form::Dot { dot::file(&scene) } else { svg::file(&scene) };
     written(terminal, args.output.as_ref(), &text, code)
+}
+
+/// Whether the model has relations of these names.
+fn known(names: &[String], model: &Named) -> Result<(), Box<Diagnostic>> {
+    let ir = &model.model;
+    let bases = ir.nodes.iter().filter_map(|node| match &node.op {
+        NodeOp::Base(name) if node.kind == Kind::Rel => Some(name.as_str()),
+        _ => None,
+    });
+    let lets =
+        ir.lets.iter().filter(|(_, node, _)| ir.node(*node).kind == Kind::Rel).map(|(name, ..)| name.as_str());
+    let free = ir.free.iter().map(|f| f.name.as_str());
+    let shows = ir.shows.iter().map(|(name, _)| name.as_str());
+    let all: BTreeSet<&str> = ["po", "fr"].into_iter().chain(bases).chain(lets).chain(free).chain(shows).collect();
+    match names.iter().find(|name| !all.contains(name.as_str())) {
+        None => Ok(()),
+        Some(name) => {
+            let message = format!("model `{}` has no relation `{name}`", model.label);
+            let diagnostic =
+                Diagnostic::plain("unknown-relation", message).did_you_mean(name, all.iter().copied());
+            let note = format!("relations: {}", all.into_iter().collect::<Vec<_>>().join(", "));
+            Err(Box::new(diagnostic.note(note)))
+        }
+    }
+}
+
+/// Counts an answer. Whether an expectation is met is a matter of `check`.
+fn note(run: &mut Run<'_>, line: &Line) {
+    run.events.answered = true;
+    run.events.undecided |= line.answer.verdict.reason().is_some();
 }
 
 /// Keeps one test: that of the name, or the only one.

@@ -4,7 +4,7 @@
 //! - stdout carries the result; warnings, diagnostics and the progress bar go to stderr.
 //! - A reader that went away ends the output quietly; nothing in here panics over a failed write.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use anstream::{AutoStream, ColorChoice};
@@ -43,6 +43,18 @@ impl Terminal {
         let mut out = self.stdout();
         out.write_all(text.as_bytes())?;
         out.flush()
+    }
+
+    /// A line on standard error.
+    pub(super) fn remark(&self, text: &str) {
+        if !self.quiet {
+            let _ = writeln!(AutoStream::new(io::stderr(), self.colour), "{text}");
+        }
+    }
+
+    /// Whether somebody wants to know how a run went: a person who watches, or who asks for times.
+    pub(super) fn wants_effort(&self, timings: bool) -> bool {
+        self.verbose || timings || io::stderr().is_terminal()
     }
 
     /// A diagnostic, on standard error.

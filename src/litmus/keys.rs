@@ -74,8 +74,24 @@ pub(super) const SVM: &[&str] = &["none", "coarse", "fine", "fine-atomic"];
 const REGIONS: &[&str] = &["global", "local"];
 /// Names of address spaces.
 pub(super) const SPACES: &[&str] = &["global", "shared", "const", "local"];
-/// Who allocated memory, or where it lives.
+/// Who allocated memory of CUDA, or where it lives.
 pub(super) const KINDS: &[&str] = &["device", "managed", "mapped", "system", "file", "shared", "local"];
+/// How memory of OpenCL is shared.
+pub(super) const OPENCL_KINDS: &[&str] = &["buffer", "svm-coarse", "svm-fine", "svm-fine-atomic", "system"];
+/// Both.
+const ALL_KINDS: &[&str] = &[
+    "device",
+    "managed",
+    "mapped",
+    "system",
+    "file",
+    "shared",
+    "local",
+    "buffer",
+    "svm-coarse",
+    "svm-fine",
+    "svm-fine-atomic",
+];
 /// Names of proxies.
 pub(super) const PROXIES: &[&str] = &["generic", "surface", "texture", "constant"];
 /// Expected answers about the condition.
@@ -143,7 +159,7 @@ pub(super) const TEST: &[Key] = &[
         ),
         "locations: `x = 0`, `a = [0, 0]`, `p = \"&x\"` or a table",
     ),
-    key("machine", Shape::Table(MACHINE), "CUDA: attributes of the machine; all hold if absent"),
+    key("machine", Shape::Table(MACHINE), "CUDA, OpenCL: attributes of the machine; all hold if absent"),
     key("thread", Shape::List(&Shape::Table(THREAD)), "the threads, in order"),
     key(
         "kernel",
@@ -190,12 +206,13 @@ pub(super) const LOCATION: &[Key] = &[
     ),
     key(
         "kind",
-        Shape::Word(KINDS),
-        "CUDA: device, managed, mapped, system, file, shared or local; managed if absent",
+        Shape::Word(ALL_KINDS),
+        "CUDA: device, managed, mapped, system, file, shared or local; managed if absent. OpenCL: buffer, svm-coarse, \
+         svm-fine, svm-fine-atomic or system; buffer if absent",
     ),
     key("gpu", Shape::Count, "CUDA: whose memory it is, of the kind `device`; 0 if absent"),
     key("atomic", Shape::Bool, "C and OpenCL: whether it is an atomic object; if absent, its type says so"),
-    key("svm", Shape::Word(SVM), "OpenCL: the kind of shared virtual memory; none if absent"),
+    key("svm", Shape::Word(SVM), "OpenCL: the kind of shared virtual memory, as in `kind`; none if absent"),
     key(
         "regions",
         Shape::List(&Shape::Word(REGIONS)),
@@ -220,6 +237,11 @@ pub(super) const MACHINE: &[Key] = &[
         Shape::OneOf(&[Shape::Bool, Shape::List(&Shape::List(&Shape::Count))]),
         "GPUs have atomics in each other's memory: all, none, or those listed as in `[[0, 1]]`",
     ),
+    key(
+        "CL_DEVICE_SVM_ATOMICS",
+        Shape::Bool,
+        "OpenCL: devices have atomics in fine-grained shared virtual memory",
+    ),
 ];
 
 /// A thread.
@@ -234,6 +256,7 @@ pub(super) const THREAD: &[Key] = &[
     key("warp", Shape::Count, "its warp, counted per CTA; if absent, the thread is alone in its warp"),
     key("sub_group", Shape::Count, "the same as `warp`"),
     key("domain", Shape::Count, "memory synchronization domain of its kernel; 0 if absent"),
+    key("kernel", Shape::Count, "OpenCL: its kernel instance, one of several enqueued by the host; 0 if absent"),
     key("host", Shape::Bool, "a host thread"),
     key("regs", REGS, "registers with initial values"),
     required("code", Shape::Text, "its code; may be empty"),
@@ -320,8 +343,17 @@ pub(super) const SCHEDULING: &[&str] = &["independent", "lockstep", "serial-grou
 /// Who decides what happens next.
 pub(super) const SCHEDULES: &[&str] = &["random", "exhaustive"];
 /// How runs can end.
-pub(super) const ENDS: &[&str] =
-    &["finished", "deadlock", "livelock", "step-limit", "stray", "divergence", "division", "launch-failure"];
+pub(super) const ENDS: &[&str] = &[
+    "finished",
+    "deadlock",
+    "livelock",
+    "stale-livelock",
+    "step-limit",
+    "stray",
+    "divergence",
+    "division",
+    "launch-failure",
+];
 /// In how many outcomes the condition holds.
 pub(super) const HOLDS: &[&str] = &["always", "sometimes", "never"];
 

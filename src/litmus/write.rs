@@ -186,6 +186,9 @@ fn write_place(place: &Place, dialect: Dialect, out: &mut String) {
         out.push_str("host = true\n");
         return;
     }
+    if place.kernel != 0 {
+        let _ = writeln!(out, "kernel = {}", place.kernel);
+    }
     if place.domain != 0 {
         let _ = writeln!(out, "domain = {}", place.domain);
     }
@@ -265,7 +268,7 @@ fn memory(location: &Location, program: &Program) -> String {
             if program.dialect == Dialect::Cuda && !space.is_empty() {
                 parts.push(format!("space = {}", quote(space)));
             }
-            let kind = match kind {
+            let word = match kind {
                 MemoryKind::Device(0) => "device",
                 MemoryKind::Device(gpu) => {
                     parts.push(format!("gpu = {gpu}"));
@@ -274,13 +277,13 @@ fn memory(location: &Location, program: &Program) -> String {
                 MemoryKind::Mapped => "mapped",
                 MemoryKind::System => "system",
                 MemoryKind::File => "file",
-                MemoryKind::Managed | MemoryKind::Private => "",
+                _ => "",
             };
-            if !kind.is_empty() {
-                parts.push(format!("kind = {}", quote(kind)));
+            if !word.is_empty() && program.dialect == Dialect::Cuda {
+                parts.push(format!("kind = {}", quote(word)));
             }
             if program.dialect == Dialect::OpenCl {
-                parts.extend(opencl_memory(*opencl, capped(program)));
+                parts.extend(opencl_memory(*opencl, *kind, capped(program)));
             }
             format!("{{ {} }}", parts.join(", "))
         }
@@ -345,12 +348,19 @@ fn capped(program: &Program) -> bool {
     program.locations.iter().any(memory) || program.threads.iter().flat_map(|t| &t.code).any(|i| fence(&i.op))
 }
 
-fn opencl_memory(memory: OpenClMemory, capped: bool) -> Option<String> {
+fn opencl_memory(memory: OpenClMemory, kind: MemoryKind, capped: bool) -> Option<String> {
     if memory.capped {
         return Some("space = \"local\"".to_string());
     }
-    if capped || (memory.global && !memory.local && !memory.fine) {
-        return memory.fine.then(|| "svm = \"fine-atomic\"".to_string());
+    if capped || (memory.global && !memory.local && kind != MemoryKind::SvmFineAtomic) {
+        let word = match kind {
+            MemoryKind::SvmCoarse => "svm-coarse",
+            MemoryKind::SvmFine => "svm-fine",
+            MemoryKind::SvmFineAtomic => "svm-fine-atomic",
+            MemoryKind::SvmSystem => "system",
+            _ => return None,
+        };
+        return Some(format!("kind = {}", quote(word)));
     }
     let regions = [(memory.global, "global"), (memory.local, "local")];
     let regions = regions.iter().filter(|r| r.0).map(|r| quote(r.1));

@@ -49,6 +49,9 @@ pub use signature::Signature;
 ///
 /// `name` is what output calls it; `prelude` names the shipped prelude that it takes if it declares no free relation.
 /// `main` is the first of [`Model::files`].
+///
+/// # Errors
+/// Everything that is wrong with the text, and with what it includes.
 pub fn load(
     main: Arc<SourceFile>,
     name: &str,
@@ -70,6 +73,9 @@ pub fn load_shipped(name: &str, signature: &Signature) -> Option<Result<Model, V
 }
 
 /// Reads a model from a file; it is called by the file's name without `.cat`, and may include files beside it.
+///
+/// # Errors
+/// The file cannot be read; everything that is wrong with its text.
 pub fn load_file(path: &Path, signature: &Signature, prelude: Option<&str>) -> Result<Model, Vec<Diagnostic>> {
     let source = library::read(path).map_err(|d| vec![*d])?;
     let name = path.file_stem().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());

@@ -6,8 +6,11 @@
 //! ```text
 //! (* In words:
 //!    synchronizes: A synchronizes with B
-//!    release-write: A is a release *)
+//!    release-write: A is a release
+//!    not visible: another write comes between A and B *)
 //! ```
+//!
+//! `not NAME` is said of events that the relation does not have.
 //!
 //! # Invariants
 //! - Words are for people. No answer depends on them, and a model without them is explained by its names.

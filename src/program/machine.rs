@@ -1,11 +1,14 @@
-//! The machine of a test, and who allocated its memory: what decides whether an operation of system scope is atomic.
+//! The machine of a test, and who allocated its memory: what decides whether an operation of the widest scope is atomic,
+//! and who may access memory while a kernel uses it.
 //!
 //! Facts only; the rule is in the text of the model.
 //!
 //! # Sources
 //! - libcu++, *Memory model*, Atomicity; CUDA Runtime API, `cudaDeviceProp`, `cudaDeviceGetP2PAttribute`.
+//! - OpenCL API specification, *Memory Model: Shared Virtual Memory*; `CL_DEVICE_SVM_CAPABILITIES`.
 
-/// Who allocated an object, which decides what is atomic at system scope (libcu++, *Memory model*, Atomicity).
+/// Who allocated an object, which decides what is atomic at system scope (libcu++, *Memory model*, Atomicity), and in
+/// OpenCL how it is shared (OpenCL API specification, *Memory Model: Shared Virtual Memory*).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MemoryKind {
     /// Managed memory; also what no test says anything about.
@@ -21,6 +24,16 @@ pub enum MemoryKind {
     Device(u32),
     /// On chip, or of a single thread: no other GPU and no host can name it.
     Private,
+    /// OpenCL: a buffer object, no shared virtual memory.
+    Buffer,
+    /// OpenCL: coarse-grained shared virtual memory.
+    SvmCoarse,
+    /// OpenCL: fine-grained shared virtual memory of a buffer, without atomics.
+    SvmFine,
+    /// OpenCL: the same with atomics.
+    SvmFineAtomic,
+    /// OpenCL: fine-grained shared virtual memory of the system; whether with atomics, the machine says.
+    SvmSystem,
 }
 
 impl MemoryKind {
@@ -33,11 +46,17 @@ impl MemoryKind {
             MemoryKind::File => "PAGEABLE_FILE",
             MemoryKind::Device(_) => "GPU_MEMORY",
             MemoryKind::Private => "PRIVATE",
+            MemoryKind::Buffer => "BUFFER",
+            MemoryKind::SvmCoarse => "SVM_COARSE",
+            MemoryKind::SvmFine => "SVM_FINE",
+            MemoryKind::SvmFineAtomic => "SVM_FINE_ATOMIC",
+            MemoryKind::SvmSystem => "SVM_SYSTEM",
         }
     }
 }
 
-/// The machine: what CUDA's device attributes say of it (CUDA Runtime API, `cudaDeviceProp`).
+/// The machine: what the attributes of its devices say of it (CUDA Runtime API, `cudaDeviceProp`; OpenCL API
+/// specification, *Querying Devices*).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// The attributes that do not hold.
@@ -52,7 +71,11 @@ pub const ATTRIBUTES: &[&str] = &[
     "pageableMemoryAccessUsesHostPageTables",
     "concurrentManagedAccess",
     "hostNativeAtomicSupported",
+    "CL_DEVICE_SVM_ATOMICS",
 ];
+
+/// The one of them that OpenCL has, a bit of `CL_DEVICE_SVM_CAPABILITIES`.
+pub const SVM_ATOMICS: &str = "CL_DEVICE_SVM_ATOMICS";
 
 impl Machine {
     /// A machine that has everything.
@@ -72,6 +95,11 @@ impl Machine {
     /// Whether it has an attribute.
     pub fn has(&self, attribute: &str) -> bool {
         !self.lacks.contains(&attribute)
+    }
+
+    /// Whether memory of that kind is fine-grained shared virtual memory with atomics.
+    pub fn has_svm_atomics(&self, kind: MemoryKind) -> bool {
+        kind == MemoryKind::SvmFineAtomic || (kind == MemoryKind::SvmSystem && self.has(SVM_ATOMICS))
     }
 
     /// Whether two GPUs have native atomics between them (`p2pNativeAtomicSupported`).

@@ -13,17 +13,20 @@ use std::fmt;
 
 use crate::diag::Span;
 
+pub mod edits;
 pub mod host;
 pub mod isa;
 mod live;
 mod machine;
 pub mod mapping;
 mod ndrange;
+pub mod progress;
 pub mod tags;
 mod value;
+pub mod waiting;
 
 pub use live::live_registers;
-pub use machine::{ATTRIBUTES, Machine, MemoryKind};
+pub use machine::{ATTRIBUTES, Machine, MemoryKind, SVM_ATOMICS};
 pub use ndrange::{Item, NdRange, RangeError, SubGroups};
 pub use tags::Tags;
 pub use value::{BinOp, CmpOp, Ty};
@@ -118,6 +121,8 @@ pub struct Place {
     /// Memory synchronization domain of the kernel it belongs to: kernels of different domains share no scope below `Sys`
     /// (CUDA Programming Guide, *Memory Synchronization Domains*).
     pub domain: u32,
+    /// OpenCL: the kernel instance that it belongs to, where no host program says so. Groups of different ones are apart.
+    pub kernel: u32,
     /// A host thread: every scope below `Sys` holds it alone (`specs`: PTX ISA, Scope; host atomics are system-wide).
     pub host: bool,
 }
@@ -125,7 +130,7 @@ pub struct Place {
 impl Place {
     /// A device thread at (`gpu`, `cta`).
     pub fn device(gpu: u32, cta: u32) -> Place {
-        Place { gpu, queue_family: 0, cluster: None, cta, warp: None, domain: 0, host: false }
+        Place { gpu, queue_family: 0, cluster: None, cta, warp: None, domain: 0, kernel: 0, host: false }
     }
 
     /// Whether both are on one GPU, whatever the domains of their kernels.
@@ -143,6 +148,9 @@ impl Place {
         }
         if scope == Scope::Gpu {
             return true;
+        }
+        if self.kernel != other.kernel {
+            return false;
         }
         if self.queue_family != other.queue_family {
             return false;
@@ -195,6 +203,17 @@ impl Program {
         let place = &self.thread(id).place;
         let before = self.thread_ids().take_while(|t| *t != id);
         before.filter(|t| self.thread(*t).place.same(place, Scope::Warp)).count() as u32
+    }
+
+    /// Whether two threads belong to one kernel instance that the host enqueued, or to descendants of it.
+    pub fn same_kernel(&self, a: ThreadId, b: ThreadId) -> bool {
+        let (x, y) = (&self.thread(a).place, &self.thread(b).place);
+        match self.host.as_deref() {
+            _ if a == b => true,
+            _ if !x.same_gpu(y) => false,
+            Some(host) => host.family_of(a) == host.family_of(b),
+            None => x.kernel == y.kernel,
+        }
     }
 
     /// Follows aliases to the object whose memory `id` names.
@@ -300,8 +319,6 @@ pub struct OpenClMemory {
     pub global: bool,
     /// In the region of local memory.
     pub local: bool,
-    /// Fine-grained shared virtual memory with atomics: operations of the widest scope keep it there.
-    pub fine: bool,
     /// Operations on it reach no further than their work-group: local memory, of which each group has a copy.
     pub capped: bool,
 }

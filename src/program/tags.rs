@@ -39,6 +39,8 @@ pub const TAGS: &[(&str, &str)] = &[
     ("XF", "OpenCL: exit fence of a barrier, the same event as its wait"),
     ("GLOBAL", "OpenCL: fences of global memory; accesses to it"),
     ("LOCAL", "OpenCL: fences of local memory; accesses to it"),
+    ("MAP", "OpenCL: accesses of a command that maps memory to the host"),
+    ("UNMAP", "OpenCL: accesses of a command that ends a mapping"),
     ("CAPPED", "OpenCL: what reaches no further than its work-group in local memory"),
 ];
 
@@ -56,6 +58,11 @@ pub const SCOPE_TAGS: &[(&str, super::Scope)] = &[
     ("SYS", super::Scope::Sys),
     ("ALL", super::Scope::Sys),
 ];
+
+/// A scope as PTX writes it: `.gpu`.
+pub fn scope_suffix(scope: super::Scope) -> String {
+    SCOPE_TAGS.iter().find(|t| t.1 == scope).map_or(String::new(), |t| format!(".{}", t.0.to_lowercase()))
+}
 
 /// A small sorted set of tags.
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -16,19 +16,22 @@ use crate::verdict::{Breach, Explanation, Link, Missing, Need, Needs, Witness};
 const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
 
-/// So many levels of a link are shown, itself included, unless everything is asked for.
-const LEVELS: usize = 3;
-
 /// An explanation for people; `whole`: down to base relations, and with the executions.
 pub(super) fn human(out: &mut dyn Write, explanation: &Explanation, whole: bool) -> io::Result<()> {
-    for (i, b) in explanation.broken.iter().enumerate() {
-        let what = match (explanation.broken.len(), i) {
-            (1, _) => "every execution with this outcome breaks".to_owned(),
-            (n, 0) => format!("every execution with this outcome breaks one of {n} axioms; one that breaks only"),
-            _ => "one that breaks only".to_owned(),
-        };
-        writeln!(out, "  {what} {BOLD}{}{BOLD:#} ({}):", b.axiom, b.text)?;
-        breach(out, b, whole)?;
+    let names: Vec<String> = explanation.broken.iter().map(|b| format!("{BOLD}{}{BOLD:#}", b.axiom)).collect();
+    match (names.as_slice(), explanation.broken.as_slice()) {
+        ([one], [only]) => {
+            writeln!(out, "  every execution with this outcome breaks the axiom {one}, {}:", only.text)?;
+            breach(out, only, whole)?;
+        }
+        ([first @ .., last], all) => {
+            writeln!(out, "  every execution with this outcome breaks {} or {last}", first.join(", "))?;
+            for (name, one) in names.iter().zip(all) {
+                writeln!(out, "  one that breaks {name} alone, {}:", one.text)?;
+                breach(out, one, whole)?;
+            }
+        }
+        ([], _) => {}
     }
     if !explanation.impossible.is_empty() {
         writeln!(
@@ -77,7 +80,9 @@ fn breach(out: &mut dyn Write, breach: &Breach, whole: bool) -> io::Result<()> {
         let first = &breach.chain[0];
         writeln!(out, "    so {} would come before itself", full(&breach.execution, first.from))?;
     }
-    for link in &breach.besides {
+    // What an instruction's text shows need not be said.
+    let plain = |l: &&Link| !whole && l.is_set && l.because.is_empty();
+    for link in breach.besides.iter().filter(|l| !plain(l)) {
         writeln!(out, "    and {}  {DIM}{}{DIM:#}", sentence(&breach.execution, link, false), link.relation)?;
         because(out, &breach.execution, link, 1, whole)?;
     }
@@ -87,17 +92,34 @@ fn breach(out: &mut dyn Write, breach: &Breach, whole: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// What a link is made of, a level further in.
+/// What a link is made of: everything, one level at a time, or the base relations that it comes down to.
 fn because(out: &mut dyn Write, witness: &Witness, link: &Link, level: usize, whole: bool) -> io::Result<()> {
-    if level >= LEVELS && !whole {
+    let indent = "  ".repeat(level);
+    if whole {
+        for part in &link.because {
+            writeln!(out, "     {indent}- {}  {DIM}{}{DIM:#}", sentence(witness, part, false), part.relation)?;
+            because(out, witness, part, level + 1, whole)?;
+        }
         return Ok(());
     }
-    for part in &link.because {
-        let indent = "  ".repeat(level);
-        writeln!(out, "     {indent}- {}  {DIM}{}{DIM:#}", sentence(witness, part, false), part.relation)?;
-        because(out, witness, part, level + 1, whole)?;
+    let mut told = Vec::new();
+    leaves(link, &mut |leaf| {
+        let text = sentence(witness, leaf, false);
+        if !told.contains(&text) {
+            told.push(text);
+        }
+    });
+    told.iter().try_for_each(|text| writeln!(out, "     {indent}- {text}"))
+}
+
+/// The pairs of base relations that a link comes down to. That an event is in a set can be seen from its text.
+fn leaves(link: &Link, tell: &mut dyn FnMut(&Link)) {
+    for part in link.because.iter().filter(|p| !p.is_set && p.holds) {
+        if part.because.is_empty() && part.from != part.to {
+            tell(part);
+        }
+        leaves(part, tell);
     }
-    Ok(())
 }
 
 /// A link as a sentence.
@@ -144,53 +166,97 @@ fn half(witness: &Witness, event: usize) -> &'static str {
 }
 
 fn needs(out: &mut dyn Write, needs: &Needs) -> io::Result<()> {
+    if let Some(reason) = &needs.given_up {
+        return writeln!(out, "  {DIM}what it needs was not found out: {reason}{DIM:#}");
+    }
     if needs.needed.is_empty() {
-        writeln!(out, "  it needs no order, no scope and no fence")?;
+        writeln!(out, "  it is forbidden whatever the orders, scopes and fences")?;
     } else {
         writeln!(out, "  it needs all of these:")?;
-        needs.needed.iter().try_for_each(|n| need(out, n, "would allow it"))?;
-    }
-    if !needs.spare.is_empty() {
-        writeln!(out, "  it would be forbidden even with")?;
-        for n in &needs.spare {
-            writeln!(out, "    {} in place of {}{}", n.instead, n.what, place(n))?;
+        for n in &needs.needed {
+            let without = match n.instead.as_str() {
+                "" => "without it".to_owned(),
+                instead => format!("with {}", quoted(instead)),
+            };
+            writeln!(out, "    {}: {without}, it would be allowed", called(n, &n.what))?;
         }
     }
-    match &needs.given_up {
-        Some(reason) => writeln!(out, "  {DIM}what it needs was not found out in full: {reason}{DIM:#}"),
-        None => Ok(()),
+    if !needs.spare.is_empty() && !needs.needed.is_empty() {
+        writeln!(out, "  it would still be forbidden")?;
+        for (i, n) in needs.spare.iter().enumerate() {
+            let and = if i == 0 { "" } else { "and " };
+            match n.instead.as_str() {
+                "" => writeln!(out, "    {and}without {}", called(n, ""))?,
+                instead => {
+                    writeln!(out, "    {and}with {} in place of {}", quoted(instead), called(n, &n.what))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A word of the program in quotes; a description as it is.
+fn quoted(what: &str) -> String {
+    if what.contains(' ') && !what.contains('(') && !what.contains('|') {
+        what.to_owned()
+    } else {
+        format!("`{what}`")
     }
 }
 
-fn need(out: &mut dyn Write, need: &Need, then: &str) -> io::Result<()> {
-    writeln!(out, "    {}{}: {} {then}", need.what, place(need), need.instead)
-}
-
-/// Where: `` of `st.release.gpu [f], 1` (P0, line 8)``.
-fn place(need: &Need) -> String {
-    if need.line == 0 {
-        return String::new();
+/// What of which instruction: `` `.release` of `st.release.gpu f, 1` (P0, line 8)``.
+fn called(need: &Need, what: &str) -> String {
+    let mut text = if what.is_empty() { String::new() } else { format!("{} of ", quoted(what)) };
+    if need.line > 0 {
+        text += &format!("`{}` ({}, line {})", need.text.trim(), need.thread, need.line);
     }
-    let thread = if need.thread.is_empty() { String::new() } else { format!("{}, ", need.thread) };
-    format!(" of `{}` ({thread}line {})", need.text.trim(), need.line)
+    text
 }
 
 fn missing(out: &mut dyn Write, missing: &Missing, whole: bool) -> io::Result<()> {
     if let Some(none) = &missing.none {
-        return writeln!(out, "  {none}");
+        return writeln!(out, "  why not forbidden: {none}");
     }
     writeln!(out, "  it would be forbidden with")?;
     for (i, edit) in missing.edits.iter().enumerate() {
         let and = if i == 0 { "" } else { "and " };
-        writeln!(out, "    {and}{} in place of {}{}", edit.instead, edit.what, place(edit))?;
+        let text = match (edit.line, edit.what.as_str()) {
+            (0, _) => edit.instead.clone(),
+            (_, "") => format!(
+                "`{}` {}",
+                edit.instead.trim_end_matches(" before"),
+                format_args!("before {}", called(edit, ""))
+            ),
+            (_, what) => format!("{} in place of {}", quoted(&edit.instead), called(edit, what)),
+        };
+        writeln!(out, "    {and}{text}")?;
     }
     if let Some(b) = &missing.breach {
         writeln!(out, "  then it would break {BOLD}{}{BOLD:#} ({}):", b.axiom, b.text)?;
         breach(out, b, whole)?;
-        for link in &missing.links {
-            let path = link.path.join(" > ");
-            writeln!(out, "    as it is, link {} is missing: {}  {DIM}{path}{DIM:#}", link.link + 1, link.why)?;
+        lacking(out, missing)?;
+    }
+    Ok(())
+}
+
+/// What does not hold in the program as it is; steps that fail for one reason are told together.
+fn lacking(out: &mut dyn Write, missing: &Missing) -> io::Result<()> {
+    let mut told: Vec<&str> = Vec::new();
+    for link in &missing.links {
+        if told.contains(&link.why.as_str()) {
+            continue;
         }
+        told.push(&link.why);
+        let alike = missing.links.iter().filter(|l| l.why == link.why);
+        let steps: Vec<String> = alike.filter_map(|l| l.link).map(|l| (l + 1).to_string()).collect();
+        let which = match steps.as_slice() {
+            [] => "that does not hold".to_owned(),
+            [one] => format!("step {one} does not hold"),
+            [first @ .., last] => format!("steps {} and {last} do not hold", first.join(", ")),
+        };
+        let path = link.path.join(" > ");
+        writeln!(out, "    {BOLD}as it is, {which}{BOLD:#}: {}  {DIM}{path}{DIM:#}", link.why)?;
     }
     Ok(())
 }
@@ -271,7 +337,7 @@ struct MissingObject<'a> {
 
 #[derive(Serialize)]
 struct MissingLinkObject<'a> {
-    link: usize,
+    link: Option<usize>,
     path: &'a [String],
     why: &'a str,
 }

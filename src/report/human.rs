@@ -6,7 +6,9 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
+use super::case::visible;
 use super::{Comparison, Line, Observations, Reporter, Summary, Table};
+use crate::verdict::hang;
 use crate::verdict::{Definedness, Ending, Property, State, ThreadEnd, Verdict, Witness};
 
 const GOOD: Style = AnsiColor::Green.on_default();
@@ -64,7 +66,7 @@ impl Reporter for Human {
             return Ok(());
         }
         let (test, model) = (options.test_width, options.model_width);
-        write!(out, "{:test$}  {DIM}{:model$}{DIM:#}  ", line.test, line.model)?;
+        write!(out, "{:test$}  {DIM}{:model$}{DIM:#}  ", visible(&line.test), visible(&line.model))?;
         if options.property_width > 0 {
             write!(out, "{:1$}  ", line.property.to_string(), options.property_width)?;
         }
@@ -112,6 +114,12 @@ impl Reporter for Human {
             for end in hang {
                 end_line(out, end, 0)?;
             }
+            if let Some(witness) = &answer.witness {
+                picture(out, &witness.ends)?;
+            }
+        }
+        if let (false, Some(explanation)) = (options.explain, &answer.explanation) {
+            super::explanation::human(out, explanation, false)?;
         }
         if options.explain {
             explain(out, line, options.verbose)?;
@@ -131,7 +139,7 @@ impl Reporter for Human {
 
     fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()> {
         let list = &table.outcomes;
-        write!(out, "{BOLD}{}{BOLD:#} under {}", table.test, table.model)?;
+        write!(out, "{BOLD}{}{BOLD:#} under {}", visible(&table.test), visible(&table.model))?;
         if let Some(mapping) = table.mapping {
             write!(out, " via {mapping}")?;
         }
@@ -236,7 +244,7 @@ fn explain(out: &mut dyn Write, line: &Line, verbose: bool) -> io::Result<()> {
     match (&answer.verdict, &answer.witness) {
         (Verdict::Undecided(_), _) => return Ok(()),
         (_, Some(witness)) => execution(out, witness)?,
-        (_, None) if !answer.axioms.is_empty() => {
+        (_, None) if !answer.axioms.is_empty() && answer.explanation.is_none() => {
             writeln!(out, "  together these axioms exclude every execution: {}", answer.axioms.join(", "))?;
         }
         (_, None) => {}
@@ -290,7 +298,18 @@ pub(super) fn execution(out: &mut dyn Write, witness: &Witness) -> io::Result<()
 fn ends(out: &mut dyn Write, ends: &[ThreadEnd]) -> io::Result<()> {
     writeln!(out, "    which does not end:")?;
     let width = ends.iter().map(|e| e.thread.chars().count()).max().unwrap_or(0);
-    ends.iter().try_for_each(|end| end_line(out, end, width))
+    ends.iter().try_for_each(|end| end_line(out, end, width))?;
+    picture(out, ends)
+}
+
+/// Who waits for whom.
+pub(super) fn picture(out: &mut dyn Write, ends: &[ThreadEnd]) -> io::Result<()> {
+    let (circle, lines) = hang::picture(ends);
+    if lines.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "      {}", if circle { "they wait in a circle:" } else { "who waits for whom:" })?;
+    lines.iter().try_for_each(|line| writeln!(out, "        {line}"))
 }
 
 /// How one thread ends.
@@ -375,15 +394,12 @@ reached; 1 DEFECT; 1 error in the input
     #[test]
     fn a_hang_is_told_by_threads() {
         let end = |thread: &str, ending, line, text: &str, why: &str| ThreadEnd {
-            thread: thread.into(),
             ending,
             line,
             text: text.into(),
             served: ending == Ending::Looping,
-            waits_for: Vec::new(),
-            polls: Vec::new(),
-            period: None,
             why: why.into(),
+            ..ThreadEnd::done(thread)
         };
         let mut line = samples::line("Spin", Verdict::Hangs, None);
         line.property = Property::Liveness("obe".into());

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::explanation::{self, ExplanationObject};
 use super::fault::{FaultObject, Undefined};
 use super::{Comparison, Finding, Line, Observations, Place, Reporter, Summary, Table};
+use crate::verdict::hang::{Goal, Site, Wait, picture};
 use crate::verdict::{Outcome, Outcomes, State, ThreadEnd, Witness};
 
 /// Writes `jsonl`.
@@ -107,6 +108,9 @@ pub(super) struct WitnessObject<'a> {
     state: IndexMap<&'a str, &'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ends: Vec<EndObject<'a>>,
+    /// Who waits for whom.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waits: Vec<String>,
 }
 
 /// How a thread of an execution that hangs ends.
@@ -123,7 +127,25 @@ struct EndObject<'a> {
     reads: IndexMap<&'a str, Vec<&'a str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     period: Option<u32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waits: Vec<WaitObject<'a>>,
     why: &'a str,
+}
+
+/// What a thread waits for.
+#[derive(Serialize)]
+struct WaitObject<'a> {
+    r#for: &'a str,
+    helpers: Vec<SiteObject<'a>>,
+    only: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missed: Vec<SiteObject<'a>>,
+}
+
+#[derive(Serialize)]
+struct SiteObject<'a> {
+    thread: &'a str,
+    line: u32,
 }
 
 #[derive(Serialize)]
@@ -176,7 +198,28 @@ pub(super) fn witness(witness: &Witness) -> WitnessObject<'_> {
         relations: witness.relations.iter().map(|(name, pairs)| (name.as_str(), pairs.as_slice())).collect(),
         state: state(&witness.state),
         ends: witness.ends.iter().map(end).collect(),
+        waits: picture(&witness.ends).1,
     }
+}
+
+fn wait(wait: &Wait) -> WaitObject<'_> {
+    fn sites(sites: &[Site]) -> Vec<SiteObject<'_>> {
+        sites.iter().map(|s| SiteObject { thread: &s.thread, line: s.line }).collect()
+    }
+    WaitObject {
+        r#for: match &wait.goal {
+            Goal::Value(what) | Goal::Change(what) => what,
+            Goal::Barrier => "barrier",
+        },
+        helpers: sites(&wait.helpers),
+        only: wait.only,
+        missed: sites(&wait.missed),
+    }
+}
+
+/// How threads end, as a list.
+pub(super) fn ends<S: serde::Serializer>(ends: &[ThreadEnd], out: S) -> Result<S::Ok, S::Error> {
+    out.collect_seq(ends.iter().map(end))
 }
 
 fn end(end: &ThreadEnd) -> EndObject<'_> {
@@ -193,6 +236,7 @@ fn end(end: &ThreadEnd) -> EndObject<'_> {
         waits_for: &end.waits_for,
         reads,
         period: end.period,
+        waits: end.waits.iter().map(wait).collect(),
         why: &end.why,
     }
 }

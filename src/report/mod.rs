@@ -19,6 +19,7 @@ mod comparison;
 mod explanation;
 mod fault;
 mod github;
+mod html;
 mod human;
 mod json;
 mod jsonl;
@@ -31,6 +32,7 @@ mod tap;
 
 pub use comparison::{Column, Comparison, Finding, Place, Relation};
 pub use github::Github;
+pub use html::Html;
 pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use jsonl::Jsonl;
@@ -57,6 +59,8 @@ pub enum Format {
     Github,
     /// The Test Anything Protocol.
     Tap,
+    /// A page with a table and pictures.
+    Html,
 }
 
 /// What reports are about.
@@ -77,6 +81,7 @@ pub const FORMATS: &[(Format, &str, Subject)] = &[
     (Format::Sarif, "sarif", Subject::Answers),
     (Format::Github, "github", Subject::Answers),
     (Format::Tap, "tap", Subject::Answers),
+    (Format::Html, "html", Subject::Answers),
 ];
 
 impl Format {
@@ -148,13 +153,7 @@ pub struct Line {
 impl Line {
     /// Whether the answer is the expected one; `None` if nothing is expected or nothing was decided.
     pub fn met(&self) -> Option<bool> {
-        let expected = self.expected?;
-        match &self.answer.verdict {
-            Verdict::Undecided(_) => None,
-            // `required P` asks whether some execution violates P, and is met if none does.
-            verdict if expected == "required" => Some(*verdict == Verdict::Forbidden),
-            verdict => Some(verdict.word() == expected),
-        }
+        is_met(self.expected, &self.answer.verdict)
     }
 
     /// What makes the program undefined, or race.
@@ -168,7 +167,6 @@ impl Line {
     /// Forgets the executions that show the answer; the accesses that race stay.
     pub fn drop_evidence(&mut self) {
         self.answer.witness = None;
-        self.answer.explanation = None;
         let undefined = match &mut self.answer.definedness {
             Some(Definedness::Undefined(fault)) => Some(fault),
             _ => None,
@@ -176,6 +174,17 @@ impl Line {
         for fault in undefined.into_iter().chain(self.answer.fault.as_mut()) {
             fault.execution = None;
         }
+    }
+}
+
+/// Whether a verdict is the expected one; `None` if nothing is expected or nothing was decided.
+pub fn is_met(expected: Option<&str>, verdict: &Verdict) -> Option<bool> {
+    let expected = expected?;
+    match verdict {
+        Verdict::Undecided(_) => None,
+        // `required P` asks whether some execution violates P, and is met if none does.
+        verdict if expected == "required" => Some(*verdict == Verdict::Forbidden),
+        verdict => Some(verdict.word() == expected),
     }
 }
 
@@ -200,6 +209,10 @@ pub struct Table {
 pub trait Reporter {
     /// One answer.
     fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()>;
+    /// Whether it draws the executions that lines come with.
+    fn draws(&self) -> bool {
+        false
+    }
     /// Something that is wrong with the input. It was told on standard error already; formats that other programs read
     /// repeat it.
     fn diagnostic(&mut self, _out: &mut dyn Write, _diagnostic: &Diagnostic) -> io::Result<()> {
@@ -225,6 +238,7 @@ pub fn reporter(format: Format, human: &HumanOptions) -> Box<dyn Reporter> {
         Format::Sarif => Box::new(Sarif::default()),
         Format::Github => Box::new(Github),
         Format::Tap => Box::new(Tap::default()),
+        Format::Html => Box::new(Html::default()),
     }
 }
 

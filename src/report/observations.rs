@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::jsonl;
-use crate::verdict::State;
+use crate::verdict::{State, ThreadEnd};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -36,6 +36,9 @@ pub struct Stopped {
     pub count: u64,
     /// The reason, line by line.
     pub why: Vec<String>,
+    /// How each thread stands, if the program has few.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "jsonl::ends")]
+    pub ends: Vec<ThreadEnd>,
     /// One of the runs, step by step, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
@@ -248,6 +251,7 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         let n = if stop.count == 1 { String::new() } else { format!(" ({} times)", stop.count) };
         writeln!(out, "  {UNSURE}{}{UNSURE:#}{n}:", stop.how)?;
         stop.why.iter().try_for_each(|line| writeln!(out, "    {line}"))?;
+        super::human::picture(out, &stop.ends)?;
     }
     for race in &seen.races {
         let n = if race.count == 1 { String::new() } else { format!(" ({} times)", race.count) };

@@ -46,12 +46,19 @@ pub struct Summary {
     compared: IndexMap<(String, String), Compared>,
     /// Whether the run stopped at the first failure.
     pub stopped: bool,
+    /// How many answers each engine gave.
+    pub engines: BTreeMap<&'static str, usize>,
+    /// Answers that a filter keeps out of the reports.
+    pub hidden: usize,
+    /// Whether the run was interrupted.
+    pub interrupted: bool,
 }
 
 impl Summary {
     /// Counts one answer.
     pub fn add(&mut self, line: &Line) {
         self.answers += 1;
+        *self.engines.entry(line.answer.engine).or_default() += 1;
         if let Some(index) = WORDS.iter().position(|word| *word == line.answer.verdict.word()) {
             self.verdicts[index] += 1;
         }
@@ -168,8 +175,14 @@ impl fmt::Display for Summary {
         if self.passed_over > 0 {
             parts.push(format!("{} passed over", self.passed_over));
         }
+        if self.hidden > 0 {
+            parts.push(format!("{} not shown", self.hidden));
+        }
         if self.stopped {
             parts.push("stopped at the first failure".into());
+        }
+        if self.interrupted {
+            parts.push("INTERRUPTED".into());
         }
         f.write_str(&parts.join("; "))
     }
@@ -188,6 +201,12 @@ impl Serialize for Summary {
         map.serialize_entry("invalid", &self.invalid)?;
         map.serialize_entry("passed_over", &self.passed_over)?;
         map.serialize_entry("stopped", &self.stopped)?;
+        if self.hidden > 0 {
+            map.serialize_entry("hidden", &self.hidden)?;
+        }
+        if self.interrupted {
+            map.serialize_entry("interrupted", &true)?;
+        }
         if !self.compared.is_empty() {
             let object = |((left, right), c): (&(String, String), &Compared)| {
                 let stand: IndexMap<&str, usize> = c.relations.iter().map(|(r, n)| (r.word(), *n)).collect();

@@ -1,25 +1,29 @@
 //! Why a run does not go on: who waits for what, who spins on what, and who could end it.
 
+use std::ops::RangeInclusive;
+
 use super::code::{Act, Code, eval};
 use super::layer::Layer;
 use super::memory::Backend;
+use super::schedule::Reason;
 use super::set::Threads;
 use super::state::{Status, Thread};
 use super::step::{Machine, StateOf};
+use super::waits;
 use crate::program::Expr;
 
 /// At most so many names in a row.
 const MAX_NAMES: usize = 6;
 
 /// The reasons of a state in which nobody can step.
-pub(super) fn stuck<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, state: &StateOf<B, L>) -> Vec<String> {
+pub(super) fn stuck<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, state: &StateOf<B, L>) -> Reason {
     let all: Vec<(usize, String)> = (0..state.threads.len())
         .filter(|&t| !state.threads[t].is_over())
         .map(|t| (t, situation(machine, state, t)))
         .collect();
-    let mut lines = grouped(machine.code, all);
-    lines.extend(missing(machine, state));
-    lines
+    let mut why = grouped(machine.code, all);
+    why.extend(missing(machine, state));
+    Reason { why, ends: waits::ends(machine, state, None) }
 }
 
 /// The reasons of a state in which threads go on without getting anywhere; `turning` are those, if that is known.
@@ -27,7 +31,7 @@ pub(super) fn spinning<B: Backend, L: Layer>(
     machine: &Machine<'_, B, L>,
     state: &StateOf<B, L>,
     turning: Option<&Threads>,
-) -> Vec<String> {
+) -> Reason {
     let code = machine.code;
     let turns = |t: usize| turning.is_none_or(|set| set.has(t));
     let mut spins: Vec<(usize, String)> = Vec::new();
@@ -61,7 +65,7 @@ pub(super) fn spinning<B: Backend, L: Layer>(
     }
     lines.extend(grouped(code, others));
     lines.extend(missing(machine, state));
-    lines
+    Reason { why: lines, ends: waits::ends(machine, state, turning) }
 }
 
 /// What keeps a thread, in words that follow its name.
@@ -135,14 +139,31 @@ struct Spin {
     locs: Vec<usize>,
 }
 
-/// The innermost loop around the next instruction, if it reads memory.
-fn spin(code: &Code, t: usize, thread: &Thread) -> Option<Spin> {
+/// The innermost loop around the next instruction.
+pub(super) fn innermost(code: &Code, t: usize, thread: &Thread) -> Option<RangeInclusive<usize>> {
     let acts = &code.threads[t].acts;
     let back = |(pc, act): (usize, &Act)| match act {
         Act::Branch { target, .. } if (*target..=pc).contains(&thread.pc) => Some((pc - target, *target, pc)),
         _ => None,
     };
-    let (_, from, to) = acts.iter().enumerate().filter_map(back).min()?;
+    acts.iter().enumerate().filter_map(back).min().map(|(_, from, to)| from..=to)
+}
+
+/// The threads that have not arrived at the barrier at which a thread waits, and could.
+pub(super) fn missing_of<B: Backend, L: Layer>(
+    machine: &Machine<'_, B, L>,
+    state: &StateOf<B, L>,
+    t: usize,
+) -> Vec<usize> {
+    let mut waits = state.barriers.waits(machine.code);
+    let Some((arrived, _, members, _)) = waits.find(|(_, waiting, ..)| waiting.has(t)) else { return Vec::new() };
+    members.into_iter().filter(|&u| !arrived.has(u) && !state.threads[u].is_over()).collect()
+}
+
+/// The innermost loop around the next instruction, and what it reads.
+fn spin(code: &Code, t: usize, thread: &Thread) -> Option<Spin> {
+    let acts = &code.threads[t].acts;
+    let (from, to) = innermost(code, t, thread)?.into_inner();
     let mut locs: Vec<usize> = Vec::new();
     for act in &acts[from..=to] {
         if let Act::Load { addr, .. } | Act::Rmw { addr, .. } = act

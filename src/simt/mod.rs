@@ -49,6 +49,7 @@ mod set;
 mod state;
 mod step;
 mod trace;
+mod waits;
 
 use std::time::Duration;
 
@@ -283,6 +284,8 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// Whether to look for races in runs.
     pub races: bool,
+    /// Whether an exhaustive exploration tells under which progress models some run never ends.
+    pub progress: bool,
 }
 
 impl Default for Options {
@@ -298,6 +301,7 @@ impl Default for Options {
             states: 2_000_000,
             timeout: Some(Duration::from_secs(60)),
             races: false,
+            progress: false,
         }
     }
 }
@@ -343,9 +347,11 @@ pub fn observe(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> 
     let stops = observation.stops.iter_mut().map(|s| &mut s.schedule);
     let races = observation.races.iter_mut().map(|r| &mut r.schedule);
     let hazards = observation.hazards.iter_mut().map(|h| &mut h.schedule);
-    for recorded in outcomes.chain(stops).chain(races).chain(hazards) {
+    let endless = observation.endless.iter_mut().map(|e| &mut e.schedule);
+    for recorded in outcomes.chain(stops).chain(races).chain(hazards).chain(endless) {
         (recorded.memory, recorded.early) = (options.memory.name().into(), options.early.to_string());
         (recorded.scheduling, recorded.launch) = (options.scheduling.name().into(), options.launch);
+        recorded.patient = options.progress;
     }
     Ok(observation)
 }
@@ -407,7 +413,8 @@ pub fn replay(test: &LitmusTest, options: &Options, recorded: &Recorded) -> Resu
         None => return Err(format!("the recorded schedule names a scheduling `{}`", recorded.scheduling)),
         Some(named) => named,
     };
-    let options = Options { memory, early, scheduling, launch: recorded.launch, ..*options };
+    let (launch, progress) = (recorded.launch, recorded.patient);
+    let options = Options { memory, early, scheduling, launch, progress, ..*options };
     observe(test, &options, Schedule::Replay(recorded))
 }
 
@@ -428,19 +435,20 @@ fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Resu
     let code = Code::new(regrouped.as_ref().unwrap_or(test))?;
     launch::fits(&code, &options.launch)?;
     let layer = Layers::new(&code, options.scheduling, &options.launch)?;
-    let limits =
-        Limits { steps: options.steps, states: options.states, timeout: options.timeout, races: options.races };
+    let Options { steps, states, timeout, races, progress, .. } = *options;
+    let limits = Limits { steps, states, timeout, races, progress };
+    let patient = progress;
     match options.memory {
-        MemoryKind::Sc => schedule::run(&Machine { code: &code, memory: Sc, layer }, schedule, &limits),
+        MemoryKind::Sc => schedule::run(&Machine { code: &code, memory: Sc, layer, patient }, schedule, &limits),
         MemoryKind::Weak => {
             let memory = Weak { early: options.early, rules: options.rules, collect: code.loops };
-            schedule::run(&Machine { code: &code, memory, layer }, schedule, &limits)
+            schedule::run(&Machine { code: &code, memory, layer, patient }, schedule, &limits)
         }
         kind => {
             let memory = Clike::new(kind, options.language, &code)?;
             // This memory knows the races of its language itself.
             let limits = Limits { races: false, ..limits };
-            schedule::run(&Machine { code: &code, memory, layer }, schedule, &limits)
+            schedule::run(&Machine { code: &code, memory, layer, patient }, schedule, &limits)
         }
     }
 }

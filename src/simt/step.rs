@@ -15,7 +15,7 @@ use super::choice::{Chooser, Tape};
 use super::code::{Act, Code, eval};
 use super::fingerprint::Fingerprint;
 use super::layer::Layer;
-use super::memory::{At, Backend, Context};
+use super::memory::{Age, At, Backend, Context};
 use super::record::{Event, Log};
 use super::state::{State, Status, threads};
 use super::{Fault, Halt};
@@ -37,6 +37,8 @@ pub(super) struct Machine<'a, B, L> {
     pub(super) code: &'a Code,
     pub(super) memory: B,
     pub(super) layer: L,
+    /// Leaves fences and barriers to the scheduler: threads may be stopped before them.
+    pub(super) patient: bool,
 }
 
 /// The state of a machine.
@@ -77,16 +79,15 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
             }
     }
 
-    /// Carries out a pick, and what follows by itself. The answer says whether it was fresh: whether no strong read took
-    /// an old value.
+    /// Carries out a pick, and what follows by itself. The answer says how old what it read is.
     pub(super) fn step(
         &self,
         state: &mut StateOf<B, L>,
         action: Action,
         chooser: &mut dyn Chooser,
         log: &mut dyn Log,
-    ) -> Result<bool, Halt> {
-        let mut cx = Context { code: self.code, chooser, log, fresh: true };
+    ) -> Result<Age, Halt> {
+        let mut cx = Context { code: self.code, chooser, log, age: Age::New };
         let mut woken = Vec::new();
         if action.early {
             self.memory.bind_early(&mut cx, &mut state.memory, &state.threads, action.thread)?;
@@ -94,9 +95,9 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
             self.execute(state, action.thread, &mut cx, &mut woken)?;
             woken.push(action.thread);
         }
-        let fresh = cx.fresh;
+        let age = cx.age;
         self.settle(state, woken, log)?;
-        Ok(fresh)
+        Ok(age)
     }
 
     /// As [`Machine::step`], but leaves the state as it is if the choices made are not possible: `false`.
@@ -290,6 +291,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     ) -> Result<bool, Halt> {
         let commutes = match &self.code.threads[t].acts[state.threads[t].pc] {
             Act::Assign { .. } | Act::Branch { .. } => true,
+            Act::Fence(_) | Act::Barrier(_) if self.patient => false,
             Act::Fence(fence) => self.memory.fence_commutes(&state.memory, t, *fence),
             Act::Barrier(b) => arrival_commutes(b) && self.memory.arrival_commutes(&state.memory, t),
             // A choice is a step of its own.
@@ -299,7 +301,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
             return Ok(false);
         }
         let mut chooser = Tape::new(&[]);
-        let mut cx = Context { code: self.code, chooser: &mut chooser, log, fresh: true };
+        let mut cx = Context { code: self.code, chooser: &mut chooser, log, age: Age::New };
         // A fence may have to wait for what was bound early: it is then left for later, and it changes nothing.
         match self.execute(state, t, &mut cx, woken) {
             Err(Halt::Blocked) => Ok(false),
@@ -367,7 +369,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
 }
 
 /// Whether a step was possible.
-fn possible(step: Result<bool, Halt>) -> Result<bool, Halt> {
+fn possible(step: Result<Age, Halt>) -> Result<bool, Halt> {
     match step {
         Ok(_) => Ok(true),
         Err(Halt::Refused | Halt::Blocked) => Ok(false),

@@ -54,7 +54,7 @@ fn set(sk: &Skeleton, domains: &Domains, name: &str) -> EventSet {
         "IW" => of(&|e| e.kind == EventKind::Init),
         "FW" | "UL" | "LK" => EventSet::empty(n),
         "NAL" => accesses(sk, domains, &|object| !object.atomic),
-        "FGA" => accesses(sk, domains, &|object| object.opencl.fine),
+        "FGA" => accesses(sk, domains, &|object| sk.program.machine.has_svm_atomics(object.kind)),
         "HOST" => of(&|e| e.thread.is_some_and(|t| sk.program.thread(t).place.host)),
         "P2P" => EventSet::from_fn(n, |e| peers(sk, domains, e.index())),
         // Fences have these as tags, accesses by the memory they are to.
@@ -155,6 +155,21 @@ fn relation(sk: &mut Skeleton, domains: &Domains, name: &str) -> BaseRel {
             (Some(x), Some(y)) => x == y || sk.program.thread(x).place.same_gpu(&sk.program.thread(y).place),
             _ => false,
         }),
+        "skernel" => pairs(&|a, b| match (a.thread, b.thread) {
+            (Some(x), Some(y)) => sk.program.same_kernel(x, y),
+            _ => false,
+        }),
+        "mapping" => {
+            let host = sk.program.host.as_deref();
+            let mappings = host.map_or(Vec::new(), |host| host.mappings(&sk.program));
+            let command = |e: &Event| host.and_then(|host| host.command_of(e.thread?));
+            let commands: Vec<_> = sk.events.iter().map(command).collect();
+            let ends = |i: usize, j: usize| {
+                commands[i].is_some_and(|begin| mappings.contains(&(begin, commands[j])) && commands[j].is_some())
+            };
+            BaseRel { fixed: Rel::from_fn(n, ends), open: Vec::new() }
+        }
+        "same-object" => location(sk, domains, |sk, c| sk.memory.cell(sk.memory.cell(c).memory).location.0),
         "divergence" => edges(n, &sk.divergence),
         "launch" | "ssw" => edges(n, &sk.launch),
         "launch-fine" => edges(n, &sk.launch_fine),

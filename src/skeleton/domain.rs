@@ -15,6 +15,7 @@ use super::images::term_values;
 use super::pool::{Atom, Cond, Term, TermId};
 use super::{CellId, Event, Pool, Skeleton};
 use crate::program::BinOp;
+use crate::stop;
 
 /// At most this many values for one term.
 pub(super) const MAX_VALUES: usize = 1024;
@@ -74,7 +75,7 @@ impl Domains {
             }
             let mut changed = false;
             for &r in &reads {
-                if deadline.is_some_and(|d| Instant::now() >= d) {
+                if stop::late(deadline) {
                     return Err(DomainError::Late);
                 }
                 if d.may_fault[r] {

@@ -23,7 +23,7 @@ const SETS: &[(&str, &str)] = &[
     ("LK", "lock events: empty, kept for published files"),
 ];
 
-/// CUDA: accesses by who allocated the memory ([`crate::program::MemoryKind`]).
+/// Accesses by who allocated the memory ([`crate::program::MemoryKind`]).
 pub(super) const MEMORY_KINDS: &[(&str, &str)] = &[
     ("MANAGED", "CUDA: accesses to managed memory"),
     ("MAPPED", "CUDA: accesses to mapped (pinned) memory of the host"),
@@ -31,10 +31,15 @@ pub(super) const MEMORY_KINDS: &[(&str, &str)] = &[
     ("PAGEABLE_FILE", "CUDA: accesses to system-allocated memory that maps a file"),
     ("GPU_MEMORY", "CUDA: accesses to memory of a GPU"),
     ("PRIVATE", "CUDA: accesses to memory of a single block or thread"),
+    ("BUFFER", "OpenCL: accesses to buffer objects that are no shared virtual memory"),
+    ("SVM_COARSE", "OpenCL: accesses to coarse-grained shared virtual memory"),
+    ("SVM_FINE", "OpenCL: accesses to fine-grained shared virtual memory without atomics"),
+    ("SVM_FINE_ATOMIC", "OpenCL: accesses to fine-grained shared virtual memory of a buffer, with atomics"),
+    ("SVM_SYSTEM", "OpenCL: accesses to fine-grained shared virtual memory of the system"),
 ];
 
 /// Attributes of the machine ([`crate::program::ATTRIBUTES`]).
-const MACHINE: &str = "CUDA: every event if the test's machine has the attribute, else none";
+const MACHINE: &str = "CUDA, OpenCL: every event if the test's machine has the attribute, else none";
 
 /// Tags of single dialects that published models speak of: an event is in such a set if it carries the tag.
 const DIALECT_TAGS: &[(&str, &str)] = &[
@@ -78,6 +83,9 @@ const RELATIONS: &[(&str, &str)] = &[
     ("swg", "threads of one work-group"),
     ("sqf", "threads of one queue family"),
     ("sdv", "threads of one device"),
+    ("skernel", "OpenCL: work-items of one kernel instance that the host enqueued, and of its descendants"),
+    ("mapping", "OpenCL: accesses of a command that maps memory, and those of the one that ends the mapping"),
+    ("same-object", "accesses to elements of one object"),
     ("syncbar", "arrival to wait of one barrier and phase"),
     (
         "divergence",

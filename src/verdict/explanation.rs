@@ -5,10 +5,12 @@
 //!   [`Link::holds`] says so), every chain breaks its axiom, every edit was decided by an engine.
 //! - Links name events by their position in the execution beside them.
 
+use serde::{Deserialize, Serialize};
+
 use super::Witness;
 
 /// Why an answer about reachability is what it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
     /// Of a forbidden outcome: the axioms that together forbid it, a minimal set, each with an execution that has the
     /// outcome and breaks this axiom alone.
@@ -24,7 +26,7 @@ pub struct Explanation {
 }
 
 /// An axiom, and how an execution breaks it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Breach {
     /// The axiom's name.
     pub axiom: String,
@@ -46,7 +48,7 @@ pub struct Breach {
 }
 
 /// A link of an axiom that a part of a chain makes up.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Made {
     /// Position of the first edge in [`Breach::chain`].
     pub first: usize,
@@ -57,7 +59,7 @@ pub struct Made {
 }
 
 /// A pair of a relation in one execution, or (`from` is `to`) a member of a set.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
     /// The first event.
     pub from: usize,
@@ -76,7 +78,7 @@ pub struct Link {
 }
 
 /// What of a program a forbidden outcome rests on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Needs {
     /// Together they forbid the outcome; without any one of them it is allowed.
     pub needed: Vec<Need>,
@@ -87,7 +89,7 @@ pub struct Needs {
 }
 
 /// Something of a program: an order, a scope, a fence, a barrier, a dependency.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Need {
     /// The thread's name; empty for what belongs to none.
     pub thread: String,
@@ -102,7 +104,7 @@ pub struct Need {
 }
 
 /// What is missing for an allowed outcome to be forbidden.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
     /// Changes to the program that together forbid the outcome; none can be spared. Empty if none were found.
     pub edits: Vec<Need>,
@@ -116,10 +118,10 @@ pub struct Missing {
 }
 
 /// A link that holds in a changed program only.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MissingLink {
-    /// Which link of [`Breach::chain`].
-    pub link: usize,
+    /// Which link of [`Breach::chain`]; `None`: something beside it.
+    pub link: Option<usize>,
     /// The relations that it is made of, down to the one that fails: `synchronizes`, `morally-strong`, `sr`.
     pub path: Vec<String>,
     /// Why it does not hold: ``the scope of `st.release.cta [f]`, `.cta`, does not include P1, which runs in another CTA``.

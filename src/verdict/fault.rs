@@ -3,10 +3,12 @@
 //! # Invariants
 //! - A [`Remedy::Changes`] was verified: the changed program was decided anew, and it does not race.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Witness, WitnessEvent};
 
 /// Whether a program is defined under a model that knows undefined behaviour.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Definedness {
     /// No execution is undefined.
     Defined,
@@ -17,7 +19,7 @@ pub enum Definedness {
 }
 
 /// Something that a flag of the model marks in one execution.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     /// The flag's name.
     pub flag: String,
@@ -40,7 +42,7 @@ pub struct Fault {
 }
 
 /// An event that takes part in a [`Fault`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultEvent {
     /// The event.
     pub event: WitnessEvent,
@@ -51,7 +53,7 @@ pub struct FaultEvent {
 }
 
 /// What makes a program race-free.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Remedy {
     /// These changes together do; none of them can be spared or made weaker.
     Changes(Vec<Change>),
@@ -62,7 +64,7 @@ pub enum Remedy {
 }
 
 /// One change to a program.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// The line of the operation; 0: all accesses to a location.
     pub line: u32,

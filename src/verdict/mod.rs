@@ -4,12 +4,15 @@
 //! - A verdict speaks of the proposition itself: `Allowed` means that some consistent, complete execution satisfies it
 //!   (`forall`: violates it). How a test's quantifier is judged is the reporter's matter.
 //! - Every `Allowed` comes with a [`Witness`] that was replayed by the plain evaluator.
-//! - Everything in here is plain data, ready to print; nothing refers to an engine.
+//! - Everything in here is plain data, ready to print and to keep; nothing refers to an engine.
 
 use std::fmt;
 
+use serde::{Deserialize, Deserializer, Serialize};
+
 mod explanation;
 mod fault;
+pub mod hang;
 
 pub use explanation::{Breach, Explanation, Link, Made, Missing, MissingLink, Need, Needs};
 pub use fault::{Change, Definedness, Fault, FaultEvent, Remedy};
@@ -39,7 +42,7 @@ impl fmt::Display for Property {
 }
 
 /// An answer about one property.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     /// Reachability: possible.
     Allowed,
@@ -90,12 +93,13 @@ impl Verdict {
 pub type State = Vec<(String, String)>;
 
 /// The answer to one question.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Answer {
     /// What came out.
     pub verdict: Verdict,
     /// `symbolic`, `enumerate` or `both`.
-    pub engine: &'static str,
+    #[serde(deserialize_with = "engine")]
+    pub engine: EngineName,
     /// The loop bound that the answer needed; `None` if no loop was cut.
     pub bound: Option<u32>,
     /// For a negative answer: names of axioms that together exclude every execution, in model order.
@@ -113,8 +117,20 @@ pub struct Answer {
     pub explanation: Option<Box<Explanation>>,
 }
 
+/// The name of an engine. By this name, for what is read back borrows nothing.
+pub type EngineName = &'static str;
+
+/// Names of engines, as answers have them.
+const ENGINES: [&str; 3] = ["symbolic", "enumerate", "both"];
+
+fn engine<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EngineName, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let known = ENGINES.into_iter().find(|engine| *engine == name);
+    known.ok_or_else(|| serde::de::Error::unknown_variant(&name, &ENGINES))
+}
+
 /// A complete execution, as evidence.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Witness {
     /// Its executed events; relations refer to them by position.
     pub events: Vec<WitnessEvent>,
@@ -131,8 +147,15 @@ pub struct Witness {
     pub derived: Vec<(String, Vec<(usize, usize)>)>,
 }
 
+impl Witness {
+    /// Whether a relation of that name has a pair.
+    pub fn relates(&self, name: &str) -> bool {
+        self.relations.iter().chain(&self.derived).any(|(known, pairs)| known == name && !pairs.is_empty())
+    }
+}
+
 /// A thread, and where it runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seat {
     /// The thread's name.
     pub thread: String,
@@ -141,7 +164,7 @@ pub struct Seat {
 }
 
 /// In which way a thread ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
     /// It runs to its end.
     Done,
@@ -166,7 +189,7 @@ impl Ending {
 }
 
 /// How a thread of an execution that hangs ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadEnd {
     /// The thread's name.
     pub thread: String,
@@ -185,12 +208,14 @@ pub struct ThreadEnd {
     pub polls: Vec<(String, String)>,
     /// Looping with effect: how many iterations repeat.
     pub period: Option<u32>,
+    /// What it waits for, and who could bring it.
+    pub waits: Vec<hang::Wait>,
     /// All that in words.
     pub why: String,
 }
 
 /// One event of a [`Witness`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WitnessEvent {
     /// Thread index; `None` for initial writes.
     pub thread: Option<usize>,

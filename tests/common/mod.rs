@@ -7,4 +7,5 @@ pub mod interleave;
 pub mod lasso;
 pub mod rewrite;
 pub mod rings;
+pub mod spins;
 pub mod suite;

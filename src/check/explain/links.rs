@@ -163,7 +163,7 @@ fn flatten(deriver: &Deriver<'_>, step: &Step, open: bool, edges: &mut Vec<Step>
         NodeOp::Union(..) | NodeOp::Seq(..) | NodeOp::Plus(_) => {
             step.parts.iter().for_each(|part| flatten(deriver, part, false, edges, besides));
         }
-        NodeOp::IdentityOn(_) => besides.extend(step.parts.iter().cloned()),
+        NodeOp::IdentityOn(_) => step.parts.iter().for_each(|part| conditions(deriver, part, besides)),
         NodeOp::Inter(a, b) => {
             let main = main_part(deriver, a, b);
             for (i, part) in step.parts.iter().enumerate() {
@@ -200,8 +200,6 @@ fn conditions(deriver: &Deriver<'_>, step: &Step, out: &mut Vec<Step>) {
             step.parts.iter().for_each(|part| conditions(deriver, part, out));
         }
         NodeOp::IdentityOn(_) => {}
-        // Of several things that do not hold, none is worth more than the others.
-        NodeOp::Union(..) if !step.holds => step.parts.iter().for_each(|part| conditions(deriver, part, out)),
         NodeOp::Union(..) => step.parts.iter().for_each(|part| conditions(deriver, part, out)),
         NodeOp::Inter(..) if step.parts.len() == 1 => conditions(deriver, &step.parts[0], out),
         _ => out.push(step.clone()),

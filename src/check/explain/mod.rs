@@ -5,6 +5,9 @@
 //! | `derive` | why a pair is in a relation, in one execution |
 //! | `links` | derivations as chains, as plain data |
 //! | `words` | steps of a derivation in words |
+//! | `knobs` | what of a program is turned down or up |
+//! | `turn` | what a forbidden outcome rests on, and what an allowed one lacks |
+//! | `missing` | the link that holds in a changed program only |
 //!
 //! # Invariants
 //! - Whatever an explanation says of an execution was verified against its values, whatever it says of another program
@@ -12,8 +15,14 @@
 //! - No name of a model occurs in here; a model that is only a text is explained as the shipped ones are.
 
 mod derive;
+mod knobs;
 mod links;
+mod missing;
+mod turn;
 mod words;
+
+pub(super) use missing::{Refuting, missing_links};
+pub(super) use turn::{forbidding, needs};
 
 use self::derive::Deriver;
 use self::links::Chain;
@@ -22,7 +31,8 @@ use super::execution::Execution;
 use super::replay::Replayed;
 use super::task::Task;
 use super::witness;
-use crate::algebra::Value;
+use crate::algebra::bits::Bits;
+use crate::algebra::{Value, Values};
 use crate::model::ir::Axiom;
 use crate::model::text;
 use crate::rel::EventSet;
@@ -38,10 +48,19 @@ pub(super) fn breach(
     replayed: &Replayed,
     axiom: usize,
 ) -> Result<Breach, String> {
+    analysed(task, execution, replayed, axiom).map(|(breach, _)| breach)
+}
+
+/// As [`breach`], with the derivations.
+fn analysed(
+    task: &Task<'_>,
+    execution: &Execution,
+    replayed: &Replayed,
+    axiom: usize,
+) -> Result<(Breach, Chain), String> {
     let model = task.model;
     let axiom = &model.axioms[axiom];
-    let of_thread = EventSet::from_fn(task.sk.len(), |e| task.sk.event(e).thread.is_some());
-    let deriver = Deriver::new(model, &replayed.values, &execution.executed, of_thread);
+    let deriver = deriver(task, &replayed.values, execution);
     let words = Words::new(task, execution);
     let members: Vec<(usize, usize)> = match replayed.values[axiom.node.index()].as_deref() {
         Some(Value::Rel(rel)) => rel.iter().collect(),
@@ -62,7 +81,7 @@ pub(super) fn breach(
     let (shown, position) = witness::describe_with(task, execution, replayed, &events);
     let place = |e: usize| position[e].expect("the events of an explanation are shown");
     let all = |steps: &[derive::Step]| steps.iter().map(|s| links::link(&deriver, &words, s, &place)).collect();
-    Ok(Breach {
+    let breach = Breach {
         axiom: axiom.name.clone(),
         text: format!("{} {}", text::test_name(axiom), text::expression(model, axiom.node, false)),
         doc: axiom.doc.clone(),
@@ -77,7 +96,13 @@ pub(super) fn breach(
             .collect(),
         closes: chain.closes,
         besides: all(&chain.besides),
-    })
+    };
+    Ok((breach, chain))
+}
+
+fn deriver<'a>(task: &'a Task<'_>, values: &'a Values<Bits>, execution: &'a Execution) -> Deriver<'a> {
+    let of_thread = EventSet::from_fn(task.sk.len(), |e| task.sk.event(e).thread.is_some());
+    Deriver::new(task.model, values, &execution.executed, of_thread)
 }
 
 /// Holds a chain against the execution: its derivations are what they say, their pairs break the axiom, and its links
@@ -103,3 +128,6 @@ fn verify(deriver: &Deriver<'_>, chain: &Chain, axiom: &Axiom) -> Result<(), Str
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

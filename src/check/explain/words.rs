@@ -45,6 +45,9 @@ impl<'a> Words<'a> {
         let model = self.task.model;
         let node = model.node(step.node);
         let name = self.name(step.node);
+        if let (false, Some(said)) = (step.holds, self.of_model.get(&format!("not {name}"))) {
+            return said.clone();
+        }
         if let Some(said) = self.of_model.get(&name) {
             // A pair of an event with itself: a pattern of one event.
             let alone = node.kind == Kind::Rel && step.from == step.to;
@@ -188,7 +191,8 @@ fn common_group(a: &Place, b: &Place, dialect: Dialect) -> Option<&'static str> 
     let opencl = dialect == Dialect::OpenCl;
     let cuda = dialect == Dialect::Cuda;
     let scopes = [Scope::Warp, Scope::Cta, Scope::Cluster, Scope::QueueFamily, Scope::Gpu, Scope::Sys];
-    let scope = scopes.into_iter().find(|&scope| a.same(b, scope))?;
+    let has = |scope: &Scope| *scope != Scope::QueueFamily || dialect == Dialect::Vulkan;
+    let scope = scopes.into_iter().filter(has).find(|&scope| a.same(b, scope))?;
     Some(match scope {
         Scope::Warp if opencl => "in one sub-group",
         Scope::Cta if opencl => "in one work-group",

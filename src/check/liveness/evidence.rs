@@ -8,10 +8,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::fairness::{Node, ProgressModel, tree};
 use crate::check::eval::{Assignment, Eval};
 use crate::check::execution::Execution;
 use crate::check::task::Task;
+use crate::program::progress::{ProgressModel, Stand, serve, tree};
 use crate::skeleton::progress::{Progress, Repeat, Spin};
 use crate::skeleton::{CellId, Cond};
 
@@ -124,15 +124,13 @@ impl Seen<'_, '_> {
 
     /// Chooses who is served, and checks that it is fair; by thread.
     fn fair(&mut self, progress: &Progress, ends: &[End<'_>], model: ProgressModel) -> Result<Vec<bool>, String> {
-        let mut started = Vec::new();
-        for thread in &progress.threads {
-            started.push(self.holds(thread.started)?);
+        let mut threads = Vec::new();
+        for (thread, end) in progress.threads.iter().zip(ends) {
+            let started = self.holds(thread.started)?;
+            threads.push(Stand { live: end.is_live(), stopped: matches!(end, End::Stopped), started });
         }
-        let scheduler = Scheduler { ends, started, model };
-        let mut served = vec![false; ends.len()];
-        if !scheduler.serve(&tree(&self.task.sk.program), &mut served) {
-            return Err("a thread that must be run is stopped".to_string());
-        }
+        let served =
+            serve(&tree(&self.task.sk.program), &threads, model).ok_or("a thread that must be run is stopped")?;
         if ends.iter().zip(&served).any(|(end, &served)| served && matches!(end, End::Stopped)) {
             return Err("a served thread is stopped".to_string());
         }
@@ -198,6 +196,11 @@ impl Seen<'_, '_> {
                 return Err(format!("writes {a2} and {b2} have not the order that {a} and {b} have"));
             }
         }
+        let later = |e: &usize| blocks.contains(e) && repeated.contains(e);
+        let earlier = |e: &usize| blocks.contains(e) && !repeated.contains(e);
+        if let Some((a, b)) = co.iter().find(|(a, b)| later(a) && earlier(b)) {
+            return Err(format!("write {b} of an earlier block is after write {a} of a later one"));
+        }
         for &r in repeated.iter().filter(|&&e| self.task.sk.events[e].is_read()) {
             let Some((w, _)) = rf.iter().find(|&(_, to)| to == r) else { continue };
             let changing = blocks.iter().any(|&b| self.is_write(b) && self.cells[b] == self.cells[r]);
@@ -245,64 +248,5 @@ impl Seen<'_, '_> {
 
     fn order(&self) -> &crate::rel::Rel {
         &self.execution.free[self.task.model.finals.0 as usize]
-    }
-}
-
-/// Who is served.
-struct Scheduler<'e, 's> {
-    ends: &'e [End<'s>],
-    started: Vec<bool>,
-    model: ProgressModel,
-}
-
-impl Scheduler<'_, '_> {
-    fn live(&self, node: &Node) -> bool {
-        match node {
-            Node::Thread(t) => self.ends[t.0 as usize].is_live(),
-            Node::Group(nodes) => nodes.iter().any(|n| self.live(n)),
-        }
-    }
-
-    fn started(&self, node: &Node) -> bool {
-        match node {
-            Node::Thread(t) => self.started[t.0 as usize],
-            Node::Group(nodes) => nodes.iter().any(|n| self.started(n)),
-        }
-    }
-
-    /// Serves a node, and below it as few as the progress model permits. False if someone is stopped who must be served.
-    fn serve(&self, node: &Node, served: &mut [bool]) -> bool {
-        let nodes = match node {
-            Node::Thread(t) => {
-                served[t.0 as usize] = true;
-                return !matches!(self.ends[t.0 as usize], End::Stopped);
-            }
-            Node::Group(nodes) => nodes,
-        };
-        let mut runs = false;
-        for (i, child) in nodes.iter().enumerate() {
-            let first = !nodes[..i].iter().any(|n| self.live(n));
-            let required = match self.model {
-                ProgressModel::Fair => true,
-                ProgressModel::Obe => self.started(child),
-                ProgressModel::Hsa => first,
-                ProgressModel::HsaObe => first || self.started(child),
-                ProgressModel::Lobe => nodes[i..].iter().any(|n| self.started(n)),
-            };
-            if required {
-                if !self.serve(child, served) {
-                    return false;
-                }
-                runs |= self.live(child);
-            }
-        }
-        runs || !self.live(node)
-            || nodes.iter().filter(|n| self.live(n)).any(|child| {
-                let before = served.to_vec();
-                self.serve(child, served) || {
-                    served.copy_from_slice(&before);
-                    false
-                }
-            })
     }
 }

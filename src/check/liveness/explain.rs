@@ -1,12 +1,16 @@
 //! What to tell about an execution that hangs: how each thread ends, and why.
 
+use std::collections::BTreeMap;
+
 use super::evidence::{End, Evidence};
-use super::fairness::ProgressModel;
 use crate::check::eval::{Assignment, Eval};
 use crate::check::execution::Execution;
 use crate::check::task::Task;
-use crate::program::{BarrierNaming, Op, ThreadId};
+use crate::program::progress::ProgressModel;
+use crate::program::waiting::{Rest, Scene, Walk, loop_at};
+use crate::program::{BarrierNaming, LocId, Op, Program, ThreadId};
 use crate::skeleton::progress::Progress;
+use crate::verdict::hang::{Goal, Site, Wait, never_arrive, reading};
 use crate::verdict::{Ending, ThreadEnd};
 
 /// How each thread of an execution ends that hangs under a progress model.
@@ -38,34 +42,23 @@ impl Teller<'_, '_> {
     fn thread(&mut self, t: ThreadId) -> ThreadEnd {
         let sk = &self.task.sk;
         let thread = sk.program.thread(t);
-        let mut end = ThreadEnd {
-            thread: thread.name.clone(),
-            ending: Ending::Done,
-            line: 0,
-            text: String::new(),
-            served: self.evidence.served[t.0 as usize],
-            waits_for: Vec::new(),
-            polls: Vec::new(),
-            period: None,
-            why: "runs to its end".to_string(),
-        };
+        let mut end = ThreadEnd::done(&thread.name);
+        end.served = self.evidence.served[t.0 as usize];
         let at = match self.evidence.ends[t.0 as usize] {
             End::Done => None,
             End::Blocked(wait) => {
                 end.ending = Ending::Blocked;
                 end.waits_for = self.absent(t, wait);
-                end.why = match end.waits_for.as_slice() {
-                    [] => "waits for ever: too few threads arrive".to_string(),
-                    [one] => format!("waits for ever: {one} never arrives"),
-                    some => format!("waits for ever: {} never arrive", some.join(", ")),
-                };
+                end.why = never_arrive(&end.waits_for);
+                end.waits.push(Wait::at_barrier(&end.waits_for));
                 Some(sk.events[wait].instr)
             }
             End::Looping(spin) => {
                 end.ending = Ending::Looping;
                 end.polls = spin.events.iter().filter_map(|e| self.poll(e.index())).collect();
                 end.polls.dedup();
-                end.why = format!("loops for ever{}", seeing(&end.polls));
+                end.why = format!("loops for ever{}", reading(&end.polls));
+                end.waits = self.for_values(t, spin.header);
                 Some(spin.header)
             }
             End::Repeating(repeat) => {
@@ -76,7 +69,8 @@ impl Teller<'_, '_> {
                     1 => "repeats its last iteration for ever".to_string(),
                     n => format!("repeats its last {n} iterations for ever"),
                 };
-                end.why = format!("{blocks}{}", seeing(&end.polls));
+                end.why = format!("{blocks}{}", reading(&end.polls));
+                end.waits = self.for_values(t, repeat.header);
                 Some(repeat.header)
             }
             End::Stopped => {
@@ -102,6 +96,83 @@ impl Teller<'_, '_> {
         let cell = self.task.sk.memory.at(self.eval.term(event.addr?)?)?;
         let value = self.execution.reads[e]?;
         Some((self.task.sk.memory.cell(cell).name.clone(), self.task.show(value)))
+    }
+
+    /// What a thread waits for in a loop.
+    fn for_values(&mut self, t: ThreadId, header: usize) -> Vec<Wait> {
+        let sk = &self.task.sk;
+        let (program, memory) = (&*sk.program, &sk.memory);
+        let Some(range) = loop_at(program, t, header) else { return Vec::new() };
+        let address =
+            |t: ThreadId, loc: LocId| memory.cell_of(program, loc, 0, Some(t)).map(|c| memory.cell(c).address);
+        let cell = |a: i64| memory.at(a).map(|c| memory.cell(c).memory);
+        let same = |a: i64, b: i64| cell(a) == cell(b);
+        let rest = self.rest();
+        let scene = Scene { program, address: &address, same: &same, rest };
+        // Its reads again, up to where the next iteration would read.
+        let mine =
+            self.execution.executed.iter().filter(|&e| sk.events[e].thread == Some(t) && sk.events[e].is_read());
+        let mut values = mine.map(|e| self.execution.reads[e]);
+        let regs = program.thread(t).regs.iter().map(|r| memory.initial(program, &r.init, Some(t))).collect();
+        let mut walk = Walk { pc: 0, regs };
+        let mut last: BTreeMap<i64, i64> = BTreeMap::new();
+        let came = scene.walk(t, &mut walk, None, &mut |a| {
+            let value = values.next()??;
+            last.insert(a, value);
+            Some(value)
+        });
+        if came != Rest::Read || !range.contains(&walk.pc) {
+            return Vec::new();
+        }
+        let polls = scene.polls(t, &walk, &range, &|a| last.get(&a).copied());
+        let writes: Vec<usize> = self
+            .execution
+            .executed
+            .iter()
+            .filter(|&e| sk.events[e].is_write() && sk.events[e].thread.is_some())
+            .collect();
+        let mut waits = Vec::new();
+        for poll in &polls {
+            let mut missed = Vec::new();
+            for &w in &writes {
+                let event = &sk.events[w];
+                let at = event.addr.and_then(|a| self.eval.term(a));
+                let value = event.value.and_then(|v| self.eval.term(v));
+                if let (Some(at), Some(value), Some(u)) = (at, value, event.thread)
+                    && same(at, poll.address)
+                    && poll.wants(value)
+                {
+                    missed.push(site(program, u, event.instr));
+                }
+            }
+            missed.dedup();
+            let place = cell(poll.address).map_or_else(String::new, |c| memory.cell(c).name.clone());
+            let goal = match &poll.wanted {
+                Some(wanted) => Goal::Value(wanted.text(&place, &|v| self.task.show(v))),
+                None if polls.iter().all(|p| p.wanted.is_none()) => Goal::Change(place),
+                None => continue,
+            };
+            let helpers = poll.writers.iter().map(|&(u, pc)| site(program, u, pc)).collect();
+            waits.push(Wait { goal, helpers, only: poll.sure, missed });
+        }
+        waits
+    }
+
+    /// By thread: where the code begins that it never comes to, unless it is done.
+    fn rest(&self) -> Vec<Option<usize>> {
+        let sk = &self.task.sk;
+        let after_last = |t: ThreadId| {
+            let mine = self.execution.executed.iter().filter(|&e| sk.events[e].thread == Some(t));
+            mine.last().map_or(0, |e| sk.events[e].instr + 1)
+        };
+        let from = |(t, end): (ThreadId, &End<'_>)| match end {
+            End::Done => None,
+            End::Blocked(wait) => Some(sk.events[*wait].instr + 1),
+            End::Looping(spin) => Some(spin.header),
+            End::Repeating(repeat) => Some(repeat.header),
+            End::Stopped => Some(after_last(t)),
+        };
+        sk.program.thread_ids().zip(&self.evidence.ends).map(from).collect()
     }
 
     /// The threads that could let a blocked one pass, and never arrive.
@@ -152,9 +223,7 @@ impl Teller<'_, '_> {
     }
 }
 
-/// `, reading x = 0 and y = 1`.
-fn seeing(polls: &[(String, String)]) -> String {
-    let mut said: Vec<String> = polls.iter().map(|(place, value)| format!("{place} = {value}")).collect();
-    said.dedup();
-    if said.is_empty() { String::new() } else { format!(", reading {}", said.join(" and ")) }
+fn site(program: &Program, t: ThreadId, pc: usize) -> Site {
+    let thread = program.thread(t);
+    Site { thread: thread.name.clone(), line: thread.code[pc].line }
 }

@@ -76,6 +76,7 @@ fn end(program: &Program, graph: &LaunchGraph, never: &BTreeSet<Node>, t: Thread
         served: true,
         waits_for: Vec::new(),
         polls: Vec::new(),
+        waits: Vec::new(),
         period: None,
         why: "runs to its end".to_string(),
     };

@@ -11,7 +11,7 @@
 //! - `terminates` is answered only if no fair execution goes on at the loop bound.
 //!
 //! # Sources
-//! - See [`fairness`] and `models/lib/liveness.cat`.
+//! - See [`crate::program::progress`] and `models/lib/liveness.cat`.
 
 mod evidence;
 mod explain;
@@ -25,7 +25,7 @@ use std::rc::Rc;
 use std::sync::LazyLock;
 use std::time::Instant;
 
-pub use fairness::ProgressModel;
+pub use crate::program::progress::ProgressModel;
 
 use super::engines::{Prepared, Said};
 use super::query::{Deadline, Query, TIMED_OUT};

@@ -157,6 +157,16 @@ fn the_later_block_orders_writes_as_the_earlier_one_did() {
 }
 
 #[test]
+fn blocks_of_two_threads_repeat_side_by_side() {
+    let mut h = hang(&[WRITES, "L: st.relaxed.gpu x, 2; ld.relaxed.gpu r0, y; beq r0, 0, L"], 2);
+    h.accepted();
+    // All writes of the one thread after all of the other: so it cannot go on.
+    h.put_last(h.event(1, EventKind::Write, 0));
+    h.put_last(h.event(1, EventKind::Write, 1));
+    h.rejected("of an earlier block is after write", &["Blocks-In-Order"]);
+}
+
+#[test]
 fn who_meets_at_a_barrier_for_ever_does_so_together() {
     let met = hang(&["L: bar.sync 0, 2; goto L", "L: bar.sync 0, 2; goto L"], 2);
     met.accepted();

@@ -8,17 +8,15 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::check::search::Setting;
 use crate::check::task::Task;
 use crate::litmus::LitmusTest;
 use crate::program::isa::clike::strength::{self, Order};
-use crate::program::{Dialect, Instr, LocId, LocationKind, Op, Scope, ThreadId};
+use crate::program::{Dialect, Instr, LocId, LocationKind, MemoryKind, Op, Scope, ThreadId};
 use crate::verdict::{Change, Fault};
 
-/// Levels of the knobs, in their order.
-pub(super) type Setting = Vec<usize>;
-
 /// An instruction of a thread.
-type Spot = (ThreadId, usize);
+pub(in crate::check) type Spot = (ThreadId, usize);
 
 /// What can be turned, with its levels above what is written.
 #[derive(Clone, Debug)]
@@ -134,9 +132,9 @@ impl<'t> Knobs<'t> {
             }
         }
         for (loc, becomes_fine) in objects {
-            if let LocationKind::Object { atomic, opencl, .. } = &mut test.program.locations[loc.0 as usize].kind {
+            if let LocationKind::Object { atomic, kind, .. } = &mut test.program.locations[loc.0 as usize].kind {
                 if becomes_fine {
-                    opencl.fine = true;
+                    *kind = MemoryKind::SvmFineAtomic;
                 } else {
                     *atomic = true;
                 }
@@ -251,11 +249,16 @@ fn instr(test: &LitmusTest, (thread, at): Spot) -> &Instr {
 
 /// The atomic operations and fences of a test, each with its copies: those made of the same text.
 fn sites(test: &LitmusTest) -> Vec<Vec<Spot>> {
+    sites_of(test, &|op| strength::order(op).is_some())
+}
+
+/// The instructions of a kind, each with its copies.
+pub(in crate::check) fn sites_of(test: &LitmusTest, wanted: &dyn Fn(&Op) -> bool) -> Vec<Vec<Spot>> {
     let mut sites: Vec<(_, usize, Vec<Spot>)> = Vec::new();
     for thread in test.program.thread_ids() {
         let mut seen: HashMap<_, usize> = HashMap::new();
         for (at, this) in test.program.thread(thread).code.iter().enumerate() {
-            if strength::order(&this.op).is_none() {
+            if !wanted(&this.op) {
                 continue;
             }
             let ordinal = *seen.entry(this.span).and_modify(|n| *n += 1).or_default();
@@ -283,7 +286,10 @@ fn opencl(test: &LitmusTest, sites: &[Vec<Spot>]) -> Vec<Knob> {
         sites.iter().filter(is_fence).filter(lacking).map(|s| Knob::Flags(s.clone())).collect();
     let devices: BTreeSet<u32> = program.threads.iter().map(|t| t.place.gpu).collect();
     if devices.len() > 1 {
-        let buffer = |kind: &LocationKind| matches!(kind, LocationKind::Object { opencl, .. } if opencl.global && !opencl.fine);
+        let buffer = |kind: &LocationKind| match kind {
+            LocationKind::Object { opencl, kind, .. } => opencl.global && !program.machine.has_svm_atomics(*kind),
+            LocationKind::Alias { .. } => false,
+        };
         let buffers = program.locations.iter().zip(0..).filter(|(l, _)| buffer(&l.kind));
         knobs.extend(buffers.map(|(_, i)| Knob::Fine(LocId(i))));
     }

@@ -8,26 +8,21 @@
 //! # Invariants
 //! - A setting that is handed out was decided to be race-free, by the engine of the session.
 //! - Which changes are found depends on the program alone, unless time runs out; then there are none.
-//!
-//! # Sources
-//! - Minimal sets by deletion: as for unsatisfiable cores.
 
-mod knobs;
+pub(super) mod knobs;
 
 use std::collections::HashMap;
 use std::time::Instant;
 
-use self::knobs::{Knobs, Setting};
+use self::knobs::Knobs;
 use super::Session;
+use super::search::{Decides, GivenUp, Setting, lowered, one_two_or_all};
 use super::task::Task;
 use crate::program::LocId;
 use crate::verdict::{Answer, Fault, Remedy, Verdict};
 
 /// At most so many programs are decided before, and as many after memory is made atomic.
 const DECISIONS: usize = 300;
-
-/// Pairs of knobs are tried among at most so many.
-const PAIRED: usize = 16;
 
 /// A search for what helps.
 struct Search<'s, 'a> {
@@ -38,9 +33,6 @@ struct Search<'s, 'a> {
     /// The last race that was found.
     race: Option<Box<Fault>>,
 }
-
-/// Why a search was given up.
-struct GivenUp(String);
 
 /// Looks for what removes the races of a test; `first` is one of them, found in the program as it is.
 pub(super) fn search(session: &Session<'_>, task: &Task<'_>, first: &Fault, deadline: Option<Instant>) -> Remedy {
@@ -54,44 +46,20 @@ pub(super) fn search(session: &Session<'_>, task: &Task<'_>, first: &Fault, dead
 
 impl Search<'_, '_> {
     fn run(&mut self, first: &Fault) -> Result<Remedy, GivenUp> {
-        let found = match self.ordered()? {
+        let top = self.knobs.top();
+        let found = match one_two_or_all(self, &top)? {
             Some(setting) => Some(setting),
             None => self.atomic(first)?,
         };
         if let Some(setting) = found {
-            let setting = self.lowered(setting)?;
+            let order = self.knobs.in_order_of_lowering();
+            let setting = lowered(self, setting, &order)?;
             return Ok(Remedy::Changes(self.knobs.changes(&setting, first)));
         }
         Ok(Remedy::None(match self.knobs.nothing_orders() {
             true => "the program has no atomic operation and no fence that could order them".into(),
             false => "they race even with every order seq_cst and every scope as wide as it can be".into(),
         }))
-    }
-
-    /// A setting of orders and scopes that helps: of one knob, of two, or of all.
-    fn ordered(&mut self) -> Result<Option<Setting>, GivenUp> {
-        let top = self.knobs.top();
-        let n = top.len();
-        if n == 0 || !self.race_free(&top)? {
-            return Ok(None);
-        }
-        for i in 0..n {
-            let mut one = vec![0; n];
-            one[i] = top[i];
-            if self.race_free(&one)? {
-                return Ok(Some(one));
-            }
-        }
-        for i in 0..n.min(PAIRED) {
-            for j in i + 1..n.min(PAIRED) {
-                let mut two = vec![0; n];
-                (two[i], two[j]) = (top[i], top[j]);
-                if self.race_free(&two)? {
-                    return Ok(Some(two));
-                }
-            }
-        }
-        Ok(Some(top))
     }
 
     /// A setting that helps where orders and scopes do not: the memory that the accesses race for is atomic, and then,
@@ -110,7 +78,7 @@ impl Search<'_, '_> {
             let top = self.knobs.top();
             let alone = top.iter().enumerate().map(|(i, &top)| if i < ordered { 0 } else { top }).collect();
             for setting in [alone, top] {
-                if self.race_free(&setting)? {
+                if self.decide(&setting)? {
                     return Ok(Some(setting));
                 }
             }
@@ -118,24 +86,11 @@ impl Search<'_, '_> {
         }
         Ok(None)
     }
+}
 
-    /// Turns every knob down as far as the program stays race-free.
-    fn lowered(&mut self, mut setting: Setting) -> Result<Setting, GivenUp> {
-        for i in self.knobs.in_order_of_lowering() {
-            for level in 0..setting[i] {
-                let mut lower = setting.clone();
-                lower[i] = level;
-                if self.race_free(&lower)? {
-                    setting = lower;
-                    break;
-                }
-            }
-        }
-        Ok(setting)
-    }
-
-    /// Decides the program of a setting.
-    fn race_free(&mut self, setting: &Setting) -> Result<bool, GivenUp> {
+impl Decides for Search<'_, '_> {
+    /// Whether the program of a setting is race-free.
+    fn decide(&mut self, setting: &Setting) -> Result<bool, GivenUp> {
         if let Some(&known) = self.known.get(setting) {
             return Ok(known);
         }

@@ -4,11 +4,14 @@
 //! - Everything is propositional, in the logic `QF_FD`: Z3's finite-domain solver.
 //! - Terms belong to this thread's context and never leave it.
 
+use std::cell::Cell;
+
 use z3::ast::Bool;
-use z3::{Params, SatResult};
+use z3::{Context, Params, SatResult};
 
 use super::sat::{Outcome, SatLit, Solver};
 use crate::check::query::TIMED_OUT;
+use crate::stop;
 
 /// A Z3 solver.
 pub(super) struct Z3 {
@@ -21,11 +24,34 @@ pub(super) struct Z3 {
 impl Z3 {
     pub(super) fn new() -> Self {
         let solver = z3::Solver::new_for_logic("QF_FD").unwrap_or_default();
+        solver.set_params(&params());
         Z3 { solver, vars: Vec::new(), negated: Vec::new(), values: Vec::new() }
     }
 
     fn term(&self, l: SatLit) -> &Bool {
         if l.positive { &self.vars[l.var as usize] } else { &self.negated[l.var as usize] }
+    }
+}
+
+/// What every question is asked with: Z3 leaves SIGINT to whoever listens for it.
+fn params() -> Params {
+    let mut params = Params::new();
+    params.set_bool("ctrl_c", false);
+    params
+}
+
+/// Lets a request to stop end what Z3 does on this thread.
+///
+/// Where nobody can request a stop this does nothing. Elsewhere the thread's context is kept until the process ends, so
+/// that there is something to interrupt whenever the request comes; a pool has few threads.
+fn let_be_interrupted() {
+    thread_local! {
+        static REGISTERED: Cell<bool> = const { Cell::new(false) };
+    }
+    if stop::is_listening() && !REGISTERED.replace(true) {
+        let context: &'static Context = Box::leak(Box::new(Context::thread_local()));
+        let handle = context.handle();
+        stop::on_request(move || handle.interrupt());
     }
 }
 
@@ -53,10 +79,11 @@ impl Solver for Z3 {
             if ms == 0 {
                 return Outcome::Unknown(TIMED_OUT.to_string());
             }
-            let mut params = Params::new();
+            let mut params = params();
             params.set_u32("timeout", u32::try_from(ms).unwrap_or(u32::MAX));
             self.solver.set_params(&params);
         }
+        let_be_interrupted();
         let terms: Vec<Bool> = assumptions.iter().map(|&l| self.term(l).clone()).collect();
         match self.solver.check_assumptions(&terms) {
             SatResult::Unsat => Outcome::Unsat,

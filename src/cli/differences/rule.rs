@@ -12,10 +12,11 @@
 use super::super::decide::{self, listed};
 use super::super::plan::Unit;
 use super::super::settings::Settings;
-use super::edits::{self, Change, Edit, Rule, Site};
+use super::edits::{self, Rule};
 use crate::check::{Session, task::thin_air_axioms};
 use crate::litmus::{LitmusTest, Prop};
 use crate::model::ir::Model;
+use crate::program::edits::{Change, Edit, Site, edited};
 use crate::program::mapping::Mapping;
 use crate::program::{Dialect, LocationKind, Program, Scope};
 use crate::report::Place;
@@ -115,7 +116,7 @@ impl Search<'_, '_> {
     }
 
     fn version(&self, edits: &[Edit]) -> LitmusTest {
-        LitmusTest { program: edits::edited(self.program(), edits), ..self.weak.source.clone() }
+        LitmusTest { program: edited(self.program(), edits), ..self.weak.source.clone() }
     }
 
     /// Whether both models say no (`true`) or yes to the changed program.
@@ -169,7 +170,7 @@ impl Search<'_, '_> {
         for (r, rule) in edits::STRONGER.iter().enumerate() {
             let list = |all: &[(usize, Edit)]| all.iter().map(|e| e.1).collect::<Vec<_>>();
             // Later kinds see what earlier ones made; places stay, but for the fences, which come last.
-            let so_far = edits::edited(self.program(), &list(&all));
+            let so_far = edited(self.program(), &list(&all));
             all.extend((rule.edits)(&so_far).into_iter().map(|e| (r, e)));
             if r > 0 && self.both(&list(&all), true) {
                 let edits = self.least(list(&all), true);
@@ -249,6 +250,10 @@ impl Search<'_, '_> {
                     let thread = self.program().thread(t);
                     let instr = &thread.code[i];
                     Place { thread: thread.name.clone(), line: instr.line, text: instr.text.clone() }
+                }
+                Site::Thread(t) => {
+                    let thread = self.program().thread(t).name.clone();
+                    Place { text: format!("the place of {thread}"), thread, line: 0 }
                 }
                 Site::Location(l) => {
                     let location = self.program().location(l);

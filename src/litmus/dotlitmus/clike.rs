@@ -17,7 +17,7 @@ use crate::diag::{MappedText, Span};
 use crate::litmus::build::CThreadDraft;
 use crate::program::isa::clike::{Declaration, Env, Unit};
 use crate::program::isa::{Object, SymbolKind};
-use crate::program::{Dialect, Init, LocId, Place};
+use crate::program::{Dialect, Init, LocId, MemoryKind, Place};
 
 impl Reader<'_> {
     /// Reads `{ [x] = 0; atomic_int y[2] = {0, 0}; 0:r0 = 1; }`; the offset behind it.
@@ -289,7 +289,9 @@ impl Reader<'_> {
         if let Some(object) = self.symbols.object_mut(id) {
             object.atomic = Some(object.atomic.unwrap_or(true) && declaration.atomic);
             object.opencl.global |= declaration.global;
-            object.opencl.fine |= declaration.global;
+            if declaration.global {
+                object.kind = MemoryKind::SvmFineAtomic;
+            }
             object.opencl.local |= declaration.local;
         }
     }

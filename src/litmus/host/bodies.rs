@@ -12,7 +12,7 @@ use crate::litmus::build::{CThreadDraft, lower_clike};
 use crate::litmus::toml::{Layout, MAX_THREADS, host_place};
 use crate::program::host::{Command, CommandKind, HostProgram, Origin};
 use crate::program::isa::Symbols;
-use crate::program::isa::clike::host::Request;
+use crate::program::isa::clike::host::{Does, Request};
 use crate::program::isa::clike::{Env, specials};
 use crate::program::{
     Access, BinOp, Dialect, Expr, Init, Instr, LocId, MemoryKind, NdRange, Op, Place, RegId, Register, Scope,
@@ -35,19 +35,22 @@ pub(super) struct Bodies<'a> {
     declared: &'a Declared,
     symbols: &'a Symbols,
     first: usize,
-    drafts: Vec<Draft>,
+    /// Those that were lowered are gone.
+    drafts: Vec<Option<Draft>>,
     /// Of each thread: what it is called, the number of its launch, its number there and how many there are.
     names: Vec<(String, usize, usize, usize)>,
     /// How often something was launched.
     launches: HashMap<String, usize>,
+    /// Memory that is mapped, and whether for writing.
+    mappings: HashMap<LocId, bool>,
     /// The number of the next work-group of each device.
     groups: HashMap<u32, u32>,
 }
 
 impl<'a> Bodies<'a> {
     pub(super) fn new(declared: &'a Declared, symbols: &'a Symbols, first: usize) -> Bodies<'a> {
-        let (drafts, names, launches, groups) = Default::default();
-        Bodies { declared, symbols, first, drafts, names, launches, groups }
+        let (drafts, names, launches, mappings, groups) = Default::default();
+        Bodies { declared, symbols, first, drafts, names, launches, mappings, groups }
     }
 
     /// How many elements memory has.
@@ -73,7 +76,7 @@ impl<'a> Bodies<'a> {
 
     fn add(&mut self, draft: Draft, name: (String, usize, usize, usize)) -> ThreadId {
         let id = ThreadId((self.first + self.drafts.len()) as u16);
-        self.drafts.push(draft);
+        self.drafts.push(Some(draft));
         self.names.push(name);
         id
     }
@@ -158,15 +161,29 @@ impl<'a> Bodies<'a> {
         self.made(request, ops, ty, device)
     }
 
+    /// Whether a mapping (`Some`: for writing or not), or the end of one, writes memory. What is mapped for reading alone
+    /// is not written back.
+    pub(super) fn mapped(&mut self, memory: LocId, mapping: Option<bool>) -> bool {
+        match mapping {
+            Some(writes) => {
+                *self.mappings.entry(memory).or_default() |= writes;
+                writes
+            }
+            None => self.mappings.remove(&memory).unwrap_or(true),
+        }
+    }
+
     /// A mapping or the end of one: it may write what is there back.
     pub(super) fn map(&mut self, request: &Request, memory: LocId, writes: bool, device: u32) -> Body {
         let ty = self.symbols.ty(memory);
+        let tag = if request.does == Does::Map { "MAP" } else { "UNMAP" };
+        let access = || Access { tags: Tags::of(&[tag]), ..self.plain(ty) };
         let mut ops = Vec::new();
         for i in 0..self.elements(memory) {
-            ops.push(Op::Load { dst: RegId(0), addr: element(memory, i), access: self.plain(ty) });
+            ops.push(Op::Load { dst: RegId(0), addr: element(memory, i), access: access() });
             if writes {
                 let value = Expr::Reg(RegId(0));
-                ops.push(Op::Store { addr: element(memory, i), value, access: self.plain(ty) });
+                ops.push(Op::Store { addr: element(memory, i), value, access: access() });
             }
         }
         self.made(request, ops, ty, device)
@@ -198,19 +215,16 @@ impl<'a> Bodies<'a> {
         all > MAX_THREADS
     }
 
-    /// All threads, lowered and named.
-    pub(super) fn finish(self, sink: &mut Sink) -> Vec<Thread> {
-        let Bodies { declared, symbols, drafts, names, launches, .. } = self;
-        for kernel in declared.kernels.iter().chain(&declared.functions) {
-            if !launches.contains_key(&kernel.name) {
-                sink.warn("never-launched", kernel.span, format!("`{}` is never run", kernel.name), |d| {
-                    d.label("no call names it")
-                });
-            }
-        }
+    /// The number of a thread, counted from the first one of a command.
+    pub(super) fn id(&self, at: usize) -> ThreadId {
+        ThreadId((self.first + at) as u16)
+    }
+
+    /// Lowers the threads from one on, each with what it asks of the runtime.
+    pub(super) fn lower(&mut self, from: usize, sink: &mut Sink) -> Vec<(Thread, Vec<Request>)> {
         let mut codes = Vec::new();
         let mut made: Vec<Option<Thread>> = Vec::new();
-        for draft in drafts {
+        for draft in self.drafts.iter_mut().skip(from).filter_map(Option::take) {
             match draft {
                 Draft::Code(draft) => {
                     codes.push(draft);
@@ -224,21 +238,32 @@ impl<'a> Bodies<'a> {
                 }
             }
         }
-        let mut lowered = lower_clike(codes, symbols, sink).into_iter();
-        let mut threads = Vec::new();
-        for (thread, (name, launch, number, of)) in made.into_iter().zip(names) {
-            let thread = thread.or_else(|| lowered.next().map(|l| l.0));
-            let mut thread = thread.expect("as many threads as drafts");
+        let mut lowered = lower_clike(codes, self.symbols, sink).into_iter();
+        let one = |thread: Option<Thread>| match thread {
+            Some(thread) => (thread, Vec::new()),
+            None => lowered.next().expect("as many threads as drafts"),
+        };
+        made.into_iter().map(one).collect()
+    }
+
+    /// Gives the threads their names, and warns of what never runs.
+    pub(super) fn name(&self, threads: &mut [Thread], sink: &mut Sink) {
+        for kernel in self.declared.kernels.iter().chain(&self.declared.functions) {
+            if !self.launches.contains_key(&kernel.name) {
+                sink.warn("never-launched", kernel.span, format!("`{}` is never run", kernel.name), |d| {
+                    d.label("no call names it")
+                });
+            }
+        }
+        for (thread, (name, launch, number, of)) in threads.iter_mut().zip(&self.names) {
             thread.name = name.clone();
-            if launches[&name] > 1 {
+            if self.launches[name] > 1 {
                 thread.name += &format!(".{launch}");
             }
-            if of > 1 {
+            if *of > 1 {
                 thread.name += &format!(".{number}");
             }
-            threads.push(thread);
         }
-        threads
     }
 }
 

@@ -78,7 +78,7 @@ impl Part<'_, '_> {
     }
 
     /// The work-items of a launch.
-    fn range(&mut self, request: &Request) -> Option<NdRange> {
+    pub(super) fn range(&mut self, request: &Request) -> Option<NdRange> {
         let cuda = self.declared.dialect == Dialect::Cuda;
         let list = |n: usize| request.sizes[n].as_ref().map(|s| s.0.as_slice());
         let at = |n: usize| request.sizes[n].as_ref().map_or(request.span, |s| s.1);
@@ -221,6 +221,7 @@ impl Part<'_, '_> {
             });
             return None;
         }
-        Some(request.does == Does::Unmap || has("CL_MAP_WRITE"))
+        let memory = request.memory[0]?.0;
+        Some(self.bodies.mapped(memory, (request.does == Does::Map).then(|| has("CL_MAP_WRITE"))))
     }
 }

@@ -16,6 +16,7 @@ use crate::program::isa::clike::{Env, Unit};
 use crate::program::{BarrierNaming, Dialect, Machine, Op, Program, RegId, Scope, Thread, ThreadId};
 
 mod bodies;
+mod children;
 mod commands;
 mod events;
 
@@ -94,7 +95,7 @@ pub(super) fn assemble(mut declared: Declared, symbols: Symbols, sink: &mut Sink
     if sink.errors() > errors {
         return empty(threads, symbols);
     }
-    threads.extend(bodies.finish(sink));
+    threads.extend(children::finish(&declared, &events, &mut host, bodies, sink));
     let locations = symbols.into_locations();
     let program = Program { dialect, threads, locations, machine, host: Some(Box::new(host)) };
     refuse_grid_barriers(&program, sink);

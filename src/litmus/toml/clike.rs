@@ -16,11 +16,11 @@ use crate::litmus::build::CThreadDraft;
 use crate::litmus::keys;
 use crate::program::isa::clike::{Env, Unit, specials};
 use crate::program::isa::{SymbolKind, Symbols};
-use crate::program::{Dialect, OpenClMemory, Space, Ty};
+use crate::program::{Dialect, MemoryKind, OpenClMemory, SVM_ATOMICS, Space, Ty};
 
 /// Keys of a location that only C-like dialects have, and those that they lack.
 const ONLY_C: &[&str] = &["atomic", "svm", "regions", "kind", "gpu"];
-const ONLY_PTX: &[&str] = &["alias", "proxy", "kind", "gpu"];
+const ONLY_PTX: &[&str] = &["alias", "proxy", "gpu"];
 
 impl Reader<'_, '_> {
     /// Adds what the C-like dialects say of an object.
@@ -64,21 +64,53 @@ impl Reader<'_, '_> {
         if dialect != Dialect::OpenCl {
             return;
         }
-        let fine = self.word(table, "svm", keys::SVM, choice) == Some("fine-atomic");
+        let memory = self.opencl_kind(table, choice);
         let has = |region: &str| match table.get("regions").map(Value::get_ref) {
             Some(DeValue::Array(all)) => all.iter().any(|r| r.get_ref().as_str() == Some(region)),
             _ => false,
         };
         if table.contains_key("regions") {
             let (global, local) = (has("global"), has("local"));
-            object.opencl = OpenClMemory { global, local, fine: global, capped: false };
+            object.opencl = OpenClMemory { global, local, capped: false };
+            object.kind = if global { MemoryKind::SvmFineAtomic } else { MemoryKind::Private };
             object.space = Space::Global;
         } else if matches!(object.space, Space::Local | Space::Shared) {
             object.opencl = OpenClMemory { local: true, capped: true, ..OpenClMemory::default() };
             object.space = Space::Shared;
+            object.kind = MemoryKind::Private;
         } else {
-            object.opencl = OpenClMemory { global: true, fine, ..OpenClMemory::default() };
+            object.opencl = OpenClMemory { global: true, ..OpenClMemory::default() };
+            object.kind = memory;
         }
+    }
+
+    /// How an object of OpenCL is shared: a buffer, unless `kind` or, in other words, `svm` says otherwise.
+    fn opencl_kind(&mut self, table: &DeTable<'_>, choice: &Choice) -> MemoryKind {
+        let svm = self.word(table, "svm", keys::SVM, choice);
+        let kind = self.word(table, "kind", keys::OPENCL_KINDS, choice);
+        let place = ["svm", "regions", "space"].into_iter().find_map(|key| Some((key, table.get(key)?)));
+        if let (Some(value), Some((other, place))) = (table.get("kind"), place) {
+            let message = format!("`kind` and `{other}` both say what memory this is");
+            self.sink.error("conflicting-keys", span_of(value), message, |d| {
+                d.label("expected one of them").also(span_of(place), "the other one")
+            });
+        }
+        let kind = match (kind, svm) {
+            (Some("svm-coarse"), _) | (None, Some("coarse")) => MemoryKind::SvmCoarse,
+            (Some("svm-fine"), _) | (None, Some("fine")) => MemoryKind::SvmFine,
+            (Some("svm-fine-atomic"), _) | (None, Some("fine-atomic")) => MemoryKind::SvmFineAtomic,
+            (Some("system"), _) => MemoryKind::SvmSystem,
+            _ => MemoryKind::Buffer,
+        };
+        if kind == MemoryKind::SvmFineAtomic && self.lacks(SVM_ATOMICS) {
+            let span = table.get("kind").or(table.get("svm")).map_or(Span::default(), span_of);
+            let message = format!("this machine has no `{SVM_ATOMICS}`: there is no such memory");
+            self.sink.error("conflicting-keys", span, message, |d| {
+                d.label("expected `svm-fine`, or a machine that has it")
+                    .help("clSVMAlloc fails with CL_MEM_SVM_ATOMICS on a device without the capability")
+            });
+        }
+        kind
     }
 
     /// Whether the test's memory is given as the published suites read theirs.
@@ -95,7 +127,7 @@ impl Reader<'_, '_> {
         if let Some(kernel) = self.root.get("kernel").and_then(|v| v.get_ref().as_table()) {
             self.c_kernel(dialect, kernel, symbols, choice, &mut threads);
         }
-        self.each_thread(threads.len(), choice, |reader, table, name, place| {
+        self.each_thread(dialect, threads.len(), choice, |reader, table, name, place| {
             let Some(code) = reader.string(table, "code", choice) else { return };
             let unit = Rc::new(Unit::parse(code, reader.sink));
             let env = reader.env(dialect, table, symbols, choice);

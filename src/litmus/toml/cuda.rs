@@ -6,12 +6,12 @@
 use ::toml::de::{DeTable, DeValue};
 
 use super::template::Choice;
-use super::validate::{Value, span_of};
+use super::validate::{Value, entries, span_of};
 use super::{Reader, integer};
 use crate::litmus::keys;
 use crate::program::isa::clike::{class_initial, class_named};
 use crate::program::isa::{Object, Symbols};
-use crate::program::{ATTRIBUTES, Class, Dialect, Init, LocId, Machine, MemoryKind, Space, Ty};
+use crate::program::{ATTRIBUTES, Class, Dialect, Init, LocId, Machine, MemoryKind, SVM_ATOMICS, Space, Ty};
 
 impl Reader<'_, '_> {
     /// The kind of an object's memory.
@@ -100,11 +100,19 @@ impl Reader<'_, '_> {
     pub(super) fn machine(&mut self, dialect: Dialect) -> Machine {
         let mut machine = Machine::full();
         let Some(value) = self.root.get("machine") else { return machine };
-        if dialect != Dialect::Cuda {
+        let Some(table) = value.get_ref().as_table() else { return machine };
+        let has = |key: &str| match dialect {
+            Dialect::Cuda => key != SVM_ATOMICS,
+            Dialect::OpenCl => key == SVM_ATOMICS,
+            _ => false,
+        };
+        if !matches!(dialect, Dialect::Cuda | Dialect::OpenCl) {
             let message = format!("tests of the dialect `{dialect}` have no `machine`");
             self.sink.error("conflicting-keys", span_of(value), message, |d| d.label("expected no such key"));
+        } else if let Some((key, span, _)) = entries(table).into_iter().find(|(key, ..)| !has(key)) {
+            let message = format!("machines of the dialect `{dialect}` have no `{key}`");
+            self.sink.error("conflicting-keys", span, message, |d| d.label("expected no such key"));
         }
-        let Some(table) = value.get_ref().as_table() else { return machine };
         let given = |name: &str| table.get(name).map(Value::get_ref);
         for attribute in ATTRIBUTES {
             if let Some(DeValue::Boolean(false)) = given(attribute) {
@@ -117,6 +125,12 @@ impl Reader<'_, '_> {
             _ => {}
         }
         machine
+    }
+
+    /// Whether the test's machine is said to lack an attribute.
+    pub(super) fn lacks(&self, attribute: &str) -> bool {
+        let machine = self.root.get("machine").and_then(|v| v.get_ref().as_table());
+        machine.and_then(|m| m.get(attribute)).and_then(|v| v.get_ref().as_bool()) == Some(false)
     }
 
     /// A pair of GPUs.

@@ -65,6 +65,10 @@ impl Reader<'_, '_> {
         for function in &mut declared.functions {
             function.env.host = Some(inside.clone());
         }
+        let of_kernel = Rc::new(Names { of_kernel: true, ..names.clone() });
+        for kernel in &mut declared.kernels {
+            kernel.env.host = Some(of_kernel.clone());
+        }
         let mut taken: HashMap<String, Span> = HashMap::new();
         for code in declared.kernels.iter().chain(&declared.functions) {
             if let Some(first) = taken.insert(code.name.clone(), code.span) {

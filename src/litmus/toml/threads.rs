@@ -25,7 +25,7 @@ impl Reader<'_, '_> {
             self.kernel(kernel, symbols, choice, &mut threads, &mut units);
         }
         let first = threads.len();
-        self.each_thread(first, choice, |reader, table, name, place| {
+        self.each_thread(Dialect::Ptx, first, choice, |reader, table, name, place| {
             let regs = reader.regs(table, symbols, choice);
             if let Some(code) = reader.string(table, "code", choice) {
                 units.push(Unit::parse(code, reader.sink));
@@ -38,6 +38,7 @@ impl Reader<'_, '_> {
     /// Calls `f` for every `[[thread]]` with its name and place; `first` is the number of the first one.
     pub(super) fn each_thread(
         &mut self,
+        dialect: Dialect,
         first: usize,
         choice: &Choice,
         mut f: impl FnMut(&mut Self, &DeTable<'_>, String, Place),
@@ -50,7 +51,7 @@ impl Reader<'_, '_> {
             return;
         }
         for (number, table) in (first..).zip(list) {
-            let place = self.place(table, number, choice);
+            let place = self.place(dialect, table, number, choice);
             let name = match self.string(table, "name", choice) {
                 None => format!("P{number}"),
                 Some(text) => {
@@ -112,14 +113,21 @@ impl Reader<'_, '_> {
         number
     }
 
-    fn place(&mut self, table: &DeTable<'_>, number: usize, choice: &Choice) -> Place {
+    fn place(&mut self, dialect: Dialect, table: &DeTable<'_>, number: usize, choice: &Choice) -> Place {
         let gpu = self.count(table, &["gpu", "device"], choice);
         let cta = self.count(table, &["cta", "block", "work_group"], choice);
         let cluster = self.count(table, &["cluster"], choice);
         let warp = self.count(table, &["warp", "sub_group"], choice);
         let domain = self.count(table, &["domain"], choice);
+        let kernel = self.count(table, &["kernel"], choice);
+        if let (Some(value), true) = (table.get("kernel"), dialect != Dialect::OpenCl) {
+            let message = format!("threads of the dialect `{dialect}` have no `kernel`");
+            self.sink.error("conflicting-keys", span_of(value), message, |d| {
+                d.label("only OpenCL asks to which kernel instance a work-item belongs")
+            });
+        }
         let host = table.get("host").and_then(|v| v.get_ref().as_bool()).unwrap_or(false);
-        if host && (gpu.is_some() || cta.is_some() || cluster.is_some() || warp.is_some() || domain.is_some()) {
+        if host && [gpu, cta, cluster, warp, domain, kernel].iter().any(Option::is_some) {
             let span = table.get("host").map_or(Span::default(), span_of);
             self.sink.error("conflicting-keys", span, "a host thread is on no GPU and in no CTA", |d| {
                 d.label("expected no place beside it")
@@ -134,6 +142,7 @@ impl Reader<'_, '_> {
             cta: cta.unwrap_or(0),
             warp,
             domain: domain.unwrap_or(0),
+            kernel: kernel.unwrap_or(0),
             host,
         }
     }

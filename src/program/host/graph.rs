@@ -275,7 +275,8 @@ impl Builder<'_> {
                 self.time(Node::Call(call), Node::Start(id));
             }
             Origin::Device { parent, .. } => {
-                self.edge(Node::Enqueue(id), Node::Start(id), issue, Mask::Fine);
+                let mask = if stream { Mask::All } else { Mask::Fine };
+                self.edge(Node::Enqueue(id), Node::Start(id), issue, mask);
                 self.time(Node::Enqueue(id), Node::Start(id));
                 self.edge(Node::Done(id), Node::Done(parent), Rule::Family, Mask::All);
             }

@@ -147,6 +147,19 @@ impl Lanes {
                 ChildStart::WaitKernel => {
                     needs.insert(Need { rule: Rule::WaitKernel, on: On::Ended(parent) });
                 }
+                ChildStart::Tail => {
+                    needs.insert(Need { rule: Rule::TailLaunch, on: On::Ended(parent) });
+                    for other in host.command_ids().filter(|c| *c != id) {
+                        let before = match host.command(other).origin {
+                            Origin::Device { parent: p, flag: ChildStart::Tail, .. } => p == parent && other < id,
+                            Origin::Device { parent: p, .. } => p == parent,
+                            _ => false,
+                        };
+                        if before {
+                            needs.insert(Need { rule: Rule::TailLaunch, on: On::Done(other) });
+                        }
+                    }
+                }
                 ChildStart::WaitWorkGroup => {
                     needs.insert(Need { rule: Rule::WaitWorkGroup, on: On::GroupEnded(parent, group) });
                 }

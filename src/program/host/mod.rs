@@ -88,6 +88,43 @@ impl HostProgram {
         Some(CommandId(at as u16))
     }
 
+    /// The command of the host from which a thread's command descends, itself if the host enqueued it; `None` for a host
+    /// thread.
+    pub fn family_of(&self, thread: ThreadId) -> Option<CommandId> {
+        let mut id = self.command_of(thread)?;
+        while let Origin::Device { parent, .. } = self.command(id).origin {
+            id = parent;
+        }
+        Some(id)
+    }
+
+    /// The mappings of memory to the host: the command that begins each, and the one that ends it, if there is one. An end
+    /// belongs to the earliest mapping of its object that has none.
+    pub fn mappings(&self, program: &super::Program) -> Vec<(CommandId, Option<CommandId>)> {
+        let object = |id: CommandId| {
+            let code = self.command(id).threads.first().map(|t| &program.thread(*t).code);
+            code.and_then(|c| c.first()).and_then(|i| match &i.op {
+                super::Op::Load { addr: super::Expr::Address(loc), .. } => Some(*loc),
+                _ => None,
+            })
+        };
+        let mut all: Vec<(CommandId, Option<CommandId>)> = Vec::new();
+        for id in self.command_ids() {
+            match self.command(id).kind {
+                CommandKind::Map => all.push((id, None)),
+                CommandKind::Unmap => {
+                    let open =
+                        |m: &&mut (CommandId, Option<CommandId>)| m.1.is_none() && object(m.0) == object(id);
+                    if let Some(mapping) = all.iter_mut().find(open) {
+                        mapping.1 = Some(id);
+                    }
+                }
+                _ => {}
+            }
+        }
+        all
+    }
+
     /// Commands in order.
     pub fn command_ids(&self) -> impl Iterator<Item = CommandId> + use<> {
         (0..self.commands.len() as u16).map(CommandId)
@@ -246,6 +283,8 @@ pub enum ChildStart {
     WaitKernel,
     /// `CLK_ENQUEUE_FLAGS_WAIT_WORK_GROUP`: when the work-group of the thread has ended.
     WaitWorkGroup,
+    /// CUDA, `cudaStreamTailLaunch`: when the parent has ended, and all it launched otherwise is complete.
+    Tail,
 }
 
 /// A call of the runtime by a host thread.

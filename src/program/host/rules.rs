@@ -58,7 +58,8 @@ rules! {
     WaitWorkGroup "H14" "the end of the enqueuing work-group precedes the start of a child enqueued with WAIT_WORK_GROUP"
         "OpenCL API, Commands, rule 14";
     Blocking "D1" "a command precedes the return from the blocking call that enqueues it" "OpenCL API, Execution Model: blocking commands";
-    Family "D2" "a child precedes the completion of its parent" "OpenCL API, Execution Model: command states";
+    Family "D2" "a child precedes the completion of its parent"
+        "OpenCL API, Execution Model: command states; CUDA Programming Guide, CUDA Dynamic Parallelism: parent and child grids";
     GroupEnd "D3" "the end of a work-group precedes the end of its command" "OpenCL API, Execution Model: command states";
     BarrierList "D4" "a barrier with a wait list precedes all later commands of the queue" "OpenCL API, clEnqueueBarrierWithWaitList";
     Initializer "D6" "initialisers of program-scope variables precede the kernels of the device" "OpenCL API, Execution Model: program initialization";
@@ -73,6 +74,8 @@ rules! {
     EventSynchronize "S8" "captured work precedes the return from cudaEventSynchronize" "CUDA runtime API, cudaEventSynchronize";
     SynchronousCopy "S9" "a synchronous copy precedes the return from the call" "CUDA driver API, API synchronization behavior";
     LaunchBody "S10" "the start of a kernel, copy or host function precedes all it does" "CUDA Programming Guide, Kernels";
+    TailLaunch "S12" "the parent, all it launches otherwise and its earlier tail launches precede the start of a tail launch"
+        "CUDA Programming Guide, CUDA Dynamic Parallelism: tail launch stream";
     LaunchEnd "S11" "all that a kernel, copy or host function does precedes its end" "CUDA Programming Guide, Kernels";
 }
 

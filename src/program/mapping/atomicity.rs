@@ -45,6 +45,12 @@ fn lacking(program: &Program, kind: MemoryKind, rmw: bool) -> Option<String> {
         MemoryKind::System => &["pageableMemoryAccess"],
         MemoryKind::File => &["pageableMemoryAccess", "pageableMemoryAccessUsesHostPageTables"],
         MemoryKind::Mapped | MemoryKind::Private => &[],
+        // Memory of OpenCL, whose operations reach no further in PTX than there.
+        MemoryKind::Buffer
+        | MemoryKind::SvmCoarse
+        | MemoryKind::SvmFine
+        | MemoryKind::SvmFineAtomic
+        | MemoryKind::SvmSystem => &[],
         MemoryKind::Device(_) => {
             let mut places = program.threads.iter().map(|t| &t.place);
             let first = places.next()?;

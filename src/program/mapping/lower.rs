@@ -1,6 +1,7 @@
 //! One micro-op of a source language to those of PTX.
 
 use super::table::{self, Kind, Mapping, Order, Step};
+use crate::program::isa::clike::strength;
 use crate::program::{Access, Barrier, BarrierAction, BarrierNaming, BinOp, Expr, Op, Scope, Tags, Ty, Update};
 
 /// PTX's resource for the one barrier of a CTA that source languages have: `bar.sync 0`.
@@ -64,6 +65,21 @@ pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
             Ok(vec![op.clone()])
         }
     }
+}
+
+/// The operation of a host thread at the widest scope, if it is atomic: OpenCL's scopes are no part of the host's language.
+pub(super) fn of_host(op: &Op) -> Op {
+    let mut op = op.clone();
+    let scope = match &op {
+        Op::Load { access, .. } | Op::Store { access, .. } => access.scope,
+        Op::Rmw { read, .. } => read.scope,
+        Op::Fence { scope, .. } => *scope,
+        _ => None,
+    };
+    if scope.is_some_and(|s| s != Scope::Thread) {
+        strength::set_scope(&mut op, Scope::Sys);
+    }
+    op
 }
 
 /// The sequence of a row: its fences, and what `access` makes of its other steps.

@@ -35,12 +35,16 @@ pub struct Unmapped {
 }
 
 impl Mapping {
-    /// The program in PTX, or all operations that have no counterpart there.
+    /// The program in PTX.
+    ///
+    /// # Errors
+    /// All operations that have no counterpart there.
     pub fn lower(&self, program: &Program) -> Result<Program, Vec<Unmapped>> {
         let mut mapped = Program { dialect: Dialect::Ptx, machine: Machine::full(), ..program.clone() };
         let mut unmapped = Vec::new();
         for thread in &mut mapped.threads {
-            match self.code(program, &thread.code) {
+            let host = thread.place.host && program.dialect == Dialect::OpenCl;
+            match self.code(program, &thread.code, host) {
                 Ok(code) => thread.code = code,
                 Err(errors) => unmapped.extend(errors),
             }
@@ -53,8 +57,8 @@ impl Mapping {
         if unmapped.is_empty() { Ok(mapped) } else { Err(unmapped) }
     }
 
-    /// One thread's code.
-    fn code(&self, program: &Program, code: &[Instr]) -> Result<Vec<Instr>, Vec<Unmapped>> {
+    /// One thread's code; `host`: atomic operations have no scopes, as they are those of the host's language.
+    fn code(&self, program: &Program, code: &[Instr], host: bool) -> Result<Vec<Instr>, Vec<Unmapped>> {
         let mut out: Vec<Instr> = Vec::with_capacity(code.len());
         // By index in the source: where what it became begins. The end of the code is a target, too.
         let mut starts = Vec::with_capacity(code.len() + 1);
@@ -63,6 +67,7 @@ impl Mapping {
             starts.push(out.len());
             let lowered = match atomicity::unmet(program, &instr.op) {
                 Some(rule) => Err(rule),
+                None if host => lower::op(self, &lower::of_host(&instr.op)),
                 None => lower::op(self, &instr.op),
             };
             match lowered {

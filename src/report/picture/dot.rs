@@ -1,7 +1,7 @@
 //! Graphviz.
 //!
 //! # Invariants
-//! - Program order alone decides the ranks, so time runs down; groups are clusters.
+//! - Program order alone decides the ranks, so time runs down, initial writes on top; groups are clusters.
 //!
 //! # Sources
 //! - Graphviz, *The DOT Language*; *Node, Edge and Graph Attributes*.
@@ -15,10 +15,14 @@ use super::scene::{Role, Scene};
 pub fn file(scene: &Scene) -> String {
     let mut out = String::new();
     let mut label = vec![scene.title.clone()];
-    label.extend(scene.facts.iter().cloned());
+    label.extend(scene.facts.iter().chain(&scene.says).cloned());
     let _ = writeln!(out, "digraph {} {{", dot(&scene.title));
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "  graph [label={}, labelloc=t, labeljust=l, fontname=monospace];", lines(&label));
+    let _ = writeln!(
+        out,
+        "  graph [label={}, labelloc=t, labeljust=l, fontname=monospace, newrank=true];",
+        lines(&label)
+    );
     let _ = writeln!(out, "  node [shape=box, fontname=monospace, fontsize=11];");
     let _ = writeln!(out, "  edge [fontname=monospace, fontsize=10];");
     for (e, event) in scene.events.iter().enumerate().filter(|(_, e)| e.role == Role::Init) {
@@ -27,6 +31,17 @@ pub fn file(scene: &Scene) -> String {
     let mut clusters = 0;
     let threads: Vec<usize> = (0..scene.seats.len()).collect();
     cluster(&mut out, scene, &threads, 0, &mut clusters);
+    let first = |t: usize| scene.events.iter().position(|e| e.thread == Some(t));
+    let firsts: Vec<usize> = threads.iter().filter_map(|&t| first(t)).collect();
+    // Edges that nobody sees keep threads side by side in their order, and initial writes above them.
+    for two in firsts.windows(2) {
+        let _ = writeln!(out, "  {{ rank=same; e{} -> e{} [style=invis]; }}", two[0], two[1]);
+    }
+    for (init, _) in scene.events.iter().enumerate().filter(|(_, e)| e.role == Role::Init) {
+        if let Some(first) = firsts.first() {
+            let _ = writeln!(out, "  e{init} -> e{first} [style=invis];");
+        }
+    }
     for edge in &scene.edges {
         let relation = &scene.relations[edge.relation];
         if !relation.shown {
@@ -47,9 +62,6 @@ pub fn file(scene: &Scene) -> String {
             attributes.push_str(", constraint=false");
         }
         let _ = writeln!(out, "  e{} -> e{} [{attributes}];", edge.from, edge.to);
-    }
-    for (i, said) in scene.says.iter().enumerate() {
-        let _ = writeln!(out, "  said{i} [shape=plaintext, label={}];", dot(said));
     }
     out.push_str("}\n");
     out

@@ -21,7 +21,7 @@
 pub mod dot;
 pub mod escape;
 pub mod layout;
-//PAGE pub mod page;
+pub mod page;
 pub mod scene;
 pub mod style;
 pub mod subject;

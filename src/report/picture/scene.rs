@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use super::super::human::letter;
 use super::style::{self, Kind, WAITS};
-use crate::verdict::{Ending, Seat, Witness};
+use crate::verdict::{Ending, Seat, Witness, hang};
 
 /// At most this many threads are drawn.
 const MOST_THREADS: usize = 12;
@@ -243,12 +243,14 @@ impl Scene {
         let named = |name: &str| witness.ends.iter().position(|e| e.thread == name);
         let mut edges = Vec::new();
         for (i, end) in witness.ends.iter().enumerate() {
-            let targets = end.waits_for.iter().filter_map(|name| named(name));
-            edges.extend(targets.filter(|&to| to != i).map(|to| (i, to)));
+            let helpers = end.waits.iter().flat_map(|w| &w.helpers).map(|site| &site.thread);
+            let targets: BTreeSet<usize> = helpers.chain(&end.waits_for).filter_map(|name| named(name)).collect();
+            edges.extend(targets.into_iter().filter(|&to| to != i).map(|to| (i, to)));
         }
         for end in witness.ends.iter().filter(|e| e.ending != Ending::Done) {
             self.says.push(format!("{}: {}, {}.", end.thread, end.ending.word(), end.why));
         }
+        self.says.extend(hang::picture(&witness.ends).1.into_iter().map(|line| format!("{line}.")));
         if edges.is_empty() {
             return;
         }
@@ -275,6 +277,12 @@ impl Scene {
             if !shown && !choice.rest {
                 continue;
             }
+            if pairs.len() > FAR_TOO_MANY * 8 && name != "po" {
+                if shown {
+                    not_drawn.push(format!("`{name}` ({} pairs)", pairs.len()));
+                }
+                continue;
+            }
             let mut pairs = reduced(pairs, place.len());
             if let (Some(co), "fr") = (co, name.as_str()) {
                 pairs = nearest(&pairs, co);
@@ -290,7 +298,7 @@ impl Scene {
                     not_drawn.push(format!("`{name}` ({} pairs)", edges.len()));
                 }
                 shown = false;
-                if edges.len() > MOST_EDGES * 2 || !choice.rest {
+                if !choice.rest || edges.len() > MOST_EDGES {
                     continue;
                 }
             }
@@ -333,10 +341,12 @@ impl Scene {
                 let r = &self.relations[e.relation];
                 r.shown && r.kind == kind && e.from == from && e.to == to
             };
-            // `mo` beside `co`, or what program order says anyway.
-            let repeats = kind.class != "dep" && self.edges.iter().any(drawn);
-            let inside = kind.class == "sync" && from < to && self.events[from].thread == self.events[to].thread;
-            if asked || !(repeats || inside && self.events[from].thread.is_some()) {
+            // `mo` beside `co`; and of synchronization, what program order says anyway, and that initial writes come first.
+            let repeats = kind.once() && self.edges.iter().any(drawn);
+            let thread = self.events[from].thread;
+            let inside = from < to && thread == self.events[to].thread;
+            let idle = kind.class == "sync" && (thread.is_none() || inside);
+            if asked || !(repeats || idle) {
                 edges.push((from, to, all.contains(&(b, a))));
             }
         }
@@ -345,20 +355,34 @@ impl Scene {
 
     /// A step of the cycle: its edge in bold, made if it is not there.
     fn add_step(&mut self, step: &Step, place: &[Option<usize>]) {
-        let (Some(from), Some(to)) = (place[step.from], place[step.to]) else { return };
+        let (Some(mut from), Some(mut to)) = (place[step.from], place[step.to]) else { return };
+        let mut name = step.name.as_str();
+        // A step against a relation is drawn as the relation is.
+        while let Some(inverse) = name.strip_suffix("^-1") {
+            (from, to, name) = (to, from, inverse);
+        }
         if from == to {
             return;
         }
-        let found = self.relations.iter().position(|r| r.name == step.name);
+        let found = self.relations.iter().position(|r| r.name == name);
         let relation = found.unwrap_or_else(|| {
-            let kind = style::of(&step.name, self.relations.len());
-            self.relations.push(Relation { name: step.name.clone(), kind, shown: true });
+            let kind = style::of(name, self.relations.len());
+            self.relations.push(Relation { name: name.to_owned(), kind, shown: true });
             self.relations.len() - 1
         });
         let same = |e: &&mut Edge| e.relation == relation && (e.from, e.to) == (from, to) && !e.both;
         match self.edges.iter_mut().find(same) {
             Some(edge) => edge.bold = true,
-            None => self.edges.push(Edge { from, to, relation, bold: true, both: false }),
+            None => {
+                // What is drawn in bold need not be drawn again under another name: `co` beside `mo`.
+                let kind = self.relations[relation].kind;
+                let relations = &self.relations;
+                self.edges.retain(|e| {
+                    let same = (e.from, e.to) == (from, to) && relations[e.relation].kind == kind;
+                    e.bold || !same || !kind.once()
+                });
+                self.edges.push(Edge { from, to, relation, bold: true, both: false });
+            }
         }
         // One bold edge of a relation that is not shown is shown alone.
         if !self.relations[relation].shown {

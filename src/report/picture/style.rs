@@ -21,6 +21,13 @@ pub struct Kind {
     pub shown: bool,
 }
 
+impl Kind {
+    /// Whether its relations are names for one thing: two events are joined by one of them.
+    pub fn once(&self) -> bool {
+        self.shown && self.class != "dep"
+    }
+}
+
 const fn kind(
     class: &'static str,
     light: &'static str,

@@ -3,12 +3,14 @@
 //! | Answer | Execution | Marked |
 //! |---|---|---|
 //! | allowed | one that has the outcome | |
+//! | forbidden | for each axiom of a minimal set: one that has the outcome and breaks it | the chain that breaks it, in bold |
 //! | racy, undefined | one that is | the events of the fault |
+//! | any, of a program that is undefined | and one that shows it | the events of the fault |
 //! | hangs | one that does not end | how its threads end, who waits for whom |
 
-use super::super::Line;
-use super::scene::Subject;
-use crate::verdict::{Fault, Property, State, Verdict, Witness};
+use super::super::{Line, explanation};
+use super::scene::{Step, Subject};
+use crate::verdict::{Breach, Definedness, Fault, Link, Property, State, Verdict, Witness};
 
 /// What can be drawn of an answer: nothing, where there is no execution to show.
 pub fn subjects(line: &Line) -> Vec<Subject<'_>> {
@@ -18,6 +20,12 @@ pub fn subjects(line: &Line) -> Vec<Subject<'_>> {
         found.extend(faulty(line, fault));
     } else if let Some(witness) = &answer.witness {
         found.push(witnessed(line, witness));
+    } else if let Some(explanation) = &answer.explanation {
+        let breaches = &explanation.broken;
+        found.extend(breaches.iter().enumerate().map(|(i, b)| forbidden(line, b, i, breaches)));
+    }
+    if let Some(Definedness::Undefined(fault)) = &answer.definedness {
+        found.extend(faulty(line, fault));
     }
     found
 }
@@ -28,7 +36,14 @@ pub fn nothing(line: &Line) -> String {
     match &answer.verdict {
         Verdict::Undecided(reason) => format!("There is nothing to draw: the question is undecided ({reason})."),
         Verdict::Forbidden if answer.axioms.is_empty() => {
-            "There is nothing to draw: no execution ends so, whatever the axioms.".to_owned()
+            let why = answer.explanation.iter().flat_map(|e| &e.impossible);
+            let why: Vec<_> = why.map(String::as_str).collect();
+            let why = if why.is_empty() {
+                "no execution ends so".to_owned()
+            } else {
+                format!("no execution comes to {}", why.join(", "))
+            };
+            format!("There is nothing to draw: {why}, whatever the axioms.")
         }
         verdict => format!(
             "There is nothing to draw: the answer is {}, and no single execution shows it.",
@@ -43,6 +58,9 @@ fn facts(line: &Line) -> Vec<String> {
     let mut facts = vec![format!("{} under {}{via}: {}", line.property, line.model, line.answer.verdict.word())];
     if line.property == Property::Reachability && !line.proposition.is_empty() {
         facts.push(format!("{} ({})", line.quantifier, line.proposition));
+    }
+    if let Some(Definedness::Undefined(fault)) = &line.answer.definedness {
+        facts.push(fault.brief());
     }
     facts
 }
@@ -61,6 +79,62 @@ fn witnessed<'a>(line: &'a Line, witness: &'a Witness) -> Subject<'a> {
         says.extend(final_state(&witness.state));
     }
     Subject { title: &line.test, facts: facts(line), witness, cycle: Vec::new(), marks: Vec::new(), says }
+}
+
+/// An execution that has the outcome and breaks an axiom, with the chain that breaks it.
+fn forbidden<'a>(line: &'a Line, breach: &'a Breach, index: usize, all: &[Breach]) -> Subject<'a> {
+    let mut cycle = Vec::new();
+    let joined = |l: &Link| breach.chain.iter().any(|c| (c.from, c.to) == (l.from, l.to));
+    let (along, besides): (Vec<&Link>, Vec<&Link>) =
+        breach.besides.iter().filter(|l| l.holds && !l.is_set).partition(|l| joined(l));
+    for link in breach.chain.iter().chain(besides) {
+        steps(link, &mut cycle);
+    }
+    let name = |e: usize| super::super::human::letter(e);
+    let mut chain: Vec<String> = Vec::new();
+    for link in &breach.chain {
+        if chain.is_empty() {
+            chain.push(name(link.from));
+        }
+        chain.push(format!("-{}-> {}", link.relation, name(link.to)));
+    }
+    let (all_do, this_one) = match line.quantifier {
+        "forall" => ("Every consistent execution satisfies the condition", "violates it"),
+        _ => ("No consistent execution has the outcome", "has it"),
+    };
+    let mut says = vec![format!("{all_do}. This one {this_one}, and breaks {} ({}).", breach.axiom, breach.text)];
+    let shape = if breach.closes { "cycle" } else { "chain" };
+    if chain.is_empty() {
+        says.push("Nothing is there that the axiom demands.".to_owned());
+    } else {
+        let mut names: Vec<&str> = along.iter().map(|l| l.relation.as_str()).collect();
+        names.dedup();
+        let along =
+            if names.is_empty() { String::new() } else { format!("; besides, along it: {}", names.join(", ")) };
+        says.push(format!("The {shape} in bold: {}{along}.", chain.join(" ")));
+    }
+    let others: Vec<_> = all.iter().map(|b| b.axiom.as_str()).filter(|a| *a != breach.axiom).collect();
+    if !others.is_empty() {
+        let which = if index == 0 { "Other executions with the outcome" } else { "Others" };
+        says.push(format!("{which} break {}.", others.join(", ")));
+    }
+    says.extend(final_state(&breach.execution.state));
+    Subject { title: &line.test, facts: facts(line), witness: &breach.execution, cycle, marks: Vec::new(), says }
+}
+
+/// The edges of a link: itself if it has a name that is drawn, else what it is made of, where that leads from its first
+/// event to its second.
+fn steps(link: &Link, out: &mut Vec<Step>) {
+    let parts: Vec<&Link> = link.because.iter().filter(|l| l.holds && !l.is_set).collect();
+    let path = parts.first().is_some_and(|l| l.from == link.from)
+        && parts.last().is_some_and(|l| l.to == link.to)
+        && parts.windows(2).all(|two| two[0].to == two[1].from);
+    let plain = link.relation.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
+    if !plain && path {
+        parts.into_iter().for_each(|part| steps(part, out));
+    } else {
+        out.push(Step { from: link.from, to: link.to, name: link.relation.clone() });
+    }
 }
 
 fn faulty<'a>(line: &'a Line, fault: &'a Fault) -> Option<Subject<'a>> {
@@ -85,4 +159,18 @@ fn faulty<'a>(line: &'a Line, fault: &'a Fault) -> Option<Subject<'a>> {
 fn final_state(state: &State) -> Option<String> {
     let values: Vec<_> = state.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     (!values.is_empty()).then(|| format!("Final state: {}.", values.join(", ")))
+}
+
+/// What is to be said of an answer beside its pictures, each a text of several lines.
+pub fn texts(line: &Line) -> Vec<String> {
+    let mut texts: Vec<String> = line.notes.clone();
+    if let Some(why) = &line.answer.explanation {
+        let mut told = Vec::new();
+        // Writing to memory cannot fail.
+        let _ = explanation::human(&mut told, why, false);
+        let told = anstream::adapter::strip_str(&String::from_utf8_lossy(&told)).to_string();
+        texts.extend(Some(told).filter(|t| !t.trim().is_empty()));
+    }
+    texts.extend(line.answer.defect.iter().map(|law| format!("DEFECT: {law}")));
+    texts
 }

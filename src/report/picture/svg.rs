@@ -30,7 +30,7 @@ pub fn inline(scene: &Scene, id: &str) -> String {
 }
 
 fn write_svg(out: &mut String, scene: &Scene, id: &str, alone: bool) {
-    let layout = Layout::of(scene);
+    let layout = Layout::of(scene, alone);
     let (w, h) = (number(layout.size.0.ceil()), number(layout.size.1.ceil()));
     let xmlns = if alone { "xmlns=\"http://www.w3.org/2000/svg\" " } else { "" };
     // Writing to a string cannot fail.
@@ -46,8 +46,8 @@ fn write_svg(out: &mut String, scene: &Scene, id: &str, alone: bool) {
         let _ = writeln!(out, "<style>\n{}</style>", style::sheet("svg.fencepost"));
     }
     let _ = writeln!(out, "<rect class=\"paper\" width=\"{w}\" height=\"{h}\"/>");
-    for (i, text) in layout.head.iter().enumerate() {
-        let title = i == 0;
+    for text in &layout.head {
+        let title = text.rect.h > LABEL + 6.0;
         write_text(out, text, if title { "title" } else { "" }, if title { TITLE } else { LABEL });
     }
     for group in &layout.groups {
@@ -87,11 +87,10 @@ fn write_events(out: &mut String, scene: &Scene, layout: &Layout) {
         let _ = writeln!(out, "<rect class=\"event{role}{mark}{on}\" {} rx=\"4\"/>", rect(&placed.rect));
         let r = &placed.rect;
         let x = r.x + 8.0;
-        let middle = r.y + r.h / 2.0;
-        let first = if placed.code.is_empty() { middle + TEXT * 0.35 } else { middle - 4.0 };
+        let first = if placed.code.is_empty() { r.y + r.h / 2.0 + TEXT * 0.35 } else { r.y + 17.0 };
         text_at(out, x, first, "", TEXT, &placed.action);
-        if !placed.code.is_empty() {
-            text_at(out, x, middle + 13.0, "dim", SMALL, &placed.code);
+        for (i, line) in placed.code.iter().enumerate() {
+            text_at(out, x, first + 15.0 + 13.0 * i as f64, "dim", SMALL, line);
         }
         out.push_str("</g>\n");
     }

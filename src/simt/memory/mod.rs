@@ -32,8 +32,30 @@ pub(super) struct Context<'a> {
     pub(super) code: &'a Code,
     pub(super) chooser: &'a mut dyn Chooser,
     pub(super) log: &'a mut dyn Log,
-    /// Whether no strong read of this step took an old value.
-    pub(super) fresh: bool,
+    /// How old what this step read is, and where it wrote.
+    pub(super) age: Age,
+}
+
+/// Whether a step may be one of infinitely many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Age {
+    /// It reads what nothing overwrites, and writes last.
+    New,
+    /// A weak read takes what was overwritten. Compilers and caches can make it find that for ever, but a fair memory
+    /// does not.
+    Stale,
+    /// Another read takes what was overwritten, or a write comes before one that is there: a thread that keeps on does so
+    /// finitely often.
+    Old,
+}
+
+impl Context<'_> {
+    /// Something the step did is of that age.
+    pub(super) fn ages(&mut self, old: bool, age: Age) {
+        if old {
+            self.age = self.age.max(age);
+        }
+    }
 }
 
 /// What a read-modify-write writes, given what it read; `None`: nothing.

@@ -13,11 +13,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::graph::Graph;
 use super::spins::Spins;
-use super::{Clock, Ended, Hazards, How, Limits, Observation, Outcomes, Recorded, Step, Stops, replay};
+use super::{
+    Clock, Ended, Hazards, How, Limits, Observation, Outcomes, Reason, Recorded, Step, Stops, endless, replay,
+};
 use crate::simt::choice::Script;
 use crate::simt::code::{Act, eval};
 use crate::simt::layer::Layer;
-use crate::simt::memory::Backend;
+use crate::simt::memory::{Age, Backend};
 use crate::simt::record::{HazardKind, Silent};
 use crate::simt::step::{Action, Machine, StateOf};
 use crate::simt::{Halt, explain, race};
@@ -40,8 +42,8 @@ struct Frame<S> {
     script: Script,
     /// Whether some successor exists.
     alive: bool,
-    /// Whether the step that is entered next was fresh.
-    fresh: bool,
+    /// How old what the step read is that is entered next.
+    age: Age,
 }
 
 /// Visits all states.
@@ -59,24 +61,26 @@ pub(super) fn explore<B: Backend, L: Layer>(
     let mut stack: Vec<Frame<StateOf<B, L>>> = Vec::new();
     let mut path: Vec<Step> = Vec::new();
     let mut enter = Some(start);
+    let keeps = machine.code.loops || limits.progress;
     loop {
         if let Some(mut state) = enter.take() {
             whole &= machine.tidy(&mut state);
             let number = seen.len() as u32;
             let known = *seen.entry(machine.fingerprint(&state)).or_insert(number);
-            if machine.code.loops {
+            if keeps {
                 spins.edges.extend(stack.last().map(|from| (from.number, known)));
                 if known == number {
                     let found = machine.memory.hazards(machine.code, &state.memory);
                     let races = found.into_iter().filter(|h| h.kind == HazardKind::Race);
                     spins.races.extend(races.map(|h| (number, h)));
                     graph.enter(stack.last().zip(path.last()).map(|(f, step)| (f.number, step.clone())));
+                    if limits.progress {
+                        graph.stand(state.threads.iter().map(|t| t.status).collect());
+                    }
                 }
                 if let (Some(from), Some(step)) = (stack.last(), path.last()) {
                     graph.can_step(from.number, step.thread);
-                    if from.fresh {
-                        graph.connect(from.number, known, step.thread);
-                    }
+                    graph.connect((from.number, known), step.thread, from.age);
                 }
             }
             if known != number {
@@ -90,9 +94,9 @@ pub(super) fn explore<B: Backend, L: Layer>(
                 reason = Some(format!("step limit: a run takes more than {} steps", limits.steps));
                 path.pop();
             } else {
-                let actions = picks(machine, &state);
+                let actions = if limits.progress { machine.actions(&state) } else { picks(machine, &state) };
                 let script = Script::default();
-                stack.push(Frame { state, number, actions, next: 0, script, alive: false, fresh: true });
+                stack.push(Frame { state, number, actions, next: 0, script, alive: false, age: Age::New });
             }
         }
         if seen.len() >= limits.states {
@@ -127,9 +131,9 @@ pub(super) fn explore<B: Backend, L: Layer>(
             frame.script = Script::default();
         }
         match result {
-            Ok(fresh) => {
+            Ok(age) => {
                 frame.alive = true;
-                frame.fresh = fresh;
+                frame.age = age;
                 path.push(Step::new(action, answers));
                 enter = Some(state);
             }
@@ -140,7 +144,7 @@ pub(super) fn explore<B: Backend, L: Layer>(
                 let mut steps = path.clone();
                 steps.push(Step::new(action, answers));
                 let recorded = Recorded { period: 1, steps, ..Recorded::default() };
-                stops.add(how, || vec![machine.why(&halt)], recorded);
+                stops.add(how, || Reason::line(machine.why(&halt)), recorded);
                 reason.get_or_insert_with(|| machine.why(&halt));
             }
             Err(halt @ Halt::Unsupported(_)) => return Err(machine.why(&halt)),
@@ -152,15 +156,19 @@ pub(super) fn explore<B: Backend, L: Layer>(
     let states = seen.len() as u64;
     drop(seen);
     if machine.code.loops && !machine.binds() {
-        let cycles = graph.fair_cycles();
+        let cycles = graph.fair_cycles(Age::New);
         ended.livelock += cycles.len() as u64;
-        for cycle in cycles.iter().take(MAX_EXPLAINED) {
+        let stale = graph.fair_cycles(Age::Stale);
+        let stale = stale.iter().filter(|c| !cycles.iter().any(|new| c.has(new)));
+        ended.stale += stale.clone().count() as u64;
+        let all = cycles.iter().map(|c| (How::Livelock, c)).chain(stale.map(|c| (How::Stale, c)));
+        for (how, cycle) in all.take(MAX_EXPLAINED) {
             let recorded = Recorded { period: 1, steps: graph.path(cycle.first), ..Recorded::default() };
             let why = match replay::state_after(machine, &recorded) {
                 Ok(state) => explain::spinning(machine, &state, Some(&cycle.threads)),
-                Err(why) => vec![why],
+                Err(why) => Reason::line(why),
             };
-            stops.add(How::Livelock, || why, recorded);
+            stops.add(how, || why, recorded);
         }
     }
     if reason.is_none() && machine.code.loops {
@@ -170,6 +178,10 @@ pub(super) fn explore<B: Backend, L: Layer>(
         }
     }
     let complete = reason.is_none();
+    let mut endless = Vec::new();
+    if limits.progress && complete {
+        endless = endless::find(&graph, &machine.code.program)?;
+    }
     let (outcomes, stops) = (outcomes.into_list(), stops.into_list());
     let (mut races, mut judged, mut not_judged) = (Vec::new(), 0, None);
     if limits.races {
@@ -198,6 +210,7 @@ pub(super) fn explore<B: Backend, L: Layer>(
         races,
         judged,
         not_judged,
+        endless,
         hazards: hazards.into_list(),
         ..Observation::default()
     })

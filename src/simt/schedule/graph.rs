@@ -2,8 +2,8 @@
 //!
 //! # What counts
 //! A run that goes on for ever stays, from some point on, in a strongly connected set of states. It is *fair* if every
-//! thread that may step in all of them does step in one of them. Only *fresh* steps count, in which no strong read takes
-//! an old value: writes become visible to those who keep looking. A weak read may find the old value for ever.
+//! thread that may step in all of them does step in one of them. Only steps count that may be taken infinitely often: reads
+//! take what nothing overwrites, and writes come last. That a weak read finds an old value for ever is told apart.
 //!
 //! # Sources
 //! - ISO C++, *Forward progress*: atomic stores become visible to atomic loads within a reasonable amount of time; CUDA
@@ -13,24 +13,29 @@ use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
 use super::Step;
+use crate::simt::memory::Age;
 use crate::simt::set::Threads;
+use crate::simt::state::Status;
 
 /// One step from a state to another.
 #[derive(Clone, Copy, Debug)]
-struct Edge {
-    from: u32,
-    to: u32,
-    thread: u32,
+pub(super) struct Edge {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) thread: u32,
+    pub(super) age: Age,
 }
 
 /// The states visited; only kept for programs with loops.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
-    edges: Vec<Edge>,
+    pub(super) edges: Vec<Edge>,
     /// By state: who can step.
     able: Vec<Threads>,
     /// By state: where it was reached from first, and how.
     parents: Vec<Option<(u32, Step)>>,
+    /// By state: what threads do, if that was asked for.
+    pub(super) stands: Vec<Vec<Status>>,
 }
 
 /// States between which a fair run may go on for ever.
@@ -40,6 +45,15 @@ pub(super) struct Cycle {
     pub(super) first: u32,
     /// Who steps in it.
     pub(super) threads: Threads,
+    /// All its states, sorted.
+    states: Vec<u32>,
+}
+
+impl Cycle {
+    /// Whether another cycle is inside of this one.
+    pub(super) fn has(&self, other: &Cycle) -> bool {
+        self.states.binary_search(&other.first).is_ok()
+    }
 }
 
 impl Graph {
@@ -49,9 +63,14 @@ impl Graph {
         self.able.push(Threads::default());
     }
 
-    /// A fresh step of a thread leads from one state to another.
-    pub(super) fn connect(&mut self, from: u32, to: u32, thread: usize) {
-        self.edges.push(Edge { from, to, thread: thread as u32 });
+    /// A step of a thread leads from one state to another.
+    pub(super) fn connect(&mut self, (from, to): (u32, u32), thread: usize, age: Age) {
+        self.edges.push(Edge { from, to, thread: thread as u32, age });
+    }
+
+    /// What the threads do in the state visited last.
+    pub(super) fn stand(&mut self, statuses: Vec<Status>) {
+        self.stands.push(statuses);
     }
 
     /// A thread can step in a state.
@@ -70,15 +89,16 @@ impl Graph {
         path
     }
 
-    /// The cycles in which every thread has its turn, in the order in which they were reached.
-    pub(super) fn fair_cycles(&self) -> Vec<Cycle> {
+    /// The cycles of steps of at most that age in which every thread has its turn, in the order in which they were reached.
+    pub(super) fn fair_cycles(&self, oldest: Age) -> Vec<Cycle> {
+        let edges = || self.edges.iter().filter(|e| e.age <= oldest);
         let n = self.parents.len();
         let mut graph: DiGraph<(), ()> = DiGraph::with_capacity(n, self.edges.len());
         (0..n).for_each(|_| {
             graph.add_node(());
         });
         let node = |s: u32| NodeIndex::new(s as usize);
-        self.edges.iter().for_each(|e| {
+        edges().for_each(|e| {
             graph.add_edge(node(e.from), node(e.to), ());
         });
         let sets = kosaraju_scc(&graph);
@@ -88,7 +108,7 @@ impl Graph {
             set.iter().for_each(|s| set_of[s.index()] = i as u32);
         }
         let mut steps: Vec<Option<Threads>> = vec![None; sets.len()];
-        for e in self.edges.iter().filter(|e| set_of[e.from as usize] == set_of[e.to as usize]) {
+        for e in edges().filter(|e| set_of[e.from as usize] == set_of[e.to as usize]) {
             steps[set_of[e.from as usize] as usize].get_or_insert_default().insert(e.thread as usize);
         }
         let mut cycles = Vec::new();
@@ -98,7 +118,9 @@ impl Graph {
             let Some(first) = set.iter().map(|s| s.index() as u32).min() else { continue };
             let left_out = |&t: &usize| !threads.has(t) && set.iter().all(|s| able(s).has(t));
             if !self.able[first as usize].iter().any(|t| left_out(&t)) {
-                cycles.push(Cycle { first, threads });
+                let mut states: Vec<u32> = set.iter().map(|s| s.index() as u32).collect();
+                states.sort_unstable();
+                cycles.push(Cycle { first, threads, states });
             }
         }
         cycles.sort_by_key(|c| c.first);
@@ -116,22 +138,22 @@ mod tests {
             g.enter(None);
             threads.iter().for_each(|&t| g.can_step(s as u32, t));
         }
-        edges.iter().for_each(|&(a, b, t)| g.connect(a, b, t));
+        edges.iter().for_each(|&(a, b, t)| g.connect((a, b), t, Age::New));
         g
     }
 
     #[test]
     fn a_spin_that_another_thread_could_end_is_not_fair() {
         // Thread 0 spins in state 0; thread 1 would lead out of it.
-        assert!(graph(&[(0, 0, 0), (0, 1, 1)], &[&[0, 1], &[]]).fair_cycles().is_empty());
+        assert!(graph(&[(0, 0, 0), (0, 1, 1)], &[&[0, 1], &[]]).fair_cycles(Age::New).is_empty());
         // Held back, it need not step.
-        let cycles = graph(&[(0, 0, 0)], &[&[0]]).fair_cycles();
+        let cycles = graph(&[(0, 0, 0)], &[&[0]]).fair_cycles(Age::New);
         assert_eq!((cycles.len(), cycles[0].first), (1, 0));
     }
 
     #[test]
     fn two_that_undo_each_other_may_go_on_for_ever() {
-        let cycles = graph(&[(0, 1, 0), (1, 0, 1), (0, 2, 1)], &[&[0, 1], &[0, 1], &[]]).fair_cycles();
+        let cycles = graph(&[(0, 1, 0), (1, 0, 1), (0, 2, 1)], &[&[0, 1], &[0, 1], &[]]).fair_cycles(Age::New);
         assert_eq!(cycles.len(), 1);
         assert_eq!(cycles[0].threads, [0, 1].into_iter().collect());
     }

@@ -5,6 +5,7 @@
 //!   same run, event by event.
 //! - Outcomes come sorted by state.
 
+mod endless;
 mod exhaustive;
 mod graph;
 mod random;
@@ -26,6 +27,9 @@ use super::state::Status;
 use super::step::{Action, Machine, StateOf};
 use super::{Fault, Halt, Schedule};
 use crate::litmus::Observable;
+use crate::stop;
+pub use endless::Endless;
+pub(in crate::simt) use stops::Reason;
 use stops::Stops;
 pub use stops::{How, Stop};
 
@@ -58,6 +62,9 @@ pub struct Recorded {
     /// What it was launched on.
     #[serde(default)]
     pub launch: super::Launch,
+    /// Whether fences and barriers were steps of their own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub patient: bool,
     /// After how many steps each the memory was brought into normal form.
     #[serde(default = "every")]
     pub period: usize,
@@ -80,6 +87,8 @@ pub(super) struct Limits {
     pub(super) timeout: Option<Duration>,
     /// Whether to look for races.
     pub(super) races: bool,
+    /// Whether to tell under which progress models a run never ends.
+    pub(super) progress: bool,
 }
 
 /// How runs ended; of an exhaustive exploration, how many states are such ends.
@@ -91,6 +100,8 @@ pub struct Ended {
     pub deadlock: u64,
     /// Threads go round and round, and no schedule leads out of it.
     pub livelock: u64,
+    /// Threads go round and round if a weak read finds for ever what was overwritten.
+    pub stale: u64,
     /// The limit of steps was met.
     pub step_limit: u64,
     /// An access named no memory.
@@ -139,6 +150,8 @@ pub struct Observation {
     pub not_judged: Option<String>,
     /// The events of a replayed run.
     pub events: Vec<Event>,
+    /// By progress model under which some run never ends: one. Empty unless that was asked for.
+    pub endless: Vec<Endless>,
     /// What is undefined by the memory's own account, sorted.
     pub hazards: Vec<Undefined>,
 }
@@ -181,6 +194,7 @@ impl Observation {
         a.finished += b.finished;
         a.deadlock += b.deadlock;
         a.livelock += b.livelock;
+        a.stale += b.stale;
         a.step_limit += b.step_limit;
         a.stray += b.stray;
         a.divergence += b.divergence;
@@ -241,12 +255,12 @@ impl Clock {
 
     /// Whether the time is over, told exactly.
     fn is_past(&self) -> bool {
-        self.end.is_some_and(|end| Instant::now() >= end)
+        stop::late(self.end)
     }
 
     fn is_over(&mut self) -> bool {
         self.asked += 1;
-        self.asked.is_multiple_of(256) && self.end.is_some_and(|end| Instant::now() >= end)
+        self.asked.is_multiple_of(256) && stop::late(self.end)
     }
 }
 
@@ -263,7 +277,7 @@ pub(super) fn run<B: Backend, L: Layer>(
             // Whatever the schedule: it happens before the first choice.
             let (mut ended, mut stops) = (Ended::default(), Stops::default());
             let how = ended.count_fault(&halt);
-            stops.add(how, || vec![machine.why(&halt)], machine.recorded());
+            stops.add(how, || Reason::line(machine.why(&halt)), machine.recorded());
             let (stops, reason) = (stops.into_list(), Some(machine.why(&halt)));
             return Ok(Observation { ended, stops, reason, events: begun, ..Observation::default() });
         }

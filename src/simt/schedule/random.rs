@@ -7,7 +7,7 @@
 //! # Invariants
 //! - Run number `i` of a seed depends on the seed and `i` alone.
 
-use super::{Clock, Ended, Hazards, How, Limits, Observation, Outcomes, Recorded, Step, Stops};
+use super::{Clock, Ended, Hazards, How, Limits, Observation, Outcomes, Reason, Recorded, Step, Stops};
 use crate::simt::choice::{Dice, Script};
 use crate::simt::layer::Layer;
 use crate::simt::memory::Backend;
@@ -87,13 +87,17 @@ pub(super) fn sample<B: Backend, L: Layer>(
                 for hazard in found.into_iter().filter(|h| h.kind == HazardKind::Race) {
                     hazards.add(hazard, None, || recorded.clone());
                 }
-                let spinning = || if endless { explain::spinning(machine, &state, None) } else { Vec::new() };
-                let lines = || std::iter::once(what).chain(spinning()).collect();
-                stops.add(How::Limit, lines, recorded);
+                let reason = || {
+                    let mut reason =
+                        if endless { explain::spinning(machine, &state, None) } else { Reason::default() };
+                    reason.why.insert(0, what);
+                    reason
+                };
+                stops.add(How::Limit, reason, recorded);
             }
             End::Fault(halt) => {
                 let how = ended.count_fault(&halt);
-                stops.add(how, || vec![machine.why(&halt)], recorded);
+                stops.add(how, || Reason::line(machine.why(&halt)), recorded);
                 reason.get_or_insert_with(|| machine.why(&halt));
             }
         }

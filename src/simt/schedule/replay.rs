@@ -1,6 +1,6 @@
 //! Replay: the steps and choices of a recording, with everything that happens written down.
 
-use super::{Ended, Hazards, How, Observation, Recorded, Seen, Stops};
+use super::{Ended, Hazards, How, Observation, Reason, Recorded, Seen, Stops};
 use crate::simt::choice::Tape;
 use crate::simt::layer::Layer;
 use crate::simt::memory::Backend;
@@ -36,7 +36,7 @@ pub(super) fn play<B: Backend, L: Layer>(
             // What a run ends with is its last step.
             Err(halt @ (Halt::Fault { .. } | Halt::Limit(_))) if i + 1 == recorded.steps.len() => {
                 let how = ended.count_fault(&halt);
-                stops.add(how, || vec![machine.why(&halt)], recorded.clone());
+                stops.add(how, || Reason::line(machine.why(&halt)), recorded.clone());
             }
             Err(halt) => return Err(misfit(&machine.why(&halt))),
         }

@@ -2,6 +2,7 @@
 
 use super::Recorded;
 use crate::simt::Fault;
+use crate::verdict::ThreadEnd;
 
 /// How a run ended that did not finish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -10,6 +11,9 @@ pub enum How {
     Deadlock,
     /// Threads go round and round, though every thread that may step does so again and again.
     Livelock,
+    /// They do if a weak read finds for ever what was overwritten: compilers and caches permit that, and the progress
+    /// models do not count it.
+    Stale,
     /// A limit was met.
     Limit,
     /// A thread did something that has no meaning.
@@ -22,11 +26,28 @@ impl How {
         match self {
             How::Deadlock => "deadlock",
             How::Livelock => "livelock",
+            How::Stale => "stale-livelock",
             How::Limit => "step-limit",
             How::Fault(Fault::Stray) => "stray",
             How::Fault(Fault::Barrier) => "divergence",
             How::Fault(Fault::Division) => "division",
         }
+    }
+}
+
+/// Why a run ended that did not finish.
+#[derive(Clone, Debug, Default)]
+pub(in crate::simt) struct Reason {
+    /// Line by line.
+    pub(in crate::simt) why: Vec<String>,
+    /// How each thread stands, if that says anything.
+    pub(in crate::simt) ends: Vec<ThreadEnd>,
+}
+
+impl Reason {
+    /// In one line.
+    pub(super) fn line(why: String) -> Reason {
+        Reason { why: vec![why], ends: Vec::new() }
     }
 }
 
@@ -37,6 +58,8 @@ pub struct Stop {
     pub how: How,
     /// The reason, line by line.
     pub why: Vec<String>,
+    /// How each thread stands, if the program has few.
+    pub ends: Vec<ThreadEnd>,
     /// How many runs, or states.
     pub count: u64,
     /// One of them.
@@ -51,16 +74,16 @@ const MAX_REASONS: usize = 16;
 pub(super) struct Stops(Vec<Stop>);
 
 impl Stops {
-    pub(super) fn add(&mut self, how: How, why: impl FnOnce() -> Vec<String>, schedule: Recorded) {
+    pub(super) fn add(&mut self, how: How, reason: impl FnOnce() -> Reason, schedule: Recorded) {
         let full = self.0.len() >= MAX_REASONS;
         if let Some(known) = self.0.iter_mut().rev().find(|s| full && s.how == how) {
             known.count += 1;
             return;
         }
-        let why = why();
+        let Reason { why, ends } = reason();
         match self.0.iter_mut().find(|s| s.how == how && s.why == why) {
             Some(known) => known.count += 1,
-            None => self.0.push(Stop { how, why, count: 1, schedule }),
+            None => self.0.push(Stop { how, why, ends, count: 1, schedule }),
         }
     }
 

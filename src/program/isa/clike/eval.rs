@@ -62,7 +62,7 @@ impl Value {
     }
 }
 
-fn fold(expr: &Expr) -> Option<i64> {
+pub(super) fn fold(expr: &Expr) -> Option<i64> {
     match expr {
         Expr::Const(v) => Some(*v),
         Expr::Bin(op, ty, a, b) => Some(op.apply(*ty, fold(a)?, fold(b)?)),

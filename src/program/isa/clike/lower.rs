@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::ast::{Declared, Expr as Tree, ExprKind, Stmt, StmtKind};
 use super::cuda::Atomic;
-use super::eval::{Value, falsity};
+use super::eval::{Value, falsity, fold};
 use super::groups::ThreadGroup;
 use super::host::HostState;
 use super::{Env, Lowered, Unit};
@@ -155,15 +155,11 @@ impl<'a> Lowering<'a, '_> {
         self.add(name, ty, None, Init::Int(0)).reg
     }
 
-    /// Whether the thread may have ended before.
-    pub(super) fn may_have_left(&self) -> bool {
-        !self.returns.is_empty()
-    }
-
     /// Ends the thread.
     pub(super) fn leave(&mut self) {
         let at = self.branch(Expr::Const(1));
         self.returns.push(at);
+        self.host.paths.leave();
     }
 
     /// What a plain access carries. In OpenCL it has the scope of its work-item, as the published models have it.
@@ -234,8 +230,14 @@ impl<'a> Lowering<'a, '_> {
             }
             StmtKind::If { cond, then, other } => {
                 let skip = self.unless(cond);
-                self.host.nesting += 1;
+                let taken = match &self.code[skip].op {
+                    Op::Branch { cond, .. } => fold(cond).map(|c| c == 0),
+                    _ => None,
+                };
+                self.host.paths.enter(taken);
                 self.statement(then);
+                self.host.paths.exit(taken);
+                self.host.paths.enter(taken.map(|t| !t));
                 match other {
                     None => {
                         let end = self.code.len();
@@ -250,7 +252,7 @@ impl<'a> Lowering<'a, '_> {
                         self.patch(over, end);
                     }
                 }
-                self.host.nesting -= 1;
+                self.host.paths.exit(taken.map(|t| !t));
             }
             StmtKind::Loop { init, cond, step, body, test_last } => {
                 if let Some(init) = init {
@@ -303,9 +305,9 @@ impl<'a> Lowering<'a, '_> {
             _ => None,
         };
         self.loops.push(Exits::default());
-        self.host.nesting += 1;
+        self.host.paths.enter(None);
         self.statement(body);
-        self.host.nesting -= 1;
+        self.host.paths.exit(None);
         let exits = self.loops.pop().unwrap_or_default();
         let next = self.code.len();
         if let Some(step) = step {

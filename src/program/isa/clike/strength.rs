@@ -68,6 +68,25 @@ pub fn stronger(op: &Op) -> Vec<Order> {
     orders
 }
 
+/// The orders that an operation may have and that are weaker than its own, the weakest first. No fence is relaxed.
+pub fn weaker(op: &Op) -> Vec<Order> {
+    let Some(own) = order(op) else { return Vec::new() };
+    let all = match op {
+        Op::Load { .. } => legal(Does::Load),
+        Op::Store { .. } => legal(Does::Store),
+        _ => legal(Does::Fence(None)),
+    };
+    let fence = matches!(op, Op::Fence { .. });
+    let weaker = |o: &Order| o.bits() != own.bits() && o.bits() & own.bits() == o.bits();
+    let mut orders: Vec<Order> = all
+        .iter()
+        .copied()
+        .filter(|o| *o != Order::Consume && weaker(o) && !(fence && *o == Order::Relaxed))
+        .collect();
+    orders.sort_by_key(|o| o.bits().count_ones());
+    orders
+}
+
 /// The scope of an atomic operation or a fence.
 pub fn scope(op: &Op) -> Option<Scope> {
     match op {

@@ -44,6 +44,14 @@ impl Rect {
         Rect { x: middle.x - w / 2.0, y: middle.y - h / 2.0, w, h }
     }
 
+    /// The rectangle that holds some points and no more.
+    pub fn of(points: &[Point]) -> Rect {
+        let least = |of: fn(&Point) -> f64| points.iter().map(of).fold(f64::INFINITY, f64::min);
+        let most = |of: fn(&Point) -> f64| points.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
+        let (x, y) = (least(|p| p.x), least(|p| p.y));
+        Rect { x, y, w: most(|p| p.x) - x, h: most(|p| p.y) - y }
+    }
+
     /// Right edge.
     pub fn right(&self) -> f64 {
         self.x + self.w

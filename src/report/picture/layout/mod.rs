@@ -30,7 +30,9 @@ pub const LABEL: f64 = 12.0;
 /// Size of the title.
 pub const TITLE: f64 = 17.0;
 
-const EVENT_HEIGHT: f64 = 40.0;
+/// Height of an event's box without its code, and of each line of code.
+const EVENT_HEIGHT: f64 = 25.0;
+const CODE_LINE: f64 = 13.0;
 const INIT_HEIGHT: f64 = 26.0;
 const LABEL_HEIGHT: f64 = 15.0;
 const GROUP_LINE: f64 = 18.0;
@@ -39,8 +41,10 @@ const MARGIN: f64 = 14.0;
 const NEST: f64 = 8.0;
 /// Distance of lanes.
 const LANE: f64 = 8.0;
-/// Code is cut at so many places, headings of threads at so many.
-const MOST_CODE: usize = 38;
+/// Texts are cut at so many places; code goes on in another line,
+const MOST_PLACES: usize = 36;
+/// and is cut after so many lines.
+const MOST_CODE: usize = 3;
 /// Lines around the picture are at least this long.
 const LEAST_WIDTH: f64 = 440.0;
 /// How often everything is laid out again with more room.
@@ -73,8 +77,8 @@ pub struct Placed {
     pub rect: Rect,
     /// What it did, cut if it must be.
     pub action: String,
-    /// Its code, cut if it must be.
-    pub code: String,
+    /// Its code in lines, cut if it must be.
+    pub code: Vec<String>,
 }
 
 /// An edge.
@@ -110,8 +114,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Lays out a scene.
-    pub fn of(scene: &Scene) -> Layout {
+    /// Lays out a scene; `headed`: under its title.
+    pub fn of(scene: &Scene, headed: bool) -> Layout {
         let columns = Columns::new(&scene.seats);
         let (cells, rows) = route::cells(scene, &columns.of_threads());
         let plans = route::plan(scene, &cells, columns.threads.len(), rows);
@@ -122,7 +126,7 @@ impl Layout {
             attempt += 1;
             if unnamed.is_empty() || attempt == ATTEMPTS {
                 let said = (!unnamed.is_empty()).then(|| grid.unnamed(&unnamed));
-                layout.write_around(scene, said);
+                layout.write_around(scene, headed, said);
                 return layout;
             }
         }
@@ -137,7 +141,7 @@ impl Layout {
     }
 
     /// Adds what is said above and below, and moves the picture down accordingly.
-    fn write_around(&mut self, scene: &Scene, more: Option<String>) {
+    fn write_around(&mut self, scene: &Scene, headed: bool, more: Option<String>) {
         let width = self.size.0.max(LEAST_WIDTH);
         let places = |size: f64| ((width - 2.0 * MARGIN) / text_width("m", size)).floor() as usize;
         let mut y = MARGIN;
@@ -146,17 +150,18 @@ impl Layout {
             *y += size + 6.0;
             Text { rect, text: text.to_owned(), full: None }
         };
-        for part in wrapped(&escape::line(&scene.title), places(TITLE)) {
+        let title = Some(&scene.title).filter(|_| headed);
+        for part in title.iter().flat_map(|title| wrapped(&escape::line(title), places(TITLE))) {
             self.head.push(line(&part, TITLE, &mut y));
         }
-        for fact in &scene.facts {
+        for fact in scene.facts.iter().filter(|_| headed) {
             for part in wrapped(&escape::line(fact), places(LABEL)) {
                 self.head.push(line(&part, LABEL, &mut y));
             }
         }
         let down = y + 4.0;
         self.shift(down);
-        let mut y = self.size.1 + down;
+        let mut y = self.size.1 + down + 6.0;
         for said in scene.says.iter().chain(more.iter()) {
             for part in wrapped(&escape::line(said), places(LABEL)) {
                 self.foot.push(line(&part, LABEL, &mut y));
@@ -190,6 +195,17 @@ impl Layout {
     }
 }
 
+/// An end of an edge.
+struct End {
+    /// The box, its side, and whether the edge is shown.
+    side: (usize, Side, bool),
+    /// What it comes from or goes to, along the side.
+    aim: f64,
+    edge: usize,
+    /// Whether it begins here.
+    start: bool,
+}
+
 /// A scene on its grid, before it has measures.
 struct Grid<'a> {
     scene: &'a Scene,
@@ -207,8 +223,8 @@ struct Measures {
     gutters: Vec<(f64, f64)>,
     /// Room for borders of groups in each gutter: of those that end left of it, of those that begin.
     pads: Vec<(f64, f64)>,
-    /// Top of each row.
-    rows: Vec<f64>,
+    /// Top and height of each row.
+    rows: Vec<(f64, f64)>,
     /// Top and height of each channel.
     channels: Vec<(f64, f64)>,
     /// Top and height of the channel of initial writes.
@@ -234,6 +250,12 @@ impl Grid<'_> {
         taken.extend(groups.iter().map(|g| g.label.rect).chain(threads.iter().map(|t| t.rect)));
         let shown = |e: usize| self.scene.relations[self.scene.edges[e].relation].shown;
         let bounds = Rect { x: 3.0, y: 0.0, w: m.width - 6.0, h: m.height };
+        // Nor do names cover arrows.
+        let arrows = (0..paths.len()).filter(|&e| shown(e)).flat_map(|e| {
+            let both = self.scene.edges[e].both;
+            [Some(paths[e].arrow(self.arrow(e))), both.then(|| paths[e].reversed().arrow(self.arrow(e)))]
+        });
+        taken.extend(arrows.flatten().map(|triangle| Rect::of(&triangle)));
         let visible: Vec<(usize, &Path)> = paths.iter().enumerate().filter(|(e, _)| shown(*e)).collect();
         let mut labels = Labels::new(bounds, taken, &visible);
         let mut order: Vec<usize> = (0..paths.len()).collect();
@@ -253,11 +275,16 @@ impl Grid<'_> {
         let edges = paths.into_iter().zip(places).enumerate();
         let edges = edges.map(|(e, (path, label))| {
             let edge = &self.scene.edges[e];
-            let size = if edge.bold { 13.0 } else { 9.0 };
+            let size = self.arrow(e);
             Drawn { tip: path.arrow(size), tail: edge.both.then(|| path.reversed().arrow(size)), path, label }
         });
         let edges = edges.collect();
         (Layout { size, head: Vec::new(), groups, threads, events, edges, foot: Vec::new() }, unnamed)
+    }
+
+    /// The size of an edge's arrow.
+    fn arrow(&self, edge: usize) -> f64 {
+        if self.scene.edges[edge].bold { 13.0 } else { 9.0 }
     }
 
     fn unnamed(&self, edges: &[usize]) -> String {
@@ -276,9 +303,9 @@ impl Grid<'_> {
         let widest = |texts: &mut dyn Iterator<Item = f64>| texts.fold(0.0_f64, f64::max);
         let box_width = |e: usize| {
             let event = &scene.events[e];
-            let code = shortened(&escape::line(&event.code), MOST_CODE);
-            let action = shortened(&escape::line(&event.action), MOST_CODE);
-            text_width(&action, TEXT).max(text_width(&code, SMALL)) + 16.0
+            let code = code_lines(&event.code).iter().map(|l| text_width(l, SMALL)).fold(0.0, f64::max);
+            let action = shortened(&escape::line(&event.action), MOST_PLACES);
+            text_width(&action, TEXT).max(code) + 16.0
         };
         // Labels of the ways through each gutter.
         let mut names = vec![0.0_f64; columns + 1];
@@ -317,7 +344,7 @@ impl Grid<'_> {
                 let mine = (0..self.cells.len()).filter(|&e| matches!(self.cells[e], Cell::At(c, _) if c == g));
                 let heading = text_width(&self.thread_name(g), TEXT);
                 let labels = self.columns.groups.iter().filter(|s| s.first == g && s.last == g);
-                let labels = widest(&mut labels.map(|s| text_width(&shortened(&s.label, MOST_CODE), SMALL)));
+                let labels = widest(&mut labels.map(|s| text_width(&shortened(&s.label, MOST_PLACES), SMALL)));
                 let width = widest(&mut mine.map(box_width)).max(heading).max(labels).max(88.0);
                 at_columns.push((x, width));
                 x += width;
@@ -362,8 +389,8 @@ impl Grid<'_> {
             channels.push((y, height));
             y += height;
             if c < self.rows {
-                rows.push(y);
-                y += EVENT_HEIGHT;
+                rows.push((y, self.row_height(c)));
+                y += self.row_height(c);
             }
         }
         let nested = widest(&mut self.columns.groups.iter().map(|s| NEST * (s.nest + 1) as f64));
@@ -371,8 +398,15 @@ impl Grid<'_> {
         Measures { columns: at_columns, gutters, pads, rows, channels, init, groups, inits: boxes, width, height }
     }
 
+    /// A row is as high as what is in it.
+    fn row_height(&self, row: usize) -> f64 {
+        let here = |e: &usize| matches!(self.cells[*e], Cell::At(_, r) if r == row);
+        let lines = (0..self.cells.len()).filter(here).map(|e| code_lines(&self.scene.events[e].code).len());
+        EVENT_HEIGHT + CODE_LINE * lines.max().unwrap_or(0) as f64 + 2.0
+    }
+
     fn thread_name(&self, column: usize) -> String {
-        shortened(&escape::line(&self.scene.seats[self.columns.threads[column]].thread), MOST_CODE)
+        shortened(&escape::line(&self.scene.seats[self.columns.threads[column]].thread), MOST_PLACES)
     }
 
     fn heading(&self, m: &Measures, column: usize) -> Text {
@@ -387,11 +421,10 @@ impl Grid<'_> {
         let event = &self.scene.events[e];
         let rect = match self.cells[e] {
             Cell::Init(i) => m.inits[i],
-            Cell::At(c, r) => Rect { x: m.columns[c].0, y: m.rows[r], w: m.columns[c].1, h: EVENT_HEIGHT },
+            Cell::At(c, r) => Rect { x: m.columns[c].0, y: m.rows[r].0, w: m.columns[c].1, h: m.rows[r].1 },
         };
-        let short = |text: &str| shortened(&escape::line(text), MOST_CODE);
-        let code = if event.role == Role::Init { String::new() } else { short(&event.code) };
-        Placed { rect, action: short(&event.action), code }
+        let code = if event.role == Role::Init { Vec::new() } else { code_lines(&event.code) };
+        Placed { rect, action: shortened(&escape::line(&event.action), MOST_PLACES), code }
     }
 
     /// The lines of all edges.
@@ -401,8 +434,9 @@ impl Grid<'_> {
     }
 
     /// Where each edge begins and ends: the edges at one side of a box share it, in the order of where they come from.
+    /// Edges that are not shown share it among themselves.
     fn ports(&self, m: &Measures, events: &[Placed]) -> Vec<(Point, Point)> {
-        let mut ends: Vec<(usize, Side, f64, usize, bool)> = Vec::new();
+        let mut ends: Vec<End> = Vec::new();
         for (e, (edge, plan)) in self.scene.edges.iter().zip(&self.plans.plans).enumerate() {
             let (a, b) = (events[edge.from].rect, events[edge.to].rect);
             let middle = |r: Rect| (r.x + r.w / 2.0, r.y + r.h / 2.0);
@@ -412,18 +446,21 @@ impl Grid<'_> {
                 (Way::Fall { .. }, _) => 0.0,
                 _ => middle(other).1,
             };
-            ends.push((edge.from, plan.sides.0, aim(b, plan.sides.0), e, true));
-            ends.push((edge.to, plan.sides.1, aim(a, plan.sides.1), e, false));
+            let shown = self.scene.relations[edge.relation].shown;
+            let mut end = |event, side, other, start| {
+                ends.push(End { side: (event, side, shown), aim: aim(other, side), edge: e, start });
+            };
+            end(edge.from, plan.sides.0, b, true);
+            end(edge.to, plan.sides.1, a, false);
         }
         ends.sort_by(|a, b| {
-            (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2)).then((a.3, a.4).cmp(&(b.3, b.4)))
+            a.side.cmp(&b.side).then(a.aim.total_cmp(&b.aim)).then((a.edge, a.start).cmp(&(b.edge, b.start)))
         });
         let mut ports = vec![(at(0.0, 0.0), at(0.0, 0.0)); self.scene.edges.len()];
-        let mut i = 0;
-        while i < ends.len() {
-            let count = ends[i..].iter().take_while(|e| (e.0, e.1) == (ends[i].0, ends[i].1)).count();
-            for (k, &(event, side, _, edge, start)) in ends[i..i + count].iter().enumerate() {
-                let (r, part) = (events[event].rect, (k as f64 + 1.0) / (count as f64 + 1.0));
+        for sharing in ends.chunk_by(|a, b| a.side == b.side) {
+            for (k, end) in sharing.iter().enumerate() {
+                let (event, side, _) = end.side;
+                let (r, part) = (events[event].rect, (k as f64 + 1.0) / (sharing.len() as f64 + 1.0));
                 let (along_x, along_y) = (r.x + r.w * part, r.y + 3.0 + (r.h - 6.0) * part);
                 let point = match side {
                     Side::Left => at(r.x, along_y),
@@ -431,13 +468,12 @@ impl Grid<'_> {
                     Side::Top => at(along_x, r.y),
                     Side::Bottom => at(along_x, r.bottom()),
                 };
-                if start {
-                    ports[edge].0 = point;
+                if end.start {
+                    ports[end.edge].0 = point;
                 } else {
-                    ports[edge].1 = point;
+                    ports[end.edge].1 = point;
                 }
             }
-            i += count;
         }
         ports
     }
@@ -493,6 +529,22 @@ impl Grid<'_> {
     }
 }
 
+/// Code in lines, the last one cut if there are too many.
+fn code_lines(code: &str) -> Vec<String> {
+    let code = escape::line(code);
+    if code.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = wrapped(&code, MOST_PLACES);
+    if lines.len() > MOST_CODE {
+        lines.truncate(MOST_CODE);
+        if let Some(last) = lines.last_mut() {
+            *last = format!("{}\u{2026}", shortened(last, MOST_PLACES - 1).trim_end_matches('\u{2026}'));
+        }
+    }
+    lines
+}
+
 /// The whole text, if it was cut.
 fn cut(text: &str, full: &str) -> Option<String> {
     (text != escape::line(full)).then(|| full.to_owned())
@@ -504,7 +556,7 @@ fn group(m: &Measures, span: &Span, depth: usize) -> Group {
     let y = m.groups + GROUP_LINE * span.depth as f64;
     let bottom = m.height - 8.0 - NEST * (depth.saturating_sub(span.nest + 1)) as f64;
     let room = ((m.columns[span.last].0 + m.columns[span.last].1 - x) / text_width("m", SMALL)).floor() as usize;
-    let text = shortened(&escape::line(&span.label), room.min(MOST_CODE));
+    let text = shortened(&escape::line(&span.label), room.min(MOST_PLACES));
     let label = Rect { x, y: y + 2.0, w: text_width(&text, SMALL), h: SMALL + 3.0 };
     let rect = Rect { x: x - pad, y, w: right - x + 2.0 * pad, h: bottom - y };
     Group { rect, label: Text { rect: label, full: cut(&text, &span.label), text } }

@@ -6,7 +6,7 @@ use super::graph::{Contents, Event, Kind};
 use super::{Clike, GLOBAL, REGIONS};
 use crate::simt::Halt;
 use crate::simt::code::Code;
-use crate::simt::memory::{At, Context};
+use crate::simt::memory::{Age, At, Context};
 use crate::simt::record::{self, Hazard, HazardKind, Source};
 
 /// At most so many events of one history.
@@ -81,7 +81,8 @@ impl Clike {
         }
         let source = candidates[cx.chooser.choose(candidates.len())];
         // An atomic write becomes visible to those who keep looking.
-        cx.fresh &= !start.atomic || m.order[loc].last() == Some(&source);
+        let age = if start.atomic { Age::Old } else { Age::Stale };
+        cx.ages(m.order[loc].last() != Some(&source), age);
         let mut e = make(m.events[source].value);
         (e.source, e.past) = (source, start.past);
         self.acquire(code, cx.chooser, m, &mut e)?;
@@ -154,6 +155,7 @@ impl Clike {
             return Err(Halt::Refused);
         }
         let at = places[cx.chooser.choose(places.len())];
+        cx.ages(at < len, Age::Old);
         m.order[loc] = with(at);
         if !self.agrees(code, m) {
             return Err(Halt::Refused);
@@ -246,7 +248,11 @@ impl Clike {
             release: !read && (access.release || access.sc),
             sc,
             atomic,
-            scope: if self.language.regions { self.reach(location, access.scope) } else { [access.scope; 2] },
+            scope: if self.language.regions {
+                self.reach(code, at.thread, location, access.scope)
+            } else {
+                [access.scope; 2]
+            },
             open: false,
             past: Default::default(),
         }

@@ -94,12 +94,15 @@ impl Clike {
         let loose = (0..code.locations.len())
             .map(|loc| language.visible && !code.locations[loc].atomic && !updated(loc))
             .collect();
+        if language.regions {
+            kinds::shared(code)?;
+        }
         let kinds = if language.kinds { kinds::all(code)? } else { Vec::new() };
         Ok(Clike { language, rules, loose, kinds })
     }
 
     /// A fence or half of a barrier as an event, but for its past.
-    fn strait(&self, at: At, kind: Kind, (regions, capped, scope): (Regions, bool, Scope)) -> Event {
+    fn strait(&self, code: &Code, at: At, kind: Kind, (regions, capped, scope): (Regions, bool, Scope)) -> Event {
         Event {
             kind,
             thread: at.thread,
@@ -117,17 +120,21 @@ impl Clike {
             release: false,
             sc: false,
             atomic: true,
-            scope: if self.language.regions { Clike::fence_reach(capped, scope) } else { [scope; 2] },
+            scope: if self.language.regions {
+                Clike::fence_reach(code, at.thread, capped, scope)
+            } else {
+                [scope; 2]
+            },
             open: false,
             past: Default::default(),
         }
     }
 
     /// A half of a barrier; where barriers are fences, it is one.
-    fn half(&self, at: At, kind: Kind, b: &Barrier) -> Event {
+    fn half(&self, code: &Code, at: At, kind: Kind, b: &Barrier) -> Event {
         let tags = if kind == Kind::Arrive { &b.arrive } else { &b.wait };
         let regions = Regions::of(tags.has("GLOBAL"), tags.has("LOCAL"));
-        let mut e = self.strait(at, kind, (regions, tags.has("CAPPED"), b.scope.unwrap_or(Scope::Thread)));
+        let mut e = self.strait(code, at, kind, (regions, tags.has("CAPPED"), b.scope.unwrap_or(Scope::Thread)));
         let fences = self.language.meeting == Meeting::Fences;
         (e.release, e.acquire) = (fences && kind == Kind::Arrive, fences && kind == Kind::Wait);
         e.atomic = fences;
@@ -224,7 +231,7 @@ impl Backend for Clike {
             return Ok(());
         }
         self.close(cx, m, at.thread)?;
-        let mut e = self.strait(at, Kind::Fence, (regions, capped, scope));
+        let mut e = self.strait(cx.code, at, Kind::Fence, (regions, capped, scope));
         (e.acquire, e.release, e.sc) = (acquire, release, sc);
         self.follow(cx.code, m, &mut e);
         self.acquire(cx.code, cx.chooser, m, &mut e)?;
@@ -240,7 +247,7 @@ impl Backend for Clike {
 
     fn arrive(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, b: &Barrier) -> Result<Arrivals, Halt> {
         self.close(cx, m, at.thread)?;
-        let mut e = self.half(at, Kind::Arrive, b);
+        let mut e = self.half(cx.code, at, Kind::Arrive, b);
         self.follow(cx.code, m, &mut e);
         let earlier = m.of(at.thread).filter(|(_, e)| e.kind == Kind::Arrive).count();
         self.append(cx.code, m, e)?;
@@ -258,7 +265,7 @@ impl Backend for Clike {
 
     fn pass(&self, code: &Code, m: &mut Contents, at: At, carried: &Arrivals) {
         let Act::Barrier(b) = &code.threads[at.thread].acts[at.instr] else { return };
-        let mut e = self.half(at, Kind::Wait, b);
+        let mut e = self.half(code, at, Kind::Wait, b);
         self.follow(code, m, &mut e);
         let arrivals: Vec<usize> = carried
             .iter()

@@ -11,7 +11,7 @@ use super::write::{Head, Origin, Write, bits};
 use super::{Contents, Weak};
 use crate::simt::Halt;
 use crate::simt::code::{Access, Code, Place};
-use crate::simt::memory::{At, Context};
+use crate::simt::memory::{Age, At, Context};
 use crate::simt::record::{Event, Source};
 
 impl Weak {
@@ -192,6 +192,7 @@ impl Weak {
         if write.co_after & location.sealed != 0 || write.co_after & location.sealed_ms & write.ms != 0 {
             return Err(Halt::Refused);
         }
+        cx.ages(write.co_after != 0, Age::Old);
         let write = location.get_mut(slot);
         write.committed = true;
         let (strong, origin, source) = (write.strong, write.origin, write.source);

@@ -58,7 +58,7 @@ use std::collections::BTreeMap;
 use std::hash::Hasher;
 use std::rc::Rc;
 
-use super::{At, Backend, Context, NewValue};
+use super::{Age, At, Backend, Context, NewValue};
 use crate::program::{Barrier, Scope};
 use crate::simt::code::{Access, Code, Fence, Place};
 use crate::simt::record::{Event, Source};
@@ -221,7 +221,7 @@ impl Backend for Weak {
         let bound = m.threads[at.thread].take_bind(at.clock).and_then(|b| b.read);
         let slot = self.read(cx, m, at, place, access, bound)?;
         let write = m.locations[place.loc].get(slot);
-        cx.fresh &= !access.strong || write.co_after == 0;
+        cx.ages(write.co_after != 0, if access.strong { Age::Old } else { Age::Stale });
         Ok(write.value)
     }
 
@@ -256,7 +256,7 @@ impl Backend for Weak {
         let source = self.read(cx, m, at, place, read, bind.as_ref().and_then(|b| b.read))?;
         let from = m.locations[place.loc].get(source);
         let old = from.value;
-        cx.fresh &= from.co_after == 0;
+        cx.ages(from.co_after != 0, Age::Old);
         let Some(value) = new(old) else {
             m.threads[at.thread].release_done(at.clock);
             return Ok(old);

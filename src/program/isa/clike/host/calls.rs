@@ -48,6 +48,12 @@ pub enum Does {
     Release,
     /// Chooses the device of later calls.
     SetDevice,
+    /// A kernel enqueues a kernel.
+    EnqueueKernel,
+    /// A kernel enqueues a marker.
+    EnqueueMarker,
+    /// Gives the queue of the device.
+    DefaultQueue,
     /// Has no effect on what the test is about.
     Nothing,
 }
@@ -87,6 +93,12 @@ pub(super) enum Param {
     Context,
     /// The number of a device.
     Device,
+    /// A queue of the device.
+    Queue,
+    /// An index space such as `ndrange_1D(1)`.
+    Range,
+    /// A block that calls a kernel, `^{ child(); }`.
+    Block,
     /// Something that makes no difference: `NULL` or a number.
     Unused,
 }
@@ -101,14 +113,20 @@ pub(super) struct Row {
     pub(super) params: &'static [Param],
     /// The host thread waits in it, or may.
     pub(super) waits: bool,
+    /// Kernels call it, not the host.
+    pub(super) of_device: bool,
 }
 
 const fn cuda(name: &'static str, does: Does, needed: usize, params: &'static [Param]) -> Row {
-    Row { name, dialect: Dialect::Cuda, does, needed, params, waits: false }
+    Row { name, dialect: Dialect::Cuda, does, needed, params, waits: false, of_device: false }
 }
 
 const fn cl(name: &'static str, does: Does, needed: usize, params: &'static [Param]) -> Row {
-    Row { name, dialect: Dialect::OpenCl, does, needed, params, waits: false }
+    Row { name, dialect: Dialect::OpenCl, does, needed, params, waits: false, of_device: false }
+}
+
+const fn device(name: &'static str, does: Does, needed: usize, params: &'static [Param]) -> Row {
+    Row { of_device: true, ..cl(name, does, needed, params) }
 }
 
 const fn waiting(row: Row) -> Row {
@@ -125,6 +143,8 @@ const COPY_KINDS: &[&str] = &[
 const STATUSES: &[&str] = &["CL_COMPLETE", "CL_RUNNING", "CL_SUBMITTED", "CL_QUEUED"];
 const SET_STATUSES: &[&str] = &["CL_COMPLETE"];
 const MAP_FLAGS: &[&str] = &["CL_MAP_READ", "CL_MAP_WRITE", "CL_MAP_WRITE_INVALIDATE_REGION"];
+const START_FLAGS: &[&str] =
+    &["CLK_ENQUEUE_FLAGS_NO_WAIT", "CLK_ENQUEUE_FLAGS_WAIT_KERNEL", "CLK_ENQUEUE_FLAGS_WAIT_WORK_GROUP"];
 const STATUS_QUERY: &[&str] = &["CL_EVENT_COMMAND_EXECUTION_STATUS"];
 
 use Does::*;
@@ -173,10 +193,23 @@ pub(super) const ROWS: &[Row] = &[
     cl("clReleaseCommandQueue", Release, 1, &[Lane]),
     cl("clReleaseEvent", Nothing, 1, &[Event]),
     cl("clRetainEvent", Nothing, 1, &[Event]),
+    device(
+        "enqueue_kernel",
+        EnqueueKernel,
+        6,
+        &[Param::Queue, Words(START_FLAGS), Param::Range, Waits, NewEvent, Param::Block],
+    ),
+    device("enqueue_marker", EnqueueMarker, 3, &[Param::Queue, Waits, NewEvent]),
+    device("get_default_queue", DefaultQueue, 0, &[]),
+    device("release_event", Nothing, 1, &[Event]),
+    device("retain_event", Nothing, 1, &[Event]),
 ];
 
 /// Whether a word looks like a call of a runtime: it begins as they all do.
 pub(super) fn is_call(word: &str) -> bool {
+    if ROWS.iter().any(|row| row.of_device && row.name == word) {
+        return true;
+    }
     let rest = word.strip_prefix("cuda").or_else(|| word.strip_prefix("cl"));
     rest.and_then(|r| r.chars().next()).is_some_and(|c| c.is_ascii_uppercase())
 }

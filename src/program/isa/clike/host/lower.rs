@@ -6,10 +6,11 @@
 use std::ops::Range;
 
 use super::calls::{Does, LAUNCH, Param, ROWS, Row};
+use super::device::Paths;
 use super::parse::{Arg, HostCall};
 use super::{Name, Request};
 use crate::diag::{Diagnostic, Span};
-use crate::program::host::{CallId, LaneId};
+use crate::program::host::{CallId, CommandId, LaneId};
 use crate::program::isa::clike::lower::Lowering;
 use crate::program::isa::clike::words::type_named;
 use crate::program::{Dialect, LocId, Op};
@@ -19,8 +20,10 @@ use crate::program::{Dialect, LocId, Op};
 pub(in crate::program::isa::clike) struct HostState {
     /// Calls so far.
     pub(in crate::program::isa::clike) requests: Vec<Request>,
-    /// In so many branches and loops.
-    pub(in crate::program::isa::clike) nesting: usize,
+    /// Where the code stands.
+    pub(in crate::program::isa::clike) paths: Paths,
+    /// OpenCL: names of queues of the device.
+    pub(super) queues: Vec<String>,
     /// The device of calls.
     device: u32,
     /// Lanes that were given back, and where.
@@ -42,14 +45,20 @@ impl Lowering<'_, '_> {
             return;
         };
         let Some(row) = self.host_row(call, name) else { return };
+        if names.of_kernel && self.host.paths.is_dead() {
+            return;
+        }
         if names.inside {
             self.host_call_inside(row, &word, range);
             return;
         }
-        if row.does != Does::Status && (self.host.nesting > 0 || self.may_have_left()) {
+        if row.does != Does::Status && self.host.paths.is_open() {
             self.error("unsupported", range, format!("`{word}` in a branch or a loop is not supported"), |d| {
-                d.label("expected it on every path, exactly once")
-                    .note("which commands there are has to be known before the program runs")
+                let d = d.label("expected it on every path, exactly once");
+                let d = d.note("which commands there are has to be known before the program runs");
+                let here =
+                    "a branch on the place of the thread, such as `if (get_global_id(0) == 0)`, is no obstacle";
+                if names.of_kernel { d.help(here) } else { d }
             });
             return;
         }
@@ -81,6 +90,11 @@ impl Lowering<'_, '_> {
         if self.host_operands(row, call, range, &mut request).is_err() {
             return;
         }
+        if let (Some(queue), Does::DefaultQueue) = (&call.result, row.does) {
+            let name = self.str(queue).to_string();
+            self.host.queues.push(name);
+            return;
+        }
         if let Some(result) = &call.result {
             if row.does != Does::CreateUser {
                 self.error("wrong-operand", result, format!("`{word}` gives no event"), |d| {
@@ -96,17 +110,17 @@ impl Lowering<'_, '_> {
             });
             return;
         }
-        if row.dialect == Dialect::Cuda && request.lane.is_none() {
+        if row.dialect == Dialect::Cuda && request.lane.is_none() && !names.of_kernel {
             request.lane = names.null.get(self.host.device as usize).copied();
         }
         match row.does {
             Does::SetDevice => return self.host.device = request.device,
-            Does::Nothing => return,
+            Does::Nothing | Does::DefaultQueue => return,
             Does::Release => self.host.released.extend(request.lane.map(|lane| (lane, span))),
             _ => {}
         }
         let number = u16::try_from(self.host.requests.len()).unwrap_or(u16::MAX);
-        self.push(Op::Call(CallId(number)));
+        self.push(if names.of_kernel { Op::Enqueue(CommandId(number)) } else { Op::Call(CallId(number)) });
         self.host.requests.push(request);
     }
 
@@ -117,13 +131,18 @@ impl Lowering<'_, '_> {
             return Some(&LAUNCH);
         }
         let word = self.str(name);
-        let here = || ROWS.iter().filter(move |r| r.dialect == dialect);
+        let of_kernel = self.is_kernel_code();
+        let here = || ROWS.iter().filter(move |r| r.dialect == dialect && r.of_device == of_kernel);
         let row = here().find(|r| r.name == word && !call.launch);
         if row.is_none() {
             let elsewhere = call.launch || ROWS.iter().any(|r| r.name == word);
             self.error("unknown-function", name, format!("there is no call `{word}` here"), |d| {
                 let d = d.label("expected a call of this dialect's runtime");
-                let d = if elsewhere { d.note("another dialect has it") } else { d };
+                let d = if elsewhere {
+                    d.note("another dialect has it, or other code: the host's or that of kernels")
+                } else {
+                    d
+                };
                 d.did_you_mean(word, here().map(|r| r.name))
             });
         }
@@ -178,7 +197,13 @@ impl Lowering<'_, '_> {
         let mut given = 0;
         for param in row.params {
             let Some(arg) = args.peek() else { break };
-            if *param == Param::Bytes && !matches!(arg, Arg::Size(..) | Arg::Int(..)) {
+            let skipped = match param {
+                Param::Bytes => !matches!(arg, Arg::Size(..) | Arg::Int(..)),
+                // Kernels are enqueued with a wait list and an event, or without both.
+                Param::Waits | Param::NewEvent => matches!(arg, Arg::Block(..)),
+                _ => false,
+            };
+            if skipped {
                 given += 1;
                 continue;
             }
@@ -233,6 +258,29 @@ impl Lowering<'_, '_> {
         let null = text == "NULL" || text == "nullptr";
         let cannot = format!("`{text}` cannot stand here");
         match (param, arg) {
+            (Param::Lane, _) if names.of_kernel => {
+                if !self.device_stream(arg, request) {
+                    return Err(Wrong);
+                }
+            }
+            (Param::Queue, Arg::Names(_)) => {
+                if !self.device_queue(arg) {
+                    return Err(Wrong);
+                }
+            }
+            (Param::Range, Arg::Range(..)) => {
+                if !self.device_range(arg, request) {
+                    return Err(Wrong);
+                }
+            }
+            (Param::Block, Arg::Block(kernel, _)) => {
+                let text = self.str(kernel);
+                let Some(at) = names.kernels.iter().position(|k| k == text) else {
+                    self.host_unknown(kernel, "kernel", &names.kernels);
+                    return Err(Wrong);
+                };
+                request.kernel = Some(at);
+            }
             (Param::Lane, Arg::Int(0, _)) if self.env.dialect == Dialect::Cuda => {}
             (Param::Lane, Arg::Names(_)) if self.env.dialect == Dialect::Cuda && null => {}
             (Param::Lane, Arg::Names(_) | Arg::Address(_)) => match text.trim_start_matches('&') {
@@ -383,6 +431,7 @@ impl Lowering<'_, '_> {
                     Param::To | Param::From => "the name of memory",
                     Param::Status => "`&` and the name of a register",
                     Param::Sizes(_) => "one to three numbers",
+                    Param::Queue | Param::Range | Param::Block => Self::device_expected(param),
                     _ => "a number or `NULL`",
                 };
                 return self.host_wrong(arg, cannot, expected);

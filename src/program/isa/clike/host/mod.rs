@@ -1,4 +1,4 @@
-//! What host code says to the runtime: CUDA's runtime API and OpenCL's host API, as statements.
+//! What code says to the runtime: CUDA's runtime API and OpenCL's host API, and what kernels enqueue, as statements.
 //!
 //! The calls are the table in [`calls`]; a new one is a row there. A statement becomes a [`Request`], whose operands are
 //! looked up in the [`Names`] that the test declares; what requests come to is put together where all threads are known.
@@ -15,6 +15,7 @@ use crate::program::host::LaneId;
 use crate::program::{LocId, RegId};
 
 mod calls;
+mod device;
 mod lower;
 mod parse;
 
@@ -41,6 +42,8 @@ pub struct Names {
     pub functions: Vec<String>,
     /// This code is such a function.
     pub inside: bool,
+    /// This code is a kernel's.
+    pub of_kernel: bool,
 }
 
 /// A name with its place.

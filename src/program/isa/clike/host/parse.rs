@@ -20,6 +20,10 @@ pub(super) enum Arg {
     Size(i64, Range<usize>),
     /// `{e, f}` or `dim3(2, 2)`
     List(Vec<Arg>, Range<usize>),
+    /// `ndrange_2D({2, 2}, {1, 1})`: its dimensions and sizes.
+    Range(usize, Vec<Arg>, Range<usize>),
+    /// `^{ child(); }`: the kernel, and where all of it stands.
+    Block(Range<usize>, Range<usize>),
 }
 
 impl Arg {
@@ -27,7 +31,12 @@ impl Arg {
     pub(super) fn range(&self) -> Range<usize> {
         match self {
             Arg::Names(all) => all[0].start..all[all.len() - 1].end,
-            Arg::Address(r) | Arg::Int(_, r) | Arg::Size(_, r) | Arg::List(_, r) => r.clone(),
+            Arg::Address(r)
+            | Arg::Int(_, r)
+            | Arg::Size(_, r)
+            | Arg::List(_, r)
+            | Arg::Range(_, _, r)
+            | Arg::Block(_, r) => r.clone(),
         }
     }
 }
@@ -46,7 +55,7 @@ pub(in crate::program::isa::clike) struct HostCall {
 }
 
 /// Types of what calls of the runtime name. A declaration of such a variable has no effect.
-const TYPES: &[&str] = &["cl_event", "cudaEvent_t"];
+const TYPES: &[&str] = &["cl_event", "cudaEvent_t", "clk_event_t", "queue_t"];
 
 /// Whether a statement begins here that belongs to this module.
 pub(in crate::program::isa::clike) fn begins(p: &Parser<'_, '_>) -> bool {
@@ -120,6 +129,19 @@ impl Parser<'_, '_> {
             let all = self.host_args("}")?;
             return Ok(Arg::List(all, start..self.last_end()));
         }
+        if self.eat("^") {
+            // `^(void){ child(); }`: what a kernel works on it names itself.
+            if self.eat("(") {
+                self.host_name("`void`")?;
+                self.expect(")")?;
+            }
+            self.expect("{")?;
+            let kernel = self.host_name("the name of a kernel")?;
+            for token in ["(", ")", ";", "}"] {
+                self.expect(token)?;
+            }
+            return Ok(Arg::Block(kernel, start..self.last_end()));
+        }
         let minus = self.eat("-");
         match (self.peek(), self.word()) {
             (Tok::Int(n), _) => {
@@ -135,6 +157,19 @@ impl Parser<'_, '_> {
             }
             _ if minus => self.unexpected("a number"),
             (_, "sizeof") => self.host_size(1),
+            (_, "get_default_queue") => {
+                let name = self.next();
+                self.expect("(")?;
+                self.expect(")")?;
+                Ok(Arg::Names(vec![name]))
+            }
+            (_, word @ ("ndrange_1D" | "ndrange_2D" | "ndrange_3D")) => {
+                let dimensions = usize::from(word.as_bytes()[8] - b'0');
+                self.next();
+                self.expect("(")?;
+                let all = self.host_args(")")?;
+                Ok(Arg::Range(dimensions, all, start..self.last_end()))
+            }
             (_, "dim3") => {
                 self.next();
                 self.expect("(")?;

@@ -1,0 +1,169 @@
+//! The link that holds in a changed program only: where, and down to which condition.
+//!
+//! The changed program has the events of the program, and perhaps some fences more. An execution of it that breaks an
+//! axiom is read as one of the program as it is, and every step of its chain is looked up there.
+//!
+//! # Invariants
+//! - What is said to hold or not was looked up in the values of that execution, in the program as it is.
+
+use super::derive::{Deriver, Step};
+use super::words::Words;
+use super::{analysed, deriver};
+use crate::check::execution::Execution;
+use crate::check::replay::{self, Replayed};
+use crate::check::task::Task;
+use crate::check::witness;
+use crate::program::ThreadId;
+use crate::program::edits::{Change, Edit, Site};
+use crate::rel::{EventSet, Rel};
+use crate::verdict::{Breach, MissingLink};
+
+/// An execution of the changed program that breaks an axiom.
+pub(in crate::check) struct Refuting<'r, 'a> {
+    pub(in crate::check) task: &'r Task<'a>,
+    pub(in crate::check) execution: &'r Execution,
+    pub(in crate::check) replayed: &'r Replayed,
+    pub(in crate::check) axiom: usize,
+}
+
+/// How the changed program breaks an axiom, and what of that the program as it is lacks.
+///
+/// # Errors
+/// The law that the explanation itself breaks.
+pub(in crate::check) fn missing_links(
+    task: &Task<'_>,
+    edits: &[Edit],
+    refuting: &Refuting<'_, '_>,
+) -> Result<(Breach, Vec<MissingLink>), String> {
+    let (breach, chain) = analysed(refuting.task, refuting.execution, refuting.replayed, refuting.axiom)?;
+    let Some(before) = Before::new(task, edits, refuting) else { return Ok((breach, Vec::new())) };
+    let values = replay::evaluate(task, &before.execution);
+    let deriver = deriver(task, &values, &before.execution);
+    let look = Look { before: &before, deriver: &deriver, words: Words::new(task, &before.execution), task };
+    let mut links = Vec::new();
+    for (i, step) in chain.steps.iter().enumerate() {
+        links.extend(look.lacks(step).map(|(path, why)| MissingLink { link: Some(i), path, why }));
+    }
+    if links.is_empty() {
+        for (first, _, step) in &chain.made {
+            links.extend(look.lacks(step).map(|(path, why)| MissingLink { link: Some(*first), path, why }));
+        }
+    }
+    if links.is_empty() {
+        let roots = chain.besides.iter().chain(&chain.roots);
+        links.extend(roots.filter_map(|step| look.lacks(step)).map(|(path, why)| MissingLink {
+            link: None,
+            path,
+            why,
+        }));
+        links.truncate(1);
+    }
+    Ok((breach, links))
+}
+
+/// An execution of the changed program as one of the program as it is.
+struct Before {
+    execution: Execution,
+    /// By event of the changed program.
+    event: Vec<Option<usize>>,
+}
+
+impl Before {
+    fn new(task: &Task<'_>, edits: &[Edit], refuting: &Refuting<'_, '_>) -> Option<Before> {
+        let (old, new) = (&task.sk, &refuting.task.sk);
+        let put_in = |t: ThreadId, upto: usize| {
+            let fence =
+                |e: &&Edit| matches!(**e, (Site::Instr(u, i), Change::FenceBefore(_)) if u == t && i <= upto);
+            edits.iter().filter(fence).count()
+        };
+        // By thread and instruction of the program as it is.
+        let is_new = |t: ThreadId, at: usize| {
+            let fence = |e: &Edit| matches!(*e, (Site::Instr(u, i), Change::FenceBefore(_)) if u == t && i + put_in(t, i) == at + 1);
+            edits.iter().any(fence)
+        };
+        let mut event = Vec::with_capacity(new.len());
+        let mut next = 0;
+        for e in &new.events {
+            let added = e.thread.is_some_and(|t| is_new(t, e.instr));
+            event.push((!added).then_some(next));
+            next += usize::from(!added);
+        }
+        let alike = |i: usize, e: usize| {
+            (old.events[i].thread, old.events[i].kind) == (new.events[e].thread, new.events[e].kind)
+        };
+        let paired = next == old.len() && event.iter().enumerate().all(|(e, i)| i.is_none_or(|i| alike(i, e)));
+        if !paired || old.pool.choice_count() != new.pool.choice_count() {
+            return None;
+        }
+        let from = refuting.execution;
+        let mut executed = EventSet::empty(old.len());
+        let mut reads = vec![None; old.len()];
+        for (e, at) in event.iter().enumerate() {
+            let Some(at) = *at else { continue };
+            if from.executed.has(e) {
+                executed.insert(at);
+            }
+            reads[at] = from.reads[e];
+        }
+        let rel = |r: &Rel| Rel::from_pairs(old.len(), r.iter().filter_map(|(i, j)| Some((event[i]?, event[j]?))));
+        let execution = Execution {
+            executed,
+            reads,
+            choices: from.choices.clone(),
+            free: from.free.iter().map(rel).collect(),
+            finals: from.finals.iter().filter_map(|(&c, &w)| Some((c, event[w]?))).collect(),
+        };
+        Some(Before { execution, event })
+    }
+}
+
+struct Look<'l> {
+    before: &'l Before,
+    deriver: &'l Deriver<'l>,
+    words: Words<'l>,
+    task: &'l Task<'l>,
+}
+
+impl Look<'_> {
+    /// Whether a step is otherwise in the program as it is, with its events there.
+    fn differs(&self, step: &Step) -> bool {
+        match (self.before.event[step.from], self.before.event[step.to]) {
+            (Some(i), Some(j)) => self.deriver.has(step.node, i, j) != step.holds,
+            _ => true,
+        }
+    }
+
+    /// The names down to the condition that fails, and why it does; `None` if the step is as it was.
+    fn lacks(&self, step: &Step) -> Option<(Vec<String>, String)> {
+        if !self.differs(step) {
+            return None;
+        }
+        let mut path = Vec::new();
+        let mut at = step;
+        loop {
+            let name = self.words.name(at.node);
+            let named = self.task.model.node(at.node).name.is_some() || at.parts.is_empty();
+            if named && path.last() != Some(&name) {
+                path.push(name);
+            }
+            match at.parts.iter().find(|p| self.differs(p)) {
+                Some(part) => at = part,
+                None => break,
+            }
+        }
+        let (Some(i), Some(j)) = (self.before.event[at.from], self.before.event[at.to]) else {
+            return Some((path, "the fence is not there".to_owned()));
+        };
+        let failing = Step { from: i, to: j, holds: !at.holds, parts: Vec::new(), ..at.clone() };
+        let why = self.words.clause(&failing).replace("{a}", &self.called(i)).replace("{b}", &self.called(j));
+        Some((path, why))
+    }
+
+    fn called(&self, event: usize) -> String {
+        let e = witness::event(self.task, &self.before.execution, event);
+        match e.thread {
+            Some(_) => format!("`{}` ({}, line {})", e.text.trim(), e.thread_name, e.line),
+            None => format!("the initial `{}`", e.action.trim_start_matches("W ")),
+        }
+    }
+}

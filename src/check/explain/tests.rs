@@ -1,0 +1,266 @@
+//! Explanations of the tests of the repository, held against the engines and the executions that they speak of.
+//!
+//! `FENCEPOST_SAMPLE` sets of how many tests (`0`: all); `FENCEPOST_SUITE` names a folder of `.litmus` files to be explained
+//! besides, under the models that `FENCEPOST_MODELS` names.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::{forbidding, turn};
+use crate::check::task::thin_air_axioms;
+use crate::check::{Engine, Limits, Session};
+use crate::litmus::{self, LitmusTest};
+use crate::model::{Model, load_shipped};
+use crate::program::Dialect;
+use crate::skeleton::signature::signature;
+use crate::verdict::{Breach, Link, Verdict, Witness};
+
+/// How many (test, model) pairs are explained unless somebody says otherwise.
+const SAMPLE: usize = 60;
+
+/// For one question.
+const LIMITS: Limits = Limits { bound: 4, timeout: Some(Duration::from_secs(20)) };
+
+fn files(folder: &Path, ending: &str, out: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("the folder is there")
+        .map(|e| e.expect("it can be read").path())
+        .collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            files(&path, ending, out);
+        } else if path.extension().is_some_and(|e| e == ending) {
+            out.push(path);
+        }
+    }
+}
+
+/// Whether a model is of the language of a test: without a mapping, that is all it can judge.
+fn speaks(test: &LitmusTest, model: &str) -> bool {
+    model == "sc" || model.starts_with("ptx") == (test.program.dialect == Dialect::Ptx)
+}
+
+/// Every test, with the models that judge it.
+fn corpus() -> Vec<(LitmusTest, Vec<String>)> {
+    let mut tests = Vec::new();
+    let mut paths = Vec::new();
+    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus"), "toml", &mut paths);
+    for path in paths {
+        for test in litmus::read_path(&path).unwrap_or_default() {
+            let models: Vec<String> = test.expect.keys().filter(|m| speaks(&test, m)).cloned().collect();
+            tests.push((test, models));
+        }
+    }
+    if let (Some(suite), Ok(models)) = (std::env::var_os("FENCEPOST_SUITE"), std::env::var("FENCEPOST_MODELS")) {
+        let mut paths = Vec::new();
+        files(Path::new(&suite), "litmus", &mut paths);
+        let models: Vec<String> = models.split(',').map(str::to_owned).collect();
+        let read = paths.iter().flat_map(|path| litmus::read_path(path).unwrap_or_default());
+        tests.extend(read.map(|test| (test, models.clone())));
+    }
+    tests
+}
+
+/// The pairs of a relation that an execution shows; orders with all that follows by transitivity.
+fn shown(witness: &Witness, name: &str, from: usize, to: usize) -> bool {
+    let pairs: Vec<(usize, usize)> =
+        witness.relations.iter().filter(|r| r.0 == name).flat_map(|r| r.1.clone()).collect();
+    let (mut seen, mut todo) = (vec![false; witness.events.len()], vec![from]);
+    while let Some(at) = todo.pop() {
+        for &(_, b) in pairs.iter().filter(|p| p.0 == at) {
+            if !std::mem::replace(&mut seen[b], true) && matches!(name, "po" | "co" | "sc") {
+                todo.push(b);
+            }
+        }
+    }
+    seen[to]
+}
+
+/// A link against the execution beside it, as far as that shows the relation; and all that it is made of.
+fn check_link(link: &Link, witness: &Witness) {
+    assert!(link.from < witness.events.len() && link.to < witness.events.len());
+    if !link.is_set && matches!(link.relation.as_str(), "po" | "rf" | "co" | "fr") {
+        let there = shown(witness, &link.relation, link.from, link.to);
+        assert_eq!(there, link.holds, "{} from {} to {}", link.relation, link.from, link.to);
+    }
+    link.because.iter().for_each(|part| check_link(part, witness));
+}
+
+fn check_breach(breach: &Breach) {
+    let chain = &breach.chain;
+    chain
+        .iter()
+        .chain(&breach.besides)
+        .chain(breach.made.iter().map(|m| &m.link))
+        .for_each(|l| check_link(l, &breach.execution));
+    assert!(chain.windows(2).all(|w| w[0].to == w[1].from), "the links of {} meet", breach.axiom);
+    assert!(chain.iter().all(|l| l.holds && !l.is_set));
+    assert!(!chain.is_empty() || !breach.besides.is_empty(), "{} is broken by something", breach.axiom);
+    if let (true, Some(first), Some(last)) = (breach.closes, chain.first(), chain.last()) {
+        assert_eq!(first.from, last.to, "the cycle of {} closes", breach.axiom);
+    }
+    for made in &breach.made {
+        assert_eq!((chain[made.first].from, chain[made.last].to), (made.link.from, made.link.to));
+    }
+}
+
+fn load(name: &str) -> Option<Model> {
+    load_shipped(name, &signature())?.ok()
+}
+
+fn verdict(test: &LitmusTest, model: &Model, negate: bool) -> Verdict {
+    // Another engine than the one that found the explanation.
+    let engine = if cfg!(feature = "z3") { Engine::Both } else { Engine::Enumerate };
+    let answer = Session::new(test, model, engine, LIMITS, &[]).reachability(None, negate);
+    assert_eq!(answer.defect, None, "{}", test.name);
+    answer.verdict
+}
+
+/// What came of one test under one model.
+#[derive(Default)]
+struct Counts {
+    forbidden: usize,
+    allowed: usize,
+    breaches: usize,
+    needed: usize,
+    nothing_needed: usize,
+    lacking: usize,
+    links: usize,
+    nothing_forbids: usize,
+    given_up: BTreeMap<String, usize>,
+    slowest: (Duration, String),
+}
+
+fn check(test: &LitmusTest, model: &Model, counts: &mut Counts) {
+    let negate = test.quantifier == litmus::Quantifier::ForAll;
+    let start = Instant::now();
+    let answer =
+        Session::new(test, model, Engine::Auto, LIMITS, &[]).with_explanations().reachability(None, negate);
+    let name = format!("{} under {}", test.name, model.name);
+    counts.slowest = counts.slowest.clone().max((start.elapsed(), name.clone()));
+    assert_eq!(answer.defect, None, "{name}");
+    let Some(explanation) = answer.explanation else { return };
+    if let Some(reason) = &explanation.given_up {
+        *counts.given_up.entry(reason.clone()).or_default() += 1;
+    }
+    match answer.verdict {
+        Verdict::Forbidden => {
+            counts.forbidden += 1;
+            explanation.broken.iter().for_each(check_breach);
+            counts.breaches += explanation.broken.len();
+            if explanation.given_up.is_none() {
+                let named: Vec<&String> = explanation.broken.iter().map(|b| &b.axiom).collect();
+                assert_eq!(named, answer.axioms.iter().collect::<Vec<_>>(), "{name}");
+            }
+            check_axioms(test, model, negate, &answer.axioms, &name);
+            let Some(needs) = explanation.needs else { return };
+            match needs.given_up {
+                Some(reason) => *counts.given_up.entry(reason).or_default() += 1,
+                None if needs.needed.is_empty() => counts.nothing_needed += 1,
+                None => counts.needed += needs.needed.len(),
+            }
+        }
+        Verdict::Allowed => {
+            counts.allowed += 1;
+            let missing = explanation.missing.expect("an allowed outcome lacks something");
+            missing.breach.iter().for_each(check_breach);
+            counts.links += missing.links.len();
+            let session = Session::new(test, model, Engine::Auto, LIMITS, &[]);
+            match forbidding(&session, negate, None) {
+                Ok(changed) => {
+                    counts.lacking += 1;
+                    assert_eq!(changed.needs, missing.edits, "{name}");
+                    assert_eq!(verdict(&changed.test, model, negate), Verdict::Forbidden, "{name}");
+                    assert!(
+                        missing.breach.is_none() || !missing.links.is_empty(),
+                        "{name}: which link is missing?"
+                    );
+                }
+                Err(_) => counts.nothing_forbids += 1,
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The axioms forbid the outcome, and any fewer of them do not.
+fn check_axioms(test: &LitmusTest, model: &Model, negate: bool, names: &[String], what: &str) {
+    let only = |names: &[&String]| {
+        let mut less = model.clone();
+        less.axioms.retain(|a| names.contains(&&a.name));
+        let answer = Session::new(test, &less, Engine::Auto, LIMITS, &[]).reachability(None, negate);
+        answer.verdict
+    };
+    let all: Vec<&String> = names.iter().collect();
+    let thin_air: Vec<&String> = thin_air_axioms(model).iter().map(|&i| &model.axioms[i].name).collect();
+    let tame = thin_air.is_empty() || names.iter().any(|n| thin_air.contains(&n));
+    // Without the axiom against them, values out of thin air can be too many to be sure.
+    if tame {
+        assert_eq!(only(&all), Verdict::Forbidden, "{what}: {names:?}");
+    }
+    for spared in names {
+        let fewer: Vec<&String> = names.iter().filter(|n| *n != spared).collect();
+        let said = only(&fewer);
+        assert_ne!(said, Verdict::Forbidden, "{what}: {spared} can be spared");
+    }
+}
+
+#[test]
+fn explanations_of_the_corpus_are_true() {
+    let sample = std::env::var("FENCEPOST_SAMPLE").ok().and_then(|n| n.parse().ok()).unwrap_or(SAMPLE);
+    let mut models: BTreeMap<String, Option<Model>> = BTreeMap::new();
+    let corpus = corpus();
+    let mut pairs = Vec::new();
+    for (test, names) in &corpus {
+        for name in names.iter().filter(|_| test.condition.is_some()) {
+            models.entry(name.clone()).or_insert_with(|| load(name));
+            pairs.push((test, name));
+        }
+    }
+    let step = if sample == 0 { 1 } else { pairs.len().div_ceil(sample) };
+    let mut counts = Counts::default();
+    for (test, name) in pairs.iter().step_by(step) {
+        if let Some(model) = &models[*name] {
+            check(test, model, &mut counts);
+        }
+    }
+    assert!(counts.forbidden > 5 && counts.allowed > 5 && counts.needed > 0 && counts.links > 0);
+    eprintln!(
+        "{} forbidden ({} breaches, {} things needed, {} need none), {} allowed ({} lack something, {} links; {} nothing \
+         forbids); given up: {:?}; slowest {:?}",
+        counts.forbidden,
+        counts.breaches,
+        counts.needed,
+        counts.nothing_needed,
+        counts.allowed,
+        counts.lacking,
+        counts.links,
+        counts.nothing_forbids,
+        counts.given_up,
+        counts.slowest
+    );
+}
+
+#[test]
+fn what_is_needed_is_minimal() {
+    let (mut seen, mut turned) = (0, 0);
+    for (test, names) in corpus().iter().filter(|t| t.0.condition.is_some()).step_by(19) {
+        for model in names.iter().filter_map(|name| load(name)) {
+            let negate = test.quantifier == litmus::Quantifier::ForAll;
+            if verdict(test, &model, negate) != Verdict::Forbidden {
+                continue;
+            }
+            let session = Session::new(test, &model, Engine::Auto, LIMITS, &[]);
+            let Some(versions) = turn::least_versions(&session, negate) else { continue };
+            seen += 1;
+            assert_eq!(verdict(&versions.least, &model, negate), Verdict::Forbidden, "{}", test.name);
+            for less in &versions.less {
+                turned += 1;
+                assert_eq!(verdict(less, &model, negate), Verdict::Allowed, "{} under {}", test.name, model.name);
+            }
+        }
+    }
+    assert!(seen > 10 && turned > 20, "{seen}, {turned}");
+}

@@ -1,0 +1,95 @@
+//! Arguments of the commands for work by hand: `new`, `explain`, `completions`, `man`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::program::Dialect;
+
+/// `fencepost new`.
+#[derive(Debug, Args)]
+pub struct NewArgs {
+    /// The test's name; folders before it say where, as in litmus/MP+rel+acq
+    #[arg(value_name = "NAME")]
+    pub name: PathBuf,
+    /// The language of the code
+    #[arg(long, value_enum, default_value = "ptx")]
+    pub dialect: DialectArg,
+    /// What to begin with
+    #[arg(long, value_enum, default_value = "mp")]
+    pub template: TemplateArg,
+}
+
+/// Languages that there are templates in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DialectArg {
+    /// PTX assembly.
+    Ptx,
+    /// CUDA C++.
+    Cuda,
+    /// OpenCL C.
+    #[value(name = "opencl")]
+    OpenCl,
+    /// C11 atomics.
+    C,
+}
+
+impl From<DialectArg> for Dialect {
+    fn from(dialect: DialectArg) -> Dialect {
+        match dialect {
+            DialectArg::Ptx => Dialect::Ptx,
+            DialectArg::Cuda => Dialect::Cuda,
+            DialectArg::OpenCl => Dialect::OpenCl,
+            DialectArg::C => Dialect::C,
+        }
+    }
+}
+
+/// Templates of tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TemplateArg {
+    /// Message passing.
+    Mp,
+    /// Store buffering.
+    Sb,
+    /// Load buffering.
+    Lb,
+    /// Independent reads of independent writes.
+    Iriw,
+    /// A lock by compare-and-swap.
+    Cas,
+    /// A barrier of the block.
+    Barrier,
+    /// A kernel with a grid and a barrier.
+    Kernel,
+}
+
+/// `fencepost explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// An axiom, a relation, a tag, an option or a term; without one, what there is
+    #[arg(value_name = "AXIOM|RELATION|TERM")]
+    pub word: Vec<String>,
+    /// As this model has it: a name, or a .cat file [default: the first shipped model that knows the word]
+    #[arg(long, value_name = "NAME|FILE.cat")]
+    pub model: Option<String>,
+    /// What a .cat file without `free` declarations takes for granted
+    #[arg(long, value_name = "NAME", default_value = "ptx")]
+    pub prelude: String,
+}
+
+/// `fencepost completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// For which shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// `fencepost man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// A folder for one page per command; without it, the page of `fencepost` goes to standard output
+    #[arg(short, long = "output", value_name = "DIR")]
+    pub output: Option<PathBuf>,
+}

@@ -1,0 +1,108 @@
+//! `--bless`: expectations that are not met become what was decided.
+//!
+//! # Invariants
+//! - Only expectations that are there and were decided otherwise are touched, and nothing else of a file.
+//! - A file is written only if it is still what was read, and if what comes out is a valid file; as a whole or not at all.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Arc;
+
+use super::plan::Unit;
+use super::{files, seams};
+use crate::diag::{Diagnostic, SourceFile};
+use crate::litmus::Quantifier;
+use crate::report::Line;
+
+/// An expectation to write.
+pub(super) struct Edit {
+    file: Arc<SourceFile>,
+    test: String,
+    model: String,
+    property: String,
+    verdict: &'static str,
+}
+
+/// What came of blessing.
+#[derive(Default)]
+pub(super) struct Blessed {
+    /// How many expectations were written.
+    pub expectations: usize,
+    /// Into how many files.
+    pub files: usize,
+    /// How many could not be written.
+    pub left: usize,
+    /// Why not.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The edit that makes an answer the expected one; `None` if it is, or nothing was expected or decided.
+pub(super) fn edit(unit: &Unit<'_>, line: &Line) -> Option<Result<Edit, Diagnostic>> {
+    if line.met() != Some(false) {
+        return None;
+    }
+    let left = |why: &str| {
+        let message = format!("{} under {}: {} cannot be blessed: {why}", line.test, line.model, line.property);
+        Some(Err(Diagnostic::plain("not-blessed", message).warning()))
+    };
+    if line.expected == Some("required") && unit.source.quantifier != Quantifier::ForAll {
+        // A violation was found; whether the condition itself can hold was not asked.
+        return left("it is not `required`, and whether it is `allowed` or `forbidden` was not asked");
+    }
+    if unit.source.file.name == "<stdin>" {
+        return left("it was read from standard input");
+    }
+    Some(Ok(Edit {
+        file: Arc::clone(&unit.source.file),
+        test: line.test.clone(),
+        model: line.model.clone(),
+        property: line.property.to_string(),
+        verdict: line.answer.verdict.word(),
+    }))
+}
+
+/// Writes all edits.
+pub(super) fn apply(edits: &[Edit]) -> Blessed {
+    let mut by_file: BTreeMap<&str, Vec<&Edit>> = BTreeMap::new();
+    for edit in edits {
+        by_file.entry(&edit.file.name).or_default().push(edit);
+    }
+    let mut blessed = Blessed::default();
+    for (name, edits) in by_file {
+        let mut refuse = |count: usize, id: &'static str, message: String| {
+            blessed.left += count;
+            let plain = Diagnostic::plain(id, message);
+            blessed.diagnostics.push(if id == "not-blessed" { plain.warning() } else { plain });
+        };
+        let old = &edits[0].file.text;
+        let mut text = old.clone();
+        let mut written = 0;
+        for edit in &edits {
+            match seams::bless(&text, &edit.test, &edit.model, &edit.property, edit.verdict) {
+                Some(new) => {
+                    text = new;
+                    written += 1;
+                }
+                None => refuse(
+                    1,
+                    "not-blessed",
+                    format!("`{name}`: no place speaks of {} under {} alone", edit.test, edit.model),
+                ),
+            }
+        }
+        if written == 0 {
+            continue;
+        }
+        if fs::read(name).ok().as_deref() != Some(old.as_bytes()) {
+            refuse(written, "not-blessed", format!("`{name}` changed since it was read; it is left as it is"));
+        } else if seams::read_tests(name, text.as_bytes()).is_err() {
+            refuse(written, "not-blessed", format!("`{name}` would not be valid any more; it is left as it is"));
+        } else if let Err(error) = files::replace(name.as_ref(), text.as_bytes()) {
+            refuse(written, "unwritable-path", format!("cannot write `{name}`: {error}"));
+        } else {
+            blessed.expectations += written;
+            blessed.files += 1;
+        }
+    }
+    blessed
+}

@@ -1,0 +1,156 @@
+//! What the answers of a (test, model) pair depend on, as one number.
+//!
+//! # Invariants
+//! - Everything that can change an answer goes into the key: the text of the test's file and the test's name in it, the
+//!   model as it was understood with the texts of its files, the questions, the engine, the loop bound, options, the
+//!   mapping, whether axioms are named, the build of this program, and the Z3 that was loaded.
+//! - Time limits, numbers of workers, paths and output options do not.
+//! - Fields are hashed with their lengths: no two lists of fields give the same bytes.
+//!
+//! # Build identity
+//! `build.rs` hashes the sources, the models, the manifest with the lock file, the features, the target, the profile and
+//! the compiler's version into [`BUILD`]: a program that was built from anything else looks into another folder.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sha2::{Digest, Sha256};
+
+use crate::check::z3_version;
+use crate::cli::plan::Unit;
+use crate::cli::settings::Settings;
+use crate::model::ir::Model;
+
+/// The identity of this build.
+pub(in crate::cli) const BUILD: &str = env!("FENCEPOST_BUILD");
+
+/// A key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) struct Key([u8; 32]);
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex(&self.0))
+    }
+}
+
+/// SHA-256 of some bytes.
+pub(in crate::cli) fn sha256(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
+/// Bytes in hexadecimal.
+pub(in crate::cli) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Makes keys; each model is hashed once.
+#[derive(Default)]
+pub(super) struct Keys {
+    models: Mutex<HashMap<usize, [u8; 32]>>,
+}
+
+impl Keys {
+    /// The key of a pair.
+    pub(super) fn of(&self, unit: &Unit<'_>, settings: &Settings, explain: bool) -> Key {
+        let file = &unit.test.file;
+        let ending = Path::new(&file.name).extension().unwrap_or_default().to_string_lossy();
+        let mut fields = Fields::default();
+        fields.add(BUILD);
+        fields.add(solver());
+        fields.add(&ending);
+        fields.add(&file.text);
+        fields.add(&unit.test.name);
+        fields.add(unit.mapping.unwrap_or_default());
+        fields.add(unit.refused.as_deref().unwrap_or_default());
+        fields.add(&unit.model.label);
+        fields.bytes(&self.model(&unit.model.model));
+        fields.add(&format!(
+            "{:?} {} {:?} {explain} {} {} {}",
+            settings.engine,
+            settings.limits.bound,
+            settings.set,
+            settings.explain,
+            settings.explain_unmet,
+            settings.detail
+        ));
+        fields.add(&format!("{:?}", unit.questions));
+        Key(fields.0.finalize().into())
+    }
+
+    /// The model as it was understood, and the texts of its files. Where the files lie does not matter.
+    fn model(&self, model: &Arc<Model>) -> [u8; 32] {
+        // The plan keeps every model alive, so an address names one model.
+        let address = Arc::as_ptr(model) as usize;
+        let mut known = self.models.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry(address).or_insert_with(|| {
+            let mut fields = Fields::default();
+            let understood = Model { files: Vec::new(), ..Model::clone(model) };
+            fields.add(&format!("{understood:?}"));
+            model.files.iter().for_each(|file| fields.add(&file.text));
+            fields.0.finalize().into()
+        })
+    }
+}
+
+/// The solver that was loaded.
+fn solver() -> &'static str {
+    #[cfg(feature = "z3")]
+    return z3_version::loaded();
+    #[cfg(not(feature = "z3"))]
+    return "";
+}
+
+/// Hashes fields one after the other.
+#[derive(Default)]
+struct Fields(Sha256);
+
+impl Fields {
+    fn add(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.update((bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+    }
+}
+
+#[cfg(test)]
+impl Key {
+    /// Some key.
+    pub(super) fn sample(byte: u8) -> Key {
+        Key([byte; 32])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_kept_apart() {
+        let hash = |texts: &[&str]| {
+            let mut fields = Fields::default();
+            texts.iter().for_each(|text| fields.add(text));
+            fields.0.finalize()
+        };
+        assert_ne!(hash(&["ab", "c"]), hash(&["a", "bc"]));
+        assert_ne!(hash(&["a", ""]), hash(&["a"]));
+    }
+
+    #[test]
+    fn the_build_has_an_identity() {
+        assert_eq!(BUILD.len(), 32);
+        assert!(BUILD.bytes().all(|b| b.is_ascii_hexdigit()));
+    }
+
+    #[test]
+    fn the_hash_is_the_published_one() {
+        // FIPS 180-4, SHA-256, the example of one block.
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(hex(&sha256(b"abc")), expected);
+    }
+}

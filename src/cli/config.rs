@@ -1,0 +1,381 @@
+//! `fencepost.toml`: options of a project, from the nearest folder upwards that has one.
+//!
+//! # Invariants
+//! - What the command line says wins over the profile, the profile over the rest of the file, the file over defaults.
+//! - Paths in the file are relative to its folder.
+//! - A file with an unknown key or a wrong value is an error with its line: it is never half applied.
+//!
+//! Formats, reports, filters and paths are about suites: they apply to `check` alone.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, ValueEnum};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::args::{self, Command, EngineArg, FormatArg, QuestionArgs};
+use super::duration::{self, Timeout};
+use super::terminal::Terminal;
+use crate::diag::{Diagnostic, Sink, SourceFile, Span};
+
+/// The file's name.
+const NAME: &str = "fencepost.toml";
+
+/// The table of profiles.
+const PROFILE: &str = "profile";
+
+/// What a file says.
+#[derive(Clone, Debug, Default)]
+struct Values {
+    models: Option<Vec<String>>,
+    engine: Option<EngineArg>,
+    bound: Option<u32>,
+    timeout: Option<Timeout>,
+    jobs: Option<u16>,
+    mapping: Option<String>,
+    format: Option<FormatArg>,
+    reports: Option<Vec<(FormatArg, PathBuf)>>,
+    /// With what messages call it.
+    filter: Option<(String, String)>,
+    paths: Option<Vec<PathBuf>>,
+    all_properties: Option<bool>,
+    fail_fast: Option<bool>,
+    cache: Option<bool>,
+    cache_dir: Option<PathBuf>,
+}
+
+/// Reads one value into its place; the error is what was expected.
+type Read = fn(&mut Values, &Place<'_>, &DeValue<'_>) -> Result<(), String>;
+
+/// Every key.
+const KEYS: [(&str, Read); 14] = [
+    ("models", |v, place, value| {
+        let file = |model: String| {
+            let is_file = model.ends_with(".cat");
+            if is_file { place.path(&model).to_string_lossy().into_owned() } else { model }
+        };
+        v.models = Some(texts(value)?.into_iter().map(file).collect());
+        Ok(())
+    }),
+    ("engine", |v, _, value| {
+        v.engine = Some(EngineArg::from_str(&text(value)?, false)?);
+        Ok(())
+    }),
+    ("bound", |v, _, value| {
+        v.bound = Some(number(value, 0, 1000)?);
+        Ok(())
+    }),
+    ("timeout", |v, _, value| {
+        v.timeout = Some(duration::parse(&text(value)?)?);
+        Ok(())
+    }),
+    ("jobs", |v, _, value| {
+        v.jobs = u16::try_from(number(value, 1, u32::from(u16::MAX))?).ok();
+        Ok(())
+    }),
+    ("mapping", |v, _, value| {
+        v.mapping = Some(text(value)?);
+        Ok(())
+    }),
+    ("format", |v, _, value| {
+        v.format = Some(FormatArg::from_str(&text(value)?, false)?);
+        Ok(())
+    }),
+    ("reports", |v, place, value| {
+        let report = |text: String| args::report_file(&text).map(|(format, file)| (format, place.path(file)));
+        v.reports = Some(texts(value)?.into_iter().map(report).collect::<Result<_, _>>()?);
+        Ok(())
+    }),
+    ("filter", |v, place, value| {
+        v.filter = Some((format!("{}: filter", place.name), text(value)?));
+        Ok(())
+    }),
+    ("paths", |v, place, value| {
+        v.paths = Some(texts(value)?.into_iter().map(|path| place.path(path)).collect());
+        Ok(())
+    }),
+    ("all-properties", |v, _, value| {
+        v.all_properties = Some(truth(value)?);
+        Ok(())
+    }),
+    ("fail-fast", |v, _, value| {
+        v.fail_fast = Some(truth(value)?);
+        Ok(())
+    }),
+    ("cache", |v, _, value| {
+        v.cache = Some(truth(value)?);
+        Ok(())
+    }),
+    ("cache-dir", |v, place, value| {
+        v.cache_dir = Some(place.path(text(value)?));
+        Ok(())
+    }),
+];
+
+fn text(value: &DeValue<'_>) -> Result<String, String> {
+    value.as_str().map(str::to_owned).ok_or_else(|| "expected a text in quotes".into())
+}
+
+fn texts(value: &DeValue<'_>) -> Result<Vec<String>, String> {
+    let expected = || "expected a list of texts, as in [\"a\", \"b\"]".to_owned();
+    value.as_array().ok_or_else(expected)?.iter().map(|v| text(v.get_ref()).map_err(|_| expected())).collect()
+}
+
+fn truth(value: &DeValue<'_>) -> Result<bool, String> {
+    value.as_bool().ok_or_else(|| "expected true or false".into())
+}
+
+fn number(value: &DeValue<'_>, least: u32, most: u32) -> Result<u32, String> {
+    let written = value.as_integer().and_then(|n| n.as_str().parse::<u32>().ok());
+    written
+        .filter(|n| (least..=most).contains(n))
+        .ok_or_else(|| format!("expected a number from {least} to {most}"))
+}
+
+/// Where a file lies, seen from the current folder.
+struct Place<'a> {
+    folder: &'a Path,
+    name: &'a str,
+}
+
+impl Place<'_> {
+    fn path(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.folder.join(path)
+    }
+}
+
+/// Fills in what the command line leaves open. On failure, everything that is wrong.
+pub(super) fn apply(
+    command: &mut Command,
+    matches: &ArgMatches,
+    terminal: &Terminal,
+) -> Result<(), Vec<Diagnostic>> {
+    let Some(question) = question(command) else { return Ok(()) };
+    let (off, profile) = (question.no_config, question.profile.clone());
+    if off {
+        return Ok(());
+    }
+    let found = find().map_err(|diagnostic| vec![*diagnostic])?;
+    let Some((folder, file)) = found else {
+        let missing = |name| {
+            let plain = Diagnostic::plain("no-config", format!("there is no `{NAME}`, so no profile `{name}`"));
+            vec![plain.note("it was looked for in the current folder and those above it")]
+        };
+        return profile.map_or(Ok(()), |name| Err(missing(name)));
+    };
+    let values = read(&folder, &file, profile.as_deref())?;
+    if terminal.verbose {
+        let profile = profile.map_or(String::new(), |name| format!(", profile {name}"));
+        terminal.remark(&format!("options from {}{profile}", file.name));
+    }
+    let matches = matches.subcommand().map_or(matches, |(_, of_command)| of_command);
+    fill(command, values, &|id| matches.value_source(id) == Some(ValueSource::CommandLine));
+    Ok(())
+}
+
+/// The question options of a command, if it has some.
+fn question(command: &mut Command) -> Option<&mut QuestionArgs> {
+    match command {
+        Command::Check(args) => Some(&mut args.question),
+        Command::Ask(args) => Some(&mut args.question),
+        Command::Outcomes(args) => Some(&mut args.question),
+        Command::Compare(args) => Some(&mut args.question),
+        Command::Run(args) => Some(&mut args.question),
+        Command::Show(args) => Some(&mut args.question),
+        _ => None,
+    }
+}
+
+/// Sets what the file has a value for and the command line has not `given`.
+fn fill(command: &mut Command, values: Values, given: &dyn Fn(&str) -> bool) {
+    fn set<T>(place: &mut T, value: Option<T>, given: bool) {
+        if let (false, Some(value)) = (given, value) {
+            *place = value;
+        }
+    }
+    if let Some(question) = question(command) {
+        set(&mut question.engine, values.engine, given("engine"));
+        set(&mut question.bound, values.bound, given("bound"));
+        set(&mut question.timeout, values.timeout.map(Some), given("timeout"));
+        set(&mut question.jobs, values.jobs.map(Some), given("jobs"));
+        set(&mut question.mapping, values.mapping.map(Some), given("mapping"));
+    }
+    // What is compared is said on the command line, or by the tests.
+    if !matches!(command, Command::Compare(_))
+        && let Some(question) = question(command)
+    {
+        set(&mut question.models, values.models, given("models"));
+    }
+    if let Command::Check(args) = command {
+        set(&mut args.question.format, values.format, given("format"));
+        set(&mut args.question.reports, values.reports, given("reports"));
+        set(&mut args.select.configured_filter, values.filter.map(Some), given("filter"));
+        set(&mut args.paths, values.paths, given("paths"));
+        set(&mut args.all_properties, values.all_properties, given("all_properties"));
+        set(&mut args.fail_fast, values.fail_fast, given("fail_fast") || given("no_fail_fast"));
+        set(&mut args.no_cache, values.cache.map(|on| !on), given("no_cache"));
+        set(&mut args.cache_dir, values.cache_dir.map(Some), false);
+    }
+}
+
+/// A folder as seen from the current one, and its file.
+type Found = (PathBuf, Arc<SourceFile>);
+
+/// The nearest file.
+fn find() -> Result<Option<Found>, Box<Diagnostic>> {
+    let Ok(here) = std::env::current_dir() else { return Ok(None) };
+    let mut folder = PathBuf::new();
+    for above in here.ancestors() {
+        if above.join(NAME).is_file() {
+            let path = folder.join(NAME);
+            let text =
+                fs::read_to_string(&path).map_err(|error| Box::new(super::paths::unreadable(&path, &error)))?;
+            return Ok(Some((folder, SourceFile::new(path.to_string_lossy(), text))));
+        }
+        folder.push("..");
+    }
+    Ok(None)
+}
+
+/// What a file says, with the profile of that name over the rest.
+fn read(folder: &Path, file: &Arc<SourceFile>, profile: Option<&str>) -> Result<Values, Vec<Diagnostic>> {
+    let place = Place { folder, name: &file.name };
+    let mut sink = Sink::new(file);
+    let mut values = Values::default();
+    let document = match DeTable::parse(&file.text) {
+        Ok(document) => document,
+        Err(error) => {
+            let span = error.span().map_or(Span::default(), |r| Span::new(r.start, r.end));
+            return Err(vec![Diagnostic::error("invalid-toml", file, span, error.message().to_owned())]);
+        }
+    };
+    let root = document.get_ref();
+    table(root, &place, &mut values, true, &mut sink);
+    let profiles = root.get(PROFILE).map(Spanned::get_ref).and_then(DeValue::as_table);
+    // All of them are read, so that a mistake shows before the profile is wanted.
+    for (name, value) in profiles.into_iter().flatten() {
+        let mut of_profile = values.clone();
+        match value.get_ref().as_table() {
+            Some(own) => table(own, &place, &mut of_profile, false, &mut sink),
+            None => sink.error("wrong-type", span(value), "a profile is a table of options", |d| d),
+        }
+        if profile == Some(name.get_ref().as_ref()) {
+            values = of_profile;
+        }
+    }
+    let names: Vec<&str> = profiles.into_iter().flatten().map(|(name, _)| name.get_ref().as_ref()).collect();
+    let mut diagnostics = sink.into_diagnostics();
+    if let Some(wanted) = profile.filter(|wanted| !names.contains(wanted)) {
+        let plain = Diagnostic::plain("unknown-profile", format!("`{}` has no profile `{wanted}`", file.name));
+        let listed = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        diagnostics.push(plain.note(format!("profiles: {listed}")).did_you_mean(wanted, names));
+    }
+    if diagnostics.is_empty() { Ok(values) } else { Err(diagnostics) }
+}
+
+/// Reads one table of options.
+fn table(table: &DeTable<'_>, place: &Place<'_>, values: &mut Values, is_root: bool, sink: &mut Sink) {
+    for (key, value) in table {
+        let name = key.get_ref().as_ref();
+        if is_root && name == PROFILE {
+            if value.get_ref().as_table().is_none() {
+                sink.error("wrong-type", span(value), "`profile` holds tables of options", |d| {
+                    d.help("write [profile.NAME]")
+                });
+            }
+            continue;
+        }
+        match KEYS.iter().find(|row| row.0 == name) {
+            Some((_, read)) => {
+                if let Err(expected) = read(values, place, value.get_ref()) {
+                    let message = format!("`{name}` cannot be that");
+                    sink.error("wrong-value", span(value), message, |d| d.label(expected));
+                }
+            }
+            None => {
+                let known = || KEYS.iter().map(|row| row.0).chain(is_root.then_some(PROFILE));
+                let range = key.span();
+                let message = format!("there is no option `{name}`");
+                sink.error("unknown-key", Span::new(range.start, range.end), message, |d| {
+                    d.note(format!("options: {}", known().collect::<Vec<_>>().join(", ")))
+                        .did_you_mean(name, known())
+                });
+            }
+        }
+    }
+}
+
+fn span(value: &Spanned<DeValue<'_>>) -> Span {
+    let range = value.span();
+    Span::new(range.start, range.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::{Style, render};
+
+    fn values(text: &str, profile: Option<&str>) -> Result<Values, String> {
+        let file = SourceFile::new("../fencepost.toml", text);
+        read(Path::new(".."), &file, profile)
+            .map_err(|all| all.iter().map(|d| render(d, Style::Plain)).collect::<String>())
+    }
+
+    const FILE: &str = "models = ['ptx', 'm.cat']\nbound = 8\npaths = ['litmus']\n\n[profile.ci]\nbound = 2\n\
+                        reports = ['junit=out.xml']\ntimeout = '5s'\n";
+
+    #[test]
+    fn a_profile_wins_over_the_rest() {
+        let plain = values(FILE, None).unwrap();
+        assert_eq!((plain.bound, plain.timeout), (Some(8), None));
+        let ci = values(FILE, Some("ci")).unwrap();
+        assert_eq!((ci.bound, ci.models.as_ref().map(Vec::len)), (Some(2), Some(2)));
+        assert!(ci.timeout.is_some());
+    }
+
+    #[test]
+    fn paths_are_relative_to_the_file() {
+        let ci = values(FILE, Some("ci")).unwrap();
+        assert_eq!(ci.models.unwrap(), ["ptx", "../m.cat"]);
+        assert_eq!(ci.paths.unwrap(), [PathBuf::from("../litmus")]);
+        assert_eq!(ci.reports.unwrap()[0].1, PathBuf::from("../out.xml"));
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_lines() {
+        let expected = "\
+error[unknown-key]: there is no option `buond`
+ --> ../fencepost.toml:2:1
+  |
+2 | buond = 8
+  | ^^^^^
+  |
+  = note: options: models, engine, bound, timeout, jobs, mapping, format, reports, filter, paths, all-properties, \
+fail-fast, cache, cache-dir, profile
+  = help: did you mean `bound`?
+";
+        assert_eq!(values("jobs = 1\nbuond = 8\n", None).unwrap_err(), expected);
+        for (text, word) in [
+            ("bound = 'many'", "expected a number from 0 to 1000"),
+            ("bound = 2000", "expected a number from 0 to 1000"),
+            ("jobs = 0", "expected a number from 1"),
+            ("models = 'ptx'", "expected a list of texts"),
+            ("models = [1]", "expected a list of texts"),
+            ("timeout = '5'", "a number and a unit"),
+            ("engine = 'z3'", "z3"),
+            ("reports = ['xml=a']", "xml"),
+            ("cache = 1", "expected true or false"),
+            ("profile = 1", "write [profile.NAME]"),
+            ("[profile]\nci = 1", "a profile is a table"),
+            ("[profile.ci]\nbuond = 1", "did you mean `bound`?"),
+            ("a = ", "invalid-toml"),
+        ] {
+            let shown = values(text, None).unwrap_err();
+            assert!(shown.contains(word), "{text}: {shown}");
+        }
+        assert!(values(FILE, Some("cii")).unwrap_err().contains("did you mean `ci`?"));
+    }
+}

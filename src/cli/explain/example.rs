@@ -1,0 +1,398 @@
+//! Small tests that show what an axiom forbids and what a relation relates. They are shipped, and decided when asked for.
+//!
+//! # Invariants
+//! - Nothing is said of a test that was not decided a moment ago; what an engine leaves open is left out.
+//! - The test of an axiom is one that its comment in the model names (`Forbids NAME.`).
+
+use std::time::Duration;
+
+use include_dir::{Dir, include_dir};
+
+use super::super::seams;
+use super::text::{Entry, Kind};
+use crate::check::{Engine, Limits, Session};
+use crate::diag::SourceFile;
+use crate::litmus::LitmusTest;
+use crate::model::ir::Model;
+use crate::model::{Library, Shipped};
+use crate::skeleton::signature::signature;
+use crate::verdict::{Verdict, Witness};
+
+/// The folders of tests that files are called after.
+static TESTS: [Dir<'static>; 5] = [
+    include_dir!("$CARGO_MANIFEST_DIR/litmus/ptx"),
+    include_dir!("$CARGO_MANIFEST_DIR/litmus/cuda"),
+    include_dir!("$CARGO_MANIFEST_DIR/litmus/opencl"),
+    include_dir!("$CARGO_MANIFEST_DIR/litmus/c11"),
+    include_dir!("$CARGO_MANIFEST_DIR/litmus/regressions"),
+];
+
+/// Tests for names that the tests of the axioms do not show. The test below asks that each of them does.
+const MORE: &[(&str, &[&str])] = &[
+    // PTX.
+    ("alias-hazard", &["Race+weak+weak.alias"]),
+    ("proxy-hazard", &["Race+one-thread.proxies"]),
+    ("barrier", &["MP+bar.sync+bar.sync"]),
+    ("relaxed-arrival", &["MP+barrier.cluster.relaxed+barrier.cluster"]),
+    ("effective", &["CoWW.st-surface+sust"]),
+    ("enters-proxy", &["CoWW.st-surface+sust"]),
+    ("leaves-proxy", &["CoRW.suld-surface+st"]),
+    ("through-alias-fence", &["ISA2.alias-fence"]),
+    ("ALIAS", &["ISA2.alias-fence"]),
+    ("PF", &["CoWW.st-surface+sust"]),
+    ("TEX", &["MP.proxies"]),
+    ("CON", &["CoWR.proxies"]),
+    ("RED", &["MP+rel.gpu+red.gpu+acq.gpu"]),
+    ("CLUSTER", &["MP+fence.release.cluster-rlx.cluster+acq.cluster"]),
+    ("MMIO", &["MP+mmio+mmio"]),
+    ("VOLATILE", &["MP+vol+vol"]),
+    ("SYS", &["MP+rel.sys+acq.sys.host"]),
+    ("HOST", &["MP+rel.sys+acq.sys.host"]),
+    ("addr", &["LB+addr+weak"]),
+    ("exitbar", &["Barrier-waits-for-exit"]),
+    // Sequential consistency.
+    ("barrier-order", &["MP+bar.sync+bar.sync"]),
+    // CUDA C++.
+    ("failed", &["MP+rel+failed-cas.acq"]),
+    ("failed-weaker", &["MP+rel+failed-cas.acq"]),
+    ("FAIL_ACQ", &["MP+rel+failed-cas.acq"]),
+    ("FAIL_RLX", &["MP+rel+failed-cas.rlx"]),
+    ("FAIL_SC", &["MP+rel+failed-cas.sc"]),
+    ("fence", &["MP+threadfence+threadfence"]),
+    ("fence-sc", &["MP+threadfence+threadfence"]),
+    ("psc-fence", &["MP+threadfence+threadfence"]),
+    ("GPU_MEMORY", &["MP+gpu-memory.system.one-gpu"]),
+    ("gpu-memory", &["MP+gpu-memory.system.one-gpu"]),
+    ("MAPPED", &["MP+mapped.system"]),
+    ("mapped", &["MP+mapped.system"]),
+    ("PAGEABLE", &["MP+system.system"]),
+    ("PAGEABLE_FILE", &["MP+file.system"]),
+    ("pageable", &["MP+system.system"]),
+    ("PRIVATE", &["MP+shared.system"]),
+    ("met-by-host", &["MP+gpu-memory.system.host"]),
+    ("met-by-other-gpu", &["MP+gpu-memory.system.two-gpus"]),
+    ("OBJECT", &["MP+latch.device"]),
+    ("MISUSE", &["Latch+too-many"]),
+    // OpenCL.
+    ("ALL", &["MP+all+all.host"]),
+    ("SG", &["T07"]),
+    ("WARP", &["T07"]),
+    ("of-sub-group", &["T07"]),
+    ("of-all", &["T05"]),
+    ("demoted", &["T06"]),
+    ("capped", &["T13"]),
+    ("FGA", &["T05"]),
+    ("fine-grained", &["T05"]),
+    ("capped-fence", &["T20"]),
+    ("sc-fence", &["T68"]),
+    ("both-regions", &["T31"]),
+    ("bar-global", &["T90"]),
+    ("barrier-arguments", &["Barrier.arguments"]),
+    ("no-sc", &["T34"]),
+    ("not-device", &["T34"]),
+    // All languages.
+    ("race", &["Race+weak+weak", "MP+rel.block+acq.device", "T02", "MP+na+rlx+rlx"]),
+    ("data-race", &["MP+rel.block+acq.device", "T02", "MP+na+rlx+rlx"]),
+    ("undefined", &["MP+rel.block+acq.device", "T02", "MP+na+rlx+rlx"]),
+];
+
+/// No example takes longer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// More pairs are not shown.
+const PAIRS: usize = 4;
+
+/// The shipped tests of the file of that name which the model can judge: one, or those of a template.
+pub(super) fn tests(name: &str, model: &str) -> Vec<LitmusTest> {
+    let file = format!("{name}.toml");
+    let mut found = Vec::new();
+    TESTS.iter().for_each(|folder| collect(folder, &file, &mut found));
+    let read = found.iter().filter_map(|text| crate::litmus::parse(&file, text.as_bytes()).ok());
+    read.flatten().filter(|test| seams::speaks(model, test.program.dialect)).collect()
+}
+
+fn collect<'d>(folder: &'d Dir<'static>, name: &str, found: &mut Vec<&'d str>) {
+    let here = folder.files().filter(|f| f.path().file_name().is_some_and(|n| n == name));
+    found.extend(here.filter_map(|f| f.contents_utf8()));
+    folder.dirs().for_each(|inner| collect(inner, name, found));
+}
+
+/// The tests that a comment names: `Forbids A, B.`
+pub(super) fn forbids(comment: &str) -> Vec<String> {
+    let flat = comment.split_whitespace().collect::<Vec<_>>().join(" ");
+    let Some((_, list)) = flat.split_once("Forbids ") else { return Vec::new() };
+    // A dot ends the list only at the end of a word that is followed by nothing or a blank.
+    let list = list.split(". ").next().unwrap_or(list);
+    list.trim_end_matches('.').split(", ").map(str::to_owned).collect()
+}
+
+fn session<'a>(test: &'a LitmusTest, model: &'a Model) -> Session<'a> {
+    let limits = Limits { timeout: Some(PATIENCE), ..Limits::default() };
+    Session::new(test, model, Engine::Auto, limits, &[])
+}
+
+/// What the model says of the test's outcome.
+pub(super) fn verdict(test: &LitmusTest, model: &Model) -> Verdict {
+    session(test, model).reachability(None, false).verdict
+}
+
+/// What a test says about an axiom.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Without the axiom the outcome is allowed.
+    Needed,
+    /// The axiom alone forbids it.
+    Enough,
+    /// Axioms that forbid it together, this one aside.
+    Other(Vec<String>),
+}
+
+/// The first of the axiom's tests that the model forbids, best one first, and what the axiom has to do with it.
+pub(super) fn of_axiom(model: &Model, label: &str, entry: &Entry) -> Option<(LitmusTest, Role)> {
+    let mut best: Option<(LitmusTest, Role)> = None;
+    for name in forbids(&entry.comment) {
+        let Some(test) = tests(&name, label).into_iter().find(|t| verdict(t, model) == Verdict::Forbidden) else {
+            continue;
+        };
+        let role = role(model, &test, &entry.name)?;
+        match role {
+            Role::Needed => return Some((test, role)),
+            role => best = best.or(Some((test, role))),
+        }
+    }
+    best
+}
+
+fn role(model: &Model, test: &LitmusTest, axiom: &str) -> Option<Role> {
+    let only = |keep: bool| {
+        let mut other = model.clone();
+        other.axioms.retain(|a| (a.name == axiom) == keep);
+        other
+    };
+    let without = only(false);
+    let answer = session(test, &without).explaining().reachability(None, false);
+    match answer.verdict {
+        Verdict::Allowed => Some(Role::Needed),
+        Verdict::Forbidden => match verdict(test, &only(true)) {
+            Verdict::Forbidden => Some(Role::Enough),
+            _ => Some(Role::Other(answer.axioms)),
+        },
+        _ => None,
+    }
+}
+
+/// A relation, or a set, in one execution.
+pub(super) struct Shown {
+    /// The test.
+    pub test: LitmusTest,
+    /// The axioms that reject the execution; none if the model allows it.
+    pub rejected_by: Vec<String>,
+    /// The pairs, or the members, in words; the longest lists are cut.
+    pub lines: Vec<String>,
+    /// How many pairs there are beyond these.
+    pub more: usize,
+}
+
+/// Some execution in which the relation is not empty: of a test of an axiom that speaks of it, if there is one.
+/// `expression` is what to look at in the words of the model, `set` whether it is a set.
+pub(super) fn of_relation(
+    label: &str,
+    name: &str,
+    expression: &str,
+    set: bool,
+    entries: &[Entry],
+) -> Option<Shown> {
+    let model = probe(label, name, expression, set)?;
+    let more = MORE.iter().filter(|(word, _)| *word == name).flat_map(|(_, names)| *names);
+    let mut names: Vec<String> = more.map(ToString::to_string).collect();
+    let speaks = |entry: &Entry| speaks_of(entries, entry, name, &mut Vec::new());
+    for direct in [true, false] {
+        let axioms = entries.iter().filter(|e| e.kind == Kind::Axiom && speaks(e) == direct);
+        names.extend(axioms.flat_map(|e| forbids(&e.comment)));
+    }
+    names.iter().flat_map(|name| tests(name, label)).find_map(|test| shown(&model, test, name, set))
+}
+
+/// The model with one more relation to show.
+fn probe(label: &str, name: &str, expression: &str, set: bool) -> Option<Model> {
+    let source = Library::model(label)?;
+    let (open, close) = if set { ('[', ']') } else { ('(', ')') };
+    let text = format!("{}\nshow {open}{expression}{close} as {name}\n", source.text);
+    let main = SourceFile::new(source.name.clone(), text);
+    crate::model::load(main, label, &Shipped, &signature(), None).ok()
+}
+
+/// Whether an entry speaks of a name, through any number of definitions.
+fn speaks_of(entries: &[Entry], entry: &Entry, name: &str, seen: &mut Vec<String>) -> bool {
+    entry.speaks_of.iter().any(|n| n == name)
+        || entry.speaks_of.iter().any(|inner| {
+            if seen.contains(inner) {
+                return false;
+            }
+            seen.push(inner.clone());
+            let mut defined = entries.iter().filter(|e| e.name == *inner && e.kind != Kind::Axiom);
+            defined.any(|e| speaks_of(entries, e, name, seen))
+        })
+}
+
+/// Asks for the test's outcome, taking out the axioms that forbid it until an execution is left.
+fn shown(model: &Model, test: LitmusTest, name: &str, set: bool) -> Option<Shown> {
+    let mut model = model.clone();
+    let mut rejected_by: Vec<String> = Vec::new();
+    let witness = loop {
+        let answer = session(&test, &model).explaining().reachability(None, false);
+        match (answer.verdict, answer.witness) {
+            (Verdict::Allowed, Some(witness)) => break witness,
+            (Verdict::Forbidden, _) => {
+                // Where several axioms forbid it independently, none is named.
+                let named = answer.axioms;
+                let guilty = |a: &str| named.is_empty() || named.iter().any(|n| n == a);
+                rejected_by.extend(model.axioms.iter().map(|a| a.name.clone()).filter(|a| guilty(a)));
+                model.axioms.retain(|a| !rejected_by.contains(&a.name));
+            }
+            _ => return None,
+        }
+    };
+    let (_, pairs) = witness.relations.iter().find(|(n, pairs)| n == name && !pairs.is_empty())?;
+    // What relates threads says most, initial writes least.
+    let mut pairs = pairs.clone();
+    let thread = |e: usize| witness.events[e].thread;
+    pairs.sort_by_key(|&(a, b)| (thread(a).is_none() || thread(b).is_none(), thread(a) == thread(b)));
+    let lines = pairs.iter().take(PAIRS).map(|&(from, to)| match set {
+        true => event(&witness, from),
+        false => format!("{}  ->  {}", event(&witness, from), event(&witness, to)),
+    });
+    let lines: Vec<String> = lines.collect();
+    Some(Shown { more: pairs.len() - lines.len(), test, rejected_by, lines })
+}
+
+fn event(witness: &Witness, at: usize) -> String {
+    let event = &witness.events[at];
+    match event.thread {
+        None => format!("init: {}", event.action),
+        Some(_) => format!("{}: {} [{}]", event.thread_name, event.text.trim(), event.action),
+    }
+}
+
+/// The test for people: each thread with its place and code, and the condition.
+pub(super) fn listing(test: &LitmusTest) -> String {
+    let mut text = String::new();
+    let table: toml::Table = test.file.text.parse().unwrap_or_default();
+    // The code of a template is not that of its tests, and a kernel's stands for many threads.
+    let written = table.get("thread").and_then(toml::Value::as_array);
+    let written = written.filter(|_| !["axis", "instance", "kernel"].iter().any(|key| table.contains_key(*key)));
+    for (i, thread) in test.program.threads.iter().enumerate() {
+        let written = written.and_then(|list| list.get(i)).and_then(toml::Value::as_table);
+        let place: Vec<String> = (written.into_iter().flatten())
+            .filter(|(key, _)| !matches!(key.as_str(), "code" | "name" | "regs"))
+            .map(|(key, value)| format!("{key} {value}"))
+            .collect();
+        let place = if place.is_empty() { String::new() } else { format!(" ({})", place.join(", ")) };
+        text.push_str(&format!("  {}{place}\n", thread.name));
+        let code = written.and_then(|table| table.get("code")).and_then(toml::Value::as_str);
+        let mut lines: Vec<&str> = match code {
+            Some(code) => code.lines().flat_map(|l| l.split("; ")).map(str::trim_end).collect(),
+            None => thread.code.iter().map(|instr| instr.text.trim()).collect(),
+        };
+        lines.retain(|line| !line.trim().is_empty());
+        // An instruction can stand for several steps.
+        lines.dedup();
+        lines.iter().for_each(|line| text.push_str(&format!("    {line}\n")));
+    }
+    if test.condition.is_some() {
+        text.push_str(&format!("  exists ({})\n", test.condition_text.trim()));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tests_of_a_comment_are_read_with_their_dots() {
+        assert_eq!(forbids("Axioms, Causality: no way.\nForbids MP+rel.gpu+acq.gpu."), ["MP+rel.gpu+acq.gpu"]);
+        assert_eq!(forbids("Forbids CoRR, SB+sc. And so on."), ["CoRR", "SB+sc"]);
+        assert!(forbids("Says nothing.").is_empty());
+    }
+
+    #[test]
+    fn a_test_is_found_in_the_dialect_of_the_model() {
+        use crate::program::Dialect;
+        assert_eq!(tests("LB+rel+acq", "opencl")[0].program.dialect, Dialect::OpenCl);
+        assert_eq!(tests("LB+rel+acq", "rc11")[0].program.dialect, Dialect::C);
+        assert!(tests("MP+rel.gpu+acq.gpu", "c11").is_empty());
+    }
+
+    /// Names that nothing can be shown of, and why.
+    const EMPTY: &[(&str, &str)] = &[
+        ("unsequenced-race", "program order is total in a work-item"),
+        ("both-regions-too", "empty where no model defines it anew"),
+    ];
+
+    /// Base names without events: kept for published models, or of no shipped test.
+    const UNUSED: &[&str] = &[
+        "FW",
+        "UL",
+        "LK",
+        "ATOM",
+        "NONPRIV",
+        "AV",
+        "VIS",
+        "AVDEVICE",
+        "VISDEVICE",
+        "SC0",
+        "SC1",
+        "SC2",
+        "SC3",
+        "SEMSC0",
+        "SEMSC1",
+        "SEMSC2",
+        "SEMSC3",
+        "SEMAV",
+        "SEMVIS",
+        "CBAR",
+        "QF",
+        "ssw",
+    ];
+
+    #[test]
+    fn every_axiom_of_every_shipped_model_has_a_test_that_it_forbids() {
+        for name in Library::names() {
+            let model = crate::model::load_shipped(name, &signature()).unwrap().unwrap();
+            for entry in super::super::text::entries(&model).iter().filter(|e| e.kind == Kind::Axiom) {
+                assert!(of_axiom(&model, name, entry).is_some(), "{name}: {}", entry.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_definition_and_flag_of_every_shipped_model_is_shown_in_an_execution() {
+        for name in Library::names() {
+            let model = crate::model::load_shipped(name, &signature()).unwrap().unwrap();
+            let entries = super::super::text::entries(&model);
+            let own = entries.iter().filter(|e| !e.file.ends_with("stdlib.cat"));
+            for entry in own.filter(|e| !matches!(e.kind, Kind::Axiom | Kind::Function)) {
+                let expression = if entry.kind == Kind::Flag { &entry.tested } else { &entry.name };
+                let shown = of_relation(name, &entry.name, expression, entry.is_set(&model), &entries);
+                let empty = EMPTY.iter().any(|(n, _)| *n == entry.name);
+                assert!(shown.is_some() || empty, "{name}: {}", entry.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_base_name_is_shown_in_an_execution_of_some_model() {
+        let models: Vec<_> = (Library::names().into_iter())
+            .map(|name| (name, crate::model::load_shipped(name, &signature()).unwrap().unwrap()))
+            .collect();
+        for base in signature().names {
+            let set = base.kind == crate::model::ir::Kind::Set;
+            let shown = models.iter().any(|(label, model)| {
+                let entries = super::super::text::entries(model);
+                of_relation(label, base.name, base.name, set, &entries).is_some()
+            });
+            assert_eq!(shown, !UNUSED.contains(&base.name), "{}", base.name);
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! `fencepost explain`: what an axiom, a relation or a term means, where that is written, and a small example.
+//!
+//! # Invariants
+//! - Definitions are read off the models' texts, base names off the signature, terms off the glossary: nothing about a
+//!   single name is said here.
+//! - Without `--model`, a name that several models define is shown as the first of them has it; the others are listed.
+
+mod example;
+mod glossary;
+mod text;
+
+use std::fmt::Write as _;
+
+use super::args::ExplainArgs;
+use super::catalogue::{Catalogue, Named};
+use super::terminal::Terminal;
+use super::{exit, printed, seams};
+use crate::diag::{Diagnostic, nearest};
+use crate::litmus::LitmusTest;
+use crate::model::ir::Kind as Shape;
+use crate::program::Dialect;
+use crate::skeleton::signature::signature;
+use crate::verdict::Verdict;
+use example::Role;
+use text::{Entry, Kind};
+
+/// What the shipped models define.
+struct Defined {
+    model: Named,
+    entries: Vec<Entry>,
+}
+
+/// Runs it; returns the exit code.
+pub(super) fn run(args: &ExplainArgs, terminal: &Terminal) -> u8 {
+    let word = args.word.join(" ");
+    let mut catalogue = Catalogue::new(None);
+    let names = match &args.model {
+        Some(name) => vec![name.clone()],
+        None => in_order(catalogue.shipped()),
+    };
+    let models: Vec<Named> = names.iter().filter_map(|name| catalogue.load(name, &args.prelude)).collect();
+    if terminal.diagnose_all(&catalogue.diagnostics()) > 0 {
+        return exit::INVALID;
+    }
+    let models: Vec<Defined> =
+        models.into_iter().map(|model| Defined { entries: text::entries(&model.model), model }).collect();
+    if word.is_empty() {
+        return printed(terminal, &contents(&models), exit::OK);
+    }
+    let answer = explain(&word, &models);
+    if answer.is_empty() {
+        terminal.diagnose(&unknown(&word, &models, args.model.as_deref()));
+        return exit::INVALID;
+    }
+    printed(terminal, &answer, exit::OK)
+}
+
+/// The shipped models, those that are asked by default first.
+fn in_order(shipped: &[String]) -> Vec<String> {
+    let mut names: Vec<String> = shipped.to_vec();
+    let defaults = [Dialect::Ptx, Dialect::Cuda, Dialect::OpenCl, Dialect::C].map(Dialect::default_model);
+    names.sort_by_key(|name| defaults.iter().position(|d| *d == name.as_str()).unwrap_or(defaults.len()));
+    names
+}
+
+/// Without a word: what may be asked.
+fn contents(models: &[Defined]) -> String {
+    let mut out = String::from("Terms\n");
+    let terms: Vec<String> = glossary::terms().into_iter().map(|t| t.names[0].clone()).collect();
+    let _ = writeln!(out, "  {}", terms.join(", "));
+    for defined in models {
+        let of = |kinds: &[Kind]| -> Vec<&str> {
+            let mut names: Vec<&str> =
+                defined.entries.iter().filter(|e| kinds.contains(&e.kind)).map(|e| e.name.as_str()).collect();
+            names.dedup();
+            names
+        };
+        let _ = writeln!(out, "Axioms and flags of {}", defined.model.label);
+        let _ = writeln!(out, "  {}", of(&[Kind::Axiom, Kind::Flag]).join(", "));
+    }
+    out.push_str("Definitions: `fencepost models NAME`; any name in it may be asked for.\n");
+    out
+}
+
+/// Case, blanks and underscores do not matter where nothing is written exactly so.
+fn folded(word: &str) -> String {
+    word.to_lowercase().replace([' ', '_'], "-")
+}
+
+fn explain(word: &str, models: &[Defined]) -> String {
+    let mut out = String::new();
+    for term in glossary::terms() {
+        if term.names.iter().any(|name| folded(name) == folded(word)) {
+            section(&mut out);
+            term_text(&mut out, &term);
+        }
+    }
+    let signature = signature();
+    let exact = models.iter().any(|d| d.entries.iter().any(|e| e.name == word))
+        || signature.names.iter().any(|n| n.name == word)
+        || signature.options.iter().any(|o| o.name == word);
+    let fits = |name: &str| if exact { name == word } else { folded(name) == folded(word) };
+    for kinds in [&[Kind::Axiom][..], &[Kind::Definition, Kind::Function, Kind::Free], &[Kind::Flag]] {
+        defined(&mut out, models, |e| kinds.contains(&e.kind) && fits(&e.name));
+    }
+    for name in signature.names.iter().filter(|n| fits(n.name)) {
+        section(&mut out);
+        let what = if name.kind == Shape::Set { "set of events" } else { "relation" };
+        let _ = writeln!(out, "{}: a {what} that the program fixes (base name)\n", name.name);
+        let _ = writeln!(out, "  {}", name.doc);
+        base_example(&mut out, name.name, name.kind == Shape::Set, models);
+    }
+    for option in signature.options.iter().filter(|o| fits(o.name)) {
+        section(&mut out);
+        let _ = writeln!(
+            out,
+            "{}: an option of models (`option` in a model, `[options]` in a test, `--set`)\n",
+            option.name
+        );
+        let _ =
+            writeln!(out, "  {}\n  Values: {}; the first is the default.", option.doc, option.values.join(", "));
+    }
+    out
+}
+
+fn section(out: &mut String) {
+    if !out.is_empty() {
+        out.push('\n');
+    }
+}
+
+fn indented(out: &mut String, by: &str, text: &str) {
+    for line in text.trim().lines() {
+        let _ = writeln!(out, "{}", format!("{by}{line}").trim_end());
+    }
+}
+
+fn term_text(out: &mut String, term: &glossary::Term) {
+    let _ = writeln!(out, "{}: a term\n", term.names.join(", "));
+    indented(out, "  ", &term.text);
+    let Some((name, model)) = &term.example else { return };
+    let loaded = Catalogue::new(None).load(model, seams::prelude_of(Dialect::Ptx));
+    let (Some(model), Some(test)) = (loaded, example::tests(name, model).into_iter().next()) else { return };
+    let word = match example::verdict(&test, &model.model) {
+        Verdict::Allowed => "allows",
+        Verdict::Forbidden => "forbids",
+        _ => return,
+    };
+    test_text(out, &test);
+    let _ = writeln!(out, "  {} {word} it.", model.label);
+}
+
+fn test_text(out: &mut String, test: &LitmusTest) {
+    let _ = writeln!(out, "\n  Example: {}", test.name);
+    for line in example::listing(test).lines() {
+        let _ = writeln!(out, "  {line}");
+    }
+}
+
+/// The entries that fit: the first in full, the others by their place.
+fn defined(out: &mut String, models: &[Defined], fits: impl Fn(&Entry) -> bool) {
+    let mut found: Vec<(&Entry, Vec<&Defined>)> = Vec::new();
+    for model in models {
+        for entry in model.entries.iter().filter(|e| fits(e)) {
+            match found.iter_mut().find(|(e, _)| (&e.file, e.line) == (&entry.file, entry.line)) {
+                Some((_, in_models)) => in_models.push(model),
+                None => found.push((entry, vec![model])),
+            }
+        }
+    }
+    let Some(((first, in_models), others)) = found.split_first() else { return };
+    section(out);
+    entry_text(out, first, in_models);
+    if !others.is_empty() {
+        let list = others.iter().map(|(e, m)| format!("{} ({}:{})", labels(m), e.file, e.line));
+        let _ = writeln!(out, "\n  Also in {}", list.collect::<Vec<_>>().join("; "));
+    }
+}
+
+fn labels(models: &[&Defined]) -> String {
+    models.iter().map(|d| d.model.label.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn entry_text(out: &mut String, entry: &Entry, models: &[&Defined]) {
+    let every = models.len() > 1 && entry.file.ends_with("stdlib.cat");
+    let of = if every { "every model".to_owned() } else { labels(models) };
+    let _ = writeln!(out, "{}: {} of {of} ({}:{})\n", entry.name, entry.kind.words(), entry.file, entry.line);
+    indented(out, "    ", &entry.text);
+    if !entry.comment.is_empty() {
+        out.push('\n');
+        indented(out, "  ", &entry.comment);
+    }
+    if !entry.source.is_empty() {
+        out.push('\n');
+        indented(out, "  ", &entry.source);
+    }
+    let Some(model) = models.first() else { return };
+    let uses = |other: &&Entry| other.speaks_of.contains(&entry.name) && !std::ptr::eq(*other, entry);
+    let mut used: Vec<&str> = Vec::new();
+    for other in model.entries.iter().filter(uses) {
+        if !used.contains(&other.name.as_str()) {
+            used.push(&other.name);
+        }
+    }
+    let _ = writeln!(out, "\n  Speaks of: {}", entry.speaks_of.join(", "));
+    if !used.is_empty() && entry.kind != Kind::Axiom && !every {
+        let _ = writeln!(out, "  Used by: {}", used.join(", "));
+    }
+    match entry.kind {
+        Kind::Axiom => axiom_example(out, entry, model),
+        Kind::Function => {}
+        Kind::Flag => relation_example(out, &entry.name, &entry.tested, entry.is_set(&model.model.model), model),
+        Kind::Definition | Kind::Free => {
+            relation_example(out, &entry.name, &entry.name, entry.is_set(&model.model.model), model);
+        }
+    }
+}
+
+fn axiom_example(out: &mut String, entry: &Entry, defined: &Defined) {
+    let label = &defined.model.label;
+    let Some((test, role)) = example::of_axiom(&defined.model.model, label, entry) else { return };
+    test_text(out, &test);
+    let why = match role {
+        Role::Needed => format!("without {} it would be allowed", entry.name),
+        Role::Enough => format!("{} alone is enough, and other axioms forbid it, too", entry.name),
+        Role::Other(axioms) if axioms.is_empty() => "several other axioms forbid it, too".to_owned(),
+        Role::Other(axioms) => format!("so would {} without it", axioms.join(", ")),
+    };
+    let _ = writeln!(out, "  {label} forbids it: {why}.");
+}
+
+fn relation_example(out: &mut String, name: &str, expression: &str, set: bool, defined: &Defined) {
+    let label = &defined.model.label;
+    let Some(shown) = example::of_relation(label, name, expression, set, &defined.entries) else { return };
+    test_text(out, &shown.test);
+    let _ = match shown.rejected_by.as_slice() {
+        [] => writeln!(out, "  In an execution that {label} allows, {name} has"),
+        axioms => writeln!(out, "  In an execution that {label} rejects ({}), {name} has", axioms.join(", ")),
+    };
+    for line in &shown.lines {
+        let _ = writeln!(out, "    {line}");
+    }
+    if shown.more > 0 {
+        let _ = writeln!(out, "    … and {} more", shown.more);
+    }
+}
+
+/// An example of a base name, under the first model that has one.
+fn base_example(out: &mut String, name: &str, set: bool, models: &[Defined]) {
+    let mut used: Vec<String> = Vec::new();
+    for defined in models {
+        let by: Vec<&str> = (defined.entries.iter().filter(|e| e.speaks_of.iter().any(|n| n == name)))
+            .map(|e| e.name.as_str())
+            .collect();
+        if !by.is_empty() && used.len() < 4 {
+            used.push(format!("{} ({})", defined.model.label, by.join(", ")));
+        }
+    }
+    if !used.is_empty() {
+        let _ = writeln!(out, "  Used in: {}", used.join("; "));
+    }
+    let shown = models.iter().find(|d| {
+        let mut text = String::new();
+        relation_example(&mut text, name, name, set, d);
+        out.push_str(&text);
+        !text.is_empty()
+    });
+    if shown.is_none() {
+        out.push_str("  No shipped test has such events.\n");
+    }
+}
+
+/// A word that nobody knows.
+fn unknown(word: &str, models: &[Defined], model: Option<&str>) -> Diagnostic {
+    let of = model.map(|m| format!(", nor one of model `{m}`")).unwrap_or_default();
+    let message = format!("`{word}` is no term, axiom, relation or option that is known{of}");
+    let signature = signature();
+    let terms = glossary::terms();
+    let mut names: Vec<&str> = terms.iter().flat_map(|t| &t.names).map(String::as_str).collect();
+    names.extend(models.iter().flat_map(|d| &d.entries).map(|e| e.name.as_str()));
+    names.extend(signature.names.iter().map(|n| n.name));
+    names.extend(signature.options.iter().map(|o| o.name));
+    names.sort_unstable();
+    names.dedup();
+    let diagnostic = Diagnostic::plain("unknown-word", message).note(
+        "`fencepost explain` without a word lists the terms and axioms, `fencepost models NAME` definitions",
+    );
+    match nearest(word, names.iter().copied()).or_else(|| nearest(&folded(word), names)) {
+        Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+        None => diagnostic,
+    }
+}

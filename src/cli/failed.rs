@@ -1,0 +1,98 @@
+//! What failed in the last run over the same paths, for `--rerun-failed`.
+//!
+//! # Invariants
+//! - A question that a run did not ask keeps its place in the record; one that was asked is in it if and only if it
+//!   failed. A run over everything replaces the record.
+//! - What cannot be read is a warning, and counts as no record: everything is asked.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::cache::{hex, sha256};
+use super::files;
+use crate::diag::Diagnostic;
+use crate::report::Line;
+use crate::verdict::Property;
+
+/// Path, test, model, property.
+type Asked = (String, String, String, String);
+
+/// Questions that failed: not met, undecided, or a defect.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Failed(BTreeSet<Asked>);
+
+impl Failed {
+    /// Whether nothing failed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a question is among them.
+    pub(super) fn has(&self, path: &str, test: &str, model: &str, property: &Property) -> bool {
+        self.0.contains(&(path.into(), test.into(), model.into(), property.to_string()))
+    }
+}
+
+/// The record of one folder and list of paths, and what happened since it was read.
+pub(super) struct Record {
+    file: PathBuf,
+    failed: BTreeSet<Asked>,
+    asked: BTreeSet<Asked>,
+}
+
+impl Record {
+    /// The record of runs over `paths` from the current folder.
+    pub(super) fn open(folder: &Path, paths: &[PathBuf]) -> Record {
+        let mut name = env::current_dir().unwrap_or_default().into_os_string();
+        for path in paths {
+            name.push("\0");
+            name.push(path);
+        }
+        let file = folder.join("failed").join(hex(&sha256(name.as_encoded_bytes())));
+        Record { file, failed: BTreeSet::new(), asked: BTreeSet::new() }
+    }
+
+    /// What failed before; `None`: nothing is known. What is wrong with the file is a warning.
+    pub(super) fn before(&self) -> (Option<Failed>, Option<Diagnostic>) {
+        let read = || -> io::Result<BTreeSet<Asked>> { Ok(serde_json::from_slice(&fs::read(&self.file)?)?) };
+        match read() {
+            Ok(failed) => (Some(Failed(failed)), None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (None, None),
+            Err(error) => {
+                let message = format!("what failed last is not known: `{}`: {error}", self.file.display());
+                (None, Some(Diagnostic::plain("damaged-record", message).warning()))
+            }
+        }
+    }
+
+    /// Notes an answer.
+    pub(super) fn note(&mut self, line: &Line) {
+        let asked = (line.path.clone(), line.test.clone(), line.model.clone(), line.property.to_string());
+        let failed =
+            line.met() == Some(false) || line.answer.defect.is_some() || line.answer.verdict.reason().is_some();
+        if failed {
+            self.failed.insert(asked.clone());
+        }
+        self.asked.insert(asked);
+    }
+
+    /// Writes the record; `everything`: the run was about all there is.
+    pub(super) fn write(mut self, everything: bool) -> Option<Diagnostic> {
+        if !everything && let (Some(Failed(before)), _) = self.before() {
+            self.failed.extend(before.into_iter().filter(|asked| !self.asked.contains(asked)));
+        }
+        let written = serde_json::to_vec(&self.failed).map_err(io::Error::from).and_then(|bytes| {
+            if let Some(folder) = self.file.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            files::replace(&self.file, &bytes)
+        });
+        let error = written.err()?;
+        let message =
+            format!("what failed cannot be kept for `--rerun-failed`: `{}`: {error}", self.file.display());
+        Some(Diagnostic::plain("unwritable-record", message).warning())
+    }
+}

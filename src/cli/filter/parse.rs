@@ -1,0 +1,277 @@
+//! The words of a filter to its tree. Errors point into the text and say what was expected.
+//!
+//! # Invariants
+//! - However deep a filter is nested, it is read without recursion past [`DEEPEST`].
+
+use std::sync::Arc;
+
+use super::pattern::Pattern;
+use super::{Expr, KEYS, Key, Match};
+use crate::diag::{Diagnostic, SourceFile, Span};
+
+/// No filter that somebody wrote is nested deeper.
+const DEEPEST: usize = 100;
+
+const OPERATORS: &str = "`=`, `!=`, `~` or `!~`";
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Token {
+    Word(String),
+    /// In quotes: never a keyword.
+    Quoted(String),
+    Operator(&'static str),
+    Open,
+    Close,
+    End,
+}
+
+type Fail = Box<Diagnostic>;
+
+/// Reads a whole filter.
+pub(super) fn parse(file: &Arc<SourceFile>) -> Result<Expr, Fail> {
+    let tokens = lex(file)?;
+    let mut parser = Parser { file, tokens, at: 0, depth: 0 };
+    let expr = parser.expr()?;
+    match parser.peek() {
+        Token::End => Ok(expr),
+        Token::Close => Err(parser.wrong("this `)` closes nothing", "")),
+        _ => Err(parser.wrong("two conditions side by side", "expected `and` or `or` between them")),
+    }
+}
+
+fn lex(file: &Arc<SourceFile>) -> Result<Vec<(Token, Span)>, Fail> {
+    let text = file.text.as_str();
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start();
+        let start = text.len() - rest.len();
+        let Some(first) = rest.chars().next() else {
+            tokens.push((Token::End, Span::new(start, start)));
+            return Ok(tokens);
+        };
+        let operator = ["!=", "!~", "=", "~"].into_iter().find(|op| rest.starts_with(op));
+        let (token, length) = match first {
+            '(' => (Token::Open, 1),
+            ')' => (Token::Close, 1),
+            _ if operator.is_some() => {
+                let operator = operator.unwrap_or_default();
+                (Token::Operator(operator), operator.len())
+            }
+            '"' | '\'' => match rest[1..].find(first) {
+                Some(end) => (Token::Quoted(rest[1..=end].to_owned()), end + 2),
+                None => {
+                    let span = Span::new(start, text.len());
+                    let plain = Diagnostic::error("filter", file, span, "a value in quotes does not end");
+                    return Err(Box::new(plain.label(format!("expected another {first}"))));
+                }
+            },
+            _ => {
+                let end = rest.find(|c: char| c.is_whitespace() || "()=~\"'".contains(c)).unwrap_or(rest.len());
+                // `name!=x`: the mark belongs to the operator.
+                let word = match rest[end..].starts_with(['=', '~']) {
+                    true => rest[..end].strip_suffix('!').unwrap_or(&rest[..end]),
+                    false => &rest[..end],
+                };
+                (Token::Word(word.to_owned()), word.len())
+            }
+        };
+        tokens.push((token, Span::new(start, start + length)));
+        rest = &rest[length..];
+    }
+}
+
+struct Parser<'a> {
+    file: &'a Arc<SourceFile>,
+    tokens: Vec<(Token, Span)>,
+    at: usize,
+    depth: usize,
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> &Token {
+        &self.tokens[self.at].0
+    }
+
+    fn span(&self) -> Span {
+        self.tokens[self.at].1
+    }
+
+    fn next(&mut self) -> (Token, Span) {
+        let token = self.tokens[self.at].clone();
+        // The last one is the end, and stays.
+        self.at = (self.at + 1).min(self.tokens.len() - 1);
+        token
+    }
+
+    fn is(&self, keyword: &str) -> bool {
+        matches!(self.peek(), Token::Word(word) if word == keyword)
+    }
+
+    fn wrong(&self, message: &str, label: &str) -> Fail {
+        Box::new(Diagnostic::error("filter", self.file, self.span(), message).label(label))
+    }
+
+    fn expr(&mut self) -> Result<Expr, Fail> {
+        self.list("or", Parser::term, Expr::Or)
+    }
+
+    fn term(&mut self) -> Result<Expr, Fail> {
+        self.list("and", Parser::factor, Expr::And)
+    }
+
+    fn list(
+        &mut self,
+        keyword: &str,
+        part: fn(&mut Self) -> Result<Expr, Fail>,
+        all: fn(Vec<Expr>) -> Expr,
+    ) -> Result<Expr, Fail> {
+        let first = part(self)?;
+        let mut parts = vec![first];
+        while self.is(keyword) {
+            self.next();
+            parts.push(part(self)?);
+        }
+        Ok(if parts.len() == 1 { parts.remove(0) } else { all(parts) })
+    }
+
+    fn factor(&mut self) -> Result<Expr, Fail> {
+        if self.depth == DEEPEST {
+            return Err(self.wrong("this filter is nested too deeply", &format!("at most {DEEPEST} levels")));
+        }
+        self.depth += 1;
+        let expr = self.inner()?;
+        self.depth -= 1;
+        Ok(expr)
+    }
+
+    fn inner(&mut self) -> Result<Expr, Fail> {
+        if self.is("not") {
+            self.next();
+            return Ok(Expr::Not(Box::new(self.factor()?)));
+        }
+        if *self.peek() == Token::Open {
+            let (_, open) = self.next();
+            let expr = self.expr()?;
+            if *self.peek() != Token::Close {
+                let mut fail = self.wrong("a `(` is not closed", "expected `)`");
+                fail.secondary.push((open, "opened here".into()));
+                return Err(fail);
+            }
+            self.next();
+            return Ok(expr);
+        }
+        let (key, name) = self.key()?;
+        let (operator, span) = self.next();
+        let Token::Operator(operator) = operator else {
+            let plain = Diagnostic::error("filter", self.file, span, format!("`{name}` alone is no condition"));
+            return Err(Box::new(plain.label(format!("expected {OPERATORS}"))));
+        };
+        let wanted = self.wanted(key, name, operator)?;
+        let is = Expr::Is(key, wanted);
+        Ok(if operator.starts_with('!') { Expr::Not(Box::new(is)) } else { is })
+    }
+
+    fn key(&mut self) -> Result<(Key, &'static str), Fail> {
+        let names = || KEYS.iter().map(|row| row.0);
+        let listed = names().collect::<Vec<_>>().join(", ");
+        let (token, span) = self.next();
+        let Token::Word(word) = token else {
+            let plain = Diagnostic::error("filter", self.file, span, "a condition is missing");
+            return Err(Box::new(plain.label("expected a key, `not` or `(`").note(format!("keys: {listed}"))));
+        };
+        match KEYS.iter().find(|row| row.0 == word) {
+            Some(row) => Ok((row.1, row.0)),
+            None => {
+                let message = format!("there is nothing called `{word}` to filter by");
+                let plain = Diagnostic::error("filter", self.file, span, message).label("expected a key");
+                Err(Box::new(plain.note(format!("keys: {listed}")).did_you_mean(&word, names())))
+            }
+        }
+    }
+
+    fn wanted(&mut self, key: Key, name: &str, operator: &str) -> Result<Match, Fail> {
+        let (token, span) = self.next();
+        let (Token::Word(value) | Token::Quoted(value)) = token else {
+            let message = format!("`{name}` is compared with nothing");
+            let plain = Diagnostic::error("filter", self.file, span, message);
+            return Err(Box::new(plain.label("expected a value; put blanks and parentheses in quotes")));
+        };
+        if operator.ends_with('~') {
+            return Pattern::parse(&value).map(Match::Like).map_err(|what| {
+                Box::new(
+                    Diagnostic::error("filter", self.file, span, format!("`{value}` is no pattern")).label(what),
+                )
+            });
+        }
+        if let Some(words) = key.words()
+            && !words.contains(&value.as_str())
+        {
+            let plain = Diagnostic::error("filter", self.file, span, format!("no {name} is called `{value}`"));
+            let noted = plain.label("never true").note(format!("{name}: {}", words.join(", ")));
+            return Err(Box::new(noted.did_you_mean(&value, words)));
+        }
+        Ok(Match::Exactly(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::{Style, render};
+
+    fn tree(text: &str) -> String {
+        match parse(&SourceFile::new("--filter", text)) {
+            Ok(expr) => expr.to_string(),
+            Err(fail) => render(&fail, Style::Plain),
+        }
+    }
+
+    #[test]
+    fn and_binds_closer_than_or_and_not_closest() {
+        assert_eq!(tree("name=a or name=b and not tag=c"), "(name=a or (name=b and not tag=c))");
+        assert_eq!(tree("(name = a or name = b) and tag = c"), "((name=a or name=b) and tag=c)");
+        assert_eq!(tree("not not name!=a"), "not not not name=a");
+        assert_eq!(tree("name ~ 'a (b) or' and path~x/*"), "(name~a (b) or and path~x/*)");
+        assert_eq!(tree("expected=none"), "expected=none");
+    }
+
+    #[test]
+    fn errors_point_at_the_place_and_propose() {
+        let expected = "\
+error[filter]: there is nothing called `nmae` to filter by
+ --> --filter:1:12
+  |
+1 | model=a or nmae = b
+  |            ^^^^ expected a key
+  |
+  = note: keys: name, path, tag, feature, dialect, model, property, expected, verdict
+  = help: did you mean `name`?
+";
+        assert_eq!(tree("model=a or nmae = b"), expected);
+        for (text, word) in [
+            ("", "a condition is missing"),
+            ("name", "alone is no condition"),
+            ("name =", "compared with nothing"),
+            ("name = a b", "alone is no condition"),
+            ("name = a name = b", "expected `and` or `or`"),
+            ("(name = a", "is not closed"),
+            ("name = a)", "closes nothing"),
+            ("name = 'a", "does not end"),
+            ("verdict = forbiden", "did you mean `forbidden`?"),
+            ("dialect = ptxx", "did you mean `ptx`?"),
+            ("name ~ [a", "expected `]`"),
+            ("and", "nothing called `and`"),
+            ("= a", "a condition is missing"),
+        ] {
+            let shown = tree(text);
+            assert!(shown.starts_with("error[filter]") && shown.contains(word), "{text}: {shown}");
+        }
+    }
+
+    #[test]
+    fn depth_is_limited() {
+        assert!(tree(&"(".repeat(100_000)).contains("nested too deeply"));
+        assert!(tree(&"not ".repeat(100_000)).contains("nested too deeply"));
+    }
+}

@@ -1,0 +1,87 @@
+//! `check --watch`: decides again whenever a file changes.
+//!
+//! Files are looked at again and again rather than watched through the system: a few thousand of them take some
+//! milliseconds, it works on every file system (networks and containers, where notifications get lost, included), and
+//! an editor that replaces a file is no special case.
+//!
+//! # Invariants
+//! - A round begins only after the files have rested for one interval: nobody reads half a file.
+//! - Every round reads tests and models anew, and prints as a run without `--watch` does.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use super::args::CheckArgs;
+use super::terminal::Terminal;
+use super::{exit, interrupt, paths};
+use crate::diag::Diagnostic;
+
+/// How long to wait between two looks.
+const INTERVAL: Duration = Duration::from_millis(300);
+
+/// What tells a file from its earlier state.
+type Stamp = (Option<SystemTime>, u64);
+
+/// Runs `round` now and after every change, for ever: Ctrl-C ends it.
+pub(super) fn run(args: &CheckArgs, terminal: &Terminal, mut round: impl FnMut() -> u8) -> u8 {
+    if args.paths.iter().any(|path| path.as_os_str() == "-") {
+        terminal.diagnose(
+            &Diagnostic::plain("watch-stdin", "standard input cannot be watched")
+                .help("name files or folders, or leave out `--watch`"),
+        );
+        return exit::INVALID;
+    }
+    loop {
+        let before = stamps(args);
+        clear(terminal);
+        round();
+        terminal.remark("watching: decides again when a test or a model changes; Ctrl-C ends");
+        let mut last = before.clone();
+        loop {
+            thread::sleep(INTERVAL);
+            if let Some(code) = interrupt::code() {
+                return code;
+            }
+            let now = stamps(args);
+            let rested = now == last;
+            if rested && now != before {
+                break;
+            }
+            last = now;
+        }
+    }
+}
+
+/// An empty screen, where there is one.
+fn clear(terminal: &Terminal) {
+    if std::io::stdout().is_terminal() {
+        // Clears the screen and what was scrolled out of it; the cursor goes to the first column of the first line.
+        let _ = terminal.print("\x1b[2J\x1b[3J\x1b[H");
+    }
+}
+
+/// All that an answer can depend on: tests under the paths, model files, and what lies beside these.
+fn stamps(args: &CheckArgs) -> BTreeMap<PathBuf, Stamp> {
+    let mut found = BTreeMap::new();
+    // What cannot be read is told by the round itself.
+    for file in paths::discover(&args.paths, &mut Vec::new()).into_iter().filter_map(|f| f.file) {
+        note(&mut found, &file);
+    }
+    for model in args.question.models.iter().map(Path::new).filter(|m| m.extension().is_some_and(|e| e == "cat")) {
+        note(&mut found, model);
+        let folder = model.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let beside = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        beside.filter(|p| p.extension().is_some_and(|e| e == "cat")).for_each(|p| note(&mut found, &p));
+    }
+    found
+}
+
+fn note(found: &mut BTreeMap<PathBuf, Stamp>, path: &Path) {
+    if let Ok(data) = fs::metadata(path) {
+        found.insert(path.to_owned(), (data.modified().ok(), data.len()));
+    }
+}

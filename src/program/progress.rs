@@ -1,0 +1,174 @@
+//! Forward progress: who must be run for ever, under a progress model.
+//!
+//! Threads are the leaves of a tree: the root, the groups of the scope tree, the threads; siblings are ordered by number.
+//! A thread is *live* if it is neither done nor blocked, so a looping thread is live; a group is live if a member is. A
+//! thread has *started* if it executed anything; a group, if a member did. The root is *served*. A served group serves the
+//! children that its progress model names, and if it is live at least one live child. A served thread is never stopped.
+//!
+//! # Sources
+//! - Sorensen et al., "Specifying and Testing GPU Workgroup Progress Models", OOPSLA 2021: OBE, HSA, HSA+OBE, LOBE.
+//! - ISO C++ [intro.progress], parallel and weakly parallel forward progress; CUDA C++ Programming Guide, Execution Model.
+
+use std::fmt;
+
+use super::{Dialect, Place, Program, ThreadId};
+
+/// A progress model: which children a served group serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ProgressModel {
+    /// All.
+    Fair,
+    /// The first one that is live, and those before it.
+    Hsa,
+    /// Those of `hsa` and those of `obe`.
+    HsaObe,
+    /// Those that have started, and all before them.
+    Lobe,
+    /// Those that have started.
+    Obe,
+}
+
+impl ProgressModel {
+    /// All, by name.
+    pub const ALL: [ProgressModel; 5] =
+        [ProgressModel::Fair, ProgressModel::Hsa, ProgressModel::HsaObe, ProgressModel::Lobe, ProgressModel::Obe];
+
+    /// As in property names.
+    pub fn name(self) -> &'static str {
+        match self {
+            ProgressModel::Fair => "fair",
+            ProgressModel::Hsa => "hsa",
+            ProgressModel::HsaObe => "hsa-obe",
+            ProgressModel::Lobe => "lobe",
+            ProgressModel::Obe => "obe",
+        }
+    }
+
+    /// The one of that name.
+    pub fn from_name(name: &str) -> Option<ProgressModel> {
+        ProgressModel::ALL.into_iter().find(|p| p.name() == name)
+    }
+
+    /// Whether any thread may be stopped for ever.
+    pub fn may_stop(self) -> bool {
+        self != ProgressModel::Fair
+    }
+}
+
+impl fmt::Display for ProgressModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A node of the tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Node {
+    /// A leaf.
+    Thread(ThreadId),
+    /// A group, or the root, with its children in order.
+    Group(Vec<Node>),
+}
+
+/// The number of a thread's group among its siblings, at one level of the scope tree.
+type Level = fn(ThreadId, &Place) -> (u32, u32);
+
+/// The tree of a program: GPUs and CTAs, or devices, work-groups and sub-groups. A thread without a sub-group is alone in
+/// one, after those that are numbered.
+pub fn tree(program: &Program) -> Node {
+    let device: Level = |_, p| (u32::from(p.host), p.gpu);
+    let group: Level = |_, p| (p.queue_family, p.cta);
+    let sub_group: Level = |t, p| p.warp.map_or((1, t.0.into()), |w| (0, w));
+    let levels: &[Level] = match program.dialect {
+        Dialect::OpenCl | Dialect::Vulkan => &[device, group, sub_group],
+        _ => &[device, group],
+    };
+    Node::Group(children(program, &program.thread_ids().collect::<Vec<_>>(), levels))
+}
+
+fn children(program: &Program, threads: &[ThreadId], levels: &[Level]) -> Vec<Node> {
+    let Some((level, below)) = levels.split_first() else {
+        return threads.iter().map(|&t| Node::Thread(t)).collect();
+    };
+    let mut groups: std::collections::BTreeMap<(u32, u32), Vec<ThreadId>> = Default::default();
+    for &t in threads {
+        groups.entry(level(t, &program.thread(t).place)).or_default().push(t);
+    }
+    groups.values().map(|members| Node::Group(children(program, members, below))).collect()
+}
+
+/// How a thread ends, as far as progress is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stand {
+    /// It is neither done nor blocked: it loops for ever, or is stopped.
+    pub live: bool,
+    /// It is never run again.
+    pub stopped: bool,
+    /// It executed anything.
+    pub started: bool,
+}
+
+/// Whom a progress model has served, given how each thread ends, by thread; as few as it permits. `None` if someone is
+/// stopped who must be run.
+pub fn serve(tree: &Node, threads: &[Stand], model: ProgressModel) -> Option<Vec<bool>> {
+    let mut served = vec![false; threads.len()];
+    Scheduler { threads, model }.serve(tree, &mut served).then_some(served)
+}
+
+/// Who is served.
+struct Scheduler<'e> {
+    threads: &'e [Stand],
+    model: ProgressModel,
+}
+
+impl Scheduler<'_> {
+    fn live(&self, node: &Node) -> bool {
+        match node {
+            Node::Thread(t) => self.threads[t.0 as usize].live,
+            Node::Group(nodes) => nodes.iter().any(|n| self.live(n)),
+        }
+    }
+
+    fn started(&self, node: &Node) -> bool {
+        match node {
+            Node::Thread(t) => self.threads[t.0 as usize].started,
+            Node::Group(nodes) => nodes.iter().any(|n| self.started(n)),
+        }
+    }
+
+    /// Serves a node, and below it as few as the progress model permits. False if someone is stopped who must be served.
+    fn serve(&self, node: &Node, served: &mut [bool]) -> bool {
+        let nodes = match node {
+            Node::Thread(t) => {
+                served[t.0 as usize] = true;
+                return !self.threads[t.0 as usize].stopped;
+            }
+            Node::Group(nodes) => nodes,
+        };
+        let mut runs = false;
+        for (i, child) in nodes.iter().enumerate() {
+            let first = !nodes[..i].iter().any(|n| self.live(n));
+            let required = match self.model {
+                ProgressModel::Fair => true,
+                ProgressModel::Obe => self.started(child),
+                ProgressModel::Hsa => first,
+                ProgressModel::HsaObe => first || self.started(child),
+                ProgressModel::Lobe => nodes[i..].iter().any(|n| self.started(n)),
+            };
+            if required {
+                if !self.serve(child, served) {
+                    return false;
+                }
+                runs |= self.live(child);
+            }
+        }
+        runs || !self.live(node)
+            || nodes.iter().filter(|n| self.live(n)).any(|child| {
+                let before = served.to_vec();
+                self.serve(child, served) || {
+                    served.copy_from_slice(&before);
+                    false
+                }
+            })
+    }
+}

@@ -1,0 +1,292 @@
+//! What a thread waits for that goes round in a loop: which value, and who could still write it.
+//!
+//! One more iteration is walked through on numbers, with one location's value replaced by each value that occurs in the
+//! loop's code or that somebody writes. The values with which the walk leaves the loop are what the thread waits for.
+//!
+//! # Invariants
+//! - Nothing in here decides a verdict: it explains what others found. Where it cannot tell, it says less.
+//! - Stores, fences and barriers on the way change nothing that a walk reads; what fails without a reason does not fail.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use super::{Expr, LocId, Op, Program, ThreadId, Update};
+
+/// A walk longer than this goes nowhere.
+const MAX_STEPS: usize = 4_000;
+
+/// Where a thread stands, with its registers.
+#[derive(Clone, Debug)]
+pub struct Walk {
+    /// The next instruction.
+    pub pc: usize,
+    /// By register.
+    pub regs: Vec<i64>,
+}
+
+/// Why a walk ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// The next instruction is not one of those to be walked through.
+    Left,
+    /// It goes round.
+    Again,
+    /// A read was given no value.
+    Read,
+    /// It goes nowhere, or an address is not known.
+    Lost,
+}
+
+/// Which values of a location end a loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// One of these.
+    These(Vec<i64>),
+    /// All but this one.
+    AllBut(i64),
+}
+
+/// What one read of a loop waits for.
+#[derive(Clone, Debug)]
+pub struct Poll {
+    /// What it reads.
+    pub address: i64,
+    /// The value that it finds.
+    pub seen: i64,
+    /// The values that would end the loop, with all others as they are; `None`: no single value does.
+    pub wanted: Option<Wanted>,
+    /// Instructions of other threads that may still be executed, and write such a value, or one that is not known.
+    pub writers: Vec<(ThreadId, usize)>,
+    /// Whether these are all; else there are writes to addresses that are not known.
+    pub sure: bool,
+}
+
+impl Poll {
+    /// Whether a value would end the loop.
+    pub fn wants(&self, value: i64) -> bool {
+        match &self.wanted {
+            Some(Wanted::These(values)) => values.contains(&value),
+            Some(Wanted::AllBut(other)) => value != *other,
+            None => false,
+        }
+    }
+}
+
+impl Wanted {
+    /// As a condition on a place: `x == 1 or 2`, `x != 0`.
+    pub fn text(&self, place: &str, show: &dyn Fn(i64) -> String) -> String {
+        match self {
+            Wanted::AllBut(other) => format!("{place} != {}", show(*other)),
+            Wanted::These(values) => {
+                let values: Vec<String> = values.iter().map(|&v| show(v)).collect();
+                format!("{place} == {}", values.join(" or "))
+            }
+        }
+    }
+}
+
+/// A program at a point of an execution.
+pub struct Scene<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// The address of a location, as a thread names it.
+    pub address: &'a dyn Fn(ThreadId, LocId) -> Option<i64>,
+    /// Whether two addresses name the same memory.
+    pub same: &'a dyn Fn(i64, i64) -> bool,
+    /// By thread: where the code begins that it may still execute; `None`: it is over.
+    pub rest: Vec<Option<usize>>,
+}
+
+impl Scene<'_> {
+    fn eval(&self, t: ThreadId, e: &Expr, regs: Option<&[i64]>) -> Option<i64> {
+        let of = |e: &Expr| self.eval(t, e, regs);
+        Some(match e {
+            Expr::Const(v) => *v,
+            Expr::Reg(r) => *regs?.get(r.0 as usize)?,
+            Expr::Address(loc) => (self.address)(t, *loc)?,
+            Expr::Bin(op, ty, a, b) => op.apply(*ty, of(a)?, of(b)?),
+            Expr::Cmp(op, ty, a, b) => i64::from(op.holds(*ty, of(a)?, of(b)?)),
+            Expr::Select(c, a, b) => of(if of(c)? != 0 { a } else { b })?,
+            Expr::Cast(ty, a) => ty.wrap(of(a)?),
+        })
+    }
+
+    /// Walks on, of a range through its instructions alone, until it leaves them or has been at their first one twice.
+    /// Reads take the values that they are given.
+    pub fn walk(
+        &self,
+        t: ThreadId,
+        walk: &mut Walk,
+        range: Option<&RangeInclusive<usize>>,
+        read: &mut dyn FnMut(i64) -> Option<i64>,
+    ) -> Rest {
+        let code = &self.program.thread(t).code;
+        let mut rounds = 0;
+        for step in 0..MAX_STEPS {
+            if range.is_some_and(|r| !r.contains(&walk.pc)) || walk.pc == code.len() {
+                return Rest::Left;
+            }
+            rounds += u32::from(step > 0 && range.is_some_and(|r| walk.pc == *r.start()));
+            if rounds == 2 {
+                return Rest::Again;
+            }
+            let at = |e: &Expr| self.eval(t, e, Some(&walk.regs));
+            let mut next = walk.pc + 1;
+            let set = match &code[walk.pc].op {
+                Op::Load { dst, addr, access } => {
+                    let Some(address) = at(addr) else { return Rest::Lost };
+                    let Some(value) = read(address) else { return Rest::Read };
+                    Some((*dst, access.ty.wrap(value)))
+                }
+                Op::Rmw { dst, addr, read: half, .. } => {
+                    let Some(address) = at(addr) else { return Rest::Lost };
+                    let Some(value) = read(address) else { return Rest::Read };
+                    dst.map(|dst| (dst, half.ty.wrap(value)))
+                }
+                Op::Spurious { dst } => Some((*dst, 0)),
+                Op::Assign { dst, value } => {
+                    let Some(value) = at(value) else { return Rest::Lost };
+                    Some((*dst, value))
+                }
+                Op::Branch { cond, target } => {
+                    let Some(cond) = at(cond) else { return Rest::Lost };
+                    if cond != 0 {
+                        next = *target;
+                    }
+                    None
+                }
+                // An event completes some day.
+                Op::Status { dst, .. } => Some((*dst, 0)),
+                Op::Store { .. } | Op::Fence { .. } | Op::Barrier(_) | Op::Call(_) | Op::Enqueue(_) => None,
+            };
+            if let Some((dst, value)) = set {
+                walk.regs[dst.0 as usize] = value;
+            }
+            walk.pc = next;
+        }
+        Rest::Lost
+    }
+
+    /// What the reads of a loop wait for, of a thread that is in it; `seen` is what they find.
+    pub fn polls(
+        &self,
+        t: ThreadId,
+        walk: &Walk,
+        range: &RangeInclusive<usize>,
+        seen: &dyn Fn(i64) -> Option<i64>,
+    ) -> Vec<Poll> {
+        let mut reads: Vec<(i64, i64)> = Vec::new();
+        self.walk(t, &mut walk.clone(), Some(range), &mut |address| {
+            let value = seen(address)?;
+            if reads.iter().all(|r| r.0 != address) {
+                reads.push((address, value));
+            }
+            Some(value)
+        });
+        reads.iter().map(|&(address, value)| self.poll(t, walk, range, &reads, (address, value))).collect()
+    }
+
+    fn poll(
+        &self,
+        t: ThreadId,
+        walk: &Walk,
+        range: &RangeInclusive<usize>,
+        reads: &[(i64, i64)],
+        (address, seen): (i64, i64),
+    ) -> Poll {
+        let leaves = |value: i64| {
+            let mut read = |a: i64| {
+                let told = reads.iter().find(|r| r.0 == a).map(|r| r.1);
+                if (self.same)(a, address) { Some(value) } else { told }
+            };
+            self.walk(t, &mut walk.clone(), Some(range), &mut read) == Rest::Left
+        };
+        let (writes, sure) = self.writes(t, address);
+        let mut values: BTreeSet<i64> = writes.iter().filter_map(|w| w.2).collect();
+        for instr in &self.program.thread(t).code[range.clone()] {
+            instr.op.expressions(&mut |e| constants(e, &mut values));
+        }
+        values.extend(values.clone().into_iter().filter(|&v| v > 0).flat_map(|v| [v - 1, v.saturating_add(1)]));
+        values.extend([seen, seen.saturating_add(1)]);
+        let (good, bad): (Vec<i64>, Vec<i64>) = values.into_iter().partition(|&v| leaves(v));
+        let wanted = match (good.as_slice(), bad.as_slice()) {
+            ([], _) => None,
+            ([_, _, ..], [only]) => Some(Wanted::AllBut(*only)),
+            _ => Some(Wanted::These(good.clone())),
+        };
+        let helps = |value: Option<i64>| wanted.is_none() || value.is_none_or(|v| good.contains(&v));
+        let writers = writes.into_iter().filter(|w| helps(w.2)).map(|w| (w.0, w.1)).collect();
+        Poll { address, seen, wanted, writers, sure }
+    }
+
+    /// The writes of other threads to an address that may still be executed, with the value if it is known; and whether
+    /// these are all.
+    fn writes(&self, t: ThreadId, address: i64) -> (Vec<(ThreadId, usize, Option<i64>)>, bool) {
+        let (mut found, mut sure) = (Vec::new(), true);
+        for u in self.program.thread_ids().filter(|&u| u != t) {
+            let Some(from) = self.rest[u.0 as usize] else { continue };
+            for pc in self.reachable(u, from) {
+                let (addr, value) = match &self.program.thread(u).code[pc].op {
+                    Op::Store { addr, value, access } => {
+                        (addr, self.eval(u, value, None).map(|v| access.ty.wrap(v)))
+                    }
+                    Op::Rmw { addr, update, write, .. } => {
+                        let new = match update {
+                            Update::Exchange(e) | Update::CompareExchange { new: e, .. } => self.eval(u, e, None),
+                            Update::Apply(..) | Update::When { .. } => None,
+                        };
+                        (addr, new.map(|v| write.ty.wrap(v)))
+                    }
+                    _ => continue,
+                };
+                match self.eval(u, addr, None) {
+                    Some(a) if (self.same)(a, address) => found.push((u, pc, value)),
+                    Some(_) => {}
+                    None => sure = false,
+                }
+            }
+        }
+        (found, sure)
+    }
+
+    /// The instructions that a thread may come to from one of them, that one included, in order.
+    fn reachable(&self, t: ThreadId, from: usize) -> BTreeSet<usize> {
+        let code = &self.program.thread(t).code;
+        let (mut seen, mut todo) = (BTreeSet::new(), vec![from]);
+        while let Some(pc) = todo.pop() {
+            if pc >= code.len() || !seen.insert(pc) {
+                continue;
+            }
+            match code[pc].op {
+                Op::Branch { cond: Expr::Const(c), target } if c != 0 => todo.push(target),
+                Op::Branch { target, .. } => todo.extend([target, pc + 1]),
+                _ => todo.push(pc + 1),
+            }
+        }
+        seen
+    }
+}
+
+/// The loop that begins at an instruction: up to the last jump back to it.
+pub fn loop_at(program: &Program, t: ThreadId, header: usize) -> Option<RangeInclusive<usize>> {
+    let back = |op: &Op| matches!(op, Op::Branch { target, .. } if *target == header);
+    let code = &program.thread(t).code;
+    let end = (header..code.len()).rev().find(|&pc| back(&code[pc].op))?;
+    Some(header..=end)
+}
+
+/// The numbers in an expression.
+fn constants(e: &Expr, into: &mut BTreeSet<i64>) {
+    match e {
+        Expr::Const(v) => {
+            into.insert(*v);
+        }
+        Expr::Reg(_) | Expr::Address(_) => {}
+        Expr::Bin(_, _, a, b) | Expr::Cmp(_, _, a, b) => {
+            constants(a, into);
+            constants(b, into);
+        }
+        Expr::Select(c, a, b) => [c, a, b].into_iter().for_each(|e| constants(e, into)),
+        Expr::Cast(_, a) => constants(a, into),
+    }
+}

@@ -1,0 +1,203 @@
+//! Carries out `console` blocks: `$ fencepost …` and the lines that it prints.
+//!
+//! # Invariants
+//! - No shell: words are split at blanks outside of quotes. Besides `fencepost` there are `cat FILE` and `echo $?`, the
+//!   exit code of the command before.
+//! - A page has its own scratch folder, so that commands may write files.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use libtest_mimic::Failed;
+
+use super::page::{Block, Page};
+
+/// What a command is called in a checkout.
+const FROM_SOURCE: &str = "cargo run --release --";
+
+/// Carries out the blocks of a page, or rewrites them.
+pub fn run(page: &Page) -> Result<(), Failed> {
+    let blocks = page.blocks();
+    if blocks.iter().all(|b| b.language() != "console") {
+        return Ok(());
+    }
+    let scratch = tempfile::tempdir().map_err(|e| format!("no scratch folder: {e}"))?;
+    for folder in ["litmus", "models"] {
+        provide(Path::new(folder), &scratch.path().join(folder)).map_err(|e| format!("{folder}: {e}"))?;
+    }
+    let mut code = None;
+    let mut wrong = Vec::new();
+    let mut blessed = Vec::new();
+    for block in &blocks {
+        if let Some(name) = block.file() {
+            let text = page.resolve(&block.text)?;
+            fs::write(scratch.path().join(name), text).map_err(|e| format!("{name}: {e}"))?;
+        }
+        if block.language() == "console" {
+            let (text, problems) = console(page, block, scratch.path(), &mut code)?;
+            wrong.extend(problems);
+            blessed.push((block, text));
+        }
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    if std::env::var_os("BLESS").is_some() {
+        return bless(page, &blessed);
+    }
+    Err(format!("{}\n`BLESS=1 cargo test --test book` rewrites the outputs", wrong.join("\n")).into())
+}
+
+/// A folder of the repository, in the scratch folder.
+fn provide(from: &Path, to: &Path) -> std::io::Result<()> {
+    #[cfg(unix)]
+    return std::os::unix::fs::symlink(fs::canonicalize(from)?, to);
+    #[cfg(not(unix))]
+    {
+        fs::create_dir_all(to)?;
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            let target = to.join(entry.file_name());
+            if entry.path().is_dir() {
+                provide(&entry.path(), &target)?;
+            } else {
+                fs::copy(entry.path(), target)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Carries out one block: what it should say, and how it differs.
+fn console(
+    page: &Page,
+    block: &Block,
+    folder: &Path,
+    code: &mut Option<i32>,
+) -> Result<(String, Vec<String>), Failed> {
+    let mut text = String::new();
+    let mut wrong = Vec::new();
+    for (command, expected) in commands(&block.text) {
+        let printed = output(&command, folder, code)?;
+        text.push_str(&format!("$ {command}\n"));
+        if fits(&expected, &printed) {
+            text.push_str(&expected);
+        } else {
+            let printed: String = printed.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+            let place = format!("{}:{}", page.path.display(), block.line);
+            wrong.push(format!("{place}: $ {command}\n--- the page\n{expected}--- printed\n{printed}"));
+            text.push_str(&printed);
+            // A blank line before the next command stays.
+            text.push_str(&expected[expected.trim_end().len()..].replacen('\n', "", 1));
+        }
+    }
+    Ok((text, wrong))
+}
+
+/// The commands of a block, each with the lines below it.
+fn commands(text: &str) -> Vec<(String, String)> {
+    let mut list: Vec<(String, String)> = Vec::new();
+    for line in text.lines() {
+        match (line.strip_prefix("$ "), list.last_mut()) {
+            (Some(command), _) => list.push((command.to_owned(), String::new())),
+            (None, Some((_, printed))) => {
+                printed.push_str(line);
+                printed.push('\n');
+            }
+            (None, None) => list.push((String::new(), format!("{line}\n"))),
+        }
+    }
+    list
+}
+
+/// What a command prints.
+fn output(command: &str, folder: &Path, code: &mut Option<i32>) -> Result<String, Failed> {
+    if command == "echo $?" {
+        return Ok(code.map_or_else(String::new, |code| format!("{code}\n")));
+    }
+    let command = match command.strip_prefix(FROM_SOURCE) {
+        Some(rest) => format!("fencepost {rest}"),
+        None => command.to_owned(),
+    };
+    let words = words(&command)?;
+    match words.split_first() {
+        Some((first, rest)) if first == "cat" => {
+            let texts =
+                rest.iter().map(|name| fs::read_to_string(folder.join(name)).map_err(|e| format!("{name}: {e}")));
+            Ok(texts.collect::<Result<String, _>>()?)
+        }
+        Some((first, rest)) if first == "fencepost" => {
+            let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_fencepost"))
+                .args(rest)
+                .current_dir(folder)
+                .env("COLUMNS", "100")
+                .stdin(Stdio::null())
+                .output()?;
+            *code = status.code();
+            let all = [stdout, stderr].concat();
+            Ok(String::from_utf8(all).map_err(|_| "the output is not UTF-8")?)
+        }
+        _ => Err(format!("`{command}`: only fencepost, cat and echo $? are known").into()),
+    }
+}
+
+/// Splits at blanks outside of quotes.
+fn words(command: &str) -> Result<Vec<String>, Failed> {
+    let mut words: Vec<String> = Vec::new();
+    let mut quote = None;
+    let mut inside = false;
+    for c in command.chars() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (Some(_), c) => words.last_mut().expect("the quote began a word").push(c),
+            (None, ' ') => inside = false,
+            (None, c) => {
+                if !inside {
+                    words.push(String::new());
+                    inside = true;
+                }
+                match c {
+                    '\'' | '"' => quote = Some(c),
+                    _ => words.last_mut().expect("just begun").push(c),
+                }
+            }
+        }
+    }
+    if quote.is_some() { Err(format!("`{command}`: a quote is not closed").into()) } else { Ok(words) }
+}
+
+/// Whether the printed lines are the expected ones, where `…` stands for any number of lines. Blanks at ends do not count.
+fn fits(expected: &str, printed: &str) -> bool {
+    fn rest(expected: &[&str], printed: &[&str]) -> bool {
+        match expected.split_first() {
+            None => printed.is_empty(),
+            Some((line, after)) if line.trim() == "…" => (0..=printed.len()).any(|n| rest(after, &printed[n..])),
+            Some((line, after)) => match printed.split_first() {
+                Some((other, left)) => line.trim_end() == other.trim_end() && rest(after, left),
+                None => false,
+            },
+        }
+    }
+    rest(&expected.trim_end().lines().collect::<Vec<_>>(), &printed.trim_end().lines().collect::<Vec<_>>())
+}
+
+/// Writes the page with other outputs.
+fn bless(page: &Page, blocks: &[(&Block, String)]) -> Result<(), Failed> {
+    let lines: Vec<&str> = page.text.lines().collect();
+    let mut out = String::new();
+    let mut at = 0;
+    for (block, text) in blocks {
+        for line in &lines[at..block.line] {
+            out.push_str(line);
+            out.push('\n');
+        }
+        out.push_str(text);
+        at = block.line + block.text.lines().count();
+    }
+    for line in &lines[at..] {
+        out.push_str(line);
+        out.push('\n');
+    }
+    Ok(fs::write(&page.path, out)?)
+}

@@ -1,0 +1,93 @@
+//! SIGINT and SIGTERM: the run ends within a second, tells what was decided, and leaves whole files.
+#![cfg(unix)]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::{Folder, mp, objects};
+
+/// So many stores that an enumeration of their orders never ends.
+fn endless_for_enumeration() -> String {
+    let mut text = "name = \"Endless\"\ncondition = 'P0:r0 == 0 /\\ P1:r0 == 0 /\\ P2:r0 == 0 /\\ P3:r0 == 0'\n\
+                    memory = { x0 = 0, x1 = 0, x2 = 0, x3 = 0 }\n"
+        .to_owned();
+    for i in 0..4 {
+        let next = |k: usize| (i + 1 + k) % 4;
+        text += &format!(
+            "[[thread]]\ncta = {i}\ncode = \"st.relaxed.gpu x{i}, 1; st.relaxed.gpu x{i}, 2; st.relaxed.gpu x{i}, 3; \
+             fence.sc.gpu; ld.relaxed.gpu r0, x{}; ld.relaxed.gpu r1, x{}; ld.relaxed.gpu r2, x{}\"\n",
+            next(0),
+            next(1),
+            next(2)
+        );
+    }
+    text + "[expect]\nptx = { reachability = \"forbidden\" }\n"
+}
+
+/// A chain of atomic additions that keeps a solver busy.
+fn endless_for_the_solver() -> String {
+    let mut text =
+        "name = \"Endless\"\ncondition = 'P0:r2 == 20 /\\ P1:r2 == 20'\nmemory = { x = 0 }\n".to_owned();
+    for i in 0..4 {
+        let add = |k: usize| format!("atom.relaxed.gpu.add.u32 r{k}, x, 2; ");
+        text += &format!("[[thread]]\ncta = {i}\ncode = \"{}{}{}\"\n", add(0), add(1), add(2));
+    }
+    text + "[expect]\nptx = { reachability = \"forbidden\" }\n"
+}
+
+fn interrupted(endless: &str, engine: &str, signal: &str, code: i32) {
+    let folder = Folder::new(&[("a.toml", &mp("First", "forbidden")), ("b.toml", endless), ("c.toml", endless)]);
+    folder.write("old.xml", "the report of the last run");
+    let mut command = folder.with_cache(&["check", "--engine", engine, "--timeout", "none", "--jobs", "2"]);
+    command.args(["--format", "jsonl", "--report", "junit=old.xml", "--report", "sarif=new.sarif"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut text = String::new();
+    out.read_line(&mut text).unwrap();
+    // Let it get deep into the next ones.
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(child.try_wait().unwrap().is_none(), "the test is not endless any more");
+    let before = Instant::now();
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+    let status = child.wait().unwrap();
+    let took = before.elapsed();
+    out.read_to_string(&mut text).unwrap();
+    assert_eq!(status.code(), Some(code));
+    assert!(took < Duration::from_secs(1), "it took {took:?}");
+    let lines = objects(&text);
+    let told: Vec<_> =
+        lines.iter().map(|o| (o["test"].as_str().unwrap(), o["verdict"].as_str().unwrap())).collect();
+    assert_eq!(told, [("First", "forbidden"), ("Endless", "undecided"), ("Endless", "undecided")]);
+    assert!(lines[1..].iter().all(|o| o["reason"] == "interrupted"), "{text}");
+    let junit = folder.read("old.xml");
+    assert!(junit.trim_end().ends_with("</testsuites>") && junit.contains("interrupted"), "{junit}");
+    serde_json::from_str::<serde_json::Value>(&folder.read("new.sarif")).unwrap();
+    let names = fs::read_dir(folder.path("")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+    assert!(names.into_iter().all(|name| !name.ends_with(".tmp")));
+    let warm = folder.cached(&["check", "a.toml", "--engine", engine, "--timings"]);
+    assert!(warm.err.contains("1 pairs from the cache"), "what was decided is kept: {}", warm.err);
+}
+
+#[test]
+fn an_interrupt_ends_the_enumeration() {
+    interrupted(&endless_for_enumeration(), "enumerate", "-INT", 130);
+}
+
+#[test]
+fn a_termination_ends_the_enumeration() {
+    interrupted(&endless_for_enumeration(), "enumerate", "-TERM", 143);
+}
+
+#[cfg(feature = "z3")]
+#[test]
+fn an_interrupt_ends_the_solver() {
+    interrupted(&endless_for_the_solver(), "symbolic", "-INT", 130);
+}
+
+#[cfg(feature = "z3")]
+#[test]
+fn both_engines_end() {
+    interrupted(&endless_for_the_solver(), "both", "-TERM", 143);
+}
