@@ -49,8 +49,9 @@ const RESTS_ON: &[(Rule, &str)] = &[
     (Rule::LaunchEnd, "cuda/C01-one-stream"),
 ];
 
-/// Rules of commands that kernels enqueue, which [`as_child`] makes of others.
-const OF_CHILDREN: &[Rule] = &[Rule::WaitKernel, Rule::WaitWorkGroup, Rule::Family];
+/// Rules of commands that kernels enqueue, which [`as_child`] makes of others; that of tail launches is in
+/// `tests/device_enqueue.rs`.
+const OF_CHILDREN: &[Rule] = &[Rule::WaitKernel, Rule::WaitWorkGroup, Rule::Family, Rule::TailLaunch];
 
 fn file(name: &str) -> LitmusTest {
     let path = Path::new("litmus/host").join(format!("{name}.toml"));

@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! - A program that a graph says to hang does so whatever the memory model and the progress model: no thread can go on.
-//! - Where the graph says nothing and some thread may loop or wait at a barrier, there is no answer: which threads there
-//!   are to run then depends on which others have ended.
+//! - Where the graph says nothing, and something waits for a thread that may loop or wait at a barrier, there is no answer:
+//!   which threads there are to run then depends on which others have ended.
 //!
 //! # Sources
 //! - See [`crate::program::host`]; OpenCL API specification, *Flush and Finish*, for commands that nobody submits.
@@ -46,17 +46,36 @@ pub(super) fn ends(program: &Program) -> Ends {
         );
         return Ends::Hangs(Box::new(witness(program, graph, &graph.never(&start), &why)));
     }
-    let may_stay = program.threads.iter().any(|t| {
-        t.code.iter().enumerate().any(|(at, instr)| match instr.op {
-            Op::Branch { target, .. } => target <= at,
-            Op::Barrier(_) => true,
-            _ => false,
-        })
-    });
-    if may_stay {
-        return Ends::Undecided("liveness of host programs whose threads loop or wait at barriers".to_string());
+    if launches.ways.iter().any(|way| program.thread_ids().any(|t| holds_up(program, way, t))) {
+        return Ends::Undecided(
+            "liveness of host programs in which something waits for threads that loop or wait at barriers"
+                .to_string(),
+        );
     }
     Ends::Open
+}
+
+/// Whether a thread may fail to end, and anything else that does something has to wait for its end.
+fn holds_up(program: &Program, graph: &LaunchGraph, t: ThreadId) -> bool {
+    let code = &program.thread(t).code;
+    let back = |(at, op): (usize, &Op)| match op {
+        Op::Branch { target, .. } if *target <= at => Some(*target),
+        Op::Barrier(_) => Some(at),
+        _ => None,
+    };
+    let Some(first) = code.iter().map(|i| &i.op).enumerate().filter_map(back).min() else { return false };
+    if code[first..].iter().any(|i| matches!(i.op, Op::Call(_) | Op::Enqueue(_))) {
+        return true;
+    }
+    let after = graph.never(&[Node::Leave(t)]);
+    program.thread_ids().filter(|u| *u != t).any(|u| {
+        let code = &program.thread(u).code;
+        let from = match after.contains(&Node::Enter(u)) {
+            true => Some(0),
+            false => code.iter().position(|i| matches!(i.op, Op::Call(c) if after.contains(&Node::Return(c)))),
+        };
+        from.is_some_and(|from| code[from..].iter().any(|i| i.op.is_visible()))
+    })
 }
 
 /// How each thread ends if some points are never reached.
