@@ -6,6 +6,7 @@ use super::args::CheckArgs;
 use super::run::Run;
 use super::terminal::Terminal;
 use super::{decide, plan};
+use crate::litmus::LitmusTest;
 use crate::report::Line;
 
 /// Runs it; returns the exit code.
@@ -16,6 +17,10 @@ pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
 fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut run = Run::new(terminal, &args.question)?;
     let files = run.load(&args.paths);
+    if args.question.models.is_empty() {
+        let alone = |t: &&LitmusTest| t.expect.is_empty() && !t.runs.is_empty();
+        run.of_runs = files.iter().flat_map(|f| &f.tests).filter(alone).count();
+    }
     let units = run.plan(&files, |test, model| Ok(plan::expectations(test, model, args.all_properties)));
     let mut outputs = run.open(&units, false)?;
     run.decide(&units, decide::answers, |run, mut line| {

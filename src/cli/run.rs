@@ -10,7 +10,7 @@ use super::decide::Decided;
 use super::defect::{self, Defect};
 use super::exit::Events;
 use super::load::{self, File, Loaded};
-use super::plan::{self, Plan, Question, Unit};
+use super::plan::{self, Asked, Plan, Question, Unit};
 use super::pool::Pool;
 use super::settings::Settings;
 use super::terminal::{Outputs, Progress, Terminal};
@@ -21,6 +21,11 @@ use crate::verdict::Property;
 
 /// Columns are no wider: one long name must not push all others off the screen.
 const WIDEST: usize = 80;
+
+/// Of tests that no model is asked about.
+const OF_RUNS: &str = "{} something of runs of the executor alone (`[[run]]`), and of no model";
+const RUN_THEM: &str =
+    "`fencepost run` carries such runs out; `--model` asks a model about the tests all the same";
 
 /// One run over some tests.
 pub(super) struct Run<'a> {
@@ -36,6 +41,8 @@ pub(super) struct Run<'a> {
     pub events: Events,
     /// In numbers.
     pub summary: Summary,
+    /// How many tests expect something of runs alone, and were passed by.
+    pub of_runs: usize,
 }
 
 impl<'a> Run<'a> {
@@ -55,7 +62,7 @@ impl<'a> Run<'a> {
             }
         };
         let (events, summary) = (Events::default(), Summary::default());
-        Ok(Run { terminal, args, settings, pool, events, summary })
+        Ok(Run { terminal, args, settings, pool, events, summary, of_runs: 0 })
     }
 
     /// Reads the tests under `paths`, and says what is wrong with the others.
@@ -75,9 +82,19 @@ impl<'a> Run<'a> {
         files: &'t [File],
         questions: impl FnMut(&'t LitmusTest, &str) -> Result<Vec<Question>, Vec<Diagnostic>>,
     ) -> Vec<Unit<'t>> {
+        self.plan_for(files, Asked::Expected(&self.args.models), questions)
+    }
+
+    /// As [`Run::plan`], but says of which models to ask.
+    pub(super) fn plan_for<'t>(
+        &mut self,
+        files: &'t [File],
+        asked: Asked<'_>,
+        questions: impl FnMut(&'t LitmusTest, &str) -> Result<Vec<Question>, Vec<Diagnostic>>,
+    ) -> Vec<Unit<'t>> {
         let catalogue = Catalogue::new(self.args.prelude.clone());
         let Plan { units, diagnostics, passed_over } =
-            plan::plan(files, &self.args.models, self.settings.mapping, catalogue, questions);
+            plan::plan(files, asked, self.settings.mapping, catalogue, questions);
         self.complain(&diagnostics);
         self.summary.passed_over += passed_over;
         units
@@ -135,7 +152,12 @@ impl<'a> Run<'a> {
         self.complain(&failures);
         let code = self.events.code();
         if code == super::exit::NO_TEST {
-            self.terminal.diagnose(&Diagnostic::plain("no-test", "no test matched"));
+            let plain = Diagnostic::plain("no-test", "no test matched");
+            self.terminal.diagnose(&match self.of_runs {
+                0 => plain,
+                1 => plain.note(OF_RUNS.replace("{}", "1 test expects")).help(RUN_THEM),
+                n => plain.note(OF_RUNS.replace("{}", &format!("{n} tests expect"))).help(RUN_THEM),
+            });
         }
         code
     }

@@ -22,7 +22,7 @@ pub use comparison::{Column, Comparison, Finding, Place, Relation};
 pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use jsonl::Jsonl;
-pub use observations::{Hazard, Hazards, Observations, Observed, Part, Raced, Stopped};
+pub use observations::{Hazard, Hazards, Observations, Observed, Part, Raced, RunExpected, Stopped};
 pub use summary::Summary;
 
 /// The formats.

@@ -302,6 +302,25 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// A machine without the rule of that name, in every memory that has it. Such a machine is wrong: tests ask whether
+    /// anybody notices.
+    ///
+    /// # Errors
+    /// The rules that there are, if there is none of that name.
+    pub fn without(self, rule: &str) -> Result<Options, Vec<&'static str>> {
+        let (rules, language) = (self.rules.without(rule), self.language.without(rule));
+        if rules.is_none() && language.is_none() {
+            let mut names = [Rules::NAMES, LanguageRules::NAMES].concat();
+            names.sort_unstable();
+            names.dedup();
+            return Err(names);
+        }
+        let (rules, language) = (rules.unwrap_or(self.rules), language.unwrap_or(self.language));
+        Ok(Options { rules, language, ..self })
+    }
+}
+
 /// Why a step, and with it a choice or a run, ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Halt {
@@ -426,10 +445,17 @@ fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Resu
     runnable(test, options)?;
     let regrouped = launch::regroup(test, options.launch.warp_size)?;
     let code = Code::new(regrouped.as_ref().unwrap_or(test))?;
-    launch::fits(&code, &options.launch)?;
-    let layer = Layers::new(&code, options.scheduling, &options.launch)?;
-    let limits =
-        Limits { steps: options.steps, states: options.states, timeout: options.timeout, races: options.races };
+    let layer = match launch::fits(&code, &options.launch) {
+        Ok(()) => Layers::new(&code, options.scheduling, &options.launch)?,
+        Err(why) => return Ok(Observation::launch_failed(why)),
+    };
+    let limits = Limits {
+        steps: options.steps,
+        states: options.states,
+        timeout: options.timeout,
+        races: options.races,
+        explain: false,
+    };
     match options.memory {
         MemoryKind::Sc => schedule::run(&Machine { code: &code, memory: Sc, layer }, schedule, &limits),
         MemoryKind::Weak => {
@@ -439,7 +465,7 @@ fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Resu
         kind => {
             let memory = Clike::new(kind, options.language, &code)?;
             // This memory knows the races of its language itself.
-            let limits = Limits { races: false, ..limits };
+            let limits = Limits { races: false, explain: options.races, ..limits };
             schedule::run(&Machine { code: &code, memory, layer }, schedule, &limits)
         }
     }

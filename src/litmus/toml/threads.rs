@@ -143,6 +143,7 @@ impl Reader<'_, '_> {
             warp,
             domain: domain.unwrap_or(0),
             host,
+            cooperative: false,
         }
     }
 
@@ -192,6 +193,7 @@ impl Reader<'_, '_> {
         let cluster = self.count(table, &["cluster"], choice);
         let gpu = self.count(table, &["gpu"], choice).unwrap_or(0);
         let domain = self.count(table, &["domain"], choice).unwrap_or(0);
+        let cooperative = table.get("cooperative").and_then(|v| v.get_ref().as_bool()).unwrap_or(false);
         let at = |key: &str| table.get(key).map_or(Span::default(), span_of);
         for (key, n) in [("grid", grid), ("block", block), ("warp", warp), ("cluster", cluster.unwrap_or(1))] {
             if n == 0 {
@@ -208,7 +210,8 @@ impl Reader<'_, '_> {
         let all = (0..grid).flat_map(|group| (0..block).map(move |thread| (group, thread)));
         let place = |(group, thread): (u32, u32)| {
             let cluster = cluster.map(|n| group / n);
-            let place = Place { cluster, warp: Some(thread / warp), domain, ..Place::device(gpu, group) };
+            let warp_of = Some(thread / warp);
+            let place = Place { cluster, warp: warp_of, domain, cooperative, ..Place::device(gpu, group) };
             (Coordinates { thread, block, group, grid, warp }, place)
         };
         all.map(place).collect()

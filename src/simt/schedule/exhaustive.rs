@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::graph::Graph;
 use super::spins::Spins;
-use super::{Clock, Ended, Hazards, How, Limits, Observation, Outcomes, Recorded, Step, Stops, replay};
+use super::{Clock, Ended, Hazards, How, Limits, Observation, Outcomes, Recorded, Step, Stops, replay, rounds};
 use crate::simt::choice::Script;
 use crate::simt::code::{Act, eval};
 use crate::simt::layer::Layer;
@@ -150,19 +150,25 @@ pub(super) fn explore<B: Backend, L: Layer>(
         reason.get_or_insert_with(|| "history bound: a thread wrote much that another never looked at".into());
     }
     let states = seen.len() as u64;
-    drop(seen);
     if machine.code.loops && !machine.binds() {
         let cycles = graph.fair_cycles();
         ended.livelock += cycles.len() as u64;
         for cycle in cycles.iter().take(MAX_EXPLAINED) {
-            let recorded = Recorded { period: 1, steps: graph.path(cycle.first), ..Recorded::default() };
+            let mut recorded = Recorded { period: 1, steps: graph.path(cycle.first), ..Recorded::default() };
             let why = match replay::state_after(machine, &recorded) {
-                Ok(state) => explain::spinning(machine, &state, Some(&cycle.threads)),
+                Ok(state) => {
+                    let why = explain::spinning(machine, &state, Some(&cycle.threads));
+                    let round = rounds::round(machine, state, (&graph, cycle), &seen).unwrap_or_default();
+                    recorded.round = round.len();
+                    recorded.steps.extend(round);
+                    why
+                }
                 Err(why) => vec![why],
             };
             stops.add(How::Livelock, || why, recorded);
         }
     }
+    drop(seen);
     if reason.is_none() && machine.code.loops {
         for (state, hazard) in spins.endless(states as usize) {
             let steps = graph.path(state);
@@ -182,9 +188,15 @@ pub(super) fn explore<B: Backend, L: Layer>(
                 not_judged.get_or_insert_with(why);
                 continue;
             }
-            let played = replay::play(machine, &Recorded { period: 1, ..recorded.clone() })?;
+            let played = replay::play(machine, recorded, &Limits { races: false, explain: false, ..*limits })?;
             judged += 1;
             race::find(machine.code, &played.events, recorded, &mut races);
+        }
+    }
+    let hazards = hazards.into_list();
+    if limits.explain {
+        for undefined in hazards.iter().take(MAX_EXPLAINED) {
+            races.extend(replay::play(machine, &undefined.schedule, limits)?.races);
         }
     }
     Ok(Observation {
@@ -198,7 +210,7 @@ pub(super) fn explore<B: Backend, L: Layer>(
         races,
         judged,
         not_judged,
-        hazards: hazards.into_list(),
+        hazards,
         ..Observation::default()
     })
 }

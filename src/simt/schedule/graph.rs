@@ -13,6 +13,7 @@ use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
 use super::Step;
+use super::rounds::Ways;
 use crate::simt::set::Threads;
 
 /// One step from a state to another.
@@ -40,6 +41,8 @@ pub(super) struct Cycle {
     pub(super) first: u32,
     /// Who steps in it.
     pub(super) threads: Threads,
+    /// Its states, in order.
+    pub(super) states: Vec<u32>,
 }
 
 impl Graph {
@@ -70,6 +73,16 @@ impl Graph {
         path
     }
 
+    /// The steps that do not lead out of a cycle.
+    pub(super) fn within(&self, cycle: &Cycle) -> Ways {
+        let inside = |s: u32| cycle.states.binary_search(&s).is_ok();
+        let mut ways = Ways::default();
+        for e in self.edges.iter().filter(|e| inside(e.from) && inside(e.to)) {
+            ways.entry(e.from).or_default().push((e.to, e.thread as usize));
+        }
+        ways
+    }
+
     /// The cycles in which every thread has its turn, in the order in which they were reached.
     pub(super) fn fair_cycles(&self) -> Vec<Cycle> {
         let n = self.parents.len();
@@ -98,7 +111,9 @@ impl Graph {
             let Some(first) = set.iter().map(|s| s.index() as u32).min() else { continue };
             let left_out = |&t: &usize| !threads.has(t) && set.iter().all(|s| able(s).has(t));
             if !self.able[first as usize].iter().any(|t| left_out(&t)) {
-                cycles.push(Cycle { first, threads });
+                let mut states: Vec<u32> = set.iter().map(|s| s.index() as u32).collect();
+                states.sort_unstable();
+                cycles.push(Cycle { first, threads, states });
             }
         }
         cycles.sort_by_key(|c| c.first);

@@ -49,9 +49,9 @@ pub(super) fn sample<B: Backend, L: Layer>(
     let (mut stops, mut races): (Stops, Vec<Race>) = (Stops::default(), Vec::new());
     let mut clock = Clock::new(limits.timeout);
     let mut reason = None;
-    let (mut judged, mut hazards) = (0, Hazards::default());
+    let (mut looked, mut hazards) = (0, Hazards::default());
     for run in 0..runs {
-        let judge = limits.races && judged < MAX_JUDGED;
+        let judge = (limits.races || limits.explain) && looked < MAX_JUDGED;
         let mut events = begun.to_vec();
         let dice = Dice::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(run));
         let mut one = Run { machine, state: start.clone(), dice, recorded: machine.recorded() };
@@ -60,8 +60,13 @@ pub(super) fn sample<B: Backend, L: Layer>(
         let Run { state, mut recorded, .. } = one;
         steps += recorded.steps.len() as u64;
         if judge {
-            judged += 1;
-            race::find(machine.code, &events, &recorded, &mut races);
+            looked += 1;
+            if limits.races {
+                race::find(machine.code, &events, &recorded, &mut races);
+            } else {
+                let found = machine.memory.hazards(machine.code, &state.memory);
+                race::explain(machine.code, &events, (&recorded, &found), &mut races);
+            }
         }
         match end {
             End::Finished(..) if !machine.memory.is_whole(&state.memory) => ended.discarded += 1,
@@ -109,7 +114,7 @@ pub(super) fn sample<B: Backend, L: Layer>(
         ended,
         stops,
         races,
-        judged,
+        judged: if limits.races { looked } else { 0 },
         hazards: hazards.into_list(),
         reason,
         states: steps,

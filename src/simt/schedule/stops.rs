@@ -14,6 +14,8 @@ pub enum How {
     Limit,
     /// A thread did something that has no meaning.
     Fault(Fault),
+    /// The launch failed: nothing ran.
+    Launch,
 }
 
 impl How {
@@ -26,6 +28,7 @@ impl How {
             How::Fault(Fault::Stray) => "stray",
             How::Fault(Fault::Barrier) => "divergence",
             How::Fault(Fault::Division) => "division",
+            How::Launch => "launch-failure",
         }
     }
 }

@@ -34,7 +34,6 @@ mod synchronize;
 mod tidy;
 
 use std::hash::Hasher;
-use std::rc::Rc;
 
 use graph::{Contents, Event, Kind};
 use language::{Language, Meeting, Sequence};
@@ -269,8 +268,7 @@ impl Backend for Clike {
             .collect();
         self.take(m, &mut e, arrivals.into_iter());
         e.open = e.acquire;
-        m.threads[at.thread].push(m.events.len());
-        m.events.push(Rc::new(e));
+        m.push(e);
     }
 
     fn binds(&self) -> bool {
@@ -325,7 +323,7 @@ impl Backend for Clike {
     }
 
     fn is_whole(&self, m: &Contents) -> bool {
-        m.pins.iter().all(|p| p.holds || !m.is_run(&m.order[m.events[p.head].loc], *p))
+        m.pins.iter().all(|p| p.holds || !m.is_run(*p))
     }
 
     fn hazards(&self, code: &Code, m: &Contents) -> Vec<Hazard> {
