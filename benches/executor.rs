@@ -11,19 +11,27 @@ use std::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 use fencepost::litmus::{self, LitmusTest};
-use fencepost::simt::{Early, MemoryKind, Options, Schedule, observe};
+use fencepost::simt::{Early, MachineMemory, Options, Schedule, observe};
 
 /// Store buffering and four threads in PTX, message passing in two languages, a reduction of 128 threads.
-const CASES: &[(&str, &[(MemoryKind, Early)])] = &[
+const CASES: &[(&str, &[(MachineMemory, Early)])] = &[
     (
         "litmus/ptx/02-fence-sc/IRIW+fence.sc.gpu.toml",
-        &[(MemoryKind::Sc, Early::None), (MemoryKind::Weak, Early::None), (MemoryKind::Weak, Early::Full(1))],
+        &[
+            (MachineMemory::Sc, Early::None),
+            (MachineMemory::Weak, Early::None),
+            (MachineMemory::Weak, Early::Full(1)),
+        ],
     ),
     (
         "litmus/ptx/06-causality/MP+rel.gpu+acq.gpu.toml",
-        &[(MemoryKind::Sc, Early::None), (MemoryKind::Weak, Early::None), (MemoryKind::Weak, Early::Full(1))],
+        &[
+            (MachineMemory::Sc, Early::None),
+            (MachineMemory::Weak, Early::None),
+            (MachineMemory::Weak, Early::Full(1)),
+        ],
     ),
-    ("litmus/cuda/IRIW+rel+acq.device.toml", &[(MemoryKind::Cuda, Early::None)]),
+    ("litmus/cuda/IRIW+rel+acq.device.toml", &[(MachineMemory::Cuda, Early::None)]),
 ];
 
 /// Random runs per measurement.
@@ -35,7 +43,7 @@ fn test(file: &str) -> LitmusTest {
     litmus::parse(file, &bytes).expect("a shipped test is sound").remove(0)
 }
 
-fn options(memory: MemoryKind, early: Early) -> Options {
+fn options(memory: MachineMemory, early: Early) -> Options {
     Options { memory, early, timeout: None, ..Options::default() }
 }
 
@@ -77,7 +85,9 @@ fn kernels(c: &mut Criterion) {
         test.via(fencepost::program::mapping::Mapping::current(test.program.dialect).expect("a mapping"));
     let lowered = lowered.expect("it lowers");
     let mut group = c.benchmark_group(format!("{}: random schedules", test.name));
-    for (memory, test) in [(MemoryKind::Sc, &test), (MemoryKind::Weak, &lowered), (MemoryKind::Cuda, &test)] {
+    for (memory, test) in
+        [(MachineMemory::Sc, &test), (MachineMemory::Weak, &lowered), (MachineMemory::Cuda, &test)]
+    {
         let options = options(memory, Early::None);
         let schedule = Schedule::Random { runs: 1, seed: 1 };
         group.throughput(Throughput::Elements(1));

@@ -132,8 +132,8 @@ fn add(
         let judged = match mapping.map(|mapping| test.via(mapping)) {
             None => test.clone(),
             Some(Ok(lowered)) => Arc::new(lowered),
-            Some(Err(diagnostics)) => {
-                trials.push(Trial::test(name.clone(), move || Err(rendered(&diagnostics).into())));
+            Some(Err(why)) => {
+                trials.push(Trial::test(name.clone(), move || Err(why.into())));
                 continue;
             }
         };

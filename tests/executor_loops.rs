@@ -11,7 +11,7 @@ use fencepost::litmus::{LitmusTest, parse, read_path};
 use fencepost::model::{Model, load_shipped};
 use fencepost::program::{Dialect, Op};
 use fencepost::simt::schedule::Observation;
-use fencepost::simt::{Early, MemoryKind, Options, Rules, Schedule, observe};
+use fencepost::simt::{Early, MachineMemory, Options, Rules, Schedule, observe};
 use fencepost::skeleton::signature::signature;
 
 fn ptx() -> Model {
@@ -20,7 +20,7 @@ fn ptx() -> Model {
 
 fn options(early: Early) -> Options {
     let timeout = Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 500)));
-    Options { memory: MemoryKind::Weak, early, steps: 400, timeout, ..Options::default() }
+    Options { memory: MachineMemory::Weak, early, steps: 400, timeout, ..Options::default() }
 }
 
 fn limits() -> Limits {

@@ -67,22 +67,22 @@ fn what_tests_expect_of_runs_is_judged() {
             "{MP}\n[[run]]\nmemory = \"weak\"\nschedule = \"exhaustive\"\nends = \"finished\"\nrace = \"{race}\"\ncondition = \"never\"\n"
         )
     };
-    let met = run(&test("race-free"), &["--runs", "10"]);
+    let met = run(&test("racy"), &["--runs", "10"]);
     assert_eq!(met.code, Some(0), "{}", met.err);
-    let line = "line 14, weak, exhaustive: ends finished, race-free, condition never";
+    let line = "line 14, weak, exhaustive: ends finished, racy, condition never";
     has(&met.out, &[&format!("as expected: {line}"), "1 expectation, all met"]);
-    let unmet = run(&test("racy"), &["--runs", "10"]);
+    let unmet = run(&test("race-free"), &["--runs", "10"]);
     assert_eq!(unmet.code, Some(1), "{}", unmet.err);
-    has(&unmet.out, &["NOT MET: line 14, ", "expected a race, and ", "1 expectation, 1 NOT MET"]);
-    let json = run(&test("racy"), &["--runs", "10", "--format", "jsonl"]);
+    has(&unmet.out, &["NOT MET: line 14, ", "expected no race: P", "1 expectation, 1 NOT MET"]);
+    let json = run(&test("race-free"), &["--runs", "10", "--format", "jsonl"]);
     has(
         &json.out,
         &[
-            r#""expected":[{"line":14,"run":"weak, exhaustive: ends finished, racy, condition never","met":false,"why":["#,
+            r#""expected":[{"line":14,"run":"weak, exhaustive: ends finished, race-free, condition never","met":false,"why":["#,
         ],
     );
     // Once, however many models there are.
-    let both = run(&test("race-free"), &["--runs", "10", "--model", "ptx", "--model", "sc"]);
+    let both = run(&test("racy"), &["--runs", "10", "--model", "ptx", "--model", "sc"]);
     assert_eq!(both.out.matches("as expected").count(), 1, "{}", both.out);
 }
 
@@ -265,7 +265,7 @@ fn the_numbers_of_many_tests_are_summed_up() {
     has(&said.out, &[line, "7 outcomes observed, 0 of them outside the model, 0 undecided"]);
     has(&said.out, &["7 of 7 allowed outcomes observed (100.00 %)", "2 tests with a complete state space"]);
     let said = fencepost(folder.path(), &["run", ".", "--format", "json", "--runs", "100"]);
-    has(&said.out, &[r#""observed":[{"model":"ptx","tests":2,"not_run":0,"runs":200,"states":0,"#]);
+    has(&said.out, &[r#""observed":[{"allowed":7,"#, r#""runs":200,"states":0,"tests":2"#]);
 }
 
 /// A number from the environment.
@@ -273,14 +273,16 @@ fn setting(name: &str, default: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| default.to_owned())
 }
 
-/// Every test of the repository that the machine can run, and those in the folder `FENCEPOST_SUITE`: `FENCEPOST_RUNS` random schedules of
+/// Every test of the repository that the machine can run, but for the long list of idioms, and those in the folder `FENCEPOST_SUITE` (which
+/// may be `litmus/idioms`): `FENCEPOST_RUNS` random schedules of
 /// each, and every schedule of each as far as `FENCEPOST_TIMEOUT` goes.
 #[test]
 fn nothing_is_outside_the_models() {
     let litmus = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus");
     let folders = fs::read_dir(&litmus).expect("a folder").map(|e| e.expect("an entry").path());
     // Kernels say themselves what runs are to show.
-    let mut paths: Vec<_> = folders.filter(|p| p.is_dir() && !p.ends_with("kernels")).collect();
+    let mut paths: Vec<_> =
+        folders.filter(|p| p.is_dir() && !p.ends_with("kernels") && !p.ends_with("idioms")).collect();
     paths.sort();
     paths.extend(std::env::var_os("FENCEPOST_SUITE").map(std::path::PathBuf::from));
     let paths: Vec<&str> = paths.iter().map(|p| p.to_str().expect("UTF-8")).collect();
@@ -293,7 +295,7 @@ fn nothing_is_outside_the_models() {
         let table = fs::read_to_string(folder.path().join("table.txt")).expect("written");
         let lines: Vec<&str> = table.lines().filter(|l| l.contains(" run, ")).collect();
         println!("{}", lines.join("\n"));
-        assert!(lines.len() > 3, "{lines:?}");
+        assert!(lines.len() >= 3, "{lines:?}");
         let all = serde_json::from_str::<serde_json::Value>(&said.out).expect("one object");
         let summary = &all["summary"];
         assert_eq!(summary["defects"], 0);

@@ -196,6 +196,48 @@ fn fixpoint<A: RelAlgebra>(
     }
 }
 
+/// The rounds of a group's fixpoint, given the values of everything else: in round `r`, its variables have the values
+/// that its bodies have in round `r - 1`. In the last one nothing is new.
+pub fn rounds<A: RelAlgebra>(
+    model: &Model,
+    algebra: &A,
+    group: &crate::model::ir::FixGroup,
+    values: &Values<A>,
+) -> Vec<Values<A>> {
+    /// Leaves depend on no variable, so no group has any.
+    struct NoLeaves;
+    impl<A: RelAlgebra> Leaves<A> for NoLeaves {
+        fn base(&self, name: &str, _: Kind) -> Value<A::Set, A::Rel> {
+            unreachable!("`{name}` depends on no variable")
+        }
+        fn free(&self, _: FreeId) -> A::Rel {
+            unreachable!("a free relation depends on no variable")
+        }
+    }
+    let mut rounds = Vec::new();
+    let mut values = values.clone();
+    for var in &group.vars {
+        values[var.index()] = Some(Rc::new(empty(algebra, model.node(*var).kind)));
+    }
+    loop {
+        for i in group.range.clone() {
+            if !matches!(model.nodes[i as usize].op, NodeOp::Var(..)) {
+                values[i as usize] = Some(Rc::new(node(model, algebra, &NoLeaves, i as usize, &values)));
+            }
+        }
+        rounds.push(values.clone());
+        let mut changed = false;
+        for (var, body) in group.vars.iter().zip(&group.bodies) {
+            let new = values[body.index()].clone();
+            changed |= values[var.index()] != new;
+            values[var.index()] = new;
+        }
+        if !changed {
+            return rounds;
+        }
+    }
+}
+
 fn empty<A: RelAlgebra>(algebra: &A, kind: Kind) -> Value<A::Set, A::Rel> {
     match kind {
         Kind::Set => Value::Set(algebra.empty_set()),

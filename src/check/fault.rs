@@ -74,7 +74,11 @@ pub(super) fn describe(
     let why = reasons(task, node, &events, place.as_deref());
     let events = events
         .iter()
-        .map(|&e| FaultEvent { event: witness::event(task, execution, e), noun: noun(task, &task.sk.events[e]) })
+        .map(|&e| FaultEvent {
+            event: witness::event(task, execution, e),
+            noun: noun(task, &task.sk.events[e]),
+            at: witness::position(task, execution, e),
+        })
         .collect();
     Some(Fault {
         relation: name(model, node).unwrap_or_else(|| flag.clone()),
@@ -227,7 +231,7 @@ fn is_atomic(event: &Event) -> bool {
 }
 
 /// Which group of the other thread is another one, by the scope that leaves it out.
-fn elsewhere(from: &Place, to: &Place, scope: Scope, dialect: Dialect) -> &'static str {
+pub(super) fn elsewhere(from: &Place, to: &Place, scope: Scope, dialect: Dialect) -> &'static str {
     let opencl = dialect == Dialect::OpenCl;
     if to.host && !from.host {
         ", a thread of the host"
@@ -247,19 +251,19 @@ fn elsewhere(from: &Place, to: &Place, scope: Scope, dialect: Dialect) -> &'stat
 }
 
 /// A scope as the dialect writes it.
-fn scope_word(task: &Task<'_>, scope: Scope) -> String {
+pub(super) fn scope_word(task: &Task<'_>, scope: Scope) -> String {
     strength::scope_name(task.sk.program.dialect, scope).map_or_else(
         || SCOPE_TAGS.iter().find(|t| t.1 == scope).map_or(String::new(), |t| format!(".{}", t.0.to_lowercase())),
         str::to_owned,
     )
 }
 
-fn owner(task: &Task<'_>, event: &Event) -> String {
+pub(super) fn owner(task: &Task<'_>, event: &Event) -> String {
     event.thread.map_or_else(|| "init".to_owned(), |t| task.sk.program.thread(t).name.clone())
 }
 
 /// What an event is, in a word or two.
-fn noun(task: &Task<'_>, event: &Event) -> String {
+pub(super) fn noun(task: &Task<'_>, event: &Event) -> String {
     let plain = task.sk.program.dialect != Dialect::Ptx && event.is_memory() && !is_atomic(event);
     let plain = if plain { "plain " } else { "" };
     let word = match event.kind {

@@ -11,6 +11,7 @@
 //! | [`known_gap`] | a source model reduced to what a mapping is known to keep of it |
 //! | [`liveness`] | questions about executions that never end |
 //! | `replay` | the plain evaluator that every witness passes before anyone sees it |
+//! | `explain` | why an outcome is forbidden, or what is missing for it to be |
 //! | `fault` | what is wrong with an execution that a model flags |
 //! | `repair` | what would make a racy program race-free |
 
@@ -20,6 +21,7 @@ mod engines;
 mod enumerate;
 mod eval;
 pub mod execution;
+mod explain;
 mod fault;
 pub mod known_gap;
 pub mod liveness;

@@ -19,6 +19,7 @@ use crate::skeleton::Cond;
 use crate::verdict::{Answer, Outcome, Outcomes, Verdict};
 
 mod definedness;
+mod explaining;
 
 /// What flags are called that mean a data race; the others mean undefined behaviour.
 const RACE_FLAGS: &[&str] = &["race", "racy", "data-race", "data_race", "dr"];
@@ -38,6 +39,10 @@ pub struct Session<'a> {
     limits: Limits,
     set: Vec<(String, String)>,
     explain: bool,
+    /// Answers about outcomes come with an explanation.
+    explanations: bool,
+    /// Executions are described with every relation that the model names.
+    detail: bool,
     /// Values out of thin air are tried even if the model excludes them.
     thin_air: bool,
     prepared: BTreeMap<u32, Result<Prepared<'a>, String>>,
@@ -73,6 +78,8 @@ impl<'a> Session<'a> {
             limits,
             set: set.to_vec(),
             explain: false,
+            explanations: false,
+            detail: false,
             thin_air: false,
             prepared: BTreeMap::new(),
             undefined: None,
@@ -81,7 +88,8 @@ impl<'a> Session<'a> {
 
     /// The same session with nothing prepared.
     fn fresh(&self) -> Self {
-        Session::new(self.test, self.model, self.engine, self.limits, &self.set)
+        let fresh = Session::new(self.test, self.model, self.engine, self.limits, &self.set);
+        Session { detail: self.detail, ..fresh }
     }
 
     /// The test that it is about.
@@ -95,6 +103,12 @@ impl<'a> Session<'a> {
         self
     }
 
+    /// Executions come with every relation that the model names: [`Witness::derived`](crate::verdict::Witness).
+    pub fn detailed(mut self) -> Self {
+        self.detail = true;
+        self
+    }
+
     /// Can `prop` hold (`negate`: fail) in a consistent, complete execution that satisfies the test's filter? Without
     /// `prop` the test's own condition is asked about, and if it has none, any complete execution will do.
     pub fn reachability(&mut self, prop: Option<&Prop>, negate: bool) -> Answer {
@@ -104,7 +118,8 @@ impl<'a> Session<'a> {
             // Another proposition observes other things, so the test is prepared anew.
             let test = LitmusTest { condition: Some(p.clone()), ..self.test.clone() };
             let mut session = Session::new(&test, self.model, self.engine, self.limits, &self.set);
-            session.explain = self.explain;
+            (session.explain, session.explanations) = (self.explain, self.explanations);
+            session.detail = self.detail;
             return session.reachability(None, negate);
         }
         self.answer(&Question {
@@ -165,7 +180,7 @@ impl<'a> Session<'a> {
     }
 
     fn prepare(&mut self, bound: u32, deadline: Deadline) -> Result<&mut Prepared<'a>, String> {
-        let (test, model, set, thin_air) = (self.test, self.model, &self.set, self.thin_air);
+        let (test, model, set, thin_air, detail) = (self.test, self.model, &self.set, self.thin_air, self.detail);
         // Time is per question: what ran out of it for one may do for the next.
         if matches!(self.prepared.get(&bound), Some(Err(reason)) if reason == TIMED_OUT) {
             self.prepared.remove(&bound);
@@ -178,7 +193,7 @@ impl<'a> Session<'a> {
                 } else {
                     Task::new(test, model, set, bound, deadline.0)
                 };
-                task.map(Prepared::new)
+                task.map(|task| Prepared::new(Task { detail, ..task }))
             })
             .as_mut()
             .map_err(|reason| reason.clone())
@@ -195,6 +210,7 @@ impl<'a> Session<'a> {
             defect: None,
             fault: None,
             definedness: None,
+            explanation: None,
         };
         for bound in self.limits.bounds() {
             let task = match self.prepare(bound, deadline) {
@@ -322,6 +338,7 @@ impl<'a> Session<'a> {
         let mut query = query.clone();
         // Without the axiom that excludes them, values out of thin air count.
         let mut wider = Session { thin_air: true, ..self.fresh() };
+        let explanations = self.explanations && answer.verdict == Verdict::Forbidden;
         let asker = match wider.prepare(bound, deadline) {
             Ok(prepared) => {
                 query.no_fault |= prepared.task.fault != Cond::FALSE;
@@ -334,6 +351,9 @@ impl<'a> Session<'a> {
             if !matches!(asker.ask(bound, &query, deadline).0, Said::No) {
                 query.axioms[i] = true;
             }
+        }
+        if explanations {
+            asker.show_breaches(answer, bound, &query, deadline);
         }
         answer.axioms = (0..query.axioms.len())
             .filter(|&i| query.axioms[i])

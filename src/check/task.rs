@@ -45,6 +45,8 @@ pub struct Task<'a> {
     pub(crate) at_cell: Vec<Vec<(usize, Cond)>>,
     /// Pairs of `po` and barrier order can be cyclic: the checkers must exclude that.
     pub(crate) check_barrier_order: bool,
+    /// Whether descriptions of executions have every relation that the model names.
+    pub(crate) detail: bool,
 }
 
 impl<'a> Task<'a> {
@@ -184,6 +186,7 @@ impl<'a> Task<'a> {
             observed_cells,
             at_cell,
             check_barrier_order,
+            detail: false,
         })
     }
 

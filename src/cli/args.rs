@@ -37,6 +37,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Is an outcome possible? Shows an execution, or the axioms that forbid it
     Ask(AskArgs),
+    /// An execution as a picture: .svg, .dot, or a page to look around in (.html)
+    Show(ShowArgs),
     /// Every outcome of a test: allowed or not, racy or not
     Outcomes(OutcomesArgs),
     /// What several models say of the same tests, and what makes the difference
@@ -146,6 +148,32 @@ pub struct AskArgs {
     /// The outcome in question, as in 'P1:r0 == 1 /\ x == 2' [default: the test's own condition]
     #[arg(long, value_name = "P")]
     pub outcome: Option<String>,
+    /// How to ask.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+}
+
+/// `fencepost show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// A test file, or `-` for standard input
+    #[arg(value_name = "TEST")]
+    pub test: PathBuf,
+    /// The outcome in question [default: the test's own condition]
+    #[arg(long, value_name = "P")]
+    pub outcome: Option<String>,
+    /// What to show instead of an outcome: race, undefined, liveness:fair, …
+    #[arg(long, value_name = "PROPERTY", default_value = "reachability", conflicts_with = "outcome")]
+    pub property: String,
+    /// Which test, where the file has several
+    #[arg(long, value_name = "TEST")]
+    pub name: Option<String>,
+    /// Where to write it: FILE.svg, FILE.dot or FILE.html [default: SVG, to standard output]
+    #[arg(short, long = "output", value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Draw these relations, as the model calls them [default: po, rf, co, fr and what else is usual]
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub relations: Vec<String>,
     /// How to ask.
     #[command(flatten)]
     pub question: QuestionArgs,
@@ -372,6 +400,14 @@ pub enum FormatArg {
     Json,
     /// One object per line.
     Jsonl,
+    /// XML for CI servers (`check`, `ask`).
+    Junit,
+    /// What needs attention, for code scanning (`check`, `ask`).
+    Sarif,
+    /// What needs attention, as annotations of GitHub Actions (`check`, `ask`).
+    Github,
+    /// The Test Anything Protocol (`check`, `ask`).
+    Tap,
 }
 
 impl From<FormatArg> for Format {
@@ -380,6 +416,10 @@ impl From<FormatArg> for Format {
             FormatArg::Human => Format::Human,
             FormatArg::Json => Format::Json,
             FormatArg::Jsonl => Format::Jsonl,
+            FormatArg::Junit => Format::Junit,
+            FormatArg::Sarif => Format::Sarif,
+            FormatArg::Github => Format::Github,
+            FormatArg::Tap => Format::Tap,
         }
     }
 }

@@ -9,6 +9,7 @@ use super::terminal::Terminal;
 use super::{decide, seams};
 use crate::diag::Diagnostic;
 use crate::litmus::LitmusTest;
+use crate::report::Subject;
 use crate::verdict::Property;
 
 /// Runs it; returns the exit code.
@@ -17,7 +18,7 @@ pub(super) fn run(args: &AskArgs, terminal: &Terminal) -> u8 {
 }
 
 fn ask(args: &AskArgs, terminal: &Terminal) -> Result<u8, u8> {
-    let mut run = Run::new(terminal, &args.question)?;
+    let mut run = Run::new(terminal, &args.question, Subject::Answers)?;
     run.settings.explain = true;
     let files = run.load(slice::from_ref(&args.test));
     let units = run.plan(&files, |test, model| question(test, model, args.outcome.as_deref()));
@@ -32,7 +33,12 @@ fn ask(args: &AskArgs, terminal: &Terminal) -> Result<u8, u8> {
     Ok(run.end(outputs))
 }
 
-fn question(test: &LitmusTest, model: &str, outcome: Option<&str>) -> Result<Vec<Question>, Vec<Diagnostic>> {
+/// The question about an outcome, or the test's own.
+pub(super) fn question(
+    test: &LitmusTest,
+    model: &str,
+    outcome: Option<&str>,
+) -> Result<Vec<Question>, Vec<Diagnostic>> {
     let Some(text) = outcome else { return Ok(vec![plan::own_condition(test, model)]) };
     Ok(vec![Question {
         property: Property::Reachability,

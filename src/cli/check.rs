@@ -7,7 +7,7 @@ use super::run::Run;
 use super::terminal::Terminal;
 use super::{decide, plan};
 use crate::litmus::LitmusTest;
-use crate::report::Line;
+use crate::report::{Line, Subject};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
@@ -15,7 +15,7 @@ pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
 }
 
 fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
-    let mut run = Run::new(terminal, &args.question)?;
+    let mut run = Run::new(terminal, &args.question, Subject::Answers)?;
     let files = run.load(&args.paths);
     if args.question.models.is_empty() {
         let alone = |t: &&LitmusTest| t.expect.is_empty() && !t.runs.is_empty();

@@ -9,7 +9,7 @@ use super::terminal::Terminal;
 use super::{differences, panics};
 use crate::diag::Diagnostic;
 use crate::litmus::LitmusTest;
-use crate::report::{Column, Comparison, Finding, Relation};
+use crate::report::{Column, Comparison, Finding, Relation, Subject};
 use crate::verdict::Property;
 
 /// Runs it; returns the exit code.
@@ -27,7 +27,7 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
         return Err(super::exit::INVALID);
     }
     let question = QuestionArgs { models, ..args.question.clone() };
-    let mut run = Run::new(terminal, &question)?;
+    let mut run = Run::new(terminal, &question, Subject::Others)?;
     let files = run.load(&args.paths);
     let units = run.plan(&files, |test, model| Ok(questions(test, model)));
     let mut outputs = run.open(&units, false)?;
@@ -107,5 +107,5 @@ fn judge(units: &[Unit<'_>], settings: &Settings) -> Decided<Comparison> {
         })
         .collect();
     let (path, test) = (units[0].path.to_owned(), units[0].test.name.clone());
-    Decided { results: vec![Comparison { path, test, columns, findings }], defects }
+    Decided::new(vec![Comparison { path, test, columns, findings }], defects)
 }

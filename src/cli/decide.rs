@@ -4,13 +4,13 @@ use std::cell::OnceCell;
 use std::time::Instant;
 
 use super::defect::{self, Defect};
-use super::plan::{Ask, Question, Unit};
+use super::plan::{self, Ask, Question, Unit};
 use super::settings::Settings;
 use super::{panics, seams};
 use crate::check::Session;
 use crate::check::liveness::{Liveness, Setting};
 use crate::report::{Line, Table};
-use crate::verdict::{Answer, Definedness, Outcomes, State, Verdict};
+use crate::verdict::{Answer, Definedness, Outcomes, Property, State, Verdict};
 
 /// Why a question that ran into a panic has no answer.
 const BROKEN: &str = "a defect of Fencepost";
@@ -21,11 +21,22 @@ pub(super) struct Decided<R> {
     pub results: Vec<R>,
     /// Broken laws that showed, in order.
     pub defects: Vec<Defect>,
+    /// How many of the results somebody has to look at, for the progress bar.
+    pub failed: usize,
+    /// How many are undecided, likewise.
+    pub undecided: usize,
+}
+
+impl<R> Decided<R> {
+    /// Results and broken laws.
+    pub(super) fn new(results: Vec<R>, defects: Vec<Defect>) -> Decided<R> {
+        Decided { results, defects, failed: 0, undecided: 0 }
+    }
 }
 
 /// Asks the questions of one unit, in order.
 pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
-    let mut decided = Decided { results: Vec::new(), defects: Vec::new() };
+    let mut decided = Decided::new(Vec::new(), Vec::new());
     let mut session = None;
     let setting = OnceCell::new();
     let mut liveness = None;
@@ -34,12 +45,20 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
     for question in &unit.questions {
         let start = Instant::now();
         let asked = panics::catch(|| {
+            if let Some(reason) = &unit.refused {
+                let wanted = question.property == Property::Reachability || question.expected.is_some();
+                return wanted.then(|| undecided(settings, reason.clone()));
+            }
             if let Ask::Liveness(progress) = question.ask {
                 let setting = setting.get_or_init(|| Setting::new(&unit.test, &unit.model.model));
                 let new = || Liveness::new(setting, settings.engine, settings.limits, &settings.set);
                 return Some(liveness.get_or_insert_with(new).ask(progress));
             }
-            ask(session.get_or_insert_with(|| open(unit, settings, explain)), question, settings)
+            let new = || {
+                let session = open(unit, settings, explain);
+                if settings.explain { session.with_explanations() } else { session }
+            };
+            ask(session.get_or_insert_with(new), question, settings)
         });
         let answer = match asked {
             Ok(Some(answer)) => answer,
@@ -58,6 +77,7 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
         decided.results.push(Line {
             path: unit.path.to_owned(),
             test: unit.test.name.clone(),
+            site: plan::site(&unit.test, &unit.model.label),
             model: unit.model.label.clone(),
             property: question.property.clone(),
             quantifier: question.quantifier,
@@ -71,6 +91,8 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
     }
     abandon(&mut session);
     abandon(&mut liveness);
+    decided.failed = decided.results.iter().filter(|l| l.met() == Some(false)).count() + decided.defects.len();
+    decided.undecided = decided.results.iter().filter(|l| l.answer.verdict.reason().is_some()).count();
     decided
 }
 
@@ -86,7 +108,19 @@ pub(super) struct Also {
 /// Lists the outcomes of one unit.
 pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Decided<Table> {
     let start = Instant::now();
+    let none = |reason: String, defect| Outcomes {
+        complete: false,
+        reason: Some(reason),
+        outcomes: Vec::new(),
+        engine: settings.engine_name(),
+        bound: None,
+        defect,
+        definedness: None,
+    };
     let listed = panics::catch(|| {
+        if let Some(reason) = &unit.refused {
+            return none(reason.clone(), None);
+        }
         let mut session = open(unit, settings, also.races);
         let mut outcomes = session.outcomes();
         if also.definedness {
@@ -109,15 +143,7 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Deci
         }
         outcomes
     });
-    let outcomes = listed.unwrap_or_else(|message| Outcomes {
-        complete: false,
-        reason: Some(BROKEN.into()),
-        outcomes: Vec::new(),
-        engine: settings.engine_name(),
-        bound: None,
-        defect: Some(message),
-        definedness: None,
-    });
+    let outcomes = listed.unwrap_or_else(|message| none(BROKEN.into(), Some(message)));
     let ms = settings.timings.then(|| milliseconds(start));
     let defects = (outcomes.defect.iter())
         .map(|text| defect::record(&unit.test, &unit.model, "outcomes", text, settings))
@@ -130,7 +156,7 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Deci
         outcomes,
         ms,
     };
-    Decided { results: vec![table], defects }
+    Decided::new(vec![table], defects)
 }
 
 /// The proposition that holds in one final state.
@@ -144,6 +170,7 @@ pub(super) fn as_prop(state: &State) -> String {
 /// The session of a unit.
 pub(super) fn open<'s>(unit: &'s Unit<'_>, settings: &Settings, explain: bool) -> Session<'s> {
     let session = Session::new(&unit.test, &unit.model.model, settings.engine, settings.limits, &settings.set);
+    let session = if settings.detail { session.detailed() } else { session };
     if explain { session.explaining() } else { session }
 }
 
@@ -192,6 +219,7 @@ fn undecided(settings: &Settings, reason: String) -> Answer {
         defect: None,
         fault: None,
         definedness: None,
+        explanation: None,
     }
 }
 

@@ -17,9 +17,9 @@ use super::{exit, panics};
 use crate::check::operational::{self, Faults, Held, Judged};
 use crate::diag::Diagnostic;
 use crate::litmus::LitmusTest;
-use crate::report::{Observations, RunExpected};
+use crate::report::{Observations, RunExpected, Subject};
 use crate::simt::schedule::{Observation, Recorded};
-use crate::simt::{self, Launch, MemoryKind, Options, Schedule, Scheduling};
+use crate::simt::{self, Launch, MachineMemory, Options, Schedule, Scheduling};
 use recording::Recording;
 
 /// What the options ask for.
@@ -74,15 +74,15 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     };
     let weak = match (args.memory, &how) {
         (Some(memory), _) => memory == MemoryArg::Weak,
-        (None, How::Replay(recording)) => recording.memory() != Some(MemoryKind::Sc),
+        (None, How::Replay(recording)) => recording.memory() != Some(MachineMemory::Sc),
         (None, _) => scheduling != Scheduling::Lockstep,
     };
     let mut question = args.question.clone();
     if question.models.is_empty() && !weak {
         // The model that the memory claims to be inside of.
-        question.models = vec![MemoryKind::Sc.model().to_owned()];
+        question.models = vec![MachineMemory::Sc.model().to_owned()];
     }
-    let mut run = Run::new(terminal, &question)?;
+    let mut run = Run::new(terminal, &question, Subject::Others)?;
     let files = run.load(&args.paths);
     // Without `--model`, each test runs under the model of its dialect, whatever it expects of others.
     let mut units = run.plan_for(&files, Asked::Dialect(&question.models), |_, _| Ok(Vec::new()));
@@ -101,7 +101,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut options = Options {
         scheduling,
         launch: Launch { warp_size, sms, resident, cooperative, max_block, max_shared },
-        memory: MemoryKind::Sc,
+        memory: MachineMemory::Sc,
         early: args.early.unwrap_or(simt::Early::None),
         steps: args.steps,
         states: args.states,
@@ -160,16 +160,16 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
 }
 
 /// The weak memory for a test and a model: that of the model if it has one, else that of the test's dialect.
-fn weak(unit: &Unit<'_>) -> MemoryKind {
+fn weak(unit: &Unit<'_>) -> MachineMemory {
     let dialect = unit.test.program.dialect;
-    let of = |model| MemoryKind::of(dialect, model);
-    of(&unit.model.label).or_else(|| of(dialect.default_model())).unwrap_or(MemoryKind::Weak)
+    let of = |model| MachineMemory::of(dialect, model);
+    of(&unit.model.label).or_else(|| of(dialect.default_model())).unwrap_or(MachineMemory::Weak)
 }
 
 fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
     let start = Instant::now();
     let unit = &job.unit;
-    let memory = if plan.weak { weak(unit) } else { MemoryKind::Sc };
+    let memory = if plan.weak { weak(unit) } else { MachineMemory::Sc };
     let plan = &Plan { options: Options { memory, ..plan.options }, ..plan.clone() };
     let mut report = Observations {
         path: unit.path.to_owned(),
@@ -194,6 +194,9 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
     let shipped = unit.model.request == unit.model.label;
     let sure = shipped && unit.model.label == plan.options.memory.model() && settings.set.is_empty();
     let done = panics::catch(|| {
+        if let Some(reason) = &unit.refused {
+            return Err(reason.clone());
+        }
         let observation = observe(test, plan)?;
         let model = &unit.model.model;
         let (engine, limits) = (settings.engine, settings.limits);
@@ -243,7 +246,7 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
         defects.extend(broken);
     }
     report.ms = settings.timings.then(|| milliseconds(start));
-    Decided { results: vec![Outcome { report, recording }], defects }
+    Decided::new(vec![Outcome { report, recording }], defects)
 }
 
 /// Carries out the runs that a test expects something of, and judges them.
@@ -311,7 +314,7 @@ fn again(plan: &Plan, recording: Option<&Recording>) -> Again {
     if recording.is_none() {
         let Options { scheduling, launch, early, steps, states, memory, .. } = &plan.options;
         words += &format!(" --scheduling {} --steps {steps} --states {states}", scheduling.name());
-        words += if *memory == MemoryKind::Sc { " --memory sc" } else { " --memory weak" };
+        words += if *memory == MachineMemory::Sc { " --memory sc" } else { " --memory weak" };
         if !plan.mixed {
             words += &format!(" --early {early}");
         }

@@ -25,18 +25,22 @@ mod decide;
 mod defect;
 mod differences;
 mod executor;
+mod files;
 mod import;
 mod load;
 mod model_text;
 mod models;
 mod outcomes;
+mod outputs;
 mod panics;
 mod plan;
 mod pool;
+mod progress;
 mod run;
 mod schema;
 mod seams;
 mod settings;
+mod show;
 mod terminal;
 
 use args::{Cli, Command};
@@ -64,6 +68,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> u8 {
     match command {
         Command::Check(args) => check::run(args, terminal),
         Command::Ask(args) => ask::run(args, terminal),
+        Command::Show(args) => show::run(args, terminal),
         Command::Outcomes(args) => outcomes::run(args, terminal),
         Command::Compare(args) => compare::run(args, terminal),
         Command::Run(args) => executor::run(args, terminal),

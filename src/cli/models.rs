@@ -6,12 +6,17 @@ use super::args::{FormatArg, ModelsArgs};
 use super::catalogue::Catalogue;
 use super::model_text;
 use super::terminal::Terminal;
-use super::{exit, panics};
+use super::{exit, panics, settings};
 use crate::diag::Diagnostic;
 use crate::model::ir::Model;
+use crate::report::Subject;
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &ModelsArgs, terminal: &Terminal) -> u8 {
+    if let Some(diagnostic) = settings::unfit(args.format.into(), Subject::Others) {
+        terminal.diagnose(&diagnostic);
+        return exit::INVALID;
+    }
     let mut catalogue = Catalogue::new(None);
     let names = match &args.name {
         Some(name) => vec![name.clone()],

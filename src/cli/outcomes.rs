@@ -6,6 +6,7 @@ use super::args::OutcomesArgs;
 use super::decide;
 use super::run::Run;
 use super::terminal::Terminal;
+use crate::report::Subject;
 
 /// Runs it; returns the exit code: 3 if a list is not complete.
 pub(super) fn run(args: &OutcomesArgs, terminal: &Terminal) -> u8 {
@@ -13,7 +14,7 @@ pub(super) fn run(args: &OutcomesArgs, terminal: &Terminal) -> u8 {
 }
 
 fn outcomes(args: &OutcomesArgs, terminal: &Terminal) -> Result<u8, u8> {
-    let mut run = Run::new(terminal, &args.question)?;
+    let mut run = Run::new(terminal, &args.question, Subject::Others)?;
     let files = run.load(slice::from_ref(&args.test));
     let units = run.plan(&files, |_, _| Ok(Vec::new()));
     let mut outputs = run.open(&units, false)?;

@@ -12,10 +12,11 @@ use super::catalogue::{Catalogue, NameKind, Named};
 use super::load::File;
 use super::seams;
 use crate::check::ProgressModel;
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Span};
 use crate::litmus::{LitmusTest, Prop, Quantifier, Reachability};
 use crate::program::Dialect;
 use crate::program::mapping::Mapping;
+use crate::report::Site;
 use crate::verdict::Property;
 
 /// One test under one model: what shares a session.
@@ -28,6 +29,8 @@ pub(super) struct Unit<'a> {
     pub source: &'a LitmusTest,
     /// The mapping through which it is judged.
     pub mapping: Option<&'static str>,
+    /// Why the model cannot speak of this test: every question is undecided, and nothing else may be asked.
+    pub refused: Option<String>,
     /// The model.
     pub model: Named,
     /// What to ask, in order; nothing if the command asks in its own way.
@@ -142,22 +145,25 @@ pub(super) fn plan<'a>(
                 }
                 let spoken = if via.is_some() { Dialect::Ptx } else { dialect };
                 let Some(model) = catalogue.get(&name, spoken) else { continue };
-                let judged = match via.map(|via| test.via(via)) {
-                    None => Cow::Borrowed(test),
-                    Some(Ok(lowered)) => Cow::Owned(lowered),
-                    Some(Err(diagnostics)) => {
-                        // The same for every model.
-                        let new = |d: &Diagnostic| !plan.diagnostics.contains(d);
-                        let news: Vec<_> = diagnostics.into_iter().filter(new).collect();
-                        plan.diagnostics.extend(news);
-                        continue;
-                    }
+                let (judged, refused) = match via.map(|via| test.via(via)) {
+                    None => (Cow::Borrowed(test), None),
+                    Some(Ok(lowered)) => (Cow::Owned(lowered), None),
+                    // The test is valid: it is this model that has no words for it.
+                    Some(Err(why)) => (Cow::Borrowed(test), Some(format!("not in this model: {why}"))),
                 };
                 let mapping = via.map(|via| via.name);
                 match questions(test, &model.label) {
                     Ok(questions) => {
                         let path = &file.path;
-                        plan.units.push(Unit { path, test: judged, source: test, mapping, model, questions })
+                        plan.units.push(Unit {
+                            path,
+                            test: judged,
+                            source: test,
+                            mapping,
+                            refused,
+                            model,
+                            questions,
+                        })
                     }
                     // About the test, not the model: once is enough.
                     Err(diagnostics) => {
@@ -228,6 +234,14 @@ pub(super) fn expectations(test: &LitmusTest, model: &str, all: bool) -> Vec<Que
     questions
 }
 
+/// Where a test says what it expects of a model; else its condition, else its beginning.
+pub(super) fn site(test: &LitmusTest, model: &str) -> Site {
+    let expected = test.expect.get(model).map(|e| e.span);
+    let spans = [expected, Some(test.condition_span)];
+    let span = spans.into_iter().flatten().find(|span| *span != Span::default()).unwrap_or_default();
+    Site::at(&test.file, span)
+}
+
 /// The question that the test itself asks. An expected `required` asks for a violation, whatever the test's quantifier.
 pub(super) fn own_condition(test: &LitmusTest, model: &str) -> Question {
     let expectation = test.expect.get(model);
@@ -269,9 +283,11 @@ mod tests {
                 threads: Vec::new(),
                 locations: Vec::new(),
                 machine: Machine::full(),
+                host: None,
             },
             condition: Some(Prop::And(Vec::new())),
             condition_text: " x == 1 ".into(),
+            condition_span: crate::diag::Span::default(),
             quantifier: Quantifier::Exists,
             filter: None,
             observe: Vec::new(),
@@ -336,7 +352,8 @@ mod tests {
         assert_eq!(Asked::Expected(&["a.cat".to_owned()]).of(&t), ["a.cat"]);
         assert_eq!(Asked::Dialect(&["b", "a", "b"].map(str::to_owned)).of(&t), ["b", "a"]);
         // What is expected of runs alone is no question for the models.
-        (t.expect.clear(), t.runs.push(crate::litmus::RunExpectation::default()));
+        t.expect.clear();
+        t.runs.push(crate::litmus::RunExpectation::default());
         assert!(Asked::Expected(&[]).of(&t).is_empty());
         assert_eq!(Asked::Dialect(&[]).of(&t), ["ptx"]);
     }

@@ -10,13 +10,15 @@ use super::decide::Decided;
 use super::defect::{self, Defect};
 use super::exit::Events;
 use super::load::{self, File, Loaded};
+use super::outputs::Outputs;
 use super::plan::{self, Asked, Plan, Question, Unit};
 use super::pool::Pool;
+use super::progress::Progress;
 use super::settings::Settings;
-use super::terminal::{Outputs, Progress, Terminal};
-use crate::diag::Diagnostic;
+use super::terminal::Terminal;
+use crate::diag::{Diagnostic, Severity};
 use crate::litmus::LitmusTest;
-use crate::report::{HumanOptions, Summary};
+use crate::report::{HumanOptions, Subject, Summary};
 use crate::verdict::Property;
 
 /// Columns are no wider: one long name must not push all others off the screen.
@@ -43,12 +45,14 @@ pub(super) struct Run<'a> {
     pub summary: Summary,
     /// How many tests expect something of runs alone, and were passed by.
     pub of_runs: usize,
+    /// Errors in the input that were told before there were outputs.
+    told: Vec<Diagnostic>,
 }
 
 impl<'a> Run<'a> {
     /// Checks the options and starts the workers; on failure, says why and gives the exit code.
-    pub(super) fn new(terminal: &'a Terminal, args: &'a QuestionArgs) -> Result<Run<'a>, u8> {
-        let settings = Settings::new(args);
+    pub(super) fn new(terminal: &'a Terminal, args: &'a QuestionArgs, subject: Subject) -> Result<Run<'a>, u8> {
+        let settings = Settings::new(args, subject);
         let pool = Pool::new(args.jobs);
         let (settings, pool) = match (settings, pool) {
             (Ok(settings), Ok(pool)) => (settings, Rc::new(pool)),
@@ -62,7 +66,7 @@ impl<'a> Run<'a> {
             }
         };
         let (events, summary) = (Events::default(), Summary::default());
-        Ok(Run { terminal, args, settings, pool, events, summary, of_runs: 0 })
+        Ok(Run { terminal, args, settings, pool, events, summary, of_runs: 0, told: Vec::new() })
     }
 
     /// Reads the tests under `paths`, and says what is wrong with the others.
@@ -71,7 +75,9 @@ impl<'a> Run<'a> {
         self.complain(&diagnostics);
         for crash in crashes {
             self.summary.defects += 1;
-            self.defect(&defect::record_crash(&crash, &self.settings.repro_dir));
+            let defect = defect::record_crash(&crash, &self.settings.repro_dir);
+            self.told.push(defect::diagnostic(&defect));
+            self.defect(&defect);
         }
         files
     }
@@ -113,10 +119,13 @@ impl<'a> Run<'a> {
             model_width: width(&mut units.iter().map(|u| u.model.label.chars().count())).min(WIDEST),
             property_width: if others { width(&mut properties.map(|p| p.to_string().len())) } else { 0 },
         };
-        Outputs::open(self.terminal, self.args.format, &self.args.reports, &human).map_err(|diagnostic| {
+        let opened = Outputs::open(self.terminal, self.args.format, &self.args.reports, &human);
+        let mut outputs = opened.map_err(|diagnostic| {
             self.terminal.diagnose(&diagnostic);
             super::exit::INVALID
-        })
+        })?;
+        self.told.iter().for_each(|diagnostic| outputs.diagnostic(diagnostic));
+        Ok(outputs)
     }
 
     /// Decides all units on the workers; `report` gets each result, in order, and may break off.
@@ -133,7 +142,7 @@ impl<'a> Run<'a> {
             units,
             |unit| {
                 let decided = work(unit, &settings);
-                progress.done_one();
+                progress.done_one(decided.failed, decided.undecided);
                 decided
             },
             |decided| {
@@ -167,6 +176,7 @@ impl<'a> Run<'a> {
         let errors = self.terminal.diagnose_all(diagnostics);
         self.summary.invalid += errors;
         self.events.invalid |= errors > 0;
+        self.told.extend(diagnostics.iter().filter(|d| d.severity == Severity::Error).cloned());
     }
 
     /// Tells of a broken law.

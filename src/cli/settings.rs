@@ -7,6 +7,7 @@ use super::seams;
 use crate::check::{Engine, Limits, z3_version};
 use crate::diag::Diagnostic;
 use crate::program::mapping::{MAPPINGS, Mapping};
+use crate::report::{FORMATS, Format, Subject};
 use crate::skeleton::signature::signature;
 
 /// What is wrong with the name of a prelude.
@@ -16,6 +17,16 @@ fn unknown_prelude(name: &str) -> Option<Diagnostic> {
         Diagnostic::plain("unknown-prelude", format!("there is no prelude `{name}`"))
             .note(format!("preludes: {}", known.join(", ")))
             .did_you_mean(name, known)
+    })
+}
+
+/// What is wrong with a format that has no words for what is to be told.
+pub(super) fn unfit(format: Format, subject: Subject) -> Option<Diagnostic> {
+    (!format.tells(subject)).then(|| {
+        let others: Vec<_> = FORMATS.iter().filter(|row| row.0.tells(subject)).map(|row| row.1).collect();
+        let name = format.name();
+        Diagnostic::plain("unfit-format", format!("`{name}` is for answers to questions: `check` and `ask`"))
+            .help(format!("formats of this command: {}", others.join(", ")))
     })
 }
 
@@ -42,6 +53,8 @@ pub(super) struct Settings {
     pub mapping: Option<&'static Mapping>,
     /// Whether negative answers name axioms even where no expectation does.
     pub explain: bool,
+    /// Whether executions come with every relation that the model names.
+    pub detail: bool,
     /// Whether to measure.
     pub timings: bool,
     /// Where reproducers go.
@@ -50,8 +63,10 @@ pub(super) struct Settings {
 
 impl Settings {
     /// Checks the options; everything that is wrong is told at once.
-    pub(super) fn new(args: &QuestionArgs) -> Result<Settings, Vec<Diagnostic>> {
+    pub(super) fn new(args: &QuestionArgs, subject: Subject) -> Result<Settings, Vec<Diagnostic>> {
         let mut diagnostics = Vec::new();
+        let formats = [args.format].into_iter().chain(args.reports.iter().map(|(format, _)| *format));
+        diagnostics.extend(formats.filter_map(|format| unfit(format.into(), subject)));
         let options = signature().options;
         for (name, value) in &args.set {
             match options.iter().find(|option| option.name == name) {
@@ -107,6 +122,7 @@ impl Settings {
             set: args.set.clone(),
             mapping,
             explain: false,
+            detail: false,
             timings: args.timings,
             repro_dir: args.repro_dir.clone().unwrap_or_else(std::env::temp_dir),
         })

@@ -58,7 +58,7 @@ pub(super) fn build(
     let (threads, untyped): (Vec<Thread>, Vec<Vec<usize>>) = threads.into_iter().map(lower).unzip();
     let open = symbols.untyped();
     let (dialect, locations) = (Dialect::Ptx, symbols.into_locations());
-    let mut program = Program { dialect, threads, locations, machine: Machine::full() };
+    let mut program = Program { dialect, threads, locations, machine: Machine::full(), host: None };
     if sink.errors() == errors {
         pointers::resolve(&mut program, &untyped, &open, sink);
     }
@@ -101,7 +101,8 @@ pub(super) fn build_clike(
         Thread { name: thread.name, place: thread.place, regs: lowered.regs, code: lowered.code, source }
     };
     let threads = threads.into_iter().map(lower).collect();
-    let program = Program { dialect, threads, locations: symbols.into_locations(), machine: Machine::full() };
+    let program =
+        Program { dialect, threads, locations: symbols.into_locations(), machine: Machine::full(), host: None };
     warn_of_shared_local(&program, sink);
     program
 }

@@ -80,6 +80,7 @@ pub(super) fn read(sink: &mut Sink) -> Option<LitmusTest> {
         let text = MappedText::verbatim(&clean[range.clone()], range.start);
         observe.extend(condition::parse_observable(&text, &mut resolver, sink));
     }
+    let condition_span = (final_part.condition.as_ref()).map_or(Span::default(), |r| Span::new(r.start, r.end));
     let condition_text =
         final_part.condition.map_or(String::new(), |r| clean[r].split_whitespace().collect::<Vec<_>>().join(" "));
     let is_source = |s: &&String| s.starts_with("http");
@@ -92,6 +93,7 @@ pub(super) fn read(sink: &mut Sink) -> Option<LitmusTest> {
         program,
         condition: condition?,
         condition_text,
+        condition_span,
         quantifier: final_part.quantifier,
         filter: filter?,
         observe,

@@ -222,13 +222,22 @@ pub(super) const THREAD: &[Key] = &[
     required("code", Shape::Text, "its code; may be empty"),
 ];
 
+/// A size: a number, or one for each of up to three dimensions.
+const EXTENT: Shape = Shape::OneOf(&[Shape::Count, Shape::List(&Shape::Count)]);
+
 /// A kernel.
 pub(super) const KERNEL: &[Key] = &[
-    key("grid", Shape::Count, "number of CTAs; 1 if absent"),
-    required("block", Shape::Count, "threads per CTA"),
-    key("cluster", Shape::Count, "CTAs per cluster; if absent, each CTA is a cluster of its own"),
-    key("warp", Shape::Count, "threads per warp; 32 if absent"),
+    key("grid", EXTENT, "number of CTAs, or `[x, y, z]`; 1 if absent"),
+    key("block", EXTENT, "threads per CTA, or `[x, y, z]`; needed, except where OpenCL has `global` and `local`"),
+    key("global", EXTENT, "OpenCL: the global size, in up to three dimensions; 0: a kernel without work-items"),
+    key("local", EXTENT, "OpenCL: the size of a work-group; the last ones of a dimension may be smaller"),
+    key("offset", EXTENT, "OpenCL: the first global id; 0 if absent"),
+    key("uniform", Shape::Bool, "OpenCL: whether all work-groups must be full; not so if absent"),
+    key("cluster", EXTENT, "CTAs per cluster, or `[x, y, z]`; if absent, each CTA is a cluster of its own"),
+    key("warp", Shape::Count, "threads per warp, in the order of their linear ids; 32 if absent"),
+    key("sub_group", Shape::Count, "the same as `warp`"),
     key("gpu", Shape::Count, "the GPU it runs on; 0 if absent"),
+    key("device", Shape::Count, "the same as `gpu`"),
     key("domain", Shape::Count, "its memory synchronization domain; 0 if absent"),
     key("cooperative", Shape::Bool, "a cooperative launch: it fails unless all blocks are resident at once"),
     key("regs", REGS, "registers with initial values, the same in all threads"),

@@ -56,6 +56,8 @@ pub struct LitmusTest {
     pub condition: Option<Prop>,
     /// The condition as written.
     pub condition_text: String,
+    /// Where it stands in the file; empty if there is none.
+    pub condition_span: Span,
     /// How the file quantifies its condition (`.litmus`); TOML tests say `exists` unless they say otherwise.
     pub quantifier: Quantifier,
     /// Restricts the executions considered, for every property.

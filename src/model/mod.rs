@@ -38,6 +38,8 @@ pub mod parse;
 pub mod print;
 mod resolve;
 pub mod signature;
+pub(crate) mod text;
+pub(crate) mod words;
 
 pub use ir::Model;
 pub use library::{IncludeResolver, Library, OnDisk, Shipped};

@@ -21,7 +21,7 @@ impl Op {
                     }
                 }
             }
-            Op::Fence { .. } | Op::Spurious { .. } => {}
+            Op::Fence { .. } | Op::Spurious { .. } | Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => {}
             Op::Barrier(b) => match &b.naming {
                 BarrierNaming::Counted { id, count } => {
                     f(id);
@@ -40,9 +40,16 @@ impl Op {
     /// The register that the micro-op writes.
     pub fn defines(&self) -> Option<RegId> {
         match self {
-            Op::Load { dst, .. } | Op::Assign { dst, .. } | Op::Spurious { dst } => Some(*dst),
+            Op::Load { dst, .. } | Op::Assign { dst, .. } | Op::Spurious { dst } | Op::Status { dst, .. } => {
+                Some(*dst)
+            }
             Op::Rmw { dst, .. } => *dst,
-            Op::Store { .. } | Op::Fence { .. } | Op::Barrier(_) | Op::Branch { .. } => None,
+            Op::Store { .. }
+            | Op::Fence { .. }
+            | Op::Barrier(_)
+            | Op::Branch { .. }
+            | Op::Call(_)
+            | Op::Enqueue(_) => None,
         }
     }
 }

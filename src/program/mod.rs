@@ -13,15 +13,18 @@ use std::fmt;
 
 use crate::diag::Span;
 
+pub mod host;
 pub mod isa;
 mod live;
 mod machine;
 pub mod mapping;
+mod ndrange;
 pub mod tags;
 mod value;
 
 pub use live::live_registers;
 pub use machine::{ATTRIBUTES, Machine, MemoryKind};
+pub use ndrange::{Item, NdRange, RangeError, SubGroups};
 pub use tags::Tags;
 pub use value::{BinOp, CmpOp, Ty};
 
@@ -169,6 +172,8 @@ pub struct Program {
     pub locations: Vec<Location>,
     /// The machine it runs on.
     pub machine: Machine,
+    /// What host threads enqueue and wait for, in programs that have such; else all threads run from the start.
+    pub host: Option<Box<host::HostProgram>>,
 }
 
 impl Program {
@@ -416,6 +421,17 @@ pub enum Op {
         /// Receives the choice.
         dst: RegId,
     },
+    /// A call of the runtime by a host thread: a point between its accesses.
+    Call(host::CallId),
+    /// A thread of a kernel enqueues a command (OpenCL, `enqueue_kernel`): a point between its accesses.
+    Enqueue(host::CommandId),
+    /// `dst` = 0 if an event is complete, else 1: any of the two, as far as memory is concerned. Orders nothing.
+    Status {
+        /// Receives the status.
+        dst: RegId,
+        /// The event.
+        of: host::Ref,
+    },
     /// `dst = value`
     Assign {
         /// Receives the value.
@@ -435,7 +451,15 @@ pub enum Op {
 impl Op {
     /// Whether it makes events.
     pub fn is_visible(&self) -> bool {
-        !matches!(self, Op::Assign { .. } | Op::Branch { .. } | Op::Spurious { .. })
+        !matches!(
+            self,
+            Op::Assign { .. }
+                | Op::Branch { .. }
+                | Op::Spurious { .. }
+                | Op::Call(_)
+                | Op::Enqueue(_)
+                | Op::Status { .. }
+        )
     }
 }
 

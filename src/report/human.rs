@@ -114,7 +114,7 @@ impl Reporter for Human {
             }
         }
         if options.explain {
-            explain(out, line)?;
+            explain(out, line, options.verbose)?;
             if let Some(fault) = line.fault() {
                 super::fault::human(out, &line.path, fault, options.verbose)?;
             }
@@ -227,24 +227,28 @@ fn outcome_rows(out: &mut dyn Write, table: &Table) -> io::Result<()> {
 }
 
 /// Why the answer is what it is.
-fn explain(out: &mut dyn Write, line: &Line) -> io::Result<()> {
+fn explain(out: &mut dyn Write, line: &Line, verbose: bool) -> io::Result<()> {
     if line.property == Property::Reachability && !line.proposition.is_empty() {
         let violates = if line.quantifier == "forall" { ", by a violation of it" } else { "" };
         writeln!(out, "  asked: {} ({}){violates}", line.quantifier, line.proposition)?;
     }
     let answer = &line.answer;
     match (&answer.verdict, &answer.witness) {
-        (Verdict::Undecided(_), _) => Ok(()),
-        (_, Some(witness)) => execution(out, witness),
+        (Verdict::Undecided(_), _) => return Ok(()),
+        (_, Some(witness)) => execution(out, witness)?,
         (_, None) if !answer.axioms.is_empty() => {
-            writeln!(out, "  together these axioms exclude every execution: {}", answer.axioms.join(", "))
+            writeln!(out, "  together these axioms exclude every execution: {}", answer.axioms.join(", "))?;
         }
-        (_, None) => Ok(()),
+        (_, None) => {}
+    }
+    match &answer.explanation {
+        Some(explanation) => super::explanation::human(out, explanation, verbose),
+        None => Ok(()),
     }
 }
 
 /// `a`, `b`, …, `z`, `e26`, …
-fn letter(event: usize) -> String {
+pub(super) fn letter(event: usize) -> String {
     match u8::try_from(event) {
         Ok(n) if n < 26 => char::from(b'a' + n).to_string(),
         _ => format!("e{event}"),

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use super::explanation::{self, ExplanationObject};
 use super::fault::{FaultObject, Undefined};
 use super::{Comparison, Finding, Line, Observations, Place, Reporter, Summary, Table};
 use crate::verdict::{Outcome, Outcomes, State, ThreadEnd, Witness};
@@ -74,6 +75,8 @@ struct AnswerObject<'a> {
     outcomes: Option<Vec<OutcomeObject<'a>>>,
     #[serde(flatten)]
     undefined: Undefined<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanation: Option<ExplanationObject<'a>>,
 }
 
 /// How a model stands to another one.
@@ -264,6 +267,7 @@ fn object(line: &Line) -> AnswerObject<'_> {
         compared: None,
         outcomes: None,
         undefined: Undefined::of(answer.definedness.as_ref(), answer.fault.as_deref()),
+        explanation: answer.explanation.as_deref().map(explanation::object),
     }
 }
 

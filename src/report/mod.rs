@@ -4,26 +4,41 @@
 //! - A report depends on the answers alone: no clock (unless timings were asked for), no terminal, no thread. The same
 //!   answers give the same bytes.
 //! - Nothing in here knows the checkers or the command line; whoever has answers can report them.
-//! - An unquiet report mentions every answer.
+//! - An unquiet report mentions every answer, except `sarif` and `github`, which are lists of what needs attention.
+//! - One file per format, and one row in [`FORMATS`] and [`reporter`]: nothing else knows which formats there are.
 
+use std::fmt;
 use std::io::{self, Write};
+use std::sync::Arc;
 
+use crate::diag::{Diagnostic, SourceFile, Span};
 use crate::verdict::{Answer, Definedness, Fault, Outcomes, Property, Verdict};
 
+mod case;
 mod comparison;
+mod explanation;
 mod fault;
+mod github;
 mod human;
 mod json;
 mod jsonl;
+mod junit;
 mod observations;
+pub mod picture;
+mod sarif;
 mod summary;
+mod tap;
 
 pub use comparison::{Column, Comparison, Finding, Place, Relation};
+pub use github::Github;
 pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use jsonl::Jsonl;
+pub use junit::Junit;
 pub use observations::{Hazard, Hazards, Observations, Observed, Part, Raced, RunExpected, Stopped};
+pub use sarif::Sarif;
 pub use summary::Summary;
+pub use tap::Tap;
 
 /// The formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +49,71 @@ pub enum Format {
     Json,
     /// One JSON object per answer, one per line.
     Jsonl,
+    /// XML as CI servers read it.
+    Junit,
+    /// What needs attention, for code-scanning services.
+    Sarif,
+    /// What needs attention, as annotations of GitHub Actions.
+    Github,
+    /// The Test Anything Protocol.
+    Tap,
+}
+
+/// What reports are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Answers, each to one question.
+    Answers,
+    /// Lists of outcomes, comparisons, observations.
+    Others,
+}
+
+/// Every format: its name, and whether it can tell of answers only.
+pub const FORMATS: &[(Format, &str, Subject)] = &[
+    (Format::Human, "human", Subject::Others),
+    (Format::Json, "json", Subject::Others),
+    (Format::Jsonl, "jsonl", Subject::Others),
+    (Format::Junit, "junit", Subject::Answers),
+    (Format::Sarif, "sarif", Subject::Answers),
+    (Format::Github, "github", Subject::Answers),
+    (Format::Tap, "tap", Subject::Answers),
+];
+
+impl Format {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        FORMATS.iter().find(|row| row.0 == self).map_or("", |row| row.1)
+    }
+
+    /// Whether it has words for more than answers to questions.
+    pub fn tells(self, subject: Subject) -> bool {
+        subject == Subject::Answers || FORMATS.iter().any(|row| row.0 == self && row.2 == subject)
+    }
+}
+
+/// Where in a file something stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Site {
+    /// The file, as the user named it or it was found; empty: none.
+    pub file: String,
+    /// From 1.
+    pub line: usize,
+    /// In characters, from 1.
+    pub column: usize,
+}
+
+impl Site {
+    /// The beginning of a span.
+    pub fn at(file: &Arc<SourceFile>, span: Span) -> Site {
+        let (line, column) = file.line_column(span.start as usize);
+        Site { file: file.name.clone(), line, column }
+    }
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", case::visible(&self.file), self.line, self.column)
+    }
 }
 
 /// One answer, and what it answers.
@@ -43,6 +123,8 @@ pub struct Line {
     pub path: String,
     /// The test's name.
     pub test: String,
+    /// Where the test says what it expects, or else what it asks.
+    pub site: Site,
     /// The model's name.
     pub model: String,
     /// What was asked.
@@ -86,6 +168,7 @@ impl Line {
     /// Forgets the executions that show the answer; the accesses that race stay.
     pub fn drop_evidence(&mut self) {
         self.answer.witness = None;
+        self.answer.explanation = None;
         let undefined = match &mut self.answer.definedness {
             Some(Definedness::Undefined(fault)) => Some(fault),
             _ => None,
@@ -117,6 +200,11 @@ pub struct Table {
 pub trait Reporter {
     /// One answer.
     fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()>;
+    /// Something that is wrong with the input. It was told on standard error already; formats that other programs read
+    /// repeat it.
+    fn diagnostic(&mut self, _out: &mut dyn Write, _diagnostic: &Diagnostic) -> io::Result<()> {
+        Ok(())
+    }
     /// One list of outcomes.
     fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()>;
     /// One comparison.
@@ -133,14 +221,23 @@ pub fn reporter(format: Format, human: &HumanOptions) -> Box<dyn Reporter> {
         Format::Human => Box::new(Human::new(human.clone())),
         Format::Json => Box::new(Json::default()),
         Format::Jsonl => Box::new(Jsonl),
+        Format::Junit => Box::new(Junit::default()),
+        Format::Sarif => Box::new(Sarif::default()),
+        Format::Github => Box::new(Github),
+        Format::Tap => Box::new(Tap::default()),
     }
+}
+
+/// A format that has no words for something was asked to tell of it: the command line refuses that before.
+fn unfit(format: &str, what: &str) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, format!("`{format}` has no words for {what}")))
 }
 
 /// Answers made by hand, for the tests of the formats.
 #[cfg(test)]
 pub(crate) mod samples {
     use super::*;
-    use crate::verdict::{Outcome, Witness, WitnessEvent};
+    use crate::verdict::{Outcome, Seat, Witness, WitnessEvent};
 
     pub(crate) fn answer(verdict: Verdict) -> Answer {
         let negative = matches!(verdict, Verdict::Forbidden | Verdict::RaceFree);
@@ -153,6 +250,7 @@ pub(crate) mod samples {
             defect: None,
             fault: None,
             definedness: None,
+            explanation: None,
         }
     }
 
@@ -160,6 +258,7 @@ pub(crate) mod samples {
         Line {
             path: format!("ptx/{test}.litmus"),
             test: test.into(),
+            site: Site { file: format!("tests/{test}.litmus"), line: 3, column: 1 },
             model: "ptx-v7.5".into(),
             property: Property::Reachability,
             quantifier: "exists",
@@ -210,6 +309,8 @@ pub(crate) mod samples {
             relations: vec![("rf".into(), vec![(1, 2)]), ("co".into(), vec![(0, 1)])],
             state: vec![("P1:r0".into(), "1".into()), ("x".into(), "1".into())],
             ends: Vec::new(),
+            threads: ["P0", "P1"].map(|t| Seat { thread: t.into(), groups: vec!["GPU 0".into()] }).into(),
+            derived: Vec::new(),
         }
     }
 
@@ -239,13 +340,21 @@ pub(crate) mod samples {
     }
 
     pub(crate) fn written(format: Format, options: &HumanOptions) -> String {
+        report(format, options, &lines(), 1)
+    }
+
+    pub(crate) fn written_lines(format: Format, lines: &[Line]) -> String {
+        report(format, &HumanOptions::default(), lines, 0)
+    }
+
+    fn report(format: Format, options: &HumanOptions, lines: &[Line], invalid: usize) -> String {
         let (mut out, mut summary) = (Vec::new(), Summary::default());
         let mut reporter = reporter(format, options);
-        for line in lines() {
-            summary.add(&line);
-            reporter.line(&mut out, &line).unwrap();
+        for line in lines {
+            summary.add(line);
+            reporter.line(&mut out, line).unwrap();
         }
-        summary.invalid = 1;
+        summary.invalid = invalid;
         reporter.end(&mut out, &summary).unwrap();
         String::from_utf8(out).unwrap()
     }

@@ -58,7 +58,7 @@ pub struct Summary {
     pub met: usize,
     /// Expectations not met.
     pub unmet: usize,
-    /// How many answers are undecided for which reason.
+    /// How many answers are undecided for which kind of reason: what stands before its first `: `.
     pub undecided: BTreeMap<String, usize>,
     /// Broken laws of ours.
     pub defects: usize,
@@ -87,7 +87,7 @@ impl Summary {
             None => {}
         }
         if let Some(reason) = line.answer.verdict.reason() {
-            *self.undecided.entry(reason.to_owned()).or_default() += 1;
+            self.add_undecided(reason);
         }
         self.defects += usize::from(line.answer.defect.is_some());
     }
@@ -96,8 +96,7 @@ impl Summary {
     pub fn add_table(&mut self, table: &Table) {
         self.answers += 1;
         if !table.outcomes.complete {
-            let reason = table.outcomes.reason.clone().unwrap_or_else(|| "incomplete".into());
-            *self.undecided.entry(reason).or_default() += 1;
+            self.add_undecided(table.outcomes.reason.as_deref().unwrap_or("incomplete"));
         }
         self.defects += usize::from(table.outcomes.defect.is_some());
     }
@@ -110,14 +109,14 @@ impl Summary {
         self.verdicts[1] += count(Some(false));
         self.verdicts[WORDS.len() - 1] += count(None);
         if let Some(reason) = seen.refused.as_deref().or(seen.limit()) {
-            *self.undecided.entry(reason.to_owned()).or_default() += 1;
+            self.add_undecided(reason);
         }
         self.defects += usize::from(seen.defect.is_some());
         for expected in &seen.expected {
             match expected.met {
                 Some(true) => self.met += 1,
                 Some(false) => self.unmet += 1,
-                None => *self.undecided.entry(expected.why.join("; ")).or_default() += 1,
+                None => self.add_undecided(&expected.why.join("; ")),
             }
         }
         let sum = self.seen.entry(seen.model.clone()).or_default();
@@ -165,6 +164,12 @@ impl Summary {
             )
         };
         self.seen.iter().filter(|(_, s)| s.tests + s.refused > 1).map(line).collect()
+    }
+
+    /// The details of a reason (which line, which instruction) stand with the answer.
+    fn add_undecided(&mut self, reason: &str) {
+        let kind = reason.split(": ").next().unwrap_or(reason);
+        *self.undecided.entry(kind.to_owned()).or_default() += 1;
     }
 
     /// Counts one comparison.

@@ -301,6 +301,9 @@ impl Code {
                 Act::Barrier(b)
             }
             Op::Spurious { dst } => Act::Spurious { dst: *dst },
+            Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => {
+                return Err("not in this machine: host programs".into());
+            }
             Op::Assign { dst, value } => Act::Assign { dst: *dst, value: name(value) },
             Op::Branch { cond, target } => Act::Branch { cond: name(cond), target: *target },
         })

@@ -112,6 +112,52 @@ const OPTIONS: &[OptionSpec] = &[
     },
 ];
 
+/// Base relations as clauses, in which `{a}` and `{b}` stand for the events; and what to say of two events that are not
+/// so related. What depends on the program (which memory, which groups) is added by whoever has the events.
+const CLAUSES: &[(&str, &str, &str)] = &[
+    ("po", "{a} comes before {b} in its thread", "{a} does not come before {b} in program order"),
+    ("int", "both are of one thread", "they are of different threads"),
+    ("ext", "they are of different threads", "both are of one thread"),
+    ("loc", "both access the same memory", "they do not access the same memory"),
+    ("vloc", "both use the same address", "they do not use the same address"),
+    ("rmw", "{a} and {b} are the two halves of one atomic", "they are not the two halves of one atomic"),
+    ("addr", "the address of {b} depends on what {a} reads", "the address of {b} does not depend on {a}"),
+    ("data", "what {b} writes depends on what {a} reads", "what {b} writes does not depend on {a}"),
+    ("ctrl", "whether {b} executes depends on what {a} reads", "whether {b} executes does not depend on {a}"),
+    ("sr", "each one's scope includes the other's thread", "one's scope does not include the other's thread"),
+    ("swarp", "both threads are in one warp", "their threads are in different warps"),
+    ("scta", "both threads are in one CTA", "their threads are in different CTAs"),
+    ("scluster", "both threads are in one cluster", "their threads are in different clusters"),
+    ("sgpu", "both threads are on one GPU", "their threads are not of one GPU"),
+    ("one-gpu", "both threads are on one GPU", "their threads are on different GPUs"),
+    ("ssg", "both are in one sub-group", "they are in different sub-groups"),
+    ("swg", "both are in one work-group", "they are in different work-groups"),
+    ("sqf", "both are in one queue family", "they are in different queue families"),
+    ("sdv", "both are on one device", "they are on different devices"),
+    (
+        "syncbar",
+        "{a} arrives at a barrier in the phase that {b} waits for",
+        "{b} does not wait for the phase of a barrier in which {a} arrives",
+    ),
+    ("divergence", "not all threads of the group come to the barrier of {a}", "all threads come to the barrier"),
+    (
+        "exitbar",
+        "{b} passes because the thread of {a} has ended",
+        "{b} does not wait for the end of the thread of {a}",
+    ),
+    (
+        "ssw",
+        "the test says that {a} synchronizes with {b}",
+        "the test does not say that {a} synchronizes with {b}",
+    ),
+    ("asw", "{a} comes before all threads start", "{a} is no initial write"),
+];
+
+/// A base relation as a clause; `holds`: of a pair that it has.
+pub fn clause(name: &str, holds: bool) -> Option<&'static str> {
+    CLAUSES.iter().find(|c| c.0 == name).map(|c| if holds { c.1 } else { c.2 })
+}
+
 /// What a base relation is, without the dialect that has it.
 pub fn doc(name: &str) -> Option<&'static str> {
     let row = RELATIONS.iter().chain(TAGS).find(|r| r.0 == name)?;
@@ -138,4 +184,17 @@ pub fn signature() -> Signature {
     }
     names.extend(RELATIONS.iter().map(|(name, doc)| BaseName { name, kind: Kind::Rel, doc }));
     Signature { names, options: OPTIONS.to_vec() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_base_relation_has_its_clauses() {
+        for (name, _) in RELATIONS {
+            assert!(clause(name, true).is_some() && clause(name, false).is_some(), "`{name}` has no clause");
+        }
+        assert_eq!(CLAUSES.len(), RELATIONS.len());
+    }
 }

@@ -533,7 +533,9 @@ impl Unroller<'_> {
                 self.push(event(EventKind::Fence, state.guard, tags, *scope), state, at)?;
                 Ok(Cond::FALSE)
             }
-            Op::Spurious { dst } => {
+            Op::Call(_) | Op::Enqueue(_) => Ok(Cond::FALSE),
+            // A status may be any, but an event that completes is not asked about in vain for ever.
+            Op::Spurious { dst } | Op::Status { dst, .. } => {
                 let choice = self.out.pool.fresh_choice();
                 if self.purpose.is_progress() {
                     self.out.spurious.push((thread, at.clone(), choice));

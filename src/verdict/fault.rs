@@ -46,6 +46,8 @@ pub struct FaultEvent {
     pub event: WitnessEvent,
     /// What it is: `plain store`, `load`, `barrier`.
     pub noun: String,
+    /// Its position in [`Fault::execution`].
+    pub at: Option<usize>,
 }
 
 /// What makes a program race-free.

@@ -8,8 +8,10 @@
 
 use std::fmt;
 
+mod explanation;
 mod fault;
 
+pub use explanation::{Breach, Explanation, Link, Made, Missing, MissingLink, Need, Needs};
 pub use fault::{Change, Definedness, Fault, FaultEvent, Remedy};
 
 /// A property of a test under a model.
@@ -107,6 +109,8 @@ pub struct Answer {
     /// For reachability: whether the program is defined at all; `None` if nobody asked, or the model knows no undefined
     /// behaviour.
     pub definedness: Option<Definedness>,
+    /// For reachability: why, if it was asked for.
+    pub explanation: Option<Box<Explanation>>,
 }
 
 /// A complete execution, as evidence.
@@ -120,6 +124,20 @@ pub struct Witness {
     pub state: State,
     /// Of an execution that hangs: how each thread ends.
     pub ends: Vec<ThreadEnd>,
+    /// Every thread of the program, by [`WitnessEvent::thread`].
+    pub threads: Vec<Seat>,
+    /// If it was asked for: what else the model and the program relate, by name, in the order of the model; base relations
+    /// first.
+    pub derived: Vec<(String, Vec<(usize, usize)>)>,
+}
+
+/// A thread, and where it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// The thread's name.
+    pub thread: String,
+    /// The groups that it is in, from the widest to the narrowest, as its dialect calls them: `GPU 0`, `CTA 1`.
+    pub groups: Vec<String>,
 }
 
 /// In which way a thread ends.

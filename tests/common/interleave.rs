@@ -305,6 +305,7 @@ impl Machine<'_> {
                 }
             }
             Op::Spurious { .. } => return Err(Stop::Unsupported("spurious failures")),
+            Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => return Err(Stop::Unsupported("host programs")),
             Op::Fence { .. } | Op::Assign { .. } | Op::Branch { .. } => unreachable!("settled"),
         }
         state.threads[t].pc += 1;

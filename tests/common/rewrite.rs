@@ -130,7 +130,12 @@ fn moved_op(op: &mut Op, place: &dyn Fn(LocId) -> LocId) {
         }
         Op::Assign { value, .. } => moved(value, place),
         Op::Branch { cond, .. } => moved(cond, place),
-        Op::Fence { .. } | Op::Barrier(_) | Op::Spurious { .. } => {}
+        Op::Fence { .. }
+        | Op::Barrier(_)
+        | Op::Spurious { .. }
+        | Op::Call(_)
+        | Op::Enqueue(_)
+        | Op::Status { .. } => {}
     }
 }
 

@@ -93,6 +93,7 @@ impl<'a> Liveness<'a> {
             defect: None,
             fault: None,
             definedness: None,
+            explanation: None,
         };
         for bound in self.limits.bounds() {
             match self.at(bound, model, deadline, &mut answer) {

@@ -14,7 +14,7 @@ use crate::litmus::{Atom, LitmusTest, Observable, RunExpectation};
 use crate::program::mapping::Mapping;
 use crate::simt::record::{Hazard, HazardKind};
 use crate::simt::schedule::{How, Observation, Seen};
-use crate::simt::{Early, Launch, MemoryKind, Options, Schedule, Scheduling, observe};
+use crate::simt::{Early, Launch, MachineMemory, Options, Schedule, Scheduling, observe};
 use crate::skeleton::Memory;
 
 /// Random runs, unless the test says how many.
@@ -48,17 +48,15 @@ pub fn carry_out(
 ) -> Result<Observation, String> {
     let dialect = test.program.dialect;
     let memory = match run.memory {
-        Some("weak") => MemoryKind::Weak,
-        Some("language") => MemoryKind::of(dialect, dialect.default_model()).unwrap_or(MemoryKind::Weak),
-        _ => MemoryKind::Sc,
+        Some("weak") => MachineMemory::Weak,
+        Some("language") => MachineMemory::of(dialect, dialect.default_model()).unwrap_or(MachineMemory::Weak),
+        _ => MachineMemory::Sc,
     };
-    let mapping = Mapping::current(dialect).filter(|_| memory == MemoryKind::Weak);
+    let mapping = Mapping::current(dialect).filter(|_| memory == MachineMemory::Weak);
     let lowered = match mapping.map(|m| test.via(m)) {
         None => None,
         Some(Ok(lowered)) => Some(lowered),
-        Some(Err(diagnostics)) => {
-            return Err(diagnostics.into_iter().map(|d| d.message).collect::<Vec<_>>().join("; "));
-        }
+        Some(Err(why)) => return Err(why),
     };
     let scheduling = Scheduling::ALL.into_iter().find(|s| Some(s.name()) == run.scheduling);
     let launch = Launch {
@@ -171,7 +169,7 @@ fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Vec<Str
 /// Whether the memory of the test's own language finds races itself.
 fn dialect_races(test: &LitmusTest) -> bool {
     let dialect = test.program.dialect;
-    MemoryKind::of(dialect, dialect.default_model()).is_some_and(MemoryKind::knows_races)
+    MachineMemory::of(dialect, dialect.default_model()).is_some_and(MachineMemory::knows_races)
 }
 
 /// A race that the memory found, in words.

@@ -67,8 +67,14 @@ pub(super) fn finding(a: Side<'_>, b: Side<'_>, settings: &Settings) -> Finding 
         (Some(Verdict::Undecided(_)) | None, _) | (_, Some(Verdict::Undecided(_)) | None) => None,
         (x, y) => Some(x != y),
     };
+    let unknown = [a, b].into_iter().find_map(|side| match reachability(side.1) {
+        Some(Verdict::Undecided(reason)) => Some(format!("{} is undecided: {reason}", side.0.model.label)),
+        _ => None,
+    });
     let found = match (a.0.mapping, b.0.mapping) {
-        _ if differs.is_none() => Found::plain(Relation::Undecided, "one of the answers is undecided".to_owned()),
+        _ if differs.is_none() => {
+            Found::plain(Relation::Undecided, unknown.unwrap_or_else(|| "one of them gave no answer".to_owned()))
+        }
         (None, Some(name)) if speaks_of_source(a.0) => mapping(a, b, name, settings),
         (Some(name), None) if speaks_of_source(b.0) => mapping(b, a, name, settings),
         _ => models(a, b, settings),

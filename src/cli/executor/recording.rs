@@ -12,7 +12,7 @@ use crate::cli::terminal::cannot_write;
 use crate::diag::Diagnostic;
 use crate::litmus::LitmusTest;
 use crate::simt::schedule::Recorded;
-use crate::simt::{self, MemoryKind};
+use crate::simt::{self, MachineMemory};
 
 /// A file of recorded runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -40,8 +40,8 @@ impl Recording {
     }
 
     /// The memory of its runs.
-    pub(super) fn memory(&self) -> Option<MemoryKind> {
-        self.runs.first().and_then(|run| MemoryKind::named(&run.memory))
+    pub(super) fn memory(&self) -> Option<MachineMemory> {
+        self.runs.first().and_then(|run| MachineMemory::named(&run.memory))
     }
 }
 

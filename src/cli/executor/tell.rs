@@ -5,7 +5,7 @@ use crate::check::operational::{self, Faults, Held};
 use crate::litmus::LitmusTest;
 use crate::report::{Hazard, Hazards, Observations, Observed, Part, Raced, Stopped};
 use crate::simt::schedule::{Ended, Observation, Recorded};
-use crate::simt::{self, MemoryKind, Scheduling, record};
+use crate::simt::{self, MachineMemory, Scheduling, record};
 use crate::verdict::Verdict;
 
 /// The machine, in words.
@@ -26,7 +26,7 @@ pub(super) fn machine(plan: &Plan, mixed: bool) -> String {
 
 fn memory(plan: &Plan, mixed: bool) -> String {
     let early = match (plan.options.memory, &plan.how, plan.mixed) {
-        (MemoryKind::Sc, ..) => return "sequentially consistent memory".into(),
+        (MachineMemory::Sc, ..) => return "sequentially consistent memory".into(),
         (memory, ..) if !memory.binds() => return format!("memory of {}, early binds: none", memory.name()),
         (_, How::Replay(_), _) => "as recorded".into(),
         (_, How::Random { .. }, true) if !mixed => "none".into(),

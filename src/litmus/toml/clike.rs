@@ -127,7 +127,7 @@ impl Reader<'_, '_> {
             });
             return;
         }
-        let grid = self.grid(table, choice);
+        let grid = self.grid(dialect, table, choice);
         let Some(code) = self.string(table, "code", choice) else { return };
         let unit = Rc::new(Unit::parse(code, self.sink));
         let env = self.env(dialect, table, symbols, choice);

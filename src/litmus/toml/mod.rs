@@ -22,6 +22,7 @@ mod cuda;
 mod expect;
 mod matrix;
 mod memory;
+mod range;
 mod run;
 mod strings;
 pub(super) mod target;
@@ -181,6 +182,7 @@ impl Reader<'_, '_> {
             file: self.sink.file().clone(),
             program,
             condition,
+            condition_span: (condition_text.as_ref()).map_or(Span::default(), |t| t.span(0..t.as_str().len())),
             condition_text: condition_text.map_or(String::new(), one_line),
             quantifier,
             filter,

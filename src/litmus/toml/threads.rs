@@ -5,18 +5,16 @@ use std::collections::HashSet;
 use ::toml::de::{DeTable, DeValue};
 
 use super::memory::is_identifier;
+use super::range::MAX_THREADS;
 use super::template::{Choice, tables};
 use super::validate::span_of;
 use super::{Reader, integer};
 use crate::diag::Span;
 use crate::litmus::build::ThreadDraft;
-use crate::program::Place;
 use crate::program::isa::Symbols;
 use crate::program::isa::clike::Coordinates;
 use crate::program::isa::ptx::Unit;
-
-/// More threads than anyone can check.
-const MAX_THREADS: usize = 4096;
+use crate::program::{Dialect, Place, SubGroups};
 
 impl Reader<'_, '_> {
     /// The threads of the kernel, then those listed.
@@ -63,12 +61,6 @@ impl Reader<'_, '_> {
             };
             f(self, table, name, place);
         }
-    }
-
-    fn too_many(&mut self, span: Span) {
-        self.sink.error("too-many-threads", span, format!("a test has at most {MAX_THREADS} threads"), |d| {
-            d.label("too many threads")
-        });
     }
 
     fn check_name(&mut self, name: &str, number: usize, span: Span, names: &mut HashSet<String>) {
@@ -156,7 +148,7 @@ impl Reader<'_, '_> {
         threads: &mut Vec<ThreadDraft>,
         units: &mut Vec<Unit>,
     ) {
-        let grid = self.grid(table, choice);
+        let grid = self.grid(Dialect::Ptx, table, choice);
         let regs = self.regs(table, symbols, choice);
         let Some(code) = self.string(table, "code", choice) else { return };
         if grid.is_empty() {
@@ -164,56 +156,28 @@ impl Reader<'_, '_> {
         }
         units.push(Unit::parse(code, self.sink));
         for (at, place) in grid {
-            let value = |name: &str, v: u32| (name.to_string(), i64::from(v));
-            let mut specials = vec![
-                value("%tid.x", at.thread),
-                value("%ntid.x", at.block),
-                value("%ctaid.x", at.group),
-                value("%nctaid.x", at.grid),
-                value("%laneid", at.thread % at.warp),
-                value("%warpid", at.thread / at.warp),
-                value("%nwarpid", at.block.div_ceil(at.warp)),
-            ];
-            for axis in ["y", "z"] {
-                specials.push(value(&format!("%tid.{axis}"), 0));
-                specials.push(value(&format!("%ntid.{axis}"), 1));
-                specials.push(value(&format!("%ctaid.{axis}"), 0));
-                specials.push(value(&format!("%nctaid.{axis}"), 1));
-            }
+            let specials = special_registers(at);
             let name = format!("P{}", threads.len());
             threads.push(ThreadDraft { name, place, unit: units.len() - 1, regs: regs.clone(), specials });
         }
     }
+}
 
-    /// The threads of a kernel, by their places; none, with a diagnostic, if there are none or too many.
-    pub(super) fn grid(&mut self, table: &DeTable<'_>, choice: &Choice) -> Vec<(Coordinates, Place)> {
-        let grid = self.count(table, &["grid"], choice).unwrap_or(1);
-        let block = self.count(table, &["block"], choice).unwrap_or(1);
-        let warp = self.count(table, &["warp"], choice).unwrap_or(32);
-        let cluster = self.count(table, &["cluster"], choice);
-        let gpu = self.count(table, &["gpu"], choice).unwrap_or(0);
-        let domain = self.count(table, &["domain"], choice).unwrap_or(0);
-        let cooperative = table.get("cooperative").and_then(|v| v.get_ref().as_bool()).unwrap_or(false);
-        let at = |key: &str| table.get(key).map_or(Span::default(), span_of);
-        for (key, n) in [("grid", grid), ("block", block), ("warp", warp), ("cluster", cluster.unwrap_or(1))] {
-            if n == 0 {
-                self.sink.error("bad-number", at(key), format!("`{key}` cannot be 0"), |d| {
-                    d.label("expected a positive number")
-                });
-                return Vec::new();
-            }
-        }
-        if u64::from(grid) * u64::from(block) > MAX_THREADS as u64 {
-            self.too_many(at("block"));
-            return Vec::new();
-        }
-        let all = (0..grid).flat_map(|group| (0..block).map(move |thread| (group, thread)));
-        let place = |(group, thread): (u32, u32)| {
-            let cluster = cluster.map(|n| group / n);
-            let warp_of = Some(thread / warp);
-            let place = Place { cluster, warp: warp_of, domain, cooperative, ..Place::device(gpu, group) };
-            (Coordinates { thread, block, group, grid, warp }, place)
-        };
-        all.map(place).collect()
+/// PTX's names for the place of a thread (PTX ISA, *Special Registers*).
+fn special_registers(at: Coordinates) -> Vec<(String, i64)> {
+    let Coordinates { range, item, warp } = at;
+    let lane = range.local_linear_id(item);
+    let warps = SubGroups { size: range.local().iter().product(), room: u64::from(warp) };
+    let mut all = vec![
+        ("%laneid".to_string(), lane % u64::from(warp)),
+        ("%warpid".to_string(), warps.of(lane)),
+        ("%nwarpid".to_string(), warps.count()),
+    ];
+    for (d, axis) in ["x", "y", "z"].into_iter().enumerate() {
+        all.push((format!("%tid.{axis}"), item.local[d]));
+        all.push((format!("%ntid.{axis}"), range.local()[d]));
+        all.push((format!("%ctaid.{axis}"), item.group[d]));
+        all.push((format!("%nctaid.{axis}"), range.groups()[d]));
     }
+    all.into_iter().map(|(name, value)| (name, value as i64)).collect()
 }

@@ -60,7 +60,9 @@ pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
         Op::Barrier(barrier) => self::barrier(barrier),
         // PTX's `atom.cas` never fails without a reason.
         Op::Spurious { dst } => Ok(vec![Op::Assign { dst: *dst, value: Expr::Const(0) }]),
-        Op::Assign { .. } | Op::Branch { .. } => Ok(vec![op.clone()]),
+        Op::Assign { .. } | Op::Branch { .. } | Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => {
+            Ok(vec![op.clone()])
+        }
     }
 }
 

@@ -90,6 +90,8 @@ fn spelled(op: &Op) -> String {
             format!("atom.{order}{}", suffix(read.scope))
         }
         Op::Spurious { .. } => "spurious".to_string(),
+        Op::Call(_) | Op::Enqueue(_) => "call".to_string(),
+        Op::Status { .. } => "status".to_string(),
         Op::Fence { tags, scope } => format!("fence.{}{}", order(tags), suffix(*scope)),
         Op::Barrier(b) => match (&b.naming, b.domain) {
             (BarrierNaming::Counted { id: Expr::Const(0), count: None }, Scope::Cta) => "bar.sync 0".into(),
@@ -218,6 +220,7 @@ fn branches_go_where_they_went() {
         threads: vec![thread],
         locations: Vec::new(),
         machine: Machine::full(),
+        host: None,
     };
     let mapped = mapping.lower(&program).unwrap();
     assert_eq!(mapped.dialect, Dialect::Ptx);

@@ -180,6 +180,8 @@ pub(super) fn explore<B: Backend, L: Layer>(
     let (mut races, mut judged, mut not_judged) = (Vec::new(), 0, None);
     if limits.races {
         // Of each outcome and each way to stop, one run.
+        // As much time again: chains of read-modify-writes take long.
+        let clock = Clock::new(limits.timeout);
         let runs = outcomes.iter().map(|o| &o.schedule).chain(stops.iter().map(|s| &s.schedule));
         for recorded in runs {
             if recorded.steps.len() > MAX_JUDGED_STEPS {
@@ -187,6 +189,10 @@ pub(super) fn explore<B: Backend, L: Layer>(
                     || format!("runs of more than {MAX_JUDGED_STEPS} steps were not looked through for races");
                 not_judged.get_or_insert_with(why);
                 continue;
+            }
+            if clock.is_past() {
+                not_judged.get_or_insert_with(|| "not all runs were looked through for races: out of time".into());
+                break;
             }
             let played = replay::play(machine, recorded, &Limits { races: false, explain: false, ..*limits })?;
             judged += 1;

@@ -47,7 +47,7 @@ pub struct Step {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recorded {
-    /// The memory, as [`super::MemoryKind::name`] has it.
+    /// The memory, as [`super::MachineMemory::name`] has it.
     #[serde(default)]
     pub memory: String,
     /// The early binds allowed, as [`super::Early::parse`] reads them.

@@ -47,7 +47,7 @@ pub(super) fn sample<B: Backend, L: Layer>(
 ) -> Result<Observation, String> {
     let (mut outcomes, mut ended, mut steps) = (Outcomes::default(), Ended::default(), 0);
     let (mut stops, mut races): (Stops, Vec<Race>) = (Stops::default(), Vec::new());
-    let mut clock = Clock::new(limits.timeout);
+    let clock = Clock::new(limits.timeout);
     let mut reason = None;
     let (mut looked, mut hazards) = (0, Hazards::default());
     for run in 0..runs {
@@ -102,7 +102,7 @@ pub(super) fn sample<B: Backend, L: Layer>(
                 reason.get_or_insert_with(|| machine.why(&halt));
             }
         }
-        if clock.is_over() && run + 1 < runs {
+        if clock.is_past() && run + 1 < runs {
             reason = Some("out of time".into());
             break;
         }

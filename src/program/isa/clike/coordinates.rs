@@ -1,72 +1,81 @@
 //! Where a thread of a kernel stands, by the names that the dialects have for it.
 //!
 //! # Sources
-//! - CUDA C++ Programming Guide, *Built-in Variables*; OpenCL C, *Work-Item Functions*. A grid has one dimension here.
+//! - CUDA C++ Programming Guide, *Built-in Variables*; OpenCL C, *Work-Item Functions*.
 
 use super::ast::Expr as Tree;
 use super::eval::Value;
 use super::lower::Lowering;
-use crate::program::{Dialect, Expr, Ty};
+use crate::program::{Dialect, Expr, Item, NdRange, SubGroups, Ty};
 
 /// The place of a thread in its kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Coordinates {
-    /// Its number in the block.
-    pub thread: u32,
-    /// Threads in a block.
-    pub block: u32,
-    /// The number of its block in the grid.
-    pub group: u32,
-    /// Blocks in the grid.
-    pub grid: u32,
+    /// The kernel's index space.
+    pub range: NdRange,
+    /// Where the thread is in it.
+    pub item: Item,
     /// Threads in a warp.
     pub warp: u32,
 }
 
-/// The values that code can name, in that dialect. OpenCL's functions of a dimension have that of dimension 0.
+/// Names of CUDA's variables, by dimension.
+const VARIABLES: [[&str; 3]; 4] = [
+    ["threadIdx.x", "threadIdx.y", "threadIdx.z"],
+    ["blockIdx.x", "blockIdx.y", "blockIdx.z"],
+    ["blockDim.x", "blockDim.y", "blockDim.z"],
+    ["gridDim.x", "gridDim.y", "gridDim.z"],
+];
+
+/// The values that code can name, in that dialect. OpenCL's functions of a dimension have three entries, one for each.
 pub fn specials(dialect: Dialect, at: Coordinates) -> Vec<(&'static str, i64)> {
-    let Coordinates { thread, block, group, grid, warp } = at;
-    let all: Vec<(&'static str, u32)> = match dialect {
-        Dialect::Cuda => vec![
-            ("threadIdx.x", thread),
-            ("threadIdx.y", 0),
-            ("threadIdx.z", 0),
-            ("blockIdx.x", group),
-            ("blockIdx.y", 0),
-            ("blockIdx.z", 0),
-            ("blockDim.x", block),
-            ("blockDim.y", 1),
-            ("blockDim.z", 1),
-            ("gridDim.x", grid),
-            ("gridDim.y", 1),
-            ("gridDim.z", 1),
-            ("warpSize", warp),
-        ],
-        Dialect::OpenCl => vec![
-            ("get_global_id", group * block + thread),
-            ("get_local_id", thread),
-            ("get_group_id", group),
-            ("get_global_size", grid * block),
-            ("get_local_size", block),
-            ("get_enqueued_local_size", block),
-            ("get_num_groups", grid),
-            ("get_global_offset", 0),
-            ("get_global_linear_id", group * block + thread),
-            ("get_local_linear_id", thread),
-            ("get_work_dim", 1),
-            ("get_sub_group_id", thread / warp),
-            ("get_sub_group_local_id", thread % warp),
-            ("get_sub_group_size", warp.min(block - thread / warp * warp)),
-            ("get_max_sub_group_size", warp.min(block)),
-            ("get_num_sub_groups", block.div_ceil(warp)),
-        ],
-        _ => Vec::new(),
-    };
-    all.into_iter().map(|(name, value)| (name, i64::from(value))).collect()
+    let Coordinates { range, item, warp } = at;
+    let mut all: Vec<(&'static str, u64)> = Vec::new();
+    match dialect {
+        Dialect::Cuda => {
+            let values = [item.local, item.group, range.local(), range.groups()];
+            for (names, values) in VARIABLES.into_iter().zip(values) {
+                all.extend(names.into_iter().zip(values));
+            }
+            all.push(("warpSize", u64::from(warp)));
+        }
+        Dialect::OpenCl => {
+            let (size, room) = (range.size(item.group), u64::from(warp));
+            let lane = range.local_linear_id(item);
+            let here = SubGroups { size: size.iter().product(), room };
+            let full = SubGroups { size: range.local().iter().product(), room };
+            let of_dimension = [
+                range.global_id(item),
+                item.local,
+                item.group,
+                range.offset(),
+                range.global(),
+                size,
+                range.local(),
+                range.groups(),
+            ];
+            for ((name, _), values) in OF_DIMENSION.iter().zip(of_dimension) {
+                all.extend(values.map(|value| (*name, value)));
+            }
+            all.extend([
+                ("get_global_linear_id", range.global_linear_id(item)),
+                ("get_local_linear_id", lane),
+                ("get_work_dim", range.dimensions() as u64),
+                ("get_sub_group_id", here.of(lane)),
+                ("get_sub_group_local_id", lane % room),
+                ("get_sub_group_size", here.members(here.of(lane))),
+                ("get_max_sub_group_size", room.min(full.size)),
+                ("get_num_sub_groups", here.count()),
+                ("get_enqueued_num_sub_groups", full.count()),
+            ]);
+        }
+        _ => {}
+    }
+    all.into_iter().map(|(name, value)| (name, value as i64)).collect()
 }
 
-/// OpenCL's functions of a dimension, with what they give for one that the grid does not have.
-const OF_DIMENSION: &[(&str, i64)] = &[
+/// OpenCL's functions of a dimension, with what they give for one that no index space has.
+const OF_DIMENSION: [(&str, i64); 8] = [
     ("get_global_id", 0),
     ("get_local_id", 0),
     ("get_group_id", 0),
@@ -77,11 +86,32 @@ const OF_DIMENSION: &[(&str, i64)] = &[
     ("get_num_groups", 1),
 ];
 
+/// OpenCL's other functions of a work-item's place.
+const OF_ITEM: [&str; 9] = [
+    "get_global_linear_id",
+    "get_local_linear_id",
+    "get_work_dim",
+    "get_sub_group_id",
+    "get_sub_group_local_id",
+    "get_sub_group_size",
+    "get_max_sub_group_size",
+    "get_num_sub_groups",
+    "get_enqueued_num_sub_groups",
+];
+
 impl Lowering<'_, '_> {
     /// `threadIdx.x`, `warpSize`: a value of the thread's place, or nothing of that name.
     pub(super) fn special(&self, name: &str) -> Option<Value> {
-        let ty = if self.env.dialect == Dialect::Cuda { Ty::U32 } else { Ty::U64 };
-        let value = self.env.specials.iter().find(|s| s.0 == name)?.1;
+        self.special_of(name, 0)
+    }
+
+    /// The same, of a function of a dimension.
+    fn special_of(&self, name: &str, dimension: usize) -> Option<Value> {
+        let ty = match (self.env.dialect, name.contains("sub_group") || name == "get_work_dim") {
+            (Dialect::Cuda, _) | (_, true) => Ty::U32,
+            _ => Ty::U64,
+        };
+        let value = self.env.specials.iter().filter(|s| s.0 == name).nth(dimension)?.1;
         Some(Value { expr: Expr::Const(value), ty, target: None })
     }
 
@@ -106,10 +136,8 @@ impl Lowering<'_, '_> {
     /// `get_global_id(0)` and its like; `None`: no such function.
     pub(super) fn coordinate(&mut self, tree: &Tree, name: &str, args: &[Tree]) -> Option<Value> {
         let of_dimension = OF_DIMENSION.iter().find(|f| f.0 == name);
-        let known = |at: Coordinates| specials(Dialect::OpenCl, at).iter().any(|s| s.0 == name);
-        if self.env.dialect != Dialect::OpenCl
-            || !known(Coordinates { thread: 0, block: 1, group: 0, grid: 1, warp: 1 })
-        {
+        let known = of_dimension.is_some() || OF_ITEM.contains(&name);
+        if self.env.dialect != Dialect::OpenCl || !known {
             return None;
         }
         let Some(value) = self.special(name) else {
@@ -131,8 +159,10 @@ impl Lowering<'_, '_> {
             _ => None,
         };
         match dimension {
-            Some(0) => Some(value),
-            Some(_) => Some(Value::int(*otherwise)),
+            Some(n) => {
+                let here = usize::try_from(n).ok().and_then(|n| self.special_of(name, n));
+                Some(here.unwrap_or(Value { expr: Expr::Const(*otherwise), ..value }))
+            }
             None => {
                 self.error(
                     "wrong-operands",

@@ -52,6 +52,8 @@ fn word(op: &Op) -> String {
             format!("{kind}.{}/{}", access(read), access(write))
         }
         Op::Spurious { .. } => "spurious".to_string(),
+        Op::Call(_) | Op::Enqueue(_) => "call".to_string(),
+        Op::Status { .. } => "status".to_string(),
         Op::Fence { tags, scope } => format!("F.{tags:?}{}", scope.map_or(String::new(), |s| format!("@{s:?}"))),
         Op::Barrier(b) => match &b.naming {
             BarrierNaming::Instance { instance, .. } => format!("bar#{instance}"),

@@ -99,7 +99,7 @@ impl Printer<'_> {
             Op::Rmw { dst, addr, update, read, write } => self.rmw(*dst, addr, update, read, write)?,
             Op::Fence { tags, scope } => fence(tags, *scope)?,
             Op::Barrier(barrier) => self.barrier(barrier)?,
-            Op::Spurious { .. } => return None,
+            Op::Spurious { .. } | Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => return None,
             Op::Assign { dst, value } => self.assign(*dst, value)?,
             Op::Branch { cond, target } => {
                 let label = labels.get(target)?;

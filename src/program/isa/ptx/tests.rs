@@ -30,6 +30,7 @@ fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
         threads: vec![thread],
         locations: symbols.into_locations(),
         machine: Machine::full(),
+        host: None,
     };
     if sink.errors() == 0 {
         pointers::resolve(&mut program, &untyped, &open, &mut sink);

@@ -87,7 +87,7 @@ impl Clike {
         }
         let (thread, instr, value) = (e.thread, e.instr, e.value);
         let index = self.append(code, m, e)?;
-        if !self.agrees(code, m) {
+        if m.order[loc].last() != Some(&source) && !self.agrees(code, m) {
             return Err(Halt::Refused);
         }
         cx.log.note(record::Event::Read { thread, instr, loc, source: m.name(source), value });
@@ -143,7 +143,7 @@ impl Clike {
         }
         let at = places[cx.chooser.choose(places.len())];
         m.place_at(index, at);
-        if !self.agrees(code, m) {
+        if at < len && !self.agrees(code, m) {
             return Err(Halt::Refused);
         }
         let source = m.name(index);

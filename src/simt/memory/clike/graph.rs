@@ -65,11 +65,6 @@ impl Event {
     pub(super) fn is_fence(&self) -> bool {
         !self.is_access()
     }
-
-    /// Whether something happens before it.
-    pub(super) fn follows(&self, event: usize) -> bool {
-        self.past.iter().any(|p| p.has(event))
-    }
 }
 
 /// What was assumed of a release sequence.

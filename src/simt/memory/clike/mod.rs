@@ -45,7 +45,7 @@ use crate::program::{Barrier, Scope};
 use crate::simt::code::{Access, Act, Code, Fence, Place, Regions};
 use crate::simt::record::{self, Hazard};
 use crate::simt::state::Thread;
-use crate::simt::{Halt, MemoryKind};
+use crate::simt::{Halt, MachineMemory};
 
 /// The region of global memory; the only one where regions mean nothing.
 const GLOBAL: usize = 0;
@@ -64,15 +64,15 @@ pub(in crate::simt) struct Clike {
 }
 
 /// The language of a memory.
-fn language(memory: MemoryKind) -> Option<Language> {
+fn language(memory: MachineMemory) -> Option<Language> {
     Some(match memory {
-        MemoryKind::OpenCl => language::OPENCL,
-        MemoryKind::OpenCl31 => language::OPENCL_3_1,
-        MemoryKind::Cuda => language::CUDA,
-        MemoryKind::Cuda17 => language::CUDA_17,
-        MemoryKind::C11 => language::C11,
-        MemoryKind::Rc11 => language::RC11,
-        MemoryKind::Sc | MemoryKind::Weak => return None,
+        MachineMemory::OpenCl => language::OPENCL,
+        MachineMemory::OpenCl31 => language::OPENCL_3_1,
+        MachineMemory::Cuda => language::CUDA,
+        MachineMemory::Cuda17 => language::CUDA_17,
+        MachineMemory::C11 => language::C11,
+        MachineMemory::Rc11 => language::RC11,
+        MachineMemory::Sc | MachineMemory::Weak => return None,
     })
 }
 
@@ -81,7 +81,7 @@ impl Clike {
     ///
     /// # Errors
     /// Why it cannot run the program.
-    pub(in crate::simt) fn new(memory: MemoryKind, rules: LanguageRules, code: &Code) -> Result<Clike, String> {
+    pub(in crate::simt) fn new(memory: MachineMemory, rules: LanguageRules, code: &Code) -> Result<Clike, String> {
         let language = language(memory).ok_or("not in this machine: that memory")?;
         let updated = |loc: usize| {
             code.threads.iter().any(|t| {
@@ -227,8 +227,8 @@ impl Backend for Clike {
         (e.acquire, e.release, e.sc) = (acquire, release, sc);
         self.follow(cx.code, m, &mut e);
         self.acquire(cx.code, cx.chooser, m, &mut e)?;
-        self.append(cx.code, m, e)?;
-        if self.agrees(cx.code, m) { Ok(()) } else { Err(Halt::Refused) }
+        // Nothing comes after it yet: it cannot disagree with others.
+        self.append(cx.code, m, e).map(|_| ())
     }
 
     fn fence_commutes(&self, m: &Contents, thread: usize, fence: Fence) -> bool {

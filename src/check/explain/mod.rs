@@ -1,0 +1,105 @@
+//! Why an outcome is forbidden, or what is missing for it to be: [`Explanation`]s.
+//!
+//! | File | What |
+//! |---|---|
+//! | `derive` | why a pair is in a relation, in one execution |
+//! | `links` | derivations as chains, as plain data |
+//! | `words` | steps of a derivation in words |
+//!
+//! # Invariants
+//! - Whatever an explanation says of an execution was verified against its values, whatever it says of another program
+//!   was decided by the engine of the session.
+//! - No name of a model occurs in here; a model that is only a text is explained as the shipped ones are.
+
+mod derive;
+mod links;
+mod words;
+
+use self::derive::Deriver;
+use self::links::Chain;
+use self::words::Words;
+use super::execution::Execution;
+use super::replay::Replayed;
+use super::task::Task;
+use super::witness;
+use crate::algebra::Value;
+use crate::model::ir::Axiom;
+use crate::model::text;
+use crate::rel::EventSet;
+use crate::verdict::{Breach, Made};
+
+/// How an execution breaks an axiom.
+///
+/// # Errors
+/// The law that the explanation itself breaks.
+pub(super) fn breach(
+    task: &Task<'_>,
+    execution: &Execution,
+    replayed: &Replayed,
+    axiom: usize,
+) -> Result<Breach, String> {
+    let model = task.model;
+    let axiom = &model.axioms[axiom];
+    let of_thread = EventSet::from_fn(task.sk.len(), |e| task.sk.event(e).thread.is_some());
+    let deriver = Deriver::new(model, &replayed.values, &execution.executed, of_thread);
+    let words = Words::new(task, execution);
+    let members: Vec<(usize, usize)> = match replayed.values[axiom.node.index()].as_deref() {
+        Some(Value::Rel(rel)) => rel.iter().collect(),
+        Some(Value::Set(set)) => set.iter().map(|e| (e, e)).collect(),
+        None => Vec::new(),
+    };
+    // What a negated test misses cannot be shown.
+    let found =
+        if axiom.negated { None } else { links::chain(&deriver, &words, axiom.test, axiom.node, &members) };
+    if found.is_none() && !axiom.negated {
+        return Err(format!("an execution that breaks `{}` does not show it", axiom.name));
+    }
+    let chain = found.unwrap_or_default();
+    verify(&deriver, &chain, axiom)?;
+    let mut events = Vec::new();
+    let made = chain.made.iter().map(|m| &m.2);
+    chain.steps.iter().chain(&chain.besides).chain(made).for_each(|step| links::events(step, &mut events));
+    let (shown, position) = witness::describe_with(task, execution, replayed, &events);
+    let place = |e: usize| position[e].expect("the events of an explanation are shown");
+    let all = |steps: &[derive::Step]| steps.iter().map(|s| links::link(&deriver, &words, s, &place)).collect();
+    Ok(Breach {
+        axiom: axiom.name.clone(),
+        text: format!("{} {}", text::test_name(axiom), text::expression(model, axiom.node, false)),
+        doc: axiom.doc.clone(),
+        execution: shown,
+        chain: all(&chain.steps),
+        made: (chain.made.iter())
+            .map(|(first, last, step)| Made {
+                first: *first,
+                last: *last,
+                link: links::link(&deriver, &words, step, &place),
+            })
+            .collect(),
+        closes: chain.closes,
+        besides: all(&chain.besides),
+    })
+}
+
+/// Holds a chain against the execution: its derivations are what they say, their pairs break the axiom, and its links
+/// meet.
+fn verify(deriver: &Deriver<'_>, chain: &Chain, axiom: &Axiom) -> Result<(), String> {
+    let wrong = |what: &str| Err(format!("the explanation of `{}`: {what}", axiom.name));
+    let made = chain.made.iter().map(|m| &m.2);
+    for step in chain.roots.iter().chain(&chain.steps).chain(&chain.besides).chain(made) {
+        if let Err(what) = deriver.verify(step) {
+            return wrong(&what);
+        }
+    }
+    if chain.steps.windows(2).any(|w| w[0].to != w[1].from) {
+        return wrong("its links do not meet");
+    }
+    if let (true, Some(first), Some(last)) = (chain.closes, chain.steps.first(), chain.steps.last())
+        && first.from != last.to
+    {
+        return wrong("its cycle does not close");
+    }
+    if !axiom.negated && chain.roots.is_empty() {
+        return wrong("nothing breaks it");
+    }
+    Ok(())
+}

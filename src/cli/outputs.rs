@@ -1,0 +1,154 @@
+//! The result on standard output, and the reports beside it.
+//!
+//! # Invariants
+//! - A reader that went away ends its output quietly; nothing in here panics over a failed write.
+//! - A report file appears once the report is complete, and as a whole; devices and pipes are written to as it grows.
+//! - A report that cannot be written is told of, and keeps no other one from being written.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use anstream::{AutoStream, StripStream};
+
+use super::args::FormatArg;
+use super::files;
+use super::terminal::{Terminal, cannot_write, reader_left};
+use crate::diag::Diagnostic;
+use crate::report::{
+    self, Comparison, Format, HumanOptions, Line, Observations, Reporter, Summary, Table, reporter,
+};
+
+/// Where one report goes.
+enum Target {
+    Stdout(AutoStream<io::Stdout>),
+    /// Kept until it is complete.
+    File(PathBuf, StripStream<Vec<u8>>),
+    /// A device or a pipe.
+    Stream(PathBuf, StripStream<Box<dyn Write>>),
+}
+
+impl Target {
+    fn open(path: &Path) -> io::Result<Target> {
+        if files::replaceable(path) {
+            files::probe(path)?;
+            return Ok(Target::File(path.to_owned(), StripStream::new(Vec::new())));
+        }
+        let stream = Box::new(BufWriter::new(File::create(path)?)) as Box<dyn Write>;
+        Ok(Target::Stream(path.to_owned(), StripStream::new(stream)))
+    }
+
+    fn out(&mut self) -> &mut dyn Write {
+        match self {
+            Target::Stdout(out) => out,
+            Target::File(_, out) => out,
+            Target::Stream(_, out) => out,
+        }
+    }
+
+    fn name(&self) -> &Path {
+        match self {
+            Target::Stdout(_) => Path::new("standard output"),
+            Target::File(path, _) | Target::Stream(path, _) => path,
+        }
+    }
+
+    /// Everything was written.
+    fn complete(&mut self) -> io::Result<()> {
+        match self {
+            Target::File(path, out) => files::replace(path, out.as_inner()),
+            stream => stream.out().flush(),
+        }
+    }
+}
+
+struct Sink {
+    target: Target,
+    reporter: Box<dyn Reporter>,
+}
+
+/// All reports of a run.
+pub(super) struct Outputs {
+    sinks: Vec<Sink>,
+    failures: Vec<Diagnostic>,
+}
+
+impl Outputs {
+    /// Opens everything; a file that cannot be written is a diagnostic, and nothing has been decided yet.
+    pub(super) fn open(
+        terminal: &Terminal,
+        format: FormatArg,
+        reports: &[(FormatArg, PathBuf)],
+        human: &HumanOptions,
+    ) -> Result<Outputs, Box<Diagnostic>> {
+        let sink = |target, format, human: &HumanOptions| Sink { target, reporter: reporter(format, human) };
+        let mut sinks = vec![sink(Target::Stdout(terminal.stdout()), Format::from(format), human)];
+        for (format, path) in reports {
+            let target = Target::open(path).map_err(|error| Box::new(cannot_write(path, &error)))?;
+            let human = HumanOptions { quiet: false, ..human.clone() };
+            sinks.push(sink(target, report::Format::from(*format), &human));
+        }
+        Ok(Outputs { sinks, failures: Vec::new() })
+    }
+
+    /// Reports an answer; breaks if nobody is left to hear more.
+    pub(super) fn line(&mut self, line: &Line) -> ControlFlow<()> {
+        self.each(|reporter, out| reporter.line(out, line))
+    }
+
+    /// Reports something that is wrong with the input.
+    pub(super) fn diagnostic(&mut self, diagnostic: &Diagnostic) {
+        let _ = self.each(|reporter, out| reporter.diagnostic(out, diagnostic));
+    }
+
+    /// Reports a list of outcomes; breaks if nobody is left to hear more.
+    pub(super) fn table(&mut self, table: &Table) -> ControlFlow<()> {
+        self.each(|reporter, out| reporter.table(out, table))
+    }
+
+    /// Reports a comparison; breaks if nobody is left to hear more.
+    pub(super) fn comparison(&mut self, comparison: &Comparison) -> ControlFlow<()> {
+        self.each(|reporter, out| reporter.comparison(out, comparison))
+    }
+
+    /// Reports what was observed; breaks if nobody is left to hear more.
+    pub(super) fn observations(&mut self, observations: &Observations) -> ControlFlow<()> {
+        self.each(|reporter, out| reporter.observations(out, observations))
+    }
+
+    /// Ends all reports. The diagnostics are about files that could not be written.
+    pub(super) fn end(mut self, summary: &Summary) -> Vec<Diagnostic> {
+        let _ = self.each(|reporter, out| reporter.end(out, summary));
+        let completed: Vec<_> = self.sinks.iter_mut().map(|sink| sink.target.complete()).collect();
+        let mut completed = completed.into_iter();
+        let failures = &mut self.failures;
+        self.sinks.retain(|sink| told(sink, completed.next().unwrap_or(Ok(())), failures));
+        self.failures
+    }
+
+    fn each(
+        &mut self,
+        mut write: impl FnMut(&mut dyn Reporter, &mut dyn Write) -> io::Result<()>,
+    ) -> ControlFlow<()> {
+        let failures = &mut self.failures;
+        self.sinks.retain_mut(|sink| {
+            let written = write(&mut *sink.reporter, sink.target.out());
+            told(sink, written, failures)
+        });
+        if self.sinks.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// Whether a write went well; if not, the failure is noted, unless the reader has seen enough.
+fn told(sink: &Sink, written: io::Result<()>, failures: &mut Vec<Diagnostic>) -> bool {
+    match written {
+        Ok(()) => true,
+        Err(error) => {
+            if !reader_left(&error) {
+                failures.push(cannot_write(sink.target.name(), &error));
+            }
+            false
+        }
+    }
+}

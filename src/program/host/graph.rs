@@ -1,0 +1,365 @@
+//! The launch graph: what the calls of host threads order, for CUDA and OpenCL alike.
+//!
+//! Its nodes are the points at which host threads call, and for every command its start, the ends of its work-groups,
+//! its end and its completion. The operations of a thread lie between two points of it: what precedes which is a matter
+//! of paths ([`LaunchGraph::ordered`]).
+//!
+//! ```text
+//!  call ─▶ start ─▶ enter ─ operations ─▶ leave ─▶ group end ─▶ end ─▶ done ─▶ start of another, return of a wait
+//! ```
+//!
+//! # Invariants
+//! - The graph belongs to one order in which the host threads' calls are issued ([`super::Launches`] has them all).
+//! - Every edge rests on one [`Rule`], or orders time alone: a callback does not run before it is registered, and no call
+//!   is issued before the one that the order has in front of it. Time never orders memory.
+//! - An edge of the mask [`Mask::Fine`] orders accesses to fine-grained shared virtual memory only.
+//! # Sources
+//! - OpenCL API specification, *Memory Ordering Rules: Host-side and Device-side Commands*; KHR: clFlush, *Flush and
+//!   Finish*, for what is submitted.
+
+use std::collections::{HashMap, HashSet};
+
+use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::visit::{Dfs, EdgeFiltered};
+
+use super::{
+    CallId, CommandId, CommandKind, HandleId, HandleKind, HostOp, LaneKind, Lanes, Need, On, Origin, Ref, Rule,
+};
+use crate::program::{Op, Program, ThreadId};
+
+/// What an order of calls comes to: edges, and what is never submitted.
+pub(super) type Effect = (Vec<(Node, Node, Edge)>, Vec<CommandId>);
+
+/// A point in the life of a command or of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Node {
+    /// A host thread calls.
+    Call(CallId),
+    /// The call returns.
+    Return(CallId),
+    /// A thread of a kernel enqueues this command.
+    Enqueue(CommandId),
+    /// A thread begins.
+    Enter(ThreadId),
+    /// A thread is over.
+    Leave(ThreadId),
+    /// A command starts.
+    Start(CommandId),
+    /// A work-group of it ends.
+    GroupEnd(CommandId, u32),
+    /// All of it has ended.
+    End(CommandId),
+    /// It is complete, with its children: its event is set.
+    Done(CommandId),
+    /// A user event is set.
+    User(HandleId),
+}
+
+/// For what an edge holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Mask {
+    /// All memory.
+    All,
+    /// Fine-grained shared virtual memory only.
+    Fine,
+    /// No memory: time alone.
+    Time,
+}
+
+/// An edge of the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Edge {
+    /// What it rests on; `None` orders time alone.
+    pub rule: Option<Rule>,
+    /// For what it holds.
+    pub mask: Mask,
+}
+
+/// What the calls of a program order, if they are issued in one particular order.
+#[derive(Clone, Debug)]
+pub struct LaunchGraph {
+    /// The graph itself.
+    pub graph: DiGraph<Node, Edge>,
+    /// Where each node is.
+    pub index: HashMap<Node, NodeIndex>,
+    /// Calls in the order in which they are issued.
+    pub order: Vec<CallId>,
+    /// Commands of OpenCL that nothing ever submits to the device, and that so may never start.
+    pub unsubmitted: Vec<CommandId>,
+    /// By thread, its points in ascending order: instruction, node before, node after.
+    points: Vec<Vec<(usize, Node, Node)>>,
+}
+
+impl LaunchGraph {
+    /// The graph of a program whose calls are issued in that order.
+    ///
+    /// # Panics
+    /// If the program has no host part, or the order is not one of all its calls.
+    pub fn new(program: &Program, order: &[CallId]) -> LaunchGraph {
+        let host = program.host.as_deref().expect("a host program");
+        assert_eq!(order.len(), host.calls.len(), "an order of all calls");
+        let mut g = LaunchGraph {
+            graph: DiGraph::new(),
+            index: HashMap::new(),
+            order: order.to_vec(),
+            unsubmitted: Vec::new(),
+            points: vec![Vec::new(); program.threads.len()],
+        };
+        let mut out = Builder { program, g: &mut g };
+        let mut lanes = Lanes::new(host);
+        // What runs before everything else is on its lane first.
+        for c in host.command_ids().filter(|c| host.command(*c).origin == Origin::Start) {
+            let needs = lanes.enqueue(host, c);
+            out.needs(Node::Start(c), &needs);
+        }
+        for pair in order.windows(2) {
+            out.time(Node::Call(pair[0]), Node::Call(pair[1]));
+        }
+        for &id in order {
+            let issued = lanes.issue(host, id);
+            out.needs(Node::Return(id), &issued.returns);
+            match &host.call(id).op {
+                HostOp::SetUser(h) => out.edge(Node::Call(id), Node::User(*h), Rule::UserEvent, Mask::All),
+                op => out.handles(id, op),
+            }
+            if let Some((command, needs)) = issued.command {
+                out.needs(Node::Start(command), &needs);
+                out.children(&mut lanes, command);
+            }
+        }
+        host.command_ids().for_each(|c| out.command(c));
+        program.thread_ids().for_each(|t| out.thread(t));
+        g.unsubmitted = unsubmitted(program, order);
+        g
+    }
+
+    /// The nodes between which the operation of a thread's instruction lies.
+    fn around(&self, (thread, instr): (ThreadId, usize)) -> (Node, Node) {
+        let points = &self.points[usize::from(thread.0)];
+        let after = points.iter().find(|p| p.0 > instr).map_or(Node::Leave(thread), |p| p.1);
+        let before = points.iter().rev().find(|p| p.0 < instr).map_or(Node::Enter(thread), |p| p.2);
+        (before, after)
+    }
+
+    /// The nodes that can be reached from a node by edges that hold for memory: all of it, or fine-grained memory too.
+    fn reached(&self, from: Node, fine: bool) -> HashSet<Node> {
+        let holds = |mask: Mask| mask == Mask::All || (fine && mask == Mask::Fine);
+        let edges = EdgeFiltered::from_fn(&self.graph, |e| holds(e.weight().mask));
+        let Some(&start) = self.index.get(&from) else { return HashSet::new() };
+        let mut dfs = Dfs::new(&edges, start);
+        let mut found = HashSet::new();
+        while let Some(n) = dfs.next(&edges) {
+            found.insert(self.graph[n]);
+        }
+        found
+    }
+
+    /// For each pair of operations of different threads, whether the first comes before the second: a table by the
+    /// indices of `operations`, which are (thread, instruction). `fine`: as accesses to fine-grained memory.
+    pub fn ordered(&self, operations: &[(ThreadId, usize)], fine: bool) -> Vec<Vec<bool>> {
+        let mut after: HashMap<Node, HashSet<Node>> = HashMap::new();
+        let around: Vec<(Node, Node)> = operations.iter().map(|o| self.around(*o)).collect();
+        let mut table = Vec::with_capacity(operations.len());
+        for (a, (_, leaves)) in operations.iter().zip(&around) {
+            let reached = after.entry(*leaves).or_insert_with(|| self.reached(*leaves, fine));
+            let row =
+                operations.iter().zip(&around).map(|(b, (enters, _))| a.0 != b.0 && reached.contains(enters));
+            table.push(row.collect());
+        }
+        table
+    }
+}
+
+struct Builder<'a> {
+    program: &'a Program,
+    g: &'a mut LaunchGraph,
+}
+
+impl Builder<'_> {
+    fn node(&mut self, node: Node) -> NodeIndex {
+        *self.g.index.entry(node).or_insert_with(|| self.g.graph.add_node(node))
+    }
+
+    fn add(&mut self, from: Node, to: Node, edge: Edge) {
+        let (a, b) = (self.node(from), self.node(to));
+        self.g.graph.update_edge(a, b, edge);
+    }
+
+    /// An edge that rests on a rule, if the rule holds.
+    fn edge(&mut self, from: Node, to: Node, rule: Rule, mask: Mask) {
+        self.node(from);
+        self.node(to);
+        if self.program.host.as_ref().is_some_and(|h| h.rules.has(rule)) {
+            self.add(from, to, Edge { rule: Some(rule), mask });
+        }
+    }
+
+    /// An edge in time alone, unless memory is ordered as well.
+    fn time(&mut self, from: Node, to: Node) {
+        let (a, b) = (self.node(from), self.node(to));
+        if self.g.graph.find_edge(a, b).is_none() {
+            self.add(from, to, Edge { rule: None, mask: Mask::Time });
+        }
+    }
+
+    fn needs(&mut self, node: Node, needs: &[Need]) {
+        self.node(node);
+        for need in needs {
+            let from = match need.on {
+                On::Done(c) => Node::Done(c),
+                On::Ended(c) => Node::End(c),
+                On::GroupEnded(c, group) => Node::GroupEnd(c, group),
+                On::User(h) => Node::User(h),
+            };
+            self.edge(from, node, need.rule, Mask::All);
+        }
+    }
+
+    /// A call names an event only after the call that makes it.
+    fn handles(&mut self, call: CallId, op: &HostOp) {
+        let host = self.program.host.as_deref().expect("a host program");
+        for r in named(self.program, op) {
+            if let Ref::Command(c) = r
+                && let Origin::Call(made) = host.command(c).origin
+                && made != call
+            {
+                self.time(Node::Call(made), Node::Call(call));
+            }
+        }
+    }
+
+    /// Puts the commands that a command's threads enqueue on their queues, and those that these enqueue.
+    fn children(&mut self, lanes: &mut Lanes, parent: CommandId) {
+        let host = self.program.host.as_deref().expect("a host program");
+        for child in host.command_ids() {
+            if matches!(host.command(child).origin, Origin::Device { parent: p, .. } if p == parent) {
+                let needs = lanes.enqueue(host, child);
+                self.needs(Node::Start(child), &needs);
+                self.children(lanes, child);
+            }
+        }
+    }
+
+    fn command(&mut self, id: CommandId) {
+        let host = self.program.host.as_deref().expect("a host program");
+        let command = host.command(id);
+        let stream = command.lane.is_some_and(|l| host.lane(l).kind.is_stream());
+        let (issue, body, end) = match stream {
+            true => (Rule::Launch, Rule::LaunchBody, Rule::LaunchEnd),
+            false => (Rule::Issue, Rule::KernelStart, Rule::KernelEnd),
+        };
+        match command.origin {
+            Origin::Start => {}
+            // What the text says of callbacks speaks of the event alone.
+            Origin::Call(call) if matches!(command.kind, CommandKind::Callback { .. }) => {
+                self.time(Node::Call(call), Node::Start(id));
+            }
+            Origin::Call(call) => {
+                self.edge(Node::Call(call), Node::Start(id), issue, Mask::All);
+                self.time(Node::Call(call), Node::Start(id));
+            }
+            Origin::Device { parent, .. } => {
+                self.edge(Node::Enqueue(id), Node::Start(id), issue, Mask::Fine);
+                self.time(Node::Enqueue(id), Node::Start(id));
+                self.edge(Node::Done(id), Node::Done(parent), Rule::Family, Mask::All);
+            }
+        }
+        for (thread, group) in command.threads.iter().zip(&command.groups) {
+            self.edge(Node::Start(id), Node::Enter(*thread), body, Mask::All);
+            self.edge(Node::Leave(*thread), Node::GroupEnd(id, *group), end, Mask::All);
+        }
+        for group in 0..command.group_count() {
+            self.edge(Node::GroupEnd(id, group), Node::End(id), Rule::GroupEnd, Mask::All);
+        }
+        self.edge(Node::Start(id), Node::End(id), Rule::GroupEnd, Mask::All);
+        self.edge(Node::End(id), Node::Done(id), Rule::OwnEvent, Mask::All);
+    }
+
+    /// The points of a thread, one after the other.
+    fn thread(&mut self, thread: ThreadId) {
+        let mut points: Vec<(usize, Node, Node)> = Vec::new();
+        for (at, instr) in self.program.thread(thread).code.iter().enumerate() {
+            match instr.op {
+                Op::Call(id) => points.push((at, Node::Call(id), Node::Return(id))),
+                Op::Enqueue(id) => points.push((at, Node::Enqueue(id), Node::Enqueue(id))),
+                _ => {}
+            }
+        }
+        let mut last = Node::Enter(thread);
+        for &(_, before, after) in &points {
+            self.edge(last, before, Rule::HostOrder, Mask::All);
+            if before != after {
+                self.edge(before, after, Rule::HostOrder, Mask::All);
+            }
+            last = after;
+        }
+        self.edge(last, Node::Leave(thread), Rule::HostOrder, Mask::All);
+        self.g.points[usize::from(thread.0)] = points;
+    }
+}
+
+impl LaunchGraph {
+    /// The edges that order memory and what is never submitted: two orders of calls with the same come to the same.
+    pub(super) fn comes_to(&self) -> Effect {
+        let ends = |e| self.graph.edge_endpoints(e).expect("an edge of the graph");
+        let all = self.graph.edge_indices().map(|e| (self.graph[ends(e).0], self.graph[ends(e).1], self.graph[e]));
+        let mut edges: Vec<_> = all.filter(|(_, _, edge)| edge.mask != Mask::Time).collect();
+        edges.sort_unstable();
+        (edges, self.unsubmitted.clone())
+    }
+}
+
+/// The events that a call names.
+pub(super) fn named(program: &Program, op: &HostOp) -> Vec<Ref> {
+    let host = program.host.as_deref().expect("a host program");
+    match op {
+        HostOp::Wait(refs) => refs.clone(),
+        HostOp::Enqueue { command, .. } => {
+            let command = host.command(*command);
+            let mut all = command.waits.clone();
+            if let CommandKind::Callback { of, .. } = command.kind {
+                all.push(of);
+            }
+            all
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The commands of host queues that no call submits: no flush, no blocking call and no release of the queue after them,
+/// and no call that waits for an event of the queue.
+fn unsubmitted(program: &Program, order: &[CallId]) -> Vec<CommandId> {
+    let host = program.host.as_deref().expect("a host program");
+    let mut waiting: Vec<CommandId> = Vec::new();
+    for &call in order {
+        let mut flushed = Vec::new();
+        match &host.call(call).op {
+            HostOp::Enqueue { command, blocking } => {
+                let lane = host.command(*command).lane;
+                if lane.is_some_and(|l| matches!(host.lane(l).kind, LaneKind::InOrder | LaneKind::OutOfOrder)) {
+                    waiting.push(*command);
+                }
+                if *blocking {
+                    flushed.extend(lane);
+                }
+            }
+            HostOp::Finish(lane) | HostOp::Flush(lane) | HostOp::Release(lane) => flushed.push(*lane),
+            HostOp::Wait(refs) => flushed.extend(refs.iter().filter_map(|r| match r {
+                Ref::Command(c) => host.command(*c).lane,
+                Ref::Handle(_) => None,
+            })),
+            _ => {}
+        }
+        waiting.retain(|c| host.command(*c).lane.is_none_or(|lane| !flushed.contains(&lane)));
+    }
+    waiting
+}
+
+/// The user events that something waits for and that no call sets.
+pub(super) fn never_set(program: &Program) -> Vec<HandleId> {
+    let host = program.host.as_deref().expect("a host program");
+    let set = |h: HandleId| host.calls.iter().any(|c| c.op == HostOp::SetUser(h));
+    let awaited = |h: HandleId| host.calls.iter().any(|c| named(program, &c.op).contains(&Ref::Handle(h)));
+    let all = (0..host.handles.len() as u16).map(HandleId);
+    all.filter(|h| host.handle(*h).kind == HandleKind::User && awaited(*h) && !set(*h)).collect()
+}

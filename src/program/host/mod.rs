@@ -1,0 +1,282 @@
+//! Host programs: host threads that enqueue commands on lanes (CUDA streams, OpenCL command queues), and wait for them.
+//!
+//! Everything that runs is a thread of the [`Program`](super::Program): host threads, the work-items of every launch of a
+//! kernel, and one thread for each copy, host function and callback. What host threads say to the runtime are
+//! [`Call`]s, micro-ops of their code ([`super::Op::Host`]); what they enqueue are [`Command`]s. Which command waits for
+//! which is nowhere stated here: [`Lanes`] says it, call by call, and [`LaunchGraph`] for a whole program.
+//!
+//! # Invariants
+//! - Every call is executed exactly once: it stands in no branch and no loop, and nothing returns before it. Asking
+//!   for a status is no call but a micro-op of its own ([`super::Op::Status`]), and may be repeated.
+//! - Threads of commands follow those of the host; a command's threads are consecutive, its groups in ascending order.
+//! - Indices are valid in their tables, and the calls of a thread are numbered in the order of its code.
+//! # Sources
+//! - OpenCL API specification, *Execution Model*; *Memory Ordering Rules: Host-side and Device-side Commands*.
+//! - CUDA driver API, *Stream synchronization behavior*, *API synchronization behavior*; CUDA runtime API, *Stream
+//!   Management*, *Event Management*, *Execution Control*.
+
+use super::ThreadId;
+
+mod graph;
+mod lanes;
+mod orders;
+mod rules;
+mod stuck;
+
+pub use graph::{Edge, LaunchGraph, Mask, Node};
+pub use lanes::{Issued, Lanes, Need, On};
+pub use orders::{Launches, TooManyOrders};
+pub use rules::{Rule, Rules};
+pub use stuck::{Link, Stuck};
+
+/// Index into [`HostProgram::lanes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LaneId(pub u16);
+
+/// Index into [`HostProgram::commands`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CommandId(pub u16);
+
+/// Index into [`HostProgram::calls`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallId(pub u16);
+
+/// Index into [`HostProgram::handles`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HandleId(pub u16);
+
+/// What host threads do besides accessing memory.
+#[derive(Clone, Debug, Default)]
+pub struct HostProgram {
+    /// Streams and queues.
+    pub lanes: Vec<Lane>,
+    /// User events (OpenCL) and events that are recorded (CUDA).
+    pub handles: Vec<Handle>,
+    /// Everything that is enqueued, in the order of the calls; a child follows its parent.
+    pub commands: Vec<Command>,
+    /// Every call of a host thread.
+    pub calls: Vec<Call>,
+    /// The ordering rules that hold: all, except where a test takes one away to see what it is good for.
+    pub rules: Rules,
+}
+
+impl HostProgram {
+    /// The lane with that index.
+    pub fn lane(&self, id: LaneId) -> &Lane {
+        &self.lanes[usize::from(id.0)]
+    }
+
+    /// The command with that index.
+    pub fn command(&self, id: CommandId) -> &Command {
+        &self.commands[usize::from(id.0)]
+    }
+
+    /// The call with that index.
+    pub fn call(&self, id: CallId) -> &Call {
+        &self.calls[usize::from(id.0)]
+    }
+
+    /// The handle with that index.
+    pub fn handle(&self, id: HandleId) -> &Handle {
+        &self.handles[usize::from(id.0)]
+    }
+
+    /// The command that a thread belongs to; `None` for a host thread.
+    pub fn command_of(&self, thread: ThreadId) -> Option<CommandId> {
+        let at = self.commands.iter().position(|c| c.threads.contains(&thread))?;
+        Some(CommandId(at as u16))
+    }
+
+    /// Commands in order.
+    pub fn command_ids(&self) -> impl Iterator<Item = CommandId> + use<> {
+        (0..self.commands.len() as u16).map(CommandId)
+    }
+
+    /// Calls in order.
+    pub fn call_ids(&self) -> impl Iterator<Item = CallId> + use<> {
+        (0..self.calls.len() as u16).map(CallId)
+    }
+}
+
+/// A stream or a command queue.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// Its name.
+    pub name: String,
+    /// What orders its commands.
+    pub kind: LaneKind,
+    /// The device it feeds.
+    pub device: u32,
+}
+
+/// What orders the commands of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LaneKind {
+    /// OpenCL: an in-order queue of the host.
+    InOrder,
+    /// OpenCL: an out-of-order queue of the host.
+    OutOfOrder,
+    /// OpenCL: a queue on the device, which is always out of order.
+    OnDevice,
+    /// CUDA: a stream; a blocking one takes turns with the legacy default stream.
+    Stream {
+        /// Created without `cudaStreamNonBlocking`.
+        blocking: bool,
+    },
+    /// CUDA: the legacy default stream of a device.
+    Null,
+}
+
+impl LaneKind {
+    /// Whether it is a stream of CUDA.
+    pub fn is_stream(self) -> bool {
+        matches!(self, LaneKind::Stream { .. } | LaneKind::Null)
+    }
+}
+
+/// An event that is no command's own.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    /// Its name.
+    pub name: String,
+    /// What completes it.
+    pub kind: HandleKind,
+}
+
+/// What completes an event that is no command's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HandleKind {
+    /// OpenCL: a user event, set by the host.
+    User,
+    /// CUDA: an event, which stands for the work captured by its latest record.
+    Recorded,
+}
+
+/// What a command or a call of the host can wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Ref {
+    /// The event of a command.
+    Command(CommandId),
+    /// A user event, or an event that is recorded.
+    Handle(HandleId),
+}
+
+/// Something that is enqueued.
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// What it is called in reports: the kernel's name, or the function that enqueues it.
+    pub name: String,
+    /// What it does.
+    pub kind: CommandKind,
+    /// Where it is enqueued; `None`: a callback, which is in no queue.
+    pub lane: Option<LaneId>,
+    /// Its wait list.
+    pub waits: Vec<Ref>,
+    /// Who enqueues it.
+    pub origin: Origin,
+    /// The threads that are its body, in order; a copy has one, a marker none.
+    pub threads: Vec<ThreadId>,
+    /// The work-group of each thread, counted from 0.
+    pub groups: Vec<u32>,
+}
+
+impl Command {
+    /// How many work-groups it has.
+    pub fn group_count(&self) -> u32 {
+        self.groups.last().map_or(0, |g| g + 1)
+    }
+}
+
+/// What a command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CommandKind {
+    /// Runs a kernel.
+    Kernel,
+    /// Runs the initialisers of program-scope variables, before every kernel of that device (OpenCL).
+    Initializer,
+    /// Copies, fills, reads or writes memory.
+    Copy,
+    /// Makes memory accessible to the host (OpenCL).
+    Map,
+    /// Ends a mapping (OpenCL).
+    Unmap,
+    /// A point in the queue.
+    Marker,
+    /// A marker that later commands wait for.
+    Barrier,
+    /// A function of the host, run in its place in the stream (CUDA).
+    HostFunction,
+    /// A function of the host, run some time after an event has a status (OpenCL).
+    Callback {
+        /// The event.
+        of: Ref,
+        /// Registered for `CL_COMPLETE`; other statuses order nothing.
+        complete: bool,
+    },
+}
+
+/// Who enqueues a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// A call of the host.
+    Call(CallId),
+    /// Nobody: it runs before everything else.
+    Start,
+    /// A thread of another command (OpenCL, `enqueue_kernel`).
+    Device {
+        /// The command that the thread belongs to.
+        parent: CommandId,
+        /// The thread, in whose code a [`super::Op::Enqueue`] stands for the call.
+        thread: ThreadId,
+        /// When the child may start.
+        flag: ChildStart,
+    },
+}
+
+/// When a command that a kernel enqueues may start (OpenCL C, *Determining when a Child Kernel Begins Execution*).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ChildStart {
+    /// `CLK_ENQUEUE_FLAGS_NO_WAIT`: at once.
+    NoWait,
+    /// `CLK_ENQUEUE_FLAGS_WAIT_KERNEL`: when all work-items of the parent have ended.
+    WaitKernel,
+    /// `CLK_ENQUEUE_FLAGS_WAIT_WORK_GROUP`: when the work-group of the thread has ended.
+    WaitWorkGroup,
+}
+
+/// A call of the runtime by a host thread.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Who calls: the thread in whose code a [`super::Op::Call`] stands for it.
+    pub thread: ThreadId,
+    /// What it does.
+    pub op: HostOp,
+}
+
+/// What a call of the runtime does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostOp {
+    /// Enqueues a command. A blocking call returns when the command is complete.
+    Enqueue {
+        /// The command.
+        command: CommandId,
+        /// Whether it waits.
+        blocking: bool,
+    },
+    /// Waits for events: `clWaitForEvents`, `cudaEventSynchronize`.
+    Wait(Vec<Ref>),
+    /// Waits for all earlier commands of a lane: `clFinish`, `cudaStreamSynchronize`.
+    Finish(LaneId),
+    /// Submits the earlier commands of a queue: `clFlush`.
+    Flush(LaneId),
+    /// Waits for all earlier commands of a device: `cudaDeviceSynchronize`.
+    SyncDevice(u32),
+    /// Completes a user event: `clSetUserEventStatus`.
+    SetUser(HandleId),
+    /// Captures the earlier work of a stream: `cudaEventRecord`.
+    Record(HandleId, LaneId),
+    /// Makes later work of a stream wait: `cudaStreamWaitEvent`.
+    LaneWait(LaneId, HandleId),
+    /// Gives a lane back: `cudaStreamDestroy`, `clReleaseCommandQueue`. Its commands still run.
+    Release(LaneId),
+}

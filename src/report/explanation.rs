@@ -1,0 +1,337 @@
+//! Explanations, written down: for people, and as the key `explanation` of `json` and `jsonl`.
+//!
+//! # Invariants
+//! - An event is named by its instruction, thread and line where a chain comes to it, and by its instruction alone
+//!   further down, unless another instruction reads the same.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use serde::Serialize;
+
+use super::human::execution;
+use super::jsonl::{WitnessObject, witness};
+use crate::verdict::{Breach, Explanation, Link, Missing, Need, Needs, Witness};
+
+const DIM: Style = Style::new().dimmed();
+const BOLD: Style = Style::new().bold();
+
+/// So many levels of a link are shown, itself included, unless everything is asked for.
+const LEVELS: usize = 3;
+
+/// An explanation for people; `whole`: down to base relations, and with the executions.
+pub(super) fn human(out: &mut dyn Write, explanation: &Explanation, whole: bool) -> io::Result<()> {
+    for (i, b) in explanation.broken.iter().enumerate() {
+        let what = match (explanation.broken.len(), i) {
+            (1, _) => "every execution with this outcome breaks".to_owned(),
+            (n, 0) => format!("every execution with this outcome breaks one of {n} axioms; one that breaks only"),
+            _ => "one that breaks only".to_owned(),
+        };
+        writeln!(out, "  {what} {BOLD}{}{BOLD:#} ({}):", b.axiom, b.text)?;
+        breach(out, b, whole)?;
+    }
+    if !explanation.impossible.is_empty() {
+        writeln!(
+            out,
+            "  no execution at all comes to {}, whatever the axioms",
+            explanation.impossible.join(", ")
+        )?;
+    }
+    if let Some(needs) = &explanation.needs {
+        self::needs(out, needs)?;
+    }
+    if let Some(missing) = &explanation.missing {
+        self::missing(out, missing, whole)?;
+    }
+    if let Some(reason) = &explanation.given_up {
+        writeln!(out, "  {DIM}not everything was found out: {reason}{DIM:#}")?;
+    }
+    Ok(())
+}
+
+fn breach(out: &mut dyn Write, breach: &Breach, whole: bool) -> io::Result<()> {
+    if breach.chain.is_empty() && breach.besides.is_empty() {
+        return writeln!(out, "    nothing is there that it demands");
+    }
+    for (i, link) in breach.chain.iter().enumerate() {
+        writeln!(
+            out,
+            "    {}. {}  {DIM}{}{DIM:#}",
+            i + 1,
+            sentence(&breach.execution, link, true),
+            link.relation
+        )?;
+        because(out, &breach.execution, link, 1, whole)?;
+    }
+    for made in &breach.made {
+        let steps = match made.last - made.first {
+            0 => format!("step {}", made.first + 1),
+            _ => format!("steps {} to {}", made.first + 1, made.last + 1),
+        };
+        writeln!(out, "    {DIM}{steps}: `{}`{DIM:#}", made.link.relation)?;
+        if whole {
+            because(out, &breach.execution, &made.link, 1, whole)?;
+        }
+    }
+    if breach.closes && breach.chain.len() > 1 {
+        let first = &breach.chain[0];
+        writeln!(out, "    so {} would come before itself", full(&breach.execution, first.from))?;
+    }
+    for link in &breach.besides {
+        writeln!(out, "    and {}  {DIM}{}{DIM:#}", sentence(&breach.execution, link, false), link.relation)?;
+        because(out, &breach.execution, link, 1, whole)?;
+    }
+    if whole {
+        execution(out, &breach.execution)?;
+    }
+    Ok(())
+}
+
+/// What a link is made of, a level further in.
+fn because(out: &mut dyn Write, witness: &Witness, link: &Link, level: usize, whole: bool) -> io::Result<()> {
+    if level >= LEVELS && !whole {
+        return Ok(());
+    }
+    for part in &link.because {
+        let indent = "  ".repeat(level);
+        writeln!(out, "     {indent}- {}  {DIM}{}{DIM:#}", sentence(witness, part, false), part.relation)?;
+        because(out, witness, part, level + 1, whole)?;
+    }
+    Ok(())
+}
+
+/// A link as a sentence.
+fn sentence(witness: &Witness, link: &Link, at_length: bool) -> String {
+    let name = |e: usize| if at_length { full(witness, e) } else { short(witness, e) };
+    link.says.replace("{a}", &name(link.from)).replace("{b}", &name(link.to))
+}
+
+/// An event with its place.
+fn full(witness: &Witness, event: usize) -> String {
+    let e = &witness.events[event];
+    if e.thread.is_none() {
+        return format!("the initial `{}`", e.action.trim_start_matches("W "));
+    }
+    format!("{}`{}` ({}, line {})", half(witness, event), e.text.trim(), e.thread_name, e.line)
+}
+
+/// An event without its place, unless it takes that to tell it apart.
+fn short(witness: &Witness, event: usize) -> String {
+    let e = &witness.events[event];
+    let alike = |o: &&crate::verdict::WitnessEvent| {
+        o.text.trim() == e.text.trim() && (o.thread, o.line) != (e.thread, e.line)
+    };
+    if e.thread.is_none() || witness.events.iter().any(|o| alike(&o)) {
+        return full(witness, event);
+    }
+    format!("{}`{}`", half(witness, event), e.text.trim())
+}
+
+/// Which of the events of one instruction it is.
+fn half(witness: &Witness, event: usize) -> &'static str {
+    let e = &witness.events[event];
+    let same = |o: &&crate::verdict::WitnessEvent| (o.thread, o.line, &o.text) == (e.thread, e.line, &e.text);
+    if witness.events.iter().filter(same).count() < 2 {
+        return "";
+    }
+    match e.action.split(' ').next() {
+        Some("R") => "the read of ",
+        Some("W") => "the write of ",
+        Some("BA") => "the arrival at ",
+        Some("BW") => "the wait of ",
+        _ => "",
+    }
+}
+
+fn needs(out: &mut dyn Write, needs: &Needs) -> io::Result<()> {
+    if needs.needed.is_empty() {
+        writeln!(out, "  it needs no order, no scope and no fence")?;
+    } else {
+        writeln!(out, "  it needs all of these:")?;
+        needs.needed.iter().try_for_each(|n| need(out, n, "would allow it"))?;
+    }
+    if !needs.spare.is_empty() {
+        writeln!(out, "  it would be forbidden even with")?;
+        for n in &needs.spare {
+            writeln!(out, "    {} in place of {}{}", n.instead, n.what, place(n))?;
+        }
+    }
+    match &needs.given_up {
+        Some(reason) => writeln!(out, "  {DIM}what it needs was not found out in full: {reason}{DIM:#}"),
+        None => Ok(()),
+    }
+}
+
+fn need(out: &mut dyn Write, need: &Need, then: &str) -> io::Result<()> {
+    writeln!(out, "    {}{}: {} {then}", need.what, place(need), need.instead)
+}
+
+/// Where: `` of `st.release.gpu [f], 1` (P0, line 8)``.
+fn place(need: &Need) -> String {
+    if need.line == 0 {
+        return String::new();
+    }
+    let thread = if need.thread.is_empty() { String::new() } else { format!("{}, ", need.thread) };
+    format!(" of `{}` ({thread}line {})", need.text.trim(), need.line)
+}
+
+fn missing(out: &mut dyn Write, missing: &Missing, whole: bool) -> io::Result<()> {
+    if let Some(none) = &missing.none {
+        return writeln!(out, "  {none}");
+    }
+    writeln!(out, "  it would be forbidden with")?;
+    for (i, edit) in missing.edits.iter().enumerate() {
+        let and = if i == 0 { "" } else { "and " };
+        writeln!(out, "    {and}{} in place of {}{}", edit.instead, edit.what, place(edit))?;
+    }
+    if let Some(b) = &missing.breach {
+        writeln!(out, "  then it would break {BOLD}{}{BOLD:#} ({}):", b.axiom, b.text)?;
+        breach(out, b, whole)?;
+        for link in &missing.links {
+            let path = link.path.join(" > ");
+            writeln!(out, "    as it is, link {} is missing: {}  {DIM}{path}{DIM:#}", link.link + 1, link.why)?;
+        }
+    }
+    Ok(())
+}
+
+/// The value of the key.
+#[derive(Serialize)]
+pub(super) struct ExplanationObject<'a> {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    broken: Vec<BreachObject<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    impossible: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    needs: Option<NeedsObject<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<MissingObject<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    given_up: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct BreachObject<'a> {
+    axiom: &'a str,
+    text: &'a str,
+    doc: &'a str,
+    chain: Vec<LinkObject<'a>>,
+    closes: bool,
+    made: Vec<MadeObject<'a>>,
+    besides: Vec<LinkObject<'a>>,
+    execution: WitnessObject<'a>,
+}
+
+#[derive(Serialize)]
+struct MadeObject<'a> {
+    first: usize,
+    last: usize,
+    link: LinkObject<'a>,
+}
+
+/// A link; `from` and `to` are positions of events in the execution beside it.
+#[derive(Serialize)]
+struct LinkObject<'a> {
+    from: usize,
+    to: usize,
+    relation: &'a str,
+    set: bool,
+    holds: bool,
+    says: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    because: Vec<LinkObject<'a>>,
+}
+
+#[derive(Serialize)]
+struct NeedsObject<'a> {
+    needed: Vec<NeedObject<'a>>,
+    spare: Vec<NeedObject<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    given_up: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct NeedObject<'a> {
+    thread: &'a str,
+    line: u32,
+    text: &'a str,
+    what: &'a str,
+    instead: &'a str,
+}
+
+#[derive(Serialize)]
+struct MissingObject<'a> {
+    edits: Vec<NeedObject<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    breach: Option<BreachObject<'a>>,
+    links: Vec<MissingLinkObject<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    none: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct MissingLinkObject<'a> {
+    link: usize,
+    path: &'a [String],
+    why: &'a str,
+}
+
+/// An explanation as the value of its key.
+pub(super) fn object(explanation: &Explanation) -> ExplanationObject<'_> {
+    fn all(list: &[Need]) -> Vec<NeedObject<'_>> {
+        list.iter().map(need_object).collect()
+    }
+    ExplanationObject {
+        broken: explanation.broken.iter().map(breach_object).collect(),
+        impossible: &explanation.impossible,
+        needs: explanation.needs.as_ref().map(|n| NeedsObject {
+            needed: all(&n.needed),
+            spare: all(&n.spare),
+            given_up: n.given_up.as_deref(),
+        }),
+        missing: explanation.missing.as_ref().map(|m| MissingObject {
+            edits: all(&m.edits),
+            breach: m.breach.as_ref().map(breach_object),
+            links: (m.links.iter())
+                .map(|l| MissingLinkObject { link: l.link, path: &l.path, why: &l.why })
+                .collect(),
+            none: m.none.as_deref(),
+        }),
+        given_up: explanation.given_up.as_deref(),
+    }
+}
+
+fn breach_object(breach: &Breach) -> BreachObject<'_> {
+    fn links<'a>(breach: &'a Breach, list: &'a [Link]) -> Vec<LinkObject<'a>> {
+        list.iter().map(|l| link_object(&breach.execution, l)).collect()
+    }
+    BreachObject {
+        axiom: &breach.axiom,
+        text: &breach.text,
+        doc: &breach.doc,
+        chain: links(breach, &breach.chain),
+        closes: breach.closes,
+        made: (breach.made.iter())
+            .map(|m| MadeObject { first: m.first, last: m.last, link: link_object(&breach.execution, &m.link) })
+            .collect(),
+        besides: links(breach, &breach.besides),
+        execution: witness(&breach.execution),
+    }
+}
+
+fn link_object<'a>(witness: &Witness, link: &'a Link) -> LinkObject<'a> {
+    LinkObject {
+        from: link.from,
+        to: link.to,
+        relation: &link.relation,
+        set: link.is_set,
+        holds: link.holds,
+        says: sentence(witness, link, true),
+        because: link.because.iter().map(|part| link_object(witness, part)).collect(),
+    }
+}
+
+fn need_object(need: &Need) -> NeedObject<'_> {
+    let Need { thread, line, text, what, instead } = need;
+    NeedObject { thread, line: *line, text: text.trim(), what, instead }
+}

@@ -1,0 +1,234 @@
+//! Which way each edge takes, in terms of the grid: columns, rows, the gutters between columns, the channels between rows.
+//!
+//! Gutter `g` is left of column `g`, the last one right of the last column; channel `c` is above row `c`, the last one below
+//! the last row. The channel of initial writes runs between them and everything else.
+//!
+//! # Invariants
+//! - No way crosses a box: curves stay inside gutters, horizontal lines inside channels.
+//! - Ways of edges that are not shown take no room.
+
+use super::super::scene::{Role, Scene};
+
+/// Where an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cell {
+    /// Among the initial writes.
+    Init(usize),
+    /// In a column and a row.
+    At(usize, usize),
+}
+
+/// A side of a box.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Side {
+    Left,
+    Right,
+    Top,
+    Bottom,
+}
+
+/// A way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Way {
+    /// From one row to the next.
+    Down,
+    /// Out into a gutter and back into the same column.
+    Arc { gutter: usize },
+    /// Through the gutter between two columns.
+    Across { gutter: usize },
+    /// Into a gutter, through a channel, out of another gutter.
+    Over { out: usize, channel: usize, track: f64, back: usize },
+    /// From an initial write through their channel, and down a lane of a gutter.
+    Fall { track: f64, gutter: usize, lane: usize, reversed: bool },
+    /// From one initial write to another.
+    Between { track: f64 },
+}
+
+/// The way of one edge, and the sides of its boxes where it begins and ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    pub way: Way,
+    pub sides: (Side, Side),
+}
+
+/// All ways, and how much room they need.
+#[derive(Clone, Debug)]
+pub(super) struct Plans {
+    /// By edge.
+    pub plans: Vec<Plan>,
+    /// By gutter: arcs on either side, ways across.
+    pub arcs: Vec<usize>,
+    pub across: Vec<usize>,
+    /// By gutter: lanes beside the column on its left and the column on its right.
+    pub lanes: Vec<(usize, usize)>,
+    /// By channel.
+    pub tracks: Vec<usize>,
+    /// Of the channel of initial writes.
+    pub init_tracks: usize,
+}
+
+/// Where the events of a scene are, given the column of each thread; and the number of rows.
+pub(super) fn cells(scene: &Scene, column_of: &[usize]) -> (Vec<Cell>, usize) {
+    let mut next = vec![0; column_of.len()];
+    let mut init = 0;
+    let mut cells = Vec::with_capacity(scene.events.len());
+    for event in &scene.events {
+        cells.push(match event.thread {
+            None => {
+                init += 1;
+                Cell::Init(init - 1)
+            }
+            Some(t) => {
+                next[t] += 1;
+                Cell::At(column_of[t], next[t] - 1)
+            }
+        });
+    }
+    // How threads end stands in one row, below all events.
+    let is_end = |e: usize| scene.events[e].role == Role::End;
+    let rows = (0..cells.len()).filter(|&e| !is_end(e)).filter_map(|e| match cells[e] {
+        Cell::At(_, row) => Some(row + 1),
+        Cell::Init(_) => None,
+    });
+    let rows = rows.max().unwrap_or(0);
+    let mut any_end = 0;
+    for e in (0..cells.len()).filter(|&e| is_end(e)) {
+        if let Cell::At(column, _) = cells[e] {
+            cells[e] = Cell::At(column, rows);
+            any_end = 1;
+        }
+    }
+    (cells, rows + any_end)
+}
+
+/// Plans the ways of all edges, shown ones first.
+pub(super) fn plan(scene: &Scene, cells: &[Cell], columns: usize, rows: usize) -> Plans {
+    let mut planner = Planner {
+        shown: true,
+        arcs: vec![0; columns + 1],
+        across: vec![0; columns + 1],
+        lanes: vec![(0, 0); columns + 1],
+        tracks: vec![0; rows + 1],
+        init_tracks: 0,
+        unseen: 0,
+    };
+    let mut plans = vec![None; scene.edges.len()];
+    let shown = |e: usize| scene.relations[scene.edges[e].relation].shown;
+    for e in (0..plans.len()).filter(|&e| shown(e)) {
+        plans[e] = Some(planner.way(scene, cells, e));
+    }
+    let room = planner.clone();
+    planner.shown = false;
+    for e in (0..plans.len()).filter(|&e| !shown(e)) {
+        plans[e] = Some(planner.way(scene, cells, e));
+    }
+    // Tracks were counted one by one: spread them over their channels.
+    let spread = |track: f64, tracks: usize| (track + 1.0) / (tracks as f64 + 1.0);
+    let plans = plans.into_iter().flatten().enumerate().map(|(e, mut plan)| {
+        if shown(e) {
+            match &mut plan.way {
+                Way::Over { channel, track, .. } => *track = spread(*track, room.tracks[*channel]),
+                Way::Fall { track, .. } | Way::Between { track } => *track = spread(*track, room.init_tracks),
+                Way::Down | Way::Arc { .. } | Way::Across { .. } => {}
+            }
+        }
+        plan
+    });
+    Plans {
+        plans: plans.collect(),
+        arcs: room.arcs,
+        across: room.across,
+        lanes: room.lanes,
+        tracks: room.tracks,
+        init_tracks: room.init_tracks,
+    }
+}
+
+#[derive(Clone)]
+struct Planner {
+    shown: bool,
+    arcs: Vec<usize>,
+    across: Vec<usize>,
+    lanes: Vec<(usize, usize)>,
+    tracks: Vec<usize>,
+    init_tracks: usize,
+    unseen: usize,
+}
+
+impl Planner {
+    fn way(&mut self, scene: &Scene, cells: &[Cell], edge: usize) -> Plan {
+        let edge = &scene.edges[edge];
+        match (cells[edge.from], cells[edge.to]) {
+            (Cell::At(a, i), Cell::At(b, j)) if a == b => {
+                let po = scene.relations[edge.relation].kind.class == "po";
+                if po && j == i + 1 {
+                    return Plan { way: Way::Down, sides: (Side::Bottom, Side::Top) };
+                }
+                self.arc(a)
+            }
+            (Cell::At(a, _), Cell::At(b, _)) if a.abs_diff(b) == 1 => {
+                let gutter = a.max(b);
+                self.across[gutter] += 1;
+                Plan { way: Way::Across { gutter }, sides: towards(a, b) }
+            }
+            (Cell::At(a, i), Cell::At(b, j)) => {
+                let (out, back) = if a < b { (a + 1, b) } else { (a, b + 1) };
+                let channel = self.channel(i, j);
+                let track = Self::track(self.shown, &mut self.tracks[channel], &mut self.unseen);
+                self.across[out] += 1;
+                self.across[back] += 1;
+                Plan { way: Way::Over { out, channel, track, back }, sides: towards(a, b) }
+            }
+            (Cell::Init(_), Cell::At(b, _)) => self.fall(b, false),
+            (Cell::At(a, _), Cell::Init(_)) => self.fall(a, true),
+            (Cell::Init(_), Cell::Init(_)) => {
+                let track = Self::track(self.shown, &mut self.init_tracks, &mut self.unseen);
+                Plan { way: Way::Between { track }, sides: (Side::Bottom, Side::Bottom) }
+            }
+        }
+    }
+
+    /// An arc beside a column, on the side where less goes on.
+    fn arc(&mut self, column: usize) -> Plan {
+        let load = |gutter: usize| 2 * self.across[gutter] + self.arcs[gutter];
+        let right = load(column + 1) <= load(column);
+        let (gutter, side) = if right { (column + 1, Side::Right) } else { (column, Side::Left) };
+        self.arcs[gutter] += 1;
+        Plan { way: Way::Arc { gutter }, sides: (side, side) }
+    }
+
+    /// The channel for a way between two rows: near both, and with few tracks.
+    fn channel(&self, i: usize, j: usize) -> usize {
+        let (low, high) = (i.min(j), i.max(j) + 1);
+        let middle = (low + high) as f64 / 2.0;
+        let cost = |c: usize| 2.0 * self.tracks[c] as f64 + (c as f64 - middle).abs();
+        (low..=high).min_by(|&a, &b| cost(a).total_cmp(&cost(b))).unwrap_or(low)
+    }
+
+    /// From an initial write into a column.
+    fn fall(&mut self, column: usize, reversed: bool) -> Plan {
+        let track = Self::track(self.shown, &mut self.init_tracks, &mut self.unseen);
+        let left = self.lanes[column].1 <= self.lanes[column + 1].0;
+        let (gutter, side) = if left { (column, Side::Left) } else { (column + 1, Side::Right) };
+        let lanes = if left { &mut self.lanes[gutter].1 } else { &mut self.lanes[gutter].0 };
+        let lane = *lanes;
+        *lanes += 1;
+        let sides = if reversed { (side, Side::Bottom) } else { (Side::Bottom, side) };
+        Plan { way: Way::Fall { track, gutter, lane, reversed }, sides }
+    }
+
+    /// The next track: a number to be spread; for ways that take no room, a place of its own.
+    fn track(shown: bool, tracks: &mut usize, unseen: &mut usize) -> f64 {
+        if shown {
+            *tracks += 1;
+            return (*tracks - 1) as f64;
+        }
+        *unseen += 1;
+        // The golden ratio keeps any number of them apart.
+        0.1 + 0.8 * (*unseen as f64 * 0.618_033_988_749_895).fract()
+    }
+}
+
+fn towards(a: usize, b: usize) -> (Side, Side) {
+    if a < b { (Side::Right, Side::Left) } else { (Side::Left, Side::Right) }
+}

@@ -1,0 +1,279 @@
+//! `sarif`: the Static Analysis Results Interchange Format, which code-scanning services read.
+//!
+//! # Invariants
+//! - Only what needs attention is a result: expectations that are not met, what is undecided, defects of ours, and
+//!   mistakes in the input.
+//! - Every result names a rule that the run lists, and a rule is listed if some result names it.
+//! - Paths are URI references, relative ones to the root of the sources.
+//!
+//! # Sources
+//! - OASIS, *Static Analysis Results Interchange Format (SARIF) Version 2.1.0*, with Errata 01: run, result, location
+//!   objects; *URI-valued properties* for how paths are written.
+
+use std::io::{self, Write};
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use super::case::{Case, Status};
+use super::{Comparison, Line, Observations, Reporter, Summary, Table, unfit};
+use crate::diag::Diagnostic;
+
+/// Where the schema of the format is published.
+const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+
+/// Collects the results; the rules come first in the file, so it is written at the end.
+#[derive(Debug, Default)]
+pub struct Sarif {
+    cases: Vec<Case>,
+}
+
+impl Sarif {
+    fn add(&mut self, case: Case) {
+        if case.status.needs_attention() {
+            self.cases.push(case);
+        }
+    }
+}
+
+impl Reporter for Sarif {
+    fn line(&mut self, _: &mut dyn Write, line: &Line) -> io::Result<()> {
+        self.add(Case::of(line));
+        Ok(())
+    }
+
+    fn diagnostic(&mut self, _: &mut dyn Write, diagnostic: &Diagnostic) -> io::Result<()> {
+        Case::of_diagnostic(diagnostic).into_iter().for_each(|case| self.add(case));
+        Ok(())
+    }
+
+    fn table(&mut self, _: &mut dyn Write, _: &Table) -> io::Result<()> {
+        unfit("sarif", "outcomes")
+    }
+
+    fn comparison(&mut self, _: &mut dyn Write, _: &Comparison) -> io::Result<()> {
+        unfit("sarif", "comparisons")
+    }
+
+    fn observations(&mut self, _: &mut dyn Write, _: &Observations) -> io::Result<()> {
+        unfit("sarif", "observations")
+    }
+
+    fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
+        let mut rules = Vec::new();
+        for case in &self.cases {
+            if !rules.contains(&case.status.rule()) {
+                rules.push(case.status.rule());
+            }
+        }
+        let log = Log {
+            schema: SCHEMA,
+            version: "2.1.0",
+            runs: [Run {
+                tool: Tool {
+                    driver: Driver {
+                        name: "Fencepost",
+                        version: env!("CARGO_PKG_VERSION"),
+                        rules: rules.iter().map(|id| rule(id)).collect(),
+                    },
+                },
+                column_kind: "unicodeCodePoints",
+                results: self.cases.iter().map(|case| result(case, &rules)).collect(),
+                properties: IndexMap::from([("summary", summary.to_string())]),
+            }],
+        };
+        serde_json::to_writer_pretty(&mut *out, &log)?;
+        out.write_all(b"\n")
+    }
+}
+
+#[derive(Serialize)]
+struct Log {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    version: &'static str,
+    runs: [Run; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Run {
+    tool: Tool,
+    column_kind: &'static str,
+    results: Vec<Finding>,
+    properties: IndexMap<&'static str, String>,
+}
+
+#[derive(Serialize)]
+struct Tool {
+    driver: Driver,
+}
+
+#[derive(Serialize)]
+struct Driver {
+    name: &'static str,
+    version: &'static str,
+    rules: Vec<Rule>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Rule {
+    id: &'static str,
+    short_description: Message,
+    default_configuration: Configuration,
+}
+
+#[derive(Serialize)]
+struct Configuration {
+    level: &'static str,
+}
+
+#[derive(Serialize)]
+struct Message {
+    text: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Finding {
+    rule_id: &'static str,
+    rule_index: usize,
+    level: &'static str,
+    message: Message,
+    locations: Vec<Location>,
+    partial_fingerprints: IndexMap<&'static str, String>,
+    properties: IndexMap<&'static str, String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Location {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    physical_location: Option<Physical>,
+    logical_locations: [Logical; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Physical {
+    artifact_location: Artifact,
+    region: Region,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Artifact {
+    uri: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri_base_id: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Region {
+    start_line: usize,
+    start_column: usize,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Logical {
+    fully_qualified_name: String,
+}
+
+fn rule(id: &'static str) -> Rule {
+    let text = match id {
+        "expectation-not-met" => "The model's verdict is not the one that the test expects",
+        "undecided" => "A limit of time, memory or loop iterations was hit before there was a verdict",
+        "defect" => "A defect of Fencepost: engines disagree, a witness failed its replay, a law was broken",
+        _ => "A test, model, option or file that could not be understood",
+    };
+    let level = if id == "undecided" { "warning" } else { "error" };
+    Rule { id, short_description: Message { text: text.into() }, default_configuration: Configuration { level } }
+}
+
+fn result(case: &Case, rules: &[&'static str]) -> Finding {
+    let id = case.status.rule();
+    let physical = case.site.as_ref().filter(|site| site.file != "<stdin>").map(|site| Physical {
+        artifact_location: artifact(&site.file),
+        region: Region { start_line: site.line, start_column: site.column },
+    });
+    let name = format!("{}: {}", case.group, case.title);
+    let mut text = format!("{}: {}", case.title, case.message);
+    for (detail, value) in case.details.iter().filter(|(detail, _)| ["note", "help"].contains(detail)) {
+        text += &format!("\n{detail}: {value}");
+    }
+    Finding {
+        rule_id: id,
+        rule_index: rules.iter().position(|r| *r == id).unwrap_or_default(),
+        level: if matches!(case.status, Status::Undecided(_)) { "warning" } else { "error" },
+        message: Message { text },
+        locations: vec![Location {
+            physical_location: physical,
+            logical_locations: [Logical { fully_qualified_name: name.clone() }],
+        }],
+        // The question stays the same when lines move.
+        partial_fingerprints: IndexMap::from([("fencepostQuestion/v1", name)]),
+        properties: case.details.iter().cloned().collect(),
+    }
+}
+
+/// A path as a URI reference.
+fn artifact(path: &str) -> Artifact {
+    let path = path.replace('\\', "/");
+    let plain = path.strip_prefix("./").unwrap_or(&path);
+    let mut uri = String::new();
+    for byte in plain.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => uri.push(byte.into()),
+            other => uri += &format!("%{other:02X}"),
+        }
+    }
+    if plain.starts_with('/') {
+        Artifact { uri: format!("file://{uri}"), uri_base_id: None }
+    } else {
+        Artifact { uri, uri_base_id: Some("%SRCROOT%") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::super::{Format, HumanOptions, samples};
+    use super::*;
+
+    fn log() -> Value {
+        let text = samples::written(Format::Sarif, &HumanOptions::default());
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn results_name_the_rules_of_the_run() {
+        let log = log();
+        let run = &log["runs"][0];
+        let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+        let results = run["results"].as_array().unwrap();
+        let ids: Vec<_> = results.iter().map(|r| r["ruleId"].as_str().unwrap()).collect();
+        assert_eq!(ids, ["expectation-not-met", "undecided", "defect"]);
+        for result in results {
+            assert_eq!(rules[result["ruleIndex"].as_u64().unwrap() as usize]["id"], result["ruleId"]);
+        }
+    }
+
+    #[test]
+    fn a_result_says_where() {
+        let log = log();
+        let place = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], "tests/MP.litmus");
+        assert_eq!(place["region"]["startLine"], 3);
+    }
+
+    #[test]
+    fn paths_become_uri_references() {
+        assert_eq!(artifact("./a b/é:<x>.toml").uri, "a%20b/%C3%A9%3A%3Cx%3E.toml");
+        let absolute = artifact("/tmp/a%.toml");
+        assert_eq!((absolute.uri.as_str(), absolute.uri_base_id), ("file:///tmp/a%25.toml", None));
+    }
+}
