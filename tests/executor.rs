@@ -20,7 +20,7 @@ use common::suite::{files, number};
 use fencepost::check::{Engine, Limits, Session, operational};
 use fencepost::litmus::{LitmusTest, read_path};
 use fencepost::model::{Model, load_shipped};
-use fencepost::simt::{Early, MemoryKind, Options, Rules, Schedule, fingerprint, observe, replay, trace};
+use fencepost::simt::{Early, MachineMemory, Options, Rules, Schedule, fingerprint, observe, replay, trace};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::State;
 
@@ -70,7 +70,7 @@ fn compare(test: &LitmusTest, model: &Model, options: &Options) -> Compared {
     Compared::Different { only_model, only_machine }
 }
 
-fn options(memory: MemoryKind, early: Early) -> Options {
+fn options(memory: MachineMemory, early: Early) -> Options {
     let timeout = Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 500)));
     Options { memory, early, states: 200_000, timeout, ..Options::default() }
 }
@@ -96,7 +96,7 @@ fn random(count: u64, what: &str, compare: impl Fn(&LitmusTest) -> Compared) {
 #[test]
 fn sc_is_the_model_sc_on_random_programs() {
     let sc = model("sc");
-    random(60, "sc", |test| compare(test, &sc, &options(MemoryKind::Sc, Early::None)));
+    random(60, "sc", |test| compare(test, &sc, &options(MachineMemory::Sc, Early::None)));
 }
 
 fn folder(path: &Path, what: &str, compare: impl Fn(&LitmusTest) -> Compared) {
@@ -118,7 +118,7 @@ fn folder(path: &Path, what: &str, compare: impl Fn(&LitmusTest) -> Compared) {
 fn sc_is_the_model_sc_on_the_tests_of_the_repository() {
     let sc = model("sc");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus");
-    folder(&path, "sc", |test| compare(test, &sc, &options(MemoryKind::Sc, Early::None)));
+    folder(&path, "sc", |test| compare(test, &sc, &options(MachineMemory::Sc, Early::None)));
 }
 
 /// `ptx` with early binds ruled out: nothing is read before it is written, in one order of everything.
@@ -132,14 +132,14 @@ fn in_order() -> Model {
 #[test]
 fn without_early_binds_weak_is_ptx_in_order() {
     let model = in_order();
-    random(60, "none", |test| compare(test, &model, &options(MemoryKind::Weak, Early::None)));
+    random(60, "none", |test| compare(test, &model, &options(MachineMemory::Weak, Early::None)));
 }
 
 #[test]
 fn weak_in_order_on_the_tests_of_the_repository() {
     let model = in_order();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus");
-    folder(&path, "none", |test| compare(test, &model, &options(MemoryKind::Weak, Early::None)));
+    folder(&path, "none", |test| compare(test, &model, &options(MachineMemory::Weak, Early::None)));
 }
 
 /// Rings and mixed programs in turn.
@@ -163,7 +163,7 @@ fn coverage(early: Early, seeds: std::ops::Range<u64>, source: impl Fn(u64) -> S
     for seed in seeds {
         let source = source(seed);
         let test = source.read(&format!("seed-{seed}"));
-        let Ok(observation) = observe(&test, &options(MemoryKind::Weak, early), Schedule::Exhaustive) else {
+        let Ok(observation) = observe(&test, &options(MachineMemory::Weak, early), Schedule::Exhaustive) else {
             continue;
         };
         let shown: BTreeSet<State> = operational::name(&test, &observation).into_iter().map(|n| n.0).collect();
@@ -205,7 +205,7 @@ fn early_binds_stay_inside_ptx_on_the_tests_of_the_repository() {
         let (mut shown_all, mut shown_some, mut skipped) = (0, 0, BTreeMap::<String, u64>::new());
         for file in files(&path, &["toml", "litmus"]) {
             for test in read_path(&file).unwrap_or_default() {
-                let settings = Options { states: 20_000, ..options(MemoryKind::Weak, Early::Full(1)) };
+                let settings = Options { states: 20_000, ..options(MachineMemory::Weak, Early::Full(1)) };
                 match compare(&test, &ptx, &settings) {
                     Compared::Equal => shown_all += 1,
                     Compared::Skipped(why) => *skipped.entry(why).or_default() += 1,
@@ -225,8 +225,8 @@ fn early_binds_stay_inside_ptx_on_the_tests_of_the_repository() {
 fn sc_is_inside_weak() {
     for seed in 1..40 {
         let test = either(seed).read("generated");
-        let weak = shown(&test, &options(MemoryKind::Weak, Early::None));
-        let sc = shown(&test, &options(MemoryKind::Sc, Early::None));
+        let weak = shown(&test, &options(MachineMemory::Weak, Early::None));
+        let sc = shown(&test, &options(MachineMemory::Sc, Early::None));
         if let (Ok((weak, true)), Ok((sc, true))) = (weak, sc) {
             assert!(sc.is_subset(&weak), "seed {seed}");
         }
@@ -282,7 +282,7 @@ fn scopes_and_proxies_are_needed() {
     for (head, threads, rules) in cases {
         let threads: String = threads.iter().map(|t| format!("[[thread]]\n{t}\n")).collect();
         let test = read(&format!("name = 'T'\n{head}\n{threads}"));
-        let settings = options(MemoryKind::Weak, Early::None);
+        let settings = options(MachineMemory::Weak, Early::None);
         let whole = shown(&test, &settings).expect("runs").0;
         let without = shown(&test, &Options { rules, ..settings }).expect("runs").0;
         let allowed = allowed(&test, &model("ptx")).expect("small");
@@ -295,7 +295,7 @@ fn scopes_and_proxies_are_needed() {
     let file = "litmus/ptx/05-sc-per-location/CoWW-RR.gen-sur+sur-gen.toml";
     let test = read_path(&Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).expect("well-formed").remove(0);
     let rules = Rules { per_location: false, ..Rules::ALL };
-    let without = shown(&test, &Options { rules, ..options(MemoryKind::Weak, Early::None) }).expect("runs").0;
+    let without = shown(&test, &Options { rules, ..options(MachineMemory::Weak, Early::None) }).expect("runs").0;
     let allowed = allowed(&test, &model("ptx")).expect("small");
     assert!(without.difference(&allowed).count() > 0, "{without:?}");
 }
@@ -303,7 +303,7 @@ fn scopes_and_proxies_are_needed() {
 /// Outcomes that a machine without a rule shows and the model forbids.
 fn outside(seed: u64, rules: Rules, early: Early, ptx: &Model) -> Vec<State> {
     let test = either(seed).read(&format!("seed-{seed}"));
-    let whole = options(MemoryKind::Weak, early);
+    let whole = options(MachineMemory::Weak, early);
     let (Ok((all, true)), Ok((mutated, _))) = (shown(&test, &whole), shown(&test, &Options { rules, ..whole }))
     else {
         return Vec::new();
@@ -348,7 +348,7 @@ fn shows(condition: &str, memory: &str, threads: &[&str], early: Early) -> bool 
     let text =
         format!("name = 'T'\ncondition = 'true'\nfilter = '{condition}'\nmemory = {{ {memory} }}\n{threads}");
     let test = read(&text);
-    let observation = observe(&test, &options(MemoryKind::Weak, early), Schedule::Exhaustive).expect("runs");
+    let observation = observe(&test, &options(MachineMemory::Weak, early), Schedule::Exhaustive).expect("runs");
     assert!(observation.complete, "{:?}", observation.reason);
     !operational::name(&test, &observation).is_empty()
 }
@@ -402,7 +402,7 @@ fn random_runs_repeat_and_are_inside_ptx() {
     for seed in 1..30 {
         let test = either(seed).read("generated");
         for early in [Early::None, Early::Full(2)] {
-            let settings = options(MemoryKind::Weak, early);
+            let settings = options(MachineMemory::Weak, early);
             let sample = |seed| observe(&test, &settings, Schedule::Random { runs: 200, seed }).expect("runs");
             let (a, b) = (sample(1), sample(1));
             let list = |o: &fencepost::simt::schedule::Observation| {
@@ -424,9 +424,9 @@ fn recorded_runs_replay_and_are_executions_of_the_model() {
     for seed in 1..number("FENCEPOST_PROGRAMS", 50) {
         let test = either(seed).read("generated");
         for (memory, early, model) in [
-            (MemoryKind::Sc, Early::None, &sc),
-            (MemoryKind::Weak, Early::None, &ptx),
-            (MemoryKind::Weak, Early::Full(1), &ptx),
+            (MachineMemory::Sc, Early::None, &sc),
+            (MachineMemory::Weak, Early::None, &ptx),
+            (MachineMemory::Weak, Early::Full(1), &ptx),
         ] {
             let settings = options(memory, early);
             let limits = Limits { bound: 6, timeout: settings.timeout };
@@ -455,7 +455,7 @@ fn fences_of_threads_that_are_not_in_each_others_scope_are_not_ordered() {
         + &fences(0, "st.weak x, 1", "st.relaxed.gpu f, 1")
         + &fences(1, "ld.relaxed.gpu r1, f", "ld.weak r2, x");
     let test = read(&text);
-    let settings = options(MemoryKind::Weak, Early::None);
+    let settings = options(MachineMemory::Weak, Early::None);
     let limits = Limits { bound: 6, timeout: settings.timeout };
     // Every run, not only one to each outcome: in some the fence of the writer is committed first.
     for seed in 0..200 {
@@ -473,7 +473,7 @@ fn runs_that_end_at_a_limit_replay() {
         "name = \"lock\"\ncondition = \"x != 2\"\n[memory]\nx = 0\nl = 0\n[[thread]]\ncta = 0\ncode = \"{lock}\"\n[[thread]]\ncta = 1\ncode = \"{lock}\"\n"
     );
     let test = read(&text);
-    let settings = options(MemoryKind::Weak, Early::Full(1));
+    let settings = options(MachineMemory::Weak, Early::Full(1));
     let all = observe(&test, &settings, Schedule::Exhaustive).expect("what was observed is reported");
     assert!(!all.complete && !all.stops.is_empty());
     for stop in &all.stops {
@@ -485,7 +485,7 @@ fn runs_that_end_at_a_limit_replay() {
 #[test]
 fn a_schedule_of_another_test_is_rejected() {
     let (a, b) = (either(2).read("a"), either(4).read("b"));
-    let settings = options(MemoryKind::Weak, Early::None);
+    let settings = options(MachineMemory::Weak, Early::None);
     let all = observe(&a, &settings, Schedule::Exhaustive).expect("runs");
     let why = replay(&b, &settings, &all.outcomes[0].schedule).expect_err("another program");
     assert!(why.contains("does not fit"), "{why}");
@@ -499,7 +499,7 @@ fn hangs_are_told() {
         let threads: String = threads.iter().map(|t| format!("[[thread]]\ncta = 0\n{t}\n")).collect();
         let test = read(&format!("name = 'T'\ncondition = 'x == 0'\nmemory = {{ x = 0 }}\n{threads}"));
         let observation =
-            observe(&test, &options(MemoryKind::Weak, Early::None), Schedule::Exhaustive).expect("runs");
+            observe(&test, &options(MachineMemory::Weak, Early::None), Schedule::Exhaustive).expect("runs");
         assert!(observation.complete, "{:?}", observation.reason);
         observation.ended
     };

@@ -23,20 +23,20 @@ use fencepost::litmus::{LitmusTest, read_path};
 use fencepost::model::{Library, Model, Shipped, load, load_shipped};
 use fencepost::program::Dialect;
 use fencepost::simt::record::HazardKind;
-use fencepost::simt::{LanguageRules, MemoryKind, Options, Schedule, observe};
+use fencepost::simt::{LanguageRules, MachineMemory, Options, Schedule, observe};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{State, Verdict};
 
 /// A memory, the language of its programs, and its model with and without early binds.
 struct Side {
-    memory: MemoryKind,
+    memory: MachineMemory,
     lang: Lang,
     full: Model,
     in_order: Model,
 }
 
 impl Side {
-    fn new(memory: MemoryKind, lang: Lang) -> Side {
+    fn new(memory: MachineMemory, lang: Lang) -> Side {
         let name = memory.model();
         let text = &Library::model(name).expect("shipped").text;
         let text = format!("{text}\nacyclic po | rf | syncbar | exitbar as In-Order\n");
@@ -53,12 +53,12 @@ impl Side {
 
 fn sides() -> [Side; 6] {
     [
-        Side::new(MemoryKind::OpenCl, Lang::OpenCl),
-        Side::new(MemoryKind::OpenCl31, Lang::OpenCl),
-        Side::new(MemoryKind::Cuda, Lang::Cuda),
-        Side::new(MemoryKind::Cuda17, Lang::Cuda),
-        Side::new(MemoryKind::C11, Lang::C),
-        Side::new(MemoryKind::Rc11, Lang::C),
+        Side::new(MachineMemory::OpenCl, Lang::OpenCl),
+        Side::new(MachineMemory::OpenCl31, Lang::OpenCl),
+        Side::new(MachineMemory::Cuda, Lang::Cuda),
+        Side::new(MachineMemory::Cuda17, Lang::Cuda),
+        Side::new(MachineMemory::C11, Lang::C),
+        Side::new(MachineMemory::Rc11, Lang::C),
     ]
 }
 
@@ -214,10 +214,10 @@ fn memories_are_their_models_in_order_on_the_shared_suite() {
 }
 
 /// A rule, how to take it out, and the memories on which that must show.
-type Mutant = (&'static str, fn(&mut LanguageRules), &'static [MemoryKind]);
+type Mutant = (&'static str, fn(&mut LanguageRules), &'static [MachineMemory]);
 
 const MUTANTS: &[Mutant] = {
-    use MemoryKind::{C11, Cuda, OpenCl, Rc11};
+    use MachineMemory::{C11, Cuda, OpenCl, Rc11};
     &[
         ("coherence", |r| r.coherence = false, &[OpenCl, Cuda, C11, Rc11]),
         ("atomicity", |r| r.atomicity = false, &[OpenCl, Cuda, C11, Rc11]),
@@ -302,7 +302,7 @@ atomic_store_explicit(y, 3, memory_order_relaxed);
 fn what_a_release_sequence_was_relied_on_for_stays_true() {
     let texts = [LATE_BREAK.to_owned(), LATE_BREAK.replace("dialect = \"c\"", "dialect = \"opencl\"")];
     for (text, memory, lang) in
-        [(&texts[0], MemoryKind::C11, Lang::C), (&texts[1], MemoryKind::OpenCl, Lang::OpenCl)]
+        [(&texts[0], MachineMemory::C11, Lang::C), (&texts[1], MachineMemory::OpenCl, Lang::OpenCl)]
     {
         let side = Side::new(memory, lang);
         let test = fencepost::litmus::parse("late-break.toml", text.as_bytes()).expect("valid").remove(0);

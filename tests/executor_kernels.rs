@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fencepost::check::operational::{carry_out, unmet};
+use fencepost::check::operational::{self, Judged, carry_out};
 use fencepost::diag::{Style, render};
 use fencepost::litmus::{LitmusTest, read_path};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -54,6 +54,9 @@ fn judge(test: &LitmusTest, i: usize) -> Result<(), Failed> {
         let seconds = start.elapsed().as_secs_f64();
         println!("{}: {} steps, {:.2} s", label(test, i), seen.steps, seconds);
     }
-    let unmet = unmet(test, run, &observed);
-    if unmet.is_empty() { Ok(()) } else { Err(unmet.join("\n").into()) }
+    match operational::judge(test, run, &observed) {
+        Judged::Met => Ok(()),
+        Judged::Unmet(lines) => Err(lines.join("\n").into()),
+        Judged::Undecided(why) => Err(format!("undecided: {why}").into()),
+    }
 }

@@ -4,20 +4,20 @@ use std::path::Path;
 
 use fencepost::litmus::{LitmusTest, read_path};
 use fencepost::simt::schedule::How;
-use fencepost::simt::{MemoryKind, Options, Schedule, Scheduling, observe, replay, trace};
+use fencepost::simt::{MachineMemory, Options, Schedule, Scheduling, observe, replay, trace};
 
 fn lock() -> LitmusTest {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/kernels/lock-in-a-warp.toml");
     read_path(&path).expect("well-formed").remove(0)
 }
 
-fn options(scheduling: Scheduling, memory: MemoryKind) -> Options {
+fn options(scheduling: Scheduling, memory: MachineMemory) -> Options {
     Options { scheduling, memory, steps: 40, ..Options::default() }
 }
 
 #[test]
 fn in_lockstep_the_lock_is_never_released() {
-    let (test, options) = (lock(), options(Scheduling::Lockstep, MemoryKind::Sc));
+    let (test, options) = (lock(), options(Scheduling::Lockstep, MachineMemory::Sc));
     let seen = observe(&test, &options, Schedule::Random { runs: 1, seed: 1 }).expect("runs");
     let stop = &seen.stops[0];
     assert_eq!(stop.how, How::Limit);
@@ -27,7 +27,7 @@ fn in_lockstep_the_lock_is_never_released() {
 
 #[test]
 fn every_schedule_in_lockstep_is_a_livelock() {
-    let (test, options) = (lock(), options(Scheduling::Lockstep, MemoryKind::Sc));
+    let (test, options) = (lock(), options(Scheduling::Lockstep, MachineMemory::Sc));
     let seen = observe(&test, &options, Schedule::Exhaustive).expect("runs");
     assert!(seen.outcomes.is_empty() && seen.complete);
     let text: Vec<String> =
@@ -37,7 +37,7 @@ fn every_schedule_in_lockstep_is_a_livelock() {
 
 #[test]
 fn with_a_program_counter_each_both_get_the_lock() {
-    let (test, options) = (lock(), options(Scheduling::Independent, MemoryKind::Weak));
+    let (test, options) = (lock(), options(Scheduling::Independent, MachineMemory::Weak));
     let seen = observe(&test, &options, Schedule::Random { runs: 1, seed: 2 }).expect("runs");
     let run = replay(&test, &options, &seen.outcomes[0].schedule).expect("fits");
     insta::assert_snapshot!(trace(&test, &run.events));

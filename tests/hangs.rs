@@ -26,7 +26,7 @@ use fencepost::check::{Engine, Limits};
 use fencepost::litmus::{LitmusTest, parse, read_path};
 use fencepost::model::{Model, load_shipped};
 use fencepost::program::Dialect;
-use fencepost::simt::{Early, MemoryKind, Options, Schedule, observe};
+use fencepost::simt::{Early, MachineMemory, Options, Schedule, observe};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::hang::{Goal, Site};
 use fencepost::verdict::{Ending, Verdict, Witness};
@@ -46,13 +46,13 @@ fn count(counts: &mut Counts, what: &str) {
 
 /// What both are compared on.
 struct Machine {
-    memory: MemoryKind,
+    memory: MachineMemory,
     model: Model,
     timeout: Option<Duration>,
 }
 
 impl Machine {
-    fn new(memory: MemoryKind) -> Machine {
+    fn new(memory: MachineMemory) -> Machine {
         let timeout = Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000)));
         Machine { memory, model: model(memory.model()), timeout }
     }
@@ -113,7 +113,8 @@ impl Machine {
                 (Verdict::Hangs, true) => "hangs",
                 (Verdict::Terminates, false) => "terminates",
                 (Verdict::Hangs, false)
-                    if self.memory == MemoryKind::Weak && answer.witness.as_ref().is_some_and(has_early_reads) =>
+                    if self.memory == MachineMemory::Weak
+                        && answer.witness.as_ref().is_some_and(has_early_reads) =>
                 {
                     "hangs by reading early"
                 }
@@ -192,7 +193,7 @@ fn has_early_reads(witness: &Witness) -> bool {
 #[test]
 fn hangs_of_random_programs() {
     let (programs, first) = (number("FENCEPOST_PROGRAMS", 60), number("FENCEPOST_SEED", 1));
-    let machines = [Machine::new(MemoryKind::Sc), Machine::new(MemoryKind::Weak)];
+    let machines = [Machine::new(MachineMemory::Sc), Machine::new(MachineMemory::Weak)];
     let mut counts: [Counts; 2] = Default::default();
     let mut differences = Vec::new();
     for seed in first..first + programs {
@@ -219,7 +220,7 @@ fn ended(threads: &[&str]) -> fencepost::simt::schedule::Ended {
         text += &format!("[[thread]]\ncta = {cta}\ncode = \"{code}\"\n");
     }
     let test = parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0);
-    let options = Machine::new(MemoryKind::Weak).options(false);
+    let options = Machine::new(MachineMemory::Weak).options(false);
     observe(&test, &options, Schedule::Exhaustive).expect("runs").ended
 }
 
@@ -248,7 +249,7 @@ fn what_a_weak_read_never_sees_is_told_apart() {
 /// Compares the PTX tests of files that ask for no filter.
 fn compare_files(paths: &[std::path::PathBuf]) {
     let mut differences = Vec::new();
-    for machine in [Machine::new(MemoryKind::Sc), Machine::new(MemoryKind::Weak)] {
+    for machine in [Machine::new(MachineMemory::Sc), Machine::new(MachineMemory::Weak)] {
         let mut counts = Counts::new();
         let tests = paths.iter().flat_map(|path| read_path(path).unwrap_or_default());
         for test in tests.filter(|t| t.program.dialect == Dialect::Ptx && t.filter.is_none()) {

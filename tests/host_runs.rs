@@ -29,7 +29,7 @@ use fencepost::program::host::{
 use fencepost::program::{Instr, Op, ThreadId};
 use fencepost::simt::record::HazardKind;
 use fencepost::simt::schedule::Observation;
-use fencepost::simt::{Early, MemoryKind, Options, Schedule, observe};
+use fencepost::simt::{Early, MachineMemory, Options, Schedule, observe};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::Verdict;
 use rand::{Rng, SeedableRng};
@@ -238,14 +238,14 @@ fn races(test: &LitmusTest, launches: &Launches) -> bool {
     })
 }
 
-fn run(test: &LitmusTest, memory: MemoryKind) -> Observation {
+fn run(test: &LitmusTest, memory: MachineMemory) -> Observation {
     let options = Options { memory, early: Early::None, states: 100_000, ..Options::default() };
     observe(test, &options, Schedule::Exhaustive).unwrap_or_else(|e| panic!("{e}\n{}", test.file.text))
 }
 
 fn compare(cuda: bool) {
     let (programs, first) = (number("FENCEPOST_PROGRAMS", 40), number("FENCEPOST_SEED", 1));
-    let memory = if cuda { MemoryKind::Cuda } else { MemoryKind::OpenCl };
+    let memory = if cuda { MachineMemory::Cuda } else { MachineMemory::OpenCl };
     let (mut stuck, mut racy, mut fine, mut skipped) = (0, 0, 0, 0);
     for seed in first..first + programs {
         let test = program(&mut Pcg64Mcg::seed_from_u64(seed), cuda);
@@ -260,7 +260,7 @@ fn compare(cuda: bool) {
             continue;
         }
         assert_eq!(seen.ended.deadlock > 0, launches.stuck.is_some(), "{:?}\n{}", seen.ended, what());
-        assert_eq!(run(&test, MemoryKind::Sc).ended.deadlock > 0, launches.stuck.is_some(), "{}", what());
+        assert_eq!(run(&test, MachineMemory::Sc).ended.deadlock > 0, launches.stuck.is_some(), "{}", what());
         if launches.stuck.is_some() {
             stuck += 1;
             for stop in &seen.stops {
@@ -287,7 +287,7 @@ fn queues() {
 }
 
 /// How a run of all schedules ends, submitted at once and by flushes alone.
-fn both(test: &LitmusTest, memory: MemoryKind) -> [Observation; 2] {
+fn both(test: &LitmusTest, memory: MachineMemory) -> [Observation; 2] {
     [false, true].map(|lazy| {
         let options = Options { memory, early: Early::None, states: 100_000, lazy, ..Options::default() };
         observe(test, &options, Schedule::Exhaustive).unwrap_or_else(|e| panic!("{}: {e}", test.name))
@@ -306,7 +306,7 @@ fn tests_of_host_programs() {
             read_path(&path).unwrap_or_else(|e| panic!("{e:?}")).iter().filter(|t| t.program.host.is_some())
         {
             let dialect = test.program.dialect;
-            let memory = MemoryKind::of(dialect, dialect.default_model()).unwrap_or(MemoryKind::Weak);
+            let memory = MachineMemory::of(dialect, dialect.default_model()).unwrap_or(MachineMemory::Weak);
             let model = load_shipped(memory.model(), &signature()).expect("shipped").expect("valid");
             let [eager, lazy] = both(test, memory);
             tests += 1;

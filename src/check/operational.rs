@@ -7,18 +7,21 @@
 //! - Where the memory claims to be inside of the model, one run per outcome is replayed through the plain evaluator, with
 //!   the limits that `trial` states.
 
+use std::time::Instant;
+
 use super::eval;
 mod expected;
+mod straight;
 mod trial;
 
-pub use expected::{carry_out, unmet};
+pub use expected::{Judged, carry_out, judge};
 
 use super::task::Task;
 use super::{Engine, Limits, Session};
 use crate::litmus::{Atom, LitmusTest, Observable, Prop};
 use crate::model::ir::Model;
 use crate::program::{CmpOp, Instr, Op, Thread};
-use crate::simt::record::{Hazard, HazardKind};
+use crate::simt::record::{Event, Hazard, HazardKind};
 use crate::simt::schedule::{Observation, Recorded, Seen, Undefined};
 use crate::simt::{self, Options};
 use crate::skeleton::{Memory, observable_ty};
@@ -218,15 +221,25 @@ pub fn replay(held: &mut Held, test: &LitmusTest, model: &Model, limits: Limits,
         held.left_out = Some("too many accesses");
         return;
     }
-    let Ok(task) = Task::new(test, model, &[], limits.bound, None) else {
-        held.left_out = Some("no skeleton");
-        return;
+    let deadline = limits.timeout.map(|t| Instant::now() + t);
+    let task = match straight::has_loop(test) {
+        // Each run has a program of its own.
+        true => None,
+        false => match Task::new(test, model, &[], limits.bound, deadline) {
+            Ok(task) => Some(task),
+            Err(_) => {
+                held.left_out = Some("no skeleton");
+                return;
+            }
+        },
     };
     for o in &held.observed {
-        let tried = simt::replay(test, options, &o.schedule).and_then(|run| match run.outcomes.as_slice() {
-            [seen] => trial::try_run(&task, &run.events, &seen.state),
-            _ => Err("it does not come to an end again".into()),
-        });
+        let tried =
+            simt::replay(test, options, &o.schedule).and_then(|run| match (run.outcomes.as_slice(), &task) {
+                ([seen], Some(task)) => trial::try_run(task, &run.events, &seen.state),
+                ([seen], None) => try_straight(test, model, (&run.events, &seen.state), (limits, deadline)),
+                _ => Err("it does not come to an end again".into()),
+            });
         match tried {
             Ok(Tried::Consistent) => held.replayed += 1,
             Ok(Tried::LeftOut(why)) => held.left_out = Some(why),
@@ -236,6 +249,29 @@ pub fn replay(held: &mut Held, test: &LitmusTest, model: &Model, limits: Limits,
                 held.defect.get_or_insert(law);
             }
         }
+    }
+}
+
+/// Puts a run of a program with loops before the model, by way of the straight program that it went through.
+fn try_straight(
+    test: &LitmusTest,
+    model: &Model,
+    (events, outcome): (&[Event], &[i64]),
+    (limits, deadline): (Limits, Option<Instant>),
+) -> Result<Tried, String> {
+    if deadline.is_some_and(|end| Instant::now() >= end) {
+        return Ok(Tried::LeftOut("out of time"));
+    }
+    let straight = match straight::straight(test, events) {
+        Ok(straight) => straight,
+        Err(why) => return Ok(Tried::LeftOut(why)),
+    };
+    if accesses(&straight, 1) > MAX_ACCESSES {
+        return Ok(Tried::LeftOut("too many accesses"));
+    }
+    match Task::new(&straight, model, &[], limits.bound, deadline) {
+        Ok(task) => trial::try_run(&task, events, outcome),
+        Err(_) => Ok(Tried::LeftOut("no skeleton")),
     }
 }
 

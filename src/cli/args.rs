@@ -308,9 +308,12 @@ pub struct RunArgs {
     /// Show a run for each outcome, step by step
     #[arg(long)]
     pub trace: bool,
-    /// Write a run for each outcome to a file, for `--schedule replay:FILE` (one test)
+    /// Write a run for each outcome, and for each way to stop, to a file, for `--schedule replay:FILE` (one test)
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Take a rule out of the machine, to see that what it then shows is noticed: a test of Fencepost, not of programs
+    #[arg(long, value_name = "RULE", hide = true)]
+    pub without: Option<String>,
     /// Which tests.
     #[command(flatten)]
     pub select: SelectArgs,

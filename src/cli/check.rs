@@ -16,6 +16,7 @@ use super::settings::Settings;
 use super::terminal::Terminal;
 use super::watch;
 use crate::diag::Diagnostic;
+use crate::litmus::LitmusTest;
 use crate::report::{Line, Subject};
 
 /// Runs it; returns the exit code.
@@ -50,6 +51,10 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     }
 
     let files = run.load(&args.paths);
+    if args.question.models.is_empty() {
+        let alone = |t: &&LitmusTest| t.expect.is_empty() && !t.runs.is_empty();
+        run.of_runs = files.iter().flat_map(|f| &f.tests).filter(alone).count();
+    }
     let mut units = run.plan(&files, |test, model| Ok(plan::expectations(test, model, args.all_properties)));
     selection.narrow_questions(&mut units);
     run.open(&units, false)?;

@@ -26,8 +26,40 @@ pub(super) struct Defect {
     pub reproducer: Result<PathBuf, String>,
 }
 
+/// The file with the schedule, beside a defect of `run`.
+pub(super) const SCHEDULE: &str = "schedule.json";
+
+/// How to see a defect of `run` again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Again {
+    /// Options, each with a blank before it.
+    pub words: String,
+    /// The text of [`SCHEDULE`].
+    pub schedule: Option<String>,
+}
+
 /// Writes the reproducer of a defect that showed when `question` was asked.
 pub(super) fn record(test: &LitmusTest, model: &Named, question: &str, text: &str, settings: &Settings) -> Defect {
+    reproduce((test, model, question), text, settings, None)
+}
+
+/// Writes the reproducer of a defect that showed when a test was run.
+pub(super) fn record_run(
+    test: &LitmusTest,
+    model: &Named,
+    text: &str,
+    settings: &Settings,
+    again: &Again,
+) -> Defect {
+    reproduce((test, model, "run"), text, settings, Some(again))
+}
+
+fn reproduce(
+    (test, model, question): (&LitmusTest, &Named, &str),
+    text: &str,
+    settings: &Settings,
+    again: Option<&Again>,
+) -> Defect {
     let place = format!("{} under {}, {question}", test.name, model.label);
     let mut files = vec![(format!("test.{}", ending(&test.file)), test.file.text.clone().into_bytes())];
     let mut request = model.request.clone();
@@ -39,7 +71,8 @@ pub(super) fn record(test: &LitmusTest, model: &Named, question: &str, text: &st
         }
         request = Path::new(&request).file_name().map_or(request.clone(), |n| n.to_string_lossy().into_owned());
     }
-    let command = command(&files[0].0, &request, settings);
+    let command = command(&files[0].0, &request, settings, again);
+    files.extend(again.and_then(|a| a.schedule.as_ref()).map(|s| (SCHEDULE.to_owned(), s.clone().into_bytes())));
     let report = format!(
         "fencepost {}\n{place}\n\n{text}\n\nTo see it again, in this folder:\n{command}\n",
         env!("CARGO_PKG_VERSION")
@@ -80,14 +113,18 @@ fn ending(file: &SourceFile) -> &'static str {
     if file.name.ends_with(".litmus") { "litmus" } else { "toml" }
 }
 
-fn command(test: &str, model: &str, settings: &Settings) -> String {
+fn command(test: &str, model: &str, settings: &Settings, again: Option<&Again>) -> String {
     let engine = match settings.engine {
         Engine::Auto => "auto",
         Engine::Symbolic => "symbolic",
         Engine::Enumerate => "enumerate",
         Engine::Both => "both",
     };
-    let mut words = format!("fencepost check {test} --model {model} --engine {engine} --all-properties");
+    let (command, rest) = match again {
+        Some(again) => ("run", again.words.as_str()),
+        None => ("check", " --all-properties"),
+    };
+    let mut words = format!("fencepost {command} {test} --model {model} --engine {engine}{rest}");
     words += &format!(" --bound {}", settings.limits.bound);
     for (name, value) in &settings.set {
         words += &format!(" --set {name}={value}");

@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! - Units come in the order of the tests, and for one test in the order of its models: as given by `--model`, else as
-//!   the test's expectations name them.
+//!   the test's expectations name them, or, for runs of the executor, that of its dialect.
 //! - Every expectation of a planned (test, model) pair becomes a question, also where it cannot be decided yet.
 
 use std::borrow::Cow;
@@ -73,6 +73,38 @@ pub(super) enum Ask {
     Liveness(ProgressModel),
 }
 
+/// Of which models to ask.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Asked<'a> {
+    /// Those of `--model`; if there are none, those that the tests expect something of.
+    Expected(&'a [String]),
+    /// Those of `--model`; if there are none, that of each test's dialect.
+    Dialect(&'a [String]),
+}
+
+impl Asked<'_> {
+    /// Those of `--model`.
+    fn requested(&self) -> &[String] {
+        let (Asked::Expected(list) | Asked::Dialect(list)) = self;
+        list
+    }
+
+    /// The models to ask about a test.
+    fn of(&self, test: &LitmusTest) -> Vec<String> {
+        match self {
+            // One answer per model, also for one that was asked for twice.
+            _ if !self.requested().is_empty() => {
+                self.requested().iter().collect::<indexmap::IndexSet<_>>().into_iter().cloned().collect()
+            }
+            // What only the executor is asked about is no question for the models.
+            Asked::Expected(_) if !test.expect.is_empty() || !test.runs.is_empty() => {
+                test.expect.keys().cloned().collect()
+            }
+            _ => vec![test.program.dialect.default_model().to_owned()],
+        }
+    }
+}
+
 /// What was planned.
 #[derive(Default)]
 pub(super) struct Plan<'a> {
@@ -84,16 +116,17 @@ pub(super) struct Plan<'a> {
     pub passed_over: usize,
 }
 
-/// Plans all tests. `requested` are the models of `--model`; `questions` gives the questions of a pair, or what is
+/// Plans all tests. `asked` says of which models; `questions` gives the questions of a pair, or what is
 /// wrong with them; `mapping` is that of `--mapping`.
 pub(super) fn plan<'a>(
     files: &'a [File],
-    requested: &[String],
+    asked: Asked<'_>,
     mapping: Option<&'static Mapping>,
     mut catalogue: Catalogue,
     mut questions: impl FnMut(&'a LitmusTest, &str) -> Result<Vec<Question>, Vec<Diagnostic>>,
 ) -> Plan<'a> {
     let mut plan = Plan::default();
+    let requested = asked.requested();
     // Per model and dialect: how many tests were passed over.
     let mut passed: BTreeMap<(String, Dialect), usize> = BTreeMap::new();
     for file in files {
@@ -102,7 +135,7 @@ pub(super) fn plan<'a>(
                 break;
             }
             let dialect = test.program.dialect;
-            for name in models_of(test, requested) {
+            for name in asked.of(test) {
                 let kind = catalogue.kind(&name);
                 let via = seams::mapping(&name, kind == NameKind::Shipped, dialect, mapping);
                 let foreign = kind == NameKind::Shipped && !seams::speaks(&name, dialect) && via.is_none();
@@ -157,19 +190,6 @@ pub(super) fn plan<'a>(
     }
     plan.diagnostics.splice(0..0, catalogue.diagnostics());
     plan
-}
-
-/// The models to ask about a test.
-fn models_of(test: &LitmusTest, requested: &[String]) -> Vec<String> {
-    if !requested.is_empty() {
-        // One answer per model, also for one that was asked for twice.
-        requested.iter().collect::<indexmap::IndexSet<_>>().into_iter().cloned().collect()
-    } else if !test.expect.is_empty() || !test.runs.is_empty() {
-        // What only the executor is asked about is no question for the models.
-        test.expect.keys().cloned().collect()
-    } else {
-        vec![test.program.dialect.default_model().to_owned()]
-    }
 }
 
 fn unknown_in_expectation(test: &LitmusTest, name: &str, catalogue: &Catalogue) -> Diagnostic {
@@ -327,13 +347,19 @@ mod tests {
     #[test]
     fn models_come_from_the_command_line_the_expectations_or_the_dialect() {
         let mut t = test();
-        assert_eq!(models_of(&t, &[]), ["ptx"]);
+        assert_eq!(Asked::Expected(&[]).of(&t), ["ptx"]);
         for name in ["sc", "ptx-v7.5"] {
             t.expect.insert(name.into(), Expectation::default());
         }
-        assert_eq!(models_of(&t, &[]), ["sc", "ptx-v7.5"]);
-        assert_eq!(models_of(&t, &["a.cat".to_owned()]), ["a.cat"]);
-        assert_eq!(models_of(&t, &["b", "a", "b"].map(str::to_owned)), ["b", "a"]);
+        assert_eq!(Asked::Expected(&[]).of(&t), ["sc", "ptx-v7.5"]);
+        assert_eq!(Asked::Dialect(&[]).of(&t), ["ptx"]);
+        assert_eq!(Asked::Expected(&["a.cat".to_owned()]).of(&t), ["a.cat"]);
+        assert_eq!(Asked::Dialect(&["b", "a", "b"].map(str::to_owned)).of(&t), ["b", "a"]);
+        // What is expected of runs alone is no question for the models.
+        t.expect.clear();
+        t.runs.push(crate::litmus::RunExpectation::default());
+        assert!(Asked::Expected(&[]).of(&t).is_empty());
+        assert_eq!(Asked::Dialect(&[]).of(&t), ["ptx"]);
     }
 
     #[test]
@@ -343,7 +369,7 @@ mod tests {
             t.expect.insert(name.into(), Expectation::default());
         }
         let files = [File { path: "T.toml".into(), tests: vec![t.clone(), t] }];
-        let plan = plan(&files, &[], None, Catalogue::new(None), |_, _| Ok(Vec::new()));
+        let plan = plan(&files, Asked::Expected(&[]), None, Catalogue::new(None), |_, _| Ok(Vec::new()));
         assert_eq!(plan.passed_over, 2);
         let ids: Vec<_> = plan.diagnostics.iter().map(|d| d.id).collect();
         assert_eq!(ids, ["unknown-model", "unknown-model", "passed-over"]);

@@ -12,7 +12,7 @@ use super::exit::Events;
 use super::interrupt;
 use super::load::{self, File, Loaded};
 use super::outputs::Outputs;
-use super::plan::{self, Plan, Question, Unit};
+use super::plan::{self, Asked, Plan, Question, Unit};
 use super::pool::{Event, Pool};
 use super::progress::Progress;
 use super::select::Selection;
@@ -25,6 +25,11 @@ use crate::verdict::Property;
 
 /// Columns are no wider: one long name must not push all others off the screen.
 const WIDEST: usize = 80;
+
+/// Of tests that no model is asked about.
+const OF_RUNS: &str = "{} something of runs of the executor alone (`[[run]]`), and of no model";
+const RUN_THEM: &str =
+    "`fencepost run` carries such runs out; `--model` asks a model about the tests all the same";
 
 /// One run over some tests.
 pub(super) struct Run<'a> {
@@ -42,6 +47,8 @@ pub(super) struct Run<'a> {
     pub summary: Summary,
     /// Where the results go, once they are open.
     pub outputs: Outputs,
+    /// How many tests expect something of runs alone, and were passed by.
+    pub of_runs: usize,
     /// Errors in the input that were told before there were outputs.
     told: Vec<Diagnostic>,
 }
@@ -63,7 +70,8 @@ impl<'a> Run<'a> {
             }
         };
         let (events, summary) = (Events::default(), Summary::default());
-        Ok(Run { terminal, args, settings, pool, events, summary, outputs: Outputs::default(), told: Vec::new() })
+        let outputs = Outputs::default();
+        Ok(Run { terminal, args, settings, pool, events, summary, outputs, of_runs: 0, told: Vec::new() })
     }
 
     /// Reads the tests under `paths`, and says what is wrong with the others.
@@ -85,9 +93,19 @@ impl<'a> Run<'a> {
         files: &'t [File],
         questions: impl FnMut(&'t LitmusTest, &str) -> Result<Vec<Question>, Vec<Diagnostic>>,
     ) -> Vec<Unit<'t>> {
+        self.plan_for(files, Asked::Expected(&self.args.models), questions)
+    }
+
+    /// As [`Run::plan`], but says of which models to ask.
+    pub(super) fn plan_for<'t>(
+        &mut self,
+        files: &'t [File],
+        asked: Asked<'_>,
+        questions: impl FnMut(&'t LitmusTest, &str) -> Result<Vec<Question>, Vec<Diagnostic>>,
+    ) -> Vec<Unit<'t>> {
         let catalogue = Catalogue::new(self.args.prelude.clone());
         let Plan { units, diagnostics, passed_over } =
-            plan::plan(files, &self.args.models, self.settings.mapping, catalogue, questions);
+            plan::plan(files, asked, self.settings.mapping, catalogue, questions);
         self.complain(&diagnostics);
         self.summary.passed_over += passed_over;
         units
@@ -166,7 +184,12 @@ impl<'a> Run<'a> {
         }
         let code = self.events.code();
         if code == super::exit::NO_TEST {
-            self.terminal.diagnose(&Diagnostic::plain("no-test", "no test matched"));
+            let plain = Diagnostic::plain("no-test", "no test matched");
+            self.terminal.diagnose(&match self.of_runs {
+                0 => plain,
+                1 => plain.note(OF_RUNS.replace("{}", "1 test expects")).help(RUN_THEM),
+                n => plain.note(OF_RUNS.replace("{}", &format!("{n} tests expect"))).help(RUN_THEM),
+            });
         }
         code
     }

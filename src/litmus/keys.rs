@@ -279,6 +279,7 @@ pub(super) const KERNEL: &[Key] = &[
     key("gpu", Shape::Count, "the GPU it runs on; 0 if absent"),
     key("device", Shape::Count, "the same as `gpu`"),
     key("domain", Shape::Count, "its memory synchronization domain; 0 if absent"),
+    key("cooperative", Shape::Bool, "a cooperative launch: it fails unless all blocks are resident at once"),
     key("regs", REGS, "registers with initial values, the same in all threads"),
     required("code", Shape::Text, "the code of every thread; `%tid.x`, `%ctaid.x`, `%ntid.x`, `%nctaid.x` differ"),
 ];
@@ -337,7 +338,7 @@ pub(super) const EXPECT: &[Key] = &[
 ];
 
 /// Memories of the executor.
-pub(super) const MEMORIES: &[&str] = &["sc", "weak"];
+pub(super) const MEMORIES: &[&str] = &["sc", "weak", "language"];
 /// Ways to schedule.
 pub(super) const SCHEDULING: &[&str] = &["independent", "lockstep", "serial-groups", "subgroups"];
 /// Who decides what happens next.
@@ -359,7 +360,7 @@ pub(super) const HOLDS: &[&str] = &["always", "sometimes", "never"];
 
 /// Runs of the executor, and what they are expected to show.
 pub(super) const RUN: &[Key] = &[
-    key("memory", Shape::Word(MEMORIES), "sc (if absent) or weak, PTX's"),
+    key("memory", Shape::Word(MEMORIES), "sc (if absent); weak, PTX's; language, that of the test's own language"),
     key("scheduling", Shape::Word(SCHEDULING), "which thread steps next; independent if absent"),
     key("schedule", Shape::Word(SCHEDULES), "random (if absent) or exhaustive"),
     key("runs", Shape::Count, "how many random runs; 100 if absent"),

@@ -205,7 +205,7 @@ pub struct Expectation {
 /// Runs of the executor, and what they are expected to show; words are those of the format, `None` is what is understood.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunExpectation {
-    /// `sc` or `weak`.
+    /// `sc`, `weak` or `language`.
     pub memory: Option<&'static str>,
     /// Which thread steps next.
     pub scheduling: Option<&'static str>,

@@ -125,12 +125,24 @@ pub struct Place {
     pub kernel: u32,
     /// A host thread: every scope below `Sys` holds it alone (`specs`: PTX ISA, Scope; host atomics are system-wide).
     pub host: bool,
+    /// Of a cooperative launch: it fails unless all its blocks are resident at once.
+    pub cooperative: bool,
 }
 
 impl Place {
     /// A device thread at (`gpu`, `cta`).
     pub fn device(gpu: u32, cta: u32) -> Place {
-        Place { gpu, queue_family: 0, cluster: None, cta, warp: None, domain: 0, kernel: 0, host: false }
+        Place {
+            gpu,
+            queue_family: 0,
+            cluster: None,
+            cta,
+            warp: None,
+            domain: 0,
+            kernel: 0,
+            host: false,
+            cooperative: false,
+        }
     }
 
     /// Whether both are on one GPU, whatever the domains of their kernels.

@@ -184,7 +184,7 @@ impl Reporter for Human {
     }
 
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
-        for line in summary.comparisons() {
+        for line in summary.comparisons().into_iter().chain(summary.observations()) {
             writeln!(out, "{line}")?;
         }
         writeln!(out, "{BOLD}{summary}{BOLD:#}")

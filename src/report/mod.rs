@@ -37,7 +37,7 @@ pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use jsonl::Jsonl;
 pub use junit::Junit;
-pub use observations::{Hazard, Hazards, Observations, Observed, Part, Raced, Stopped};
+pub use observations::{Hazard, Hazards, Observations, Observed, Part, Raced, RunExpected, Stopped};
 pub use sarif::Sarif;
 pub use summary::Summary;
 pub use tap::Tap;

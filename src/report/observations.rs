@@ -11,6 +11,7 @@ use crate::verdict::{State, ThreadEnd};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
+const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 const UNSURE: Style = AnsiColor::Yellow.on_default();
 
@@ -95,6 +96,21 @@ pub struct Hazards {
     pub undefined: Option<&'static str>,
 }
 
+/// What a test expects of runs, and what became of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunExpected {
+    /// The line in the test's file.
+    pub line: u32,
+    /// The circumstances, and what is expected.
+    #[serde(rename = "run")]
+    pub text: String,
+    /// `None`: the runs do not say.
+    pub met: Option<bool>,
+    /// If it is not met: what was seen instead; else why nobody knows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub why: Vec<String>,
+}
+
 /// What was observed of one test.
 #[derive(Clone, Debug, Default)]
 pub struct Observations {
@@ -134,6 +150,16 @@ pub struct Observations {
     pub judged: u64,
     /// Why none were, if the machine cannot tell.
     pub not_judged: Option<String>,
+    /// Of how many outcomes a run was replayed through the model; `None` if none is to be.
+    pub replayed: Option<usize>,
+    /// Why not of all.
+    pub not_replayed: Option<&'static str>,
+    /// What the test expects of runs, in its own order.
+    pub expected: Vec<RunExpected>,
+    /// States visited; of random runs, steps.
+    pub states: u64,
+    /// Whether the list of what the model allows is complete.
+    pub listed: bool,
     /// Too large for the model: nothing was held against it.
     pub too_large: bool,
     /// The loop bound that the model's answer needed.
@@ -145,9 +171,17 @@ pub struct Observations {
 }
 
 impl Observations {
+    /// Why something is left open; what a run did that ended it is no such reason.
+    pub fn limit(&self) -> Option<&str> {
+        self.reason.as_deref().filter(|why| !self.stops.iter().any(|s| s.why.iter().any(|w| w == why)))
+    }
+
     /// Whether it needs attention.
     pub fn striking(&self) -> bool {
-        self.refused.is_some() || self.defect.is_some() || self.observed.iter().any(|o| o.allowed != Some(true))
+        self.refused.is_some()
+            || self.defect.is_some()
+            || self.observed.iter().any(|o| o.allowed != Some(true))
+            || self.expected.iter().any(|e| e.met != Some(true))
     }
 }
 
@@ -190,6 +224,12 @@ struct Object<'a> {
     mapping: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hazards: Option<&'a Hazards>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    expected: &'a [RunExpected],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replayed: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_replayed: Option<&'static str>,
 }
 
 /// The object of one test, without a line end.
@@ -221,6 +261,9 @@ pub(super) fn write(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         defect: seen.defect.as_deref(),
         mapping: seen.mapping,
         hazards: seen.hazards.as_ref(),
+        expected: &seen.expected,
+        replayed: seen.replayed,
+        not_replayed: seen.not_replayed,
     };
     serde_json::to_writer(out, &object).map_err(io::Error::from)
 }
@@ -232,7 +275,9 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         write!(out, " via {mapping}")?;
     }
     if let Some(why) = &seen.refused {
-        return writeln!(out, ": {UNSURE}not run{UNSURE:#}: {why}\n");
+        writeln!(out, ": {UNSURE}not run{UNSURE:#}: {why}")?;
+        expected(out, seen)?;
+        return writeln!(out);
     }
     write!(out, ": {}", seen.memory)?;
     match (seen.runs, seen.complete) {
@@ -244,7 +289,7 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
     rows(out, seen)?;
     let ended: Vec<String> = seen.ended.iter().map(|(how, n)| format!("{n} {how}")).collect();
     if let Some(h) = &seen.hazards {
-        hazards(out, h)?;
+        hazards(out, h, seen.stops.iter().any(|s| matches!(s.how, "stray" | "division" | "divergence")))?;
     }
     writeln!(out, "  ended: {}", if ended.is_empty() { "nothing".into() } else { ended.join(", ") })?;
     for stop in &seen.stops {
@@ -269,8 +314,16 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         }
         _ => {}
     }
-    if let Some(why) = &seen.reason {
+    if let Some(why) = seen.limit() {
         writeln!(out, "  {UNSURE}not complete:{UNSURE:#} {why}")?;
+    }
+    if let Some(why) = seen.not_replayed {
+        let n = seen.observed.len() - seen.replayed.unwrap_or(0);
+        writeln!(
+            out,
+            "  {DIM}{n} of {} outcomes without a run replayed through the model: {why}{DIM:#}",
+            seen.observed.len()
+        )?;
     }
     if let Some(bound) = seen.bound {
         writeln!(out, "  the model's answer is for loop bound {bound}")?;
@@ -278,10 +331,12 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
     if let Some(defect) = &seen.defect {
         writeln!(out, "  {BAD}DEFECT:{BAD:#} {defect}")?;
     }
+    expected(out, seen)?;
     for o in &seen.observed {
         if let Some(trace) = &o.trace {
             let values: Vec<String> = o.state.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-            writeln!(out, "  a run to {}:\n{}", values.join(", "), trace.trim_end())?;
+            let to = if values.is_empty() { "its end".to_owned() } else { values.join(", ") };
+            writeln!(out, "  a run to {to}:\n{}", trace.trim_end())?;
         }
     }
     for stop in &seen.stops {
@@ -292,7 +347,21 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
     writeln!(out)
 }
 
-fn hazards(out: &mut dyn Write, seen: &Hazards) -> io::Result<()> {
+/// What the test expects of runs.
+fn expected(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
+    for e in &seen.expected {
+        let (style, word) = match e.met {
+            Some(true) => (GOOD, "as expected"),
+            Some(false) => (BAD, "NOT MET"),
+            None => (UNSURE, "undecided"),
+        };
+        writeln!(out, "  {style}{word}{style:#}: line {}, {}", e.line, e.text)?;
+        e.why.iter().try_for_each(|line| writeln!(out, "    {line}"))?;
+    }
+    Ok(())
+}
+
+fn hazards(out: &mut dyn Write, seen: &Hazards, faults: bool) -> io::Result<()> {
     for h in &seen.observed {
         let place = h.place.as_ref().map_or(String::new(), |p| format!(" on {p}"));
         let parts = h.parts.iter().map(|p| format!("{} line {}: `{}`", p.thread, p.line, p.text));
@@ -300,6 +369,10 @@ fn hazards(out: &mut dyn Write, seen: &Hazards) -> io::Result<()> {
     }
     let model: Vec<&str> = [seen.race, seen.undefined].into_iter().flatten().collect();
     let model = if model.is_empty() { String::new() } else { format!("; the model: {}", model.join(", ")) };
+    if seen.observed.is_empty() && faults {
+        // What ends a run is undefined as well, and told below.
+        return Ok(());
+    }
     if seen.observed.is_empty() {
         // In-order runs miss executions, and with them their races.
         writeln!(out, "  no undefined behaviour observed, which is no proof that there is none{model}")
@@ -307,6 +380,9 @@ fn hazards(out: &mut dyn Write, seen: &Hazards) -> io::Result<()> {
         writeln!(out, "  undefined: any outcome is possible{model}")
     }
 }
+
+/// At most so many outcomes that were not observed are shown to people.
+const MAX_MISSING: usize = 24;
 
 fn rows(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
     let states = seen.observed.iter().map(|o| &o.state).chain(&seen.not_observed);
@@ -323,7 +399,7 @@ fn rows(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
         };
         table.push((style, row(&o.state, o.count.to_string()), word));
     }
-    for state in &seen.not_observed {
+    for state in seen.not_observed.iter().take(MAX_MISSING) {
         table.push((DIM, row(state, "-".into()), "allowed, not observed"));
     }
     let width = |i: usize| table.iter().map(|r| r.1[i].chars().count()).max().unwrap_or(0);
@@ -331,6 +407,9 @@ fn rows(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
     for (style, cells, word) in &table {
         let cells: Vec<String> = cells.iter().zip(&widths).map(|(c, w)| format!("{c:>w$}")).collect();
         writeln!(out, "  {style}{}  {word}{style:#}", cells.join(" "))?;
+    }
+    if let more @ 1.. = seen.not_observed.len().saturating_sub(MAX_MISSING) {
+        writeln!(out, "  {DIM}… and {more} more that are allowed and were not observed{DIM:#}")?;
     }
     Ok(())
 }

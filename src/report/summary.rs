@@ -24,6 +24,30 @@ struct Compared {
     rules: BTreeMap<String, usize>,
 }
 
+/// What the executor observed under one model, over several tests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Seen {
+    /// Tests that ran.
+    tests: usize,
+    /// Tests that the machine cannot run.
+    refused: usize,
+    /// Runs of random schedules, finished or not.
+    runs: u64,
+    /// States visited, of other schedules.
+    states: u64,
+    /// Distinct outcomes observed.
+    outcomes: usize,
+    /// Of tests of which every allowed outcome is known: how many are allowed, and how many of these were observed.
+    allowed: usize,
+    observed: usize,
+    /// Tests all of whose states were visited.
+    complete: usize,
+    /// Outcomes that the model forbids.
+    outside: usize,
+    /// Outcomes that nobody knows about, in tests that the model was asked about.
+    undecided: usize,
+}
+
 /// Counts over all answers of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
@@ -44,6 +68,8 @@ pub struct Summary {
     pub passed_over: usize,
     /// Comparisons, by pair of models.
     compared: IndexMap<(String, String), Compared>,
+    /// What the executor observed, by model.
+    seen: IndexMap<String, Seen>,
     /// Whether the run stopped at the first failure.
     pub stopped: bool,
     /// How many answers each engine gave.
@@ -89,10 +115,62 @@ impl Summary {
         self.verdicts[0] += count(Some(true));
         self.verdicts[1] += count(Some(false));
         self.verdicts[WORDS.len() - 1] += count(None);
-        if let Some(reason) = seen.refused.as_ref().or(seen.reason.as_ref()) {
+        if let Some(reason) = seen.refused.as_deref().or(seen.limit()) {
             self.add_undecided(reason);
         }
         self.defects += usize::from(seen.defect.is_some());
+        for expected in &seen.expected {
+            match expected.met {
+                Some(true) => self.met += 1,
+                Some(false) => self.unmet += 1,
+                None => self.add_undecided(&expected.why.join("; ")),
+            }
+        }
+        let sum = self.seen.entry(seen.model.clone()).or_default();
+        if seen.refused.is_some() {
+            sum.refused += 1;
+            return;
+        }
+        sum.tests += 1;
+        let ended: u64 = seen.ended.iter().map(|e| e.1).sum();
+        if seen.runs.is_some() {
+            sum.runs += ended
+        } else {
+            sum.states += seen.states
+        }
+        sum.outcomes += seen.observed.len();
+        sum.complete += usize::from(seen.complete);
+        sum.outside += count(Some(false));
+        sum.undecided += if seen.too_large { 0 } else { count(None) };
+        if seen.listed {
+            sum.observed += count(Some(true));
+            sum.allowed += count(Some(true)) + seen.not_observed.len();
+        }
+    }
+
+    /// One line per model under which several tests ran: how much ran, and how much of the model it showed.
+    pub fn observations(&self) -> Vec<String> {
+        let line = |(model, s): (&String, &Seen)| {
+            let effort = match (s.runs, s.states) {
+                (0, states) => format!("{states} states"),
+                (runs, 0) => format!("{runs} runs"),
+                (runs, states) => format!("{runs} runs, {states} states"),
+            };
+            let share = 100.0 * s.observed as f64 / s.allowed.max(1) as f64;
+            format!(
+                "{model}, {} run, {} not: {effort}; {} observed, {} of them outside the model, {} undecided; {} of {} allowed \
+                 outcomes observed ({share:.2} %) where all are known; {} with a complete state space",
+                counted(s.tests, "test"),
+                s.refused,
+                counted(s.outcomes, "outcome"),
+                s.outside,
+                s.undecided,
+                s.observed,
+                s.allowed,
+                counted(s.complete, "test"),
+            )
+        };
+        self.seen.iter().filter(|(_, s)| s.tests + s.refused > 1).map(line).collect()
     }
 
     /// The details of a reason (which line, which instruction) stand with the answer.
@@ -215,6 +293,16 @@ impl Serialize for Summary {
                 })
             };
             map.serialize_entry("compared", &self.compared.iter().map(object).collect::<Vec<_>>())?;
+        }
+        if !self.seen.is_empty() {
+            let object = |(model, s): (&String, &Seen)| {
+                serde_json::json!({
+                    "model": model, "tests": s.tests, "not_run": s.refused, "runs": s.runs, "states": s.states,
+                    "outcomes": s.outcomes, "outside": s.outside, "undecided": s.undecided,
+                    "allowed": s.allowed, "allowed_observed": s.observed, "complete": s.complete
+                })
+            };
+            map.serialize_entry("observed", &self.seen.iter().map(object).collect::<Vec<_>>())?;
         }
         map.end()
     }

@@ -3,6 +3,7 @@
 //! # Sources
 //! - CUDA Programming Guide, *Compute Capabilities, Technical Specifications*: 1,024 threads per block, 48 KB of statically
 //!   allocated shared memory per block.
+//! - *Cooperative Groups, Grid Synchronization*: a cooperative launch fails unless all blocks are resident at once.
 
 use std::collections::BTreeMap;
 
@@ -74,5 +75,24 @@ pub(super) fn fits(code: &Code, launch: &Launch) -> Result<(), String> {
             }
         }
     }
-    Ok(())
+    resident(code, launch)
+}
+
+/// Whether the blocks of a cooperative launch are resident at once.
+fn resident(code: &Code, launch: &Launch) -> Result<(), String> {
+    let Some(room) = launch.capacity() else { return Ok(()) };
+    let program = &code.program;
+    let mut blocks: BTreeMap<usize, usize> = BTreeMap::new();
+    for t in (0..program.threads.len()).filter(|&t| code.cta[t] == t) {
+        let place = &program.threads[t].place;
+        if !place.host && (launch.cooperative || place.cooperative) {
+            *blocks.entry(code.group(t, Scope::Gpu)).or_default() += 1;
+        }
+    }
+    match blocks.into_values().find(|&n| n > room) {
+        Some(n) => Err(format!(
+            "launch failed: a cooperative launch needs all its {n} blocks resident at once, and there is room for {room}"
+        )),
+        None => Ok(()),
+    }
 }

@@ -10,6 +10,7 @@
 //! | `state`, `step` | threads, and one step of one |
 //! | `layer` | which threads may step: warps and resident blocks go here |
 //! | `barrier` | who has arrived, who waits |
+//! | `options`, `memories` | how to run, and on which memory |
 //! | `memory` | the rules of memory: `sc`, PTX's `weak`, and those of OpenCL C, CUDA C++ and C |
 //! | `choice`, `schedule` | who answers; exhaustive, random, replay |
 //! | `record` | what happened, for the trace and for the checker |
@@ -41,7 +42,9 @@ mod groups;
 mod host;
 mod launch;
 mod layer;
+mod memories;
 mod memory;
+mod options;
 mod place;
 pub mod race;
 pub mod record;
@@ -52,204 +55,20 @@ mod step;
 mod trace;
 mod waits;
 
-use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
-
 use crate::litmus::LitmusTest;
-use crate::program::Dialect;
 use code::Code;
 use layer::Layers;
+use memories::MEMORIES;
+pub use memories::MachineMemory;
 use memory::clike::Clike;
 pub use memory::clike::LanguageRules;
 use memory::sc::Sc;
 pub use memory::weak::Rules;
 use memory::weak::Weak;
+pub use options::{Early, Launch, Options, Scheduling};
 use schedule::{Limits, Observation, Recorded};
 use step::Machine;
 pub use trace::{location_names, trace};
-
-/// Which memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MemoryKind {
-    /// One store, threads in turns.
-    Sc,
-    /// PTX's memory consistency model.
-    Weak,
-    /// OpenCL C with equal scopes.
-    OpenCl,
-    /// OpenCL C of 3.1, whose scopes need only be wide enough.
-    OpenCl31,
-    /// CUDA C++ with the release sequences of C++20.
-    Cuda,
-    /// CUDA C++ with the release sequences of C++17.
-    Cuda17,
-    /// C11.
-    C11,
-    /// Repaired C11.
-    Rc11,
-}
-
-/// By memory: its name in recordings, the model that its outcomes are inside of, and the language of the programs that
-/// it runs, if it does not run all.
-const MEMORIES: &[(MemoryKind, &str, &str, Option<Dialect>)] = &[
-    (MemoryKind::Sc, "sc", "sc", None),
-    (MemoryKind::Weak, "weak", "ptx", Some(Dialect::Ptx)),
-    (MemoryKind::OpenCl, "opencl", "opencl", Some(Dialect::OpenCl)),
-    (MemoryKind::OpenCl31, "opencl-3.1", "opencl-3.1", Some(Dialect::OpenCl)),
-    (MemoryKind::Cuda, "cuda", "cuda", Some(Dialect::Cuda)),
-    (MemoryKind::Cuda17, "cuda-17", "cuda-17", Some(Dialect::Cuda)),
-    (MemoryKind::C11, "c11", "c11", Some(Dialect::C)),
-    (MemoryKind::Rc11, "rc11", "rc11", Some(Dialect::C)),
-];
-
-impl MemoryKind {
-    fn row(self) -> &'static (MemoryKind, &'static str, &'static str, Option<Dialect>) {
-        MEMORIES.iter().find(|row| row.0 == self).expect("every memory has its row")
-    }
-
-    /// As recordings name it.
-    pub fn name(self) -> &'static str {
-        self.row().1
-    }
-
-    /// The shipped model whose outcomes it stays inside of.
-    pub fn model(self) -> &'static str {
-        self.row().2
-    }
-
-    /// The memory of that name.
-    pub fn named(name: &str) -> Option<MemoryKind> {
-        MEMORIES.iter().find(|row| row.1 == name).map(|row| row.0)
-    }
-
-    /// The memory of a language that a shipped model describes; `None` if there is none.
-    pub fn of(dialect: Dialect, model: &str) -> Option<MemoryKind> {
-        MEMORIES.iter().find(|row| row.2 == model && row.3 == Some(dialect)).map(|row| row.0)
-    }
-
-    /// Whether it reports races and other undefined behaviour.
-    pub fn knows_races(self) -> bool {
-        !matches!(self, MemoryKind::Sc | MemoryKind::Weak)
-    }
-
-    /// Whether it may bind anything early.
-    pub fn binds(self) -> bool {
-        self == MemoryKind::Weak
-    }
-}
-
-/// How much may be bound before its turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Early {
-    /// Nothing: no outcome of the load-buffering family.
-    None,
-    /// Plain and relaxed accesses past plain and relaxed accesses to other addresses, as hardware might.
-    Local,
-    /// At most so many instructions per thread at once, past anything.
-    Full(u32),
-}
-
-impl Early {
-    /// At most so many binds per thread at once.
-    fn limit(self) -> usize {
-        match self {
-            Early::None => 0,
-            Early::Local => usize::MAX,
-            Early::Full(n) => n as usize,
-        }
-    }
-
-    /// Reads `none`, `local`, `full:N` and `full`.
-    pub fn parse(text: &str) -> Option<Early> {
-        match text {
-            "none" => Some(Early::None),
-            "local" => Some(Early::Local),
-            "full" => Some(Early::Full(u32::MAX)),
-            _ => text.strip_prefix("full:")?.parse().ok().map(Early::Full),
-        }
-    }
-}
-
-impl std::fmt::Display for Early {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Early::None => f.write_str("none"),
-            Early::Local => f.write_str("local"),
-            Early::Full(u32::MAX) => f.write_str("full"),
-            Early::Full(n) => write!(f, "full:{n}"),
-        }
-    }
-}
-
-/// Which thread steps next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scheduling {
-    /// Any thread: PTX for sm_70 and later.
-    Independent,
-    /// Warps share a program counter, as before Volta.
-    Lockstep,
-    /// OpenCL: one work-group at a time, its work-items one after the other up to the next barrier.
-    SerialGroups,
-    /// OpenCL: sub-groups make progress independently, the work-items of one take turns.
-    Subgroups,
-}
-
-impl Scheduling {
-    /// All of them.
-    pub const ALL: [Scheduling; 4] =
-        [Scheduling::Independent, Scheduling::Lockstep, Scheduling::SerialGroups, Scheduling::Subgroups];
-
-    /// As written on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Scheduling::Independent => "independent",
-            Scheduling::Lockstep => "lockstep",
-            Scheduling::SerialGroups => "serial-groups",
-            Scheduling::Subgroups => "subgroups",
-        }
-    }
-}
-
-/// What a kernel is launched on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Launch {
-    /// Multiprocessors of each GPU; `None`: enough for every block.
-    pub sms: Option<u32>,
-    /// Blocks that a multiprocessor has room for; `None`: 1 if `sms` is given.
-    pub resident: Option<u32>,
-    /// A cooperative launch: fails unless all blocks are resident at once.
-    pub cooperative: bool,
-    /// Threads per warp; `None`: as the test says.
-    pub warp_size: Option<u32>,
-    /// Threads that a block can have.
-    pub max_block: u32,
-    /// Bytes of shared memory that a block can have.
-    pub max_shared: u64,
-}
-
-impl Default for Launch {
-    fn default() -> Self {
-        Launch {
-            sms: None,
-            resident: None,
-            cooperative: false,
-            warp_size: None,
-            max_block: 1024,
-            max_shared: 48 * 1024,
-        }
-    }
-}
-
-impl Launch {
-    /// Blocks that a GPU has room for at once; `None`: any number.
-    pub fn capacity(&self) -> Option<usize> {
-        match (self.sms, self.resident) {
-            (None, None) => None,
-            (sms, resident) => Some(sms.unwrap_or(1) as usize * resident.unwrap_or(1) as usize),
-        }
-    }
-}
 
 /// What a thread did that has no meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -260,54 +79,6 @@ pub enum Fault {
     Barrier,
     /// A division by zero, where that is undefined.
     Division,
-}
-
-/// How to run.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Which thread steps next.
-    pub scheduling: Scheduling,
-    /// What it is launched on.
-    pub launch: Launch,
-    /// Which memory.
-    pub memory: MemoryKind,
-    /// Early binds, of the weak memory.
-    pub early: Early,
-    /// Rules in force, of the weak memory.
-    pub rules: Rules,
-    /// Rules in force, of the memories of languages.
-    pub language: LanguageRules,
-    /// At most so many steps of one run.
-    pub steps: usize,
-    /// At most so many states of an exhaustive exploration.
-    pub states: usize,
-    /// When to give up.
-    pub timeout: Option<Duration>,
-    /// Whether to look for races in runs.
-    pub races: bool,
-    /// Whether a command of an OpenCL queue waits for a flush; else it is submitted at once.
-    pub lazy: bool,
-    /// Whether an exhaustive exploration tells under which progress models some run never ends.
-    pub progress: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            scheduling: Scheduling::Independent,
-            launch: Launch::default(),
-            memory: MemoryKind::Weak,
-            early: Early::None,
-            rules: Rules::ALL,
-            language: LanguageRules::ALL,
-            steps: 10_000,
-            states: 2_000_000,
-            timeout: Some(Duration::from_secs(60)),
-            races: false,
-            lazy: false,
-            progress: false,
-        }
-    }
 }
 
 /// Why a step, and with it a choice or a run, ends.
@@ -405,7 +176,7 @@ pub fn observe_mixed(test: &LitmusTest, options: &Options, schedule: Schedule<'_
 /// # Errors
 /// If it does not fit the test.
 pub fn replay(test: &LitmusTest, options: &Options, recorded: &Recorded) -> Result<Observation, String> {
-    let memory = MemoryKind::named(&recorded.memory).ok_or_else(|| {
+    let memory = MachineMemory::named(&recorded.memory).ok_or_else(|| {
         let known: Vec<&str> = MEMORIES.iter().map(|row| row.1).collect();
         format!("the recorded schedule names a memory `{}`; there are `{}`", recorded.memory, known.join("`, `"))
     })?;
@@ -437,25 +208,33 @@ fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Resu
     runnable(test, options)?;
     let regrouped = launch::regroup(test, options.launch.warp_size)?;
     let code = Code::new(regrouped.as_ref().unwrap_or(test))?;
-    launch::fits(&code, &options.launch)?;
-    let layer = Layers::new(&code, options.scheduling, &options.launch)?;
-    let Options { steps, states, timeout, races, progress, .. } = *options;
-    let limits = Limits { steps, states, timeout, races, progress };
+    let layer = match launch::fits(&code, &options.launch) {
+        Ok(()) => Layers::new(&code, options.scheduling, &options.launch)?,
+        Err(why) => return Ok(Observation::launch_failed(why)),
+    };
+    let limits = Limits {
+        steps: options.steps,
+        states: options.states,
+        timeout: options.timeout,
+        races: options.races,
+        progress: options.progress,
+        explain: false,
+    };
     // What a thread of a command does last decides what the command hands on.
-    let patient = progress || code.program.host.is_some();
+    let patient = options.progress || code.program.host.is_some();
     let lazy = options.lazy;
     match options.memory {
-        MemoryKind::Sc => {
+        MachineMemory::Sc => {
             schedule::run(&Machine { code: &code, memory: Sc, layer, lazy, patient }, schedule, &limits)
         }
-        MemoryKind::Weak => {
+        MachineMemory::Weak => {
             let memory = Weak { early: options.early, rules: options.rules, collect: code.loops };
             schedule::run(&Machine { code: &code, memory, layer, lazy, patient }, schedule, &limits)
         }
         kind => {
             let memory = Clike::new(kind, options.language, &code)?;
             // This memory knows the races of its language itself.
-            let limits = Limits { races: false, ..limits };
+            let limits = Limits { races: false, explain: options.races, ..limits };
             schedule::run(&Machine { code: &code, memory, layer, lazy, patient }, schedule, &limits)
         }
     }
@@ -467,7 +246,7 @@ fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
     if test.program.host.is_some() && options.launch.capacity().is_some() {
         return Err("not in this machine: a limit of resident blocks in host programs".into());
     }
-    if options.memory == MemoryKind::Weak && options.scheduling == Scheduling::Lockstep {
+    if options.memory == MachineMemory::Weak && options.scheduling == Scheduling::Lockstep {
         return Err("not in this machine: warps with one program counter on PTX's memory, whose model is for sm_70 and later; take the memory `sc`".into());
     }
     if let Some(language) = options.memory.row().3.filter(|&l| l != dialect) {

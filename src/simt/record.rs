@@ -105,6 +105,17 @@ pub enum Event {
         /// Active lanes of its warp.
         active: Option<u64>,
     },
+    /// A thread came to a branch.
+    Jump {
+        /// Thread.
+        thread: usize,
+        /// Instruction.
+        instr: usize,
+        /// Whether it went to the branch's target.
+        taken: bool,
+    },
+    /// From here to its end, the run comes back to where it was, and may go on so for ever. Only noted in replays.
+    Round,
     /// At a location, the second write is coherence-after the first.
     After(usize, Source, Source),
 }

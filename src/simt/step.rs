@@ -259,7 +259,9 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
                 state.threads[t].regs[dst.0 as usize] = value;
             }
             Act::Branch { cond, target } => {
-                if eval(cond, &thread.regs) != 0 {
+                let taken = eval(cond, &thread.regs) != 0;
+                cx.log.note(Event::Jump { thread: t, instr: at.instr, taken });
+                if taken {
                     next = *target;
                 }
             }

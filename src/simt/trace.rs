@@ -44,6 +44,8 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
     let lanes = masks.fold(0, |all, mask| all | mask);
     let lanes = (u64::BITS - lanes.leading_zeros()) as usize;
     let mut turn = (0, None);
+    // Where the round begins that a livelock goes through.
+    let mut way = 0;
     let mut lines: Vec<String> = Vec::new();
     let texts = program.threads.iter().flat_map(|t| &t.code).map(|i| i.text.chars().count());
     let code_width = texts.max().unwrap_or(0).clamp(MIN_CODE, MAX_CODE);
@@ -79,7 +81,12 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
                 continue;
             }
             Event::Hand { .. } | Event::Pour { .. } | Event::Tell { .. } => continue,
-            Event::Commit(_) | Event::Write { .. } => continue,
+            Event::Round => {
+                (way, turn) = (lines.len(), (0, None));
+                lines.push("  … and from here on again and again:".into());
+                continue;
+            }
+            Event::Commit(_) | Event::Write { .. } | Event::Jump { .. } => continue,
         };
         let shown = match turn {
             (t, Some(active)) if t == thread => mask(program.lane(ThreadId(t as u16)), active, lanes),
@@ -92,7 +99,8 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
             format!("  {:width$}{gap}{shown}  {code:<code_width$}  {what}", thread.name).trim_end().to_owned(),
         );
     }
-    fold(lines)
+    let round = lines.split_off(if way > 0 { way } else { lines.len() });
+    fold(lines) + &round.iter().map(|line| format!("{line}\n")).collect::<String>()
 }
 
 /// The lanes of a warp: the one that steps, those active with it, the others.

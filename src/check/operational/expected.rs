@@ -1,13 +1,20 @@
 //! What a test expects of runs, held against what they show.
+//!
+//! # Invariants
+//! - What is expected of *every* run, or of none, is met only if the runs that were asked for came about: an exploration cut by
+//!   a limit of time, states or history, or fewer random runs than were asked for, leave it undecided. What is expected
+//!   of *some* run is met by one that shows it, and what one run contradicts is not met, whatever was cut.
 
+use std::fmt;
 use std::time::Duration;
 
-use super::name;
+use super::{hazards, name};
 use crate::check::eval;
 use crate::litmus::{Atom, LitmusTest, Observable, RunExpectation};
 use crate::program::mapping::Mapping;
-use crate::simt::schedule::{Observation, Seen};
-use crate::simt::{Early, Launch, MemoryKind, Options, Schedule, Scheduling, observe};
+use crate::simt::record::{Hazard, HazardKind};
+use crate::simt::schedule::{How, Observation, Seen};
+use crate::simt::{Early, Launch, MachineMemory, Options, Schedule, Scheduling, observe};
 use crate::skeleton::Memory;
 
 /// Random runs, unless the test says how many.
@@ -15,6 +22,20 @@ const RUNS: u32 = 100;
 
 /// At most so many steps of a run, unless the test says how many.
 const STEPS: u32 = 1_000_000;
+
+/// At most so many outcomes are listed where others were expected.
+const MAX_STATES: usize = 8;
+
+/// What became of an expectation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Judged {
+    /// The runs show it.
+    Met,
+    /// They show something else: what, line by line.
+    Unmet(Vec<String>),
+    /// They do not say: why.
+    Undecided(String),
+}
 
 /// Carries out the runs that an expectation is about.
 ///
@@ -25,8 +46,13 @@ pub fn carry_out(
     run: &RunExpectation,
     timeout: Option<Duration>,
 ) -> Result<Observation, String> {
-    let memory = if run.memory == Some("weak") { MemoryKind::Weak } else { MemoryKind::Sc };
-    let mapping = Mapping::current(test.program.dialect).filter(|_| memory == MemoryKind::Weak);
+    let dialect = test.program.dialect;
+    let memory = match run.memory {
+        Some("weak") => MachineMemory::Weak,
+        Some("language") => MachineMemory::of(dialect, dialect.default_model()).unwrap_or(MachineMemory::Weak),
+        _ => MachineMemory::Sc,
+    };
+    let mapping = Mapping::current(dialect).filter(|_| memory == MachineMemory::Weak);
     let lowered = match mapping.map(|m| test.via(m)) {
         None => None,
         Some(Ok(lowered)) => Some(lowered),
@@ -57,13 +83,28 @@ pub fn carry_out(
     observe(lowered.as_ref().unwrap_or(test), &options, schedule)
 }
 
-/// What of an expectation was not met, in words.
-pub fn unmet(test: &LitmusTest, run: &RunExpectation, observed: &Result<Observation, String>) -> Vec<String> {
+/// Judges an expectation by the runs that were carried out for it.
+pub fn judge(test: &LitmusTest, run: &RunExpectation, observed: &Result<Observation, String>) -> Judged {
     let seen = match observed {
         Ok(seen) => seen,
-        Err(why) if run.ends == Some("launch-failure") && why.starts_with("launch failed") => return Vec::new(),
-        Err(why) => return vec![why.clone()],
+        Err(why) => return Judged::Undecided(why.clone()),
     };
+    let unmet = unmet(test, run, seen);
+    let every = run.ends == Some("finished") || run.race == Some("race-free") || is_of_all(run.condition);
+    match seen.limit() {
+        _ if !unmet.is_empty() => Judged::Unmet(unmet),
+        Some(why) if every => Judged::Undecided(why.to_owned()),
+        _ => Judged::Met,
+    }
+}
+
+/// Whether an expectation about the condition speaks of all outcomes.
+fn is_of_all(condition: Option<&str>) -> bool {
+    matches!(condition, Some("always" | "never"))
+}
+
+/// What of an expectation was not met, in words.
+fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Vec<String> {
     let mut unmet = Vec::new();
     let stops: Vec<String> =
         seen.stops.iter().map(|s| format!("{} {}: {}", s.count, s.how.name(), s.why.join("; "))).collect();
@@ -76,15 +117,22 @@ pub fn unmet(test: &LitmusTest, run: &RunExpectation, observed: &Result<Observat
             let finished = seen.ended.finished;
             unmet.push(format!("expected a run to end by {how}: {finished} finished; {}", stops.join(" | ")));
         }
+        // Nothing is said of a launch that fails: then it must not.
+        None if seen.stops.iter().any(|s| s.how == How::Launch) => unmet.extend(stops.iter().cloned()),
         _ => {}
     }
-    let races = seen.races.iter().map(|r| format!("{} / {}: {}", r.first, r.second, r.why)).collect::<Vec<_>>();
+    // Where the memory finds races itself, why they are may not be known.
+    let own = hazards(test, seen).into_iter().filter(|h| h.kind == HazardKind::Race);
+    let own: Vec<String> = own.map(|h| race(test, &h)).collect();
+    let explained = seen.races.iter().map(|r| format!("{} / {}: {}", r.first, r.second, r.why));
+    let races: Vec<String> = explained.chain(own.iter().cloned()).collect();
+    let language = run.memory == Some("language") && dialect_races(test);
     match run.race {
         Some("racy") if races.is_empty() => {
             unmet.push(format!("expected a race, and {} runs have none", seen.judged))
         }
         Some("race-free") if !races.is_empty() => unmet.push(format!("expected no race: {}", races.join(" | "))),
-        Some("race-free") if seen.judged == 0 => unmet.push("no run was looked at for races".into()),
+        Some("race-free") if seen.judged == 0 && !language => unmet.push("no run was looked at for races".into()),
         _ => {}
     }
     if let Some(why) = &run.why {
@@ -109,10 +157,29 @@ pub fn unmet(test: &LitmusTest, run: &RunExpectation, observed: &Result<Observat
                     format!("{} ({} times)", values.join(", "), seen.count)
                 })
                 .collect();
-            unmet.push(format!("expected the condition to hold {expected}: {}", states.join("; ")));
+            let shown = states[..states.len().min(MAX_STATES)].join("; ");
+            let more = states.len().saturating_sub(MAX_STATES);
+            let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+            unmet.push(format!("expected the condition to hold {expected}: {shown}{more}"));
         }
     }
     unmet
+}
+
+/// Whether the memory of the test's own language finds races itself.
+fn dialect_races(test: &LitmusTest) -> bool {
+    let dialect = test.program.dialect;
+    MachineMemory::of(dialect, dialect.default_model()).is_some_and(MachineMemory::knows_races)
+}
+
+/// A race that the memory found, in words.
+fn race(test: &LitmusTest, hazard: &Hazard) -> String {
+    let side = |&(thread, instr): &(usize, usize)| {
+        let thread = &test.program.threads[thread];
+        format!("{} line {}: `{}`", thread.name, thread.code[instr].line, thread.code[instr].text)
+    };
+    let sides: Vec<String> = std::iter::once(&hazard.first).chain(&hazard.second).map(side).collect();
+    format!("data race: {}", sides.join(" / "))
 }
 
 /// Whether the test's condition holds of an outcome.
@@ -129,4 +196,25 @@ fn holds(test: &LitmusTest, seen: &Seen) -> bool {
         }
     };
     test.condition.as_ref().is_none_or(|c| eval::prop(c, &mut atom) == Some(true))
+}
+
+impl fmt::Display for RunExpectation {
+    /// The circumstances, and what is expected.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut words = vec![self.memory.unwrap_or("sc").to_owned()];
+        words.extend(self.scheduling.map(str::to_owned));
+        words.push(match self.schedule {
+            Some("exhaustive") => "exhaustive".into(),
+            _ => format!("{} random runs", self.runs.unwrap_or(RUNS)),
+        });
+        let numbers = [("warps of", self.warp_size), ("sms", self.sms), ("resident", self.resident)];
+        words.extend(numbers.iter().filter_map(|(what, n)| n.map(|n| format!("{what} {n}"))));
+        words.extend(self.cooperative.then(|| "cooperative".to_owned()));
+        let mut expected: Vec<String> = Vec::new();
+        expected.extend(self.ends.map(|e| format!("ends {e}")));
+        expected.extend(self.race.map(str::to_owned));
+        expected.extend(self.condition.map(|c| format!("condition {c}")));
+        expected.extend(self.why.as_ref().map(|w| format!("`{w}`")));
+        write!(f, "{}: {}", words.join(", "), expected.join(", "))
+    }
 }

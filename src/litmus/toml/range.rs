@@ -36,6 +36,8 @@ pub(in crate::litmus) struct Layout {
     pub(in crate::litmus) warp: u32,
     /// CTAs in a cluster.
     pub(in crate::litmus) cluster: Option<[u64; 3]>,
+    /// Whether the launch is cooperative: it fails unless all its blocks are resident at once.
+    pub(in crate::litmus) cooperative: bool,
 }
 
 impl Layout {
@@ -54,7 +56,13 @@ impl Layout {
             });
             let sub_group = SubGroups { size, room: u64::from(self.warp) }.of(lane);
             let device = Place::device(self.gpu, narrow(group));
-            Place { cluster, warp: Some(narrow(sub_group)), domain: self.domain, ..device }
+            Place {
+                cluster,
+                warp: Some(narrow(sub_group)),
+                domain: self.domain,
+                cooperative: self.cooperative,
+                ..device
+            }
         };
         let all = range.items().map(|item| Coordinates { range, item, warp: self.warp });
         all.map(|at| (at, place(at))).collect()
@@ -87,6 +95,7 @@ impl Reader<'_, '_> {
         let cluster = self.extent(table, "cluster", choice);
         let gpu = self.count(table, &["gpu", "device"], choice).unwrap_or(0);
         let domain = self.count(table, &["domain"], choice).unwrap_or(0);
+        let cooperative = table.get("cooperative").and_then(|v| v.get_ref().as_bool()).unwrap_or(false);
         if warp == 0 {
             self.cannot_be_zero("warp", table.get("warp").map_or(Span::default(), span_of));
             return None;
@@ -98,7 +107,7 @@ impl Reader<'_, '_> {
             self.cannot_be_zero("cluster", cluster.span);
             return None;
         }
-        Some(Layout { gpu, domain, warp, cluster: shape })
+        Some(Layout { gpu, domain, warp, cluster: shape, cooperative })
     }
 
     /// The index space; `None` with a diagnostic if there is none.

@@ -17,7 +17,7 @@ impl Reader<'_, '_> {
     fn run(&mut self, table: &DeTable<'_>, choice: &Choice) -> RunExpectation {
         let span = table
             .iter()
-            .next()
+            .min_by_key(|(key, _)| key.span().start)
             .map(|(key, value)| crate::diag::Span::new(key.span().start, key.span().end).to(span_of(value)));
         RunExpectation {
             memory: self.word(table, "memory", keys::MEMORIES, choice),

@@ -144,6 +144,7 @@ impl Reader<'_, '_> {
             domain: domain.unwrap_or(0),
             kernel: kernel.unwrap_or(0),
             host,
+            cooperative: false,
         }
     }
 

@@ -116,7 +116,7 @@ impl Layers {
             Scheduling::SerialGroups => Order::Turns(Turns { scope: Scope::Cta, alone: true }),
             Scheduling::Subgroups => Order::Turns(Turns { scope: Scope::Warp, alone: false }),
         };
-        Ok(Layers { residency: Residency::new(code, launch)?, order })
+        Ok(Layers { residency: Residency::new(code, launch), order })
     }
 }
 

@@ -25,11 +25,8 @@ pub(super) struct Residency {
 
 impl Residency {
     /// The blocks of a program; `None` if there is room for any number.
-    ///
-    /// # Errors
-    /// If a cooperative launch does not fit.
-    pub(super) fn new(code: &Code, launch: &Launch) -> Result<Option<Residency>, String> {
-        let Some(capacity) = launch.capacity() else { return Ok(None) };
+    pub(super) fn new(code: &Code, launch: &Launch) -> Option<Residency> {
+        let capacity = launch.capacity()?;
         let program = &code.program;
         let mut blocks: Vec<Vec<Vec<usize>>> = Vec::new();
         let mut place = vec![None; program.threads.len()];
@@ -51,14 +48,8 @@ impl Residency {
             for (b, threads) in list.iter().enumerate() {
                 threads.iter().for_each(|&t| place[t] = Some((g, b)));
             }
-            if launch.cooperative && list.len() > capacity {
-                return Err(format!(
-                    "launch failed: a cooperative launch needs all its {} blocks resident at once, and there is room for {capacity}",
-                    list.len()
-                ));
-            }
         }
-        Ok(Some(Residency { capacity, blocks, place }))
+        Some(Residency { capacity, blocks, place })
     }
 
     /// How many blocks are let in first.

@@ -4,6 +4,7 @@
 //! chooser; where it cannot go on it says [`Halt`], and the step is given up as a whole (the caller works on a copy).
 
 pub(super) mod clike;
+mod rules;
 pub(super) mod sc;
 pub(super) mod weak;
 

@@ -19,7 +19,7 @@ use std::fmt;
 
 use super::code::{Access, Code};
 use super::place::place;
-use super::record::Event;
+use super::record::{Event, Hazard, HazardKind};
 use super::schedule::Recorded;
 use crate::program::Dialect;
 use order::{Asked, Order, Touch};
@@ -95,7 +95,34 @@ struct Found {
 
 /// Looks for races in a run; adds them to those known.
 pub(super) fn find(code: &Code, events: &[Event], recorded: &Recorded, known: &mut Vec<Race>) {
-    for found in pairs(code, events) {
+    add(code, events, recorded, known, |_| true);
+}
+
+/// As [`find`], but only takes up the races that the memory itself found, to say why they are.
+pub(super) fn explain(
+    code: &Code,
+    events: &[Event],
+    (recorded, hazards): (&Recorded, &[Hazard]),
+    known: &mut Vec<Race>,
+) {
+    let at = |p: &Past| (p.touch.thread, p.touch.instr);
+    let found = |f: &Found| {
+        let (a, b) = (at(&f.first).min(at(&f.second)), at(&f.first).max(at(&f.second)));
+        hazards.iter().any(|h| h.kind == HazardKind::Race && (h.first, h.second) == (a, Some(b)))
+    };
+    if hazards.iter().any(|h| h.kind == HazardKind::Race) {
+        add(code, events, recorded, known, found);
+    }
+}
+
+fn add(
+    code: &Code,
+    events: &[Event],
+    recorded: &Recorded,
+    known: &mut Vec<Race>,
+    counts: impl Fn(&Found) -> bool,
+) {
+    for found in pairs(code, events).into_iter().filter(counts) {
         let sides = [side(code, &found.first), side(code, &found.second)];
         let same = |r: &&mut Race| {
             (r.first.line, &r.first.text, r.second.line, &r.second.text)

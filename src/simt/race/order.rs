@@ -197,7 +197,7 @@ impl<'a> Order<'a> {
                 }
                 self.clocks[thread][thread] += 1;
             }
-            Event::Early { .. } | Event::After(..) | Event::Turn { .. } => {}
+            Event::Early { .. } | Event::After(..) | Event::Turn { .. } | Event::Jump { .. } | Event::Round => {}
         }
     }
 

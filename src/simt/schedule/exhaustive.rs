@@ -15,6 +15,7 @@ use super::graph::Graph;
 use super::spins::Spins;
 use super::{
     Clock, Ended, Hazards, How, Limits, Observation, Outcomes, Reason, Recorded, Step, Stops, endless, replay,
+    rounds,
 };
 use crate::simt::choice::Script;
 use crate::simt::code::{Act, eval};
@@ -154,23 +155,31 @@ pub(super) fn explore<B: Backend, L: Layer>(
         reason.get_or_insert_with(|| "history bound: a thread wrote much that another never looked at".into());
     }
     let states = seen.len() as u64;
-    drop(seen);
     if machine.code.loops && !machine.binds() {
         let cycles = graph.fair_cycles(Age::New);
         ended.livelock += cycles.len() as u64;
         let stale = graph.fair_cycles(Age::Stale);
         let stale = stale.iter().filter(|c| !cycles.iter().any(|new| c.has(new)));
         ended.stale += stale.clone().count() as u64;
-        let all = cycles.iter().map(|c| (How::Livelock, c)).chain(stale.map(|c| (How::Stale, c)));
-        for (how, cycle) in all.take(MAX_EXPLAINED) {
-            let recorded = Recorded { period: 1, steps: graph.path(cycle.first), ..Recorded::default() };
+        let fresh = cycles.iter().map(|c| (How::Livelock, Age::New, c));
+        let all = fresh.chain(stale.map(|c| (How::Stale, Age::Stale, c)));
+        for (how, oldest, cycle) in all.take(MAX_EXPLAINED) {
+            let mut recorded = Recorded { period: 1, steps: graph.path(cycle.first), ..Recorded::default() };
             let why = match replay::state_after(machine, &recorded) {
-                Ok(state) => explain::spinning(machine, &state, Some(&cycle.threads)),
+                Ok(state) => {
+                    let why = explain::spinning(machine, &state, Some(&cycle.threads));
+                    let ways = graph.within(cycle, oldest);
+                    let round = rounds::round(machine, state, (ways, cycle), &seen).unwrap_or_default();
+                    recorded.round = round.len();
+                    recorded.steps.extend(round);
+                    why
+                }
                 Err(why) => Reason::line(why),
             };
             stops.add(how, || why, recorded);
         }
     }
+    drop(seen);
     if reason.is_none() && machine.code.loops {
         for (state, hazard) in spins.endless(states as usize) {
             let steps = graph.path(state);
@@ -186,6 +195,8 @@ pub(super) fn explore<B: Backend, L: Layer>(
     let (mut races, mut judged, mut not_judged) = (Vec::new(), 0, None);
     if limits.races {
         // Of each outcome and each way to stop, one run.
+        // As much time again: chains of read-modify-writes take long.
+        let clock = Clock::new(limits.timeout);
         let runs = outcomes.iter().map(|o| &o.schedule).chain(stops.iter().map(|s| &s.schedule));
         for recorded in runs {
             if recorded.steps.len() > MAX_JUDGED_STEPS {
@@ -194,9 +205,19 @@ pub(super) fn explore<B: Backend, L: Layer>(
                 not_judged.get_or_insert_with(why);
                 continue;
             }
-            let played = replay::play(machine, &Recorded { period: 1, ..recorded.clone() })?;
+            if clock.is_past() {
+                not_judged.get_or_insert_with(|| "not all runs were looked through for races: out of time".into());
+                break;
+            }
+            let played = replay::play(machine, recorded, &Limits { races: false, explain: false, ..*limits })?;
             judged += 1;
             race::find(machine.code, &played.events, recorded, &mut races);
+        }
+    }
+    let hazards = hazards.into_list();
+    if limits.explain {
+        for undefined in hazards.iter().take(MAX_EXPLAINED) {
+            races.extend(replay::play(machine, &undefined.schedule, limits)?.races);
         }
     }
     Ok(Observation {
@@ -211,7 +232,7 @@ pub(super) fn explore<B: Backend, L: Layer>(
         judged,
         not_judged,
         endless,
-        hazards: hazards.into_list(),
+        hazards,
         ..Observation::default()
     })
 }

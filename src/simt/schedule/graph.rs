@@ -13,6 +13,7 @@ use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
 use super::Step;
+use super::rounds::Ways;
 use crate::simt::memory::Age;
 use crate::simt::set::Threads;
 use crate::simt::state::Status;
@@ -46,7 +47,7 @@ pub(super) struct Cycle {
     /// Who steps in it.
     pub(super) threads: Threads,
     /// All its states, sorted.
-    states: Vec<u32>,
+    pub(super) states: Vec<u32>,
 }
 
 impl Cycle {
@@ -87,6 +88,16 @@ impl Graph {
         }
         path.reverse();
         path
+    }
+
+    /// The steps of at most that age that do not lead out of a cycle.
+    pub(super) fn within(&self, cycle: &Cycle, oldest: Age) -> Ways {
+        let inside = |s: u32| cycle.states.binary_search(&s).is_ok();
+        let mut ways = Ways::default();
+        for e in self.edges.iter().filter(|e| e.age <= oldest && inside(e.from) && inside(e.to)) {
+            ways.entry(e.from).or_default().push((e.to, e.thread as usize));
+        }
+        ways
     }
 
     /// The cycles of steps of at most that age in which every thread has its turn, in the order in which they were reached.

@@ -10,6 +10,7 @@ mod exhaustive;
 mod graph;
 mod random;
 mod replay;
+mod rounds;
 mod spins;
 mod stops;
 
@@ -50,7 +51,7 @@ pub struct Step {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recorded {
-    /// The memory, as [`super::MemoryKind::name`] has it.
+    /// The memory, as [`super::MachineMemory::name`] has it.
     #[serde(default)]
     pub memory: String,
     /// The early binds allowed, as [`super::Early::parse`] reads them.
@@ -73,9 +74,16 @@ pub struct Recorded {
     pub period: usize,
     /// In order.
     pub steps: Vec<Step>,
+    /// How many steps at the end come back to the state before them: the run may go on so for ever.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub round: usize,
     /// Which of the possible final values each location has.
     #[serde(default)]
     pub finals: Vec<u32>,
+}
+
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 fn every() -> usize {
@@ -92,6 +100,8 @@ pub(super) struct Limits {
     pub(super) races: bool,
     /// Whether to tell under which progress models a run never ends.
     pub(super) progress: bool,
+    /// Whether to say why races are that the memory itself finds.
+    pub(super) explain: bool,
 }
 
 /// How runs ended; of an exhaustive exploration, how many states are such ends.
@@ -113,6 +123,8 @@ pub struct Ended {
     pub divergence: u64,
     /// A division by zero.
     pub division: u64,
+    /// The launch failed, and nothing ran.
+    pub launch_failure: u64,
     /// Something bound early could not be committed: such a run counts for nothing.
     pub discarded: u64,
 }
@@ -185,6 +197,21 @@ impl Outcomes {
 }
 
 impl Observation {
+    /// A launch that failed, whatever the schedule.
+    pub(super) fn launch_failed(why: String) -> Observation {
+        let (mut stops, reason) = (Stops::default(), Some(why.clone()));
+        stops.add(How::Launch, || Reason::line(why), Recorded { period: 1, ..Recorded::default() });
+        let ended = Ended { launch_failure: 1, ..Ended::default() };
+        Observation { ended, stops: stops.into_list(), reason, ..Observation::default() }
+    }
+
+    /// Why it is not all that was asked for, if a limit of time, steps, states or history is the reason and not what
+    /// a run did.
+    pub fn limit(&self) -> Option<&str> {
+        let own = |why: &&str| !self.stops.iter().any(|s| s.how != How::Limit && s.why.iter().any(|w| w == why));
+        self.reason.as_deref().filter(own)
+    }
+
     /// Adds what another exploration of the same test observed.
     pub fn merge(&mut self, other: Observation) {
         for seen in other.outcomes {
@@ -202,6 +229,7 @@ impl Observation {
         a.stray += b.stray;
         a.divergence += b.divergence;
         a.division += b.division;
+        a.launch_failure += b.launch_failure;
         a.discarded += b.discarded;
         self.states += other.states;
         self.steps += other.steps;
@@ -287,11 +315,12 @@ pub(super) fn run<B: Backend, L: Layer>(
         Err(halt) => return Err(machine.why(&halt)),
     };
     let judged = race::applies(machine.code);
-    let limits = Limits { races: limits.races && judged.is_ok(), ..*limits };
+    let (races, explain) = (limits.races && judged.is_ok(), limits.explain && judged.is_ok());
+    let limits = Limits { races, explain, ..*limits };
     let mut observation = match schedule {
         Schedule::Exhaustive => exhaustive::explore(machine, start, &limits)?,
         Schedule::Random { runs, seed } => random::sample(machine, (&start, &begun), (runs, seed), &limits)?,
-        Schedule::Replay(recorded) => replay::play(machine, recorded)?,
+        Schedule::Replay(recorded) => replay::play(machine, recorded, &limits)?,
     };
     if let Err(why) = judged {
         observation.not_judged = Some(why);

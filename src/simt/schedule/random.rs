@@ -47,11 +47,11 @@ pub(super) fn sample<B: Backend, L: Layer>(
 ) -> Result<Observation, String> {
     let (mut outcomes, mut ended, mut steps) = (Outcomes::default(), Ended::default(), 0);
     let (mut stops, mut races): (Stops, Vec<Race>) = (Stops::default(), Vec::new());
-    let mut clock = Clock::new(limits.timeout);
+    let clock = Clock::new(limits.timeout);
     let mut reason = None;
-    let (mut judged, mut hazards) = (0, Hazards::default());
+    let (mut looked, mut hazards) = (0, Hazards::default());
     for run in 0..runs {
-        let judge = limits.races && judged < MAX_JUDGED;
+        let judge = (limits.races || limits.explain) && looked < MAX_JUDGED;
         let mut events = begun.to_vec();
         let dice = Dice::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(run));
         let mut one = Run { machine, state: start.clone(), dice, recorded: machine.recorded() };
@@ -60,8 +60,13 @@ pub(super) fn sample<B: Backend, L: Layer>(
         let Run { state, mut recorded, .. } = one;
         steps += recorded.steps.len() as u64;
         if judge {
-            judged += 1;
-            race::find(machine.code, &events, &recorded, &mut races);
+            looked += 1;
+            if limits.races {
+                race::find(machine.code, &events, &recorded, &mut races);
+            } else {
+                let found = machine.memory.hazards(machine.code, &state.memory);
+                race::explain(machine.code, &events, (&recorded, &found), &mut races);
+            }
         }
         match end {
             End::Finished(..) if !machine.memory.is_whole(&state.memory) => ended.discarded += 1,
@@ -101,7 +106,7 @@ pub(super) fn sample<B: Backend, L: Layer>(
                 reason.get_or_insert_with(|| machine.why(&halt));
             }
         }
-        if clock.is_over() && run + 1 < runs {
+        if clock.is_past() && run + 1 < runs {
             reason = Some("out of time".into());
             break;
         }
@@ -113,7 +118,7 @@ pub(super) fn sample<B: Backend, L: Layer>(
         ended,
         stops,
         races,
-        judged,
+        judged: if limits.races { looked } else { 0 },
         hazards: hazards.into_list(),
         reason,
         states: steps,

@@ -1,6 +1,6 @@
 //! Replay: the steps and choices of a recording, with everything that happens written down.
 
-use super::{Ended, Hazards, How, Observation, Reason, Recorded, Seen, Stops};
+use super::{Ended, Hazards, How, Limits, Observation, Reason, Recorded, Seen, Stops};
 use crate::simt::choice::Tape;
 use crate::simt::layer::Layer;
 use crate::simt::memory::Backend;
@@ -15,11 +15,18 @@ use crate::simt::{Halt, explain, race};
 pub(super) fn play<B: Backend, L: Layer>(
     machine: &Machine<'_, B, L>,
     recorded: &Recorded,
+    limits: &Limits,
 ) -> Result<Observation, String> {
     let mut events: Vec<Event> = Vec::new();
     let mut state = machine.start(&mut events).map_err(|halt| machine.why(&halt))?;
     let (mut ended, mut stops) = (Ended::default(), Stops::default());
+    let before = recorded.steps.len().checked_sub(recorded.round).filter(|_| recorded.round > 0);
+    let mut begun = None;
     for (i, step) in recorded.steps.iter().enumerate() {
+        if before == Some(i) {
+            begun = Some(fingerprint(machine, &state));
+            events.push(Event::Round);
+        }
         let misfit = |why: &str| format!("the recorded schedule does not fit this test: step {}: {why}", i + 1);
         if !machine.may(&state, step.action()) {
             return Err(misfit("its thread cannot step"));
@@ -58,6 +65,13 @@ pub(super) fn play<B: Backend, L: Layer>(
         machine.note_hazards(&state, Some(&outcome), &mut hazards, || recorded.clone());
         let state = outcome;
         outcomes.push(Seen { state, count: 1, schedule: recorded.clone() });
+    } else if begun.is_some() && ended == Ended::default() {
+        if begun != Some(fingerprint(machine, &state)) {
+            return Err("the recorded schedule does not fit this test: its last steps do not come back".into());
+        }
+        let turning = recorded.steps[recorded.steps.len() - recorded.round..].iter().map(|s| s.thread).collect();
+        ended.livelock = 1;
+        stops.add(How::Livelock, || explain::spinning(machine, &state, Some(&turning)), recorded.clone());
     } else if ended == Ended::default() {
         let stuck = machine.actions(&state).is_empty().then(|| machine.count_stuck(&state, &mut ended)).flatten();
         let why = || {
@@ -74,12 +88,14 @@ pub(super) fn play<B: Backend, L: Layer>(
         stops.add(stuck.unwrap_or(How::Limit), why, recorded.clone());
     }
     let mut races = Vec::new();
-    let judged = race::applies(machine.code).is_ok();
-    if judged {
+    if limits.races {
         race::find(machine.code, &events, recorded, &mut races);
+    } else if limits.explain {
+        let found = machine.memory.hazards(machine.code, &state.memory);
+        race::explain(machine.code, &events, (recorded, &found), &mut races);
     }
     let steps = recorded.steps.len() as u64;
-    let (stops, judged) = (stops.into_list(), u64::from(judged));
+    let (stops, judged) = (stops.into_list(), u64::from(limits.races));
     Ok(Observation {
         outcomes,
         ended,
@@ -92,6 +108,13 @@ pub(super) fn play<B: Backend, L: Layer>(
         events,
         ..Observation::default()
     })
+}
+
+/// The fingerprint of a state that may not be in normal form.
+fn fingerprint<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, state: &StateOf<B, L>) -> u128 {
+    let mut state = state.clone();
+    machine.tidy(&mut state);
+    machine.fingerprint(&state)
 }
 
 /// The state after the steps of a recording that fits.

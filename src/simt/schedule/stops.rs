@@ -18,6 +18,8 @@ pub enum How {
     Limit,
     /// A thread did something that has no meaning.
     Fault(Fault),
+    /// The launch failed: nothing ran.
+    Launch,
 }
 
 impl How {
@@ -31,6 +33,7 @@ impl How {
             How::Fault(Fault::Stray) => "stray",
             How::Fault(Fault::Barrier) => "divergence",
             How::Fault(Fault::Division) => "division",
+            How::Launch => "launch-failure",
         }
     }
 }

@@ -25,6 +25,11 @@ impl Bits {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
     }
 
+    /// Whether the two have something in common.
+    pub(super) fn meets(&self, other: &Bits) -> bool {
+        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.0.iter().enumerate().flat_map(|(at, &word)| {
             let mut rest = word;
@@ -57,31 +62,6 @@ impl Relation {
         Relation(rows)
     }
 
-    pub(super) fn has(&self, a: usize, b: usize) -> bool {
-        self.0[a].has(b)
-    }
-
-    /// Both, one after the other.
-    pub(super) fn then(&self, other: &Relation) -> Relation {
-        let row = |row: &Bits| {
-            let mut out = Bits::default();
-            row.iter().for_each(|b| out.join(&other.0[b]));
-            out
-        };
-        Relation(self.0.iter().map(row).collect())
-    }
-
-    /// Either.
-    pub(super) fn or(mut self, other: &Relation) -> Relation {
-        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| a.join(b));
-        self
-    }
-
-    /// The pairs for which `keep` holds.
-    pub(super) fn filter(&self, keep: impl Fn(usize, usize) -> bool) -> Relation {
-        Relation::from_fn(self.0.len(), |a, b| self.has(a, b) && keep(a, b))
-    }
-
     pub(super) fn is_acyclic(&self) -> bool {
         // 0: not visited, 1: on the path, 2: done.
         fn visit(rows: &[Bits], state: &mut [u8], a: usize) -> bool {
@@ -112,13 +92,20 @@ mod tests {
     }
 
     #[test]
-    fn relations_compose_and_show_their_cycles() {
-        let next = Relation::from_fn(70, |a, b| a + 1 == b);
-        assert!(next.is_acyclic());
-        assert!(next.then(&next).has(67, 69) && !next.then(&next).has(67, 68));
-        let ring = Relation::from_fn(70, |a, b| (a + 1) % 70 == b);
-        assert!(!ring.is_acyclic());
-        assert!(ring.filter(|a, _| a != 69).is_acyclic());
-        assert!(next.clone().or(&ring).has(69, 0));
+    fn relations_show_their_cycles() {
+        assert!(Relation::from_fn(70, |a, b| a + 1 == b).is_acyclic());
+        assert!(!Relation::from_fn(70, |a, b| (a + 1) % 70 == b).is_acyclic());
+        assert!(!Relation::from_fn(70, |a, b| a == 69 && b == 69).is_acyclic());
+    }
+
+    #[test]
+    fn sets_meet_in_what_both_have() {
+        let set = |list: &[usize]| {
+            let mut set = Bits::default();
+            list.iter().for_each(|&i| set.insert(i));
+            set
+        };
+        assert!(set(&[3, 200]).meets(&set(&[200])));
+        assert!(!set(&[3, 200]).meets(&set(&[2, 64])) && !set(&[3]).meets(&Bits::default()));
     }
 }

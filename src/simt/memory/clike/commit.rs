@@ -10,7 +10,7 @@ use crate::simt::memory::{Age, At, Context};
 use crate::simt::record::{self, Hazard, HazardKind, Source};
 
 /// At most so many events of one history.
-const MAX_EVENTS: usize = 400;
+const MAX_EVENTS: usize = 8_192;
 
 impl Clike {
     /// Whether the writes of a location have a modification order.
@@ -44,18 +44,15 @@ impl Clike {
 
     /// Appends an event to its thread.
     pub(super) fn append(&self, code: &Code, m: &mut Contents, e: Event) -> Result<usize, Halt> {
-        let index = m.events.len();
-        if index >= MAX_EVENTS {
+        if m.events.len() >= MAX_EVENTS {
             return Err(Halt::Limit(
-                "a history of more than 400 events, which is all that this memory holds (`--model ptx` runs it as PTX)",
+                "a history of more than 8,192 events, which is all that this memory holds (`--model ptx` runs it as PTX)",
             ));
         }
         if e.is_access() {
             self.race(code, m, &e);
         }
-        m.threads[e.thread].push(index);
-        m.events.push(Rc::new(e));
-        Ok(index)
+        Ok(m.push(e))
     }
 
     /// Commits a read of an event that is ready but for its source; gives the event's number.
@@ -91,7 +88,7 @@ impl Clike {
         }
         let (thread, instr, value) = (e.thread, e.instr, e.value);
         let index = self.append(code, m, e)?;
-        if !self.agrees(code, m) {
+        if m.order[loc].last() != Some(&source) && !self.agrees(code, m) {
             return Err(Halt::Refused);
         }
         cx.log.note(record::Event::Read { thread, instr, loc, source: m.name(source), value });
@@ -139,25 +136,16 @@ impl Clike {
         self.follow(code, m, &mut e);
         let (thread, instr, loc, value) = (e.thread, e.instr, e.loc, e.value);
         let least = self.least(code, m, &e).map_or(1, |p| p + 1);
-        let index = self.append(code, m, e)?;
         let len = m.order[loc].len();
-        let with = |at: usize| {
-            let mut list = m.order[loc].clone();
-            list.insert(at, index);
-            list
-        };
-        let places: Vec<usize> = if self.loose[loc] {
-            vec![len]
-        } else {
-            (least..=len).filter(|&at| self.fits(m, &with(at))).collect()
-        };
+        let places = if self.loose[loc] { vec![len] } else { self.places(m, &e, least) };
+        let index = self.append(code, m, e)?;
         if places.is_empty() {
             return Err(Halt::Refused);
         }
         let at = places[cx.chooser.choose(places.len())];
         cx.ages(at < len, Age::Old);
-        m.order[loc] = with(at);
-        if !self.agrees(code, m) {
+        m.place_at(index, at);
+        if at < len && !self.agrees(code, m) {
             return Err(Halt::Refused);
         }
         let source = m.name(index);
@@ -173,18 +161,33 @@ impl Clike {
         Ok(index)
     }
 
-    /// Whether an order of a location's writes respects its read-modify-writes, and what release sequences were relied
-    /// on for.
-    fn fits(&self, m: &Contents, list: &[usize]) -> bool {
-        let at = |w: usize| list.iter().position(|&x| x == w);
-        let atomic = |&u: &usize| {
-            let Some(read) = m.events[u].read else { return true };
-            let (Some(from), Some(to)) = (at(m.events[read].source), at(u)) else { return true };
-            from >= to || list[from + 1..to].iter().all(|&w| m.events[w].thread == m.events[u].thread)
-        };
-        let loc = m.events[list[0]].loc;
-        (!self.rules.atomicity || list.iter().all(atomic))
-            && m.pins.iter().all(|p| !p.holds || m.events[p.head].loc != loc || m.is_run(list, *p))
+    /// The places in its location's list, from the least one on, that a new write may have: no other thread's write comes
+    /// between the halves of a read-modify-write, and nothing foreign into a release sequence that was relied on.
+    fn places(&self, m: &Contents, e: &Event, least: usize) -> Vec<usize> {
+        let list = &m.order[e.loc];
+        let mut free = vec![true; list.len() + 1];
+        if self.rules.atomicity {
+            if let Some(read) = e.read {
+                // Its own halves.
+                let from = m.position(m.events[read].source);
+                let foreign = list[from + 1..].iter().position(|&w| m.events[w].thread != e.thread);
+                if let Some(foreign) = foreign {
+                    free[from + 2 + foreign..].fill(false);
+                }
+            }
+            for &u in list.iter().filter(|&&u| m.events[u].thread != e.thread) {
+                if let Some(read) = m.events[u].read {
+                    let (from, to) = (m.position(m.events[read].source), m.position(u));
+                    free[(from + 1).min(to + 1)..=to].fill(false);
+                }
+            }
+        }
+        for pin in m.pins.iter().filter(|p| p.holds && m.events[p.head].loc == e.loc) {
+            if m.events[pin.head].thread != e.thread && e.read.is_none() {
+                free[m.position(pin.head) + 1..=m.position(pin.last)].fill(false);
+            }
+        }
+        (least..free.len()).filter(|&at| free[at]).collect()
     }
 
     /// Remembers the first race.

@@ -3,7 +3,7 @@
 //! # Invariants
 //! - An event's past is final: it is what happens before it in each region, itself left out.
 //! - The first events are the initial writes, one per location, in the order of the locations.
-//! - `order` has every write of a location. Where the location has no modification order, only read-modify-writes give
+//! - `order` has every write of a location, and `rank` where it stands there. Where the location has no modification order, only read-modify-writes give
 //!   the list a meaning; without any, it has none.
 //! - Apart from the numbers of events, which depend on who came first, equal histories have equal contents.
 
@@ -76,11 +76,6 @@ impl Event {
     pub(super) fn is_fence(&self) -> bool {
         !self.is_access()
     }
-
-    /// Whether something happens before it.
-    pub(super) fn follows(&self, event: usize) -> bool {
-        self.past.iter().any(|p| p.has(event))
-    }
 }
 
 /// What was assumed of a release sequence.
@@ -98,8 +93,12 @@ pub(in crate::simt) struct Contents {
     pub(super) events: Vec<Rc<Event>>,
     /// By thread: its events, in program order.
     pub(super) threads: Vec<Vec<usize>>,
+    /// By thread: those of its events that are release fences.
+    pub(super) fences: Vec<Vec<usize>>,
     /// By location: its writes.
     pub(super) order: Vec<Vec<usize>>,
+    /// By event: where in its location's list a write is; meaningless for others.
+    rank: Vec<u32>,
     pub(super) pins: Vec<Pin>,
     /// The first race found.
     pub(super) race: Option<Hazard>,
@@ -131,7 +130,9 @@ impl Contents {
         Contents {
             events: code.locations.iter().enumerate().map(initial).collect(),
             threads: vec![Vec::new(); code.threads.len()],
+            fences: vec![Vec::new(); code.threads.len()],
             order: (0..code.locations.len()).map(|loc| vec![loc]).collect(),
+            rank: vec![0; code.locations.len()],
             pins: Vec::new(),
             race: None,
             misuse: None,
@@ -145,8 +146,26 @@ impl Contents {
 
     /// Where in its location's list a write is.
     pub(super) fn position(&self, write: usize) -> usize {
-        let loc = self.events[write].loc;
-        self.order[loc].iter().position(|&w| w == write).expect("writes are in their lists")
+        self.rank[write] as usize
+    }
+
+    /// Appends an event to its thread; gives its number. A write is in no list yet.
+    pub(super) fn push(&mut self, event: Event) -> usize {
+        let index = self.events.len();
+        self.threads[event.thread].push(index);
+        if event.is_fence() && event.release {
+            self.fences[event.thread].push(index);
+        }
+        self.events.push(Rc::new(event));
+        self.rank.push(0);
+        index
+    }
+
+    /// Puts a write into its location's list.
+    pub(super) fn place_at(&mut self, write: usize, at: usize) {
+        let list = &mut self.order[self.events[write].loc];
+        list.insert(at, write);
+        list.iter().enumerate().skip(at).for_each(|(rank, &w)| self.rank[w] = rank as u32);
     }
 
     /// Whether a write belongs to release sequences of a thread, wherever it stands in one.
@@ -154,11 +173,10 @@ impl Contents {
         self.events[write].thread == thread || self.events[write].read.is_some()
     }
 
-    /// Whether nothing foreign is between the ends of a release sequence, in a list that has both.
-    pub(super) fn is_run(&self, list: &[usize], pin: Pin) -> bool {
-        let at = |w| list.iter().position(|&x| x == w).expect("the ends are in the list");
-        let thread = self.events[pin.head].thread;
-        list[at(pin.head)..at(pin.last)].iter().all(|&w| self.is_member(w, thread))
+    /// Whether nothing foreign is between the ends of a release sequence.
+    pub(super) fn is_run(&self, pin: Pin) -> bool {
+        let (head, from, to) = (&self.events[pin.head], self.position(pin.head), self.position(pin.last));
+        self.order[head.loc][from..to].iter().all(|&w| self.is_member(w, head.thread))
     }
 
     /// The name of a write for the log.
@@ -186,13 +204,14 @@ impl Contents {
     pub(super) fn forget(&mut self, gone: usize) {
         let moved = |i: usize| i - usize::from(i > gone);
         self.events.remove(gone);
+        self.rank.remove(gone);
         for event in &mut self.events {
             let e = Rc::make_mut(event);
             e.source = moved(e.source);
             e.read = e.read.map(moved);
             e.past = [e.past[0].without(gone), e.past[1].without(gone)];
         }
-        for list in self.threads.iter_mut().chain(&mut self.order) {
+        for list in self.threads.iter_mut().chain(&mut self.fences).chain(&mut self.order) {
             list.retain(|&i| i != gone);
             list.iter_mut().for_each(|i| *i = moved(*i));
         }

@@ -4,6 +4,8 @@
 //! Sources: Khronos, OpenCL C, Synchronization Functions; NVIDIA, CUDA Programming Guide, Synchronization Functions; ISO
 //! C++, thread.barrier, thread.latch, thread.sema.
 
+use rustc_hash::FxHashMap;
+
 use super::Clike;
 use super::graph::{Contents, Kind};
 use super::language::Uniform;
@@ -11,13 +13,18 @@ use crate::program::{Barrier, BarrierNaming, Expr, Scope};
 use crate::simt::code::{Act, Code};
 use crate::simt::record::{Hazard, HazardKind};
 
-/// An execution of a barrier: who, where, and the how manieth of that barrier in its thread.
+/// An execution of a barrier: who, where, and which phase.
 struct Call<'a> {
     thread: usize,
     instr: usize,
     barrier: &'a Barrier,
-    number: usize,
+    /// Calls of one phase of a barrier have it in common: the barrier, and, where that has phases, the how manieth call of it in
+    /// its thread.
+    phase: (Key, usize),
 }
+
+/// The calls of one phase, by phase.
+type Phases<'c, 'a> = FxHashMap<(Key, usize), Vec<&'c Call<'a>>>;
 
 type Key = (Scope, Option<u32>, Option<i64>, Option<i64>);
 
@@ -34,22 +41,18 @@ fn key(b: &Barrier) -> Key {
     }
 }
 
-impl Call<'_> {
-    /// Whether two calls are of one barrier and one phase of it.
-    fn meets(&self, other: &Call<'_>) -> bool {
-        let instance = matches!(self.barrier.naming, BarrierNaming::Instance { .. });
-        key(self.barrier) == key(other.barrier) && (instance || self.number == other.number)
-    }
-}
-
 /// The calls of one half, by thread.
 fn calls<'a>(code: &'a Code, m: &Contents, kind: Kind) -> Vec<Call<'a>> {
     let mut list: Vec<Call<'a>> = Vec::new();
     for thread in 0..m.threads.len() {
+        let mut earlier: FxHashMap<Key, usize> = FxHashMap::default();
         for (_, e) in m.of(thread).filter(|(_, e)| e.kind == kind) {
             let Act::Barrier(barrier) = &code.threads[thread].acts[e.instr] else { continue };
-            let earlier = list.iter().filter(|c| c.thread == thread && key(c.barrier) == key(barrier)).count();
-            list.push(Call { thread, instr: e.instr, barrier, number: earlier });
+            let key = key(barrier);
+            let number = earlier.entry(key).or_default();
+            let instance = matches!(barrier.naming, BarrierNaming::Instance { .. });
+            list.push(Call { thread, instr: e.instr, barrier, phase: (key, if instance { 0 } else { *number }) });
+            *number += 1;
         }
     }
     list
@@ -80,21 +83,23 @@ impl Clike {
             return found;
         }
         let (arrivals, waits) = (calls(code, m, Kind::Arrive), calls(code, m, Kind::Wait));
+        let mut phases: Phases<'_, '_> = FxHashMap::default();
+        arrivals.iter().for_each(|a| phases.entry(a.phase).or_default().push(a));
+        let met = |c: &Call<'_>| phases.get(&c.phase).map_or(&[][..], Vec::as_slice);
         let place = |c: &Call<'_>| (c.thread, c.instr);
         for w in waits.iter().filter(|_| self.language.uniform == Uniform::Everyone) {
-            let differs = |a: &&Call<'_>| {
-                invites(code, a, w.thread) && a.meets(w) && arguments(a.barrier) != arguments(w.barrier)
-            };
-            let other = arrivals.iter().find(differs);
+            let differs =
+                |a: &&&Call<'_>| invites(code, a, w.thread) && arguments(a.barrier) != arguments(w.barrier);
+            let other = met(w).iter().find(differs);
             found.extend(other.map(|a| hazard(HazardKind::BarrierArguments, place(a), Some(place(w)))));
         }
         // Every barrier that is waited at is the last thing that its thread has done.
         let blocked = |t: usize| m.of(t).next_back().is_some_and(|(_, e)| e.kind == Kind::Arrive);
         let over = |t: usize| self.language.uniform == Uniform::Everyone || blocked(t);
         for a in &arrivals {
-            let came = |t: usize| arrivals.iter().any(|b| b.thread == t && b.meets(a));
+            let came = |t: usize| met(a).iter().any(|b| b.thread == t);
             let absent = || (0..m.threads.len()).any(|t| invites(code, a, t) && over(t) && !came(t));
-            if excludes(code, a.barrier, a.thread) || absent() || self.elsewhere(code, &arrivals, a) {
+            if excludes(code, a.barrier, a.thread) || absent() || self.elsewhere(code, met(a), a) {
                 found.push(hazard(HazardKind::Divergence, place(a), None));
                 break;
             }
@@ -102,16 +107,15 @@ impl Clike {
         found
     }
 
-    /// Whether a thread that runs the same code meets a call at another one.
-    fn elsewhere(&self, code: &Code, arrivals: &[Call<'_>], a: &Call<'_>) -> bool {
+    /// Whether a thread that runs the same code meets a call at another one, of those of its phase.
+    fn elsewhere(&self, code: &Code, met: &[&Call<'_>], a: &Call<'_>) -> bool {
         let counted = matches!(a.barrier.naming, BarrierNaming::Counted { .. });
         if !counted || (self.language.uniform == Uniform::Waiting && a.barrier.domain == Scope::Warp) {
             return false;
         }
         let span = |t: usize, i: usize| code.program.threads[t].code.get(i).map(|c| c.span);
-        arrivals.iter().any(|b| {
+        met.iter().any(|b| {
             invites(code, a, b.thread)
-                && b.meets(a)
                 && span(b.thread, 0) == span(a.thread, 0)
                 && span(b.thread, b.instr) != span(a.thread, a.instr)
         })

@@ -34,7 +34,6 @@ mod synchronize;
 mod tidy;
 
 use std::hash::Hasher;
-use std::rc::Rc;
 
 use graph::{Contents, Event, Kind};
 use language::{Language, Meeting, Sequence};
@@ -46,7 +45,7 @@ use crate::program::{Barrier, Scope};
 use crate::simt::code::{Access, Act, Code, Fence, Place, Regions};
 use crate::simt::record::{self, Hazard};
 use crate::simt::state::Thread;
-use crate::simt::{Halt, MemoryKind};
+use crate::simt::{Halt, MachineMemory};
 
 /// The region of global memory; the only one where regions mean nothing.
 const GLOBAL: usize = 0;
@@ -65,15 +64,15 @@ pub(in crate::simt) struct Clike {
 }
 
 /// The language of a memory.
-fn language(memory: MemoryKind) -> Option<Language> {
+fn language(memory: MachineMemory) -> Option<Language> {
     Some(match memory {
-        MemoryKind::OpenCl => language::OPENCL,
-        MemoryKind::OpenCl31 => language::OPENCL_3_1,
-        MemoryKind::Cuda => language::CUDA,
-        MemoryKind::Cuda17 => language::CUDA_17,
-        MemoryKind::C11 => language::C11,
-        MemoryKind::Rc11 => language::RC11,
-        MemoryKind::Sc | MemoryKind::Weak => return None,
+        MachineMemory::OpenCl => language::OPENCL,
+        MachineMemory::OpenCl31 => language::OPENCL_3_1,
+        MachineMemory::Cuda => language::CUDA,
+        MachineMemory::Cuda17 => language::CUDA_17,
+        MachineMemory::C11 => language::C11,
+        MachineMemory::Rc11 => language::RC11,
+        MachineMemory::Sc | MachineMemory::Weak => return None,
     })
 }
 
@@ -82,7 +81,7 @@ impl Clike {
     ///
     /// # Errors
     /// Why it cannot run the program.
-    pub(in crate::simt) fn new(memory: MemoryKind, rules: LanguageRules, code: &Code) -> Result<Clike, String> {
+    pub(in crate::simt) fn new(memory: MachineMemory, rules: LanguageRules, code: &Code) -> Result<Clike, String> {
         let language = language(memory).ok_or("not in this machine: that memory")?;
         let updated = |loc: usize| {
             code.threads.iter().any(|t| {
@@ -249,8 +248,8 @@ impl Backend for Clike {
         (e.acquire, e.release, e.sc) = (acquire, release, sc);
         self.follow(cx.code, m, &mut e);
         self.acquire(cx.code, cx.chooser, m, &mut e)?;
-        self.append(cx.code, m, e)?;
-        if self.agrees(cx.code, m) { Ok(()) } else { Err(Halt::Refused) }
+        // Nothing comes after it yet: it cannot disagree with others.
+        self.append(cx.code, m, e).map(|_| ())
     }
 
     fn fence_commutes(&self, m: &Contents, thread: usize, fence: Fence) -> bool {
@@ -284,8 +283,7 @@ impl Backend for Clike {
         self.follow(code, m, &mut e);
         self.take(m, &mut e, given(m, carried).into_iter());
         e.open = e.acquire;
-        m.threads[at.thread].push(m.events.len());
-        m.events.push(Rc::new(e));
+        m.push(e);
     }
 
     fn shut(&self, cx: &mut Context<'_>, m: &mut Contents, thread: usize) -> Result<(), Halt> {
@@ -296,8 +294,7 @@ impl Backend for Clike {
         let earlier = m.of(at.thread).filter(|(_, e)| e.kind.gives()).count();
         let mut e = self.edge(code, at, Kind::Hand);
         self.follow(code, m, &mut e);
-        m.threads[at.thread].push(m.events.len());
-        m.events.push(Rc::new(e));
+        m.push(e);
         SmallVec::from_slice(&[(at.thread as u16, earlier as u16)])
     }
 
@@ -305,8 +302,7 @@ impl Backend for Clike {
         let mut e = self.edge(code, at, Kind::Tell);
         self.follow(code, m, &mut e);
         self.take(m, &mut e, given(m, carried).into_iter());
-        m.threads[at.thread].push(m.events.len());
-        m.events.push(Rc::new(e));
+        m.push(e);
     }
 
     fn binds(&self) -> bool {
@@ -361,7 +357,7 @@ impl Backend for Clike {
     }
 
     fn is_whole(&self, m: &Contents) -> bool {
-        m.pins.iter().all(|p| p.holds || !m.is_run(&m.order[m.events[p.head].loc], *p))
+        m.pins.iter().all(|p| p.holds || !m.is_run(*p))
     }
 
     fn hazards(&self, code: &Code, m: &Contents) -> Vec<Hazard> {

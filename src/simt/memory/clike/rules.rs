@@ -1,63 +1,38 @@
 //! The rules of this memory, each of which can be taken out: see [`crate::simt::Rules`].
 
-/// Which rules are in force.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LanguageRules {
+use crate::simt::memory::rules::rules;
+
+rules! {
+    /// Which rules are in force.
+    LanguageRules:
     /// Accesses agree with what happens before them.
-    pub coherence: bool,
+    coherence,
     /// No other thread's write comes between the halves of a read-modify-write.
-    pub atomicity: bool,
+    atomicity,
     /// Locations declared non-atomic hold what is visible.
-    pub visible: bool,
+    visible,
     /// Sequentially consistent operations agree.
-    pub agreement: bool,
+    agreement,
     /// … those of fences, too.
-    pub agreement_fences: bool,
+    agreement_fences,
     /// Acquires synchronize with releases.
-    pub synchronization: bool,
+    synchronization,
     /// Release fences are releases.
-    pub release_fence: bool,
+    release_fence,
     /// Acquire fences are acquires.
-    pub acquire_fence: bool,
+    acquire_fence,
     /// Release sequences go on after their head.
-    pub sequence: bool,
+    sequence,
     /// What a release sequence was relied on for stays true of it.
-    pub pins: bool,
+    pins,
     /// … and what was not relied on does not come true.
-    pub breaks: bool,
+    breaks,
     /// OpenCL: synchronization that counts for both regions.
-    pub cross: bool,
+    cross,
     /// OpenCL: regions are ordered apart.
-    pub regions: bool,
+    regions,
     /// Synchronization, agreement and races ask for inclusive scopes.
-    pub scopes: bool,
+    scopes,
     /// Barriers order memory.
-    pub barriers: bool,
-}
-
-impl LanguageRules {
-    /// All of them.
-    pub const ALL: LanguageRules = LanguageRules {
-        coherence: true,
-        atomicity: true,
-        visible: true,
-        agreement: true,
-        agreement_fences: true,
-        synchronization: true,
-        release_fence: true,
-        acquire_fence: true,
-        sequence: true,
-        pins: true,
-        breaks: true,
-        cross: true,
-        regions: true,
-        scopes: true,
-        barriers: true,
-    };
-}
-
-impl Default for LanguageRules {
-    fn default() -> Self {
-        LanguageRules::ALL
-    }
+    barriers,
 }

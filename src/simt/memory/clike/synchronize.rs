@@ -3,12 +3,19 @@
 //! A release sequence by modification order may be relied on before it is known that nothing foreign will come between
 //! its members. Then both are tried: that nothing ever will, and that something will before the end ([`Pin`]).
 
+use rustc_hash::FxHashSet;
+
 use super::graph::{Contents, Event, Kind, Pin};
 use super::language::{Meeting, Sequence};
 use super::{Clike, LOCAL, REGIONS};
+use crate::program::Scope;
 use crate::simt::Halt;
 use crate::simt::choice::Chooser;
 use crate::simt::code::Code;
+
+/// Writes that an acquire has come by, each with the scope of the read that it came by it through and whether that was atomic: through
+/// another read of that kind there is nothing new behind them.
+type Met = FxHashSet<(usize, Scope, bool)>;
 
 impl Clike {
     /// Adds to the past of an event, which is not in the history yet or open, what its acquires take over.
@@ -28,16 +35,17 @@ impl Clike {
             }
             if e.kind == Kind::Read {
                 let read = e.clone();
-                self.meet(code, chooser, m, e, (&read, region))?;
+                self.meet(code, chooser, m, e, (&read, region), &mut Met::default())?;
             } else if self.rules.acquire_fence {
                 let before = |i: &usize| {
                     let y = &m.events[*i];
                     y.kind == Kind::Read && y.regions.has(region)
                 };
                 let reads: Vec<usize> = m.threads[e.thread].iter().copied().filter(before).collect();
+                let mut met = Met::default();
                 for y in reads {
                     let read = m.events[y].clone();
-                    self.meet(code, chooser, m, e, (&read, region))?;
+                    self.meet(code, chooser, m, e, (&read, region), &mut met)?;
                 }
             }
         }
@@ -52,21 +60,22 @@ impl Clike {
         m: &mut Contents,
         e: &mut Event,
         (read, region): (&Event, usize),
+        met: &mut Met,
     ) -> Result<(), Halt> {
         let source = read.source;
         if !read.atomic || !m.events[source].atomic {
             return Ok(());
         }
-        for head in self.heads(code, m, read) {
+        for head in self.heads(code, m, read, met) {
             let mut ends: Vec<usize> = Vec::new();
             let h = &*m.events[head];
             if h.release && h.regions.has(region) {
                 ends.push(head);
             }
             if h.regions.has(region) {
-                let fence = |(_, s): &(usize, &Event)| s.is_fence() && s.release && s.regions.has(region);
-                let before = m.of(h.thread).take_while(|(i, _)| *i != head);
-                ends.extend(before.filter(fence).map(|(i, _)| i).filter(|_| self.rules.release_fence));
+                let before = m.fences[h.thread].iter().copied().take_while(|&s| s < head);
+                let counts = |s: &usize| self.rules.release_fence && m.events[*s].regions.has(region);
+                ends.extend(before.filter(counts));
             }
             ends.retain(|&s| {
                 let s = &m.events[s];
@@ -99,8 +108,8 @@ impl Clike {
         }
     }
 
-    /// The heads of the release sequences that a read may be reading from.
-    fn heads(&self, code: &Code, m: &Contents, read: &Event) -> Vec<usize> {
+    /// The heads of the release sequences that a read may be reading from; by chains, without what was met already.
+    fn heads(&self, code: &Code, m: &Contents, read: &Event, met: &mut Met) -> Vec<usize> {
         let source = read.source;
         if self.language.sequence == Sequence::Run {
             let loc = m.events[source].loc;
@@ -111,15 +120,17 @@ impl Clike {
             let run = |&h: &usize| {
                 m.events[h].kind == Kind::Write
                     && m.events[h].atomic
-                    && list[..=m.position(source)].contains(&h)
                     && m.is_member(source, m.events[h].thread)
-                    && m.is_run(list, Pin { head: h, last: source, holds: true })
+                    && m.is_run(Pin { head: h, last: source, holds: true })
             };
-            return list.iter().copied().filter(run).collect();
+            return list[..=m.position(source)].iter().copied().filter(run).collect();
         }
         // Back through read-modify-writes; every link is between operations that include each other.
-        let (mut heads, mut at, mut reader) = (Vec::new(), source, read.clone());
-        while m.events[at].kind == Kind::Write && self.inclusive(code, &m.events[at], &reader, 0) {
+        let (mut heads, mut at, mut reader) = (Vec::new(), source, read);
+        while m.events[at].kind == Kind::Write
+            && self.inclusive(code, &m.events[at], reader, 0)
+            && met.insert((at, read.scope[0], read.atomic))
+        {
             heads.push(at);
             let x = &m.events[at];
             if self.language.sequence == Sequence::LaterChain && self.rules.sequence {
@@ -128,7 +139,7 @@ impl Clike {
                 heads.extend(before.filter(earlier).map(|(i, _)| i));
             }
             let Some(half) = x.read.filter(|_| self.rules.sequence) else { break };
-            reader = (*m.events[half]).clone();
+            reader = &m.events[half];
             at = reader.source;
         }
         heads.retain(|&h| self.inclusive(code, &m.events[h], read, 0));
@@ -141,9 +152,9 @@ impl Clike {
             return true;
         }
         let list = &m.order[m.events[pin.head].loc];
-        let at = |w| list.iter().position(|&x| x == w);
+        let at = |w: usize| m.position(w);
         // Only before a write that is no read-modify-write may something foreign come.
-        let inner = at(pin.head).map_or(0, |h| h + 1)..=at(pin.last).unwrap_or(0);
+        let inner = at(pin.head) + 1..=at(pin.last);
         if !self.rules.pins || list[inner].iter().all(|&w| m.events[w].read.is_some()) {
             return true;
         }

@@ -13,7 +13,7 @@ impl Clike {
     /// the same instruction, if the thread only read between the two: then nobody else knows the earlier one, everything
     /// that the earlier one rules out is ruled out by the later one, and it synchronized with nothing more.
     pub(super) fn clean(&self, code: &Code, m: &mut Contents) {
-        let kept = m.pins.iter().copied().filter(|p| p.holds || m.is_run(&m.order[m.events[p.head].loc], *p));
+        let kept = m.pins.iter().copied().filter(|p| p.holds || m.is_run(*p));
         m.pins = kept.collect();
         if !code.loops {
             return;

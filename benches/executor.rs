@@ -1,0 +1,106 @@
+//! How fast the executor is: random schedules and states of exhaustive explorations, by memory.
+//!
+//! Criterion shows both as elements per second. Memory per state is not for a benchmark to measure: run
+//! `fencepost run TEST --schedule exhaustive` under `/usr/bin/time -v` with and without `--states 1`, and divide the difference of the
+//! maximum resident set sizes by the number of states (`states` in `--format json`).
+
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Duration;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+
+use fencepost::litmus::{self, LitmusTest};
+use fencepost::simt::{Early, MachineMemory, Options, Schedule, observe};
+
+/// Store buffering and four threads in PTX, message passing in two languages, a reduction of 128 threads.
+const CASES: &[(&str, &[(MachineMemory, Early)])] = &[
+    (
+        "litmus/ptx/02-fence-sc/IRIW+fence.sc.gpu.toml",
+        &[
+            (MachineMemory::Sc, Early::None),
+            (MachineMemory::Weak, Early::None),
+            (MachineMemory::Weak, Early::Full(1)),
+        ],
+    ),
+    (
+        "litmus/ptx/06-causality/MP+rel.gpu+acq.gpu.toml",
+        &[
+            (MachineMemory::Sc, Early::None),
+            (MachineMemory::Weak, Early::None),
+            (MachineMemory::Weak, Early::Full(1)),
+        ],
+    ),
+    ("litmus/cuda/IRIW+rel+acq.device.toml", &[(MachineMemory::Cuda, Early::None)]),
+];
+
+/// Random runs per measurement.
+const RUNS: u64 = 1_000;
+
+fn test(file: &str) -> LitmusTest {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    let Ok(bytes) = std::fs::read(path) else { panic!("{file} is gone") };
+    litmus::parse(file, &bytes).expect("a shipped test is sound").remove(0)
+}
+
+fn options(memory: MachineMemory, early: Early) -> Options {
+    Options { memory, early, timeout: None, ..Options::default() }
+}
+
+fn schedules(c: &mut Criterion) {
+    for (file, machines) in CASES {
+        let test = test(file);
+        let mut group = c.benchmark_group(format!("{}: random schedules", test.name));
+        group.throughput(Throughput::Elements(RUNS));
+        for &(memory, early) in *machines {
+            let options = options(memory, early);
+            group.bench_function(format!("{}, {early}", memory.name()), |b| {
+                let schedule = Schedule::Random { runs: RUNS, seed: 1 };
+                b.iter(|| observe(black_box(&test), &options, schedule).expect("it runs").steps)
+            });
+        }
+        group.finish();
+    }
+}
+
+fn states(c: &mut Criterion) {
+    for (file, machines) in CASES {
+        let test = test(file);
+        let mut group = c.benchmark_group(format!("{}: every schedule", test.name));
+        for &(memory, early) in *machines {
+            let options = options(memory, early);
+            let states = observe(&test, &options, Schedule::Exhaustive).expect("it runs").states;
+            group.throughput(Throughput::Elements(states));
+            group.bench_function(format!("{}, {early}: states", memory.name()), |b| {
+                b.iter(|| observe(black_box(&test), &options, Schedule::Exhaustive).expect("it runs").states)
+            });
+        }
+        group.finish();
+    }
+}
+
+fn kernels(c: &mut Criterion) {
+    let test = test("litmus/kernels/reduction.toml");
+    let lowered =
+        test.via(fencepost::program::mapping::Mapping::current(test.program.dialect).expect("a mapping"));
+    let lowered = lowered.expect("it lowers");
+    let mut group = c.benchmark_group(format!("{}: random schedules", test.name));
+    for (memory, test) in
+        [(MachineMemory::Sc, &test), (MachineMemory::Weak, &lowered), (MachineMemory::Cuda, &test)]
+    {
+        let options = options(memory, Early::None);
+        let schedule = Schedule::Random { runs: 1, seed: 1 };
+        group.throughput(Throughput::Elements(1));
+        group.bench_function(memory.name(), |b| {
+            b.iter(|| observe(black_box(test), &options, schedule).expect("it runs").steps)
+        });
+    }
+    group.finish();
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().sample_size(10).measurement_time(Duration::from_secs(2));
+    targets = schedules, states, kernels
+}
+criterion_main!(benches);

@@ -1,0 +1,74 @@
+//! Files of recorded runs: written by `--record` and beside a defect, read by `--schedule replay:FILE`.
+//!
+//! # Invariants
+//! - A recording names the program that it is of; it is played on no other.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cli::terminal::cannot_write;
+use crate::diag::Diagnostic;
+use crate::litmus::LitmusTest;
+use crate::simt::schedule::Recorded;
+use crate::simt::{self, MachineMemory};
+
+/// A file of recorded runs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Recording {
+    /// The version of the format.
+    pub(super) version: u32,
+    /// The test's name, for people.
+    pub(super) test: String,
+    /// What it runs.
+    pub(super) program: String,
+    /// The runs, one per outcome and per way to stop.
+    pub(super) runs: Vec<Recorded>,
+}
+
+impl Recording {
+    /// Runs of a test.
+    pub(super) fn of(test: &LitmusTest, runs: Vec<Recorded>) -> Recording {
+        Recording { version: 1, test: test.name.clone(), program: simt::fingerprint(test), runs }
+    }
+
+    /// Whether it is of what a test runs.
+    pub(super) fn is_of(&self, test: &LitmusTest) -> bool {
+        self.program == simt::fingerprint(test)
+    }
+
+    /// The memory of its runs.
+    pub(super) fn memory(&self) -> Option<MachineMemory> {
+        self.runs.first().and_then(|run| MachineMemory::named(&run.memory))
+    }
+}
+
+/// Reads a file of recorded runs.
+pub(super) fn read(file: &Path) -> Result<Recording, Box<Diagnostic>> {
+    let name = file.display();
+    let unreadable = |why: String| {
+        Box::new(
+            Diagnostic::plain("bad-schedule", format!("`{name}` is no recorded schedule: {why}"))
+                .help("such files are written by `fencepost run --record FILE`"),
+        )
+    };
+    let text = fs::read_to_string(file)
+        .map_err(|e| Box::new(Diagnostic::plain("unreadable-file", format!("`{name}` cannot be read: {e}"))))?;
+    let recording: Recording = serde_json::from_str(&text).map_err(|e| unreadable(e.to_string()))?;
+    if recording.version != 1 {
+        return Err(unreadable(format!("version {} of the format; this program knows 1", recording.version)));
+    }
+    Ok(recording)
+}
+
+/// The text of such a file.
+pub(super) fn text(recording: &Recording) -> String {
+    serde_json::to_string_pretty(recording).expect("a recording is plain data") + "\n"
+}
+
+/// Writes it.
+pub(super) fn write(file: &Path, recording: &Recording) -> Result<(), Box<Diagnostic>> {
+    fs::write(file, text(recording)).map_err(|e| Box::new(cannot_write(file, &e)))
+}

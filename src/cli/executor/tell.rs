@@ -1,0 +1,153 @@
+//! What the executor observed, put into a report.
+
+use super::{How, Plan};
+use crate::check::operational::{self, Faults, Held};
+use crate::litmus::LitmusTest;
+use crate::report::{Hazard, Hazards, Observations, Observed, Part, Raced, Stopped};
+use crate::simt::schedule::{Ended, Observation, Recorded};
+use crate::simt::{self, MachineMemory, Scheduling, record};
+use crate::verdict::Verdict;
+
+/// The machine, in words.
+pub(super) fn machine(plan: &Plan, mixed: bool) -> String {
+    let options = &plan.options;
+    let mut text = memory(plan, mixed);
+    if options.scheduling != Scheduling::Independent {
+        text += &format!(", {} scheduling", options.scheduling.name());
+    }
+    if let Some(size) = options.launch.warp_size {
+        text += &format!(", warps of {size}");
+    }
+    if let Some(room) = options.launch.capacity() {
+        text += &format!(", room for {room} block{}", if room == 1 { "" } else { "s" });
+    }
+    text
+}
+
+fn memory(plan: &Plan, mixed: bool) -> String {
+    let early = match (plan.options.memory, &plan.how, plan.mixed) {
+        (MachineMemory::Sc, ..) => return "sequentially consistent memory".into(),
+        (memory, ..) if !memory.binds() => return format!("memory of {}, early binds: none", memory.name()),
+        (_, How::Replay(_), _) => "as recorded".into(),
+        (_, How::Random { .. }, true) if !mixed => "none".into(),
+        (_, How::Random { .. }, true) => "none, and full:2 in one run of four".into(),
+        (_, How::Exhaustive, true) => "none, then full:1".into(),
+        (_, _, false) => plan.options.early.to_string(),
+    };
+    format!("weak memory, early binds: {early}")
+}
+
+/// Adds what the runs showed beside outcomes.
+pub(super) fn tell(report: &mut Observations, test: &LitmusTest, plan: &Plan, observation: &Observation) {
+    report.stops = observation
+        .stops
+        .iter()
+        .map(|s| Stopped {
+            how: s.how.name(),
+            count: s.count,
+            why: s.why.clone(),
+            ends: s.ends.clone(),
+            trace: plan.trace.then(|| trace(test, plan, &s.schedule)),
+        })
+        .collect();
+    report.races = observation
+        .races
+        .iter()
+        .map(|r| Raced {
+            location: r.location.clone(),
+            space: r.space,
+            sides: [r.first.to_string(), r.second.to_string()],
+            why: r.why.clone(),
+            count: r.count,
+        })
+        .collect();
+    report.judged = observation.judged;
+    report.not_judged = observation.not_judged.clone();
+}
+
+/// Fills the report; gives the law that is broken if the model forbids something observed.
+pub(super) fn fill(
+    report: &mut Observations,
+    test: &LitmusTest,
+    plan: &Plan,
+    observation: &Observation,
+    held: &Held,
+) -> Option<String> {
+    let Ended {
+        finished,
+        deadlock,
+        livelock,
+        stale,
+        step_limit,
+        stray,
+        divergence,
+        division,
+        launch_failure,
+        discarded,
+    } = observation.ended;
+    let ended = [
+        ("finished", finished),
+        ("deadlock", deadlock),
+        ("livelock", livelock),
+        ("stale-livelock", stale),
+        ("step-limit", step_limit),
+        ("stray", stray),
+        ("divergence", divergence),
+        ("division", division),
+        ("launch-failure", launch_failure),
+        ("discarded", discarded),
+    ];
+    report.ended = ended.into_iter().filter(|e| e.1 > 0).collect();
+    report.complete = observation.complete;
+    (report.states, report.listed) = (observation.states, held.complete);
+    report.reason = observation.reason.clone().or_else(|| {
+        let why = held.reason.as_ref()?;
+        (!held.complete).then(|| format!("what the model allows: {why}"))
+    });
+    report.bound = held.bound;
+    report.too_large = held.too_large;
+    report.not_observed = held.not_observed.clone();
+    report.defect = held.defect.clone();
+    report.observed = held
+        .observed
+        .iter()
+        .map(|o| Observed {
+            state: o.state.clone(),
+            count: o.count,
+            allowed: o.allowed,
+            trace: plan.trace.then(|| trace(test, plan, &o.schedule)),
+        })
+        .collect();
+    let outside: Vec<String> = held
+        .observed
+        .iter()
+        .filter(|o| o.allowed == Some(false))
+        .map(|o| o.state.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(", "))
+        .collect();
+    (!outside.is_empty()).then(|| format!("the executor shows what the model forbids: {}", outside.join("; ")))
+}
+
+/// What was observed to be undefined, and what the model says of it.
+pub(super) fn hazards(test: &LitmusTest, observation: &Observation, faults: Option<&Faults>) -> Hazards {
+    let part = |&(thread, instr): &(usize, usize)| {
+        let thread = &test.program.threads[thread];
+        let instr = &thread.code[instr];
+        Part { thread: thread.name.clone(), line: instr.line, text: instr.text.clone() }
+    };
+    let names = simt::location_names(test);
+    let one = |h: &record::Hazard| Hazard {
+        kind: h.kind.name(),
+        place: h.loc.map(|loc| names[loc].clone()),
+        parts: std::iter::once(&h.first).chain(&h.second).map(part).collect(),
+    };
+    let word = |of: fn(&Faults) -> &Option<Verdict>| faults.and_then(|f| of(f).as_ref()).map(Verdict::word);
+    let observed = operational::hazards(test, observation).iter().map(one).collect();
+    Hazards { observed, race: word(|f| &f.race), undefined: word(|f| &f.undefined) }
+}
+
+fn trace(test: &LitmusTest, plan: &Plan, recorded: &Recorded) -> String {
+    match simt::replay(test, &plan.options, recorded) {
+        Ok(observation) => simt::trace(test, &observation.events),
+        Err(why) => why,
+    }
+}

@@ -1,0 +1,186 @@
+//! How to run: memory, early binds, scheduling, launch, limits.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{LanguageRules, MachineMemory, Rules};
+
+/// How much may be bound before its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Early {
+    /// Nothing: no outcome of the load-buffering family.
+    None,
+    /// Plain and relaxed accesses past plain and relaxed accesses to other addresses, as hardware might.
+    Local,
+    /// At most so many instructions per thread at once, past anything.
+    Full(u32),
+}
+
+impl Early {
+    /// At most so many binds per thread at once.
+    pub(super) fn limit(self) -> usize {
+        match self {
+            Early::None => 0,
+            Early::Local => usize::MAX,
+            Early::Full(n) => n as usize,
+        }
+    }
+
+    /// Reads `none`, `local`, `full:N` and `full`.
+    pub fn parse(text: &str) -> Option<Early> {
+        match text {
+            "none" => Some(Early::None),
+            "local" => Some(Early::Local),
+            "full" => Some(Early::Full(u32::MAX)),
+            _ => text.strip_prefix("full:")?.parse().ok().map(Early::Full),
+        }
+    }
+}
+
+impl std::fmt::Display for Early {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Early::None => f.write_str("none"),
+            Early::Local => f.write_str("local"),
+            Early::Full(u32::MAX) => f.write_str("full"),
+            Early::Full(n) => write!(f, "full:{n}"),
+        }
+    }
+}
+
+/// Which thread steps next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheduling {
+    /// Any thread: PTX for sm_70 and later.
+    Independent,
+    /// Warps share a program counter, as before Volta.
+    Lockstep,
+    /// OpenCL: one work-group at a time, its work-items one after the other up to the next barrier.
+    SerialGroups,
+    /// OpenCL: sub-groups make progress independently, the work-items of one take turns.
+    Subgroups,
+}
+
+impl Scheduling {
+    /// All of them.
+    pub const ALL: [Scheduling; 4] =
+        [Scheduling::Independent, Scheduling::Lockstep, Scheduling::SerialGroups, Scheduling::Subgroups];
+
+    /// As written on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheduling::Independent => "independent",
+            Scheduling::Lockstep => "lockstep",
+            Scheduling::SerialGroups => "serial-groups",
+            Scheduling::Subgroups => "subgroups",
+        }
+    }
+}
+
+/// What a kernel is launched on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launch {
+    /// Multiprocessors of each GPU; `None`: enough for every block.
+    pub sms: Option<u32>,
+    /// Blocks that a multiprocessor has room for; `None`: 1 if `sms` is given.
+    pub resident: Option<u32>,
+    /// A cooperative launch: fails unless all blocks are resident at once.
+    pub cooperative: bool,
+    /// Threads per warp; `None`: as the test says.
+    pub warp_size: Option<u32>,
+    /// Threads that a block can have.
+    pub max_block: u32,
+    /// Bytes of shared memory that a block can have.
+    pub max_shared: u64,
+}
+
+impl Default for Launch {
+    fn default() -> Self {
+        Launch {
+            sms: None,
+            resident: None,
+            cooperative: false,
+            warp_size: None,
+            max_block: 1024,
+            max_shared: 48 * 1024,
+        }
+    }
+}
+
+impl Launch {
+    /// Blocks that a GPU has room for at once; `None`: any number.
+    pub fn capacity(&self) -> Option<usize> {
+        match (self.sms, self.resident) {
+            (None, None) => None,
+            (sms, resident) => Some(sms.unwrap_or(1) as usize * resident.unwrap_or(1) as usize),
+        }
+    }
+}
+
+/// How to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Which thread steps next.
+    pub scheduling: Scheduling,
+    /// What it is launched on.
+    pub launch: Launch,
+    /// Which memory.
+    pub memory: MachineMemory,
+    /// Early binds, of the weak memory.
+    pub early: Early,
+    /// Rules in force, of the weak memory.
+    pub rules: Rules,
+    /// Rules in force, of the memories of languages.
+    pub language: LanguageRules,
+    /// At most so many steps of one run.
+    pub steps: usize,
+    /// At most so many states of an exhaustive exploration.
+    pub states: usize,
+    /// When to give up.
+    pub timeout: Option<Duration>,
+    /// Whether to look for races in runs.
+    pub races: bool,
+    /// Whether a command of an OpenCL queue waits for a flush; else it is submitted at once.
+    pub lazy: bool,
+    /// Whether an exhaustive exploration tells under which progress models some run never ends.
+    pub progress: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            scheduling: Scheduling::Independent,
+            launch: Launch::default(),
+            memory: MachineMemory::Weak,
+            early: Early::None,
+            rules: Rules::ALL,
+            language: LanguageRules::ALL,
+            steps: 10_000,
+            states: 2_000_000,
+            timeout: Some(Duration::from_secs(60)),
+            races: false,
+            lazy: false,
+            progress: false,
+        }
+    }
+}
+
+impl Options {
+    /// A machine without the rule of that name, in every memory that has it. Such a machine is wrong: tests ask whether
+    /// anybody notices.
+    ///
+    /// # Errors
+    /// The rules that there are, if there is none of that name.
+    pub fn without(self, rule: &str) -> Result<Options, Vec<&'static str>> {
+        let (rules, language) = (self.rules.without(rule), self.language.without(rule));
+        if rules.is_none() && language.is_none() {
+            let mut names = [Rules::NAMES, LanguageRules::NAMES].concat();
+            names.sort_unstable();
+            names.dedup();
+            return Err(names);
+        }
+        let (rules, language) = (rules.unwrap_or(self.rules), language.unwrap_or(self.language));
+        Ok(Options { rules, language, ..self })
+    }
+}
