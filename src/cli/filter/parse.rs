@@ -253,7 +253,7 @@ error[filter]: there is nothing called `nmae` to filter by
             ("", "a condition is missing"),
             ("name", "alone is no condition"),
             ("name =", "compared with nothing"),
-            ("name = a b", "alone is no condition"),
+            ("name = a b", "expected `and` or `or`"),
             ("name = a name = b", "expected `and` or `or`"),
             ("(name = a", "is not closed"),
             ("name = a)", "closes nothing"),

@@ -152,6 +152,6 @@ mod tests {
     #[test]
     fn no_pattern_takes_for_ever() {
         assert!(!is_in(&"*a".repeat(500), &"b".repeat(20_000)));
-        assert!(!is_in(&format!("^{}$", "a*".repeat(200)), &format!("{}b", "a".repeat(2_000))));
+        assert!(!is_in(&format!("^{}c$", "a*".repeat(200)), &"a".repeat(2_000)));
     }
 }
