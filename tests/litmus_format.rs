@@ -443,7 +443,7 @@ fn the_examples_in_the_guide_are_true() {
     let blocks: Vec<&str> = guide.split("```toml\n").skip(1).filter_map(|b| b.split("```").next()).collect();
     let tests: Vec<LitmusTest> =
         blocks.iter().filter(|b| b.starts_with("name")).flat_map(|b| all("guide.toml", b)).collect();
-    assert_eq!(tests.len(), 8);
+    assert_eq!(tests.len(), 9);
     assert!(tests.iter().all(|t| t.expect[t.program.dialect.default_model()].reachability.is_some()));
     let runs = blocks.iter().find(|b| b.starts_with("[[run]]")).expect("the example of runs");
     let test = one("runs.toml", &format!("name = 'r'\n[[thread]]\ncode = ''\n{runs}"));

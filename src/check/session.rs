@@ -215,10 +215,20 @@ impl<'a> Session<'a> {
     /// as well as it can is undefined everywhere.
     fn for_all_implementations(&mut self, mut answer: Answer) -> Answer {
         let everywhere = matches!(answer.verdict, Verdict::Racy | Verdict::Undefined | Verdict::Undecided(_));
-        if !everywhere && let Some(reason) = self.left_open() {
+        if !everywhere
+            && let Some(reason) = self.left_open()
+            && !self.is_undefined_everywhere(&answer)
+        {
             answer = Answer { verdict: Verdict::Undecided(reason), axioms: Vec::new(), witness: None, ..answer };
         }
         answer
+    }
+
+    /// Of a program that is undefined whatever an implementation does, an outcome is as the model says: the answer comes
+    /// with that.
+    fn is_undefined_everywhere(&mut self, answer: &Answer) -> bool {
+        matches!(answer.verdict, Verdict::Allowed | Verdict::Forbidden)
+            && self.undefined().is_some_and(|answer| answer.verdict == Verdict::Undefined)
     }
 
     /// What the model leaves to implementations in some execution, in words.

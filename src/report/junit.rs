@@ -64,7 +64,8 @@ impl Reporter for Junit {
             suite.add_test_cases(cases.iter().map(|case| test_case(&name, case)));
             report.add_test_suite(suite);
         }
-        report.serialize(out).map_err(io::Error::other)
+        // The crate's error would hide what kind a failed write was: a reader that left is no failure.
+        out.write_all(report.to_string().map_err(io::Error::other)?.as_bytes())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Graphviz.
+//! The form of a picture that Graphviz reads.
 //!
 //! # Invariants
 //! - Program order alone decides the ranks, so time runs down, initial writes on top; groups are clusters.

@@ -1,4 +1,4 @@
-//! SVG.
+//! The picture as SVG.
 //!
 //! # Invariants
 //! - A file stands alone: its style sheet is in it, colours follow the reader's scheme, printed pages are light.
