@@ -176,5 +176,6 @@ fn effort(run: &Run<'_>, start: Instant) -> String {
         None => "no cache".to_owned(),
     };
     let time = start.elapsed().as_secs_f64();
-    format!("{} answers{by}; {kept}; {time:.2} s", run.summary.answers)
+    let s = if run.summary.answers == 1 { "" } else { "s" };
+    format!("{} answer{s}{by}; {kept}; {time:.2} s", run.summary.answers)
 }

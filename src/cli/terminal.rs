@@ -54,7 +54,7 @@ impl Terminal {
 
     /// Whether somebody wants to know how a run went: a person who watches, or who asks for times.
     pub(super) fn wants_effort(&self, timings: bool) -> bool {
-        self.verbose || timings || io::stderr().is_terminal()
+        timings || io::stderr().is_terminal()
     }
 
     /// A diagnostic, on standard error.

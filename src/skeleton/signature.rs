@@ -149,6 +149,17 @@ const CLAUSES: &[(&str, &str, &str)] = &[
     ("sqf", "both are in one queue family", "they are in different queue families"),
     ("sdv", "both are on one device", "they are on different devices"),
     (
+        "skernel",
+        "both are of one kernel instance that the host enqueued, and of its descendants",
+        "they are not of one kernel instance that the host enqueued, and of its descendants",
+    ),
+    (
+        "mapping",
+        "the command of {b} ends the mapping that the command of {a} begins",
+        "the command of {b} ends no mapping that the command of {a} begins",
+    ),
+    ("same-object", "both access one object", "they do not access one object"),
+    (
         "syncbar",
         "{a} arrives at a barrier in the phase that {b} waits for",
         "{b} does not wait for the phase of a barrier in which {a} arrives",
@@ -159,11 +170,18 @@ const CLAUSES: &[(&str, &str, &str)] = &[
         "{b} passes because the thread of {a} has ended",
         "{b} does not wait for the end of the thread of {a}",
     ),
+    ("launch", "calls of the runtime order {a} before {b}", "no calls of the runtime order {a} before {b}"),
     (
-        "ssw",
-        "the test says that {a} synchronizes with {b}",
-        "the test does not say that {a} synchronizes with {b}",
+        "launch-fine",
+        "calls of the runtime order {a} before {b} in fine-grained memory",
+        "no calls of the runtime order {a} before {b} in fine-grained memory",
     ),
+    (
+        "call-order",
+        "a call after {a} comes before one of another host thread on the same stream, queue or event, before {b}",
+        "no call after {a} comes before one of another host thread on the same stream, queue or event, before {b}",
+    ),
+    ("ssw", "calls of the runtime order {a} before {b}", "no calls of the runtime order {a} before {b}"),
     ("asw", "{a} comes before all threads start", "{a} is no initial write"),
 ];
 

@@ -13,6 +13,7 @@ use crate::check::execution::Execution;
 use crate::check::replay::{self, Replayed};
 use crate::check::task::Task;
 use crate::check::witness;
+use crate::model::ir::NodeOp;
 use crate::program::ThreadId;
 use crate::program::edits::{Change, Edit, Site};
 use crate::rel::{EventSet, Rel};
@@ -58,7 +59,33 @@ pub(in crate::check) fn missing_links(
         }));
         links.truncate(1);
     }
+    if links.is_empty() {
+        links = unordered(task, refuting, &chain.steps, &look);
+    }
     Ok((breach, links))
+}
+
+/// An order that the model leaves free holds pairs only where it has to. Where a step of the chain rests on such a pair:
+/// what makes it one in the changed program, and does not in the program as it is.
+fn unordered(task: &Task<'_>, refuting: &Refuting<'_, '_>, steps: &[Step], look: &Look<'_>) -> Vec<MissingLink> {
+    let after = deriver(refuting.task, &refuting.replayed.values, refuting.execution);
+    let mut links = Vec::new();
+    for (i, step) in steps.iter().enumerate() {
+        let mut left = vec![step];
+        while let Some(at) = left.pop() {
+            left.extend(&at.parts);
+            let NodeOp::Free(free) = task.model.node(at.node).op else { continue };
+            let Some(covering) = task.model.free[free.0 as usize].covering else { continue };
+            if !after.has(covering, at.from, at.to) {
+                continue;
+            }
+            if let Some((mut path, why)) = look.lacks(&after.derive(covering, at.from, at.to)) {
+                path.insert(0, look.words.name(at.node));
+                links.push(MissingLink { link: Some(i), path, why });
+            }
+        }
+    }
+    links
 }
 
 /// An execution of the changed program as one of the program as it is.
