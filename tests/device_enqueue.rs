@@ -127,6 +127,11 @@ fn what_kernels_cannot_enqueue_is_named() {
             vec!["there is no call `clFinish` here", "the host's or that of kernels"],
         ),
         ("cuda", "child<<<1, 1>>>();".to_string(), vec!["two threads of a block launch into one stream"]),
+        (
+            "cuda",
+            "child<<<1, 1, 0, cudaStreamTailLaunch>>>();".to_string(),
+            vec!["two threads of a grid launch into its tail"],
+        ),
         ("cuda", "child<<<1, 1, 0, s>>>();".to_string(), vec!["streams of the host are unknown to the device"]),
         ("cuda", "cudaDeviceSynchronize();".to_string(), vec!["there is no call `cudaDeviceSynchronize` here"]),
     ];

@@ -20,6 +20,8 @@ use common::suite::{files, number};
 use fencepost::check::{Engine, Limits, Session, operational};
 use fencepost::litmus::{LitmusTest, read_path};
 use fencepost::model::{Model, load_shipped};
+use fencepost::program::Op;
+use fencepost::program::host::{ChildStart, Command, Origin};
 use fencepost::simt::{Early, MachineMemory, Options, Rules, Schedule, fingerprint, observe, replay, trace};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::State;
@@ -99,12 +101,28 @@ fn sc_is_the_model_sc_on_random_programs() {
     random(60, "sc", |test| compare(test, &sc, &options(MachineMemory::Sc, Early::None)));
 }
 
+/// Whether the model leaves things unordered that one order of everything has to order: the call of `enqueue_kernel` before
+/// a child that waits for nothing, and the end of a command before a thread that sees it by asking for its status. The
+/// specification promises nothing about memory there; a machine that runs one step after the other shows less.
+fn is_weaker_than_any_order(test: &LitmusTest) -> bool {
+    let Some(host) = test.program.host.as_deref() else { return false };
+    let no_wait = |c: &Command| matches!(c.origin, Origin::Device { flag: ChildStart::NoWait, .. });
+    let queue = |c: &Command| c.lane.is_some_and(|l| !host.lane(l).kind.is_stream());
+    let mut code = test.program.threads.iter().flat_map(|t| &t.code);
+    host.commands.iter().any(|c| no_wait(c) && queue(c)) || code.any(|i| matches!(i.op, Op::Status { .. }))
+}
+
 fn folder(path: &Path, what: &str, compare: impl Fn(&LitmusTest) -> Compared) {
     let (mut equal, mut skipped, mut different) = (0, BTreeMap::<String, u64>::new(), Vec::new());
     for file in files(path, &["toml", "litmus"]) {
         for test in read_path(&file).unwrap_or_default() {
             match compare(&test) {
                 Compared::Equal => equal += 1,
+                Compared::Different { only_machine, .. }
+                    if only_machine.is_empty() && is_weaker_than_any_order(&test) =>
+                {
+                    *skipped.entry("model: weaker than any order of steps".into()).or_default() += 1;
+                }
                 Compared::Skipped(why) => *skipped.entry(why).or_default() += 1,
                 other => different.push(format!("{} {}: {other:#?}", file.display(), test.name)),
             }
@@ -402,7 +420,8 @@ fn random_runs_repeat_and_are_inside_ptx() {
     for seed in 1..30 {
         let test = either(seed).read("generated");
         for early in [Early::None, Early::Full(2)] {
-            let settings = options(MachineMemory::Weak, early);
+            // The clock would end some runs early, and not the same ones each time.
+            let settings = Options { timeout: None, ..options(MachineMemory::Weak, early) };
             let sample = |seed| observe(&test, &settings, Schedule::Random { runs: 200, seed }).expect("runs");
             let (a, b) = (sample(1), sample(1));
             let list = |o: &fencepost::simt::schedule::Observation| {

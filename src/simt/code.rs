@@ -166,8 +166,9 @@ pub(super) struct Code {
     pub(super) plain: bool,
     /// Some access goes through a proxy other than the generic one.
     pub(super) proxies: bool,
-    /// Whether calls of kernels hand over what is known: all memory that is shared is fine-grained.
-    pub(super) fine_grained: bool,
+    /// Whether calls of kernels hand over what is known: they are launches of CUDA, or all memory that is shared is
+    /// fine-grained.
+    pub(super) calls_hand_over: bool,
     /// Whether any thread has a backward branch.
     pub(super) loops: bool,
     /// Whether some thread has a branch: then what a barrier does depends on what is read.
@@ -213,7 +214,7 @@ impl Code {
             lanes: program.thread_ids().map(|t| program.lane(t)).collect(),
             plain: true,
             proxies: false,
-            fine_grained: false,
+            calls_hand_over: false,
             loops: false,
             branches: false,
             memory,
@@ -230,16 +231,21 @@ impl Code {
             Act::Rmw { read, write, .. } => read.proxy != Proxy::Generic || write.proxy != Proxy::Generic,
             _ => false,
         });
-        code.fine_grained = code.is_fine_grained()?;
+        code.calls_hand_over = code.calls_hand_over()?;
         code.plain = !code.proxies && code.memory.cells.iter().enumerate().all(|(i, c)| c.memory.0 as usize == i);
         Ok(code)
     }
 
-    /// Whether all global memory is fine-grained shared virtual memory.
+    /// Whether what a thread of a kernel knows is known to the commands that it enqueues: on streams of CUDA, and on
+    /// queues of OpenCL if all global memory is fine-grained shared virtual memory.
     ///
     /// # Errors
-    /// If a kernel enqueues commands, and it is so of part of it alone.
-    fn is_fine_grained(&self) -> Result<bool, String> {
+    /// If a kernel enqueues commands on a queue, and it is so of part of the memory alone.
+    fn calls_hand_over(&self) -> Result<bool, String> {
+        let host = self.program.host.as_deref();
+        if host.is_some_and(|h| h.lanes.iter().all(|l| l.kind.is_stream())) {
+            return Ok(true);
+        }
         let enqueues = self.threads.iter().flat_map(|t| &t.acts).any(|a| matches!(a, Act::Enqueue(_)));
         let global = |l: &&Location| self.memory.cell(l.cell).space == Space::Global;
         let mut fine = self.locations.iter().filter(global).map(|l| l.kind.is_fine_grained());

@@ -24,7 +24,7 @@ pub(super) fn stuck<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, state: &S
         .collect();
     let mut why = grouped(machine.code, all);
     why.extend(missing(machine, state));
-    why.extend(state.host.pending(machine.code));
+    why.extend(state.host.pending(machine.code, &state.threads));
     Reason { why, ends: waits::ends(machine, state, None) }
 }
 

@@ -65,6 +65,8 @@ struct Lanes {
     queues: HashMap<u32, LaneId>,
     /// CUDA: the stream of each block, by command and block, and the thread that launches into it.
     streams: HashMap<(CommandId, u32), (LaneId, ThreadId)>,
+    /// CUDA: the thread that launches into the tail of a grid.
+    tails: HashMap<CommandId, ThreadId>,
 }
 
 impl Part<'_, '_> {
@@ -161,6 +163,14 @@ impl Part<'_, '_> {
     ) -> Option<LaneId> {
         let next = LaneId(self.host.lanes.len() as u16);
         let named = request.words.first().map(|w| w.text.clone());
+        let is_tail = named.as_deref() == Some("cudaStreamTailLaunch");
+        if is_tail && *lanes.tails.entry(parent).or_insert(thread) != thread {
+            self.sink.error("unsupported", request.span, "two threads of a grid launch into its tail", |d| {
+                d.label("expected one of them")
+                    .note("who comes first would be a choice of the execution; it is not supported here")
+            });
+            return None;
+        }
         let of = self.host.command(parent);
         let group = of.threads.iter().position(|t| *t == thread).map_or(0, |at| of.groups[at]);
         if named.is_none() {

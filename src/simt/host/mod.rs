@@ -268,6 +268,19 @@ impl<C> HostState<C> {
                 let group = of.threads.iter().position(|t| *t == thread).map_or(0, |at| of.groups[at]);
                 needs.insert(Cond::GroupEnded(parent, group));
             }
+            (_, Origin::Device { parent, flag: ChildStart::Tail, .. }) => {
+                needs.insert(Cond::Reached(parent, Stage::Ended));
+                // All else that the parent launches, but of its tail launches only those before: one thread makes all
+                // of them, in the order of their numbers.
+                let first = |other: CommandId| match host.command(other).origin {
+                    Origin::Device { parent: p, flag, .. } => {
+                        p == parent && (flag != ChildStart::Tail || other < id)
+                    }
+                    _ => false,
+                };
+                let others = host.command_ids().filter(|c| *c != id && first(*c));
+                needs.extend(others.map(|c| Cond::Reached(c, Stage::Complete)));
+            }
             _ => {}
         }
         let Some(lane) = command.lane else { return needs };

@@ -93,7 +93,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
         at: At,
         command: CommandId,
     ) -> Result<(), Halt> {
-        if self.code.fine_grained {
+        if self.code.calls_hand_over {
             self.hand(state, cx, at, Point::Issue(command))?;
         }
         self.enqueue(state, command);

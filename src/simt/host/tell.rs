@@ -152,7 +152,7 @@ impl<C> HostState<C> {
     }
 
     /// Commands that have no threads and never complete, in words.
-    pub(in crate::simt) fn pending(&self, code: &Code) -> Vec<String> {
+    pub(in crate::simt) fn pending(&self, code: &Code, threads: &[Thread]) -> Vec<String> {
         let Some(host) = code.program.host.as_deref() else { return Vec::new() };
         let mut lines = Vec::new();
         for item in &self.items {
@@ -162,7 +162,14 @@ impl<C> HostState<C> {
                 lines.push(format!("`{}` is queued, and nothing submits it", command.name));
             } else if command.threads.is_empty() && self.stage(c) < Stage::Complete {
                 let what = if command.kind == CommandKind::Barrier { "barrier" } else { "command" };
-                lines.push(format!("the {what} `{}` never completes", command.name));
+                let open = item.waits.iter().filter(|&&w| !self.holds(code, threads, w));
+                let waits: Vec<String> = open.map(|&w| text(code, w)).collect();
+                let why = if waits.is_empty() {
+                    String::new()
+                } else {
+                    format!(": it waits for {}", waits.join(" and "))
+                };
+                lines.push(format!("the {what} `{}` never completes{why}", command.name));
             }
         }
         lines

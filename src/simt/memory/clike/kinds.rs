@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::program::host::CommandKind;
 use crate::program::{LocId, MemoryKind, Scope, ThreadId};
 use crate::simt::code::{Access, Act, Code};
 
@@ -79,13 +80,17 @@ pub(super) fn all(code: &Code) -> Result<Vec<Atomicity>, String> {
 /// OpenCL: whether every execution is one that this memory knows the rules of.
 ///
 /// # Errors
-/// If kernel instances use one buffer in a way that implementations settle, or several devices use one object that is no
-/// fine-grained memory.
+/// If kernel instances use one buffer in a way that implementations settle, several devices use one object that is no
+/// fine-grained memory, or memory is mapped to the host.
 ///
 /// Source: Khronos, OpenCL API specification, Memory Model, Shared Virtual Memory; Memory Ordering Rules, Host-side and
 /// Device-side Commands.
 pub(super) fn shared(code: &Code) -> Result<(), String> {
     let program = &code.program;
+    // Who may use what while it is mapped is a matter of what is ordered, and this memory keeps no track of it.
+    if let Some(map) = program.host.iter().flat_map(|h| &h.commands).find(|c| c.kind == CommandKind::Map) {
+        return Err(format!("not in this machine: memory that is mapped to the host (`{}`)", map.name));
+    }
     let object = |loc: usize| program.object(code.memory.cell(code.locations[loc].cell).location.0);
     let uses =
         |t: usize, loc: usize| loc >= 128 || code.threads[t].reach.first().is_some_and(|r| r >> loc & 1 != 0);
