@@ -120,7 +120,7 @@ const MORE: &[(&str, &[&str])] = &[
     // Calls of the runtime.
     ("launch", &["H01-in-order-queue"]),
     ("ssw", &["H01-in-order-queue"]),
-    ("call-order", &["C14-two-host-threads-reader-first"]),
+    ("call-order", &["C14d-two-host-threads-unseen"]),
     ("divergence", &["Divergence+blocked", "Kernel+divergent-calls"]),
     // All languages.
     ("race", &["Race+weak+weak", "MP+rel.block+acq.device", "T02", "MP+na+rlx+rlx"]),
