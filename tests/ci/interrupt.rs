@@ -27,6 +27,7 @@ fn endless_for_enumeration() -> String {
 }
 
 /// A chain of atomic additions that keeps a solver busy.
+#[cfg(feature = "z3")]
 fn endless_for_the_solver() -> String {
     let mut text =
         "name = \"Endless\"\ncondition = 'P0:r2 == 20 /\\ P1:r2 == 20'\nmemory = { x = 0 }\n".to_owned();
