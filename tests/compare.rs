@@ -191,3 +191,12 @@ fn without_models_those_of_the_expectations_are_compared() {
     let (_, code) = answers("cuda", &["litmus/compare/Race.RelSeq.cuda.toml"]);
     assert_eq!(code, Some(2));
 }
+
+/// What one model requires, the others are asked too: a violation is not compared with a condition.
+#[test]
+fn all_models_are_asked_the_same() {
+    let (lines, _) = answers("opencl,ptx", &["litmus/opencl/range/offset.toml"]);
+    let asked: Vec<_> = lines.iter().map(|l| (l["quantifier"].as_str(), l["verdict"].as_str())).collect();
+    assert_eq!(asked, [(Some("forall"), Some("forbidden")); 2]);
+    assert_eq!(stands("opencl/range/offset", "opencl,ptx", &[]).0, "respected");
+}

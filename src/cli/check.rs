@@ -127,8 +127,10 @@ fn judge(unit: &Unit<'_>, settings: &Settings, selection: &Selection, wanted: &W
             PicturesArg::All => true,
         };
         let pictured = (shown && drawn).then(|| line.clone());
-        line.drop_evidence();
-        if !unmet && !wanted.verbose {
+        if unmet || wanted.verbose {
+            line.drop_executions();
+        } else {
+            line.drop_evidence();
             line.answer.explanation = None;
         }
         Checked { line, pictured, shown, edit }

@@ -8,7 +8,7 @@ use super::settings::Settings;
 use super::terminal::Terminal;
 use super::{differences, panics};
 use crate::diag::Diagnostic;
-use crate::litmus::LitmusTest;
+use crate::litmus::{LitmusTest, Quantifier, Reachability};
 use crate::report::{Column, Comparison, Finding, Relation, Subject};
 use crate::verdict::Property;
 
@@ -61,9 +61,19 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
     Ok(run.end())
 }
 
-/// The condition, and what may make its answer worthless.
+/// The condition, and what may make its answer worthless. Every model is asked the same: where the condition is
+/// `required` under one of them, its violation is.
 fn questions(test: &LitmusTest, model: &str) -> Vec<Question> {
-    let own = plan::own_condition(test, model);
+    let mut own = plan::own_condition(test, model);
+    let required = test.expect.values().any(|e| e.reachability == Some(Reachability::Required));
+    if required && own.quantifier != Quantifier::ForAll.name() {
+        own = Question {
+            ask: Ask::Reachability { prop: test.condition.clone(), negate: true },
+            quantifier: Quantifier::ForAll.name(),
+            expected: None,
+            ..own
+        };
+    }
     let other = |property, ask| {
         let (quantifier, proposition) = (own.quantifier, String::new());
         Question { property, ask, quantifier, proposition, expected: None, axiom: None }

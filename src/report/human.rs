@@ -110,7 +110,7 @@ impl Reporter for Human {
             }
         }
         let hang = answer.witness.iter().flat_map(|w| &w.ends);
-        if options.verbose && !options.explain {
+        if !options.explain && (options.verbose || line.met() == Some(false)) {
             for end in hang {
                 end_line(out, end, 0)?;
             }

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, SourceFile, Span};
-use crate::verdict::{Answer, Definedness, Fault, Outcomes, Property, Verdict};
+use crate::verdict::{Answer, Definedness, Fault, Outcomes, Property, Verdict, Witness};
 
 mod case;
 mod comparison;
@@ -176,6 +176,14 @@ impl Line {
         for fault in undefined.into_iter().chain(self.answer.fault.as_mut()) {
             fault.execution = None;
         }
+    }
+
+    /// As [`Line::drop_evidence`], but how the threads of a run that hangs end is kept: that is the answer's reason.
+    pub fn drop_executions(&mut self) {
+        let ends = self.answer.witness.take().map(|w| w.ends).filter(|ends| !ends.is_empty());
+        self.drop_evidence();
+        let (events, relations, state, threads, derived) = Default::default();
+        self.answer.witness = ends.map(|ends| Witness { events, relations, state, ends, threads, derived });
     }
 }
 
