@@ -233,6 +233,8 @@ pub fn replay(held: &mut Held, test: &LitmusTest, model: &Model, limits: Limits,
             }
         },
     };
+    // Races were looked for when the run was first seen.
+    let options = &Options { races: false, ..*options };
     for o in &held.observed {
         let tried =
             simt::replay(test, options, &o.schedule).and_then(|run| match (run.outcomes.as_slice(), &task) {

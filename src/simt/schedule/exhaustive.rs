@@ -32,7 +32,7 @@ const MAX_EXPLAINED: usize = 16;
 const MAX_COMBINATIONS: usize = 100_000;
 
 /// Longer runs are not looked through for races: the time that takes grows with the square.
-const MAX_JUDGED_STEPS: usize = 2_000;
+const MAX_JUDGED_STEPS: usize = 1_000;
 
 /// A state on the stack, and how far its successors were visited.
 struct Frame<S> {
