@@ -2,21 +2,19 @@
 
 use std::rc::Rc;
 
-use super::{Question, Said, Session};
+use super::{Question, Session};
+use crate::check::engines::{Checked, Said};
 use crate::check::eval::Eval;
 use crate::check::execution::Execution;
 use crate::check::explain::{self, Refuting};
 use crate::check::query::{Deadline, Query};
-use crate::check::replay::{self, Replayed};
+use crate::check::replay;
 use crate::check::task::Task;
 use crate::check::witness;
 use crate::litmus::{Prop, condition};
 use crate::model::ir::Model;
 use crate::program::ThreadId;
 use crate::verdict::{Answer, Explanation, Missing};
-
-/// A candidate execution and what replay says of it.
-type Found = Box<(Execution, Replayed)>;
 
 impl<'a> Session<'a> {
     /// Answers about outcomes come with an [`Explanation`]; costs many more questions.
@@ -41,7 +39,7 @@ impl<'a> Session<'a> {
     ) {
         let mut explanation = Explanation::default();
         let core: Vec<usize> = (0..query.axioms.len()).filter(|&i| query.axioms[i]).collect();
-        let mut shown: Option<(Rc<Task<'a>>, Found)> = None;
+        let mut shown: Option<(Rc<Task<'a>>, Box<Checked>)> = None;
         for &axiom in &core {
             match self.without(axiom, bound, query, deadline) {
                 Said::Yes(found) => {
@@ -108,7 +106,7 @@ impl<'a> Session<'a> {
         answer: &mut Answer,
         bound: u32,
         question: &Question,
-        found: &(Execution, Replayed),
+        found: &Checked,
         deadline: Deadline,
     ) {
         if !self.explanations {
@@ -142,9 +140,9 @@ impl<'a> Session<'a> {
         bound: u32,
         question: &Question,
         other: &Task<'_>,
-        found: &(Execution, Replayed),
+        found: &Checked,
         deadline: Deadline,
-    ) -> Option<(Rc<Task<'a>>, (Execution, Replayed), usize)> {
+    ) -> Option<(Rc<Task<'a>>, Checked, usize)> {
         let task = self.prepare(bound, deadline).ok()?.task.clone();
         if task.sk.len() == other.sk.len()
             && let Ok(replayed) = replay::replay(&task, &found.0)
