@@ -74,9 +74,12 @@ pub struct Part {
 /// Undefined behaviour that was observed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Hazard {
-    /// What it is called: `data race`, `divergence`, `barrier arguments`.
+    /// What it is called: `data race`, `divergence`, `barrier arguments`, …
     pub kind: &'static str,
-    /// The location, of a race.
+    /// Whether it makes the program undefined; else implementations may differ in what it does.
+    #[serde(skip)]
+    pub undefined: bool,
+    /// The location.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
     /// One instruction, or two.
@@ -376,6 +379,8 @@ fn hazards(out: &mut dyn Write, seen: &Hazards, faults: bool) -> io::Result<()> 
     if seen.observed.is_empty() {
         // In-order runs miss executions, and with them their races.
         writeln!(out, "  no undefined behaviour observed, which is no proof that there is none{model}")
+    } else if seen.observed.iter().all(|h| !h.undefined) {
+        writeln!(out, "  left to implementations: these runs are how one of them may do it{model}")
     } else {
         writeln!(out, "  undefined: any outcome is possible{model}")
     }
