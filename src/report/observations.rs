@@ -74,9 +74,12 @@ pub struct Part {
 /// Undefined behaviour that was observed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Hazard {
-    /// What it is called: `data race`, `divergence`, `barrier arguments`.
+    /// What it is called: `data race`, `divergence`, `barrier arguments`, …
     pub kind: &'static str,
-    /// The location, of a race.
+    /// Whether it makes the program undefined; else implementations may differ in what it does.
+    #[serde(skip)]
+    pub undefined: bool,
+    /// The location.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
     /// One instruction, or two.
@@ -390,6 +393,8 @@ fn hazards(out: &mut dyn Write, seen: &Hazards, faults: bool) -> io::Result<()> 
         // In-order runs miss executions, and with them their races.
         let proof = if proved { "" } else { ", which is no proof that there is none" };
         writeln!(out, "  no undefined behaviour observed{proof}{model}")
+    } else if seen.observed.iter().all(|h| !h.undefined) {
+        writeln!(out, "  left to implementations: these runs are how one of them may do it{model}")
     } else {
         writeln!(out, "  undefined: any outcome is possible{model}")
     }
@@ -481,6 +486,7 @@ MP under ptx: weak memory, early binds: none, 100 random runs of seed 7
         let part = |thread: &str, line| Part { thread: thread.into(), line, text: "s[t] = s[t + 1];".into() };
         let race = |place: &str, parts: [Part; 2]| Hazard {
             kind: "data race",
+            undefined: true,
             place: Some(place.into()),
             parts: parts.into(),
         };
