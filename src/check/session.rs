@@ -5,6 +5,8 @@
 //!   (or goes astray in memory, or needs a value out of thin air that no domain holds); else it is `undecided`.
 //! - Every execution that an engine finds is replayed; one that fails is a defect, never an answer.
 
+#[cfg(test)]
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Instant;
@@ -54,6 +56,9 @@ pub struct Session<'a> {
     undefined: Option<Answer>,
     /// What implementations settle, once it was asked.
     left_open: Option<Option<String>>,
+    /// The programs that explanations spoke of, and whether each was said to forbid the outcome.
+    #[cfg(test)]
+    claims: RefCell<Vec<(LitmusTest, bool)>>,
 }
 
 /// One question, before bounds and engines.
@@ -90,6 +95,8 @@ impl<'a> Session<'a> {
             prepared: BTreeMap::new(),
             undefined: None,
             left_open: None,
+            #[cfg(test)]
+            claims: RefCell::default(),
         }
     }
 
@@ -442,6 +449,11 @@ impl<'a> Session<'a> {
         }
         if explanations {
             asker.show_breaches(answer, bound, &query, deadline);
+            #[cfg(test)]
+            {
+                let claims = asker.claims.take();
+                self.claim(claims);
+            }
         }
         answer.axioms = (0..query.axioms.len())
             .filter(|&i| query.axioms[i])
