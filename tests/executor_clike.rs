@@ -99,7 +99,8 @@ fn shown(test: &LitmusTest, options: &Options) -> Result<(Behaviour, u64), Strin
     let hazards = operational::hazards(test, &observation);
     let racy = hazards.iter().any(|h| h.kind == HazardKind::Race);
     let outcomes = operational::name(test, &observation).into_iter().map(|n| n.0).collect();
-    Ok((Behaviour { outcomes, racy, undefined: !hazards.is_empty() }, observation.states))
+    let undefined = hazards.iter().any(|h| h.kind.is_undefined());
+    Ok((Behaviour { outcomes, racy, undefined }, observation.states))
 }
 
 /// Sums over programs.

@@ -103,11 +103,14 @@ pub fn faults(
     let mut session = Session::new(test, model, engine, limits, set);
     let (race, undefined) = (session.race(), session.undefined());
     let seen = hazards(test, observation);
-    let observed = |race: bool| seen.iter().any(|h| !race || h.kind == HazardKind::Race);
+    let observed =
+        |race: bool| seen.iter().any(|h| if race { h.kind == HazardKind::Race } else { h.kind.is_undefined() });
+    let left_open = seen.iter().any(|h| !h.kind.is_undefined());
     let verdict = |answer: &Option<Answer>| answer.as_ref().map(|a| a.verdict.clone());
     let broken = [
         (observed(true) && verdict(&race) == Some(Verdict::RaceFree), "a race", "race-free"),
         (observed(false) && verdict(&undefined) == Some(Verdict::Defined), "undefined behaviour", "defined"),
+        (left_open && verdict(&undefined) == Some(Verdict::Defined), "what implementations settle", "defined"),
     ];
     let law = broken
         .iter()

@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 
 use super::Launch;
 use super::code::Code;
+use super::layer::residency;
 use crate::litmus::LitmusTest;
+use crate::program::host::CommandId;
 use crate::program::{LocationKind, Op, Scope, Space};
 
 /// Special registers whose values follow from the warps, and were fixed when the test was read.
@@ -82,11 +84,12 @@ pub(super) fn fits(code: &Code, launch: &Launch) -> Result<(), String> {
 fn resident(code: &Code, launch: &Launch) -> Result<(), String> {
     let Some(room) = launch.capacity() else { return Ok(()) };
     let program = &code.program;
-    let mut blocks: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut blocks: BTreeMap<(usize, Option<CommandId>), usize> = BTreeMap::new();
     for t in (0..program.threads.len()).filter(|&t| code.cta[t] == t) {
-        let place = &program.threads[t].place;
-        if !place.host && (launch.cooperative || place.cooperative) {
-            *blocks.entry(code.group(t, Scope::Gpu)).or_default() += 1;
+        if let Some(of) = residency::launch(code, t)
+            && (launch.cooperative || program.threads[t].place.cooperative)
+        {
+            *blocks.entry((code.group(t, Scope::Gpu), of)).or_default() += 1;
         }
     }
     match blocks.into_values().find(|&n| n > room) {

@@ -243,9 +243,6 @@ fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Resu
 /// Whether the memory knows what the test uses.
 fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
     let dialect = test.program.dialect;
-    if test.program.host.is_some() && options.launch.capacity().is_some() {
-        return Err("not in this machine: a limit of resident blocks in host programs".into());
-    }
     if options.memory == MachineMemory::Weak && options.scheduling == Scheduling::Lockstep {
         return Err("not in this machine: warps with one program counter on PTX's memory, whose model is for sm_70 and later; take the memory `sc`".into());
     }

@@ -140,7 +140,7 @@ impl Log for Vec<Event> {
     }
 }
 
-/// Something undefined in a run.
+/// Something undefined in a run, or left to implementations.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hazard {
     /// What.
@@ -153,7 +153,7 @@ pub struct Hazard {
     pub loc: Option<usize>,
 }
 
-/// Kinds of undefined behaviour that a memory reports.
+/// Kinds of undefined behaviour, and of what is left to implementations, that a memory reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HazardKind {
     /// Conflicting accesses that nothing orders, not both atomic with inclusive scopes.
@@ -164,6 +164,13 @@ pub enum HazardKind {
     BarrierArguments,
     /// CUDA: a library function is called whose precondition does not hold.
     Misuse,
+    /// OpenCL: a command uses memory while it is mapped to the host.
+    WhileMapped,
+    /// OpenCL: the host uses memory that it maps, but not while it is mapped for that.
+    Unmapped,
+    /// OpenCL: kernel instances have atomic operations on one buffer that nothing orders: not undefined, but left to
+    /// implementations.
+    Unspecified,
 }
 
 impl HazardKind {
@@ -174,6 +181,14 @@ impl HazardKind {
             HazardKind::Divergence => "divergence",
             HazardKind::BarrierArguments => "barrier arguments",
             HazardKind::Misuse => "misuse",
+            HazardKind::WhileMapped => "used while mapped",
+            HazardKind::Unmapped => "used unmapped",
+            HazardKind::Unspecified => "implementation-defined",
         }
+    }
+
+    /// Whether it makes the program undefined; else implementations may differ in what it does.
+    pub fn is_undefined(self) -> bool {
+        self != HazardKind::Unspecified
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod clike;
 pub mod generate;
+pub mod hosts;
 pub mod interleave;
 pub mod lasso;
 pub mod rewrite;

@@ -137,6 +137,7 @@ pub(super) fn hazards(test: &LitmusTest, observation: &Observation, faults: Opti
     let names = simt::location_names(test);
     let one = |h: &record::Hazard| Hazard {
         kind: h.kind.name(),
+        undefined: h.kind.is_undefined(),
         place: h.loc.map(|loc| names[loc].clone()),
         parts: std::iter::once(&h.first).chain(&h.second).map(part).collect(),
     };

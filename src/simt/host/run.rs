@@ -192,6 +192,8 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
                     self.tell(state, log, At { thread: t, instr: 0, clock: 0 }, Point::Start(id));
                     woken.push(t);
                 }
+                let StateOf::<B, L> { layer, threads, .. } = state;
+                self.layer.started(layer, threads);
                 changed = true;
             }
             Stage::Running => {

@@ -15,7 +15,7 @@
 //! - OpenCL API specification, *Execution Model: Mapping work-items onto an NDRange*, *Forward progress*.
 
 mod flow;
-mod residency;
+pub(super) mod residency;
 mod turns;
 mod warps;
 
@@ -43,6 +43,9 @@ pub(super) trait Layer {
 
     /// Whether a thread that may step may also go on by itself: whether that decides nothing.
     fn decides_nothing(&self, state: &Self::State, thread: usize) -> bool;
+
+    /// A command has started, and its threads are no longer held.
+    fn started(&self, state: &mut Self::State, threads: &[Thread]);
 
     /// A thread went on, or waits at a barrier now; it was at instruction `from`. Adds to `woken` who may step now and
     /// might not before.
@@ -97,7 +100,7 @@ pub(super) struct Layers {
 /// What layers remember.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct LayersState {
-    /// By GPU: how many blocks have been let in.
+    /// By launch: how many blocks have been let in.
     admitted: Vec<u32>,
     warps: Vec<Warp>,
     /// The group whose turn it is.
@@ -137,7 +140,7 @@ impl Layer for Layers {
     fn may_step(&self, code: &Code, state: &LayersState, threads: &[Thread], thread: usize) -> bool {
         // Threads of the host are nobody's work-items.
         code.program.threads[thread].place.host
-            || self.residency.as_ref().is_none_or(|r| r.is_in(&state.admitted, thread))
+            || self.residency.as_ref().is_none_or(|r| r.may_enter(&state.admitted, threads, thread))
                 && match &self.order {
                     Order::Any => true,
                     Order::Lockstep(warps) => warps.is_active(&state.warps, thread),
@@ -146,10 +149,17 @@ impl Layer for Layers {
     }
 
     fn decides_nothing(&self, state: &LayersState, thread: usize) -> bool {
-        match &self.order {
-            Order::Any => true,
-            Order::Lockstep(warps) => !warps.is_split(&state.warps, thread),
-            Order::Turns(turns) => !turns.alone || state.turn.is_some(),
+        self.residency.as_ref().is_none_or(|r| r.is_in(&state.admitted, thread))
+            && match &self.order {
+                Order::Any => true,
+                Order::Lockstep(warps) => !warps.is_split(&state.warps, thread),
+                Order::Turns(turns) => !turns.alone || state.turn.is_some(),
+            }
+    }
+
+    fn started(&self, state: &mut LayersState, threads: &[Thread]) {
+        if let Some(residency) = &self.residency {
+            residency.started(&mut state.admitted, threads);
         }
     }
 
@@ -162,10 +172,8 @@ impl Layer for Layers {
         from: usize,
         woken: &mut Vec<usize>,
     ) {
-        if let Some(residency) = &self.residency
-            && threads[thread].is_over()
-        {
-            residency.ended(&mut state.admitted, threads, thread, woken);
+        if let Some(residency) = &self.residency {
+            residency.stepped(&mut state.admitted, threads, thread, woken);
         }
         match &self.order {
             Order::Any => {}
@@ -189,7 +197,7 @@ impl Layer for Layers {
     }
 
     fn obstacle(&self, code: &Code, state: &LayersState, threads: &[Thread], thread: usize) -> Option<String> {
-        if self.residency.as_ref().is_some_and(|r| !r.is_in(&state.admitted, thread)) {
+        if self.residency.as_ref().is_some_and(|r| !r.may_enter(&state.admitted, threads, thread)) {
             return Some("its block is not resident: it waits for another block to finish".into());
         }
         match &self.order {

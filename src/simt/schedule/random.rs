@@ -144,7 +144,12 @@ impl<B: Backend, L: Layer> Run<'_, '_, B, L> {
             while alive < self.state.threads.len() && self.state.threads[alive].is_over() {
                 alive += 1;
             }
-            if alive == self.state.threads.len() {
+            // Threads of a command that is never enqueued do not end, and a command without threads may never complete.
+            let over = match machine.code.program.host {
+                Some(_) => machine.is_finished(&self.state),
+                None => alive == self.state.threads.len(),
+            };
+            if over {
                 self.dice.taken.clear();
                 let (outcome, finals) = machine.draw(&self.state, &mut self.dice);
                 return Ok(End::Finished(outcome, finals));

@@ -77,6 +77,7 @@ impl Clike {
     /// What is undefined about a history in which every thread has ended or waits for ever.
     pub(super) fn undefined(&self, code: &Code, m: &Contents) -> Vec<Hazard> {
         let mut found: Vec<Hazard> = m.race.iter().cloned().collect();
+        found.extend(self.misused_objects(code, m));
         let hazard = |kind, first, second| Hazard { kind, first, second, loc: None };
         found.extend(m.misuse.map(|at| hazard(HazardKind::Misuse, at, None)));
         if self.language.uniform == Uniform::Free {

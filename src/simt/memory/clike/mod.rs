@@ -29,6 +29,7 @@ mod hazards;
 mod include;
 mod kinds;
 mod language;
+mod objects;
 mod rules;
 mod synchronize;
 mod tidy;
@@ -37,6 +38,7 @@ use std::hash::Hasher;
 
 use graph::{Contents, Event, Kind};
 use language::{Language, Meeting, Sequence};
+use objects::Objects;
 pub use rules::LanguageRules;
 use smallvec::SmallVec;
 
@@ -61,6 +63,8 @@ pub(in crate::simt) struct Clike {
     loose: Vec<bool>,
     /// By location, where the language asks: what is atomic there at system scope.
     kinds: Vec<kinds::Atomicity>,
+    /// Where the language asks: what is shared by whole objects.
+    objects: Option<Objects>,
 }
 
 /// The language of a memory.
@@ -93,11 +97,9 @@ impl Clike {
         let loose = (0..code.locations.len())
             .map(|loc| language.visible && !code.locations[loc].atomic && !updated(loc))
             .collect();
-        if language.regions {
-            kinds::shared(code)?;
-        }
+        let objects = language.regions.then(|| Objects::new(code));
         let kinds = if language.kinds { kinds::all(code)? } else { Vec::new() };
-        Ok(Clike { language, rules, loose, kinds })
+        Ok(Clike { language, rules, loose, kinds, objects })
     }
 
     /// A fence or half of a barrier as an event, but for its past.
