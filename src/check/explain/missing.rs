@@ -76,12 +76,12 @@ fn unordered(task: &Task<'_>, refuting: &Refuting<'_, '_>, steps: &[Step], look:
             left.extend(&at.parts);
             let NodeOp::Free(free) = task.model.node(at.node).op else { continue };
             let Some(covering) = task.model.free[free.0 as usize].covering else { continue };
-            if !after.has(covering, at.from, at.to) {
-                continue;
-            }
-            if let Some((mut path, why)) = look.lacks(&after.derive(covering, at.from, at.to)) {
-                path.insert(0, look.words.name(at.node));
-                links.push(MissingLink { link: Some(i), path, why });
+            // It may be there by transitivity only.
+            for pair in after.way(at.node, covering, at.from, at.to).windows(2) {
+                if let Some((mut path, why)) = look.lacks(&after.derive(covering, pair[0], pair[1])) {
+                    path.insert(0, look.words.name(at.node));
+                    links.push(MissingLink { link: Some(i), path, why });
+                }
             }
         }
     }
