@@ -7,7 +7,7 @@ use std::process::Command;
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::model::{Model, load_shipped};
-use fencepost::report::{Format, HumanOptions, Line, Reporter, Site, reporter};
+use fencepost::report::{Format, HumanOptions, Line, Site, reporter};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::Property;
 

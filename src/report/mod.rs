@@ -271,17 +271,8 @@ pub(crate) mod samples {
 
     pub(crate) fn answer(verdict: Verdict) -> Answer {
         let negative = matches!(verdict, Verdict::Forbidden | Verdict::RaceFree);
-        Answer {
-            verdict,
-            engine: "symbolic",
-            bound: None,
-            axioms: if negative { vec!["Causality".into()] } else { Vec::new() },
-            witness: None,
-            defect: None,
-            fault: None,
-            definedness: None,
-            explanation: None,
-        }
+        let axioms = if negative { vec!["Causality".into()] } else { Vec::new() };
+        Answer { axioms, ..Answer::new(verdict, "symbolic") }
     }
 
     pub(crate) fn line(test: &str, verdict: Verdict, expected: Option<&'static str>) -> Line {

@@ -27,10 +27,10 @@ use std::time::Instant;
 
 pub use crate::program::progress::ProgressModel;
 
-use super::engines::{Prepared, Said};
+use super::engines::{Checked, Halt, Prepared};
 use super::query::{Deadline, Query, TIMED_OUT};
 use super::task::Task;
-use super::{Engine, Limits, replay, session, witness};
+use super::{Engine, Limits, session, witness};
 use crate::litmus::LitmusTest;
 use crate::model::{Library, Model, Shipped, load};
 use crate::skeleton::{Cond, Purpose, progress};
@@ -72,7 +72,7 @@ struct Ready<'a> {
     prepared: Prepared<'a>,
     conditions: BTreeMap<ProgressModel, Conditions>,
     /// An execution that hangs though every thread is run, if one was found: it hangs under any progress model.
-    hangs: Option<Rc<Execution>>,
+    hangs: Option<Rc<Checked>>,
 }
 
 impl<'a> Liveness<'a> {
@@ -85,17 +85,7 @@ impl<'a> Liveness<'a> {
     /// Does every execution that is fair under the progress model end?
     pub fn ask(&mut self, model: ProgressModel) -> Answer {
         let deadline = Deadline(self.limits.timeout.map(|t| Instant::now() + t));
-        let mut answer = Answer {
-            verdict: Verdict::Terminates,
-            engine: self.engine.name(),
-            bound: None,
-            axioms: Vec::new(),
-            witness: None,
-            defect: None,
-            fault: None,
-            definedness: None,
-            explanation: None,
-        };
+        let mut answer = Answer::new(Verdict::Terminates, self.engine.name());
         match host::ends(&self.setting.test.program) {
             host::Ends::Open => {}
             host::Ends::Hangs(witness) => {
@@ -103,28 +93,10 @@ impl<'a> Liveness<'a> {
                 answer.witness = Some(*witness);
                 return answer;
             }
-            host::Ends::Undecided(reason) => {
-                answer.verdict = Verdict::Undecided(reason);
-                return answer;
-            }
+            host::Ends::Undecided(reason) => return answer.undecided(reason),
         }
-        for bound in self.limits.bounds() {
-            match self.at(bound, model, deadline, &mut answer) {
-                Ok(true) => return answer,
-                Ok(false) => {}
-                Err(Halt::Undecided(reason)) => {
-                    answer.verdict = Verdict::Undecided(reason);
-                    return answer;
-                }
-                Err(Halt::Defect(law)) => {
-                    answer.verdict = Verdict::Undecided("defect".to_string());
-                    answer.defect = Some(law);
-                    return answer;
-                }
-            }
-        }
-        answer.verdict = Verdict::Undecided(session::loop_bound(self.limits.bound));
-        answer
+        let limits = self.limits;
+        limits.deepen(answer, |bound, answer| self.at(bound, model, deadline, answer))
     }
 
     /// Asks at one loop bound. `false`: a larger one may tell more.
@@ -192,7 +164,7 @@ impl<'a> Liveness<'a> {
             .entry(key)
             .or_insert_with(|| {
                 let purpose = Purpose::Progress { stops, registers: setting.test.filter.is_some() };
-                let mut task = Task::for_progress(purpose, &setting.test, &setting.model, set, bound, deadline.0)?;
+                let mut task = Task::build(purpose, &setting.test, &setting.model, set, bound, false, deadline.0)?;
                 let asked = ProgressModel::ALL.into_iter().filter(|p| p.may_stop() == stops);
                 let conditions = asked.map(|p| (p, fairness::conditions(&mut task.sk, p))).collect();
                 Ok(Ready { prepared: Prepared::new(task), conditions, hangs: None })
@@ -202,32 +174,11 @@ impl<'a> Liveness<'a> {
     }
 }
 
-/// Why there is no answer.
-enum Halt {
-    Undecided(String),
-    Defect(String),
-}
-
-/// A replayed execution.
-type Execution = (super::execution::Execution, replay::Replayed);
-
 /// An execution as evidence for a hang, if it is one.
-fn shown(task: &Task<'_>, found: &Execution, model: ProgressModel) -> Result<Witness, Halt> {
+fn shown(task: &Task<'_>, found: &Checked, model: ProgressModel) -> Result<Witness, Halt> {
     let progress = task.sk.progress.as_deref().expect("built for progress");
     let evidence = evidence::judge(task, &found.0, progress, model)
         .map_err(|law| Halt::Defect(format!("an execution that is said to hang does not: {law}")))?;
     let ends = explain::explain(task, &found.0, progress, &evidence, model);
     Ok(Witness { ends, ..witness::describe(task, &found.0, &found.1) })
-}
-
-impl Said {
-    /// The execution, if there is one.
-    fn found(self) -> Result<Option<Box<Execution>>, Halt> {
-        match self {
-            Said::Yes(found) => Ok(Some(found)),
-            Said::No => Ok(None),
-            Said::Unknown(reason) => Err(Halt::Undecided(reason)),
-            Said::Defect(law) => Err(Halt::Defect(law)),
-        }
-    }
 }

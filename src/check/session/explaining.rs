@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use super::{Question, Said, Session};
+use super::{Question, Session};
+use crate::check::engines::{Checked, Said};
 use crate::check::eval::Eval;
 use crate::check::execution::Execution;
 use crate::check::explain::{self, Refuting};
 use crate::check::query::{Deadline, Query};
-use crate::check::replay::Replayed;
 use crate::check::task::Task;
 use crate::check::witness;
 #[cfg(test)]
@@ -17,9 +17,6 @@ use crate::model::ir::Model;
 use crate::program::ThreadId;
 use crate::program::edits::Edit;
 use crate::verdict::{Answer, Explanation, Missing};
-
-/// A candidate execution and what replay says of it.
-type Found = Box<(Execution, Replayed)>;
 
 impl<'a> Session<'a> {
     /// Answers about outcomes come with an [`Explanation`]; costs many more questions.
@@ -56,7 +53,7 @@ impl<'a> Session<'a> {
     ) {
         let mut explanation = Explanation::default();
         let core: Vec<usize> = (0..query.axioms.len()).filter(|&i| query.axioms[i]).collect();
-        let mut shown: Option<(Rc<Task<'a>>, Found)> = None;
+        let mut shown: Option<(Rc<Task<'a>>, Box<Checked>)> = None;
         for &axiom in &core {
             match self.without(axiom, bound, query, deadline) {
                 Said::Yes(found) => {
@@ -123,7 +120,7 @@ impl<'a> Session<'a> {
         answer: &mut Answer,
         bound: u32,
         question: &Question,
-        found: &(Execution, Replayed),
+        found: &Checked,
         deadline: Deadline,
     ) {
         if !self.explanations {
@@ -157,9 +154,9 @@ impl<'a> Session<'a> {
         bound: u32,
         question: &Question,
         (before, edits): (&Task<'_>, &[Edit]),
-        found: &(Execution, Replayed),
+        found: &Checked,
         deadline: Deadline,
-    ) -> Option<(Rc<Task<'a>>, (Execution, Replayed), usize)> {
+    ) -> Option<(Rc<Task<'a>>, Checked, usize)> {
         let task = self.prepare(bound, deadline).ok()?.task.clone();
         if let Some((execution, replayed)) = explain::carried_over(before, edits, &task, &found.0)
             && let Some(&axiom) = replayed.rejected_by.first()

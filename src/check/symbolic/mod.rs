@@ -6,6 +6,8 @@
 //! - Every execution found is decoded to plain data before anyone sees it.
 
 mod encode;
+mod leaves;
+mod relations;
 mod sat;
 mod z3;
 

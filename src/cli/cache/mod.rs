@@ -76,7 +76,7 @@ impl Cache {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(error) => {
-                self.damaged(path, error.to_string());
+                self.damaged(path, format!("cannot be read: {error}"));
                 return None;
             }
         };
