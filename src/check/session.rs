@@ -5,6 +5,8 @@
 //!   (or goes astray in memory, or needs a value out of thin air that no domain holds); else it is `undecided`.
 //! - Every execution that an engine finds is replayed; one that fails is a defect, never an answer.
 
+#[cfg(test)]
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::engines::Prepared;
@@ -49,6 +51,9 @@ pub struct Session<'a> {
     undefined: Option<Answer>,
     /// What implementations settle, once it was asked.
     left_open: Option<Option<String>>,
+    /// The programs that explanations spoke of, and whether each was said to forbid the outcome.
+    #[cfg(test)]
+    claims: RefCell<Vec<(LitmusTest, bool)>>,
 }
 
 /// One question, before bounds and engines.
@@ -104,6 +109,8 @@ impl<'a> Session<'a> {
             prepared: BTreeMap::new(),
             undefined: None,
             left_open: None,
+            #[cfg(test)]
+            claims: RefCell::default(),
         }
     }
 

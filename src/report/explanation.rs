@@ -84,9 +84,18 @@ fn breach(out: &mut dyn Write, breach: &Breach, whole: bool) -> io::Result<()> {
     }
     // What an instruction's text shows need not be said.
     let plain = |l: &&Link| !whole && l.is_set && l.because.is_empty();
+    let mut told = Vec::new();
     for link in breach.besides.iter().filter(|l| !plain(l)) {
-        writeln!(out, "    and {}  {DIM}{}{DIM:#}", sentence(&breach.execution, link, false), link.relation)?;
-        because(out, &breach.execution, link, 1, whole)?;
+        let text = sentence(&breach.execution, link, false);
+        if told.contains(&text) {
+            continue;
+        }
+        writeln!(out, "    and {text}  {DIM}{}{DIM:#}", link.relation)?;
+        told.push(text);
+        // By which other event something is in a set is of use to nobody.
+        if whole || !link.is_set {
+            because(out, &breach.execution, link, 1, whole)?;
+        }
     }
     if whole {
         execution(out, &breach.execution)?;
@@ -106,7 +115,12 @@ fn because(out: &mut dyn Write, witness: &Witness, link: &Link, level: usize, wh
     }
     let mut told = Vec::new();
     leaves(link, &mut |leaf| {
-        let text = sentence(witness, leaf, false);
+        let mut text = sentence(witness, leaf, false);
+        // "Both" are the events of the link, unless others are named.
+        let ends = |l: &Link| (l.from.min(l.to), l.from.max(l.to));
+        if ends(leaf) != ends(link) && !leaf.says.contains("{a}") && !leaf.says.contains("{b}") {
+            text = format!("{} and {}: {text}", short(witness, leaf.from), short(witness, leaf.to));
+        }
         if !told.contains(&text) {
             told.push(text);
         }
@@ -172,18 +186,10 @@ fn needs(out: &mut dyn Write, needs: &Needs) -> io::Result<()> {
         return writeln!(out, "  {DIM}what it needs was not found out: {reason}{DIM:#}");
     }
     if needs.needed.is_empty() {
-        writeln!(out, "  it is forbidden whatever the orders, scopes and fences")?;
-    } else {
-        writeln!(out, "  it needs all of these:")?;
-        for n in &needs.needed {
-            let without = match n.instead.as_str() {
-                "" => "without it".to_owned(),
-                instead => format!("with {}", quoted(instead)),
-            };
-            writeln!(out, "    {}: {without}, it would be allowed", called(n, &n.what))?;
-        }
+        return writeln!(out, "  it is forbidden whatever the orders, scopes and fences");
     }
-    if !needs.spare.is_empty() && !needs.needed.is_empty() {
+    // What one may be without depends on what else is there: first all that can go at once, then what is left.
+    if !needs.spare.is_empty() {
         writeln!(out, "  it would still be forbidden")?;
         for (i, n) in needs.spare.iter().enumerate() {
             let and = if i == 0 { "" } else { "and " };
@@ -194,6 +200,15 @@ fn needs(out: &mut dyn Write, needs: &Needs) -> io::Result<()> {
                 }
             }
         }
+    }
+    let then = if needs.spare.is_empty() { "it" } else { "but so weakened, it" };
+    writeln!(out, "  {then} needs all of these:")?;
+    for n in &needs.needed {
+        let without = match n.instead.as_str() {
+            "" => "without it".to_owned(),
+            instead => format!("with {}", quoted(instead)),
+        };
+        writeln!(out, "    {}: {without}, it would be allowed", called(n, &n.what))?;
     }
     Ok(())
 }

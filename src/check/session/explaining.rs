@@ -8,12 +8,14 @@ use crate::check::eval::Eval;
 use crate::check::execution::Execution;
 use crate::check::explain::{self, Refuting};
 use crate::check::query::{Deadline, Query};
-use crate::check::replay;
 use crate::check::task::Task;
 use crate::check::witness;
+#[cfg(test)]
+use crate::litmus::LitmusTest;
 use crate::litmus::{Prop, condition};
 use crate::model::ir::Model;
 use crate::program::ThreadId;
+use crate::program::edits::Edit;
 use crate::verdict::{Answer, Explanation, Missing};
 
 impl<'a> Session<'a> {
@@ -21,6 +23,18 @@ impl<'a> Session<'a> {
     pub fn with_explanations(mut self) -> Self {
         (self.explain, self.explanations) = (true, true);
         self
+    }
+
+    /// What an explanation says of changed programs.
+    #[cfg(test)]
+    pub(in crate::check) fn claim(&self, claims: Vec<(LitmusTest, bool)>) {
+        self.claims.borrow_mut().extend(claims);
+    }
+
+    /// All that explanations said of changed programs.
+    #[cfg(test)]
+    pub(in crate::check) fn claims(self) -> Vec<(LitmusTest, bool)> {
+        self.claims.into_inner()
     }
 
     /// The model that it is about.
@@ -120,7 +134,7 @@ impl<'a> Session<'a> {
                 missing.edits = changed.needs;
                 let task = self.prepare(bound, deadline).expect("prepared before").task.clone();
                 let mut session = self.of(&changed.test, self.limits.timeout);
-                let refuted = session.refuted(bound, question, &task, found, deadline);
+                let refuted = session.refuted(bound, question, (&task, &changed.edits), found, deadline);
                 if let Some((other, (execution, replayed), axiom)) = refuted {
                     let refuting = Refuting { task: &other, execution: &execution, replayed: &replayed, axiom };
                     match explain::missing_links(&task, &changed.edits, &refuting) {
@@ -133,22 +147,21 @@ impl<'a> Session<'a> {
         answer.explanation = Some(Box::new(Explanation { missing: Some(missing), ..Explanation::default() }));
     }
 
-    /// An execution of this session's program that has the outcome and breaks an axiom: the one that shows that another
-    /// version of the program allows it, if it is one, else any.
+    /// An execution of this session's program that has the outcome and breaks an axiom: the one that shows that the
+    /// program that was changed into it allows it, if it is one, else any.
     fn refuted(
         &mut self,
         bound: u32,
         question: &Question,
-        other: &Task<'_>,
+        (before, edits): (&Task<'_>, &[Edit]),
         found: &Checked,
         deadline: Deadline,
     ) -> Option<(Rc<Task<'a>>, Checked, usize)> {
         let task = self.prepare(bound, deadline).ok()?.task.clone();
-        if task.sk.len() == other.sk.len()
-            && let Ok(replayed) = replay::replay(&task, &found.0)
+        if let Some((execution, replayed)) = explain::carried_over(before, edits, &task, &found.0)
             && let Some(&axiom) = replayed.rejected_by.first()
         {
-            return Some((task, (found.0.clone(), replayed), axiom));
+            return Some((task, (execution, replayed), axiom));
         }
         let mut wider = Session { thin_air: true, ..self.fresh() };
         let task = wider.prepare(bound, deadline).ok()?.task.clone();
