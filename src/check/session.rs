@@ -31,6 +31,11 @@ const HAZARD: &str = "-hazard";
 /// for all of them, except that it is undefined.
 const IMPLEMENTATION_DEFINED: &str = "implementation-defined";
 
+/// Whether that is why a question is undecided.
+pub(super) fn is_left_open(reason: &str) -> bool {
+    reason.starts_with(IMPLEMENTATION_DEFINED)
+}
+
 /// Why values out of thin air leave a question open.
 pub(super) const OPEN_VALUES: &str =
     "values out of thin air: this model does not exclude them, and they are too many";
