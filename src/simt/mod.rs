@@ -232,7 +232,7 @@ fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Resu
             schedule::run(&Machine { code: &code, memory, layer, lazy, patient }, schedule, &limits)
         }
         kind => {
-            let memory = Clike::new(kind, options.language, &code)?;
+            let memory = Clike::new(kind, (options.language, options.early), &code)?;
             // This memory knows the races of its language itself.
             let limits = Limits { races: false, explain: options.races, ..limits };
             schedule::run(&Machine { code: &code, memory, layer, lazy, patient }, schedule, &limits)

@@ -10,6 +10,7 @@
 use std::rc::Rc;
 
 use super::bits::Bits;
+use super::early::Bind;
 use crate::program::Scope;
 use crate::simt::code::{Code, Regions};
 use crate::simt::record::{Hazard, Source};
@@ -99,7 +100,13 @@ pub(in crate::simt) struct Contents {
     pub(super) order: Vec<Vec<usize>>,
     /// By event: where in its location's list a write is; meaningless for others.
     rank: Vec<u32>,
+    /// By event: the how manieth write of its thread it is, in the order in which they were made; meaningless for others.
+    number: Vec<u32>,
+    /// By thread: how many writes it made.
+    writes: Vec<u32>,
     pub(super) pins: Vec<Pin>,
+    /// What was bound early: events that are in no thread's list yet.
+    pub(super) early: Vec<Bind>,
     /// The first race found.
     pub(super) race: Option<Hazard>,
     /// The first call of a function whose precondition did not hold: thread and instruction.
@@ -133,6 +140,9 @@ impl Contents {
             fences: vec![Vec::new(); code.threads.len()],
             order: (0..code.locations.len()).map(|loc| vec![loc]).collect(),
             rank: vec![0; code.locations.len()],
+            number: vec![0; code.locations.len()],
+            writes: vec![0; code.threads.len()],
+            early: Vec::new(),
             pins: Vec::new(),
             race: None,
             misuse: None,
@@ -156,9 +166,23 @@ impl Contents {
         if event.is_fence() && event.release {
             self.fences[event.thread].push(index);
         }
+        self.number(event)
+    }
+
+    /// Gives an event its number.
+    pub(super) fn number(&mut self, event: Event) -> usize {
+        let mine = &mut self.writes[event.thread];
+        self.number.push(*mine);
+        *mine += u32::from(event.is_write());
         self.events.push(Rc::new(event));
         self.rank.push(0);
-        index
+        self.events.len() - 1
+    }
+
+    /// Appends an event that was early to its thread.
+    pub(super) fn settle(&mut self, event: Event, index: usize) {
+        self.threads[event.thread].push(index);
+        self.events[index] = Rc::new(event);
     }
 
     /// Puts a write into its location's list.
@@ -184,10 +208,7 @@ impl Contents {
         let event = &self.events[write];
         match event.kind {
             Kind::Initial => Source::Initial(event.loc),
-            _ => {
-                let before = self.of(event.thread).take_while(|(i, _)| *i != write);
-                Source::Write(event.thread, before.filter(|(_, e)| e.kind == Kind::Write).count() as u32)
-            }
+            _ => Source::Write(event.thread, self.number[write]),
         }
     }
 
@@ -195,7 +216,12 @@ impl Contents {
     pub(super) fn place(&self, event: usize) -> (usize, usize) {
         let thread = self.events[event].thread;
         match self.threads.get(thread) {
-            Some(list) => (thread, list.binary_search(&event).expect("events are in their lists")),
+            Some(list) => {
+                let early = || list.len() + 1 + self.rank_of_bind(event);
+                // In order, but for events that were early.
+                let at = list.binary_search(&event).ok().or_else(|| list.iter().rposition(|&i| i == event));
+                (thread, at.unwrap_or_else(early))
+            }
             None => (usize::MAX, event),
         }
     }
@@ -205,6 +231,7 @@ impl Contents {
         let moved = |i: usize| i - usize::from(i > gone);
         self.events.remove(gone);
         self.rank.remove(gone);
+        self.number.remove(gone);
         for event in &mut self.events {
             let e = Rc::make_mut(event);
             e.source = moved(e.source);
@@ -217,6 +244,9 @@ impl Contents {
         }
         for pin in &mut self.pins {
             (pin.head, pin.last) = (moved(pin.head), moved(pin.last));
+        }
+        for bind in &mut self.early {
+            (bind.read, bind.write) = (bind.read.map(moved), bind.write.map(moved));
         }
     }
 }
