@@ -32,6 +32,15 @@ pub(super) enum What {
     Catch,
 }
 
+/// A release that has not had its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Release {
+    /// The thread's clock when it has its turn.
+    pub(super) clock: u32,
+    pub(super) instr: usize,
+    pub(super) scope: Scope,
+}
+
 /// Something that can be bound now.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
@@ -41,8 +50,8 @@ pub(super) struct Candidate {
     pub(super) place: Place,
     /// A store's value.
     pub(super) value: i64,
-    /// Releases before or at it, by clock, that have not had their turn and could head a release pattern through its write.
-    pub(super) releases: Vec<(u32, Scope)>,
+    /// Releases before or at it that have not had their turn and could head a release pattern through its write.
+    pub(super) releases: Vec<Release>,
     /// Registers as far as known, for the operands of an atomic.
     pub(super) regs: Vec<Option<i64>>,
 }
@@ -67,8 +76,10 @@ pub(super) struct Look<'a> {
     pub(super) bound: &'a dyn Fn(u32) -> Option<Bound>,
     /// How many of them were.
     pub(super) binds: usize,
-    /// Whether the memory lets a thread look past barriers, and publish an exchange's write alone.
-    pub(super) far: bool,
+    /// Whether the memory lets a thread publish an exchange's write alone.
+    pub(super) halves: bool,
+    /// Whether arrivals at barriers are release fences.
+    pub(super) fences: bool,
 }
 
 /// The value of an expression, as far as it does not depend on unknown registers.
@@ -98,8 +109,8 @@ pub(super) fn known(e: &Expr, regs: &[Option<i64>]) -> Option<i64> {
 /// What lies between a thread's next instruction and the one in view.
 #[derive(Default)]
 struct Passed {
-    /// Clock, scope, and address (`None`: every one, or unknown).
-    releases: Vec<(u32, Scope, Option<u16>)>,
+    /// With the address (`None`: every one, or unknown).
+    releases: Vec<(Release, Option<u16>)>,
     /// Addresses of accesses; mode `local` binds nothing past an access to the same one.
     addresses: Vec<u16>,
     /// Something that mode `local` does not pass.
@@ -119,12 +130,18 @@ struct Walk {
 
 impl Walk {
     /// Notes that something can be bound, if the mode allows it there.
-    fn offer(&mut self, what: What, place: Option<Place>, value: i64, plain: bool, releases: Vec<(u32, Scope)>) {
+    fn offer(&mut self, what: What, place: Option<Place>, value: i64, plain: bool, releases: Vec<Release>) {
         let Some(place) = place else { return };
         if self.early != Early::Local || plain && !self.passed.addresses.contains(&place.va) {
             let (instr, clock, regs) = (self.pc, self.clock, self.regs.clone());
             self.found.push(Candidate { instr, clock, what, place, value, releases, regs });
         }
+    }
+
+    /// The instruction in view releases; `None` for an address: whatever is written after it.
+    fn release(&mut self, scope: Scope, place: Option<Place>) {
+        let release = Release { clock: self.clock, instr: self.pc, scope };
+        self.passed.releases.push((release, place.map(|p| p.va)));
     }
 
     fn set(&mut self, dst: RegId, value: Option<i64>) {
@@ -149,7 +166,7 @@ fn operands_known(update: &Update, dst: Option<RegId>, regs: &[Option<i64>]) -> 
 impl Look<'_> {
     /// What the thread could bind now.
     pub(super) fn candidates(&self) -> Vec<Candidate> {
-        let Look { code, early, t, thread, bound, binds, far } = *self;
+        let Look { code, early, t, thread, bound, binds, halves, fences } = *self;
         let acts = &code.threads[t].acts;
         let mut walk = Walk {
             early,
@@ -188,7 +205,9 @@ impl Look<'_> {
                 Act::Store { addr, value, access } => {
                     let place = place(addr, access, true);
                     let value = known(value, &walk.regs).map(|v| access.ty.wrap(v));
-                    walk.passed.release(walk.clock, access, place);
+                    if access.release {
+                        walk.release(access.scope, place);
+                    }
                     if let (None, false, Some(value)) = (bind, first, value) {
                         let releases = walk.passed.releases_for(place);
                         walk.offer(What::Write, place, value, !access.release, releases);
@@ -198,7 +217,9 @@ impl Look<'_> {
                 Act::Rmw { dst, addr, update, read, write } => {
                     let place = place(addr, read, true);
                     let old = taken.map(|v| read.ty.wrap(v));
-                    walk.passed.release(walk.clock, write, place);
+                    if write.release {
+                        walk.release(write.scope, place);
+                    }
                     let releases = walk.passed.releases_for(place);
                     let plain = !read.acquire && !write.release;
                     match bind {
@@ -206,7 +227,7 @@ impl Look<'_> {
                             if !first || read.acquire {
                                 walk.offer(What::Both, place, 0, plain, releases.clone());
                             }
-                            if let (Update::Exchange(e), Early::Full(_), true) = (update, early, far) {
+                            if let (Update::Exchange(e), Early::Full(_), true) = (update, early, halves) {
                                 let value = known(e, &walk.regs).map_or(0, |v| write.ty.wrap(v));
                                 walk.offer(What::Publish, place, value, plain, releases);
                             }
@@ -224,11 +245,16 @@ impl Look<'_> {
                 Act::Fence(fence) => {
                     walk.passed.wall = true;
                     if let Fence::Thread { release: true, scope, .. } = fence {
-                        walk.passed.releases.push((walk.clock, *scope, None));
+                        walk.release(*scope, None);
                     }
                 }
-                Act::Barrier(_) if code.branches || !far => break,
-                Act::Barrier(_) => walk.passed.wall = true,
+                Act::Barrier(_) if code.branches => break,
+                Act::Barrier(b) => {
+                    walk.passed.wall = true;
+                    if fences {
+                        walk.release(b.scope.unwrap_or(Scope::Thread), None);
+                    }
+                }
                 Act::Spurious { dst } | Act::Status { dst, .. } => walk.set(*dst, None),
                 // What the runtime hands over is not bound before.
                 Act::Call(_) | Act::Enqueue(_) => break,
@@ -254,20 +280,14 @@ impl Look<'_> {
 }
 
 impl Passed {
-    fn release(&mut self, clock: u32, access: &Access, place: Option<Place>) {
-        if access.release {
-            self.releases.push((clock, access.scope, place.map(|p| p.va)));
-        }
-    }
-
     fn access(&mut self, place: Option<Place>, access: &Access, wall: bool) {
         self.addresses.extend(place.map(|p| p.va));
         self.wall |= wall || place.is_none() || access.proxy != Proxy::Generic;
     }
 
     /// Those that could head a release pattern through a write there.
-    fn releases_for(&self, place: Option<Place>) -> Vec<(u32, Scope)> {
+    fn releases_for(&self, place: Option<Place>) -> Vec<Release> {
         let matters = |va: &Option<u16>| va.is_none_or(|va| place.is_none_or(|p| p.va == va));
-        self.releases.iter().filter(|r| matters(&r.2)).map(|r| (r.0, r.1)).collect()
+        self.releases.iter().filter(|r| matters(&r.1)).map(|r| r.0).collect()
     }
 }

@@ -13,8 +13,8 @@
 //! - *Happens-before.* An event's past is settled when it is committed. Program order and barriers come in that order; an
 //!   acquire that finds an early write in its release sequence knows all releases that it will ever find behind it,
 //!   or waits ([`Halt::Blocked`]): the releases that lie between the thread's next instruction and an early write of
-//!   its own are counted when it is bound, and count down as they have their turn. Barriers are not looked past. So the
-//!   order of commits extends happens-before, which has no cycle.
+//!   its own, arrivals at barriers among them, are counted when it is bound, and count down as they have their turn. Only
+//!   for those that do not reach it nothing waits. So the order of commits extends happens-before, which has no cycle.
 //! - *Coherence.* Places in a list never change their order. A committed event agrees with what happens before it, by
 //!   places alone, whether the writes there are early or not. What happens before an early write is asked at its commit:
 //!   its place, given before, has to be behind all that its thread knows by then. That refuses, too, a write that comes to
@@ -30,19 +30,19 @@
 //! before them: no write there is ever bound early.
 //!
 //! # What it shows
-//! Every bound on the number of binds, the window of the look ahead, branches and barriers that it does not pass loses some
-//! executions with a cycle of program order and reads-from. An acquire loses some where a release precedes the
-//! write that it reads. Nothing else is lost on purpose; how much it is, is measured (`tests/executor_clike.rs`).
+//! The bounds on the number of binds and on the look ahead, and branches that it does not pass, lose some executions with a
+//! cycle of program order and reads-from; so does an acquire that waits. Nothing else is lost on purpose; how much it is, is measured (`tests/executor_clike.rs`).
 //!
 //! Sources: the models' texts. Views of promises that must come true: J. Kang, C.-K. Hur, O. Lahav, V. Vafeiadis, D. Dreyer,
 //! "A Promising Semantics for Relaxed-Memory Concurrency", POPL 2017; here nothing is certified, as a run that breaks its
 //! promises counts for nothing.
 
 use super::graph::{Contents, Event, Kind};
+use super::language::Meeting;
 use super::{At, Clike, Context};
-use crate::program::{Expr, Scope, Update};
-use crate::simt::code::{Act, Code, Place};
-use crate::simt::memory::ahead::{Bound, Candidate, Look, known};
+use crate::program::{Expr, Update};
+use crate::simt::code::{Act, Code, Fence, Place};
+use crate::simt::memory::ahead::{Bound, Candidate, Look, Release, known};
 use crate::simt::record;
 use crate::simt::state::Thread;
 use crate::simt::step::new_value;
@@ -58,8 +58,8 @@ pub(super) struct Bind {
     pub(super) read: Option<usize>,
     /// Its write.
     pub(super) write: Option<usize>,
-    /// Releases before or at it, by clock, that have not had their turn and could head a sequence through its write.
-    pub(super) releases: Vec<(u32, Scope)>,
+    /// Releases before or at it that have not had their turn and could head a sequence through its write.
+    pub(super) releases: Vec<Release>,
 }
 
 impl Contents {
@@ -72,12 +72,7 @@ impl Contents {
     /// An instruction has had its turn: early writes after it no longer wait for its release.
     pub(super) fn had_turn(&mut self, at: At) {
         let mine = self.early.iter_mut().filter(|b| b.thread == at.thread);
-        mine.for_each(|b| b.releases.retain(|r| r.0 > at.clock));
-    }
-
-    /// Whether more releases may come to be behind a write than there are.
-    pub(super) fn awaits_releases(&self, write: usize) -> bool {
-        self.early.iter().any(|b| b.write == Some(write) && !b.releases.is_empty())
+        mine.for_each(|b| b.releases.retain(|r| r.clock > at.clock));
     }
 
     /// Whether a write is early, and one of this thread.
@@ -100,6 +95,28 @@ impl Clike {
         self.early != Early::None && !(self.language.in_order && self.rules.in_order)
     }
 
+    /// Whether a release that has not had its turn may come to be behind a write, and what it releases reaches an acquire, as
+    /// far as a region is concerned.
+    pub(super) fn awaits(&self, code: &Code, m: &Contents, write: usize, (e, region): (&Event, usize)) -> bool {
+        let Some(bind) = m.early.iter().find(|b| b.write == Some(write)) else { return false };
+        let reaches = |r: &Release| {
+            let at = At { thread: bind.thread, instr: r.instr, clock: r.clock };
+            let release = match &code.threads[at.thread].acts[r.instr] {
+                Act::Fence(Fence::Thread { scope, regions, capped, .. }) => {
+                    self.strait(code, at, Kind::Fence, (*regions, *capped, *scope))
+                }
+                Act::Barrier(b) => self.half(code, at, Kind::Arrive, b),
+                // Of the write's own location.
+                Act::Store { access, .. } | Act::Rmw { write: access, .. } => {
+                    self.access(code, at, (Kind::Write, m.events[write].loc, 0), access, false)
+                }
+                _ => return true,
+            };
+            release.regions.has(region) && self.inclusive(code, &release, e, region)
+        };
+        self.rules.waiting && bind.thread != e.thread && bind.releases.iter().any(reaches)
+    }
+
     /// What a thread could bind early now.
     pub(super) fn candidates(&self, code: &Code, m: &Contents, threads: &[Thread], t: usize) -> Vec<Candidate> {
         let mine = || m.early.iter().filter(|b| b.thread == t);
@@ -108,7 +125,8 @@ impl Clike {
             Some(Bound { read: bind.read.map(|r| m.events[r].value), write: bind.write.is_some() })
         };
         let (early, thread, binds) = (self.early, &threads[t], mine().count());
-        let look = Look { code, early, t, thread, bound: &bound, binds, far: false };
+        let fences = self.language.meeting == Meeting::Fences;
+        let look = Look { code, early, t, thread, bound: &bound, binds, halves: false, fences };
         let mut found = look.candidates();
         found.retain(|c| {
             matches!(code.threads[t].acts[c.instr], Act::Load { .. }) || self.ordered(code, c.place.loc)

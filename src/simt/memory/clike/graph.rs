@@ -98,12 +98,9 @@ pub(in crate::simt) struct Contents {
     pub(super) fences: Vec<Vec<usize>>,
     /// By location: its writes.
     pub(super) order: Vec<Vec<usize>>,
-    /// By event: where in its location's list a write is; meaningless for others.
-    rank: Vec<u32>,
-    /// By event: the how manieth write of its thread it is, in the order in which they were made; meaningless for others.
-    number: Vec<u32>,
-    /// By thread: how many writes it made.
-    writes: Vec<u32>,
+    /// By event: where in its location's list a write is, and the how manieth write of its thread it is, in the order in
+    /// which they were made; meaningless for others.
+    rank: Vec<(u32, u32)>,
     pub(super) pins: Vec<Pin>,
     /// What was bound early: events that are in no thread's list yet.
     pub(super) early: Vec<Bind>,
@@ -139,9 +136,7 @@ impl Contents {
             threads: vec![Vec::new(); code.threads.len()],
             fences: vec![Vec::new(); code.threads.len()],
             order: (0..code.locations.len()).map(|loc| vec![loc]).collect(),
-            rank: vec![0; code.locations.len()],
-            number: vec![0; code.locations.len()],
-            writes: vec![0; code.threads.len()],
+            rank: vec![(0, 0); code.locations.len()],
             early: Vec::new(),
             pins: Vec::new(),
             race: None,
@@ -156,26 +151,30 @@ impl Contents {
 
     /// Where in its location's list a write is.
     pub(super) fn position(&self, write: usize) -> usize {
-        self.rank[write] as usize
+        self.rank[write].0 as usize
     }
 
     /// Appends an event to its thread; gives its number. A write is in no list yet.
     pub(super) fn push(&mut self, event: Event) -> usize {
-        let index = self.events.len();
-        self.threads[event.thread].push(index);
-        if event.is_fence() && event.release {
-            self.fences[event.thread].push(index);
+        let (thread, releases) = (event.thread, event.is_fence() && event.release);
+        let index = self.number(event);
+        self.threads[thread].push(index);
+        if releases {
+            self.fences[thread].push(index);
         }
-        self.number(event)
+        index
     }
 
     /// Gives an event its number.
     pub(super) fn number(&mut self, event: Event) -> usize {
-        let mine = &mut self.writes[event.thread];
-        self.number.push(*mine);
-        *mine += u32::from(event.is_write());
+        let mut made = 0;
+        if event.is_write() {
+            let committed = self.of(event.thread).filter(|(_, e)| e.kind == Kind::Write);
+            let early = self.early.iter().filter(|b| b.thread == event.thread && b.write.is_some());
+            made = committed.count() + early.count();
+        }
+        self.rank.push((0, made as u32));
         self.events.push(Rc::new(event));
-        self.rank.push(0);
         self.events.len() - 1
     }
 
@@ -189,7 +188,7 @@ impl Contents {
     pub(super) fn place_at(&mut self, write: usize, at: usize) {
         let list = &mut self.order[self.events[write].loc];
         list.insert(at, write);
-        list.iter().enumerate().skip(at).for_each(|(rank, &w)| self.rank[w] = rank as u32);
+        list.iter().enumerate().skip(at).for_each(|(rank, &w)| self.rank[w].0 = rank as u32);
     }
 
     /// Whether a write belongs to release sequences of a thread, wherever it stands in one.
@@ -208,7 +207,7 @@ impl Contents {
         let event = &self.events[write];
         match event.kind {
             Kind::Initial => Source::Initial(event.loc),
-            _ => Source::Write(event.thread, self.number[write]),
+            _ => Source::Write(event.thread, self.rank[write].1),
         }
     }
 
@@ -231,7 +230,6 @@ impl Contents {
         let moved = |i: usize| i - usize::from(i > gone);
         self.events.remove(gone);
         self.rank.remove(gone);
-        self.number.remove(gone);
         for event in &mut self.events {
             let e = Rc::make_mut(event);
             e.source = moved(e.source);

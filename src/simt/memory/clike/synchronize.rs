@@ -66,7 +66,7 @@ impl Clike {
         if !read.atomic || !m.events[source].atomic {
             return Ok(());
         }
-        for head in self.heads(code, m, (read, e.thread), met)? {
+        for head in self.heads(code, m, read, (e, region), met)? {
             let mut ends: Vec<usize> = Vec::new();
             let h = &*m.events[head];
             if h.release && h.regions.has(region) {
@@ -109,7 +109,7 @@ impl Clike {
         }
     }
 
-    /// The heads of the release sequences that a read may be reading from, for an acquire of that thread; by chains,
+    /// The heads of the release sequences that a read may be reading from, for an acquire, in a region; by chains,
     /// without what was met already.
     ///
     /// # Errors
@@ -118,11 +118,12 @@ impl Clike {
         &self,
         code: &Code,
         m: &Contents,
-        (read, thread): (&Event, usize),
+        read: &Event,
+        acquire: (&Event, usize),
         met: &mut Met,
     ) -> Result<Vec<usize>, Halt> {
         let source = read.source;
-        let waits = |w: usize| self.rules.waiting && m.events[w].thread != thread && m.awaits_releases(w);
+        let waits = |w: usize| self.awaits(code, m, w, acquire);
         if self.language.sequence == Sequence::Run {
             let loc = m.events[source].loc;
             if !self.rules.sequence || !self.ordered(code, loc) {

@@ -11,7 +11,7 @@ use super::{Contents, Weak};
 use crate::program::{Expr, Scope, Update};
 use crate::simt::Halt;
 use crate::simt::code::{Access, Act, Code, Place};
-use crate::simt::memory::ahead::{Bound, Candidate, Look, What, known};
+use crate::simt::memory::ahead::{Bound, Candidate, Look, Release, What, known};
 use crate::simt::memory::{At, Context};
 use crate::simt::record::Event;
 use crate::simt::state::Thread;
@@ -28,8 +28,8 @@ pub(super) struct Bind {
     pub(super) read: Option<usize>,
     /// The slot of its write.
     pub(super) write: Option<usize>,
-    /// Releases before or at it, by clock, that have not had their turn and could head a pattern through its write.
-    pub(super) releases: Vec<(u32, Scope)>,
+    /// Releases before or at it that have not had their turn and could head a pattern through its write.
+    pub(super) releases: Vec<Release>,
 }
 
 impl Weak {
@@ -42,7 +42,7 @@ impl Weak {
             Some(Bound { read, write: bind.write.is_some() })
         };
         let (early, thread) = (self.early, &threads[t]);
-        Look { code, early, t, thread, bound: &bound, binds: mine.len(), far: true }.candidates()
+        Look { code, early, t, thread, bound: &bound, binds: mine.len(), halves: true, fences: false }.candidates()
     }
 
     /// Binds one of the candidates.
@@ -141,6 +141,6 @@ impl Weak {
     pub(super) fn releases_to_come(&self, m: &Contents, loc: usize, slot: usize) -> Vec<Scope> {
         let binds = m.threads.iter().flat_map(|t| &t.early);
         let bind = binds.into_iter().find(|b| (b.loc, b.write) == (loc, Some(slot)));
-        bind.map(|b| b.releases.iter().map(|r| r.1).collect()).unwrap_or_default()
+        bind.map(|b| b.releases.iter().map(|r| r.scope).collect()).unwrap_or_default()
     }
 }
