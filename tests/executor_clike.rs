@@ -10,98 +10,18 @@
 
 mod common;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use common::clike::shapes::program;
 use common::clike::{Lang, Program};
+use common::sides::{Behaviour, Side, modelled, shown, sides};
 use common::suite::{files, number};
-use fencepost::check::{Engine, Limits, Session, operational};
-use fencepost::diag::SourceFile;
+use fencepost::check::operational;
 use fencepost::litmus::{LitmusTest, read_path};
-use fencepost::model::{Library, Model, Shipped, load, load_shipped};
 use fencepost::program::Dialect;
-use fencepost::simt::record::HazardKind;
-use fencepost::simt::{LanguageRules, MachineMemory, Options, Schedule, observe};
-use fencepost::skeleton::signature::signature;
-use fencepost::verdict::{State, Verdict};
-
-/// A memory, the language of its programs, and its model with and without early binds.
-struct Side {
-    memory: MachineMemory,
-    lang: Lang,
-    full: Model,
-    in_order: Model,
-}
-
-impl Side {
-    fn new(memory: MachineMemory, lang: Lang) -> Side {
-        let name = memory.model();
-        let text = &Library::model(name).expect("shipped").text;
-        let text = format!("{text}\nacyclic po | rf | syncbar | exitbar as In-Order\n");
-        let file = SourceFile::new("in-order.cat", text);
-        let in_order = load(file, "in-order", &Shipped, &signature(), None).expect("valid");
-        Side { memory, lang, full: load_shipped(name, &signature()).expect("shipped").expect("valid"), in_order }
-    }
-
-    fn options(&self, language: LanguageRules) -> Options {
-        let timeout = Some(Duration::from_millis(timeout()));
-        Options { memory: self.memory, language, states: 400_000, timeout, ..Options::default() }
-    }
-}
-
-fn sides() -> [Side; 6] {
-    [
-        Side::new(MachineMemory::OpenCl, Lang::OpenCl),
-        Side::new(MachineMemory::OpenCl31, Lang::OpenCl),
-        Side::new(MachineMemory::Cuda, Lang::Cuda),
-        Side::new(MachineMemory::Cuda17, Lang::Cuda),
-        Side::new(MachineMemory::C11, Lang::C),
-        Side::new(MachineMemory::Rc11, Lang::C),
-    ]
-}
-
-fn timeout() -> u64 {
-    number("FENCEPOST_TIMEOUT_MS", 2_000)
-}
-
-/// What can happen: outcomes, whether some execution races, and whether some is undefined at all.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Behaviour {
-    outcomes: BTreeSet<State>,
-    racy: bool,
-    undefined: bool,
-}
-
-/// What a model says; `None` if that is not known within the time.
-fn modelled(test: &LitmusTest, model: &Model) -> Option<Behaviour> {
-    let limits = Limits { bound: 6, timeout: Some(Duration::from_millis(timeout())) };
-    let mut session = Session::new(test, model, Engine::Auto, limits, &[]);
-    let outcomes = session.outcomes();
-    assert_eq!(outcomes.defect, None, "{}", test.file.text);
-    let flag = |answer: Option<fencepost::verdict::Answer>| match answer?.verdict {
-        Verdict::Racy | Verdict::Undefined => Some(true),
-        Verdict::RaceFree | Verdict::Defined => Some(false),
-        _ => None,
-    };
-    let (racy, undefined) = (flag(session.race())?, flag(session.undefined())?);
-    let allowed = outcomes.outcomes.into_iter().filter(|o| o.allowed).map(|o| o.state);
-    outcomes.complete.then(|| Behaviour { outcomes: allowed.collect(), racy, undefined })
-}
-
-/// What the machine shows, and in how many states.
-fn shown(test: &LitmusTest, options: &Options) -> Result<(Behaviour, u64), String> {
-    let observation = observe(test, options, Schedule::Exhaustive)?;
-    if let Some(reason) = &observation.reason {
-        return Err(format!("machine: {}", reason.split(':').next().unwrap_or_default()));
-    }
-    let hazards = operational::hazards(test, &observation);
-    let racy = hazards.iter().any(|h| h.kind == HazardKind::Race);
-    let outcomes = operational::name(test, &observation).into_iter().map(|n| n.0).collect();
-    let undefined = hazards.iter().any(|h| h.kind.is_undefined());
-    Ok((Behaviour { outcomes, racy, undefined }, observation.states))
-}
+use fencepost::simt::{LanguageRules, MachineMemory, Schedule, observe};
 
 /// Sums over programs.
 #[derive(Debug, Default)]

@@ -364,12 +364,15 @@ pub(super) const ENDS: &[&str] = &[
     "division",
     "launch-failure",
 ];
+/// How much runs may bind early.
+pub(super) const EARLY: &[&str] = &["none", "local", "full:1", "full:2", "full"];
 /// In how many outcomes the condition holds.
 pub(super) const HOLDS: &[&str] = &["always", "sometimes", "never"];
 
 /// Runs of the executor, and what they are expected to show.
 pub(super) const RUN: &[Key] = &[
     key("memory", Shape::Word(MEMORIES), "sc (if absent); weak, PTX's; language, that of the test's own language"),
+    key("early", Shape::Word(EARLY), "what weak memories bind early; none if absent"),
     key("scheduling", Shape::Word(SCHEDULING), "which thread steps next; independent if absent"),
     key("schedule", Shape::Word(SCHEDULES), "random (if absent) or exhaustive"),
     key("runs", Shape::Count, "how many random runs; 100 if absent"),

@@ -207,6 +207,8 @@ pub struct Expectation {
 pub struct RunExpectation {
     /// `sc`, `weak` or `language`.
     pub memory: Option<&'static str>,
+    /// How much is bound early, as on the command line.
+    pub early: Option<&'static str>,
     /// Which thread steps next.
     pub scheduling: Option<&'static str>,
     /// `random` or `exhaustive`.

@@ -108,6 +108,7 @@ fn write_run(run: &RunExpectation, out: &mut String) {
     let why = run.why.as_deref();
     let words = [
         ("memory", run.memory),
+        ("early", run.early),
         ("scheduling", run.scheduling),
         ("schedule", run.schedule),
         ("ends", run.ends),

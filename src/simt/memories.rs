@@ -1,5 +1,6 @@
 //! The memories that there are: whose outcomes each stays inside of, and which programs it runs.
 
+use super::memory::clike::may_bind;
 use crate::program::Dialect;
 
 /// Which memory.
@@ -68,6 +69,6 @@ impl MachineMemory {
 
     /// Whether it may bind anything early.
     pub fn binds(self) -> bool {
-        self == MachineMemory::Weak
+        self == MachineMemory::Weak || may_bind(self)
     }
 }

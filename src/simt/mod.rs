@@ -21,9 +21,10 @@
 //!   executions in which `po`, `rf`, `sc` and barriers are acyclic; more early binds show more of the others. Of
 //!   `ptx-v6.0` and `ptx-v7.5` nothing is claimed: they differ in reductions, failed compare-and-swaps and
 //!   dependencies.
-//! - The memories of languages bind nothing early: each has exactly the outcomes, and the races, of executions of its
-//!   model in which `po`, `rf` and barriers are acyclic. Of load buffering they show nothing, so that a program in which
-//!   they find no race may still have one (in the model `rc11` alone there are no such executions).
+//! - The memories of languages have only outcomes, and races, that their models allow. With [`Early::None`] each has exactly
+//!   those of executions of its model in which `po`, `rf` and barriers are acyclic; early binds show more, load buffering,
+//!   but not all, so that a program in which they find no race may still have one (in the model `rc11` alone there are no
+//!   such executions, and nothing is bound early).
 //! - [`Early::Full`] explores the model; it is no simulator of hardware. It lets a relaxed store overtake an acquire, a
 //!   fence or a barrier, because the axioms allow that as long as no cycle closes.
 //! - All this is checked, not proven: see `check::operational` and the tests.
@@ -232,7 +233,7 @@ fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Resu
             schedule::run(&Machine { code: &code, memory, layer, lazy, patient }, schedule, &limits)
         }
         kind => {
-            let memory = Clike::new(kind, options.language, &code)?;
+            let memory = Clike::new(kind, (options.language, options.early), &code)?;
             // This memory knows the races of its language itself.
             let limits = Limits { races: false, explain: options.races, ..limits };
             schedule::run(&Machine { code: &code, memory, layer, lazy, patient }, schedule, &limits)

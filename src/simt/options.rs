@@ -127,7 +127,7 @@ pub struct Options {
     pub launch: Launch,
     /// Which memory.
     pub memory: MachineMemory,
-    /// Early binds, of the weak memory.
+    /// Early binds, of memories that have any.
     pub early: Early,
     /// Rules in force, of the weak memory.
     pub rules: Rules,

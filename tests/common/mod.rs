@@ -8,5 +8,6 @@ pub mod interleave;
 pub mod lasso;
 pub mod rewrite;
 pub mod rings;
+pub mod sides;
 pub mod spins;
 pub mod suite;

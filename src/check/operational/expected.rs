@@ -68,7 +68,7 @@ pub fn carry_out(
     };
     let options = Options {
         memory,
-        early: Early::None,
+        early: run.early.and_then(Early::parse).unwrap_or(Early::None),
         scheduling: scheduling.unwrap_or(Scheduling::Independent),
         launch,
         steps: run.steps.unwrap_or(STEPS) as usize,
@@ -202,6 +202,7 @@ impl fmt::Display for RunExpectation {
     /// The circumstances, and what is expected.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words = vec![self.memory.unwrap_or("sc").to_owned()];
+        words.extend(self.early.map(|mode| format!("early {mode}")));
         words.extend(self.scheduling.map(str::to_owned));
         words.push(match self.schedule {
             Some("exhaustive") => "exhaustive".into(),

@@ -34,7 +34,11 @@ fn memory(plan: &Plan, mixed: bool) -> String {
         (_, How::Exhaustive, true) => "none, then full:1".into(),
         (_, _, false) => plan.options.early.to_string(),
     };
-    format!("weak memory, early binds: {early}")
+    let memory = match plan.options.memory {
+        MachineMemory::Weak => "weak memory".to_owned(),
+        language => format!("memory of {}", language.name()),
+    };
+    format!("{memory}, early binds: {early}")
 }
 
 /// Adds what the runs showed beside outcomes.

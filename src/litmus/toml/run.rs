@@ -21,6 +21,7 @@ impl Reader<'_, '_> {
             .map(|(key, value)| crate::diag::Span::new(key.span().start, key.span().end).to(span_of(value)));
         RunExpectation {
             memory: self.word(table, "memory", keys::MEMORIES, choice),
+            early: self.word(table, "early", keys::EARLY, choice),
             scheduling: self.word(table, "scheduling", keys::SCHEDULING, choice),
             schedule: self.word(table, "schedule", keys::SCHEDULES, choice),
             runs: self.count(table, &["runs"], choice),

@@ -3,6 +3,7 @@
 //! A memory carries out accesses, fences and what barriers hand over. Where it could go on in several ways it asks the
 //! chooser; where it cannot go on it says [`Halt`], and the step is given up as a whole (the caller works on a copy).
 
+mod ahead;
 pub(super) mod clike;
 mod rules;
 pub(super) mod sc;

@@ -139,6 +139,11 @@ pub(super) fn explore<B: Backend, L: Layer>(
                 enter = Some(state);
             }
             Err(Halt::Refused | Halt::Blocked) => {}
+            // What was bound early may be what led astray, and may turn out to be wrong.
+            Err(Halt::Fault { .. }) if machine.memory.is_pending(&frame.state.memory) => {
+                frame.alive = true;
+                ended.discarded += 1;
+            }
             Err(halt @ (Halt::Fault { .. } | Halt::Limit(_))) => {
                 frame.alive = true;
                 let how = ended.count_fault(&halt);

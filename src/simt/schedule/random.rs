@@ -100,6 +100,8 @@ pub(super) fn sample<B: Backend, L: Layer>(
                 };
                 stops.add(How::Limit, reason, recorded);
             }
+            // What was bound early may be what led astray, and may turn out to be wrong.
+            End::Fault(_) if machine.memory.is_pending(&state.memory) => ended.discarded += 1,
             End::Fault(halt) => {
                 let how = ended.count_fault(&halt);
                 stops.add(how, || Reason::line(machine.why(&halt)), recorded);

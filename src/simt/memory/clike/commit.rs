@@ -7,7 +7,7 @@ use super::{Clike, GLOBAL, REGIONS};
 use crate::simt::Halt;
 use crate::simt::code::Code;
 use crate::simt::memory::{Age, At, Context};
-use crate::simt::record::{self, Hazard, HazardKind, Source};
+use crate::simt::record::{self, Hazard, HazardKind};
 
 /// At most so many events of one history.
 const MAX_EVENTS: usize = 8_192;
@@ -42,8 +42,14 @@ impl Clike {
         Ok(())
     }
 
-    /// Appends an event to its thread.
-    pub(super) fn append(&self, code: &Code, m: &mut Contents, e: Event) -> Result<usize, Halt> {
+    /// Appends an event to its thread; if it was early, under the number that it has.
+    pub(super) fn append(
+        &self,
+        code: &Code,
+        m: &mut Contents,
+        e: Event,
+        early: Option<usize>,
+    ) -> Result<usize, Halt> {
         if m.events.len() >= MAX_EVENTS {
             return Err(Halt::Limit(
                 "a history of more than 8,192 events, which is all that this memory holds (`--model ptx` runs it as PTX)",
@@ -52,18 +58,25 @@ impl Clike {
         if e.is_access() {
             self.race(code, m, &e);
         }
-        Ok(m.push(e))
+        Ok(match early {
+            Some(index) => {
+                m.settle(e, index);
+                index
+            }
+            None => m.push(e),
+        })
     }
 
-    /// Commits a read of an event that is ready but for its source; gives the event's number.
+    /// Commits a read of a location, that is ready but for its source, or was bound early; gives the event's number.
     pub(super) fn read(
         &self,
         cx: &mut Context<'_>,
         m: &mut Contents,
         make: &dyn Fn(i64) -> Event,
-        loc: usize,
+        (loc, bound): (usize, Option<usize>),
     ) -> Result<usize, Halt> {
         let code = cx.code;
+        let given = bound.map(|b| m.events[b].source);
         // What the thread knows already rules out most writes; the rest is known once the source is.
         let mut start = make(0);
         self.follow(code, m, &mut start);
@@ -71,7 +84,10 @@ impl Clike {
         let mut candidates = m.order[loc].clone();
         candidates.retain(|&w| {
             start.source = w;
-            m.position(w) >= least && (start.acquire || self.sees(code, m, &start))
+            given.is_none_or(|g| g == w)
+                && m.position(w) >= least
+                && !m.is_own_early(w, start.thread)
+                && (start.acquire || self.sees(code, m, &start))
         });
         if candidates.is_empty() {
             return Err(Halt::Refused);
@@ -87,7 +103,7 @@ impl Clike {
             return Err(Halt::Refused);
         }
         let (thread, instr, value) = (e.thread, e.instr, e.value);
-        let index = self.append(code, m, e)?;
+        let index = self.append(code, m, e, bound)?;
         if m.order[loc].last() != Some(&source) && !self.agrees(code, m) {
             return Err(Halt::Refused);
         }
@@ -101,7 +117,7 @@ impl Clike {
     }
 
     /// The position of the latest write that an access knows of, its own or read.
-    fn least(&self, code: &Code, m: &Contents, e: &Event) -> Option<usize> {
+    pub(super) fn least(&self, code: &Code, m: &Contents, e: &Event) -> Option<usize> {
         if !self.rules.coherence || !self.ordered(code, e.loc) {
             return None;
         }
@@ -131,14 +147,14 @@ impl Clike {
     }
 
     /// Commits a write, at one of the places in its location's list that it may have.
-    pub(super) fn write(&self, cx: &mut Context<'_>, m: &mut Contents, mut e: Event) -> Result<usize, Halt> {
+    pub(super) fn write(&self, cx: &mut Context<'_>, m: &mut Contents, mut e: Event) -> Result<(), Halt> {
         let code = cx.code;
         self.follow(code, m, &mut e);
-        let (thread, instr, loc, value) = (e.thread, e.instr, e.loc, e.value);
+        let (instr, loc, value) = (e.instr, e.loc, e.value);
         let least = self.least(code, m, &e).map_or(1, |p| p + 1);
         let len = m.order[loc].len();
         let places = if self.loose[loc] { vec![len] } else { self.places(m, &e, least) };
-        let index = self.append(code, m, e)?;
+        let index = self.append(code, m, e, None)?;
         if places.is_empty() {
             return Err(Halt::Refused);
         }
@@ -148,6 +164,19 @@ impl Clike {
         if at < len && !self.agrees(code, m) {
             return Err(Halt::Refused);
         }
+        self.note_place(cx, m, (index, at), (instr, loc, value));
+        cx.log.note(record::Event::Commit(m.name(index)));
+        Ok(())
+    }
+
+    /// Tells the log of a write, and where it is in its location's list.
+    pub(super) fn note_place(
+        &self,
+        cx: &mut Context<'_>,
+        m: &Contents,
+        (index, at): (usize, usize),
+        (instr, loc, value): (usize, usize, i64),
+    ) {
         let source = m.name(index);
         cx.log.note(record::Event::Write { source, instr, loc, value });
         if !self.loose[loc] {
@@ -156,14 +185,11 @@ impl Clike {
                 cx.log.note(record::Event::After(loc, source, m.name(next)));
             }
         }
-        cx.log.note(record::Event::Commit(source));
-        debug_assert!(matches!(source, Source::Write(t, _) if t == thread));
-        Ok(index)
     }
 
     /// The places in its location's list, from the least one on, that a new write may have: no other thread's write comes
     /// between the halves of a read-modify-write, and nothing foreign into a release sequence that was relied on.
-    fn places(&self, m: &Contents, e: &Event, least: usize) -> Vec<usize> {
+    pub(super) fn places(&self, m: &Contents, e: &Event, least: usize) -> Vec<usize> {
         let list = &m.order[e.loc];
         let mut free = vec![true; list.len() + 1];
         if self.rules.atomicity {

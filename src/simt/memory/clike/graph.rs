@@ -10,6 +10,7 @@
 use std::rc::Rc;
 
 use super::bits::Bits;
+use super::early::Bind;
 use crate::program::Scope;
 use crate::simt::code::{Code, Regions};
 use crate::simt::record::{Hazard, Source};
@@ -97,9 +98,12 @@ pub(in crate::simt) struct Contents {
     pub(super) fences: Vec<Vec<usize>>,
     /// By location: its writes.
     pub(super) order: Vec<Vec<usize>>,
-    /// By event: where in its location's list a write is; meaningless for others.
-    rank: Vec<u32>,
+    /// By event: where in its location's list a write is, and the how manieth write of its thread it is, in the order in
+    /// which they were made; meaningless for others.
+    rank: Vec<(u32, u32)>,
     pub(super) pins: Vec<Pin>,
+    /// What was bound early: events that are in no thread's list yet.
+    pub(super) early: Vec<Bind>,
     /// The first race found.
     pub(super) race: Option<Hazard>,
     /// The first call of a function whose precondition did not hold: thread and instruction.
@@ -132,7 +136,8 @@ impl Contents {
             threads: vec![Vec::new(); code.threads.len()],
             fences: vec![Vec::new(); code.threads.len()],
             order: (0..code.locations.len()).map(|loc| vec![loc]).collect(),
-            rank: vec![0; code.locations.len()],
+            rank: vec![(0, 0); code.locations.len()],
+            early: Vec::new(),
             pins: Vec::new(),
             race: None,
             misuse: None,
@@ -146,26 +151,44 @@ impl Contents {
 
     /// Where in its location's list a write is.
     pub(super) fn position(&self, write: usize) -> usize {
-        self.rank[write] as usize
+        self.rank[write].0 as usize
     }
 
     /// Appends an event to its thread; gives its number. A write is in no list yet.
     pub(super) fn push(&mut self, event: Event) -> usize {
-        let index = self.events.len();
-        self.threads[event.thread].push(index);
-        if event.is_fence() && event.release {
-            self.fences[event.thread].push(index);
+        let (thread, releases) = (event.thread, event.is_fence() && event.release);
+        let index = self.number(event);
+        self.threads[thread].push(index);
+        if releases {
+            self.fences[thread].push(index);
         }
-        self.events.push(Rc::new(event));
-        self.rank.push(0);
         index
+    }
+
+    /// Gives an event its number.
+    pub(super) fn number(&mut self, event: Event) -> usize {
+        let mut made = 0;
+        if event.is_write() {
+            let committed = self.of(event.thread).filter(|(_, e)| e.kind == Kind::Write);
+            let early = self.early.iter().filter(|b| b.thread == event.thread && b.write.is_some());
+            made = committed.count() + early.count();
+        }
+        self.rank.push((0, made as u32));
+        self.events.push(Rc::new(event));
+        self.events.len() - 1
+    }
+
+    /// Appends an event that was early to its thread.
+    pub(super) fn settle(&mut self, event: Event, index: usize) {
+        self.threads[event.thread].push(index);
+        self.events[index] = Rc::new(event);
     }
 
     /// Puts a write into its location's list.
     pub(super) fn place_at(&mut self, write: usize, at: usize) {
         let list = &mut self.order[self.events[write].loc];
         list.insert(at, write);
-        list.iter().enumerate().skip(at).for_each(|(rank, &w)| self.rank[w] = rank as u32);
+        list.iter().enumerate().skip(at).for_each(|(rank, &w)| self.rank[w].0 = rank as u32);
     }
 
     /// Whether a write belongs to release sequences of a thread, wherever it stands in one.
@@ -184,10 +207,7 @@ impl Contents {
         let event = &self.events[write];
         match event.kind {
             Kind::Initial => Source::Initial(event.loc),
-            _ => {
-                let before = self.of(event.thread).take_while(|(i, _)| *i != write);
-                Source::Write(event.thread, before.filter(|(_, e)| e.kind == Kind::Write).count() as u32)
-            }
+            _ => Source::Write(event.thread, self.rank[write].1),
         }
     }
 
@@ -195,7 +215,12 @@ impl Contents {
     pub(super) fn place(&self, event: usize) -> (usize, usize) {
         let thread = self.events[event].thread;
         match self.threads.get(thread) {
-            Some(list) => (thread, list.binary_search(&event).expect("events are in their lists")),
+            Some(list) => {
+                let early = || list.len() + 1 + self.rank_of_bind(event);
+                // In order, but for events that were early.
+                let at = list.binary_search(&event).ok().or_else(|| list.iter().rposition(|&i| i == event));
+                (thread, at.unwrap_or_else(early))
+            }
             None => (usize::MAX, event),
         }
     }
@@ -217,6 +242,9 @@ impl Contents {
         }
         for pin in &mut self.pins {
             (pin.head, pin.last) = (moved(pin.head), moved(pin.last));
+        }
+        for bind in &mut self.early {
+            (bind.read, bind.write) = (bind.read.map(moved), bind.write.map(moved));
         }
     }
 }

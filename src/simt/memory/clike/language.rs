@@ -77,6 +77,8 @@ pub(super) struct Language {
     pub(super) uniform: Uniform,
     /// Who allocated a location decides whether operations at system scope are atomic.
     pub(super) kinds: bool,
+    /// Program order and reads-from have no cycle.
+    pub(super) in_order: bool,
 }
 
 pub(super) const OPENCL: Language = Language {
@@ -89,6 +91,7 @@ pub(super) const OPENCL: Language = Language {
     failure: false,
     uniform: Uniform::Everyone,
     kinds: false,
+    in_order: false,
 };
 
 pub(super) const OPENCL_3_1: Language = Language { scopes: Scopes::AtLeast, ..OPENCL };
@@ -103,6 +106,7 @@ pub(super) const CUDA: Language = Language {
     failure: true,
     uniform: Uniform::Waiting,
     kinds: true,
+    in_order: false,
 };
 
 pub(super) const CUDA_17: Language = Language { sequence: Sequence::LaterChain, ..CUDA };
@@ -117,6 +121,7 @@ pub(super) const C11: Language = Language {
     failure: false,
     uniform: Uniform::Free,
     kinds: false,
+    in_order: false,
 };
 
 pub(super) const RC11: Language = Language {
@@ -129,4 +134,5 @@ pub(super) const RC11: Language = Language {
     failure: false,
     uniform: Uniform::Free,
     kinds: false,
+    in_order: true,
 };

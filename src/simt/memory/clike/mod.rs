@@ -4,12 +4,13 @@
 //! what happens before it, and the modification order of each location. A step commits one event at the end of its
 //! thread: a read takes any write that coherence and visibility allow, a write goes to any place in modification order
 //! that is not before what it knows of. Because threads commit in program order and reads take what is there, what
-//! happens before an event is final when it is committed.
+//! happens before an event is final when it is committed. What is there may have been bound early: see [`early`].
 //!
 //! # What is claimed
-//! - Every outcome is one that the language's model allows, in an execution in which `po`, `rf` and barriers are acyclic;
-//!   and every outcome of such executions can be reached. Nothing is bound early: of the load-buffering family nothing
-//!   is shown, so that no race found is no proof that there is none. (The model `rc11` has no such executions.)
+//! - Without early binds every outcome is one that the language's model allows, in an execution in which `po`, `rf` and
+//!   barriers are acyclic; and every outcome of such executions can be reached. With early binds ([`early`]) there are
+//!   more, of the load-buffering family, and still none that the model forbids; not all are reached, so that no race
+//!   found is no proof that there is none. (The model `rc11` has no such executions: nothing is bound early.)
 //! - A race is reported of histories that come to their end, as the models do.
 //! - Both are checked, not proven: see the tests.
 //!
@@ -24,6 +25,7 @@
 mod agree;
 mod bits;
 mod commit;
+mod early;
 mod graph;
 mod hazards;
 mod include;
@@ -47,7 +49,7 @@ use crate::program::{Barrier, Scope};
 use crate::simt::code::{Access, Act, Code, Fence, Place, Regions};
 use crate::simt::record::{self, Hazard};
 use crate::simt::state::Thread;
-use crate::simt::{Halt, MachineMemory};
+use crate::simt::{Early, Halt, MachineMemory};
 
 /// The region of global memory; the only one where regions mean nothing.
 const GLOBAL: usize = 0;
@@ -59,6 +61,7 @@ const REGIONS: [usize; 2] = [GLOBAL, LOCAL];
 pub(in crate::simt) struct Clike {
     language: Language,
     rules: LanguageRules,
+    early: Early,
     /// By location: its writes need no order at all.
     loose: Vec<bool>,
     /// By location, where the language asks: what is atomic there at system scope.
@@ -80,12 +83,21 @@ fn language(memory: MachineMemory) -> Option<Language> {
     })
 }
 
+/// Whether a memory may bind anything early: its language has one, and lets program order and reads-from have cycles.
+pub(in crate::simt) fn may_bind(memory: MachineMemory) -> bool {
+    language(memory).is_some_and(|l| !l.in_order)
+}
+
 impl Clike {
     /// The memory of that kind.
     ///
     /// # Errors
     /// Why it cannot run the program.
-    pub(in crate::simt) fn new(memory: MachineMemory, rules: LanguageRules, code: &Code) -> Result<Clike, String> {
+    pub(in crate::simt) fn new(
+        memory: MachineMemory,
+        (rules, early): (LanguageRules, Early),
+        code: &Code,
+    ) -> Result<Clike, String> {
         let language = language(memory).ok_or("not in this machine: that memory")?;
         let updated = |loc: usize| {
             code.threads.iter().any(|t| {
@@ -99,7 +111,7 @@ impl Clike {
             .collect();
         let objects = language.regions.then(|| Objects::new(code));
         let kinds = if language.kinds { kinds::all(code)? } else { Vec::new() };
-        Ok(Clike { language, rules, loose, kinds, objects })
+        Ok(Clike { language, rules, early, loose, kinds, objects })
     }
 
     /// A fence or half of a barrier as an event, but for its past.
@@ -193,8 +205,9 @@ impl Backend for Clike {
     ) -> Result<i64, Halt> {
         self.close(cx, m, at.thread)?;
         let code = cx.code;
+        let bound = m.take_bind(at).and_then(|b| b.read);
         let make = |value| self.access(code, at, (Kind::Read, place.loc, value), access, false);
-        let read = self.read(cx, m, &make, place.loc)?;
+        let read = self.read(cx, m, &make, (place.loc, bound))?;
         Ok(m.events[read].value)
     }
 
@@ -209,7 +222,12 @@ impl Backend for Clike {
     ) -> Result<(), Halt> {
         self.close(cx, m, at.thread)?;
         let e = self.access(cx.code, at, (Kind::Write, place.loc, value), access, false);
-        self.write(cx, m, e).map(|_| ())
+        match m.take_bind(at).and_then(|b| b.write) {
+            Some(index) => self.keep(cx, m, e, index)?,
+            None => self.write(cx, m, e)?,
+        }
+        m.had_turn(at);
+        Ok(())
     }
 
     fn rmw(
@@ -223,35 +241,41 @@ impl Backend for Clike {
     ) -> Result<i64, Halt> {
         self.close(cx, m, at.thread)?;
         let code = cx.code;
+        let bind = m.take_bind(at);
         let make = |value| self.access(code, at, (Kind::Read, place.loc, value), read, new(value).is_none());
-        let half = self.read(cx, m, &make, place.loc)?;
+        let half = self.read(cx, m, &make, (place.loc, bind.as_ref().and_then(|b| b.read)))?;
         let old = m.events[half].value;
         if let Some(value) = new(old) {
             let mut e = self.access(code, at, (Kind::Write, place.loc, value), write, false);
             e.read = Some(half);
-            self.write(cx, m, e)?;
+            match bind.and_then(|b| b.write) {
+                Some(index) => self.keep(cx, m, e, index)?,
+                None => self.write(cx, m, e)?,
+            }
         }
+        m.had_turn(at);
         Ok(old)
     }
 
     fn fence(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, fence: Fence) -> Result<(), Halt> {
-        cx.log.note(record::Event::Fence { thread: at.thread, instr: at.instr });
         let Fence::Thread { acquire, release, sc, scope, regions, capped, misuse } = fence else {
             return Err(Halt::Unsupported("not in this machine: a proxy fence outside PTX".into()));
         };
+        if acquire || release {
+            self.close(cx, m, at.thread)?;
+            let mut e = self.strait(cx.code, at, Kind::Fence, (regions, capped, scope));
+            (e.acquire, e.release, e.sc) = (acquire, release, sc);
+            self.follow(cx.code, m, &mut e);
+            self.acquire(cx.code, cx.chooser, m, &mut e)?;
+            // Nothing comes after it yet: it cannot disagree with others.
+            self.append(cx.code, m, e, None)?;
+        }
         if misuse {
             m.misuse.get_or_insert((at.thread, at.instr));
         }
-        if !acquire && !release {
-            return Ok(());
-        }
-        self.close(cx, m, at.thread)?;
-        let mut e = self.strait(cx.code, at, Kind::Fence, (regions, capped, scope));
-        (e.acquire, e.release, e.sc) = (acquire, release, sc);
-        self.follow(cx.code, m, &mut e);
-        self.acquire(cx.code, cx.chooser, m, &mut e)?;
-        // Nothing comes after it yet: it cannot disagree with others.
-        self.append(cx.code, m, e).map(|_| ())
+        m.had_turn(at);
+        cx.log.note(record::Event::Fence { thread: at.thread, instr: at.instr });
+        Ok(())
     }
 
     fn fence_commutes(&self, m: &Contents, thread: usize, fence: Fence) -> bool {
@@ -265,7 +289,7 @@ impl Backend for Clike {
         let mut e = self.half(cx.code, at, Kind::Arrive, b);
         self.follow(cx.code, m, &mut e);
         let earlier = m.of(at.thread).filter(|(_, e)| e.kind.gives()).count();
-        self.append(cx.code, m, e)?;
+        self.append(cx.code, m, e, None)?;
         Ok(SmallVec::from_slice(&[(at.thread as u16, earlier as u16)]))
     }
 
@@ -308,19 +332,25 @@ impl Backend for Clike {
     }
 
     fn binds(&self) -> bool {
-        false
+        self.binds_early()
     }
 
-    fn may_bind_early(&self, _: &Code, _: &Contents, _: &[Thread], _: usize) -> bool {
-        false
+    fn may_bind_early(&self, code: &Code, m: &Contents, threads: &[Thread], thread: usize) -> bool {
+        self.binds_early() && !self.candidates(code, m, threads, thread).is_empty()
     }
 
-    fn bind_early(&self, _: &mut Context<'_>, _: &mut Contents, _: &[Thread], _: usize) -> Result<(), Halt> {
-        Err(Halt::Refused)
+    fn bind_early(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        threads: &[Thread],
+        thread: usize,
+    ) -> Result<(), Halt> {
+        self.bind(cx, m, threads, thread)
     }
 
-    fn is_pending(&self, _: &Contents) -> bool {
-        false
+    fn is_pending(&self, m: &Contents) -> bool {
+        !m.early.is_empty()
     }
 
     fn may_refuse(&self) -> bool {
@@ -335,11 +365,11 @@ impl Backend for Clike {
     fn hash(
         &self,
         m: &Contents,
-        _: &[Thread],
+        threads: &[Thread],
         carried: &mut dyn Iterator<Item = &Arrivals>,
         hasher: &mut dyn Hasher,
     ) {
-        self.digest(m, hasher);
+        self.digest(m, threads, hasher);
         carried.for_each(|c| {
             hasher.write_usize(c.len());
             c.iter().for_each(|&(t, n)| hasher.write_u32(u32::from(t) << 16 | u32::from(n)));
@@ -359,10 +389,11 @@ impl Backend for Clike {
     }
 
     fn is_whole(&self, m: &Contents) -> bool {
-        m.pins.iter().all(|p| p.holds || !m.is_run(*p))
+        !self.is_pending(m) && m.pins.iter().all(|p| p.holds || !m.is_run(*p))
     }
 
     fn hazards(&self, code: &Code, m: &Contents) -> Vec<Hazard> {
-        self.undefined(code, m)
+        // What is early has not happened: so far this is the beginning of no execution.
+        if self.is_pending(m) { Vec::new() } else { self.undefined(code, m) }
     }
 }

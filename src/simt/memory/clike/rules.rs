@@ -35,4 +35,12 @@ rules! {
     scopes,
     /// Barriers order memory.
     barriers,
+    /// A write that was bound early is, at its turn, behind all that its thread knows.
+    early_places,
+    /// Sequentially consistent operations agree at its turn, too.
+    early_agreement,
+    /// An acquire waits until the releases before an early write that it reads have had their turn.
+    waiting,
+    /// Where the language lets program order and reads-from have no cycle, nothing is bound early.
+    in_order,
 }

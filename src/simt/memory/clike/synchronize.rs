@@ -66,14 +66,15 @@ impl Clike {
         if !read.atomic || !m.events[source].atomic {
             return Ok(());
         }
-        for head in self.heads(code, m, read, met) {
+        for head in self.heads(code, m, read, (e, region), met)? {
             let mut ends: Vec<usize> = Vec::new();
             let h = &*m.events[head];
             if h.release && h.regions.has(region) {
                 ends.push(head);
             }
             if h.regions.has(region) {
-                let before = m.fences[h.thread].iter().copied().take_while(|&s| s < head);
+                let at = m.place(head);
+                let before = m.fences[h.thread].iter().copied().take_while(|&s| m.place(s) < at);
                 let counts = |s: &usize| self.rules.release_fence && m.events[*s].regions.has(region);
                 ends.extend(before.filter(counts));
             }
@@ -108,22 +109,38 @@ impl Clike {
         }
     }
 
-    /// The heads of the release sequences that a read may be reading from; by chains, without what was met already.
-    fn heads(&self, code: &Code, m: &Contents, read: &Event, met: &mut Met) -> Vec<usize> {
+    /// The heads of the release sequences that a read may be reading from, for an acquire, in a region; by chains,
+    /// without what was met already.
+    ///
+    /// # Errors
+    /// Blocked, if a release may come to be behind one of them that was bound early; nothing has changed then.
+    fn heads(
+        &self,
+        code: &Code,
+        m: &Contents,
+        read: &Event,
+        acquire: (&Event, usize),
+        met: &mut Met,
+    ) -> Result<Vec<usize>, Halt> {
         let source = read.source;
+        let waits = |w: usize| self.awaits(code, m, w, acquire);
         if self.language.sequence == Sequence::Run {
             let loc = m.events[source].loc;
             if !self.rules.sequence || !self.ordered(code, loc) {
-                return vec![source];
+                return if waits(source) { Err(Halt::Blocked) } else { Ok(vec![source]) };
             }
             let list = &m.order[loc];
             let run = |&h: &usize| {
                 m.events[h].kind == Kind::Write
-                    && m.events[h].atomic
                     && m.is_member(source, m.events[h].thread)
                     && m.is_run(Pin { head: h, last: source, holds: true })
             };
-            return list[..=m.position(source)].iter().copied().filter(run).collect();
+            let mut heads: Vec<usize> = list[..=m.position(source)].iter().copied().filter(run).collect();
+            if heads.iter().any(|&h| waits(h)) {
+                return Err(Halt::Blocked);
+            }
+            heads.retain(|&h| m.events[h].atomic);
+            return Ok(heads);
         }
         // Back through read-modify-writes; every link is between operations that include each other.
         let (mut heads, mut at, mut reader) = (Vec::new(), source, read);
@@ -131,6 +148,9 @@ impl Clike {
             && self.inclusive(code, &m.events[at], reader, 0)
             && met.insert((at, read.scope[0], read.atomic))
         {
+            if waits(at) {
+                return Err(Halt::Blocked);
+            }
             heads.push(at);
             let x = &m.events[at];
             if self.language.sequence == Sequence::LaterChain && self.rules.sequence {
@@ -143,7 +163,7 @@ impl Clike {
             at = reader.source;
         }
         heads.retain(|&h| self.inclusive(code, &m.events[h], read, 0));
-        heads
+        Ok(heads)
     }
 
     /// Whether a release sequence is relied on; if that is open, it is chosen and remembered.

@@ -3,8 +3,10 @@
 use std::hash::{Hash, Hasher};
 
 use super::Clike;
+use super::early::Bind;
 use super::graph::{Contents, Event, Kind};
 use crate::simt::code::Code;
+use crate::simt::state::Thread;
 
 impl Clike {
     /// Forgets promises that came true and, in programs with loops, what a later round repeats.
@@ -26,7 +28,7 @@ impl Clike {
     }
 
     /// Feeds everything that matters, by names that do not depend on the order of events.
-    pub(super) fn digest(&self, m: &Contents, mut hasher: &mut dyn Hasher) {
+    pub(super) fn digest(&self, m: &Contents, threads: &[Thread], mut hasher: &mut dyn Hasher) {
         hasher.write_u8(u8::from(m.race.is_some()) | u8::from(m.misuse.is_some()) << 1);
         for thread in 0..m.threads.len() {
             hasher.write_usize(m.threads[thread].len());
@@ -42,6 +44,15 @@ impl Clike {
         for (loc, list) in m.order.iter().enumerate().filter(|(loc, _)| !self.loose[*loc]) {
             hasher.write_usize(loc);
             list.iter().for_each(|&w| m.place(w).hash(&mut hasher));
+        }
+        let mut early: Vec<&Bind> = m.early.iter().collect();
+        early.sort_unstable_by_key(|b| (b.thread, b.clock));
+        for b in early {
+            // Clocks count rounds of loops; what matters is how far ahead it is.
+            (b.thread, b.clock - threads[b.thread].clock).hash(&mut hasher);
+            b.read.map(|r| (m.events[r].instr, m.place(m.events[r].source))).hash(&mut hasher);
+            let write = b.write.map(|w| &m.events[w]);
+            write.map(|w| (w.instr, w.loc, w.value)).hash(&mut hasher);
         }
         let mut pins: Vec<_> = m.pins.iter().map(|p| (m.place(p.head), m.place(p.last), p.holds)).collect();
         pins.sort_unstable();

@@ -157,7 +157,7 @@ impl Contents {
 impl Knowledge {
     /// A release had its turn: early writes after it no longer wait for it.
     fn release_done(&mut self, clock: u32) {
-        self.early.iter_mut().for_each(|b| b.releases.retain(|r| r.0 != clock));
+        self.early.iter_mut().for_each(|b| b.releases.retain(|r| r.clock != clock));
     }
 
     /// What the instruction at that clock was bound to.

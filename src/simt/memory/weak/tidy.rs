@@ -273,7 +273,7 @@ impl Contents {
             for b in &t.early {
                 (b.clock - thread.clock, b.loc).hash(&mut out);
                 (b.read.map(|s| names[b.loc][s]), b.write.map(|s| names[b.loc][s])).hash(&mut out);
-                let releases = b.releases.iter().map(|r| (r.0 - thread.clock, r.1));
+                let releases = b.releases.iter().map(|r| (r.clock - thread.clock, r.scope));
                 releases.for_each(|r| r.hash(&mut out));
             }
         }
