@@ -2,7 +2,14 @@
 //!
 //! What they say was verified where they are made; here they are read. `INSTA_UPDATE=always` rewrites them.
 
+use std::path::Path;
 use std::process::Command;
+
+use fencepost::check::{Engine, Limits, Session};
+use fencepost::model::{Model, load_shipped};
+use fencepost::report::{Format, HumanOptions, Line, Site, reporter};
+use fencepost::skeleton::signature::signature;
+use fencepost::verdict::Property;
 
 /// What is printed for a test under a model.
 fn asked(test: &str, model: &str, more: &[&str]) -> String {
@@ -63,6 +70,24 @@ explained!(c11:
     ("tests/explain/SB.c.toml", "c11"),
 );
 
+explained!(rc11:
+    ("tests/explain/MP.c.toml", "rc11"),
+    ("tests/explain/LB.c.toml", "rc11"),
+    ("tests/explain/RMW.c.toml", "rc11"),
+    ("tests/explain/SB.c.toml", "rc11"),
+);
+
+explained!(opencl_versions:
+    ("litmus/opencl/CoRR.local.toml", "opencl"),
+    ("litmus/opencl/T60.toml", "opencl-2.0"),
+    ("litmus/opencl/T68.toml", "opencl-2.0"),
+    ("litmus/opencl/T80.toml", "opencl-2.0"),
+    ("litmus/opencl/SB+fence.sc+sc.toml", "opencl-2.0"),
+    ("litmus/opencl/T60.toml", "opencl-simp"),
+    ("litmus/opencl/T100.toml", "opencl-thin-air-sb"),
+    ("litmus/opencl/T104.toml", "opencl-thin-air-dep"),
+);
+
 explained!(sc:
     ("litmus/ptx/06-causality/MP+rel.gpu+acq.gpu.toml", "sc"),
     ("litmus/ptx/03-atomicity/2RMW+atom+atom.toml", "sc"),
@@ -88,3 +113,52 @@ explained!(allowed:
 explained!(levels: ("litmus/ptx/06-causality/MP+rel.gpu+acq.gpu.toml", "ptx", "-v"));
 
 explained!(impossible: ("litmus/ptx/06-causality/MP+rel.gpu+acq.gpu.toml", "ptx", "--outcome", "P1:r0 == 7 /\\ P1:r1 == 0"));
+
+/// Axioms that no minimal set has, since others forbid whatever they do: each is asked alone.
+#[test]
+fn alone() {
+    let alone = [
+        ("litmus/ptx/02-fence-sc/LB+fence.sc.gpu+fence.sc.gpu.toml", "ptx", "Fence-SC"),
+        ("litmus/opencl/T101.toml", "opencl", "Global-happens-before"),
+        ("litmus/opencl/LB+rel+acq.local.toml", "opencl", "Local-happens-before"),
+        ("tests/explain/LB.c.toml", "c11", "Happens-before"),
+    ];
+    let mut out = Vec::new();
+    let mut human = reporter(Format::Human, &HumanOptions::default());
+    for (path, name, axiom) in alone {
+        let test = &fencepost::litmus::read_path(Path::new(path)).expect("a good test")[0];
+        let mut model = load_shipped(name, &signature()).expect("shipped").expect("valid");
+        let asked = |model: &Model| {
+            let limits = Limits { bound: 1, timeout: None };
+            Session::new(test, model, Engine::Auto, limits, &[]).with_explanations().reachability(None, false)
+        };
+        let whole = asked(&model);
+        assert!(
+            whole.axioms.iter().all(|a| a != axiom),
+            "{path}: {axiom} is needed after all: {:?}",
+            whole.axioms
+        );
+        model.axioms.retain(|a| a.name == axiom);
+        let answer = asked(&model);
+        assert_eq!(answer.axioms, [axiom], "{path}");
+        let line = Line {
+            path: path.into(),
+            test: test.name.clone(),
+            site: Site::default(),
+            model: format!("{name}, {axiom} alone"),
+            property: Property::Reachability,
+            quantifier: test.quantifier.name(),
+            proposition: test.condition_text.trim().into(),
+            expected: None,
+            answer,
+            mapping: None,
+            notes: Vec::new(),
+            ms: None,
+        };
+        human.line(&mut out, &line).expect("memory is enough");
+    }
+    let text = anstream::adapter::strip_str(&String::from_utf8(out).expect("UTF-8")).to_string();
+    insta::with_settings!({ snapshot_path => "explain", prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("alone", text);
+    });
+}

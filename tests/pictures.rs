@@ -104,6 +104,65 @@ fn a_forbidden_outcome_is_drawn_with_its_cycle() {
     insta::assert_snapshot!("mp_forbidden_dot", dot::file(&scenes[0]));
 }
 
+/// A release that is too narrow.
+fn narrow() -> LitmusTest {
+    parsed(&MP.replace("st.release.gpu", "st.release.cta"))
+}
+
+#[test]
+fn the_link_that_an_allowed_outcome_lacks_is_drawn_into_its_execution() {
+    let line = asked(&narrow(), &shipped("ptx"));
+    assert_eq!(line.answer.verdict, Verdict::Allowed);
+    let scenes = scenes(&line, false);
+    assert_eq!(scenes.len(), 1);
+    let bold = |missing: bool| {
+        let scene = &scenes[0];
+        let names = scene.edges.iter().filter(|e| e.bold).map(|e| scene.relations[e.relation].name.as_str());
+        names.filter(|name| name.starts_with("missing: ") == missing).collect::<Vec<_>>()
+    };
+    assert_eq!(bold(true), ["missing: synchronizes"]);
+    assert_eq!(bold(false), ["po", "po", "fr"]);
+    assert!(scenes[0].says.iter().any(|s| s.contains("does not include P1")), "{:?}", scenes[0].says);
+    check_layout("narrow", &scenes[0]);
+    assert!(svg::file(&scenes[0]).contains("class=\"edge k-missing cycle\""));
+}
+
+#[test]
+fn a_link_of_events_that_are_not_there_is_drawn_in_the_changed_program() {
+    // Only fences forbid store buffering.
+    let test = parsed(
+        r#"
+name = "SB"
+condition = 'P0:r0 == 0 /\ P1:r1 == 0'
+memory = { x = 0, y = 0 }
+[[thread]]
+code = "st.relaxed.gpu x, 1; ld.relaxed.gpu r0, y"
+[[thread]]
+code = "st.relaxed.gpu y, 1; ld.relaxed.gpu r1, x"
+"#,
+    );
+    let line = asked(&test, &shipped("ptx"));
+    let scenes = scenes(&line, false);
+    assert_eq!(scenes.len(), 2);
+    assert!(!scenes[0].edges.iter().any(|e| e.bold));
+    assert!(scenes[1].says[0].contains("program changed"), "{:?}", scenes[1].says);
+    let missing = |e: &&fencepost::report::picture::scene::Edge| {
+        scenes[1].relations[e.relation].name.starts_with("missing: ")
+    };
+    assert!(scenes[1].edges.iter().filter(missing).count() > 0);
+}
+
+#[test]
+fn a_file_shows_every_axiom_of_the_set() {
+    let file = "litmus/ptx/02-fence-sc/R+fence.sc.gpu+fence.sc.gpu.toml";
+    let (code, text, _) = fencepost(&["show", file, "--model", "ptx", "--engine", "enumerate"]);
+    assert_eq!(code, 0);
+    check_svg("both", &text);
+    assert!(text.contains("breaks Coherence") || text.contains("Coherence ("), "{text}");
+    assert!(text.contains("Causality ("), "{text}");
+    assert_eq!(text.matches("<g transform=\"translate(0 ").count(), 1);
+}
+
 #[test]
 fn the_accesses_of_a_race_are_marked() {
     let test = parsed(
@@ -156,11 +215,11 @@ code = "bar.sync 1, 2; bar.sync 0, 2"
 fn what_is_not_drawn_is_said() {
     let test = parsed(
         r#"
-name = "Sixteen"
+name = "Forty"
 condition = "a[0] == 0"
 memory = { a = [0] }
 [kernel]
-block = 16
+block = 40
 code = """
 ld.weak.u32 r0, a[0];
 bar.sync 0;
@@ -171,9 +230,9 @@ bar.sync 0;
     let answer = session(&test, &ptx).reachability(test.condition.as_ref(), false);
     let line = line(&test, "ptx", Property::Reachability, answer);
     let scene = &scenes(&line, false)[0];
-    assert!(scene.seats.len() < 16);
-    assert!(scene.says.iter().any(|s| s.contains("4 more threads with 12 events")), "{:?}", scene.says);
-    check_layout("Sixteen", scene);
+    assert_eq!(scene.seats.len(), 32);
+    assert!(scene.says.iter().any(|s| s.contains("8 more threads with 24 events")), "{:?}", scene.says);
+    check_layout("Forty", scene);
 }
 
 #[test]
@@ -391,6 +450,12 @@ fn show_writes_what_the_name_says() {
     }
     assert_eq!(std::fs::read_to_string(at("a.svg")).unwrap(), svg);
     check_dot("a.dot", &std::fs::read_to_string(at("a.dot")).unwrap());
+    // A file is replaced, not written over: who has the old one open keeps the whole of it.
+    std::fs::write(at("old.svg"), "old").unwrap();
+    std::fs::hard_link(at("old.svg"), at("kept.svg")).unwrap();
+    assert_eq!(fencepost(&["show", ONE, "-o", &at("old.svg"), "--engine", "enumerate"]).0, 0);
+    assert_eq!(std::fs::read_to_string(at("kept.svg")).unwrap(), "old");
+    assert_eq!(std::fs::read_to_string(at("old.svg")).unwrap(), svg);
     let page = std::fs::read_to_string(at("a.html")).unwrap();
     for outside in ["http-equiv=\"refresh\"", "src=", "href=", "@import", "url("] {
         assert!(!page.contains(outside), "the page would fetch something: {outside}");

@@ -19,7 +19,7 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use crate::model::ir::{FreeId, Kind, Model, NodeId, NodeOp};
+use crate::model::ir::{FixGroup, FreeId, Kind, Model, NodeId, NodeOp};
 use crate::stop;
 
 pub mod bits;
@@ -152,7 +152,7 @@ pub fn interpret<A: RelAlgebra>(
         }
         if let Some(group) = model.groups.iter().find(|g| g.range.start as usize == i) {
             if needed[i] {
-                fixpoint(model, algebra, leaves, group, &mut values);
+                fixpoint(model, algebra, leaves, group, &mut values, |_| {});
             }
             i = group.range.end as usize;
             continue;
@@ -169,12 +169,14 @@ pub fn interpret<A: RelAlgebra>(
 }
 
 /// Least fixpoint of a group by iteration from the empty relations: the bodies are monotone and the universe finite.
+/// `each` sees the values of every round: its variables have the values that their bodies had in the round before.
 fn fixpoint<A: RelAlgebra>(
     model: &Model,
     algebra: &A,
     leaves: &impl Leaves<A>,
-    group: &crate::model::ir::FixGroup,
+    group: &FixGroup,
     values: &mut Values<A>,
+    mut each: impl FnMut(&Values<A>),
 ) {
     for var in &group.vars {
         values[var.index()] = Some(Rc::new(empty(algebra, model.node(*var).kind)));
@@ -185,6 +187,7 @@ fn fixpoint<A: RelAlgebra>(
                 values[i as usize] = Some(Rc::new(node(model, algebra, leaves, i as usize, values)));
             }
         }
+        each(values);
         let mut changed = false;
         for (var, body) in group.vars.iter().zip(&group.bodies) {
             let new = values[body.index()].clone();
@@ -199,12 +202,7 @@ fn fixpoint<A: RelAlgebra>(
 
 /// The rounds of a group's fixpoint, given the values of everything else: in round `r`, its variables have the values
 /// that its bodies have in round `r - 1`. In the last one nothing is new.
-pub fn rounds<A: RelAlgebra>(
-    model: &Model,
-    algebra: &A,
-    group: &crate::model::ir::FixGroup,
-    values: &Values<A>,
-) -> Vec<Values<A>> {
+pub fn rounds<A: RelAlgebra>(model: &Model, algebra: &A, group: &FixGroup, values: &Values<A>) -> Vec<Values<A>> {
     /// Leaves depend on no variable, so no group has any.
     struct NoLeaves;
     impl<A: RelAlgebra> Leaves<A> for NoLeaves {
@@ -216,27 +214,8 @@ pub fn rounds<A: RelAlgebra>(
         }
     }
     let mut rounds = Vec::new();
-    let mut values = values.clone();
-    for var in &group.vars {
-        values[var.index()] = Some(Rc::new(empty(algebra, model.node(*var).kind)));
-    }
-    loop {
-        for i in group.range.clone() {
-            if !matches!(model.nodes[i as usize].op, NodeOp::Var(..)) {
-                values[i as usize] = Some(Rc::new(node(model, algebra, &NoLeaves, i as usize, &values)));
-            }
-        }
-        rounds.push(values.clone());
-        let mut changed = false;
-        for (var, body) in group.vars.iter().zip(&group.bodies) {
-            let new = values[body.index()].clone();
-            changed |= values[var.index()] != new;
-            values[var.index()] = new;
-        }
-        if !changed {
-            return rounds;
-        }
-    }
+    fixpoint(model, algebra, &NoLeaves, group, &mut values.clone(), |round| rounds.push(round.clone()));
+    rounds
 }
 
 fn empty<A: RelAlgebra>(algebra: &A, kind: Kind) -> Value<A::Set, A::Rel> {

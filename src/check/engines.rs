@@ -14,7 +14,7 @@ use super::query::TIMED_OUT;
 use super::query::{Checker, Deadline, FinalState, Found, Query};
 use super::replay::{self, Replayed};
 use super::task::Task;
-use crate::verdict::State;
+use crate::verdict::{Answer, State};
 
 /// Steps that `auto` gives the enumerating engine before it asks Z3.
 #[cfg(feature = "z3")]
@@ -28,20 +28,43 @@ pub(super) struct Prepared<'a> {
     symbolic: Option<super::symbolic::Symbolic<'a>>,
 }
 
+/// An execution that passed its replay, and what that says of it.
+pub(super) type Checked = (Execution, Replayed);
+
 /// What the engines said.
 pub(super) enum Said {
-    Yes(Box<(Execution, Replayed)>),
+    Yes(Box<Checked>),
     No,
     Unknown(String),
     Defect(String),
 }
 
-/// Why a list of states is not the whole answer.
-pub(super) enum Gap {
-    Reason(String),
-    /// Only two engines can differ.
-    #[cfg_attr(not(feature = "z3"), allow(dead_code))]
+impl Said {
+    /// The execution, if there is one.
+    pub(super) fn found(self) -> Result<Option<Box<Checked>>, Halt> {
+        match self {
+            Said::Yes(found) => Ok(Some(found)),
+            Said::No => Ok(None),
+            Said::Unknown(reason) => Err(Halt::Undecided(reason)),
+            Said::Defect(law) => Err(Halt::Defect(law)),
+        }
+    }
+}
+
+/// Why there is no answer, or not the whole of it.
+pub(super) enum Halt {
+    Undecided(String),
     Defect(String),
+}
+
+impl Halt {
+    /// An answer that ends so.
+    pub(super) fn end(self, answer: Answer) -> Answer {
+        match self {
+            Halt::Undecided(reason) => answer.undecided(reason),
+            Halt::Defect(law) => answer.defective(law),
+        }
+    }
 }
 
 impl<'a> Prepared<'a> {
@@ -122,9 +145,9 @@ impl<'a> Prepared<'a> {
         engine: Engine,
         query: &Query<'_>,
         deadline: Deadline,
-    ) -> (Vec<FinalState>, Option<Gap>, &'static str) {
+    ) -> (Vec<FinalState>, Option<Halt>, &'static str) {
         let reason = |(states, reason): (Vec<FinalState>, Option<String>), engine| {
-            (states, reason.map(Gap::Reason), engine)
+            (states, reason.map(Halt::Undecided), engine)
         };
         match engine {
             Engine::Enumerate => reason(self.enumerate.states(query, deadline), "enumerate"),
@@ -149,7 +172,7 @@ impl<'a> Prepared<'a> {
                     a.extend(b);
                     a.sort();
                     a.dedup();
-                    return (a, gap_a.or(gap_b).map(Gap::Reason), "both");
+                    return (a, gap_a.or(gap_b).map(Halt::Undecided), "both");
                 }
                 let gap = gap_a.or(gap_b);
                 if gap.is_none() && a != b {
@@ -164,15 +187,15 @@ impl<'a> Prepared<'a> {
                         only(&a, &b),
                         only(&b, &a)
                     );
-                    return (a, Some(Gap::Defect(law)), "both");
+                    return (a, Some(Halt::Defect(law)), "both");
                 }
-                (a, gap.map(Gap::Reason), "both")
+                (a, gap.map(Halt::Undecided), "both")
             }
             #[cfg(not(feature = "z3"))]
             Engine::Auto => reason(self.enumerate.states(query, deadline), "enumerate"),
             #[cfg(not(feature = "z3"))]
             Engine::Symbolic | Engine::Both => {
-                (Vec::new(), Some(Gap::Reason("not supported: built without Z3".into())), "symbolic")
+                (Vec::new(), Some(Halt::Undecided("not supported: built without Z3".into())), "symbolic")
             }
         }
     }

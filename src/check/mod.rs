@@ -43,6 +43,8 @@ use std::time::Duration;
 pub use liveness::{Liveness, ProgressModel};
 pub use session::Session;
 
+use crate::verdict::Answer;
+
 /// Which engine answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Engine {
@@ -87,6 +89,22 @@ impl Limits {
         }
         bounds.push(self.bound.max(1));
         bounds
+    }
+
+    /// Asks `at` one loop bound after the other, until it says that a larger one can tell no more.
+    fn deepen(
+        &self,
+        mut answer: Answer,
+        mut at: impl FnMut(u32, &mut Answer) -> Result<bool, engines::Halt>,
+    ) -> Answer {
+        for bound in self.bounds() {
+            match at(bound, &mut answer) {
+                Ok(true) => return answer,
+                Ok(false) => {}
+                Err(halt) => return halt.end(answer),
+            }
+        }
+        answer.undecided(session::loop_bound(self.bound))
     }
 }
 

@@ -64,31 +64,10 @@ impl<'a> Task<'a> {
         Task::build(Purpose::Outcomes, test, model, set, bound, false, deadline)
     }
 
-    /// As [`Task::new`], but domains hold values out of thin air even where an axiom excludes them: for questions that
-    /// leave that axiom out.
-    pub(crate) fn with_thin_air(
-        test: &'a LitmusTest,
-        model: &'a Model,
-        set: &[(String, String)],
-        bound: u32,
-        deadline: Option<Instant>,
-    ) -> Result<Task<'a>, String> {
-        Task::build(Purpose::Outcomes, test, model, set, bound, true, deadline)
-    }
-
-    /// As [`Task::new`], for another purpose; the model may use the words of [`crate::skeleton::progress::RELATIONS`].
-    pub(crate) fn for_progress(
-        purpose: Purpose,
-        test: &'a LitmusTest,
-        model: &'a Model,
-        set: &[(String, String)],
-        bound: u32,
-        deadline: Option<Instant>,
-    ) -> Result<Task<'a>, String> {
-        Task::build(purpose, test, model, set, bound, false, deadline)
-    }
-
-    fn build(
+    /// As [`Task::new`], for a purpose: under one that is about progress, the model may use the words of
+    /// [`crate::skeleton::progress::RELATIONS`]. With `thin_air`, domains hold values out of thin air even where an axiom
+    /// excludes them: for questions that leave that axiom out.
+    pub(crate) fn build(
         purpose: Purpose,
         test: &'a LitmusTest,
         model: &'a Model,

@@ -2,18 +2,19 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 
 use super::duration::{self, Timeout};
 use super::select::Partition;
-use crate::check::Engine;
-use crate::diag::nearest;
-use crate::report::Format;
-use crate::simt::{Early, Scheduling};
+use crate::simt::Early;
 
 mod hand;
+mod values;
 
 pub use hand::{CompletionsArgs, DialectArg, ExplainArgs, ManArgs, NewArgs, TemplateArg};
+pub(super) use values::report_file;
+pub use values::{Color, EngineArg, FormatArg, MemoryArg, PicturesArg, ScheduleArg, SchedulingArg};
+use values::{early, option_value, schedule};
 
 /// A memory-model checker for GPU programs.
 #[derive(Debug, Parser)]
@@ -80,17 +81,6 @@ pub struct Talk {
     /// More: the engine of each answer, and the axioms it rests on
     #[arg(short, long, global = true)]
     pub verbose: bool,
-}
-
-/// When to use colours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Color {
-    /// On a terminal.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
 }
 
 /// Options of the commands that ask the checkers.
@@ -345,76 +335,6 @@ pub struct LaunchArgs {
     pub max_shared: u64,
 }
 
-/// Names of ways to schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SchedulingArg {
-    /// Any thread: PTX for sm_70 and later.
-    Independent,
-    /// Warps share a program counter, as before Volta.
-    Lockstep,
-    /// One work-group at a time, its work-items up to the next barrier in turn.
-    SerialGroups,
-    /// Work-items of a sub-group in turn.
-    Subgroups,
-}
-
-impl From<SchedulingArg> for Scheduling {
-    fn from(scheduling: SchedulingArg) -> Scheduling {
-        match scheduling {
-            SchedulingArg::Independent => Scheduling::Independent,
-            SchedulingArg::Lockstep => Scheduling::Lockstep,
-            SchedulingArg::SerialGroups => Scheduling::SerialGroups,
-            SchedulingArg::Subgroups => Scheduling::Subgroups,
-        }
-    }
-}
-
-/// Names of memories.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum MemoryArg {
-    /// One store, threads in turns.
-    Sc,
-    /// What the model allows in order.
-    Weak,
-}
-
-/// A schedule as written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ScheduleArg {
-    /// Everything in turn.
-    Exhaustive,
-    /// Chance.
-    Random,
-    /// A file.
-    Replay(PathBuf),
-}
-
-fn early(text: &str) -> Result<Early, String> {
-    Early::parse(text).ok_or_else(|| {
-        format!("expected none, local, or full:N as in full:2{}", near(text, &["none", "local", "full"]))
-    })
-}
-
-fn schedule(text: &str) -> Result<ScheduleArg, String> {
-    match text {
-        "exhaustive" => Ok(ScheduleArg::Exhaustive),
-        "random" => Ok(ScheduleArg::Random),
-        _ => match text.strip_prefix("replay:") {
-            Some(file) if !file.is_empty() => Ok(ScheduleArg::Replay(file.into())),
-            _ => {
-                let hint = near(text, &["exhaustive", "random", "replay"]);
-                Err(format!("expected exhaustive, random, or replay:FILE{hint}"))
-            }
-        },
-    }
-}
-
-/// What was probably meant, of words that may have something behind a colon.
-fn near(text: &str, words: &[&str]) -> String {
-    let word = text.split(':').next().unwrap_or(text);
-    nearest(word, words.iter().copied()).map_or_else(String::new, |near| format!("; did you mean {near}?"))
-}
-
 /// `fencepost models`.
 #[derive(Debug, Args)]
 pub struct ModelsArgs {
@@ -441,91 +361,6 @@ pub struct ImportArgs {
     /// Overwrite files that exist
     #[arg(long)]
     pub force: bool,
-}
-
-/// Names of engines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum EngineArg {
-    /// The faster one for the question at hand.
-    Auto,
-    /// Z3.
-    Symbolic,
-    /// Explicit enumeration.
-    Enumerate,
-    /// Both, and fail if they differ.
-    Both,
-}
-
-impl From<EngineArg> for Engine {
-    fn from(engine: EngineArg) -> Engine {
-        match engine {
-            EngineArg::Auto => Engine::Auto,
-            EngineArg::Symbolic => Engine::Symbolic,
-            EngineArg::Enumerate => Engine::Enumerate,
-            EngineArg::Both => Engine::Both,
-        }
-    }
-}
-
-/// Names of formats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FormatArg {
-    /// For people.
-    Human,
-    /// One object.
-    Json,
-    /// One object per line.
-    Jsonl,
-    /// XML for CI servers (`check`, `ask`).
-    Junit,
-    /// What needs attention, for code scanning (`check`, `ask`).
-    Sarif,
-    /// What needs attention, as annotations of GitHub Actions (`check`, `ask`).
-    Github,
-    /// The Test Anything Protocol (`check`, `ask`).
-    Tap,
-    /// A page with a table to search, and pictures (`check`, `ask`).
-    Html,
-}
-
-/// Which answers of a suite have pictures in its page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PicturesArg {
-    /// None.
-    None,
-    /// Those that are not as expected.
-    Unmet,
-    /// All for which there is an execution to draw; takes time.
-    All,
-}
-
-impl From<FormatArg> for Format {
-    fn from(format: FormatArg) -> Format {
-        match format {
-            FormatArg::Human => Format::Human,
-            FormatArg::Json => Format::Json,
-            FormatArg::Jsonl => Format::Jsonl,
-            FormatArg::Junit => Format::Junit,
-            FormatArg::Sarif => Format::Sarif,
-            FormatArg::Github => Format::Github,
-            FormatArg::Tap => Format::Tap,
-            FormatArg::Html => Format::Html,
-        }
-    }
-}
-
-fn option_value(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() && !value.is_empty() => Ok((name.into(), value.into())),
-        _ => Err("expected OPTION=VALUE".into()),
-    }
-}
-
-pub(super) fn report_file(text: &str) -> Result<(FormatArg, PathBuf), String> {
-    match text.split_once('=') {
-        Some((format, file)) if !file.is_empty() => Ok((FormatArg::from_str(format, false)?, file.into())),
-        _ => Err("expected FORMAT=FILE, as in jsonl=answers.jsonl".into()),
-    }
 }
 
 #[cfg(test)]

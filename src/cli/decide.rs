@@ -291,17 +291,7 @@ fn definedness(
 }
 
 fn undecided(settings: &Settings, reason: String) -> Answer {
-    Answer {
-        verdict: Verdict::Undecided(reason),
-        engine: settings.engine_name(),
-        bound: None,
-        axioms: Vec::new(),
-        witness: None,
-        defect: None,
-        fault: None,
-        definedness: None,
-        explanation: None,
-    }
+    Answer::new(Verdict::Undecided(reason), settings.engine_name())
 }
 
 fn broken(settings: &Settings, message: String) -> Answer {

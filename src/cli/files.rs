@@ -54,7 +54,14 @@ fn beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     if let Some(permissions) = permissions {
         builder.permissions(permissions);
     }
-    builder.tempfile_in(folder)
+    builder.tempfile_in(folder).map_err(|error| without_path(&error))
+}
+
+/// The error alone: which file was to be beside it is nobody's business.
+fn without_path(error: &io::Error) -> io::Error {
+    let text = error.to_string();
+    let alone = text.split_once(" at path ").map_or(text.as_str(), |(alone, _)| alone);
+    io::Error::new(error.kind(), alone)
 }
 
 #[cfg(test)]
@@ -91,6 +98,14 @@ mod tests {
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    }
+
+    #[test]
+    fn an_error_names_no_file_that_nobody_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = replace(&folder.path().join("missing/a"), b"x").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert!(!error.to_string().contains(".fencepost-"), "{error}");
     }
 
     #[cfg(target_os = "linux")]

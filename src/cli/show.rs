@@ -1,7 +1,6 @@
 //! `fencepost show`: an execution as a picture.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::slice;
@@ -12,7 +11,7 @@ use super::load::File;
 use super::plan::{self, Question};
 use super::run::Run;
 use super::terminal::{self, Terminal};
-use super::{ask, decide, exit, printed};
+use super::{ask, decide, exit, files, printed};
 use crate::diag::Diagnostic;
 use crate::litmus::LitmusTest;
 use crate::model::ir::{Kind, NodeOp};
@@ -93,17 +92,20 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
     let code = run.events.code();
     let Some(line) = lines.first() else { return Ok(code) };
     let subjects = subject::subjects(line);
-    let Some(chosen) = subjects.first() else {
+    if subjects.is_empty() {
         terminal.diagnose(&Diagnostic::plain("nothing-to-draw", subject::nothing(line)).warning());
         return Ok(code);
-    };
+    }
     let choice = Choice { relations: (!args.relations.is_empty()).then(|| args.relations.clone()), rest: false };
-    for name in args.relations.iter().filter(|name| !chosen.witness.relates(name)) {
-        let message = format!("`{name}` relates no events of this execution");
+    for name in args.relations.iter().filter(|name| !subjects.iter().any(|s| s.witness.relates(name))) {
+        let message = match subjects.len() {
+            1 => format!("`{name}` relates no events of this execution"),
+            _ => format!("`{name}` relates no events of these executions"),
+        };
         terminal.diagnose(&Diagnostic::plain("empty-relation", message).warning());
     }
-    let scene = Scene::new(chosen, &choice);
-    let text = if form == Form::Dot { dot::file(&scene) } else { svg::file(&scene) };
+    let scenes: Vec<Scene> = subjects.iter().map(|subject| Scene::new(subject, &choice)).collect();
+    let text = if form == Form::Dot { dot::several(&scenes) } else { svg::stacked(&scenes) };
     written(terminal, args.output.as_ref(), &text, code)
 }
 
@@ -179,10 +181,10 @@ fn question(args: &ShowArgs, test: &LitmusTest, model: &str) -> Result<Vec<Quest
     Ok(found)
 }
 
-/// Writes the file, or to standard output; `code` if that goes well.
+/// Writes the file, as a whole or not at all, or to standard output; `code` if that goes well.
 fn written(terminal: &Terminal, output: Option<&PathBuf>, text: &str, code: u8) -> Result<u8, u8> {
     let Some(path) = output else { return Ok(printed(terminal, text, code)) };
-    match fs::write(path, text) {
+    match files::replace(path, text.as_bytes()) {
         Ok(()) => Ok(code),
         Err(error) => {
             terminal.diagnose(&terminal::cannot_write(path, &error));

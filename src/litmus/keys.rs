@@ -254,7 +254,7 @@ pub(super) const THREAD: &[Key] = &[
     key("work_group", Shape::Count, "the same as `cta`"),
     key("cluster", Shape::Count, "the cluster of its CTA; if absent, the CTA is a cluster of its own"),
     key("warp", Shape::Count, "its warp, counted per CTA; if absent, the thread is alone in its warp"),
-    key("sub_group", Shape::Count, "the same as `warp`"),
+    SUB_GROUP,
     key("domain", Shape::Count, "memory synchronization domain of its kernel; 0 if absent"),
     key("kernel", Shape::Count, "OpenCL: its kernel instance, one of several enqueued by the host; 0 if absent"),
     key("host", Shape::Bool, "a host thread"),
@@ -265,6 +265,15 @@ pub(super) const THREAD: &[Key] = &[
 /// A size: a number, or one for each of up to three dimensions.
 const EXTENT: Shape = Shape::OneOf(&[Shape::Count, Shape::List(&Shape::Count)]);
 
+/// Keys that all kinds of kernels have.
+const CLUSTER: Key =
+    key("cluster", EXTENT, "CTAs per cluster, or `[x, y, z]`; if absent, each CTA is a cluster of its own");
+const DOMAIN: Key = key("domain", Shape::Count, "its memory synchronization domain; 0 if absent");
+const SAME_REGS: Key = key("regs", REGS, "registers with initial values, the same in all threads");
+
+/// Another name for `warp`.
+const SUB_GROUP: Key = key("sub_group", Shape::Count, "the same as `warp`");
+
 /// A kernel.
 pub(super) const KERNEL: &[Key] = &[
     key("grid", EXTENT, "number of CTAs, or `[x, y, z]`; 1 if absent"),
@@ -273,26 +282,26 @@ pub(super) const KERNEL: &[Key] = &[
     key("local", EXTENT, "OpenCL: the size of a work-group; the last ones of a dimension may be smaller"),
     key("offset", EXTENT, "OpenCL: the first global id; 0 if absent"),
     key("uniform", Shape::Bool, "OpenCL: whether all work-groups must be full; not so if absent"),
-    key("cluster", EXTENT, "CTAs per cluster, or `[x, y, z]`; if absent, each CTA is a cluster of its own"),
+    CLUSTER,
     key("warp", Shape::Count, "threads per warp, in the order of their linear ids; 32 if absent"),
-    key("sub_group", Shape::Count, "the same as `warp`"),
+    SUB_GROUP,
     key("gpu", Shape::Count, "the GPU it runs on; 0 if absent"),
     key("device", Shape::Count, "the same as `gpu`"),
-    key("domain", Shape::Count, "its memory synchronization domain; 0 if absent"),
+    DOMAIN,
     key("cooperative", Shape::Bool, "a cooperative launch: it fails unless all blocks are resident at once"),
-    key("regs", REGS, "registers with initial values, the same in all threads"),
+    SAME_REGS,
     required("code", Shape::Text, "the code of every thread; `%tid.x`, `%ctaid.x`, `%ntid.x`, `%nctaid.x` differ"),
 ];
 
 /// A kernel of a host program.
 pub(super) const NAMED_KERNEL: &[Key] = &[
     required("name", Shape::Text, "what launches call it"),
-    key("cluster", EXTENT, "CTAs per cluster, or `[x, y, z]`; if absent, each CTA is a cluster of its own"),
+    CLUSTER,
     key("warp", Shape::Count, "threads per warp; 32 if absent"),
-    key("sub_group", Shape::Count, "the same as `warp`"),
-    key("domain", Shape::Count, "its memory synchronization domain; 0 if absent"),
+    SUB_GROUP,
+    DOMAIN,
     key("initializer", Shape::Bool, "OpenCL: initialisers of program-scope variables, run before all kernels"),
-    key("regs", REGS, "registers with initial values, the same in all threads"),
+    SAME_REGS,
     required("code", Shape::Text, "the code of every thread"),
 ];
 

@@ -183,8 +183,34 @@ fn swapped(tags: &Tags, old: &str, new: &'static str) -> Tags {
     out
 }
 
+/// The same, of an access.
+fn swap(access: &mut Access, old: &str, new: &'static str) {
+    access.tags = swapped(&access.tags, old, new);
+}
+
+/// The halves of an access: what it reads with, and what it writes with.
+fn halves(op: &mut Op) -> (Option<&mut Access>, Option<&mut Access>) {
+    match op {
+        Op::Load { access, .. } => (Some(access), None),
+        Op::Store { access, .. } => (None, Some(access)),
+        Op::Rmw { read, write, .. } => (Some(read), Some(write)),
+        _ => (None, None),
+    }
+}
+
+fn each_half(op: &mut Op, change: impl Fn(&mut Access)) {
+    let (read, write) = halves(op);
+    read.into_iter().chain(write).for_each(change);
+}
+
+/// What has one order acquires where it reads, and releases where it writes.
+fn acquire_release(op: &mut Op, order: &str) {
+    let (read, write) = halves(op);
+    read.into_iter().for_each(|access| swap(access, order, "ACQ"));
+    write.into_iter().for_each(|access| swap(access, order, "REL"));
+}
+
 fn alter(op: &mut Op, change: Change, program: &Program) {
-    let swap = |access: &mut Access, old: &str, new: &'static str| access.tags = swapped(&access.tags, old, new);
     match (op, change) {
         // A weak access has none.
         (Op::Load { access, .. } | Op::Store { access, .. }, Change::Scope(scope)) if !access.tags.has("WEAK") => {
@@ -208,18 +234,9 @@ fn alter(op: &mut Op, change: Change, program: &Program) {
             alter(op, Change::Strong(scope), program);
             alter(op, Change::Synchronize, program);
         }
-        (Op::Load { access, .. }, Change::Synchronize) => swap(access, "RLX", "ACQ"),
-        (Op::Store { access, .. }, Change::Synchronize) => swap(access, "RLX", "REL"),
-        (Op::Rmw { read, write, .. }, Change::Synchronize) => {
-            swap(read, "RLX", "ACQ");
-            swap(write, "RLX", "REL");
-        }
-        (Op::Load { access, .. } | Op::Store { access, .. }, Change::Sequential) => {
-            ORDERS.iter().for_each(|order| swap(access, order, "SC"));
-        }
-        (Op::Rmw { read, write, .. }, Change::Sequential) => {
-            ORDERS.iter().for_each(|order| swap(read, order, "SC"));
-            ORDERS.iter().for_each(|order| swap(write, order, "SC"));
+        (op, Change::Synchronize) => acquire_release(op, "RLX"),
+        (op, Change::Sequential) => {
+            each_half(op, |access| ORDERS.iter().for_each(|order| swap(access, order, "SC")));
         }
         (op @ (Op::Barrier(_) | Op::Fence { .. }), Change::Nothing) => {
             *op = Op::Branch { cond: Expr::Const(0), target: 0 };
@@ -243,18 +260,9 @@ fn alter(op: &mut Op, change: Change, program: &Program) {
         (Op::Store { value, .. }, Change::Value(new)) => *value = Expr::Const(new),
         (Op::Branch { cond, .. }, Change::Path(taken)) => *cond = Expr::Const(i64::from(taken)),
         (Op::Fence { tags, .. }, Change::LesserFence) => *tags = swapped(tags, "SC", "ACQ_REL"),
-        (Op::Load { access, .. }, Change::LesserAccess) => swap(access, "SC", "ACQ"),
-        (Op::Store { access, .. }, Change::LesserAccess) => swap(access, "SC", "REL"),
-        (Op::Rmw { read, write, .. }, Change::LesserAccess) => {
-            swap(read, "SC", "ACQ");
-            swap(write, "SC", "REL");
-        }
-        (Op::Load { access, .. } | Op::Store { access, .. }, Change::Generic) => {
-            PROXIES.iter().for_each(|proxy| swap(access, proxy, "GEN"));
-        }
-        (Op::Rmw { read, write, .. }, Change::Generic) => {
-            PROXIES.iter().for_each(|proxy| swap(read, proxy, "GEN"));
-            PROXIES.iter().for_each(|proxy| swap(write, proxy, "GEN"));
+        (op, Change::LesserAccess) => acquire_release(op, "SC"),
+        (op, Change::Generic) => {
+            each_half(op, |access| PROXIES.iter().for_each(|proxy| swap(access, proxy, "GEN")));
         }
         (Op::Rmw { read, write, .. }, Change::Atomic) => {
             swap(read, "RED", "");

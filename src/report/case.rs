@@ -1,10 +1,13 @@
 //! An answer in the words that the formats for CI share: passed, failed, undecided, broken; a title, and what to say.
+//! What writes such a format is a [`Cases`], and by that a [`Reporter`].
 //!
 //! # Invariants
 //! - Every text of a [`Case`] is one line and holds no control characters, whatever a test is called.
 //! - The formats differ in how they write a case, never in what they take it for.
 
-use super::{Line, Site};
+use std::io::{self, Write};
+
+use super::{Line, Reporter, Site, Summary};
 use crate::diag::{Diagnostic, Severity};
 use crate::verdict::{Definedness, Verdict};
 
@@ -140,6 +143,28 @@ impl Case {
             site,
             ms: None,
         })
+    }
+}
+
+/// Writes a format that is made of cases.
+pub(super) trait Cases {
+    /// One case.
+    fn case(&mut self, out: &mut dyn Write, case: Case) -> io::Result<()>;
+    /// Everything was said.
+    fn finish(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()>;
+}
+
+impl<C: Cases> Reporter for C {
+    fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()> {
+        self.case(out, Case::of(line))
+    }
+
+    fn diagnostic(&mut self, out: &mut dyn Write, diagnostic: &Diagnostic) -> io::Result<()> {
+        Case::of_diagnostic(diagnostic).map_or(Ok(()), |case| self.case(out, case))
+    }
+
+    fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
+        self.finish(out, summary)
     }
 }
 

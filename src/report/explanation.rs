@@ -1,4 +1,4 @@
-//! Explanations, written down: for people, and as the key `explanation` of `json` and `jsonl`.
+//! Explanations, written down for people.
 //!
 //! # Invariants
 //! - An event is named by its instruction, thread and line where a chain comes to it, and by its instruction alone
@@ -7,11 +7,13 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use serde::Serialize;
 
 use super::human::execution;
-use super::jsonl::{WitnessObject, witness};
 use crate::verdict::{Breach, Explanation, Link, Missing, Need, Needs, Witness};
+
+mod object;
+
+pub(super) use object::{ExplanationObject, object};
 
 const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
@@ -82,9 +84,18 @@ fn breach(out: &mut dyn Write, breach: &Breach, whole: bool) -> io::Result<()> {
     }
     // What an instruction's text shows need not be said.
     let plain = |l: &&Link| !whole && l.is_set && l.because.is_empty();
+    let mut told = Vec::new();
     for link in breach.besides.iter().filter(|l| !plain(l)) {
-        writeln!(out, "    and {}  {DIM}{}{DIM:#}", sentence(&breach.execution, link, false), link.relation)?;
-        because(out, &breach.execution, link, 1, whole)?;
+        let text = sentence(&breach.execution, link, false);
+        if told.contains(&text) {
+            continue;
+        }
+        writeln!(out, "    and {text}  {DIM}{}{DIM:#}", link.relation)?;
+        told.push(text);
+        // By which other event something is in a set is of use to nobody.
+        if whole || !link.is_set {
+            because(out, &breach.execution, link, 1, whole)?;
+        }
     }
     if whole {
         execution(out, &breach.execution)?;
@@ -104,7 +115,12 @@ fn because(out: &mut dyn Write, witness: &Witness, link: &Link, level: usize, wh
     }
     let mut told = Vec::new();
     leaves(link, &mut |leaf| {
-        let text = sentence(witness, leaf, false);
+        let mut text = sentence(witness, leaf, false);
+        // "Both" are the events of the link, unless others are named.
+        let ends = |l: &Link| (l.from.min(l.to), l.from.max(l.to));
+        if ends(leaf) != ends(link) && !leaf.says.contains("{a}") && !leaf.says.contains("{b}") {
+            text = format!("{} and {}: {text}", short(witness, leaf.from), short(witness, leaf.to));
+        }
         if !told.contains(&text) {
             told.push(text);
         }
@@ -170,18 +186,10 @@ fn needs(out: &mut dyn Write, needs: &Needs) -> io::Result<()> {
         return writeln!(out, "  {DIM}what it needs was not found out: {reason}{DIM:#}");
     }
     if needs.needed.is_empty() {
-        writeln!(out, "  it is forbidden whatever the orders, scopes and fences")?;
-    } else {
-        writeln!(out, "  it needs all of these:")?;
-        for n in &needs.needed {
-            let without = match n.instead.as_str() {
-                "" => "without it".to_owned(),
-                instead => format!("with {}", quoted(instead)),
-            };
-            writeln!(out, "    {}: {without}, it would be allowed", called(n, &n.what))?;
-        }
+        return writeln!(out, "  it is forbidden whatever the orders, scopes and fences");
     }
-    if !needs.spare.is_empty() && !needs.needed.is_empty() {
+    // What one may be without depends on what else is there: first all that can go at once, then what is left.
+    if !needs.spare.is_empty() {
         writeln!(out, "  it would still be forbidden")?;
         for (i, n) in needs.spare.iter().enumerate() {
             let and = if i == 0 { "" } else { "and " };
@@ -192,6 +200,15 @@ fn needs(out: &mut dyn Write, needs: &Needs) -> io::Result<()> {
                 }
             }
         }
+    }
+    let then = if needs.spare.is_empty() { "it" } else { "but so weakened, it" };
+    writeln!(out, "  {then} needs all of these:")?;
+    for n in &needs.needed {
+        let without = match n.instead.as_str() {
+            "" => "without it".to_owned(),
+            instead => format!("with {}", quoted(instead)),
+        };
+        writeln!(out, "    {}: {without}, it would be allowed", called(n, &n.what))?;
     }
     Ok(())
 }
@@ -259,145 +276,4 @@ fn lacking(out: &mut dyn Write, missing: &Missing) -> io::Result<()> {
         writeln!(out, "    {BOLD}as it is, {which}{BOLD:#}: {}  {DIM}{path}{DIM:#}", link.why)?;
     }
     Ok(())
-}
-
-/// The value of the key.
-#[derive(Serialize)]
-pub(super) struct ExplanationObject<'a> {
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    broken: Vec<BreachObject<'a>>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    impossible: &'a [String],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    needs: Option<NeedsObject<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    missing: Option<MissingObject<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    given_up: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct BreachObject<'a> {
-    axiom: &'a str,
-    text: &'a str,
-    doc: &'a str,
-    chain: Vec<LinkObject<'a>>,
-    closes: bool,
-    made: Vec<MadeObject<'a>>,
-    besides: Vec<LinkObject<'a>>,
-    execution: WitnessObject<'a>,
-}
-
-#[derive(Serialize)]
-struct MadeObject<'a> {
-    first: usize,
-    last: usize,
-    link: LinkObject<'a>,
-}
-
-/// A link; `from` and `to` are positions of events in the execution beside it.
-#[derive(Serialize)]
-struct LinkObject<'a> {
-    from: usize,
-    to: usize,
-    relation: &'a str,
-    set: bool,
-    holds: bool,
-    says: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    because: Vec<LinkObject<'a>>,
-}
-
-#[derive(Serialize)]
-struct NeedsObject<'a> {
-    needed: Vec<NeedObject<'a>>,
-    spare: Vec<NeedObject<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    given_up: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct NeedObject<'a> {
-    thread: &'a str,
-    line: u32,
-    text: &'a str,
-    what: &'a str,
-    instead: &'a str,
-}
-
-#[derive(Serialize)]
-struct MissingObject<'a> {
-    edits: Vec<NeedObject<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    breach: Option<BreachObject<'a>>,
-    links: Vec<MissingLinkObject<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    none: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct MissingLinkObject<'a> {
-    link: Option<usize>,
-    path: &'a [String],
-    why: &'a str,
-}
-
-/// An explanation as the value of its key.
-pub(super) fn object(explanation: &Explanation) -> ExplanationObject<'_> {
-    fn all(list: &[Need]) -> Vec<NeedObject<'_>> {
-        list.iter().map(need_object).collect()
-    }
-    ExplanationObject {
-        broken: explanation.broken.iter().map(breach_object).collect(),
-        impossible: &explanation.impossible,
-        needs: explanation.needs.as_ref().map(|n| NeedsObject {
-            needed: all(&n.needed),
-            spare: all(&n.spare),
-            given_up: n.given_up.as_deref(),
-        }),
-        missing: explanation.missing.as_ref().map(|m| MissingObject {
-            edits: all(&m.edits),
-            breach: m.breach.as_ref().map(breach_object),
-            links: (m.links.iter())
-                .map(|l| MissingLinkObject { link: l.link, path: &l.path, why: &l.why })
-                .collect(),
-            none: m.none.as_deref(),
-        }),
-        given_up: explanation.given_up.as_deref(),
-    }
-}
-
-fn breach_object(breach: &Breach) -> BreachObject<'_> {
-    fn links<'a>(breach: &'a Breach, list: &'a [Link]) -> Vec<LinkObject<'a>> {
-        list.iter().map(|l| link_object(&breach.execution, l)).collect()
-    }
-    BreachObject {
-        axiom: &breach.axiom,
-        text: &breach.text,
-        doc: &breach.doc,
-        chain: links(breach, &breach.chain),
-        closes: breach.closes,
-        made: (breach.made.iter())
-            .map(|m| MadeObject { first: m.first, last: m.last, link: link_object(&breach.execution, &m.link) })
-            .collect(),
-        besides: links(breach, &breach.besides),
-        execution: witness(&breach.execution),
-    }
-}
-
-fn link_object<'a>(witness: &Witness, link: &'a Link) -> LinkObject<'a> {
-    LinkObject {
-        from: link.from,
-        to: link.to,
-        relation: &link.relation,
-        set: link.is_set,
-        holds: link.holds,
-        says: sentence(witness, link, true),
-        because: link.because.iter().map(|part| link_object(witness, part)).collect(),
-    }
-}
-
-fn need_object(need: &Need) -> NeedObject<'_> {
-    let Need { thread, line, text, what, instead } = need;
-    NeedObject { thread, line: *line, text: text.trim(), what, instead }
 }

@@ -10,9 +10,8 @@
 
 use std::io::{self, Write};
 
-use super::case::{Case, Status, visible};
-use super::{Comparison, Line, Observations, Reporter, Summary, Table, unfit};
-use crate::diag::Diagnostic;
+use super::Summary;
+use super::case::{Case, Cases, Status, visible};
 
 /// Writes `github`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,28 +45,12 @@ fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
-impl Reporter for Github {
-    fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()> {
-        annotation(out, &Case::of(line))
+impl Cases for Github {
+    fn case(&mut self, out: &mut dyn Write, case: Case) -> io::Result<()> {
+        annotation(out, &case)
     }
 
-    fn diagnostic(&mut self, out: &mut dyn Write, diagnostic: &Diagnostic) -> io::Result<()> {
-        Case::of_diagnostic(diagnostic).map_or(Ok(()), |case| annotation(out, &case))
-    }
-
-    fn table(&mut self, _: &mut dyn Write, _: &Table) -> io::Result<()> {
-        unfit("github", "outcomes")
-    }
-
-    fn comparison(&mut self, _: &mut dyn Write, _: &Comparison) -> io::Result<()> {
-        unfit("github", "comparisons")
-    }
-
-    fn observations(&mut self, _: &mut dyn Write, _: &Observations) -> io::Result<()> {
-        unfit("github", "observations")
-    }
-
-    fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
+    fn finish(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
         // Not a command, so it stands in the log as it is; what begins with `::` would be one.
         writeln!(out, "fencepost: {}", visible(&summary.to_string()))
     }

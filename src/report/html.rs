@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use super::case::{Case, Status, visible};
 use super::picture::escape::xml;
 use super::picture::{Choice, Scene, page, subject};
-use super::{Comparison, Line, Observations, Reporter, Summary, Table, unfit};
+use super::{Line, Reporter, Summary};
 use crate::diag::Diagnostic;
 
 const SCRIPT: &str = include_str!("html.js");
@@ -185,18 +185,6 @@ impl Reporter for Html {
     fn diagnostic(&mut self, _: &mut dyn Write, diagnostic: &Diagnostic) -> io::Result<()> {
         self.diagnostics.push(visible(&diagnostic.message));
         Ok(())
-    }
-
-    fn table(&mut self, _: &mut dyn Write, _: &Table) -> io::Result<()> {
-        unfit("html", "lists of outcomes")
-    }
-
-    fn comparison(&mut self, _: &mut dyn Write, _: &Comparison) -> io::Result<()> {
-        unfit("html", "comparisons")
-    }
-
-    fn observations(&mut self, _: &mut dyn Write, _: &Observations) -> io::Result<()> {
-        unfit("html", "observations")
     }
 
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {

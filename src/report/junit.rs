@@ -14,9 +14,8 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
 
-use super::case::{Case, Status};
-use super::{Comparison, Line, Observations, Reporter, Summary, Table, unfit};
-use crate::diag::Diagnostic;
+use super::Summary;
+use super::case::{Case, Cases, Status};
 
 /// Collects the cases; the counts come first in the file, so it is written at the end.
 #[derive(Debug, Default)]
@@ -24,36 +23,13 @@ pub struct Junit {
     suites: IndexMap<String, Vec<Case>>,
 }
 
-impl Junit {
-    fn add(&mut self, case: Case) {
+impl Cases for Junit {
+    fn case(&mut self, _: &mut dyn Write, case: Case) -> io::Result<()> {
         self.suites.entry(case.group.clone()).or_default().push(case);
-    }
-}
-
-impl Reporter for Junit {
-    fn line(&mut self, _: &mut dyn Write, line: &Line) -> io::Result<()> {
-        self.add(Case::of(line));
         Ok(())
     }
 
-    fn diagnostic(&mut self, _: &mut dyn Write, diagnostic: &Diagnostic) -> io::Result<()> {
-        Case::of_diagnostic(diagnostic).into_iter().for_each(|case| self.add(case));
-        Ok(())
-    }
-
-    fn table(&mut self, _: &mut dyn Write, _: &Table) -> io::Result<()> {
-        unfit("junit", "outcomes")
-    }
-
-    fn comparison(&mut self, _: &mut dyn Write, _: &Comparison) -> io::Result<()> {
-        unfit("junit", "comparisons")
-    }
-
-    fn observations(&mut self, _: &mut dyn Write, _: &Observations) -> io::Result<()> {
-        unfit("junit", "observations")
-    }
-
-    fn end(&mut self, out: &mut dyn Write, _: &Summary) -> io::Result<()> {
+    fn finish(&mut self, out: &mut dyn Write, _: &Summary) -> io::Result<()> {
         let mut report = Report::new("fencepost");
         for (name, cases) in std::mem::take(&mut self.suites) {
             let mut suite = TestSuite::new(&name);

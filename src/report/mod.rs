@@ -215,7 +215,8 @@ pub struct Table {
     pub ms: Option<f64>,
 }
 
-/// Writes one format. Calls come in the order of the answers; [`Reporter::end`] comes once, last.
+/// Writes one format. Calls come in the order of the answers; [`Reporter::end`] comes once, last. What a format has no words
+/// for ([`Format::tells`]), it is not asked to tell: the command line refuses that.
 pub trait Reporter {
     /// One answer.
     fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()>;
@@ -229,11 +230,17 @@ pub trait Reporter {
         Ok(())
     }
     /// One list of outcomes.
-    fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()>;
+    fn table(&mut self, _out: &mut dyn Write, _table: &Table) -> io::Result<()> {
+        unfit("lists of outcomes")
+    }
     /// One comparison.
-    fn comparison(&mut self, out: &mut dyn Write, comparison: &Comparison) -> io::Result<()>;
+    fn comparison(&mut self, _out: &mut dyn Write, _comparison: &Comparison) -> io::Result<()> {
+        unfit("comparisons")
+    }
     /// What the executor observed.
-    fn observations(&mut self, out: &mut dyn Write, observations: &Observations) -> io::Result<()>;
+    fn observations(&mut self, _out: &mut dyn Write, _observations: &Observations) -> io::Result<()> {
+        unfit("observations")
+    }
     /// Everything was said.
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()>;
 }
@@ -252,9 +259,8 @@ pub fn reporter(format: Format, human: &HumanOptions) -> Box<dyn Reporter> {
     }
 }
 
-/// A format that has no words for something was asked to tell of it: the command line refuses that before.
-fn unfit(format: &str, what: &str) -> io::Result<()> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, format!("`{format}` has no words for {what}")))
+fn unfit(what: &str) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, format!("this format has no words for {what}")))
 }
 
 /// Answers made by hand, for the tests of the formats.
@@ -265,17 +271,8 @@ pub(crate) mod samples {
 
     pub(crate) fn answer(verdict: Verdict) -> Answer {
         let negative = matches!(verdict, Verdict::Forbidden | Verdict::RaceFree);
-        Answer {
-            verdict,
-            engine: "symbolic",
-            bound: None,
-            axioms: if negative { vec!["Causality".into()] } else { Vec::new() },
-            witness: None,
-            defect: None,
-            fault: None,
-            definedness: None,
-            explanation: None,
-        }
+        let axioms = if negative { vec!["Causality".into()] } else { Vec::new() };
+        Answer { axioms, ..Answer::new(verdict, "symbolic") }
     }
 
     pub(crate) fn line(test: &str, verdict: Verdict, expected: Option<&'static str>) -> Line {

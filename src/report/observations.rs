@@ -364,13 +364,26 @@ fn expected(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
     Ok(())
 }
 
+/// What was observed, once for each pair of instructions: the threads and elements of a kernel differ, its fault is one.
+/// Reports for programs list every one.
 fn hazards(out: &mut dyn Write, seen: &Hazards, faults: bool) -> io::Result<()> {
+    let lines = |h: &Hazard| h.parts.iter().map(|p| p.line).collect::<Vec<_>>();
+    let mut told: Vec<(&Hazard, u64)> = Vec::new();
     for h in &seen.observed {
+        match told.iter_mut().find(|(first, _)| first.kind == h.kind && lines(first) == lines(h)) {
+            Some((_, more)) => *more += 1,
+            None => told.push((h, 0)),
+        }
+    }
+    for (h, more) in told {
         let place = h.place.as_ref().map_or(String::new(), |p| format!(" on {p}"));
         let parts = h.parts.iter().map(|p| format!("{} line {}: `{}`", p.thread, p.line, p.text));
-        writeln!(out, "  {BAD}{}{BAD:#}{place}: {}", h.kind, parts.collect::<Vec<_>>().join(" and "))?;
+        write!(out, "  {BAD}{}{BAD:#}{place}: {}", h.kind, parts.collect::<Vec<_>>().join(" and "))?;
+        let same = if h.parts.len() == 1 { "on this line" } else { "between these lines" };
+        writeln!(out, "{}", if more == 0 { String::new() } else { format!("; {more} more {same}") })?;
     }
     let model: Vec<&str> = [seen.race, seen.undefined].into_iter().flatten().collect();
+    let proved = seen.race != Some("racy") && seen.undefined == Some("defined");
     let model = if model.is_empty() { String::new() } else { format!("; the model: {}", model.join(", ")) };
     if seen.observed.is_empty() && faults {
         // What ends a run is undefined as well, and told below.
@@ -378,7 +391,8 @@ fn hazards(out: &mut dyn Write, seen: &Hazards, faults: bool) -> io::Result<()> 
     }
     if seen.observed.is_empty() {
         // In-order runs miss executions, and with them their races.
-        writeln!(out, "  no undefined behaviour observed, which is no proof that there is none{model}")
+        let proof = if proved { "" } else { ", which is no proof that there is none" };
+        writeln!(out, "  no undefined behaviour observed{proof}{model}")
     } else if seen.observed.iter().all(|h| !h.undefined) {
         writeln!(out, "  left to implementations: these runs are how one of them may do it{model}")
     } else {
@@ -465,5 +479,35 @@ MP under ptx: weak memory, early binds: none, 100 random runs of seed 7
 
 ";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_fault_is_told_once_for_its_lines() {
+        let part = |thread: &str, line| Part { thread: thread.into(), line, text: "s[t] = s[t + 1];".into() };
+        let race = |place: &str, parts: [Part; 2]| Hazard {
+            kind: "data race",
+            undefined: true,
+            place: Some(place.into()),
+            parts: parts.into(),
+        };
+        let hazards = |observed, undefined| Hazards { observed, race: Some("race-free"), undefined };
+        let told = |h: &Hazards| {
+            let mut out = Vec::new();
+            super::hazards(&mut out, h, false).unwrap();
+            anstream::adapter::strip_str(std::str::from_utf8(&out).unwrap()).to_string()
+        };
+        let observed = vec![
+            race("s[1]", [part("P0", 3), part("P1", 3)]),
+            race("s[2]", [part("P1", 3), part("P2", 3)]),
+            race("s[3]", [part("P2", 3), part("P3", 4)]),
+        ];
+        let expected = "  data race on s[1]: P0 line 3: `s[t] = s[t + 1];` and P1 line 3: `s[t] = s[t + 1];`; 1 more between these lines
+  data race on s[3]: P2 line 3: `s[t] = s[t + 1];` and P3 line 4: `s[t] = s[t + 1];`
+  undefined: any outcome is possible; the model: race-free
+";
+        assert_eq!(told(&hazards(observed, None)), expected);
+        // Only where the model does not know does it matter that runs are no proof.
+        assert!(!told(&hazards(vec![], Some("defined"))).contains("no proof"));
+        assert!(told(&hazards(vec![], Some("undecided"))).contains("no proof"));
     }
 }

@@ -15,9 +15,8 @@ use std::io::{self, Write};
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use super::case::{Case, Status};
-use super::{Comparison, Line, Observations, Reporter, Summary, Table, unfit};
-use crate::diag::Diagnostic;
+use super::Summary;
+use super::case::{Case, Cases, Status};
 
 /// Where the schema of the format is published.
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -28,38 +27,15 @@ pub struct Sarif {
     cases: Vec<Case>,
 }
 
-impl Sarif {
-    fn add(&mut self, case: Case) {
+impl Cases for Sarif {
+    fn case(&mut self, _: &mut dyn Write, case: Case) -> io::Result<()> {
         if case.status.needs_attention() {
             self.cases.push(case);
         }
-    }
-}
-
-impl Reporter for Sarif {
-    fn line(&mut self, _: &mut dyn Write, line: &Line) -> io::Result<()> {
-        self.add(Case::of(line));
         Ok(())
     }
 
-    fn diagnostic(&mut self, _: &mut dyn Write, diagnostic: &Diagnostic) -> io::Result<()> {
-        Case::of_diagnostic(diagnostic).into_iter().for_each(|case| self.add(case));
-        Ok(())
-    }
-
-    fn table(&mut self, _: &mut dyn Write, _: &Table) -> io::Result<()> {
-        unfit("sarif", "outcomes")
-    }
-
-    fn comparison(&mut self, _: &mut dyn Write, _: &Comparison) -> io::Result<()> {
-        unfit("sarif", "comparisons")
-    }
-
-    fn observations(&mut self, _: &mut dyn Write, _: &Observations) -> io::Result<()> {
-        unfit("sarif", "observations")
-    }
-
-    fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
+    fn finish(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
         let mut rules = Vec::new();
         for case in &self.cases {
             if !rules.contains(&case.status.rule()) {

@@ -10,9 +10,8 @@
 
 use std::io::{self, Write};
 
-use super::case::{Case, Status, visible};
-use super::{Comparison, Line, Observations, Reporter, Summary, Table, unfit};
-use crate::diag::Diagnostic;
+use super::Summary;
+use super::case::{Case, Cases, Status, visible};
 
 /// Writes `tap`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,28 +77,12 @@ fn json(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-impl Reporter for Tap {
-    fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()> {
-        self.point(out, &Case::of(line))
+impl Cases for Tap {
+    fn case(&mut self, out: &mut dyn Write, case: Case) -> io::Result<()> {
+        self.point(out, &case)
     }
 
-    fn diagnostic(&mut self, out: &mut dyn Write, diagnostic: &Diagnostic) -> io::Result<()> {
-        Case::of_diagnostic(diagnostic).map_or(Ok(()), |case| self.point(out, &case))
-    }
-
-    fn table(&mut self, _: &mut dyn Write, _: &Table) -> io::Result<()> {
-        unfit("tap", "outcomes")
-    }
-
-    fn comparison(&mut self, _: &mut dyn Write, _: &Comparison) -> io::Result<()> {
-        unfit("tap", "comparisons")
-    }
-
-    fn observations(&mut self, _: &mut dyn Write, _: &Observations) -> io::Result<()> {
-        unfit("tap", "observations")
-    }
-
-    fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
+    fn finish(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
         self.begin(out)?;
         writeln!(out, "1..{}", self.points)?;
         writeln!(out, "# {}", visible(&summary.to_string()))

@@ -22,6 +22,7 @@ pub mod base;
 mod deps;
 pub mod domain;
 pub mod event;
+mod execute;
 mod images;
 mod launch;
 mod loops;
@@ -31,6 +32,7 @@ pub mod pool;
 pub mod progress;
 pub mod signature;
 mod unroll;
+mod unrolled;
 
 pub use event::{Event, EventKind};
 pub use memory::{Cell, CellId, Memory};
@@ -38,7 +40,8 @@ pub use options::Options;
 pub use pool::{Atom, Cond, Pool, Term, TermId};
 pub use progress::{Progress, Purpose};
 
-use unroll::{Unrolled, Unroller};
+use unroll::Unroller;
+use unrolled::Unrolled;
 
 /// At most this many events: relations are dense, so memory grows with the square.
 pub const MAX_EVENTS: usize = 2048;
@@ -295,7 +298,7 @@ fn unroll(
     memory: &Memory,
     options: Options,
     bound: u32,
-    passing: &rustc_hash::FxHashSet<unroll::WaitKey>,
+    passing: &rustc_hash::FxHashSet<unrolled::WaitKey>,
     observed: &[Vec<bool>],
     purpose: Purpose,
 ) -> Result<(Unrolled, Vec<CellId>), BuildError> {

@@ -26,7 +26,8 @@ use super::base::BaseRel;
 use super::event::EventKind;
 use super::loops::{Loops, Position};
 use super::pool::{Cond, TermId};
-use super::unroll::{Ending, Iteration, Naming, State, Unrolled, Unroller};
+use super::unroll::{Iteration, State, Unroller};
+use super::unrolled::{Ending, Naming, Unrolled};
 use super::{BuildError, Skeleton};
 use crate::model::ir::Kind;
 use crate::model::signature::{BaseName, Signature};
@@ -131,7 +132,7 @@ pub(super) fn collect(program: &Program, out: &mut Unrolled, partners: Vec<(Even
     let mut threads = Vec::new();
     for (t, ending) in endings.into_iter().enumerate() {
         let mut blocked = Vec::new();
-        for w in out.waits.clone().iter().filter(|w| w.thread.0 as usize == t) {
+        for w in out.waits.clone().iter().filter(|w| w.at.thread.0 as usize == t) {
             let stuck = out.pool.not(w.pass);
             let stuck = out.pool.and(w.reached, stuck);
             if stuck != Cond::FALSE {
@@ -352,8 +353,8 @@ impl Unroller<'_> {
 /// What an event has besides its instruction: address and value, or the name of its barrier.
 fn content(out: &Unrolled, e: EventId) -> Vec<TermId> {
     let event = &out.events[e.index()];
-    let naming = out.arrivals.iter().find(|a| a.event == e).map(|a| a.naming);
-    let naming = naming.or_else(|| out.waits.iter().find(|w| w.event == e).map(|w| w.naming));
+    let naming = out.arrivals.iter().find(|a| a.event == e).map(|a| a.at.naming);
+    let naming = naming.or_else(|| out.waits.iter().find(|w| w.event == e).map(|w| w.at.naming));
     match naming {
         None => event.addr.into_iter().chain(event.value).collect(),
         Some(Naming::Counted { id, count }) => [id].into_iter().chain(count).collect(),

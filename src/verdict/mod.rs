@@ -117,6 +117,33 @@ pub struct Answer {
     pub explanation: Option<Box<Explanation>>,
 }
 
+impl Answer {
+    /// An answer with nothing to show for it.
+    pub fn new(verdict: Verdict, engine: EngineName) -> Answer {
+        Answer {
+            verdict,
+            engine,
+            bound: None,
+            axioms: Vec::new(),
+            witness: None,
+            defect: None,
+            fault: None,
+            definedness: None,
+            explanation: None,
+        }
+    }
+
+    /// The same, given up for a reason.
+    pub fn undecided(self, reason: impl Into<String>) -> Answer {
+        Answer { verdict: Verdict::Undecided(reason.into()), ..self }
+    }
+
+    /// The same, of which nothing may be believed: a law was broken.
+    pub fn defective(self, law: String) -> Answer {
+        Answer { defect: Some(law), ..self.undecided("defect") }
+    }
+}
+
 /// The name of an engine. By this name, for what is read back borrows nothing.
 pub type EngineName = &'static str;
 

@@ -147,10 +147,19 @@ impl<'a> Deriver<'a> {
 
     /// A path with the fewest steps from `i` to `j`, both included; `j` may be `i`.
     fn path(&self, a: NodeId, round: Round, i: usize, j: usize) -> Vec<usize> {
+        self.walk(&|x, y| self.has_at(a, round, x, y), i, j)
+    }
+
+    /// As by transitivity: from `i` to `j` by pairs that are in both relations.
+    pub(super) fn way(&self, a: NodeId, b: NodeId, i: usize, j: usize) -> Vec<usize> {
+        self.walk(&|x, y| self.has(a, x, y) && self.has(b, x, y), i, j)
+    }
+
+    fn walk(&self, has: &dyn Fn(usize, usize) -> bool, i: usize, j: usize) -> Vec<usize> {
         let mut before: Vec<Option<usize>> = vec![None; self.n];
         let mut todo = std::collections::VecDeque::from([i]);
         while let Some(x) = todo.pop_front() {
-            for y in self.executed.iter().filter(|&y| self.has_at(a, round, x, y)) {
+            for y in self.executed.iter().filter(|&y| has(x, y)) {
                 if y == j {
                     let mut path = vec![j, x];
                     let mut at = x;

@@ -76,12 +76,12 @@ fn unordered(task: &Task<'_>, refuting: &Refuting<'_, '_>, steps: &[Step], look:
             left.extend(&at.parts);
             let NodeOp::Free(free) = task.model.node(at.node).op else { continue };
             let Some(covering) = task.model.free[free.0 as usize].covering else { continue };
-            if !after.has(covering, at.from, at.to) {
-                continue;
-            }
-            if let Some((mut path, why)) = look.lacks(&after.derive(covering, at.from, at.to)) {
-                path.insert(0, look.words.name(at.node));
-                links.push(MissingLink { link: Some(i), path, why });
+            // It may be there by transitivity only.
+            for pair in after.way(at.node, covering, at.from, at.to).windows(2) {
+                if let Some((mut path, why)) = look.lacks(&after.derive(covering, pair[0], pair[1])) {
+                    path.insert(0, look.words.name(at.node));
+                    links.push(MissingLink { link: Some(i), path, why });
+                }
             }
         }
     }
@@ -95,33 +95,42 @@ struct Before {
     event: Vec<Option<usize>>,
 }
 
+/// By event of the changed program, the event of the program as it is; `None`: of a fence that was put in. `None` at all
+/// if the programs differ in more.
+pub(super) fn pairing(task: &Task<'_>, edits: &[Edit], changed: &Task<'_>) -> Option<Vec<Option<usize>>> {
+    let (old, new) = (&task.sk, &changed.sk);
+    // In front of one instruction, there may be several.
+    let put_in = |t: ThreadId, among: &dyn Fn(usize) -> bool| {
+        let fence = |e: &&Edit| matches!(**e, (Site::Instr(u, i), Change::FenceBefore(_)) if u == t && among(i));
+        edits.iter().filter(fence).count()
+    };
+    let is_new = |t: ThreadId, at: usize| {
+        edits.iter().any(|e| match *e {
+            (Site::Instr(u, i), Change::FenceBefore(_)) if u == t => {
+                let first = i + put_in(t, &|j| j < i);
+                (first..first + put_in(t, &|j| j == i)).contains(&at)
+            }
+            _ => false,
+        })
+    };
+    let mut event = Vec::with_capacity(new.len());
+    let mut next = 0;
+    for e in &new.events {
+        let added = e.thread.is_some_and(|t| is_new(t, e.instr));
+        event.push((!added).then_some(next));
+        next += usize::from(!added);
+    }
+    let alike = |i: usize, e: usize| {
+        (old.events[i].thread, old.events[i].kind) == (new.events[e].thread, new.events[e].kind)
+    };
+    let paired = next == old.len() && event.iter().enumerate().all(|(e, i)| i.is_none_or(|i| alike(i, e)));
+    (paired && old.pool.choice_count() == new.pool.choice_count()).then_some(event)
+}
+
 impl Before {
     fn new(task: &Task<'_>, edits: &[Edit], refuting: &Refuting<'_, '_>) -> Option<Before> {
-        let (old, new) = (&task.sk, &refuting.task.sk);
-        let put_in = |t: ThreadId, upto: usize| {
-            let fence =
-                |e: &&Edit| matches!(**e, (Site::Instr(u, i), Change::FenceBefore(_)) if u == t && i <= upto);
-            edits.iter().filter(fence).count()
-        };
-        // By thread and instruction of the program as it is.
-        let is_new = |t: ThreadId, at: usize| {
-            let fence = |e: &Edit| matches!(*e, (Site::Instr(u, i), Change::FenceBefore(_)) if u == t && i + put_in(t, i) == at + 1);
-            edits.iter().any(fence)
-        };
-        let mut event = Vec::with_capacity(new.len());
-        let mut next = 0;
-        for e in &new.events {
-            let added = e.thread.is_some_and(|t| is_new(t, e.instr));
-            event.push((!added).then_some(next));
-            next += usize::from(!added);
-        }
-        let alike = |i: usize, e: usize| {
-            (old.events[i].thread, old.events[i].kind) == (new.events[e].thread, new.events[e].kind)
-        };
-        let paired = next == old.len() && event.iter().enumerate().all(|(e, i)| i.is_none_or(|i| alike(i, e)));
-        if !paired || old.pool.choice_count() != new.pool.choice_count() {
-            return None;
-        }
+        let old = &task.sk;
+        let event = pairing(task, edits, refuting.task)?;
         let from = refuting.execution;
         let mut executed = EventSet::empty(old.len());
         let mut reads = vec![None; old.len()];

@@ -8,12 +8,14 @@
 //! | `knobs` | what of a program is turned down or up |
 //! | `turn` | what a forbidden outcome rests on, and what an allowed one lacks |
 //! | `missing` | the link that holds in a changed program only |
+//! | `carried` | an execution as one of a changed program |
 //!
 //! # Invariants
 //! - Whatever an explanation says of an execution was verified against its values, whatever it says of another program
 //!   was decided by the engine of the session.
 //! - No name of a model occurs in here; a model that is only a text is explained as the shipped ones are.
 
+mod carried;
 mod derive;
 mod knobs;
 mod links;
@@ -21,6 +23,7 @@ mod missing;
 mod turn;
 mod words;
 
+pub(super) use carried::carried_over;
 pub(super) use missing::{Refuting, missing_links};
 pub(super) use turn::{forbidding, needs};
 

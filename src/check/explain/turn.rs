@@ -77,6 +77,8 @@ pub(in crate::check) fn needs(
     let top = versions.top();
     match least(&mut versions, top.clone()) {
         Ok(setting) => {
+            #[cfg(test)]
+            session.claim(claims(&versions, &setting));
             let levels = || versions.knobs.iter().zip(&setting).zip(&top);
             let needed =
                 levels().filter(|((_, at), _)| **at > 0).map(|((k, &at), _)| k.need(at, at - 1)).collect();
@@ -132,6 +134,8 @@ pub(in crate::check) fn forbidding(
     });
     match found {
         Ok(Some(setting)) => {
+            #[cfg(test)]
+            session.claim(claims(&versions, &setting));
             let edits = knobs::edits(&versions.knobs, &setting);
             let turned = versions.knobs.iter().zip(&setting).filter(|(_, at)| **at > 0);
             let needs = turned.map(|(knob, &at)| knob.need(0, at)).collect();
@@ -145,25 +149,15 @@ pub(in crate::check) fn forbidding(
     }
 }
 
-/// For the tests: the weakest version of a program that still forbids an outcome, and all that are one level weaker.
+/// For the tests: the programs that a setting speaks of, and whether each forbids the outcome: the one of the setting does,
+/// and none that has less in one place.
 #[cfg(test)]
-pub(super) struct Least {
-    pub(super) least: LitmusTest,
-    pub(super) less: Vec<LitmusTest>,
-}
-
-/// For the tests: what [`needs`] speaks of, as programs; `None` if it was given up.
-#[cfg(test)]
-pub(super) fn least_versions(session: &Session<'_>, negate: bool) -> Option<Least> {
-    let knobs = knobs::weaker(session.test(), session.model(), &|_| None, &|_| None);
-    let mut versions = Versions::new(session, negate, knobs, None);
-    let top = versions.top();
-    let setting = least(&mut versions, top).ok()?;
-    let of = |setting: &Setting| knobs::version(session.test(), &knobs::edits(&versions.knobs, setting));
-    let one_less = (0..setting.len()).filter(|&i| setting[i] > 0).map(|i| {
+fn claims(versions: &Versions<'_, '_>, setting: &Setting) -> Vec<(LitmusTest, bool)> {
+    let of = |setting: &Setting| knobs::version(versions.session.test(), &knobs::edits(&versions.knobs, setting));
+    let less = (0..setting.len()).filter(|&i| setting[i] > 0).map(|i| {
         let mut lower = setting.clone();
         lower[i] -= 1;
-        of(&lower)
+        (of(&lower), false)
     });
-    Some(Least { least: of(&setting), less: one_less.collect() })
+    std::iter::once((of(setting), true)).chain(less).collect()
 }

@@ -28,10 +28,10 @@ use std::time::Instant;
 
 pub use crate::program::progress::ProgressModel;
 
-use super::engines::{Prepared, Said};
+use super::engines::{Checked, Halt, Prepared};
 use super::query::{Deadline, Query, TIMED_OUT};
 use super::task::Task;
-use super::{Engine, Limits, replay, session, witness};
+use super::{Engine, Limits, session, witness};
 use crate::litmus::LitmusTest;
 use crate::model::{Library, Model, Shipped, load};
 use crate::program::ThreadId;
@@ -86,7 +86,7 @@ struct Ready<'a> {
     prepared: Prepared<'a>,
     conditions: BTreeMap<ProgressModel, Conditions>,
     /// An execution that hangs though every thread is run, if one was found: it hangs under any progress model.
-    hangs: Option<Rc<Execution>>,
+    hangs: Option<Rc<Checked>>,
 }
 
 impl<'a> Liveness<'a> {
@@ -99,61 +99,31 @@ impl<'a> Liveness<'a> {
     /// Does every execution that is fair under the progress model end?
     pub fn ask(&mut self, model: ProgressModel) -> Answer {
         let deadline = Deadline(self.limits.timeout.map(|t| Instant::now() + t));
-        let mut answer = Answer {
-            verdict: Verdict::Terminates,
-            engine: self.engine.name(),
-            bound: None,
-            axioms: Vec::new(),
-            witness: None,
-            defect: None,
-            fault: None,
-            definedness: None,
-            explanation: None,
-        };
+        let mut answer = Answer::new(Verdict::Terminates, self.engine.name());
         let cases = match &self.setting.ends {
             Ends::Open(cases) if cases.len() > 1 && model.may_stop() => {
-                answer.verdict = Verdict::Undecided(STOPPED.to_string());
-                return answer;
+                return answer.undecided(STOPPED.to_string());
             }
-            Ends::Open(cases) => cases,
+            Ends::Open(cases) => cases.len(),
             Ends::Hangs(witness) => {
                 answer.verdict = Verdict::Hangs;
                 answer.witness = Some((**witness).clone());
                 return answer;
             }
-            Ends::Undecided(reason) => {
-                answer.verdict = Verdict::Undecided(reason.clone());
-                return answer;
-            }
+            Ends::Undecided(reason) => return answer.undecided(reason.clone()),
         };
-        for bound in self.limits.bounds() {
+        let limits = self.limits;
+        limits.deepen(answer, |bound, answer| {
             let mut whole = true;
-            let mut all = (0..cases.len()).map(|case| self.at((case, bound), model, deadline, &mut answer));
-            let found = all.try_fold(false, |_, one| match one {
-                Ok(Found::Hang) => Err(None),
-                Ok(Found::Nothing) => Ok(false),
-                Ok(Found::More) => {
-                    whole = false;
-                    Ok(false)
-                }
-                Err(halt) => Err(Some(halt)),
-            });
-            match found.map(|_| whole).or_else(|halt| halt.map_or(Ok(true), Err)) {
-                Ok(true) => return answer,
-                Ok(false) => {}
-                Err(Halt::Undecided(reason)) => {
-                    answer.verdict = Verdict::Undecided(reason);
-                    return answer;
-                }
-                Err(Halt::Defect(law)) => {
-                    answer.verdict = Verdict::Undecided("defect".to_string());
-                    answer.defect = Some(law);
-                    return answer;
+            for case in 0..cases {
+                match self.at((case, bound), model, deadline, answer)? {
+                    Found::Hang => return Ok(true),
+                    Found::Nothing => {}
+                    Found::More => whole = false,
                 }
             }
-        }
-        answer.verdict = Verdict::Undecided(session::loop_bound(self.limits.bound));
-        answer
+            Ok(whole)
+        })
     }
 
     /// Asks about one case, at one loop bound.
@@ -236,7 +206,7 @@ impl<'a> Liveness<'a> {
             .entry(key)
             .or_insert_with(|| {
                 let purpose = Purpose::Progress { stops, registers: test.filter.is_some() };
-                let mut task = Task::for_progress(purpose, test, &setting.model, set, bound, deadline.0)?;
+                let mut task = Task::build(purpose, test, &setting.model, set, bound, false, deadline.0)?;
                 let asked = ProgressModel::ALL.into_iter().filter(|p| p.may_stop() == stops);
                 let sk = &mut task.sk;
                 let conditions = asked.map(|p| (p, fairness::conditions(sk, p).of_case(sk, hang, end))).collect();
@@ -245,12 +215,6 @@ impl<'a> Liveness<'a> {
             .as_mut()
             .map_err(|reason| reason.clone())
     }
-}
-
-/// Why there is no answer.
-enum Halt {
-    Undecided(String),
-    Defect(String),
 }
 
 /// What came of a question about one case at one loop bound.
@@ -263,13 +227,10 @@ enum Found {
     More,
 }
 
-/// A replayed execution.
-type Execution = (super::execution::Execution, replay::Replayed);
-
 /// An execution as evidence for a hang, if it is one; `held` says how those stand that the execution leaves out.
 fn shown(
     task: &Task<'_>,
-    found: &Execution,
+    found: &Checked,
     model: ProgressModel,
     held: &[(ThreadId, ThreadEnd)],
 ) -> Result<Witness, Halt> {
@@ -279,16 +240,4 @@ fn shown(
     let mut ends = explain::explain(task, &found.0, progress, &evidence, model);
     held.iter().for_each(|(t, end)| ends[usize::from(t.0)] = end.clone());
     Ok(Witness { ends, ..witness::describe(task, &found.0, &found.1) })
-}
-
-impl Said {
-    /// The execution, if there is one.
-    fn found(self) -> Result<Option<Box<Execution>>, Halt> {
-        match self {
-            Said::Yes(found) => Ok(Some(found)),
-            Said::No => Ok(None),
-            Said::Unknown(reason) => Err(Halt::Undecided(reason)),
-            Said::Defect(law) => Err(Halt::Defect(law)),
-        }
-    }
 }

@@ -3,6 +3,7 @@
 //! The rules are stated twice, as axioms in `models/lib/liveness.cat` and as loops in [`super::evidence`]. Both must reject
 //! what is changed, and accept what was found.
 
+use super::super::replay;
 use super::*;
 use crate::check::execution::Execution;
 use crate::litmus::parse;

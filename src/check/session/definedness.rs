@@ -46,14 +46,7 @@ impl<'a> Session<'a> {
         let flags = self.flags(true)?;
         let test = LitmusTest { condition: Some(prop.clone()), ..self.test.clone() };
         let mut session = Session::new(&test, self.model, self.engine, self.limits, &self.set);
-        let answer = session.answer(&Question {
-            condition: Some(false),
-            complete: true,
-            flags: Some(flags),
-            positive: Verdict::Racy,
-            negative: Verdict::RaceFree,
-        });
-        answer.fault
+        session.answer(&Question { condition: Some(false), complete: true, ..Question::race(flags) }).fault
     }
 
     /// A session about another test, with as much time as is left. Where both engines answer here, one is enough there.

@@ -2,27 +2,39 @@
 
 use std::rc::Rc;
 
-use super::{Question, Said, Session};
+use super::{Question, Session};
+use crate::check::engines::{Checked, Said};
 use crate::check::eval::Eval;
 use crate::check::execution::Execution;
 use crate::check::explain::{self, Refuting};
 use crate::check::query::{Deadline, Query};
-use crate::check::replay::{self, Replayed};
 use crate::check::task::Task;
 use crate::check::witness;
+#[cfg(test)]
+use crate::litmus::LitmusTest;
 use crate::litmus::{Prop, condition};
 use crate::model::ir::Model;
 use crate::program::ThreadId;
+use crate::program::edits::Edit;
 use crate::verdict::{Answer, Explanation, Missing};
-
-/// A candidate execution and what replay says of it.
-type Found = Box<(Execution, Replayed)>;
 
 impl<'a> Session<'a> {
     /// Answers about outcomes come with an [`Explanation`]; costs many more questions.
     pub fn with_explanations(mut self) -> Self {
         (self.explain, self.explanations) = (true, true);
         self
+    }
+
+    /// What an explanation says of changed programs.
+    #[cfg(test)]
+    pub(in crate::check) fn claim(&self, claims: Vec<(LitmusTest, bool)>) {
+        self.claims.borrow_mut().extend(claims);
+    }
+
+    /// All that explanations said of changed programs.
+    #[cfg(test)]
+    pub(in crate::check) fn claims(self) -> Vec<(LitmusTest, bool)> {
+        self.claims.into_inner()
     }
 
     /// The model that it is about.
@@ -41,7 +53,7 @@ impl<'a> Session<'a> {
     ) {
         let mut explanation = Explanation::default();
         let core: Vec<usize> = (0..query.axioms.len()).filter(|&i| query.axioms[i]).collect();
-        let mut shown: Option<(Rc<Task<'a>>, Found)> = None;
+        let mut shown: Option<(Rc<Task<'a>>, Box<Checked>)> = None;
         for &axiom in &core {
             match self.without(axiom, bound, query, deadline) {
                 Said::Yes(found) => {
@@ -108,7 +120,7 @@ impl<'a> Session<'a> {
         answer: &mut Answer,
         bound: u32,
         question: &Question,
-        found: &(Execution, Replayed),
+        found: &Checked,
         deadline: Deadline,
     ) {
         if !self.explanations {
@@ -122,7 +134,7 @@ impl<'a> Session<'a> {
                 missing.edits = changed.needs;
                 let task = self.prepare(bound, deadline).expect("prepared before").task.clone();
                 let mut session = self.of(&changed.test, self.limits.timeout);
-                let refuted = session.refuted(bound, question, &task, found, deadline);
+                let refuted = session.refuted(bound, question, (&task, &changed.edits), found, deadline);
                 if let Some((other, (execution, replayed), axiom)) = refuted {
                     let refuting = Refuting { task: &other, execution: &execution, replayed: &replayed, axiom };
                     match explain::missing_links(&task, &changed.edits, &refuting) {
@@ -135,22 +147,21 @@ impl<'a> Session<'a> {
         answer.explanation = Some(Box::new(Explanation { missing: Some(missing), ..Explanation::default() }));
     }
 
-    /// An execution of this session's program that has the outcome and breaks an axiom: the one that shows that another
-    /// version of the program allows it, if it is one, else any.
+    /// An execution of this session's program that has the outcome and breaks an axiom: the one that shows that the
+    /// program that was changed into it allows it, if it is one, else any.
     fn refuted(
         &mut self,
         bound: u32,
         question: &Question,
-        other: &Task<'_>,
-        found: &(Execution, Replayed),
+        (before, edits): (&Task<'_>, &[Edit]),
+        found: &Checked,
         deadline: Deadline,
-    ) -> Option<(Rc<Task<'a>>, (Execution, Replayed), usize)> {
+    ) -> Option<(Rc<Task<'a>>, Checked, usize)> {
         let task = self.prepare(bound, deadline).ok()?.task.clone();
-        if task.sk.len() == other.sk.len()
-            && let Ok(replayed) = replay::replay(&task, &found.0)
+        if let Some((execution, replayed)) = explain::carried_over(before, edits, &task, &found.0)
             && let Some(&axiom) = replayed.rejected_by.first()
         {
-            return Some((task, (found.0.clone(), replayed), axiom));
+            return Some((task, (execution, replayed), axiom));
         }
         let mut wider = Session { thin_air: true, ..self.fresh() };
         let task = wider.prepare(bound, deadline).ok()?.task.clone();

@@ -12,7 +12,8 @@
 //!   processes that write one entry write the same.
 //!
 //! # Layout
-//! `verdicts/BUILD/XX/REST`, where `XX` and `REST` are the key. The folder may be deleted at any time.
+//! `verdicts/BUILD/XX/REST`, where `XX` and `REST` are the key. The folder may be deleted at any time; what builds of long
+//! ago kept, [`prune`] deletes.
 
 use std::fs;
 use std::io;
@@ -29,6 +30,7 @@ use crate::verdict::Answer;
 mod entry;
 mod folder;
 mod key;
+mod prune;
 
 pub(super) use folder::{default_folder, is_off};
 pub(super) use key::{BUILD, hex, sha256};
@@ -74,7 +76,7 @@ impl Cache {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(error) => {
-                self.damaged(path, error.to_string());
+                self.damaged(path, format!("cannot be read: {error}"));
                 return None;
             }
         };
@@ -94,6 +96,9 @@ impl Cache {
     pub(super) fn put(&self, key: &Key, answers: &[Option<Answer>]) {
         let path = self.path(key);
         let kept = entry::write(key, answers).and_then(|bytes| {
+            if let (Some(verdicts), false) = (self.folder.parent(), self.folder.exists()) {
+                prune::others(verdicts, BUILD);
+            }
             if let Some(folder) = path.parent() {
                 fs::create_dir_all(folder)?;
             }

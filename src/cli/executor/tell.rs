@@ -47,7 +47,7 @@ pub(super) fn tell(report: &mut Observations, test: &LitmusTest, plan: &Plan, ob
             count: s.count,
             why: s.why.clone(),
             ends: s.ends.clone(),
-            trace: plan.trace.then(|| trace(test, plan, &s.schedule)),
+            trace: trace(test, plan, &s.schedule),
         })
         .collect();
     report.races = observation
@@ -115,7 +115,7 @@ pub(super) fn fill(
             state: o.state.clone(),
             count: o.count,
             allowed: o.allowed,
-            trace: plan.trace.then(|| trace(test, plan, &o.schedule)),
+            trace: trace(test, plan, &o.schedule),
         })
         .collect();
     let outside: Vec<String> = held
@@ -146,9 +146,11 @@ pub(super) fn hazards(test: &LitmusTest, observation: &Observation, faults: Opti
     Hazards { observed, race: word(|f| &f.race), undefined: word(|f| &f.undefined) }
 }
 
-fn trace(test: &LitmusTest, plan: &Plan, recorded: &Recorded) -> String {
-    match simt::replay(test, &plan.options, recorded) {
+/// A run in words, if they were asked for.
+fn trace(test: &LitmusTest, plan: &Plan, recorded: &Recorded) -> Option<String> {
+    let told = || match simt::replay(test, &plan.options, recorded) {
         Ok(observation) => simt::trace(test, &observation.events),
         Err(why) => why,
-    }
+    };
+    plan.trace.then(told)
 }

@@ -76,6 +76,10 @@ const MORE: &[(&str, &[&str])] = &[
     ("MISUSE", &["Latch+too-many"]),
     // OpenCL.
     ("ALL", &["MP+all+all.host"]),
+    ("apart", &["MP+all+all.host"]),
+    ("shared-object", &["Disjoint.host"]),
+    ("unspecified-atomics", &["Kernels+atomics"]),
+    ("implementation-defined", &["Kernels+atomics"]),
     ("SG", &["T07"]),
     ("WARP", &["T07"]),
     ("of-sub-group", &["T07"]),
@@ -370,10 +374,6 @@ mod tests {
     const EMPTY: &[(&str, &str)] = &[
         ("unsequenced-race", "program order is total in a work-item"),
         ("both-regions-too", "empty where no model defines it anew"),
-        ("apart", "needs a host or two devices"),
-        ("shared-object", "needs a host or two devices"),
-        ("unspecified-atomics", "needs buffers of several kernel instances"),
-        ("implementation-defined", "needs buffers of several kernel instances"),
     ];
 
     /// Base names without events: kept for published models, or of no shipped test.

@@ -69,15 +69,24 @@ struct Lanes {
     tails: HashMap<CommandId, ThreadId>,
 }
 
+/// Who enqueues: a thread of a kernel.
+#[derive(Clone, Copy)]
+struct Caller {
+    command: CommandId,
+    thread: ThreadId,
+    device: u32,
+}
+
 impl Part<'_, '_> {
     /// What one thread of a kernel enqueues.
     fn children(&mut self, id: ThreadId, thread: &mut Thread, requests: &[Request], lanes: &mut Lanes) {
-        let Some(parent) = self.host.command_of(id).filter(|_| !requests.is_empty()) else { return };
+        let Some(command) = self.host.command_of(id).filter(|_| !requests.is_empty()) else { return };
+        let caller = Caller { command, thread: id, device: thread.place.gpu };
         let mut made: HashMap<String, CommandId> = HashMap::new();
         let calls = thread.code.iter_mut().filter(|i| matches!(i.op, Op::Enqueue(_)));
         for (request, instr) in requests.iter().zip(calls) {
             let child = CommandId(self.host.commands.len() as u16);
-            if self.child(parent, id, thread.place.gpu, request, lanes, &made).is_none() {
+            if self.child(caller, request, lanes, &made).is_none() {
                 return;
             }
             instr.op = Op::Enqueue(child);
@@ -87,16 +96,8 @@ impl Part<'_, '_> {
         }
     }
 
-    /// One command; `None` if something is wrong with it, which was reported.
-    fn child(
-        &mut self,
-        parent: CommandId,
-        thread: ThreadId,
-        device: u32,
-        request: &Request,
-        lanes: &mut Lanes,
-        made: &HashMap<String, CommandId>,
-    ) -> Option<()> {
+    /// What a command waits for; `None` if something is wrong with it, which was reported.
+    fn waits(&mut self, request: &Request, made: &HashMap<String, CommandId>) -> Option<Vec<Ref>> {
         let mut waits = Vec::new();
         for name in &request.waits {
             let Some(event) = made.get(&name.text) else {
@@ -110,6 +111,18 @@ impl Part<'_, '_> {
             };
             waits.push(Ref::Command(*event));
         }
+        Some(waits)
+    }
+
+    /// One command; `None` if something is wrong with it, which was reported.
+    fn child(
+        &mut self,
+        caller: Caller,
+        request: &Request,
+        lanes: &mut Lanes,
+        made: &HashMap<String, CommandId>,
+    ) -> Option<()> {
+        let waits = self.waits(request, made)?;
         let has = |word: &str| request.words.iter().any(|w| w.text == word);
         let flag = match () {
             () if has("CLK_ENQUEUE_FLAGS_WAIT_KERNEL") => ChildStart::WaitKernel,
@@ -125,12 +138,12 @@ impl Part<'_, '_> {
             return None;
         }
         let lane = match self.declared.dialect {
-            Dialect::Cuda => self.stream(parent, thread, device, request, lanes)?,
-            _ => *lanes.queues.entry(device).or_insert_with(|| {
+            Dialect::Cuda => self.stream(caller, request, lanes)?,
+            _ => *lanes.queues.entry(caller.device).or_insert_with(|| {
                 self.host.lanes.push(Lane {
                     name: "the queue of the device".to_string(),
                     kind: LaneKind::OnDevice,
-                    device,
+                    device: caller.device,
                 });
                 LaneId(self.host.lanes.len() as u16 - 1)
             }),
@@ -141,59 +154,48 @@ impl Part<'_, '_> {
                 let kernel = request.kernel?;
                 let range = self.range(request)?;
                 let name = self.declared.kernels[kernel].name.clone();
-                (name, CommandKind::Kernel, self.bodies.kernel(kernel, range, device))
+                (name, CommandKind::Kernel, self.bodies.kernel(kernel, range, caller.device))
             }
         };
         if self.bodies.too_many(request, self.sink) {
             return None;
         }
-        let origin = Origin::Device { parent, thread, flag };
+        let origin = Origin::Device { parent: caller.command, thread: caller.thread, flag };
         self.host.commands.push(Command { name, kind, lane: Some(lane), waits, origin, threads, groups });
         Some(())
     }
 
     /// CUDA: the stream of a launch. Those of fire-and-forget and of the tail are one each.
-    fn stream(
-        &mut self,
-        parent: CommandId,
-        thread: ThreadId,
-        device: u32,
-        request: &Request,
-        lanes: &mut Lanes,
-    ) -> Option<LaneId> {
+    fn stream(&mut self, caller: Caller, request: &Request, lanes: &mut Lanes) -> Option<LaneId> {
+        let Caller { command, thread, device } = caller;
         let next = LaneId(self.host.lanes.len() as u16);
         let named = request.words.first().map(|w| w.text.clone());
         let is_tail = named.as_deref() == Some("cudaStreamTailLaunch");
-        if is_tail && *lanes.tails.entry(parent).or_insert(thread) != thread {
-            self.sink.error("unsupported", request.span, "two threads of a grid launch into its tail", |d| {
-                d.label("expected one of them")
-                    .note("who comes first would be a choice of the execution; it is not supported here")
-            });
-            return None;
+        if is_tail && *lanes.tails.entry(command).or_insert(thread) != thread {
+            return self.contended(request, "two threads of a grid launch into its tail");
         }
-        let of = self.host.command(parent);
+        let of = self.host.command(command);
         let group = of.threads.iter().position(|t| *t == thread).map_or(0, |at| of.groups[at]);
         if named.is_none() {
-            if let Some((lane, first)) = lanes.streams.get(&(parent, group)) {
+            if let Some((lane, first)) = lanes.streams.get(&(command, group)) {
                 if *first != thread {
-                    self.sink.error(
-                        "unsupported",
-                        request.span,
-                        "two threads of a block launch into one stream",
-                        |d| {
-                            d.label("expected one of them, or `cudaStreamFireAndForget`").note(
-                                "who comes first would be a choice of the execution; it is not supported here",
-                            )
-                        },
-                    );
-                    return None;
+                    return self.contended(request, "two threads of a block launch into one stream");
                 }
                 return Some(*lane);
             }
-            lanes.streams.insert((parent, group), (next, thread));
+            lanes.streams.insert((command, group), (next, thread));
         }
         let name = named.unwrap_or_else(|| "the stream of the block".to_string());
         self.host.lanes.push(Lane { name, kind: LaneKind::Stream { blocking: false }, device });
         Some(next)
+    }
+
+    /// Reports a launch into a stream that another thread launches into.
+    fn contended(&mut self, request: &Request, message: &str) -> Option<LaneId> {
+        self.sink.error("unsupported", request.span, message, |d| {
+            d.label("expected one of them")
+                .note("who comes first would be a choice of the execution; it is not supported here")
+        });
+        None
     }
 }

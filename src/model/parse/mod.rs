@@ -16,6 +16,7 @@ use super::ast::{Binding, Expr, File, FreeDecl, Ident, Stmt, StmtKind, TestRole,
 use super::lex::{Comment, Tok, Token, clean, lex};
 use crate::diag::{Diagnostic, SourceFile, Span};
 
+mod cursor;
 mod expr;
 
 /// How deep brackets may nest. Published models stay below 20.
@@ -378,120 +379,6 @@ impl Parser<'_> {
     fn begins_line(&self, comment: usize) -> bool {
         let before = &self.source.text[..self.comments[comment].span.start as usize];
         before.rsplit('\n').next().unwrap_or("").trim().is_empty()
-    }
-
-    // Tokens.
-
-    fn tok(&self) -> &Tok {
-        &self.tokens[self.at.min(self.tokens.len() - 1)].tok
-    }
-
-    /// The token after the current one.
-    fn next_tok(&self, ahead: usize) -> &Tok {
-        &self.tokens[(self.at + ahead).min(self.tokens.len() - 1)].tok
-    }
-
-    fn span(&self) -> Span {
-        self.tokens[self.at.min(self.tokens.len() - 1)].span
-    }
-
-    /// The place of the token before the current one.
-    fn before(&self) -> Span {
-        self.tokens[self.at.min(self.tokens.len()).saturating_sub(1)].span
-    }
-
-    fn is_sym(&self, symbol: &str) -> bool {
-        matches!(self.tok(), Tok::Sym(s) if *s == symbol)
-    }
-
-    fn take_sym(&mut self, symbol: &str) -> bool {
-        let found = self.is_sym(symbol);
-        self.at += usize::from(found);
-        found
-    }
-
-    fn expect(&mut self, symbol: &'static str) -> Parsed<()> {
-        if self.take_sym(symbol) { Ok(()) } else { Err(self.unexpected(&format!("`{symbol}`"))) }
-    }
-
-    fn is_word(&self, word: &str) -> bool {
-        matches!(self.tok(), Tok::Name(w) if w == word)
-    }
-
-    fn take_word(&mut self, word: &str) -> bool {
-        let found = self.is_word(word);
-        self.at += usize::from(found);
-        found
-    }
-
-    fn name(&mut self, expected: &str) -> Parsed<Ident> {
-        match self.tok() {
-            Tok::Name(word) if !reserved(word) && word != "_" => {
-                let ident = Ident { name: word.clone(), span: self.span() };
-                self.at += 1;
-                Ok(ident)
-            }
-            _ => Err(self.unexpected(expected)),
-        }
-    }
-
-    fn word_then_name(&mut self) -> Parsed<Ident> {
-        self.at += 1;
-        self.name("a name")
-    }
-
-    fn word_then_names(&mut self) -> Parsed<Vec<Ident>> {
-        let mut list = vec![self.word_then_name()?];
-        while self.is_sym(",") {
-            list.push(self.word_then_name()?);
-        }
-        Ok(list)
-    }
-
-    fn text(&mut self, expected: &str) -> Parsed<String> {
-        match self.tok() {
-            Tok::Text(text) => {
-                let text = text.clone();
-                self.at += 1;
-                Ok(text)
-            }
-            _ => Err(self.unexpected(expected)),
-        }
-    }
-
-    // Messages.
-
-    /// Reports that the current token is not what should stand here.
-    fn unexpected(&mut self, expected: &str) -> Reported {
-        let found = match self.tok() {
-            Tok::Name(word) if reserved(word) => format!("the word `{word}`"),
-            Tok::Name(word) => format!("the name `{word}`"),
-            Tok::Text(_) => "a string".to_string(),
-            Tok::Sym("^*") => "`*`".to_string(),
-            Tok::Sym(symbol) => format!("`{symbol}`"),
-            Tok::Zero => "`0`".to_string(),
-            Tok::End => "the end of the file".to_string(),
-        };
-        let mut diagnostic = Diagnostic::error(
-            "syntax-error",
-            self.source,
-            self.span(),
-            format!("expected {expected}, found {found}"),
-        )
-        .label(format!("expected {expected}"));
-        if let (Tok::Name(word), "a statement") = (self.tok(), expected) {
-            let word = word.clone();
-            diagnostic = diagnostic.did_you_mean(&word, STATEMENT_WORDS.iter().chain(&["let", "with"]).copied());
-        }
-        self.diagnostics.push(diagnostic);
-        Reported
-    }
-
-    fn not_supported(&mut self, what: &str, span: Span) {
-        self.diagnostics.push(
-            Diagnostic::error("not-supported", self.source, span, format!("not supported: `{what}`"))
-                .label("this construct has no meaning here"),
-        );
     }
 }
 

@@ -11,6 +11,11 @@ use std::fmt::Write;
 use super::escape::dot;
 use super::scene::{Role, Scene};
 
+/// A file with several pictures: as many graphs, one after the other, as Graphviz reads them.
+pub fn several(scenes: &[Scene]) -> String {
+    scenes.iter().map(file).collect()
+}
+
 /// A file. Relations that are not shown are left out.
 pub fn file(scene: &Scene) -> String {
     let mut out = String::new();

@@ -107,8 +107,12 @@ pub fn figure(out: &mut String, scene: &Scene, id: &str) {
 
 /// A text of several lines.
 pub fn pre(out: &mut String, text: &str) {
-    let lines: Vec<String> = text.lines().map(xml).collect();
-    let _ = writeln!(out, "<pre>{}</pre>", lines.join("\n"));
+    // A line that is broken goes on below itself.
+    let line = |text: &str| {
+        let indent = text.len() - text.trim_start().len();
+        format!("<span style=\"--i:{indent}\">{}</span>", xml(text))
+    };
+    let _ = writeln!(out, "<pre>{}</pre>", text.lines().map(line).collect::<String>());
 }
 
 /// Which outcome has which verdict under which model; each verdict is a button that shows why.

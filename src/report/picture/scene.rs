@@ -13,8 +13,8 @@ use crate::verdict::{Ending, Seat, Witness, hang};
 
 mod edges;
 
-/// At most this many threads are drawn.
-const MOST_THREADS: usize = 12;
+/// At most this many threads are drawn: a warp. More columns than that nobody follows, on no screen.
+const MOST_THREADS: usize = 32;
 /// At most about this many events of a thread.
 const MOST_ROWS: usize = 24;
 /// A relation with more edges is not drawn unless it was asked for,

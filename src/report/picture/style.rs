@@ -52,6 +52,9 @@ const KINDS: &[(Kind, &[&str])] = &[
     (kind("wait", "#8a0f55", "#ff8cc6", "6 2", true), &[WAITS]),
 ];
 
+/// What is missing: longer gaps than anything else has.
+const LACKING: Kind = kind("missing", "#111111", "#ffffff", "14 9", false);
+
 /// Those of all other relations, in turn.
 const OTHERS: &[Kind] = &[
     kind("o0", "#00616b", "#66d9e4", "12 3", false),
@@ -63,15 +66,21 @@ const OTHERS: &[Kind] = &[
 /// The relation of a thread that never goes on to one that could help it, in pictures of executions that do not end.
 pub const WAITS: &str = "waits for";
 
+/// How the name of a relation begins that does not hold, where that is why an outcome is allowed.
+pub const MISSING: &str = "missing: ";
+
 /// How relation `name` is drawn; `others` counts relations that have no kind of their own.
 pub fn of(name: &str, others: usize) -> Kind {
+    if name.starts_with(MISSING) {
+        return LACKING;
+    }
     let known = KINDS.iter().find(|(_, names)| names.contains(&name));
     known.map_or(OTHERS[others % OTHERS.len()], |(kind, _)| *kind)
 }
 
 /// Every kind there is.
 pub fn all() -> impl Iterator<Item = Kind> {
-    KINDS.iter().map(|(kind, _)| *kind).chain(OTHERS.iter().copied())
+    KINDS.iter().map(|(kind, _)| *kind).chain([LACKING]).chain(OTHERS.iter().copied())
 }
 
 /// The style sheet of pictures; `scope` is a selector that stands for one.
@@ -88,6 +97,7 @@ pub fn sheet(scope: &str) -> String {
         "rect.event.gap{fill:none;stroke:none}".to_owned(),
         "rect.event.mark{fill:#fff3d6;stroke:#8a4b00;stroke-width:2.5}".to_owned(),
         "rect.event.on{stroke-width:2.5}".to_owned(),
+        "rect.rule{fill:#7b8794}".to_owned(),
         "rect.back{fill:#fff;fill-opacity:.88}".to_owned(),
     ];
     let mut dark = vec![

@@ -2,7 +2,7 @@
 //!
 //! | Answer | Execution | Marked |
 //! |---|---|---|
-//! | allowed | one that has the outcome | |
+//! | allowed | one that has the outcome; where the chain that would forbid it needs other events, one of the program so changed | that chain in bold, with the link that it lacks ([`lacking`](self)) |
 //! | forbidden | for each axiom of a minimal set: one that has the outcome and breaks it | the chain that breaks it, in bold |
 //! | racy, undefined | one that is | the events of the fault |
 //! | any, of a program that is undefined | and one that shows it | the events of the fault |
@@ -12,6 +12,8 @@ use super::super::{Line, explanation};
 use super::scene::{Step, Subject};
 use crate::verdict::{Breach, Definedness, Fault, Link, Property, State, Verdict, Witness};
 
+mod lacking;
+
 /// What can be drawn of an answer: nothing, where there is no execution to show.
 pub fn subjects(line: &Line) -> Vec<Subject<'_>> {
     let answer = &line.answer;
@@ -19,10 +21,10 @@ pub fn subjects(line: &Line) -> Vec<Subject<'_>> {
     if let Some(fault) = &answer.fault {
         found.extend(faulty(line, fault));
     } else if let Some(witness) = &answer.witness {
-        found.push(witnessed(line, witness));
+        found.extend(lacking::witnessed(line, witness));
     } else if let Some(explanation) = &answer.explanation {
         let breaches = &explanation.broken;
-        found.extend(breaches.iter().enumerate().map(|(i, b)| forbidden(line, b, i, breaches)));
+        found.extend(breaches.iter().map(|b| forbidden(line, b, breaches)));
     }
     if let Some(Definedness::Undefined(fault)) = &answer.definedness {
         found.extend(faulty(line, fault));
@@ -82,11 +84,15 @@ fn witnessed<'a>(line: &'a Line, witness: &'a Witness) -> Subject<'a> {
 }
 
 /// An execution that has the outcome and breaks an axiom, with the chain that breaks it.
-fn forbidden<'a>(line: &'a Line, breach: &'a Breach, index: usize, all: &[Breach]) -> Subject<'a> {
+fn forbidden<'a>(line: &'a Line, breach: &'a Breach, all: &[Breach]) -> Subject<'a> {
     let mut cycle = Vec::new();
-    let joined = |l: &Link| breach.chain.iter().any(|c| (c.from, c.to) == (l.from, l.to));
-    let (along, besides): (Vec<&Link>, Vec<&Link>) =
-        breach.besides.iter().filter(|l| l.holds && !l.is_set).partition(|l| joined(l));
+    // What else has to hold is drawn where the picture has such edges: that two accesses are to one location has no arrow.
+    let drawn = |l: &Link| {
+        let joined = breach.chain.iter().any(|c| (c.from, c.to) == (l.from, l.to));
+        !joined && breach.execution.relations.iter().any(|(name, _)| *name == l.relation)
+    };
+    let (besides, along): (Vec<&Link>, Vec<&Link>) =
+        breach.besides.iter().filter(|l| l.holds && !l.is_set).partition(|l| drawn(l));
     for link in breach.chain.iter().chain(besides) {
         steps(link, &mut cycle);
     }
@@ -109,14 +115,12 @@ fn forbidden<'a>(line: &'a Line, breach: &'a Breach, index: usize, all: &[Breach
     } else {
         let mut names: Vec<&str> = along.iter().map(|l| l.relation.as_str()).collect();
         names.dedup();
-        let along =
-            if names.is_empty() { String::new() } else { format!("; besides, along it: {}", names.join(", ")) };
+        let along = if names.is_empty() { String::new() } else { format!("; besides: {}", names.join(", ")) };
         says.push(format!("The {shape} in bold: {}{along}.", chain.join(" ")));
     }
     let others: Vec<_> = all.iter().map(|b| b.axiom.as_str()).filter(|a| *a != breach.axiom).collect();
     if !others.is_empty() {
-        let which = if index == 0 { "Other executions with the outcome" } else { "Others" };
-        says.push(format!("{which} break {}.", others.join(", ")));
+        says.push(format!("Other executions with the outcome break {}.", others.join(", ")));
     }
     says.extend(final_state(&breach.execution.state));
     Subject { title: &line.test, facts: facts(line), witness: &breach.execution, cycle, marks: Vec::new(), says }

@@ -8,6 +8,7 @@
 //! - W3C, *Scalable Vector Graphics (SVG) 2*; *SVG Accessibility API Mappings*.
 
 use std::fmt::Write;
+use std::slice;
 
 use super::escape::xml;
 use super::layout::geometry::{Path, Piece, Point, Rect};
@@ -17,21 +18,29 @@ use super::style;
 
 /// A file of its own.
 pub fn file(scene: &Scene) -> String {
+    stacked(slice::from_ref(scene))
+}
+
+/// A file with several pictures, one below the other; the title is above the first.
+pub fn stacked(scenes: &[Scene]) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    write_svg(&mut out, scene, "fencepost", true);
+    write_svg(&mut out, scenes, "fencepost", true);
     out
 }
 
 /// A part of a page that has the style sheet; `id` begins the names of elements and is unique in the page.
 pub fn inline(scene: &Scene, id: &str) -> String {
     let mut out = String::new();
-    write_svg(&mut out, scene, id, false);
+    write_svg(&mut out, slice::from_ref(scene), id, false);
     out
 }
 
-fn write_svg(out: &mut String, scene: &Scene, id: &str, alone: bool) {
-    let layout = Layout::of(scene, alone);
-    let (w, h) = (number(layout.size.0.ceil()), number(layout.size.1.ceil()));
+fn write_svg(out: &mut String, scenes: &[Scene], id: &str, alone: bool) {
+    let layouts: Vec<Layout> =
+        scenes.iter().enumerate().map(|(i, scene)| Layout::of(scene, alone && i == 0)).collect();
+    let width = layouts.iter().map(|l| l.size.0.ceil()).fold(0.0, f64::max);
+    let height: f64 = layouts.iter().map(|l| l.size.1.ceil()).sum();
+    let (w, h) = (number(width), number(height));
     let xmlns = if alone { "xmlns=\"http://www.w3.org/2000/svg\" " } else { "" };
     // Writing to a string cannot fail.
     let _ = writeln!(
@@ -39,13 +48,31 @@ fn write_svg(out: &mut String, scene: &Scene, id: &str, alone: bool) {
         "<svg {xmlns}class=\"fencepost\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" role=\"img\" \
          aria-labelledby=\"{id}-t {id}-d\">"
     );
-    let facts = scene.facts.join(", ");
-    let _ = writeln!(out, "<title id=\"{id}-t\">{}: {}</title>", xml(&scene.title), xml(&facts));
-    let _ = writeln!(out, "<desc id=\"{id}-d\">{}</desc>", xml(&scene.description()));
+    let (title, facts) = scenes.first().map_or(("", String::new()), |s| (s.title.as_str(), s.facts.join(", ")));
+    let _ = writeln!(out, "<title id=\"{id}-t\">{}: {}</title>", xml(title), xml(&facts));
+    let described: Vec<String> = scenes.iter().map(Scene::description).collect();
+    let _ = writeln!(out, "<desc id=\"{id}-d\">{}</desc>", xml(&described.join(" ")));
     if alone {
         let _ = writeln!(out, "<style>\n{}</style>", style::sheet("svg.fencepost"));
     }
     let _ = writeln!(out, "<rect class=\"paper\" width=\"{w}\" height=\"{h}\"/>");
+    let mut y = 0.0;
+    for (i, (scene, layout)) in scenes.iter().zip(&layouts).enumerate() {
+        if i > 0 {
+            let _ = writeln!(out, "<g transform=\"translate(0 {})\">", number(y));
+            let line = Rect { x: 14.0, y: 0.0, w: width - 28.0, h: 1.0 };
+            let _ = writeln!(out, "<rect class=\"rule\" {}/>", rect(&line));
+        }
+        write_picture(out, scene, layout);
+        if i > 0 {
+            out.push_str("</g>\n");
+        }
+        y += layout.size.1.ceil();
+    }
+    out.push_str("</svg>\n");
+}
+
+fn write_picture(out: &mut String, scene: &Scene, layout: &Layout) {
     for text in &layout.head {
         let title = text.rect.h > LABEL + 6.0;
         write_text(out, text, if title { "title" } else { "" }, if title { TITLE } else { LABEL });
@@ -59,12 +86,11 @@ fn write_svg(out: &mut String, scene: &Scene, id: &str, alone: bool) {
     for thread in &layout.threads {
         write_text(out, thread, "thread", TEXT);
     }
-    write_events(out, scene, &layout);
-    write_edges(out, scene, &layout);
+    write_events(out, scene, layout);
+    write_edges(out, scene, layout);
     for text in &layout.foot {
         write_text(out, text, "", LABEL);
     }
-    out.push_str("</svg>\n");
 }
 
 fn write_events(out: &mut String, scene: &Scene, layout: &Layout) {

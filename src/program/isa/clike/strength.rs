@@ -53,36 +53,25 @@ pub fn order(op: &Op) -> Option<Order> {
 
 /// The orders that an operation may have and that are stronger than its own, weaker ones first.
 pub fn stronger(op: &Op) -> Vec<Order> {
-    let Some(own) = order(op) else { return Vec::new() };
-    let all = match op {
-        Op::Load { .. } => legal(Does::Load),
-        Op::Store { .. } => legal(Does::Store),
-        _ => legal(Does::Fence(None)),
-    };
-    let mut orders: Vec<Order> = all
-        .iter()
-        .copied()
-        .filter(|o| *o != Order::Consume && o.bits() != own.bits() && o.bits() & own.bits() == own.bits())
-        .collect();
-    orders.sort_by_key(|o| o.bits().count_ones());
-    orders
+    others(op, |own, other| other.bits() & own.bits() == own.bits())
 }
 
 /// The orders that an operation may have and that are weaker than its own, the weakest first. No fence is relaxed.
 pub fn weaker(op: &Op) -> Vec<Order> {
+    let fence = matches!(op, Op::Fence { .. });
+    others(op, |own, other| other.bits() & own.bits() == other.bits() && !(fence && other == Order::Relaxed))
+}
+
+/// The orders that an operation may have besides its own, of which `wanted` (own, other) holds, weaker ones first.
+fn others(op: &Op, wanted: impl Fn(Order, Order) -> bool) -> Vec<Order> {
     let Some(own) = order(op) else { return Vec::new() };
     let all = match op {
         Op::Load { .. } => legal(Does::Load),
         Op::Store { .. } => legal(Does::Store),
         _ => legal(Does::Fence(None)),
     };
-    let fence = matches!(op, Op::Fence { .. });
-    let weaker = |o: &Order| o.bits() != own.bits() && o.bits() & own.bits() == o.bits();
-    let mut orders: Vec<Order> = all
-        .iter()
-        .copied()
-        .filter(|o| *o != Order::Consume && weaker(o) && !(fence && *o == Order::Relaxed))
-        .collect();
+    let another = |o: &Order| *o != Order::Consume && o.bits() != own.bits() && wanted(own, *o);
+    let mut orders: Vec<Order> = all.iter().copied().filter(another).collect();
     orders.sort_by_key(|o| o.bits().count_ones());
     orders
 }

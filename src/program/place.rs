@@ -1,0 +1,101 @@
+//! Scopes, and places of threads in the scope tree.
+//!
+//! # Invariants
+//! - A scope that comes before another in [`Scope`] reaches no further; the groups of a place are nested in that order.
+
+/// How far an operation or a barrier reaches, from the narrowest to the widest.
+///
+/// PTX words first; OpenCL's work-group is [`Scope::Cta`], its device [`Scope::Gpu`], its sub-group [`Scope::Warp`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scope {
+    /// The thread itself (OpenCL work-item).
+    Thread,
+    /// Warp or sub-group.
+    Warp,
+    /// Cooperative thread array, block, work-group.
+    Cta,
+    /// Thread block cluster.
+    Cluster,
+    /// Vulkan queue family.
+    QueueFamily,
+    /// One GPU, device.
+    Gpu,
+    /// All devices and the host.
+    Sys,
+}
+
+/// Where a thread runs: its group's number at each level of the scope tree.
+///
+/// `cta` numbers are relative to their GPU, `warp` numbers to their CTA.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// GPU or device number. A host thread has a device of its own.
+    pub gpu: u32,
+    /// Vulkan queue family, else 0.
+    pub queue_family: u32,
+    /// Cluster number relative to the GPU; `None`: the CTA is a cluster of its own.
+    pub cluster: Option<u32>,
+    /// CTA or work-group number.
+    pub cta: u32,
+    /// Warp or sub-group number; `None`: the thread is alone in it.
+    pub warp: Option<u32>,
+    /// Memory synchronization domain of the kernel it belongs to: kernels of different domains share no scope below `Sys`
+    /// (CUDA Programming Guide, *Memory Synchronization Domains*).
+    pub domain: u32,
+    /// OpenCL: the kernel instance that it belongs to, where no host program says so. Groups of different ones are apart.
+    pub kernel: u32,
+    /// A host thread: every scope below `Sys` holds it alone (`specs`: PTX ISA, Scope; host atomics are system-wide).
+    pub host: bool,
+    /// Of a cooperative launch: it fails unless all its blocks are resident at once.
+    pub cooperative: bool,
+}
+
+impl Place {
+    /// A device thread at (`gpu`, `cta`).
+    pub fn device(gpu: u32, cta: u32) -> Place {
+        Place {
+            gpu,
+            queue_family: 0,
+            cluster: None,
+            cta,
+            warp: None,
+            domain: 0,
+            kernel: 0,
+            host: false,
+            cooperative: false,
+        }
+    }
+
+    /// Whether both are on one GPU, whatever the domains of their kernels.
+    pub fn same_gpu(&self, other: &Place) -> bool {
+        !self.host && !other.host && self.gpu == other.gpu
+    }
+
+    /// Whether two *different* threads at these places are in one group of the given scope.
+    pub fn same(&self, other: &Place, scope: Scope) -> bool {
+        if scope == Scope::Sys {
+            return true;
+        }
+        if scope == Scope::Thread || !self.same_gpu(other) || self.domain != other.domain {
+            return false;
+        }
+        if scope == Scope::Gpu {
+            return true;
+        }
+        if self.kernel != other.kernel {
+            return false;
+        }
+        if self.queue_family != other.queue_family {
+            return false;
+        }
+        if scope == Scope::QueueFamily {
+            return true;
+        }
+        let same_cta = self.cta == other.cta;
+        match scope {
+            Scope::Cluster => same_cta || (self.cluster.is_some() && self.cluster == other.cluster),
+            Scope::Cta => same_cta,
+            _ => same_cta && self.warp.is_some() && self.warp == other.warp,
+        }
+    }
+}
