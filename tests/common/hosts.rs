@@ -30,6 +30,8 @@ struct Maker<'r> {
     registers: u32,
     /// Whether some command maps memory.
     is_mapped: bool,
+    /// How often a thread of a kernel waits for memory first.
+    spins: f64,
 }
 
 impl Maker<'_> {
@@ -42,6 +44,18 @@ impl Maker<'_> {
         } else {
             format!("int r{} = {star}{place};", self.registers)
         }
+    }
+
+    /// What waits for memory, in a kernel of CUDA, or nothing.
+    fn spin(&mut self) -> String {
+        if self.spins == 0.0 || !self.rng.random_bool(self.spins) {
+            return String::new();
+        }
+        let place = if self.rng.random_bool(0.7) { "x" } else { "y" };
+        format!(
+            "cuda::atomic_ref<int, cuda::thread_scope_system> f({place});\n\
+             while (f.load(cuda::memory_order_relaxed) == 0) {{ }}\n"
+        )
     }
 
     /// What maps memory, or ends that: it reads it, and perhaps writes it back.
@@ -87,7 +101,8 @@ impl Maker<'_> {
         };
         let code = match kind {
             CommandKind::Map | CommandKind::Unmap => vec![self.mapping()],
-            _ => (0..threads).map(|_| self.access()).collect(),
+            CommandKind::Kernel => (0..threads).map(|_| self.spin() + &self.access()).collect(),
+            _ => vec![self.access(); threads as usize],
         };
         let groups = (0..threads).collect();
         let lane = (!callback).then(|| self.lane());
@@ -125,6 +140,15 @@ impl Maker<'_> {
 
 /// A random program.
 pub fn program(rng: &mut Pcg64Mcg, cuda: bool) -> LitmusTest {
+    spinning(rng, cuda, 0.0)
+}
+
+/// A random program of CUDA in which threads of kernels wait for memory.
+pub fn waiting(rng: &mut Pcg64Mcg) -> LitmusTest {
+    spinning(rng, true, 0.3)
+}
+
+fn spinning(rng: &mut Pcg64Mcg, cuda: bool, spins: f64) -> LitmusTest {
     let stream = |blocking| LaneKind::Stream { blocking };
     let lanes = match cuda {
         true => vec![LaneKind::Null, stream(true), stream(true), stream(false)],
@@ -140,6 +164,7 @@ pub fn program(rng: &mut Pcg64Mcg, cuda: bool) -> LitmusTest {
         hosts: Vec::new(),
         registers: 0,
         is_mapped: false,
+        spins,
     };
     for _ in 0..maker.rng.random_range(1..=2) {
         let steps = maker.steps();

@@ -85,13 +85,15 @@ pub(super) fn ends(program: &Program) -> Ends {
         }
     }
     let awaited: Vec<ThreadId> = awaited.into_iter().collect();
-    match (awaited.as_slice(), launches.ways.as_slice()) {
-        ([], _) => Ends::Open(vec![Case::only(program)]),
-        (_, [way]) if awaited.len() <= MAX_AWAITED => Ends::Open(cases(program, way, &awaited)),
-        (_, [_]) => undecided("something waits for many threads that may loop or wait for ever"),
-        _ => {
-            undecided("something waits for threads that may loop or wait for ever, and the order of calls is free")
-        }
+    match awaited.len() {
+        0 => Ends::Open(vec![Case::only(program)]),
+        1..=MAX_AWAITED => match cases(program, &launches.ways, &awaited) {
+            Some(cases) => Ends::Open(cases),
+            None => {
+                undecided("it depends on the order of calls who waits for threads that may loop or wait for ever")
+            }
+        },
+        _ => undecided("something waits for many threads that may loop or wait for ever"),
     }
 }
 
@@ -130,16 +132,24 @@ fn reached(program: &Program, never: &BTreeSet<Node>, t: ThreadId) -> usize {
     code.iter().position(|i| stops(&i.op)).map_or(code.len(), |at| at + 1)
 }
 
-/// The cases of a program in which something waits for these threads.
-fn cases(program: &Program, graph: &LaunchGraph, awaited: &[ThreadId]) -> Vec<Case> {
+/// The cases of a program in which something waits for these threads; `None` if it depends on the order of calls what
+/// they are.
+fn cases(program: &Program, ways: &[LaunchGraph], awaited: &[ThreadId]) -> Option<Vec<Case>> {
     let host = program.host.as_deref().expect("a host program");
     let one = |set: usize| {
         let (hang, end): (Vec<_>, Vec<_>) = awaited.iter().enumerate().partition(|(i, _)| set >> i & 1 != 0);
         let [hang, end]: [Vec<ThreadId>; 2] = [hang, end].map(|list| list.into_iter().map(|(_, t)| *t).collect());
-        let never = graph.never(&hang.iter().map(|t| Node::Leave(*t)).collect::<Vec<_>>());
+        let leaves: Vec<Node> = hang.iter().map(|t| Node::Leave(*t)).collect();
+        let (graph, others) = ways.split_first()?;
+        let never = graph.never(&leaves);
+        let all =
+            |never: &BTreeSet<Node>| program.thread_ids().map(|t| reached(program, never, t)).collect::<Vec<_>>();
+        if others.iter().any(|way| all(&way.never(&leaves)) != all(&never)) {
+            return None;
+        }
         // Who waits for another one of them never starts.
         if hang.iter().any(|t| never.contains(&Node::Enter(*t))) {
-            return None;
+            return Some(None);
         }
         let names = hang.iter().map(|t| match host.command_of(*t) {
             Some(command) => format!("`{}`", host.name_of(command)),
@@ -154,9 +164,10 @@ fn cases(program: &Program, graph: &LaunchGraph, awaited: &[ThreadId]) -> Vec<Ca
                 case.program.threads[usize::from(t.0)].code.truncate(runs);
             }
         }
-        Some(case)
+        Some(Some(case))
     };
-    (0..1 << awaited.len()).filter_map(one).collect()
+    let all: Option<Vec<Option<Case>>> = (0..1 << awaited.len()).map(one).collect();
+    Some(all?.into_iter().flatten().collect())
 }
 
 /// How each thread ends if some points are never reached.

@@ -115,10 +115,12 @@ impl Lanes {
                     commands.map(|c| Need { rule: Rule::DeviceSynchronize, on: On::Done(*c) }).collect();
             }
             HostOp::Record(handle, lane) => {
+                self.take_turns(host, *lane);
                 let work = self.gatekeepers(host, *lane).into_iter().map(|need| need.on).collect();
                 self.captured[usize::from(handle.0)] = work;
             }
             HostOp::LaneWait(lane, handle) => {
+                self.take_turns(host, *lane);
                 let work = self.captured[usize::from(handle.0)].clone();
                 let needs = work.into_iter().map(|on| Need { rule: Rule::StreamWaitEvent, on });
                 self.state(*lane).gates.extend(needs);
@@ -198,6 +200,14 @@ impl Lanes {
         }
         state.commands.push(id);
         needs.into_iter().collect()
+    }
+
+    /// An action in the legacy default stream, even one without work, comes after what is in all blocking streams, and
+    /// these go on after it.
+    fn take_turns(&mut self, host: &HostProgram, lane: LaneId) {
+        if host.lane(lane).kind == LaneKind::Null {
+            self.state(lane).gates = self.gatekeepers(host, lane);
+        }
     }
 
     /// What the next command of a lane has to wait for because of those before it.
