@@ -7,14 +7,14 @@ use std::path::Path;
 use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::diag::{Diagnostic, Severity};
-use fencepost::litmus::{LitmusTest, parse, read_path};
+use fencepost::litmus::{LitmusTest, parse, read, read_path};
 use fencepost::model::load_shipped;
 use fencepost::program::host::{
     ChildStart, CommandId, HostOp, Lane, LaneId, LaneKind, Launches, Node, Origin, Rule, Stuck,
 };
 use fencepost::program::{Instr, Op};
 use fencepost::skeleton::signature::signature;
-use fencepost::verdict::{Ending, Verdict};
+use fencepost::verdict::{Definedness, Ending, Remedy, Verdict};
 
 /// For each rule, a test whose verdict rests on it.
 const RESTS_ON: &[(Rule, &str)] = &[
@@ -216,6 +216,8 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
             "unsupported 1: copies from pageable memory are not supported \
              [cudaMemcpy(x, p, sizeof(int), cudaMemcpyHostToDevice);]",
         ),
+        (cu("int r = cudaEventQuery(e);"), "unsupported 1: `cudaEventQuery` is not supported [cudaEventQuery]"),
+        (cu("cudaStreamQuery(s);"), "unsupported 1: `cudaStreamQuery` is not supported [cudaStreamQuery]"),
         (cu("K<<<1, 5000, 0, s>>>();"), "too-many-threads 1: a test has at most 4096 threads [1]"),
     ];
     for (found, expected) in cases {
@@ -291,4 +293,45 @@ fn a_race_between_commands_names_both_accesses() {
         assert!(told.iter().any(|(t, c)| t.starts_with("produce.") && c == accesses[0]), "{told:?}");
         assert!(told.iter().any(|(t, c)| t == "consume" && c == accesses[1]), "{told:?}");
     }
+}
+
+/// Two host threads, each of which names an event that the other one makes.
+const CROSSED: &str =
+    "[[host]]\ncode = '''\nclEnqueueNDRangeKernel(q, K0, NULL, 1, 1, 1, &a, &b);\nclFlush(q);\n'''\n";
+
+#[test]
+fn events_that_two_threads_make_for_each_other_are_told_without_what_has_no_part_in_it() {
+    let text = opencl_text("clEnqueueNDRangeKernel(q, K1, NULL, 1, 1, 1, &b, &a);\nclFlush(q);")
+        .replace("\"clFinish(q);\"", "\"\"")
+        .replace("condition = 'K2:r == 0'\n", "");
+    let test = parse("t.toml", (text + CROSSED).as_bytes()).unwrap_or_else(|d| panic!("{}", d[0])).remove(0);
+    let told = Launches::of(&test.program).unwrap().stuck.unwrap().1.describe(&test.program).join("\n");
+    assert!(told.contains("of H0") && told.contains("of H1") && !told.contains("clFlush"), "{told}");
+}
+
+#[test]
+fn what_a_range_of_no_items_and_an_empty_event_come_to_is_warned_of() {
+    let warnings = |text: String| -> Vec<String> {
+        let read = read("t.toml", text.as_bytes()).unwrap_or_else(|d| panic!("{}", d[0]));
+        let called = |d: &Diagnostic| format!("{} `{}`", d.id, &text[d.span.range()]);
+        read.warnings.iter().map(called).collect()
+    };
+    let cl = opencl_text("clEnqueueNDRangeKernel(q, K2, NULL, 0, 1);")
+        .replace("\"clFinish(q);\"", "\"\"")
+        .replace("condition = 'K2:r == 0'\n", "");
+    assert!(warnings(cl).contains(&"empty-range `0`".to_owned()));
+    let cu = cuda_text("K<<<1, 1, 0, s>>>();\ncudaEventSynchronize(e);")
+        .replace("\"cudaDeviceSynchronize();\"", "\"\"");
+    assert!(warnings(cu).contains(&"empty-event `e`".to_owned()));
+}
+
+#[test]
+fn what_would_be_left_to_implementations_is_no_remedy() {
+    let test = file("opencl/producer-consumer-no-event");
+    let model = load_shipped("opencl", &signature()).unwrap().unwrap();
+    let mut session = Session::new(&test, &model, Engine::Enumerate, Limits::default(), &[]).explaining();
+    let Definedness::Undefined(fault) = session.definedness(None).unwrap().unwrap() else { panic!("it races") };
+    assert!(fault.why.iter().any(|w| w.contains("no call orders these accesses of `produce` and `consume`")));
+    let Some(Remedy::Changes(changes)) = fault.remedy else { panic!("{:?}", fault.remedy) };
+    assert!(changes.iter().any(|c| c.text.contains("`data` is fine-grained")), "{changes:?}");
 }

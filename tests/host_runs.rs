@@ -24,7 +24,7 @@ use common::hosts::program;
 use common::suite::{files, number};
 use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
 use fencepost::check::{Engine, Limits, operational};
-use fencepost::litmus::{LitmusTest, read_path};
+use fencepost::litmus::{LitmusTest, parse, read_path};
 use fencepost::model::load_shipped;
 use fencepost::program::host::{CommandId, CommandKind, LaunchGraph, Launches};
 use fencepost::program::{Op, ThreadId};
@@ -292,4 +292,68 @@ fn tests_of_host_programs() {
     println!("liveness undecided: {undecided:#?}");
     assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
     assert!(stuck > 0 && racy > 0 && runs > 1_000);
+}
+
+/// A test of host programs, by its file; `edit` changes its text.
+fn file(name: &str, edit: impl Fn(String) -> String) -> LitmusTest {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/host").join(name).with_extension("toml");
+    let text = edit(std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())));
+    parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}")).remove(0)
+}
+
+#[test]
+fn atomics_of_several_kernels_on_a_buffer_are_run_and_left_to_implementations() {
+    let test = file("opencl/Kernels+atomics", |text| text.replace("kind = \"svm-coarse\"", "kind = \"buffer\""));
+    let model = load_shipped("opencl", &signature()).expect("shipped").expect("valid");
+    let seen = run(&test, &options(MachineMemory::OpenCl));
+    assert!(seen.ended.finished > 0 && has(&seen, &[HazardKind::Unspecified]), "{:?}", seen.hazards);
+    assert!(seen.hazards.iter().all(|h| !h.hazard.kind.is_undefined()));
+    // No outcome of it is told as one that the model allows, or forbids.
+    let (engine, limits) = (Engine::Auto, Limits::default());
+    let held = operational::hold(&test, &model, engine, limits, &[], &seen);
+    assert!(!held.observed.is_empty() && held.observed.iter().all(|o| o.allowed.is_none()), "{held:?}");
+    let faults = operational::faults(&test, &model, engine, limits, &[], &seen);
+    assert_eq!(faults.defect, None);
+    // Where the queue orders them, nothing is left.
+    let ordered = run(&file("opencl/Kernels+atomics+ordered", |text| text), &options(MachineMemory::OpenCl));
+    assert!(ordered.hazards.is_empty(), "{:?}", ordered.hazards);
+}
+
+#[test]
+fn waits_are_told_by_the_number_of_the_launch() {
+    let twice = |text: String| {
+        let wait = "clWaitForEvents({e});";
+        text.replace(wait, &format!("clEnqueueNDRangeKernel(q, K2, NULL, 1, 1);\n{wait}"))
+            .replace("K2:r == 0", "x == 0")
+    };
+    let test = file("opencl/H20-user-event-set-too-late", twice);
+    let seen = run(&test, &options(MachineMemory::OpenCl));
+    let why: Vec<&String> = seen.stops.iter().flat_map(|s| &s.why).collect();
+    assert!(why.iter().any(|w| w.contains("waits for `K2.1` to complete")), "{why:?}");
+}
+
+/// A launch into the memory of a GPU that has room for so many blocks hangs just where a block that is there waits for
+/// one that is not.
+#[test]
+fn which_launch_gets_room_is_a_choice() {
+    let test = file("cuda/resident-consumer-first", |text| text);
+    for (room, hang) in [(None, false), (Some(1), true), (Some(2), false)] {
+        let launch = Launch { resident: room, ..Launch::default() };
+        for memory in [MachineMemory::Cuda, MachineMemory::Sc] {
+            let seen = run(&test, &Options { launch, ..options(memory) });
+            assert_eq!(hangs(&seen), hang, "room for {room:?}: {:?}", seen.ended);
+            assert!(seen.ended.finished > 0, "room for {room:?}: {:?}", seen.ended);
+        }
+    }
+    // In one stream, the consumer never gives way; behind the producer, it never waits.
+    let one = |text: String| text.replace("0, u>>>", "0, s>>>");
+    let launch = Launch { resident: Some(1), ..Launch::default() };
+    let seen = run(&file("cuda/resident-consumer-first", one), &Options { launch, ..options(MachineMemory::Sc) });
+    assert!(hangs(&seen) && seen.ended.finished == 0, "{:?}", seen.ended);
+    let swap = |text: String| {
+        let text = text.replace("consume<<<1, 1, 0, s>>>();\nproduce<<<1, 1, 0, u>>>();", "@");
+        text.replace('@', "produce<<<1, 1, 0, s>>>();\nconsume<<<1, 1, 0, s>>>();")
+    };
+    let seen = run(&file("cuda/resident-consumer-first", swap), &Options { launch, ..options(MachineMemory::Sc) });
+    assert!(!hangs(&seen) && seen.ended.finished > 0, "{:?}", seen.ended);
 }

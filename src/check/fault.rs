@@ -71,7 +71,12 @@ pub(super) fn describe(
     };
     let object = place.map(|c| task.sk.program.location(task.sk.memory.cell(c).location.0).name.clone());
     let place = place.map(|c| task.sk.memory.cell(c).name.clone());
-    let why = reasons(task, node, &events, place.as_deref());
+    let mut why = reasons(task, node, &events, place.as_deref());
+    if let (true, [i, j], Some(host)) = (races.contains(&node), events.as_slice(), task.sk.program.host.as_deref())
+        && let [Some(a), Some(b)] = [i, j].map(|&e| task.sk.events[e].thread)
+    {
+        why.extend(host.apart(&task.sk.program, a, b));
+    }
     let events = events
         .iter()
         .map(|&e| FaultEvent {

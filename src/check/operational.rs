@@ -194,7 +194,9 @@ pub fn hold(
     }
     let mut session = Session::new(test, model, engine, limits, set);
     let Outcomes { complete, reason, outcomes, bound, mut defect, .. } = session.outcomes();
-    let allowed: Vec<&State> = outcomes.iter().filter(|o| o.allowed).map(|o| &o.state).collect();
+    // What implementations settle, no list of outcomes tells.
+    let left_open = reason.as_deref().is_some_and(super::session::is_left_open);
+    let allowed: Vec<&State> = outcomes.iter().filter(|o| o.allowed && !left_open).map(|o| &o.state).collect();
     let mut observed = Vec::new();
     for (state, seen) in named {
         let (verdict, reason) = if allowed.contains(&&state) {

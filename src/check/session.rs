@@ -32,6 +32,11 @@ const HAZARD: &str = "-hazard";
 /// for all of them, except that it is undefined.
 const IMPLEMENTATION_DEFINED: &str = "implementation-defined";
 
+/// Whether that is why a question is undecided.
+pub(super) fn is_left_open(reason: &str) -> bool {
+    reason.starts_with(IMPLEMENTATION_DEFINED)
+}
+
 /// Questions about one test under one model.
 pub struct Session<'a> {
     test: &'a LitmusTest,

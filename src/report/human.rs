@@ -85,7 +85,11 @@ impl Reporter for Human {
             rest.push(fault.places());
         }
         rest.extend(line.mapping.map(|mapping| format!("via {mapping}")));
-        rest.extend(answer.verdict.reason().map(str::to_owned));
+        let told = match &answer.definedness {
+            Some(Definedness::Undecided(reason)) => Some(reason.as_str()),
+            _ => None,
+        };
+        rest.extend(answer.verdict.reason().filter(|reason| told != Some(*reason)).map(str::to_owned));
         rest.extend(answer.bound.map(|bound| format!("loop bound {bound}")));
         if options.verbose {
             rest.push(answer.engine.to_owned());

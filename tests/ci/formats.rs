@@ -44,6 +44,24 @@ fn all_formats_at_once_say_the_same() {
     }
 }
 
+/// A solver's thread was asked other things before, and other ones every time.
+#[cfg(feature = "z3")]
+#[test]
+fn executions_that_the_solver_finds_do_not_depend_on_jobs() {
+    let folder = Folder::new(&[]);
+    let suite = concat!(env!("CARGO_MANIFEST_DIR"), "/litmus/ptx");
+    let executions = |jobs| {
+        folder
+            .run(&["check", suite, "--engine", "symbolic", "--no-cache", "--jobs", jobs, "--format", "jsonl"])
+            .out
+    };
+    let alone = executions("1");
+    assert!(alone.contains(r#""accesses":[{"thread""#), "races are told by an execution");
+    for _ in 0..3 {
+        assert!(executions("2") == alone, "two workers find other executions than one");
+    }
+}
+
 #[test]
 fn places_are_those_of_the_expectations_and_of_the_mistakes() {
     let folder = suite();

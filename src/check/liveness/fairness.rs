@@ -1,6 +1,8 @@
 //! Fairness to threads as conditions on a skeleton: what [`crate::program::progress`] defines, asked of all executions.
 
+use crate::program::ThreadId;
 use crate::program::progress::{Node, ProgressModel, tree};
+use crate::skeleton::progress::ThreadProgress;
 use crate::skeleton::{Cond, Skeleton};
 
 /// The conditions that questions about one progress model ask for.
@@ -20,6 +22,27 @@ struct Known {
     servable: Cond,
 }
 
+/// That a thread is blocked or loops for ever.
+fn never_ends(sk: &mut Skeleton, thread: &ThreadProgress) -> Cond {
+    let looping = thread.spins.iter().map(|s| s.cond).chain(thread.repeats.iter().map(|r| r.choice));
+    thread.blocked.iter().map(|b| b.1).chain(looping).fold(Cond::FALSE, |any, cond| sk.pool.or(any, cond))
+}
+
+impl Conditions {
+    /// The conditions of executions in which, besides, these threads never end, and those do.
+    pub(super) fn of_case(mut self, sk: &mut Skeleton, hang: &[ThreadId], end: &[ThreadId]) -> Conditions {
+        let progress = sk.progress.clone().expect("built for progress");
+        for t in hang {
+            let never = never_ends(sk, &progress.threads[usize::from(t.0)]);
+            self.hangs = sk.pool.and(self.hangs, never);
+        }
+        for t in end {
+            self.hangs = sk.pool.and(self.hangs, progress.threads[usize::from(t.0)].done);
+        }
+        self
+    }
+}
+
 /// Builds the conditions of a skeleton that was built for questions about progress.
 pub(super) fn conditions(sk: &mut Skeleton, model: ProgressModel) -> Conditions {
     let progress = sk.progress.clone().expect("built for progress");
@@ -27,10 +50,8 @@ pub(super) fn conditions(sk: &mut Skeleton, model: ProgressModel) -> Conditions 
     let fair = known(sk, model, &root).servable;
     let mut stuck = Cond::FALSE;
     for thread in &progress.threads {
-        let looping = thread.spins.iter().map(|s| s.cond).chain(thread.repeats.iter().map(|r| r.choice));
-        for cond in thread.blocked.iter().map(|b| b.1).chain(looping) {
-            stuck = sk.pool.or(stuck, cond);
-        }
+        let one = never_ends(sk, thread);
+        stuck = sk.pool.or(stuck, one);
     }
     let whole = sk.pool.not(sk.cut);
     let hangs = sk.pool.and(stuck, whole);

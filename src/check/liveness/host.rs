@@ -1,32 +1,59 @@
-//! Liveness of host programs, as far as the launch graph decides it: waits that never end, commands that nobody submits.
+//! Liveness of host programs: what the launch graph alone decides, and into which programs the rest falls apart.
+//!
+//! Waits that never end and commands that nobody submits are seen in the graph. Otherwise only threads of kernels can fail
+//! to end. Where something waits for threads that may, the question falls into [`Case`]s: for each set of them, that just these
+//! never end. What waits for them then never runs, and the program without it has no such waits left.
 //!
 //! # Invariants
 //! - A program that a graph says to hang does so whatever the memory model and the progress model: no thread can go on.
-//! - Where the graph says nothing, and something waits for a thread that may loop or wait at a barrier, there is no answer:
-//!   which threads there are to run then depends on which others have ended.
+//! - Every execution that never ends belongs to exactly one case, and every one of a case's program in which the threads of
+//!   the case never end is one of the program.
 //!
 //! # Sources
 //! - See [`crate::program::host`]; OpenCL API specification, *Flush and Finish*, for commands that nobody submits.
 
 use std::collections::BTreeSet;
 
+use super::sure;
 use crate::program::host::{LaunchGraph, Launches, Node};
 use crate::program::{Op, Program, ThreadId};
 use crate::verdict::{Ending, ThreadEnd, Witness};
 
+/// More threads that may not end, and that something waits for, are too many.
+const MAX_AWAITED: usize = 3;
+
 /// What launches alone say about the end of a program.
 pub(super) enum Ends {
-    /// Nothing that keeps it from ending: all depends on its threads.
-    Open,
+    /// Nothing that keeps it from ending: all depends on the threads of these cases, of which one holds.
+    Open(Vec<Case>),
     /// It can hang so.
     Hangs(Box<Witness>),
     /// Nobody knows.
     Undecided(String),
 }
 
+/// Of the threads that something waits for, that just these never end.
+pub(super) struct Case {
+    /// The program, without what never runs.
+    pub(super) program: Program,
+    /// Who never ends.
+    pub(super) hang: Vec<ThreadId>,
+    /// Who ends, of those that need not.
+    pub(super) end: Vec<ThreadId>,
+    /// How those stand that never run, or not to their end.
+    pub(super) held: Vec<(ThreadId, ThreadEnd)>,
+}
+
+impl Case {
+    /// The only one of a program in which nothing waits for what may not end.
+    fn only(program: &Program) -> Case {
+        Case { program: program.clone(), hang: Vec::new(), end: Vec::new(), held: Vec::new() }
+    }
+}
+
 /// What launches alone say about the end of a program.
 pub(super) fn ends(program: &Program) -> Ends {
-    let Some(host) = program.host.as_deref() else { return Ends::Open };
+    let Some(host) = program.host.as_deref() else { return Ends::Open(vec![Case::only(program)]) };
     let launches = match Launches::of(program) {
         Ok(launches) => launches,
         Err(error) => return Ends::Undecided(error.to_string()),
@@ -46,46 +73,100 @@ pub(super) fn ends(program: &Program) -> Ends {
         );
         return Ends::Hangs(Box::new(witness(program, graph, &graph.never(&start), &why)));
     }
-    if launches.ways.iter().any(|way| program.thread_ids().any(|t| holds_up(program, way, t))) {
-        return Ends::Undecided(
-            "liveness of host programs in which something waits for threads that loop or wait at barriers"
-                .to_string(),
-        );
+    let mut awaited: BTreeSet<ThreadId> = BTreeSet::new();
+    for (way, t) in launches.ways.iter().flat_map(|way| program.thread_ids().map(move |t| (way, t))) {
+        let Some(from) = may_not_end(program, t) else { continue };
+        let calls = |op: &Op| matches!(op, Op::Call(_) | Op::Enqueue(_));
+        if program.thread(t).code[from..].iter().any(|i| calls(&i.op)) {
+            return undecided("a thread that may loop or wait for ever calls the runtime after that");
+        }
+        if holds_up(program, way, t) {
+            awaited.insert(t);
+        }
     }
-    Ends::Open
+    let awaited: Vec<ThreadId> = awaited.into_iter().collect();
+    match (awaited.as_slice(), launches.ways.as_slice()) {
+        ([], _) => Ends::Open(vec![Case::only(program)]),
+        (_, [way]) if awaited.len() <= MAX_AWAITED => Ends::Open(cases(program, way, &awaited)),
+        (_, [_]) => undecided("something waits for many threads that may loop or wait for ever"),
+        _ => {
+            undecided("something waits for threads that may loop or wait for ever, and the order of calls is free")
+        }
+    }
 }
 
-/// Whether a thread may fail to end, and anything else that does something has to wait for its end.
-fn holds_up(program: &Program, graph: &LaunchGraph, t: ThreadId) -> bool {
+fn undecided(what: &str) -> Ends {
+    Ends::Undecided(format!("liveness of host programs in which {what}"))
+}
+
+/// From which instruction on a thread may fail to end; `None` if it ends for certain.
+fn may_not_end(program: &Program, t: ThreadId) -> Option<usize> {
     let code = &program.thread(t).code;
     let back = |(at, op): (usize, &Op)| match op {
         Op::Branch { target, .. } if *target <= at => Some(*target),
         Op::Barrier(_) => Some(at),
         _ => None,
     };
-    let Some(first) = code.iter().map(|i| &i.op).enumerate().filter_map(back).min() else { return false };
-    if code[first..].iter().any(|i| matches!(i.op, Op::Call(_) | Op::Enqueue(_))) {
-        return true;
-    }
+    let first = code.iter().map(|i| &i.op).enumerate().filter_map(back).min()?;
+    (!sure::ends(program, t)).then_some(first)
+}
+
+/// Whether anything else that does something has to wait for a thread's end.
+fn holds_up(program: &Program, graph: &LaunchGraph, t: ThreadId) -> bool {
     let after = graph.never(&[Node::Leave(t)]);
     program.thread_ids().filter(|u| *u != t).any(|u| {
         let code = &program.thread(u).code;
-        let from = match after.contains(&Node::Enter(u)) {
-            true => Some(0),
-            false => code.iter().position(|i| matches!(i.op, Op::Call(c) if after.contains(&Node::Return(c)))),
-        };
-        from.is_some_and(|from| code[from..].iter().any(|i| i.op.is_visible()))
+        code[reached(program, &after, u)..].iter().any(|i| i.op.is_visible())
     })
+}
+
+/// How many instructions of a thread run if some points are never reached.
+fn reached(program: &Program, never: &BTreeSet<Node>, t: ThreadId) -> usize {
+    let code = &program.thread(t).code;
+    if never.contains(&Node::Enter(t)) {
+        return 0;
+    }
+    let stops = |op: &Op| matches!(op, Op::Call(c) if never.contains(&Node::Return(*c)));
+    code.iter().position(|i| stops(&i.op)).map_or(code.len(), |at| at + 1)
+}
+
+/// The cases of a program in which something waits for these threads.
+fn cases(program: &Program, graph: &LaunchGraph, awaited: &[ThreadId]) -> Vec<Case> {
+    let host = program.host.as_deref().expect("a host program");
+    let one = |set: usize| {
+        let (hang, end): (Vec<_>, Vec<_>) = awaited.iter().enumerate().partition(|(i, _)| set >> i & 1 != 0);
+        let [hang, end]: [Vec<ThreadId>; 2] = [hang, end].map(|list| list.into_iter().map(|(_, t)| *t).collect());
+        let never = graph.never(&hang.iter().map(|t| Node::Leave(*t)).collect::<Vec<_>>());
+        // Who waits for another one of them never starts.
+        if hang.iter().any(|t| never.contains(&Node::Enter(*t))) {
+            return None;
+        }
+        let names = hang.iter().map(|t| match host.command_of(*t) {
+            Some(command) => format!("`{}`", host.name_of(command)),
+            None => program.thread(*t).name.clone(),
+        });
+        let why = format!("{} does not end", names.collect::<Vec<_>>().join(" and "));
+        let mut case = Case { hang, end, ..Case::only(program) };
+        for t in program.thread_ids() {
+            let runs = reached(program, &never, t);
+            if runs < program.thread(t).code.len() {
+                case.held.push((t, end_of(program, graph, &never, t, &why)));
+                case.program.threads[usize::from(t.0)].code.truncate(runs);
+            }
+        }
+        Some(case)
+    };
+    (0..1 << awaited.len()).filter_map(one).collect()
 }
 
 /// How each thread ends if some points are never reached.
 fn witness(program: &Program, graph: &LaunchGraph, never: &BTreeSet<Node>, why: &str) -> Witness {
     let (events, relations, state, threads, derived) = Default::default();
-    let ends = program.thread_ids().map(|t| end(program, graph, never, t, why)).collect();
+    let ends = program.thread_ids().map(|t| end_of(program, graph, never, t, why)).collect();
     Witness { events, relations, state, ends, threads, derived }
 }
 
-fn end(program: &Program, graph: &LaunchGraph, never: &BTreeSet<Node>, t: ThreadId, why: &str) -> ThreadEnd {
+fn end_of(program: &Program, graph: &LaunchGraph, never: &BTreeSet<Node>, t: ThreadId, why: &str) -> ThreadEnd {
     let thread = program.thread(t);
     let mut end = ThreadEnd::done(&thread.name);
     let of_host = program.host.as_ref().is_some_and(|h| h.command_of(t).is_none());

@@ -17,6 +17,7 @@ mod evidence;
 mod explain;
 mod fairness;
 mod host;
+mod sure;
 #[cfg(test)]
 mod tests;
 
@@ -33,9 +34,14 @@ use super::task::Task;
 use super::{Engine, Limits, session, witness};
 use crate::litmus::LitmusTest;
 use crate::model::{Library, Model, Shipped, load};
+use crate::program::ThreadId;
 use crate::skeleton::{Cond, Purpose, progress};
-use crate::verdict::{Answer, Verdict, Witness};
+use crate::verdict::{Answer, ThreadEnd, Verdict, Witness};
 use fairness::Conditions;
+use host::{Case, Ends};
+
+/// Why there is no answer where threads may be stopped for ever.
+const STOPPED: &str = "liveness of host programs in which something waits for threads that may loop or wait for ever, where threads may be stopped";
 
 /// The rules about endless executions.
 static RULES: LazyLock<Model> = LazyLock::new(|| {
@@ -45,15 +51,23 @@ static RULES: LazyLock<Model> = LazyLock::new(|| {
 
 /// A test and a model, made ready for questions about liveness.
 pub struct Setting {
-    test: LitmusTest,
     model: Model,
+    ends: Ends,
+    /// The tests of the cases, in their order.
+    tests: Vec<LitmusTest>,
 }
 
 impl Setting {
     /// Prepares a test and a model.
     pub fn new(test: &LitmusTest, model: &Model) -> Setting {
         let test = LitmusTest { condition: None, observe: Vec::new(), ..test.clone() };
-        Setting { test, model: model.with_axioms(&RULES) }
+        let ends = host::ends(&test.program);
+        let of = |case: &Case| LitmusTest { program: case.program.clone(), ..test.clone() };
+        let tests = match &ends {
+            Ends::Open(cases) => cases.iter().map(of).collect(),
+            _ => Vec::new(),
+        };
+        Setting { model: model.with_axioms(&RULES), ends, tests }
     }
 }
 
@@ -63,8 +77,8 @@ pub struct Liveness<'a> {
     engine: Engine,
     limits: Limits,
     set: Vec<(String, String)>,
-    /// By loop bound, and whether threads may stop.
-    ready: BTreeMap<(u32, bool), Result<Ready<'a>, String>>,
+    /// By case, loop bound, and whether threads may stop.
+    ready: BTreeMap<(usize, u32, bool), Result<Ready<'a>, String>>,
 }
 
 /// A task with its engines and the conditions to ask for.
@@ -86,35 +100,52 @@ impl<'a> Liveness<'a> {
     pub fn ask(&mut self, model: ProgressModel) -> Answer {
         let deadline = Deadline(self.limits.timeout.map(|t| Instant::now() + t));
         let mut answer = Answer::new(Verdict::Terminates, self.engine.name());
-        match host::ends(&self.setting.test.program) {
-            host::Ends::Open => {}
-            host::Ends::Hangs(witness) => {
+        let cases = match &self.setting.ends {
+            Ends::Open(cases) if cases.len() > 1 && model.may_stop() => {
+                return answer.undecided(STOPPED.to_string());
+            }
+            Ends::Open(cases) => cases.len(),
+            Ends::Hangs(witness) => {
                 answer.verdict = Verdict::Hangs;
-                answer.witness = Some(*witness);
+                answer.witness = Some((**witness).clone());
                 return answer;
             }
-            host::Ends::Undecided(reason) => return answer.undecided(reason),
-        }
+            Ends::Undecided(reason) => return answer.undecided(reason.clone()),
+        };
         let limits = self.limits;
-        limits.deepen(answer, |bound, answer| self.at(bound, model, deadline, answer))
+        limits.deepen(answer, |bound, answer| {
+            let mut whole = true;
+            for case in 0..cases {
+                match self.at((case, bound), model, deadline, answer)? {
+                    Found::Hang => return Ok(true),
+                    Found::Nothing => {}
+                    Found::More => whole = false,
+                }
+            }
+            Ok(whole)
+        })
     }
 
-    /// Asks at one loop bound. `false`: a larger one may tell more.
+    /// Asks about one case, at one loop bound.
     fn at(
         &mut self,
-        bound: u32,
+        (case, bound): (usize, u32),
         model: ProgressModel,
         deadline: Deadline,
         answer: &mut Answer,
-    ) -> Result<bool, Halt> {
+    ) -> Result<Found, Halt> {
         let engine = self.engine;
-        if let Some(Ok(Ready { prepared, hangs: Some(found), .. })) = self.ready.get(&(bound, false)) {
+        let held = match &self.setting.ends {
+            Ends::Open(cases) => cases[case].held.as_slice(),
+            _ => &[],
+        };
+        if let Some(Ok(Ready { prepared, hangs: Some(found), .. })) = self.ready.get(&(case, bound, false)) {
             answer.bound = (prepared.task.sk.cut != Cond::FALSE).then_some(bound);
-            answer.witness = Some(shown(&prepared.task, found, model)?);
+            answer.witness = Some(shown(&prepared.task, found, model, held)?);
             answer.verdict = Verdict::Hangs;
-            return Ok(true);
+            return Ok(Found::Hang);
         }
-        let ready = self.ready(bound, model, deadline).map_err(Halt::Undecided)?;
+        let ready = self.ready((case, bound), model, deadline).map_err(Halt::Undecided)?;
         let task = ready.prepared.task.clone();
         let conditions = ready.conditions[&model];
         if task.sk.cut != Cond::FALSE {
@@ -132,9 +163,9 @@ impl<'a> Liveness<'a> {
         answer.engine = who;
         if let Some(found) = said.found()? {
             answer.verdict = Verdict::Hangs;
-            answer.witness = Some(shown(&task, &found, model)?);
+            answer.witness = Some(shown(&task, &found, model, held)?);
             ready.hangs = (!model.may_stop()).then(|| Rc::new(*found));
-            return Ok(true);
+            return Ok(Found::Hang);
         }
         if task.open_values {
             return Err(Halt::Undecided(session::OPEN_VALUES.to_string()));
@@ -146,16 +177,27 @@ impl<'a> Liveness<'a> {
             }
         }
         if task.sk.cut == Cond::FALSE {
-            return Ok(true);
+            return Ok(Found::Nothing);
         }
         // A filter speaks of an end that was not reached.
         (query.require, query.props) = (conditions.goes_on, Vec::new());
-        Ok(ready.prepared.ask(engine, &query, deadline).0.found()?.is_none())
+        let goes_on = ready.prepared.ask(engine, &query, deadline).0.found()?.is_some();
+        Ok(if goes_on { Found::More } else { Found::Nothing })
     }
 
-    fn ready(&mut self, bound: u32, model: ProgressModel, deadline: Deadline) -> Result<&mut Ready<'a>, String> {
+    fn ready(
+        &mut self,
+        (case, bound): (usize, u32),
+        model: ProgressModel,
+        deadline: Deadline,
+    ) -> Result<&mut Ready<'a>, String> {
         let (setting, set, stops) = (self.setting, &self.set, model.may_stop());
-        let key = (bound, stops);
+        let (test, key) = (&setting.tests[case], (case, bound, stops));
+        let none: (&[ThreadId], &[ThreadId]) = (&[], &[]);
+        let (hang, end) = match &setting.ends {
+            Ends::Open(cases) => (cases[case].hang.as_slice(), cases[case].end.as_slice()),
+            _ => none,
+        };
         // Time is per question: what ran out of it for one may do for the next.
         if matches!(self.ready.get(&key), Some(Err(reason)) if reason == TIMED_OUT) {
             self.ready.remove(&key);
@@ -163,10 +205,11 @@ impl<'a> Liveness<'a> {
         self.ready
             .entry(key)
             .or_insert_with(|| {
-                let purpose = Purpose::Progress { stops, registers: setting.test.filter.is_some() };
-                let mut task = Task::build(purpose, &setting.test, &setting.model, set, bound, false, deadline.0)?;
+                let purpose = Purpose::Progress { stops, registers: test.filter.is_some() };
+                let mut task = Task::build(purpose, test, &setting.model, set, bound, false, deadline.0)?;
                 let asked = ProgressModel::ALL.into_iter().filter(|p| p.may_stop() == stops);
-                let conditions = asked.map(|p| (p, fairness::conditions(&mut task.sk, p))).collect();
+                let sk = &mut task.sk;
+                let conditions = asked.map(|p| (p, fairness::conditions(sk, p).of_case(sk, hang, end))).collect();
                 Ok(Ready { prepared: Prepared::new(task), conditions, hangs: None })
             })
             .as_mut()
@@ -174,11 +217,27 @@ impl<'a> Liveness<'a> {
     }
 }
 
-/// An execution as evidence for a hang, if it is one.
-fn shown(task: &Task<'_>, found: &Checked, model: ProgressModel) -> Result<Witness, Halt> {
+/// What came of a question about one case at one loop bound.
+enum Found {
+    /// An execution that hangs.
+    Hang,
+    /// None does.
+    Nothing,
+    /// None does, but a larger bound may tell more.
+    More,
+}
+
+/// An execution as evidence for a hang, if it is one; `held` says how those stand that the execution leaves out.
+fn shown(
+    task: &Task<'_>,
+    found: &Checked,
+    model: ProgressModel,
+    held: &[(ThreadId, ThreadEnd)],
+) -> Result<Witness, Halt> {
     let progress = task.sk.progress.as_deref().expect("built for progress");
     let evidence = evidence::judge(task, &found.0, progress, model)
         .map_err(|law| Halt::Defect(format!("an execution that is said to hang does not: {law}")))?;
-    let ends = explain::explain(task, &found.0, progress, &evidence, model);
+    let mut ends = explain::explain(task, &found.0, progress, &evidence, model);
+    held.iter().for_each(|(t, end)| ends[usize::from(t.0)] = end.clone());
     Ok(Witness { ends, ..witness::describe(task, &found.0, &found.1) })
 }

@@ -15,9 +15,9 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use self::knobs::Knobs;
-use super::Session;
 use super::search::{Decides, GivenUp, Setting, lowered, one_two_or_all};
 use super::task::Task;
+use super::{Session, session};
 use crate::program::LocId;
 use crate::verdict::{Answer, Fault, Remedy, Verdict};
 
@@ -32,12 +32,14 @@ struct Search<'s, 'a> {
     deadline: Option<Instant>,
     /// The last race that was found.
     race: Option<Box<Fault>>,
+    /// Some program that was tried is left to implementations.
+    left_open: bool,
 }
 
 /// Looks for what removes the races of a test; `first` is one of them, found in the program as it is.
 pub(super) fn search(session: &Session<'_>, task: &Task<'_>, first: &Fault, deadline: Option<Instant>) -> Remedy {
     let knobs = Knobs::new(session.test(), task);
-    let mut search = Search { session, knobs, known: HashMap::new(), deadline, race: None };
+    let mut search = Search { session, knobs, known: HashMap::new(), deadline, race: None, left_open: false };
     match search.run(first) {
         Ok(remedy) => remedy,
         Err(GivenUp(reason)) => Remedy::Undecided(reason),
@@ -57,6 +59,11 @@ impl Search<'_, '_> {
             return Ok(Remedy::Changes(self.knobs.changes(&setting, first)));
         }
         Ok(Remedy::None(match self.knobs.nothing_orders() {
+            _ if self.left_open => {
+                "they belong to commands that nothing orders, and what atomic operations of several kernel instances do to one \
+                 buffer is left to implementations"
+                    .into()
+            }
             true => "the program has no atomic operation and no fence that could order them".into(),
             false => "they race even with every order seq_cst and every scope as wide as it can be".into(),
         }))
@@ -103,6 +110,11 @@ impl Decides for Search<'_, '_> {
             Some(Answer { verdict: Verdict::RaceFree, .. }) => true,
             Some(Answer { verdict: Verdict::Racy, fault, .. }) => {
                 self.race = fault;
+                false
+            }
+            // That helps no program that has to work everywhere.
+            Some(Answer { verdict: Verdict::Undecided(reason), .. }) if session::is_left_open(&reason) => {
+                self.left_open = true;
                 false
             }
             Some(Answer { verdict: Verdict::Undecided(reason), .. }) => return Err(GivenUp(reason)),

@@ -98,6 +98,15 @@ impl LaunchGraph {
     /// # Panics
     /// If the program has no host part, or the order is not one of all its calls.
     pub fn new(program: &Program, order: &[CallId]) -> LaunchGraph {
+        let mut graph = LaunchGraph::untimed(program, order);
+        for pair in order.windows(2) {
+            Builder { program, g: &mut graph }.time(Node::Call(pair[0]), Node::Call(pair[1]));
+        }
+        graph
+    }
+
+    /// The same, but for what precedes what by that order alone.
+    pub(super) fn untimed(program: &Program, order: &[CallId]) -> LaunchGraph {
         let host = program.host.as_deref().expect("a host program");
         assert_eq!(order.len(), host.calls.len(), "an order of all calls");
         let mut g = LaunchGraph {
@@ -114,9 +123,6 @@ impl LaunchGraph {
         for c in host.command_ids().filter(|c| host.command(*c).origin == Origin::Start) {
             let needs = lanes.enqueue(host, c);
             out.needs(Node::Start(c), &needs);
-        }
-        for pair in order.windows(2) {
-            out.time(Node::Call(pair[0]), Node::Call(pair[1]));
         }
         for &id in order {
             let issued = lanes.issue(host, id);

@@ -72,6 +72,16 @@ impl HostProgram {
         &self.commands[usize::from(id.0)]
     }
 
+    /// What a command is called in reports, with its number if there are several of that name.
+    pub fn name_of(&self, id: CommandId) -> String {
+        let name = &self.command(id).name;
+        let mut same = self.command_ids().filter(|c| self.command(*c).name == *name);
+        match self.commands.iter().filter(|c| c.name == *name).count() {
+            1 => name.clone(),
+            _ => format!("{name}.{}", same.position(|c| c == id).map_or(0, |n| n + 1)),
+        }
+    }
+
     /// The call with that index.
     pub fn call(&self, id: CallId) -> &Call {
         &self.calls[usize::from(id.0)]
@@ -96,6 +106,19 @@ impl HostProgram {
             id = parent;
         }
         Some(id)
+    }
+
+    /// Of accesses by two threads that race: that no call orders them, if calls could.
+    pub fn apart(&self, program: &super::Program, a: ThreadId, b: ThreadId) -> Option<String> {
+        let (of_a, of_b) = (self.command_of(a), self.command_of(b));
+        if of_a == of_b && of_a.is_some() {
+            return None;
+        }
+        let name = |t: ThreadId, of: Option<CommandId>| match of {
+            Some(command) => format!("`{}`", self.name_of(command)),
+            None => format!("the host thread {}", program.thread(t).name),
+        };
+        Some(format!("no call orders these accesses of {} and {}", name(a, of_a), name(b, of_b)))
     }
 
     /// The mappings of memory to the host: the command that begins each, and the one that ends it, if there is one. An end

@@ -60,7 +60,7 @@ impl Launches {
         if found.ways.is_empty() && found.stuck.is_none() {
             // No order respects all events: each thread waits to be told of an event of another.
             let order: Vec<CallId> = search.by_thread.concat();
-            let graph = LaunchGraph::new(program, &order);
+            let graph = LaunchGraph::untimed(program, &order);
             let stuck = graph.stuck_in(program, true).expect("an order that is impossible is cyclic");
             found.stuck = Some((graph, stuck));
         }

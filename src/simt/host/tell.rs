@@ -48,7 +48,7 @@ fn open<C>(code: &Code, state: &HostState<C>, threads: &[Thread], t: usize) -> V
 /// `K1 to complete`.
 fn text(code: &Code, cond: Cond) -> String {
     let host = host(code);
-    let name = |c: CommandId| format!("`{}`", host.command(c).name);
+    let name = |c: CommandId| format!("`{}`", host.name_of(c));
     match cond {
         Cond::Reached(c, Stage::Complete) => format!("{} to complete", name(c)),
         Cond::Reached(c, Stage::Ended) => format!("{} to end", name(c)),
@@ -159,7 +159,7 @@ impl<C> HostState<C> {
             let What::Command(c) = item.what else { continue };
             let command = host.command(c);
             if self.stage(c) == Stage::Queued {
-                lines.push(format!("`{}` is queued, and nothing submits it", command.name));
+                lines.push(format!("`{}` is queued, and nothing submits it", host.name_of(c)));
             } else if command.threads.is_empty() && self.stage(c) < Stage::Complete {
                 let what = if command.kind == CommandKind::Barrier { "barrier" } else { "command" };
                 let open = item.waits.iter().filter(|&&w| !self.holds(code, threads, w));
@@ -169,7 +169,7 @@ impl<C> HostState<C> {
                 } else {
                     format!(": it waits for {}", waits.join(" and "))
                 };
-                lines.push(format!("the {what} `{}` never completes{why}", command.name));
+                lines.push(format!("the {what} `{}` never completes{why}", host.name_of(c)));
             }
         }
         lines

@@ -2,7 +2,7 @@
 
 use super::order::{Asked, Link, Order};
 use super::{Found, Past};
-use crate::program::Scope;
+use crate::program::{Scope, ThreadId};
 use crate::simt::code::Code;
 use crate::simt::record::Event;
 
@@ -36,6 +36,10 @@ pub(super) fn why(code: &Code, events: &[Event], found: &Found) -> String {
             at(code, link.to),
             at(code, link.from)
         );
+    }
+    let [t, u] = [a, b].map(|p| ThreadId(p.touch.thread as u16));
+    if let Some(why) = code.program.host.as_deref().and_then(|host| host.apart(&code.program, t, u)) {
+        return why;
     }
     let same_block = code.cta[a.touch.thread] == code.cta[b.touch.thread];
     match same_block {

@@ -134,6 +134,9 @@ impl Lowering<'_, '_> {
         let of_kernel = self.is_kernel_code();
         let here = || ROWS.iter().filter(move |r| r.dialect == dialect && r.of_device == of_kernel);
         let row = here().find(|r| r.name == word && !call.launch);
+        if row.is_none() && self.refuse_query(name) {
+            return None;
+        }
         if row.is_none() {
             let elsewhere = call.launch || ROWS.iter().any(|r| r.name == word);
             self.error("unknown-function", name, format!("there is no call `{word}` here"), |d| {
