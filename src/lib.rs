@@ -55,6 +55,8 @@
 //! ```
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]
+// Who works on it reads the private parts too (`cargo doc --document-private-items`).
+#![allow(rustdoc::private_intra_doc_links)]
 
 pub mod algebra;
 pub mod check;

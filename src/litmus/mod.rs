@@ -1,7 +1,7 @@
 //! Litmus tests: a program, a proposition about its outcomes, and what each model is expected to say.
 //!
 //! # Formats
-//! - TOML ([`parse`], [`to_toml`], [`schema`], [`bless`]): one test, or a template that stands for several. The keys
+//! - TOML ([`parse`], [`to_toml`], [`schema()`], [`bless()`]): one test, or a template that stands for several. The keys
 //!   are the table `keys::TEST`; `docs/src/test-format.md` is the guide for users.
 //! - `.litmus`, PTX dialect: the published suites. Names that are not listed start at 0, and barriers are paired by
 //!   instance; `import` writes such a test as TOML with `barriers = "litmus"`.

@@ -140,7 +140,7 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> 
     Ok(result)
 }
 
-/// The rules of barriers, and what was unrolled: [`matching`] who meets whom, [`phases`] when, [`passing`] and
+/// The rules of barriers, and what was unrolled: [`matching`] who meets whom, [`phases`] when, [`passing()`] and
 /// [`divergence`] what follows.
 struct Rules<'a> {
     program: &'a Program,

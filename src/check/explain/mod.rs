@@ -1,4 +1,4 @@
-//! Why an outcome is forbidden, or what is missing for it to be: [`Explanation`]s.
+//! Why an outcome is forbidden, or what is missing for it to be: [`Explanation`](crate::verdict::Explanation)s.
 //!
 //! | File | What |
 //! |---|---|

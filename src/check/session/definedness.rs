@@ -15,7 +15,7 @@ impl<'a> Session<'a> {
     /// would make a racy program race-free.
     ///
     /// # Errors
-    /// A broken law, as in [`Answer::defect`].
+    /// A broken law, as in [`Answer::defect`](crate::verdict::Answer::defect).
     pub fn definedness(&mut self, timeout: Option<Duration>) -> Option<Result<Definedness, String>> {
         self.flags(false)?;
         if timeout.is_some_and(|t| t.is_zero()) {

@@ -1,4 +1,4 @@
-//! Where in a file the expectation of one test stands: what [`crate::litmus::bless`] edits.
+//! Where in a file the expectation of one test stands: what [`crate::litmus::bless()`] edits.
 
 use ::toml::de::DeTable;
 

@@ -2,7 +2,7 @@
 //!
 //! Everything that runs is a thread of the [`Program`](super::Program): host threads, the work-items of every launch of a
 //! kernel, and one thread for each copy, host function and callback. What host threads say to the runtime are
-//! [`Call`]s, micro-ops of their code ([`super::Op::Host`]); what they enqueue are [`Command`]s. Which command waits for
+//! [`Call`]s, micro-ops of their code ([`Op::Call`](super::Op::Call)); what they enqueue are [`Command`]s. Which command waits for
 //! which is nowhere stated here: [`Lanes`] says it, call by call, and [`LaunchGraph`] for a whole program.
 //!
 //! # Invariants

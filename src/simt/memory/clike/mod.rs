@@ -1,6 +1,6 @@
 //! The memory of languages with data races: OpenCL C, CUDA C++ and C.
 //!
-//! One machine, with a table of what the languages differ in ([`language`]). It keeps the history of events, each with
+//! One machine, with a table of what the languages differ in ([`mod@language`]). It keeps the history of events, each with
 //! what happens before it, and the modification order of each location. A step commits one event at the end of its
 //! thread: a read takes any write that coherence and visibility allow, a write goes to any place in modification order
 //! that is not before what it knows of. Because threads commit in program order and reads take what is there, what
