@@ -133,7 +133,8 @@ pub fn needed(model: &Model, roots: impl IntoIterator<Item = NodeId>) -> Vec<boo
     needed
 }
 
-/// Computes every needed node. Nodes that `known` has a value for are taken from there. `None`: past the deadline.
+/// Computes every needed node. Nodes that `known` has a value for are taken from there. `None`: past the deadline, or a stop
+/// was requested.
 pub fn interpret<A: RelAlgebra>(
     model: &Model,
     algebra: &A,
@@ -142,8 +143,29 @@ pub fn interpret<A: RelAlgebra>(
     known: &Values<A>,
     deadline: Option<Instant>,
 ) -> Option<Values<A>> {
+    computed(model, algebra, leaves, needed, known, &|| stop::late(deadline))
+}
+
+/// As [`interpret`], whatever happens: for work so short that nothing has to end it.
+pub fn interpret_all<A: RelAlgebra>(
+    model: &Model,
+    algebra: &A,
+    leaves: &impl Leaves<A>,
+    needed: &[bool],
+) -> Values<A> {
+    computed(model, algebra, leaves, needed, &Vec::new(), &|| false).expect("nothing ends it")
+}
+
+fn computed<A: RelAlgebra>(
+    model: &Model,
+    algebra: &A,
+    leaves: &impl Leaves<A>,
+    needed: &[bool],
+    known: &Values<A>,
+    ends: &dyn Fn() -> bool,
+) -> Option<Values<A>> {
     // Asking for the time costs more than a small relation does.
-    let late = |i: usize| i.is_multiple_of(16) && stop::late(deadline);
+    let late = |i: usize| i.is_multiple_of(16) && ends();
     let mut values: Values<A> = vec![None; model.nodes.len()];
     let mut i = 0;
     while i < model.nodes.len() {

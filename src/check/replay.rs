@@ -12,16 +12,13 @@ use super::execution::Execution;
 use super::query::{FinalState, Query};
 use super::task::Task;
 use crate::algebra::bits::Bits;
-use crate::algebra::{Leaves, RelAlgebra, Value, Values, interpret, needed};
+use crate::algebra::{Leaves, RelAlgebra, Value, Values, interpret_all, needed};
 use crate::litmus::Observable;
 use crate::model::ir::{FreeId, Kind, NodeId, Shape};
 use crate::rel::{EventSet, Rel};
 use crate::skeleton::base::Base;
 use crate::skeleton::domain::fits;
 use crate::skeleton::{CellId, Cond};
-
-/// A replay is short: it has no deadline.
-const NO_DEADLINE: &str = "without a deadline every node is computed";
 
 /// What an execution turned out to be.
 #[derive(Clone, Debug)]
@@ -76,8 +73,7 @@ pub(crate) fn declared(task: &Task<'_>, execution: &Execution, node: NodeId) -> 
     };
     let leaves = Candidate { task, execution, known: &known };
     let algebra = Bits { executed: execution.executed.clone() };
-    let values = interpret(task.model, &algebra, &leaves, &needed(task.model, [node]), &Vec::new(), None)
-        .expect(NO_DEADLINE);
+    let values = interpret_all(task.model, &algebra, &leaves, &needed(task.model, [node]));
     values[node.index()].as_deref().expect("it was asked for").rel().clone()
 }
 
@@ -88,7 +84,7 @@ pub(crate) fn evaluate(task: &Task<'_>, execution: &Execution) -> Values<Bits> {
     let leaves = Candidate { task, execution, known: &known };
     let algebra = Bits { executed: execution.executed.clone() };
     let all: Vec<NodeId> = (0..task.model.nodes.len() as u32).map(NodeId).collect();
-    interpret(task.model, &algebra, &leaves, &needed(task.model, all), &Vec::new(), None).expect(NO_DEADLINE)
+    interpret_all(task.model, &algebra, &leaves, &needed(task.model, all))
 }
 
 /// Replays an execution.
@@ -126,8 +122,7 @@ pub(crate) fn replay(task: &Task<'_>, execution: &Execution) -> Result<Replayed,
     let algebra = Bits { executed: execution.executed.clone() };
     let all: Vec<NodeId> = (0..task.model.nodes.len() as u32).map(NodeId).collect();
     let leaves = Candidate { task, execution, known: &known };
-    let values =
-        interpret(task.model, &algebra, &leaves, &needed(task.model, all), &Vec::new(), None).expect(NO_DEADLINE);
+    let values = interpret_all(task.model, &algebra, &leaves, &needed(task.model, all));
     let value = |id: NodeId| values[id.index()].as_deref().expect("all nodes were asked for");
     let rejected_by = (0..task.model.axioms.len())
         .filter(|&i| {
@@ -179,7 +174,7 @@ fn check_free(task: &Task<'_>, execution: &Execution, known: &Assignment) -> Res
     let roots: Vec<NodeId> =
         model.free.iter().flat_map(|f| [Some(f.within), f.containing, f.covering].into_iter().flatten()).collect();
     let leaves = Candidate { task, execution, known };
-    let values = interpret(model, &algebra, &leaves, &needed(model, roots), &Vec::new(), None).expect(NO_DEADLINE);
+    let values = interpret_all(model, &algebra, &leaves, &needed(model, roots));
     let rel = |id: NodeId| values[id.index()].as_deref().expect("asked for").rel();
     for (f, r) in model.free.iter().zip(&execution.free) {
         let within = rel(f.within);

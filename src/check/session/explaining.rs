@@ -7,7 +7,7 @@ use crate::check::engines::{Checked, Said};
 use crate::check::eval::Eval;
 use crate::check::execution::Execution;
 use crate::check::explain::{self, Refuting};
-use crate::check::query::{Deadline, Query};
+use crate::check::query::{Deadline, Query, TIMED_OUT};
 use crate::check::task::Task;
 use crate::check::witness;
 #[cfg(test)]
@@ -66,6 +66,8 @@ impl<'a> Session<'a> {
                 }
                 Said::Unknown(reason) => explanation.given_up = Some(reason),
                 Said::Defect(law) => answer.defect = Some(law),
+                // What was not found out in time counts as needed.
+                Said::No if deadline.passed() => explanation.given_up = Some(TIMED_OUT.into()),
                 Said::No => answer.defect = Some("an axiom that can be spared counts as needed".into()),
             }
         }
