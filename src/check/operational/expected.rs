@@ -89,11 +89,12 @@ pub fn judge(test: &LitmusTest, run: &RunExpectation, observed: &Result<Observat
         Ok(seen) => seen,
         Err(why) => return Judged::Undecided(why.clone()),
     };
-    let unmet = unmet(test, run, seen);
+    let Unmet { against, lacking } = unmet(test, run, seen);
     let every = run.ends == Some("finished") || run.race == Some("race-free") || is_of_all(run.condition);
     match seen.limit() {
-        _ if !unmet.is_empty() => Judged::Unmet(unmet),
-        Some(why) if every => Judged::Undecided(why.to_owned()),
+        // What runs that were cut short have not shown, others may.
+        Some(why) if against.is_empty() && (every || !lacking.is_empty()) => Judged::Undecided(why.to_owned()),
+        _ if !against.is_empty() || !lacking.is_empty() => Judged::Unmet([against, lacking].concat()),
         _ => Judged::Met,
     }
 }
@@ -104,21 +105,31 @@ fn is_of_all(condition: Option<&str>) -> bool {
 }
 
 /// What of an expectation was not met, in words.
-fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Vec<String> {
-    let mut unmet = Vec::new();
+#[derive(Default)]
+struct Unmet {
+    /// What was seen and should not have been: more runs do not change it.
+    against: Vec<String>,
+    /// What should have been seen and was not.
+    lacking: Vec<String>,
+}
+
+fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Unmet {
+    let mut unmet = Unmet::default();
     let stops: Vec<String> =
         seen.stops.iter().map(|s| format!("{} {}: {}", s.count, s.how.name(), s.why.join("; "))).collect();
     match run.ends {
-        Some("finished") if !stops.is_empty() || seen.ended.finished == 0 => {
+        Some("finished") if !stops.is_empty() => {
             let (n, why) = (stops.len(), stops.join(" | "));
-            unmet.push(format!("expected every run to finish, but {n} kinds of them: {why}"));
+            unmet.against.push(format!("expected every run to finish, but {n} kinds of them: {why}"));
         }
+        Some("finished") if seen.ended.finished == 0 => unmet.lacking.push("no run finished".into()),
         Some(how) if how != "finished" && !seen.stops.iter().any(|s| s.how.name() == how) => {
             let finished = seen.ended.finished;
-            unmet.push(format!("expected a run to end by {how}: {finished} finished; {}", stops.join(" | ")));
+            let why = format!("expected a run to end by {how}: {finished} finished; {}", stops.join(" | "));
+            unmet.lacking.push(why);
         }
         // Nothing is said of a launch that fails: then it must not.
-        None if seen.stops.iter().any(|s| s.how == How::Launch) => unmet.extend(stops.iter().cloned()),
+        None if seen.stops.iter().any(|s| s.how == How::Launch) => unmet.against.extend(stops.iter().cloned()),
         _ => {}
     }
     // Where the memory finds races itself, why they are may not be known.
@@ -129,17 +140,21 @@ fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Vec<Str
     let language = run.memory == Some("language") && dialect_races(test);
     match run.race {
         Some("racy") if races.is_empty() => {
-            unmet.push(format!("expected a race, and {} runs have none", seen.judged))
+            unmet.lacking.push(format!("expected a race, and {} runs have none", seen.judged))
         }
-        Some("race-free") if !races.is_empty() => unmet.push(format!("expected no race: {}", races.join(" | "))),
-        Some("race-free") if seen.judged == 0 && !language => unmet.push("no run was looked at for races".into()),
+        Some("race-free") if !races.is_empty() => {
+            unmet.against.push(format!("expected no race: {}", races.join(" | ")));
+        }
+        Some("race-free") if seen.judged == 0 && !language => {
+            unmet.lacking.push("no run was looked at for races".into());
+        }
         _ => {}
     }
     if let Some(why) = &run.why {
         let texts = races.iter().chain(&stops);
         if !texts.clone().any(|text| text.contains(why)) {
             let all: Vec<&str> = texts.map(String::as_str).collect();
-            unmet.push(format!("expected the reason `{why}`, and there is: {}", all.join(" | ")));
+            unmet.lacking.push(format!("expected the reason `{why}`, and there is: {}", all.join(" | ")));
         }
     }
     if let Some(expected) = run.condition {
@@ -160,7 +175,9 @@ fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Vec<Str
             let shown = states[..states.len().min(MAX_STATES)].join("; ");
             let more = states.len().saturating_sub(MAX_STATES);
             let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-            unmet.push(format!("expected the condition to hold {expected}: {shown}{more}"));
+            // Only an outcome that was seen speaks against it.
+            let list = if is_of_all(run.condition) && !holds.is_empty() { &mut unmet.against } else { &mut unmet.lacking };
+            list.push(format!("expected the condition to hold {expected}: {shown}{more}"));
         }
     }
     unmet

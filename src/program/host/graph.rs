@@ -98,6 +98,8 @@ impl LaunchGraph {
     /// # Panics
     /// If the program has no host part, or the order is not one of all its calls.
     pub fn new(program: &Program, order: &[CallId]) -> LaunchGraph {
+        let calls = program.host.as_ref().map_or(0, |host| host.calls.len());
+        assert_eq!(order.len(), calls, "an order of all calls");
         let mut graph = LaunchGraph::untimed(program, order);
         for pair in order.windows(2) {
             Builder { program, g: &mut graph }.time(Node::Call(pair[0]), Node::Call(pair[1]));
@@ -105,10 +107,10 @@ impl LaunchGraph {
         graph
     }
 
-    /// The same, but for what precedes what by that order alone.
+    /// The same, but for what precedes what by that order alone, and perhaps of some of the calls: the others are not
+    /// issued.
     pub(super) fn untimed(program: &Program, order: &[CallId]) -> LaunchGraph {
         let host = program.host.as_deref().expect("a host program");
-        assert_eq!(order.len(), host.calls.len(), "an order of all calls");
         let mut g = LaunchGraph {
             graph: DiGraph::new(),
             index: HashMap::new(),
@@ -127,13 +129,15 @@ impl LaunchGraph {
         for &id in order {
             let issued = lanes.issue(host, id);
             out.needs(Node::Return(id), &issued.returns);
-            match &host.call(id).op {
-                HostOp::SetUser(h) => out.edge(Node::Call(id), Node::User(*h), Rule::UserEvent, Mask::All),
-                op => out.handles(id, op),
-            }
+            out.handles(id, &host.call(id).op);
             if let Some((command, needs)) = issued.command {
                 out.needs(Node::Start(command), &needs);
                 out.children(&mut lanes, command);
+            }
+        }
+        for id in host.call_ids() {
+            if let HostOp::SetUser(h) = &host.call(id).op {
+                out.edge(Node::Call(id), Node::User(*h), Rule::UserEvent, Mask::All);
             }
         }
         host.command_ids().for_each(|c| out.command(c));

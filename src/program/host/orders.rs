@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use thiserror::Error;
 
 use super::graph::{Effect, named};
-use super::{CallId, LaunchGraph, Origin, Ref, Stuck};
+use super::{CallId, LaunchGraph, Node, Origin, Ref, Stuck};
 use crate::program::{Program, ThreadId};
 
 /// At most so many orders of calls are looked at.
@@ -61,8 +61,7 @@ impl Launches {
             // No order respects all events: each thread waits to be told of an event of another.
             let order: Vec<CallId> = search.by_thread.concat();
             let graph = LaunchGraph::untimed(program, &order);
-            let stuck = graph.stuck_in(program, true).expect("an order that is impossible is cyclic");
-            found.stuck = Some((graph, stuck));
+            found.stuck = graph.stuck_in(program, true).map(|stuck| (graph, stuck));
         }
         Ok(found)
     }
@@ -114,6 +113,35 @@ impl Search<'_> {
         })
     }
 
+    /// Whether what is stuck in an order is so in some run: without the calls that are never issued, because one before
+    /// them does not return, too. Otherwise nobody issues the calls in that order.
+    fn comes_about(&self, graph: &LaunchGraph, stuck: &Stuck, order: &[CallId]) -> bool {
+        let host = self.program.host.as_deref().expect("a host program");
+        let (mut never, mut before) = (graph.never(&stuck.nodes()), order.to_vec());
+        loop {
+            let (mut issued, mut blocked) = (Vec::new(), HashSet::new());
+            for &call in &before {
+                let thread = host.call(call).thread;
+                if blocked.contains(&thread) {
+                    continue;
+                }
+                let comes = !never.contains(&Node::Call(call)) && self.known(call, &issued);
+                if comes {
+                    issued.push(call);
+                }
+                if !comes || never.contains(&Node::Return(call)) {
+                    blocked.insert(thread);
+                }
+            }
+            if issued.len() == before.len() {
+                return true;
+            }
+            let less = LaunchGraph::untimed(self.program, &issued);
+            let Some(still) = less.stuck(self.program) else { return false };
+            (never, before) = (less.never(&still.nodes()), issued);
+        }
+    }
+
     fn take(&mut self, order: &[CallId]) -> Result<(), TooManyOrders> {
         self.orders += 1;
         if self.orders > MAX_ORDERS {
@@ -121,7 +149,9 @@ impl Search<'_> {
         }
         let graph = LaunchGraph::new(self.program, order);
         if let Some(stuck) = graph.stuck(self.program) {
-            self.found.stuck.get_or_insert((graph, stuck));
+            if self.comes_about(&graph, &stuck, order) {
+                self.found.stuck.get_or_insert((graph, stuck));
+            }
             return Ok(());
         }
         // A thread that still waits issues no further call: such an order does not exist.

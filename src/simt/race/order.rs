@@ -207,9 +207,15 @@ impl<'a> Order<'a> {
 
     fn reads(&mut self, (t, instr): (usize, usize), loc: usize, source: Source, access: &Access) {
         self.read[t] = Some(source);
-        let Some(w) = self.writes.get(&source) else { return };
+        // A write that was bound early has been seen and not committed: what it hands over is known when it is.
+        let early = || match (source, self.visible.get(&source)?) {
+            (Source::Write(u, _), &(_, i)) => Some((u, self.half(u, i, true)?)),
+            _ => None,
+        };
+        let committed = self.writes.get(&source);
+        let Some((u, w)) = committed.map(|w| (w.thread, w.access)).or_else(early) else { return };
         if self.asked == Asked::Communication {
-            if w.thread != t {
+            if let Some(w) = committed.filter(|w| w.thread != t) {
                 let link = Link {
                     from: (w.thread, w.instr),
                     to: (t, instr),
@@ -222,9 +228,9 @@ impl<'a> Order<'a> {
             return;
         }
         let observes = access.strong
-            && w.access.strong
+            && w.strong
             && !(access.red && self.ptx)
-            && (w.thread == t || self.mutual((w.thread, w.access.scope), (t, access.scope)));
+            && (u == t || self.mutual((u, w.scope), (t, access.scope)));
         if observes && !self.pending[t].contains(&(loc, source)) {
             self.pending[t].push((loc, source));
         }
@@ -254,6 +260,10 @@ impl<'a> Order<'a> {
                 join(&mut self.clocks[t], &head.clock);
             }
         }
+        // Clocks only grow, and whoever knows an event knows all before it: what was taken need not be looked at again.
+        let (clock, writes) = (&self.clocks[t], &self.writes);
+        let new = |h: &Head| h.thread != t && clock[h.thread] < h.clock[h.thread];
+        self.pending[t].retain(|(_, source)| writes.get(source).is_none_or(|w| w.heads.iter().any(new)));
     }
 
     fn writes(&mut self, (t, instr): (usize, usize), loc: usize, source: Source, access: Access) {
