@@ -176,7 +176,11 @@ fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Unmet {
             let more = states.len().saturating_sub(MAX_STATES);
             let more = if more > 0 { format!("; and {more} more") } else { String::new() };
             // Only an outcome that was seen speaks against it.
-            let list = if is_of_all(run.condition) && !holds.is_empty() { &mut unmet.against } else { &mut unmet.lacking };
+            let list = if is_of_all(run.condition) && !holds.is_empty() {
+                &mut unmet.against
+            } else {
+                &mut unmet.lacking
+            };
             list.push(format!("expected the condition to hold {expected}: {shown}{more}"));
         }
     }

@@ -22,9 +22,7 @@ use std::collections::{HashMap, HashSet};
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::{Dfs, EdgeFiltered};
 
-use super::{
-    CallId, CommandId, CommandKind, HandleId, HandleKind, HostOp, LaneKind, Lanes, Need, On, Origin, Ref, Rule,
-};
+use super::{CallId, CommandId, CommandKind, HandleId, HandleKind, HostOp, Lanes, Need, On, Origin, Ref, Rule};
 use crate::program::{Op, Program, ThreadId};
 
 /// What an order of calls comes to: edges, and what is never submitted.
@@ -101,6 +99,7 @@ impl LaunchGraph {
         let calls = program.host.as_ref().map_or(0, |host| host.calls.len());
         assert_eq!(order.len(), calls, "an order of all calls");
         let mut graph = LaunchGraph::untimed(program, order);
+        graph.unsubmitted = super::submission::unsubmitted(program, order);
         for pair in order.windows(2) {
             Builder { program, g: &mut graph }.time(Node::Call(pair[0]), Node::Call(pair[1]));
         }
@@ -142,7 +141,6 @@ impl LaunchGraph {
         }
         host.command_ids().for_each(|c| out.command(c));
         program.thread_ids().for_each(|t| out.thread(t));
-        g.unsubmitted = unsubmitted(program, order);
         g.first = super::touch::ordered(host, order);
         g
     }
@@ -351,35 +349,6 @@ pub(super) fn named(program: &Program, op: &HostOp) -> Vec<Ref> {
         }
         _ => Vec::new(),
     }
-}
-
-/// The commands of host queues that no call submits: no flush, no blocking call and no release of the queue after them,
-/// and no call that waits for an event of the queue.
-fn unsubmitted(program: &Program, order: &[CallId]) -> Vec<CommandId> {
-    let host = program.host.as_deref().expect("a host program");
-    let mut waiting: Vec<CommandId> = Vec::new();
-    for &call in order {
-        let mut flushed = Vec::new();
-        match &host.call(call).op {
-            HostOp::Enqueue { command, blocking } => {
-                let lane = host.command(*command).lane;
-                if lane.is_some_and(|l| matches!(host.lane(l).kind, LaneKind::InOrder | LaneKind::OutOfOrder)) {
-                    waiting.push(*command);
-                }
-                if *blocking {
-                    flushed.extend(lane);
-                }
-            }
-            HostOp::Finish(lane) | HostOp::Flush(lane) | HostOp::Release(lane) => flushed.push(*lane),
-            HostOp::Wait(refs) => flushed.extend(refs.iter().filter_map(|r| match r {
-                Ref::Command(c) => host.command(*c).lane,
-                Ref::Handle(_) => None,
-            })),
-            _ => {}
-        }
-        waiting.retain(|c| host.command(*c).lane.is_none_or(|lane| !flushed.contains(&lane)));
-    }
-    waiting
 }
 
 /// The user events that something waits for and that no call sets.

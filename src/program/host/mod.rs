@@ -22,6 +22,7 @@ mod lanes;
 mod orders;
 mod rules;
 mod stuck;
+mod submission;
 mod touch;
 
 pub use graph::{Edge, LaunchGraph, Mask, Node};

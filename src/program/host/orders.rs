@@ -13,8 +13,9 @@ use std::collections::HashSet;
 
 use thiserror::Error;
 
-use super::graph::{Effect, named};
-use super::{CallId, LaunchGraph, Node, Origin, Ref, Stuck};
+use super::graph::Effect;
+use super::submission::{issued, known};
+use super::{CallId, LaunchGraph, Stuck};
 use crate::program::{Program, ThreadId};
 
 /// At most so many orders of calls are looked at.
@@ -89,7 +90,7 @@ impl Search<'_> {
         }
         for t in 0..next.len() {
             let Some(&call) = self.by_thread[t].get(next[t]) else { continue };
-            if !self.known(call, order) {
+            if !known(self.program, call, order) {
                 continue;
             }
             let mut after = next.clone();
@@ -101,38 +102,12 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Whether all events that a call names have been made by then.
-    fn known(&self, call: CallId, order: &[CallId]) -> bool {
-        let host = self.program.host.as_deref().expect("a host program");
-        named(self.program, &host.call(call).op).into_iter().all(|r| match r {
-            Ref::Command(c) => match host.command(c).origin {
-                Origin::Call(made) => order.contains(&made),
-                _ => true,
-            },
-            Ref::Handle(_) => true,
-        })
-    }
-
     /// Whether what is stuck in an order is so in some run: without the calls that are never issued, because one before
     /// them does not return, too. Otherwise nobody issues the calls in that order.
     fn comes_about(&self, graph: &LaunchGraph, stuck: &Stuck, order: &[CallId]) -> bool {
-        let host = self.program.host.as_deref().expect("a host program");
         let (mut never, mut before) = (graph.never(&stuck.nodes()), order.to_vec());
         loop {
-            let (mut issued, mut blocked) = (Vec::new(), HashSet::new());
-            for &call in &before {
-                let thread = host.call(call).thread;
-                if blocked.contains(&thread) {
-                    continue;
-                }
-                let comes = !never.contains(&Node::Call(call)) && self.known(call, &issued);
-                if comes {
-                    issued.push(call);
-                }
-                if !comes || never.contains(&Node::Return(call)) {
-                    blocked.insert(thread);
-                }
-            }
+            let issued = issued(self.program, &never, &before);
             if issued.len() == before.len() {
                 return true;
             }

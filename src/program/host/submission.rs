@@ -1,0 +1,120 @@
+//! Which commands of OpenCL are never submitted to the device: nothing flushes their queue after them.
+//!
+//! # Invariants
+//! - A call that waits for a command that is not submitted does not return, and the calls behind it are never issued: they
+//!   flush nothing.
+//!
+//! # Sources
+//! - OpenCL API specification, *Flush and Finish*: `clFlush`, `clFinish`, blocking calls, `clReleaseCommandQueue` and calls
+//!   that wait for an event of the queue submit what was enqueued before them.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::graph::named;
+use super::{CallId, CommandId, HostOp, LaneKind, LaunchGraph, Node, Origin, Ref};
+use crate::program::Program;
+
+/// Of calls in their order, those that are issued if these points are never reached.
+pub(super) fn issued(program: &Program, never: &BTreeSet<Node>, calls: &[CallId]) -> Vec<CallId> {
+    let host = program.host.as_deref().expect("a host program");
+    let (mut issued, mut blocked) = (Vec::new(), HashSet::new());
+    for &call in calls {
+        let thread = host.call(call).thread;
+        if blocked.contains(&thread) {
+            continue;
+        }
+        let comes = !never.contains(&Node::Call(call)) && known(program, call, &issued);
+        if comes {
+            issued.push(call);
+        }
+        if !comes || never.contains(&Node::Return(call)) {
+            blocked.insert(thread);
+        }
+    }
+    issued
+}
+
+/// Whether all events that a call names have been made by the calls before it.
+pub(super) fn known(program: &Program, call: CallId, before: &[CallId]) -> bool {
+    let host = program.host.as_deref().expect("a host program");
+    named(program, &host.call(call).op).into_iter().all(|r| match r {
+        Ref::Command(c) => match host.command(c).origin {
+            Origin::Call(made) => before.contains(&made),
+            _ => true,
+        },
+        Ref::Handle(_) => true,
+    })
+}
+
+/// The commands of host queues that are enqueued and that no call submits, if the calls are issued in this order. None, if
+/// nobody issues them in this order where it matters.
+pub(super) fn unsubmitted(program: &Program, order: &[CallId]) -> Vec<CommandId> {
+    let mut calls = order.to_vec();
+    loop {
+        let graph = LaunchGraph::untimed(program, &calls);
+        let mut waiting: Vec<CommandId> = queued(program, &calls).collect();
+        let (never, come) = loop {
+            let starts: Vec<Node> = waiting.iter().map(|c| Node::Start(*c)).collect();
+            let never = graph.never(&starts);
+            let come = issued(program, &never, &calls);
+            let submitted = submitted(program, &come);
+            let before = waiting.len();
+            waiting.retain(|c| !submitted.contains(c));
+            if waiting.len() == before {
+                break (never, come);
+            }
+        };
+        if come.len() == calls.len() {
+            return if comes_about(program, &never, &come, order) { waiting } else { Vec::new() };
+        }
+        // Without the calls that do not come, those of other threads may wait for less.
+        calls = come;
+    }
+}
+
+/// Whether each thread whose calls are not all issued is held up by the last one that is, or lacks an event.
+fn comes_about(program: &Program, never: &BTreeSet<Node>, come: &[CallId], order: &[CallId]) -> bool {
+    let host = program.host.as_deref().expect("a host program");
+    let mut held = HashSet::new();
+    order.iter().filter(|call| !come.contains(call)).all(|&call| {
+        let thread = host.call(call).thread;
+        // The first call that is missing; what is behind it is so for its sake.
+        !held.insert(thread) || {
+            let last = come.iter().rev().find(|c| host.call(**c).thread == thread);
+            last.is_some_and(|last| never.contains(&Node::Return(*last))) || !known(program, call, come)
+        }
+    })
+}
+
+/// The commands that these calls put on queues of the host.
+fn queued<'a>(program: &'a Program, calls: &'a [CallId]) -> impl Iterator<Item = CommandId> + 'a {
+    let host = program.host.as_deref().expect("a host program");
+    calls.iter().filter_map(|&call| match &host.call(call).op {
+        HostOp::Enqueue { command, .. } => {
+            let kind = host.lane(host.command(*command).lane?).kind;
+            matches!(kind, LaneKind::InOrder | LaneKind::OutOfOrder).then_some(*command)
+        }
+        _ => None,
+    })
+}
+
+/// Those of them that these calls submit.
+fn submitted(program: &Program, calls: &[CallId]) -> HashSet<CommandId> {
+    let host = program.host.as_deref().expect("a host program");
+    let mut submitted = HashSet::new();
+    for (at, &call) in calls.iter().enumerate() {
+        let mut flushed = Vec::new();
+        match &host.call(call).op {
+            HostOp::Enqueue { command, blocking: true } => flushed.extend(host.command(*command).lane),
+            HostOp::Finish(lane) | HostOp::Flush(lane) | HostOp::Release(lane) => flushed.push(*lane),
+            HostOp::Wait(refs) => flushed.extend(refs.iter().filter_map(|r| match r {
+                Ref::Command(c) => host.command(*c).lane,
+                Ref::Handle(_) => None,
+            })),
+            _ => {}
+        }
+        let by_then = queued(program, &calls[..=at]);
+        submitted.extend(by_then.filter(|c| host.command(*c).lane.is_some_and(|lane| flushed.contains(&lane))));
+    }
+    submitted
+}
