@@ -165,7 +165,8 @@ pub fn observe_mixed(test: &LitmusTest, options: &Options, schedule: Schedule<'_
             let ended = all.ended;
             all.complete &= further.complete;
             all.merge(further);
-            all.ended = schedule::Ended { discarded: all.ended.discarded, ..ended };
+            let schedule::Ended { finished, discarded, .. } = all.ended;
+            all.ended = schedule::Ended { finished, discarded, ..ended };
             Ok(all)
         }
         Schedule::Replay(_) => observe(test, options, schedule),
