@@ -120,7 +120,7 @@ impl LaunchGraph {
         let calls = program.host.as_ref().map_or(0, |host| host.calls.len());
         assert_eq!(order.len(), calls, "an order of all calls");
         let mut graph = LaunchGraph::untimed(program, order);
-        graph.unsubmitted = super::submission::unsubmitted(program, order);
+        graph.unsubmitted = super::submission::unsubmitted(program, &graph);
         for pair in order.windows(2) {
             Builder { program, g: &mut graph }.time(Node::Call(pair[0]), Node::Call(pair[1]));
         }

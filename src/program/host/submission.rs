@@ -47,12 +47,17 @@ pub(super) fn known(program: &Program, call: CallId, before: &[CallId]) -> bool 
     })
 }
 
-/// The commands of host queues that are enqueued and that no call submits, if the calls are issued in this order. None, if
-/// nobody issues them in this order where it matters.
-pub(super) fn unsubmitted(program: &Program, order: &[CallId]) -> Vec<CommandId> {
-    let mut calls = order.to_vec();
+/// The commands of host queues that are enqueued and that no call submits, if the calls are issued in the order of a graph.
+/// None, if nobody issues them in this order where it matters.
+pub(super) fn unsubmitted(program: &Program, all: &LaunchGraph) -> Vec<CommandId> {
+    let mut calls = all.order.clone();
+    if queued(program, &calls).next().is_none() {
+        return Vec::new();
+    }
+    // Of fewer calls.
+    let mut rest: Option<LaunchGraph> = None;
     loop {
-        let graph = LaunchGraph::untimed(program, &calls);
+        let graph = rest.as_ref().unwrap_or(all);
         let mut waiting: Vec<CommandId> = queued(program, &calls).collect();
         let (never, come) = loop {
             let starts: Vec<Node> = waiting.iter().map(|c| Node::Start(*c)).collect();
@@ -66,9 +71,10 @@ pub(super) fn unsubmitted(program: &Program, order: &[CallId]) -> Vec<CommandId>
             }
         };
         if come.len() == calls.len() {
-            return if comes_about(program, &never, &come, order) { waiting } else { Vec::new() };
+            return if comes_about(program, &never, &come, &all.order) { waiting } else { Vec::new() };
         }
         // Without the calls that do not come, those of other threads may wait for less.
+        rest = Some(LaunchGraph::untimed(program, &come));
         calls = come;
     }
 }
