@@ -7,9 +7,10 @@
 use std::rc::Rc;
 
 use super::build::{CThreadDraft, lower_clike, warn_of_shared_local};
+use super::program_scope;
 use super::toml::Layout;
 use crate::diag::{Sink, Span};
-use crate::program::host::{Call, CallId, CommandKind, HostOp, HostProgram, Lane, Ref};
+use crate::program::host::{Asked, Call, CallId, CommandKind, HostOp, HostProgram, Lane, Query, QueryId};
 use crate::program::isa::Symbols;
 use crate::program::isa::clike::host::{Does, Request};
 use crate::program::isa::clike::{Env, Unit};
@@ -31,6 +32,8 @@ pub(super) struct Code {
     pub(super) env: Env,
     pub(super) layout: Layout,
     pub(super) initializer: bool,
+    /// OpenCL: built with `-cl-uniform-work-group-size`.
+    pub(super) uniform: bool,
 }
 
 /// What a host program declares.
@@ -86,7 +89,10 @@ pub(super) fn assemble(mut declared: Declared, symbols: Symbols, sink: &mut Sink
                     instr.op = Op::Call(at);
                     host.calls.push(Call { thread: id, op });
                 }
-                Some(Found::Status(dst, of)) => instr.op = Op::Status { dst, of },
+                Some(Found::Status(dst, of)) => {
+                    instr.op = Op::Status { dst, of: QueryId(host.queries.len() as u16) };
+                    host.queries.push(Query { thread: id, of });
+                }
                 // It was reported.
                 None => {}
             }
@@ -100,13 +106,14 @@ pub(super) fn assemble(mut declared: Declared, symbols: Symbols, sink: &mut Sink
     let program = Program { dialect, threads, locations, machine, host: Some(Box::new(host)) };
     refuse_grid_barriers(&program, sink);
     warn_of_shared_local(&program, sink);
+    program_scope::check(&program, sink);
     program
 }
 
 /// What a request comes to.
 enum Found {
     Call(HostOp),
-    Status(RegId, Ref),
+    Status(RegId, Asked),
 }
 
 /// Where requests become calls and commands.
@@ -151,7 +158,11 @@ impl Part<'_, '_> {
             Does::Record => HostOp::Record(self.events.handle(event(self)?, request, self.sink)?, lane?),
             Does::LaneWait => HostOp::LaneWait(lane?, self.events.handle(event(self)?, request, self.sink)?),
             Does::Status => {
-                return Some(Found::Status(request.status?, event(self)?));
+                let of = match request.event {
+                    Some(_) => Asked::Event(event(self)?),
+                    None => Asked::Lane(lane?),
+                };
+                return Some(Found::Status(request.status?, of));
             }
             Does::SetDevice | Does::Nothing => return None,
             _ => return self.enqueue(from, at, request).map(Found::Call),

@@ -225,7 +225,8 @@ impl Reader<'_, '_> {
                     d.label("expected no `initializer`")
                 });
             }
-            all.push(Code { name: name.as_str().to_string(), span, unit, env, layout, initializer });
+            let uniform = self.uniform(dialect, table);
+            all.push(Code { name: name.as_str().to_string(), span, unit, env, layout, initializer, uniform });
         }
         all
     }
