@@ -51,13 +51,37 @@ const RESTS_ON: &[(Rule, &str)] = &[
     (Rule::LaunchEnd, "cuda/C01-one-stream"),
 ];
 
+/// The same of the rules of CUDA, where kernels are in PTX: file and test.
+const IN_PTX: &[(Rule, &str, &str)] = &[
+    (Rule::Launch, "host-writes", "C12b-launch"),
+    (Rule::Stream, "two-kernels", "C01-one-stream"),
+    (Rule::NullAfter, "two-kernels", "C11c-null-stream-last"),
+    (Rule::NullBefore, "two-kernels", "C11-null-stream-first"),
+    (Rule::StreamWaitEvent, "two-kernels", "C05-event"),
+    (Rule::StreamSynchronize, "host-reads", "C08-stream-synchronize"),
+    (Rule::DeviceSynchronize, "host-reads", "C10-device-synchronize"),
+    (Rule::EventSynchronize, "host-reads", "C13-event-synchronize"),
+    (Rule::SynchronousCopy, "host-reads", "C18-copy-to-the-host"),
+    (Rule::LaunchBody, "two-kernels", "C01-one-stream"),
+    (Rule::LaunchEnd, "two-kernels", "C01-one-stream"),
+];
+
 /// Rules of commands that kernels enqueue, which [`as_child`] makes of others; that of tail launches is in
 /// `tests/device_enqueue.rs`.
 const OF_CHILDREN: &[Rule] = &[Rule::WaitKernel, Rule::WaitWorkGroup, Rule::Family, Rule::TailLaunch];
 
-fn file(name: &str) -> LitmusTest {
+fn tests(name: &str) -> Vec<LitmusTest> {
     let path = Path::new("litmus/host").join(format!("{name}.toml"));
-    read_path(&path).unwrap_or_else(|d| panic!("{}: {}", path.display(), d[0])).remove(0)
+    read_path(&path).unwrap_or_else(|d| panic!("{}: {}", path.display(), d[0]))
+}
+
+fn file(name: &str) -> LitmusTest {
+    tests(name).remove(0)
+}
+
+fn in_ptx(name: &str, instance: &str) -> LitmusTest {
+    let found = tests(&format!("ptx/{name}")).into_iter().find(|t| t.name == instance);
+    found.unwrap_or_else(|| panic!("{name} has no {instance}"))
 }
 
 fn verdicts(test: &LitmusTest) -> (Verdict, Verdict) {
@@ -80,11 +104,19 @@ fn every_rule_has_a_test_that_rests_on_it() {
         assert!(listed, "no test rests on {}", rule.id());
     }
     for (rule, name) in RESTS_ON {
-        let test = file(name);
-        assert_eq!(verdicts(&test), (Verdict::Forbidden, Verdict::RaceFree), "{name}");
-        let changed = without(&test, *rule);
-        assert_eq!(verdicts(&changed), (Verdict::Allowed, Verdict::Racy), "{name} without {}", rule.id());
+        rests_on(&file(name), *rule);
     }
+    for (rule, name, instance) in IN_PTX {
+        rests_on(&in_ptx(name, instance), *rule);
+    }
+    let of_cuda = RESTS_ON.iter().filter(|r| r.1.starts_with("cuda/"));
+    assert!(of_cuda.map(|r| r.0).eq(IN_PTX.iter().map(|r| r.0)), "every rule of CUDA has a test in PTX");
+}
+
+fn rests_on(test: &LitmusTest, rule: Rule) {
+    assert_eq!(verdicts(test), (Verdict::Forbidden, Verdict::RaceFree), "{}", test.name);
+    let changed = without(test, rule);
+    assert_eq!(verdicts(&changed), (Verdict::Allowed, Verdict::Racy), "{} without {}", test.name, rule.id());
 }
 
 /// The test with its second command enqueued by the last instruction of the first one's only thread.
