@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use super::build::{CThreadDraft, lower_clike, warn_of_shared_local};
+use super::build::{CThreadDraft, lower_clike, refuse_host_barriers, warn_of_shared_local};
 use super::toml::Layout;
 use crate::diag::{Sink, Span};
 use crate::program::host::{Call, CallId, CommandKind, HostOp, HostProgram, Lane, Ref};
@@ -19,6 +19,7 @@ mod bodies;
 mod children;
 mod commands;
 mod events;
+mod misuse;
 
 use bodies::Bodies;
 use events::Events;
@@ -69,6 +70,10 @@ pub(super) fn assemble(mut declared: Declared, symbols: Symbols, sink: &mut Sink
     if sink.errors() > errors {
         return empty(threads, symbols);
     }
+    misuse::report(&declared, &requests, &symbols, sink);
+    if sink.errors() > errors {
+        return empty(threads, symbols);
+    }
     let mut host = HostProgram { lanes: declared.lanes.clone(), ..HostProgram::default() };
     let mut bodies = Bodies::new(&declared, &symbols, threads.len());
     bodies.initializers(&mut host);
@@ -99,6 +104,7 @@ pub(super) fn assemble(mut declared: Declared, symbols: Symbols, sink: &mut Sink
     let locations = symbols.into_locations();
     let program = Program { dialect, threads, locations, machine, host: Some(Box::new(host)) };
     refuse_grid_barriers(&program, sink);
+    refuse_host_barriers(&program, sink);
     warn_of_shared_local(&program, sink);
     program
 }

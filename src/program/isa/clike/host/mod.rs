@@ -16,6 +16,7 @@ use crate::program::{LocId, RegId};
 
 mod calls;
 mod device;
+mod lifetimes;
 mod lower;
 mod parse;
 
