@@ -211,6 +211,7 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
         (cu("K<<<0, 1, 0, s>>>();"), "empty-range 1: a launch of no threads [0]"),
         (cu("cudaStreamDestroy(s);\nK<<<1, 1, 0, s>>>();"), "released 2: the stream `s` no longer exists [s]"),
         (cu("cudaEventRecord(g, s);"), "unknown-name 1: there is no event `g` [g]"),
+        (cu("cudaMalloc(&x, 4);"), "unknown-function 1: there is no call `cudaMalloc` here [cudaMalloc]"),
         (cu("J<<<1, 1>>>();"), "unknown-name 1: there is no kernel `J` [J]"),
         (
             cu("cudaMemcpy(x, p, sizeof(int), cudaMemcpyHostToDevice);"),

@@ -9,7 +9,7 @@ use super::calls::{Does, LAUNCH, Param, ROWS, Row};
 use super::device::Paths;
 use super::lifetimes::Lifetimes;
 use super::parse::{Arg, HostCall};
-use super::{Name, Request};
+use super::{Name, Request, advice};
 use crate::diag::Diagnostic;
 use crate::program::host::{CallId, CommandId};
 use crate::program::isa::clike::lower::Lowering;
@@ -154,7 +154,10 @@ impl Lowering<'_, '_> {
                 } else {
                     d
                 };
-                d.did_you_mean(word, here().map(|r| r.name))
+                match advice::instead_of(word) {
+                    Some(advice) => d.help(advice),
+                    None => d.did_you_mean(word, here().map(|r| r.name)),
+                }
             });
         }
         row

@@ -14,6 +14,7 @@ use crate::diag::Span;
 use crate::program::host::LaneId;
 use crate::program::{LocId, RegId};
 
+mod advice;
 mod calls;
 mod device;
 mod lifetimes;
