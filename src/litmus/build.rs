@@ -101,6 +101,7 @@ pub(super) fn build_clike(
     let threads = lower_clike(threads, &symbols, sink).into_iter().map(|(thread, _)| thread).collect();
     let machine = Machine::full();
     let program = Program { dialect, threads, locations: symbols.into_locations(), machine, host: None };
+    refuse_host_barriers(&program, sink);
     warn_of_shared_local(&program, sink);
     program_scope::check(&program, sink);
     program
@@ -140,6 +141,17 @@ pub(super) fn lower_clike(
         (Thread { name, place, regs: lowered.regs, code: lowered.code, source }, lowered.calls)
     };
     threads.into_iter().map(lower).collect()
+}
+
+/// A thread of the host is in no group that could meet at a barrier.
+pub(super) fn refuse_host_barriers(program: &Program, sink: &mut Sink) {
+    for thread in program.threads.iter().filter(|t| t.place.host) {
+        for instr in thread.code.iter().filter(|i| matches!(i.op, Op::Barrier(_))) {
+            sink.error("host-barrier", instr.span, "a barrier of the device in code of the host", |d| {
+                d.label("expected it in code of the device").note("a thread of the host is in no group of threads")
+            });
+        }
+    }
 }
 
 /// The published OpenCL tests have local memory that work-groups share, which no device has: a warning says so.

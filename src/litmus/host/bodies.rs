@@ -4,7 +4,7 @@
 //! - No two commands share a work-group: the groups of a device are numbered through.
 //! - Threads of a command are consecutive, group by group.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use super::{Assembly, Code, Declared, Text};
 use crate::diag::Sink;
@@ -52,8 +52,8 @@ pub(super) struct Bodies<'a> {
     names: Vec<(String, usize, usize, usize)>,
     /// How often something was launched.
     launches: HashMap<String, usize>,
-    /// Memory that is mapped, and whether for writing.
-    mappings: HashMap<LocId, bool>,
+    /// Of memory that is mapped: whether for writing, for each mapping that has not ended.
+    mappings: HashMap<LocId, VecDeque<bool>>,
     /// The number of the next work-group of each device.
     groups: HashMap<u32, u32>,
 }
@@ -188,14 +188,15 @@ impl<'a> Bodies<'a> {
     }
 
     /// Whether a mapping (`Some`: for writing or not), or the end of one, writes memory. What is mapped for reading alone
-    /// is not written back.
+    /// is not written back. An end belongs to the earliest mapping that has none.
     pub(super) fn mapped(&mut self, memory: LocId, mapping: Option<bool>) -> bool {
+        let open = self.mappings.entry(memory).or_default();
         match mapping {
             Some(writes) => {
-                *self.mappings.entry(memory).or_default() |= writes;
+                open.push_back(writes);
                 writes
             }
-            None => self.mappings.remove(&memory).unwrap_or(true),
+            None => open.pop_front().unwrap_or(true),
         }
     }
 

@@ -7,7 +7,7 @@
 use super::Part;
 use super::events::enqueues;
 use crate::litmus::toml::MAX_THREADS;
-use crate::program::host::{CallId, Command, CommandId, CommandKind, HostOp, Origin, Ref};
+use crate::program::host::{CallId, Command, CommandId, CommandKind, HostOp, Origin};
 use crate::program::isa::clike::host::{Does, Request};
 use crate::program::{Dialect, LocId, MemoryKind, NdRange, RangeError, ThreadId};
 
@@ -57,13 +57,6 @@ impl Part<'_, '_> {
             Does::HostFunction => (CommandKind::HostFunction, self.bodies.function(request.function?)),
             _ => {
                 let of = self.events.find(request.event.as_ref()?, from, None, self.sink)?;
-                if let Ref::Handle(_) = of {
-                    let span = request.event.as_ref().map_or(request.span, |e| e.span);
-                    self.sink.error("unsupported", span, "callbacks of user events are not supported", |d| {
-                        d.label("expected the event of a command")
-                    });
-                    return None;
-                }
                 let complete = request.words.iter().any(|w| w.text == "CL_COMPLETE");
                 (CommandKind::Callback { of, complete }, self.bodies.function(request.function?))
             }

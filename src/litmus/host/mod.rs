@@ -8,7 +8,7 @@
 
 use std::rc::Rc;
 
-use super::build::{CThreadDraft, lower_clike, warn_of_shared_local};
+use super::build::{CThreadDraft, lower_clike, refuse_host_barriers, warn_of_shared_local};
 use super::program_scope;
 use super::toml::Layout;
 use crate::diag::{Sink, Span};
@@ -24,6 +24,7 @@ mod bodies;
 mod children;
 mod commands;
 mod events;
+mod misuse;
 
 pub(super) use assembly::Assembly;
 use bodies::Bodies;
@@ -90,6 +91,10 @@ pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut 
     if sink.errors() > errors {
         return empty(threads, symbols);
     }
+    misuse::report(&declared, &requests, &symbols, sink);
+    if sink.errors() > errors {
+        return empty(threads, symbols);
+    }
     let mut host = HostProgram { lanes: declared.lanes.clone(), ..HostProgram::default() };
     let mut bodies = Bodies::new(&declared, &symbols, threads.len());
     bodies.initializers(&mut host);
@@ -130,6 +135,7 @@ pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut 
     let locations = symbols.into_locations();
     let program = Program { dialect, threads, locations, machine, host: Some(Box::new(host)) };
     refuse_grid_barriers(&program, sink);
+    refuse_host_barriers(&program, sink);
     warn_of_shared_local(&program, sink);
     program_scope::check(&program, sink);
     if declared.assembly.is_none() || sink.errors() > errors {
