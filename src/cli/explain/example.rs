@@ -106,6 +106,7 @@ const MORE: &[(&str, &[&str])] = &[
     ("SVM_FINE", &["MP+all"]),
     ("SVM_FINE_ATOMIC", &["MP+all"]),
     ("SVM_SYSTEM", &["MP+all"]),
+    ("PROGRAM_SCOPE", &["Program-scope+message"]),
     ("fine-memory", &["Svm-fine+no-map"]),
     ("of-device-enqueue", &["Child+enqueuer"]),
     ("ghb-if-fine", &["Child+enqueuer"]),

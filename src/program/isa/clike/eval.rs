@@ -258,6 +258,7 @@ impl Lowering<'_, '_> {
         let elsewhere = self.symbols.find(name).is_some();
         let mut known: Vec<String> = self.variables.keys().filter(|n| !n.starts_with('$')).cloned().collect();
         known.extend(self.symbols.names().filter(|n| self.location(n).is_some()).map(str::to_string));
+        known.extend(self.results().map(|r| r.0.to_string()));
         known.sort_unstable();
         let broken = self.unit.broken;
         if broken {
@@ -386,10 +387,11 @@ impl Lowering<'_, '_> {
             Some(row) => self.function(row, tree, args, None),
             None => {
                 let other = rows().any(|r| r.name == word);
+                let calls: Vec<&str> = self.value_calls().collect();
                 self.error("unknown-function", name, format!("there is no function `{word}` here"), |d| {
                     let d = d.label("expected a function of this dialect");
                     let d = if other { d.note("another dialect has it") } else { d };
-                    d.did_you_mean(plain, rows().filter(here).map(|r| r.name))
+                    d.did_you_mean(plain, rows().filter(here).map(|r| r.name).chain(calls))
                 });
                 Value::int(0)
             }

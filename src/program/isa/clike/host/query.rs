@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::calls::is_value;
+use super::calls::{ROWS, is_value};
 use super::parse::{Arg, HostCall};
 use crate::program::isa::clike::ast::{Expr as Tree, ExprKind};
 use crate::program::isa::clike::eval::Value;
@@ -45,9 +45,21 @@ impl Lowering<'_, '_> {
         })
     }
 
+    /// The results of calls that this code can name.
+    pub(in crate::program::isa::clike) fn results(&self) -> impl Iterator<Item = (&'static str, i64)> + use<> {
+        let here = self.env.dialect == Dialect::Cuda && self.env.host.is_some();
+        RESULTS.into_iter().filter(move |_| here)
+    }
+
     /// A result of calls by name.
     pub(in crate::program::isa::clike) fn result(&self, name: &str) -> Option<i64> {
-        let known = RESULTS.iter().filter(|_| self.env.dialect == Dialect::Cuda);
-        known.into_iter().find(|r| r.0 == name).map(|r| r.1)
+        self.results().find(|r| r.0 == name).map(|r| r.1)
+    }
+
+    /// The calls that are expressions, where code may make them.
+    pub(in crate::program::isa::clike) fn value_calls(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let host = self.env.host.as_ref().is_some_and(|names| !names.of_kernel);
+        let here = self.env.dialect == Dialect::Cuda && host;
+        ROWS.iter().map(|row| row.name).filter(move |name| here && is_value(name))
     }
 }
