@@ -7,14 +7,13 @@
 mod common;
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use common::clike::shapes::program;
 use common::clike::{Lang, Program};
-use common::sides::{Behaviour, Side, modelled, shown, sides};
-use common::suite::{files, number};
+use common::sides::{Behaviour, Mutant, Side, each_is_missed, modelled, shown, sides};
+use common::suite::number;
 use fencepost::check::operational;
-use fencepost::litmus::{LitmusTest, parse, read_path};
+use fencepost::litmus::{LitmusTest, parse};
 use fencepost::simt::{Early, LanguageRules, MachineMemory, Options, Schedule, observe, observe_mixed};
 
 /// The modes that are compared.
@@ -202,9 +201,6 @@ fn load_buffering_shows_where_the_model_allows_it() {
     }
 }
 
-/// A rule, how to take it out, and the memories on which that must show.
-type Mutant = (&'static str, fn(&mut LanguageRules), &'static [MachineMemory]);
-
 const MUTANTS: &[Mutant] = {
     use MachineMemory::{C11, Cuda, Cuda17, OpenCl, Rc11};
     &[
@@ -217,36 +213,15 @@ const MUTANTS: &[Mutant] = {
 
 #[test]
 fn every_rule_is_needed_with_early_binds() {
-    let (sides, limit) = (sides(), number("FENCEPOST_MUTANTS", 4_000));
-    let litmus = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus");
-    for (name, remove, memories) in MUTANTS {
-        let mut rules = LanguageRules::ALL;
-        remove(&mut rules);
-        for memory in *memories {
-            let side = sides.iter().find(|s| s.memory == *memory).expect("one of them");
-            let folder = match side.lang {
-                Lang::OpenCl => "opencl",
-                Lang::Cuda => "cuda",
-                Lang::C => "c11",
-            };
-            let written = files(&litmus.join(folder), &["toml"]);
-            let written = written.iter().flat_map(|f| read_path(f).unwrap_or_default());
-            let random = (1..=limit).map(|seed| program(side.lang, seed).read(&format!("seed {seed}")));
-            let caught = written.chain(random).find_map(|test| {
-                // The machine is quick, and most programs do not use the rule.
-                let run = |rules| shown(&test, &options(side, Early::Full(1), rules)).ok().map(|s| s.0);
-                let machine = run(rules)?;
-                if run(LanguageRules::ALL)? == machine {
-                    return None;
-                }
-                let how = outside(&machine, &modelled(&test, &side.full)?)?;
-                Some((test.name.clone(), how))
-            });
-            let (test, how) =
-                caught.unwrap_or_else(|| panic!("{}: nobody misses the rule `{name}`", memory.name()));
-            println!("{} without {name}: {test}: {how}", memory.name());
+    each_is_missed(MUTANTS, &|side, test, rules| {
+        // The machine is quick, and most programs do not use the rule.
+        let run = |rules| shown(test, &options(side, Early::Full(1), rules)).ok().map(|s| s.0);
+        let machine = run(rules)?;
+        if run(LanguageRules::ALL)? == machine {
+            return None;
         }
-    }
+        outside(&machine, &modelled(test, &side.full)?)
+    });
 }
 
 #[test]

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use common::clike::shapes::program;
 use common::clike::{Lang, Program};
-use common::sides::{Behaviour, Side, modelled, shown, sides};
+use common::sides::{Behaviour, Mutant, Side, each_is_missed, modelled, shown, sides};
 use common::suite::{files, number};
 use fencepost::check::operational;
 use fencepost::litmus::{LitmusTest, read_path};
@@ -134,9 +134,6 @@ fn memories_are_their_models_in_order_on_the_shared_suite() {
     }
 }
 
-/// A rule, how to take it out, and the memories on which that must show.
-type Mutant = (&'static str, fn(&mut LanguageRules), &'static [MachineMemory]);
-
 const MUTANTS: &[Mutant] = {
     use MachineMemory::{C11, Cuda, OpenCl, Rc11};
     &[
@@ -158,36 +155,14 @@ const MUTANTS: &[Mutant] = {
 
 #[test]
 fn every_rule_is_needed() {
-    let (sides, limit) = (sides(), number("FENCEPOST_MUTANTS", 4_000));
-    let litmus = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus");
-    for (name, remove, memories) in MUTANTS {
-        let mut rules = LanguageRules::ALL;
-        remove(&mut rules);
-        for memory in *memories {
-            let side = sides.iter().find(|s| s.memory == *memory).expect("one of them");
-            let mut caught = None;
-            let written = match side.lang {
-                Lang::OpenCl => files(&litmus.join("opencl"), &["toml"]),
-                Lang::Cuda => files(&litmus.join("cuda"), &["toml"]),
-                Lang::C => Vec::new(),
-            };
-            let written = written.iter().flat_map(|f| read_path(f).unwrap_or_default());
-            let random = (1..=limit).map(|seed| program(side.lang, seed).read(&format!("seed {seed}")));
-            for test in written.chain(random) {
-                // The machine is quick, and most programs do not use the rule.
-                let run = |rules| shown(&test, &side.options(rules)).ok().map(|s| s.0);
-                if run(rules) != run(LanguageRules::ALL) {
-                    caught = compare(&test, side, rules, &mut Sums::default()).map(|how| (test.name.clone(), how));
-                }
-                if caught.is_some() {
-                    break;
-                }
-            }
-            let (test, how) =
-                caught.unwrap_or_else(|| panic!("{}: nobody misses the rule `{name}`", side.memory.name()));
-            println!("{} without {name}: {test}: {}", side.memory.name(), how.replace('\n', "; "));
+    each_is_missed(MUTANTS, &|side, test, rules| {
+        // The machine is quick, and most programs do not use the rule.
+        let run = |rules| shown(test, &side.options(rules)).ok().map(|s| s.0);
+        if run(rules) == run(LanguageRules::ALL) {
+            return None;
         }
-    }
+        compare(test, side, rules, &mut Sums::default()).map(|how| how.replace('\n', "; "))
+    });
 }
 
 /// A store relied on as part of a release sequence, or not: which is right is known only when another thread's store,

@@ -2,12 +2,15 @@
 //!
 //! What they say was verified where they are made; here they are read. `INSTA_UPDATE=always` rewrites them.
 
+mod common;
+
 use std::path::Path;
 use std::process::Command;
 
+use common::lines::line;
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::model::{Model, load_shipped};
-use fencepost::report::{Format, HumanOptions, Line, Site, reporter};
+use fencepost::report::{Format, HumanOptions, reporter};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::Property;
 
@@ -141,20 +144,8 @@ fn alone() {
         model.axioms.retain(|a| a.name == axiom);
         let answer = asked(&model);
         assert_eq!(answer.axioms, [axiom], "{path}");
-        let line = Line {
-            path: path.into(),
-            test: test.name.clone(),
-            site: Site::default(),
-            model: format!("{name}, {axiom} alone"),
-            property: Property::Reachability,
-            quantifier: test.quantifier.name(),
-            proposition: test.condition_text.trim().into(),
-            expected: None,
-            answer,
-            mapping: None,
-            notes: Vec::new(),
-            ms: None,
-        };
+        let about = format!("{name}, {axiom} alone");
+        let line = line(path, test, &about, Property::Reachability, answer);
         human.line(&mut out, &line).expect("memory is enough");
     }
     let text = anstream::adapter::strip_str(&String::from_utf8(out).expect("UTF-8")).to_string();

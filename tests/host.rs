@@ -44,6 +44,8 @@ const RESTS_ON: &[(Rule, &str)] = &[
     (Rule::StreamSynchronize, "cuda/C08-stream-synchronize"),
     (Rule::DeviceSynchronize, "cuda/C10-device-synchronize"),
     (Rule::EventSynchronize, "cuda/C13-event-synchronize"),
+    (Rule::EventQuery, "cuda/Query+event"),
+    (Rule::StreamQuery, "cuda/Query+stream"),
     (Rule::SynchronousCopy, "cuda/C18-copy-to-the-host"),
     (Rule::LaunchBody, "cuda/C01-one-stream"),
     (Rule::LaunchEnd, "cuda/C01-one-stream"),
@@ -200,6 +202,13 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
     let launch = "clEnqueueNDRangeKernel(q, K1, NULL, 1, 1, NULL, &e);";
     let cl = |host: &str| errors(opencl_text(host).replace("\"clFinish(q);\"", "\"\""));
     let cu = |host: &str| errors(cuda_text(host).replace("\"cudaDeviceSynchronize();\"", "\"\""));
+    let edited = |host: &str, from: &str, to: &str| {
+        let text = opencl_text(host).replace("\"clFinish(q);\"", "\"\"");
+        assert!(text.contains(from));
+        errors(text.replace(from, to))
+    };
+    let uniform = |host: &str| edited(host, "name = \"K1\"", "name = \"K1\"\nuniform = true");
+    let of_program = |host: &str| edited(host, "{ x = 0,", "{ x = { kind = \"program-scope\" },");
     let cases: Vec<(Vec<String>, &str)> = vec![
         (
             cl(&format!("{launch}\nclEnqueueNDRangeKernel(p, K2, NULL, 1, 1, {{e}});")),
@@ -239,6 +248,30 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
             cl("if (*x == 1) { clFinish(q); }"),
             "unsupported 1: `clFinish` in a branch or a loop is not supported [clFinish(q);]",
         ),
+        (
+            uniform(
+                "clEnqueueNDRangeKernel(q, K1, NULL, 4, 2);\nclEnqueueNDRangeKernel(q, K1, NULL, {4, 3}, {2, 2});",
+            ),
+            "bad-range 2: in dimension 1, 3 work-items are not whole work-groups of 2 [{2, 2}]",
+        ),
+        (
+            cl("clEnqueueNDRangeKernel(q, K1, NULL, 3, 2);\nclEnqueueNDRangeKernel(q, K2, NULL, 1, 1);"),
+            "nothing is wrong",
+        ),
+        (
+            of_program("clEnqueueReadBuffer(q, x, CL_TRUE, y);"),
+            "program-scope 1: the host cannot name `x`, a variable of the program \
+             [clEnqueueReadBuffer(q, x, CL_TRUE, y);]",
+        ),
+        (
+            of_program("clEnqueueMapBuffer(q, x, CL_TRUE, CL_MAP_READ);"),
+            "program-scope 1: the host cannot name `x`, a variable of the program \
+             [clEnqueueMapBuffer(q, x, CL_TRUE, CL_MAP_READ);]",
+        ),
+        (
+            of_program("*y = 1;\nint r = 1 + *x;"),
+            "program-scope 2: the host cannot name `x`, a variable of the program [int r = 1 + *x;]",
+        ),
         (cu("K<<<0, 1, 0, s>>>();"), "empty-range 1: a launch of no threads [0]"),
         (cu("cudaStreamDestroy(s);\nK<<<1, 1, 0, s>>>();"), "released 2: the stream `s` no longer exists [s]"),
         (cu("cudaEventRecord(g, s);"), "unknown-name 1: there is no event `g` [g]"),
@@ -248,8 +281,18 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
             "unsupported 1: copies from pageable memory are not supported \
              [cudaMemcpy(x, p, sizeof(int), cudaMemcpyHostToDevice);]",
         ),
-        (cu("int r = cudaEventQuery(e);"), "unsupported 1: `cudaEventQuery` is not supported [cudaEventQuery]"),
-        (cu("cudaStreamQuery(s);"), "unsupported 1: `cudaStreamQuery` is not supported [cudaStreamQuery]"),
+        (cu("int r = cudaEventQuery(f);"), "unknown-name 1: there is no event `f` [f]"),
+        (cu("int r = cudaEventQuery();"), "wrong-operands 1: `cudaEventQuery` lacks operands [cudaEventQuery()]"),
+        (cu("if (cudaStreamQuery(t) == 0) { }"), "unknown-name 1: there is no stream `t` [t]"),
+        (cu("cudaStreamQuery(s + 1);"), "wrong-operand 1: `s + 1` cannot stand here [s + 1]"),
+        (
+            cu("cudaStreamDestroy(s);\nint r = cudaStreamQuery(s);"),
+            "released 2: the stream `s` no longer exists [s]",
+        ),
+        (
+            cl("int r = cudaStreamQuery(q);"),
+            "unknown-function 1: there is no call `cudaStreamQuery` here [cudaStreamQuery]",
+        ),
         (cu("K<<<1, 5000, 0, s>>>();"), "too-many-threads 1: a test has at most 4096 threads [1]"),
     ];
     for (found, expected) in cases {

@@ -4,42 +4,28 @@
 //! - Boxes, headings and names of edges never overlap, and stay inside the picture; every edge that is shown has its name.
 //! - Every SVG is well-formed XML that names its parts, every `.dot` file parses, and both are the same when made again.
 
+mod common;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use common::lines::line;
 use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{LitmusTest, Quantifier};
 use fencepost::model::{self, Model};
 use fencepost::program::Dialect;
+use fencepost::report::Line;
 use fencepost::report::picture::layout::Layout;
 use fencepost::report::picture::layout::geometry::Rect;
 use fencepost::report::picture::page::{self, Page, View};
 use fencepost::report::picture::{Choice, Scene, dot, subject, svg};
-use fencepost::report::{Line, Site};
 use fencepost::skeleton::signature::signature;
-use fencepost::verdict::{Answer, Property, Verdict};
+use fencepost::verdict::{Property, Verdict};
 
 /// Of the files of the corpus, every one at a multiple of this is drawn; all, if `FENCEPOST_ALL` is set.
 const STRIDE: usize = 6;
-
-fn line(test: &LitmusTest, model: &str, property: Property, answer: Answer) -> Line {
-    Line {
-        path: "test.toml".into(),
-        test: test.name.clone(),
-        site: Site::default(),
-        model: model.into(),
-        property,
-        quantifier: test.quantifier.name(),
-        proposition: test.condition_text.trim().into(),
-        expected: None,
-        answer,
-        mapping: None,
-        notes: Vec::new(),
-        ms: None,
-    }
-}
 
 /// No clock: a busy machine draws the same pictures.
 fn limits() -> Limits {
@@ -60,7 +46,7 @@ fn asked_within(test: &LitmusTest, model: &Model, limits: Limits) -> Line {
     let negate = test.quantifier == Quantifier::ForAll;
     let mut session = Session::new(test, model, Engine::Enumerate, limits, &[]).detailed().with_explanations();
     let answer = session.reachability(test.condition.as_ref(), negate);
-    line(test, &model.name, Property::Reachability, answer)
+    line("test.toml", test, &model.name, Property::Reachability, answer)
 }
 
 fn parsed(text: &str) -> LitmusTest {
@@ -180,7 +166,7 @@ code = "int r0 = x;"
     );
     let model = shipped("cuda");
     let answer = session(&test, &model).race().expect("the model knows races");
-    let line = line(&test, "cuda", Property::Race, answer);
+    let line = line("test.toml", &test, "cuda", Property::Race, answer);
     let scene = &scenes(&line, false)[0];
     let marked: Vec<_> = scene.events.iter().filter(|e| e.mark.is_some()).map(|e| e.code.as_str()).collect();
     assert_eq!(marked, ["7: x = 1;", "10: int r0 = x;"]);
@@ -203,7 +189,7 @@ code = "bar.sync 1, 2; bar.sync 0, 2"
     let setting = Setting::new(&test, &ptx);
     let answer = Liveness::new(&setting, Engine::Enumerate, limits(), &[]).ask(ProgressModel::Fair);
     assert_eq!(answer.verdict, Verdict::Hangs);
-    let line = line(&test, "ptx", Property::Liveness("fair".into()), answer);
+    let line = line("test.toml", &test, "ptx", Property::Liveness("fair".into()), answer);
     let scene = &scenes(&line, false)[0];
     let bold = scene.edges.iter().filter(|e| e.bold && scene.relations[e.relation].name == "waits for");
     assert_eq!(bold.count(), 2, "each waits for the other");
@@ -228,7 +214,7 @@ bar.sync 0;
     );
     let ptx = shipped("ptx");
     let answer = session(&test, &ptx).reachability(test.condition.as_ref(), false);
-    let line = line(&test, "ptx", Property::Reachability, answer);
+    let line = line("test.toml", &test, "ptx", Property::Reachability, answer);
     let scene = &scenes(&line, false)[0];
     assert_eq!(scene.seats.len(), 32);
     assert!(scene.says.iter().any(|s| s.contains("8 more threads with 24 events")), "{:?}", scene.says);

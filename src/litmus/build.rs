@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use super::program_scope;
 use crate::diag::{Sink, Span};
 use crate::program::isa::Symbols;
 use crate::program::isa::clike;
@@ -101,6 +102,7 @@ pub(super) fn build_clike(
     let machine = Machine::full();
     let program = Program { dialect, threads, locations: symbols.into_locations(), machine, host: None };
     warn_of_shared_local(&program, sink);
+    program_scope::check(&program, sink);
     program
 }
 

@@ -1,4 +1,4 @@
-//! What the tests on random programs share.
+//! What tests share: random programs, files, models, lines of reports.
 #![allow(dead_code, unreachable_pub)] // each test file uses a part of it
 
 pub mod clike;
@@ -7,6 +7,7 @@ pub mod hosts;
 pub mod in_ptx;
 pub mod interleave;
 pub mod lasso;
+pub mod lines;
 pub mod rewrite;
 pub mod rings;
 pub mod sides;

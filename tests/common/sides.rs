@@ -1,11 +1,12 @@
 //! The executor's memories of languages beside their models: what each shows, and what each allows.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 use fencepost::check::{Engine, Limits, Session, operational};
 use fencepost::diag::SourceFile;
-use fencepost::litmus::LitmusTest;
+use fencepost::litmus::{LitmusTest, read_path};
 use fencepost::model::{Library, Model, Shipped, load, load_shipped};
 use fencepost::simt::record::HazardKind;
 use fencepost::simt::{LanguageRules, MachineMemory, Options, Schedule, observe};
@@ -13,7 +14,8 @@ use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{State, Verdict};
 
 use super::clike::Lang;
-use super::suite::number;
+use super::clike::shapes::program;
+use super::suite::{files, number};
 
 /// A memory, the language of its programs, and its model with and without early binds.
 pub struct Side {
@@ -89,4 +91,32 @@ pub fn shown(test: &LitmusTest, options: &Options) -> Result<(Behaviour, u64), S
     let outcomes = operational::name(test, &observation).into_iter().map(|n| n.0).collect();
     let undefined = hazards.iter().any(|h| h.kind.is_undefined());
     Ok((Behaviour { outcomes, racy, undefined }, observation.states))
+}
+
+/// A rule, how to take it out, and the memories on which that must show.
+pub type Mutant = (&'static str, fn(&mut LanguageRules), &'static [MachineMemory]);
+
+/// Requires of each rule that some program, of the written ones of the language or random, shows that it is taken out.
+pub fn each_is_missed(mutants: &[Mutant], shows: &dyn Fn(&Side, &LitmusTest, LanguageRules) -> Option<String>) {
+    let (sides, limit) = (sides(), number("FENCEPOST_MUTANTS", 4_000));
+    let litmus = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus");
+    for (name, remove, memories) in mutants {
+        let mut rules = LanguageRules::ALL;
+        remove(&mut rules);
+        for memory in *memories {
+            let side = sides.iter().find(|s| s.memory == *memory).expect("one of them");
+            let folder = match side.lang {
+                Lang::OpenCl => "opencl",
+                Lang::Cuda => "cuda",
+                Lang::C => "c11",
+            };
+            let written = files(&litmus.join(folder), &["toml"]);
+            let written = written.iter().flat_map(|f| read_path(f).unwrap_or_default());
+            let random = (1..=limit).map(|seed| program(side.lang, seed).read(&format!("seed {seed}")));
+            let caught = written.chain(random).find_map(|test| Some((shows(side, &test, rules)?, test.name)));
+            let (how, test) =
+                caught.unwrap_or_else(|| panic!("{}: nobody misses the rule `{name}`", memory.name()));
+            println!("{} without {name}: {test}: {how}", memory.name());
+        }
+    }
 }

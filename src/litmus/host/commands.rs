@@ -137,6 +137,23 @@ impl Part<'_, '_> {
                 return None;
             }
         };
+        if let (true, Some(d)) = (self.is_uniform(request), range.remainder()) {
+            let (size, group) = (range.global()[d], range.local()[d]);
+            let message = format!("in dimension {d}, {size} work-items are not whole work-groups of {group}");
+            let first = at(1);
+            let code = match request.does {
+                Does::EnqueueKernel => "OpenCL C, enqueue_kernel: CLK_INVALID_NDRANGE",
+                _ => "OpenCL API, clEnqueueNDRangeKernel: CL_INVALID_WORK_GROUP_SIZE",
+            };
+            self.sink.error("bad-range", at(2), message, |diagnostic| {
+                diagnostic
+                    .label(format!("the global size has to be a multiple of {group}"))
+                    .also(first, "the global size")
+                    .note(format!("the kernel is `uniform`, as built with `-cl-uniform-work-group-size` ({code})"))
+                    .help("without `uniform = true`, the last work-group may be smaller")
+            });
+            return None;
+        }
         if global.contains(&0) {
             self.sink.warn("empty-range", at(1), "a range of no work-items", |d| {
                 d.label("this command does nothing")
@@ -144,6 +161,11 @@ impl Part<'_, '_> {
             });
         }
         self.bounded(range, request, at(1))
+    }
+
+    /// Whether all work-groups of the kernel that is launched have to be full.
+    fn is_uniform(&self, request: &Request) -> bool {
+        request.kernel.is_some_and(|k| self.declared.kernels[k].uniform)
     }
 
     fn bounded(&mut self, range: NdRange, request: &Request, at: crate::diag::Span) -> Option<NdRange> {

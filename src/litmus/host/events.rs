@@ -91,15 +91,22 @@ impl Events {
         let named = |does: Does, name: &str| {
             all().any(|r| r.does == does && r.event.as_ref().is_some_and(|e| e.text == name))
         };
-        for request in all().filter(|r| matches!(r.does, Does::Wait | Does::LaneWait)) {
+        for request in all().filter(|r| matches!(r.does, Does::Wait | Does::LaneWait | Does::Status)) {
             if let Some(event) = request.event.as_ref().filter(|e| !named(Does::Record, &e.text)) {
                 let message = format!("the event `{}` is never recorded", event.text);
-                sink.warn("empty-event", event.span, message, |d| {
-                    d.label("waits for nothing").note(
+                let (label, note) = match request.does {
+                    Does::Status => (
+                        "is complete from the start",
+                        "an event that was never recorded is empty, and a query for it finds it complete \
+                         (CUDA runtime API, cudaEventQuery)",
+                    ),
+                    _ => (
+                        "waits for nothing",
                         "an event that was never recorded is empty, and a wait for it ends at once \
                          (CUDA runtime API, cudaStreamWaitEvent)",
-                    )
-                });
+                    ),
+                };
+                sink.warn("empty-event", event.span, message, |d| d.label(label).note(note));
             }
         }
     }

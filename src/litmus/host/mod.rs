@@ -9,9 +9,10 @@
 use std::rc::Rc;
 
 use super::build::{CThreadDraft, lower_clike, warn_of_shared_local};
+use super::program_scope;
 use super::toml::Layout;
 use crate::diag::{Sink, Span};
-use crate::program::host::{Call, CallId, CommandKind, HostOp, HostProgram, Lane, Ref};
+use crate::program::host::{Asked, Call, CallId, CommandKind, HostOp, HostProgram, Lane, Query, QueryId};
 use crate::program::isa::Symbols;
 use crate::program::isa::clike::host::{Does, Request};
 use crate::program::isa::clike::{Env, Unit};
@@ -35,6 +36,8 @@ pub(super) struct Code {
     pub(super) text: Text,
     pub(super) layout: Layout,
     pub(super) initializer: bool,
+    /// OpenCL: built with `-cl-uniform-work-group-size`.
+    pub(super) uniform: bool,
 }
 
 /// What is written in a kernel or a function.
@@ -104,7 +107,10 @@ pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut 
                     instr.op = Op::Call(at);
                     host.calls.push(Call { thread: id, op });
                 }
-                Some(Found::Status(dst, of)) => instr.op = Op::Status { dst, of },
+                Some(Found::Status(dst, of)) => {
+                    instr.op = Op::Status { dst, of: QueryId(host.queries.len() as u16) };
+                    host.queries.push(Query { thread: id, of });
+                }
                 // It was reported.
                 None => {}
             }
@@ -125,6 +131,7 @@ pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut 
     let program = Program { dialect, threads, locations, machine, host: Some(Box::new(host)) };
     refuse_grid_barriers(&program, sink);
     warn_of_shared_local(&program, sink);
+    program_scope::check(&program, sink);
     if declared.assembly.is_none() || sink.errors() > errors {
         return program;
     }
@@ -134,7 +141,7 @@ pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut 
 /// What a request comes to.
 enum Found {
     Call(HostOp),
-    Status(RegId, Ref),
+    Status(RegId, Asked),
 }
 
 /// Where requests become calls and commands.
@@ -179,7 +186,11 @@ impl Part<'_, '_> {
             Does::Record => HostOp::Record(self.events.handle(event(self)?, request, self.sink)?, lane?),
             Does::LaneWait => HostOp::LaneWait(lane?, self.events.handle(event(self)?, request, self.sink)?),
             Does::Status => {
-                return Some(Found::Status(request.status?, event(self)?));
+                let of = match request.event {
+                    Some(_) => Asked::Event(event(self)?),
+                    None => Asked::Lane(lane?),
+                };
+                return Some(Found::Status(request.status?, of));
             }
             Does::SetDevice | Does::Nothing => return None,
             _ => return self.enqueue(from, at, request).map(Found::Call),

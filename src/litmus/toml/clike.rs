@@ -109,6 +109,7 @@ impl Reader<'_, '_> {
             (Some("svm-fine"), _) | (None, Some("fine")) => MemoryKind::SvmFine,
             (Some("svm-fine-atomic"), _) | (None, Some("fine-atomic")) => MemoryKind::SvmFineAtomic,
             (Some("system"), _) => MemoryKind::SvmSystem,
+            (Some("program-scope"), _) => MemoryKind::ProgramScope,
             _ => MemoryKind::Buffer,
         };
         if kind == MemoryKind::SvmFineAtomic && self.lacks(SVM_ATOMICS) {

@@ -263,7 +263,8 @@ impl Reader<'_, '_> {
                     d.label("expected no `initializer`")
                 });
             }
-            all.push(Code { name: name.as_str().to_string(), span, text, layout, initializer });
+            let uniform = self.uniform(dialect, table);
+            all.push(Code { name: name.as_str().to_string(), span, text, layout, initializer, uniform });
         }
         all
     }

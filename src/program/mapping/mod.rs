@@ -22,7 +22,7 @@ mod tests;
 pub use gaps::{Gap, Told};
 pub use table::{Kind, MAPPINGS, Mapping, Order, Row, SCOPES, Step, scope};
 
-use super::{Dialect, Instr, LocationKind, Machine, Op, Program, ThreadId};
+use super::{Dialect, Instr, LocationKind, Machine, MemoryKind, Op, Program, ThreadId};
 use crate::diag::Span;
 
 /// An operation that PTX has no counterpart of.
@@ -63,7 +63,12 @@ impl Mapping {
         }
         for location in &mut mapped.locations {
             if let LocationKind::Object { opencl, kind, class, .. } = &mut location.kind {
+                // What each device has of its own, it has there.
+                let of_program = *kind == MemoryKind::ProgramScope;
                 (*opencl, *kind, *class) = Default::default();
+                if of_program {
+                    *kind = MemoryKind::ProgramScope;
+                }
             }
         }
         if unmapped.is_empty() { Ok(mapped) } else { Err(unmapped) }

@@ -10,10 +10,13 @@
 //! - Binds happen in an order that contains reads-from and value dependencies: no value justifies itself.
 //! - A barrier is passed only in programs without branches: whether it lets a thread pass is then no value's doing.
 
+use super::Context;
 use crate::program::{BinOp, Expr, Proxy, RegId, Scope, Update};
-use crate::simt::Early;
 use crate::simt::code::{Access, Act, Code, Fence, Place};
+use crate::simt::record::Event;
 use crate::simt::state::Thread;
+use crate::simt::step::new_value;
+use crate::simt::{Early, Halt};
 
 /// How far a thread looks ahead: accesses, fences and barriers.
 const WINDOW: usize = 8;
@@ -54,6 +57,26 @@ pub(super) struct Candidate {
     pub(super) releases: Vec<Release>,
     /// Registers as far as known, for the operands of an atomic.
     pub(super) regs: Vec<Option<i64>>,
+}
+
+impl Candidate {
+    /// Has one of those that there are chosen, and noted.
+    pub(super) fn choose(mut all: Vec<Candidate>, cx: &mut Context<'_>, thread: usize) -> Result<Candidate, Halt> {
+        if all.is_empty() {
+            return Err(Halt::Refused);
+        }
+        let chosen = all.swap_remove(cx.chooser.choose(all.len()));
+        cx.log.note(Event::Early { thread, instr: chosen.instr });
+        Ok(chosen)
+    }
+
+    /// What an atomic writes that reads a value; `None` if it writes nothing.
+    pub(super) fn written(&self, atomic: &Act, read: i64) -> Result<Option<i64>, Halt> {
+        let Act::Rmw { dst, update, read: from, write: to, .. } = atomic else { return Err(Halt::Refused) };
+        let old = from.ty.wrap(read);
+        let regs = once_read(update, *dst, &self.regs, old);
+        new_value(update, old, from.ty, to.ty, &|e| known(e, &regs)).ok_or(Halt::Refused)
+    }
 }
 
 /// What an instruction was bound to before.
@@ -149,13 +172,19 @@ impl Walk {
     }
 }
 
-/// Whether the operands of an atomic are known.
-fn operands_known(update: &Update, dst: Option<RegId>, regs: &[Option<i64>]) -> bool {
+/// The registers for the operands of an atomic that has read a value: some depend on it.
+fn once_read(update: &Update, dst: Option<RegId>, regs: &[Option<i64>], old: i64) -> Vec<Option<i64>> {
     let mut regs = regs.to_vec();
     if let (Update::When { .. }, Some(dst)) = (update, dst) {
-        // Whatever is read there is known by then.
-        regs[dst.0 as usize] = Some(0);
+        regs[dst.0 as usize] = Some(old);
     }
+    regs
+}
+
+/// Whether the operands of an atomic are known.
+fn operands_known(update: &Update, dst: Option<RegId>, regs: &[Option<i64>]) -> bool {
+    // Whatever is read is known by then.
+    let regs = once_read(update, dst, regs, 0);
     let ready = |e: &Expr| known(e, &regs).is_some();
     match update {
         Update::Exchange(e) | Update::Apply(_, e) => ready(e),
@@ -255,9 +284,12 @@ impl Look<'_> {
                         walk.release(b.scope.unwrap_or(Scope::Thread), None);
                     }
                 }
-                Act::Spurious { dst } | Act::Status { dst, .. } => walk.set(*dst, None),
                 // What the runtime hands over is not bound before.
                 Act::Call(_) | Act::Enqueue(_) => break,
+                Act::Status { of, .. } if code.program.host.as_deref().is_some_and(|h| h.query(*of).orders(h)) => {
+                    break;
+                }
+                Act::Spurious { dst } | Act::Status { dst, .. } => walk.set(*dst, None),
                 Act::Assign { dst, value } => {
                     let value = known(value, &walk.regs);
                     walk.set(*dst, value);

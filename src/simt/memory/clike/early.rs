@@ -40,12 +40,10 @@
 use super::graph::{Contents, Event, Kind};
 use super::language::Meeting;
 use super::{At, Clike, Context};
-use crate::program::{Expr, Update};
 use crate::simt::code::{Act, Code, Fence, Place};
-use crate::simt::memory::ahead::{Bound, Candidate, Look, Release, known};
+use crate::simt::memory::ahead::{Bound, Candidate, Look, Release};
 use crate::simt::record;
 use crate::simt::state::Thread;
-use crate::simt::step::new_value;
 use crate::simt::{Early, Halt};
 
 /// What an instruction was bound to before its turn.
@@ -142,15 +140,10 @@ impl Clike {
         threads: &[Thread],
         t: usize,
     ) -> Result<(), Halt> {
-        let candidates = self.candidates(cx.code, m, threads, t);
-        if candidates.is_empty() {
-            return Err(Halt::Refused);
-        }
-        let Candidate { instr, clock, place, value, releases, mut regs, .. } =
-            candidates[cx.chooser.choose(candidates.len())].clone();
+        let chosen = Candidate::choose(self.candidates(cx.code, m, threads, t), cx, t)?;
+        let (instr, clock, place, value) = (chosen.instr, chosen.clock, chosen.place, chosen.value);
         let (code, at) = (cx.code, At { thread: t, instr, clock });
-        cx.log.note(record::Event::Early { thread: t, instr });
-        let mut bind = Bind { thread: t, clock, read: None, write: None, releases };
+        let mut bind = Bind { thread: t, clock, read: None, write: None, releases: chosen.releases.clone() };
         match &code.threads[t].acts[instr] {
             Act::Load { access, .. } => {
                 let make = |value| self.access(code, at, (Kind::Read, place.loc, value), access, false);
@@ -160,19 +153,11 @@ impl Clike {
                 let e = self.access(code, at, (Kind::Write, place.loc, value), access, false);
                 bind.write = Some(self.publish(cx, m, e)?);
             }
-            Act::Rmw { dst, update, read, write, .. } => {
-                let mut new = |old: i64| {
-                    let old = read.ty.wrap(old);
-                    if let (Update::When { .. }, Some(dst)) = (update, dst) {
-                        regs[dst.0 as usize] = Some(old);
-                    }
-                    let operand = |e: &Expr| known(e, &regs);
-                    new_value(update, old, read.ty, write.ty, &operand).ok_or(Halt::Refused)
-                };
+            atomic @ Act::Rmw { read, write, .. } => {
                 let make = |value| self.access(code, at, (Kind::Read, place.loc, value), read, false);
                 let half = self.choose_source(cx, m, at, place, &make)?;
                 bind.read = Some(half);
-                if let Some(value) = new(m.events[half].value)? {
+                if let Some(value) = chosen.written(atomic, m.events[half].value)? {
                     let mut e = self.access(code, at, (Kind::Write, place.loc, value), write, false);
                     e.read = Some(half);
                     bind.write = Some(self.publish(cx, m, e)?);

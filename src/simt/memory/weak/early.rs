@@ -8,14 +8,12 @@
 
 use super::write::{Origin, Write};
 use super::{Contents, Weak};
-use crate::program::{Expr, Scope, Update};
+use crate::program::Scope;
 use crate::simt::Halt;
 use crate::simt::code::{Access, Act, Code, Place};
-use crate::simt::memory::ahead::{Bound, Candidate, Look, Release, What, known};
+use crate::simt::memory::ahead::{Bound, Candidate, Look, Release, What};
 use crate::simt::memory::{At, Context};
-use crate::simt::record::Event;
 use crate::simt::state::Thread;
-use crate::simt::step::new_value;
 
 /// What an instruction was bound to before its turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,23 +51,18 @@ impl Weak {
         threads: &[Thread],
         t: usize,
     ) -> Result<(), Halt> {
-        let candidates = self.candidates(cx.code, m, threads, t);
-        if candidates.is_empty() {
-            return Err(Halt::Refused);
-        }
-        let Candidate { instr, clock, what, place, value, releases, regs } =
-            candidates[cx.chooser.choose(candidates.len())].clone();
+        let chosen = Candidate::choose(self.candidates(cx.code, m, threads, t), cx, t)?;
+        let (instr, clock, place, value) = (chosen.instr, chosen.clock, chosen.place, chosen.value);
         let at = At { thread: t, instr, clock };
-        cx.log.note(Event::Early { thread: t, instr });
-        let mut bind = Bind { clock, loc: place.loc, read: None, write: None, releases };
+        let mut bind = Bind { clock, loc: place.loc, read: None, write: None, releases: chosen.releases.clone() };
         match &cx.code.threads[t].acts[instr] {
             Act::Load { access, .. } => bind.read = Some(self.source(cx, m, at, place, access)?),
             Act::Store { access, .. } => {
                 let slot = self.publish(cx, m, at, place, (access, value, Origin::None))?;
                 bind.write = Some(slot);
             }
-            Act::Rmw { dst, update, read, write, .. } => {
-                if what == What::Publish {
+            atomic @ Act::Rmw { read, write, .. } => {
+                if chosen.what == What::Publish {
                     let slot = self.publish(cx, m, at, place, (write, value, Origin::Unbound))?;
                     bind.write = Some(slot);
                 } else {
@@ -77,19 +70,13 @@ impl Weak {
                     bind.read = Some(source);
                     let from = m.locations[place.loc].get(source);
                     let origin = Origin::From(source as u8, Self::strong_with(cx.code, from, t, place, read));
-                    if what == What::Catch {
+                    if chosen.what == What::Catch {
                         let known = m.threads[t].take_bind(clock).ok_or(Halt::Refused)?;
                         let slot = known.write.ok_or(Halt::Refused)?;
                         m.locations[place.loc].get_mut(slot).origin = origin;
                         bind = Bind { read: bind.read, ..known };
                     } else {
-                        let old = read.ty.wrap(from.value);
-                        let mut regs = regs;
-                        if let (Update::When { .. }, Some(dst)) = (update, dst) {
-                            regs[dst.0 as usize] = Some(old);
-                        }
-                        let operand = |e: &Expr| known(e, &regs);
-                        let new = new_value(update, old, read.ty, write.ty, &operand).ok_or(Halt::Refused)?;
+                        let new = chosen.written(atomic, from.value)?;
                         if let Some(new) = new {
                             let slot = self.publish(cx, m, at, place, (write, new, origin))?;
                             bind.write = Some(slot);
