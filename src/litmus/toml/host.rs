@@ -12,7 +12,7 @@ use super::Reader;
 use super::memory::is_identifier;
 use super::template::{Choice, tables};
 use super::validate::{Value, entries, span_of};
-use crate::diag::Span;
+use crate::diag::{MappedText, Sink, Span};
 use crate::litmus::build::{CThreadDraft, declare_votes};
 use crate::litmus::host::{Assembly, Code, Declared, Text, assemble};
 use crate::litmus::keys;
@@ -22,6 +22,13 @@ use crate::program::isa::clike::{Env, Unit};
 use crate::program::isa::ptx;
 use crate::program::isa::{SymbolKind, Symbols};
 use crate::program::{Dialect, Machine, MemoryKind, Place, Program};
+
+/// What to do about code in a language that does not stand there.
+const WRONG_HOST: &str = "the host of a test in PTX is in CUDA C++: only kernels are in PTX";
+const WRONG_KERNEL: &str =
+    "this reads as PTX: with `dialect = \"ptx\"`, kernels are in PTX, and the host stays CUDA C++";
+const C_KERNEL: &str = "kernels are in PTX here; with `dialect = \"cuda\"`, they are in CUDA C++, as the host is";
+const CALLS_IN_KERNEL: &str = "kernels are in PTX here, and only `[[host]]` threads call the runtime";
 
 /// What the default context is called.
 const CONTEXT: &str = "context";
@@ -111,7 +118,7 @@ impl Reader<'_, '_> {
                 declared.lanes.push(Lane { name, kind: LaneKind::Stream { blocking: true }, device: 0 });
                 declared.contexts.push(CONTEXT.to_string());
             }
-            let unit = Rc::new(Unit::parse(code, self.sink));
+            let unit = Rc::new(self.c_code(code, dialect == Dialect::Ptx, WRONG_HOST));
             let env = Env { host: Some(Rc::new(names)), ..self.env(runtime, table, &symbols, choice) };
             let place = host_place(number);
             declared.hosts.push(CThreadDraft { name, place, unit, of_kernel: false, env });
@@ -240,10 +247,14 @@ impl Reader<'_, '_> {
             self.code_name(name.as_str(), span);
             let text = match assembly {
                 Some(assembly) => {
-                    assembly.units.push(ptx::Unit::parse(code, self.sink));
+                    assembly.units.push(self.ptx_code(code));
                     Text::Ptx { unit: assembly.units.len() - 1, regs: self.regs(table, symbols, choice) }
                 }
-                None => Text::C(Unit::parse(code, self.sink).into(), self.env(dialect, table, symbols, choice)),
+                None => {
+                    let may_be_ptx = key == "kernel" && dialect == Dialect::Cuda;
+                    let unit = self.c_code(code, may_be_ptx, WRONG_KERNEL);
+                    Text::C(unit.into(), self.env(dialect, table, symbols, choice))
+                }
             };
             let Some(layout) = self.layout(table, choice) else { continue };
             let initializer = table.get("initializer").and_then(|v| v.get_ref().as_bool()).unwrap_or(false);
@@ -256,6 +267,38 @@ impl Reader<'_, '_> {
             all.push(Code { name: name.as_str().to_string(), span, text, layout, initializer, uniform });
         }
         all
+    }
+
+    /// Code in a C-like dialect. If it cannot be read, and reads as PTX where somebody may mean that, `advice` is given.
+    fn c_code(&mut self, code: MappedText, may_be_ptx: bool, advice: &str) -> Unit {
+        let (kept, errors) = (self.sink.kept(), self.sink.errors());
+        let text = may_be_ptx.then(|| code.clone());
+        let unit = Unit::parse(code, self.sink);
+        if let (Some(text), true) = (text, self.sink.errors() > errors) {
+            let mut other = Sink::new(self.sink.file());
+            ptx::Unit::parse(text, &mut other);
+            if other.errors() == 0 {
+                self.sink.advise(kept, advice);
+            }
+        }
+        unit
+    }
+
+    /// Code in PTX. If it cannot be read, and reads as CUDA C++, or calls the runtime, that is said.
+    fn ptx_code(&mut self, code: MappedText) -> ptx::Unit {
+        let (kept, errors) = (self.sink.kept(), self.sink.errors());
+        let text = code.clone();
+        let unit = ptx::Unit::parse(code, self.sink);
+        if self.sink.errors() > errors {
+            let mut other = Sink::new(self.sink.file());
+            Unit::parse(text.clone(), &mut other);
+            if ["cuda", "<<<"].iter().any(|call| text.as_str().contains(call)) {
+                self.sink.advise(kept, CALLS_IN_KERNEL);
+            } else if other.errors() == 0 {
+                self.sink.advise(kept, C_KERNEL);
+            }
+        }
+        unit
     }
 
     fn code_name(&mut self, name: &str, span: Span) {

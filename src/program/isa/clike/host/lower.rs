@@ -148,7 +148,8 @@ impl Lowering<'_, '_> {
         if row.is_none() {
             let elsewhere = call.launch || ROWS.iter().any(|r| r.name == word);
             self.error("unknown-function", name, format!("there is no call `{word}` here"), |d| {
-                let d = d.label("expected a call of this dialect's runtime");
+                let whose = if dialect == Dialect::Cuda { "CUDA" } else { "OpenCL" };
+                let d = d.label(format!("expected a call of {whose}'s runtime"));
                 let d = if elsewhere {
                     d.note("another dialect has it, or other code: the host's or that of kernels")
                 } else {
