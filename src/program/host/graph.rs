@@ -17,7 +17,7 @@
 //! - OpenCL API specification, *Memory Ordering Rules: Host-side and Device-side Commands*; KHR: clFlush, *Flush and
 //!   Finish*, for what is submitted.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::{Dfs, EdgeFiltered};
@@ -88,6 +88,8 @@ pub struct LaunchGraph {
     pub(super) first: Vec<(CallId, CallId)>,
     /// By thread, its points in ascending order: instruction, node before, node after.
     points: Vec<Vec<(usize, Node, Node)>>,
+    /// Whether it has edges from each call to the next one of the order.
+    pub(super) is_timed: bool,
 }
 
 impl LaunchGraph {
@@ -103,12 +105,13 @@ impl LaunchGraph {
         for pair in order.windows(2) {
             Builder { program, g: &mut graph }.time(Node::Call(pair[0]), Node::Call(pair[1]));
         }
+        graph.is_timed = true;
         graph
     }
 
     /// The same, but for what precedes what by that order alone, and perhaps of some of the calls: the others are not
     /// issued.
-    pub(super) fn untimed(program: &Program, order: &[CallId]) -> LaunchGraph {
+    pub fn untimed(program: &Program, order: &[CallId]) -> LaunchGraph {
         let host = program.host.as_deref().expect("a host program");
         let mut g = LaunchGraph {
             graph: DiGraph::new(),
@@ -117,6 +120,7 @@ impl LaunchGraph {
             unsubmitted: Vec::new(),
             first: Vec::new(),
             points: vec![Vec::new(); program.threads.len()],
+            is_timed: false,
         };
         let mut out = Builder { program, g: &mut g };
         let mut lanes = Lanes::new(host);
@@ -128,13 +132,13 @@ impl LaunchGraph {
         for &id in order {
             let issued = lanes.issue(host, id);
             out.needs(Node::Return(id), &issued.returns);
-            out.handles(id, &host.call(id).op);
             if let Some((command, needs)) = issued.command {
                 out.needs(Node::Start(command), &needs);
                 out.children(&mut lanes, command);
             }
         }
         for id in host.call_ids() {
+            out.handles(id, &host.call(id).op);
             if let HostOp::SetUser(h) = &host.call(id).op {
                 out.edge(Node::Call(id), Node::User(*h), Rule::UserEvent, Mask::All);
             }
@@ -153,16 +157,28 @@ impl LaunchGraph {
         (before, after)
     }
 
-    /// For each pair of operations of different threads, whether a call after the first comes before a call, on the same
-    /// lane or event, before the second: a table as that of [`LaunchGraph::ordered`]. Orders no memory, but nothing that
-    /// does may run against it.
+    /// For each pair of operations of different threads, whether some call that comes after the first is issued before one,
+    /// on the same lane or event, that comes before the second: a table as that of [`LaunchGraph::ordered`]. Orders no
+    /// memory, but nothing that does may run against it.
     pub fn called_before(&self, operations: &[(ThreadId, usize)]) -> Vec<Vec<bool>> {
-        let side = |(thread, instr): (ThreadId, usize), call: CallId, after: bool| {
-            let mut points = self.points[usize::from(thread.0)].iter();
-            points.any(|p| p.1 == Node::Call(call) && if after { p.0 < instr } else { p.0 > instr })
-        };
-        let before = |a, b| self.first.iter().any(|&(x, y)| side(a, x, false) && side(b, y, true));
-        operations.iter().map(|a| operations.iter().map(|b| before(*a, *b)).collect()).collect()
+        let mut table = vec![vec![false; operations.len()]; operations.len()];
+        let around: Vec<(Node, Node)> = operations.iter().map(|o| self.around(*o)).collect();
+        let mut after: HashMap<Node, BTreeSet<Node>> = HashMap::new();
+        for &(x, y) in &self.first {
+            let (x, y) = (Node::Call(x), Node::Call(y));
+            after.entry(y).or_insert_with(|| self.never(&[y]));
+            for (i, a) in operations.iter().enumerate() {
+                let leaves = around[i].1;
+                if !after.entry(leaves).or_insert_with(|| self.never(&[leaves])).contains(&x) {
+                    continue;
+                }
+                let behind = &after[&y];
+                for (j, b) in operations.iter().enumerate() {
+                    table[i][j] |= a.0 != b.0 && behind.contains(&around[j].0);
+                }
+            }
+        }
+        table
     }
 
     /// The nodes that can be reached from a node by edges that hold for memory: all of it, or fine-grained memory too.
@@ -241,14 +257,8 @@ impl Builder<'_> {
 
     /// A call names an event only after the call that makes it.
     fn handles(&mut self, call: CallId, op: &HostOp) {
-        let host = self.program.host.as_deref().expect("a host program");
-        for r in named(self.program, op) {
-            if let Ref::Command(c) = r
-                && let Origin::Call(made) = host.command(c).origin
-                && made != call
-            {
-                self.time(Node::Call(made), Node::Call(call));
-            }
+        for made in makers(self.program, op).into_iter().filter(|made| *made != call) {
+            self.time(Node::Call(made), Node::Call(call));
         }
     }
 
@@ -349,6 +359,23 @@ pub(super) fn named(program: &Program, op: &HostOp) -> Vec<Ref> {
         }
         _ => Vec::new(),
     }
+}
+
+/// The calls that make the events that a call names.
+pub(super) fn makers(program: &Program, op: &HostOp) -> Vec<CallId> {
+    let host = program.host.as_deref().expect("a host program");
+    let mut refs = named(program, op);
+    if let HostOp::SetUser(h) = op {
+        refs.push(Ref::Handle(*h));
+    }
+    let maker = |r: &Ref| match r {
+        Ref::Command(c) => match host.command(*c).origin {
+            Origin::Call(made) => Some(made),
+            _ => None,
+        },
+        Ref::Handle(h) => host.call_ids().find(|c| host.call(*c).op == HostOp::CreateUser(*h)),
+    };
+    refs.iter().filter_map(maker).collect()
 }
 
 /// The user events that something waits for and that no call sets.

@@ -10,8 +10,8 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::graph::named;
-use super::{CallId, CommandId, HostOp, LaneKind, LaunchGraph, Node, Origin, Ref};
+use super::graph::makers;
+use super::{CallId, CommandId, HostOp, LaneKind, LaunchGraph, Node, Ref};
 use crate::program::Program;
 
 /// Of calls in their order, those that are issued if these points are never reached.
@@ -37,13 +37,7 @@ pub(super) fn issued(program: &Program, never: &BTreeSet<Node>, calls: &[CallId]
 /// Whether all events that a call names have been made by the calls before it.
 pub(super) fn known(program: &Program, call: CallId, before: &[CallId]) -> bool {
     let host = program.host.as_deref().expect("a host program");
-    named(program, &host.call(call).op).into_iter().all(|r| match r {
-        Ref::Command(c) => match host.command(c).origin {
-            Origin::Call(made) => before.contains(&made),
-            _ => true,
-        },
-        Ref::Handle(_) => true,
-    })
+    makers(program, &host.call(call).op).iter().all(|made| *made == call || before.contains(made))
 }
 
 /// The commands of host queues that are enqueued and that no call submits, if the calls are issued in the order of a graph.
@@ -93,7 +87,7 @@ fn comes_about(program: &Program, never: &BTreeSet<Node>, come: &[CallId], order
 }
 
 /// The commands that these calls put on queues of the host.
-fn queued<'a>(program: &'a Program, calls: &'a [CallId]) -> impl Iterator<Item = CommandId> + 'a {
+pub(super) fn queued<'a>(program: &'a Program, calls: &'a [CallId]) -> impl Iterator<Item = CommandId> + 'a {
     let host = program.host.as_deref().expect("a host program");
     calls.iter().filter_map(|&call| match &host.call(call).op {
         HostOp::Enqueue { command, .. } => {
@@ -105,7 +99,7 @@ fn queued<'a>(program: &'a Program, calls: &'a [CallId]) -> impl Iterator<Item =
 }
 
 /// Those of them that these calls submit.
-fn submitted(program: &Program, calls: &[CallId]) -> HashSet<CommandId> {
+pub(super) fn submitted(program: &Program, calls: &[CallId]) -> HashSet<CommandId> {
     let host = program.host.as_deref().expect("a host program");
     let mut submitted = HashSet::new();
     for (at, &call) in calls.iter().enumerate() {
