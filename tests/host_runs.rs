@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use common::hosts::{program, waiting};
+use common::hosts::{lively, program, waiting};
 use common::suite::{files, number};
 use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
 use fencepost::check::{Engine, Limits, Session, operational};
@@ -231,38 +231,42 @@ fn queues() {
     compare(false);
 }
 
-/// Programs whose kernels spin: the engine says that they hang if and only if some run does.
-#[test]
-fn hangs_of_programs_that_spin() {
+/// How random programs end: the engine says that they hang if and only if some run does, or undecided.
+fn hold_ends(what: &str, make: &dyn Fn(&mut Pcg64Mcg) -> LitmusTest, lazy: bool) {
     let (programs, first) = (number("FENCEPOST_PROGRAMS", 60), number("FENCEPOST_SEED", 1));
     let model = load_shipped("sc", &signature()).expect("shipped").expect("valid");
     let limits = Limits { bound: 4, timeout: Some(Duration::from_secs(10)) };
     let (mut hang, mut end, mut skipped) = (0, 0, 0);
     let mut undecided: BTreeMap<String, u64> = BTreeMap::new();
     for seed in first..first + programs {
-        let test = waiting(&mut Pcg64Mcg::seed_from_u64(seed));
-        let seen = run(&test, &options(MachineMemory::Sc));
-        if !seen.complete {
+        let test = make(&mut Pcg64Mcg::seed_from_u64(seed));
+        let mut runs = vec![run(&test, &options(MachineMemory::Sc))];
+        if lazy {
+            runs.push(run(&test, &Options { lazy: true, ..options(MachineMemory::Sc) }));
+        }
+        if !runs.iter().all(|seen| seen.complete) {
             skipped += 1;
             continue;
         }
+        let hanging = runs.iter().find(|seen| hangs(seen));
         let setting = Setting::new(&test, &model);
         let answer = Liveness::new(&setting, Engine::Auto, limits, &[]).ask(ProgressModel::Fair);
-        let what = || format!("seed {seed}:\n{}\n{:#?}", test.file.text, test.program.host);
+        let what = || format!("seed {seed}:\n{}\n{:#?}", test.file.text, test.program);
         assert_eq!(answer.defect, None, "{}", what());
         match answer.verdict {
             Verdict::Hangs => {
-                assert!(hangs(&seen), "no run hangs: {:?}\n{:#?}\n{}", seen.ended, answer.witness, what());
+                assert!(hanging.is_some(), "no run hangs: {:?}\n{:#?}\n{}", runs[0].ended, answer.witness, what());
                 hang += 1;
             }
             Verdict::Terminates => {
-                assert!(!hangs(&seen), "a run hangs: {:?}\n{}", seen.stops.first().map(|s| &s.why), what());
+                let why = hanging.map(|seen| seen.stops.first().map(|s| &s.why));
+                assert!(hanging.is_none(), "a run hangs: {why:?}\n{}", what());
                 end += 1;
             }
             other => *undecided.entry(other.reason().unwrap_or_default().to_owned()).or_default() += 1,
         }
     }
-    println!("{programs} programs: {hang} hang, {end} end, {skipped} skipped; undecided: {undecided:#?}");
+    println!("{programs} programs, {what}: {hang} hang, {end} end, {skipped} skipped; undecided: {undecided:#?}");
     assert!(hang > 0 && end > 0 && (hang + end) * 2 > programs);
 }
 
@@ -363,6 +367,18 @@ fn runs_show_every_answer_of_a_query() {
     states.sort_unstable();
     // first, r, second
     assert_eq!(states, [vec![0, 1, 0], vec![600, 0, 0], vec![600, 0, 600]]);
+}
+
+#[test]
+fn hangs_of_programs_that_spin() {
+    hold_ends("kernels wait", &waiting, false);
+}
+
+#[test]
+fn hangs_of_programs_whose_hosts_wait_between_calls() {
+    hold_ends("CUDA", &|rng| lively(rng, true), false);
+    // Whether a command starts whose queue is never flushed is up to the implementation.
+    hold_ends("OpenCL", &|rng| lively(rng, false), true);
 }
 
 /// Every test of host programs: what runs show is what the model of the test's language says.

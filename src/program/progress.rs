@@ -5,9 +5,13 @@
 //! thread has *started* if it executed anything; a group, if a member did. The root is *served*. A served group serves the
 //! children that its progress model names, and if it is live at least one live child. A served thread is never stopped.
 //!
+//! Progress models speak of the threads of kernels. Threads of the host are in no group, and are always served. Threads of
+//! commands that never start, and host threads in calls that never return, are not live: they hold up no one's turn.
+//!
 //! # Sources
 //! - Sorensen et al., "Specifying and Testing GPU Workgroup Progress Models", OOPSLA 2021: OBE, HSA, HSA+OBE, LOBE.
 //! - ISO C++ [intro.progress], parallel and weakly parallel forward progress; CUDA C++ Programming Guide, Execution Model.
+//! - ISO C++ [intro.progress]: general-purpose implementations give concurrent forward progress to the threads of the host.
 
 use std::fmt;
 
@@ -68,6 +72,8 @@ pub enum Node {
     Thread(ThreadId),
     /// A group, or the root, with its children in order.
     Group(Vec<Node>),
+    /// What is apart from each other: each is served, whatever the progress model.
+    Apart(Vec<Node>),
 }
 
 /// The number of a thread's group among its siblings, at one level of the scope tree.
@@ -76,14 +82,19 @@ type Level = fn(ThreadId, &Place) -> (u32, u32);
 /// The tree of a program: GPUs and CTAs, or devices, work-groups and sub-groups. A thread without a sub-group is alone in
 /// one, after those that are numbered.
 pub fn tree(program: &Program) -> Node {
-    let device: Level = |_, p| (u32::from(p.host), p.gpu);
+    let device: Level = |_, p| (0, p.gpu);
     let group: Level = |_, p| (p.queue_family, p.cta);
     let sub_group: Level = |t, p| p.warp.map_or((1, t.0.into()), |w| (0, w));
     let levels: &[Level] = match program.dialect {
         Dialect::OpenCl | Dialect::Vulkan => &[device, group, sub_group],
         _ => &[device, group],
     };
-    Node::Group(children(program, &program.thread_ids().collect::<Vec<_>>(), levels))
+    let (hosts, others): (Vec<ThreadId>, _) = program.thread_ids().partition(|t| program.thread(*t).place.host);
+    let root = Node::Group(children(program, &others, levels));
+    if hosts.is_empty() {
+        return root;
+    }
+    Node::Apart([root].into_iter().chain(hosts.into_iter().map(Node::Thread)).collect())
 }
 
 fn children(program: &Program, threads: &[ThreadId], levels: &[Level]) -> Vec<Node> {
@@ -125,14 +136,14 @@ impl Scheduler<'_> {
     fn live(&self, node: &Node) -> bool {
         match node {
             Node::Thread(t) => self.threads[t.0 as usize].live,
-            Node::Group(nodes) => nodes.iter().any(|n| self.live(n)),
+            Node::Group(nodes) | Node::Apart(nodes) => nodes.iter().any(|n| self.live(n)),
         }
     }
 
     fn started(&self, node: &Node) -> bool {
         match node {
             Node::Thread(t) => self.threads[t.0 as usize].started,
-            Node::Group(nodes) => nodes.iter().any(|n| self.started(n)),
+            Node::Group(nodes) | Node::Apart(nodes) => nodes.iter().any(|n| self.started(n)),
         }
     }
 
@@ -143,6 +154,7 @@ impl Scheduler<'_> {
                 served[t.0 as usize] = true;
                 return !self.threads[t.0 as usize].stopped;
             }
+            Node::Apart(nodes) => return nodes.iter().all(|n| self.serve(n, served)),
             Node::Group(nodes) => nodes,
         };
         let mut runs = false;

@@ -221,7 +221,7 @@ impl Unroller<'_> {
                     self.out.arrivals.push(Arrival { event: id, guard: state.guard, at: named });
                 }
                 if b.action != BarrierAction::Arrive {
-                    self.may_stop(state)?;
+                    self.may_stop(state, pc)?;
                     let reached = state.guard;
                     let key = (thread, at.clone());
                     let pass = if self.passing.contains(&key) { Cond::TRUE } else { self.out.pool.fresh_choice() };

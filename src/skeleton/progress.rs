@@ -96,8 +96,8 @@ pub struct ThreadProgress {
     pub spins: Vec<Spin>,
     /// It loops with effect.
     pub repeats: Vec<Repeat>,
-    /// It is stopped, by place.
-    pub stopped: Vec<Cond>,
+    /// It is stopped, by place: before that instruction, or at the end of its code.
+    pub stopped: Vec<(usize, Cond)>,
 }
 
 /// How all threads can end, and which barrier events belong together.
@@ -141,7 +141,7 @@ pub(super) fn collect(program: &Program, out: &mut Unrolled, partners: Vec<(Even
         }
         // The first place to stop is before the first instruction; without instructions nothing is executed.
         let started = match ending.progress.stopped.first() {
-            Some(&first) => out.pool.not(first),
+            Some(&(_, first)) => out.pool.not(first),
             None => Cond::constant(!program.threads[t].code.is_empty()),
         };
         threads.push(ThreadProgress {

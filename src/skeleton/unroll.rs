@@ -84,7 +84,7 @@ impl Unroller<'_> {
         let taints = vec![no_taint.clone(); regs.len()];
         let mut start = State { guard: Cond::TRUE, taints, regs, ctrl: no_taint, fresh: false };
         if !thread.code.is_empty() {
-            self.may_stop(&mut start)?;
+            self.may_stop(&mut start, 0)?;
         }
         let mut end: Option<State> = None;
         let mut ending = Ending {
@@ -134,8 +134,8 @@ impl Unroller<'_> {
                     jumps.push((pool.and(state.guard, fallthrough), pc + 1));
                 }
                 op => {
-                    if op.is_visible() {
-                        self.may_stop(&mut state)?;
+                    if op.is_visible() || matches!(op, Op::Enqueue(_)) {
+                        self.may_stop(&mut state, pc)?;
                     }
                     let effect = self.execute(&mut state, op, id, pc, &at)?;
                     for iteration in at.iterations() {
@@ -194,7 +194,11 @@ impl Unroller<'_> {
                 pending.insert(to, slot.expect("merged"));
             }
         }
-        if let Some(state) = end {
+        if let Some(mut state) = end {
+            // A command ends when its threads do, so that it matters whether they come to that.
+            if last > 0 && program.host.as_ref().is_some_and(|h| h.command_of(id).is_some()) {
+                self.may_stop(&mut state, last)?;
+            }
             ending.done = state.guard;
             self.ends(&state)?;
             ending.regs = state.regs;
@@ -221,7 +225,7 @@ impl Unroller<'_> {
     }
 
     /// A place where a thread may stop for ever, if it executed anything since the last one.
-    pub(super) fn may_stop(&mut self, state: &mut State) -> Result<(), BuildError> {
+    pub(super) fn may_stop(&mut self, state: &mut State, at: usize) -> Result<(), BuildError> {
         if !matches!(self.purpose, Purpose::Progress { stops: true, .. })
             || state.fresh
             || state.guard == Cond::FALSE
@@ -234,7 +238,7 @@ impl Unroller<'_> {
         let here = pool.and(state.guard, stop);
         let on = pool.not(stop);
         let on = pool.and(state.guard, on);
-        self.endings.stopped.push(stop);
+        self.endings.stopped.push((at, stop));
         state.guard = here;
         self.ends(state)?;
         (state.guard, state.fresh) = (on, true);

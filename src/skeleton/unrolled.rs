@@ -76,7 +76,7 @@ pub(super) struct Ending {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Endings {
     /// Never run again, by place.
-    pub(super) stopped: Vec<Cond>,
+    pub(super) stopped: Vec<(usize, Cond)>,
     /// In an iteration without effect, by iteration.
     pub(super) spins: Vec<Spin>,
     /// In blocks of iterations that repeat.

@@ -1,4 +1,4 @@
-//! Random host programs of CUDA streams and OpenCL queues, with plain accesses.
+//! Random host programs of CUDA streams and OpenCL queues, with plain accesses; some with threads that wait for memory.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use fencepost::program::host::{
     Call, CallId, Command, CommandId, CommandKind, Handle, HandleId, HandleKind, HostOp, HostProgram, Lane,
     LaneId, LaneKind, Origin, Ref, Rules,
 };
-use fencepost::program::{Instr, Op, RegId, Tags, ThreadId};
+use fencepost::program::{CmpOp, Expr, Init, Instr, Op, RegId, Register, Tags, Thread, ThreadId, Ty};
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 
@@ -15,6 +15,21 @@ use rand_pcg::Pcg64Mcg;
 enum Step {
     Access(String),
     Call(HostOp),
+    /// Asks for the status of an event until it is complete.
+    Poll(Ref),
+}
+
+/// How often what waits for memory.
+#[derive(Clone, Copy, Default)]
+struct Waits {
+    /// A thread of a kernel, first.
+    kernels: f64,
+    /// A host thread, between two calls.
+    hosts: f64,
+    /// A host thread, for the status of an event (OpenCL).
+    polls: f64,
+    /// How often a kernel has many threads.
+    wide: f64,
 }
 
 /// A program while it is made.
@@ -30,8 +45,7 @@ struct Maker<'r> {
     registers: u32,
     /// Whether some command maps memory.
     is_mapped: bool,
-    /// How often a thread of a kernel waits for memory first.
-    spins: f64,
+    waits: Waits,
 }
 
 impl Maker<'_> {
@@ -46,15 +60,23 @@ impl Maker<'_> {
         }
     }
 
-    /// What waits for memory, in a kernel of CUDA, or nothing.
-    fn spin(&mut self) -> String {
-        if self.spins == 0.0 || !self.rng.random_bool(self.spins) {
+    /// What waits for memory so often, or nothing.
+    fn spin(&mut self, often: f64) -> String {
+        if often == 0.0 || !self.rng.random_bool(often) {
             return String::new();
         }
         let place = if self.rng.random_bool(0.7) { "x" } else { "y" };
+        if !self.cuda {
+            return format!(
+                "while (atomic_load_explicit({place}, memory_order_relaxed, memory_scope_all_svm_devices) == 0) {{ }}\n"
+            );
+        }
+        // A name for each, as a host thread may have several.
+        self.registers += 1;
+        let n = self.registers;
         format!(
-            "cuda::atomic_ref<int, cuda::thread_scope_system> f({place});\n\
-             while (f.load(cuda::memory_order_relaxed) == 0) {{ }}\n"
+            "cuda::atomic_ref<int, cuda::thread_scope_system> f{n}({place});\n\
+             while (f{n}.load(cuda::memory_order_relaxed) == 0) {{ }}\n"
         )
     }
 
@@ -96,12 +118,18 @@ impl Maker<'_> {
         self.is_mapped |= kind == CommandKind::Map;
         let threads = match kind {
             CommandKind::Marker | CommandKind::Barrier => 0,
+            CommandKind::Kernel if self.waits.wide > 0.0 && self.rng.random_bool(self.waits.wide) => {
+                self.rng.random_range(3..=4)
+            }
             CommandKind::Kernel => self.rng.random_range(1..=4) / 3 + 1,
             _ => 1,
         };
         let code = match kind {
             CommandKind::Map | CommandKind::Unmap => vec![self.mapping()],
-            CommandKind::Kernel => (0..threads).map(|_| self.spin() + &self.access()).collect(),
+            CommandKind::Kernel => {
+                let often = self.waits.kernels;
+                (0..threads).map(|_| self.spin(often) + &self.access()).collect()
+            }
             _ => vec![self.access(); threads as usize],
         };
         let groups = (0..threads).collect();
@@ -118,6 +146,13 @@ impl Maker<'_> {
         let (mut steps, mut mine) = (Vec::new(), Vec::new());
         for _ in 0..self.rng.random_range(2..=5) {
             let handle = HandleId(0);
+            let spin = self.spin(self.waits.hosts);
+            if !spin.is_empty() {
+                steps.push(Step::Access(spin));
+            }
+            if self.waits.polls > 0.0 && self.rng.random_bool(self.waits.polls) {
+                steps.extend(self.events(&mine).into_iter().take(1).map(Step::Poll));
+            }
             steps.push(match self.rng.random_range(0..12u32) {
                 0 | 1 => Step::Access(self.access()),
                 2 => Step::Call(HostOp::Finish(self.lane())),
@@ -133,6 +168,11 @@ impl Maker<'_> {
                     Step::Call(op)
                 }
             });
+            // Else nearly every program hangs, as nothing submits its commands.
+            if !self.cuda && self.waits.hosts > 0.0 && self.rng.random_bool(0.8) {
+                let lane = mine.last().and_then(|c| self.commands[usize::from(c.0)].0.lane);
+                steps.extend(lane.map(|l| Step::Call(HostOp::Flush(l))));
+            }
         }
         steps
     }
@@ -140,15 +180,21 @@ impl Maker<'_> {
 
 /// A random program.
 pub fn program(rng: &mut Pcg64Mcg, cuda: bool) -> LitmusTest {
-    spinning(rng, cuda, 0.0)
+    spinning(rng, cuda, Waits::default())
 }
 
 /// A random program of CUDA in which threads of kernels wait for memory.
 pub fn waiting(rng: &mut Pcg64Mcg) -> LitmusTest {
-    spinning(rng, true, 0.3)
+    spinning(rng, true, Waits { kernels: 0.3, ..Waits::default() })
 }
 
-fn spinning(rng: &mut Pcg64Mcg, cuda: bool, spins: f64) -> LitmusTest {
+/// A random program in which kernels of many threads wait for memory, and hosts do so between their calls.
+pub fn lively(rng: &mut Pcg64Mcg, cuda: bool) -> LitmusTest {
+    let polls = if cuda { 0.0 } else { 0.2 };
+    spinning(rng, cuda, Waits { kernels: 0.3, hosts: 0.12, polls, wide: 0.15 })
+}
+
+fn spinning(rng: &mut Pcg64Mcg, cuda: bool, waits: Waits) -> LitmusTest {
     let stream = |blocking| LaneKind::Stream { blocking };
     let lanes = match cuda {
         true => vec![LaneKind::Null, stream(true), stream(true), stream(false)],
@@ -164,7 +210,7 @@ fn spinning(rng: &mut Pcg64Mcg, cuda: bool, spins: f64) -> LitmusTest {
         hosts: Vec::new(),
         registers: 0,
         is_mapped: false,
-        spins,
+        waits,
     };
     for _ in 0..maker.rng.random_range(1..=2) {
         let steps = maker.steps();
@@ -172,7 +218,8 @@ fn spinning(rng: &mut Pcg64Mcg, cuda: bool, spins: f64) -> LitmusTest {
     }
     if !cuda && maker.rng.random_bool(0.8) {
         let host = maker.rng.random_range(0..maker.hosts.len());
-        let at = maker.rng.random_range(0..=maker.hosts[host].len());
+        let last = if waits.hosts > 0.0 { 1 } else { maker.hosts[host].len() };
+        let at = maker.rng.random_range(0..=last);
         maker.hosts[host].insert(at, Step::Call(HostOp::SetUser(HandleId(0))));
     }
     build(maker)
@@ -180,14 +227,18 @@ fn spinning(rng: &mut Pcg64Mcg, cuda: bool, spins: f64) -> LitmusTest {
 
 /// Writes the accesses as a test, and adds the calls to what is read from it.
 fn build(maker: Maker<'_>) -> LitmusTest {
-    let Maker { cuda, lanes, handles, commands, hosts, .. } = maker;
+    let Maker { cuda, lanes, handles, commands, hosts, waits, .. } = maker;
     let (dialect, group) = if cuda { ("cuda", "block") } else { ("opencl", "work_group") };
     let mut text = format!("name = \"T\"\ndialect = \"{dialect}\"\n[memory]\n");
-    text += "x = { type = \"int\" }\ny = { type = \"int\" }\n";
+    let is_atomic = !cuda && waits.kernels > 0.0;
+    let kind = if is_atomic { "type = \"atomic_int\", kind = \"svm-fine-atomic\"" } else { "type = \"int\"" };
+    write!(text, "x = {{ {kind} }}\ny = {{ {kind} }}\n").expect("a string");
+    let mut lines = Vec::new();
     for steps in &hosts {
+        lines.push(text.lines().count() as u32 + 4);
         let accesses = steps.iter().filter_map(|s| match s {
-            Step::Access(code) => Some(code.as_str()),
-            Step::Call(_) => None,
+            Step::Access(code) => Some(code.trim_end()),
+            Step::Call(_) | Step::Poll(_) => None,
         });
         let code = accesses.chain(["int z = 0;"]).collect::<Vec<_>>().join("\n");
         writeln!(text, "[[thread]]\nhost = true\ncode = '''\n{code}\n'''").expect("a string");
@@ -214,33 +265,7 @@ fn build(maker: Maker<'_>) -> LitmusTest {
         host.commands.push(command);
     }
     for (t, steps) in hosts.into_iter().enumerate() {
-        let thread = &mut test.program.threads[t];
-        let old = std::mem::take(&mut thread.code);
-        let (line, span) = old.first().map(|i: &Instr| (i.line, i.span)).expect("some code");
-        let mut old = old.into_iter();
-        for step in steps {
-            let op = match step {
-                Step::Access(_) => {
-                    // All micro-ops of the statement, its access among them.
-                    let mut touched = false;
-                    while !touched {
-                        let instr = old.next().expect("an access per statement");
-                        touched = matches!(instr.op, Op::Load { .. } | Op::Store { .. });
-                        thread.code.push(instr);
-                    }
-                    continue;
-                }
-                Step::Call(op) => op,
-            };
-            let call = CallId(host.calls.len() as u16);
-            if let HostOp::Enqueue { command, .. } = op {
-                host.commands[usize::from(command.0)].origin = Origin::Call(call);
-            }
-            let text = format!("{op:?}");
-            thread.code.push(Instr { op: Op::Call(call), line, span, text });
-            host.calls.push(Call { thread: ThreadId(t as u16), op });
-        }
-        thread.code.extend(old);
+        host_code((ThreadId(t as u16), lines[t]), &mut test.program.threads[t], steps, &mut host);
     }
     let lane = |(i, kind): (usize, LaneKind)| Lane { name: format!("q{i}"), kind, device: 0 };
     host.lanes = lanes.into_iter().enumerate().map(lane).collect();
@@ -254,6 +279,58 @@ fn build(maker: Maker<'_>) -> LitmusTest {
         test.observe.extend(read.map(|r| Observable::Reg(t, RegId(r))));
     }
     test
+}
+
+/// Puts the calls of a host thread between its accesses.
+fn host_code((t, mut line): (ThreadId, u32), thread: &mut Thread, steps: Vec<Step>, host: &mut HostProgram) {
+    let old = std::mem::take(&mut thread.code);
+    let span = old.first().map(|i: &Instr| i.span).expect("some code");
+    // Where each instruction comes to be; where a jump to the first one behind a step goes.
+    let (mut places, mut next) = (vec![0; old.len()], 0);
+    let mut ends = vec![None; old.len() + 1];
+    let mut new: Vec<(Instr, Option<usize>)> = Vec::new();
+    let plain = |op: Op, text: String| Instr { op, line: 0, span, text };
+    for step in steps.into_iter().chain([Step::Access("int z = 0;".to_owned())]) {
+        match step {
+            Step::Access(code) => {
+                let lines = code.trim_end().lines().count() as u32;
+                let first = next;
+                while next < old.len() && old[next].line < line + lines {
+                    places[next] = new.len();
+                    new.push((old[next].clone(), Some(first)));
+                    next += 1;
+                }
+                line += lines;
+                ends[next].get_or_insert(new.len());
+            }
+            Step::Call(op) => {
+                let call = CallId(host.calls.len() as u16);
+                if let HostOp::Enqueue { command, .. } = op {
+                    host.commands[usize::from(command.0)].origin = Origin::Call(call);
+                }
+                let text = format!("{op:?}");
+                new.push((plain(Op::Call(call), text), None));
+                host.calls.push(Call { thread: t, op });
+            }
+            Step::Poll(of) => {
+                let dst = RegId(thread.regs.len() as u16);
+                let name = format!("status{}", dst.0);
+                thread.regs.push(Register { name, ty: Ty::WORD, init: Init::Int(0) });
+                let (target, text) = (new.len(), format!("poll {of:?}"));
+                let is_open = Expr::Cmp(CmpOp::Ne, Ty::WORD, Box::new(Expr::Reg(dst)), Box::new(Expr::Const(0)));
+                new.push((plain(Op::Status { dst, of }, text.clone()), None));
+                new.push((plain(Op::Branch { cond: is_open, target }, text), None));
+            }
+        }
+    }
+    assert_eq!(next, old.len(), "every instruction belongs to a step");
+    let moved = |(mut instr, first): (Instr, Option<usize>)| {
+        if let (Op::Branch { target, .. }, Some(first)) = (&mut instr.op, first) {
+            *target = ends[*target].filter(|_| *target != first).unwrap_or_else(|| places[*target]);
+        }
+        instr
+    };
+    thread.code = new.into_iter().map(moved).collect();
 }
 
 /// The instructions of a command.

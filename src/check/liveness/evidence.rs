@@ -109,7 +109,7 @@ impl Seen<'_, '_> {
                     ways.push(End::Repeating(repeat));
                 }
             }
-            for &stop in &thread.stopped {
+            for &(_, stop) in &thread.stopped {
                 if self.holds(stop)? {
                     ways.push(End::Stopped);
                 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::cases::Case;
 use super::evidence::{End, Evidence};
 use crate::check::eval::{Assignment, Eval};
 use crate::check::execution::Execution;
@@ -18,15 +19,23 @@ pub(super) fn explain(
     task: &Task<'_>,
     execution: &Execution,
     progress: &Progress,
-    evidence: &Evidence<'_>,
-    model: ProgressModel,
+    (evidence, model): (&Evidence<'_>, ProgressModel),
+    case: &Case,
 ) -> Vec<ThreadEnd> {
     let known = Assignment {
         reads: execution.reads.clone(),
         choices: execution.choices.iter().map(|&b| Some(b)).collect(),
     };
-    let mut teller = Teller { task, execution, eval: Eval::new(&task.sk.pool, &known), progress, evidence, model };
-    task.sk.program.thread_ids().map(|t| teller.thread(t)).collect()
+    let eval = Eval::new(&task.sk.pool, &known);
+    let mut teller = Teller { task, execution, eval, progress, evidence, model, case };
+    let mut ends: Vec<ThreadEnd> = task.sk.program.thread_ids().map(|t| teller.thread(t)).collect();
+    // Who never comes to where it would be held up says so itself.
+    let comes = |t: &ThreadId| matches!(evidence.ends[usize::from(t.0)], End::Done);
+    case.held.iter().filter(|(t, _)| comes(t)).for_each(|(t, end)| ends[usize::from(t.0)] = end.clone());
+    let over: Vec<String> = ends.iter().filter(|e| e.ending == Ending::Done).map(|e| e.thread.clone()).collect();
+    let waits = ends.iter_mut().flat_map(|e| &mut e.waits).filter(|w| matches!(w.goal, Goal::Event(_)));
+    waits.for_each(|w| w.helpers.retain(|s| !over.contains(&s.thread)));
+    ends
 }
 
 struct Teller<'t, 'a> {
@@ -36,6 +45,7 @@ struct Teller<'t, 'a> {
     progress: &'t Progress,
     evidence: &'t Evidence<'t>,
     model: ProgressModel,
+    case: &'t Case,
 }
 
 impl Teller<'_, '_> {
@@ -107,8 +117,11 @@ impl Teller<'_, '_> {
     /// What a thread waits for in a loop.
     fn for_values(&mut self, t: ThreadId, header: usize) -> Vec<Wait> {
         let sk = &self.task.sk;
-        let (program, memory) = (&*sk.program, &sk.memory);
+        // Who is held up may be who would write.
+        let (program, memory) = (&self.case.whole, &sk.memory);
         let Some(range) = loop_at(program, t, header) else { return Vec::new() };
+        let asked = self.case.polls.iter().filter(|(u, at, _)| *u == t && range.contains(at));
+        let mut waits: Vec<Wait> = asked.map(|(_, _, wait)| wait.clone()).collect();
         let address =
             |t: ThreadId, loc: LocId| memory.cell_of(program, loc, 0, Some(t)).map(|c| memory.cell(c).address);
         let cell = |a: i64| memory.at(a).map(|c| memory.cell(c).memory);
@@ -128,7 +141,7 @@ impl Teller<'_, '_> {
             Some(value)
         });
         if came != Rest::Read || !range.contains(&walk.pc) {
-            return Vec::new();
+            return waits;
         }
         let polls = scene.polls(t, &walk, &range, &|a| last.get(&a).copied());
         let writes: Vec<usize> = self
@@ -137,7 +150,6 @@ impl Teller<'_, '_> {
             .iter()
             .filter(|&e| sk.events[e].is_write() && sk.events[e].thread.is_some())
             .collect();
-        let mut waits = Vec::new();
         for poll in &polls {
             let mut missed = Vec::new();
             for &w in &writes {
@@ -171,7 +183,9 @@ impl Teller<'_, '_> {
             let mine = self.execution.executed.iter().filter(|&e| sk.events[e].thread == Some(t));
             mine.last().map_or(0, |e| sk.events[e].instr + 1)
         };
+        let held = |t: ThreadId| self.case.held.iter().any(|(u, _)| *u == t);
         let from = |(t, end): (ThreadId, &End<'_>)| match end {
+            End::Done if held(t) => Some(sk.program.thread(t).code.len()),
             End::Done => None,
             End::Blocked(wait) => Some(sk.events[*wait].instr + 1),
             End::Looping(spin) => Some(spin.header),

@@ -1,6 +1,8 @@
 //! Fairness to threads as conditions on a skeleton: what [`crate::program::progress`] defines, asked of all executions.
 
-use crate::program::ThreadId;
+use std::ops::Range;
+
+use super::cases::{Case, Stretch};
 use crate::program::progress::{Node, ProgressModel, tree};
 use crate::skeleton::progress::ThreadProgress;
 use crate::skeleton::{Cond, Skeleton};
@@ -22,22 +24,38 @@ struct Known {
     servable: Cond,
 }
 
-/// That a thread is blocked or loops for ever.
-fn never_ends(sk: &mut Skeleton, thread: &ThreadProgress) -> Cond {
-    let looping = thread.spins.iter().map(|s| s.cond).chain(thread.repeats.iter().map(|r| r.choice));
-    thread.blocked.iter().map(|b| b.1).chain(looping).fold(Cond::FALSE, |any, cond| sk.pool.or(any, cond))
+/// That a thread is blocked or loops for ever, at instructions of a part of its code.
+fn never_ends(sk: &mut Skeleton, thread: &ThreadProgress, part: &Range<usize>) -> Cond {
+    let looping = thread.spins.iter().map(|s| (s.header, s.cond));
+    let repeating = thread.repeats.iter().map(|r| (r.header, r.choice));
+    let blocked: Vec<(usize, Cond)> = thread.blocked.iter().map(|b| (sk.event(b.0).instr, b.1)).collect();
+    let all = blocked.into_iter().chain(looping).chain(repeating).filter(|(at, _)| part.contains(at));
+    all.fold(Cond::FALSE, |any, (_, cond)| sk.pool.or(any, cond))
 }
 
 impl Conditions {
-    /// The conditions of executions in which, besides, these threads never end, and those do.
-    pub(super) fn of_case(mut self, sk: &mut Skeleton, hang: &[ThreadId], end: &[ThreadId]) -> Conditions {
+    /// The conditions of executions that belong to a case.
+    pub(super) fn of_case(mut self, sk: &mut Skeleton, case: &Case) -> Conditions {
         let progress = sk.progress.clone().expect("built for progress");
-        for t in hang {
-            let never = never_ends(sk, &progress.threads[usize::from(t.0)]);
-            self.hangs = sk.pool.and(self.hangs, never);
+        let in_part = |sk: &mut Skeleton, part: &Stretch| {
+            let thread = &progress.threads[usize::from(part.thread.0)];
+            let never = never_ends(sk, thread, &part.range);
+            // It may also stop just before it leaves.
+            let stopped = thread.stopped.iter().filter(|(at, _)| (part.range.start..=part.range.end).contains(at));
+            stopped.fold(never, |any, (_, stop)| sk.pool.or(any, *stop))
+        };
+        for parts in &case.stay {
+            let mut some = Cond::FALSE;
+            for part in parts {
+                let stays = in_part(sk, part);
+                some = sk.pool.or(some, stays);
+            }
+            self.hangs = sk.pool.and(self.hangs, some);
         }
-        for t in end {
-            self.hangs = sk.pool.and(self.hangs, progress.threads[usize::from(t.0)].done);
+        for part in &case.leave {
+            let stays = in_part(sk, part);
+            let leaves = sk.pool.not(stays);
+            self.hangs = sk.pool.and(self.hangs, leaves);
         }
         self
     }
@@ -50,7 +68,7 @@ pub(super) fn conditions(sk: &mut Skeleton, model: ProgressModel) -> Conditions 
     let fair = known(sk, model, &root).servable;
     let mut stuck = Cond::FALSE;
     for thread in &progress.threads {
-        let one = never_ends(sk, thread);
+        let one = never_ends(sk, thread, &(0..usize::MAX));
         stuck = sk.pool.or(stuck, one);
     }
     let whole = sk.pool.not(sk.cut);
@@ -64,10 +82,10 @@ fn known(sk: &mut Skeleton, model: ProgressModel, node: &Node) -> Known {
             let progress = sk.progress.clone().expect("built for progress");
             let thread = &progress.threads[t.0 as usize];
             let over = thread.blocked.iter().fold(thread.done, |c, b| sk.pool.or(c, b.1));
-            let stopped = thread.stopped.iter().fold(Cond::FALSE, |c, &s| sk.pool.or(c, s));
+            let stopped = thread.stopped.iter().fold(Cond::FALSE, |c, s| sk.pool.or(c, s.1));
             return Known { live: sk.pool.not(over), started: thread.started, servable: sk.pool.not(stopped) };
         }
-        Node::Group(nodes) => nodes,
+        Node::Group(nodes) | Node::Apart(nodes) => nodes,
     };
     let members: Vec<Known> = nodes.iter().map(|n| known(sk, model, n)).collect();
     let pool = &mut sk.pool;
@@ -80,6 +98,7 @@ fn known(sk: &mut Skeleton, model: ProgressModel, node: &Node) -> Known {
         let first = any(pool, &mut members[..i].iter().map(|m| m.live));
         let first = pool.not(first);
         let required = match model {
+            _ if matches!(node, Node::Apart(_)) => Cond::TRUE,
             ProgressModel::Fair => Cond::TRUE,
             ProgressModel::Obe => member.started,
             ProgressModel::Hsa => first,

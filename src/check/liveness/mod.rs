@@ -13,14 +13,18 @@
 //! # Sources
 //! - See [`crate::program::progress`] and `models/lib/liveness.cat`.
 
+mod beside;
+mod cases;
 mod evidence;
 mod explain;
 mod fairness;
+mod held;
 mod host;
 mod sure;
 #[cfg(test)]
 mod tests;
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::LazyLock;
@@ -34,14 +38,11 @@ use super::task::Task;
 use super::{Engine, Limits, session, witness};
 use crate::litmus::LitmusTest;
 use crate::model::{Library, Model, Shipped, load};
-use crate::program::ThreadId;
 use crate::skeleton::{Cond, Purpose, progress};
-use crate::verdict::{Answer, ThreadEnd, Verdict, Witness};
+use crate::verdict::{Answer, Verdict, Witness};
+use cases::Case;
 use fairness::Conditions;
-use host::{Case, Ends};
-
-/// Why there is no answer where threads may be stopped for ever.
-const STOPPED: &str = "liveness of host programs in which something waits for threads that may loop or wait for ever, where threads may be stopped";
+use host::Ends;
 
 /// The rules about endless executions.
 static RULES: LazyLock<Model> = LazyLock::new(|| {
@@ -52,9 +53,16 @@ static RULES: LazyLock<Model> = LazyLock::new(|| {
 /// A test and a model, made ready for questions about liveness.
 pub struct Setting {
     model: Model,
+    test: LitmusTest,
     ends: Ends,
-    /// The tests of the cases, in their order.
-    tests: Vec<LitmusTest>,
+    /// The cases where every thread is run, and where threads may be stopped.
+    posed: [OnceCell<Result<Vec<Posed>, String>>; 2],
+}
+
+/// A case, as a test.
+struct Posed {
+    case: Case,
+    test: LitmusTest,
 }
 
 impl Setting {
@@ -62,12 +70,28 @@ impl Setting {
     pub fn new(test: &LitmusTest, model: &Model) -> Setting {
         let test = LitmusTest { condition: None, observe: Vec::new(), ..test.clone() };
         let ends = host::ends(&test.program);
-        let of = |case: &Case| LitmusTest { program: case.program.clone(), ..test.clone() };
-        let tests = match &ends {
-            Ends::Open(cases) => cases.iter().map(of).collect(),
-            _ => Vec::new(),
+        Setting { model: model.with_axioms(&RULES), test, ends, posed: Default::default() }
+    }
+
+    /// The cases of what depends on threads, `stops`: if they may be stopped.
+    ///
+    /// # Errors
+    /// Why nobody knows them.
+    fn posed(&self, stops: bool) -> Result<&[Posed], String> {
+        let (program, ways) = match &self.ends {
+            Ends::Open(ways) => (&self.test.program, ways),
+            _ => return Ok(&[]),
         };
-        Setting { model: model.with_axioms(&RULES), ends, tests }
+        let all = || match program.host {
+            None => Ok(vec![Case::only(program)]),
+            Some(_) => cases::cases(program, ways, stops),
+        };
+        let pose = |case: Case| {
+            let test = LitmusTest { program: case.program.clone(), ..self.test.clone() };
+            Posed { case, test }
+        };
+        let posed = self.posed[usize::from(stops)].get_or_init(|| Ok(all()?.into_iter().map(pose).collect()));
+        posed.as_deref().map_err(Clone::clone)
     }
 }
 
@@ -77,8 +101,8 @@ pub struct Liveness<'a> {
     engine: Engine,
     limits: Limits,
     set: Vec<(String, String)>,
-    /// By case, loop bound, and whether threads may stop.
-    ready: BTreeMap<(usize, u32, bool), Result<Ready<'a>, String>>,
+    /// By loop bound, whether threads may stop, and case.
+    ready: BTreeMap<(u32, bool, usize), Result<Ready<'a>, String>>,
 }
 
 /// A task with its engines and the conditions to ask for.
@@ -100,23 +124,27 @@ impl<'a> Liveness<'a> {
     pub fn ask(&mut self, model: ProgressModel) -> Answer {
         let deadline = Deadline(self.limits.timeout.map(|t| Instant::now() + t));
         let mut answer = Answer::new(Verdict::Terminates, self.engine.name());
-        let cases = match &self.setting.ends {
-            Ends::Open(cases) if cases.len() > 1 && model.may_stop() => {
-                return answer.undecided(STOPPED.to_string());
-            }
-            Ends::Open(cases) => cases.len(),
+        match &self.setting.ends {
+            Ends::Open(_) => {}
             Ends::Hangs(witness) => {
                 answer.verdict = Verdict::Hangs;
                 answer.witness = Some((**witness).clone());
                 return answer;
             }
             Ends::Undecided(reason) => return answer.undecided(reason.clone()),
+        }
+        let posed = match self.setting.posed(model.may_stop()) {
+            Ok(posed) => posed,
+            Err(reason) => return self.by_others(model, reason),
         };
+        if let Some(reason) = posed.iter().find_map(|p| p.case.beside.unsettled(model)) {
+            return self.by_others(model, reason);
+        }
         let limits = self.limits;
         limits.deepen(answer, |bound, answer| {
             let mut whole = true;
-            for case in 0..cases {
-                match self.at((case, bound), model, deadline, answer)? {
+            for (case, posed) in posed.iter().enumerate() {
+                match self.at((case, bound), (model, posed), deadline, answer)? {
                     Found::Hang => return Ok(true),
                     Found::Nothing => {}
                     Found::More => whole = false,
@@ -126,26 +154,47 @@ impl<'a> Liveness<'a> {
         })
     }
 
+    /// The answer where the progress model leaves none, for a reason. What is fair to every thread is so under each of them;
+    /// and who is served under `obe` is so under those that serve more, whatever the order of groups.
+    fn by_others(&mut self, model: ProgressModel, reason: String) -> Answer {
+        let undecided = Answer::new(Verdict::Terminates, self.engine.name()).undecided(reason);
+        if !model.may_stop() {
+            return undecided;
+        }
+        let fair = self.ask(ProgressModel::Fair);
+        if fair.verdict == Verdict::Hangs {
+            return fair;
+        }
+        if matches!(model, ProgressModel::HsaObe | ProgressModel::Lobe) {
+            let fewest = self.ask(ProgressModel::Obe);
+            if fewest.verdict == Verdict::Terminates {
+                return fewest;
+            }
+        }
+        undecided
+    }
+
     /// Asks about one case, at one loop bound.
     fn at(
         &mut self,
         (case, bound): (usize, u32),
-        model: ProgressModel,
+        (model, posed): (ProgressModel, &'a Posed),
         deadline: Deadline,
         answer: &mut Answer,
     ) -> Result<Found, Halt> {
         let engine = self.engine;
-        let held = match &self.setting.ends {
-            Ends::Open(cases) => cases[case].held.as_slice(),
-            _ => &[],
-        };
-        if let Some(Ok(Ready { prepared, hangs: Some(found), .. })) = self.ready.get(&(case, bound, false)) {
-            answer.bound = (prepared.task.sk.cut != Cond::FALSE).then_some(bound);
-            answer.witness = Some(shown(&prepared.task, found, model, held)?);
+        let known = self.ready.range((bound, false, 0)..=(bound, false, usize::MAX)).find_map(|(key, ready)| {
+            let Ready { prepared, hangs, .. } = ready.as_ref().ok()?;
+            Some((key.2, &prepared.task, hangs.as_ref()?))
+        });
+        if let Some((case, task, found)) = known {
+            let posed = &self.setting.posed(false).map_err(Halt::Undecided)?[case];
+            answer.bound = (task.sk.cut != Cond::FALSE).then_some(bound);
+            answer.witness = Some(shown(task, found, model, &posed.case)?);
             answer.verdict = Verdict::Hangs;
             return Ok(Found::Hang);
         }
-        let ready = self.ready((case, bound), model, deadline).map_err(Halt::Undecided)?;
+        let ready = self.ready((case, bound), (model, posed), deadline).map_err(Halt::Undecided)?;
         let task = ready.prepared.task.clone();
         let conditions = ready.conditions[&model];
         if task.sk.cut != Cond::FALSE {
@@ -163,7 +212,7 @@ impl<'a> Liveness<'a> {
         answer.engine = who;
         if let Some(found) = said.found()? {
             answer.verdict = Verdict::Hangs;
-            answer.witness = Some(shown(&task, &found, model, held)?);
+            answer.witness = Some(shown(&task, &found, model, &posed.case)?);
             ready.hangs = (!model.may_stop()).then(|| Rc::new(*found));
             return Ok(Found::Hang);
         }
@@ -188,16 +237,11 @@ impl<'a> Liveness<'a> {
     fn ready(
         &mut self,
         (case, bound): (usize, u32),
-        model: ProgressModel,
+        (model, posed): (ProgressModel, &'a Posed),
         deadline: Deadline,
     ) -> Result<&mut Ready<'a>, String> {
         let (setting, set, stops) = (self.setting, &self.set, model.may_stop());
-        let (test, key) = (&setting.tests[case], (case, bound, stops));
-        let none: (&[ThreadId], &[ThreadId]) = (&[], &[]);
-        let (hang, end) = match &setting.ends {
-            Ends::Open(cases) => (cases[case].hang.as_slice(), cases[case].end.as_slice()),
-            _ => none,
-        };
+        let (test, of, key) = (&posed.test, &posed.case, (bound, stops, case));
         // Time is per question: what ran out of it for one may do for the next.
         if matches!(self.ready.get(&key), Some(Err(reason)) if reason == TIMED_OUT) {
             self.ready.remove(&key);
@@ -209,7 +253,7 @@ impl<'a> Liveness<'a> {
                 let mut task = Task::build(purpose, test, &setting.model, set, bound, false, deadline.0)?;
                 let asked = ProgressModel::ALL.into_iter().filter(|p| p.may_stop() == stops);
                 let sk = &mut task.sk;
-                let conditions = asked.map(|p| (p, fairness::conditions(sk, p).of_case(sk, hang, end))).collect();
+                let conditions = asked.map(|p| (p, fairness::conditions(sk, p).of_case(sk, of))).collect();
                 Ok(Ready { prepared: Prepared::new(task), conditions, hangs: None })
             })
             .as_mut()
@@ -227,17 +271,11 @@ enum Found {
     More,
 }
 
-/// An execution as evidence for a hang, if it is one; `held` says how those stand that the execution leaves out.
-fn shown(
-    task: &Task<'_>,
-    found: &Checked,
-    model: ProgressModel,
-    held: &[(ThreadId, ThreadEnd)],
-) -> Result<Witness, Halt> {
+/// An execution of a case as evidence for a hang, if it is one.
+fn shown(task: &Task<'_>, found: &Checked, model: ProgressModel, case: &Case) -> Result<Witness, Halt> {
     let progress = task.sk.progress.as_deref().expect("built for progress");
     let evidence = evidence::judge(task, &found.0, progress, model)
         .map_err(|law| Halt::Defect(format!("an execution that is said to hang does not: {law}")))?;
-    let mut ends = explain::explain(task, &found.0, progress, &evidence, model);
-    held.iter().for_each(|(t, end)| ends[usize::from(t.0)] = end.clone());
+    let ends = explain::explain(task, &found.0, progress, (&evidence, model), case);
     Ok(Witness { ends, ..witness::describe(task, &found.0, &found.1) })
 }

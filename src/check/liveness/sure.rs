@@ -1,4 +1,5 @@
-//! Threads that end whatever they read: they take one way through their code, and every barrier on it is met.
+//! Threads that end whatever they read: they take one way through their code, with loops of so many rounds, and every
+//! barrier on it is met.
 //!
 //! # Invariants
 //! - Of a thread for which that is said, it is true of all threads that it meets at barriers: they come to the same
@@ -6,11 +7,18 @@
 
 use crate::program::{Barrier, BarrierNaming, Expr, Op, Program, Scope, Thread, ThreadId};
 
+/// A thread that takes more steps than this may go on for ever.
+const MAX_STEPS: usize = 10_000;
+
 /// A barrier, as far as it matters who meets there: its level, which one of that level, and what it does.
 type Meeting = (Scope, Option<i64>, String);
 
-/// Whether a thread ends for certain once it has started, if nothing in its code waits but barriers.
-pub(super) fn ends(program: &Program, t: ThreadId) -> bool {
+/// By thread: whether it ends for certain once it has started, if nothing in its code waits but barriers.
+pub(super) fn all(program: &Program) -> Vec<bool> {
+    program.thread_ids().map(|t| ends(program, t)).collect()
+}
+
+fn ends(program: &Program, t: ThreadId) -> bool {
     let Some(own) = meetings(program.thread(t)) else { return false };
     let Some(widest) = own.iter().map(|m| m.0).max() else { return true };
     let command = |u: ThreadId| program.host.as_ref().and_then(|host| host.command_of(u));
@@ -25,16 +33,15 @@ pub(super) fn ends(program: &Program, t: ThreadId) -> bool {
 /// The barriers on the only way through a thread's code; `None` if there may be several ways, or one that does not end.
 fn meetings(thread: &Thread) -> Option<Vec<Meeting>> {
     let mut regs: Vec<Option<i64>> = vec![None; thread.regs.len()];
-    let (mut found, mut pc) = (Vec::new(), 0);
+    let (mut found, mut pc, mut steps) = (Vec::new(), 0, 0);
     while let Some(instr) = thread.code.get(pc) {
+        steps += 1;
+        if steps > MAX_STEPS {
+            return None;
+        }
         let mut next = pc + 1;
         match &instr.op {
-            Op::Branch { cond, target } if value(cond, &regs)? != 0 => {
-                if *target <= pc {
-                    return None;
-                }
-                next = *target;
-            }
+            Op::Branch { cond, target } if value(cond, &regs)? != 0 => next = *target,
             Op::Barrier(b) => found.push(meeting(b, &regs)?),
             Op::Assign { dst, value: e } => regs[usize::from(dst.0)] = value(e, &regs),
             Op::Load { dst, .. }

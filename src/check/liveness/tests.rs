@@ -28,7 +28,8 @@ fn hang(codes: &[&str], bound: u32) -> Hang {
     let setting: &'static Setting = Box::leak(Box::new(Setting::new(&test, &model)));
     let limits = Limits { bound, timeout: None };
     let mut liveness = Liveness::new(setting, Engine::Enumerate, limits, &[]);
-    let ready = liveness.ready((0, bound), FAIR, Deadline(None)).unwrap_or_else(|e| panic!("{e}"));
+    let posed = &setting.posed(false).expect("no host program")[0];
+    let ready = liveness.ready((0, bound), (FAIR, posed), Deadline(None)).unwrap_or_else(|e| panic!("{e}"));
     let query = query(&ready.prepared.task, ready.conditions[&FAIR].hangs);
     let (said, _) = ready.prepared.ask(Engine::Enumerate, &query, Deadline(None));
     let found = said.found().ok().flatten().expect("it hangs");

@@ -17,15 +17,14 @@
 //! - OpenCL API specification, *Memory Ordering Rules: Host-side and Device-side Commands*; KHR: clFlush, *Flush and
 //!   Finish*, for what is submitted.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::{Dfs, EdgeFiltered};
 
-use super::submission::named;
+use super::submission::makers;
 use super::{
-    CallId, CommandId, CommandKind, HandleId, HostOp, HostProgram, Lanes, Need, On, Origin, QueryId, Ref, Rule,
-    View,
+    CallId, CommandId, CommandKind, HandleId, HostOp, HostProgram, Lanes, Need, On, Origin, QueryId, Rule, View,
 };
 use crate::program::{Op, Program, ThreadId};
 
@@ -109,6 +108,8 @@ pub struct LaunchGraph {
     pub(super) asked: BTreeMap<QueryId, Vec<View>>,
     /// By thread, its points in ascending order: instruction, node before, node after.
     points: Vec<Vec<(usize, Node, Node)>>,
+    /// Whether it has edges from each call to the next one of the order.
+    pub(super) is_timed: bool,
 }
 
 impl LaunchGraph {
@@ -124,12 +125,13 @@ impl LaunchGraph {
         for pair in order.windows(2) {
             Builder { program, g: &mut graph }.time(Node::Call(pair[0]), Node::Call(pair[1]));
         }
+        graph.is_timed = true;
         graph
     }
 
     /// The same, but for what precedes what by that order alone, and perhaps of some of the calls: the others are not
     /// issued.
-    pub(super) fn untimed(program: &Program, order: &[CallId]) -> LaunchGraph {
+    pub fn untimed(program: &Program, order: &[CallId]) -> LaunchGraph {
         let host = program.host.as_deref().expect("a host program");
         let mut g = LaunchGraph {
             graph: DiGraph::new(),
@@ -139,6 +141,7 @@ impl LaunchGraph {
             first: Vec::new(),
             asked: BTreeMap::new(),
             points: vec![Vec::new(); program.threads.len()],
+            is_timed: false,
         };
         let mut out = Builder { program, g: &mut g };
         let mut lanes = Lanes::new(host);
@@ -156,7 +159,6 @@ impl LaunchGraph {
             open.retain(|q| host.query(*q).thread != host.call(id).thread);
             let issued = lanes.issue(host, id);
             out.needs(Node::Return(id), &issued.returns);
-            out.handles(id, &host.call(id).op);
             if let Some((command, needs)) = issued.command {
                 out.needs(Node::Start(command), &needs);
                 out.children(&mut lanes, command);
@@ -166,6 +168,7 @@ impl LaunchGraph {
         }
         out.views();
         for id in host.call_ids() {
+            out.handles(id, &host.call(id).op);
             if let HostOp::SetUser(h) = &host.call(id).op {
                 out.edge(Node::Call(id), Node::User(*h), Rule::UserEvent, Mask::All);
             }
@@ -184,16 +187,28 @@ impl LaunchGraph {
         (before, after)
     }
 
-    /// For each pair of operations of different threads, whether a call after the first comes before a call, on the same
-    /// lane or event, before the second: a table as that of [`LaunchGraph::ordered`]. Orders no memory, but nothing that
-    /// does may run against it.
+    /// For each pair of operations of different threads, whether some call that comes after the first is issued before one,
+    /// on the same lane or event, that comes before the second: a table as that of [`LaunchGraph::ordered`]. Orders no
+    /// memory, but nothing that does may run against it.
     pub fn called_before(&self, operations: &[(ThreadId, usize)]) -> Vec<Vec<bool>> {
-        let side = |(thread, instr): (ThreadId, usize), call: CallId, after: bool| {
-            let mut points = self.points[usize::from(thread.0)].iter();
-            points.any(|p| p.1 == Node::Call(call) && if after { p.0 < instr } else { p.0 > instr })
-        };
-        let before = |a, b| self.first.iter().any(|&(x, y)| side(a, x, false) && side(b, y, true));
-        operations.iter().map(|a| operations.iter().map(|b| before(*a, *b)).collect()).collect()
+        let mut table = vec![vec![false; operations.len()]; operations.len()];
+        let around: Vec<(Node, Node)> = operations.iter().map(|o| self.around(*o)).collect();
+        let mut after: HashMap<Node, BTreeSet<Node>> = HashMap::new();
+        for &(x, y) in &self.first {
+            let (x, y) = (Node::Call(x), Node::Call(y));
+            after.entry(y).or_insert_with(|| self.never(&[y]));
+            for (i, a) in operations.iter().enumerate() {
+                let leaves = around[i].1;
+                if !after.entry(leaves).or_insert_with(|| self.never(&[leaves])).contains(&x) {
+                    continue;
+                }
+                let behind = &after[&y];
+                for (j, b) in operations.iter().enumerate() {
+                    table[i][j] |= a.0 != b.0 && behind.contains(&around[j].0);
+                }
+            }
+        }
+        table
     }
 
     /// The nodes that can be reached from a node by edges that hold for memory: all of it, or fine-grained memory too.
@@ -294,14 +309,8 @@ impl Builder<'_> {
 
     /// A call names an event only after the call that makes it.
     fn handles(&mut self, call: CallId, op: &HostOp) {
-        let host = self.program.host.as_deref().expect("a host program");
-        for r in named(self.program, op) {
-            if let Ref::Command(c) = r
-                && let Origin::Call(made) = host.command(c).origin
-                && made != call
-            {
-                self.time(Node::Call(made), Node::Call(call));
-            }
+        for made in makers(self.program, op).into_iter().filter(|made| *made != call) {
+            self.time(Node::Call(made), Node::Call(call));
         }
     }
 

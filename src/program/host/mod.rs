@@ -20,6 +20,7 @@ use super::ThreadId;
 mod graph;
 mod lanes;
 mod orders;
+mod partial;
 mod query;
 mod rules;
 mod stuck;
@@ -29,6 +30,7 @@ mod touch;
 pub use graph::{Edge, LaunchGraph, Mask, Node};
 pub use lanes::{Issued, Lanes, Need, On};
 pub use orders::{Launches, TooManyOrders};
+pub use partial::{Partial, Unclear};
 pub use query::{Asked, Query, QueryId, View};
 pub use rules::{Rule, Rules};
 pub use stuck::{Link, Stuck};
@@ -64,6 +66,8 @@ pub struct HostProgram {
     pub queries: Vec<Query>,
     /// The ordering rules that hold: all, except where a test takes one away to see what it is good for.
     pub rules: Rules,
+    /// The orders in which calls are issued, perhaps only some of the calls; `None`: all of them, in any order.
+    pub orders: Option<Vec<Vec<CallId>>>,
 }
 
 impl HostProgram {
@@ -292,6 +296,13 @@ pub enum CommandKind {
         /// Registered for `CL_COMPLETE`; other statuses order nothing.
         complete: bool,
     },
+}
+
+impl CommandKind {
+    /// Whether the runtime carries it out, and no threads of a kernel.
+    pub fn is_of_runtime(self) -> bool {
+        !matches!(self, CommandKind::Kernel | CommandKind::Initializer { .. })
+    }
 }
 
 /// Who enqueues a command.

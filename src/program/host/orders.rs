@@ -36,21 +36,19 @@ pub struct Launches {
 }
 
 impl Launches {
-    /// All ways to issue the calls of a program that has a host part.
+    /// All ways to issue the calls of a program that has a host part, or those that are given with it.
     ///
     /// # Errors
     /// If there are too many.
     pub fn of(program: &Program) -> Result<Launches, TooManyOrders> {
         let host = program.host.as_deref().expect("a host program");
-        // Calls are numbered in the order of the code of each thread.
-        let mut by_thread: Vec<Vec<CallId>> = vec![Vec::new(); program.threads.len()];
-        for id in host.call_ids() {
-            by_thread[usize::from(host.call(id).thread.0)].push(id);
+        if let Some(orders) = &host.orders {
+            let ways = orders.iter().map(|order| LaunchGraph::untimed(program, order)).collect();
+            return Ok(Launches { ways, stuck: None });
         }
-        by_thread.retain(|calls| !calls.is_empty());
         let mut search = Search {
             program,
-            by_thread,
+            by_thread: by_thread(program),
             seen: HashSet::new(),
             orders: 0,
             found: Launches { ways: Vec::new(), stuck: None },
@@ -72,6 +70,18 @@ impl Launches {
         let host = program.host.as_deref();
         program.thread_ids().filter(move |t| host.is_some_and(|h| h.command_of(*t).is_none()))
     }
+}
+
+/// The calls of each thread that makes some, in their order.
+pub(super) fn by_thread(program: &Program) -> Vec<Vec<CallId>> {
+    let host = program.host.as_deref().expect("a host program");
+    // Calls are numbered in the order of the code of each thread.
+    let mut by_thread: Vec<Vec<CallId>> = vec![Vec::new(); program.threads.len()];
+    for id in host.call_ids() {
+        by_thread[usize::from(host.call(id).thread.0)].push(id);
+    }
+    by_thread.retain(|calls| !calls.is_empty());
+    by_thread
 }
 
 struct Search<'a> {

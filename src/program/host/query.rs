@@ -114,6 +114,11 @@ impl LaunchGraph {
         self.asked.iter().flat_map(|(q, views)| (0..views.len()).map(|v| (*q, v))).collect()
     }
 
+    /// How many views a query has; none if it is never asked, as a call before it is not issued.
+    pub fn views_of(&self, query: QueryId) -> usize {
+        self.asked.get(&query).map_or(0, Vec::len)
+    }
+
     /// A view of a query.
     pub fn view(&self, query: QueryId, number: usize) -> &View {
         &self.asked[&query][number]

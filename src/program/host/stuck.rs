@@ -146,7 +146,7 @@ impl Stuck {
 }
 
 impl LaunchGraph {
-    /// The points that are never reached if these are not.
+    /// The points that come after these, and so are never reached if these are not.
     pub fn never(&self, nodes: &[Node]) -> BTreeSet<Node> {
         let mut found: BTreeSet<Node> = nodes.iter().copied().collect();
         let mut queue: Vec<Node> = nodes.to_vec();
@@ -155,8 +155,9 @@ impl LaunchGraph {
             for e in self.graph.edges(at) {
                 let next = self.graph[e.target()];
                 // The order of calls of different threads is one of several.
-                let order =
-                    e.weight().mask == Mask::Time && matches!((node, next), (Node::Call(_), Node::Call(_)));
+                let order = self.is_timed
+                    && e.weight().mask == Mask::Time
+                    && matches!((node, next), (Node::Call(_), Node::Call(_)));
                 if !order && found.insert(next) {
                     queue.push(next);
                 }

@@ -38,13 +38,7 @@ pub(super) fn issued(program: &Program, never: &BTreeSet<Node>, calls: &[CallId]
 /// Whether all events that a call names have been made by the calls before it.
 pub(super) fn known(program: &Program, call: CallId, before: &[CallId]) -> bool {
     let host = program.host.as_deref().expect("a host program");
-    named(program, &host.call(call).op).into_iter().all(|r| match r {
-        Ref::Command(c) => match host.command(c).origin {
-            Origin::Call(made) => before.contains(&made),
-            _ => true,
-        },
-        Ref::Handle(_) => true,
-    })
+    makers(program, &host.call(call).op).iter().all(|made| *made == call || before.contains(made))
 }
 
 /// The commands of host queues that are enqueued and that no call submits, if the calls are issued in the order of a graph.
@@ -94,7 +88,7 @@ fn comes_about(program: &Program, never: &BTreeSet<Node>, come: &[CallId], order
 }
 
 /// The commands that these calls put on queues of the host.
-fn queued<'a>(program: &'a Program, calls: &'a [CallId]) -> impl Iterator<Item = CommandId> + 'a {
+pub(super) fn queued<'a>(program: &'a Program, calls: &'a [CallId]) -> impl Iterator<Item = CommandId> + 'a {
     let host = program.host.as_deref().expect("a host program");
     calls.iter().filter_map(|&call| match &host.call(call).op {
         HostOp::Enqueue { command, .. } => {
@@ -106,7 +100,7 @@ fn queued<'a>(program: &'a Program, calls: &'a [CallId]) -> impl Iterator<Item =
 }
 
 /// Those of them that these calls submit.
-fn submitted(program: &Program, calls: &[CallId]) -> HashSet<CommandId> {
+pub(super) fn submitted(program: &Program, calls: &[CallId]) -> HashSet<CommandId> {
     let host = program.host.as_deref().expect("a host program");
     let mut submitted = HashSet::new();
     for (at, &call) in calls.iter().enumerate() {
@@ -141,6 +135,23 @@ pub(super) fn named(program: &Program, op: &HostOp) -> Vec<Ref> {
         }
         _ => Vec::new(),
     }
+}
+
+/// The calls that make the events that a call names.
+pub(super) fn makers(program: &Program, op: &HostOp) -> Vec<CallId> {
+    let host = program.host.as_deref().expect("a host program");
+    let mut refs = named(program, op);
+    if let HostOp::SetUser(h) = op {
+        refs.push(Ref::Handle(*h));
+    }
+    let maker = |r: &Ref| match r {
+        Ref::Command(c) => match host.command(*c).origin {
+            Origin::Call(made) => Some(made),
+            _ => None,
+        },
+        Ref::Handle(h) => host.call_ids().find(|c| host.call(*c).op == HostOp::CreateUser(*h)),
+    };
+    refs.iter().filter_map(maker).collect()
 }
 
 /// The user events that something waits for and that no call sets.
