@@ -51,13 +51,37 @@ const RESTS_ON: &[(Rule, &str)] = &[
     (Rule::LaunchEnd, "cuda/C01-one-stream"),
 ];
 
+/// The same of the rules of CUDA, where kernels are in PTX: file and test.
+const IN_PTX: &[(Rule, &str, &str)] = &[
+    (Rule::Launch, "host-writes", "C12b-launch"),
+    (Rule::Stream, "two-kernels", "C01-one-stream"),
+    (Rule::NullAfter, "two-kernels", "C11c-null-stream-last"),
+    (Rule::NullBefore, "two-kernels", "C11-null-stream-first"),
+    (Rule::StreamWaitEvent, "two-kernels", "C05-event"),
+    (Rule::StreamSynchronize, "host-reads", "C08-stream-synchronize"),
+    (Rule::DeviceSynchronize, "host-reads", "C10-device-synchronize"),
+    (Rule::EventSynchronize, "host-reads", "C13-event-synchronize"),
+    (Rule::SynchronousCopy, "host-reads", "C18-copy-to-the-host"),
+    (Rule::LaunchBody, "two-kernels", "C01-one-stream"),
+    (Rule::LaunchEnd, "two-kernels", "C01-one-stream"),
+];
+
 /// Rules of commands that kernels enqueue, which [`as_child`] makes of others; that of tail launches is in
 /// `tests/device_enqueue.rs`.
 const OF_CHILDREN: &[Rule] = &[Rule::WaitKernel, Rule::WaitWorkGroup, Rule::Family, Rule::TailLaunch];
 
-fn file(name: &str) -> LitmusTest {
+fn tests(name: &str) -> Vec<LitmusTest> {
     let path = Path::new("litmus/host").join(format!("{name}.toml"));
-    read_path(&path).unwrap_or_else(|d| panic!("{}: {}", path.display(), d[0])).remove(0)
+    read_path(&path).unwrap_or_else(|d| panic!("{}: {}", path.display(), d[0]))
+}
+
+fn file(name: &str) -> LitmusTest {
+    tests(name).remove(0)
+}
+
+fn in_ptx(name: &str, instance: &str) -> LitmusTest {
+    let found = tests(&format!("ptx/{name}")).into_iter().find(|t| t.name == instance);
+    found.unwrap_or_else(|| panic!("{name} has no {instance}"))
 }
 
 fn verdicts(test: &LitmusTest) -> (Verdict, Verdict) {
@@ -80,11 +104,19 @@ fn every_rule_has_a_test_that_rests_on_it() {
         assert!(listed, "no test rests on {}", rule.id());
     }
     for (rule, name) in RESTS_ON {
-        let test = file(name);
-        assert_eq!(verdicts(&test), (Verdict::Forbidden, Verdict::RaceFree), "{name}");
-        let changed = without(&test, *rule);
-        assert_eq!(verdicts(&changed), (Verdict::Allowed, Verdict::Racy), "{name} without {}", rule.id());
+        rests_on(&file(name), *rule);
     }
+    for (rule, name, instance) in IN_PTX {
+        rests_on(&in_ptx(name, instance), *rule);
+    }
+    let of_cuda = RESTS_ON.iter().filter(|r| r.1.starts_with("cuda/"));
+    assert!(of_cuda.map(|r| r.0).eq(IN_PTX.iter().map(|r| r.0)), "every rule of CUDA has a test in PTX");
+}
+
+fn rests_on(test: &LitmusTest, rule: Rule) {
+    assert_eq!(verdicts(test), (Verdict::Forbidden, Verdict::RaceFree), "{}", test.name);
+    let changed = without(test, rule);
+    assert_eq!(verdicts(&changed), (Verdict::Allowed, Verdict::Racy), "{} without {}", test.name, rule.id());
 }
 
 /// The test with its second command enqueued by the last instruction of the first one's only thread.
@@ -145,7 +177,7 @@ fn opencl(host: &str) -> LitmusTest {
 
 fn cuda_text(host: &str) -> String {
     format!(
-        "name = \"T\"\ndialect = \"cuda\"\ncondition = 'x == 0'\nmemory = {{ x = 0, p = {{ init = 0, kind = \"system\" }} }}\n\
+        "name = \"T\"\ndialect = \"cuda\"\ncondition = 'x == 0'\nmemory = {{ x = 0, p = {{ init = 0, kind = \"system\" }}, d = {{ init = 0, kind = \"device\" }} }}\n\
          streams = {{ s = \"blocking\", u = {{ kind = \"non-blocking\", device = 1 }} }}\nevents = [\"e\"]\n\
          [[kernel]]\nname = \"K\"\ncode = \"x = 1;\"\n\
          [[function]]\nname = \"f\"\ncode = \"cudaDeviceSynchronize();\"\n[[host]]\ncode = '''\n{host}\n'''\n"
@@ -168,6 +200,7 @@ fn errors(text: String) -> Vec<String> {
 #[test]
 fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
     let launch = "clEnqueueNDRangeKernel(q, K1, NULL, 1, 1, NULL, &e);";
+    let read = "clEnqueueNDRangeKernel(q, K2, NULL, 1, 1);";
     let cl = |host: &str| errors(opencl_text(host).replace("\"clFinish(q);\"", "\"\""));
     let cu = |host: &str| errors(cuda_text(host).replace("\"cudaDeviceSynchronize();\"", "\"\""));
     let edited = |host: &str, from: &str, to: &str| {
@@ -243,6 +276,7 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
         (cu("K<<<0, 1, 0, s>>>();"), "empty-range 1: a launch of no threads [0]"),
         (cu("cudaStreamDestroy(s);\nK<<<1, 1, 0, s>>>();"), "released 2: the stream `s` no longer exists [s]"),
         (cu("cudaEventRecord(g, s);"), "unknown-name 1: there is no event `g` [g]"),
+        (cu("cudaMalloc(&x, 4);"), "unknown-function 1: there is no call `cudaMalloc` here [cudaMalloc]"),
         (cu("J<<<1, 1>>>();"), "unknown-name 1: there is no kernel `J` [J]"),
         (
             cu("cudaMemcpy(x, p, sizeof(int), cudaMemcpyHostToDevice);"),
@@ -261,7 +295,65 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
             cl("int r = cudaStreamQuery(q);"),
             "unknown-function 1: there is no call `cudaStreamQuery` here [cudaStreamQuery]",
         ),
-        (cu("K<<<1, 5000, 0, s>>>();"), "too-many-threads 1: a test has at most 4096 threads [1]"),
+        (cl("clEnqueueNDRangeKernel(q, K1, NULL, 1, 1, {e}, &e);"), "null-event 1: `e` is no event yet [e]"),
+        (
+            cl(&format!("{launch}\nclReleaseEvent(e);\nclWaitForEvents({{e}});")),
+            "released 3: the event `e` no longer exists [e]",
+        ),
+        (
+            cl(&format!("{launch}\nclRetainEvent(e);\nclReleaseEvent(e);\nclWaitForEvents({{e}});\n{read}")),
+            "nothing is wrong",
+        ),
+        (
+            cl("cl_event u = clCreateUserEvent(context);\nclSetUserEventStatus(u, CL_COMPLETE);\n\
+                clSetUserEventStatus(u, CL_COMPLETE);"),
+            "set-twice 3: the user event `u` is set twice [u]",
+        ),
+        (cl("clEnqueueUnmapMemObject(q, x);"), "not-mapped 1: this is not mapped [x]"),
+        (
+            cl(
+                "clEnqueueMapBuffer(q, x, CL_TRUE, CL_MAP_WRITE);\nclEnqueueMapBuffer(q, x, CL_TRUE, CL_MAP_WRITE);",
+            ),
+            "mapped-twice 2: this is mapped for writing already [x]",
+        ),
+        (
+            cl(&format!(
+                "clEnqueueMapBuffer(q, x, CL_TRUE, CL_MAP_READ);\nclEnqueueMapBuffer(q, x, CL_TRUE, CL_MAP_WRITE);\n{read}"
+            )),
+            "nothing is wrong",
+        ),
+        (
+            cl("clEnqueueSVMMap(q, CL_TRUE, CL_MAP_READ, x);"),
+            "wrong-operand 1: `clEnqueueSVMMap` of a buffer object [x]",
+        ),
+        (cl("clEnqueueCopyBuffer(q, x, x);"), "overlapping-copy 1: memory is copied onto itself [x]"),
+        (
+            cl(&format!("{launch}\nclSetEventCallback(e, CL_QUEUED, f);")),
+            "wrong-operand 2: `CL_QUEUED` cannot stand here [CL_QUEUED]",
+        ),
+        (
+            cl("barrier(CLK_GLOBAL_MEM_FENCE);"),
+            "host-barrier 1: a barrier of the device in code of the host [barrier(CLK_GLOBAL_MEM_FENCE);]",
+        ),
+        (cu("__syncthreads();"), "host-barrier 1: a barrier of the device in code of the host [__syncthreads();]"),
+        (
+            cu("cudaStreamDestroy(0);"),
+            "wrong-operand 1: a default stream cannot be destroyed [cudaStreamDestroy(0);]",
+        ),
+        (
+            cu("cudaEventRecord(e, s);\ncudaEventDestroy(e);\ncudaEventSynchronize(e);"),
+            "released 3: the event `e` no longer exists [e]",
+        ),
+        (cu("K<<<1, 1, 0, u>>>();"), "wrong-operand 1: `u` is a stream of device 1 [K<<<1, 1, 0, u>>>();]"),
+        (cu("cudaSetDevice(1);\nK<<<1, 1, 0, u>>>();"), "nothing is wrong"),
+        (cu("K<<<1, {64, 32}, 0, s>>>();"), "bad-range 1: a block of 2048 threads [{64, 32}]"),
+        (cu("K<<<1, dim3(1, 1, 65), 0, s>>>();"), "bad-range 1: a block of 65 threads in z [dim3(1, 1, 65)]"),
+        (
+            cu("cudaMemcpy(x, d, sizeof(int), cudaMemcpyHostToDevice);"),
+            "wrong-operand 1: this memory is of a GPU, for `cudaMemcpyHostToDevice` it is the host's [d]",
+        ),
+        (cu("cudaMemcpy(x, d, sizeof(int), cudaMemcpyDeviceToDevice);"), "nothing is wrong"),
+        (cu("K<<<5000, 1, 0, s>>>();"), "too-many-threads 1: a test has at most 4096 threads [5000]"),
     ];
     for (found, expected) in cases {
         assert_eq!(found, [expected]);
@@ -270,6 +362,11 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
 
 #[test]
 fn a_callback_that_blocks_is_undefined() {
+    let read = opencl_text(
+        "clEnqueueNDRangeKernel(q, K1, NULL, 1, 1, NULL, &e);\nclSetEventCallback(e, CL_COMPLETE, f);",
+    );
+    let found = errors(read.replace("\"clFinish(q);\"", "\"clEnqueueReadBuffer(q, x, CL_TRUE, y);\""));
+    assert!(found[0].starts_with("blocking-callback") && found[0].contains("ReadBuffer"), "{found:?}");
     let cl = opencl_text(
         "clEnqueueNDRangeKernel(q, K1, NULL, 1, 1, NULL, &e);\nclSetEventCallback(e, CL_COMPLETE, f);",
     );

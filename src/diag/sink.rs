@@ -105,6 +105,18 @@ impl Sink {
         self.errors
     }
 
+    /// How many diagnostics are kept.
+    pub fn kept(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Adds what to do to the first diagnostic after the first `kept` ones, unless it says so itself.
+    pub fn advise(&mut self, kept: usize, help: &str) {
+        if let Some(first) = self.found.get_mut(kept).filter(|d| d.help.is_none()) {
+            first.help = Some(help.to_string());
+        }
+    }
+
     /// What was found, in order of place.
     pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         self.found.sort_by_key(|d| d.span);

@@ -46,17 +46,10 @@ pub(super) fn build(
     for unit in units {
         unit.settle_types(env.strict, &mut symbols, sink);
     }
-    let warps = warps(&threads.iter().map(|t| t.place.clone()).collect::<Vec<_>>());
     let errors = sink.errors();
-    let lower = |thread: ThreadDraft| {
-        let warp_threads = warps(&thread.place);
-        let env = Env { regs: thread.regs, specials: thread.specials, warp_threads, ..env.clone() };
-        let lowered = units[thread.unit].lower(&env, &mut symbols, sink);
-        let untyped = lowered.untyped().to_vec();
-        let (name, place, source) = (thread.name, thread.place, String::new());
-        (Thread { name, place, regs: lowered.regs, code: lowered.code, source }, untyped)
-    };
-    let (threads, untyped): (Vec<Thread>, Vec<Vec<usize>>) = threads.into_iter().map(lower).unzip();
+    let lowered = lower_ptx(threads, units, &symbols, env, sink).into_iter();
+    let (threads, untyped): (Vec<Thread>, Vec<_>) =
+        lowered.map(|(thread, untyped)| (thread, Some(untyped))).unzip();
     let open = symbols.untyped();
     let (dialect, locations) = (Dialect::Ptx, symbols.into_locations());
     let mut program = Program { dialect, threads, locations, machine: Machine::full(), host: None };
@@ -64,6 +57,26 @@ pub(super) fn build(
         pointers::resolve(&mut program, &untyped, &open, sink);
     }
     program
+}
+
+/// Lowers threads in PTX, once types are settled; with each, its accesses through registers that name no type.
+pub(super) fn lower_ptx(
+    threads: Vec<ThreadDraft>,
+    units: &[Unit],
+    symbols: &Symbols,
+    env: &Env,
+    sink: &mut Sink,
+) -> Vec<(Thread, Vec<usize>)> {
+    let warps = warps(&threads.iter().map(|t| t.place.clone()).collect::<Vec<_>>());
+    let lower = |thread: ThreadDraft| {
+        let warp_threads = warps(&thread.place);
+        let env = Env { regs: thread.regs, specials: thread.specials, warp_threads, ..env.clone() };
+        let lowered = units[thread.unit].lower(&env, symbols, sink);
+        let untyped = lowered.untyped().to_vec();
+        let (name, place, source) = (thread.name, thread.place, String::new());
+        (Thread { name, place, regs: lowered.regs, code: lowered.code, source }, untyped)
+    };
+    threads.into_iter().map(lower).collect()
 }
 
 /// A thread in a C-like dialect whose code is parsed.
@@ -88,6 +101,7 @@ pub(super) fn build_clike(
     let threads = lower_clike(threads, &symbols, sink).into_iter().map(|(thread, _)| thread).collect();
     let machine = Machine::full();
     let program = Program { dialect, threads, locations: symbols.into_locations(), machine, host: None };
+    refuse_host_barriers(&program, sink);
     warn_of_shared_local(&program, sink);
     program_scope::check(&program, sink);
     program
@@ -127,6 +141,17 @@ pub(super) fn lower_clike(
         (Thread { name, place, regs: lowered.regs, code: lowered.code, source }, lowered.calls)
     };
     threads.into_iter().map(lower).collect()
+}
+
+/// A thread of the host is in no group that could meet at a barrier.
+pub(super) fn refuse_host_barriers(program: &Program, sink: &mut Sink) {
+    for thread in program.threads.iter().filter(|t| t.place.host) {
+        for instr in thread.code.iter().filter(|i| matches!(i.op, Op::Barrier(_))) {
+            sink.error("host-barrier", instr.span, "a barrier of the device in code of the host", |d| {
+                d.label("expected it in code of the device").note("a thread of the host is in no group of threads")
+            });
+        }
+    }
 }
 
 /// The published OpenCL tests have local memory that work-groups share, which no device has: a warning says so.

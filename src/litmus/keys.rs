@@ -168,12 +168,12 @@ pub(super) const TEST: &[Key] = &[
         Shape::OneOf(&[Shape::Table(KERNEL), Shape::List(&Shape::Table(NAMED_KERNEL))]),
         "threads that all run one code; beside `host`: a list of kernels that the host launches",
     ),
-    key("host", Shape::List(&Shape::Table(HOST)), "CUDA and OpenCL: the threads of the host, in order"),
+    key("host", Shape::List(&Shape::Table(HOST)), "CUDA, PTX, OpenCL: the threads of the host, in order"),
     key("function", Shape::List(&Shape::Table(FUNCTION)), "functions of the host that the runtime calls"),
     key(
         "streams",
         Shape::Open(&[], &Shape::OneOf(&[Shape::Word(STREAMS), Shape::Table(STREAM)])),
-        "CUDA: streams by name, blocking or non-blocking",
+        "CUDA and PTX: streams by name, blocking or non-blocking",
     ),
     key(
         "queues",
@@ -273,6 +273,9 @@ const CLUSTER: Key =
 const DOMAIN: Key = key("domain", Shape::Count, "its memory synchronization domain; 0 if absent");
 const SAME_REGS: Key = key("regs", REGS, "registers with initial values, the same in all threads");
 
+const COOPERATIVE: Key =
+    key("cooperative", Shape::Bool, "a cooperative launch: it fails unless all blocks are resident at once");
+
 /// Another name for `warp`.
 const SUB_GROUP: Key = key("sub_group", Shape::Count, "the same as `warp`");
 
@@ -290,7 +293,7 @@ pub(super) const KERNEL: &[Key] = &[
     key("gpu", Shape::Count, "the GPU it runs on; 0 if absent"),
     key("device", Shape::Count, "the same as `gpu`"),
     DOMAIN,
-    key("cooperative", Shape::Bool, "a cooperative launch: it fails unless all blocks are resident at once"),
+    COOPERATIVE,
     SAME_REGS,
     required("code", Shape::Text, "the code of every thread; `%tid.x`, `%ctaid.x`, `%ntid.x`, `%nctaid.x` differ"),
 ];
@@ -302,10 +305,11 @@ pub(super) const NAMED_KERNEL: &[Key] = &[
     key("warp", Shape::Count, "threads per warp; 32 if absent"),
     SUB_GROUP,
     DOMAIN,
+    COOPERATIVE,
     key("initializer", Shape::Bool, "OpenCL: initialisers of program-scope variables, run before all kernels"),
     key("uniform", Shape::Bool, "OpenCL: whether all work-groups of a launch must be full; not so if absent"),
     SAME_REGS,
-    required("code", Shape::Text, "the code of every thread"),
+    required("code", Shape::Text, "the code of every thread; in a test in PTX, the host alone is CUDA C++"),
 ];
 
 /// A thread of the host.

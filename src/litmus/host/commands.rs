@@ -7,7 +7,7 @@
 use super::Part;
 use super::events::enqueues;
 use crate::litmus::toml::MAX_THREADS;
-use crate::program::host::{CallId, Command, CommandId, CommandKind, HostOp, Origin, Ref};
+use crate::program::host::{CallId, Command, CommandId, CommandKind, HostOp, Origin};
 use crate::program::isa::clike::host::{Does, Request};
 use crate::program::{Dialect, LocId, MemoryKind, NdRange, RangeError, ThreadId};
 
@@ -17,7 +17,7 @@ impl Part<'_, '_> {
         assert!(enqueues(request.does), "every other call was seen to");
         let id = CommandId(self.host.commands.len() as u16);
         let context = request.lane.and_then(|l| self.declared.contexts.get(usize::from(l.0)));
-        let context = context.filter(|_| self.declared.dialect == Dialect::OpenCl).cloned();
+        let context = context.filter(|_| self.declared.runtime == Dialect::OpenCl).cloned();
         let mut waits = Vec::new();
         for name in &request.waits {
             waits.push(self.events.find(name, from, context.as_deref(), self.sink)?);
@@ -35,7 +35,7 @@ impl Part<'_, '_> {
             Does::Copy => {
                 let (to, source) = (request.memory[0]?, request.memory[1]?);
                 let elements = self.extent(request, to.0, source.0)?;
-                blocking = match self.declared.dialect {
+                blocking = match self.declared.runtime {
                     Dialect::Cuda => blocking && self.synchronous(request, to.0, source.0)?,
                     _ => blocking,
                 };
@@ -57,13 +57,6 @@ impl Part<'_, '_> {
             Does::HostFunction => (CommandKind::HostFunction, self.bodies.function(request.function?)),
             _ => {
                 let of = self.events.find(request.event.as_ref()?, from, None, self.sink)?;
-                if let Ref::Handle(_) = of {
-                    let span = request.event.as_ref().map_or(request.span, |e| e.span);
-                    self.sink.error("unsupported", span, "callbacks of user events are not supported", |d| {
-                        d.label("expected the event of a command")
-                    });
-                    return None;
-                }
                 let complete = request.words.iter().any(|w| w.text == "CL_COMPLETE");
                 (CommandKind::Callback { of, complete }, self.bodies.function(request.function?))
             }
@@ -79,7 +72,7 @@ impl Part<'_, '_> {
 
     /// The work-items of a launch.
     pub(super) fn range(&mut self, request: &Request) -> Option<NdRange> {
-        let cuda = self.declared.dialect == Dialect::Cuda;
+        let cuda = self.declared.runtime == Dialect::Cuda;
         let list = |n: usize| request.sizes[n].as_ref().map(|s| s.0.as_slice());
         let at = |n: usize| request.sizes[n].as_ref().map_or(request.span, |s| s.1);
         if cuda {

@@ -55,7 +55,7 @@ impl Events {
                         let context = request.words.first().map_or("context", |w| w.text.as_str());
                         (all.handle_for(&name.text, HandleKind::User), context.to_string())
                     }
-                    does if enqueues(does) && does != Does::Callback && declared.dialect == Dialect::OpenCl => {
+                    does if enqueues(does) && does != Does::Callback && declared.runtime == Dialect::OpenCl => {
                         let lane = request.lane.map_or(0, |l| usize::from(l.0));
                         (is, declared.contexts.get(lane).cloned().unwrap_or_default())
                     }
@@ -84,7 +84,7 @@ impl Events {
 
     /// Waits for events that no call records, which end at once.
     fn warn_of_empty(&self, declared: &Declared, requests: &[Vec<Request>], sink: &mut Sink) {
-        if declared.dialect != Dialect::Cuda {
+        if declared.runtime != Dialect::Cuda {
             return;
         }
         let all = || requests.iter().flatten();

@@ -54,6 +54,10 @@ pub enum Does {
     EnqueueMarker,
     /// Gives the queue of the device.
     DefaultQueue,
+    /// Keeps an event for one more who gives it back.
+    RetainEvent,
+    /// Gives an event back.
+    ReleaseEvent,
     /// Has no effect on what the test is about.
     Nothing,
 }
@@ -140,7 +144,7 @@ const COPY_KINDS: &[&str] = &[
     "cudaMemcpyDeviceToDevice",
     "cudaMemcpyDefault",
 ];
-const STATUSES: &[&str] = &["CL_COMPLETE", "CL_RUNNING", "CL_SUBMITTED", "CL_QUEUED"];
+const CALLBACK_STATUSES: &[&str] = &["CL_COMPLETE", "CL_RUNNING", "CL_SUBMITTED"];
 const SET_STATUSES: &[&str] = &["CL_COMPLETE"];
 const MAP_FLAGS: &[&str] = &["CL_MAP_READ", "CL_MAP_WRITE", "CL_MAP_WRITE_INVALIDATE_REGION"];
 const START_FLAGS: &[&str] =
@@ -169,7 +173,7 @@ pub(super) const ROWS: &[Row] = &[
     cuda("cudaStreamDestroy", Release, 1, &[Lane]),
     cuda("cudaSetDevice", SetDevice, 1, &[Device]),
     cuda("cudaEventCreate", Nothing, 1, &[Event]),
-    cuda("cudaEventDestroy", Nothing, 1, &[Event]),
+    cuda("cudaEventDestroy", ReleaseEvent, 1, &[Event]),
     cuda("cudaStreamCreate", Nothing, 1, &[Lane]),
     cl("clEnqueueNDRangeKernel", Launch, 2, &[Lane, Kernel, Sizes(0), Sizes(1), Sizes(2), Waits, NewEvent]),
     cl("clEnqueueTask", Launch, 2, &[Lane, Kernel, Waits, NewEvent]),
@@ -190,11 +194,11 @@ pub(super) const ROWS: &[Row] = &[
     waiting(cl("clWaitForEvents", Wait, 1, &[Waits])),
     cl("clCreateUserEvent", CreateUser, 0, &[Context, Unused]),
     cl("clSetUserEventStatus", SetUser, 2, &[Event, Words(SET_STATUSES)]),
-    cl("clSetEventCallback", Callback, 3, &[Event, Words(STATUSES), Function, Unused]),
+    cl("clSetEventCallback", Callback, 3, &[Event, Words(CALLBACK_STATUSES), Function, Unused]),
     cl("clGetEventInfo", Status, 3, &[Event, Words(STATUS_QUERY), Param::Status]),
     cl("clReleaseCommandQueue", Release, 1, &[Lane]),
-    cl("clReleaseEvent", Nothing, 1, &[Event]),
-    cl("clRetainEvent", Nothing, 1, &[Event]),
+    cl("clReleaseEvent", ReleaseEvent, 1, &[Event]),
+    cl("clRetainEvent", RetainEvent, 1, &[Event]),
     device(
         "enqueue_kernel",
         EnqueueKernel,
@@ -203,8 +207,8 @@ pub(super) const ROWS: &[Row] = &[
     ),
     device("enqueue_marker", EnqueueMarker, 3, &[Param::Queue, Waits, NewEvent]),
     device("get_default_queue", DefaultQueue, 0, &[]),
-    device("release_event", Nothing, 1, &[Event]),
-    device("retain_event", Nothing, 1, &[Event]),
+    device("release_event", ReleaseEvent, 1, &[Event]),
+    device("retain_event", RetainEvent, 1, &[Event]),
 ];
 
 /// Whether a call gives a value: it is an expression, no statement.

@@ -7,10 +7,11 @@ use std::ops::Range;
 
 use super::calls::{Does, LAUNCH, Param, ROWS, Row, is_value};
 use super::device::Paths;
+use super::lifetimes::Lifetimes;
 use super::parse::{Arg, HostCall};
-use super::{Name, Request};
-use crate::diag::{Diagnostic, Span};
-use crate::program::host::{CallId, CommandId, LaneId};
+use super::{Name, Request, advice};
+use crate::diag::Diagnostic;
+use crate::program::host::{CallId, CommandId};
 use crate::program::isa::clike::lower::Lowering;
 use crate::program::isa::clike::words::type_named;
 use crate::program::{Dialect, LocId, Op, Ty};
@@ -26,12 +27,12 @@ pub(in crate::program::isa::clike) struct HostState {
     pub(super) queues: Vec<String>,
     /// The device of calls.
     device: u32,
-    /// Lanes that were given back, and where.
-    released: Vec<(LaneId, Span)>,
+    /// What was given back.
+    pub(super) lifetimes: Lifetimes,
 }
 
 /// An operand that is not what it has to be, which was reported.
-struct Wrong;
+pub(super) struct Wrong;
 
 impl Lowering<'_, '_> {
     /// A call of the runtime.
@@ -49,7 +50,7 @@ impl Lowering<'_, '_> {
             return;
         }
         if names.inside {
-            self.host_call_inside(row, &word, range);
+            self.host_call_inside(row, call, &word, range);
             return;
         }
         if row.does != Does::Status && self.host.paths.is_open() {
@@ -110,16 +111,23 @@ impl Lowering<'_, '_> {
             });
             return;
         }
+        if row.does == Does::Release && (request.lane.is_none() || request.lane == names.per_thread) {
+            self.error("wrong-operand", range, "a default stream cannot be destroyed", |d| {
+                d.label("expected a stream of this test")
+                    .note("CUDA runtime API, cudaStreamDestroy: cudaErrorInvalidResourceHandle")
+            });
+            return;
+        }
         if row.dialect == Dialect::Cuda && request.lane.is_none() && !names.of_kernel {
             request.lane = names.null.get(self.host.device as usize).copied();
         }
         if is_value(row.name) {
             request.status = Some(self.temporary(Ty::S32));
         }
+        self.host_gives_back(&request);
         match row.does {
             Does::SetDevice => return self.host.device = request.device,
-            Does::Nothing | Does::DefaultQueue => return,
-            Does::Release => self.host.released.extend(request.lane.map(|lane| (lane, span))),
+            Does::Nothing | Does::DefaultQueue | Does::RetainEvent | Does::ReleaseEvent => return,
             _ => {}
         }
         let number = u16::try_from(self.host.requests.len()).unwrap_or(u16::MAX);
@@ -140,22 +148,28 @@ impl Lowering<'_, '_> {
         if row.is_none() {
             let elsewhere = call.launch || ROWS.iter().any(|r| r.name == word);
             self.error("unknown-function", name, format!("there is no call `{word}` here"), |d| {
-                let d = d.label("expected a call of this dialect's runtime");
+                let whose = if dialect == Dialect::Cuda { "CUDA" } else { "OpenCL" };
+                let d = d.label(format!("expected a call of {whose}'s runtime"));
                 let d = if elsewhere {
                     d.note("another dialect has it, or other code: the host's or that of kernels")
                 } else {
                     d
                 };
-                d.did_you_mean(word, here().map(|r| r.name))
+                match advice::instead_of(word) {
+                    Some(advice) => d.help(advice),
+                    None => d.did_you_mean(word, here().map(|r| r.name)),
+                }
             });
         }
         row
     }
 
     /// Functions of the host that the runtime calls must not call the runtime.
-    fn host_call_inside(&mut self, row: &Row, word: &str, range: &Range<usize>) {
+    fn host_call_inside(&mut self, row: &Row, call: &HostCall, word: &str, range: &Range<usize>) {
         let cuda = row.dialect == Dialect::Cuda;
-        if !cuda && !row.waits {
+        let blocks = |arg: &Arg| matches!(self.str(&arg.range()), "CL_TRUE" | "CL_BLOCKING");
+        let waits = row.waits || (row.params.contains(&Param::Blocking) && call.args.iter().any(blocks));
+        if !cuda && !waits {
             self.error("unsupported", range, format!("`{word}` in a callback is not supported"), |d| {
                 d.label("expected accesses to memory alone")
             });
@@ -178,7 +192,8 @@ impl Lowering<'_, '_> {
     fn host_unknown(&mut self, range: &Range<usize>, what: &str, known: &[String]) {
         let word = self.str(range);
         self.error("unknown-name", range, format!("there is no {what} `{word}`"), |d| {
-            let d = d.label(format!("expected a {what} of this test"));
+            let article = if what.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+            let d = d.label(format!("expected {article} {what} of this test"));
             d.did_you_mean(word, known.iter().map(String::as_str))
         });
     }
@@ -335,14 +350,23 @@ impl Lowering<'_, '_> {
             (Param::Waits, Arg::List(all, _)) => {
                 for one in all {
                     match one {
-                        Arg::Names(_) | Arg::Address(_) => request.waits.push(self.host_name(&one.range())),
+                        Arg::Names(_) | Arg::Address(_) => {
+                            let name = self.host_name(&one.range());
+                            self.event_lives(&name, one)?;
+                            request.waits.push(name);
+                        }
                         _ => return self.host_wrong(one, cannot, "the name of an event"),
                     }
                 }
             }
-            (Param::Waits, Arg::Names(_) | Arg::Address(_)) => request.waits.push(self.host_name(&range)),
+            (Param::Waits, Arg::Names(_) | Arg::Address(_)) => {
+                let name = self.host_name(&range);
+                self.event_lives(&name, arg)?;
+                request.waits.push(name);
+            }
             (Param::Event, Arg::Names(_) | Arg::Address(_)) => {
                 let name = self.host_name(&range);
+                self.event_lives(&name, arg)?;
                 if self.env.dialect == Dialect::Cuda && !names.events.contains(&name.text) {
                     self.host_unknown(&range, "event", &names.events);
                     return Err(Wrong);
@@ -455,20 +479,5 @@ impl Lowering<'_, '_> {
                 Err(Wrong)
             }
         }
-    }
-
-    /// Whether a lane was not given back.
-    fn host_lives(&mut self, lane: LaneId, arg: &Arg) -> Result<(), Wrong> {
-        let Some((_, span)) = self.host.released.iter().find(|r| r.0 == lane).copied() else { return Ok(()) };
-        let text = self.str(&arg.range()).to_string();
-        let cuda = self.env.dialect == Dialect::Cuda;
-        let what = if cuda { "stream" } else { "queue" };
-        self.error("released", &arg.range(), format!("the {what} `{text}` no longer exists"), |d| {
-            d.label("used after it was given back").also(span, "given back here").note(match cuda {
-                true => "using a destroyed stream is undefined (CUDA runtime API, cudaStreamDestroy)",
-                false => "a released queue must not be used (OpenCL API, clReleaseCommandQueue)",
-            })
-        });
-        Err(Wrong)
     }
 }

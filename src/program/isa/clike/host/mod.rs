@@ -14,8 +14,10 @@ use crate::diag::Span;
 use crate::program::host::LaneId;
 use crate::program::{LocId, RegId};
 
+mod advice;
 mod calls;
 mod device;
+mod lifetimes;
 mod lower;
 mod parse;
 mod query;
