@@ -330,10 +330,11 @@ fn a_loop_of_queries_waits() {
     let (programs, first) = (number("FENCEPOST_PROGRAMS", 60), number("FENCEPOST_SEED", 1));
     let model = load_shipped("cuda", &signature()).expect("shipped").expect("valid");
     let race = |test: &LitmusTest| {
-        let mut session = Session::new(test, &model, Engine::Enumerate, Limits::default(), &[]);
+        let limits = Limits { timeout: Some(Duration::from_secs(20)), ..Limits::default() };
+        let mut session = Session::new(test, &model, Engine::Auto, limits, &[]);
         session.race().expect("a race flag").verdict
     };
-    let (mut racy, mut fine, mut skipped) = (0, 0, 0);
+    let (mut racy, mut fine, mut late, mut skipped) = (0, 0, 0, 0);
     for seed in first..first + programs {
         let test = program(&mut Pcg64Mcg::seed_from_u64(seed), true);
         let (asks, queries) = polling(&test);
@@ -351,12 +352,16 @@ fn a_loop_of_queries_waits() {
             |seen: &Observation| -> BTreeSet<Vec<i64>> { seen.outcomes.iter().map(|o| o.state.clone()).collect() };
         assert_eq!(states(&waits), states(&polls), "{}", what());
         let (one, other) = (race(&test), race(&asks));
+        if other.reason() == Some("out of time") {
+            late += 1;
+            continue;
+        }
         assert_eq!(one, other, "{}", what());
         assert_eq!(one == Verdict::Racy, shown, "{}", what());
         *(if shown { &mut racy } else { &mut fine }) += 1;
     }
-    println!("{programs} programs: {racy} racy, {fine} race-free, {skipped} skipped");
-    assert!(racy > 0 && fine > 0);
+    println!("{programs} programs: {racy} racy, {fine} race-free, {late} not decided in time, {skipped} skipped");
+    assert!(racy > 0 && fine > 0 && late * 10 < racy + fine);
 }
 
 #[test]
