@@ -44,18 +44,46 @@ const RESTS_ON: &[(Rule, &str)] = &[
     (Rule::StreamSynchronize, "cuda/C08-stream-synchronize"),
     (Rule::DeviceSynchronize, "cuda/C10-device-synchronize"),
     (Rule::EventSynchronize, "cuda/C13-event-synchronize"),
+    (Rule::EventQuery, "cuda/Query+event"),
+    (Rule::StreamQuery, "cuda/Query+stream"),
     (Rule::SynchronousCopy, "cuda/C18-copy-to-the-host"),
     (Rule::LaunchBody, "cuda/C01-one-stream"),
     (Rule::LaunchEnd, "cuda/C01-one-stream"),
+];
+
+/// The same of the rules of CUDA, where kernels are in PTX: file and test.
+const IN_PTX: &[(Rule, &str, &str)] = &[
+    (Rule::Launch, "host-writes", "C12b-launch"),
+    (Rule::Stream, "two-kernels", "C01-one-stream"),
+    (Rule::NullAfter, "two-kernels", "C11c-null-stream-last"),
+    (Rule::NullBefore, "two-kernels", "C11-null-stream-first"),
+    (Rule::StreamWaitEvent, "two-kernels", "C05-event"),
+    (Rule::StreamSynchronize, "host-reads", "C08-stream-synchronize"),
+    (Rule::DeviceSynchronize, "host-reads", "C10-device-synchronize"),
+    (Rule::EventSynchronize, "host-reads", "C13-event-synchronize"),
+    (Rule::EventQuery, "host-reads", "Query+event"),
+    (Rule::StreamQuery, "host-reads", "Query+stream"),
+    (Rule::SynchronousCopy, "host-reads", "C18-copy-to-the-host"),
+    (Rule::LaunchBody, "two-kernels", "C01-one-stream"),
+    (Rule::LaunchEnd, "two-kernels", "C01-one-stream"),
 ];
 
 /// Rules of commands that kernels enqueue, which [`as_child`] makes of others; that of tail launches is in
 /// `tests/device_enqueue.rs`.
 const OF_CHILDREN: &[Rule] = &[Rule::WaitKernel, Rule::WaitWorkGroup, Rule::Family, Rule::TailLaunch];
 
-fn file(name: &str) -> LitmusTest {
+fn tests(name: &str) -> Vec<LitmusTest> {
     let path = Path::new("litmus/host").join(format!("{name}.toml"));
-    read_path(&path).unwrap_or_else(|d| panic!("{}: {}", path.display(), d[0])).remove(0)
+    read_path(&path).unwrap_or_else(|d| panic!("{}: {}", path.display(), d[0]))
+}
+
+fn file(name: &str) -> LitmusTest {
+    tests(name).remove(0)
+}
+
+fn in_ptx(name: &str, instance: &str) -> LitmusTest {
+    let found = tests(&format!("ptx/{name}")).into_iter().find(|t| t.name == instance);
+    found.unwrap_or_else(|| panic!("{name} has no {instance}"))
 }
 
 fn verdicts(test: &LitmusTest) -> (Verdict, Verdict) {
@@ -78,11 +106,19 @@ fn every_rule_has_a_test_that_rests_on_it() {
         assert!(listed, "no test rests on {}", rule.id());
     }
     for (rule, name) in RESTS_ON {
-        let test = file(name);
-        assert_eq!(verdicts(&test), (Verdict::Forbidden, Verdict::RaceFree), "{name}");
-        let changed = without(&test, *rule);
-        assert_eq!(verdicts(&changed), (Verdict::Allowed, Verdict::Racy), "{name} without {}", rule.id());
+        rests_on(&file(name), *rule);
     }
+    for (rule, name, instance) in IN_PTX {
+        rests_on(&in_ptx(name, instance), *rule);
+    }
+    let of_cuda = RESTS_ON.iter().filter(|r| r.1.starts_with("cuda/"));
+    assert!(of_cuda.map(|r| r.0).eq(IN_PTX.iter().map(|r| r.0)), "every rule of CUDA has a test in PTX");
+}
+
+fn rests_on(test: &LitmusTest, rule: Rule) {
+    assert_eq!(verdicts(test), (Verdict::Forbidden, Verdict::RaceFree), "{}", test.name);
+    let changed = without(test, rule);
+    assert_eq!(verdicts(&changed), (Verdict::Allowed, Verdict::Racy), "{} without {}", test.name, rule.id());
 }
 
 /// The test with its second command enqueued by the last instruction of the first one's only thread.
@@ -169,6 +205,13 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
     let read = "clEnqueueNDRangeKernel(q, K2, NULL, 1, 1);";
     let cl = |host: &str| errors(opencl_text(host).replace("\"clFinish(q);\"", "\"\""));
     let cu = |host: &str| errors(cuda_text(host).replace("\"cudaDeviceSynchronize();\"", "\"\""));
+    let edited = |host: &str, from: &str, to: &str| {
+        let text = opencl_text(host).replace("\"clFinish(q);\"", "\"\"");
+        assert!(text.contains(from));
+        errors(text.replace(from, to))
+    };
+    let uniform = |host: &str| edited(host, "name = \"K1\"", "name = \"K1\"\nuniform = true");
+    let of_program = |host: &str| edited(host, "{ x = 0,", "{ x = { kind = \"program-scope\" },");
     let cases: Vec<(Vec<String>, &str)> = vec![
         (
             cl(&format!("{launch}\nclEnqueueNDRangeKernel(p, K2, NULL, 1, 1, {{e}});")),
@@ -208,6 +251,30 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
             cl("if (*x == 1) { clFinish(q); }"),
             "unsupported 1: `clFinish` in a branch or a loop is not supported [clFinish(q);]",
         ),
+        (
+            uniform(
+                "clEnqueueNDRangeKernel(q, K1, NULL, 4, 2);\nclEnqueueNDRangeKernel(q, K1, NULL, {4, 3}, {2, 2});",
+            ),
+            "bad-range 2: in dimension 1, 3 work-items are not whole work-groups of 2 [{2, 2}]",
+        ),
+        (
+            cl("clEnqueueNDRangeKernel(q, K1, NULL, 3, 2);\nclEnqueueNDRangeKernel(q, K2, NULL, 1, 1);"),
+            "nothing is wrong",
+        ),
+        (
+            of_program("clEnqueueReadBuffer(q, x, CL_TRUE, y);"),
+            "program-scope 1: the host cannot name `x`, a variable of the program \
+             [clEnqueueReadBuffer(q, x, CL_TRUE, y);]",
+        ),
+        (
+            of_program("clEnqueueMapBuffer(q, x, CL_TRUE, CL_MAP_READ);"),
+            "program-scope 1: the host cannot name `x`, a variable of the program \
+             [clEnqueueMapBuffer(q, x, CL_TRUE, CL_MAP_READ);]",
+        ),
+        (
+            of_program("*y = 1;\nint r = 1 + *x;"),
+            "program-scope 2: the host cannot name `x`, a variable of the program [int r = 1 + *x;]",
+        ),
         (cu("K<<<0, 1, 0, s>>>();"), "empty-range 1: a launch of no threads [0]"),
         (cu("cudaStreamDestroy(s);\nK<<<1, 1, 0, s>>>();"), "released 2: the stream `s` no longer exists [s]"),
         (cu("cudaEventRecord(g, s);"), "unknown-name 1: there is no event `g` [g]"),
@@ -218,8 +285,18 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
             "unsupported 1: copies from pageable memory are not supported \
              [cudaMemcpy(x, p, sizeof(int), cudaMemcpyHostToDevice);]",
         ),
-        (cu("int r = cudaEventQuery(e);"), "unsupported 1: `cudaEventQuery` is not supported [cudaEventQuery]"),
-        (cu("cudaStreamQuery(s);"), "unsupported 1: `cudaStreamQuery` is not supported [cudaStreamQuery]"),
+        (cu("int r = cudaEventQuery(f);"), "unknown-name 1: there is no event `f` [f]"),
+        (cu("int r = cudaEventQuery();"), "wrong-operands 1: `cudaEventQuery` lacks operands [cudaEventQuery()]"),
+        (cu("if (cudaStreamQuery(t) == 0) { }"), "unknown-name 1: there is no stream `t` [t]"),
+        (cu("cudaStreamQuery(s + 1);"), "wrong-operand 1: `s + 1` cannot stand here [s + 1]"),
+        (
+            cu("cudaStreamDestroy(s);\nint r = cudaStreamQuery(s);"),
+            "released 2: the stream `s` no longer exists [s]",
+        ),
+        (
+            cl("int r = cudaStreamQuery(q);"),
+            "unknown-function 1: there is no call `cudaStreamQuery` here [cudaStreamQuery]",
+        ),
         (cl("clEnqueueNDRangeKernel(q, K1, NULL, 1, 1, {e}, &e);"), "null-event 1: `e` is no event yet [e]"),
         (
             cl(&format!("{launch}\nclReleaseEvent(e);\nclWaitForEvents({{e}});")),

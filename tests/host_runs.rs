@@ -8,6 +8,7 @@
 //! - Where none has: it finds memory used against its mapping if and only if the graph has such a use.
 //! - A run that deadlocks says who waits for what.
 //! - Commands that wait for a flush never start if and only if the graph says that nothing submits them.
+//! - A loop that asks until all is complete does what the call does that waits for it.
 //! - Random runs, warps with one program counter, groups one after the other and room for few blocks show nothing that
 //!   runs of all schedules do not show, and hang just where these do.
 //!
@@ -17,18 +18,20 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
 use common::hosts::{program, waiting};
 use common::suite::{files, number};
 use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
-use fencepost::check::{Engine, Limits, operational};
+use fencepost::check::{Engine, Limits, Session, operational};
 use fencepost::litmus::{LitmusTest, parse, read_path};
 use fencepost::model::load_shipped;
-use fencepost::program::host::{CommandId, CommandKind, LaunchGraph, Launches};
-use fencepost::program::{Op, ThreadId};
+use fencepost::program::host::{
+    Asked, CallId, CommandId, CommandKind, HostOp, LaunchGraph, Launches, Origin, Query, QueryId,
+};
+use fencepost::program::{Expr, Init, Instr, Op, RegId, Register, ThreadId, Ty};
 use fencepost::simt::record::HazardKind;
 use fencepost::simt::schedule::Observation;
 use fencepost::simt::{Early, Launch, MachineMemory, Options, Schedule, Scheduling, observe};
@@ -261,6 +264,105 @@ fn hangs_of_programs_that_spin() {
     }
     println!("{programs} programs: {hang} hang, {end} end, {skipped} skipped; undecided: {undecided:#?}");
     assert!(hang > 0 && end > 0 && (hang + end) * 2 > programs);
+}
+
+/// The program with a loop of queries in place of every call of CUDA that waits for a stream or an event, and how many
+/// there are. Calls behind them are numbered anew.
+fn polling(test: &LitmusTest) -> (LitmusTest, usize) {
+    let mut test = test.clone();
+    let host = test.program.host.as_deref_mut().expect("a host program");
+    let mut number = Vec::new();
+    let calls = std::mem::take(&mut host.calls);
+    for call in &calls {
+        let asked = match &call.op {
+            HostOp::Finish(lane) => Some(Asked::Lane(*lane)),
+            HostOp::Wait(refs) => Some(Asked::Event(refs[0])),
+            _ => None,
+        };
+        match asked {
+            Some(of) => {
+                number.push(Err(QueryId(host.queries.len() as u16)));
+                host.queries.push(Query { thread: call.thread, of });
+            }
+            None => {
+                number.push(Ok(CallId(host.calls.len() as u16)));
+                host.calls.push(call.clone());
+            }
+        }
+    }
+    for command in &mut host.commands {
+        if let Origin::Call(call) = &mut command.origin {
+            *call = number[usize::from(call.0)].expect("it enqueues");
+        }
+    }
+    let asked = host.queries.len();
+    for thread in &mut test.program.threads {
+        let code = std::mem::take(&mut thread.code);
+        for instr in code {
+            let at = thread.code.len();
+            match instr.op {
+                Op::Call(call) => match number[usize::from(call.0)] {
+                    Ok(call) => thread.code.push(Instr { op: Op::Call(call), ..instr }),
+                    Err(of) => {
+                        let dst = RegId(thread.regs.len() as u16);
+                        let init = Init::Int(0);
+                        thread.regs.push(Register { name: format!("$asked{}", of.0), ty: Ty::S32, init });
+                        let again = Op::Branch { cond: Expr::Reg(dst), target: at };
+                        thread.code.push(Instr { op: Op::Status { dst, of }, ..instr.clone() });
+                        thread.code.push(Instr { op: again, ..instr });
+                    }
+                },
+                Op::Branch { .. } => panic!("host threads of these programs have no branches"),
+                _ => thread.code.push(instr),
+            }
+        }
+    }
+    (test, asked)
+}
+
+/// Asking until all is complete is waiting, in runs and in the model.
+#[test]
+fn a_loop_of_queries_waits() {
+    let (programs, first) = (number("FENCEPOST_PROGRAMS", 60), number("FENCEPOST_SEED", 1));
+    let model = load_shipped("cuda", &signature()).expect("shipped").expect("valid");
+    let race = |test: &LitmusTest| {
+        let mut session = Session::new(test, &model, Engine::Enumerate, Limits::default(), &[]);
+        session.race().expect("a race flag").verdict
+    };
+    let (mut racy, mut fine, mut skipped) = (0, 0, 0);
+    for seed in first..first + programs {
+        let test = program(&mut Pcg64Mcg::seed_from_u64(seed), true);
+        let (asks, queries) = polling(&test);
+        let waits = run(&test, &options(MachineMemory::Cuda));
+        let polls = run(&asks, &options(MachineMemory::Cuda));
+        if queries == 0 || !waits.complete || !polls.complete {
+            skipped += 1;
+            continue;
+        }
+        let what = || format!("seed {seed}:\n{}\n{:#?}", test.file.text, asks.program.host);
+        assert_eq!(hangs(&waits), hangs(&polls), "{}", what());
+        let shown = has(&waits, &[HazardKind::Race]);
+        assert_eq!(shown, has(&polls, &[HazardKind::Race]), "{}", what());
+        let states =
+            |seen: &Observation| -> BTreeSet<Vec<i64>> { seen.outcomes.iter().map(|o| o.state.clone()).collect() };
+        assert_eq!(states(&waits), states(&polls), "{}", what());
+        let (one, other) = (race(&test), race(&asks));
+        assert_eq!(one, other, "{}", what());
+        assert_eq!(one == Verdict::Racy, shown, "{}", what());
+        *(if shown { &mut racy } else { &mut fine }) += 1;
+    }
+    println!("{programs} programs: {racy} racy, {fine} race-free, {skipped} skipped");
+    assert!(racy > 0 && fine > 0);
+}
+
+#[test]
+fn runs_show_every_answer_of_a_query() {
+    let seen = run(&file("cuda/Query+one-answer", |text| text), &options(MachineMemory::Cuda));
+    assert!(seen.complete);
+    let mut states: Vec<Vec<i64>> = seen.outcomes.iter().map(|o| o.state.clone()).collect();
+    states.sort_unstable();
+    // first, r, second
+    assert_eq!(states, [vec![0, 1, 0], vec![600, 0, 0], vec![600, 0, 600]]);
 }
 
 /// Every test of host programs: what runs show is what the model of the test's language says.

@@ -74,3 +74,61 @@ fn outcomes_of_what_is_left_to_implementations_are_not_all() {
     let open = outcomes(&buffer);
     assert!(!open.complete && open.reason.is_some_and(|r| r.starts_with("implementation-defined")));
 }
+
+/// The messages about a test of OpenCL with these pieces of memory, an initialiser and a kernel.
+fn program_scope(memory: &str, init: &str, kernel: &str) -> Vec<String> {
+    let text = format!(
+        "name = \"t\"\ndialect = \"opencl\"\nqueues = {{ q = \"in-order\", p = {{ order = \"in-order\", device = 1 }} }}\n\
+         memory = {{ {memory} }}\n[[kernel]]\nname = \"init\"\ninitializer = true\ncode = '{init}'\n\
+         [[kernel]]\nname = \"K\"\ncode = '{kernel}'\n[[host]]\ncode = '''\nclEnqueueNDRangeKernel(q, K, NULL, 1, 1);\n\
+         clEnqueueNDRangeKernel(p, K, NULL, 1, 1);\n'''\n"
+    );
+    match parse("t.toml", text.as_bytes()) {
+        Ok(_) => Vec::new(),
+        Err(all) => all.iter().map(|d| format!("{}: {}", d.id, d.message)).collect(),
+    }
+}
+
+#[test]
+fn initialisers_of_programs_use_no_shared_virtual_memory() {
+    let variables = "x = { kind = \"program-scope\" }, y = { kind = \"program-scope\" }";
+    assert_eq!(program_scope(variables, "*x = 1;", "*y = *x;"), [""; 0]);
+    for kind in ["svm-coarse", "svm-fine", "svm-fine-atomic", "system"] {
+        let memory = format!("{variables}, s = {{ kind = \"{kind}\" }}");
+        let found = program_scope(&memory, "*x = *s;", "*y = *s;");
+        let expected = "svm-in-initializer: an initialiser uses `s`, which is shared virtual memory";
+        assert_eq!(found, [expected], "{kind}");
+    }
+}
+
+#[test]
+fn first_values_of_variables_at_program_scope_are_constants() {
+    let memory = |init: &str| {
+        let variable = "kind = \"program-scope\"";
+        format!("b = 0, x = {{ {variable} }}, a = {{ init = \"{init}\", type = \"long\", {variable} }}")
+    };
+    let found = program_scope(&memory("&b"), "", "int r = 1;");
+    assert_eq!(found, ["program-scope: the address of `b` is no constant"]);
+    assert_eq!(program_scope(&memory("&x"), "", "int r = 1;"), [""; 0]);
+}
+
+#[test]
+fn each_device_has_its_own_variable_of_a_program() {
+    let text = "name = \"t\"\ndialect = \"opencl\"\ncondition = 'P0:x == 1 && P1:x == 1 && P1:r != 0'\n\
+                memory = { x = { kind = \"program-scope\" } }\n[[thread]]\ncode = \"*x = 1;\"\n\
+                [[thread]]\nDEVICE\nwork_group = 1\ncode = \"int r = *x; *x = 1;\"\n";
+    let test = |device: &str| {
+        let text = text.replace("DEVICE", device);
+        parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}")).remove(0)
+    };
+    let model = model("opencl");
+    for engine in ENGINES {
+        let [reachability, race, _] = answers(&test("device = 1"), &model, engine);
+        assert_eq!([reachability, race], [Verdict::Forbidden, Verdict::RaceFree]);
+        assert_eq!(answers(&test(""), &model, engine)[1], Verdict::Racy);
+    }
+    // Whose copy a condition speaks of has to be said.
+    let ambiguous = text.replace("DEVICE", "device = 1").replace("P1:x", "x");
+    let found = parse("t.toml", ambiguous.as_bytes()).expect_err("ambiguous");
+    assert_eq!(found[0].message, "every device has its own copy of `x`");
+}

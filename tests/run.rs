@@ -136,6 +136,29 @@ fn endless_kernels_end_and_say_who_spins() {
 }
 
 #[test]
+fn where_no_run_finishes_nothing_was_held_against_the_model() {
+    let spins = "if (i == 0) { while (atomicAdd(&x, 0) == 0) { } }";
+    let all = ["--schedule", "exhaustive", "--memory", "sc"];
+    let hangs = run(&kernel(spins, ""), &all);
+    assert_eq!(hangs.code, Some(3), "{}\n{}", hangs.out, hangs.err);
+    has(&hangs.out, &["ended: ", "livelock", "undecided: no run finished"]);
+    assert_eq!(run(&kernel(spins, ""), &["--runs", "3", "--steps", "500"]).code, Some(3));
+    let json = run(&kernel(spins, ""), &[&all[..], &["--format", "jsonl"]].concat());
+    has(&json.out, &[r#""reason":"no run finished"#]);
+    // Some run finishes.
+    let some = run(&kernel(&format!("if (i == 1) {{ x = 1; }}\n{spins}"), ""), &all);
+    assert_eq!(some.code, Some(0), "{}\n{}", some.out, some.err);
+    // The test says that it hangs, of runs or of the model.
+    for rest in [
+        "[[run]]\nschedule = \"exhaustive\"\nends = \"livelock\"\n",
+        "[expect]\ncuda = { liveness = { fair = \"hangs\" } }\n",
+    ] {
+        let said = run(&kernel(spins, rest), &all);
+        assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    }
+}
+
+#[test]
 fn a_schedule_of_another_test_is_no_input() {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("written");

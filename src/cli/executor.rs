@@ -147,6 +147,7 @@ fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {
             run.events.answered = true;
             run.events.invalid |= matches!(plan.how, How::Replay(_)) && report.refused.is_some();
             run.events.undecided |= report.refused.is_some()
+                || report.unfinished
                 || report.expected.iter().any(|e| e.met.is_none())
                 || !report.too_large && report.observed.iter().any(|o| o.allowed.is_none());
             run.events.unmet |= report.expected.iter().any(|e| e.met == Some(false))
@@ -226,6 +227,10 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
             report.not_replayed = held.left_out;
             recording = plan.record.then(|| Recording::of(test, runs(&observation, &held, false)));
             tell::tell(&mut report, test, plan, &observation);
+            // A replay shows what was recorded, whatever that was.
+            report.unfinished = observation.ended.only_hangs()
+                && !expects_to_hang(unit.source)
+                && !matches!(plan.how, How::Replay(_));
             let outside = tell::fill(&mut report, test, plan, &observation, &held);
             let broken = faults.as_ref().and_then(|f: &Faults| f.defect.clone());
             if plan.options.memory.knows_races() {
@@ -250,6 +255,12 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
     }
     report.ms = settings.timings.then(|| milliseconds(start));
     Decided::new(vec![Outcome { report, recording }], defects)
+}
+
+/// Whether a test says something of runs, or that it hangs: then runs that do not finish are judged by that.
+fn expects_to_hang(test: &LitmusTest) -> bool {
+    let hangs = test.expect.values().any(|e| e.liveness.values().any(|hangs| *hangs));
+    hangs || !test.runs.is_empty()
 }
 
 /// Carries out the runs that a test expects something of, and judges them.

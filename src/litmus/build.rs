@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use super::program_scope;
 use crate::diag::{Sink, Span};
 use crate::program::isa::Symbols;
 use crate::program::isa::clike;
@@ -45,17 +46,10 @@ pub(super) fn build(
     for unit in units {
         unit.settle_types(env.strict, &mut symbols, sink);
     }
-    let warps = warps(&threads.iter().map(|t| t.place.clone()).collect::<Vec<_>>());
     let errors = sink.errors();
-    let lower = |thread: ThreadDraft| {
-        let warp_threads = warps(&thread.place);
-        let env = Env { regs: thread.regs, specials: thread.specials, warp_threads, ..env.clone() };
-        let lowered = units[thread.unit].lower(&env, &mut symbols, sink);
-        let untyped = lowered.untyped().to_vec();
-        let (name, place, source) = (thread.name, thread.place, String::new());
-        (Thread { name, place, regs: lowered.regs, code: lowered.code, source }, untyped)
-    };
-    let (threads, untyped): (Vec<Thread>, Vec<Vec<usize>>) = threads.into_iter().map(lower).unzip();
+    let lowered = lower_ptx(threads, units, &symbols, env, sink).into_iter();
+    let (threads, untyped): (Vec<Thread>, Vec<_>) =
+        lowered.map(|(thread, untyped)| (thread, Some(untyped))).unzip();
     let open = symbols.untyped();
     let (dialect, locations) = (Dialect::Ptx, symbols.into_locations());
     let mut program = Program { dialect, threads, locations, machine: Machine::full(), host: None };
@@ -63,6 +57,26 @@ pub(super) fn build(
         pointers::resolve(&mut program, &untyped, &open, sink);
     }
     program
+}
+
+/// Lowers threads in PTX, once types are settled; with each, its accesses through registers that name no type.
+pub(super) fn lower_ptx(
+    threads: Vec<ThreadDraft>,
+    units: &[Unit],
+    symbols: &Symbols,
+    env: &Env,
+    sink: &mut Sink,
+) -> Vec<(Thread, Vec<usize>)> {
+    let warps = warps(&threads.iter().map(|t| t.place.clone()).collect::<Vec<_>>());
+    let lower = |thread: ThreadDraft| {
+        let warp_threads = warps(&thread.place);
+        let env = Env { regs: thread.regs, specials: thread.specials, warp_threads, ..env.clone() };
+        let lowered = units[thread.unit].lower(&env, symbols, sink);
+        let untyped = lowered.untyped().to_vec();
+        let (name, place, source) = (thread.name, thread.place, String::new());
+        (Thread { name, place, regs: lowered.regs, code: lowered.code, source }, untyped)
+    };
+    threads.into_iter().map(lower).collect()
 }
 
 /// A thread in a C-like dialect whose code is parsed.
@@ -89,6 +103,7 @@ pub(super) fn build_clike(
     let program = Program { dialect, threads, locations: symbols.into_locations(), machine, host: None };
     refuse_host_barriers(&program, sink);
     warn_of_shared_local(&program, sink);
+    program_scope::check(&program, sink);
     program
 }
 

@@ -77,7 +77,8 @@ pub(super) const SPACES: &[&str] = &["global", "shared", "const", "local"];
 /// Who allocated memory of CUDA, or where it lives.
 pub(super) const KINDS: &[&str] = &["device", "managed", "mapped", "system", "file", "shared", "local"];
 /// How memory of OpenCL is shared.
-pub(super) const OPENCL_KINDS: &[&str] = &["buffer", "svm-coarse", "svm-fine", "svm-fine-atomic", "system"];
+pub(super) const OPENCL_KINDS: &[&str] =
+    &["buffer", "svm-coarse", "svm-fine", "svm-fine-atomic", "system", "program-scope"];
 /// Both.
 const ALL_KINDS: &[&str] = &[
     "device",
@@ -91,6 +92,7 @@ const ALL_KINDS: &[&str] = &[
     "svm-coarse",
     "svm-fine",
     "svm-fine-atomic",
+    "program-scope",
 ];
 /// Names of proxies.
 pub(super) const PROXIES: &[&str] = &["generic", "surface", "texture", "constant"];
@@ -301,6 +303,7 @@ pub(super) const NAMED_KERNEL: &[Key] = &[
     SUB_GROUP,
     DOMAIN,
     key("initializer", Shape::Bool, "OpenCL: initialisers of program-scope variables, run before all kernels"),
+    key("uniform", Shape::Bool, "OpenCL: whether all work-groups of a launch must be full; not so if absent"),
     SAME_REGS,
     required("code", Shape::Text, "the code of every thread"),
 ];

@@ -18,6 +18,7 @@ pub mod condition;
 mod dotlitmus;
 mod host;
 mod keys;
+mod program_scope;
 mod read;
 mod schema;
 mod toml;

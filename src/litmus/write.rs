@@ -359,6 +359,7 @@ fn opencl_memory(memory: OpenClMemory, kind: MemoryKind, capped: bool) -> Option
             MemoryKind::SvmFine => "svm-fine",
             MemoryKind::SvmFineAtomic => "svm-fine-atomic",
             MemoryKind::SvmSystem => "system",
+            MemoryKind::ProgramScope => "program-scope",
             _ => return None,
         };
         return Some(format!("kind = {}", quote(word)));

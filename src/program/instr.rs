@@ -71,12 +71,13 @@ pub enum Op {
     Call(host::CallId),
     /// A thread of a kernel enqueues a command (OpenCL, `enqueue_kernel`): a point between its accesses.
     Enqueue(host::CommandId),
-    /// `dst` = 0 if an event is complete, else 1: any of the two, as far as memory is concerned. Orders nothing.
+    /// `dst` = 0 if an event or the work of a stream is complete, else 1. What an answer says of memory is the query's
+    /// matter.
     Status {
         /// Receives the status.
         dst: RegId,
-        /// The event.
-        of: host::Ref,
+        /// The query.
+        of: host::QueryId,
     },
     /// `dst = value`
     Assign {

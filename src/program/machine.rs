@@ -34,6 +34,8 @@ pub enum MemoryKind {
     SvmFineAtomic,
     /// OpenCL: fine-grained shared virtual memory of the system; whether with atomics, the machine says.
     SvmSystem,
+    /// OpenCL: a variable of the program. Each device has its own, and the host none (OpenCL C, *global Address Space*).
+    ProgramScope,
 }
 
 impl MemoryKind {
@@ -56,6 +58,7 @@ impl MemoryKind {
             MemoryKind::SvmFine => "SVM_FINE",
             MemoryKind::SvmFineAtomic => "SVM_FINE_ATOMIC",
             MemoryKind::SvmSystem => "SVM_SYSTEM",
+            MemoryKind::ProgramScope => "PROGRAM_SCOPE",
         }
     }
 }

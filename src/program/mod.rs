@@ -140,6 +140,32 @@ impl Program {
         }
         id
     }
+
+    /// Of what an object has copies.
+    pub fn copied(&self, id: LocId) -> Copied {
+        match &self.location(self.object(id)).kind {
+            LocationKind::Object { kind: MemoryKind::ProgramScope, space: Space::Global, .. } => Copied::ByDevice,
+            LocationKind::Object { space, .. } => match space {
+                Space::Global | Space::Constant => Copied::Not,
+                Space::Shared => Copied::ByCta,
+                Space::Local => Copied::ByThread,
+            },
+            LocationKind::Alias { .. } => Copied::Not,
+        }
+    }
+}
+
+/// Who has a copy of an object of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Copied {
+    /// Nobody: there is one.
+    Not,
+    /// Each thread.
+    ByThread,
+    /// Each CTA.
+    ByCta,
+    /// Each device.
+    ByDevice,
 }
 
 /// One thread.

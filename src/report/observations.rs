@@ -137,6 +137,8 @@ pub struct Observations {
     pub reason: Option<String>,
     /// Why the test cannot be run at all.
     pub refused: Option<String>,
+    /// No run finished, and nothing says that none should: there is no outcome that could be held against the model.
+    pub unfinished: bool,
     /// Sorted by state.
     pub observed: Vec<Observed>,
     /// What the model allows and nobody observed.
@@ -179,9 +181,17 @@ impl Observations {
         self.reason.as_deref().filter(|why| !self.stops.iter().any(|s| s.why.iter().any(|w| w == why)))
     }
 
+    /// Why nothing can be said, if that is so.
+    pub fn undecided(&self) -> Option<&str> {
+        let unfinished =
+            self.unfinished.then_some("no run finished: there is no outcome to hold against the model");
+        self.refused.as_deref().or(unfinished).or(self.limit())
+    }
+
     /// Whether it needs attention.
     pub fn striking(&self) -> bool {
         self.refused.is_some()
+            || self.unfinished
             || self.defect.is_some()
             || self.observed.iter().any(|o| o.allowed != Some(true))
             || self.expected.iter().any(|e| e.met != Some(true))
@@ -259,7 +269,7 @@ pub(super) fn write(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         stops: &seen.stops,
         races: &seen.races,
         judged: (seen.judged > 0).then_some(seen.judged),
-        reason: seen.refused.as_deref().or(seen.reason.as_deref()),
+        reason: seen.undecided().or(seen.reason.as_deref()),
         ms: seen.ms,
         defect: seen.defect.as_deref(),
         mapping: seen.mapping,
@@ -317,7 +327,9 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         }
         _ => {}
     }
-    if let Some(why) = seen.limit() {
+    if let Some(why) = seen.undecided().filter(|_| seen.unfinished) {
+        writeln!(out, "  {UNSURE}undecided:{UNSURE:#} {why}")?;
+    } else if let Some(why) = seen.limit() {
         writeln!(out, "  {UNSURE}not complete:{UNSURE:#} {why}")?;
     }
     if let Some(why) = seen.not_replayed {

@@ -115,7 +115,7 @@ impl Summary {
         self.verdicts[0] += count(Some(true));
         self.verdicts[1] += count(Some(false));
         self.verdicts[WORDS.len() - 1] += count(None);
-        if let Some(reason) = seen.refused.as_deref().or(seen.limit()) {
+        if let Some(reason) = seen.undecided() {
             self.add_undecided(reason);
         }
         self.defects += usize::from(seen.defect.is_some());

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::groups::Groups;
 use crate::litmus::{LitmusTest, Observable};
-use crate::program::host::{CallId, CommandId, Ref};
+use crate::program::host::{CallId, CommandId, QueryId};
 use crate::program::{
     Barrier, BarrierAction, BarrierNaming, Dialect, Expr, LocationKind, MemoryKind, Op, OpenClMemory, Program,
     Proxy, RegId, Scope, Space, Tags, ThreadId, Ty, Update, live_registers,
@@ -100,7 +100,7 @@ pub(super) enum Act {
     Spurious { dst: RegId },
     Call(CallId),
     Enqueue(CommandId),
-    Status { dst: RegId, of: Ref },
+    Status { dst: RegId, of: QueryId },
     Assign { dst: RegId, value: Expr },
     Branch { cond: Expr, target: usize },
 }

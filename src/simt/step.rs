@@ -166,7 +166,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
                 return Ok(());
             }
             Act::Status { dst, of } => {
-                state.threads[t].regs[dst.0 as usize] = i64::from(!self.is_complete(state, of));
+                state.threads[t].regs[dst.0 as usize] = i64::from(!self.asks(state, cx, at, of));
                 self.go(state, t, at.instr + 1, woken);
                 return Ok(());
             }

@@ -9,7 +9,7 @@ use super::event::{Event, EventKind};
 use super::loops::Position;
 use super::pool::{Cond, TermId};
 use super::unroll::{State, Taint, Unroller};
-use super::unrolled::{Arrival, Group, Naming, Use, Wait};
+use super::unrolled::{Answer, Arrival, Group, Naming, Use, Wait};
 use super::{BuildError, MAX_EVENTS, MAX_VALUE_DEPTH};
 use crate::program::{BarrierAction, BarrierNaming, Expr, Op, RegId, Tags, ThreadId, Ty, Update};
 use crate::rel::EventId;
@@ -176,8 +176,23 @@ impl Unroller<'_> {
                 Ok(Cond::FALSE)
             }
             Op::Call(_) | Op::Enqueue(_) => Ok(Cond::FALSE),
-            // A status may be any, but an event that completes is not asked about in vain for ever.
-            Op::Spurious { dst } | Op::Status { dst, .. } => {
+            Op::Status { dst, of } => {
+                let open = self.out.pool.fresh_choice();
+                self.out.answers.push(Answer {
+                    query: *of,
+                    thread,
+                    instr: pc,
+                    place: at.clone(),
+                    events: self.out.events.len(),
+                    guard: state.guard,
+                    open,
+                    for_ever: Cond::FALSE,
+                });
+                let value = self.out.pool.truth(open);
+                state.set(*dst, value, Taint::default());
+                Ok(Cond::FALSE)
+            }
+            Op::Spurious { dst } => {
                 let choice = self.out.pool.fresh_choice();
                 if self.purpose.is_progress() {
                     self.out.spurious.push((thread, at.clone(), choice));

@@ -1,7 +1,7 @@
 //! The address map: which address names which memory.
 //!
 //! Every copy of every location gets a range of addresses of its own; shared memory has one copy per CTA, local memory
-//! one per thread. Aliases have addresses of their own and the memory of what they alias.
+//! one per thread, a variable at program scope (OpenCL) one per device. Aliases have addresses of their own and the memory of what they alias.
 //!
 //! # Invariants
 //! - Address 0 names nothing.
@@ -14,7 +14,9 @@
 use rustc_hash::FxHashMap;
 
 use crate::litmus::Observable;
-use crate::program::{Expr, Init, LocId, LocationKind, Op, Program, Proxy, Scope, Space, ThreadId, Ty};
+use crate::program::{
+    Copied, Expr, Init, LocId, LocationKind, Op, Place, Program, Proxy, Scope, Space, ThreadId, Ty,
+};
 
 /// Index into [`Memory::cells`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -53,6 +55,8 @@ pub struct Memory {
     by_address: FxHashMap<i64, CellId>,
     /// For each thread, the first thread that shares its CTA.
     cta_of: Vec<ThreadId>,
+    /// For each thread, the first thread of its device.
+    device_of: Vec<ThreadId>,
 }
 
 /// The addresses of objects are multiples of this.
@@ -61,19 +65,15 @@ const GAP: i64 = 0x100;
 impl Memory {
     /// Lays out the memory of a program.
     pub fn new(program: &Program) -> Memory {
-        let cta_of = program
-            .thread_ids()
-            .map(|t| {
-                let place = &program.thread(t).place;
-                program
-                    .thread_ids()
-                    .take_while(|u| u < &t)
-                    .find(|&u| program.thread(u).place.same(place, Scope::Cta))
-                    .unwrap_or(t)
-            })
-            .collect();
-        let mut memory =
-            Memory { cells: Vec::new(), bases: FxHashMap::default(), by_address: FxHashMap::default(), cta_of };
+        let first = |like: &dyn Fn(&Place, &Place) -> bool| -> Vec<ThreadId> {
+            let place = |t: ThreadId| &program.thread(t).place;
+            let of = |t: ThreadId| program.thread_ids().take_while(|u| *u < t).find(|&u| like(place(u), place(t)));
+            program.thread_ids().map(|t| of(t).unwrap_or(t)).collect()
+        };
+        let cta_of = first(&|a, b| a.same(b, Scope::Cta));
+        let device_of = first(&Place::same_gpu);
+        let (cells, bases, by_address) = Default::default();
+        let mut memory = Memory { cells, bases, by_address, cta_of, device_of };
         // Objects first, so that an alias declared before its object finds it.
         let (objects, aliases): (Vec<LocId>, Vec<LocId>) = (0..program.locations.len() as u16)
             .map(LocId)
@@ -84,7 +84,7 @@ impl Memory {
             let LocationKind::Object { ty, init, space, .. } = &program.location(object).kind else {
                 unreachable!("Program::object ends at an object");
             };
-            for owner in memory.copies(program, *space) {
+            for owner in memory.copies(program, loc) {
                 memory.bases.insert((loc, owner), CellId(memory.cells.len() as u32));
                 for index in 0..init.len() as u32 {
                     let id = CellId(memory.cells.len() as u32);
@@ -135,17 +135,19 @@ impl Memory {
         }
     }
 
-    fn copies(&self, program: &Program, space: Space) -> Vec<Option<ThreadId>> {
-        match space {
-            Space::Global | Space::Constant => vec![None],
-            Space::Local => program.thread_ids().map(Some).collect(),
-            Space::Shared => {
-                let mut owners = self.cta_of.clone();
-                owners.sort();
-                owners.dedup();
-                owners.into_iter().map(Some).collect()
+    fn copies(&self, program: &Program, loc: LocId) -> Vec<Option<ThreadId>> {
+        let mut owners: Vec<ThreadId> = match program.copied(loc) {
+            Copied::Not => return vec![None],
+            Copied::ByThread => program.thread_ids().collect(),
+            Copied::ByCta => self.cta_of.clone(),
+            Copied::ByDevice => {
+                let of_devices = program.thread_ids().filter(|t| !program.thread(*t).place.host);
+                of_devices.map(|t| self.device_of[usize::from(t.0)]).collect()
             }
-        }
+        };
+        owners.sort();
+        owners.dedup();
+        owners.into_iter().map(Some).collect()
     }
 
     fn element_name(&self, program: &Program, loc: LocId, index: u32, owner: Option<ThreadId>) -> String {
@@ -158,17 +160,10 @@ impl Memory {
             name.push_str(&format!("[{index}]"));
         }
         match owner {
-            Some(t) if self.copies(program, self.space(program, loc)).len() > 1 => {
+            Some(t) if self.copies(program, loc).len() > 1 => {
                 format!("{}:{name}", program.thread(t).name)
             }
             _ => name,
-        }
-    }
-
-    fn space(&self, program: &Program, loc: LocId) -> Space {
-        match &program.location(program.object(loc)).kind {
-            LocationKind::Object { space, .. } => *space,
-            LocationKind::Alias { .. } => Space::Global,
         }
     }
 
@@ -185,16 +180,12 @@ impl Memory {
     /// The cell of an element of a location, in the copy that `viewer` sees. `None` if the viewer is missing where
     /// there are several copies, or the element does not exist.
     pub fn cell_of(&self, program: &Program, loc: LocId, index: u32, viewer: Option<ThreadId>) -> Option<CellId> {
-        let owner = match self.space(program, loc) {
-            Space::Global | Space::Constant => None,
-            Space::Shared => match viewer {
-                Some(t) => Some(self.cta_of[t.0 as usize]),
-                None => Some(self.only_copy(program, loc)?),
-            },
-            Space::Local => match viewer {
-                Some(t) => Some(t),
-                None => Some(self.only_copy(program, loc)?),
-            },
+        let owner = match (program.copied(loc), viewer) {
+            (Copied::Not, _) => None,
+            (_, None) => Some(self.only_copy(program, loc)?),
+            (Copied::ByThread, Some(t)) => Some(t),
+            (Copied::ByCta, Some(t)) => Some(self.cta_of[t.0 as usize]),
+            (Copied::ByDevice, Some(t)) => Some(self.device_of[t.0 as usize]),
         };
         let base = *self.bases.get(&(loc, owner))?;
         let id = CellId(base.0 + index);
@@ -203,7 +194,7 @@ impl Memory {
     }
 
     fn only_copy(&self, program: &Program, loc: LocId) -> Option<ThreadId> {
-        match self.copies(program, self.space(program, loc)).as_slice() {
+        match self.copies(program, loc).as_slice() {
             [Some(t)] => Some(*t),
             _ => None,
         }
@@ -230,6 +221,7 @@ impl Memory {
                 owner == thread || a.same(b, Scope::Cluster)
             }
             (Space::Local, Some(owner)) => owner == thread,
+            (Space::Global, Some(owner)) => program.thread(owner).place.same_gpu(&program.thread(thread).place),
             _ => true,
         }
     }

@@ -17,6 +17,7 @@ use crate::litmus::{LitmusTest, Observable};
 use crate::program::{Program, ThreadId, Ty};
 use crate::rel::{EventId, Rel};
 
+mod answers;
 mod barrier;
 pub mod base;
 mod deps;
@@ -178,7 +179,7 @@ impl Skeleton {
         };
         let mut barriers = barrier::edges(&program, &mut out, purpose)?;
         barriers.constraints.append(&mut out.constraints);
-        let mut launches = launch::edges(&program, &out.events, &mut out.pool)?;
+        let mut launches = launch::edges(&program, &mut out)?;
         barriers.constraints.append(&mut launches.constraints);
         let partners = std::mem::take(&mut barriers.partners);
         let progress = purpose.is_progress().then(|| Arc::new(progress::collect(&program, &mut out, partners)));

@@ -229,8 +229,17 @@ impl Unroller<'_> {
         self.ends(state)
     }
 
+    /// Notes which queries are asked for ever: that they are not in vain depends on what they ask about.
+    pub(super) fn asks_for_ever(&mut self, repeats: Cond, thread: ThreadId, inside: &dyn Fn(&Position) -> bool) {
+        let Unrolled { pool, answers, .. } = &mut self.out;
+        for answer in answers.iter_mut().filter(|a| a.thread == thread && inside(&a.place)) {
+            answer.for_ever = pool.or(answer.for_ever, repeats);
+        }
+    }
+
     /// A weak compare-exchange does not fail spuriously for ever (ISO C++ [atomics.types.operations]).
     fn not_for_ever(&mut self, repeats: Cond, thread: ThreadId, inside: &dyn Fn(&Position) -> bool) {
+        self.asks_for_ever(repeats, thread, inside);
         for i in 0..self.out.spurious.len() {
             let (of, place, fails) = &self.out.spurious[i];
             if *of == thread && inside(place) {

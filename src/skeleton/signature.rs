@@ -36,6 +36,7 @@ pub(super) const MEMORY_KINDS: &[(&str, &str)] = &[
     ("SVM_FINE", "OpenCL: accesses to fine-grained shared virtual memory without atomics"),
     ("SVM_FINE_ATOMIC", "OpenCL: accesses to fine-grained shared virtual memory of a buffer, with atomics"),
     ("SVM_SYSTEM", "OpenCL: accesses to fine-grained shared virtual memory of the system"),
+    ("PROGRAM_SCOPE", "OpenCL: accesses to variables at program scope"),
 ];
 
 /// Attributes of the machine ([`crate::program::ATTRIBUTES`]).
@@ -96,7 +97,8 @@ const RELATIONS: &[(&str, &str)] = &[
     ("launch-fine", "OpenCL: the same, for accesses to fine-grained shared virtual memory"),
     (
         "call-order",
-        "event before a call of the runtime to one after a later call by another host thread on the same stream, queue or event",
+        "event before a call of the runtime to one after a later call by another host thread on the same stream, queue or event; \
+         event before a query of CUDA that finds work incomplete to one after that work",
     ),
     ("ssw", "system-synchronises-with: the same as `launch`"),
     ("asw", "additional synchronises-with: initial writes before every event of a thread"),

@@ -174,6 +174,8 @@ impl Unroller<'_> {
                                 self.repeats(&mut next, &iteration, &iterations, &loops, id)?;
                             }
                         } else {
+                            // A run in which all is complete that is asked about goes on to see it.
+                            self.asks_for_ever(idle, id, &|place| place.suffix(&iteration).is_some());
                             next.guard = going_on;
                         }
                         if count >= self.bound {

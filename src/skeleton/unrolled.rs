@@ -5,6 +5,7 @@ use super::loops::Position;
 use super::pool::{Cond, Pool, TermId};
 use super::progress::{Repeat, Spin};
 use super::unroll::State;
+use crate::program::host::QueryId;
 use crate::program::{Scope, ThreadId};
 use crate::rel::EventId;
 
@@ -103,4 +104,22 @@ pub(super) struct Unrolled {
     pub(super) places: Vec<(EventId, Position)>,
     /// For questions about progress: the choices of weak compare-exchanges to fail spuriously, with their places.
     pub(super) spurious: Vec<(ThreadId, Position, Cond)>,
+    /// Every time that a query is asked.
+    pub(super) answers: Vec<Answer>,
+}
+
+/// One time that a query is asked, as unrolled.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    pub(super) query: QueryId,
+    pub(super) thread: ThreadId,
+    pub(super) instr: usize,
+    pub(super) place: Position,
+    /// How many events there were before: those of its thread that come later have higher numbers.
+    pub(super) events: usize,
+    pub(super) guard: Cond,
+    /// Whether the answer is that something is not complete: a choice.
+    pub(super) open: Cond,
+    /// When it is asked for ever: in an iteration without effect that stands for all further ones, or one that repeats.
+    pub(super) for_ever: Cond,
 }

@@ -49,16 +49,17 @@ fn all_formats_at_once_say_the_same() {
 #[test]
 fn executions_that_the_solver_finds_do_not_depend_on_jobs() {
     let folder = Folder::new(&[]);
-    let suite = concat!(env!("CARGO_MANIFEST_DIR"), "/litmus/ptx");
+    let races = concat!(env!("CARGO_MANIFEST_DIR"), "/litmus/ptx");
+    let hangs = concat!(env!("CARGO_MANIFEST_DIR"), "/litmus/liveness");
     let executions = |jobs| {
-        folder
-            .run(&["check", suite, "--engine", "symbolic", "--no-cache", "--jobs", jobs, "--format", "jsonl"])
-            .out
+        let how = ["--engine", "symbolic", "--no-cache", "--jobs", jobs, "--format", "jsonl", "-v"];
+        folder.run(&[&["check", races, hangs], how.as_slice()].concat()).out
     };
     let alone = executions("1");
     assert!(alone.contains(r#""accesses":[{"thread""#), "races are told by an execution");
-    for _ in 0..3 {
-        assert!(executions("2") == alone, "two workers find other executions than one");
+    assert!(alone.contains(r#""verdict":"hangs""#), "some executions are endless");
+    for jobs in ["2", "3"] {
+        assert!(executions(jobs) == alone, "{jobs} workers find other executions than one");
     }
 }
 

@@ -4,6 +4,7 @@
 pub mod clike;
 pub mod generate;
 pub mod hosts;
+pub mod in_ptx;
 pub mod interleave;
 pub mod lasso;
 pub mod lines;

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 use super::sure;
 use crate::program::host::{LaunchGraph, Launches, Node};
-use crate::program::{Op, Program, ThreadId};
+use crate::program::{Expr, Instr, Op, Program, ThreadId};
 use crate::verdict::{Ending, ThreadEnd, Witness};
 
 /// More threads that may not end, and that something waits for, are too many.
@@ -144,7 +144,11 @@ fn cases(program: &Program, ways: &[LaunchGraph], awaited: &[ThreadId]) -> Optio
         let never = graph.never(&leaves);
         let all =
             |never: &BTreeSet<Node>| program.thread_ids().map(|t| reached(program, never, t)).collect::<Vec<_>>();
-        if others.iter().any(|way| all(&way.never(&leaves)) != all(&never)) {
+        let differs = |way: &LaunchGraph| {
+            let other = way.never(&leaves);
+            all(&other) != all(&never) || unanswered(way, &other) != unanswered(graph, &never)
+        };
+        if others.iter().any(differs) {
             return None;
         }
         // Who waits for another one of them never starts.
@@ -158,6 +162,7 @@ fn cases(program: &Program, ways: &[LaunchGraph], awaited: &[ThreadId]) -> Optio
         let why = format!("{} does not end", names.collect::<Vec<_>>().join(" and "));
         let mut case = Case { hang, end, ..Case::only(program) };
         for t in program.thread_ids() {
+            no_answer(&mut case.program.threads[usize::from(t.0)].code, graph, &never)?;
             let runs = reached(program, &never, t);
             if runs < program.thread(t).code.len() {
                 case.held.push((t, end_of(program, graph, &never, t, &why)));
@@ -168,6 +173,26 @@ fn cases(program: &Program, ways: &[LaunchGraph], awaited: &[ThreadId]) -> Optio
     };
     let all: Option<Vec<Option<Case>>> = (0..1 << awaited.len()).map(one).collect();
     Some(all?.into_iter().flatten().collect())
+}
+
+/// Puts the answer in place of queries about what is never complete; `None` if it depends on when they are asked.
+fn no_answer(code: &mut [Instr], graph: &LaunchGraph, never: &BTreeSet<Node>) -> Option<()> {
+    for instr in code {
+        let Op::Status { dst, of } = instr.op else { continue };
+        let views = graph.views().into_iter().filter(|v| v.0 == of);
+        let open: Vec<bool> = views.map(|(q, v)| never.contains(&Node::Query(q, v))).collect();
+        if open.iter().all(|never| *never) {
+            instr.op = Op::Assign { dst, value: Expr::Const(1) };
+        } else if open.contains(&true) {
+            return None;
+        }
+    }
+    Some(())
+}
+
+/// The queries that never find all complete, by view.
+fn unanswered(graph: &LaunchGraph, never: &BTreeSet<Node>) -> Vec<bool> {
+    graph.views().into_iter().map(|(q, v)| never.contains(&Node::Query(q, v))).collect()
 }
 
 /// How each thread ends if some points are never reached.

@@ -287,6 +287,8 @@ fn opencl(test: &LitmusTest, sites: &[Vec<Spot>]) -> Vec<Knob> {
     let devices: BTreeSet<u32> = program.threads.iter().map(|t| t.place.gpu).collect();
     if devices.len() > 1 {
         let buffer = |kind: &LocationKind| match kind {
+            // What each device has of its own is not shared.
+            LocationKind::Object { kind: MemoryKind::ProgramScope, .. } => false,
             LocationKind::Object { opencl, kind, .. } => opencl.global && !program.machine.has_svm_atomics(*kind),
             LocationKind::Alias { .. } => false,
         };

@@ -209,21 +209,6 @@ impl Encoding<'_> {
         }
     }
 
-    /// What an execution is made of, in an order that the task alone decides: choices, values read, free relations, final
-    /// writes.
-    pub(super) fn deciding(&self) -> Vec<Lit> {
-        let leaves = &self.inner.leaves;
-        let free = leaves.free.iter().flat_map(|relation| {
-            let mut pairs: Vec<_> = relation.iter().collect();
-            pairs.sort();
-            pairs.into_iter().map(|(_, &l)| l)
-        });
-        let cases = |cases: &[(i64, Lit)]| cases.iter().map(|c| c.1).collect::<Vec<_>>();
-        let reads = leaves.reads.iter().flatten().flat_map(|read| cases(read));
-        let finals = self.finals.values().flat_map(|last| last.iter().map(|l| l.1));
-        leaves.choices.iter().copied().chain(reads).chain(free).chain(finals).collect()
-    }
-
     /// The execution that an assignment of all gates describes.
     pub(super) fn decode(&mut self, values: &[bool]) -> Execution {
         let task = self.task.clone();

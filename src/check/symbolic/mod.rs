@@ -4,9 +4,6 @@
 //! - What a program and a model's shapes demand is clauses; what a question demands is assumptions. So one solver answers
 //!   every question about a task.
 //! - Every execution found is decoded to plain data before anyone sees it.
-//! - Of the executions that answer a query the first is shown, in an order that depends on the task alone
-//!   ([`Encoding::deciding`]): what a solver finds depends on what its thread was asked before. Not so of endless
-//!   executions, and of those that would take more than [`MAX_STEPS`] questions: one is as good as another there.
 
 mod encode;
 mod leaves;
@@ -22,9 +19,6 @@ use super::task::Task;
 use crate::algebra::gates::{Exhausted, Lit};
 use encode::{Encoding, with_encoding};
 use sat::{Cnf, Outcome, SatLit, Solver};
-
-/// At most so many questions on the way to the first execution.
-const MAX_STEPS: usize = 48;
 
 /// The symbolic engine, prepared for one task.
 pub(crate) struct Symbolic<'a> {
@@ -121,44 +115,6 @@ impl<'a> Symbolic<'a> {
         self.flush(deadline)?;
         Ok(Some(sat))
     }
-
-    /// The values of all gates in the first assignment: given those before it, what an execution is made of does not hold
-    /// where it need not. When time is up, it is the best that was found. An assignment was found just now.
-    fn first(&mut self, assumptions: Vec<SatLit>, deadline: Deadline) -> Vec<bool> {
-        let gates = &self.encoding.gates;
-        let mut values = self.cnf.values(gates);
-        if self.task.sk.progress.is_some() {
-            // Their orders of writes are long: it would take three times as long as finding one.
-            return values;
-        }
-        let (mut settled, mut steps) = (assumptions, 0);
-        for l in self.encoding.deciding() {
-            if l == Lit::TRUE || l == Lit::FALSE {
-                continue;
-            }
-            let not = self.cnf.lit(gates, !l);
-            if !self.cnf.define(gates, deadline) {
-                return values;
-            }
-            settled.push(not);
-            if values[l.gate()] == l.negated() {
-                continue;
-            }
-            steps += 1;
-            if steps > MAX_STEPS {
-                return values;
-            }
-            match self.cnf.solver.solve(&settled, deadline.left_ms()) {
-                Outcome::Sat => values = self.cnf.values(gates),
-                // It follows from what was settled before.
-                Outcome::Unsat => {
-                    settled.pop();
-                }
-                Outcome::Unknown(_) => return values,
-            }
-        }
-        values
-    }
 }
 
 impl Checker for Symbolic<'_> {
@@ -173,7 +129,7 @@ impl Checker for Symbolic<'_> {
             Outcome::Unsat => Found::No,
             Outcome::Unknown(reason) => Found::Unknown(reason),
             Outcome::Sat => {
-                let values = self.first(assumptions, deadline);
+                let values = self.cnf.values(&self.encoding.gates);
                 Found::Yes(Box::new(self.encoding.decode(&values)))
             }
         }

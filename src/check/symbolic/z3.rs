@@ -3,8 +3,10 @@
 //! # Invariants
 //! - Everything is propositional, in the logic `QF_FD`: Z3's finite-domain solver.
 //! - Terms belong to this thread's context and never leave it.
+//! - What is found depends on the clauses and questions alone, not on what the thread was asked before: see [`settle`].
 
 use std::cell::Cell;
+use std::sync::Once;
 
 use z3::ast::Bool;
 use z3::{Context, Params, SatResult};
@@ -23,6 +25,7 @@ pub(super) struct Z3 {
 
 impl Z3 {
     pub(super) fn new() -> Self {
+        settle();
         let solver = z3::Solver::new_for_logic("QF_FD").unwrap_or_default();
         solver.set_params(&params());
         Z3 { solver, vars: Vec::new(), negated: Vec::new(), values: Vec::new() }
@@ -31,6 +34,14 @@ impl Z3 {
     fn term(&self, l: SatLit) -> &Bool {
         if l.positive { &self.vars[l.var as usize] } else { &self.negated[l.var as usize] }
     }
+}
+
+/// Has Z3 take the literals of a clause as they come, before it makes its first solver. It would sort them by the numbers of
+/// their terms, and these are given anew when terms are dropped: so what was asked before would decide which of several
+/// executions is found.
+fn settle() {
+    static SETTLED: Once = Once::new();
+    SETTLED.call_once(|| z3::set_global_param("rewriter.sort_disjunctions", "false"));
 }
 
 /// What every question is asked with: Z3 leaves SIGINT to whoever listens for it.

@@ -122,9 +122,10 @@ const MORE: &[(&str, &[&str])] = &[
     ("used-unmapped", &["Map+read.after-unmap"]),
     ("buffer-atomics", &["Running-kernel+buffer"]),
     // Calls of the runtime.
-    ("launch", &["H01-in-order-queue"]),
-    ("ssw", &["H01-in-order-queue"]),
-    ("call-order", &["C14d-two-host-threads-unseen"]),
+    ("launch", &["H01-in-order-queue", "two-kernels"]),
+    ("ssw", &["H01-in-order-queue", "two-kernels"]),
+    ("call-order", &["C14d-two-host-threads-unseen", "two-host-threads"]),
+    ("across-kernels", &["proxies"]),
     ("divergence", &["Divergence+blocked", "Kernel+divergent-calls"]),
     // All languages.
     ("race", &["Race+weak+weak", "MP+rel.block+acq.device", "T02", "MP+na+rlx+rlx"]),

@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::diag::{MappedText, Sink};
 use crate::litmus::Observable;
 use crate::program::{
-    Class, Init, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Program, RegId, Register, Space,
+    Class, Copied, Init, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Program, RegId, Register, Space,
     ThreadId, Ty,
 };
 
@@ -175,12 +175,17 @@ impl<'p> Resolver<'p> {
             });
             return None;
         }
-        let LocationKind::Object { ty, space, .. } = self.program.location(self.program.object(loc)).kind else {
+        let LocationKind::Object { ty, .. } = self.program.location(self.program.object(loc)).kind else {
             return None;
         };
-        if viewer.is_none() && self.copies(space) > 1 {
+        let copied = self.program.copied(loc);
+        if viewer.is_none() && self.copies(copied) > 1 {
             let name = &text.as_str()[range.clone()];
-            let owner = if space == Space::Shared { "CTA" } else { "thread" };
+            let owner = match copied {
+                Copied::ByCta => "CTA",
+                Copied::ByDevice => "device",
+                _ => "thread",
+            };
             let message = format!("every {owner} has its own copy of `{name}`");
             sink.error("ambiguous-copy", text.span(range.clone()), message, |d| {
                 d.label("whose copy?").help(format!("write `P0:{name}` for the copy that P0 sees"))
@@ -190,15 +195,15 @@ impl<'p> Resolver<'p> {
         Some((Observable::Mem { loc, index, viewer }, ty))
     }
 
-    /// How many copies of an object in `space` there are.
-    fn copies(&self, space: Space) -> usize {
-        match space {
-            Space::Global | Space::Constant => 1,
-            Space::Local => self.program.threads.len(),
-            Space::Shared => {
-                let places = self.program.threads.iter().map(|t| &t.place).filter(|p| !p.host);
-                let ctas: HashSet<_> = places.map(|p| (p.gpu, p.domain, p.queue_family, p.cta)).collect();
-                ctas.len()
+    /// How many copies of an object there are.
+    fn copies(&self, copied: Copied) -> usize {
+        let places = || self.program.threads.iter().map(|t| &t.place).filter(|p| !p.host);
+        match copied {
+            Copied::Not => 1,
+            Copied::ByThread => self.program.threads.len(),
+            Copied::ByDevice => places().map(|p| p.gpu).collect::<HashSet<_>>().len(),
+            Copied::ByCta => {
+                places().map(|p| (p.gpu, p.domain, p.queue_family, p.cta)).collect::<HashSet<_>>().len()
             }
         }
     }

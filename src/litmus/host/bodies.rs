@@ -6,14 +6,14 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::{Code, Declared};
+use super::{Assembly, Code, Declared, Text};
 use crate::diag::Sink;
-use crate::litmus::build::{CThreadDraft, lower_clike};
-use crate::litmus::toml::{Layout, MAX_THREADS, host_place};
+use crate::litmus::build::{CThreadDraft, ThreadDraft, lower_clike, lower_ptx};
+use crate::litmus::toml::{Layout, MAX_THREADS, host_place, special_registers};
 use crate::program::host::{Command, CommandKind, HostProgram, Origin};
 use crate::program::isa::Symbols;
 use crate::program::isa::clike::host::{Does, Request};
-use crate::program::isa::clike::{Env, specials};
+use crate::program::isa::clike::{Coordinates, Env, specials};
 use crate::program::{
     Access, BinOp, Dialect, Expr, Init, Instr, LocId, MemoryKind, NdRange, Op, Place, RegId, Register, Scope,
     Tags, Thread, ThreadId, Ty,
@@ -26,8 +26,19 @@ pub(super) type Body = (Vec<ThreadId>, Vec<u32>);
 enum Draft {
     /// Its code is to be lowered.
     Code(CThreadDraft),
+    /// So is this, from PTX.
+    Assembly(ThreadDraft),
     /// It is made here.
     Made(Thread),
+}
+
+/// A thread of a command, lowered.
+pub(super) struct Lowered {
+    pub(super) thread: Thread,
+    /// What it asks of the runtime.
+    pub(super) requests: Vec<Request>,
+    /// Of a thread in PTX, its accesses through registers that name no type.
+    pub(super) untyped: Option<Vec<usize>>,
 }
 
 /// The threads of all commands so far.
@@ -118,12 +129,26 @@ impl<'a> Bodies<'a> {
             let group = place.cta;
             place.cta += base;
             place.cluster = place.cluster.map(|c| c + base);
-            let env = Env { specials: specials(declared.dialect, at), ..code.env.clone() };
-            let draft = CThreadDraft { name: String::new(), place, unit: code.unit.clone(), of_kernel: true, env };
-            body.0.push(self.add(Draft::Code(draft), (code.name.clone(), number, i, count)));
+            let draft = self.draft(code, at, place);
+            body.0.push(self.add(draft, (code.name.clone(), number, i, count)));
             body.1.push(group);
         }
         body
+    }
+
+    /// A work-item of a kernel.
+    fn draft(&self, code: &Code, at: Coordinates, place: Place) -> Draft {
+        let name = String::new();
+        match &code.text {
+            Text::C(unit, env) => {
+                let env = Env { specials: specials(self.declared.runtime, at), ..env.clone() };
+                Draft::Code(CThreadDraft { name, place, unit: unit.clone(), of_kernel: true, env })
+            }
+            Text::Ptx { unit, regs } => {
+                let (regs, specials) = (regs.clone(), special_registers(at));
+                Draft::Assembly(ThreadDraft { name, place, unit: *unit, regs, specials })
+            }
+        }
     }
 
     /// A function of the host.
@@ -132,7 +157,8 @@ impl<'a> Bodies<'a> {
         let code = &declared.functions[function];
         let number = self.launch(&code.name);
         let place = host_place(self.first + self.drafts.len());
-        let (unit, env) = (code.unit.clone(), code.env.clone());
+        let Text::C(unit, env) = &code.text else { unreachable!("functions of the host are in its language") };
+        let (unit, env) = (unit.clone(), env.clone());
         let draft = CThreadDraft { name: String::new(), place, unit, of_kernel: false, env };
         (vec![self.add(Draft::Code(draft), (code.name.clone(), number, 0, 1))], vec![0])
     }
@@ -191,7 +217,7 @@ impl<'a> Bodies<'a> {
     }
 
     fn plain(&self, ty: Ty) -> Access {
-        let scope = (self.declared.dialect == Dialect::OpenCl).then_some(Scope::Thread);
+        let scope = (self.declared.runtime == Dialect::OpenCl).then_some(Scope::Thread);
         Access { tags: Tags::default(), scope, ty }
     }
 
@@ -221,34 +247,47 @@ impl<'a> Bodies<'a> {
         ThreadId((self.first + at) as u16)
     }
 
-    /// Lowers the threads from one on, each with what it asks of the runtime.
-    pub(super) fn lower(&mut self, from: usize, sink: &mut Sink) -> Vec<(Thread, Vec<Request>)> {
-        let mut codes = Vec::new();
-        let mut made: Vec<Option<Thread>> = Vec::new();
-        for draft in self.drafts.iter_mut().skip(from).filter_map(Option::take) {
+    /// Lowers the threads from one on.
+    pub(super) fn lower(&mut self, from: usize, sink: &mut Sink) -> Vec<Lowered> {
+        let first = from.min(self.drafts.len());
+        let (mut codes, mut assembly) = (Vec::new(), Vec::new());
+        // Which of the threads they are.
+        let (mut of_codes, mut of_assembly) = (Vec::new(), Vec::new());
+        let mut all: Vec<Option<Lowered>> = Vec::new();
+        for draft in self.drafts[first..].iter_mut().filter_map(Option::take) {
+            let at = all.len();
+            all.push(None);
             match draft {
                 Draft::Code(draft) => {
                     codes.push(draft);
-                    made.push(None);
+                    of_codes.push(at);
+                }
+                Draft::Assembly(draft) => {
+                    assembly.push(draft);
+                    of_assembly.push(at);
                 }
                 Draft::Made(mut thread) => {
                     for instr in &mut thread.code {
                         instr.line = sink.line(instr.span.start);
                     }
-                    made.push(Some(thread));
+                    all[at] = Some(Lowered { thread, requests: Vec::new(), untyped: None });
                 }
             }
         }
-        let mut lowered = lower_clike(codes, self.symbols, sink).into_iter();
-        let one = |thread: Option<Thread>| match thread {
-            Some(thread) => (thread, Vec::new()),
-            None => lowered.next().expect("as many threads as drafts"),
-        };
-        made.into_iter().map(one).collect()
+        for (at, (thread, requests)) in of_codes.into_iter().zip(lower_clike(codes, self.symbols, sink)) {
+            all[at] = Some(Lowered { thread, requests, untyped: None });
+        }
+        if let Some(Assembly { units, env }) = &self.declared.assembly {
+            let lowered = lower_ptx(assembly, units, self.symbols, env, sink);
+            for (at, (thread, untyped)) in of_assembly.into_iter().zip(lowered) {
+                all[at] = Some(Lowered { thread, requests: Vec::new(), untyped: Some(untyped) });
+            }
+        }
+        all.into_iter().map(|one| one.expect("every draft was lowered")).collect()
     }
 
     /// Gives the threads their names, and warns of what never runs.
-    pub(super) fn name(&self, threads: &mut [Thread], sink: &mut Sink) {
+    pub(super) fn name(&self, threads: &mut [Lowered], sink: &mut Sink) {
         for kernel in self.declared.kernels.iter().chain(&self.declared.functions) {
             if !self.launches.contains_key(&kernel.name) {
                 sink.warn("never-launched", kernel.span, format!("`{}` is never run", kernel.name), |d| {
@@ -256,7 +295,7 @@ impl<'a> Bodies<'a> {
                 });
             }
         }
-        for (thread, (name, launch, number, of)) in threads.iter_mut().zip(&self.names) {
+        for (Lowered { thread, .. }, (name, launch, number, of)) in threads.iter_mut().zip(&self.names) {
             thread.name = name.clone();
             if self.launches[name] > 1 {
                 thread.name += &format!(".{launch}");

@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 
-use super::bodies::Bodies;
+use super::bodies::{Bodies, Lowered};
 use super::events::Events;
 use super::{Declared, Part};
 use crate::diag::Sink;
@@ -32,26 +32,27 @@ pub(super) fn finish<'b>(
     host: &mut HostProgram,
     mut bodies: Bodies<'b>,
     sink: &mut Sink,
-) -> Vec<Thread> {
+) -> Vec<Lowered> {
     let errors = sink.errors();
-    let mut threads: Vec<Thread> = Vec::new();
+    let mut threads: Vec<Lowered> = Vec::new();
     let mut lanes = Lanes::default();
     for depth in 0.. {
         let round = bodies.lower(threads.len(), sink);
         if round.is_empty() || sink.errors() > errors {
-            threads.extend(round.into_iter().map(|r| r.0));
+            threads.extend(round);
             break;
         }
-        for (mut thread, requests) in round {
+        for mut lowered in round {
+            let requests = std::mem::take(&mut lowered.requests);
             let id = bodies.id(threads.len());
             let mut part = Part { declared, events, host, bodies: &mut bodies, sink };
             if let (Some(first), true) = (requests.first(), depth >= MAX_DEPTH) {
                 let message = format!("kernels that launch kernels, more than {MAX_DEPTH} deep");
                 part.sink.error("too-deep", first.span, message, |d| d.label("expected an end to this"));
             } else {
-                part.children(id, &mut thread, &requests, &mut lanes);
+                part.children(id, &mut lowered.thread, &requests, &mut lanes);
             }
-            threads.push(thread);
+            threads.push(lowered);
         }
     }
     bodies.name(&mut threads, sink);
@@ -137,7 +138,7 @@ impl Part<'_, '_> {
             });
             return None;
         }
-        let lane = match self.declared.dialect {
+        let lane = match self.declared.runtime {
             Dialect::Cuda => self.stream(caller, request, lanes)?,
             _ => *lanes.queues.entry(caller.device).or_insert_with(|| {
                 self.host.lanes.push(Lane {

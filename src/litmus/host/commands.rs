@@ -17,7 +17,7 @@ impl Part<'_, '_> {
         assert!(enqueues(request.does), "every other call was seen to");
         let id = CommandId(self.host.commands.len() as u16);
         let context = request.lane.and_then(|l| self.declared.contexts.get(usize::from(l.0)));
-        let context = context.filter(|_| self.declared.dialect == Dialect::OpenCl).cloned();
+        let context = context.filter(|_| self.declared.runtime == Dialect::OpenCl).cloned();
         let mut waits = Vec::new();
         for name in &request.waits {
             waits.push(self.events.find(name, from, context.as_deref(), self.sink)?);
@@ -35,7 +35,7 @@ impl Part<'_, '_> {
             Does::Copy => {
                 let (to, source) = (request.memory[0]?, request.memory[1]?);
                 let elements = self.extent(request, to.0, source.0)?;
-                blocking = match self.declared.dialect {
+                blocking = match self.declared.runtime {
                     Dialect::Cuda => blocking && self.synchronous(request, to.0, source.0)?,
                     _ => blocking,
                 };
@@ -72,7 +72,7 @@ impl Part<'_, '_> {
 
     /// The work-items of a launch.
     pub(super) fn range(&mut self, request: &Request) -> Option<NdRange> {
-        let cuda = self.declared.dialect == Dialect::Cuda;
+        let cuda = self.declared.runtime == Dialect::Cuda;
         let list = |n: usize| request.sizes[n].as_ref().map(|s| s.0.as_slice());
         let at = |n: usize| request.sizes[n].as_ref().map_or(request.span, |s| s.1);
         if cuda {
@@ -130,6 +130,23 @@ impl Part<'_, '_> {
                 return None;
             }
         };
+        if let (true, Some(d)) = (self.is_uniform(request), range.remainder()) {
+            let (size, group) = (range.global()[d], range.local()[d]);
+            let message = format!("in dimension {d}, {size} work-items are not whole work-groups of {group}");
+            let first = at(1);
+            let code = match request.does {
+                Does::EnqueueKernel => "OpenCL C, enqueue_kernel: CLK_INVALID_NDRANGE",
+                _ => "OpenCL API, clEnqueueNDRangeKernel: CL_INVALID_WORK_GROUP_SIZE",
+            };
+            self.sink.error("bad-range", at(2), message, |diagnostic| {
+                diagnostic
+                    .label(format!("the global size has to be a multiple of {group}"))
+                    .also(first, "the global size")
+                    .note(format!("the kernel is `uniform`, as built with `-cl-uniform-work-group-size` ({code})"))
+                    .help("without `uniform = true`, the last work-group may be smaller")
+            });
+            return None;
+        }
         if global.contains(&0) {
             self.sink.warn("empty-range", at(1), "a range of no work-items", |d| {
                 d.label("this command does nothing")
@@ -137,6 +154,11 @@ impl Part<'_, '_> {
             });
         }
         self.bounded(range, request, at(1))
+    }
+
+    /// Whether all work-groups of the kernel that is launched have to be full.
+    fn is_uniform(&self, request: &Request) -> bool {
+        request.kernel.is_some_and(|k| self.declared.kernels[k].uniform)
     }
 
     fn bounded(&mut self, range: NdRange, request: &Request, at: crate::diag::Span) -> Option<NdRange> {

@@ -55,7 +55,7 @@ impl Events {
                         let context = request.words.first().map_or("context", |w| w.text.as_str());
                         (all.handle_for(&name.text, HandleKind::User), context.to_string())
                     }
-                    does if enqueues(does) && does != Does::Callback && declared.dialect == Dialect::OpenCl => {
+                    does if enqueues(does) && does != Does::Callback && declared.runtime == Dialect::OpenCl => {
                         let lane = request.lane.map_or(0, |l| usize::from(l.0));
                         (is, declared.contexts.get(lane).cloned().unwrap_or_default())
                     }
@@ -84,22 +84,29 @@ impl Events {
 
     /// Waits for events that no call records, which end at once.
     fn warn_of_empty(&self, declared: &Declared, requests: &[Vec<Request>], sink: &mut Sink) {
-        if declared.dialect != Dialect::Cuda {
+        if declared.runtime != Dialect::Cuda {
             return;
         }
         let all = || requests.iter().flatten();
         let named = |does: Does, name: &str| {
             all().any(|r| r.does == does && r.event.as_ref().is_some_and(|e| e.text == name))
         };
-        for request in all().filter(|r| matches!(r.does, Does::Wait | Does::LaneWait)) {
+        for request in all().filter(|r| matches!(r.does, Does::Wait | Does::LaneWait | Does::Status)) {
             if let Some(event) = request.event.as_ref().filter(|e| !named(Does::Record, &e.text)) {
                 let message = format!("the event `{}` is never recorded", event.text);
-                sink.warn("empty-event", event.span, message, |d| {
-                    d.label("waits for nothing").note(
+                let (label, note) = match request.does {
+                    Does::Status => (
+                        "is complete from the start",
+                        "an event that was never recorded is empty, and a query for it finds it complete \
+                         (CUDA runtime API, cudaEventQuery)",
+                    ),
+                    _ => (
+                        "waits for nothing",
                         "an event that was never recorded is empty, and a wait for it ends at once \
                          (CUDA runtime API, cudaStreamWaitEvent)",
-                    )
-                });
+                    ),
+                };
+                sink.warn("empty-event", event.span, message, |d| d.label(label).note(note));
             }
         }
     }

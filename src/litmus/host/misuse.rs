@@ -27,7 +27,7 @@ pub(super) fn report(declared: &Declared, requests: &[Vec<Request>], symbols: &S
     let mut misuse = Misuse { symbols, sink };
     for request in requests.iter().flatten() {
         misuse.own_event(request);
-        match (declared.dialect, request.does) {
+        match (declared.runtime, request.does) {
             (Dialect::Cuda, Does::Launch) => {
                 misuse.block(request);
                 misuse.device(declared, request);
@@ -158,7 +158,12 @@ impl Misuse<'_> {
             _ => &[0],
         };
         for (memory, span) in buffers.iter().filter_map(|n| request.memory[*n]) {
-            let (expected, help) = match (svm, self.kind(memory) == MemoryKind::Buffer) {
+            let kind = self.kind(memory);
+            // That no call names variables of kernels is said elsewhere.
+            if kind == MemoryKind::ProgramScope {
+                continue;
+            }
+            let (expected, help) = match (svm, kind == MemoryKind::Buffer) {
                 (true, true) => ("expected shared virtual memory", "such as the kind `svm-coarse`"),
                 (false, false) => {
                     ("expected a buffer object", "such memory has calls of its own, `clEnqueueSVM…`")

@@ -3,24 +3,30 @@
 //! # Invariants
 //! - Host threads come first, then the threads of commands in the order of the calls.
 //! - What is wrong with a call is reported at the call; the program is meaningful only if nothing was.
+//! - Of a program whose kernels are in PTX, the host and the copies of the runtime are in CUDA C++ until all threads are
+//!   there; then they are mapped to PTX, as their compiler would ([`assembly`]).
 
 use std::rc::Rc;
 
 use super::build::{CThreadDraft, lower_clike, refuse_host_barriers, warn_of_shared_local};
+use super::program_scope;
 use super::toml::Layout;
 use crate::diag::{Sink, Span};
-use crate::program::host::{Call, CallId, CommandKind, HostOp, HostProgram, Lane, Ref};
+use crate::program::host::{Asked, Call, CallId, CommandKind, HostOp, HostProgram, Lane, Query, QueryId};
 use crate::program::isa::Symbols;
 use crate::program::isa::clike::host::{Does, Request};
 use crate::program::isa::clike::{Env, Unit};
+use crate::program::isa::ptx::RegInit;
 use crate::program::{BarrierNaming, Dialect, Machine, Op, Program, RegId, Scope, Thread, ThreadId};
 
+mod assembly;
 mod bodies;
 mod children;
 mod commands;
 mod events;
 mod misuse;
 
+pub(super) use assembly::Assembly;
 use bodies::Bodies;
 use events::Events;
 
@@ -28,15 +34,27 @@ use events::Events;
 pub(super) struct Code {
     pub(super) name: String,
     pub(super) span: Span,
-    pub(super) unit: Rc<Unit>,
-    pub(super) env: Env,
+    pub(super) text: Text,
     pub(super) layout: Layout,
     pub(super) initializer: bool,
+    /// OpenCL: built with `-cl-uniform-work-group-size`.
+    pub(super) uniform: bool,
+}
+
+/// What is written in a kernel or a function.
+pub(super) enum Text {
+    /// Code in the language of the runtime.
+    C(Rc<Unit>, Env),
+    /// Code in PTX: which of the units of the [`Assembly`], and its registers with initial values.
+    Ptx { unit: usize, regs: Vec<RegInit> },
 }
 
 /// What a host program declares.
 pub(super) struct Declared {
-    pub(super) dialect: Dialect,
+    /// Whose runtime the host calls.
+    pub(super) runtime: Dialect,
+    /// The code of kernels, if it is PTX.
+    pub(super) assembly: Option<Assembly>,
     pub(super) lanes: Vec<Lane>,
     /// OpenCL: the context of each lane.
     pub(super) contexts: Vec<String>,
@@ -50,16 +68,19 @@ pub(super) struct Declared {
 impl Default for Declared {
     fn default() -> Declared {
         let (lanes, contexts, events) = Default::default();
-        let (kernels, functions, hosts) = Default::default();
-        Declared { dialect: Dialect::OpenCl, lanes, contexts, events, kernels, functions, hosts }
+        let (assembly, kernels, functions, hosts) = Default::default();
+        Declared { runtime: Dialect::OpenCl, assembly, lanes, contexts, events, kernels, functions, hosts }
     }
 }
 
 /// Puts a host program together.
-pub(super) fn assemble(mut declared: Declared, symbols: Symbols, sink: &mut Sink) -> Program {
-    let dialect = declared.dialect;
+pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut Sink) -> Program {
+    let dialect = declared.runtime;
     let hosts = std::mem::take(&mut declared.hosts);
     let errors = sink.errors();
+    if let Some(assembly) = &declared.assembly {
+        assembly.settle_types(&mut symbols, sink);
+    }
     let lowered = lower_clike(hosts, &symbols, sink);
     let (mut threads, requests): (Vec<Thread>, Vec<Vec<Request>>) = lowered.into_iter().unzip();
     let machine = Machine::full();
@@ -91,7 +112,10 @@ pub(super) fn assemble(mut declared: Declared, symbols: Symbols, sink: &mut Sink
                     instr.op = Op::Call(at);
                     host.calls.push(Call { thread: id, op });
                 }
-                Some(Found::Status(dst, of)) => instr.op = Op::Status { dst, of },
+                Some(Found::Status(dst, of)) => {
+                    instr.op = Op::Status { dst, of: QueryId(host.queries.len() as u16) };
+                    host.queries.push(Query { thread: id, of });
+                }
                 // It was reported.
                 None => {}
             }
@@ -100,19 +124,30 @@ pub(super) fn assemble(mut declared: Declared, symbols: Symbols, sink: &mut Sink
     if sink.errors() > errors {
         return empty(threads, symbols);
     }
-    threads.extend(children::finish(&declared, &events, &mut host, bodies, sink));
+    let hosts = threads.len();
+    let bodies = children::finish(&declared, &events, &mut host, bodies, sink);
+    let mut untyped = vec![None; hosts];
+    for body in bodies {
+        threads.push(body.thread);
+        untyped.push(body.untyped);
+    }
+    let open = symbols.untyped();
     let locations = symbols.into_locations();
     let program = Program { dialect, threads, locations, machine, host: Some(Box::new(host)) };
     refuse_grid_barriers(&program, sink);
     refuse_host_barriers(&program, sink);
     warn_of_shared_local(&program, sink);
-    program
+    program_scope::check(&program, sink);
+    if declared.assembly.is_none() || sink.errors() > errors {
+        return program;
+    }
+    assembly::in_ptx(program, &untyped, &open, sink)
 }
 
 /// What a request comes to.
 enum Found {
     Call(HostOp),
-    Status(RegId, Ref),
+    Status(RegId, Asked),
 }
 
 /// Where requests become calls and commands.
@@ -157,7 +192,11 @@ impl Part<'_, '_> {
             Does::Record => HostOp::Record(self.events.handle(event(self)?, request, self.sink)?, lane?),
             Does::LaneWait => HostOp::LaneWait(lane?, self.events.handle(event(self)?, request, self.sink)?),
             Does::Status => {
-                return Some(Found::Status(request.status?, event(self)?));
+                let of = match request.event {
+                    Some(_) => Asked::Event(event(self)?),
+                    None => Asked::Lane(lane?),
+                };
+                return Some(Found::Status(request.status?, of));
             }
             Does::SetDevice | Does::Nothing => return None,
             _ => return self.enqueue(from, at, request).map(Found::Call),

@@ -18,9 +18,15 @@ use crate::program::isa::clike::{Env, Unit, specials};
 use crate::program::isa::{SymbolKind, Symbols};
 use crate::program::{Dialect, MemoryKind, OpenClMemory, SVM_ATOMICS, Space, Ty};
 
-/// Keys of a location that only C-like dialects have, and those that they lack.
-const ONLY_C: &[&str] = &["atomic", "svm", "regions", "kind", "gpu"];
-const ONLY_PTX: &[&str] = &["alias", "proxy", "gpu"];
+/// Keys of a location that the dialect lacks.
+fn foreign_to(dialect: Dialect) -> &'static [&'static str] {
+    match dialect {
+        Dialect::Ptx => &["atomic", "svm", "regions", "kind", "gpu"],
+        Dialect::C => &["alias", "proxy", "svm", "regions", "space", "kind", "gpu"],
+        Dialect::Cuda => &["alias", "proxy", "svm", "regions", "atomic"],
+        _ => &["alias", "proxy", "gpu"],
+    }
+}
 
 impl Reader<'_, '_> {
     /// Adds what the C-like dialects say of an object.
@@ -33,11 +39,11 @@ impl Reader<'_, '_> {
     ) {
         let empty = DeTable::new();
         let table = value.get_ref().as_table().unwrap_or(&empty);
-        let foreign = match dialect {
-            Dialect::Ptx => ONLY_C,
-            Dialect::C => &["alias", "proxy", "svm", "regions", "space", "kind", "gpu"],
-            Dialect::Cuda => &["alias", "proxy", "svm", "regions", "atomic"],
-            _ => ONLY_PTX,
+        // Who allocated memory decides what copies of the host do.
+        let of_host = dialect == Dialect::Ptx && self.root.contains_key("host");
+        let foreign = match (dialect, &*kind) {
+            (Dialect::Ptx, SymbolKind::Object(_)) if of_host => &["atomic", "svm", "regions"],
+            _ => foreign_to(dialect),
         };
         for key in foreign.iter().filter(|k| table.contains_key(**k)) {
             let span = table.get(*key).map_or(span_of(value), span_of);
@@ -51,6 +57,9 @@ impl Reader<'_, '_> {
             self.sink.error("conflicting-keys", span, message, |d| d.label("expected a type of this dialect"));
         }
         if dialect == Dialect::Ptx {
+            if of_host {
+                self.cuda_memory(table, object, choice);
+            }
             return;
         }
         // `x = 0` is an `int`.
@@ -100,6 +109,7 @@ impl Reader<'_, '_> {
             (Some("svm-fine"), _) | (None, Some("fine")) => MemoryKind::SvmFine,
             (Some("svm-fine-atomic"), _) | (None, Some("fine-atomic")) => MemoryKind::SvmFineAtomic,
             (Some("system"), _) => MemoryKind::SvmSystem,
+            (Some("program-scope"), _) => MemoryKind::ProgramScope,
             _ => MemoryKind::Buffer,
         };
         if kind == MemoryKind::SvmFineAtomic && self.lacks(SVM_ATOMICS) {

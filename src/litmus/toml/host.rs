@@ -14,11 +14,12 @@ use super::template::{Choice, tables};
 use super::validate::{Value, entries, span_of};
 use crate::diag::Span;
 use crate::litmus::build::{CThreadDraft, declare_votes};
-use crate::litmus::host::{Code, Declared, assemble};
+use crate::litmus::host::{Assembly, Code, Declared, Text, assemble};
 use crate::litmus::keys;
 use crate::program::host::{Lane, LaneId, LaneKind};
 use crate::program::isa::clike::host::Names;
 use crate::program::isa::clike::{Env, Unit};
+use crate::program::isa::ptx;
 use crate::program::isa::{SymbolKind, Symbols};
 use crate::program::{Dialect, Machine, MemoryKind, Place, Program};
 
@@ -26,12 +27,22 @@ use crate::program::{Dialect, Machine, MemoryKind, Place, Program};
 const CONTEXT: &str = "context";
 
 impl Reader<'_, '_> {
-    /// A program with threads of the host.
-    pub(super) fn host_program(&mut self, dialect: Dialect, mut symbols: Symbols, choice: &Choice) -> Program {
+    /// A program with threads of the host. `assembly`: what kernels in PTX are read with.
+    pub(super) fn host_program(
+        &mut self,
+        dialect: Dialect,
+        mut symbols: Symbols,
+        assembly: ptx::Env,
+        choice: &Choice,
+    ) -> Program {
         let errors = self.sink.errors();
         self.host_keys(dialect);
-        let mut declared = Declared { dialect, ..Declared::default() };
-        self.lanes(dialect, &symbols, choice, &mut declared);
+        let runtime = runtime(dialect);
+        let mut declared = Declared { runtime, ..Declared::default() };
+        if dialect == Dialect::Ptx {
+            declared.assembly = Some(Assembly { units: Vec::new(), env: assembly });
+        }
+        self.lanes(runtime, &symbols, choice, &mut declared);
         let mut names = Names {
             lanes: declared.lanes.iter().enumerate().map(|(i, l)| (l.name.clone(), LaneId(i as u16))).collect(),
             contexts: declared.contexts.clone(),
@@ -39,7 +50,7 @@ impl Reader<'_, '_> {
         };
         names.contexts.push(CONTEXT.to_string());
         declared.contexts.resize(declared.lanes.len(), CONTEXT.to_string());
-        if dialect == Dialect::Cuda {
+        if runtime == Dialect::Cuda {
             let devices = self.devices(&symbols, &declared);
             for device in 0..devices {
                 names.null.push(LaneId(declared.lanes.len() as u16));
@@ -57,17 +68,18 @@ impl Reader<'_, '_> {
             names.events.push(text);
         }
         declared.events = names.events.clone();
-        declared.kernels = self.codes(dialect, "kernel", &symbols, choice);
-        declared.functions = self.codes(dialect, "function", &symbols, choice);
+        declared.kernels = self.codes(runtime, "kernel", &symbols, &mut declared.assembly, choice);
+        declared.functions = self.codes(runtime, "function", &symbols, &mut None, choice);
         names.kernels = declared.kernels.iter().map(|k| k.name.clone()).collect();
         names.functions = declared.functions.iter().map(|k| k.name.clone()).collect();
         let inside = Rc::new(Names { inside: true, ..names.clone() });
-        for function in &mut declared.functions {
-            function.env.host = Some(inside.clone());
-        }
         let of_kernel = Rc::new(Names { of_kernel: true, ..names.clone() });
-        for kernel in &mut declared.kernels {
-            kernel.env.host = Some(of_kernel.clone());
+        for (codes, names) in [(&mut declared.functions, inside), (&mut declared.kernels, of_kernel)] {
+            for code in codes {
+                if let Text::C(_, env) = &mut code.text {
+                    env.host = Some(names.clone());
+                }
+            }
         }
         let mut taken: HashMap<String, Span> = HashMap::new();
         for code in declared.kernels.iter().chain(&declared.functions) {
@@ -93,18 +105,21 @@ impl Reader<'_, '_> {
             }
             let Some(code) = self.string(table, "code", choice) else { continue };
             let mut names = names.clone();
-            if dialect == Dialect::Cuda && code.as_str().contains("cudaStreamPerThread") {
+            if runtime == Dialect::Cuda && code.as_str().contains("cudaStreamPerThread") {
                 names.per_thread = Some(LaneId(declared.lanes.len() as u16));
                 let name = format!("the default stream of {name}");
                 declared.lanes.push(Lane { name, kind: LaneKind::Stream { blocking: true }, device: 0 });
                 declared.contexts.push(CONTEXT.to_string());
             }
             let unit = Rc::new(Unit::parse(code, self.sink));
-            let env = Env { host: Some(Rc::new(names)), ..self.env(dialect, table, &symbols, choice) };
+            let env = Env { host: Some(Rc::new(names)), ..self.env(runtime, table, &symbols, choice) };
             let place = host_place(number);
             declared.hosts.push(CThreadDraft { name, place, unit, of_kernel: false, env });
         }
-        let units = declared.kernels.iter().map(|k| &*k.unit);
+        let units = declared.kernels.iter().filter_map(|k| match &k.text {
+            Text::C(unit, _) => Some(&**unit),
+            Text::Ptx { .. } => None,
+        });
         declare_votes(dialect, units, &mut symbols, self.sink);
         if self.sink.errors() > errors {
             let locations = symbols.into_locations();
@@ -130,13 +145,13 @@ impl Reader<'_, '_> {
     /// Keys that do not go with a host program, or with this dialect.
     fn host_keys(&mut self, dialect: Dialect) {
         let at = |key: &str| self.root.get(key).map_or(Span::default(), span_of);
-        if !matches!(dialect, Dialect::Cuda | Dialect::OpenCl) {
+        if dialect == Dialect::C {
             let message = format!("host programs in the dialect `{dialect}` are not supported");
             self.sink.error("unsupported", at("host"), message, |d| {
-                d.label("expected `dialect = \"cuda\"` or `dialect = \"opencl\"`")
+                d.label("expected `dialect = \"cuda\"`, `dialect = \"opencl\"` or `dialect = \"ptx\"`")
             });
         }
-        let foreign: &[(&str, &str)] = match dialect {
+        let foreign: &[(&str, &str)] = match runtime(dialect) {
             Dialect::Cuda => &[("queues", "CUDA has streams: declare `[streams]`")],
             Dialect::OpenCl => &[
                 ("streams", "OpenCL has command queues: declare `[queues]`"),
@@ -205,8 +220,15 @@ impl Reader<'_, '_> {
         last.min(63) + 1
     }
 
-    /// Kernels or functions.
-    fn codes(&mut self, dialect: Dialect, key: &str, symbols: &Symbols, choice: &Choice) -> Vec<Code> {
+    /// Kernels or functions; into `assembly` goes their code, if that is what they are written in.
+    fn codes(
+        &mut self,
+        dialect: Dialect,
+        key: &str,
+        symbols: &Symbols,
+        assembly: &mut Option<Assembly>,
+        choice: &Choice,
+    ) -> Vec<Code> {
         let mut all = Vec::new();
         for table in tables(self.root, key) {
             let (Some(name), Some(code)) =
@@ -216,8 +238,13 @@ impl Reader<'_, '_> {
             };
             let span = name.span(0..name.as_str().len());
             self.code_name(name.as_str(), span);
-            let unit = Rc::new(Unit::parse(code, self.sink));
-            let env = self.env(dialect, table, symbols, choice);
+            let text = match assembly {
+                Some(assembly) => {
+                    assembly.units.push(ptx::Unit::parse(code, self.sink));
+                    Text::Ptx { unit: assembly.units.len() - 1, regs: self.regs(table, symbols, choice) }
+                }
+                None => Text::C(Unit::parse(code, self.sink).into(), self.env(dialect, table, symbols, choice)),
+            };
             let Some(layout) = self.layout(table, choice) else { continue };
             let initializer = table.get("initializer").and_then(|v| v.get_ref().as_bool()).unwrap_or(false);
             if initializer && dialect != Dialect::OpenCl {
@@ -225,7 +252,8 @@ impl Reader<'_, '_> {
                     d.label("expected no `initializer`")
                 });
             }
-            all.push(Code { name: name.as_str().to_string(), span, unit, env, layout, initializer });
+            let uniform = self.uniform(dialect, table);
+            all.push(Code { name: name.as_str().to_string(), span, text, layout, initializer, uniform });
         }
         all
     }
@@ -247,6 +275,14 @@ impl Reader<'_, '_> {
             self.code_name(name, *span);
         }
         all
+    }
+}
+
+/// Whose runtime the host of a program in that dialect calls; its own code is in that language.
+fn runtime(dialect: Dialect) -> Dialect {
+    match dialect {
+        Dialect::Ptx => Dialect::Cuda,
+        own => own,
     }
 }
 

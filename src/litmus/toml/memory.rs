@@ -12,7 +12,7 @@ use crate::litmus::keys;
 use crate::program::isa::clike::type_named as c_type_named;
 use crate::program::isa::ptx::{RegInit, type_named};
 use crate::program::isa::{Object, SymbolKind, Symbols};
-use crate::program::{Dialect, Init, LocId, Proxy, Space};
+use crate::program::{Dialect, Init, LocId, MemoryKind, Proxy, Space};
 
 /// An initial value that may name a location declared later.
 #[derive(Clone)]
@@ -54,7 +54,7 @@ impl Reader<'_, '_> {
             }
         }
         for (id, values) in starts {
-            let init: Vec<Init> = values.into_iter().map(|start| self.resolve(start, &symbols)).collect();
+            let init: Vec<Init> = values.into_iter().map(|start| self.first_value(start, id, &symbols)).collect();
             let init = self.class_init(&symbols, id, init);
             symbols.set_init(id, init);
         }
@@ -197,6 +197,32 @@ impl Reader<'_, '_> {
                 Start::Int(0)
             }
         }
+    }
+
+    /// The first value of an element of an object.
+    fn first_value(&mut self, start: Start, of: LocId, symbols: &Symbols) -> Init {
+        let span = match &start {
+            Start::Address(text) => text.span(0..text.as_str().len()),
+            Start::Int(_) => Span::default(),
+        };
+        let init = self.resolve(start, symbols);
+        let of_program = |id: LocId| {
+            let object = symbols.object(id).1;
+            object.kind == MemoryKind::ProgramScope || object.space == Space::Constant
+        };
+        if let Init::Address { loc, .. } = init
+            && symbols.object(of).1.kind == MemoryKind::ProgramScope
+            && !of_program(loc)
+        {
+            let message = format!("the address of `{}` is no constant", symbols.get(loc).name);
+            self.sink.error("program-scope", span, message, |d| {
+                d.label("expected a number, or the address of another variable at program scope").note(
+                    "memory that the host allocates is not known when the program is built (OpenCL C, Initialization \
+                     of Program Scope and Static Variables)",
+                )
+            });
+        }
+        init
     }
 
     fn resolve(&mut self, start: Start, symbols: &Symbols) -> Init {

@@ -35,6 +35,7 @@ pub(super) use host::host_place;
 pub(super) use range::{Layout, MAX_THREADS};
 use strings::map_string;
 use template::{Choice, Template};
+pub(super) use threads::special_registers;
 use validate::{Value, entries, span_of};
 
 /// Reads a TOML file.
@@ -153,7 +154,7 @@ impl Reader<'_, '_> {
             self.without_host();
         }
         let mut program = if self.root.contains_key("host") {
-            self.host_program(dialect, symbols, choice)
+            self.host_program(dialect, symbols, env, choice)
         } else if dialect == Dialect::Ptx {
             let (threads, units) = self.threads(&symbols, choice);
             build(threads, &units, symbols, &env, self.sink)

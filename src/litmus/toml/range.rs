@@ -79,6 +79,7 @@ impl Reader<'_, '_> {
         choice: &Choice,
     ) -> Vec<(Coordinates, Place)> {
         let layout = self.layout(table, choice);
+        self.uniform(dialect, table);
         let Some(range) = self.index_space(dialect, table, choice) else { return Vec::new() };
         let Some(layout) = layout else { return Vec::new() };
         if range.count().is_none_or(|n| n > MAX_THREADS as u64) {
@@ -171,8 +172,7 @@ impl Reader<'_, '_> {
                 return None;
             }
         };
-        let uniform = table.get("uniform").and_then(|v| v.get_ref().as_bool()) == Some(true);
-        if let (true, Some(d)) = (uniform, range.remainder()) {
+        if let (true, Some(d)) = (self.uniform(dialect, table), range.remainder()) {
             let (size, group) = (range.global()[d], range.local()[d]);
             let message = format!("in dimension {d}, {size} work-items are not whole work-groups of {group}");
             self.sink.error("bad-range", global.span, message, |diagnostic| {
@@ -184,6 +184,19 @@ impl Reader<'_, '_> {
             return None;
         }
         Some(range)
+    }
+
+    /// Whether all work-groups have to be full, which only OpenCL can say.
+    pub(super) fn uniform(&mut self, dialect: Dialect, table: &DeTable<'_>) -> bool {
+        let Some(value) = table.get("uniform") else { return false };
+        if dialect != Dialect::OpenCl {
+            let message = format!("kernels of the dialect `{dialect}` have no `uniform`");
+            self.sink.error("conflicting-keys", span_of(value), message, |d| {
+                d.label("expected no such key").help("leave it out: blocks are always full here")
+            });
+            return false;
+        }
+        value.get_ref().as_bool() == Some(true)
     }
 
     /// A grid of full blocks; of sizes that are not given, all are 1.

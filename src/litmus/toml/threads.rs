@@ -173,7 +173,7 @@ impl Reader<'_, '_> {
 }
 
 /// PTX's names for the place of a thread (PTX ISA, *Special Registers*).
-fn special_registers(at: Coordinates) -> Vec<(String, i64)> {
+pub(in crate::litmus) fn special_registers(at: Coordinates) -> Vec<(String, i64)> {
     let Coordinates { range, item, warp } = at;
     let lane = range.local_linear_id(item);
     let warps = SubGroups { size: range.local().iter().product(), room: u64::from(warp) };

@@ -17,16 +17,21 @@
 //! - OpenCL API specification, *Memory Ordering Rules: Host-side and Device-side Commands*; KHR: clFlush, *Flush and
 //!   Finish*, for what is submitted.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::{Dfs, EdgeFiltered};
 
-use super::{CallId, CommandId, CommandKind, HandleId, HandleKind, HostOp, Lanes, Need, On, Origin, Ref, Rule};
+use super::submission::named;
+use super::{
+    CallId, CommandId, CommandKind, HandleId, HostOp, HostProgram, Lanes, Need, On, Origin, QueryId, Ref, Rule,
+    View,
+};
 use crate::program::{Op, Program, ThreadId};
 
-/// What an order of calls comes to: edges, and what is never submitted.
-pub(super) type Effect = (Vec<(Node, Node, Edge)>, Vec<CommandId>, Vec<(CallId, CallId)>);
+/// What an order of calls comes to: edges, what is never submitted, and what queries find.
+pub(super) type Effect =
+    (Vec<(Node, Node, Edge)>, Vec<CommandId>, Vec<(CallId, CallId)>, BTreeMap<QueryId, Vec<View>>);
 
 /// A point in the life of a command or of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -51,6 +56,8 @@ pub enum Node {
     Done(CommandId),
     /// A user event is set.
     User(HandleId),
+    /// What a query asks about in one of its views is complete. Nothing waits for it; it stands for no point of a thread.
+    Query(QueryId, usize),
 }
 
 /// For what an edge holds.
@@ -62,6 +69,18 @@ pub enum Mask {
     Fine,
     /// No memory: time alone.
     Time,
+}
+
+impl On {
+    /// The point at which that is over.
+    pub(super) fn node(self) -> Node {
+        match self {
+            On::Done(c) => Node::Done(c),
+            On::Ended(c) => Node::End(c),
+            On::GroupEnded(c, group) => Node::GroupEnd(c, group),
+            On::User(h) => Node::User(h),
+        }
+    }
 }
 
 /// An edge of the graph.
@@ -86,6 +105,8 @@ pub struct LaunchGraph {
     pub unsubmitted: Vec<CommandId>,
     /// Calls of different threads on one lane or event, the first one first, sorted.
     pub(super) first: Vec<(CallId, CallId)>,
+    /// What each query finds, by when it is asked.
+    pub(super) asked: BTreeMap<QueryId, Vec<View>>,
     /// By thread, its points in ascending order: instruction, node before, node after.
     points: Vec<Vec<(usize, Node, Node)>>,
 }
@@ -116,16 +137,23 @@ impl LaunchGraph {
             order: order.to_vec(),
             unsubmitted: Vec::new(),
             first: Vec::new(),
+            asked: BTreeMap::new(),
             points: vec![Vec::new(); program.threads.len()],
         };
         let mut out = Builder { program, g: &mut g };
         let mut lanes = Lanes::new(host);
+        let queries: Vec<(QueryId, Option<CallId>)> =
+            program.thread_ids().flat_map(|t| HostProgram::placed_queries(program, t)).collect();
+        // Those that may be asked now.
+        let mut open: Vec<QueryId> = queries.iter().filter(|q| q.1.is_none()).map(|q| q.0).collect();
+        open.iter().for_each(|q| out.looks(&lanes, *q, 0));
         // What runs before everything else is on its lane first.
         for c in host.command_ids().filter(|c| host.command(*c).origin == Origin::Start) {
             let needs = lanes.enqueue(host, c);
             out.needs(Node::Start(c), &needs);
         }
-        for &id in order {
+        for (at, &id) in order.iter().enumerate() {
+            open.retain(|q| host.query(*q).thread != host.call(id).thread);
             let issued = lanes.issue(host, id);
             out.needs(Node::Return(id), &issued.returns);
             out.handles(id, &host.call(id).op);
@@ -133,7 +161,10 @@ impl LaunchGraph {
                 out.needs(Node::Start(command), &needs);
                 out.children(&mut lanes, command);
             }
+            open.extend(queries.iter().filter(|q| q.1 == Some(id)).map(|q| q.0));
+            open.iter().for_each(|q| out.looks(&lanes, *q, at + 1));
         }
+        out.views();
         for id in host.call_ids() {
             if let HostOp::SetUser(h) = &host.call(id).op {
                 out.edge(Node::Call(id), Node::User(*h), Rule::UserEvent, Mask::All);
@@ -146,7 +177,7 @@ impl LaunchGraph {
     }
 
     /// The nodes between which the operation of a thread's instruction lies.
-    fn around(&self, (thread, instr): (ThreadId, usize)) -> (Node, Node) {
+    pub(super) fn around(&self, (thread, instr): (ThreadId, usize)) -> (Node, Node) {
         let points = &self.points[usize::from(thread.0)];
         let after = points.iter().find(|p| p.0 > instr).map_or(Node::Leave(thread), |p| p.1);
         let before = points.iter().rev().find(|p| p.0 < instr).map_or(Node::Enter(thread), |p| p.2);
@@ -166,7 +197,7 @@ impl LaunchGraph {
     }
 
     /// The nodes that can be reached from a node by edges that hold for memory: all of it, or fine-grained memory too.
-    fn reached(&self, from: Node, fine: bool) -> HashSet<Node> {
+    pub(super) fn reached(&self, from: Node, fine: bool) -> HashSet<Node> {
         let holds = |mask: Mask| mask == Mask::All || (fine && mask == Mask::Fine);
         let edges = EdgeFiltered::from_fn(&self.graph, |e| holds(e.weight().mask));
         let Some(&start) = self.index.get(&from) else { return HashSet::new() };
@@ -229,14 +260,36 @@ impl Builder<'_> {
     fn needs(&mut self, node: Node, needs: &[Need]) {
         self.node(node);
         for need in needs {
-            let from = match need.on {
-                On::Done(c) => Node::Done(c),
-                On::Ended(c) => Node::End(c),
-                On::GroupEnded(c, group) => Node::GroupEnd(c, group),
-                On::User(h) => Node::User(h),
-            };
-            self.edge(from, node, need.rule, Mask::All);
+            self.edge(need.on.node(), node, need.rule, Mask::All);
         }
+    }
+
+    /// What a query finds that is asked now, after so many calls.
+    fn looks(&mut self, lanes: &Lanes, id: QueryId, issued: usize) {
+        let host = self.program.host.as_deref().expect("a host program");
+        self.g.looks(id, lanes.asked(host, host.query(id)), issued);
+    }
+
+    /// The points at which what queries ask about is complete.
+    fn views(&mut self) {
+        let host = self.program.host.as_deref().expect("a host program");
+        let mut asked = std::mem::take(&mut self.g.asked);
+        for (id, views) in &mut asked {
+            let changers = host.changers(*id);
+            for (number, view) in views.iter_mut().enumerate() {
+                let node = Node::Query(*id, number);
+                self.node(node);
+                match host.query(*id).orders(host) {
+                    true => self.needs(node, &view.needs),
+                    false => view.needs.iter().for_each(|need| self.time(need.on.node(), node)),
+                }
+                view.before.retain(|c| changers.contains(c));
+                view.after.retain(|c| changers.contains(c));
+                view.before.sort_unstable();
+                view.after.sort_unstable();
+            }
+        }
+        self.g.asked = asked;
     }
 
     /// A call names an event only after the call that makes it.
@@ -330,32 +383,6 @@ impl LaunchGraph {
         let all = self.graph.edge_indices().map(|e| (self.graph[ends(e).0], self.graph[ends(e).1], self.graph[e]));
         let mut edges: Vec<_> = all.filter(|(_, _, edge)| edge.mask != Mask::Time).collect();
         edges.sort_unstable();
-        (edges, self.unsubmitted.clone(), self.first.clone())
+        (edges, self.unsubmitted.clone(), self.first.clone(), self.asked.clone())
     }
-}
-
-/// The events that a call names.
-pub(super) fn named(program: &Program, op: &HostOp) -> Vec<Ref> {
-    let host = program.host.as_deref().expect("a host program");
-    match op {
-        HostOp::Wait(refs) => refs.clone(),
-        HostOp::Enqueue { command, .. } => {
-            let command = host.command(*command);
-            let mut all = command.waits.clone();
-            if let CommandKind::Callback { of, .. } = command.kind {
-                all.push(of);
-            }
-            all
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// The user events that something waits for and that no call sets.
-pub(super) fn never_set(program: &Program) -> Vec<HandleId> {
-    let host = program.host.as_deref().expect("a host program");
-    let set = |h: HandleId| host.calls.iter().any(|c| c.op == HostOp::SetUser(h));
-    let awaited = |h: HandleId| host.calls.iter().any(|c| named(program, &c.op).contains(&Ref::Handle(h)));
-    let all = (0..host.handles.len() as u16).map(HandleId);
-    all.filter(|h| host.handle(*h).kind == HandleKind::User && awaited(*h) && !set(*h)).collect()
 }

@@ -17,8 +17,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    CallId, ChildStart, CommandId, CommandKind, HandleId, HandleKind, HostOp, HostProgram, LaneId, LaneKind,
-    Origin, Ref, Rule,
+    Asked, CallId, ChildStart, CommandId, CommandKind, HandleId, HandleKind, HostOp, HostProgram, LaneId,
+    LaneKind, Origin, Query, Ref, Rule,
 };
 
 /// What has to be over.
@@ -107,7 +107,7 @@ impl Lanes {
                     issued.returns.extend(self.refer(host, *r).into_iter().map(|on| Need { rule, on }));
                 }
             }
-            HostOp::Finish(lane) => issued.returns = self.finish(host, *lane),
+            HostOp::Finish(lane) => issued.returns = self.finish(host, *lane, Rule::StreamSynchronize),
             HostOp::SyncDevice(device) => {
                 let lanes = host.lanes.iter().zip(&self.lanes).filter(|(l, _)| l.device == *device);
                 let commands = lanes.flat_map(|(_, state)| &state.commands);
@@ -227,11 +227,23 @@ impl Lanes {
         gates
     }
 
-    /// What a call that waits for all earlier commands of a lane waits for.
-    fn finish(&self, host: &HostProgram, lane: LaneId) -> Vec<Need> {
+    /// What has to be over for a query that is made now to say so. Of an event of OpenCL the rule is that of a wait, though
+    /// the answer orders nothing.
+    pub fn asked(&self, host: &HostProgram, query: &Query) -> Vec<Need> {
+        match query.of {
+            Asked::Lane(lane) => self.finish(host, lane, Rule::StreamQuery),
+            Asked::Event(r) => {
+                let rule = if query.orders(host) { Rule::EventQuery } else { Rule::WaitForEvents };
+                self.refer(host, r).into_iter().map(|on| Need { rule, on }).collect()
+            }
+        }
+    }
+
+    /// What has to be over so that all earlier commands of a lane are; `rule`: who says so of a stream.
+    fn finish(&self, host: &HostProgram, lane: LaneId, rule: Rule) -> Vec<Need> {
         if host.lane(lane).kind.is_stream() {
             let gates = self.gatekeepers(host, lane);
-            return gates.into_iter().map(|need| Need { rule: Rule::StreamSynchronize, on: need.on }).collect();
+            return gates.into_iter().map(|need| Need { rule, on: need.on }).collect();
         }
         self.enqueued(lane).iter().map(|c| Need { rule: Rule::Finish, on: On::Done(*c) }).collect()
     }

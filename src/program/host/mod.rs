@@ -7,7 +7,7 @@
 //!
 //! # Invariants
 //! - Every call is executed exactly once: it stands in no branch and no loop, and nothing returns before it. Asking
-//!   for a status is no call but a micro-op of its own ([`super::Op::Status`]), and may be repeated.
+//!   for a status is no call but a [`Query`], a micro-op of its own ([`super::Op::Status`]), and may be repeated.
 //! - Threads of commands follow those of the host; a command's threads are consecutive, its groups in ascending order.
 //! - Indices are valid in their tables, and the calls of a thread are numbered in the order of its code.
 //! # Sources
@@ -20,6 +20,7 @@ use super::ThreadId;
 mod graph;
 mod lanes;
 mod orders;
+mod query;
 mod rules;
 mod stuck;
 mod submission;
@@ -28,6 +29,7 @@ mod touch;
 pub use graph::{Edge, LaunchGraph, Mask, Node};
 pub use lanes::{Issued, Lanes, Need, On};
 pub use orders::{Launches, TooManyOrders};
+pub use query::{Asked, Query, QueryId, View};
 pub use rules::{Rule, Rules};
 pub use stuck::{Link, Stuck};
 
@@ -58,6 +60,8 @@ pub struct HostProgram {
     pub commands: Vec<Command>,
     /// Every call of a host thread.
     pub calls: Vec<Call>,
+    /// Every place at which a host thread asks whether something is complete.
+    pub queries: Vec<Query>,
     /// The ordering rules that hold: all, except where a test takes one away to see what it is good for.
     pub rules: Rules,
 }
@@ -86,6 +90,11 @@ impl HostProgram {
     /// The call with that index.
     pub fn call(&self, id: CallId) -> &Call {
         &self.calls[usize::from(id.0)]
+    }
+
+    /// The query with that index.
+    pub fn query(&self, id: QueryId) -> &Query {
+        &self.queries[usize::from(id.0)]
     }
 
     /// The handle with that index.
@@ -152,6 +161,11 @@ impl HostProgram {
     /// Commands in order.
     pub fn command_ids(&self) -> impl Iterator<Item = CommandId> + use<> {
         (0..self.commands.len() as u16).map(CommandId)
+    }
+
+    /// Queries in order.
+    pub fn query_ids(&self) -> impl Iterator<Item = QueryId> + use<> {
+        (0..self.queries.len() as u16).map(QueryId)
     }
 
     /// Calls in order.

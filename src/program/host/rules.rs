@@ -8,6 +8,8 @@
 //!   before the end of its work-group, of the kernel, its completion); the texts also state what follows from it.
 //! - The user event that a host thread sets synchronizes with the commands that wait for it: stated as the event's
 //!   completion, to which the rules of wait lists apply.
+//! - Of a query, the texts say that for the purposes of Unified Memory `cudaSuccess` is equivalent to having called the
+//!   function that waits. It is taken so for all memory: what is complete is complete.
 
 macro_rules! rules {
     ($($name:ident $id:literal $doc:literal $source:literal;)*) => {
@@ -76,6 +78,8 @@ rules! {
     LaunchBody "S10" "the start of a kernel, copy or host function precedes all it does" "CUDA Programming Guide, Kernels";
     TailLaunch "S12" "the parent, all it launches otherwise and its earlier tail launches precede the start of a tail launch"
         "CUDA Programming Guide, CUDA Dynamic Parallelism: tail launch stream";
+    EventQuery "S13" "captured work precedes a cudaEventQuery that returns cudaSuccess" "CUDA runtime API, cudaEventQuery";
+    StreamQuery "S14" "earlier work of a stream precedes a cudaStreamQuery that returns cudaSuccess" "CUDA runtime API, cudaStreamQuery";
     LaunchEnd "S11" "all that a kernel, copy or host function does precedes its end" "CUDA Programming Guide, Kernels";
 }
 

@@ -12,7 +12,7 @@ use petgraph::algo::tarjan_scc;
 use petgraph::graph::NodeIndex;
 use petgraph::visit::EdgeRef;
 
-use super::graph::never_set;
+use super::submission::never_set;
 use super::{CallId, CommandId, Edge, HandleId, LaunchGraph, Mask, Node, Origin, Rule};
 use crate::program::{Op, Program};
 
@@ -90,6 +90,10 @@ impl Node {
             Node::GroupEnd(c, _) | Node::End(c) => format!("the end of {}", command(c)),
             Node::Done(c) => format!("the completion of {}", command(c)),
             Node::User(h) => format!("the user event `{}`", host.handle(h).name),
+            Node::Query(q, _) => {
+                let asked = place(&|op| matches!(op, Op::Status { of, .. } if *of == q));
+                asked.map_or("a query".to_string(), |(t, line, text)| format!("`{text}` of {t} (line {line})"))
+            }
         }
     }
 }

@@ -10,8 +10,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::graph::named;
-use super::{CallId, CommandId, HostOp, LaneKind, LaunchGraph, Node, Origin, Ref};
+use super::{
+    CallId, CommandId, CommandKind, HandleId, HandleKind, HostOp, LaneKind, LaunchGraph, Node, Origin, Ref,
+};
 use crate::program::Program;
 
 /// Of calls in their order, those that are issued if these points are never reached.
@@ -123,4 +124,30 @@ fn submitted(program: &Program, calls: &[CallId]) -> HashSet<CommandId> {
         submitted.extend(by_then.filter(|c| host.command(*c).lane.is_some_and(|lane| flushed.contains(&lane))));
     }
     submitted
+}
+
+/// The events that a call names.
+pub(super) fn named(program: &Program, op: &HostOp) -> Vec<Ref> {
+    let host = program.host.as_deref().expect("a host program");
+    match op {
+        HostOp::Wait(refs) => refs.clone(),
+        HostOp::Enqueue { command, .. } => {
+            let command = host.command(*command);
+            let mut all = command.waits.clone();
+            if let CommandKind::Callback { of, .. } = command.kind {
+                all.push(of);
+            }
+            all
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The user events that something waits for and that no call sets.
+pub(super) fn never_set(program: &Program) -> Vec<HandleId> {
+    let host = program.host.as_deref().expect("a host program");
+    let set = |h: HandleId| host.calls.iter().any(|c| c.op == HostOp::SetUser(h));
+    let awaited = |h: HandleId| host.calls.iter().any(|c| named(program, &c.op).contains(&Ref::Handle(h)));
+    let all = (0..host.handles.len() as u16).map(HandleId);
+    all.filter(|h| host.handle(*h).kind == HandleKind::User && awaited(*h) && !set(*h)).collect()
 }

@@ -10,10 +10,12 @@ use super::{CallId, HandleKind, HostOp, HostProgram, LaneId, LaneKind, Ref};
 
 /// What a call is about.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum About {
+pub(super) enum About {
+    /// A stream or queue.
     Lane(LaneId),
     /// The legacy default stream of a device, and all that take turns with it.
     Legacy(u32),
+    /// An event that is recorded.
     Handle(super::HandleId),
 }
 
@@ -32,14 +34,17 @@ pub(super) fn ordered(host: &HostProgram, order: &[CallId]) -> Vec<(CallId, Call
     pairs
 }
 
-fn of(host: &HostProgram, call: CallId) -> BTreeSet<About> {
-    let lane = |id: LaneId| {
-        let legacy = match host.lane(id).kind {
-            LaneKind::Null | LaneKind::Stream { blocking: true } => Some(About::Legacy(host.lane(id).device)),
-            _ => None,
-        };
-        [About::Lane(id)].into_iter().chain(legacy)
+/// What whoever is about a lane is about.
+pub(super) fn of_lane(host: &HostProgram, id: LaneId) -> impl Iterator<Item = About> + use<> {
+    let legacy = match host.lane(id).kind {
+        LaneKind::Null | LaneKind::Stream { blocking: true } => Some(About::Legacy(host.lane(id).device)),
+        _ => None,
     };
+    [About::Lane(id)].into_iter().chain(legacy)
+}
+
+fn of(host: &HostProgram, call: CallId) -> BTreeSet<About> {
+    let lane = |id: LaneId| of_lane(host, id);
     match &host.call(call).op {
         HostOp::Enqueue { command, .. } => host.command(*command).lane.into_iter().flat_map(lane).collect(),
         HostOp::Finish(l) | HostOp::Flush(l) | HostOp::Release(l) => lane(*l).collect(),

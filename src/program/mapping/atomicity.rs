@@ -50,7 +50,8 @@ fn lacking(program: &Program, kind: MemoryKind, rmw: bool) -> Option<String> {
         | MemoryKind::SvmCoarse
         | MemoryKind::SvmFine
         | MemoryKind::SvmFineAtomic
-        | MemoryKind::SvmSystem => &[],
+        | MemoryKind::SvmSystem
+        | MemoryKind::ProgramScope => &[],
         MemoryKind::Device(_) => {
             let mut places = program.threads.iter().map(|t| &t.place);
             let first = places.next()?;

@@ -22,7 +22,7 @@ mod tests;
 pub use gaps::{Gap, Told};
 pub use table::{Kind, MAPPINGS, Mapping, Order, Row, SCOPES, Step, scope};
 
-use super::{Dialect, Instr, LocationKind, Machine, Op, Program};
+use super::{Dialect, Instr, LocationKind, Machine, MemoryKind, Op, Program, ThreadId};
 use crate::diag::Span;
 
 /// An operation that PTX has no counterpart of.
@@ -40,9 +40,21 @@ impl Mapping {
     /// # Errors
     /// All operations that have no counterpart there.
     pub fn lower(&self, program: &Program) -> Result<Program, Vec<Unmapped>> {
+        self.lower_where(program, |_| true)
+    }
+
+    /// The program in PTX, if only the threads of which `maps` holds are not there yet.
+    ///
+    /// # Errors
+    /// All operations of theirs that have no counterpart there.
+    pub fn lower_where(
+        &self,
+        program: &Program,
+        maps: impl Fn(ThreadId) -> bool,
+    ) -> Result<Program, Vec<Unmapped>> {
         let mut mapped = Program { dialect: Dialect::Ptx, machine: Machine::full(), ..program.clone() };
         let mut unmapped = Vec::new();
-        for thread in &mut mapped.threads {
+        for (_, thread) in program.thread_ids().zip(&mut mapped.threads).filter(|(t, _)| maps(*t)) {
             let host = thread.place.host && program.dialect == Dialect::OpenCl;
             match self.code(program, &thread.code, host) {
                 Ok(code) => thread.code = code,
@@ -51,7 +63,12 @@ impl Mapping {
         }
         for location in &mut mapped.locations {
             if let LocationKind::Object { opencl, kind, class, .. } = &mut location.kind {
+                // What each device has of its own, it has there.
+                let of_program = *kind == MemoryKind::ProgramScope;
                 (*opencl, *kind, *class) = Default::default();
+                if of_program {
+                    *kind = MemoryKind::ProgramScope;
+                }
             }
         }
         if unmapped.is_empty() { Ok(mapped) } else { Err(unmapped) }

@@ -24,8 +24,8 @@ use std::hash::{Hash, Hasher};
 use super::code::Code;
 use super::state::Thread;
 use crate::program::host::{
-    CallId, ChildStart, CommandId, CommandKind, HandleId, HandleKind, HostOp, HostProgram, LaneId, LaneKind,
-    Origin, Ref,
+    Asked, CallId, ChildStart, CommandId, CommandKind, HandleId, HandleKind, HostOp, HostProgram, LaneId,
+    LaneKind, Origin, Query, Ref,
 };
 pub(super) use tell::{held, unmet};
 
@@ -219,6 +219,14 @@ impl<C> HostState<C> {
             Ref::Command(c) => Some(Cond::Reached(c, Stage::Complete)),
             Ref::Handle(h) if host.handle(h).kind == HandleKind::User => Some(Cond::Set(h)),
             Ref::Handle(h) => self.recorded[usize::from(h.0)].map(Cond::Passed),
+        }
+    }
+
+    /// What has to come to pass for a query that is made now to say that all is complete.
+    pub(super) fn asked(&self, host: &HostProgram, query: &Query) -> BTreeSet<Cond> {
+        match query.of {
+            Asked::Event(r) => self.event(host, r).into_iter().collect(),
+            Asked::Lane(lane) => self.before(host, lane, true),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Cond, HostState, InCall, Item, Point, Stage, What, host, members};
-use crate::program::host::{CallId, CommandId, CommandKind, HostOp, LaneKind, Origin, Ref};
+use crate::program::host::{CallId, CommandId, CommandKind, HostOp, LaneKind, Origin, QueryId, Ref};
 use crate::simt::Halt;
 use crate::simt::layer::Layer;
 use crate::simt::memory::{At, Backend, Context};
@@ -101,10 +101,22 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
         Ok(())
     }
 
-    /// Whether an event is complete.
-    pub(in crate::simt) fn is_complete(&self, state: &StateOf<B, L>, of: Ref) -> bool {
-        let cond = state.host.event(host(self.code), of);
-        cond.is_none_or(|c| state.host.holds(self.code, &state.threads, c))
+    /// A thread asks whether something is complete. If it is, the thread learns in CUDA what it would learn from a wait.
+    pub(in crate::simt) fn asks(
+        &self,
+        state: &mut StateOf<B, L>,
+        cx: &mut Context<'_>,
+        at: At,
+        query: QueryId,
+    ) -> bool {
+        let host = host(self.code);
+        let query = host.query(query);
+        let waits = state.host.asked(host, query);
+        let complete = self.all(state, &waits);
+        if complete && query.orders(host) {
+            self.learn(state, cx.log, at, &waits);
+        }
+        complete
     }
 
     fn enqueue(&self, state: &mut StateOf<B, L>, id: CommandId) {

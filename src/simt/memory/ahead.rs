@@ -284,9 +284,12 @@ impl Look<'_> {
                         walk.release(b.scope.unwrap_or(Scope::Thread), None);
                     }
                 }
-                Act::Spurious { dst } | Act::Status { dst, .. } => walk.set(*dst, None),
                 // What the runtime hands over is not bound before.
                 Act::Call(_) | Act::Enqueue(_) => break,
+                Act::Status { of, .. } if code.program.host.as_deref().is_some_and(|h| h.query(*of).orders(h)) => {
+                    break;
+                }
+                Act::Spurious { dst } | Act::Status { dst, .. } => walk.set(*dst, None),
                 Act::Assign { dst, value } => {
                     let value = known(value, &walk.regs);
                     walk.set(*dst, value);

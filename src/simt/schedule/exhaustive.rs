@@ -302,6 +302,10 @@ fn picks<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, state: &StateOf<B, L
         let mut reach = others.map(|u| code.threads[u].reach[state.threads[u].pc]);
         // A pick that also says which side of a branch, or which group, comes first has to be weighed against the others.
         let free = machine.layer.decides_nothing(&state.layer, a.thread);
+        // What a query says depends on how far others are. There are no loops here.
+        let asks =
+            |u: usize| code.threads[u].acts[state.threads[u].pc..].iter().any(|a| matches!(a, Act::Status { .. }));
+        let free = free && !(0..state.threads.len()).any(|u| u != a.thread && asks(u));
         free && !acquire && loc < 128 && reach.all(|r| r >> loc & 1 == 0)
     };
     match actions.iter().find(alone) {

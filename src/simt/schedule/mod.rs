@@ -129,6 +129,15 @@ pub struct Ended {
     pub discarded: u64,
 }
 
+impl Ended {
+    /// Whether no run finished, or came to anything else that says what the program does: they wait, or go on.
+    pub fn only_hangs(&self) -> bool {
+        let without = self.deadlock + self.livelock + self.stale + self.step_limit;
+        let undefined = self.stray + self.divergence + self.division + self.launch_failure;
+        self.finished + undefined == 0 && without > 0
+    }
+}
+
 /// An outcome that was observed.
 #[derive(Clone, Debug)]
 pub struct Seen {

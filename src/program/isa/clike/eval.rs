@@ -227,6 +227,7 @@ impl Lowering<'_, '_> {
             }
             Some(_) => self.address_of(range),
             None if self.special(name).is_some() => self.special(name).unwrap_or(Value::int(0)),
+            None if self.result(name).is_some() => Value::int(self.result(name).unwrap_or(0)),
             None if self.references.contains_key(name) => self.bare_reference(range),
             None => {
                 self.unknown_register(range);
@@ -367,6 +368,9 @@ impl Lowering<'_, '_> {
         if let Some(value) = self.group_call(tree, name, args) {
             return value;
         }
+        if let Some(value) = self.answer(tree, name, args) {
+            return value;
+        }
         if self.env.dialect == Dialect::Cuda && bare(word) == "init" {
             return self.init_object(tree, args);
         }
@@ -380,7 +384,6 @@ impl Lowering<'_, '_> {
         let plain = if self.env.dialect == Dialect::Cuda { bare(word) } else { word };
         match rows().filter(here).find(|r| r.name == plain) {
             Some(row) => self.function(row, tree, args, None),
-            None if self.refuse_query(name) => Value::int(0),
             None => {
                 let other = rows().any(|r| r.name == word);
                 self.error("unknown-function", name, format!("there is no function `{word}` here"), |d| {

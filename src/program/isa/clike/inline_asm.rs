@@ -69,7 +69,7 @@ impl Lowering<'_, '_> {
         strings.iter().for_each(|s| text.push_slice(&self.unit.text, s.clone()));
         let before = self.sink.errors();
         let env = ptx::Env { strict: true, warp_threads: self.env.warp_threads, ..ptx::Env::default() };
-        let lowered = ptx::Unit::parse(text, self.sink).lower(&env, &mut Symbols::default(), self.sink);
+        let lowered = ptx::Unit::parse(text, self.sink).lower(&env, &Symbols::default(), self.sink);
         if self.sink.errors() > before {
             return;
         }

@@ -4,10 +4,7 @@
 //! - C11, 7.17.7, *Operations on atomic types*; ISO C++, atomics.ref.ops; OpenCL C, *Atomic Functions*, *Memory Scope*,
 //!   *constant Address Space*.
 
-use std::ops::Range;
-
 use super::calls::Does;
-use super::lower::Lowering;
 use super::words::{CUDA_SCOPES, SCOPES};
 use crate::program::{Dialect, Scope};
 
@@ -61,27 +58,6 @@ const UNSUPPORTED: &[(&str, &str, &str)] = &[
     ("goto", "jumps are", "use `if` and loops"),
     ("switch", "`switch` is", "use `if`"),
 ];
-
-/// Calls whose answer decides what they order, and what to call instead.
-const QUERIES: &[(&str, &str)] =
-    &[("cudaEventQuery", "`cudaEventSynchronize`"), ("cudaStreamQuery", "`cudaStreamSynchronize`")];
-
-impl Lowering<'_, '_> {
-    /// Whether a call is one whose answer decides what it orders, which is then reported.
-    pub(super) fn refuse_query(&mut self, name: &Range<usize>) -> bool {
-        let word = self.str(name);
-        let Some(&(call, instead)) = QUERIES.iter().find(|q| q.0 == word) else { return false };
-        self.error("unsupported", name, format!("`{call}` is not supported"), |d| {
-            d.label("what it orders depends on what it returns")
-                .note(format!(
-                    "for unified memory, `cudaSuccess` is as good as {instead}; of other memory nothing is said (CUDA runtime \
-                     API, {call})"
-                ))
-                .help(format!("wait for it, with {instead}"))
-        });
-        true
-    }
-}
 
 /// What is not supported about a word that begins a statement, and what to do instead. A namespace in front says that
 /// a class of a library is meant.

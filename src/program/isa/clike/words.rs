@@ -22,10 +22,16 @@ const TYPES: &[(&str, Ty)] = &[
     ("uint64_t", Ty::U64),
 ];
 
+/// Types of what calls of a runtime give back.
+const RESULT_TYPES: &[(&str, Ty)] = &[("cudaError_t", Ty::S32), ("cl_int", Ty::S32)];
+
+/// What queries of CUDA give back (CUDA runtime API, *Data types used by CUDA Runtime*, cudaError).
+pub(super) const RESULTS: [(&str, i64); 2] = [("cudaSuccess", 0), ("cudaErrorNotReady", 600)];
+
 /// The type of that name, and whether it is atomic.
 pub(super) fn type_named(name: &str) -> Option<(Ty, bool)> {
     let name = bare(name);
-    let plain = |name: &str| TYPES.iter().find(|t| t.0 == name).map(|t| t.1);
+    let plain = |name: &str| TYPES.iter().chain(RESULT_TYPES).find(|t| t.0 == name).map(|t| t.1);
     match name.strip_prefix("atomic_") {
         Some(rest) => plain(rest).map(|ty| (ty, true)),
         None => plain(name).map(|ty| (ty, false)),

@@ -71,7 +71,7 @@ impl Call {
 pub(super) struct Emit<'a, 's> {
     pub(super) unit: &'a Unit,
     pub(super) env: &'a Env,
-    pub(super) symbols: &'a mut Symbols,
+    pub(super) symbols: &'a Symbols,
     pub(super) sink: &'s mut Sink,
     pub(super) regs: Regs,
     pub(super) written: HashSet<&'a str>,
@@ -89,7 +89,7 @@ pub(super) struct Emit<'a, 's> {
 const END: usize = usize::MAX;
 
 /// Lowers one thread.
-pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Sink) -> Lowered {
+pub(super) fn lower(unit: &Unit, env: &Env, symbols: &Symbols, sink: &mut Sink) -> Lowered {
     let mut emit = Emit {
         unit,
         env,

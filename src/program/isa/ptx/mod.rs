@@ -153,7 +153,7 @@ impl Unit {
     }
 
     /// Lowers the code. The result is meaningful only if nothing was reported to `sink`.
-    pub fn lower(&self, env: &Env, symbols: &mut Symbols, sink: &mut Sink) -> Lowered {
+    pub fn lower(&self, env: &Env, symbols: &Symbols, sink: &mut Sink) -> Lowered {
         lower::lower(self, env, symbols, sink)
     }
 }

@@ -8,6 +8,8 @@
 //! - An access through a register has the size of every object that the register can point to; anything else is
 //!   reported as `mixed-size`.
 //! - Nothing is guessed: arithmetic that has no meaning in elements is reported.
+//! - Threads that were not written in PTX, such as those of the host, count in elements already: addresses are followed
+//!   through them, and they stay as they are.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -21,9 +23,12 @@ const MAX_ROUNDS: usize = 64;
 /// Objects by index.
 type Targets = BTreeSet<LocId>;
 
-/// Settles accesses and arithmetic through addresses in registers. `untyped` lists, for each thread, the accesses
-/// through registers that were written without a type; `open` lists the objects that have no type yet.
-pub fn resolve(program: &mut Program, untyped: &[Vec<usize>], open: &[LocId], sink: &mut Sink) {
+/// Of a thread in PTX, its accesses through registers that were written without a type; `None`: it was not written in PTX.
+type Untyped = Option<Vec<usize>>;
+
+/// Settles accesses and arithmetic through addresses in registers. `untyped` says which they are, thread by thread; `open`
+/// lists the objects that have no type yet.
+pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &[LocId], sink: &mut Sink) {
     let indirect = |op: &Op| address_of(op).is_some_and(|(addr, _)| static_base(addr).is_none());
     let any = program.threads.iter().any(|t| t.code.iter().any(|i| indirect(&i.op) || takes_address(&i.op)));
     let pointers = program.threads.iter().flat_map(|t| &t.regs).any(|r| matches!(r.init, Init::Address { .. }));
@@ -37,12 +42,13 @@ pub fn resolve(program: &mut Program, untyped: &[Vec<usize>], open: &[LocId], si
         });
         return;
     };
-    infer(program, &points, untyped, open);
-    for t in 0..program.threads.len() {
+    infer(program, &points, untyped, open, sink);
+    for (t, untyped) in untyped.iter().enumerate() {
+        let Some(untyped) = untyped else { continue };
         for i in 0..program.threads[t].code.len() {
             let span = program.threads[t].code[i].span;
             let mut op = program.threads[t].code[i].op.clone();
-            let was_untyped = untyped.get(t).is_some_and(|list| list.binary_search(&i).is_ok());
+            let was_untyped = untyped.binary_search(&i).is_ok();
             let mut pass = Pass { program, points: &points, thread: t, span, sink };
             pass.access(&mut op, was_untyped);
             if let Op::Assign { value, .. } = &mut op {
@@ -54,13 +60,13 @@ pub fn resolve(program: &mut Program, untyped: &[Vec<usize>], open: &[LocId], si
 }
 
 /// Gives objects without a type that of the first access through a register.
-fn infer(program: &mut Program, points: &Points, untyped: &[Vec<usize>], open: &[LocId]) {
+fn infer(program: &mut Program, points: &Points, untyped: &[Untyped], open: &[LocId], sink: &mut Sink) {
     let mut found: HashMap<LocId, Ty> = HashMap::new();
-    for (t, thread) in program.threads.iter().enumerate() {
+    for (t, (thread, untyped)) in program.threads.iter().zip(untyped).enumerate() {
+        let Some(untyped) = untyped else { continue };
         for (i, instr) in thread.code.iter().enumerate() {
             let Some((addr, ty)) = address_of(&instr.op) else { continue };
-            let typed = untyped.get(t).is_none_or(|list| list.binary_search(&i).is_err());
-            if typed && static_base(addr).is_none() {
+            if untyped.binary_search(&i).is_err() && static_base(addr).is_none() {
                 for object in points.of(program, t, addr).into_iter().filter(|o| open.contains(o)) {
                     found.entry(object).or_insert(ty);
                 }
@@ -77,12 +83,22 @@ fn infer(program: &mut Program, points: &Points, untyped: &[Vec<usize>], open: &
             });
         }
     }
-    let object_at = |addr: &Expr, program: &Program| static_base(addr).map(|loc| program.object(loc));
-    for t in 0..program.threads.len() {
+    for (t, untyped) in untyped.iter().enumerate() {
         for i in 0..program.threads[t].code.len() {
-            let addr = address_of(&program.threads[t].code[i].op).and_then(|a| object_at(a.0, program));
-            if let Some(ty) = addr.and_then(|object| found.get(&object)) {
+            let Some((addr, known)) = address_of(&program.threads[t].code[i].op) else { continue };
+            let object = static_base(addr).map(|loc| program.object(loc));
+            let Some((object, ty)) = object.and_then(|object| Some((object, found.get(&object)?))) else {
+                continue;
+            };
+            if untyped.is_some() {
                 set_ty(&mut program.threads[t].code[i].op, *ty);
+            } else if known != *ty {
+                // What the thread does with the value rests on its type.
+                let (name, span) = (program.location(object).name.clone(), program.threads[t].code[i].span);
+                sink.error("missing-type", span, format!("`{name}` needs a type"), |d| {
+                    d.label("the type is known from accesses through registers alone")
+                        .help(format!("declare it, for example `{name} = {{ type = \"u32\" }}`"))
+                });
             }
         }
     }

@@ -20,8 +20,8 @@ fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
     }
     let unit = Unit::parse(MappedText::verbatim(code, 0), &mut sink);
     unit.settle_types(env.strict, &mut symbols, &mut sink);
-    let lowered = unit.lower(env, &mut symbols, &mut sink);
-    let untyped = [lowered.untyped().to_vec()];
+    let lowered = unit.lower(env, &symbols, &mut sink);
+    let untyped = [Some(lowered.untyped().to_vec())];
     let open = symbols.untyped();
     let (name, place, source) = ("P0".into(), Place::device(0, 0), String::new());
     let thread = Thread { name, place, regs: lowered.regs, code: lowered.code, source };

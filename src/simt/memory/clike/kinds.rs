@@ -48,7 +48,8 @@ pub(super) fn all(code: &Code) -> Result<Vec<Atomicity>, String> {
             | MemoryKind::SvmCoarse
             | MemoryKind::SvmFine
             | MemoryKind::SvmFineAtomic
-            | MemoryKind::SvmSystem => Atomicity::Everything,
+            | MemoryKind::SvmSystem
+            | MemoryKind::ProgramScope => Atomicity::Everything,
             MemoryKind::System => when(machine.has("pageableMemoryAccess")),
             MemoryKind::File => {
                 when(machine.has("pageableMemoryAccess") && machine.has("pageableMemoryAccessUsesHostPageTables"))

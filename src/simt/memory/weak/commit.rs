@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::tags::Tag;
 use super::tail::Pending;
-use super::view::{Key, Row};
+use super::view::{Key, Row, View};
 use super::write::{Head, Origin, Write, bits};
 use super::{Contents, Weak};
 use crate::simt::Halt;
@@ -25,10 +25,22 @@ impl Weak {
                 || write.strong && access.strong && code.mutual((u, write.scope), (thread, access.scope)))
     }
 
-    /// The key of an entry that a thread makes by this access itself.
-    fn key(code: &Code, thread: usize, place: Place, access: &Access, token: bool) -> Key {
-        let tag = Tag::of(access.proxy, code.cta[thread] as u16);
-        Key { loc: place.loc as u16, va: place.va, tag, token }
+    /// An entry that a thread makes by this access itself.
+    fn know(
+        code: &Code,
+        known: &mut View,
+        thread: usize,
+        (place, slot): (Place, usize),
+        access: &Access,
+        token: bool,
+    ) {
+        let cta = code.cta[thread] as u16;
+        let key = |tag| Key { loc: place.loc as u16, va: place.va, tag, token };
+        known.add(key(Tag::of(access.proxy, cta)), 1 << slot);
+        // Whose access it is counts where kernels end: elsewhere, or where there are no proxies, nobody asks.
+        if !code.plain && code.program.host.is_some() {
+            known.add(key(Tag::Of(cta)), 1 << slot);
+        }
     }
 
     /// The writes of the location that `K` holds (as known, or as tokens) and that apply to the access.
@@ -94,7 +106,7 @@ impl Weak {
         let me = &mut m.threads[at.thread];
         // Observation order: what follows is causally after the write.
         if strong && self.rules.observation {
-            me.known.add(Self::key(code, at.thread, place, access, false), 1 << slot);
+            Self::know(code, &mut me.known, at.thread, (place, slot), access, false);
         }
         if !write.committed {
             // Reads-from against causality: the write must not turn out to come causally after this read.
@@ -104,7 +116,7 @@ impl Weak {
                 return Err(Halt::Refused);
             }
             if self.rules.tokens {
-                me.known.add(Self::key(code, at.thread, place, access, true), 1 << slot);
+                Self::know(code, &mut me.known, at.thread, (place, slot), access, true);
             }
         }
         let (value, source) = (write.value, write.source);
@@ -207,7 +219,7 @@ impl Weak {
             m.drop_tokens(place.loc, slot);
         }
         let me = &mut m.threads[at.thread];
-        me.known.add(Self::key(code, at.thread, place, access, false), 1 << slot);
+        Self::know(code, &mut me.known, at.thread, (place, slot), access, false);
         me.release_done(at.clock);
         if access.release {
             let known = me.known.clone();

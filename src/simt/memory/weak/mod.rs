@@ -328,12 +328,20 @@ impl Backend for Weak {
         m.threads[at.thread].known.join(carried);
     }
 
-    fn hand(&self, _: &Code, m: &mut Contents, at: At) -> View {
-        m.threads[at.thread].known.clone()
+    fn hand(&self, code: &Code, m: &mut Contents, at: At) -> View {
+        let mut view = m.threads[at.thread].known.clone();
+        if !code.plain && self.rules.kernels {
+            tags::leave(&mut view, code.cta[at.thread] as u16);
+        }
+        view
     }
 
-    fn tell(&self, _: &Code, m: &mut Contents, at: At, carried: &View) {
-        m.threads[at.thread].known.join(carried);
+    fn tell(&self, code: &Code, m: &mut Contents, at: At, carried: &View) {
+        let mut view = carried.clone();
+        if !code.plain && self.rules.kernels {
+            tags::enter(&mut view, code.cta[at.thread] as u16);
+        }
+        m.threads[at.thread].known.join(&view);
     }
 
     fn binds(&self) -> bool {

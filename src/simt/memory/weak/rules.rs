@@ -42,4 +42,6 @@ rules! {
     reductions,
     /// Synchronization is between operations whose scopes include each other.
     scopes,
+    /// An access leaves its proxy with the end of its kernel, and a kernel enters all of them with its start.
+    kernels,
 }

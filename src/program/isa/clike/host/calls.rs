@@ -42,7 +42,7 @@ pub enum Does {
     Record,
     /// Makes a stream wait for an event.
     LaneWait,
-    /// Asks for the status of an event.
+    /// Asks for the status of an event or a stream.
     Status,
     /// Gives a stream or queue back.
     Release,
@@ -167,6 +167,8 @@ pub(super) const ROWS: &[Row] = &[
     waiting(cuda("cudaEventSynchronize", Wait, 1, &[Event])),
     waiting(cuda("cudaStreamSynchronize", Finish, 1, &[Lane])),
     waiting(cuda("cudaDeviceSynchronize", SyncDevice, 0, &[])),
+    cuda("cudaEventQuery", Status, 1, &[Event]),
+    cuda("cudaStreamQuery", Status, 1, &[Lane]),
     cuda("cudaLaunchHostFunc", HostFunction, 2, &[Lane, Function, Unused]),
     cuda("cudaStreamDestroy", Release, 1, &[Lane]),
     cuda("cudaSetDevice", SetDevice, 1, &[Device]),
@@ -208,6 +210,11 @@ pub(super) const ROWS: &[Row] = &[
     device("release_event", ReleaseEvent, 1, &[Event]),
     device("retain_event", RetainEvent, 1, &[Event]),
 ];
+
+/// Whether a call gives a value: it is an expression, no statement.
+pub(super) fn is_value(word: &str) -> bool {
+    ROWS.iter().any(|row| row.name == word && row.does == Status && row.dialect == Dialect::Cuda)
+}
 
 /// Whether a word looks like a call of a runtime: it begins as they all do.
 pub(super) fn is_call(word: &str) -> bool {

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::calls::{Does, LAUNCH, Param, ROWS, Row};
+use super::calls::{Does, LAUNCH, Param, ROWS, Row, is_value};
 use super::device::Paths;
 use super::lifetimes::Lifetimes;
 use super::parse::{Arg, HostCall};
@@ -14,7 +14,7 @@ use crate::diag::Diagnostic;
 use crate::program::host::{CallId, CommandId};
 use crate::program::isa::clike::lower::Lowering;
 use crate::program::isa::clike::words::type_named;
-use crate::program::{Dialect, LocId, Op};
+use crate::program::{Dialect, LocId, Op, Ty};
 
 /// What the lowering of host code knows beyond that of other code.
 #[derive(Default)]
@@ -121,6 +121,9 @@ impl Lowering<'_, '_> {
         if row.dialect == Dialect::Cuda && request.lane.is_none() && !names.of_kernel {
             request.lane = names.null.get(self.host.device as usize).copied();
         }
+        if is_value(row.name) {
+            request.status = Some(self.temporary(Ty::S32));
+        }
         self.host_gives_back(&request);
         match row.does {
             Does::SetDevice => return self.host.device = request.device,
@@ -142,9 +145,6 @@ impl Lowering<'_, '_> {
         let of_kernel = self.is_kernel_code();
         let here = || ROWS.iter().filter(move |r| r.dialect == dialect && r.of_device == of_kernel);
         let row = here().find(|r| r.name == word && !call.launch);
-        if row.is_none() && self.refuse_query(name) {
-            return None;
-        }
         if row.is_none() {
             let elsewhere = call.launch || ROWS.iter().any(|r| r.name == word);
             self.error("unknown-function", name, format!("there is no call `{word}` here"), |d| {

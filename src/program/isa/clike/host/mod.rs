@@ -8,7 +8,7 @@
 //! - OpenCL API specification, *The OpenCL Runtime*.
 //! # Where we differ
 //! - Counts of lists may be left out, since a list `{e, f}` says its own length, and so may operands at the end.
-//! - A call stands in no branch and no loop: who enqueues what is known before the program runs.
+//! - A call stands in no branch and no loop: who enqueues what is known before the program runs. Queries may.
 
 use crate::diag::Span;
 use crate::program::host::LaneId;
@@ -20,6 +20,7 @@ mod device;
 mod lifetimes;
 mod lower;
 mod parse;
+mod query;
 
 pub use calls::Does;
 pub(super) use lower::HostState;

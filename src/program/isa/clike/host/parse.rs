@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::calls::is_call;
+use super::calls::{is_call, is_value};
 use crate::program::isa::clike::ast::StmtKind;
 use crate::program::isa::clike::lex::Tok;
 use crate::program::isa::clike::parse::{Parsed, Parser};
@@ -60,6 +60,7 @@ const TYPES: &[&str] = &["cl_event", "cudaEvent_t", "clk_event_t", "queue_t"];
 /// Whether a statement begins here that belongs to this module.
 pub(in crate::program::isa::clike) fn begins(p: &Parser<'_, '_>) -> bool {
     let word = p.word();
+    let is_call = |word: &str| is_call(word) && !is_value(word);
     let assigned = p.peek_at(1) == Tok::Punct("=") && is_call(p.word_at(2));
     let launch = p.peek_at(1) == Tok::Punct("<<") && p.peek_at(2) == Tok::Punct("<");
     TYPES.contains(&word) || (is_call(word) && p.peek_at(1) == Tok::Punct("(")) || assigned || launch
