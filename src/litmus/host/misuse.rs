@@ -158,7 +158,12 @@ impl Misuse<'_> {
             _ => &[0],
         };
         for (memory, span) in buffers.iter().filter_map(|n| request.memory[*n]) {
-            let (expected, help) = match (svm, self.kind(memory) == MemoryKind::Buffer) {
+            let kind = self.kind(memory);
+            // That no call names variables of kernels is said elsewhere.
+            if kind == MemoryKind::ProgramScope {
+                continue;
+            }
+            let (expected, help) = match (svm, kind == MemoryKind::Buffer) {
                 (true, true) => ("expected shared virtual memory", "such as the kind `svm-coarse`"),
                 (false, false) => {
                     ("expected a buffer object", "such memory has calls of its own, `clEnqueueSVM…`")
