@@ -116,15 +116,18 @@ impl Clike {
         self.least(code, m, e).is_none_or(|least| m.position(e.source) >= least)
     }
 
-    /// The position of the latest write that an access knows of, its own or read.
+    /// The position of the latest write that an access knows of, its own or read. Where there is no modification order, the
+    /// list is there for the final value alone: a write follows those that it knows of.
     pub(super) fn least(&self, code: &Code, m: &Contents, e: &Event) -> Option<usize> {
-        if !self.rules.coherence || !self.ordered(code, e.loc) {
+        let ordered = self.ordered(code, e.loc);
+        if !self.rules.coherence || !(ordered || e.is_write()) {
             return None;
         }
         let known = REGIONS.into_iter().flat_map(|g| e.past[g].iter());
         let writes = known.filter_map(|i| {
             let x = &m.events[i];
-            (x.is_access() && x.loc == e.loc).then(|| m.position(if x.is_write() { i } else { x.source }))
+            let counts = x.loc == e.loc && (x.is_write() || ordered && x.is_access());
+            counts.then(|| m.position(if x.is_write() { i } else { x.source }))
         });
         writes.max()
     }
