@@ -7,6 +7,7 @@
 //!   leaves unordered. Accesses are plain, so nothing but the host program orders them.
 //! - Where none has: it finds memory used against its mapping if and only if the graph has such a use.
 //! - A run that deadlocks says who waits for what.
+//! - Where threads wait for memory, or for the status of an event: some run hangs if and only if the engine says so.
 //! - Commands that wait for a flush never start if and only if the graph says that nothing submits them.
 //! - A loop that asks until all is complete does what the call does that waits for it.
 //! - Random runs, warps with one program counter, groups one after the other and room for few blocks show nothing that
