@@ -61,6 +61,8 @@ const IN_PTX: &[(Rule, &str, &str)] = &[
     (Rule::StreamSynchronize, "host-reads", "C08-stream-synchronize"),
     (Rule::DeviceSynchronize, "host-reads", "C10-device-synchronize"),
     (Rule::EventSynchronize, "host-reads", "C13-event-synchronize"),
+    (Rule::EventQuery, "host-reads", "Query+event"),
+    (Rule::StreamQuery, "host-reads", "Query+stream"),
     (Rule::SynchronousCopy, "host-reads", "C18-copy-to-the-host"),
     (Rule::LaunchBody, "two-kernels", "C01-one-stream"),
     (Rule::LaunchEnd, "two-kernels", "C01-one-stream"),
