@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use fencepost::litmus::{LitmusTest, Observable, parse};
 use fencepost::program::host::{
-    Call, CallId, Command, CommandId, CommandKind, Handle, HandleId, HandleKind, HostOp, HostProgram, Lane,
-    LaneId, LaneKind, Origin, Ref, Rules,
+    Asked, Call, CallId, Command, CommandId, CommandKind, Handle, HandleId, HandleKind, HostOp, HostProgram, Lane,
+    LaneId, LaneKind, Origin, Query, QueryId, Ref, Rules,
 };
 use fencepost::program::{CmpOp, Expr, Init, Instr, Op, RegId, Register, Tags, Thread, ThreadId, Ty};
 use rand::Rng;
@@ -318,7 +318,9 @@ fn host_code((t, mut line): (ThreadId, u32), thread: &mut Thread, steps: Vec<Ste
                 thread.regs.push(Register { name, ty: Ty::WORD, init: Init::Int(0) });
                 let (target, text) = (new.len(), format!("poll {of:?}"));
                 let is_open = Expr::Cmp(CmpOp::Ne, Ty::WORD, Box::new(Expr::Reg(dst)), Box::new(Expr::Const(0)));
-                new.push((plain(Op::Status { dst, of }, text.clone()), None));
+                let query = QueryId(host.queries.len() as u16);
+                host.queries.push(Query { thread: t, of: Asked::Event(of) });
+                new.push((plain(Op::Status { dst, of: query }, text.clone()), None));
                 new.push((plain(Op::Branch { cond: is_open, target }, text), None));
             }
         }
