@@ -382,7 +382,10 @@ impl Backend for Clike {
         if !self.loose[loc] || list.len() == 1 {
             return list.last().map(value).into_iter().collect();
         }
-        let mut values: Vec<i64> = list[1..].iter().map(value).collect();
+        // What a reader after all threads could see: no other write knows of it.
+        let hidden = |w: usize| list.iter().any(|&x| REGIONS.into_iter().any(|g| m.events[x].past[g].has(w)));
+        let seen = list[1..].iter().filter(|w| !self.rules.visible || !hidden(**w));
+        let mut values: Vec<i64> = seen.map(value).collect();
         values.sort_unstable();
         values.dedup();
         values
