@@ -64,7 +64,12 @@ fn compare(test: &LitmusTest, side: &Side, language: LanguageRules, sums: &mut S
     sums.outcomes += expected.outcomes.len();
     sums.racy += u64::from(expected.racy);
     sums.undefined += u64::from(expected.undefined);
-    if machine == expected {
+    // An answer about a status has its time in runs; in OpenCL it orders nothing.
+    let asks = test.program.host.as_deref().is_some_and(|h| h.queries.iter().any(|q| !q.orders(h)));
+    let fewer = asks && machine.outcomes.is_subset(&expected.outcomes);
+    if (machine.racy, machine.undefined) == (expected.racy, expected.undefined)
+        && (fewer || machine.outcomes == expected.outcomes)
+    {
         sums.equal += 1;
         return None;
     }
