@@ -81,9 +81,8 @@ fn states(c: &mut Criterion) {
 
 fn kernels(c: &mut Criterion) {
     let test = test("litmus/kernels/reduction.toml");
-    let lowered =
-        test.via(fencepost::program::mapping::Mapping::current(test.program.dialect).expect("a mapping"));
-    let lowered = lowered.expect("it lowers");
+    let mapping = fencepost::program::mapping::Mapping::current(test.program.dialect).expect("a mapping");
+    let lowered = mapping.lowered(&test).expect("it lowers");
     let mut group = c.benchmark_group(format!("{}: random schedules", test.name));
     for (memory, test) in
         [(MachineMemory::Sc, &test), (MachineMemory::Weak, &lowered), (MachineMemory::Cuda, &test)]

@@ -13,22 +13,24 @@
 //!                                     verdict ─▶ report ─▶ exit code
 //! ```
 //!
-//! | Module | What |
+//! The rooms of the house are crates under `crates/`, of which this one is the public face:
+//!
+//! | Crate | What |
 //! |---|---|
 //! | [`diag`] | source text, spans, diagnostics |
-//! | [`rel`] | events as integers, sets and relations of them |
-//! | [`program`] | the program IR; instruction tables in [`program::isa`] |
-//! | [`litmus`] | litmus tests: TOML, `.litmus`, conditions, expectations |
-//! | [`skeleton`] | what a program fixes: events, guards, values, base relations |
-//! | [`model`] | the `.cat` language, down to a table of relational operators |
-//! | [`algebra`] | ways to run that table: on bits, on bounds, as gates |
-//! | [`simt`] | the executor: runs tests step by step |
-//! | [`check`] | the engines, and [`check::Session`], which answers questions |
-//! | [`verdict`] | answers and their evidence |
 //! | [`stop`] | a request to stop, from outside |
+//! | [`verdict`] | answers and their evidence |
+//! | `models`, `examples` | shipped models and tests, embedded |
+//! | `cat` | the `.cat` language: [`model`], [`rel`], [`algebra`] |
+//! | [`mod@program`] | the program IR, the machine, changes of programs, tests as data |
+//! | `front` | instruction tables, mappings, test formats: [`program::isa`], [`program::mapping`], [`litmus`] |
+//! | [`simt`] | the executor: runs tests step by step |
+//! | `engine` | [`skeleton`], the engines, replay, liveness |
+//! | `why` | [`check::Session`], explanations, repairs |
+//! | `operational` | what the executor observed, held against a model |
 //! | [`report`], [`cli`] | output formats and the command line |
 //!
-//! Arrows point one way: `model` never sees `skeleton`, `report` never sees `check`.
+//! Arrows point one way, and cargo sees to it: `cat` knows no program, `simt` no model, `report` no engine.
 //!
 //! # Example
 //!
@@ -58,16 +60,31 @@
 // Who works on it reads the private parts too (`cargo doc --document-private-items`).
 #![allow(rustdoc::private_intra_doc_links)]
 
-pub mod algebra;
-pub mod check;
 pub mod cli;
-pub mod diag;
-pub mod litmus;
-pub mod model;
-pub mod program;
-pub mod rel;
-pub mod report;
-pub mod simt;
-pub mod skeleton;
-pub mod stop;
-pub mod verdict;
+
+pub use cat::{algebra, model, rel};
+pub use {diag, report, simt, stop, verdict};
+
+/// The program IR, front ends of instructions, and mappings.
+pub mod program {
+    pub use ::program::*;
+    pub use front::{isa, mapping};
+}
+
+/// Litmus tests and their formats.
+pub mod litmus {
+    pub use front::litmus::*;
+}
+
+/// What a program fixes.
+pub mod skeleton {
+    pub use ::program::memory::{self, Cell, CellId, Memory};
+    pub use engine::skeleton::*;
+}
+
+/// Questions about a test under a model.
+pub mod check {
+    pub use engine::*;
+    pub use operational;
+    pub use why::{Session, known_gap};
+}

@@ -129,7 +129,7 @@ fn add(
         }
         // Models of PTX judge the others through the mapping of their dialect.
         let mapping = Mapping::current(test.program.dialect).filter(|_| model_name.starts_with("ptx"));
-        let judged = match mapping.map(|mapping| test.via(mapping)) {
+        let judged = match mapping.map(|mapping| mapping.lowered(&test)) {
             None => test.clone(),
             Some(Ok(lowered)) => Arc::new(lowered),
             Some(Err(why)) => {

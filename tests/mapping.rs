@@ -72,7 +72,7 @@ fn judge(test: &LitmusTest, source: &Model, ptx: &Model, mapping: &Mapping) -> K
             _ => {}
         }
     }
-    let mapped = test.via(mapping).expect("everything generated has a counterpart");
+    let mapped = mapping.lowered(&test).expect("everything generated has a counterpart");
     let (Some(promised), Some(found)) = (allowed(test, source), allowed(&mapped, ptx)) else {
         return Kept::Undecided;
     };
@@ -89,7 +89,7 @@ fn judge(test: &LitmusTest, source: &Model, ptx: &Model, mapping: &Mapping) -> K
         let inside: Option<BTreeSet<State>> = match gap.told {
             Told::Less { .. } => reduced(source, gap).map_or(Some(BTreeSet::new()), |kept| allowed(test, &kept)),
             Told::Mended(by) => {
-                let other = test.via(Mapping::named(by).expect("a mapping")).expect("as above");
+                let other = Mapping::named(by).expect("a mapping").lowered(&test).expect("as above");
                 allowed(&other, ptx).map(|states| left.difference(&states).cloned().collect())
             }
         };

@@ -73,7 +73,7 @@ fn kernels_in_ptx_are_what_those_in_cuda_are_mapped_to() {
     let (mut compared, mut outcomes, mut racy) = (0, 0, 0);
     for seed in first..first + programs {
         let pair = program(&mut Pcg64Mcg::seed_from_u64(seed), false);
-        let (own, mapped) = (pair.in_ptx(), pair.in_cuda().via(mapping).expect("all of it maps"));
+        let (own, mapped) = (pair.in_ptx(), mapping.lowered(&pair.in_cuda()).expect("all of it maps"));
         let (Some(a), Some(b)) = (allowed(&own, &model), allowed(&mapped, &model)) else { continue };
         assert_eq!(a, b, "seed {seed}\n{}", own.file.text);
         assert_eq!(race(&own, &model), race(&mapped, &model), "seed {seed}\n{}", own.file.text);

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use super::duration::{self, Timeout};
 use super::select::Partition;
-use crate::simt::Early;
+use simt::Early;
 
 mod hand;
 mod values;

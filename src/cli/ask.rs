@@ -7,10 +7,10 @@ use super::plan::{self, Ask, Question};
 use super::run::Run;
 use super::terminal::Terminal;
 use super::{decide, seams};
-use crate::diag::Diagnostic;
-use crate::litmus::LitmusTest;
-use crate::report::Subject;
-use crate::verdict::Property;
+use diag::Diagnostic;
+use program::litmus::LitmusTest;
+use report::Subject;
+use verdict::Property;
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &AskArgs, terminal: &Terminal) -> u8 {

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use super::plan::Unit;
 use super::{files, seams};
-use crate::diag::{Diagnostic, SourceFile};
-use crate::litmus::Quantifier;
-use crate::report::Line;
+use diag::{Diagnostic, SourceFile};
+use program::litmus::Quantifier;
+use report::Line;
 
 /// An expectation to write.
 pub(super) struct Edit {

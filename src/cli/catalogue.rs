@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::seams;
-use crate::diag::Diagnostic;
-use crate::model::ir::Model;
-use crate::program::Dialect;
+use cat::model::ir::Model;
+use diag::Diagnostic;
+use program::Dialect;
 
 /// A model, and what to call it.
 #[derive(Clone)]

@@ -15,9 +15,9 @@ use super::select::Selection;
 use super::settings::Settings;
 use super::terminal::Terminal;
 use super::watch;
-use crate::diag::Diagnostic;
-use crate::litmus::LitmusTest;
-use crate::report::{Line, Subject};
+use diag::Diagnostic;
+use program::litmus::LitmusTest;
+use report::{Line, Subject};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {

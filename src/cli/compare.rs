@@ -7,10 +7,10 @@ use super::run::Run;
 use super::settings::Settings;
 use super::terminal::Terminal;
 use super::{differences, panics};
-use crate::diag::Diagnostic;
-use crate::litmus::{LitmusTest, Quantifier, Reachability};
-use crate::report::{Column, Comparison, Finding, Relation, Subject};
-use crate::verdict::Property;
+use diag::Diagnostic;
+use program::litmus::{LitmusTest, Quantifier, Reachability};
+use report::{Column, Comparison, Finding, Relation, Subject};
+use verdict::Property;
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &CompareArgs, terminal: &Terminal) -> u8 {

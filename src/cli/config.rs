@@ -19,7 +19,7 @@ use toml::de::{DeTable, DeValue};
 use super::args::{self, Command, EngineArg, FormatArg, QuestionArgs};
 use super::duration::{self, Timeout};
 use super::terminal::Terminal;
-use crate::diag::{Diagnostic, Sink, SourceFile, Span};
+use diag::{Diagnostic, Sink, SourceFile, Span};
 
 /// The file's name.
 const NAME: &str = "fencepost.toml";
@@ -316,7 +316,7 @@ fn span(value: &Spanned<DeValue<'_>>) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diag::{Style, render};
+    use diag::{Style, render};
 
     fn values(text: &str, profile: Option<&str>) -> Result<Values, String> {
         let file = SourceFile::new("../fencepost.toml", text);

@@ -7,13 +7,12 @@ use super::defect::{self, Defect};
 use super::plan::{self, Ask, Question, Unit};
 use super::settings::Settings;
 use super::{interrupt, panics, seams};
-use crate::check::Session;
-use crate::check::liveness::{Liveness, Setting};
-use crate::diag::nearest;
-use crate::model::ir::Model;
-use crate::report::{self, Line, Table};
-use crate::stop;
-use crate::verdict::{Answer, Definedness, Fault, Outcomes, Property, Remedy, State, Verdict};
+use cat::model::ir::Model;
+use diag::nearest;
+use engine::liveness::{Liveness, Setting};
+use report::{self, Line, Table};
+use verdict::{Answer, Definedness, Fault, Outcomes, Property, Remedy, State, Verdict};
+use why::Session;
 
 /// Why a question that ran into a panic has no answer.
 const BROKEN: &str = "a defect of Fencepost";

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use super::catalogue::Named;
 use super::load::Crash;
 use super::settings::Settings;
-use crate::check::Engine;
-use crate::diag::{Diagnostic, SourceFile};
-use crate::litmus::LitmusTest;
+use diag::{Diagnostic, SourceFile};
+use engine::Engine;
+use program::litmus::LitmusTest;
 
 /// A defect, as it is told to the user.
 #[derive(Clone, Debug)]

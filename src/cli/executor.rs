@@ -14,13 +14,13 @@ use super::run::Run;
 use super::settings::Settings;
 use super::terminal::Terminal;
 use super::{exit, panics};
-use crate::check::operational::{self, Faults, Held, Judged};
-use crate::diag::Diagnostic;
-use crate::litmus::LitmusTest;
-use crate::report::{Observations, RunExpected, Subject};
-use crate::simt::schedule::{Observation, Recorded};
-use crate::simt::{self, Launch, MachineMemory, Options, Schedule, Scheduling};
+use diag::Diagnostic;
+use operational::{self, Faults, Held, Judged};
+use program::litmus::LitmusTest;
 use recording::Recording;
+use report::{Observations, RunExpected, Subject};
+use simt::schedule::{Observation, Recorded};
+use simt::{self, Launch, MachineMemory, Options, Schedule, Scheduling};
 
 /// What the options ask for.
 #[derive(Clone)]

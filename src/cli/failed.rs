@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 use super::cache::{hex, sha256};
 use super::files;
-use crate::diag::Diagnostic;
-use crate::report::Line;
-use crate::verdict::Property;
+use diag::Diagnostic;
+use report::Line;
+use verdict::Property;
 
 /// Path, test, model, property.
 type Asked = (String, String, String, String);

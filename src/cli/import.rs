@@ -12,7 +12,7 @@ use super::load::{self, File, Loaded};
 use super::pool::Pool;
 use super::terminal::{Terminal, cannot_write};
 use super::{defect, exit, seams};
-use crate::diag::Diagnostic;
+use diag::Diagnostic;
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {

@@ -13,8 +13,6 @@ use std::time::Duration;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use crate::stop;
-
 /// The reason of questions that were open when the signal came.
 pub(super) const REASON: &str = "interrupted";
 

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use super::paths::{self, Found};
 use super::pool::{Event, Pool};
 use super::{panics, seams};
-use crate::diag::Diagnostic;
-use crate::litmus::{LitmusTest, Read as Tests};
-use crate::stop;
+use diag::Diagnostic;
+use front::litmus::Read as Tests;
+use program::litmus::LitmusTest;
 
 /// No test is larger. Without a limit, a device that never ends would fill the memory.
 const LARGEST: u64 = 16 << 20;

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 
-use crate::diag::Diagnostic;
+use diag::Diagnostic;
 
 pub mod args;
 pub mod duration;

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::model::ir::{Axiom, Model};
-use crate::model::text::operand;
-pub(super) use crate::model::text::{expression, shape_name, test_name};
+use cat::model::ir::{Axiom, Model};
+use cat::model::text::operand;
+pub(super) use cat::model::text::{expression, shape_name, test_name};
 
 /// The whole model.
 pub(super) fn model(label: &str, model: &Model) -> String {

@@ -7,9 +7,9 @@ use super::catalogue::Catalogue;
 use super::model_text;
 use super::terminal::Terminal;
 use super::{exit, panics, settings};
-use crate::diag::Diagnostic;
-use crate::model::ir::Model;
-use crate::report::Subject;
+use cat::model::ir::Model;
+use diag::Diagnostic;
+use report::Subject;
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &ModelsArgs, terminal: &Terminal) -> u8 {
@@ -65,7 +65,7 @@ fn title(model: &Model) -> &str {
 }
 
 fn object(label: &str, model: &Model) -> Value {
-    let axiom = |a: &crate::model::ir::Axiom| {
+    let axiom = |a: &cat::model::ir::Axiom| {
         json!({
             "name": a.name,
             "test": model_text::test_name(a),

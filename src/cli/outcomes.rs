@@ -6,7 +6,7 @@ use super::args::OutcomesArgs;
 use super::decide;
 use super::run::Run;
 use super::terminal::Terminal;
-use crate::report::Subject;
+use report::Subject;
 
 /// Runs it; returns the exit code: 3 if a list is not complete.
 pub(super) fn run(args: &OutcomesArgs, terminal: &Terminal) -> u8 {

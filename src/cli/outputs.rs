@@ -15,10 +15,8 @@ use anstream::{AutoStream, StripStream};
 use super::args::FormatArg;
 use super::files;
 use super::terminal::{Terminal, cannot_write, reader_left};
-use crate::diag::Diagnostic;
-use crate::report::{
-    self, Comparison, Format, HumanOptions, Line, Observations, Reporter, Summary, Table, reporter,
-};
+use diag::Diagnostic;
+use report::{self, Comparison, Format, HumanOptions, Line, Observations, Reporter, Summary, Table, reporter};
 
 /// Where one report goes.
 enum Target {

@@ -11,7 +11,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::diag::{Diagnostic, nearest};
+use diag::{Diagnostic, nearest};
 
 /// A test file, or standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]

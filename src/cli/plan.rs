@@ -11,14 +11,13 @@ use std::collections::BTreeMap;
 use super::catalogue::{Catalogue, NameKind, Named};
 use super::load::File;
 use super::seams;
-use crate::check::ProgressModel;
-use crate::diag::{Diagnostic, Span};
-use crate::litmus::{LitmusTest, Prop, Quantifier, Reachability};
-use crate::program::Dialect;
-use crate::program::mapping::Mapping;
-use crate::report::Site;
-use crate::stop;
-use crate::verdict::Property;
+use diag::{Diagnostic, Span};
+use engine::ProgressModel;
+use front::mapping::Mapping;
+use program::Dialect;
+use program::litmus::{LitmusTest, Prop, Quantifier, Reachability};
+use report::Site;
+use verdict::Property;
 
 /// One test under one model: what shares a session.
 pub(super) struct Unit<'a> {
@@ -149,7 +148,7 @@ pub(super) fn plan<'a>(
                 }
                 let spoken = if via.is_some() { Dialect::Ptx } else { dialect };
                 let Some(model) = catalogue.get(&name, spoken) else { continue };
-                let (judged, refused) = match via.map(|via| test.via(via)) {
+                let (judged, refused) = match via.map(|via| via.lowered(test)) {
                     None => (Cow::Borrowed(test), None),
                     Some(Ok(lowered)) => (Cow::Owned(lowered), None),
                     // The test is valid: it is this model that has no words for it.
@@ -271,9 +270,9 @@ pub(super) fn own_condition(test: &LitmusTest, model: &str) -> Question {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diag::SourceFile;
-    use crate::litmus::Expectation;
-    use crate::program::{Machine, Program};
+    use diag::SourceFile;
+    use program::litmus::Expectation;
+    use program::{Machine, Program};
 
     fn test() -> LitmusTest {
         LitmusTest {
@@ -291,7 +290,7 @@ mod tests {
             },
             condition: Some(Prop::And(Vec::new())),
             condition_text: " x == 1 ".into(),
-            condition_span: crate::diag::Span::default(),
+            condition_span: diag::Span::default(),
             quantifier: Quantifier::Exists,
             filter: None,
             observe: Vec::new(),
@@ -357,7 +356,7 @@ mod tests {
         assert_eq!(Asked::Dialect(&["b", "a", "b"].map(str::to_owned)).of(&t), ["b", "a"]);
         // What is expected of runs alone is no question for the models.
         t.expect.clear();
-        t.runs.push(crate::litmus::RunExpectation::default());
+        t.runs.push(program::litmus::RunExpectation::default());
         assert!(Asked::Expected(&[]).of(&t).is_empty());
         assert_eq!(Asked::Dialect(&[]).of(&t), ["ptx"]);
     }

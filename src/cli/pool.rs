@@ -12,7 +12,6 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use super::interrupt;
-use crate::stop;
 
 /// Evaluation recurses over models and programs: give it room.
 const STACK_BYTES: usize = 16 << 20;

@@ -18,10 +18,10 @@ use super::progress::Progress;
 use super::select::Selection;
 use super::settings::Settings;
 use super::terminal::Terminal;
-use crate::diag::{Diagnostic, Severity};
-use crate::litmus::LitmusTest;
-use crate::report::{HumanOptions, Subject, Summary};
-use crate::verdict::Property;
+use diag::{Diagnostic, Severity};
+use program::litmus::LitmusTest;
+use report::{HumanOptions, Subject, Summary};
+use verdict::Property;
 
 /// Columns are no wider: one long name must not push all others off the screen.
 const WIDEST: usize = 80;

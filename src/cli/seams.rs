@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use crate::diag::Diagnostic;
-use crate::litmus::{self, LitmusTest, Prop};
-use crate::model::{self, ir::Model};
-use crate::program::Dialect;
-use crate::program::mapping::Mapping;
-use crate::skeleton::signature::signature;
+use cat::model;
+use cat::model::ir::Model;
+use diag::Diagnostic;
+use engine::skeleton::signature::signature;
+use front::litmus;
+use front::mapping::Mapping;
+use program::Dialect;
+use program::litmus::{LitmusTest, Prop};
 
 /// Names that are reserved for models; those not in [`model_names`] are not shipped yet.
 pub(super) const RESERVED_NAMES: [&str; 15] = [

@@ -9,7 +9,7 @@ use super::cache::sha256;
 use super::failed::Failed;
 use super::filter::Filter;
 use super::plan::{Question, Unit};
-use crate::diag::Diagnostic;
+use diag::Diagnostic;
 
 /// `hash:M/N`: the M-th of N parts.
 ///

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::args::{EngineArg, QuestionArgs};
 use super::cache::Cache;
 use super::seams;
-use crate::check::{Engine, Limits, z3_version};
-use crate::diag::Diagnostic;
-use crate::program::mapping::{MAPPINGS, Mapping};
-use crate::report::{FORMATS, Format, Subject};
-use crate::skeleton::signature::signature;
+use diag::Diagnostic;
+use engine::skeleton::signature::signature;
+use engine::{Engine, Limits, z3_version};
+use front::mapping::{MAPPINGS, Mapping};
+use report::{FORMATS, Format, Subject};
 
 /// What is wrong with the name of a prelude.
 fn unknown_prelude(name: &str) -> Option<Diagnostic> {

@@ -12,11 +12,11 @@ use super::plan::{self, Question};
 use super::run::Run;
 use super::terminal::{self, Terminal};
 use super::{ask, decide, exit, files, printed};
-use crate::diag::Diagnostic;
-use crate::litmus::LitmusTest;
-use crate::model::ir::{Kind, NodeOp};
-use crate::report::picture::{Choice, Scene, dot, subject, svg};
-use crate::report::{Line, Subject};
+use cat::model::ir::{Kind, NodeOp};
+use diag::Diagnostic;
+use program::litmus::LitmusTest;
+use report::picture::{Choice, Scene, dot, subject, svg};
+use report::{Line, Subject};
 
 mod page;
 

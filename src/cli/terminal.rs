@@ -10,7 +10,7 @@ use std::path::Path;
 use anstream::{AutoStream, ColorChoice};
 
 use super::args::{Color, Talk};
-use crate::diag::{self, Diagnostic, Severity, Style};
+use diag::{self, Diagnostic, Severity, Style};
 
 /// How to talk to the user.
 #[derive(Clone, Copy, Debug)]

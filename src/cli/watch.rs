@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 use super::args::CheckArgs;
 use super::terminal::Terminal;
 use super::{exit, interrupt, paths};
-use crate::diag::Diagnostic;
+use diag::Diagnostic;
 
 /// How long to wait between two looks.
 const INTERVAL: Duration = Duration::from_millis(300);

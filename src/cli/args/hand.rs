@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::program::Dialect;
+use program::Dialect;
 
 /// `fencepost new`.
 #[derive(Debug, Args)]

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
-use crate::check::Engine;
-use crate::diag::nearest;
-use crate::report::Format;
-use crate::simt::{Early, Scheduling};
+use diag::nearest;
+use engine::Engine;
+use report::Format;
+use simt::{Early, Scheduling};
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -8,7 +8,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use super::key::{Key, hex, sha256};
-use crate::verdict::Answer;
+use verdict::Answer;
 
 /// The first word of every file, and the version of what follows.
 const HEAD: &str = "fencepost-verdicts 1 ";
@@ -52,9 +52,10 @@ pub(super) fn read(bytes: &[u8], key: &Key, questions: usize) -> Result<Vec<Opti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::{
+    use verdict::hang::Wait;
+    use verdict::{
         Change, Definedness, Ending, Explanation, Fault, FaultEvent, Remedy, Seat, ThreadEnd, Verdict, Witness,
-        WitnessEvent, hang::Wait,
+        WitnessEvent,
     };
 
     /// An answer with something in every field.

@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 
 use crate::cli::plan::Unit;
 use crate::cli::settings::Settings;
-use crate::model::ir::Model;
+use cat::model::ir::Model;
 
 /// The identity of this build.
 pub(in crate::cli) const BUILD: &str = env!("FENCEPOST_BUILD");
@@ -97,7 +97,7 @@ impl Keys {
 /// The solver that was loaded.
 fn solver() -> &'static str {
     #[cfg(feature = "z3")]
-    return crate::check::z3_version::loaded();
+    return engine::z3_version::loaded();
     #[cfg(not(feature = "z3"))]
     return "";
 }

@@ -24,8 +24,8 @@ use std::sync::{Mutex, PoisonError};
 use super::files;
 use super::plan::Unit;
 use super::settings::Settings;
-use crate::diag::Diagnostic;
-use crate::verdict::Answer;
+use diag::Diagnostic;
+use verdict::Answer;
 
 mod entry;
 mod folder;

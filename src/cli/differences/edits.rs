@@ -1,7 +1,7 @@
 //! Small changes of a program, one instruction at a time: what a rule of difference is tried on.
 
-use crate::program::edits::{Change, Edit, Fence, PROXIES, Site, enough, scope_of};
-use crate::program::{Dialect, LocId, LocationKind, Op, Program, Tags};
+use program::edits::{Change, Edit, Fence, PROXIES, Site, enough, scope_of};
+use program::{Dialect, LocId, LocationKind, Op, Program, Tags};
 
 /// Which edits a rule consists of.
 type Lister = fn(&Program) -> Vec<Edit>;

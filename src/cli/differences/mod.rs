@@ -20,12 +20,13 @@ use rule::{Asked, Cause, Search};
 use super::plan::{Ask, Unit};
 use super::settings::Settings;
 use super::{decide, seams};
-use crate::check::{Session, known_gap::reduced};
-use crate::litmus::{LitmusTest, Prop};
-use crate::model::ir::Model;
-use crate::program::mapping::{Gap, Mapping, Told};
-use crate::report::{Column, Finding, Line, Place, Relation};
-use crate::verdict::{Fault, Property, State, Verdict};
+use cat::model::ir::Model;
+use front::mapping::{Gap, Mapping, Told};
+use program::litmus::{LitmusTest, Prop};
+use report::{Column, Finding, Line, Place, Relation};
+use verdict::{Fault, Property, State, Verdict};
+use why::Session;
+use why::known_gap::reduced;
 
 /// At most so many outcomes are held against the known gaps: one that is more decides.
 const EXPLAINED: usize = 8;
@@ -313,7 +314,7 @@ fn in_gap(
         Told::Less { .. } => reduced(&source.model.model, gap)
             .is_some_and(|model| verdict(&source.test, &model) == Verdict::Allowed),
         Told::Mended(by) => Mapping::named(by)
-            .and_then(|by| source.source.via(by).ok())
+            .and_then(|by| by.lowered(source.source).ok())
             .is_some_and(|test| verdict(&test, &ptx.model.model) == Verdict::Forbidden),
     }
 }

@@ -13,14 +13,15 @@ use super::super::decide::{self, listed};
 use super::super::plan::Unit;
 use super::super::settings::Settings;
 use super::edits::{self, Rule};
-use crate::check::{Session, task::thin_air_axioms};
-use crate::litmus::{LitmusTest, Prop};
-use crate::model::ir::Model;
-use crate::program::edits::{Change, Edit, Site, edited};
-use crate::program::mapping::Mapping;
-use crate::program::{Dialect, LocationKind, Program, Scope};
-use crate::report::Place;
-use crate::verdict::{Verdict, Witness};
+use cat::model::ir::Model;
+use engine::task::thin_air_axioms;
+use front::mapping::Mapping;
+use program::edits::{Change, Edit, Site, edited};
+use program::litmus::{LitmusTest, Prop};
+use program::{Dialect, LocationKind, Program, Scope};
+use report::Place;
+use verdict::{Verdict, Witness};
+use why::Session;
 
 /// What the models differ on.
 #[derive(Clone, Copy)]
@@ -53,7 +54,7 @@ fn refuses(
 ) -> Option<bool> {
     let lowered = match unit.mapping {
         None => None,
-        Some(name) => Some(source.via(Mapping::named(name)?).ok()?),
+        Some(name) => Some(Mapping::named(name)?.lowered(source).ok()?),
     };
     let test = lowered.as_ref().unwrap_or(source);
     let mut session = Session::new(test, model, settings.engine, settings.limits, &settings.set);
@@ -322,6 +323,6 @@ fn cycle_of_values(witness: &Witness) -> Vec<Place> {
 }
 
 /// The instruction of an event.
-pub(super) fn place_of(event: &crate::verdict::WitnessEvent) -> Place {
+pub(super) fn place_of(event: &verdict::WitnessEvent) -> Place {
     Place { thread: event.thread_name.clone(), line: event.line, text: event.text.clone() }
 }

@@ -9,10 +9,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::cli::terminal::cannot_write;
-use crate::diag::Diagnostic;
-use crate::litmus::LitmusTest;
-use crate::simt::schedule::Recorded;
-use crate::simt::{self, MachineMemory};
+use diag::Diagnostic;
+use program::litmus::LitmusTest;
+use simt::schedule::Recorded;
+use simt::{self, MachineMemory};
 
 /// A file of recorded runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,12 +1,12 @@
 //! What the executor observed, put into a report.
 
 use super::{How, Plan};
-use crate::check::operational::{self, Faults, Held};
-use crate::litmus::LitmusTest;
-use crate::report::{Hazard, Hazards, Observations, Observed, Part, Raced, Stopped};
-use crate::simt::schedule::{Ended, Observation, Recorded};
-use crate::simt::{self, MachineMemory, Scheduling, record};
-use crate::verdict::Verdict;
+use operational::{self, Faults, Held};
+use program::litmus::LitmusTest;
+use report::{Hazard, Hazards, Observations, Observed, Part, Raced, Stopped};
+use simt::schedule::{Ended, Observation, Recorded};
+use simt::{self, MachineMemory, Scheduling, record};
+use verdict::Verdict;
 
 /// The machine, in words.
 pub(super) fn machine(plan: &Plan, mixed: bool) -> String {

@@ -6,27 +6,16 @@
 
 use std::time::Duration;
 
-use include_dir::{Dir, include_dir};
-
 use super::super::seams;
 use super::text::{Entry, Kind};
-use crate::check::{Engine, Limits, Session};
-use crate::diag::SourceFile;
-use crate::litmus::LitmusTest;
-use crate::model::ir::Model;
-use crate::model::{Library, Shipped};
-use crate::skeleton::signature::signature;
-use crate::verdict::{Verdict, Witness};
-
-/// The folders of tests that files are called after.
-static TESTS: [Dir<'static>; 6] = [
-    include_dir!("$CARGO_MANIFEST_DIR/litmus/ptx"),
-    include_dir!("$CARGO_MANIFEST_DIR/litmus/cuda"),
-    include_dir!("$CARGO_MANIFEST_DIR/litmus/opencl"),
-    include_dir!("$CARGO_MANIFEST_DIR/litmus/c11"),
-    include_dir!("$CARGO_MANIFEST_DIR/litmus/host"),
-    include_dir!("$CARGO_MANIFEST_DIR/litmus/regressions"),
-];
+use cat::model::ir::Model;
+use cat::model::{Library, Shipped};
+use diag::SourceFile;
+use engine::skeleton::signature::signature;
+use engine::{Engine, Limits};
+use program::litmus::LitmusTest;
+use verdict::{Verdict, Witness};
+use why::Session;
 
 /// Tests for names that the tests of the axioms do not show. The test below asks that each of them does.
 const MORE: &[(&str, &[&str])] = &[
@@ -144,12 +133,12 @@ const PAIRS: usize = 4;
 pub(super) fn tests(name: &str, model: &str) -> Vec<LitmusTest> {
     let file = format!("{name}.toml");
     let mut found = Vec::new();
-    TESTS.iter().for_each(|folder| collect(folder, &file, &mut found));
-    let read = found.iter().filter_map(|text| crate::litmus::parse(&file, text.as_bytes()).ok());
+    examples::TESTS.iter().for_each(|folder| collect(folder, &file, &mut found));
+    let read = found.iter().filter_map(|text| front::litmus::parse(&file, text.as_bytes()).ok());
     read.flatten().filter(|test| seams::speaks(model, test.program.dialect)).collect()
 }
 
-fn collect<'d>(folder: &'d Dir<'static>, name: &str, found: &mut Vec<&'d str>) {
+fn collect<'d>(folder: &'d include_dir::Dir<'static>, name: &str, found: &mut Vec<&'d str>) {
     let here = folder.files().filter(|f| f.path().file_name().is_some_and(|n| n == name));
     found.extend(here.filter_map(|f| f.contents_utf8()));
     folder.dirs().for_each(|inner| collect(inner, name, found));
@@ -257,7 +246,7 @@ fn probe(label: &str, name: &str, expression: &str, set: bool) -> Option<Model> 
     let (open, close) = if set { ('[', ']') } else { ('(', ')') };
     let text = format!("{}\nshow {open}{expression}{close} as {name}\n", source.text);
     let main = SourceFile::new(source.name.clone(), text);
-    crate::model::load(main, label, &Shipped, &signature(), None).ok()
+    cat::model::load(main, label, &Shipped, &signature(), None).ok()
 }
 
 /// Whether an entry speaks of a name, through any number of definitions.
@@ -366,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_test_is_found_in_the_dialect_of_the_model() {
-        use crate::program::Dialect;
+        use program::Dialect;
         assert_eq!(tests("LB+rel+acq", "opencl")[0].program.dialect, Dialect::OpenCl);
         assert_eq!(tests("LB+rel+acq", "rc11")[0].program.dialect, Dialect::C);
         assert!(tests("MP+rel.gpu+acq.gpu", "c11").is_empty());
@@ -406,7 +395,7 @@ mod tests {
     #[test]
     fn every_axiom_of_every_shipped_model_has_a_test_that_it_forbids() {
         for name in Library::names() {
-            let model = crate::model::load_shipped(name, &signature()).unwrap().unwrap();
+            let model = cat::model::load_shipped(name, &signature()).unwrap().unwrap();
             for entry in super::super::text::entries(&model).iter().filter(|e| e.kind == Kind::Axiom) {
                 assert!(of_axiom(&model, name, entry).is_some(), "{name}: {}", entry.name);
             }
@@ -417,7 +406,7 @@ mod tests {
     fn every_definition_and_flag_of_every_shipped_model_is_shown_in_an_execution() {
         let mut missing = Vec::new();
         for name in Library::names() {
-            let model = crate::model::load_shipped(name, &signature()).unwrap().unwrap();
+            let model = cat::model::load_shipped(name, &signature()).unwrap().unwrap();
             let entries = super::super::text::entries(&model);
             let own = entries.iter().filter(|e| !e.file.ends_with("stdlib.cat"));
             for entry in own.filter(|e| !matches!(e.kind, Kind::Axiom | Kind::Function)) {
@@ -435,11 +424,11 @@ mod tests {
     #[test]
     fn every_base_name_is_shown_in_an_execution_of_some_model() {
         let models: Vec<_> = (Library::names().into_iter())
-            .map(|name| (name, crate::model::load_shipped(name, &signature()).unwrap().unwrap()))
+            .map(|name| (name, cat::model::load_shipped(name, &signature()).unwrap().unwrap()))
             .collect();
         let mut missing = Vec::new();
         for base in signature().names {
-            let set = base.kind == crate::model::ir::Kind::Set;
+            let set = base.kind == cat::model::ir::Kind::Set;
             let shown = models.iter().any(|(label, model)| {
                 let entries = super::super::text::entries(model);
                 of_relation(label, base.name, base.name, set, &entries).is_some()

@@ -15,14 +15,14 @@ use super::args::ExplainArgs;
 use super::catalogue::{Catalogue, Named};
 use super::terminal::Terminal;
 use super::{exit, printed, seams};
-use crate::diag::{Diagnostic, nearest};
-use crate::litmus::LitmusTest;
-use crate::model::ir::Kind as Shape;
-use crate::program::Dialect;
-use crate::skeleton::signature::signature;
-use crate::verdict::Verdict;
+use cat::model::ir::Kind as Shape;
+use diag::{Diagnostic, nearest};
+use engine::skeleton::signature::signature;
 use example::Role;
+use program::Dialect;
+use program::litmus::LitmusTest;
 use text::{Entry, Kind};
+use verdict::Verdict;
 
 /// What the shipped models define.
 struct Defined {

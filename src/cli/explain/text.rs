@@ -7,11 +7,11 @@
 
 use std::sync::Arc;
 
-use crate::diag::{SourceFile, Span};
-use crate::model::Library;
-use crate::model::ast::{Expr, ExprKind, Stmt, StmtKind, TestRole};
-use crate::model::ir::{Kind as Shape, Model};
-use crate::model::parse::parse;
+use cat::model::Library;
+use cat::model::ast::{Expr, ExprKind, Stmt, StmtKind, TestRole};
+use cat::model::ir::{Kind as Shape, Model};
+use cat::model::parse::parse;
+use diag::{SourceFile, Span};
 
 /// What a statement introduces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,9 +209,9 @@ mod tests {
 
     #[test]
     fn every_file_of_every_shipped_model_is_read() {
-        let signature = crate::skeleton::signature::signature();
+        let signature = engine::skeleton::signature::signature();
         for name in Library::names() {
-            let model = crate::model::load_shipped(name, &signature).unwrap().unwrap();
+            let model = cat::model::load_shipped(name, &signature).unwrap().unwrap();
             let list = entries(&model);
             for axiom in &model.axioms {
                 assert!(

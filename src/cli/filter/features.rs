@@ -1,6 +1,6 @@
 //! What a program uses, by name: the words of `feature` in filters.
 
-use crate::program::{Instr, LocationKind, Op, Program, Proxy, Space, Tags};
+use program::{Instr, LocationKind, Op, Program, Proxy, Space, Tags};
 
 /// A name, what it means, and how it is told.
 pub(super) type Feature = (&'static str, &'static str, fn(&Program) -> bool);
@@ -16,9 +16,7 @@ pub(super) const FEATURES: &[Feature] = &[
     ("sc", "a sequentially consistent operation or fence", |p| tagged(p, "SC")),
     ("volatile", "a volatile access", |p| tagged(p, "VOLATILE")),
     ("proxy", "an access or fence of another proxy than the generic one", |p| {
-        ["SUR", "TEX", "CON", "PF", "ALIAS"]
-            .iter()
-            .any(|tag| p.dialect == crate::program::Dialect::Ptx && tagged(p, tag))
+        ["SUR", "TEX", "CON", "PF", "ALIAS"].iter().any(|tag| p.dialect == program::Dialect::Ptx && tagged(p, tag))
             || aliases(p).any(|proxy| proxy != Proxy::Generic)
     }),
     ("alias", "two names for one memory", |p| aliases(p).next().is_some()),
@@ -59,7 +57,7 @@ fn spaces(program: &Program) -> impl Iterator<Item = Space> + '_ {
 }
 
 /// Whether two threads differ in something.
-fn differ<K: PartialEq>(program: &Program, of: impl Fn(&crate::program::Thread) -> K) -> bool {
+fn differ<K: PartialEq>(program: &Program, of: impl Fn(&program::Thread) -> K) -> bool {
     let mut keys = program.threads.iter().map(of);
     keys.next().is_some_and(|first| keys.any(|key| key != first))
 }
@@ -69,7 +67,7 @@ mod tests {
     use super::*;
 
     fn features(text: &str) -> Vec<&'static str> {
-        let test = crate::litmus::parse("t.toml", text.as_bytes()).expect("a good test").remove(0);
+        let test = front::litmus::parse("t.toml", text.as_bytes()).expect("a good test").remove(0);
         FEATURES.iter().filter(|f| (f.2)(&test.program)).map(|f| f.0).collect()
     }
 

@@ -15,7 +15,7 @@
 use std::fmt;
 
 use super::plan::{Question, Unit};
-use crate::diag::{Diagnostic, SourceFile};
+use diag::{Diagnostic, SourceFile};
 
 mod features;
 mod parse;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::pattern::Pattern;
 use super::{Expr, KEYS, Key, Match};
-use crate::diag::{Diagnostic, SourceFile, Span};
+use diag::{Diagnostic, SourceFile, Span};
 
 /// No filter that somebody wrote is nested deeper.
 const DEEPEST: usize = 100;
@@ -218,7 +218,7 @@ impl Parser<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diag::{Style, render};
+    use diag::{Style, render};
 
     fn tree(text: &str) -> String {
         match parse(&SourceFile::new("--filter", text)) {

@@ -16,8 +16,8 @@ use include_dir::{Dir, include_dir};
 use super::args::NewArgs;
 use super::terminal::{Terminal, cannot_write};
 use super::{exit, printed, seams};
-use crate::diag::Diagnostic;
-use crate::program::Dialect;
+use diag::Diagnostic;
+use program::Dialect;
 
 /// One folder per dialect, one file per template.
 static TEMPLATES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/src/cli/new/templates");
@@ -119,7 +119,7 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::litmus::parse;
+    use front::litmus::parse;
 
     #[test]
     fn every_template_is_a_test_with_an_expectation_of_its_dialects_model() {

@@ -8,10 +8,11 @@ use super::super::plan::{Ask, Question, Unit};
 use super::super::run::Run;
 use super::super::seams;
 use super::super::settings::Settings;
-use crate::report::picture::page::{self, Page, View};
-use crate::report::picture::{Choice, Scene, subject};
-use crate::report::{Line, Table};
-use crate::verdict::{Property, Verdict};
+use report::picture::page;
+use report::picture::page::{Page, View};
+use report::picture::{Choice, Scene, subject};
+use report::{Line, Table};
+use verdict::{Property, Verdict};
 
 /// At most this many outcomes are on a page.
 const MOST_OUTCOMES: usize = 48;

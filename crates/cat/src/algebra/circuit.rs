@@ -1,0 +1,479 @@
+//! The symbolic encoding: gates for the cells that are open *and* asked for.
+//!
+//! Bounds come first: a cell that must hold is true, one that may not is false, and neither costs a gate. The others
+//! are built on demand, from the axioms backwards, each once.
+//!
+//! # Invariants
+//! - Exact: under any assignment of the inputs that respects the bounds of the leaves, a cell's gate has the value that
+//!   the plain evaluator computes, whenever both its events execute.
+//! - Closures go through the ends of open edges only: between them, edges that are certain are closed beforehand.
+//!
+//! # Sources
+//! - Matrices of gates: Kodkod (Torlak, Jackson, TACAS 2007).
+//! - Acyclicity by vertex elimination: Rankooh, Rintanen, AAAI 2022.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use super::bounds::{Bound, Bounds};
+use super::gates::{Gates, Lit};
+use super::{Value, Values};
+use crate::model::ir::{FixGroup, FreeId, Model, NodeId, NodeOp, Test};
+use crate::rel::{EventSet, Rel};
+
+/// Rounds after which a recursive definition that is not a closure is given up.
+const MAX_ROUNDS: usize = 256;
+
+/// What a circuit asks about leaves.
+pub trait CircuitLeaves {
+    /// Whether an event executes.
+    fn executes(&mut self, gates: &mut Gates, event: usize) -> Lit;
+    /// An open cell of a base relation.
+    fn base(&mut self, gates: &mut Gates, name: &str, i: usize, j: usize) -> Lit;
+    /// An open cell of a free relation.
+    fn free(&mut self, gates: &mut Gates, id: FreeId, i: usize, j: usize) -> Lit;
+}
+
+/// A recursive definition that takes too many rounds to unfold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyRounds;
+
+/// Builds gates for a model.
+pub struct Circuit<'a, L> {
+    model: &'a Model,
+    algebra: Rc<Bounds>,
+    bounds: Rc<Values<Bounds>>,
+    /// The leaves.
+    pub leaves: L,
+    cells: Vec<FxHashMap<(u32, u32), Lit>>,
+    members: Vec<FxHashMap<u32, Lit>>,
+    closures: FxHashMap<NodeId, Closure>,
+    transposed: FxHashMap<NodeId, Rel>,
+    fixed: FxHashMap<NodeId, FxHashMap<(u32, u32), Lit>>,
+    /// Set once a recursive definition was given up: no answer that depends on it may be used.
+    pub failed: bool,
+}
+
+/// A transitive closure: middle events by number, and what is reachable through the first of them.
+struct Closure {
+    hubs: Vec<usize>,
+    may: Vec<Rel>,
+    memo: FxHashMap<(u32, u32, u32), Lit>,
+}
+
+impl<'a, L: CircuitLeaves> Circuit<'a, L> {
+    /// Over bounds computed for every node that will be asked for.
+    pub fn new(model: &'a Model, algebra: Rc<Bounds>, bounds: Rc<Values<Bounds>>, leaves: L) -> Self {
+        Circuit {
+            model,
+            algebra,
+            bounds,
+            leaves,
+            cells: vec![FxHashMap::default(); model.nodes.len()],
+            members: vec![FxHashMap::default(); model.nodes.len()],
+            closures: FxHashMap::default(),
+            transposed: FxHashMap::default(),
+            fixed: FxHashMap::default(),
+            failed: false,
+        }
+    }
+
+    fn value(&self, id: NodeId) -> Rc<Value<Bound<EventSet>, Bound<Rel>>> {
+        self.bounds[id.index()].clone().expect("bounds were computed")
+    }
+
+    fn executes(&mut self, gates: &mut Gates, i: usize) -> Lit {
+        if self.algebra.must.has(i) { Lit::TRUE } else { self.leaves.executes(gates, i) }
+    }
+
+    /// Whether an event is in a set node, given that it executes.
+    pub fn member(&mut self, gates: &mut Gates, id: NodeId, i: usize) -> Lit {
+        let value = self.value(id);
+        let bound = value.set();
+        if bound.must.has(i) {
+            return Lit::TRUE;
+        }
+        if !bound.may.has(i) {
+            return Lit::FALSE;
+        }
+        if let Some(&l) = self.members[id.index()].get(&(i as u32)) {
+            return l;
+        }
+        self.solve_group_of(gates, id);
+        let lit = match self.model.node(id).op {
+            NodeOp::Base(_) | NodeOp::Empty | NodeOp::Universe => unreachable!("sets of the skeleton are known"),
+            NodeOp::Var(..) => self.recursive(gates, id, i, i),
+            NodeOp::Union(a, b) => {
+                let (x, y) = (self.member(gates, a, i), self.member(gates, b, i));
+                gates.or(x, y)
+            }
+            NodeOp::Inter(a, b) => {
+                let (x, y) = (self.member(gates, a, i), self.member(gates, b, i));
+                gates.and(x, y)
+            }
+            NodeOp::Diff(a, b) => {
+                let (x, y) = (self.member(gates, a, i), self.member(gates, b, i));
+                gates.and(x, !y)
+            }
+            NodeOp::Domain(a) => {
+                let ends: Vec<usize> = self.value(a).rel().may.successors(i).collect();
+                self.some_end(gates, a, ends, |j| (i, j))
+            }
+            NodeOp::Range(a) => {
+                let ends: Vec<usize> = self.column(a, i);
+                self.some_end(gates, a, ends, |j| (j, i))
+            }
+            _ => unreachable!("models are typed: a set was expected"),
+        };
+        self.members[id.index()].insert(i as u32, lit);
+        lit
+    }
+
+    fn some_end(
+        &mut self,
+        gates: &mut Gates,
+        rel: NodeId,
+        ends: Vec<usize>,
+        pair: impl Fn(usize) -> (usize, usize),
+    ) -> Lit {
+        let mut any = Vec::new();
+        for e in ends {
+            let (i, j) = pair(e);
+            let (cell, there) = (self.cell(gates, rel, i, j), self.executes(gates, e));
+            any.push(gates.and(cell, there));
+        }
+        gates.any(any)
+    }
+
+    fn column(&mut self, id: NodeId, j: usize) -> Vec<usize> {
+        let value = self.value(id);
+        self.transposed.entry(id).or_insert_with(|| value.rel().may.inverse()).successors(j).collect()
+    }
+
+    /// Whether a pair is in a relation node, given that both events execute.
+    pub fn cell(&mut self, gates: &mut Gates, id: NodeId, i: usize, j: usize) -> Lit {
+        let value = self.value(id);
+        let bound = value.rel();
+        if bound.must.has(i, j) {
+            return Lit::TRUE;
+        }
+        if !bound.may.has(i, j) {
+            return Lit::FALSE;
+        }
+        let key = (i as u32, j as u32);
+        if let Some(&l) = self.cells[id.index()].get(&key) {
+            return l;
+        }
+        self.solve_group_of(gates, id);
+        let model = self.model;
+        let lit = match &model.node(id).op {
+            NodeOp::Base(name) => self.leaves.base(gates, name, i, j),
+            NodeOp::Free(f) => self.leaves.free(gates, *f, i, j),
+            NodeOp::Var(..) => self.recursive(gates, id, i, j),
+            NodeOp::IdentityOn(a) => self.member(gates, *a, i),
+            NodeOp::Product(a, b) => {
+                let (x, y) = (self.member(gates, *a, i), self.member(gates, *b, j));
+                gates.and(x, y)
+            }
+            NodeOp::Union(a, b) => {
+                let (x, y) = (self.cell(gates, *a, i, j), self.cell(gates, *b, i, j));
+                gates.or(x, y)
+            }
+            NodeOp::Inter(a, b) => {
+                let x = self.cell(gates, *a, i, j);
+                if x == Lit::FALSE {
+                    x
+                } else {
+                    let y = self.cell(gates, *b, i, j);
+                    gates.and(x, y)
+                }
+            }
+            NodeOp::Diff(a, b) => {
+                let (x, y) = (self.cell(gates, *a, i, j), self.cell(gates, *b, i, j));
+                gates.and(x, !y)
+            }
+            NodeOp::Seq(a, b) => {
+                let (from, to) = (self.value(*a), self.value(*b));
+                let from: Vec<usize> = from.rel().may.successors(i).collect();
+                let may_b = &to.rel().may;
+                let mut any = Vec::new();
+                for k in from {
+                    if !may_b.has(k, j) {
+                        continue;
+                    }
+                    let x = self.cell(gates, *a, i, k);
+                    let y = self.cell(gates, *b, k, j);
+                    let there = self.executes(gates, k);
+                    any.push(gates.all([x, there, y]));
+                }
+                gates.any(any)
+            }
+            NodeOp::Inverse(a) => self.cell(gates, *a, j, i),
+            NodeOp::Plus(a) => {
+                if !self.closures.contains_key(&id) {
+                    let closure = self.closure(gates, id, *a);
+                    self.closures.insert(id, closure);
+                }
+                let level = self.closures[&id].hubs.len();
+                self.reach(gates, id, *a, level, i, j)
+            }
+            NodeOp::Empty | NodeOp::Universe | NodeOp::Domain(_) | NodeOp::Range(_) => {
+                unreachable!("models are typed: a relation was expected")
+            }
+        };
+        self.cells[id.index()].insert(key, lit);
+        lit
+    }
+
+    /// The middle events that matter, and what may be reached through the first so many of them.
+    fn closure(&self, gates: &mut Gates, plus: NodeId, a: NodeId) -> Closure {
+        let (inner, outer) = (self.value(a), self.value(plus));
+        let (inner, outer) = (inner.rel(), outer.rel());
+        let n = self.algebra.may.universe_len();
+        let mut hub = EventSet::empty(n);
+        for (i, j) in inner.may.iter() {
+            if !outer.must.has(i, j) {
+                hub.insert(i);
+                hub.insert(j);
+            }
+        }
+        for k in self.algebra.may.iter().filter(|&k| !self.algebra.must.has(k)) {
+            hub.insert(k);
+        }
+        let mut reach = inner.may.clone().or(&outer.must);
+        let mut may = vec![reach.clone()];
+        let hubs: Vec<usize> = hub.and(&self.algebra.may).iter().collect();
+        for &k in &hubs {
+            if gates.tick(may.len() * n * n.div_ceil(64) / 16) {
+                break;
+            }
+            let mut one = EventSet::empty(n);
+            one.insert(k);
+            reach = reach.plus(&one);
+            may.push(reach.clone());
+        }
+        Closure { hubs, may, memo: FxHashMap::default() }
+    }
+
+    /// Whether `j` is reachable from `i` through the first `level` hubs.
+    fn reach(&mut self, gates: &mut Gates, plus: NodeId, a: NodeId, level: usize, i: usize, j: usize) -> Lit {
+        if self.value(plus).rel().must.has(i, j) {
+            return Lit::TRUE;
+        }
+        if gates.exhausted().is_some() {
+            return Lit::FALSE;
+        }
+        let closure = &self.closures[&plus];
+        if !closure.may[level].has(i, j) {
+            return Lit::FALSE;
+        }
+        if level == 0 {
+            return self.cell(gates, a, i, j);
+        }
+        let key = (level as u32, i as u32, j as u32);
+        if let Some(&l) = closure.memo.get(&key) {
+            return l;
+        }
+        let k = closure.hubs[level - 1];
+        let before = &closure.may[level - 1];
+        let through = before.has(i, k) && before.has(k, j) && k != i && k != j;
+        let direct = self.reach(gates, plus, a, level - 1, i, j);
+        let lit = if through && direct != Lit::TRUE {
+            let x = self.reach(gates, plus, a, level - 1, i, k);
+            let y = if x == Lit::FALSE { x } else { self.reach(gates, plus, a, level - 1, k, j) };
+            let there = self.executes(gates, k);
+            let detour = gates.all([x, there, y]);
+            gates.or(direct, detour)
+        } else {
+            direct
+        };
+        self.closures.get_mut(&plus).expect("made by the caller").memo.insert(key, lit);
+        lit
+    }
+
+    /// Unfolds the recursive definition that a node belongs to, before anything inside it is asked for: unfolding forgets
+    /// what was built of it so far.
+    fn solve_group_of(&mut self, gates: &mut Gates, id: NodeId) {
+        let model = self.model;
+        if let Some(group) = model.groups.iter().find(|g| g.range.contains(&id.0))
+            && !self.fixed.contains_key(&group.vars[0])
+        {
+            self.recursive(gates, group.vars[0], 0, 0);
+        }
+    }
+
+    /// A cell of a recursive definition that is no closure: unfolds the whole group from the empty relations.
+    fn recursive(&mut self, gates: &mut Gates, var: NodeId, i: usize, j: usize) -> Lit {
+        if let Some(cells) = self.fixed.get(&var) {
+            return cells.get(&(i as u32, j as u32)).copied().unwrap_or(Lit::FALSE);
+        }
+        let model = self.model;
+        let group: &FixGroup =
+            model.groups.iter().find(|g| g.vars.contains(&var)).expect("variables belong to a group");
+        let open: Vec<Vec<(usize, usize)>> = group.vars.iter().map(|&v| self.open_pairs(v)).collect();
+        for &v in &group.vars {
+            self.fixed.insert(v, FxHashMap::default());
+        }
+        // Each round adds a cell or is the last, so with as many rounds as there are open cells the fixpoint is reached even
+        // if its gates, which grow with every round, never repeat.
+        let enough: usize = open.iter().map(Vec::len).sum();
+        for round in 0..MAX_ROUNDS {
+            if gates.tick(0) {
+                return Lit::FALSE;
+            }
+            for n in group.range.clone() {
+                self.cells[n as usize].clear();
+                self.members[n as usize].clear();
+                self.closures.remove(&NodeId(n));
+            }
+            let mut changed = false;
+            let mut next = Vec::new();
+            for ((&v, &body), pairs) in group.vars.iter().zip(&group.bodies).zip(&open) {
+                let mut cells = FxHashMap::default();
+                for &(x, y) in pairs {
+                    let lit = match model.node(v).kind {
+                        crate::model::ir::Kind::Rel => self.cell(gates, body, x, y),
+                        crate::model::ir::Kind::Set => self.member(gates, body, x),
+                    };
+                    cells.insert((x as u32, y as u32), lit);
+                }
+                changed |= self.fixed[&v] != cells;
+                next.push((v, cells));
+            }
+            self.fixed.extend(next);
+            if !changed || round >= enough {
+                for n in group.range.clone() {
+                    self.cells[n as usize].clear();
+                    self.members[n as usize].clear();
+                    self.closures.remove(&NodeId(n));
+                }
+                return self.fixed[&var].get(&(i as u32, j as u32)).copied().unwrap_or(Lit::FALSE);
+            }
+        }
+        self.failed = true;
+        Lit::FALSE
+    }
+
+    fn open_pairs(&self, id: NodeId) -> Vec<(usize, usize)> {
+        match &*self.value(id) {
+            Value::Rel(r) => r.may.clone().minus(&r.must).iter().collect(),
+            Value::Set(s) => s.may.clone().minus(&s.must).iter().map(|i| (i, i)).collect(),
+        }
+    }
+
+    /// Whether a test succeeds.
+    pub fn test(&mut self, gates: &mut Gates, test: Test, id: NodeId) -> Lit {
+        let value = self.value(id);
+        match (test, &*value) {
+            (Test::Empty, Value::Set(s)) => {
+                let mut all = Vec::new();
+                for i in s.may.iter() {
+                    let (x, there) = (self.member(gates, id, i), self.executes(gates, i));
+                    all.push(!gates.and(x, there));
+                }
+                gates.all(all)
+            }
+            (Test::Empty, Value::Rel(r)) => {
+                let mut all = Vec::new();
+                for (i, j) in r.may.iter() {
+                    if gates.tick(0) {
+                        break;
+                    }
+                    let bad = self.edge(gates, id, i, j);
+                    all.push(!bad);
+                }
+                gates.all(all)
+            }
+            (Test::Irreflexive, v) => {
+                let mut all = Vec::new();
+                for i in self.algebra.clone().may.iter().filter(|&i| v.rel().may.has(i, i)) {
+                    let bad = self.edge(gates, id, i, i);
+                    all.push(!bad);
+                }
+                gates.all(all)
+            }
+            (Test::Acyclic, v) => {
+                let may = v.rel().may.clone().restricted(&self.algebra.may);
+                self.acyclic(gates, may, |c, gates, i, j| c.cell(gates, id, i, j))
+            }
+        }
+    }
+
+    /// A cell together with the execution of both ends.
+    fn edge(&mut self, gates: &mut Gates, id: NodeId, i: usize, j: usize) -> Lit {
+        let (a, b) = (self.executes(gates, i), self.executes(gates, j));
+        let x = self.cell(gates, id, i, j);
+        gates.all([a, x, b])
+    }
+
+    /// Whether the graph of the given cells has no cycle of executed events: eliminates vertices one by one, those with
+    /// the fewest detours first.
+    pub fn acyclic(
+        &mut self,
+        gates: &mut Gates,
+        may: Rel,
+        mut cell: impl FnMut(&mut Self, &mut Gates, usize, usize) -> Lit,
+    ) -> Lit {
+        let mut all = Vec::new();
+        for component in components(&may) {
+            let mut edges: FxHashMap<(usize, usize), Lit> = FxHashMap::default();
+            let inside: rustc_hash::FxHashSet<usize> = component.iter().copied().collect();
+            for &i in &component {
+                for j in may.successors(i).filter(|j| inside.contains(j)) {
+                    let there = self.executes(gates, j);
+                    let c = cell(self, gates, i, j);
+                    let lit = gates.and(c, there);
+                    if lit != Lit::FALSE {
+                        edges.insert((i, j), lit);
+                    }
+                }
+            }
+            let mut left = component;
+            while !left.is_empty() && !gates.tick(0) {
+                let cost = |v: usize| {
+                    let into = left.iter().filter(|&&u| u != v && edges.contains_key(&(u, v))).count();
+                    let out = left.iter().filter(|&&u| u != v && edges.contains_key(&(v, u))).count();
+                    into * out
+                };
+                let (at, &v) = left.iter().enumerate().min_by_key(|&(_, &v)| (cost(v), v)).expect("not empty");
+                left.remove(at);
+                let there = self.executes(gates, v);
+                if let Some(&l) = edges.get(&(v, v)) {
+                    all.push(!gates.and(l, there));
+                }
+                let into: Vec<usize> = left.iter().copied().filter(|&u| edges.contains_key(&(u, v))).collect();
+                let out: Vec<usize> = left.iter().copied().filter(|&u| edges.contains_key(&(v, u))).collect();
+                for &u in &into {
+                    for &w in &out {
+                        let detour = gates.and(edges[&(u, v)], edges[&(v, w)]);
+                        if detour == Lit::FALSE {
+                            continue;
+                        }
+                        let old = edges.get(&(u, w)).copied().unwrap_or(Lit::FALSE);
+                        edges.insert((u, w), gates.or(old, detour));
+                    }
+                }
+            }
+        }
+        gates.all(all)
+    }
+}
+
+/// Strongly connected components that can hold a cycle, in order of their first event.
+fn components(may: &Rel) -> Vec<Vec<usize>> {
+    let mut graph = petgraph::graphmap::DiGraphMap::<usize, ()>::new();
+    for (i, j) in may.iter() {
+        graph.add_edge(i, j, ());
+    }
+    let mut found: Vec<Vec<usize>> = petgraph::algo::tarjan_scc(&graph)
+        .into_iter()
+        .filter(|c| c.len() > 1 || may.has(c[0], c[0]))
+        .map(|mut c| {
+            c.sort_unstable();
+            c
+        })
+        .collect();
+    found.sort();
+    found
+}

@@ -1,0 +1,280 @@
+//! Algebras: what running a model over a skeleton means.
+//!
+//! [`interpret`] is one loop over a model's node table, for any [`RelAlgebra`]:
+//!
+//! | Algebra | A relation is … | For |
+//! |---|---|---|
+//! | [`bits::Bits`] | rows of machine words | one candidate; replaying a witness |
+//! | [`bounds::Bounds`] | a pair (must, may) of them | pruning partial candidates |
+//! | [`circuit::Circuit`] | gates for the cells that are open and asked for | the symbolic encoding |
+//! | `naive::Naive` (tests) | a set of pairs | the oracle for the others |
+//!
+//! # Invariants
+//! - A cell speaks of two events *given that both execute*. `;`, closures, `domain` and `range` demand that the event in
+//!   the middle executes, tests demand it of the ends; nothing else mentions execution.
+//!
+//! # Sources
+//! - One evaluator for checking and for translating: Kodkod (Torlak, Jackson, TACAS 2007).
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use crate::model::ir::{FixGroup, FreeId, Kind, Model, NodeId, NodeOp};
+
+pub mod bits;
+pub mod bounds;
+pub mod circuit;
+pub mod gates;
+
+/// The value of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value<S, R> {
+    /// Of a set node.
+    Set(S),
+    /// Of a relation node.
+    Rel(R),
+}
+
+impl<S, R> Value<S, R> {
+    /// The set.
+    ///
+    /// # Panics
+    /// If it is a relation: models are typed.
+    pub fn set(&self) -> &S {
+        match self {
+            Value::Set(s) => s,
+            Value::Rel(_) => panic!("models are typed: a set was expected"),
+        }
+    }
+
+    /// The relation.
+    ///
+    /// # Panics
+    /// If it is a set: models are typed.
+    pub fn rel(&self) -> &R {
+        match self {
+            Value::Rel(r) => r,
+            Value::Set(_) => panic!("models are typed: a relation was expected"),
+        }
+    }
+}
+
+/// Set and relation operators over some representation.
+pub trait RelAlgebra {
+    /// A set of events.
+    type Set: Clone + PartialEq;
+    /// A relation on events.
+    type Rel: Clone + PartialEq;
+
+    /// The empty set.
+    fn empty_set(&self) -> Self::Set;
+    /// The empty relation.
+    fn empty_rel(&self) -> Self::Rel;
+    /// All executed events.
+    fn universe(&self) -> Self::Set;
+    /// `[a]`
+    fn identity_on(&self, a: &Self::Set) -> Self::Rel;
+    /// `a * b`
+    fn product(&self, a: &Self::Set, b: &Self::Set) -> Self::Rel;
+    /// `a | b`
+    fn union_set(&self, a: &Self::Set, b: &Self::Set) -> Self::Set;
+    /// `a & b`
+    fn inter_set(&self, a: &Self::Set, b: &Self::Set) -> Self::Set;
+    /// `a \ b`
+    fn diff_set(&self, a: &Self::Set, b: &Self::Set) -> Self::Set;
+    /// `a | b`
+    fn union_rel(&self, a: &Self::Rel, b: &Self::Rel) -> Self::Rel;
+    /// `a & b`
+    fn inter_rel(&self, a: &Self::Rel, b: &Self::Rel) -> Self::Rel;
+    /// `a \ b`
+    fn diff_rel(&self, a: &Self::Rel, b: &Self::Rel) -> Self::Rel;
+    /// `a ; b`
+    fn seq(&self, a: &Self::Rel, b: &Self::Rel) -> Self::Rel;
+    /// `a^-1`
+    fn inverse(&self, a: &Self::Rel) -> Self::Rel;
+    /// `a+`
+    fn plus(&self, a: &Self::Rel) -> Self::Rel;
+    /// `domain(a)`
+    fn domain(&self, a: &Self::Rel) -> Self::Set;
+    /// `range(a)`
+    fn range(&self, a: &Self::Rel) -> Self::Set;
+}
+
+/// Values of a model's leaves in an algebra.
+pub trait Leaves<A: RelAlgebra> {
+    /// A base set or relation.
+    fn base(&self, name: &str, kind: Kind) -> Value<A::Set, A::Rel>;
+    /// A free relation.
+    fn free(&self, id: FreeId) -> A::Rel;
+}
+
+/// Values by node; `None` for nodes that were not asked for.
+pub type Values<A> = Vec<Option<Rc<Value<<A as RelAlgebra>::Set, <A as RelAlgebra>::Rel>>>>;
+
+/// The nodes that the given roots depend on.
+pub fn needed(model: &Model, roots: impl IntoIterator<Item = NodeId>) -> Vec<bool> {
+    let mut needed = vec![false; model.nodes.len()];
+    let mut stack: Vec<NodeId> = roots.into_iter().collect();
+    while let Some(id) = stack.pop() {
+        if std::mem::replace(&mut needed[id.index()], true) {
+            continue;
+        }
+        stack.extend(model.node(id).op.operands());
+        // A fixpoint is computed as a whole.
+        if let Some(group) = model.groups.iter().find(|g| g.range.contains(&id.0)) {
+            stack.extend(group.range.clone().map(NodeId));
+        }
+    }
+    needed
+}
+
+/// Computes every needed node. Nodes that `known` has a value for are taken from there. `None`: past the deadline, or a stop
+/// was requested.
+pub fn interpret<A: RelAlgebra>(
+    model: &Model,
+    algebra: &A,
+    leaves: &impl Leaves<A>,
+    needed: &[bool],
+    known: &Values<A>,
+    deadline: Option<Instant>,
+) -> Option<Values<A>> {
+    computed(model, algebra, leaves, needed, known, &|| stop::late(deadline))
+}
+
+/// As [`interpret`], whatever happens: for work so short that nothing has to end it.
+pub fn interpret_all<A: RelAlgebra>(
+    model: &Model,
+    algebra: &A,
+    leaves: &impl Leaves<A>,
+    needed: &[bool],
+) -> Values<A> {
+    computed(model, algebra, leaves, needed, &Vec::new(), &|| false).expect("nothing ends it")
+}
+
+fn computed<A: RelAlgebra>(
+    model: &Model,
+    algebra: &A,
+    leaves: &impl Leaves<A>,
+    needed: &[bool],
+    known: &Values<A>,
+    ends: &dyn Fn() -> bool,
+) -> Option<Values<A>> {
+    // Asking for the time costs more than a small relation does.
+    let late = |i: usize| i.is_multiple_of(16) && ends();
+    let mut values: Values<A> = vec![None; model.nodes.len()];
+    let mut i = 0;
+    while i < model.nodes.len() {
+        if late(i) {
+            return None;
+        }
+        if let Some(group) = model.groups.iter().find(|g| g.range.start as usize == i) {
+            if needed[i] {
+                fixpoint(model, algebra, leaves, group, &mut values, |_| {});
+            }
+            i = group.range.end as usize;
+            continue;
+        }
+        if needed[i] {
+            values[i] = match known.get(i) {
+                Some(Some(v)) => Some(v.clone()),
+                _ => Some(Rc::new(node(model, algebra, leaves, i, &values))),
+            };
+        }
+        i += 1;
+    }
+    Some(values)
+}
+
+/// Least fixpoint of a group by iteration from the empty relations: the bodies are monotone and the universe finite.
+/// `each` sees the values of every round: its variables have the values that their bodies had in the round before.
+fn fixpoint<A: RelAlgebra>(
+    model: &Model,
+    algebra: &A,
+    leaves: &impl Leaves<A>,
+    group: &FixGroup,
+    values: &mut Values<A>,
+    mut each: impl FnMut(&Values<A>),
+) {
+    for var in &group.vars {
+        values[var.index()] = Some(Rc::new(empty(algebra, model.node(*var).kind)));
+    }
+    loop {
+        for i in group.range.clone() {
+            if !matches!(model.nodes[i as usize].op, NodeOp::Var(..)) {
+                values[i as usize] = Some(Rc::new(node(model, algebra, leaves, i as usize, values)));
+            }
+        }
+        each(values);
+        let mut changed = false;
+        for (var, body) in group.vars.iter().zip(&group.bodies) {
+            let new = values[body.index()].clone();
+            changed |= values[var.index()] != new;
+            values[var.index()] = new;
+        }
+        if !changed {
+            return;
+        }
+    }
+}
+
+/// The rounds of a group's fixpoint, given the values of everything else: in round `r`, its variables have the values
+/// that its bodies have in round `r - 1`. In the last one nothing is new.
+pub fn rounds<A: RelAlgebra>(model: &Model, algebra: &A, group: &FixGroup, values: &Values<A>) -> Vec<Values<A>> {
+    /// Leaves depend on no variable, so no group has any.
+    struct NoLeaves;
+    impl<A: RelAlgebra> Leaves<A> for NoLeaves {
+        fn base(&self, name: &str, _: Kind) -> Value<A::Set, A::Rel> {
+            unreachable!("`{name}` depends on no variable")
+        }
+        fn free(&self, _: FreeId) -> A::Rel {
+            unreachable!("a free relation depends on no variable")
+        }
+    }
+    let mut rounds = Vec::new();
+    fixpoint(model, algebra, &NoLeaves, group, &mut values.clone(), |round| rounds.push(round.clone()));
+    rounds
+}
+
+fn empty<A: RelAlgebra>(algebra: &A, kind: Kind) -> Value<A::Set, A::Rel> {
+    match kind {
+        Kind::Set => Value::Set(algebra.empty_set()),
+        Kind::Rel => Value::Rel(algebra.empty_rel()),
+    }
+}
+
+fn node<A: RelAlgebra>(
+    model: &Model,
+    algebra: &A,
+    leaves: &impl Leaves<A>,
+    index: usize,
+    values: &Values<A>,
+) -> Value<A::Set, A::Rel> {
+    let node = &model.nodes[index];
+    let get = |id: NodeId| values[id.index()].as_deref().expect("operands come before their node");
+    match &node.op {
+        NodeOp::Base(name) => leaves.base(name, node.kind),
+        NodeOp::Free(id) => Value::Rel(leaves.free(*id)),
+        NodeOp::Var(..) => unreachable!("variables are set by their group"),
+        NodeOp::Empty => empty(algebra, node.kind),
+        NodeOp::Universe => Value::Set(algebra.universe()),
+        NodeOp::IdentityOn(a) => Value::Rel(algebra.identity_on(get(*a).set())),
+        NodeOp::Product(a, b) => Value::Rel(algebra.product(get(*a).set(), get(*b).set())),
+        NodeOp::Union(a, b) => match (get(*a), get(*b)) {
+            (Value::Set(x), y) => Value::Set(algebra.union_set(x, y.set())),
+            (Value::Rel(x), y) => Value::Rel(algebra.union_rel(x, y.rel())),
+        },
+        NodeOp::Inter(a, b) => match (get(*a), get(*b)) {
+            (Value::Set(x), y) => Value::Set(algebra.inter_set(x, y.set())),
+            (Value::Rel(x), y) => Value::Rel(algebra.inter_rel(x, y.rel())),
+        },
+        NodeOp::Diff(a, b) => match (get(*a), get(*b)) {
+            (Value::Set(x), y) => Value::Set(algebra.diff_set(x, y.set())),
+            (Value::Rel(x), y) => Value::Rel(algebra.diff_rel(x, y.rel())),
+        },
+        NodeOp::Seq(a, b) => Value::Rel(algebra.seq(get(*a).rel(), get(*b).rel())),
+        NodeOp::Inverse(a) => Value::Rel(algebra.inverse(get(*a).rel())),
+        NodeOp::Plus(a) => Value::Rel(algebra.plus(get(*a).rel())),
+        NodeOp::Domain(a) => Value::Set(algebra.domain(get(*a).rel())),
+        NodeOp::Range(a) => Value::Set(algebra.range(get(*a).rel())),
+    }
+}

@@ -1,0 +1,135 @@
+//! The embedded `models/` directory, and where included files come from.
+//!
+//! # Invariants
+//! - A top-level `*.cat` file is a model, except [`SHARED`]; `prelude/` holds preludes; `lib/` holds stand-ins for
+//!   libraries that published files include.
+//! - A file beside the including one wins over a shipped one of the same name.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use diag::{Diagnostic, SourceFile};
+use models::MODELS;
+
+/// Top-level files that are no models.
+const SHARED: &[&str] = &[
+    "base.cat",
+    "cuda-base.cat",
+    "opencl-base.cat",
+    "opencl-sc-condition.cat",
+    "opencl-scopes.cat",
+    "stdlib.cat",
+];
+
+/// The shipped model files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Library;
+
+impl Library {
+    /// The names of the shipped models, sorted.
+    pub fn names() -> Vec<&'static str> {
+        let mut names: Vec<&str> = MODELS
+            .files()
+            .filter_map(|f| f.path().to_str())
+            .filter(|name| !SHARED.contains(name))
+            .filter_map(|name| name.strip_suffix(".cat"))
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The names of the shipped preludes, sorted.
+    pub fn preludes() -> Vec<&'static str> {
+        let mut names: Vec<&str> = MODELS
+            .get_dir("prelude")
+            .into_iter()
+            .flat_map(|d| d.files())
+            .filter_map(|f| f.path().file_stem()?.to_str())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The shipped file at that path inside `models/`.
+    pub fn file(path: &str) -> Option<Arc<SourceFile>> {
+        let text = MODELS.get_file(path)?.contents_utf8()?;
+        Some(SourceFile::new(format!("models/{path}"), text))
+    }
+
+    /// The shipped model of that name.
+    pub fn model(name: &str) -> Option<Arc<SourceFile>> {
+        Self::names().contains(&name).then(|| Self::file(&format!("{name}.cat"))).flatten()
+    }
+
+    /// The prelude of that name.
+    pub fn prelude(name: &str) -> Option<Arc<SourceFile>> {
+        Self::preludes().contains(&name).then(|| Self::file(&format!("prelude/{name}.cat"))).flatten()
+    }
+
+    /// A shipped file that another file may include: of `models/` or `models/lib/`.
+    pub fn included(path: &str) -> Option<Arc<SourceFile>> {
+        Self::file(path).or_else(|| Self::file(&format!("lib/{path}")))
+    }
+}
+
+/// Finds the files that `include` statements name.
+pub trait IncludeResolver {
+    /// The file `path` as written in `including`; `Ok(None)` if there is none, an error if it cannot be read.
+    fn resolve(&self, including: &SourceFile, path: &str) -> Result<Option<Arc<SourceFile>>, Box<Diagnostic>>;
+}
+
+/// Shipped files only.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shipped;
+
+impl IncludeResolver for Shipped {
+    fn resolve(&self, _: &SourceFile, path: &str) -> Result<Option<Arc<SourceFile>>, Box<Diagnostic>> {
+        Ok(Library::included(path))
+    }
+}
+
+/// Files beside the including one, whose name is taken as a path; then shipped ones.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OnDisk;
+
+impl IncludeResolver for OnDisk {
+    fn resolve(&self, including: &SourceFile, path: &str) -> Result<Option<Arc<SourceFile>>, Box<Diagnostic>> {
+        let beside = Path::new(&including.name).parent().unwrap_or(Path::new("")).join(path);
+        if beside.is_file() {
+            return read(&beside).map(Some);
+        }
+        Ok(Library::included(path))
+    }
+}
+
+/// Reads a model file; its name is its path.
+pub(super) fn read(path: &Path) -> Result<Arc<SourceFile>, Box<Diagnostic>> {
+    let shown = path.display();
+    let mut bytes = Vec::new();
+    // Not all at once: a device may have no end.
+    File::open(path)
+        .and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes))
+        .map_err(|e| Box::new(Diagnostic::plain("cannot-read", format!("cannot read `{shown}`: {e}"))))?;
+    // Offsets are 32 bits wide.
+    if bytes.len() > MAX_BYTES {
+        return Err(Box::new(Diagnostic::plain(
+            "too-large",
+            format!("`{shown}` is larger than {MAX_BYTES} bytes"),
+        )));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let read = String::from_utf8_lossy(&error.as_bytes()[..at]).into_owned();
+        let line = read.matches('\n').count() + 1;
+        let column = read.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        let byte = error.as_bytes()[at];
+        let message = format!("`{shown}` is not UTF-8: byte 0x{byte:02x} at line {line}, column {column}");
+        Box::new(Diagnostic::plain("not-utf8", message).help("model files are UTF-8 text"))
+    })?;
+    Ok(SourceFile::new(shown.to_string(), text))
+}
+
+/// The largest model file that is read.
+pub(super) const MAX_BYTES: usize = 8 << 20;

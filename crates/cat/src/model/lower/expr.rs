@@ -1,0 +1,328 @@
+//! Expressions: names, types, operators, calls.
+//!
+//! # Invariants
+//! - Kinds are known as soon as a node exists, so typing and lowering are one pass. `0` alone has no kind yet; where
+//!   nothing decides, it is a relation.
+//! - A set that stands in a sequence means its identity relation.
+//! - The same function applied to the same nodes is lowered once.
+
+use super::super::ast::{Binding, Chain, Expr, ExprKind, Ident, Unary};
+use super::super::ir::{Kind, NodeId};
+use super::super::resolve::{CallSite, Env, FunctionBody, Value, kind_word};
+use super::{Lowerer, wrong_arity};
+use diag::Diagnostic;
+
+/// How deep functions may call each other.
+pub(super) const MAX_CALLS: usize = 64;
+/// How deep lowering may recurse, brackets of called functions included.
+const MAX_DEPTH: usize = 500;
+/// How many expressions are lowered in all, functions counted at each call.
+const MAX_STEPS: usize = 2_000_000;
+
+impl Lowerer<'_> {
+    /// The value of a definition's right-hand side.
+    pub(super) fn binding(&mut self, binding: &Binding, env: &mut Env) -> Value {
+        if let Some((what, _)) = binding.body.unsupported() {
+            return Value::Unsupported(what.into());
+        }
+        let Some(params) = &binding.params else { return self.eval(&binding.body, env) };
+        let params: Vec<String> = params.iter().map(|p| p.name.clone()).collect();
+        if let Some(what) = self.check_names(&binding.body, &params, env) {
+            return Value::Unsupported(what);
+        }
+        let body = FunctionBody::Written { params, body: binding.body.clone() };
+        self.new_function(&binding.name.name, body, env.clone())
+    }
+
+    /// The meaning of an expression.
+    pub(super) fn eval(&mut self, expr: &Expr, env: &mut Env) -> Value {
+        self.steps += 1;
+        if self.depth >= MAX_DEPTH || self.steps > MAX_STEPS {
+            let message = if self.steps > MAX_STEPS {
+                "the model is too large: its functions expand to millions of expressions"
+            } else {
+                "this expression nests too deeply, the functions that it calls included"
+            };
+            self.error("too-large", expr.span, env, message);
+            return Value::Poison;
+        }
+        self.depth += 1;
+        let value = self.eval_inner(expr, env);
+        self.depth -= 1;
+        value
+    }
+
+    fn eval_inner(&mut self, expr: &Expr, env: &mut Env) -> Value {
+        match &expr.kind {
+            ExprKind::Name(name) => self.name(name, expr.span, env),
+            ExprKind::Universe => Value::Node(self.build.universe()),
+            ExprKind::Zero => Value::Zero,
+            ExprKind::EmptySet => Value::Node(self.build.empty(Kind::Set)),
+            ExprKind::Unary(op, inner) => self.unary(*op, inner, expr, env),
+            ExprKind::Chain(Chain::Seq, list) => self.sequence(list, expr, env),
+            ExprKind::Chain(Chain::Product, list) => self.product(list, expr, env),
+            ExprKind::Chain(op, list) => self.boolean(*op, list, expr, env),
+            ExprKind::Call(name, args) => self.call(name, args, expr, env),
+            ExprKind::Let(bindings, body) => {
+                let depth = env.locals.len();
+                let values: Vec<Value> = bindings.iter().map(|b| self.binding(b, env)).collect();
+                for (binding, value) in bindings.iter().zip(values) {
+                    if let Value::Node(node) = value {
+                        self.build.name(node, &binding.name.name);
+                    }
+                    env.locals.push((binding.name.name.clone(), value));
+                }
+                let value = self.eval(body, env);
+                env.locals.truncate(depth);
+                value
+            }
+            ExprKind::If(_, _, no) => self.eval(no, env),
+            ExprKind::Try(first, second) => {
+                let mut known = true;
+                first.walk(&mut |e| {
+                    if let ExprKind::Name(name) = &e.kind {
+                        known &= self.lookup(name, env).is_some();
+                    }
+                    known
+                });
+                self.eval(if known { first } else { second }, env)
+            }
+            ExprKind::Unsupported(what, _) => {
+                self.unsupported(what, expr.span, None, env);
+                Value::Poison
+            }
+        }
+    }
+
+    fn unary(&mut self, op: Unary, inner: &Expr, expr: &Expr, env: &mut Env) -> Value {
+        let value = self.eval(inner, env);
+        let node = match op {
+            Unary::Not => self.node_of(value, inner, env),
+            Unary::Identity => self.set_for(value, inner, env, "`[…]` needs a set"),
+            _ => self.relation_for(value, inner, env, "this operator needs a relation"),
+        };
+        let Some(node) = node else { return Value::Poison };
+        self.build.place = (env.file, expr.span);
+        Value::Node(match op {
+            Unary::Not => {
+                if !self.monotone(node, inner, env, "under `~`") {
+                    return Value::Poison;
+                }
+                let all = self.build.all(self.build.kind(node));
+                self.build.diff(all, node)
+            }
+            Unary::Identity => self.build.identity(node),
+            Unary::Inverse => self.build.inverse(node),
+            Unary::Optional => self.build.optional(node),
+            Unary::Plus => self.build.plus(node),
+            Unary::Star => {
+                let plus = self.build.plus(node);
+                self.build.optional(plus)
+            }
+        })
+    }
+
+    /// `|`, `&` and `\`: sets with sets, relations with relations.
+    fn boolean(&mut self, op: Chain, list: &[Expr], expr: &Expr, env: &mut Env) -> Value {
+        let values: Vec<Value> = list.iter().map(|e| self.eval(e, env)).collect();
+        let mut typed: Option<(Kind, &Expr)> = None;
+        let mut nodes: Vec<Option<NodeId>> = Vec::new();
+        let mut poisoned = false;
+        for (value, e) in values.into_iter().zip(list) {
+            if matches!(value, Value::Zero) {
+                nodes.push(None);
+                continue;
+            }
+            let Some(node) = self.node_of(value, e, env) else {
+                poisoned = true;
+                continue;
+            };
+            let kind = self.build.kind(node);
+            match typed {
+                Some((other, first)) if other != kind => {
+                    let symbol = match op {
+                        Chain::Union => "|",
+                        Chain::Inter => "&",
+                        _ => "\\",
+                    };
+                    let message = format!("`{symbol}` joins a {} and a {}", kind_word(other), kind_word(kind));
+                    let diagnostic = self
+                        .mismatch(e, kind, env, message)
+                        .also(first.span, format!("this is a {}", kind_word(other)))
+                        .help("`[S]` makes a relation of a set");
+                    let diagnostic = self.with_definition(diagnostic, first, env);
+                    self.report(diagnostic, env.file);
+                    poisoned = true;
+                }
+                Some(_) => {}
+                None => typed = Some((kind, e)),
+            }
+            nodes.push(Some(node));
+        }
+        if poisoned {
+            return Value::Poison;
+        }
+        let Some((kind, _)) = typed else { return Value::Zero };
+        self.build.place = (env.file, expr.span);
+        let empty = self.build.empty(kind);
+        let mut result: Option<NodeId> = None;
+        for (node, e) in nodes.into_iter().zip(list) {
+            let node = node.unwrap_or(empty);
+            result = Some(match (result, op) {
+                (None, _) => node,
+                (Some(left), Chain::Union) => self.build.union(left, node),
+                (Some(left), Chain::Inter) => self.build.inter(left, node),
+                (Some(left), _) => {
+                    if !self.monotone(node, e, env, "on the right of `\\`") {
+                        return Value::Poison;
+                    }
+                    self.build.place = (env.file, expr.span);
+                    self.build.diff(left, node)
+                }
+            });
+        }
+        result.map_or(Value::Zero, Value::Node)
+    }
+
+    fn sequence(&mut self, list: &[Expr], expr: &Expr, env: &mut Env) -> Value {
+        // Brackets do not matter in a sequence: flat, identities can restrict the piece beside them.
+        let mut factors: Vec<&Expr> = Vec::new();
+        let mut todo: Vec<&Expr> = list.iter().rev().collect();
+        while let Some(e) = todo.pop() {
+            match &e.kind {
+                ExprKind::Chain(Chain::Seq, inner) => todo.extend(inner.iter().rev()),
+                _ => factors.push(e),
+            }
+        }
+        let mut nodes = Vec::new();
+        let mut poisoned = false;
+        for e in factors {
+            let value = self.eval(e, env);
+            match self.node_of(value, e, env) {
+                Some(node) => {
+                    let node = if self.build.kind(node) == Kind::Set { self.build.identity(node) } else { node };
+                    nodes.push(node);
+                }
+                None => poisoned = true,
+            }
+        }
+        if poisoned {
+            return Value::Poison;
+        }
+        self.build.place = (env.file, expr.span);
+        Value::Node(self.build.seq_all(&nodes))
+    }
+
+    fn product(&mut self, list: &[Expr], expr: &Expr, env: &mut Env) -> Value {
+        let mut sets = Vec::new();
+        for e in list {
+            let value = self.eval(e, env);
+            sets.push(self.set_for(value, e, env, "`*` between operands is the product of two sets"));
+        }
+        let [Some(a), Some(b)] = sets[..] else {
+            if sets.len() > 2 {
+                self.error("type-mismatch", expr.span, env, "a product has two sets, not more");
+            }
+            return Value::Poison;
+        };
+        self.build.place = (env.file, expr.span);
+        Value::Node(self.build.product(a, b))
+    }
+
+    // Calls.
+
+    fn call(&mut self, name: &Ident, args: &[Expr], expr: &Expr, env: &mut Env) -> Value {
+        let function = match self.lookup(&name.name, env) {
+            Some((Value::Function(function), _)) => function,
+            Some((Value::Unsupported(what), place)) => {
+                self.unsupported(&what, name.span, place, env);
+                return Value::Poison;
+            }
+            Some((Value::Poison, _)) => return Value::Poison,
+            Some((_, place)) => {
+                let source = self.files[env.file as usize].clone();
+                let mut diagnostic = Diagnostic::error(
+                    "not-a-function",
+                    &source,
+                    name.span,
+                    format!("`{}` is no function", name.name),
+                )
+                .label("applied here")
+                .help("is an operator missing after it?");
+                if let Some((_, span)) = place.filter(|p| p.0 == env.file) {
+                    diagnostic = diagnostic.also(span, format!("`{}` is defined here", name.name));
+                }
+                self.report(diagnostic, env.file);
+                return Value::Poison;
+            }
+            None => {
+                if matches!(name.name.as_str(), "newSet" | "newRelation" | "linearisations" | "generate_orders") {
+                    self.unsupported(&name.name, name.span, None, env);
+                } else {
+                    self.unknown_name(&name.name, name.span, env);
+                }
+                return Value::Poison;
+            }
+        };
+        let values: Vec<Value> = args.iter().map(|a| self.eval(a, env)).collect();
+        let wanted = match &function.body {
+            FunctionBody::Written { params, .. } => params.len(),
+            _ => 1,
+        };
+        if values.len() != wanted {
+            let source = self.files[env.file as usize].clone();
+            self.report(wrong_arity(&source, name, wanted, values.len()), env.file);
+            return Value::Poison;
+        }
+        if values.iter().any(|v| matches!(v, Value::Poison)) {
+            return Value::Poison;
+        }
+        let argument = |this: &mut Self, env: &Env| match &function.body {
+            FunctionBody::ToId => this.set_for(values[0].clone(), &args[0], env, "`toid` needs a set"),
+            _ => this.relation_for(values[0].clone(), &args[0], env, "this function needs a relation"),
+        };
+        match &function.body {
+            FunctionBody::Written { params, body } => self.expand(name, &function, params, body, values, env),
+            FunctionBody::Domain | FunctionBody::Range | FunctionBody::ToId => {
+                let Some(node) = argument(self, env) else { return Value::Poison };
+                self.build.place = (env.file, expr.span);
+                Value::Node(match &function.body {
+                    FunctionBody::Domain => self.build.domain(node),
+                    FunctionBody::Range => self.build.range(node),
+                    _ => self.build.identity(node),
+                })
+            }
+        }
+    }
+
+    /// The body of a written function over its arguments.
+    fn expand(
+        &mut self,
+        name: &Ident,
+        function: &super::Function,
+        params: &[String],
+        body: &Expr,
+        values: Vec<Value>,
+        env: &Env,
+    ) -> Value {
+        let nodes: Option<Vec<NodeId>> =
+            values.iter().map(|v| if let Value::Node(node) = v { Some(*node) } else { None }).collect();
+        let key = nodes.map(|nodes| (function.id, nodes));
+        if let Some(value) = key.as_ref().and_then(|k| self.memo.get(k)) {
+            return value.clone();
+        }
+        if self.calls.len() >= MAX_CALLS {
+            self.error("too-many-calls", name.span, env, "functions call each other too deeply");
+            return Value::Poison;
+        }
+        self.calls.push(CallSite { name: function.name.clone(), file: env.file, span: name.span });
+        let mut inner = function.env.clone();
+        inner.locals.extend(params.iter().cloned().zip(values));
+        let value = self.eval(body, &mut inner);
+        self.calls.pop();
+        if let Some(key) = key {
+            self.memo.insert(key, value.clone());
+        }
+        value
+    }
+}

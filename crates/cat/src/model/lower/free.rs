@@ -1,0 +1,256 @@
+//! Free relations and their roles, and herd's `with x from S` as one of them.
+//!
+//! # Invariants
+//! - The bounds of a free relation are static.
+//! - A free relation is a definition like any other: later ones shadow its name, the relation itself stays.
+//!
+//! # Where we differ
+//! - `with x from generate_orders(S, r)` (one order per location) does not add a free relation if the prelude's
+//!   coherence is total over `S` already: `x` is its part on `S`, so final values agree with it.
+
+use super::super::ast::{Expr, ExprKind, FreeDecl, Ident};
+use super::super::ir::{Axiom, FreeId, FreeRel, Kind, NodeId, Shape, Test};
+use super::super::resolve::{Env, Value};
+use super::Lowerer;
+use diag::{Diagnostic, Span};
+
+impl Lowerer<'_> {
+    pub(super) fn free_statement(&mut self, decl: &FreeDecl, file: u32) {
+        let source = self.files[file as usize].clone();
+        let shape = match decl.shape.name.as_str() {
+            "function" => Some(Shape::Function),
+            "order" => Some(Shape::Order),
+            other => {
+                let diagnostic = Diagnostic::error(
+                    "unknown-shape",
+                    &source,
+                    decl.shape.span,
+                    format!("there is no shape `{other}`"),
+                )
+                .label("`function` or `order`")
+                .did_you_mean(other, ["function", "order"]);
+                self.report(diagnostic, file);
+                None
+            }
+        };
+        let env = self.env(file);
+        let within = self.bound(&decl.within, &env);
+        let containing = decl.containing.as_ref().map(|e| self.bound(e, &env));
+        let covering = decl.covering.as_ref().map(|e| self.bound(e, &env));
+        if let (Some(Shape::Function), Some(expr)) = (shape, &decl.covering) {
+            let diagnostic =
+                Diagnostic::error("type-mismatch", &source, expr.span, "`covering` is for orders, not functions")
+                    .also(decl.shape.span, "a function");
+            self.report(diagnostic, file);
+        }
+        if let Some(earlier) = self.free.iter().find(|f| f.name == decl.name.name) {
+            let (other, span) = earlier.span;
+            let mut diagnostic = Diagnostic::error(
+                "duplicate-free",
+                &source,
+                decl.name.span,
+                format!("`{}` is declared free twice", decl.name.name),
+            );
+            diagnostic = if other == file {
+                diagnostic.also(span, "declared here before")
+            } else {
+                diagnostic.note(format!("declared in `{}` before", self.files[other as usize].name))
+            };
+            self.report(diagnostic, file);
+        }
+        // With an error somewhere the model is not built; a stand-in keeps later uses of the name quiet.
+        let empty = self.build.empty(Kind::Rel);
+        let id = self.add_free(FreeRel {
+            name: decl.name.name.clone(),
+            shape: shape.unwrap_or(Shape::Order),
+            within: within.unwrap_or(empty),
+            containing: containing.map(|n| n.unwrap_or(empty)),
+            covering: covering.map(|n| n.unwrap_or(empty)),
+            span: (file, decl.name.span),
+        });
+        let node = self.build.free(id);
+        self.scope.define(&decl.name.name, Value::Node(node), Some((file, decl.name.span)));
+    }
+
+    fn add_free(&mut self, free: FreeRel) -> FreeId {
+        self.free.push(free);
+        FreeId(self.free.len() as u32 - 1)
+    }
+
+    /// A static relation.
+    fn bound(&mut self, expr: &Expr, env: &Env) -> Option<NodeId> {
+        let mut env = env.clone();
+        let value = self.eval(expr, &mut env);
+        let node = self.relation_for(value, expr, &env, "the bound of a free relation is a relation")?;
+        if self.build.is_static(node) {
+            return Some(node);
+        }
+        let source = self.files[env.file as usize].clone();
+        let diagnostic = Diagnostic::error(
+            "not-static",
+            &source,
+            expr.span,
+            "the bound of a free relation must not depend on a free relation",
+        )
+        .label("depends on one");
+        self.report(diagnostic, env.file);
+        None
+    }
+
+    /// `values x` or `final x`
+    pub(super) fn role(&mut self, name: &Ident, file: u32, values: bool) {
+        let source = self.files[file as usize].clone();
+        let (word, wanted, shape) =
+            if values { ("values", Shape::Function, "function") } else { ("final", Shape::Order, "order") };
+        let Some(at) = self.free.iter().position(|f| f.name == name.name) else {
+            let names: Vec<&str> = self.free.iter().map(|f| f.name.as_str()).collect();
+            let diagnostic = Diagnostic::error(
+                "unknown-name",
+                &source,
+                name.span,
+                format!("`{}` is no free relation", name.name),
+            )
+            .label(format!("`{word}` names one that was declared free"))
+            .did_you_mean(&name.name, names);
+            return self.report(diagnostic, file);
+        };
+        if self.free[at].shape != wanted {
+            let diagnostic = Diagnostic::error(
+                "wrong-role",
+                &source,
+                name.span,
+                format!("`{word}` needs a free {shape}, `{}` is none", name.name),
+            );
+            return self.report(diagnostic, file);
+        }
+        let role = if values { &mut self.values } else { &mut self.finals };
+        let earlier = role.replace((FreeId(at as u32), (file, name.span)));
+        if let Some((_, (other, span))) = earlier {
+            let mut diagnostic =
+                Diagnostic::error("duplicate-role", &source, name.span, format!("`{word}` is stated twice"));
+            if other == file {
+                diagnostic = diagnostic.also(span, "stated here before");
+            }
+            self.report(diagnostic, file);
+        }
+    }
+
+    /// Exactly one relation must carry values and one must give final values.
+    pub(super) fn check_roles(&mut self) {
+        if self.free.is_empty() || self.diagnostics.iter().any(|d| d.id == "syntax-error") {
+            return;
+        }
+        let main = self.files[0].clone();
+        let end = main.text.len();
+        let roles = [
+            (self.values.is_none(), "values", "carries values from writes to reads", "rf"),
+            (self.finals.is_none(), "final", "decides which writes give final values", "co"),
+        ];
+        for (missing, word, what, example) in roles {
+            if missing {
+                let diagnostic = Diagnostic::error(
+                    "missing-role",
+                    &main,
+                    Span::new(end, end),
+                    format!("this model does not say which free relation {what}"),
+                )
+                .help(format!("add `{word} {example}`"));
+                self.report_role(diagnostic, word);
+            }
+        }
+    }
+
+    /// Both roles may be missing at one place: they are told apart by the message, not by the place.
+    fn report_role(&mut self, diagnostic: Diagnostic, word: &str) {
+        let span =
+            if word == "values" { diagnostic.span } else { Span { start: diagnostic.span.start, end: u32::MAX } };
+        if self.reported.insert((diagnostic.id, 0, span)) {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// `with name from expr`
+    pub(super) fn with(&mut self, name: &Ident, expr: &Expr, file: u32) {
+        let mut env = self.env(file);
+        let value = self.choice(name, expr, &mut env);
+        self.define(name, value.map_or(Value::Poison, Value::Node), file);
+    }
+
+    fn choice(&mut self, name: &Ident, expr: &Expr, env: &mut Env) -> Option<NodeId> {
+        let (function, args) = match &expr.kind {
+            ExprKind::Call(function, args) => (function.name.as_str(), &args[..]),
+            _ => ("", &[][..]),
+        };
+        let (set, base, per_location) = match (function, args) {
+            ("generate_cos", [base]) => (None, base, true),
+            ("generate_orders", [set, base]) => (Some(set), base, true),
+            ("linearisations", [set, base]) => (Some(set), base, false),
+            _ => {
+                self.unsupported("with … from", expr.span, None, env);
+                return None;
+            }
+        };
+        let writes = self.base_set("W");
+        let set = match set {
+            Some(e) => {
+                let value = self.eval(e, env);
+                self.set_for(value, e, env, "orders are over a set")
+            }
+            None => Some(writes),
+        };
+        let base_value = self.eval(base, env);
+        let base_node = self.relation_for(base_value, base, env, "orders extend a relation");
+        let (set, base_node) = (set?, base_node?);
+        if !self.build.is_static(set) {
+            self.unsupported(
+                "with … from orders over a set that depends on a free relation",
+                expr.span,
+                None,
+                env,
+            );
+            return None;
+        }
+        self.build.place = (env.file, expr.span);
+        let mut within = self.build.product(set, set);
+        if per_location {
+            let loc = self.build.base("loc", Kind::Rel);
+            within = self.build.inter(within, loc);
+        }
+        let id = self.build.id();
+        let within = self.build.diff(within, id);
+        let required = self.build.inter(base_node, within);
+        let total = self.finals.map(|(id, _)| &self.free[id.0 as usize]).filter(|f| f.covering == Some(f.within));
+        let coherence = total.map(|f| f.containing).zip(self.finals);
+        let (order, known) = match coherence {
+            Some((containing, (co, _))) if per_location && self.build.is_subset(set, writes) => {
+                let co = self.build.free(co);
+                let square = self.build.product(set, set);
+                (if set == writes { co } else { self.build.inter(co, square) }, containing)
+            }
+            _ => {
+                let id = self.add_free(FreeRel {
+                    name: name.name.clone(),
+                    shape: Shape::Order,
+                    within,
+                    containing: None,
+                    covering: Some(within),
+                    span: (env.file, name.span),
+                });
+                (self.build.free(id), None)
+            }
+        };
+        let violated = self.build.diff(required, order);
+        let empty = self.build.empty(Kind::Rel);
+        if violated != empty && known != Some(required) && known != Some(base_node) {
+            self.axioms.push(Axiom {
+                name: format!("{}-extends", name.name),
+                test: Test::Empty,
+                negated: false,
+                node: violated,
+                doc: format!("`{}` ranges over the orders that extend the given relation.", name.name),
+                span: (env.file, expr.span),
+            });
+        }
+        Some(order)
+    }
+}

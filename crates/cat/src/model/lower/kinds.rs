@@ -1,0 +1,98 @@
+//! Kinds: sets and relations where the other is needed, and recursive names where they must not stand.
+
+use super::super::ast::{Expr, ExprKind};
+use super::super::ir::{Kind, NodeId};
+use super::super::resolve::{Env, Value, kind_word};
+use super::Lowerer;
+use diag::Diagnostic;
+
+impl Lowerer<'_> {
+    /// The node of a value of either kind; `0` alone is the empty relation.
+    pub(super) fn node_of(&mut self, value: Value, expr: &Expr, env: &Env) -> Option<NodeId> {
+        match value {
+            Value::Node(node) => Some(node),
+            Value::Zero => Some(self.build.empty(Kind::Rel)),
+            Value::Function(function) => {
+                let message = format!("`{}` is a function; it needs arguments", function.name);
+                self.error("type-mismatch", expr.span, env, &message);
+                None
+            }
+            Value::Unsupported(what) => {
+                self.unsupported(&what, expr.span, None, env);
+                None
+            }
+            Value::Poison => None,
+        }
+    }
+
+    /// The node of a value that must be a relation.
+    pub(super) fn relation_for(&mut self, value: Value, expr: &Expr, env: &Env, why: &str) -> Option<NodeId> {
+        let node = self.node_of(value, expr, env)?;
+        if self.build.kind(node) == Kind::Rel {
+            return Some(node);
+        }
+        let diagnostic = self
+            .mismatch(expr, Kind::Set, env, format!("{why}, found a set"))
+            .help("`[S]` makes a relation of a set");
+        self.report(diagnostic, env.file);
+        None
+    }
+
+    /// The node of a value that must be a set.
+    pub(super) fn set_for(&mut self, value: Value, expr: &Expr, env: &Env, why: &str) -> Option<NodeId> {
+        if matches!(value, Value::Zero) {
+            return Some(self.build.empty(Kind::Set));
+        }
+        let node = self.node_of(value, expr, env)?;
+        if self.build.kind(node) == Kind::Set {
+            return Some(node);
+        }
+        let diagnostic = self
+            .mismatch(expr, Kind::Rel, env, format!("{why}, found a relation"))
+            .help("`domain(r)` and `range(r)` make sets of a relation");
+        self.report(diagnostic, env.file);
+        None
+    }
+
+    pub(super) fn mismatch(&self, expr: &Expr, kind: Kind, env: &Env, message: String) -> Diagnostic {
+        let source = &self.files[env.file as usize];
+        let diagnostic = Diagnostic::error("type-mismatch", source, expr.span, message)
+            .label(format!("this is a {}", kind_word(kind)));
+        self.with_definition(diagnostic, expr, env)
+    }
+
+    /// Points at the definition of a name, if it is in the same file.
+    pub(super) fn with_definition(&self, diagnostic: Diagnostic, expr: &Expr, env: &Env) -> Diagnostic {
+        let ExprKind::Name(name) = &expr.kind else { return diagnostic };
+        if env.library.is_some() || env.locals.iter().any(|(n, _)| n == name) {
+            return diagnostic;
+        }
+        match self.scope.get(name, env.limit).and_then(|d| d.place) {
+            Some((file, span)) if file == env.file => diagnostic.also(span, format!("`{name}` is defined here")),
+            Some((file, span)) => {
+                let source = &self.files[file as usize];
+                let (line, column) = source.line_column(span.start as usize);
+                diagnostic.note(format!("`{name}` is defined at {}:{line}:{column}", source.name))
+            }
+            None => diagnostic,
+        }
+    }
+
+    /// Reports a recursive name where the fixpoint would not be least.
+    pub(super) fn monotone(&mut self, node: NodeId, expr: &Expr, env: &Env, place: &str) -> bool {
+        if !self.build.is_recursive(node) {
+            return true;
+        }
+        let source = self.files[env.file as usize].clone();
+        let diagnostic = Diagnostic::error(
+            "not-monotone",
+            &source,
+            expr.span,
+            format!("a name that `let rec` is defining stands {place}"),
+        )
+        .label("depends on the recursive name")
+        .note("a recursive definition must only grow with what it defines, or it has no least solution");
+        self.report(diagnostic, env.file);
+        false
+    }
+}

@@ -1,0 +1,441 @@
+//! Syntax trees to the relational IR: files and statements. Expressions are in [`expr`], `let rec` in
+//! [`recursion`], `free`, roles and `with … from` in [`free`].
+//!
+//! # Invariants
+//! - Every error of a model is reported, each once; a model is built only if there is none.
+//! - Functions and procedures are inlined at each use; the finished table has no names but for output.
+//! - Every definition, used or not, is a root of the table, so output can show it.
+//!
+//! # Where we differ
+//! - herd's variants (`if "name" …`) are never set: the `else` branch is taken.
+//! - A definition whose right-hand side uses a construct without meaning here is an error only where it is used:
+//!   herd's libraries define much that no axiom needs.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::ast::{Expr, File, Ident, Stmt, StmtKind, TestRole, TestStmt, TestWord};
+use super::build::{Builder, Place};
+use super::ir::{Axiom, FreeId, FreeRel, Kind, Model, NodeId, Test};
+use super::library::IncludeResolver;
+use super::resolve::{CallSite, Env, Function, FunctionBody, LibraryScope, Scope, Value};
+use super::signature::Signature;
+use diag::{Diagnostic, SourceFile, Span};
+
+mod expr;
+mod files;
+mod free;
+mod kinds;
+mod names;
+mod recursion;
+
+/// How many errors are reported before giving up.
+const MAX_ERRORS: usize = 100;
+
+/// A procedure and the names that it sees.
+struct Procedure {
+    params: Vec<String>,
+    body: Vec<Stmt>,
+    limit: u32,
+    file: u32,
+}
+
+/// Everything known while a model is read.
+pub(super) struct Lowerer<'a> {
+    signature: &'a Signature,
+    includes: &'a dyn IncludeResolver,
+    build: Builder,
+    scope: Scope,
+    library: LibraryScope,
+    procedures: FxHashMap<String, Rc<Procedure>>,
+    files: Vec<Arc<SourceFile>>,
+    parsed: FxHashMap<u32, Rc<File>>,
+    /// Files being read, outermost first.
+    including: Vec<u32>,
+    include_count: usize,
+    diagnostics: Vec<Diagnostic>,
+    reported: FxHashSet<(&'static str, u32, Span)>,
+    free: Vec<FreeRel>,
+    values: Option<(FreeId, Place)>,
+    finals: Option<(FreeId, Place)>,
+    axioms: Vec<Axiom>,
+    flags: Vec<Axiom>,
+    lets: Vec<(String, NodeId, Place)>,
+    shows: Vec<(String, NodeId)>,
+    options: Vec<(String, String)>,
+    /// Parameters and definitions of the procedure being run; `None` outside procedures.
+    procedure: Option<(u32, Vec<(String, Value)>)>,
+    calls: Vec<CallSite>,
+    memo: FxHashMap<(u32, Vec<NodeId>), Value>,
+    functions: u32,
+    depth: usize,
+    steps: usize,
+}
+
+impl<'a> Lowerer<'a> {
+    pub(super) fn new(signature: &'a Signature, includes: &'a dyn IncludeResolver, main: Arc<SourceFile>) -> Self {
+        Lowerer {
+            signature,
+            includes,
+            build: Builder::default(),
+            scope: Scope::default(),
+            library: LibraryScope::default(),
+            procedures: FxHashMap::default(),
+            files: vec![main],
+            parsed: FxHashMap::default(),
+            including: Vec::new(),
+            include_count: 0,
+            diagnostics: Vec::new(),
+            reported: FxHashSet::default(),
+            free: Vec::new(),
+            values: None,
+            finals: None,
+            axioms: Vec::new(),
+            flags: Vec::new(),
+            lets: Vec::new(),
+            shows: Vec::new(),
+            options: Vec::new(),
+            procedure: None,
+            calls: Vec::new(),
+            memo: FxHashMap::default(),
+            functions: 0,
+            depth: 0,
+            steps: 0,
+        }
+    }
+
+    /// Reads the library, the prelude if the model needs one, and the model.
+    pub(super) fn run(mut self, name: &str, prelude: Option<&str>) -> Result<Model, Vec<Diagnostic>> {
+        let main = self.parse_file(0);
+        self.load_library();
+        let mut seen = vec![0];
+        let statements = self.reachable(&main, 0, &mut seen);
+        let own_free = statements.iter().any(|f| declares_free(f));
+        if !own_free {
+            if !self.prelude(prelude) {
+                return Err(self.diagnostics);
+            }
+            let rmw = statements.iter().any(|f| mentions(f, "rmw"));
+            if !rmw && self.signature.options.iter().any(|o| o.name == "rmw") {
+                // Published files that never speak of `rmw` take a read-modify-write for one event.
+                self.options.push(("rmw".to_string(), "single".to_string()));
+            }
+        }
+        self.file(0, &main);
+        self.check_roles();
+        if self.diagnostics.is_empty() { Ok(self.finish(name, &main)) } else { Err(self.diagnostics) }
+    }
+
+    /// Whether the main file or a file that it includes declares a free relation.
+    pub(super) fn has_free(mut self) -> bool {
+        let main = self.parse_file(0);
+        let mut seen = vec![0];
+        self.reachable(&main, 0, &mut seen).iter().any(|f| declares_free(f))
+    }
+
+    // Statements.
+
+    fn statement(&mut self, statement: &Stmt, file: u32) {
+        let place = (file, statement.span);
+        match &statement.kind {
+            StmtKind::Let { recursive: false, bindings } => self.let_statement(bindings, file),
+            StmtKind::Let { recursive: true, bindings } => self.let_rec(bindings, file),
+            StmtKind::Free(decl) => self.free_statement(decl, file),
+            StmtKind::Values(name) => self.role(name, file, true),
+            StmtKind::Final(name) => self.role(name, file, false),
+            StmtKind::Option(name, value) => self.option(name, value, file),
+            StmtKind::Test(test) => self.test(test, place),
+            StmtKind::Show(list) => self.show(list, file),
+            StmtKind::Unshow(names) => self.shows.retain(|(n, _)| !names.iter().any(|u| u.name == *n)),
+            StmtKind::ShowFlag(_) => {}
+            StmtKind::Include(path) => self.include(path, statement.span, file),
+            StmtKind::Procedure(name, params, body) => {
+                let procedure = Procedure {
+                    params: params.iter().map(|p| p.name.clone()).collect(),
+                    body: body.clone(),
+                    limit: self.scope.count(),
+                    file,
+                };
+                self.procedures.insert(name.name.clone(), Rc::new(procedure));
+            }
+            StmtKind::Call(name, args) => self.call_procedure(name, args, file),
+            StmtKind::With(name, expr) => self.with(name, expr, file),
+            StmtKind::If(_, _, no) => {
+                for statement in no {
+                    self.statement(statement, file);
+                }
+            }
+        }
+    }
+
+    /// The names visible to the next statement.
+    fn env(&self, file: u32) -> Env {
+        match &self.procedure {
+            Some((limit, locals)) => Env { limit: *limit, library: None, locals: locals.clone(), file },
+            None => Env { limit: self.scope.count(), library: None, locals: Vec::new(), file },
+        }
+    }
+
+    fn let_statement(&mut self, bindings: &[super::ast::Binding], file: u32) {
+        let values: Vec<Value> = bindings
+            .iter()
+            .map(|binding| {
+                let mut env = self.env(file);
+                self.binding(binding, &mut env)
+            })
+            .collect();
+        for (binding, value) in bindings.iter().zip(values) {
+            self.define(&binding.name, value, file);
+        }
+    }
+
+    /// Makes a name visible to what follows, and to output.
+    fn define(&mut self, name: &Ident, value: Value, file: u32) {
+        let place = (file, name.span);
+        let value = match value {
+            Value::Node(node) => {
+                self.build.name(node, &name.name);
+                self.lets.push((name.name.clone(), node, place));
+                Value::Node(node)
+            }
+            other => other,
+        };
+        match &mut self.procedure {
+            Some((_, locals)) => locals.push((name.name.clone(), value)),
+            None => self.scope.define(&name.name, value, Some(place)),
+        }
+    }
+
+    fn option(&mut self, name: &Ident, value: &Ident, file: u32) {
+        let source = self.files[file as usize].clone();
+        let Some(spec) = self.signature.options.iter().find(|o| o.name == name.name) else {
+            let names: Vec<&str> = self.signature.options.iter().map(|o| o.name).collect();
+            let diagnostic = Diagnostic::error(
+                "unknown-option",
+                &source,
+                name.span,
+                format!("there is no option `{}`", name.name),
+            )
+            .note(format!("options are `{}`", names.join("`, `")))
+            .did_you_mean(&name.name, names.iter().copied());
+            return self.report(diagnostic, file);
+        };
+        if !spec.values.contains(&value.name.as_str()) {
+            let diagnostic = Diagnostic::error(
+                "unknown-option-value",
+                &source,
+                value.span,
+                format!("option `{}` cannot be `{}`", name.name, value.name),
+            )
+            .note(format!("it can be `{}`", spec.values.join("`, `")))
+            .did_you_mean(&value.name, spec.values.iter().copied());
+            return self.report(diagnostic, file);
+        }
+        self.options.retain(|(n, _)| *n != name.name);
+        self.options.push((name.name.clone(), value.name.clone()));
+    }
+
+    fn test(&mut self, test: &TestStmt, place: Place) {
+        let mut env = self.env(place.0);
+        let value = self.eval(&test.expr, &mut env);
+        let node = match test.word {
+            TestWord::Empty => self.node_of(value, &test.expr, &env),
+            TestWord::Acyclic => self.relation_for(value, &test.expr, &env, "`acyclic` tests a relation"),
+            TestWord::Irreflexive => self.relation_for(value, &test.expr, &env, "`irreflexive` tests a relation"),
+        };
+        let Some(node) = node else { return };
+        let (kind, word) = match test.word {
+            TestWord::Acyclic => (Test::Acyclic, "acyclic"),
+            TestWord::Irreflexive => (Test::Irreflexive, "irreflexive"),
+            TestWord::Empty => (Test::Empty, "empty"),
+        };
+        let (list, negated) = match test.role {
+            TestRole::Axiom => (&mut self.axioms, test.negated),
+            TestRole::Flag => (&mut self.flags, test.negated),
+            TestRole::UndefinedUnless => (&mut self.flags, !test.negated),
+        };
+        let name = match &test.name {
+            Some(name) => name.name.clone(),
+            None => format!("{word}-{}", list.len() + 1),
+        };
+        list.push(Axiom { name, test: kind, negated, node, doc: test.doc.clone(), span: place });
+    }
+
+    fn show(&mut self, list: &[(Expr, Option<Ident>)], file: u32) {
+        for (expr, name) in list {
+            let mut env = self.env(file);
+            let value = self.eval(expr, &mut env);
+            let Some(node) = self.node_of(value, expr, &env) else { continue };
+            let name = match name {
+                Some(name) => name.name.clone(),
+                None => self.files[file as usize].text[expr.span.range()].to_string(),
+            };
+            self.shows.retain(|(n, _)| *n != name);
+            self.shows.push((name, node));
+        }
+    }
+
+    fn call_procedure(&mut self, name: &Ident, args: &[Expr], file: u32) {
+        let source = self.files[file as usize].clone();
+        let Some(procedure) = self.procedures.get(&name.name).cloned() else {
+            let mut names: Vec<&str> = self.procedures.keys().map(String::as_str).collect();
+            names.sort_unstable();
+            let diagnostic = Diagnostic::error(
+                "unknown-name",
+                &source,
+                name.span,
+                format!("there is no procedure `{}`", name.name),
+            )
+            .did_you_mean(&name.name, names);
+            return self.report(diagnostic, file);
+        };
+        if args.len() != procedure.params.len() {
+            let diagnostic = wrong_arity(&source, name, procedure.params.len(), args.len());
+            return self.report(diagnostic, file);
+        }
+        if self.calls.len() >= expr::MAX_CALLS {
+            let diagnostic =
+                Diagnostic::error("too-many-calls", &source, name.span, "procedures call each other too deeply");
+            return self.report(diagnostic, file);
+        }
+        let mut env = self.env(file);
+        let values: Vec<Value> = args.iter().map(|a| self.eval(a, &mut env)).collect();
+        let locals = procedure.params.iter().cloned().zip(values).collect();
+        let outer = self.procedure.replace((procedure.limit, locals));
+        self.calls.push(CallSite { name: name.name.clone(), file, span: name.span });
+        for statement in &procedure.body {
+            self.statement(statement, procedure.file);
+        }
+        self.calls.pop();
+        self.procedure = outer;
+    }
+
+    // The end.
+
+    fn finish(self, name: &str, main: &File) -> Model {
+        let mut model = Model {
+            name: name.to_string(),
+            title: main.title.clone(),
+            header: main.header.clone(),
+            nodes: Vec::new(),
+            groups: Vec::new(),
+            free: Vec::new(),
+            // Checked by `check_roles`; the fallback is never seen.
+            values: self.values.map_or(FreeId(0), |v| v.0),
+            finals: self.finals.map_or(FreeId(0), |f| f.0),
+            axioms: self.axioms,
+            flags: self.flags,
+            lets: self.lets,
+            shows: self.shows,
+            options: self.options,
+            files: self.files,
+        };
+        let mut free = self.free;
+        let roots: Vec<NodeId> = model
+            .axioms
+            .iter()
+            .chain(&model.flags)
+            .map(|a| a.node)
+            .chain(model.lets.iter().map(|l| l.1))
+            .chain(model.shows.iter().map(|s| s.1))
+            .chain(free.iter().flat_map(|f| [Some(f.within), f.containing, f.covering]).flatten())
+            .collect();
+        let mut placed = self.build.finish(&roots, &mut model).into_iter();
+        let targets = model
+            .axioms
+            .iter_mut()
+            .chain(&mut model.flags)
+            .map(|a| &mut a.node)
+            .chain(model.lets.iter_mut().map(|l| &mut l.1))
+            .chain(model.shows.iter_mut().map(|s| &mut s.1))
+            .chain(free.iter_mut().flat_map(|f| {
+                [Some(&mut f.within), f.containing.as_mut(), f.covering.as_mut()].into_iter().flatten()
+            }));
+        for (target, node) in targets.zip(&mut placed) {
+            *target = node;
+        }
+        model.free = free;
+        model
+    }
+
+    /// Keeps a diagnostic unless the same was reported at the same place.
+    fn report(&mut self, mut diagnostic: Diagnostic, file: u32) {
+        if self.diagnostics.len() >= MAX_ERRORS || !self.reported.insert((diagnostic.id, file, diagnostic.span)) {
+            return;
+        }
+        for call in self.calls.iter().rev().take(3) {
+            let source = &self.files[call.file as usize];
+            let (line, column) = source.line_column(call.span.start as usize);
+            diagnostic =
+                diagnostic.note(format!("in the call of `{}` at {}:{line}:{column}", call.name, source.name));
+        }
+        self.diagnostics.push(diagnostic);
+        if self.diagnostics.len() == MAX_ERRORS {
+            self.diagnostics
+                .push(Diagnostic::plain("too-many-errors", format!("gave up after {MAX_ERRORS} errors")));
+        }
+    }
+
+    fn new_function(&mut self, name: &str, body: FunctionBody, env: Env) -> Value {
+        self.functions += 1;
+        Value::Function(Rc::new(Function { id: self.functions, name: name.to_string(), body, env }))
+    }
+
+    /// A base set of the skeleton, whatever the model calls by its name.
+    fn base_set(&mut self, name: &str) -> NodeId {
+        self.build.base(name, Kind::Set)
+    }
+}
+
+fn wrong_arity(source: &Arc<SourceFile>, name: &Ident, wanted: usize, given: usize) -> Diagnostic {
+    let arguments = |n: usize| if n == 1 { "1 argument".to_string() } else { format!("{n} arguments") };
+    Diagnostic::error(
+        "wrong-arity",
+        source,
+        name.span,
+        format!("`{}` takes {}, {} given", name.name, arguments(wanted), given),
+    )
+}
+
+/// Calls `visit` on all statements, those inside others included.
+fn each_statement(statements: &[Stmt], visit: &mut dyn FnMut(&Stmt)) {
+    for statement in statements {
+        visit(statement);
+        match &statement.kind {
+            StmtKind::Procedure(_, _, body) => each_statement(body, visit),
+            StmtKind::If(_, yes, no) => {
+                each_statement(yes, visit);
+                each_statement(no, visit);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn declares_free(file: &File) -> bool {
+    let mut found = false;
+    each_statement(&file.statements, &mut |s| found |= matches!(s.kind, StmtKind::Free(_)));
+    found
+}
+
+/// Whether an expression of the file uses the name.
+fn mentions(file: &File, name: &str) -> bool {
+    let mut found = false;
+    let mut visit = |e: &Expr| {
+        e.walk(&mut |e| {
+            found |= matches!(&e.kind, super::ast::ExprKind::Name(n) if n == name);
+            !found
+        });
+    };
+    each_statement(&file.statements, &mut |s| match &s.kind {
+        StmtKind::Let { bindings, .. } => bindings.iter().for_each(|b| visit(&b.body)),
+        StmtKind::Test(test) => visit(&test.expr),
+        StmtKind::Show(list) => list.iter().for_each(|(e, _)| visit(e)),
+        StmtKind::Call(_, args) => args.iter().for_each(&mut visit),
+        StmtKind::With(_, e) => visit(e),
+        _ => {}
+    });
+    found
+}

@@ -1,0 +1,191 @@
+//! What names mean at a place, and what to say when they mean nothing.
+//!
+//! # Invariants
+//! - Lookup order: parameters and local definitions, definitions of the model, base names, the library.
+//! - A definition of the library is evaluated once, when it is first used; if it needs a free relation that is not
+//!   declared, the error is at the use.
+
+use std::rc::Rc;
+
+use super::super::ast::{Expr, ExprKind, Ident};
+use super::super::build::Place;
+use super::super::ir::Kind;
+use super::super::resolve::{Env, FunctionBody, Value};
+use super::{FreeId, Lowerer};
+use diag::{Diagnostic, Span};
+
+impl Lowerer<'_> {
+    pub(super) fn name(&mut self, name: &str, span: Span, env: &mut Env) -> Value {
+        self.build.place = (env.file, span);
+        match self.lookup(name, env) {
+            Some((Value::Unsupported(what), place)) => {
+                self.unsupported(&what, span, place, env);
+                Value::Poison
+            }
+            Some((value, _)) => value,
+            None => {
+                self.unknown_name(name, span, env);
+                Value::Poison
+            }
+        }
+    }
+
+    /// What a name means, and where it was defined.
+    pub(super) fn lookup(&mut self, name: &str, env: &Env) -> Option<(Value, Option<Place>)> {
+        if let Some((_, value)) = env.locals.iter().rev().find(|(n, _)| n == name) {
+            return Some((value.clone(), None));
+        }
+        if let Some(limit) = env.library {
+            if let Some(at) = self.library.find(name, limit) {
+                return Some(self.library_value(at, env));
+            }
+            if let Some(at) = self.free.iter().position(|f| f.name == name) {
+                let id = FreeId(at as u32);
+                return Some((Value::Node(self.build.free(id)), Some(self.free[at].span)));
+            }
+            return self.builtin(name).map(|v| (v, None));
+        }
+        if let Some(definition) = self.scope.get(name, env.limit) {
+            return Some((definition.value.clone(), definition.place));
+        }
+        if let Some(value) = self.builtin(name) {
+            return Some((value, None));
+        }
+        let at = self.library.find(name, u32::MAX)?;
+        Some(self.library_value(at, env))
+    }
+
+    /// Base names and what the language itself defines.
+    fn builtin(&mut self, name: &str) -> Option<Value> {
+        if let Some(base) = self.signature.get(name) {
+            return Some(Value::Node(self.build.base(name, base.kind)));
+        }
+        let body = match name {
+            "id" => return Some(Value::Node(self.build.id())),
+            "emptyset" => return Some(Value::Node(self.build.empty(Kind::Set))),
+            "domain" => FunctionBody::Domain,
+            "range" => FunctionBody::Range,
+            "toid" => FunctionBody::ToId,
+            _ => return None,
+        };
+        Some(self.new_function(name, body, Env::default()))
+    }
+
+    /// A definition of the library, evaluated the first time it is used.
+    pub(super) fn library_value(&mut self, at: u32, user: &Env) -> (Value, Option<Place>) {
+        let Some(file) = self.library.file else { return (Value::Poison, None) };
+        let binding = self.library.bindings[at as usize].clone();
+        let place = (file, binding.name.span);
+        if let Some(value) = self.library.known.get(&at) {
+            return (value.clone(), Some(place));
+        }
+        let before = self.diagnostics.len();
+        let outer = self.build.place;
+        let mut env = Env { limit: 0, library: Some(at), locals: Vec::new(), file };
+        let calls = std::mem::take(&mut self.calls);
+        let value = self.binding(&binding, &mut env);
+        self.calls = calls;
+        self.build.place = outer;
+        if self.diagnostics.len() > before && user.library.is_some() {
+            // The definition that was used first reports it.
+            return (Value::Poison, Some(place));
+        }
+        if self.diagnostics.len() > before {
+            // A free relation that it needs is not declared (yet): no fault of the library.
+            let causes: Vec<Diagnostic> = self.diagnostics.drain(before..).collect();
+            for cause in &causes {
+                self.reported.remove(&(cause.id, file, cause.span));
+            }
+            if let Some(cause) = causes.into_iter().next() {
+                let missing = cause.source.map_or(String::new(), |s| s.text[cause.span.range()].to_string());
+                let source = self.files[user.file as usize].clone();
+                let span = self.build.place.1;
+                let diagnostic = Diagnostic::error(
+                    "unknown-name",
+                    &source,
+                    span,
+                    format!(
+                        "`{}` of the library needs `{missing}`, which is not declared here",
+                        binding.name.name
+                    ),
+                )
+                .help(format!("declare it first: `free {missing} : …`"));
+                self.report(diagnostic, user.file);
+            }
+            return (Value::Poison, Some(place));
+        }
+        if let Value::Node(node) = value {
+            self.build.name(node, &binding.name.name);
+            self.lets.push((binding.name.name.clone(), node, place));
+        }
+        self.library.known.insert(at, value.clone());
+        (value, Some(place))
+    }
+
+    /// Reports names in a function's body that mean nothing, called or not. If one means something unsupported, so
+    /// does the function, and nothing is reported.
+    pub(super) fn check_names(&mut self, body: &Expr, params: &[String], env: &Env) -> Option<Rc<str>> {
+        let mut used: Vec<Ident> = Vec::new();
+        let mut bound: Vec<String> = params.to_vec();
+        body.walk(&mut |e| {
+            match &e.kind {
+                ExprKind::Name(name) => used.push(Ident { name: name.clone(), span: e.span }),
+                ExprKind::Call(name, _) => used.push(name.clone()),
+                ExprKind::Let(bindings, _) => {
+                    for b in bindings {
+                        bound.push(b.name.name.clone());
+                        bound.extend(b.params.iter().flatten().map(|p| p.name.clone()));
+                    }
+                }
+                _ => {}
+            }
+            true
+        });
+        let mut unknown = Vec::new();
+        for name in used.into_iter().filter(|n| !bound.contains(&n.name)) {
+            match self.lookup(&name.name, env) {
+                Some((Value::Unsupported(what), _)) => return Some(what),
+                Some(_) => {}
+                None => unknown.push(name),
+            }
+        }
+        for name in unknown {
+            self.unknown_name(&name.name, name.span, env);
+        }
+        None
+    }
+
+    pub(super) fn error(&mut self, id: &'static str, span: Span, env: &Env, message: &str) {
+        let source = self.files[env.file as usize].clone();
+        self.report(Diagnostic::error(id, &source, span, message), env.file);
+    }
+
+    pub(super) fn unsupported(&mut self, what: &str, span: Span, defined: Option<Place>, env: &Env) {
+        let source = self.files[env.file as usize].clone();
+        let mut diagnostic = Diagnostic::error("not-supported", &source, span, format!("not supported: `{what}`"))
+            .label("this construct has no meaning here");
+        match defined {
+            Some((file, at)) if file == env.file => diagnostic = diagnostic.also(at, "defined with it here"),
+            Some((file, at)) => {
+                let source = &self.files[file as usize];
+                let (line, column) = source.line_column(at.start as usize);
+                diagnostic = diagnostic.note(format!("defined with it at {}:{line}:{column}", source.name));
+            }
+            None => {}
+        }
+        self.report(diagnostic, env.file);
+    }
+
+    pub(super) fn unknown_name(&mut self, name: &str, span: Span, env: &Env) {
+        let source = self.files[env.file as usize].clone();
+        let mut names: Vec<&str> = self.scope.names();
+        names.extend(env.locals.iter().map(|(n, _)| n.as_str()));
+        names.extend(self.signature.names.iter().map(|n| n.name));
+        names.extend(self.library.bindings.iter().map(|b| b.name.name.as_str()));
+        names.extend(["id", "domain", "range"]);
+        let diagnostic = Diagnostic::error("unknown-name", &source, span, format!("unknown name `{name}`"))
+            .label("neither defined above nor a base set or relation")
+            .did_you_mean(name, names);
+        self.report(diagnostic, env.file);
+    }
+}

@@ -1,0 +1,133 @@
+//! The tokens before the parser, and what it says of those that it did not expect.
+//!
+//! # Invariants
+//! - There is always a current token: after the last one, the end of the file.
+
+use super::{Parsed, Parser, Reported, STATEMENT_WORDS, reserved};
+use crate::model::ast::Ident;
+use crate::model::lex::Tok;
+use diag::{Diagnostic, Span};
+
+impl Parser<'_> {
+    /// The current token; at the end, the end.
+    pub(super) fn tok(&self) -> &Tok {
+        &self.tokens[self.at.min(self.tokens.len() - 1)].tok
+    }
+
+    /// The token after the current one.
+    pub(super) fn next_tok(&self, ahead: usize) -> &Tok {
+        &self.tokens[(self.at + ahead).min(self.tokens.len() - 1)].tok
+    }
+
+    /// The place of the current token.
+    pub(super) fn span(&self) -> Span {
+        self.tokens[self.at.min(self.tokens.len() - 1)].span
+    }
+
+    /// The place of the token before the current one.
+    pub(super) fn before(&self) -> Span {
+        self.tokens[self.at.min(self.tokens.len()).saturating_sub(1)].span
+    }
+
+    /// Whether the current token is this symbol.
+    pub(super) fn is_sym(&self, symbol: &str) -> bool {
+        matches!(self.tok(), Tok::Sym(s) if *s == symbol)
+    }
+
+    /// Goes on if the current token is this symbol.
+    pub(super) fn take_sym(&mut self, symbol: &str) -> bool {
+        let found = self.is_sym(symbol);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Goes on if the current token is this symbol, and reports it if not.
+    pub(super) fn expect(&mut self, symbol: &'static str) -> Parsed<()> {
+        if self.take_sym(symbol) { Ok(()) } else { Err(self.unexpected(&format!("`{symbol}`"))) }
+    }
+
+    /// Whether the current token is this word.
+    pub(super) fn is_word(&self, word: &str) -> bool {
+        matches!(self.tok(), Tok::Name(w) if w == word)
+    }
+
+    /// Goes on if the current token is this word.
+    pub(super) fn take_word(&mut self, word: &str) -> bool {
+        let found = self.is_word(word);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// A name; `expected` is what a report calls it.
+    pub(super) fn name(&mut self, expected: &str) -> Parsed<Ident> {
+        match self.tok() {
+            Tok::Name(word) if !reserved(word) && word != "_" => {
+                let ident = Ident { name: word.clone(), span: self.span() };
+                self.at += 1;
+                Ok(ident)
+            }
+            _ => Err(self.unexpected(expected)),
+        }
+    }
+
+    /// Goes over a word; a name follows.
+    pub(super) fn word_then_name(&mut self) -> Parsed<Ident> {
+        self.at += 1;
+        self.name("a name")
+    }
+
+    /// Goes over a word; names with commas between them follow.
+    pub(super) fn word_then_names(&mut self) -> Parsed<Vec<Ident>> {
+        let mut list = vec![self.word_then_name()?];
+        while self.is_sym(",") {
+            list.push(self.word_then_name()?);
+        }
+        Ok(list)
+    }
+
+    /// A string; `expected` is what a report calls it.
+    pub(super) fn text(&mut self, expected: &str) -> Parsed<String> {
+        match self.tok() {
+            Tok::Text(text) => {
+                let text = text.clone();
+                self.at += 1;
+                Ok(text)
+            }
+            _ => Err(self.unexpected(expected)),
+        }
+    }
+
+    /// Reports that the current token is not what should stand here.
+    pub(super) fn unexpected(&mut self, expected: &str) -> Reported {
+        let found = match self.tok() {
+            Tok::Name(word) if reserved(word) => format!("the word `{word}`"),
+            Tok::Name(word) => format!("the name `{word}`"),
+            Tok::Text(_) => "a string".to_string(),
+            Tok::Sym("^*") => "`*`".to_string(),
+            Tok::Sym(symbol) => format!("`{symbol}`"),
+            Tok::Zero => "`0`".to_string(),
+            Tok::End => "the end of the file".to_string(),
+        };
+        let mut diagnostic = Diagnostic::error(
+            "syntax-error",
+            self.source,
+            self.span(),
+            format!("expected {expected}, found {found}"),
+        )
+        .label(format!("expected {expected}"));
+        if let (Tok::Name(word), "a statement") = (self.tok(), expected) {
+            let word = word.clone();
+            diagnostic = diagnostic.did_you_mean(&word, STATEMENT_WORDS.iter().chain(&["let", "with"]).copied());
+        }
+        self.diagnostics.push(diagnostic);
+        Reported
+    }
+
+    /// Reports a construct that has no meaning here.
+    pub(super) fn not_supported(&mut self, what: &str, span: Span) {
+        self.diagnostics.push(
+            Diagnostic::error("not-supported", self.source, span, format!("not supported: `{what}`"))
+                .label("this construct has no meaning here"),
+        );
+    }
+}

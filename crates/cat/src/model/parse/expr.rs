@@ -1,0 +1,277 @@
+//! Expressions, by precedence climbing.
+//!
+//! Loosest to tightest: `|`, `;`, `\`, `&`, then the cartesian `*`, prefix `~`, postfix operators, application.
+//! Cartesian and postfix `*` look alike: it is cartesian if an operand follows.
+
+use super::super::ast::{Chain, Expr, ExprKind, Ident, Unary};
+use super::super::lex::Tok;
+use super::{Parsed, Parser, Reported, STATEMENT_WORDS, reserved};
+use diag::{Diagnostic, Span};
+
+/// How many postfix operators one operand may carry; each makes the tree one level deeper.
+const MAX_POSTFIX: usize = 8;
+
+impl Parser<'_> {
+    /// A chain of binary operators that bind at least as tightly as `min`.
+    pub(super) fn binary(&mut self, min: u8) -> Parsed<Expr> {
+        let mut left = self.product()?;
+        // The operator whose chain `left` is, unless it stood in brackets.
+        let mut open = None;
+        while let Some((chain, level)) = self.operator().filter(|&(_, level)| level >= min) {
+            self.at += 1;
+            let right = self.binary(level + 1)?;
+            let span = left.span.to(right.span);
+            left = match (chain, left.kind) {
+                (Some(op), ExprKind::Chain(same, mut list)) if open == Some(op) && same == op => {
+                    list.push(right);
+                    Expr { kind: ExprKind::Chain(op, list), span }
+                }
+                (Some(op), kind) => {
+                    let first = Expr { kind, span: left.span };
+                    Expr { kind: ExprKind::Chain(op, vec![first, right]), span }
+                }
+                (None, _) => self.unsupported_expr("++", span),
+            };
+            open = chain;
+        }
+        Ok(left)
+    }
+
+    /// The binary operator at the current token, with its level; `None` inside for one that has no meaning here.
+    fn operator(&self) -> Option<(Option<Chain>, u8)> {
+        match self.tok() {
+            Tok::Sym("|") => Some((Some(Chain::Union), 0)),
+            Tok::Sym("++") => Some((None, 1)),
+            Tok::Sym(";") => Some((Some(Chain::Seq), 2)),
+            Tok::Sym("\\") => Some((Some(Chain::Diff), 3)),
+            Tok::Sym("&") => Some((Some(Chain::Inter), 4)),
+            _ => None,
+        }
+    }
+
+    fn product(&mut self) -> Parsed<Expr> {
+        let first = self.unary()?;
+        if !(self.is_sym("*") && self.operand_at(1)) {
+            return Ok(first);
+        }
+        let mut list = vec![first];
+        while self.is_sym("*") && self.operand_at(1) {
+            self.at += 1;
+            list.push(self.unary()?);
+        }
+        let span = list[0].span.to(self.before());
+        Ok(Expr { kind: ExprKind::Chain(Chain::Product, list), span })
+    }
+
+    /// Whether the token `ahead` of the current one can begin an operand.
+    fn operand_at(&self, ahead: usize) -> bool {
+        match self.next_tok(ahead) {
+            Tok::Name(word) => !reserved(word),
+            Tok::Zero | Tok::Sym("(" | "[" | "{") => true,
+            // `r* ~empty x`: the tilde belongs to the next statement.
+            Tok::Sym("~") => {
+                !matches!(self.next_tok(ahead + 1), Tok::Name(w) if STATEMENT_WORDS.contains(&w.as_str()))
+            }
+            _ => false,
+        }
+    }
+
+    fn unary(&mut self) -> Parsed<Expr> {
+        let start = self.span();
+        if self.take_sym("~") {
+            let inner = self.nested(Self::unary)?;
+            let span = start.to(inner.span);
+            return Ok(Expr { kind: ExprKind::Unary(Unary::Not, Box::new(inner)), span });
+        }
+        let mut expr = self.primary()?;
+        for count in 0.. {
+            let op = match self.tok() {
+                Tok::Sym("^-1") => Unary::Inverse,
+                Tok::Sym("?") => Unary::Optional,
+                Tok::Sym("+") => Unary::Plus,
+                Tok::Sym("^*") => Unary::Star,
+                Tok::Sym("*") if !self.operand_at(1) => Unary::Star,
+                _ => break,
+            };
+            if count == MAX_POSTFIX {
+                return Err(self.unexpected("at most eight postfix operators in a row"));
+            }
+            self.at += 1;
+            let span = start.to(self.before());
+            expr = Expr { kind: ExprKind::Unary(op, Box::new(expr)), span };
+        }
+        Ok(expr)
+    }
+
+    pub(super) fn primary(&mut self) -> Parsed<Expr> {
+        let start = self.span();
+        match self.tok().clone() {
+            Tok::Name(word) => self.word(&word, start),
+            Tok::Zero => {
+                self.at += 1;
+                Ok(Expr { kind: ExprKind::Zero, span: start })
+            }
+            Tok::Sym("(") => {
+                self.at += 1;
+                let inner = self.nested(Self::expr)?;
+                if self.is_sym(",") {
+                    while self.take_sym(",") {
+                        self.nested(Self::expr)?;
+                    }
+                    self.close("(", ")", start)?;
+                    return Ok(self.unsupported_expr("(…, …)", start.to(self.before())));
+                }
+                self.close("(", ")", start)?;
+                Ok(inner)
+            }
+            Tok::Sym("[") => {
+                self.at += 1;
+                let inner = self.nested(Self::expr)?;
+                self.close("[", "]", start)?;
+                let span = start.to(self.before());
+                Ok(Expr { kind: ExprKind::Unary(Unary::Identity, Box::new(inner)), span })
+            }
+            Tok::Sym("{") => {
+                self.at += 1;
+                if self.take_sym("}") {
+                    return Ok(Expr { kind: ExprKind::EmptySet, span: start.to(self.before()) });
+                }
+                while !matches!(self.tok(), Tok::End | Tok::Sym("}")) {
+                    self.at += 1;
+                }
+                self.close("{", "}", start)?;
+                Ok(self.unsupported_expr("{…}", start.to(self.before())))
+            }
+            _ => Err(self.unexpected("an expression")),
+        }
+    }
+
+    /// What a word begins: a name, an application or one of the long forms.
+    fn word(&mut self, word: &str, start: Span) -> Parsed<Expr> {
+        match word {
+            "_" => {
+                self.at += 1;
+                Ok(Expr { kind: ExprKind::Universe, span: start })
+            }
+            "let" => self.nested(|p| p.let_in(start)),
+            "if" => self.nested(|p| p.if_expr(start)),
+            "try" => self.nested(|p| p.try_expr(start)),
+            "match" => self.match_expr(start),
+            "fun" => self.nested(|p| p.fun_expr(start)),
+            _ if reserved(word) => Err(self.unexpected("an expression")),
+            _ => {
+                self.at += 1;
+                let name = Ident { name: word.to_string(), span: start };
+                let args = match self.tok() {
+                    Tok::Sym("(") => self.arguments()?,
+                    Tok::Sym("{") | Tok::Zero => vec![self.primary()?],
+                    Tok::Name(next) if !reserved(next) => vec![self.nested(Self::primary)?],
+                    _ => return Ok(Expr { kind: ExprKind::Name(name.name), span: start }),
+                };
+                Ok(Expr { kind: ExprKind::Call(name, args), span: start.to(self.before()) })
+            }
+        }
+    }
+
+    /// `(e, …)`, possibly empty.
+    pub(super) fn arguments(&mut self) -> Parsed<Vec<Expr>> {
+        let start = self.span();
+        self.expect("(")?;
+        let mut args = Vec::new();
+        while !self.is_sym(")") {
+            args.push(self.nested(Self::expr)?);
+            if !self.take_sym(",") {
+                break;
+            }
+        }
+        self.close("(", ")", start)?;
+        Ok(args)
+    }
+
+    fn let_in(&mut self, start: Span) -> Parsed<Expr> {
+        self.at += 1;
+        let recursive = self.take_word("rec");
+        let bindings = self.bindings()?;
+        if !self.take_word("in") {
+            return Err(self.unexpected("`in`"));
+        }
+        let body = self.expr()?;
+        let span = start.to(self.before());
+        if recursive {
+            return Ok(self.unsupported_expr("let rec … in", span));
+        }
+        Ok(Expr { kind: ExprKind::Let(bindings, Box::new(body)), span })
+    }
+
+    fn if_expr(&mut self, start: Span) -> Parsed<Expr> {
+        self.at += 1;
+        let variant = self.text("the name of a variant in quotes")?;
+        if !self.take_word("then") {
+            return Err(self.unexpected("`then`"));
+        }
+        let yes = self.expr()?;
+        if !self.take_word("else") {
+            return Err(self.unexpected("`else`"));
+        }
+        let no = self.expr()?;
+        Ok(Expr { kind: ExprKind::If(variant, Box::new(yes), Box::new(no)), span: start.to(self.before()) })
+    }
+
+    fn try_expr(&mut self, start: Span) -> Parsed<Expr> {
+        self.at += 1;
+        let first = self.expr()?;
+        if !self.take_word("with") {
+            return Err(self.unexpected("`with`"));
+        }
+        let second = self.expr()?;
+        Ok(Expr { kind: ExprKind::Try(Box::new(first), Box::new(second)), span: start.to(self.before()) })
+    }
+
+    /// `match … end`, skipped as a whole: sets of sets have no counterpart in the relational IR.
+    fn match_expr(&mut self, start: Span) -> Parsed<Expr> {
+        let mut open = 0usize;
+        loop {
+            if self.is_word("match") {
+                open += 1;
+            } else if self.is_word("end") {
+                open -= 1;
+            } else if matches!(self.tok(), Tok::End) {
+                return Err(self.unexpected("`end` of `match`"));
+            }
+            self.at += 1;
+            if open == 0 {
+                return Ok(self.unsupported_expr("match", start.to(self.before())));
+            }
+        }
+    }
+
+    fn fun_expr(&mut self, start: Span) -> Parsed<Expr> {
+        self.at += 1;
+        if self.is_sym("(") {
+            self.parameters()?;
+        } else {
+            self.name("a parameter")?;
+        }
+        self.expect("->")?;
+        self.expr()?;
+        Ok(self.unsupported_expr("fun", start.to(self.before())))
+    }
+
+    /// An expression that is kept as text; it is an error only where it is used.
+    fn unsupported_expr(&self, what: &str, span: Span) -> Expr {
+        let text = self.source.text[span.range()].to_string();
+        Expr { kind: ExprKind::Unsupported(what.to_string(), text), span }
+    }
+
+    fn close(&mut self, opening: &str, closing: &'static str, start: Span) -> Parsed<()> {
+        if self.take_sym(closing) {
+            return Ok(());
+        }
+        let reported: Reported = self.unexpected(&format!("`{closing}`"));
+        if let Some(last) = self.diagnostics.pop() {
+            let last: Diagnostic = last.also(start, format!("`{opening}` opened here"));
+            self.diagnostics.push(last);
+        }
+        Err(reported)
+    }
+}

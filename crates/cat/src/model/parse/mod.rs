@@ -1,0 +1,394 @@
+//! Tokens to syntax tree: files and statements. Expressions are in `expr`.
+//!
+//! # Invariants
+//! - All errors of a file are found in one pass: after an error the parser goes on at the next word that can only
+//!   begin a statement.
+//! - Brackets nest at most [`MAX_NESTING`] deep; deeper text is an error, so no later pass can exhaust the stack.
+//!
+//! # Sources
+//! - herdtools7, `lib/modelParser.mly`; Dartagnan's `Cat.g4`; both for statements and precedences.
+//! # Where we differ
+//! - `free`, `values`, `final` and `option` are our own statements and therefore reserved words.
+
+use std::sync::Arc;
+
+use super::ast::{Binding, Expr, File, FreeDecl, Ident, Stmt, StmtKind, TestRole, TestStmt, TestWord};
+use super::lex::{Comment, Tok, Token, clean, lex};
+use diag::{Diagnostic, SourceFile, Span};
+
+mod cursor;
+mod expr;
+
+/// How deep brackets may nest. Published models stay below 20.
+pub const MAX_NESTING: usize = 200;
+
+/// How many syntax errors are reported before the rest of the file is left.
+const MAX_ERRORS: usize = 100;
+
+/// Words that begin a statement and cannot occur inside an expression: where the parser goes on after an error.
+const STATEMENT_WORDS: &[&str] = &[
+    "acyclic",
+    "irreflexive",
+    "empty",
+    "flag",
+    "undefined_unless",
+    "show",
+    "unshow",
+    "showflag",
+    "include",
+    "procedure",
+    "call",
+    "free",
+    "values",
+    "final",
+    "option",
+    "cut",
+];
+
+/// The remaining reserved words.
+const OTHER_WORDS: &[&str] = &[
+    "let",
+    "rec",
+    "and",
+    "in",
+    "as",
+    "with",
+    "from",
+    "end",
+    "if",
+    "then",
+    "else",
+    "try",
+    "match",
+    "fun",
+    "within",
+    "containing",
+    "covering",
+];
+
+/// Reads a whole file. The tree holds what could be understood.
+pub fn parse(source: &Arc<SourceFile>) -> (File, Vec<Diagnostic>) {
+    let lexed = lex(source);
+    let mut parser = Parser {
+        source,
+        tokens: lexed.tokens,
+        comments: lexed.comments,
+        at: 0,
+        depth: 0,
+        too_deep: false,
+        diagnostics: lexed.diagnostics,
+    };
+    let file = parser.file();
+    let mut diagnostics = parser.diagnostics;
+    diagnostics.sort_by_key(|d| d.span);
+    (file, diagnostics)
+}
+
+/// A syntax error was reported; whoever called goes on at the next statement.
+struct Reported;
+
+type Parsed<T> = Result<T, Reported>;
+
+struct Parser<'a> {
+    source: &'a Arc<SourceFile>,
+    tokens: Vec<Token>,
+    comments: Vec<Comment>,
+    at: usize,
+    depth: usize,
+    /// Whether too deep nesting was reported.
+    too_deep: bool,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Parser<'_> {
+    fn file(&mut self) -> File {
+        let mut file = File::default();
+        self.head(&mut file);
+        let first = self.span().start;
+        if self.comments.first().is_some_and(|c| c.span.start < first) {
+            let mut end = 1;
+            while end < self.comments.len() && self.adjacent(end - 1, self.comments[end].span.start) {
+                end += 1;
+            }
+            file.header = clean(&self.comments[..end]);
+        }
+        file.statements = self.statements(&[]);
+        file
+    }
+
+    /// Architecture name and title: words and strings before the first statement.
+    fn head(&mut self, file: &mut File) {
+        loop {
+            match &self.tokens[self.at].tok {
+                Tok::Name(word) if !reserved(word) => file.head.push(word.clone()),
+                Tok::Text(title) => {
+                    if file.title.is_empty() {
+                        file.title.clone_from(title);
+                    }
+                    file.head.push(format!("\"{title}\""));
+                }
+                _ => return,
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Statements up to one of the closing words (which is not consumed) or the end of the file.
+    fn statements(&mut self, closers: &[&str]) -> Vec<Stmt> {
+        let mut list = Vec::new();
+        while !matches!(self.tok(), Tok::End)
+            && self.diagnostics.len() < MAX_ERRORS
+            && !closers.iter().any(|c| self.is_word(c))
+        {
+            let (before, depth) = (self.at, self.depth);
+            match self.statement() {
+                Ok(statement) => list.push(statement),
+                Err(Reported) => {
+                    self.depth = depth;
+                    self.recover(before);
+                }
+            }
+        }
+        list
+    }
+
+    /// Skips to the next word that begins a statement; always makes progress.
+    fn recover(&mut self, before: usize) {
+        if self.at == before {
+            self.at += 1;
+        }
+        loop {
+            match self.tok() {
+                Tok::End => return,
+                Tok::Name(w) if w == "let" || w == "end" || STATEMENT_WORDS.contains(&w.as_str()) => return,
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    fn statement(&mut self) -> Parsed<Stmt> {
+        let start = self.span();
+        let kind = match self.tok().clone() {
+            Tok::Sym("~") => self.test(TestRole::Axiom, start)?,
+            Tok::Name(word) => match word.as_str() {
+                "acyclic" | "irreflexive" | "empty" => self.test(TestRole::Axiom, start)?,
+                "flag" => {
+                    self.at += 1;
+                    self.test(TestRole::Flag, start)?
+                }
+                "undefined_unless" => {
+                    self.at += 1;
+                    self.test(TestRole::UndefinedUnless, start)?
+                }
+                "let" => {
+                    self.at += 1;
+                    let recursive = self.take_word("rec");
+                    let kind = StmtKind::Let { recursive, bindings: self.bindings()? };
+                    if self.is_word("in") {
+                        return Err(self
+                            .unexpected("a statement; `let … in …` needs a place where an expression can stand"));
+                    }
+                    kind
+                }
+                "free" => self.free()?,
+                "values" => StmtKind::Values(self.word_then_name()?),
+                "final" => StmtKind::Final(self.word_then_name()?),
+                "option" => {
+                    let name = self.word_then_name()?;
+                    self.expect("=")?;
+                    StmtKind::Option(name, self.name("a value")?)
+                }
+                "show" => self.show()?,
+                "unshow" => StmtKind::Unshow(self.word_then_names()?),
+                "showflag" => StmtKind::ShowFlag(self.word_then_names()?),
+                "include" => {
+                    self.at += 1;
+                    StmtKind::Include(self.text("a file name in quotes")?)
+                }
+                "procedure" => self.procedure()?,
+                "call" => {
+                    let name = self.word_then_name()?;
+                    let args = if self.is_sym("(") { self.arguments()? } else { vec![self.primary()?] };
+                    StmtKind::Call(name, args)
+                }
+                "with" => {
+                    let name = self.word_then_name()?;
+                    if !self.take_word("from") {
+                        return Err(self.unexpected("`from`"));
+                    }
+                    StmtKind::With(name, self.expr()?)
+                }
+                "if" => self.conditional()?,
+                "cut" => {
+                    let at = self.span();
+                    self.not_supported("cut", at);
+                    return Err(Reported);
+                }
+                _ => return Err(self.unexpected("a statement")),
+            },
+            _ => return Err(self.unexpected("a statement")),
+        };
+        Ok(Stmt { kind, span: start.to(self.before()) })
+    }
+
+    fn test(&mut self, role: TestRole, start: Span) -> Parsed<StmtKind> {
+        let doc = self.doc_above(start);
+        let negated = self.take_sym("~");
+        let word = match self.tok() {
+            Tok::Name(w) if w == "acyclic" => TestWord::Acyclic,
+            Tok::Name(w) if w == "irreflexive" => TestWord::Irreflexive,
+            Tok::Name(w) if w == "empty" => TestWord::Empty,
+            _ => return Err(self.unexpected("`acyclic`, `irreflexive` or `empty`")),
+        };
+        self.at += 1;
+        let expr = self.expr()?;
+        let name = if self.take_word("as") { Some(self.name("a name for the axiom")?) } else { None };
+        Ok(StmtKind::Test(Box::new(TestStmt { role, negated, word, expr, name, doc })))
+    }
+
+    fn bindings(&mut self) -> Parsed<Vec<Binding>> {
+        let mut list = Vec::new();
+        loop {
+            if self.is_sym("(") {
+                let at = self.span();
+                self.not_supported("a pattern of several names", at);
+                return Err(Reported);
+            }
+            let name = self.name("a name to define")?;
+            let params = if self.is_sym("(") {
+                Some(self.parameters()?)
+            } else if matches!(self.tok(), Tok::Name(w) if !reserved(w)) {
+                let mut names = Vec::new();
+                while !self.is_sym("=") {
+                    names.push(self.name("a parameter or `=`")?);
+                }
+                Some(names)
+            } else {
+                None
+            };
+            self.expect("=")?;
+            let body = self.expr()?;
+            list.push(Binding { name, params, body });
+            if !self.take_word("and") {
+                return Ok(list);
+            }
+        }
+    }
+
+    /// `(a, b)`
+    fn parameters(&mut self) -> Parsed<Vec<Ident>> {
+        self.expect("(")?;
+        let mut names = Vec::new();
+        while !self.is_sym(")") {
+            names.push(self.name("a parameter")?);
+            if !self.take_sym(",") {
+                break;
+            }
+        }
+        self.expect(")")?;
+        Ok(names)
+    }
+
+    fn free(&mut self) -> Parsed<StmtKind> {
+        let name = self.word_then_name()?;
+        self.expect(":")?;
+        let shape = self.name("`function` or `order`")?;
+        if !self.take_word("within") {
+            return Err(self.unexpected("`within`"));
+        }
+        let within = self.expr()?;
+        let containing = if self.take_word("containing") { Some(self.expr()?) } else { None };
+        let covering = if self.take_word("covering") { Some(self.expr()?) } else { None };
+        Ok(StmtKind::Free(Box::new(FreeDecl { name, shape, within, containing, covering })))
+    }
+
+    fn show(&mut self) -> Parsed<StmtKind> {
+        self.at += 1;
+        let mut list = Vec::new();
+        loop {
+            let expr = self.expr()?;
+            let name = if self.take_word("as") { Some(self.name("a name to show it by")?) } else { None };
+            list.push((expr, name));
+            if !self.take_sym(",") {
+                return Ok(StmtKind::Show(list));
+            }
+        }
+    }
+
+    fn procedure(&mut self) -> Parsed<StmtKind> {
+        let name = self.word_then_name()?;
+        let params = self.parameters()?;
+        self.expect("=")?;
+        let body = self.nested(|p| Ok(p.statements(&["end"])))?;
+        self.end()?;
+        Ok(StmtKind::Procedure(name, params, body))
+    }
+
+    fn conditional(&mut self) -> Parsed<StmtKind> {
+        self.at += 1;
+        let variant = self.text("the name of a variant in quotes")?;
+        let yes = self.nested(|p| Ok(p.statements(&["else", "end"])))?;
+        let no = if self.take_word("else") { self.nested(|p| Ok(p.statements(&["end"])))? } else { Vec::new() };
+        self.end()?;
+        Ok(StmtKind::If(variant, yes, no))
+    }
+
+    fn end(&mut self) -> Parsed<()> {
+        if self.take_word("end") { Ok(()) } else { Err(self.unexpected("`end`")) }
+    }
+
+    /// Runs `inner` one level deeper, or reports that it is too deep.
+    fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth >= MAX_NESTING {
+            let at = self.span();
+            // Once per file: the rest of the same brackets would be as deep again.
+            if std::mem::replace(&mut self.too_deep, true) {
+                return Err(Reported);
+            }
+            self.diagnostics.push(
+                Diagnostic::error("nesting-too-deep", self.source, at, "brackets nest too deeply")
+                    .label(format!("more than {MAX_NESTING} levels"))
+                    .help("give parts of the expression names with `let`"),
+            );
+            return Err(Reported);
+        }
+        self.depth += 1;
+        let result = inner(self);
+        self.depth = self.depth.saturating_sub(1);
+        result
+    }
+
+    /// The comments directly above a statement, each beginning its line.
+    fn doc_above(&self, start: Span) -> String {
+        let end = self.comments.partition_point(|c| c.span.end <= start.start);
+        let mut first = end;
+        let mut below = start.start;
+        while first > 0 && self.adjacent(first - 1, below) && self.begins_line(first - 1) {
+            first -= 1;
+            below = self.comments[first].span.start;
+        }
+        clean(&self.comments[first..end])
+    }
+
+    /// Whether only blanks, and no empty line, stand between a comment and a later place.
+    fn adjacent(&self, comment: usize, place: u32) -> bool {
+        let gap = &self.source.text[self.comments[comment].span.end as usize..place as usize];
+        gap.trim().is_empty() && gap.matches('\n').count() <= 1
+    }
+
+    fn begins_line(&self, comment: usize) -> bool {
+        let before = &self.source.text[..self.comments[comment].span.start as usize];
+        before.rsplit('\n').next().unwrap_or("").trim().is_empty()
+    }
+}
+
+/// Whether a word can be no name.
+fn reserved(word: &str) -> bool {
+    STATEMENT_WORDS.contains(&word) || OTHER_WORDS.contains(&word)
+}
+
+impl Parser<'_> {
+    fn expr(&mut self) -> Parsed<Expr> {
+        self.binary(0)
+    }
+}

@@ -1,0 +1,157 @@
+//! Nodes of the relational IR, written down in the model language.
+//!
+//! Names stand for what they name, and everything else is spelled out.
+
+use super::ir::{Axiom, Kind, Model, NodeId, NodeOp, Shape, Test};
+
+/// Longer expressions end in an ellipsis: unnamed nodes may be shared, and their text is a tree.
+const LONGEST: usize = 400;
+
+/// `acyclic`, `~empty`, …
+pub fn test_name(axiom: &Axiom) -> &'static str {
+    match (axiom.test, axiom.negated) {
+        (Test::Acyclic, false) => "acyclic",
+        (Test::Acyclic, true) => "~acyclic",
+        (Test::Irreflexive, false) => "irreflexive",
+        (Test::Irreflexive, true) => "~irreflexive",
+        (Test::Empty, false) => "empty",
+        (Test::Empty, true) => "~empty",
+    }
+}
+
+/// `function` or `order`.
+pub fn shape_name(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Function => "function",
+        Shape::Order => "order",
+    }
+}
+
+/// A node as an expression; `unfold` spells it out even if it has a name.
+pub fn expression(model: &Model, node: NodeId, unfold: bool) -> String {
+    let mut text = String::new();
+    write_node(model, node, unfold, 0, &mut text);
+    if text.chars().count() > LONGEST {
+        text = text.chars().take(LONGEST).collect::<String>() + " …";
+    }
+    text
+}
+
+/// As [`expression`], as an operand: in brackets where it needs them.
+pub fn operand(model: &Model, node: NodeId) -> String {
+    let mut text = String::new();
+    write_node(model, node, false, 5, &mut text);
+    text
+}
+
+/// Writes a node inside an operator that binds with `around`, as in the model language: `|` 1, `;` 2, `\` 3, `&` 4,
+/// `*` 5, postfix operators 6.
+fn write_node(model: &Model, id: NodeId, unfold: bool, around: u8, out: &mut String) {
+    if out.len() > 2 * LONGEST {
+        return;
+    }
+    let node = model.node(id);
+    if let (Some(name), false) = (&node.name, unfold) {
+        out.push_str(name);
+        return;
+    }
+    let mut binary = |a: NodeId, sign: &str, b: NodeId, binds: u8, associates: bool| {
+        let open = binds < around || (binds == around && !associates);
+        out.push_str(if open { "(" } else { "" });
+        write_node(model, a, false, binds, out);
+        out.push_str(sign);
+        // The right operand of an operator that does not associate needs its brackets.
+        write_node(model, b, false, if associates { binds } else { binds + 1 }, out);
+        out.push_str(if open { ")" } else { "" });
+    };
+    match &node.op {
+        NodeOp::Base(name) => out.push_str(name),
+        NodeOp::Free(free) => out.push_str(model.free.get(free.0 as usize).map_or("?", |f| &f.name)),
+        NodeOp::Var(group, member) => {
+            let group = model.groups.get(*group as usize);
+            out.push_str(group.and_then(|g| g.names.get(*member as usize)).map_or("?", |name| name));
+        }
+        NodeOp::Empty if node.kind == Kind::Set => out.push_str("{}"),
+        NodeOp::Empty => out.push('0'),
+        NodeOp::Universe => out.push('_'),
+        NodeOp::Union(a, b) => binary(*a, " | ", *b, 1, true),
+        NodeOp::Inter(a, b) => binary(*a, " & ", *b, 4, true),
+        NodeOp::Diff(a, b) => binary(*a, " \\ ", *b, 3, false),
+        NodeOp::Seq(a, b) => binary(*a, " ; ", *b, 2, true),
+        NodeOp::Product(a, b) => binary(*a, " * ", *b, 5, false),
+        NodeOp::IdentityOn(a) => wrapped(model, "[", *a, "]", 0, out),
+        NodeOp::Inverse(a) => wrapped(model, "", *a, "^-1", 6, out),
+        NodeOp::Plus(a) => wrapped(model, "", *a, "+", 6, out),
+        NodeOp::Domain(a) => wrapped(model, "domain(", *a, ")", 0, out),
+        NodeOp::Range(a) => wrapped(model, "range(", *a, ")", 0, out),
+    }
+}
+
+fn wrapped(model: &Model, before: &str, node: NodeId, after: &str, around: u8, out: &mut String) {
+    out.push_str(before);
+    write_node(model, node, false, around, out);
+    out.push_str(after);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ir::{FreeId, FreeRel, Node};
+
+    /// Nodes 0 to 3 are the base relations a, b, c and the set S; the others follow.
+    fn of(ops: &[NodeOp]) -> Model {
+        let base = ["a", "b", "c", "S"].map(|name| NodeOp::Base(name.into()));
+        let node = |op: &NodeOp| {
+            let set = matches!(op, NodeOp::Base(name) if name == "S");
+            let kind = if set { Kind::Set } else { Kind::Rel };
+            Node { op: op.clone(), kind, is_static: true, name: None, span: Default::default() }
+        };
+        Model {
+            name: "m".into(),
+            title: "T".into(),
+            header: String::new(),
+            nodes: base.iter().chain(ops).map(node).collect(),
+            groups: Vec::new(),
+            free: vec![FreeRel {
+                name: "rf".into(),
+                shape: Shape::Function,
+                within: NodeId(0),
+                containing: None,
+                covering: None,
+                span: Default::default(),
+            }],
+            values: FreeId(0),
+            finals: FreeId(0),
+            axioms: Vec::new(),
+            flags: Vec::new(),
+            lets: Vec::new(),
+            shows: Vec::new(),
+            options: Vec::new(),
+            files: Vec::new(),
+        }
+    }
+
+    fn text(ops: &[NodeOp]) -> String {
+        let model = of(ops);
+        expression(&model, NodeId(model.nodes.len() as u32 - 1), false)
+    }
+
+    #[test]
+    fn brackets_stand_where_they_must() {
+        use NodeOp::*;
+        let n = NodeId;
+        assert_eq!(text(&[Union(n(0), n(1)), Seq(n(4), n(2))]), "(a | b) ; c");
+        assert_eq!(text(&[Seq(n(0), n(1)), Union(n(4), n(2))]), "a ; b | c");
+        assert_eq!(text(&[Diff(n(0), n(1)), Diff(n(2), n(4))]), "c \\ (a \\ b)");
+        assert_eq!(text(&[Diff(n(0), n(1)), Inter(n(4), n(2))]), "(a \\ b) & c");
+        assert_eq!(text(&[Inverse(n(0)), Plus(n(4)), IdentityOn(n(3)), Seq(n(6), n(5))]), "[S] ; a^-1+");
+        assert_eq!(text(&[Free(FreeId(0))]), "rf");
+    }
+
+    #[test]
+    fn shared_nodes_do_not_explode() {
+        let doubled = |i: u32| NodeOp::Union(NodeId(3 + i), NodeId(3 + i));
+        let ops: Vec<_> = (0..60).map(doubled).collect();
+        assert!(text(&ops).chars().count() < 2 * LONGEST);
+    }
+}

@@ -1,0 +1,542 @@
+//! The algebras against the textbook, node by node: on the node tables of all shipped models and on random ones, over
+//! random executed sets and leaves.
+//!
+//! Each property runs on [`CASES`] random candidates per table; of partial knowledge, [`COMPLETIONS`] completions are
+//! sampled per case. In all 4 properties × (shipped models + [`TABLES`] random tables) × `CASES`: some 4,000 cases.
+
+mod naive;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use cat::algebra::bits::Bits;
+use cat::algebra::bounds::{Bound, Bounds, Truth};
+use cat::algebra::circuit::{Circuit, CircuitLeaves};
+use cat::algebra::gates::{Gates, Lit};
+use cat::algebra::{Leaves, RelAlgebra, Value, Values, interpret, needed};
+use cat::model::ir::{Axiom, FixGroup, FreeId, FreeRel, Kind, Model, Node, NodeId, NodeOp, Shape, Test};
+use cat::model::{Library, load_shipped};
+use cat::rel::{EventSet, Rel};
+use engine::skeleton::signature::signature;
+use naive::{Members, Naive, Pairs};
+
+/// Random candidates per node table.
+const CASES: u32 = 12;
+/// Random node tables.
+const TABLES: u64 = 80;
+/// Completions sampled of each partial candidate.
+const COMPLETIONS: usize = 3;
+
+/// What is known of a leaf cell or of the execution of an event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Known {
+    No,
+    Yes,
+    Open,
+}
+
+/// A partial candidate: what is known of events and leaves. Base sets are always known.
+#[derive(Clone, Debug)]
+struct Partial {
+    n: usize,
+    executed: Vec<Known>,
+    sets: BTreeMap<String, Vec<bool>>,
+    rels: BTreeMap<String, Vec<Known>>,
+    free: Vec<Vec<Known>>,
+}
+
+/// A way to decide what is open: a bit per cell and event, from a stream of bits.
+#[derive(Clone, Debug)]
+struct Decided {
+    executed: Vec<bool>,
+    sets: BTreeMap<String, Vec<bool>>,
+    rels: BTreeMap<String, Vec<bool>>,
+    free: Vec<Vec<bool>>,
+}
+
+impl Partial {
+    /// A random one. `open`: the share of cells that are open, in percent.
+    fn random(model: &Model, rng: &mut TestRng, open: u32) -> Partial {
+        // Now and then the few events that can execute are spread over two words.
+        let spread = rng.next_u32().is_multiple_of(16);
+        let n = if spread { 70 } else { 1 + (rng.next_u32() % 6) as usize };
+        let dense = 5 + rng.next_u32() % 50;
+        let mut known = |share: u32| match rng.next_u32() % 100 {
+            x if x < open => Known::Open,
+            _ if rng.next_u32() % 100 < share => Known::Yes,
+            _ => Known::No,
+        };
+        let mut partial = Partial {
+            n,
+            executed: (0..n).map(|e| if spread && e % 16 != 5 { Known::No } else { known(80) }).collect(),
+            sets: BTreeMap::new(),
+            rels: BTreeMap::new(),
+            free: (0..model.free.len()).map(|_| (0..n * n).map(|_| known(dense)).collect()).collect(),
+        };
+        for node in &model.nodes {
+            let NodeOp::Base(name) = &node.op else { continue };
+            match node.kind {
+                Kind::Set => {
+                    let members = (0..n).map(|_| known(50) == Known::Yes).collect();
+                    partial.sets.insert(name.clone(), members);
+                }
+                Kind::Rel => {
+                    let cells = (0..n * n).map(|_| known(dense)).collect();
+                    partial.rels.insert(name.clone(), cells);
+                }
+            }
+        }
+        partial
+    }
+
+    fn decide(&self, rng: &mut TestRng) -> Decided {
+        let mut decide = |known: &[Known]| -> Vec<bool> {
+            known
+                .iter()
+                .map(|k| *k == Known::Yes || (*k == Known::Open && rng.next_u32().is_multiple_of(2)))
+                .collect()
+        };
+        Decided {
+            executed: decide(&self.executed),
+            sets: self.sets.clone(),
+            rels: self.rels.iter().map(|(n, k)| (n.clone(), decide(k))).collect(),
+            free: self.free.iter().map(|k| decide(k)).collect(),
+        }
+    }
+
+    fn bounds(&self) -> Bounds {
+        let n = self.n;
+        Bounds {
+            must: EventSet::from_fn(n, |e| self.executed[e.index()] == Known::Yes),
+            may: EventSet::from_fn(n, |e| self.executed[e.index()] != Known::No),
+        }
+    }
+
+    fn bound(&self, cells: &[Known]) -> Bound<Rel> {
+        let may = self.bounds().may;
+        let rel =
+            |f: &dyn Fn(Known) -> bool| Rel::from_fn(self.n, |i, j| f(cells[i * self.n + j])).restricted(&may);
+        Bound { must: rel(&|k| k == Known::Yes), may: rel(&|k| k != Known::No) }
+    }
+}
+
+impl Decided {
+    fn members(&self) -> Members {
+        (0..self.executed.len()).filter(|&e| self.executed[e]).collect()
+    }
+
+    fn pairs(&self, cells: &[bool]) -> Pairs {
+        let n = self.executed.len();
+        (0..n * n)
+            .filter(|&c| cells[c])
+            .map(|c| (c / n, c % n))
+            .filter(|p| self.executed[p.0] && self.executed[p.1])
+            .collect()
+    }
+}
+
+impl Leaves<Naive> for Decided {
+    fn base(&self, name: &str, kind: Kind) -> Value<Members, Pairs> {
+        match kind {
+            Kind::Set => Value::Set(self.members().into_iter().filter(|&e| self.sets[name][e]).collect()),
+            Kind::Rel => Value::Rel(self.pairs(&self.rels[name])),
+        }
+    }
+    fn free(&self, id: FreeId) -> Pairs {
+        self.pairs(&self.free[id.0 as usize])
+    }
+}
+
+impl Leaves<Bits> for Decided {
+    fn base(&self, name: &str, kind: Kind) -> Value<EventSet, Rel> {
+        match <Decided as Leaves<Naive>>::base(self, name, kind) {
+            Value::Set(s) => Value::Set(EventSet::from_fn(self.executed.len(), |e| s.contains(&e.index()))),
+            Value::Rel(r) => Value::Rel(Rel::from_pairs(self.executed.len(), r)),
+        }
+    }
+    fn free(&self, id: FreeId) -> Rel {
+        Rel::from_pairs(self.executed.len(), <Decided as Leaves<Naive>>::free(self, id))
+    }
+}
+
+impl Leaves<Bounds> for Partial {
+    fn base(&self, name: &str, kind: Kind) -> Value<Bound<EventSet>, Bound<Rel>> {
+        match kind {
+            Kind::Set => {
+                let s = EventSet::from_fn(self.n, |e| {
+                    self.sets[name][e.index()] && self.executed[e.index()] != Known::No
+                });
+                Value::Set(Bound { must: s.clone(), may: s })
+            }
+            Kind::Rel => Value::Rel(self.bound(&self.rels[name])),
+        }
+    }
+    fn free(&self, id: FreeId) -> Bound<Rel> {
+        self.bound(&self.free[id.0 as usize])
+    }
+}
+
+/// Inputs of a circuit: one per open event and open cell.
+#[derive(Default)]
+struct Inputs {
+    executed: BTreeMap<usize, Lit>,
+    rels: BTreeMap<(String, usize, usize), Lit>,
+    free: BTreeMap<(u32, usize, usize), Lit>,
+}
+
+impl CircuitLeaves for Inputs {
+    fn executes(&mut self, gates: &mut Gates, event: usize) -> Lit {
+        *self.executed.entry(event).or_insert_with(|| gates.input())
+    }
+    fn base(&mut self, gates: &mut Gates, name: &str, i: usize, j: usize) -> Lit {
+        *self.rels.entry((name.to_string(), i, j)).or_insert_with(|| gates.input())
+    }
+    fn free(&mut self, gates: &mut Gates, id: FreeId, i: usize, j: usize) -> Lit {
+        *self.free.entry((id.0, i, j)).or_insert_with(|| gates.input())
+    }
+}
+
+fn all(model: &Model) -> Vec<bool> {
+    needed(model, (0..model.nodes.len() as u32).map(NodeId))
+}
+
+fn run<A: RelAlgebra>(model: &Model, algebra: &A, leaves: &impl Leaves<A>) -> Values<A> {
+    interpret(model, algebra, leaves, &all(model), &Vec::new(), None).expect("no deadline")
+}
+
+fn textbook(model: &Model, candidate: &Decided) -> (Naive, Values<Naive>) {
+    let naive = Naive { executed: candidate.members() };
+    let values = run(model, &naive, candidate);
+    (naive, values)
+}
+
+fn get<S: Clone, R: Clone>(values: &[Option<Rc<Value<S, R>>>], id: usize) -> Value<S, R> {
+    values[id].as_deref().expect("all nodes are computed").clone()
+}
+
+const TESTS: [Test; 3] = [Test::Acyclic, Test::Irreflexive, Test::Empty];
+
+/// The tests that a node of that kind can take.
+fn tests(kind: Kind) -> impl Iterator<Item = Test> {
+    TESTS.into_iter().filter(move |t| kind == Kind::Rel || *t == Test::Empty)
+}
+
+fn bits_are_textbook(model: &Model, rng: &mut TestRng) -> Result<(), TestCaseError> {
+    let partial = Partial::random(model, rng, 30);
+    let n = partial.n;
+    let candidate = partial.decide(rng);
+    let (naive, expected) = textbook(model, &candidate);
+    let bits = Bits { executed: EventSet::from_fn(n, |e| candidate.executed[e.index()]) };
+    let found = run(model, &bits, &candidate);
+    for (i, node) in model.nodes.iter().enumerate() {
+        let (want, have) = (get(&expected, i), get(&found, i));
+        let same = match (&want, &have) {
+            (Value::Set(a), Value::Set(b)) => a.iter().copied().eq(b.iter()),
+            (Value::Rel(a), Value::Rel(b)) => a.iter().copied().eq(b.iter()),
+            _ => false,
+        };
+        prop_assert!(same, "node {i} {:?}: {want:?} but bits say {have:?}", node.op);
+        for test in tests(node.kind) {
+            prop_assert_eq!(naive.holds(test, &want), bits.holds(test, &have), "{:?} of node {}", test, i);
+        }
+    }
+    Ok(())
+}
+
+/// Whether the bounds hold for what executes.
+fn between(bound: &Value<Bound<EventSet>, Bound<Rel>>, exact: &Value<Members, Pairs>, executed: &Members) -> bool {
+    match (bound, exact) {
+        (Value::Set(b), Value::Set(x)) => {
+            executed.iter().all(|e| (!b.must.has(*e) || x.contains(e)) && (b.may.has(*e) || !x.contains(e)))
+        }
+        (Value::Rel(b), Value::Rel(x)) => executed.iter().all(|&i| {
+            executed
+                .iter()
+                .all(|&j| (!b.must.has(i, j) || x.contains(&(i, j))) && (b.may.has(i, j) || !x.contains(&(i, j))))
+        }),
+        _ => false,
+    }
+}
+
+fn bounds_are_sound(model: &Model, rng: &mut TestRng) -> Result<(), TestCaseError> {
+    let open = rng.next_u32() % 60;
+    let partial = Partial::random(model, rng, open);
+    let algebra = partial.bounds();
+    let bounds = run(model, &algebra, &partial);
+    for _ in 0..COMPLETIONS {
+        let candidate = partial.decide(rng);
+        let (naive, exact) = textbook(model, &candidate);
+        for (i, node) in model.nodes.iter().enumerate() {
+            let (bound, exact) = (get(&bounds, i), get(&exact, i));
+            prop_assert!(
+                between(&bound, &exact, &naive.executed),
+                "node {i} {:?}: {exact:?} is not within {bound:?}",
+                node.op
+            );
+            for test in tests(node.kind) {
+                let truth = algebra.holds(test, &bound);
+                let contradicted = if naive.holds(test, &exact) { Truth::No } else { Truth::Yes };
+                prop_assert_ne!(truth, contradicted, "{:?} of node {}", test, i);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn bounds_are_exact_when_all_is_known(model: &Model, rng: &mut TestRng) -> Result<(), TestCaseError> {
+    let partial = Partial::random(model, rng, 0);
+    let algebra = partial.bounds();
+    let bounds = run(model, &algebra, &partial);
+    let (naive, exact) = textbook(model, &partial.decide(rng));
+    for (i, node) in model.nodes.iter().enumerate() {
+        let (bound, exact) = (get(&bounds, i), get(&exact, i));
+        prop_assert!(between(&bound, &exact, &naive.executed), "node {i} {:?}", node.op);
+        let tight = match &bound {
+            Value::Set(b) => b.must == b.may,
+            Value::Rel(b) => b.must == b.may,
+        };
+        prop_assert!(tight, "node {i} {:?}: {bound:?}", node.op);
+        for test in tests(node.kind) {
+            let expected = if naive.holds(test, &exact) { Truth::Yes } else { Truth::No };
+            prop_assert_eq!(algebra.holds(test, &bound), expected, "{:?} of node {}", test, i);
+        }
+    }
+    Ok(())
+}
+
+fn circuits_are_textbook(model: &Model, rng: &mut TestRng) -> Result<(), TestCaseError> {
+    let open = rng.next_u32() % 50;
+    let partial = Partial::random(model, rng, open);
+    let n = partial.n;
+    let algebra = Rc::new(partial.bounds());
+    let bounds = Rc::new(run(model, &*algebra, &partial));
+    let mut gates = Gates::default();
+    let mut circuit = Circuit::new(model, algebra, bounds, Inputs::default());
+    // Nodes inside a fixpoint group other than its bodies have no value of their own.
+    let inside = |i: usize| model.groups.iter().any(|g| g.range.contains(&(i as u32)));
+    let outside: Vec<usize> = (0..model.nodes.len()).filter(|&i| !inside(i)).collect();
+    let bodies = model.groups.iter().flat_map(|g| g.bodies.iter().map(|b| b.index()));
+    let asked: Vec<usize> = outside.into_iter().chain(bodies).collect();
+    let mut cells: Vec<(usize, usize, usize, Lit)> = Vec::new();
+    let mut answers: Vec<(usize, Test, Lit)> = Vec::new();
+    let may: Vec<usize> = (0..n).filter(|&e| partial.executed[e] != Known::No).collect();
+    for &i in &asked {
+        for &a in &may {
+            match model.nodes[i].kind {
+                Kind::Set => cells.push((i, a, a, circuit.member(&mut gates, NodeId(i as u32), a))),
+                Kind::Rel => {
+                    for &b in &may {
+                        cells.push((i, a, b, circuit.cell(&mut gates, NodeId(i as u32), a, b)));
+                    }
+                }
+            }
+        }
+        for test in tests(model.nodes[i].kind) {
+            answers.push((i, test, circuit.test(&mut gates, test, NodeId(i as u32))));
+        }
+    }
+    prop_assert!(!circuit.failed, "a recursive definition was given up");
+    let inputs = circuit.leaves;
+    for _ in 0..COMPLETIONS {
+        let candidate = partial.decide(rng);
+        let mut values: BTreeMap<usize, bool> = BTreeMap::new();
+        for (&e, l) in &inputs.executed {
+            values.insert(l.gate(), candidate.executed[e]);
+        }
+        for ((name, i, j), l) in &inputs.rels {
+            values.insert(l.gate(), candidate.rels[name][i * n + j]);
+        }
+        for (&(f, i, j), l) in &inputs.free {
+            values.insert(l.gate(), candidate.free[f as usize][i * n + j]);
+        }
+        let gate_values = gates.evaluate(|g| values[&g]);
+        let holds = |l: Lit| gate_values[l.gate()] != l.negated();
+        let (naive, exact) = textbook(model, &candidate);
+        for &(i, a, b, lit) in &cells {
+            if !candidate.executed[a] || !candidate.executed[b] {
+                continue;
+            }
+            let expected = match get(&exact, i) {
+                Value::Set(s) => s.contains(&a),
+                Value::Rel(r) => r.contains(&(a, b)),
+            };
+            prop_assert_eq!(holds(lit), expected, "node {} {:?} at {},{}", i, model.nodes[i].op, a, b);
+        }
+        for &(i, test, lit) in &answers {
+            prop_assert_eq!(holds(lit), naive.holds(test, &get(&exact, i)), "{:?} of node {}", test, i);
+        }
+    }
+    Ok(())
+}
+
+/// A random node table in which every operator can occur. Each fixpoint group is built of monotone operators.
+fn table(rng: &mut TestRng) -> Model {
+    let mut below = |n: usize| (rng.next_u32() as usize) % n;
+    let node = |op: NodeOp, kind: Kind| Node { op, kind, is_static: false, name: None, span: Default::default() };
+    let mut nodes: Vec<Node> = Vec::new();
+    for i in 0..3 {
+        nodes.push(node(NodeOp::Base(format!("S{i}")), Kind::Set));
+        nodes.push(node(NodeOp::Base(format!("R{i}")), Kind::Rel));
+    }
+    for i in 0..2 {
+        nodes.push(node(NodeOp::Free(FreeId(i)), Kind::Rel));
+    }
+    for kind in [Kind::Set, Kind::Rel] {
+        nodes.push(node(NodeOp::Empty, kind));
+    }
+    nodes.push(node(NodeOp::Universe, Kind::Set));
+    let mut groups: Vec<FixGroup> = Vec::new();
+    let mut hidden: Vec<usize> = Vec::new(); // inside groups, bodies apart
+    let steps = 4 + below(16);
+    for _ in 0..steps {
+        let group = below(6) == 0;
+        let first = nodes.len();
+        if group {
+            let members = 1 + below(2);
+            for m in 0..members {
+                let kind = if below(4) == 0 { Kind::Set } else { Kind::Rel };
+                nodes.push(node(NodeOp::Var(groups.len() as u32, m as u32), kind));
+            }
+            let (mut bodies, mut inner) = (Vec::new(), 0);
+            let vars: Vec<usize> = (first..nodes.len()).collect();
+            let mut latest: Vec<usize> = vars.clone();
+            let size = members + 1 + below(3);
+            while inner < size || bodies.len() < members {
+                // Each node uses one that depends on a variable, and perhaps one from outside.
+                let own = latest[below(latest.len())];
+                let visible: Vec<usize> =
+                    (0..first).filter(|i| !hidden.contains(i)).chain(latest.iter().copied()).collect();
+                let want = if inner >= size { Some(nodes[vars[bodies.len()]].kind) } else { None };
+                let other = |kind: Kind, at: usize, nodes: &[Node]| {
+                    let fits: Vec<usize> = visible.iter().copied().filter(|&i| nodes[i].kind == kind).collect();
+                    NodeId(fits[at % fits.len()] as u32)
+                };
+                let (x, at) = (NodeId(own as u32), below(64));
+                let (op, kind) = match (nodes[own].kind, below(8)) {
+                    (Kind::Set, 0) => (NodeOp::IdentityOn(x), Kind::Rel),
+                    (Kind::Set, 1) => (NodeOp::Product(x, other(Kind::Set, at, &nodes)), Kind::Rel),
+                    (Kind::Set, 2) => (NodeOp::Inter(x, other(Kind::Set, at, &nodes)), Kind::Set),
+                    (Kind::Set, _) => (NodeOp::Union(x, other(Kind::Set, at, &nodes)), Kind::Set),
+                    (Kind::Rel, 0) => (NodeOp::Inverse(x), Kind::Rel),
+                    (Kind::Rel, 1) => (NodeOp::Domain(x), Kind::Set),
+                    (Kind::Rel, 2) => (NodeOp::Range(x), Kind::Set),
+                    (Kind::Rel, 3) => (NodeOp::Seq(other(Kind::Rel, at, &nodes), x), Kind::Rel),
+                    (Kind::Rel, 4) => (NodeOp::Plus(x), Kind::Rel),
+                    (Kind::Rel, 5) => (NodeOp::Inter(x, other(Kind::Rel, at, &nodes)), Kind::Rel),
+                    (Kind::Rel, _) => (NodeOp::Union(other(Kind::Rel, at, &nodes), x), Kind::Rel),
+                };
+                let id = NodeId(nodes.len() as u32);
+                nodes.push(node(op, kind));
+                latest.push(id.index());
+                inner += 1;
+                if want == Some(kind) {
+                    bodies.push(id);
+                } else if inner > 200 {
+                    // Join with the variable itself: a body of the right kind.
+                    let v = NodeId(vars[bodies.len()] as u32);
+                    let kind = nodes[v.index()].kind;
+                    bodies.push(NodeId(nodes.len() as u32));
+                    nodes.push(node(NodeOp::Union(v, v), kind));
+                }
+            }
+            hidden.extend((first..nodes.len()).filter(|&i| !bodies.contains(&NodeId(i as u32))));
+            groups.push(FixGroup {
+                names: (0..members).map(|m| format!("f{m}")).collect(),
+                vars: vars.iter().map(|&v| NodeId(v as u32)).collect(),
+                bodies,
+                range: first as u32..nodes.len() as u32,
+            });
+            continue;
+        }
+        let pick = |kind: Kind, at: usize, nodes: &[Node]| {
+            let fits: Vec<usize> =
+                (0..nodes.len()).filter(|i| nodes[*i].kind == kind && !hidden.contains(i)).collect();
+            NodeId(fits[fits.len() - 1 - at * at / 64 % fits.len()] as u32)
+        };
+        let kind = if below(4) == 0 { Kind::Set } else { Kind::Rel };
+        let (x, y) = (below(64), below(64));
+        let op = match (kind, below(9)) {
+            (Kind::Set, 0 | 1) => NodeOp::Domain(pick(Kind::Rel, x, &nodes)),
+            (Kind::Set, 2 | 3) => NodeOp::Range(pick(Kind::Rel, x, &nodes)),
+            (Kind::Rel, 0) => NodeOp::IdentityOn(pick(Kind::Set, x, &nodes)),
+            (Kind::Rel, 1) => NodeOp::Product(pick(Kind::Set, x, &nodes), pick(Kind::Set, y, &nodes)),
+            (Kind::Rel, 2) => NodeOp::Inverse(pick(Kind::Rel, x, &nodes)),
+            (Kind::Rel, 3) => NodeOp::Plus(pick(Kind::Rel, x, &nodes)),
+            (Kind::Rel, 4 | 5) => NodeOp::Seq(pick(Kind::Rel, x, &nodes), pick(Kind::Rel, y, &nodes)),
+            (kind, 6) => NodeOp::Union(pick(kind, x, &nodes), pick(kind, y, &nodes)),
+            (kind, 7) => NodeOp::Inter(pick(kind, x, &nodes), pick(kind, y, &nodes)),
+            (kind, _) => NodeOp::Diff(pick(kind, x, &nodes), pick(kind, y, &nodes)),
+        };
+        nodes.push(node(op, kind));
+    }
+    let free = |name: &str| FreeRel {
+        name: name.to_string(),
+        shape: Shape::Order,
+        within: NodeId(1),
+        containing: None,
+        covering: None,
+        span: Default::default(),
+    };
+    Model {
+        name: "random".to_string(),
+        title: String::new(),
+        header: String::new(),
+        nodes,
+        groups,
+        free: vec![free("f"), free("g")],
+        values: FreeId(0),
+        finals: FreeId(1),
+        axioms: Vec::<Axiom>::new(),
+        flags: Vec::new(),
+        lets: Vec::new(),
+        shows: Vec::new(),
+        options: Vec::new(),
+        files: Vec::new(),
+    }
+}
+
+/// Checks a property on all shipped models and on random tables.
+fn check(property: impl Fn(&Model, &mut TestRng) -> Result<(), TestCaseError>) {
+    let mut models: Vec<Model> = Library::names()
+        .into_iter()
+        .map(|name| load_shipped(name, &signature()).expect("listed").expect("shipped models are valid"))
+        .collect();
+    let seed = |i: u64| std::array::from_fn::<u8, 32, _>(|b| (i >> (8 * (b % 8))) as u8 ^ b as u8);
+    models.extend((0..TABLES).map(|i| table(&mut TestRng::from_seed(RngAlgorithm::ChaCha, &seed(i)))));
+    for (m, model) in models.iter().enumerate() {
+        let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed(1_000 + m as u64));
+        let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
+        let mut runner = TestRunner::new_with_rng(config, rng);
+        let result = runner.run(&any::<[u8; 32]>(), |bytes| {
+            property(model, &mut TestRng::from_seed(RngAlgorithm::ChaCha, &bytes))
+        });
+        if let Err(error) = result {
+            let table: Vec<String> =
+                model.nodes.iter().enumerate().map(|(i, n)| format!("{i}: {:?}", n.op)).collect();
+            panic!("model {} (number {m}): {error}\n{}\n{:?}", model.name, table.join("\n"), model.groups);
+        }
+    }
+}
+
+#[test]
+fn bits() {
+    check(bits_are_textbook);
+}
+
+#[test]
+fn bounds() {
+    check(bounds_are_sound);
+}
+
+#[test]
+fn bounds_of_known_cells() {
+    check(bounds_are_exact_when_all_is_known);
+}
+
+#[test]
+fn circuits() {
+    check(circuits_are_textbook);
+}

@@ -1,0 +1,256 @@
+//! Source text, spans and diagnostics: everything a user can fix is reported through [`Diagnostic`].
+//!
+//! # Invariants
+//! - A [`Span`] is a half-open byte range inside the text of the [`SourceFile`] it travels with.
+//! - A diagnostic owns what it needs to be printed; it never refers to a global source table.
+//! - This module is a leaf: it knows nothing of programs, models or verdicts.
+
+use std::fmt;
+use std::sync::Arc;
+
+mod mapped;
+mod render;
+mod sink;
+
+pub use mapped::MappedText;
+pub use render::{Style, render};
+pub use sink::Sink;
+
+/// A half-open range of byte offsets into one source text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Span {
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The range `start..end`, in bytes.
+    pub fn new(start: usize, end: usize) -> Self {
+        Span { start: start as u32, end: end.max(start) as u32 }
+    }
+
+    /// The smallest span that holds both.
+    pub fn to(self, other: Span) -> Span {
+        Span { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+
+    /// The span moved `by` bytes to the right (code inside a string of a larger file).
+    pub fn shifted(self, by: usize) -> Span {
+        Span { start: self.start + by as u32, end: self.end + by as u32 }
+    }
+
+    /// As a range of `usize`.
+    pub fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+/// A named text: a file, standard input, or a model embedded in the binary.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SourceFile {
+    /// What messages call it, usually the path as the user gave it.
+    pub name: String,
+    /// The whole text.
+    pub text: String,
+}
+
+impl SourceFile {
+    /// A shared source text.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Self> {
+        Arc::new(SourceFile { name: name.into(), text: text.into() })
+    }
+
+    /// Line and column (both from 1; columns count characters) of a byte offset.
+    pub fn line_column(&self, offset: usize) -> (usize, usize) {
+        let mut offset = offset.min(self.text.len());
+        while !self.text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let before = &self.text[..offset];
+        let line = before.bytes().filter(|&b| b == b'\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        (line, column)
+    }
+}
+
+/// How bad it is. Only [`Severity::Error`] makes an input invalid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The input cannot be used.
+    Error,
+    /// The input is used, but probably does not mean what its author thinks.
+    Warning,
+}
+
+/// One message about one place in one source, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Stable kebab-case identifier, such as `unknown-register`.
+    pub id: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// One line: what is wrong.
+    pub message: String,
+    /// The text it is about, if there is one (a missing file has none).
+    pub source: Option<Arc<SourceFile>>,
+    /// The offending range in `source`.
+    pub span: Span,
+    /// Text beside the marked range: what was expected.
+    pub label: String,
+    /// Further ranges in the same source, each with its text.
+    pub secondary: Vec<(Span, String)>,
+    /// Further remarks, one line each.
+    pub notes: Vec<String>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// An error at `span` of `source`.
+    pub fn error(id: &'static str, source: &Arc<SourceFile>, span: Span, message: impl Into<String>) -> Self {
+        Diagnostic {
+            id,
+            severity: Severity::Error,
+            message: message.into(),
+            source: Some(source.clone()),
+            span,
+            label: String::new(),
+            secondary: Vec::new(),
+            notes: Vec::new(),
+            help: None,
+        }
+    }
+
+    /// An error that has no place in a text (a file that cannot be read, a bad argument).
+    pub fn plain(id: &'static str, message: impl Into<String>) -> Self {
+        Diagnostic {
+            id,
+            severity: Severity::Error,
+            message: message.into(),
+            source: None,
+            span: Span::default(),
+            label: String::new(),
+            secondary: Vec::new(),
+            notes: Vec::new(),
+            help: None,
+        }
+    }
+
+    /// The same, as a warning.
+    pub fn warning(mut self) -> Self {
+        self.severity = Severity::Warning;
+        self
+    }
+
+    /// Adds the text beside the marked range.
+    pub fn label(mut self, text: impl Into<String>) -> Self {
+        self.label = text.into();
+        self
+    }
+
+    /// Attributes a message about a whole file to the statement of another one that asked for it.
+    pub fn also_at(mut self, source: &Arc<SourceFile>, span: Span) -> Self {
+        if self.source.is_none() {
+            self.source = Some(source.clone());
+            self.span = span;
+        }
+        self
+    }
+
+    /// Adds a secondary range.
+    pub fn also(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.secondary.push((span, text.into()));
+        self
+    }
+
+    /// Adds a remark.
+    pub fn note(mut self, text: impl Into<String>) -> Self {
+        self.notes.push(text.into());
+        self
+    }
+
+    /// Adds what to do.
+    pub fn help(mut self, text: impl Into<String>) -> Self {
+        self.help = Some(text.into());
+        self
+    }
+
+    /// Adds "did you mean" if one of `candidates` is close to `word`.
+    pub fn did_you_mean<'a>(self, word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Self {
+        match nearest(word, candidates) {
+            Some(best) => self.help(format!("did you mean `{best}`?")),
+            None => self,
+        }
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    /// One line: `file:line:column: severity: message`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        if let Some(source) = &self.source {
+            let (line, column) = source.line_column(self.span.start as usize);
+            write!(f, "{}:{line}:{column}: ", source.name)?;
+        }
+        write!(f, "{word}: {}", self.message)
+    }
+}
+
+/// More names than these are not compared: a generated file should not wait for its "did you mean".
+const MAX_CANDIDATES: usize = 1000;
+
+/// The candidate closest to `word` by edit distance, if it is close enough to be worth proposing.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = (word.chars().count() / 3).max(1);
+    let close = |c: &&str| c.len().abs_diff(word.len()) <= 4 * limit;
+    let ranked = candidates.into_iter().filter(close).take(MAX_CANDIDATES).map(|c| (edit_distance(word, c), c));
+    // Replacing every character is no typo.
+    ranked.filter(|&(d, c)| d <= limit && d < word.chars().count().max(c.chars().count())).min().map(|(_, c)| c)
+}
+
+/// Edit distance in characters, ignoring case; swapping two neighbours counts once (optimal string alignment).
+fn edit_distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.to_lowercase().chars().collect();
+    let b: Vec<char> = b.to_lowercase().chars().collect();
+    let mut before: Vec<usize> = Vec::new();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.iter().enumerate() {
+        let mut next = vec![i + 1];
+        for (j, cb) in b.iter().enumerate() {
+            let replaced = row[j] + usize::from(ca != cb);
+            let mut best = replaced.min(next[j] + 1).min(row[j + 1] + 1);
+            if i > 0 && j > 0 && a[i - 1] == *cb && *ca == b[j - 1] {
+                best = best.min(before[j - 1] + 1);
+            }
+            next.push(best);
+        }
+        before = std::mem::replace(&mut row, next);
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_finds_typos_and_leaves_strangers_alone() {
+        assert_eq!(nearest("relaxd", ["relaxed", "release"]), Some("relaxed"));
+        assert_eq!(nearest("gup", ["gpu", "cta"]), Some("gpu"));
+        assert_eq!(nearest("x", ["y"]), None);
+        assert_eq!(nearest("zzz", ["relaxed", "release"]), None);
+    }
+
+    #[test]
+    fn lines_and_columns_count_from_one_and_in_characters() {
+        let s = SourceFile::new("t", "aé\nb");
+        assert_eq!(s.line_column(0), (1, 1));
+        assert_eq!(s.line_column(3), (1, 3));
+        assert_eq!(s.line_column(4), (2, 1));
+    }
+}

@@ -1,0 +1,74 @@
+//! Candidate executions by explicit enumeration.
+//!
+//! A depth-first search over the choices that make a candidate, in this order: the source of a read that surely executes
+//! at a known address; a choice of the skeleton; where a value depends on itself, the value; then the final write of
+//! each observed cell, the pairs that an order must decide, and other pairs, until every axiom is sure. Guards, values
+//! and addresses follow.
+//!
+//! # Invariants
+//! - Complete: a branch is cut only when an axiom, a shape or the query fails in every completion of it, by the bounds
+//!   of [`cat::algebra::bounds`].
+//! - The search stops below a node as soon as every axiom holds in every completion; the open pairs of an order are
+//!   then left out, which is a completion because the pairs kept are transitively closed.
+//! # Sources
+//! - Resolving read sources before paths: see the pitfalls of path enumeration in Kokologiannakis et al., GenMC.
+
+mod orders;
+mod prune;
+mod search;
+mod settle;
+
+use std::rc::Rc;
+
+use super::query::{Checker, Deadline, FinalState, Found, Query, TIMED_OUT};
+use super::task::Task;
+use search::{Goal, Search, Stop};
+
+/// The enumerating engine.
+pub(crate) struct Enumerate<'a> {
+    task: Rc<Task<'a>>,
+}
+
+impl<'a> Enumerate<'a> {
+    /// Prepares nothing.
+    pub(crate) fn new(task: &Rc<Task<'a>>) -> Self {
+        Enumerate { task: task.clone() }
+    }
+
+    /// As [`Checker::find`], but `None` after that many steps.
+    pub(crate) fn find_within(&self, query: &Query<'_>, deadline: Deadline, steps: Option<u64>) -> Option<Found> {
+        let mut search = Search::new(&self.task, query, Goal::One, deadline, steps);
+        let ended = search.run();
+        match (ended, search.found) {
+            (_, Some(execution)) => Some(Found::Yes(Box::new(execution))),
+            (Ok(()), None) => Some(Found::No),
+            (Err(Stop::Steps), None) => None,
+            (Err(Stop::Time), None) => Some(Found::Unknown(TIMED_OUT.to_string())),
+        }
+    }
+
+    /// As [`Checker::states`], but `None` after that many steps.
+    pub(crate) fn states_within(
+        &self,
+        query: &Query<'_>,
+        deadline: Deadline,
+        steps: Option<u64>,
+    ) -> Option<(Vec<FinalState>, Option<String>)> {
+        let mut search = Search::new(&self.task, query, Goal::States, deadline, steps);
+        match search.run() {
+            Err(Stop::Steps) => None,
+            Err(Stop::Time) => Some((search.states.into_iter().collect(), Some(TIMED_OUT.to_string()))),
+            Ok(()) => Some((search.states.into_iter().collect(), None)),
+        }
+    }
+}
+
+impl Checker for Enumerate<'_> {
+    fn find(&mut self, query: &Query<'_>, deadline: Deadline) -> Found {
+        self.find_within(query, deadline, None).expect("steps are not limited")
+    }
+
+    fn states(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<String>) {
+        self.states_within(query, deadline, None).expect("steps are not limited")
+    }
+}

@@ -1,0 +1,326 @@
+//! The depth-first search over sources, values and choices of the program.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::orders::OrderBounds;
+use crate::eval;
+use crate::eval::{Assignment, Eval};
+use crate::execution::Execution;
+use crate::query::{Deadline, FinalState, Query};
+use crate::skeleton::domain::fits;
+use crate::task::Task;
+use cat::algebra::bounds::Bounds;
+use cat::algebra::{Values, needed};
+use cat::rel::{EventSet, Rel};
+use program::litmus::Observable;
+use program::memory::CellId;
+
+/// What the search collects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// One execution.
+    One,
+    /// The final states of all.
+    States,
+}
+
+/// Why a search ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// Out of time.
+    Time,
+    /// Out of steps.
+    Steps,
+}
+
+/// What is decided so far of sources, values and choices.
+#[derive(Clone)]
+pub(super) struct Partial {
+    pub(super) known: Assignment,
+    /// By event: the source of a read.
+    pub(super) source: Vec<Option<usize>>,
+    /// Reads that name no memory, and return 0 from nowhere.
+    pub(super) astray: Vec<bool>,
+}
+
+/// Everything decided but the orders.
+pub(super) struct Settled {
+    pub(super) partial: Partial,
+    pub(super) algebra: Bounds,
+    /// Values of static nodes.
+    pub(super) fixed: Values<Bounds>,
+    /// The values relation.
+    pub(super) reads_from: Rel,
+    pub(super) covering: Vec<Option<Rel>>,
+}
+
+/// What has been decided of the orders below a [`Settled`] candidate.
+#[derive(Clone)]
+pub(super) struct Chosen {
+    pub(super) orders: Vec<Option<OrderBounds>>,
+    pub(super) finals: BTreeMap<CellId, usize>,
+}
+
+pub(super) struct Search<'t, 'a, 'q> {
+    pub(super) task: &'t Task<'a>,
+    pub(super) query: &'q Query<'q>,
+    pub(super) goal: Goal,
+    pub(super) deadline: Deadline,
+    pub(super) limit: Option<u64>,
+    pub(super) steps: u64,
+    /// Nodes below the axioms and flags of the query.
+    pub(super) wanted: Vec<bool>,
+    /// Nodes below the bounds of free relations, and static nodes among `wanted`.
+    pub(super) fixed: Vec<bool>,
+    /// Static nodes by what they depend on: executed events and open base cells.
+    pub(super) cache: Option<(Bounds, Vec<Option<bool>>, Values<Bounds>)>,
+    pub(super) cells: Vec<usize>,
+    pub(super) found: Option<Execution>,
+    pub(super) states: BTreeSet<FinalState>,
+}
+
+impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
+    pub(super) fn new(
+        task: &'t Task<'a>,
+        query: &'q Query<'q>,
+        goal: Goal,
+        deadline: Deadline,
+        limit: Option<u64>,
+    ) -> Self {
+        let model = task.model;
+        let axioms = model.axioms.iter().zip(&query.axioms).filter(|(_, on)| **on).map(|(a, _)| a.node);
+        let flags = query.flags.iter().flatten().map(|&f| model.flags[f].node);
+        let bounds = model.free.iter().flat_map(|f| [Some(f.within), f.containing, f.covering]);
+        let wanted = needed(model, axioms.chain(flags));
+        let mut fixed = needed(model, bounds.flatten());
+        for (i, node) in model.nodes.iter().enumerate() {
+            fixed[i] |= wanted[i] && node.is_static;
+        }
+        let mut mentioned: Vec<Observable> = program::litmus::observables(query.props.iter().map(|p| p.0), &[]);
+        if goal == Goal::States {
+            mentioned.extend(&task.observed);
+        }
+        let cells = (0..task.observed_cells.len())
+            .filter(|&c| mentioned.iter().any(|&o| task.sk.observed_cell(o) == Some(task.observed_cells[c])))
+            .collect();
+        Search {
+            task,
+            query,
+            goal,
+            deadline,
+            limit,
+            steps: 0,
+            wanted,
+            fixed,
+            cache: None,
+            cells,
+            found: None,
+            states: BTreeSet::new(),
+        }
+    }
+
+    /// Runs to the end, or to the first execution.
+    ///
+    /// # Errors
+    /// If a limit was hit; what was found so far stays.
+    pub(super) fn run(&mut self) -> Result<(), Stop> {
+        let sk = &self.task.sk;
+        let partial = Partial {
+            known: Assignment {
+                reads: vec![None; sk.len()],
+                choices: vec![None; sk.pool.choice_count() as usize],
+            },
+            source: vec![None; sk.len()],
+            astray: vec![false; sk.len()],
+        };
+        self.sources(partial)
+    }
+
+    pub(super) fn tick(&mut self) -> Result<(), Stop> {
+        self.steps += 1;
+        if self.limit.is_some_and(|l| self.steps > l) {
+            return Err(Stop::Steps);
+        }
+        if self.steps.is_multiple_of(16) && self.deadline.passed() { Err(Stop::Time) } else { Ok(()) }
+    }
+
+    pub(super) fn over(&self) -> bool {
+        self.goal == Goal::One && self.found.is_some()
+    }
+
+    pub(super) fn needs_complete(&self) -> bool {
+        self.query.complete || !self.query.props.is_empty() || self.goal == Goal::States
+    }
+
+    /// Decides sources, choices and values, one after the other.
+    fn sources(&mut self, mut partial: Partial) -> Result<(), Stop> {
+        self.tick()?;
+        let task = self.task;
+        let sk = &task.sk;
+        if !self.propagate(&mut partial) {
+            return Ok(());
+        }
+        let mut eval = Eval::new(&sk.pool, &partial.known);
+        let guards: Vec<Option<bool>> = sk.events.iter().map(|e| eval.cond(e.guard)).collect();
+        for &c in &sk.constraints {
+            if eval.cond(c) == Some(false) {
+                return Ok(());
+            }
+        }
+        if self.needs_complete() && eval.cond(sk.complete) == Some(false)
+            || eval.cond(self.query.require) == Some(false)
+            || self.query.no_fault && eval.cond(task.fault) == Some(true)
+        {
+            return Ok(());
+        }
+        for (p, truth) in &self.query.props {
+            let mut register = |o: Observable| match o {
+                Observable::Reg(t, r) => eval.term(sk.final_regs[t.0 as usize][r.0 as usize]),
+                Observable::Mem { .. } => None,
+            };
+            if eval::prop(p, &mut |a| task.atom_value(a, &mut register)) == Some(!*truth) {
+                return Ok(());
+            }
+        }
+        if self.goal == Goal::States && self.cells.is_empty() {
+            // Every completion ends in a state that was found already.
+            let register = |o: &Observable| match o {
+                Observable::Reg(t, r) => eval.term(sk.final_regs[t.0 as usize][r.0 as usize]),
+                Observable::Mem { .. } => None,
+            };
+            let state: Option<FinalState> = task.observed.iter().map(register).collect();
+            if state.is_some_and(|s| self.states.contains(&s)) {
+                return Ok(());
+            }
+        }
+        // A chosen source that does not execute, or an execution that a later decision took away.
+        for (r, &w) in partial.source.iter().enumerate() {
+            let Some(w) = w else { continue };
+            if guards[r] == Some(false) || guards[w] == Some(false) || !self.may_read(&partial, r, w) {
+                return Ok(());
+            }
+        }
+        let algebra = Bounds {
+            must: EventSet::from_fn(sk.len(), |e| guards[e.index()] == Some(true)),
+            may: EventSet::from_fn(sk.len(), |e| guards[e.index()] != Some(false)),
+        };
+        if self.barriers_circular(&partial, &algebra) {
+            return Ok(());
+        }
+        if !self.plausible(&partial, &algebra)? {
+            return Ok(());
+        }
+        // Next decision: a read that surely executes at a known address.
+        let mut eval = Eval::new(&sk.pool, &partial.known);
+        for r in algebra.must.iter() {
+            let event = &sk.events[r];
+            if !event.is_read() || partial.source[r].is_some() || partial.astray[r] {
+                continue;
+            }
+            let Some(address) = event.addr.and_then(|a| eval.term(a)) else { continue };
+            let known_cell = sk.memory.at(address).filter(|&c| fits(sk, event, c));
+            if known_cell.is_none() {
+                let mut next = partial.clone();
+                next.astray[r] = true;
+                next.known.reads[r] = Some(0);
+                return self.sources(next);
+            }
+            for w in (0..sk.len()).filter(|&w| sk.events[w].is_write() && algebra.may.has(w)) {
+                if !self.may_read(&partial, r, w) {
+                    continue;
+                }
+                let mut next = partial.clone();
+                next.source[r] = Some(w);
+                self.sources(next)?;
+                if self.over() {
+                    return Ok(());
+                }
+            }
+            return Ok(());
+        }
+        if let Some(choice) = partial.known.choices.iter().position(Option::is_none) {
+            for value in [true, false] {
+                let mut next = partial.clone();
+                next.known.choices[choice] = Some(value);
+                self.sources(next)?;
+                if self.over() {
+                    return Ok(());
+                }
+            }
+            return Ok(());
+        }
+        // Only values that depend on themselves are left.
+        let draw = (0..sk.len()).find(|&r| partial.source[r].is_some() && partial.known.reads[r].is_none());
+        if let Some(r) = draw {
+            let term = sk.events[r].value.expect("reads have values");
+            for &v in task.domains.of(term) {
+                let mut next = partial.clone();
+                next.known.reads[r] = Some(v);
+                self.sources(next)?;
+                if self.over() {
+                    return Ok(());
+                }
+            }
+            return Ok(());
+        }
+        debug_assert!(guards.iter().all(Option::is_some), "without open reads and choices all guards are known");
+        self.settle(partial, algebra)
+    }
+
+    /// Whether read `r` may take its value from write `w`, as far as addresses are known.
+    pub(super) fn may_read(&self, partial: &Partial, r: usize, w: usize) -> bool {
+        let sk = &self.task.sk;
+        let mut eval = Eval::new(&sk.pool, &partial.known);
+        let mut cell = |e: usize| {
+            let address = sk.events[e].addr.and_then(|a| eval.term(a))?;
+            Some(sk.memory.at(address).filter(|&c| fits(sk, &sk.events[e], c)).map(|c| sk.memory.cell(c).memory))
+        };
+        match (cell(r), cell(w)) {
+            (Some(x), Some(y)) => x.is_some() && x == y,
+            _ => self.task.domains.may_overlap(sk, r, w),
+        }
+    }
+
+    /// Values follow sources. False if a drawn value turns out wrong.
+    pub(super) fn propagate(&self, partial: &mut Partial) -> bool {
+        let sk = &self.task.sk;
+        loop {
+            let mut updates: Vec<(usize, i64)> = Vec::new();
+            {
+                let mut eval = Eval::new(&sk.pool, &partial.known);
+                for (r, &source) in partial.source.iter().enumerate() {
+                    let Some(w) = source else { continue };
+                    let value = sk.events[w].value.expect("writes have values");
+                    let Some(v) = eval.term(value) else { continue };
+                    let v = sk.events[r].ty.wrap(v);
+                    match partial.known.reads[r] {
+                        Some(old) if old != v => return false,
+                        Some(_) => {}
+                        None => updates.push((r, v)),
+                    }
+                }
+            }
+            if updates.is_empty() {
+                return true;
+            }
+            for (r, v) in updates {
+                partial.known.reads[r] = Some(v);
+            }
+        }
+    }
+
+    fn barriers_circular(&self, partial: &Partial, algebra: &Bounds) -> bool {
+        if !self.task.check_barrier_order {
+            return false;
+        }
+        let sk = &self.task.sk;
+        let mut eval = Eval::new(&sk.pool, &partial.known);
+        let mut order = sk.program_order();
+        for &(a, b, cond) in &sk.barrier_order {
+            if eval.cond(cond) == Some(true) {
+                order.insert(a.index(), b.index());
+            }
+        }
+        order.has_cycle(&algebra.must)
+    }
+}

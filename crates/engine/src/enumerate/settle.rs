@@ -1,0 +1,212 @@
+//! The second half of the search: sources, values and choices are known; final writes and orders are not.
+
+use std::collections::BTreeMap;
+
+use super::orders::OrderBounds;
+use super::search::{Chosen, Goal, Partial, Search, Settled, Stop};
+use crate::eval;
+use crate::eval::Eval;
+use crate::execution::Execution;
+use cat::algebra::bounds::{Bound, Bounds, Truth};
+use cat::model::ir::{NodeId, Shape};
+use cat::rel::Rel;
+use program::litmus::Observable;
+use program::memory::CellId;
+
+impl Search<'_, '_, '_> {
+    /// All sources, values and choices are known: go on with final writes and orders.
+    pub(super) fn settle(&mut self, partial: Partial, algebra: Bounds) -> Result<(), Stop> {
+        let task = self.task;
+        {
+            let mut eval = Eval::new(&task.sk.pool, &partial.known);
+            if eval.cond(self.query.require) != Some(true)
+                || self.query.no_fault && eval.cond(task.fault) != Some(false)
+                || self.needs_complete() && eval.cond(task.sk.complete) != Some(true)
+            {
+                return Ok(());
+            }
+        }
+        let fixed = self.fixed_values(&partial, &algebra)?;
+        let rel = |id: NodeId| fixed[id.index()].as_deref().expect("bounds are static").rel().may.clone();
+        let reads_from = Rel::from_pairs(
+            task.sk.len(),
+            partial.source.iter().enumerate().filter_map(|(r, w)| w.map(|w| (w, r))),
+        );
+        let mut orders = Vec::new();
+        let mut covering = Vec::new();
+        for f in &task.model.free {
+            covering.push(f.covering.map(rel));
+            orders.push(match f.shape {
+                Shape::Function => None,
+                Shape::Order => match OrderBounds::new(rel(f.within), f.containing.map(rel), &algebra.must) {
+                    Some(order) => Some(order),
+                    None => return Ok(()),
+                },
+            });
+        }
+        let settled = Settled { partial, algebra, fixed, reads_from, covering };
+        self.finals(&settled, Chosen { orders, finals: BTreeMap::new() })
+    }
+
+    /// Chooses the final write of the next observed cell.
+    fn finals(&mut self, settled: &Settled, chosen: Chosen) -> Result<(), Stop> {
+        self.tick()?;
+        let task = self.task;
+        let Some(&index) = self.cells.get(chosen.finals.len()) else {
+            return self.evaluate(settled, chosen);
+        };
+        let here: Vec<usize> = {
+            let mut eval = Eval::new(&task.sk.pool, &settled.partial.known);
+            task.at_cell[index]
+                .iter()
+                .filter(|(w, cond)| settled.algebra.must.has(*w) && eval.cond(*cond) == Some(true))
+                .map(|(w, _)| *w)
+                .collect()
+        };
+        let order = task.model.finals.0 as usize;
+        for &last in &here {
+            let mut next = chosen.clone();
+            let bounds = next.orders[order].as_mut().expect("`final` names an order");
+            if here.iter().all(|&w| w == last || bounds.exclude(last, w)) {
+                next.finals.insert(task.observed_cells[index], last);
+                self.finals(settled, next)?;
+                if self.over() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// All final values are known: compare with what is asked.
+    fn evaluate(&mut self, settled: &Settled, chosen: Chosen) -> Result<(), Stop> {
+        let task = self.task;
+        let mut state = None;
+        {
+            let mut eval = Eval::new(&task.sk.pool, &settled.partial.known);
+            let mut value = |o: Observable| match o {
+                Observable::Reg(t, r) => eval.term(task.sk.final_regs[t.0 as usize][r.0 as usize]),
+                o => {
+                    let w = *chosen.finals.get(&task.sk.observed_cell(o)?)?;
+                    eval.term(task.sk.events[w].value?)
+                }
+            };
+            for (p, truth) in &self.query.props {
+                if eval::prop(p, &mut |a| task.atom_value(a, &mut value)) != Some(*truth) {
+                    return Ok(());
+                }
+            }
+            if self.goal == Goal::States {
+                state = task.observed.iter().map(|&o| value(o)).collect::<Option<Vec<i64>>>();
+            }
+        }
+        if state.as_ref().is_some_and(|s| self.states.contains(s)) {
+            return Ok(());
+        }
+        let mut accepted = None;
+        self.orders(settled, chosen, &mut accepted)?;
+        if let Some(execution) = accepted {
+            match state {
+                Some(s) => {
+                    self.states.insert(s);
+                }
+                None => self.found = Some(execution),
+            }
+        }
+        Ok(())
+    }
+
+    /// Decides pairs of the orders until every axiom is sure.
+    fn orders(&mut self, settled: &Settled, chosen: Chosen, accepted: &mut Option<Execution>) -> Result<(), Stop> {
+        self.tick()?;
+        let free = chosen
+            .orders
+            .iter()
+            .map(|o| match o {
+                Some(o) => Bound { must: o.must.clone(), may: o.may.clone() },
+                None => Bound { must: settled.reads_from.clone(), may: settled.reads_from.clone() },
+            })
+            .collect();
+        let values = self.run_model(&settled.partial, &settled.algebra, &settled.fixed, free)?;
+        let (axioms, flags) = (self.axioms(&settled.algebra, &values), self.flags(&settled.algebra, &values));
+        if axioms == Truth::No || flags == Truth::No {
+            return Ok(());
+        }
+        let executed = &settled.algebra.must;
+        let mut branches: Vec<Chosen> = Vec::new();
+        let mut split = |f: usize, edits: [(bool, usize, usize); 2]| {
+            for (include, i, j) in edits {
+                let mut next = chosen.clone();
+                let order = next.orders[f].as_mut().expect("orders are split, functions are not");
+                if if include { order.require(i, j) } else { order.exclude(i, j) } {
+                    branches.push(next);
+                }
+            }
+        };
+        let undecided = chosen.orders.iter().zip(&settled.covering).enumerate().find_map(|(f, (o, c))| {
+            let (o, c) = (o.as_ref()?, c.as_ref()?);
+            let open = |&(i, j): &(usize, usize)| {
+                i != j && executed.has(i) && executed.has(j) && !o.must.has(i, j) && !o.must.has(j, i)
+            };
+            c.iter().find(open).map(|(i, j)| (f, i, j))
+        });
+        if let Some((f, i, j)) = undecided {
+            split(f, [(true, i, j), (true, j, i)]);
+        } else if axioms == Truth::Yes && flags == Truth::Yes {
+            let cyclic = |o: &OrderBounds| o.must.has_cycle(executed);
+            if !chosen.orders.iter().flatten().any(cyclic) {
+                *accepted = Some(self.execution(settled, &chosen));
+            }
+            return Ok(());
+        } else {
+            let open = chosen
+                .orders
+                .iter()
+                .enumerate()
+                .find_map(|(f, o)| o.as_ref().and_then(OrderBounds::first_open).map(|(i, j)| (f, i, j)));
+            let (f, i, j) = open.expect("with every pair decided, bounds are exact");
+            split(f, [(false, i, j), (true, i, j)]);
+        }
+        for next in branches {
+            self.orders(settled, next, accepted)?;
+            if accepted.is_some() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Final writes of all observed cells: those chosen, and where the query asked for none, a write that nothing
+    /// follows.
+    fn all_finals(&self, settled: &Settled, chosen: &Chosen) -> BTreeMap<CellId, usize> {
+        let (task, executed) = (self.task, &settled.algebra.must);
+        let mut finals = chosen.finals.clone();
+        let Some(order) = chosen.orders[task.model.finals.0 as usize].as_ref() else { return finals };
+        let mut eval = Eval::new(&task.sk.pool, &settled.partial.known);
+        for (cell, writers) in task.observed_cells.iter().zip(&task.at_cell) {
+            let here: Vec<usize> = writers
+                .iter()
+                .filter(|(w, cond)| executed.has(*w) && eval.cond(*cond) == Some(true))
+                .map(|(w, _)| *w)
+                .collect();
+            if let Some(&last) = here.iter().find(|&&w| here.iter().all(|&v| !order.must.has(w, v))) {
+                finals.entry(*cell).or_insert(last);
+            }
+        }
+        finals
+    }
+
+    fn execution(&self, settled: &Settled, chosen: &Chosen) -> Execution {
+        Execution {
+            executed: settled.algebra.must.clone(),
+            reads: settled.partial.known.reads.clone(),
+            choices: settled.partial.known.choices.iter().map(|c| c.unwrap_or(false)).collect(),
+            free: chosen
+                .orders
+                .iter()
+                .map(|o| o.as_ref().map_or_else(|| settled.reads_from.clone(), |o| o.must.clone()))
+                .collect(),
+            finals: self.all_finals(settled, chosen),
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Executions: a skeleton with every choice made.
+
+use std::collections::BTreeMap;
+
+use cat::rel::{EventSet, Rel};
+use program::memory::CellId;
+
+/// A candidate execution, as an engine hands it over: nothing in it is trusted before it was replayed.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    /// The events that execute.
+    pub executed: EventSet,
+    /// By event: what each executed read returns.
+    pub reads: Vec<Option<i64>>,
+    /// By choice of the skeleton.
+    pub choices: Vec<bool>,
+    /// By free relation of the model.
+    pub free: Vec<Rel>,
+    /// For each observed cell, the write that gives its final value.
+    pub finals: BTreeMap<CellId, usize>,
+}

@@ -1,0 +1,297 @@
+//! What a flag of a model marks in an execution: which events, and why the model objects to them.
+//!
+//! The model says it: a flag tests a relation, which is a union of named relations; the pair is one of the first of them
+//! that is not empty. What a relation takes away (`conflict \ (both-atomic | hb)`) is what would have excused the pair.
+//!
+//! # Invariants
+//! - Reads the values that replay computed, and nothing that an engine claims.
+//! - No name of a model occurs in here.
+
+use super::execution::Execution;
+use super::replay::Replayed;
+use super::task::Task;
+use super::witness;
+use crate::skeleton::{Event, EventKind, signature};
+use cat::algebra::Value;
+use cat::model::ir::{Model, NodeId, NodeOp};
+use program::strength;
+use program::tags::{SCOPE_TAGS, scope_suffix};
+use program::{Dialect, Place, Scope};
+use verdict::{Fault, FaultEvent};
+
+/// Describes the first thing that one of `flags` marks. `races` are the flags that mean a data race.
+pub fn describe(
+    task: &Task<'_>,
+    execution: &Execution,
+    replayed: &Replayed,
+    flags: &[usize],
+    races: &[usize],
+) -> Option<Fault> {
+    let model = task.model;
+    let &flag = flags.iter().find(|&&f| replayed.flags[f])?;
+    let races: Vec<NodeId> = races.iter().flat_map(|&f| parts(model, model.flags[f].node)).collect();
+    let mut found = None;
+    for node in parts(model, model.flags[flag].node) {
+        let events = match replayed.values[node.index()].as_deref() {
+            Some(Value::Rel(rel)) => {
+                // A pair once, in the order of the events.
+                let pair = rel.iter().find(|(i, j)| i <= j).or_else(|| rel.iter().next());
+                pair.map(|(i, j)| if i == j { vec![i] } else { vec![i, j] })
+            }
+            Some(Value::Set(set)) => set.iter().next().map(|e| vec![e]),
+            None => None,
+        };
+        if let Some(events) = events {
+            found = Some((node, events));
+            break;
+        }
+    }
+    let flag = model.flags[flag].name.clone();
+    let execution_shown = Some(witness::describe(task, execution, replayed));
+    let Some((node, events)) = found else {
+        // A flag such as `~acyclic` marks no single pair.
+        return Some(Fault {
+            relation: flag.clone(),
+            flag,
+            race: false,
+            place: None,
+            object: None,
+            events: Vec::new(),
+            why: Vec::new(),
+            remedy: None,
+            execution: execution_shown,
+        });
+    };
+    let cells: Vec<_> = events.iter().map(|&e| witness::cell(task, execution, e)).collect();
+    let memory = |c| task.sk.memory.cell(c).memory;
+    let place = match cells.as_slice() {
+        [Some(a), Some(b)] if memory(*a) == memory(*b) => Some(memory(*a)),
+        [Some(a)] => Some(memory(*a)),
+        _ => None,
+    };
+    let object = place.map(|c| task.sk.program.location(task.sk.memory.cell(c).location.0).name.clone());
+    let place = place.map(|c| task.sk.memory.cell(c).name.clone());
+    let mut why = reasons(task, node, &events, place.as_deref());
+    if let (true, [i, j], Some(host)) = (races.contains(&node), events.as_slice(), task.sk.program.host.as_deref())
+        && let [Some(a), Some(b)] = [i, j].map(|&e| task.sk.events[e].thread)
+    {
+        why.extend(host.apart(&task.sk.program, a, b));
+    }
+    let events = events
+        .iter()
+        .map(|&e| FaultEvent {
+            event: witness::event(task, execution, e),
+            noun: noun(task, &task.sk.events[e]),
+            at: witness::position(task, execution, e),
+        })
+        .collect();
+    Some(Fault {
+        relation: name(model, node).unwrap_or_else(|| flag.clone()),
+        flag,
+        race: races.contains(&node),
+        place,
+        object,
+        events,
+        why,
+        remedy: None,
+        execution: execution_shown,
+    })
+}
+
+/// The members of a union, in order; a node that is none is its own only member.
+fn parts(model: &Model, node: NodeId) -> Vec<NodeId> {
+    match model.node(node).op {
+        NodeOp::Union(a, b) => [parts(model, a), parts(model, b)].concat(),
+        _ => vec![node],
+    }
+}
+
+/// What the model calls a node.
+fn name(model: &Model, node: NodeId) -> Option<String> {
+    let found = model.node(node);
+    match (&found.name, &found.op) {
+        (Some(name), _) => Some(name.clone()),
+        (None, NodeOp::Base(name)) => Some(name.clone()),
+        // In either direction it is the same relation.
+        (None, NodeOp::Inverse(of)) => name_of_operand(model, *of),
+        (None, NodeOp::Free(free)) => model.free.get(free.0 as usize).map(|f| f.name.clone()),
+        _ => None,
+    }
+}
+
+fn name_of_operand(model: &Model, node: NodeId) -> Option<String> {
+    let found = model.node(node);
+    found.name.clone().or_else(|| match &found.op {
+        NodeOp::Base(name) => Some(name.clone()),
+        _ => None,
+    })
+}
+
+/// The named relations that a difference takes away, in the order of writing, each once.
+fn excuses(model: &Model, mut node: NodeId) -> Vec<String> {
+    let mut taken = Vec::new();
+    while let NodeOp::Diff(rest, away) = model.node(node).op {
+        let names = named_parts(model, away);
+        // The innermost difference was written first.
+        taken.splice(0..0, names);
+        node = rest;
+    }
+    let mut once = Vec::new();
+    for name in taken {
+        if !once.contains(&name) {
+            once.push(name);
+        }
+    }
+    once
+}
+
+/// The names in a union; a union that has a name of its own counts as one.
+fn named_parts(model: &Model, node: NodeId) -> Vec<String> {
+    match (name(model, node), &model.node(node).op) {
+        (Some(name), _) => vec![name],
+        (None, NodeOp::Union(a, b)) => [named_parts(model, *a), named_parts(model, *b)].concat(),
+        _ => Vec::new(),
+    }
+}
+
+/// Why the model objects, from what it takes away and from what the two events carry.
+fn reasons(task: &Task<'_>, node: NodeId, events: &[usize], place: Option<&str>) -> Vec<String> {
+    let mut why = Vec::new();
+    let named = match &task.model.node(node).op {
+        // `[X]` marks the events of a set.
+        NodeOp::IdentityOn(set) => *set,
+        _ => node,
+    };
+    if let NodeOp::Base(name) = &task.model.node(named).op
+        && let Some(doc) = signature::doc(name)
+    {
+        why.push(format!("`{name}`: {doc}"));
+    }
+    let [i, j] = *events else { return why };
+    let (a, b) = (&task.sk.events[i], &task.sk.events[j]);
+    if let Some(place) = place {
+        let writers: Vec<String> =
+            [a, b].iter().filter(|e| e.is_write()).map(|e| format!("{} writes", owner(task, e))).collect();
+        if !writers.is_empty() {
+            why.push(format!("they conflict: both access `{place}`, and {}", writers.join(", ")));
+        }
+        access_reasons(task, a, b, &mut why);
+    } else {
+        let (x, y) = (odd_tags(a, b), odd_tags(b, a));
+        for (event, odd) in [(a, x), (b, y)] {
+            if !odd.is_empty() {
+                let what = format!("{}'s {}", owner(task, event), noun(task, event));
+                why.push(format!("only {what} has {}", odd.join(", ")));
+            }
+        }
+    }
+    let excuses: Vec<String> = excuses(task.model, node).iter().map(|n| format!("`{n}`")).collect();
+    match excuses.as_slice() {
+        [] => {}
+        [one] => why.push(format!("{one} would excuse them, and does not relate them")),
+        [first @ .., last] => {
+            why.push(format!("{} or {last} would excuse them, and none relates them", first.join(", ")));
+        }
+    }
+    why
+}
+
+/// Of two accesses: which is not atomic, whose scope leaves out the other.
+fn access_reasons(task: &Task<'_>, a: &Event, b: &Event, why: &mut Vec<String>) {
+    let plain: Vec<&Event> = [a, b].into_iter().filter(|e| !is_atomic(e)).collect();
+    match plain.as_slice() {
+        [] => {}
+        [one] => why.push(format!("{}'s {} is not atomic", owner(task, one), noun(task, one))),
+        _ => why.push("neither is atomic".to_owned()),
+    }
+    if !plain.is_empty() {
+        return;
+    }
+    let mut all_reach = true;
+    for (x, y) in [(a, b), (b, a)] {
+        let (Some(scope), Some(from), Some(to)) = (x.scope, x.thread, y.thread) else { continue };
+        let (from, to) = (task.sk.program.thread(from), task.sk.program.thread(to));
+        if from.name != to.name && !from.place.same(&to.place, scope) {
+            all_reach = false;
+            why.push(format!(
+                "the scope of {}'s {}, `{}`, does not include {}{}",
+                from.name,
+                noun(task, x),
+                scope_word(task, scope),
+                to.name,
+                elsewhere(&from.place, &to.place, scope, task.sk.program.dialect)
+            ));
+        }
+    }
+    if let (true, Some(x), Some(y)) = (all_reach, a.scope, b.scope)
+        && x != y
+    {
+        let (x, y) = (scope_word(task, x), scope_word(task, y));
+        why.push(format!("their scopes include each other, but differ: `{x}` and `{y}`"));
+    }
+}
+
+fn is_atomic(event: &Event) -> bool {
+    event.tags.has("A") || (event.scope.is_some() && !event.tags.has("WEAK") && event.scope != Some(Scope::Thread))
+}
+
+/// Which group of the other thread is another one, by the scope that leaves it out.
+pub fn elsewhere(from: &Place, to: &Place, scope: Scope, dialect: Dialect) -> &'static str {
+    let opencl = dialect == Dialect::OpenCl;
+    let ptx = dialect == Dialect::Ptx;
+    if to.host && !from.host {
+        ", a thread of the host"
+    } else if from.gpu != to.gpu {
+        ", which runs on another device"
+    } else {
+        match scope {
+            Scope::Thread => ", which is another thread",
+            Scope::Warp if opencl => ", which runs in another sub-group",
+            Scope::Warp => ", which runs in another warp",
+            Scope::Cta if opencl => ", which runs in another work-group",
+            Scope::Cta if ptx => ", which runs in another CTA",
+            Scope::Cta => ", which runs in another block",
+            Scope::Cluster => ", which runs in another cluster",
+            _ => "",
+        }
+    }
+}
+
+/// A scope as the dialect writes it.
+pub fn scope_word(task: &Task<'_>, scope: Scope) -> String {
+    strength::scope_name(task.sk.program.dialect, scope).map_or_else(|| scope_suffix(scope), str::to_owned)
+}
+
+/// The name of the thread that an event is of, or `init`.
+pub fn owner(task: &Task<'_>, event: &Event) -> String {
+    event.thread.map_or_else(|| "init".to_owned(), |t| task.sk.program.thread(t).name.clone())
+}
+
+/// What an event is, in a word or two.
+pub fn noun(task: &Task<'_>, event: &Event) -> String {
+    let plain = task.sk.program.dialect != Dialect::Ptx && event.is_memory() && !is_atomic(event);
+    let plain = if plain { "plain " } else { "" };
+    let word = match event.kind {
+        EventKind::Read | EventKind::Write if event.tags.has("RMW") => "read-modify-write",
+        EventKind::Read => "load",
+        EventKind::Write => "store",
+        EventKind::Init => "initial write",
+        EventKind::Fence => "fence",
+        EventKind::Arrive | EventKind::Wait => "barrier",
+    };
+    format!("{plain}{word}")
+}
+
+/// What one event carries and another does not, apart from what makes them halves of a barrier.
+fn odd_tags(event: &Event, other: &Event) -> Vec<String> {
+    const HALVES: &[&str] = &["B", "BA", "BW", "EF", "XF", "REL", "ACQ"];
+    let odd = event.tags.without(HALVES);
+    let mut odd: Vec<String> = odd.iter().filter(|t| !other.tags.has(t)).map(|t| format!("`{t}`")).collect();
+    if let Some(scope) = event.scope
+        && other.scope != event.scope
+    {
+        let tag = SCOPE_TAGS.iter().rfind(|t| t.1 == scope).map_or("", |t| t.0);
+        odd.push(format!("the scope `{tag}`"));
+    }
+    odd
+}

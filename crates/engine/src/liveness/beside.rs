@@ -1,0 +1,70 @@
+//! What runs beside threads of a kernel that may not end, and what progress models say of that.
+//!
+//! A progress model names the threads of one kernel that must be run, some by the order of their groups. Commands that are
+//! ordered are never there at once. Of those that are not, occupancy is settled: a group that has started is run.
+//!
+//! # Sources
+//! - Sorensen et al., "Specifying and Testing GPU Workgroup Progress Models", OOPSLA 2021: executions of one kernel.
+//! - CUDA C++ Programming Guide, *Execution Model*: kernels without dependency may starve one another.
+
+use std::collections::BTreeSet;
+
+use program::Program;
+use program::host::{CommandId, LaunchGraph, Node};
+use program::progress::ProgressModel;
+
+/// What may run at the same time as threads of a kernel that may not end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Beside {
+    Nothing,
+    /// Other kernels on the device.
+    Kernels,
+    /// Commands that are no kernels.
+    Others,
+}
+
+impl Beside {
+    /// `sure`: by thread, whether it ends for certain.
+    pub(super) fn of((program, sure): (&Program, &[bool]), graph: &LaunchGraph, never: &BTreeSet<Node>) -> Beside {
+        let host = program.host.as_deref().expect("a host program");
+        let runs = |c: &CommandId| !never.contains(&Node::Start(*c)) && !host.command(*c).threads.is_empty();
+        let commands: Vec<CommandId> = host.command_ids().filter(runs).collect();
+        let device = |c: CommandId| {
+            let place = &program.thread(host.command(c).threads[0]).place;
+            (!place.host && !host.command(c).kind.is_of_runtime()).then_some(place.gpu)
+        };
+        let mut found = Beside::Nothing;
+        for &a in commands.iter().filter(|c| device(**c).is_some()) {
+            if host.command(a).threads.iter().all(|t| sure[usize::from(t.0)]) {
+                continue;
+            }
+            let after = graph.never(&[Node::End(a)]);
+            for &b in commands.iter().filter(|b| **b != a && !after.contains(&Node::Start(**b))) {
+                if !graph.never(&[Node::End(b)]).contains(&Node::Start(a)) {
+                    found = found.max(match device(b) {
+                        None => Beside::Others,
+                        other if other == device(a) => Beside::Kernels,
+                        Some(_) => Beside::Nothing,
+                    });
+                }
+            }
+        }
+        found
+    }
+
+    /// Why a progress model does not say who is served, if it does not.
+    pub(super) fn unsettled(self, model: ProgressModel) -> Option<String> {
+        let what = match (self, model) {
+            (_, ProgressModel::Fair) | (Beside::Nothing, _) | (Beside::Kernels, ProgressModel::Obe) => {
+                return None;
+            }
+            (Beside::Kernels, _) => {
+                "several kernels may run at once on a device: it orders the groups of one kernel"
+            }
+            (Beside::Others, _) => {
+                "commands that are no kernels may run beside kernels: it speaks of threads of kernels"
+            }
+        };
+        Some(format!("{model} does not say who is run where {what}"))
+    }
+}

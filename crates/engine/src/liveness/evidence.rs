@@ -1,0 +1,253 @@
+//! A second look at an execution that is said to hang: the definition, read off one execution with plain loops.
+//!
+//! The engines find such executions by the conditions of [`super::fairness`] and by the axioms of `lib/liveness.cat`. What
+//! they find is judged here anew, from how each thread ends and from `rf` and `co` alone, before anyone sees it.
+//!
+//! # Invariants
+//! - Shares with the search only the skeleton's list of ways to end, not a condition made from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::eval::{Assignment, Eval};
+use crate::execution::Execution;
+use crate::skeleton::Cond;
+use crate::skeleton::progress::{Progress, Repeat, Spin};
+use crate::task::Task;
+use program::memory::CellId;
+use program::progress::{ProgressModel, Stand, serve, tree};
+
+/// How a thread ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum End<'s> {
+    Done,
+    /// At that wait.
+    Blocked(usize),
+    Looping(&'s Spin),
+    Repeating(&'s Repeat),
+    Stopped,
+}
+
+impl End<'_> {
+    /// Whether the thread is live: neither done nor blocked.
+    fn is_live(self) -> bool {
+        !matches!(self, End::Done | End::Blocked(_))
+    }
+}
+
+/// An execution that hangs, as found out here.
+pub(super) struct Evidence<'s> {
+    /// By thread.
+    pub(super) ends: Vec<End<'s>>,
+    /// By thread: whether it is run for ever, as far as it can.
+    pub(super) served: Vec<bool>,
+}
+
+/// One execution, with what is known of it.
+pub(super) struct Seen<'t, 'a> {
+    task: &'t Task<'a>,
+    execution: &'t Execution,
+    eval: Eval<'t>,
+    cells: Vec<Option<CellId>>,
+}
+
+/// Judges an execution of a task that was built for progress.
+///
+/// # Errors
+/// The law that it breaks.
+pub(super) fn judge<'s>(
+    task: &Task<'_>,
+    execution: &Execution,
+    progress: &'s Progress,
+    model: ProgressModel,
+) -> Result<Evidence<'s>, String> {
+    let known = Assignment {
+        reads: execution.reads.clone(),
+        choices: execution.choices.iter().map(|&b| Some(b)).collect(),
+    };
+    let mut seen = Seen { task, execution, eval: Eval::new(&task.sk.pool, &known), cells: Vec::new() };
+    for e in 0..task.sk.len() {
+        let address = task.sk.events[e].addr.and_then(|a| seen.eval.term(a));
+        let cell = address.and_then(|a| task.sk.memory.at(a)).map(|c| task.sk.memory.cell(c).memory);
+        seen.cells.push(cell.filter(|_| execution.executed.has(e)));
+    }
+    let ends = seen.ends(progress)?;
+    if !ends.iter().any(|e| matches!(e, End::Blocked(_) | End::Looping(_) | End::Repeating(_))) {
+        return Err("no thread is blocked or loops for ever".to_string());
+    }
+    let served = seen.fair(progress, &ends, model)?;
+    seen.repeats(progress, &ends)?;
+    Ok(Evidence { ends, served })
+}
+
+impl Seen<'_, '_> {
+    fn holds(&mut self, c: Cond) -> Result<bool, String> {
+        self.eval.cond(c).ok_or_else(|| "how a thread ends is not determined".to_string())
+    }
+
+    /// How each thread ends: in exactly one way.
+    fn ends<'s>(&mut self, progress: &'s Progress) -> Result<Vec<End<'s>>, String> {
+        let mut all = Vec::new();
+        for (t, thread) in progress.threads.iter().enumerate() {
+            let mut ways: Vec<End<'s>> = Vec::new();
+            if self.holds(thread.cut)? {
+                return Err(format!("thread {t} is cut at the loop bound"));
+            }
+            if self.holds(thread.done)? {
+                ways.push(End::Done);
+            }
+            for (wait, cond) in &thread.blocked {
+                if self.holds(*cond)? {
+                    ways.push(End::Blocked(wait.index()));
+                }
+            }
+            for spin in &thread.spins {
+                if self.holds(spin.cond)? {
+                    ways.push(End::Looping(spin));
+                }
+            }
+            for repeat in &thread.repeats {
+                if self.holds(repeat.choice)? {
+                    ways.push(End::Repeating(repeat));
+                }
+            }
+            for &(_, stop) in &thread.stopped {
+                if self.holds(stop)? {
+                    ways.push(End::Stopped);
+                }
+            }
+            match ways.as_slice() {
+                [one] => all.push(*one),
+                several => return Err(format!("thread {t} ends in {} ways", several.len())),
+            }
+        }
+        Ok(all)
+    }
+
+    /// Chooses who is served, and checks that it is fair; by thread.
+    fn fair(&mut self, progress: &Progress, ends: &[End<'_>], model: ProgressModel) -> Result<Vec<bool>, String> {
+        let mut threads = Vec::new();
+        for (thread, end) in progress.threads.iter().zip(ends) {
+            let started = self.holds(thread.started)?;
+            threads.push(Stand { live: end.is_live(), stopped: matches!(end, End::Stopped), started });
+        }
+        let served =
+            serve(&tree(&self.task.sk.program), &threads, model).ok_or("a thread that must be run is stopped")?;
+        if ends.iter().zip(&served).any(|(end, &served)| served && matches!(end, End::Stopped)) {
+            return Err("a served thread is stopped".to_string());
+        }
+        Ok(served)
+    }
+
+    fn executed(&self, e: usize) -> bool {
+        self.execution.executed.has(e)
+    }
+
+    fn is_write(&self, e: usize) -> bool {
+        self.task.sk.events[e].is_write()
+    }
+
+    /// What an executed event did.
+    fn content(&mut self, e: usize) -> (Option<i64>, Option<i64>) {
+        let event = &self.task.sk.events[e];
+        (event.addr.and_then(|a| self.eval.term(a)), event.value.and_then(|v| self.eval.term(v)))
+    }
+
+    /// That what repeats can repeat.
+    fn repeats(&mut self, progress: &Progress, ends: &[End<'_>]) -> Result<(), String> {
+        let mut repeated: BTreeSet<usize> = BTreeSet::new();
+        let mut blocks: BTreeSet<usize> = BTreeSet::new();
+        let mut again: BTreeMap<usize, usize> = BTreeMap::new();
+        for end in ends {
+            match end {
+                End::Looping(spin) => {
+                    let events = spin.events.iter().map(|e| e.index()).filter(|&e| self.executed(e));
+                    repeated.extend(events);
+                }
+                End::Repeating(repeat) => {
+                    for (a, b) in self.equal_blocks(repeat)? {
+                        again.insert(a, b);
+                        repeated.insert(b);
+                        blocks.extend([a, b]);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if let Some(&w) = repeated.iter().find(|&&e| self.is_write(e) && !blocks.contains(&e)) {
+            return Err(format!("write {w} is in an iteration without effect"));
+        }
+        let (rf, co) = (self.values().clone(), self.order().clone());
+        for (w, r) in rf.iter() {
+            if repeated.contains(&w) && !repeated.contains(&r) {
+                return Err(format!("read {r} executes once and takes its value from repeated write {w}"));
+            }
+            if let (Some(&w2), Some(&r2)) = (again.get(&w), again.get(&r))
+                && !rf.has(w2, r2)
+            {
+                return Err(format!("read {r2} has not the source that read {r} has"));
+            }
+        }
+        for (a, b) in co.iter() {
+            if repeated.contains(&a) && !blocks.contains(&b) {
+                return Err(format!("write {b}, which executes once, is after repeated write {a}"));
+            }
+            if let (Some(&a2), Some(&b2)) = (again.get(&a), again.get(&b))
+                && !co.has(a2, b2)
+            {
+                return Err(format!("writes {a2} and {b2} have not the order that {a} and {b} have"));
+            }
+        }
+        let later = |e: &usize| blocks.contains(e) && repeated.contains(e);
+        let earlier = |e: &usize| blocks.contains(e) && !repeated.contains(e);
+        if let Some((a, b)) = co.iter().find(|(a, b)| later(a) && earlier(b)) {
+            return Err(format!("write {b} of an earlier block is after write {a} of a later one"));
+        }
+        for &r in repeated.iter().filter(|&&e| self.task.sk.events[e].is_read()) {
+            let Some((w, _)) = rf.iter().find(|&(_, to)| to == r) else { continue };
+            let changing = blocks.iter().any(|&b| self.is_write(b) && self.cells[b] == self.cells[r]);
+            if changing && !blocks.contains(&w) {
+                return Err(format!("repeated read {r} never sees the writes that repeat"));
+            }
+            if !changing && co.iter().any(|(a, b)| a == w && self.executed(b)) {
+                return Err(format!("repeated read {r} never sees a write that overwrites its source"));
+            }
+        }
+        for (a, b, cond) in &progress.partners {
+            let (a, b) = (a.index(), b.index());
+            if self.executed(a) && self.executed(b) && repeated.contains(&a) && !repeated.contains(&b) {
+                let together = self.holds(*cond)?;
+                if together {
+                    return Err(format!("barrier event {a} repeats, and its partner {b} does not"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The pairs of executed events of two blocks of equal content.
+    fn equal_blocks(&mut self, repeat: &Repeat) -> Result<Vec<(usize, usize)>, String> {
+        let mut pairs = Vec::new();
+        for (a, b) in &repeat.pairs {
+            let there = |e: &Option<cat::rel::EventId>| e.map(|e| e.index()).filter(|&e| self.executed(e));
+            match (there(a), there(b)) {
+                (None, None) => {}
+                (Some(a), Some(b)) if self.content(a) == self.content(b) => pairs.push((a, b)),
+                _ => return Err("two consecutive blocks of a loop differ in content".to_string()),
+            }
+        }
+        for &(x, y) in &repeat.registers {
+            if self.eval.term(x) != self.eval.term(y) {
+                return Err("two consecutive blocks of a loop end with different registers".to_string());
+            }
+        }
+        Ok(pairs)
+    }
+
+    fn values(&self) -> &cat::rel::Rel {
+        &self.execution.free[self.task.model.values.0 as usize]
+    }
+
+    fn order(&self) -> &cat::rel::Rel {
+        &self.execution.free[self.task.model.finals.0 as usize]
+    }
+}

@@ -1,0 +1,249 @@
+//! What to tell about an execution that hangs: how each thread ends, and why.
+
+use std::collections::BTreeMap;
+
+use super::cases::Case;
+use super::evidence::{End, Evidence};
+use crate::eval::{Assignment, Eval};
+use crate::execution::Execution;
+use crate::skeleton::progress::Progress;
+use crate::task::Task;
+use program::progress::ProgressModel;
+use program::waiting::{Rest, Scene, Walk, loop_at};
+use program::{BarrierNaming, LocId, Op, Program, ThreadId};
+use verdict::hang::{Goal, Site, Wait, never_arrive, reading};
+use verdict::{Ending, ThreadEnd};
+
+/// How each thread of an execution ends that hangs under a progress model.
+pub(super) fn explain(
+    task: &Task<'_>,
+    execution: &Execution,
+    progress: &Progress,
+    (evidence, model): (&Evidence<'_>, ProgressModel),
+    case: &Case,
+) -> Vec<ThreadEnd> {
+    let known = Assignment {
+        reads: execution.reads.clone(),
+        choices: execution.choices.iter().map(|&b| Some(b)).collect(),
+    };
+    let eval = Eval::new(&task.sk.pool, &known);
+    let mut teller = Teller { task, execution, eval, progress, evidence, model, case };
+    let mut ends: Vec<ThreadEnd> = task.sk.program.thread_ids().map(|t| teller.thread(t)).collect();
+    // Who never comes to where it would be held up says so itself.
+    let comes = |t: &ThreadId| matches!(evidence.ends[usize::from(t.0)], End::Done);
+    case.held.iter().filter(|(t, _)| comes(t)).for_each(|(t, end)| ends[usize::from(t.0)] = end.clone());
+    let over: Vec<String> = ends.iter().filter(|e| e.ending == Ending::Done).map(|e| e.thread.clone()).collect();
+    let waits = ends.iter_mut().flat_map(|e| &mut e.waits).filter(|w| matches!(w.goal, Goal::Event(_)));
+    waits.for_each(|w| w.helpers.retain(|s| !over.contains(&s.thread)));
+    ends
+}
+
+struct Teller<'t, 'a> {
+    task: &'t Task<'a>,
+    execution: &'t Execution,
+    eval: Eval<'t>,
+    progress: &'t Progress,
+    evidence: &'t Evidence<'t>,
+    model: ProgressModel,
+    case: &'t Case,
+}
+
+impl Teller<'_, '_> {
+    fn thread(&mut self, t: ThreadId) -> ThreadEnd {
+        let sk = &self.task.sk;
+        let thread = sk.program.thread(t);
+        let mut end = ThreadEnd::done(&thread.name);
+        end.served = self.evidence.served[t.0 as usize];
+        let at = match self.evidence.ends[t.0 as usize] {
+            End::Done => None,
+            End::Blocked(wait) => {
+                end.ending = Ending::Blocked;
+                end.waits_for = self.absent(t, wait);
+                end.why = never_arrive(&end.waits_for);
+                // Who is done without having come cannot help any more.
+                let over = |name: &String| {
+                    let mut all = sk.program.thread_ids().zip(&self.evidence.ends);
+                    all.any(|(u, end)| matches!(end, End::Done) && sk.program.thread(u).name == *name)
+                };
+                let left: Vec<String> = end.waits_for.iter().filter(|n| !over(n)).cloned().collect();
+                end.waits.push(Wait::at_barrier(&left));
+                Some(sk.events[wait].instr)
+            }
+            End::Looping(spin) => {
+                end.ending = Ending::Looping;
+                end.polls = spin.events.iter().filter_map(|e| self.poll(e.index())).collect();
+                end.polls.dedup();
+                end.why = format!("loops for ever{}", reading(&end.polls));
+                end.waits = self.for_values(t, spin.header);
+                Some(spin.header)
+            }
+            End::Repeating(repeat) => {
+                end.ending = Ending::Looping;
+                end.period = Some(repeat.period);
+                end.polls = repeat.pairs.iter().filter_map(|p| self.poll(p.1?.index())).collect();
+                let blocks = match repeat.period {
+                    1 => "repeats its last iteration for ever".to_string(),
+                    n => format!("repeats its last {n} iterations for ever"),
+                };
+                end.why = format!("{blocks}{}", reading(&end.polls));
+                end.waits = self.for_values(t, repeat.header);
+                Some(repeat.header)
+            }
+            End::Stopped => {
+                end.ending = Ending::Stopped;
+                let last = self.execution.executed.iter().filter(|&e| sk.events[e].thread == Some(t)).last();
+                let place = if last.is_some() { "any more" } else { "at all" };
+                end.why = format!("is not run {place}: {}", self.excuse());
+                last.map(|e| sk.events[e].instr)
+            }
+        };
+        if let Some(instr) = at.and_then(|i| thread.code.get(i)) {
+            (end.line, end.text) = (instr.line, instr.text.clone());
+        }
+        end
+    }
+
+    /// What a read of an iteration sees: location and value.
+    fn poll(&mut self, e: usize) -> Option<(String, String)> {
+        let event = &self.task.sk.events[e];
+        if !event.is_read() || !self.execution.executed.has(e) {
+            return None;
+        }
+        let cell = self.task.sk.memory.at(self.eval.term(event.addr?)?)?;
+        let value = self.execution.reads[e]?;
+        Some((self.task.sk.memory.cell(cell).name.clone(), self.task.show(value)))
+    }
+
+    /// What a thread waits for in a loop.
+    fn for_values(&mut self, t: ThreadId, header: usize) -> Vec<Wait> {
+        let sk = &self.task.sk;
+        // Who is held up may be who would write.
+        let (program, memory) = (&self.case.whole, &sk.memory);
+        let Some(range) = loop_at(program, t, header) else { return Vec::new() };
+        let asked = self.case.polls.iter().filter(|(u, at, _)| *u == t && range.contains(at));
+        let mut waits: Vec<Wait> = asked.map(|(_, _, wait)| wait.clone()).collect();
+        let address =
+            |t: ThreadId, loc: LocId| memory.cell_of(program, loc, 0, Some(t)).map(|c| memory.cell(c).address);
+        let cell = |a: i64| memory.at(a).map(|c| memory.cell(c).memory);
+        let same = |a: i64, b: i64| cell(a) == cell(b);
+        let rest = self.rest();
+        let scene = Scene { program, address: &address, same: &same, rest };
+        // Its reads again, up to where the next iteration would read.
+        let mine =
+            self.execution.executed.iter().filter(|&e| sk.events[e].thread == Some(t) && sk.events[e].is_read());
+        let mut values = mine.map(|e| self.execution.reads[e]);
+        let regs = program.thread(t).regs.iter().map(|r| memory.initial(program, &r.init, Some(t))).collect();
+        let mut walk = Walk { pc: 0, regs };
+        let mut last: BTreeMap<i64, i64> = BTreeMap::new();
+        let came = scene.walk(t, &mut walk, None, &mut |a| {
+            let value = values.next()??;
+            last.insert(a, value);
+            Some(value)
+        });
+        if came != Rest::Read || !range.contains(&walk.pc) {
+            return waits;
+        }
+        let polls = scene.polls(t, &walk, &range, &|a| last.get(&a).copied());
+        let writes: Vec<usize> = self
+            .execution
+            .executed
+            .iter()
+            .filter(|&e| sk.events[e].is_write() && sk.events[e].thread.is_some())
+            .collect();
+        for poll in &polls {
+            let mut missed = Vec::new();
+            for &w in &writes {
+                let event = &sk.events[w];
+                let at = event.addr.and_then(|a| self.eval.term(a));
+                let value = event.value.and_then(|v| self.eval.term(v));
+                if let (Some(at), Some(value), Some(u)) = (at, value, event.thread)
+                    && same(at, poll.address)
+                    && poll.wants(value)
+                {
+                    missed.push(site(program, u, event.instr));
+                }
+            }
+            missed.dedup();
+            let place = cell(poll.address).map_or_else(String::new, |c| memory.cell(c).name.clone());
+            let goal = match &poll.wanted {
+                Some(wanted) => Goal::Value(wanted.text(&place, &|v| self.task.show(v))),
+                None if polls.iter().all(|p| p.wanted.is_none()) => Goal::Change(place),
+                None => continue,
+            };
+            let helpers = poll.writers.iter().map(|&(u, pc)| site(program, u, pc)).collect();
+            waits.push(Wait { goal, helpers, only: poll.sure, missed });
+        }
+        waits
+    }
+
+    /// By thread: where the code begins that it never comes to, unless it is done.
+    fn rest(&self) -> Vec<Option<usize>> {
+        let sk = &self.task.sk;
+        let after_last = |t: ThreadId| {
+            let mine = self.execution.executed.iter().filter(|&e| sk.events[e].thread == Some(t));
+            mine.last().map_or(0, |e| sk.events[e].instr + 1)
+        };
+        let held = |t: ThreadId| self.case.held.iter().any(|(u, _)| *u == t);
+        let from = |(t, end): (ThreadId, &End<'_>)| match end {
+            End::Done if held(t) => Some(sk.program.thread(t).code.len()),
+            End::Done => None,
+            End::Blocked(wait) => Some(sk.events[*wait].instr + 1),
+            End::Looping(spin) => Some(spin.header),
+            End::Repeating(repeat) => Some(repeat.header),
+            End::Stopped => Some(after_last(t)),
+        };
+        sk.program.thread_ids().zip(&self.evidence.ends).map(from).collect()
+    }
+
+    /// The threads that could let a blocked one pass, and never arrive.
+    fn absent(&mut self, t: ThreadId, wait: usize) -> Vec<String> {
+        let sk = &self.task.sk;
+        let Op::Barrier(barrier) = &sk.program.thread(t).code[sk.events[wait].instr].op else {
+            return Vec::new();
+        };
+        // The wait itself never executes, so it has no partners; its thread's last arrival has.
+        let executed = |e: usize| self.execution.executed.has(e);
+        let mine = (0..wait).rev().find(|&e| {
+            executed(e)
+                && sk.events[e].thread == Some(t)
+                && sk.events[e].kind == crate::skeleton::EventKind::Arrive
+        });
+        let mut here = vec![false; sk.program.threads.len()];
+        let mut awaited = vec![false; sk.program.threads.len()];
+        for (a, b, cond) in &self.progress.partners {
+            let Some(other) = sk.event(*b).thread.filter(|_| Some(a.index()) == mine) else { continue };
+            if executed(b.index()) {
+                here[other.0 as usize] |= self.eval.cond(*cond) == Some(true);
+            } else {
+                awaited[other.0 as usize] |= sk.event(*b).kind == crate::skeleton::EventKind::Arrive;
+            }
+        }
+        let place = &sk.program.thread(t).place;
+        let group = sk
+            .program
+            .thread_ids()
+            .filter(|&u| u != t && !here[u.0 as usize] && place.same(&sk.program.thread(u).place, barrier.domain));
+        let can_help = |u: &ThreadId| match barrier.naming {
+            BarrierNaming::Counted { count: None, .. } => true,
+            BarrierNaming::Counted { .. } | BarrierNaming::Instance { .. } => awaited[u.0 as usize],
+        };
+        group.filter(can_help).map(|u| sk.program.thread(u).name.clone()).collect()
+    }
+
+    /// Why the progress model lets a thread be stopped.
+    fn excuse(&self) -> String {
+        let whom = match self.model {
+            ProgressModel::Fair => return "no thread may be stopped".to_string(),
+            ProgressModel::Obe => "have not started",
+            ProgressModel::Hsa => "come after one that has not ended",
+            ProgressModel::HsaObe => "have not started and come after one that has not ended",
+            ProgressModel::Lobe => "have not started and come after all that have",
+        };
+        format!("{} need not run threads or groups that {whom}", self.model)
+    }
+}
+
+fn site(program: &Program, t: ThreadId, pc: usize) -> Site {
+    let thread = program.thread(t);
+    Site { thread: thread.name.clone(), line: thread.code[pc].line }
+}

@@ -1,0 +1,117 @@
+//! Fairness to threads as conditions on a skeleton: what [`program::progress`] defines, asked of all executions.
+
+use std::ops::Range;
+
+use super::cases::{Case, Stretch};
+use crate::skeleton::progress::ThreadProgress;
+use crate::skeleton::{Cond, Skeleton};
+use program::progress::{Node, ProgressModel, tree};
+
+/// The conditions that questions about one progress model ask for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Conditions {
+    /// Some thread is blocked or loops for ever, no thread is cut, and threads are treated fairly.
+    pub(super) hangs: Cond,
+    /// Some thread is cut at the loop bound, and threads are treated fairly if it goes on for ever.
+    pub(super) goes_on: Cond,
+}
+
+/// What is known of a node: conditions.
+struct Known {
+    live: Cond,
+    started: Cond,
+    /// It can be served: no thread that must be run is stopped.
+    servable: Cond,
+}
+
+/// That a thread is blocked or loops for ever, at instructions of a part of its code.
+fn never_ends(sk: &mut Skeleton, thread: &ThreadProgress, part: &Range<usize>) -> Cond {
+    let looping = thread.spins.iter().map(|s| (s.header, s.cond));
+    let repeating = thread.repeats.iter().map(|r| (r.header, r.choice));
+    let blocked: Vec<(usize, Cond)> = thread.blocked.iter().map(|b| (sk.event(b.0).instr, b.1)).collect();
+    let all = blocked.into_iter().chain(looping).chain(repeating).filter(|(at, _)| part.contains(at));
+    all.fold(Cond::FALSE, |any, (_, cond)| sk.pool.or(any, cond))
+}
+
+impl Conditions {
+    /// The conditions of executions that belong to a case.
+    pub(super) fn of_case(mut self, sk: &mut Skeleton, case: &Case) -> Conditions {
+        let progress = sk.progress.clone().expect("built for progress");
+        let in_part = |sk: &mut Skeleton, part: &Stretch| {
+            let thread = &progress.threads[usize::from(part.thread.0)];
+            let never = never_ends(sk, thread, &part.range);
+            // It may also stop just before it leaves.
+            let stopped = thread.stopped.iter().filter(|(at, _)| (part.range.start..=part.range.end).contains(at));
+            stopped.fold(never, |any, (_, stop)| sk.pool.or(any, *stop))
+        };
+        for parts in &case.stay {
+            let mut some = Cond::FALSE;
+            for part in parts {
+                let stays = in_part(sk, part);
+                some = sk.pool.or(some, stays);
+            }
+            self.hangs = sk.pool.and(self.hangs, some);
+        }
+        for part in &case.leave {
+            let stays = in_part(sk, part);
+            let leaves = sk.pool.not(stays);
+            self.hangs = sk.pool.and(self.hangs, leaves);
+        }
+        self
+    }
+}
+
+/// Builds the conditions of a skeleton that was built for questions about progress.
+pub(super) fn conditions(sk: &mut Skeleton, model: ProgressModel) -> Conditions {
+    let progress = sk.progress.clone().expect("built for progress");
+    let root = tree(&sk.program);
+    let fair = known(sk, model, &root).servable;
+    let mut stuck = Cond::FALSE;
+    for thread in &progress.threads {
+        let one = never_ends(sk, thread, &(0..usize::MAX));
+        stuck = sk.pool.or(stuck, one);
+    }
+    let whole = sk.pool.not(sk.cut);
+    let hangs = sk.pool.and(stuck, whole);
+    Conditions { hangs: sk.pool.and(hangs, fair), goes_on: sk.pool.and(sk.cut, fair) }
+}
+
+fn known(sk: &mut Skeleton, model: ProgressModel, node: &Node) -> Known {
+    let nodes = match node {
+        Node::Thread(t) => {
+            let progress = sk.progress.clone().expect("built for progress");
+            let thread = &progress.threads[t.0 as usize];
+            let over = thread.blocked.iter().fold(thread.done, |c, b| sk.pool.or(c, b.1));
+            let stopped = thread.stopped.iter().fold(Cond::FALSE, |c, s| sk.pool.or(c, s.1));
+            return Known { live: sk.pool.not(over), started: thread.started, servable: sk.pool.not(stopped) };
+        }
+        Node::Group(nodes) | Node::Apart(nodes) => nodes,
+    };
+    let members: Vec<Known> = nodes.iter().map(|n| known(sk, model, n)).collect();
+    let pool = &mut sk.pool;
+    let any = |pool: &mut crate::skeleton::Pool, conds: &mut dyn Iterator<Item = Cond>| {
+        conds.fold(Cond::FALSE, |a, b| pool.or(a, b))
+    };
+    let mut servable = Cond::TRUE;
+    let mut some = Cond::FALSE;
+    for (i, member) in members.iter().enumerate() {
+        let first = any(pool, &mut members[..i].iter().map(|m| m.live));
+        let first = pool.not(first);
+        let required = match model {
+            _ if matches!(node, Node::Apart(_)) => Cond::TRUE,
+            ProgressModel::Fair => Cond::TRUE,
+            ProgressModel::Obe => member.started,
+            ProgressModel::Hsa => first,
+            ProgressModel::HsaObe => pool.or(first, member.started),
+            ProgressModel::Lobe => any(pool, &mut members[i..].iter().map(|m| m.started)),
+        };
+        let ok = pool.implies(required, member.servable);
+        servable = pool.and(servable, ok);
+        let runs = pool.and(member.live, member.servable);
+        some = pool.or(some, runs);
+    }
+    let live = any(pool, &mut members.iter().map(|m| m.live));
+    let started = any(pool, &mut members.iter().map(|m| m.started));
+    let ok = pool.implies(live, some);
+    Known { live, started, servable: pool.and(servable, ok) }
+}

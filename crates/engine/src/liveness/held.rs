@@ -1,0 +1,224 @@
+//! Who is held up by points of a host program that are never reached, and how to tell: what each thread waits for, and who
+//! could bring it.
+
+use std::collections::BTreeSet;
+
+use super::cases::{Asked, Brink};
+use program::host::{Asked as About, CommandId, HostOp, LaunchGraph, Node, Origin, Partial, QueryId, Ref};
+use program::{Op, Program, ThreadId};
+use verdict::hang::{Goal, Site, Wait};
+use verdict::{Ending, ThreadEnd, Witness};
+
+/// How many instructions of a thread run if some points are never reached.
+pub(super) fn runs(program: &Program, never: &BTreeSet<Node>, t: ThreadId) -> usize {
+    let code = &program.thread(t).code;
+    if never.contains(&Node::Enter(t)) {
+        return 0;
+    }
+    let stop = code.iter().enumerate().find_map(|(at, i)| match i.op {
+        Op::Call(c) if never.contains(&Node::Call(c)) => Some(at),
+        Op::Enqueue(c) if never.contains(&Node::Enqueue(c)) => Some(at),
+        Op::Call(c) if never.contains(&Node::Return(c)) => Some(at + 1),
+        _ => None,
+    });
+    stop.unwrap_or(code.len())
+}
+
+/// How each thread ends if some points are never reached, for a reason.
+pub(super) fn witness(program: &Program, graph: &LaunchGraph, never: &BTreeSet<Node>, why: &str) -> Witness {
+    let (events, relations, state, threads, derived) = Default::default();
+    let teller = Teller { program, graph, never };
+    let ends = program.thread_ids().map(|t| match teller.held(t) {
+        Some(point) => teller.end(t, point, why),
+        None => ThreadEnd::done(&program.thread(t).name),
+    });
+    Witness { events, relations, state, ends: ends.collect(), threads, derived }
+}
+
+/// How those threads stand that are held up, where just these points are never reached, and those that wait for them.
+pub(super) fn held(program: &Program, partial: &Partial, brinks: &[&Brink]) -> Vec<(ThreadId, ThreadEnd)> {
+    let teller = Teller { program, graph: &partial.graph, never: &partial.never };
+    let point = |t: ThreadId| Some((t, teller.held(t)?));
+    // Who could come to a point, and does not, says so himself.
+    let own = |t: ThreadId, point: Node| {
+        brinks.iter().any(|b| b.node == point && b.behind.iter().any(|s| s.thread == t))
+    };
+    let held = program.thread_ids().filter_map(point).filter(|(t, point)| !own(*t, *point));
+    held.map(|(t, point)| {
+        let holds = |b: &&&Brink| partial.graph.never(&[b.node]).contains(&point);
+        let why: Vec<String> = brinks.iter().filter(holds).map(|b| teller.reason(b)).collect();
+        (t, teller.end(t, point, &why.join(" and ")))
+    })
+    .collect()
+}
+
+/// What those wait for who ask again and again for a status.
+pub(super) fn polls(program: &Program, partial: &Partial, asked: &[Asked]) -> Vec<(ThreadId, usize, Wait)> {
+    let teller = Teller { program, graph: &partial.graph, never: &partial.never };
+    asked.iter().map(|a| (a.thread, a.at, teller.wait(a.awaits(program, &partial.graph)))).collect()
+}
+
+/// The same of user events that no call sets.
+pub(super) fn unset(program: &Program, asked: &[Asked]) -> Vec<(ThreadId, usize, Wait)> {
+    let host = program.host.as_deref().expect("a host program");
+    let wait = |of: QueryId| match host.query(of).of {
+        About::Event(Ref::Handle(h)) => {
+            let goal = Goal::Event(format!("`{}` to be set", host.handle(h).name));
+            Some(Wait { goal, helpers: Vec::new(), only: true, missed: Vec::new() })
+        }
+        _ => None,
+    };
+    asked.iter().filter_map(|a| Some((a.thread, a.at, wait(a.of)?))).collect()
+}
+
+struct Teller<'a> {
+    program: &'a Program,
+    graph: &'a LaunchGraph,
+    never: &'a BTreeSet<Node>,
+}
+
+impl Teller<'_> {
+    /// The point that a thread is held up at.
+    fn held(&self, t: ThreadId) -> Option<Node> {
+        if self.never.contains(&Node::Enter(t)) {
+            return Some(Node::Enter(t));
+        }
+        let points = self.program.thread(t).code.iter().filter_map(|i| match i.op {
+            Op::Call(c) => Some([Node::Call(c), Node::Return(c)]),
+            Op::Enqueue(c) => Some([Node::Enqueue(c); 2]),
+            _ => None,
+        });
+        points.flatten().find(|point| self.never.contains(point))
+    }
+
+    fn end(&self, t: ThreadId, point: Node, why: &str) -> ThreadEnd {
+        let thread = self.program.thread(t);
+        let mut end = ThreadEnd::done(&thread.name);
+        let mut wait_for = |node: Node| {
+            let awaited = self.graph.awaited(node, self.never);
+            end.waits_for = awaited.iter().map(|n| n.describe(self.program)).collect();
+            end.waits = awaited.into_iter().map(|n| self.wait(n)).collect();
+        };
+        match point {
+            Node::Enter(_) => {
+                if let Some(command) = self.program.host.as_ref().and_then(|h| h.command_of(t)) {
+                    wait_for(Node::Start(command));
+                }
+                // Whose command does not start is not said to wait for points that nobody sees.
+                end.waits_for.clear();
+                end.ending = Ending::Stopped;
+                end.why = format!("never starts: {why}");
+            }
+            _ => {
+                wait_for(point);
+                end.ending = Ending::Blocked;
+                end.why = format!("waits for ever: {why}");
+                let mut code = thread.code.iter();
+                let at = |op: &Op| match (op, point) {
+                    (Op::Call(c), Node::Call(p) | Node::Return(p)) => *c == p,
+                    (Op::Enqueue(c), Node::Enqueue(p)) => *c == p,
+                    _ => false,
+                };
+                if let Some(call) = code.find(|i| at(&i.op)) {
+                    (end.line, end.text) = (call.line, call.text.clone());
+                }
+            }
+        }
+        end
+    }
+
+    /// Why a point is never reached.
+    fn reason(&self, brink: &Brink) -> String {
+        let host = self.program.host.as_deref().expect("a host program");
+        let name = |c: CommandId| format!("`{}`", host.name_of(c));
+        match brink.node {
+            Node::End(c) | Node::GroupEnd(c, _) => format!("{} does not end", name(c)),
+            Node::Start(c) => format!("nothing submits {}", name(c)),
+            node => format!("{} is never issued", node.describe(self.program)),
+        }
+    }
+
+    fn wait(&self, node: Node) -> Wait {
+        let mut helpers = Vec::new();
+        self.bringers(node, &mut BTreeSet::new(), &mut helpers);
+        helpers.sort_by(|a: &Site, b| (&a.thread, a.line).cmp(&(&b.thread, b.line)));
+        helpers.dedup();
+        Wait { goal: Goal::Event(self.goal(node)), helpers, only: true, missed: Vec::new() }
+    }
+
+    /// What has to come: `` `K1` to complete ``.
+    fn goal(&self, node: Node) -> String {
+        let host = self.program.host.as_deref().expect("a host program");
+        let name = |c: CommandId| format!("`{}`", host.name_of(c));
+        match node {
+            Node::Done(c) => format!("{} to complete", name(c)),
+            Node::End(c) => format!("{} to end", name(c)),
+            Node::GroupEnd(c, group) => format!("group {group} of {} to end", name(c)),
+            Node::Start(c) => format!("{} to start", name(c)),
+            Node::User(h) => format!("`{}` to be set", host.handle(h).name),
+            Node::Call(c) => match &host.call(c).op {
+                HostOp::Enqueue { command, .. } => format!("{} to be enqueued", name(*command)),
+                HostOp::CreateUser(h) => format!("`{}` to be made", host.handle(*h).name),
+                _ => node.describe(self.program),
+            },
+            Node::Enqueue(c) => format!("{} to be enqueued", name(c)),
+            node => node.describe(self.program),
+        }
+    }
+
+    /// The threads that could bring a point about, or that say themselves what they wait for.
+    fn bringers(&self, node: Node, seen: &mut BTreeSet<Node>, found: &mut Vec<Site>) {
+        if !self.never.contains(&node) || !seen.insert(node) {
+            return;
+        }
+        let host = self.program.host.as_deref().expect("a host program");
+        let line = |is: &dyn Fn(&Op) -> bool| {
+            let threads = self.program.threads.iter();
+            let mut all = threads.flat_map(|t| t.code.iter().map(move |i| (t, i)));
+            all.find(|(_, i)| is(&i.op)).map(|(t, i)| Site { thread: t.name.clone(), line: i.line })
+        };
+        let of_command = |c: CommandId, found: &mut Vec<Site>| {
+            let names = host.command(c).threads.iter().map(|t| self.program.thread(*t).name.clone());
+            found.extend(names.map(|thread| Site { thread, line: 0 }));
+        };
+        match node {
+            Node::Call(c) => found.extend(line(&|op| matches!(op, Op::Call(d) if *d == c))),
+            Node::Enqueue(c) => found.extend(line(&|op| matches!(op, Op::Enqueue(d) if *d == c))),
+            Node::User(h) => {
+                let sets = host.call_ids().filter(|c| host.call(*c).op == HostOp::SetUser(h));
+                sets.for_each(|c| self.bringers(Node::Call(c), seen, found));
+            }
+            // Its own threads say what they wait for, or where they stay.
+            Node::Done(c) | Node::End(c) | Node::GroupEnd(c, _) | Node::Start(c)
+                if self.never.contains(&Node::Start(c)) && !host.command(c).threads.is_empty() =>
+            {
+                match (self.is_issued(c), host.command(c).origin) {
+                    (false, Origin::Call(call)) => self.bringers(Node::Call(call), seen, found),
+                    _ => of_command(c, found),
+                }
+            }
+            Node::End(c) | Node::GroupEnd(c, _) => {
+                let before = found.len();
+                of_command(c, found);
+                if found.len() == before {
+                    self.before(node, seen, found);
+                }
+            }
+            node => self.before(node, seen, found),
+        }
+    }
+
+    fn before(&self, node: Node, seen: &mut BTreeSet<Node>, found: &mut Vec<Site>) {
+        for before in self.graph.awaited(node, self.never) {
+            self.bringers(before, seen, found);
+        }
+    }
+
+    fn is_issued(&self, command: CommandId) -> bool {
+        let host = self.program.host.as_deref().expect("a host program");
+        match host.command(command).origin {
+            Origin::Call(call) => !self.never.contains(&Node::Call(call)),
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Liveness: can some fair execution go on for ever, or wait for ever?
+//!
+//! One mechanism serves both engines: the skeleton lets threads end in further ways ([`crate::skeleton::progress`]), which
+//! of them are fair to threads is a condition on it ([`fairness`]), and what is fair to memory are further axioms, in
+//! `models/lib/liveness.cat`. So a question about liveness is a question about reachability of another program under
+//! another model. What is found passes the replay, and then [`evidence`], which reads the definition off the execution.
+//!
+//! # Invariants
+//! - The test's condition is ignored; its filter is not: where a thread does not run to its end, its registers have the
+//!   values that they hold where it ends.
+//! - `terminates` is answered only if no fair execution goes on at the loop bound.
+//!
+//! # Sources
+//! - See [`program::progress`] and `models/lib/liveness.cat`.
+
+mod beside;
+mod cases;
+mod evidence;
+mod explain;
+mod fairness;
+mod held;
+mod host;
+mod sure;
+#[cfg(test)]
+mod tests;
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::LazyLock;
+use std::time::Instant;
+
+pub use program::progress::ProgressModel;
+
+use super::engines::{Checked, Halt, Prepared};
+use super::query::{Deadline, Query, TIMED_OUT};
+use super::task::Task;
+use super::{Engine, Limits, witness};
+use crate::skeleton::{Cond, Purpose, progress};
+use cases::Case;
+use cat::model::{Library, Model, Shipped, load};
+use fairness::Conditions;
+use host::Ends;
+use program::litmus::LitmusTest;
+use verdict::{Answer, Verdict, Witness};
+
+/// The rules about endless executions.
+static RULES: LazyLock<Model> = LazyLock::new(|| {
+    let text = Library::file("lib/liveness.cat").expect("it is shipped");
+    load(text, "liveness", &Shipped, &progress::signature(), None).expect("it is valid")
+});
+
+/// A test and a model, made ready for questions about liveness.
+pub struct Setting {
+    model: Model,
+    test: LitmusTest,
+    ends: Ends,
+    /// The cases where every thread is run, and where threads may be stopped.
+    posed: [OnceCell<Result<Vec<Posed>, String>>; 2],
+}
+
+/// A case, as a test.
+struct Posed {
+    case: Case,
+    test: LitmusTest,
+}
+
+impl Setting {
+    /// Prepares a test and a model.
+    pub fn new(test: &LitmusTest, model: &Model) -> Setting {
+        let test = LitmusTest { condition: None, observe: Vec::new(), ..test.clone() };
+        let ends = host::ends(&test.program);
+        Setting { model: model.with_axioms(&RULES), test, ends, posed: Default::default() }
+    }
+
+    /// The cases of what depends on threads, `stops`: if they may be stopped.
+    ///
+    /// # Errors
+    /// Why nobody knows them.
+    fn posed(&self, stops: bool) -> Result<&[Posed], String> {
+        let (program, ways) = match &self.ends {
+            Ends::Open(ways) => (&self.test.program, ways),
+            _ => return Ok(&[]),
+        };
+        let all = || match program.host {
+            None => Ok(vec![Case::only(program)]),
+            Some(_) => cases::cases(program, ways, stops),
+        };
+        let pose = |case: Case| {
+            let test = LitmusTest { program: case.program.clone(), ..self.test.clone() };
+            Posed { case, test }
+        };
+        let posed = self.posed[usize::from(stops)].get_or_init(|| Ok(all()?.into_iter().map(pose).collect()));
+        posed.as_deref().map_err(Clone::clone)
+    }
+}
+
+/// Questions about the liveness of one test under one model.
+pub struct Liveness<'a> {
+    setting: &'a Setting,
+    engine: Engine,
+    limits: Limits,
+    set: Vec<(String, String)>,
+    /// By loop bound, whether threads may stop, and case.
+    ready: BTreeMap<(u32, bool, usize), Result<Ready<'a>, String>>,
+}
+
+/// A task with its engines and the conditions to ask for.
+struct Ready<'a> {
+    prepared: Prepared<'a>,
+    conditions: BTreeMap<ProgressModel, Conditions>,
+    /// An execution that hangs though every thread is run, if one was found: it hangs under any progress model.
+    hangs: Option<Rc<Checked>>,
+}
+
+impl<'a> Liveness<'a> {
+    /// Prepares nothing yet; every failure shows up as an `undecided` answer.
+    /// `set` overrides options of the test and of the model (validated names and values).
+    pub fn new(setting: &'a Setting, engine: Engine, limits: Limits, set: &[(String, String)]) -> Self {
+        Liveness { setting, engine, limits, set: set.to_vec(), ready: BTreeMap::new() }
+    }
+
+    /// Does every execution that is fair under the progress model end?
+    pub fn ask(&mut self, model: ProgressModel) -> Answer {
+        let deadline = Deadline(self.limits.timeout.map(|t| Instant::now() + t));
+        let mut answer = Answer::new(Verdict::Terminates, self.engine.name());
+        match &self.setting.ends {
+            Ends::Open(_) => {}
+            Ends::Hangs(witness) => {
+                answer.verdict = Verdict::Hangs;
+                answer.witness = Some((**witness).clone());
+                return answer;
+            }
+            Ends::Undecided(reason) => return answer.undecided(reason.clone()),
+        }
+        let posed = match self.setting.posed(model.may_stop()) {
+            Ok(posed) => posed,
+            Err(reason) => return self.by_others(model, reason),
+        };
+        if let Some(reason) = posed.iter().find_map(|p| p.case.beside.unsettled(model)) {
+            return self.by_others(model, reason);
+        }
+        let limits = self.limits;
+        limits.deepen(answer, |bound, answer| {
+            let mut whole = true;
+            for (case, posed) in posed.iter().enumerate() {
+                match self.at((case, bound), (model, posed), deadline, answer)? {
+                    Found::Hang => return Ok(true),
+                    Found::Nothing => {}
+                    Found::More => whole = false,
+                }
+            }
+            Ok(whole)
+        })
+    }
+
+    /// The answer where the progress model leaves none, for a reason. What is fair to every thread is so under each of them;
+    /// and who is served under `obe` is so under those that serve more, whatever the order of groups.
+    fn by_others(&mut self, model: ProgressModel, reason: String) -> Answer {
+        let undecided = Answer::new(Verdict::Terminates, self.engine.name()).undecided(reason);
+        if !model.may_stop() {
+            return undecided;
+        }
+        let fair = self.ask(ProgressModel::Fair);
+        if fair.verdict == Verdict::Hangs {
+            return fair;
+        }
+        if matches!(model, ProgressModel::HsaObe | ProgressModel::Lobe) {
+            let fewest = self.ask(ProgressModel::Obe);
+            if fewest.verdict == Verdict::Terminates {
+                return fewest;
+            }
+        }
+        undecided
+    }
+
+    /// Asks about one case, at one loop bound.
+    fn at(
+        &mut self,
+        (case, bound): (usize, u32),
+        (model, posed): (ProgressModel, &'a Posed),
+        deadline: Deadline,
+        answer: &mut Answer,
+    ) -> Result<Found, Halt> {
+        let engine = self.engine;
+        let known = self.ready.range((bound, false, 0)..=(bound, false, usize::MAX)).find_map(|(key, ready)| {
+            let Ready { prepared, hangs, .. } = ready.as_ref().ok()?;
+            Some((key.2, &prepared.task, hangs.as_ref()?))
+        });
+        if let Some((case, task, found)) = known {
+            let posed = &self.setting.posed(false).map_err(Halt::Undecided)?[case];
+            answer.bound = (task.sk.cut != Cond::FALSE).then_some(bound);
+            answer.witness = Some(shown(task, found, model, &posed.case)?);
+            answer.verdict = Verdict::Hangs;
+            return Ok(Found::Hang);
+        }
+        let ready = self.ready((case, bound), (model, posed), deadline).map_err(Halt::Undecided)?;
+        let task = ready.prepared.task.clone();
+        let conditions = ready.conditions[&model];
+        if task.sk.cut != Cond::FALSE {
+            answer.bound = Some(bound);
+        }
+        let mut query = Query {
+            complete: false,
+            props: task.test.filter.iter().map(|p| (p, true)).collect(),
+            flags: None,
+            require: conditions.hangs,
+            no_fault: task.fault != Cond::FALSE,
+            axioms: vec![true; task.model.axioms.len()],
+        };
+        let (said, who) = ready.prepared.ask(engine, &query, deadline);
+        answer.engine = who;
+        if let Some(found) = said.found()? {
+            answer.verdict = Verdict::Hangs;
+            answer.witness = Some(shown(&task, &found, model, &posed.case)?);
+            ready.hangs = (!model.may_stop()).then(|| Rc::new(*found));
+            return Ok(Found::Hang);
+        }
+        if task.open_values {
+            return Err(Halt::Undecided(crate::open::OPEN_VALUES.to_string()));
+        }
+        if task.fault != Cond::FALSE {
+            let astray = Query { props: Vec::new(), require: task.fault, no_fault: false, ..query.clone() };
+            if let Some(found) = ready.prepared.ask(engine, &astray, deadline).0.found()? {
+                return Err(Halt::Undecided(crate::open::astray(&task, &found.0)));
+            }
+        }
+        if task.sk.cut == Cond::FALSE {
+            return Ok(Found::Nothing);
+        }
+        // A filter speaks of an end that was not reached.
+        (query.require, query.props) = (conditions.goes_on, Vec::new());
+        let goes_on = ready.prepared.ask(engine, &query, deadline).0.found()?.is_some();
+        Ok(if goes_on { Found::More } else { Found::Nothing })
+    }
+
+    fn ready(
+        &mut self,
+        (case, bound): (usize, u32),
+        (model, posed): (ProgressModel, &'a Posed),
+        deadline: Deadline,
+    ) -> Result<&mut Ready<'a>, String> {
+        let (setting, set, stops) = (self.setting, &self.set, model.may_stop());
+        let (test, of, key) = (&posed.test, &posed.case, (bound, stops, case));
+        // Time is per question: what ran out of it for one may do for the next.
+        if matches!(self.ready.get(&key), Some(Err(reason)) if reason == TIMED_OUT) {
+            self.ready.remove(&key);
+        }
+        self.ready
+            .entry(key)
+            .or_insert_with(|| {
+                let purpose = Purpose::Progress { stops, registers: test.filter.is_some() };
+                let mut task = Task::build(purpose, test, &setting.model, set, bound, false, deadline.0)?;
+                let asked = ProgressModel::ALL.into_iter().filter(|p| p.may_stop() == stops);
+                let sk = &mut task.sk;
+                let conditions = asked.map(|p| (p, fairness::conditions(sk, p).of_case(sk, of))).collect();
+                Ok(Ready { prepared: Prepared::new(task), conditions, hangs: None })
+            })
+            .as_mut()
+            .map_err(|reason| reason.clone())
+    }
+}
+
+/// What came of a question about one case at one loop bound.
+enum Found {
+    /// An execution that hangs.
+    Hang,
+    /// None does.
+    Nothing,
+    /// None does, but a larger bound may tell more.
+    More,
+}
+
+/// An execution of a case as evidence for a hang, if it is one.
+fn shown(task: &Task<'_>, found: &Checked, model: ProgressModel, case: &Case) -> Result<Witness, Halt> {
+    let progress = task.sk.progress.as_deref().expect("built for progress");
+    let evidence = evidence::judge(task, &found.0, progress, model)
+        .map_err(|law| Halt::Defect(format!("an execution that is said to hang does not: {law}")))?;
+    let ends = explain::explain(task, &found.0, progress, (&evidence, model), case);
+    Ok(Witness { ends, ..witness::describe(task, &found.0, &found.1) })
+}

@@ -1,0 +1,71 @@
+//! Queries: what an engine is asked, in one form for all properties.
+
+use std::time::Instant;
+
+use super::execution::Execution;
+use crate::skeleton::Cond;
+use program::litmus::Prop;
+
+/// Find an execution such that …
+#[derive(Clone, Debug)]
+pub struct Query<'q> {
+    /// … every thread runs to its end,
+    pub complete: bool,
+    /// … each proposition has the given truth (implies `complete`),
+    pub props: Vec<(&'q Prop, bool)>,
+    /// … one of these flags of the model is raised,
+    pub flags: Option<Vec<usize>>,
+    /// … this condition of the skeleton holds,
+    pub require: Cond,
+    /// … no access names memory that does not exist,
+    pub no_fault: bool,
+    /// … and these axioms of the model hold.
+    pub axioms: Vec<bool>,
+}
+
+/// What came out of a query.
+#[derive(Debug)]
+pub enum Found {
+    /// An execution.
+    Yes(Box<Execution>),
+    /// There is none.
+    No,
+    /// A limit was hit.
+    Unknown(String),
+}
+
+/// A deadline that is cheap to ask about.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline(pub Option<Instant>);
+
+impl Deadline {
+    /// Whether it has passed.
+    pub fn passed(&self) -> bool {
+        stop::late(self.0)
+    }
+
+    /// Milliseconds left; `None`: no deadline.
+    #[cfg(feature = "z3")]
+    pub fn left_ms(&self) -> Option<u64> {
+        if stop::requested().is_some() {
+            return Some(0);
+        }
+        self.0.map(|d| d.saturating_duration_since(Instant::now()).as_millis() as u64)
+    }
+}
+
+/// The reason for running out of time.
+pub const TIMED_OUT: &str = "out of time";
+
+/// Final values of what a task observes, in its order.
+pub type FinalState = Vec<i64>;
+
+/// An engine, prepared for one task.
+pub trait Checker {
+    /// Looks for one execution.
+    fn find(&mut self, query: &Query<'_>, deadline: Deadline) -> Found;
+
+    /// The final states of all executions that the query describes, sorted; or the reason for giving up, with those
+    /// found so far.
+    fn states(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<String>);
+}

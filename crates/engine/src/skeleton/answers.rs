@@ -1,0 +1,300 @@
+//! What the answers of queries order, in one launch graph.
+//!
+//! That all is complete is an answer that orders, in CUDA, what was asked about before all that follows the query; where its
+//! host thread goes on to launch something, that follows, too. So a pair of events may be ordered by several answers in
+//! a row. That something is not complete orders nothing, but it cannot be said once all is.
+//!
+//! What is asked about may depend on when: each time a query is asked, it is asked in one of its [`View`](program::host::View)s,
+//! which is a choice like the answer itself. An answer in a view is one of the [`Said`].
+//!
+//! # Invariants
+//! - An answer is a choice under the guard of its query. The choices are those of executions in time: nothing that was seen to be
+//!   complete is incomplete later, and what is complete has ended; views of a thread come in the order of the calls.
+//! - Answers of OpenCL order nothing and are bound by one rule: an event that is complete has ended.
+//! # Sources
+//! - See [`program::host::Query`]; CUDA Programming Guide, *Asynchronous Concurrent Execution*, for work that need
+//!   not start before the host waits or asks again and again: it does in the end.
+
+use super::pool::Cond;
+use super::unrolled::{Answer, Unrolled};
+use program::host::{HostProgram, LaunchGraph, QueryId};
+use program::{Program, ThreadId};
+
+/// An answer in one view of its query.
+struct Said {
+    /// Which answer.
+    answer: usize,
+    /// Which view, by its number among all.
+    view: usize,
+    /// That it is asked in that view.
+    asked: Cond,
+    /// And says that all is complete.
+    complete: Cond,
+    /// Or that something is not.
+    open: Cond,
+}
+
+/// Answers in one launch graph, over the operations of all events.
+pub(super) struct Answers<'a> {
+    host: &'a HostProgram,
+    program: &'a Program,
+    out: &'a mut Unrolled,
+    way: &'a LaunchGraph,
+    /// Events of threads, and what they are operations of.
+    events: &'a [usize],
+    operations: &'a [(ThreadId, usize)],
+    answers: Vec<Answer>,
+    /// All views: of which query, and their number there.
+    views: Vec<(QueryId, usize)>,
+    said: Vec<Said>,
+    /// By answer and operation: whether it comes before the answer, or after: in another thread, because calls say so, or in
+    /// its own.
+    earlier: Vec<Vec<bool>>,
+    later: Vec<Vec<bool>>,
+    /// Whether answers come after each other so.
+    follows: Vec<Vec<bool>>,
+    /// By view and operation or answer: whether it comes after all that is asked about is complete.
+    after: Vec<Vec<bool>>,
+    after_answers: Vec<Vec<bool>>,
+    /// By view and view: whether an answer in the second one that all is complete says so of what the first one asks about.
+    covered: Vec<Vec<bool>>,
+    /// That every query is asked in one view.
+    choices: Vec<Cond>,
+}
+
+impl<'a> Answers<'a> {
+    pub(super) fn new(
+        program: &'a Program,
+        out: &'a mut Unrolled,
+        way: &'a LaunchGraph,
+        (events, operations): (&'a [usize], &'a [(ThreadId, usize)]),
+    ) -> Answers<'a> {
+        let host = program.host.as_deref().expect("a host program");
+        let answers = out.answers.clone();
+        let asked: Vec<(ThreadId, usize)> = answers.iter().map(|a| (a.thread, a.instr)).collect();
+        let both: Vec<(ThreadId, usize)> = operations.iter().chain(&asked).copied().collect();
+        let ordered = way.ordered(&both, true);
+        let n = operations.len();
+        let later = |i: usize| -> Vec<bool> {
+            let own = |b: usize| operations[b].0 == answers[i].thread && events[b] >= answers[i].events;
+            (0..n).map(|b| own(b) || ordered[n + i][b]).collect()
+        };
+        let earlier = |i: usize| -> Vec<bool> {
+            let own = |a: usize| operations[a].0 == answers[i].thread && events[a] < answers[i].events;
+            (0..n).map(|a| own(a) || ordered[a][n + i]).collect()
+        };
+        let follows = |i: usize| -> Vec<bool> {
+            let own = |j: usize| answers[i].thread == answers[j].thread && i < j;
+            (0..answers.len()).map(|j| own(j) || ordered[n + i][n + j]).collect()
+        };
+        let later = (0..answers.len()).map(later).collect();
+        let earlier = (0..answers.len()).map(earlier).collect();
+        let follows = (0..answers.len()).map(follows).collect();
+        let views = way.views();
+        let mut after = way.after_views(&both);
+        let after_answers = after.iter_mut().map(|row| row.split_off(n)).collect();
+        let (mut said, mut choices) = (Vec::new(), Vec::new());
+        for (i, answer) in answers.iter().enumerate() {
+            let own: Vec<usize> = (0..views.len()).filter(|&v| views[v].0 == answer.query).collect();
+            let taken: Vec<Cond> = match own.len() {
+                1 => vec![Cond::TRUE],
+                n => (0..n).map(|_| out.pool.fresh_choice()).collect(),
+            };
+            if own.len() > 1 {
+                choices.push(out.pool.exactly(1, &taken));
+            }
+            for (view, taken) in own.into_iter().zip(taken) {
+                let asked = out.pool.and(answer.guard, taken);
+                let not_open = out.pool.not(answer.open);
+                let complete = out.pool.and(asked, not_open);
+                let open = out.pool.and(asked, answer.open);
+                said.push(Said { answer: i, view, asked, complete, open });
+            }
+        }
+        Answers {
+            host,
+            program,
+            out,
+            events,
+            operations,
+            answers,
+            said,
+            earlier,
+            later,
+            follows,
+            after,
+            after_answers,
+            covered: way.covered(),
+            views,
+            way,
+            choices,
+        }
+    }
+
+    /// Those that order, by number.
+    fn ordering(&self) -> Vec<usize> {
+        let orders = |s: &Said| self.host.query(self.views[s.view].0).orders(self.host);
+        (0..self.said.len()).filter(|&i| orders(&self.said[i])).collect()
+    }
+
+    /// By view and view: when answers, by way of calls, make all that is before an answer in the first one come before one in
+    /// the second. `fine`: in fine-grained memory.
+    fn chains(&mut self, fine: bool) -> Vec<Vec<Cond>> {
+        let asked: Vec<(ThreadId, usize)> = self.answers.iter().map(|a| (a.thread, a.instr)).collect();
+        let before = self.way.before_views(&asked, fine);
+        let views = self.views.len();
+        let mut chains = vec![vec![Cond::FALSE; views]; views];
+        for i in self.ordering() {
+            let Said { answer, view, complete, .. } = self.said[i];
+            for to in (0..views).filter(|&to| before[to][answer]) {
+                chains[view][to] = self.out.pool.or(chains[view][to], complete);
+            }
+        }
+        // Through others: as in the algorithm of Warshall.
+        for middle in 0..views {
+            for from in 0..views {
+                for to in 0..views {
+                    let both = self.out.pool.and(chains[from][middle], chains[middle][to]);
+                    chains[from][to] = self.out.pool.or(chains[from][to], both);
+                }
+            }
+        }
+        chains
+    }
+
+    /// Adds to a table of pairs of operations when answers order them.
+    pub(super) fn order(&mut self, fine: bool, table: &mut [Vec<Cond>]) {
+        let views = self.views.len();
+        let before = self.way.before_views(self.operations, fine);
+        let chains = self.chains(fine);
+        for (a, row) in table.iter_mut().enumerate() {
+            // When all of the operation is before what each view asks about is complete.
+            let known: Vec<Cond> = (0..views)
+                .map(|v| {
+                    let direct = Cond::constant(before[v][a]);
+                    let through = (0..views).filter(|&u| before[u][a]).map(|u| chains[u][v]);
+                    through.fold(direct, |any, c| self.out.pool.or(any, c))
+                })
+                .collect();
+            for i in self.ordering() {
+                let Said { answer, view, complete, .. } = self.said[i];
+                let cond = self.out.pool.and(complete, known[view]);
+                if cond == Cond::FALSE {
+                    continue;
+                }
+                for (b, slot) in row.iter_mut().enumerate() {
+                    if self.later[answer][b] && self.operations[a].0 != self.operations[b].0 {
+                        *slot = self.out.pool.or(*slot, cond);
+                    }
+                }
+            }
+        }
+    }
+
+    /// When others, one by one, have said that all is complete that this one asks about.
+    fn told_by(&mut self, i: usize, chains: &[Vec<Cond>]) -> Vec<(usize, Cond)> {
+        let (views, asks) = (self.views.len(), self.said[i].view);
+        let mut told = Vec::new();
+        for other in self.ordering() {
+            let Said { view, complete, .. } = self.said[other];
+            let direct = Cond::constant(self.covered[asks][view]);
+            let through = (0..views).filter(|&v| self.covered[asks][v]).map(|v| chains[v][view]);
+            let covers = through.fold(direct, |any, c| self.out.pool.or(any, c));
+            let cond = self.out.pool.and(covers, complete);
+            if cond != Cond::FALSE {
+                told.push((other, cond));
+            }
+        }
+        told
+    }
+
+    /// Adds to a table of pairs of operations those that come in that order in time: because something is not complete between
+    /// them, or because what is asked about was changed before, or is changed later.
+    pub(super) fn times(&mut self, table: &mut [Vec<Cond>]) {
+        let chains = self.chains(true);
+        for i in self.ordering() {
+            let Said { answer, view, asked, open, .. } = self.said[i];
+            let (query, number) = self.views[view];
+            let changes = self.way.view(query, number);
+            for &call in &changes.before {
+                let earlier = self.way.before_call(call, self.operations);
+                self.put(table, asked, &earlier, &self.later[answer].clone());
+            }
+            for &call in &changes.after {
+                let later = self.way.after_call(call, self.operations);
+                self.put(table, asked, &self.earlier[answer].clone(), &later);
+            }
+            if self.after_answers[view][answer] {
+                // It cannot say so: see the constraints.
+                continue;
+            }
+            let told = self.told_by(i, &chains);
+            for b in 0..self.operations.len() {
+                let seen = told.iter().filter(|(other, _)| self.later[self.said[*other].answer][b]).map(|t| t.1);
+                let start = Cond::constant(self.after[view][b]);
+                let complete = seen.fold(start, |any, c| self.out.pool.or(any, c));
+                let cond = self.out.pool.and(open, complete);
+                let only: Vec<bool> = (0..self.operations.len()).map(|other| other == b).collect();
+                self.put(table, cond, &self.earlier[answer].clone(), &only);
+            }
+        }
+    }
+
+    /// Adds pairs of operations to a table, under a condition.
+    fn put(&mut self, table: &mut [Vec<Cond>], cond: Cond, before: &[bool], after: &[bool]) {
+        if cond == Cond::FALSE {
+            return;
+        }
+        for (a, row) in table.iter_mut().enumerate().filter(|(a, _)| before[*a]) {
+            for (b, slot) in row.iter_mut().enumerate().filter(|(b, _)| after[*b]) {
+                if self.events[a] != self.events[b] {
+                    *slot = self.out.pool.or(*slot, cond);
+                }
+            }
+        }
+    }
+
+    /// What holds of all answers.
+    pub(super) fn constraints(&mut self) -> Vec<Cond> {
+        let mut all = self.choices.clone();
+        let chains = self.chains(true);
+        let ordering = self.ordering();
+        for i in 0..self.said.len() {
+            let Said { answer, view, complete, open, .. } = self.said[i];
+            let (query, number) = self.views[view];
+            let (threads, ever) = self.way.awaited_by(self.program, query, number);
+            let ended = threads.iter().map(|t| self.out.endings[usize::from(t.0)].done);
+            let ended = ended.fold(Cond::constant(ever), |all, done| self.out.pool.and(all, done));
+            all.push(self.out.pool.implies(complete, ended));
+            // What has ended is complete in the end.
+            let in_vain = self.out.pool.and(self.answers[answer].for_ever, open);
+            let in_vain = self.out.pool.and(in_vain, ended);
+            all.push(self.out.pool.not(in_vain));
+            if !ordering.contains(&i) {
+                continue;
+            }
+            let start = Cond::constant(self.after_answers[view][answer]);
+            let told = self.told_by(i, &chains);
+            let before =
+                told.iter().filter(|(other, _)| self.follows[self.said[*other].answer][answer]).map(|t| t.1);
+            let known = before.fold(start, |any, c| self.out.pool.or(any, c));
+            let against = self.out.pool.and(open, known);
+            all.push(self.out.pool.not(against));
+        }
+        // A thread asks in the order of its code, and the calls of others come in theirs.
+        for (i, j) in (0..self.said.len()).flat_map(|i| (0..self.said.len()).map(move |j| (i, j))) {
+            let (one, other) = (&self.said[i], &self.said[j]);
+            let (x, y) = (one.answer, other.answer);
+            if x < y && self.answers[x].thread == self.answers[y].thread {
+                let (from, to) = (self.views[one.view], self.views[other.view]);
+                if self.way.comes_later(self.host, from, to) {
+                    let both = self.out.pool.and(one.asked, other.asked);
+                    all.push(self.out.pool.not(both));
+                }
+            }
+        }
+        // Answers that wait for each other are never given.
+        all.extend(chains.iter().enumerate().map(|(v, row)| self.out.pool.not(row[v])));
+        all
+    }
+}

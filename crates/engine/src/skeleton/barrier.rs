@@ -1,0 +1,158 @@
+//! Barriers: who lets whom pass, and which arrivals are ordered before which waits.
+//!
+//! A barrier instruction is an arrival and a wait. Whether a wait passes is a choice of the program, tied by a
+//! constraint to what the other threads reach; waits that pass whatever happens are found first, so that code after an
+//! ordinary barrier is not conditional.
+//!
+//! Two kinds (see [`program::BarrierNaming`]):
+//! - *Counted* barriers are PTX's: an arrival belongs to a phase. Where every thread that uses the barrier takes part in
+//!   every phase (no count, or as many threads as the count), the phase is the number of earlier arrivals of the same
+//!   thread. Where fewer threads than use it make up a phase, the phases are free choices.
+//! - *Instance* barriers are those of the published suites: events with equal instance numbers and identifiers match;
+//!   nothing resets.
+//!
+//! # Invariants
+//! - A circular wait never passes, be it for an arrival or for the end of a thread: barrier edges together with program
+//!   order must be acyclic, which the checkers enforce on [`BarrierEdges::order`].
+//! # Sources
+//! - PTX ISA, Parallel Synchronization and Communication Instructions, `bar`/`barrier`.
+
+mod divergence;
+mod matching;
+mod passing;
+mod phases;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::BuildError;
+use super::pool::{Cond, Pool};
+use super::progress::Purpose;
+use super::unrolled::{Unrolled, WaitKey};
+use cat::rel::EventId;
+use program::{Dialect, Program};
+
+/// Pairs of events, each under a condition that holds given that both execute.
+pub(super) type Edges = Vec<(EventId, EventId, Cond)>;
+
+/// What barriers contribute to a skeleton.
+#[derive(Default)]
+pub(super) struct BarrierEdges {
+    /// Arrival to wait of one barrier and phase: the base relation `syncbar`.
+    pub(super) sync: Edges,
+    /// Event of a thread to a wait that passes because that thread has ended: the base relation `exitbar`.
+    pub(super) exits: Edges,
+    /// Order in time that barriers impose: `sync`, `exits`, and arrivals of one phase before those of the next.
+    pub(super) order: Edges,
+    /// Arrivals to themselves, where some thread of the group ends, or waits elsewhere for ever, without having arrived
+    /// at that barrier in that phase: the base relation `divergence`.
+    pub(super) divergence: Edges,
+    /// Events of one barrier and phase, in either direction, for questions about progress.
+    pub(super) partners: Edges,
+    /// Conditions that every execution satisfies.
+    pub(super) constraints: Vec<Cond>,
+    /// By choice: the condition under which the wait that it stands for passes.
+    pub(super) decided: FxHashMap<u32, Cond>,
+}
+
+/// Waits that pass whenever they are reached, whatever the other threads read.
+pub(super) fn passing(program: &Program, out: &mut Unrolled) -> Result<FxHashSet<WaitKey>, BuildError> {
+    let mut known: FxHashSet<WaitKey> = FxHashSet::default();
+    let waits = out.waits.clone();
+    loop {
+        let mut care = Cond::TRUE;
+        for w in waits.iter().filter(|w| known.contains(&w.key)) {
+            care = out.pool.and(care, w.pass);
+        }
+        let before = known.len();
+        for w in &waits {
+            if known.contains(&w.key) {
+                continue;
+            }
+            let passes = Rules::new(program, out).passes(w)?;
+            let given = out.pool.and(care, w.reached);
+            if w.reached != Cond::FALSE && out.pool.restrict(passes, given) == Cond::TRUE {
+                known.insert(w.key.clone());
+            }
+        }
+        if known.len() == before {
+            return Ok(known);
+        }
+    }
+}
+
+/// The edges and constraints of all barriers.
+pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> Result<BarrierEdges, BuildError> {
+    let mut result = BarrierEdges::default();
+    if out.arrivals.is_empty() && out.waits.is_empty() {
+        return Ok(result);
+    }
+    let (arrivals, waits) = (out.arrivals.clone(), out.waits.clone());
+    let mut rules = Rules::new(program, out);
+    let chosen = rules.choose(&mut result.constraints)?;
+    for w in &waits {
+        let passes = rules.passes_with(w, &chosen)?;
+        if w.pass != Cond::TRUE {
+            if let Some(choice) = rules.pool().as_choice(w.pass) {
+                result.decided.insert(choice, passes);
+            }
+            let tied = rules.pool().iff(w.pass, passes);
+            let tied = rules.pool().implies(w.reached, tied);
+            result.constraints.push(tied);
+        }
+        for (i, a) in arrivals.iter().enumerate() {
+            let cond = rules.synchronises(i, a, w, &chosen)?;
+            if cond != Cond::FALSE {
+                result.sync.push((a.event, w.event, cond));
+                result.order.push((a.event, w.event, cond));
+            }
+        }
+        rules.exits(w, &chosen, &mut result)?;
+    }
+    if purpose.is_progress() {
+        result.partners = result.sync.iter().flat_map(|&(a, w, c)| [(a, w, c), (w, a, c)]).collect();
+        for (i, a) in arrivals.iter().enumerate() {
+            for (j, b) in arrivals.iter().enumerate() {
+                let cond = if i == j { Cond::FALSE } else { rules.together(i, a, j, b, &chosen) };
+                if cond != Cond::FALSE {
+                    result.partners.push((a.event, b.event, cond));
+                }
+            }
+        }
+    }
+    if matches!(program.dialect, Dialect::OpenCl | Dialect::Cuda) {
+        for (i, a) in arrivals.iter().enumerate() {
+            let absent = rules.diverges(i, a, &chosen);
+            let elsewhere = rules.other_call(i, a, &chosen);
+            let cond = rules.pool().or(absent, elsewhere);
+            if cond != Cond::FALSE {
+                result.divergence.push((a.event, a.event, cond));
+            }
+        }
+    }
+    for (i, a) in arrivals.iter().enumerate() {
+        for (j, b) in arrivals.iter().enumerate() {
+            let cond = rules.next_phase(i, a, j, b, &chosen)?;
+            if cond != Cond::FALSE {
+                result.order.push((a.event, b.event, cond));
+            }
+        }
+    }
+    Ok(result)
+}
+
+/// The rules of barriers, and what was unrolled: [`matching`] who meets whom, [`phases`] when, [`passing()`] and
+/// [`divergence`] what follows.
+struct Rules<'a> {
+    program: &'a Program,
+    out: &'a mut Unrolled,
+}
+
+impl<'a> Rules<'a> {
+    fn new(program: &'a Program, out: &'a mut Unrolled) -> Self {
+        Rules { program, out }
+    }
+
+    fn pool(&mut self) -> &mut Pool {
+        &mut self.out.pool
+    }
+}

@@ -1,0 +1,87 @@
+//! Barriers that not all threads of a group come to, or not at the same call.
+
+use super::Rules;
+use super::phases::Chosen;
+use crate::skeleton::pool::Cond;
+use crate::skeleton::unrolled::{Arrival, Naming, Unrolled};
+use cat::rel::EventId;
+use program::{Dialect, Scope, ThreadId};
+
+impl Rules<'_> {
+    /// When a thread of the group meets arrival `i` at another call of the code that both run, given that it executes.
+    /// OpenCL C, *Synchronization Functions*: all work-items must come to the barrier. CUDA Programming Guide,
+    /// *Synchronization Functions*: the condition that leads to `__syncthreads` must not differ in the block; a warp's
+    /// threads may meet wherever their masks agree, but each must be in its own.
+    pub(super) fn other_call(&mut self, i: usize, a: &Arrival, chosen: &Chosen) -> Cond {
+        let lane = self.program.lane(a.at.thread);
+        if a.at.group.lanes.is_some_and(|mask| mask >> lane.min(31) & 1 == 0) {
+            return Cond::TRUE;
+        }
+        let counted = matches!(a.at.naming, Naming::Counted { .. });
+        if !counted || (self.program.dialect == Dialect::Cuda && a.at.group.domain == Scope::Warp) {
+            return Cond::FALSE;
+        }
+        let program = self.program;
+        let call =
+            |t: ThreadId, e: EventId, out: &Unrolled| program.thread(t).code[out.events[e.index()].instr].span;
+        let code = |t: ThreadId| program.thread(t).code.first().map(|c| c.span);
+        let mine = call(a.at.thread, a.event, self.out);
+        let mut result = Cond::FALSE;
+        for (j, b, m) in self.matching_arrivals(a.at) {
+            if b.at.thread == a.at.thread
+                || code(b.at.thread) != code(a.at.thread)
+                || call(b.at.thread, b.event, self.out) == mine
+            {
+                continue;
+            }
+            let same = self.same_phase(i, a, j, &b, chosen);
+            let pool = self.pool();
+            let here = pool.and(b.guard, m);
+            let both = pool.and(same, here);
+            result = pool.or(result, both);
+        }
+        self.pool().restrict(result, a.guard)
+    }
+
+    /// When some thread of the group never comes to where arrival `i` is, given that it executes. In CUDA, threads that
+    /// have ended are not waited for.
+    pub(super) fn diverges(&mut self, i: usize, a: &Arrival, chosen: &Chosen) -> Cond {
+        let to = a.at;
+        let waits = self.out.waits.clone();
+        let mut result = Cond::FALSE;
+        for t in self.program.thread_ids() {
+            if t == a.at.thread || !self.same_group(a.at.group, a.at.thread, t) {
+                continue;
+            }
+            let arrived = match a.at.naming {
+                Naming::Instance { .. } => {
+                    let own = self.matching_arrivals(to).into_iter().filter(|(_, b, _)| b.at.thread == t);
+                    own.fold(Cond::FALSE, |so_far, (_, b, m)| {
+                        let here = self.pool().and(b.guard, m);
+                        self.pool().or(so_far, here)
+                    })
+                }
+                Naming::Counted { .. } => {
+                    let mine = |r: &mut Self, k| r.phase_is(i, a, k, chosen);
+                    self.some_phase(self.phases(), mine, |r, k| {
+                        let in_k = r.in_phase(to, k, chosen);
+                        r.arrived(t, &in_k)
+                    })
+                }
+            };
+            let mut over = match self.program.dialect {
+                Dialect::Cuda => Cond::FALSE,
+                _ => self.ended(t),
+            };
+            for w in waits.iter().filter(|w| w.at.thread == t) {
+                let blocked = self.pool().not(w.pass);
+                let blocked = self.pool().and(w.reached, blocked);
+                over = self.pool().or(over, blocked);
+            }
+            let missing = self.pool().not(arrived);
+            let never = self.pool().and(missing, over);
+            result = self.pool().or(result, never);
+        }
+        self.pool().restrict(result, a.guard)
+    }
+}

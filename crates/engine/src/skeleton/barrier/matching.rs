@@ -1,0 +1,110 @@
+//! Which operations meet at one barrier, and how many threads it takes.
+
+use super::Rules;
+use crate::skeleton::BuildError;
+use crate::skeleton::pool::{Cond, TermId};
+use crate::skeleton::unrolled::{Arrival, Group, Naming, Use};
+use cat::rel::EventId;
+use program::{CmpOp, ThreadId, Ty};
+
+impl Rules<'_> {
+    /// Whether two threads can meet at barriers of a group.
+    pub(super) fn same_group(&self, group: Group, a: ThreadId, b: ThreadId) -> bool {
+        let takes_part = |t| group.lanes.is_none_or(|mask| mask >> self.program.lane(t).min(31) & 1 != 0);
+        let place = |t| &self.program.thread(t).place;
+        a == b || (place(a).same(place(b), group.domain) && takes_part(a) && takes_part(b))
+    }
+
+    fn equal(&mut self, a: TermId, b: TermId) -> Cond {
+        self.pool().cmp(CmpOp::Eq, Ty::WORD, a, b)
+    }
+
+    /// When two barrier operations name the same barrier.
+    pub(super) fn matches(&mut self, a: Use, b: Use) -> Cond {
+        if a.group != b.group || !self.same_group(a.group, a.thread, b.thread) {
+            return Cond::FALSE;
+        }
+        match (a.naming, b.naming) {
+            (Naming::Counted { id: x, .. }, Naming::Counted { id: y, .. }) => self.equal(x, y),
+            (Naming::Instance { instance: i, id: x, .. }, Naming::Instance { instance: j, id: y, .. }) => {
+                match (x, y) {
+                    _ if i != j => Cond::FALSE,
+                    (Some(x), Some(y)) => self.equal(x, y),
+                    _ => Cond::TRUE,
+                }
+            }
+            _ => Cond::FALSE,
+        }
+    }
+
+    /// The arrivals that may be at this barrier, each with when it is.
+    pub(super) fn matching_arrivals(&mut self, to: Use) -> Vec<(usize, Arrival, Cond)> {
+        let arrivals = self.out.arrivals.clone();
+        let mut found = Vec::new();
+        for (i, a) in arrivals.into_iter().enumerate() {
+            let m = self.matches(a.at, to);
+            if m != Cond::FALSE {
+                found.push((i, a, m));
+            }
+        }
+        found
+    }
+
+    /// An operand that no execution changes.
+    pub(super) fn constant(&self, t: TermId, what: &'static str) -> Result<usize, BuildError> {
+        let v = self.out.pool.as_const(t).ok_or(BuildError::DynamicBarrierOperand(what))?;
+        Ok(usize::try_from(v).unwrap_or(0))
+    }
+
+    /// The conditions "`of` arrived at this barrier before `event`", one per arrival.
+    pub(super) fn earlier(&mut self, of: ThreadId, event: EventId, to: Use) -> Vec<Cond> {
+        let mut conds = Vec::new();
+        for (_, a, m) in self.matching_arrivals(to) {
+            if a.at.thread == of && a.event < event {
+                conds.push(self.pool().and(a.guard, m));
+            }
+        }
+        conds
+    }
+
+    /// The number of threads in a phase, if the barrier at `to` has a count.
+    pub(super) fn count_of(&mut self, to: Use) -> Result<Option<usize>, BuildError> {
+        let mut counts = Vec::new();
+        for (_, a, _) in self.matching_arrivals(to) {
+            let Naming::Counted { count, .. } = a.at.naming else { continue };
+            counts.push(count.map(|t| self.constant(t, "thread count")).transpose()?);
+        }
+        if let Naming::Counted { count, .. } = to.naming {
+            counts.push(count.map(|t| self.constant(t, "thread count")).transpose()?);
+        }
+        counts.dedup();
+        match counts.as_slice() {
+            [one] => Ok(*one),
+            _ => Err(BuildError::MixedBarrierCounts),
+        }
+    }
+
+    /// The threads that may arrive at this barrier.
+    pub(super) fn users(&mut self, to: Use) -> Vec<ThreadId> {
+        let mut users: Vec<ThreadId> = self.matching_arrivals(to).iter().map(|(_, a, _)| a.at.thread).collect();
+        users.sort();
+        users.dedup();
+        users
+    }
+
+    /// The quorums of the waits that may be at this barrier.
+    pub(super) fn quorums(&mut self, to: Use) -> Vec<TermId> {
+        let waits = self.out.waits.clone();
+        let mut quorums = Vec::new();
+        for w in waits {
+            if self.matches(w.at, to) != Cond::FALSE
+                && let Naming::Instance { quorum: Some(q), .. } = w.at.naming
+            {
+                quorums.push(q);
+            }
+        }
+        quorums.sort();
+        quorums.dedup();
+        quorums
+    }
+}

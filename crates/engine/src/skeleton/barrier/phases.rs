@@ -1,0 +1,268 @@
+//! Phases of barriers: which arrivals make one up, and the free choices where the program does not determine that.
+
+use std::ops::Range;
+
+use super::Rules;
+use crate::skeleton::pool::{Cond, TermId};
+use crate::skeleton::unrolled::{Arrival, Naming, Use, Wait};
+use crate::skeleton::{BuildError, MAX_PHASE_CHOICES};
+use program::ThreadId;
+
+/// Free choices made for arrivals, by index.
+pub(super) struct Chosen {
+    /// Counted barriers with more threads than their count: `phase[i][k]`, arrival `i` is in phase `k`.
+    pub(super) phase: Vec<Option<Vec<Cond>>>,
+    /// Instance barriers with a quorum: arrival `i` is in the chosen set.
+    pub(super) member: Vec<Option<Cond>>,
+}
+
+impl Chosen {
+    /// Nothing chosen for any of `arrivals` arrivals.
+    pub(super) fn nothing(arrivals: usize) -> Chosen {
+        Chosen { phase: vec![None; arrivals], member: vec![None; arrivals] }
+    }
+}
+
+impl Rules<'_> {
+    /// Makes the free choices of all barriers, with their constraints.
+    pub(super) fn choose(&mut self, constraints: &mut Vec<Cond>) -> Result<Chosen, BuildError> {
+        let arrivals = self.out.arrivals.clone();
+        let mut chosen = Chosen::nothing(arrivals.len());
+        for (i, a) in arrivals.iter().enumerate() {
+            let to = a.at;
+            match a.at.naming {
+                Naming::Counted { .. } => {
+                    let users = self.users(to).len();
+                    if self.count_of(to)?.is_some_and(|c| c < users) {
+                        let all = self.matching_arrivals(to).len();
+                        if all > MAX_PHASE_CHOICES {
+                            return Err(BuildError::TooManyPhases);
+                        }
+                        let phases: Vec<Cond> = (0..all).map(|_| self.pool().fresh_choice()).collect();
+                        let one = self.pool().exactly(1, &phases);
+                        constraints.push(self.pool().implies(a.guard, one));
+                        chosen.phase[i] = Some(phases);
+                    }
+                }
+                Naming::Instance { .. } => {
+                    let matching = self.matching_arrivals(to);
+                    let quorums: Vec<TermId> = self.quorums(to);
+                    let mut all_needed = true;
+                    for q in quorums.iter().copied() {
+                        all_needed &= self.constant(q, "quorum")? >= matching.len();
+                    }
+                    if !quorums.is_empty() && !all_needed {
+                        let member = self.pool().fresh_choice();
+                        constraints.push(self.pool().implies(member, a.guard));
+                        chosen.member[i] = Some(member);
+                    }
+                }
+            }
+        }
+        self.constrain_phases(&arrivals, &chosen, constraints)?;
+        self.constrain_members(&chosen, constraints)?;
+        Ok(chosen)
+    }
+
+    /// A wait with a quorum passes if enough of the chosen have arrived, one without if all that arrive are chosen.
+    fn constrain_members(&mut self, chosen: &Chosen, constraints: &mut Vec<Cond>) -> Result<(), BuildError> {
+        let waits = self.out.waits.clone();
+        for w in &waits {
+            if let Naming::Instance { quorum, .. } = w.at.naming {
+                let mut members = Vec::new();
+                let mut all = Cond::TRUE;
+                for (i, a, m) in self.matching_arrivals(w.at) {
+                    let Some(member) = chosen.member[i] else { continue };
+                    let pool = self.pool();
+                    members.push(pool.and(member, m));
+                    let here = pool.and(a.guard, m);
+                    let included = pool.implies(here, member);
+                    all = pool.and(all, included);
+                }
+                if members.is_empty() {
+                    continue;
+                }
+                let enough = match quorum {
+                    Some(q) => {
+                        let q = self.constant(q, "quorum")?;
+                        self.pool().at_least(q, &members)
+                    }
+                    None => all,
+                };
+                let passed = self.pool().and(w.reached, w.pass);
+                constraints.push(self.pool().implies(passed, enough));
+            }
+        }
+        Ok(())
+    }
+
+    /// No phase has more arrivals than make it up, and each but the first follows a full one.
+    fn constrain_phases(
+        &mut self,
+        arrivals: &[Arrival],
+        chosen: &Chosen,
+        constraints: &mut Vec<Cond>,
+    ) -> Result<(), BuildError> {
+        for (i, a) in arrivals.iter().enumerate() {
+            let Some(phases) = &chosen.phase[i] else { continue };
+            let to = a.at;
+            let count = self.count_of(to)?.expect("only counted barriers have phase choices");
+            for (k, &mine) in phases.iter().enumerate() {
+                let others = conditions(&self.in_phase(to, k, chosen));
+                let pool = self.pool();
+                let here = pool.and(a.guard, mine);
+                let too_many = pool.at_least(count + 1, &others);
+                let few = pool.not(too_many);
+                constraints.push(pool.implies(here, few));
+                if k > 0 {
+                    let before = conditions(&self.in_phase(to, k - 1, chosen));
+                    let pool = self.pool();
+                    let full = pool.at_least(count, &before);
+                    constraints.push(pool.implies(here, full));
+                }
+            }
+            // Phases of one thread grow.
+            for (j, b) in arrivals.iter().enumerate() {
+                if b.at.thread != a.at.thread || b.event <= a.event {
+                    continue;
+                }
+                let Some(later) = &chosen.phase[j] else { continue };
+                let m = self.matches(b.at, to);
+                let pool = self.pool();
+                let both = pool.and(a.guard, b.guard);
+                let both = pool.and(both, m);
+                for (k, &mine) in phases.iter().enumerate() {
+                    for &not_later in later.iter().take(k + 1) {
+                        let clash = pool.and(mine, not_later);
+                        let clash = pool.and(clash, both);
+                        constraints.push(pool.not(clash));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The arrivals at the barrier that may be in phase `k`: whose they are, and when they are.
+    pub(super) fn in_phase(&mut self, to: Use, k: usize, chosen: &Chosen) -> Vec<(ThreadId, Cond)> {
+        let mut list = Vec::new();
+        for (i, a, m) in self.matching_arrivals(to) {
+            let in_k = self.phase_is(i, &a, k, chosen);
+            let pool = self.pool();
+            let here = pool.and(a.guard, m);
+            list.push((a.at.thread, pool.and(here, in_k)));
+        }
+        list
+    }
+
+    /// When a thread is among those.
+    pub(super) fn arrived(&mut self, thread: ThreadId, in_phase: &[(ThreadId, Cond)]) -> Cond {
+        let own = in_phase.iter().filter(|a| a.0 == thread);
+        own.fold(Cond::FALSE, |so_far, a| self.pool().or(so_far, a.1))
+    }
+
+    /// When arrival `i` is in phase `k`, given that it executes.
+    pub(super) fn phase_is(&mut self, i: usize, a: &Arrival, k: usize, chosen: &Chosen) -> Cond {
+        match &chosen.phase[i] {
+            Some(phases) => phases.get(k).copied().unwrap_or(Cond::FALSE),
+            None => {
+                let earlier = self.earlier(a.at.thread, a.event, a.at);
+                self.pool().exactly(k, &earlier)
+            }
+        }
+    }
+
+    /// When the wait is for phase `k`: its thread's latest arrival is in that phase.
+    pub(super) fn waits_for(&mut self, w: &Wait, k: usize, chosen: &Chosen) -> Cond {
+        let own: Vec<(usize, Arrival, Cond)> = self
+            .matching_arrivals(w.at)
+            .into_iter()
+            .filter(|(_, a, _)| a.at.thread == w.at.thread && a.event < w.event)
+            .collect();
+        let mut result = Cond::FALSE;
+        let mut none_later = Cond::TRUE;
+        for (i, a, m) in own.into_iter().rev() {
+            let in_k = self.phase_is(i, &a, k, chosen);
+            let pool = self.pool();
+            let here = pool.and(a.guard, m);
+            let latest = pool.and(here, none_later);
+            let hit = pool.and(latest, in_k);
+            result = pool.or(result, hit);
+            let absent = pool.not(here);
+            none_later = pool.and(none_later, absent);
+        }
+        result
+    }
+
+    /// When both hold of one of the phases; the second is asked only of those of which the first can hold.
+    pub(super) fn some_phase(
+        &mut self,
+        phases: Range<usize>,
+        mut first: impl FnMut(&mut Self, usize) -> Cond,
+        mut second: impl FnMut(&mut Self, usize) -> Cond,
+    ) -> Cond {
+        let mut result = Cond::FALSE;
+        for k in phases {
+            let holds = first(self, k);
+            if holds == Cond::FALSE {
+                continue;
+            }
+            let also = second(self, k);
+            let both = self.pool().and(holds, also);
+            result = self.pool().or(result, both);
+        }
+        result
+    }
+
+    /// As many phases as there can be.
+    pub(super) fn phases(&self) -> Range<usize> {
+        0..self.out.arrivals.len()
+    }
+
+    /// When two arrivals are in one phase, given that they are at one barrier.
+    pub(super) fn same_phase(&mut self, i: usize, a: &Arrival, j: usize, b: &Arrival, chosen: &Chosen) -> Cond {
+        self.some_phase(self.phases(), |r, k| r.phase_is(i, a, k, chosen), |r, k| r.phase_is(j, b, k, chosen))
+    }
+
+    /// When two arrivals are at one barrier in one phase. Instance barriers have a single one.
+    pub(super) fn together(&mut self, i: usize, a: &Arrival, j: usize, b: &Arrival, chosen: &Chosen) -> Cond {
+        let m = self.matches(a.at, b.at);
+        if m == Cond::FALSE || !matches!(a.at.naming, Naming::Counted { .. }) {
+            return m;
+        }
+        let same = self.same_phase(i, a, j, b, chosen);
+        self.pool().and(m, same)
+    }
+
+    /// When arrival `a` is in the phase right before that of `b`.
+    pub(super) fn next_phase(
+        &mut self,
+        i: usize,
+        a: &Arrival,
+        j: usize,
+        b: &Arrival,
+        chosen: &Chosen,
+    ) -> Result<Cond, BuildError> {
+        let Naming::Counted { .. } = a.at.naming else { return Ok(Cond::FALSE) };
+        if i == j {
+            return Ok(Cond::FALSE);
+        }
+        let m = self.matches(a.at, b.at);
+        if m == Cond::FALSE {
+            return Ok(m);
+        }
+        let next = self.some_phase(
+            self.phases(),
+            |r, k| r.phase_is(i, a, k, chosen),
+            |r, k| r.phase_is(j, b, k + 1, chosen),
+        );
+        let cond = self.pool().and(m, next);
+        let care = self.pool().and(a.guard, b.guard);
+        Ok(self.pool().restrict(cond, care))
+    }
+}
+
+/// Without whose they are.
+pub(super) fn conditions(in_phase: &[(ThreadId, Cond)]) -> Vec<Cond> {
+    in_phase.iter().map(|a| a.1).collect()
+}

@@ -1,0 +1,205 @@
+//! Which values a read can return: the closure of the program's constants under its own operations.
+//!
+//! # Invariants
+//! - *Complete for values with a beginning*: in an execution in which no value depends on itself through `rf` and value
+//!   flow, every read returns a value of its domain, and every address is one of those listed. A value travels through
+//!   each read at most once, so as many rounds of propagation as there are reads reach everything.
+//! - Where the model does not exclude values that depend on themselves (out of thin air), the domains are *seeded* with
+//!   the constants that the condition names and one that occurs nowhere; if they are not closed even then, and such
+//!   values are made by more than adding constants, [`Domains::open`] says so and negative answers become `undecided`.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use super::images::term_values;
+use super::pool::{Atom, Cond, Term, TermId};
+use super::{Event, Pool, Skeleton};
+use program::BinOp;
+use program::memory::CellId;
+
+/// At most this many values for one term.
+pub(super) const MAX_VALUES: usize = 1024;
+
+/// A sorted set of values.
+pub type Values = Vec<i64>;
+
+/// Possible values of every term, and possible cells of every access.
+#[derive(Clone, Debug)]
+pub struct Domains {
+    /// By term.
+    pub terms: Vec<Values>,
+    /// By event: the cells it may access. Cells of aliases appear as such.
+    pub cells: Vec<Vec<CellId>>,
+    /// By event: whether its address may name nothing, or something that the access does not fit.
+    pub may_fault: Vec<bool>,
+    /// Whether values may be missing.
+    pub open: bool,
+}
+
+/// Why there are no domains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DomainError {
+    /// A term takes too many values to be enumerated.
+    TooManyValues,
+    /// The deadline has passed.
+    Late,
+}
+
+impl Domains {
+    /// Computes the domains. `seeds`: values that a read that can depend on itself may return out of nowhere.
+    ///
+    /// # Errors
+    /// If some term takes more than a thousand values, or `deadline` passes.
+    pub fn compute(sk: &Skeleton, seeds: &[i64], deadline: Option<Instant>) -> Result<Domains, DomainError> {
+        let n = sk.len();
+        let reads: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_read()).collect();
+        let writes: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_write()).collect();
+        let mut of_read: Vec<BTreeSet<i64>> = vec![BTreeSet::new(); n];
+        let mut shifting = false;
+        if !seeds.is_empty() {
+            let cycles = self_dependent(sk, &reads, &writes);
+            for &r in cycles.iter().flatten().filter(|&&e| sk.events[e].is_read()) {
+                of_read[r].extend(seeds.iter().map(|&s| sk.events[r].ty.wrap(s)));
+            }
+            shifting = cycles.iter().all(|c| only_shifts(sk, c));
+        }
+        let mut d =
+            Domains { terms: Vec::new(), cells: vec![Vec::new(); n], may_fault: vec![false; n], open: false };
+        let rounds = reads.len() + 1;
+        for round in 0.. {
+            d.terms = term_values(&sk.pool, &of_read)?;
+            for (i, event) in sk.events.iter().enumerate() {
+                if let Some(addr) = event.addr {
+                    (d.cells[i], d.may_fault[i]) = d.accessible(sk, event, addr);
+                }
+            }
+            let mut changed = false;
+            for &r in &reads {
+                if stop::late(deadline) {
+                    return Err(DomainError::Late);
+                }
+                if d.may_fault[r] {
+                    changed |= of_read[r].insert(0);
+                }
+                for &w in &writes {
+                    if !d.may_overlap(sk, r, w) {
+                        continue;
+                    }
+                    let value = sk.events[w].value.expect("writes have values");
+                    for &v in &d.terms[Pool::term_index(value)] {
+                        changed |= of_read[r].insert(sk.events[r].ty.wrap(v));
+                    }
+                }
+                if of_read[r].len() > MAX_VALUES {
+                    return Err(DomainError::TooManyValues);
+                }
+            }
+            if !changed {
+                break;
+            }
+            if round >= rounds {
+                // What has a beginning was reached by now. A value that depends on itself through shifts by constants
+                // alone contradicts itself, or is any value at all, and then the seeds stand for it.
+                d.open = !shifting;
+                break;
+            }
+        }
+        d.terms = term_values(&sk.pool, &of_read)?;
+        Ok(d)
+    }
+
+    /// The possible values of a term.
+    pub fn of(&self, t: TermId) -> &Values {
+        &self.terms[Pool::term_index(t)]
+    }
+
+    /// Whether two accesses may be to the same memory.
+    pub fn may_overlap(&self, sk: &Skeleton, a: usize, b: usize) -> bool {
+        self.cells[a]
+            .iter()
+            .any(|&x| self.cells[b].iter().any(|&y| sk.memory.cell(x).memory == sk.memory.cell(y).memory))
+    }
+
+    fn accessible(&self, sk: &Skeleton, event: &Event, addr: TermId) -> (Vec<CellId>, bool) {
+        let mut cells = Vec::new();
+        let mut fault = false;
+        for &a in self.of(addr) {
+            match sk.memory.at(a) {
+                Some(c) if fits(sk, event, c) => cells.push(c),
+                _ => fault = true,
+            }
+        }
+        (cells, fault)
+    }
+}
+
+/// Whether an access to that cell is one: right size, reachable, not a write to constant memory.
+pub fn fits(sk: &Skeleton, event: &Event, cell: CellId) -> bool {
+    let write = event.kind == super::EventKind::Write;
+    event.thread.is_none_or(|t| sk.memory.accessible(&sk.program, cell, t, event.ty, write))
+}
+
+/// Groups of accesses whose values may depend on themselves through what other threads write.
+fn self_dependent(sk: &Skeleton, reads: &[usize], writes: &[usize]) -> Vec<Vec<usize>> {
+    // Coarse on purpose: dynamic addresses may reach anything.
+    let constant_cell = |e: &Event| {
+        e.addr.and_then(|a| sk.pool.as_const(a)).and_then(|a| sk.memory.at(a)).map(|c| sk.memory.cell(c).memory)
+    };
+    let mut graph = petgraph::graphmap::DiGraphMap::<usize, ()>::new();
+    for &(r, w, _) in &sk.flow {
+        graph.add_edge(r.index(), w.index(), ());
+    }
+    for &w in writes {
+        for &r in reads {
+            let (x, y) = (constant_cell(&sk.events[w]), constant_cell(&sk.events[r]));
+            if x.is_none() || y.is_none() || x == y {
+                graph.add_edge(w, r, ());
+            }
+        }
+    }
+    petgraph::algo::tarjan_scc(&graph).into_iter().filter(|scc| scc.len() > 1).collect()
+}
+
+/// Whether every value that the writes of a group make of its reads is one of them, plus or minus a constant.
+fn only_shifts(sk: &Skeleton, group: &[usize]) -> bool {
+    let values = group.iter().filter(|&&e| sk.events[e].is_write()).filter_map(|&e| sk.events[e].value);
+    // Each term with whether it is inside an operation that is no shift.
+    let mut open: Vec<(TermId, bool)> = values.map(|t| (t, false)).collect();
+    let mut seen: BTreeSet<(usize, bool)> = BTreeSet::new();
+    while let Some((t, opaque)) = open.pop() {
+        if !seen.insert((Pool::term_index(t), opaque)) {
+            continue;
+        }
+        match sk.pool.term(t) {
+            Term::Const(_) => {}
+            Term::Read(e) if opaque && group.contains(&e.index()) => return false,
+            Term::Read(_) => {}
+            Term::Cast(_, a) => open.push((a, opaque)),
+            Term::Ite(_, a, b) => open.extend([(a, opaque), (b, opaque)]),
+            Term::Bin(op, _, a, b) => {
+                let shift = match op {
+                    BinOp::Add => sk.pool.as_const(a).is_some() || sk.pool.as_const(b).is_some(),
+                    BinOp::Sub => sk.pool.as_const(b).is_some(),
+                    _ => false,
+                };
+                open.extend([(a, opaque || !shift), (b, opaque || !shift)]);
+            }
+        }
+    }
+    true
+}
+
+/// Constants that a program's conditions compare with: what a value out of nowhere could be tested against.
+pub fn compared_constants(sk: &Skeleton) -> Vec<i64> {
+    let mut constants = BTreeSet::new();
+    let mut conds: Vec<Cond> = sk.events.iter().map(|e| e.guard).collect();
+    conds.push(sk.complete);
+    for c in conds {
+        for atom in sk.pool.support(c) {
+            if let Atom::Eq(_, a, b) | Atom::Lt(_, a, b) = sk.pool.atom(atom) {
+                constants.extend([a, b].into_iter().filter_map(|t| sk.pool.as_const(t)));
+            }
+        }
+    }
+    constants.into_iter().collect()
+}

@@ -1,0 +1,61 @@
+//! Events: what a program's instructions do to memory, each under the condition that it executes.
+
+use super::pool::{Cond, TermId};
+use program::{Scope, Tags, ThreadId, Ty};
+
+/// What an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EventKind {
+    /// Initial write of one cell.
+    Init,
+    /// Reads memory.
+    Read,
+    /// Writes memory.
+    Write,
+    /// A fence.
+    Fence,
+    /// Arrival at a barrier.
+    Arrive,
+    /// Passing a barrier: executes only if the barrier lets the thread pass.
+    Wait,
+}
+
+/// One event of a skeleton.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// What it is.
+    pub kind: EventKind,
+    /// Its thread; `None` for initial writes.
+    pub thread: Option<ThreadId>,
+    /// Index of its instruction in the thread's code; 0 for initial writes.
+    pub instr: usize,
+    /// Executes if and only if this holds.
+    pub guard: Cond,
+    /// Order, proxy, flags.
+    pub tags: Tags,
+    /// Scope of the operation.
+    pub scope: Option<Scope>,
+    /// Address, for reads and writes.
+    pub addr: Option<TermId>,
+    /// Value read or written.
+    pub value: Option<TermId>,
+    /// Type of the access; [`Ty::WORD`] for other events.
+    pub ty: Ty,
+}
+
+impl Event {
+    /// Whether it is a write, initial or not.
+    pub fn is_write(&self) -> bool {
+        matches!(self.kind, EventKind::Write | EventKind::Init)
+    }
+
+    /// Whether it is a read.
+    pub fn is_read(&self) -> bool {
+        self.kind == EventKind::Read
+    }
+
+    /// Whether it accesses memory.
+    pub fn is_memory(&self) -> bool {
+        self.is_write() || self.is_read()
+    }
+}

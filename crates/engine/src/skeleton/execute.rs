@@ -1,0 +1,279 @@
+//! One instruction executed symbolically: the events it adds, and what registers hold afterwards.
+//!
+//! # Invariants
+//! - An event is added under the guard of the state; a wait narrows the guard to where it passes.
+
+use std::rc::Rc;
+
+use super::event::{Event, EventKind};
+use super::loops::Position;
+use super::pool::{Cond, TermId};
+use super::unroll::{State, Taint, Unroller};
+use super::unrolled::{Answer, Arrival, Group, Naming, Use, Wait};
+use super::{BuildError, MAX_EVENTS, MAX_VALUE_DEPTH};
+use cat::rel::EventId;
+use program::{BarrierAction, BarrierNaming, Expr, Op, RegId, Tags, ThreadId, Ty, Update};
+
+impl Unroller<'_> {
+    /// The value of an expression, and what it depends on.
+    pub(super) fn eval(&mut self, state: &State, e: &Expr, thread: ThreadId) -> (TermId, Taint) {
+        match e {
+            Expr::Const(v) => (self.out.pool.constant(*v), Taint::default()),
+            Expr::Reg(r) => (state.regs[r.0 as usize], state.taints[r.0 as usize].clone()),
+            Expr::Address(loc) => {
+                let cell = self.memory.cell_of(self.program, *loc, 0, Some(thread));
+                let address = cell.map_or(0, |c| self.memory.cell(c).address);
+                (self.out.pool.constant(address), Taint::default())
+            }
+            Expr::Bin(op, ty, a, b) => {
+                let ((a, ta), (b, tb)) = (self.eval(state, a, thread), self.eval(state, b, thread));
+                (self.out.pool.bin(*op, *ty, a, b), union(&ta, &tb))
+            }
+            Expr::Cmp(op, ty, a, b) => {
+                let ((a, ta), (b, tb)) = (self.eval(state, a, thread), self.eval(state, b, thread));
+                let c = self.out.pool.cmp(*op, *ty, a, b);
+                (self.out.pool.truth(c), union(&ta, &tb))
+            }
+            Expr::Select(c, a, b) => {
+                let (c, tc) = self.eval(state, c, thread);
+                let ((a, ta), (b, tb)) = (self.eval(state, a, thread), self.eval(state, b, thread));
+                let c = self.out.pool.non_zero(c);
+                (self.out.pool.ite(c, a, b), union(&tc, &union(&ta, &tb)))
+            }
+            Expr::Cast(ty, a) => {
+                let (a, t) = self.eval(state, a, thread);
+                (self.out.pool.cast(*ty, a), t)
+            }
+        }
+    }
+
+    /// Adds an event at the state.
+    fn push(&mut self, event: Event, state: &mut State, at: &Position) -> Result<EventId, BuildError> {
+        if self.out.events.len() >= MAX_EVENTS {
+            return Err(BuildError::TooManyEvents);
+        }
+        let id = EventId::new(self.out.events.len());
+        self.out.ctrl.extend(state.ctrl.iter().map(|&r| (r, id)));
+        self.out.events.push(event);
+        state.fresh = false;
+        if self.purpose.is_progress() {
+            self.out.places.push((id, at.clone()));
+        }
+        Ok(id)
+    }
+
+    /// Executes one instruction other than a branch. Says when it has an effect in the sense of spin loops: when it
+    /// writes, or takes part in a barrier.
+    pub(super) fn execute(
+        &mut self,
+        state: &mut State,
+        op: &Op,
+        thread: ThreadId,
+        pc: usize,
+        at: &Position,
+    ) -> Result<Cond, BuildError> {
+        let event = |kind, guard, tags: &Tags, scope| Event {
+            kind,
+            thread: Some(thread),
+            instr: pc,
+            guard,
+            tags: tags.clone(),
+            scope,
+            addr: None,
+            value: None,
+            ty: Ty::WORD,
+        };
+        match op {
+            Op::Branch { .. } => unreachable!("branches are steps"),
+            Op::Assign { dst, value } => {
+                let (v, t) = self.eval(state, value, thread);
+                if self.out.pool.depth(v) > MAX_VALUE_DEPTH {
+                    return Err(BuildError::TooDeepValue);
+                }
+                state.set(*dst, v, t);
+                Ok(Cond::FALSE)
+            }
+            Op::Load { dst, addr, access } => {
+                let (a, ta) = self.eval(state, addr, thread);
+                let mut e = event(EventKind::Read, state.guard, &access.tags, access.scope);
+                let id = EventId::new(self.out.events.len());
+                let value = self.out.pool.read(id, access.ty);
+                (e.addr, e.value, e.ty) = (Some(a), Some(value), access.ty);
+                self.push(e, state, at)?;
+                self.depend(id, &ta, true);
+                state.set(*dst, value, Taint::new([id].into()));
+                Ok(Cond::FALSE)
+            }
+            Op::Store { addr, value, access } => {
+                let (a, ta) = self.eval(state, addr, thread);
+                let (v, tv) = self.eval(state, value, thread);
+                let mut e = event(EventKind::Write, state.guard, &access.tags, access.scope);
+                let v = self.out.pool.cast(access.ty, v);
+                (e.addr, e.value, e.ty) = (Some(a), Some(v), access.ty);
+                let id = self.push(e, state, at)?;
+                self.depend(id, &ta, true);
+                self.depend(id, &tv, false);
+                Ok(state.guard)
+            }
+            Op::Rmw { .. } if self.options.rmw_single => Err(BuildError::SingleEventRmw),
+            Op::Rmw { dst, addr, update, read, write } => {
+                let (a, ta) = self.eval(state, addr, thread);
+                let mut r = event(EventKind::Read, state.guard, &self.half(&read.tags)?, read.scope);
+                let r_id = EventId::new(self.out.events.len());
+                let old = self.out.pool.read(r_id, read.ty);
+                (r.addr, r.value, r.ty) = (Some(a), Some(old), read.ty);
+                self.push(r, state, at)?;
+                self.depend(r_id, &ta, true);
+                let from_read = Taint::new([r_id].into());
+                let mut guard = state.guard;
+                let (new, taint) = match update {
+                    Update::When { cond, new } => {
+                        if let Some(dst) = dst {
+                            state.set(*dst, old, from_read.clone());
+                        }
+                        let (c, tc) = self.eval(state, cond, thread);
+                        let (v, tv) = self.eval(state, new, thread);
+                        let c = self.out.pool.non_zero(c);
+                        guard = self.out.pool.and(guard, c);
+                        (v, union(&tv, &tc))
+                    }
+                    Update::Exchange(e) => self.eval(state, e, thread),
+                    Update::Apply(op, e) => {
+                        let (v, t) = self.eval(state, e, thread);
+                        (self.out.pool.bin(*op, write.ty, old, v), union(&t, &from_read))
+                    }
+                    Update::CompareExchange { expected, new } => {
+                        let (x, tx) = self.eval(state, expected, thread);
+                        let (v, tv) = self.eval(state, new, thread);
+                        let pool = &mut self.out.pool;
+                        let x = pool.cast(read.ty, x);
+                        let success = pool.cmp(program::CmpOp::Eq, read.ty, old, x);
+                        if self.options.failed_cas_write {
+                            let taint = union(&union(&tv, &tx), &from_read);
+                            (pool.ite(success, v, old), taint)
+                        } else {
+                            guard = pool.and(guard, success);
+                            (v, union(&tv, &union(&tx, &from_read)))
+                        }
+                    }
+                };
+                if guard != Cond::FALSE {
+                    let mut w = event(EventKind::Write, guard, &self.half(&write.tags)?, write.scope);
+                    let new = self.out.pool.cast(write.ty, new);
+                    (w.addr, w.value, w.ty) = (Some(a), Some(new), write.ty);
+                    let w_id = self.push(w, state, at)?;
+                    self.depend(w_id, &ta, true);
+                    self.depend(w_id, &taint, false);
+                    self.out.rmw.push((r_id, w_id));
+                }
+                if let Some(dst) = dst {
+                    state.set(*dst, old, from_read);
+                }
+                Ok(guard)
+            }
+            Op::Fence { tags, scope } => {
+                self.push(event(EventKind::Fence, state.guard, tags, *scope), state, at)?;
+                Ok(Cond::FALSE)
+            }
+            Op::Call(_) | Op::Enqueue(_) => Ok(Cond::FALSE),
+            Op::Status { dst, of } => {
+                let open = self.out.pool.fresh_choice();
+                self.out.answers.push(Answer {
+                    query: *of,
+                    thread,
+                    instr: pc,
+                    place: at.clone(),
+                    events: self.out.events.len(),
+                    guard: state.guard,
+                    open,
+                    for_ever: Cond::FALSE,
+                });
+                let value = self.out.pool.truth(open);
+                state.set(*dst, value, Taint::default());
+                Ok(Cond::FALSE)
+            }
+            Op::Spurious { dst } => {
+                let choice = self.out.pool.fresh_choice();
+                if self.purpose.is_progress() {
+                    self.out.spurious.push((thread, at.clone(), choice));
+                }
+                let value = self.out.pool.truth(choice);
+                state.set(*dst, value, Taint::default());
+                Ok(Cond::FALSE)
+            }
+            Op::Barrier(b) => {
+                let effect = state.guard;
+                let group = Group { domain: b.domain, lanes: b.lanes };
+                let mut term = |e: &Expr| self.eval(state, e, thread).0;
+                let naming = match &b.naming {
+                    BarrierNaming::Counted { id, count } => {
+                        Naming::Counted { id: term(id), count: count.as_ref().map(&mut term) }
+                    }
+                    BarrierNaming::Instance { instance, id, quorum } => Naming::Instance {
+                        instance: *instance,
+                        id: id.as_ref().map(&mut term),
+                        quorum: quorum.as_ref().map(&mut term),
+                    },
+                };
+                let named = Use { thread, group, naming };
+                if b.action != BarrierAction::Wait {
+                    let id = self.push(event(EventKind::Arrive, state.guard, &b.arrive, b.scope), state, at)?;
+                    self.out.arrivals.push(Arrival { event: id, guard: state.guard, at: named });
+                }
+                if b.action != BarrierAction::Arrive {
+                    self.may_stop(state, pc)?;
+                    let reached = state.guard;
+                    let key = (thread, at.clone());
+                    let pass = if self.passing.contains(&key) { Cond::TRUE } else { self.out.pool.fresh_choice() };
+                    let guard = self.out.pool.and(reached, pass);
+                    let id = self.push(event(EventKind::Wait, guard, &b.wait, b.scope), state, at)?;
+                    if self.purpose.is_progress() {
+                        let blocked = self.out.pool.not(pass);
+                        state.guard = self.out.pool.and(reached, blocked);
+                        self.ends(state)?;
+                    }
+                    self.out.waits.push(Wait { key, event: id, reached, pass, at: named });
+                    state.guard = guard;
+                }
+                Ok(effect)
+            }
+        }
+    }
+
+    /// The tags of an RMW half under the option `red`.
+    fn half(&self, tags: &Tags) -> Result<Tags, BuildError> {
+        if !tags.has("RED") {
+            return Ok(tags.clone());
+        }
+        if self.options.red_atom {
+            return Ok(Tags::of(&tags.iter().filter(|t| *t != "RED").collect::<Vec<_>>()));
+        }
+        if tags.has("ACQ") {
+            return Err(BuildError::AcquiringReduction);
+        }
+        Ok(tags.clone())
+    }
+
+    fn depend(&mut self, event: EventId, on: &Taint, address: bool) {
+        let list = if address { &mut self.out.addr } else { &mut self.out.data };
+        list.extend(on.iter().map(|&r| (r, event)));
+    }
+}
+
+impl State {
+    fn set(&mut self, reg: RegId, value: TermId, taint: Taint) {
+        self.regs[reg.0 as usize] = value;
+        self.taints[reg.0 as usize] = taint;
+    }
+}
+
+/// What two values depend on.
+pub(super) fn union(a: &Taint, b: &Taint) -> Taint {
+    if b.is_empty() || Rc::ptr_eq(a, b) {
+        a.clone()
+    } else if a.is_empty() {
+        b.clone()
+    } else {
+        Rc::new(a.union(b).copied().collect())
+    }
+}

@@ -1,0 +1,95 @@
+//! What the launch graph of a host program orders, as pairs of events.
+//!
+//! The order in which the calls of several host threads are issued is a free choice of the skeleton: each way to issue
+//! them has a condition, of which exactly one holds. What answers of queries order depends on the answers ([`super::answers`]).
+//!
+//! # Sources
+//! - See [`program::host`].
+
+use super::BuildError;
+use super::answers::Answers;
+use super::barrier::Edges;
+use super::pool::Cond;
+use super::unrolled::Unrolled;
+use cat::rel::EventId;
+use program::host::{LaunchGraph, Launches};
+use program::{Program, ThreadId};
+
+/// What launches order.
+#[derive(Default)]
+pub(super) struct LaunchEdges {
+    /// The base relation `launch`.
+    pub(super) launch: Edges,
+    /// The base relation `launch-fine`.
+    pub(super) fine: Edges,
+    /// The base relation `call-order`.
+    pub(super) calls: Edges,
+    /// Exactly one way is taken, and answers are what they can be.
+    pub(super) constraints: Vec<Cond>,
+}
+
+/// When pairs of operations are ordered: a table by their indices.
+type Table = Vec<Vec<Cond>>;
+
+/// The pairs of events that launches order.
+pub(super) fn edges(program: &Program, out: &mut Unrolled) -> Result<LaunchEdges, BuildError> {
+    let mut result = LaunchEdges::default();
+    if program.host.is_none() {
+        return Ok(result);
+    }
+    let launches = Launches::of(program).map_err(|e| BuildError::TooManyOrders(e.to_string()))?;
+    if launches.ways.is_empty() {
+        let why = launches.stuck.map_or(String::new(), |(_, stuck)| stuck.brief(program));
+        return Err(BuildError::Deadlock(why));
+    }
+    let pool = &mut out.pool;
+    let ways: Vec<Cond> = match launches.ways.len() {
+        1 => vec![Cond::TRUE],
+        n => (0..n).map(|_| pool.fresh_choice()).collect(),
+    };
+    if ways.len() > 1 {
+        result.constraints.push(pool.exactly(1, &ways));
+    }
+    let of_threads: Vec<usize> = (0..out.events.len()).filter(|&i| out.events[i].thread.is_some()).collect();
+    let operations: Vec<(ThreadId, usize)> =
+        of_threads.iter().map(|&i| (out.events[i].thread.expect("of a thread"), out.events[i].instr)).collect();
+    let fixed = |table: Vec<Vec<bool>>| -> Table {
+        table.into_iter().map(|row| row.into_iter().map(Cond::constant).collect()).collect()
+    };
+    let tables = |of: &dyn Fn(&LaunchGraph) -> Vec<Vec<bool>>| -> Vec<Table> {
+        launches.ways.iter().map(|way| fixed(of(way))).collect()
+    };
+    let mut launch = tables(&|way| way.ordered(&operations, false));
+    let mut fine = tables(&|way| way.ordered(&operations, true));
+    let mut calls = tables(&|way| way.called_before(&operations));
+    if !out.answers.is_empty() {
+        for (w, way) in launches.ways.iter().enumerate() {
+            let mut answers = Answers::new(program, out, way, (&of_threads, &operations));
+            answers.order(false, &mut launch[w]);
+            answers.order(true, &mut fine[w]);
+            answers.times(&mut calls[w]);
+            let all = answers.constraints();
+            result.constraints.extend(all.into_iter().map(|c| out.pool.implies(ways[w], c)));
+        }
+    }
+    for (list, tables) in [(&mut result.launch, launch), (&mut result.fine, fine), (&mut result.calls, calls)] {
+        for (a, &i) in of_threads.iter().enumerate() {
+            for (b, &j) in of_threads.iter().enumerate() {
+                let mut conds = tables.iter().map(|table| table[a][b]);
+                let mut cond = Cond::FALSE;
+                if conds.clone().all(|c| c == Cond::TRUE) {
+                    cond = Cond::TRUE;
+                } else if conds.any(|c| c != Cond::FALSE) {
+                    for (table, &way) in tables.iter().zip(&ways) {
+                        let both = out.pool.and(way, table[a][b]);
+                        cond = out.pool.or(cond, both);
+                    }
+                }
+                if cond != Cond::FALSE {
+                    list.push((EventId::new(i), EventId::new(j), cond));
+                }
+            }
+        }
+    }
+    Ok(result)
+}

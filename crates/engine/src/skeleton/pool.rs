@@ -1,0 +1,551 @@
+//! Values and conditions as hash-consed terms: what a skeleton says before anyone knows what the reads return.
+//!
+//! A [`Term`] is an integer that depends on reads. A [`Cond`] is a condition, kept as a reduced ordered binary decision
+//! diagram over [`Atom`]s, so that equal conditions are equal ids and `(g ∧ c) ∨ (g ∧ ¬c)` *is* `g` at every join.
+//!
+//! # Invariants
+//! - Terms and conditions are created bottom-up; an id refers to smaller ids only.
+//! - A term is wrapped to its type wherever an operation says so; a [`Term::Read`] is wrapped to the type of its access.
+//! - Atoms are canonical: comparisons are `==`, `<` only; operands of `==` are sorted.
+
+use rustc_hash::FxHashMap;
+
+use cat::rel::EventId;
+use program::{BinOp, CmpOp, Ty};
+
+/// Index of a [`Term`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TermId(u32);
+
+/// An integer that depends on what reads return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Term {
+    /// Known.
+    Const(i64),
+    /// What a read event returns.
+    Read(EventId),
+    /// An operation, wrapped to the type.
+    Bin(BinOp, Ty, TermId, TermId),
+    /// Conversion to a type.
+    Cast(Ty, TermId),
+    /// `if cond then a else b`.
+    Ite(Cond, TermId, TermId),
+}
+
+/// A condition: a node of the decision diagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Cond(u32);
+
+impl Cond {
+    /// Never.
+    pub const FALSE: Cond = Cond(0);
+    /// Always.
+    pub const TRUE: Cond = Cond(1);
+
+    /// The constant.
+    pub fn constant(b: bool) -> Cond {
+        if b { Cond::TRUE } else { Cond::FALSE }
+    }
+
+    /// Whether it is known.
+    pub fn is_const(self) -> bool {
+        self.0 < 2
+    }
+}
+
+/// Index of an [`Atom`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AtomId(pub u32);
+
+/// What a condition is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Atom {
+    /// Two terms are equal in a type.
+    Eq(Ty, TermId, TermId),
+    /// One term is less than the other in a type.
+    Lt(Ty, TermId, TermId),
+    /// A free choice of the program: the index of a barrier decision (see `skeleton::barrier`).
+    Choice(u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Decision {
+    atom: AtomId,
+    low: Cond,
+    high: Cond,
+}
+
+/// The arena of terms and conditions.
+#[derive(Clone, Debug, Default)]
+pub struct Pool {
+    terms: Vec<Term>,
+    term_ids: FxHashMap<Term, TermId>,
+    /// Type to which a term is known to be wrapped.
+    types: Vec<Option<Ty>>,
+    atoms: Vec<Atom>,
+    atom_ids: FxHashMap<Atom, AtomId>,
+    decisions: Vec<Decision>,
+    decision_ids: FxHashMap<(AtomId, Cond, Cond), Cond>,
+    ite_memo: FxHashMap<(Cond, Cond, Cond), Cond>,
+    /// What became of operations and comparisons that were pushed into choices. Choices share their branches: without
+    /// these, a counter takes time exponential in its increments.
+    cast_memo: FxHashMap<(Ty, TermId), TermId>,
+    bin_memo: FxHashMap<(BinOp, Ty, TermId, TermId), TermId>,
+    cmp_memo: FxHashMap<Atom, Cond>,
+    /// By term: how deep it nests.
+    depths: Vec<u32>,
+    choices: u32,
+}
+
+impl Pool {
+    /// A term.
+    pub fn term(&self, id: TermId) -> Term {
+        self.terms[id.0 as usize]
+    }
+
+    /// Number of terms.
+    pub fn term_count(&self) -> usize {
+        self.terms.len()
+    }
+
+    /// How deep a term nests.
+    pub fn depth(&self, id: TermId) -> u32 {
+        self.depths[id.0 as usize]
+    }
+
+    /// Number of terms and of decisions in conditions: what the pool's memory grows with.
+    pub fn size(&self) -> usize {
+        self.terms.len() + self.decisions.len()
+    }
+
+    /// All term ids, operands first.
+    pub fn term_ids(&self) -> impl Iterator<Item = TermId> + use<> {
+        (0..self.terms.len() as u32).map(TermId)
+    }
+
+    /// An atom.
+    pub fn atom(&self, id: AtomId) -> Atom {
+        self.atoms[id.0 as usize]
+    }
+
+    /// Number of choices made with [`Pool::fresh_choice`].
+    pub fn choice_count(&self) -> u32 {
+        self.choices
+    }
+
+    /// Position of a term in [`Pool::term_ids`].
+    pub fn term_index(id: TermId) -> usize {
+        id.0 as usize
+    }
+
+    fn intern(&mut self, term: Term, ty: Option<Ty>) -> TermId {
+        if let Some(&id) = self.term_ids.get(&term) {
+            return id;
+        }
+        let id = TermId(self.terms.len() as u32);
+        let below = match term {
+            Term::Const(_) | Term::Read(_) => 0,
+            Term::Cast(_, a) => self.depth(a),
+            Term::Bin(_, _, a, b) | Term::Ite(_, a, b) => self.depth(a).max(self.depth(b)),
+        };
+        self.terms.push(term);
+        self.depths.push(below + 1);
+        self.types.push(ty);
+        self.term_ids.insert(term, id);
+        id
+    }
+
+    /// A constant.
+    pub fn constant(&mut self, v: i64) -> TermId {
+        self.intern(Term::Const(v), None)
+    }
+
+    /// What `event` returns, wrapped to `ty`.
+    pub fn read(&mut self, event: EventId, ty: Ty) -> TermId {
+        self.intern(Term::Read(event), Some(ty))
+    }
+
+    /// The value of a term, if it is a constant.
+    pub fn as_const(&self, id: TermId) -> Option<i64> {
+        match self.term(id) {
+            Term::Const(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// Conversion.
+    pub fn cast(&mut self, ty: Ty, a: TermId) -> TermId {
+        match self.term(a) {
+            Term::Const(v) => self.constant(ty.wrap(v)),
+            _ if ty.bits == 64 || self.types[a.0 as usize] == Some(ty) => a,
+            Term::Ite(c, x, y) => {
+                if let Some(&known) = self.cast_memo.get(&(ty, a)) {
+                    return known;
+                }
+                let (x, y) = (self.cast(ty, x), self.cast(ty, y));
+                let result = self.ite(c, x, y);
+                self.cast_memo.insert((ty, a), result);
+                result
+            }
+            _ => self.intern(Term::Cast(ty, a), Some(ty)),
+        }
+    }
+
+    /// An operation in type `ty`. Folds constants and what is constant whatever the operands are (`x ^ x`, `x * 0`),
+    /// so that a value carries only dependencies that it really has.
+    pub fn bin(&mut self, op: BinOp, ty: Ty, a: TermId, b: TermId) -> TermId {
+        let (ca, cb) = (self.as_const(a), self.as_const(b));
+        if let (Some(x), Some(y)) = (ca, cb) {
+            return self.constant(op.apply(ty, x, y));
+        }
+        let zero = |v: Option<i64>| v.is_some_and(|v| ty.wrap(v) == 0);
+        let ones = |v: Option<i64>| v.is_some_and(|v| ty.wrap(v) == ty.wrap(-1));
+        let unsigned = Ty { signed: false, ..ty };
+        let too_far = |v: Option<i64>| v.is_some_and(|v| unsigned.wrap(v) as u64 >= u64::from(ty.bits));
+        match op {
+            BinOp::Shl if too_far(cb) => return self.constant(0),
+            BinOp::Shr if too_far(cb) && !ty.signed => return self.constant(0),
+            BinOp::Min if !ty.signed && (zero(ca) || zero(cb)) => return self.constant(0),
+            BinOp::Or if ones(ca) || ones(cb) => return self.constant(ty.wrap(-1)),
+            BinOp::Xor | BinOp::Sub if a == b => return self.constant(0),
+            BinOp::Mul | BinOp::And if zero(ca) || zero(cb) => return self.constant(0),
+            BinOp::Shl if zero(ca) => return self.constant(0),
+            BinOp::And | BinOp::Or | BinOp::Min | BinOp::Max if a == b => return self.cast(ty, a),
+            BinOp::Add | BinOp::Or | BinOp::Xor if zero(ca) => return self.cast(ty, b),
+            BinOp::Add | BinOp::Or | BinOp::Xor | BinOp::Sub | BinOp::Shl if zero(cb) => return self.cast(ty, a),
+            _ => {}
+        }
+        // A choice between constants stays one: keeps conditions on it exact.
+        if let (Term::Ite(c, x, y), Some(_)) = (self.term(a), cb) {
+            if let Some(&known) = self.bin_memo.get(&(op, ty, a, b)) {
+                return known;
+            }
+            let (x, y) = (self.bin(op, ty, x, b), self.bin(op, ty, y, b));
+            let result = self.ite(c, x, y);
+            self.bin_memo.insert((op, ty, a, b), result);
+            return result;
+        }
+        self.intern(Term::Bin(op, ty, a, b), Some(ty))
+    }
+
+    /// `if c then a else b`.
+    pub fn ite(&mut self, c: Cond, a: TermId, b: TermId) -> TermId {
+        if a == b || c == Cond::TRUE {
+            return a;
+        }
+        if c == Cond::FALSE {
+            return b;
+        }
+        let ty = match (self.types[a.0 as usize], self.types[b.0 as usize]) {
+            (Some(x), Some(y)) if x == y => Some(x),
+            _ => None,
+        };
+        self.intern(Term::Ite(c, a, b), ty)
+    }
+
+    /// The condition as a value: 1 or 0.
+    pub fn truth(&mut self, c: Cond) -> TermId {
+        let (one, zero) = (self.constant(1), self.constant(0));
+        self.ite(c, one, zero)
+    }
+
+    /// Whether a term is not 0.
+    pub fn non_zero(&mut self, a: TermId) -> Cond {
+        let zero = self.constant(0);
+        self.cmp(CmpOp::Ne, Ty::WORD, a, zero)
+    }
+
+    /// A comparison.
+    pub fn cmp(&mut self, op: CmpOp, ty: Ty, a: TermId, b: TermId) -> Cond {
+        match op {
+            CmpOp::Eq => self.equal(ty, a, b),
+            CmpOp::Ne => {
+                let c = self.equal(ty, a, b);
+                self.not(c)
+            }
+            CmpOp::Lt => self.less(ty, a, b),
+            CmpOp::Gt => self.less(ty, b, a),
+            CmpOp::Ge => {
+                let c = self.less(ty, a, b);
+                self.not(c)
+            }
+            CmpOp::Le => {
+                let c = self.less(ty, b, a);
+                self.not(c)
+            }
+        }
+    }
+
+    fn equal(&mut self, ty: Ty, a: TermId, b: TermId) -> Cond {
+        if a == b {
+            return Cond::TRUE;
+        }
+        if let (Some(x), Some(y)) = (self.as_const(a), self.as_const(b)) {
+            return Cond::constant(CmpOp::Eq.holds(ty, x, y));
+        }
+        let atom = Atom::Eq(ty, a.min(b), a.max(b));
+        if let Some(c) = self.distribute(atom, a, b, |pool, x, y| pool.equal(ty, x, y)) {
+            return c;
+        }
+        self.literal(atom)
+    }
+
+    fn less(&mut self, ty: Ty, a: TermId, b: TermId) -> Cond {
+        if a == b {
+            return Cond::FALSE;
+        }
+        if let (Some(x), Some(y)) = (self.as_const(a), self.as_const(b)) {
+            return Cond::constant(CmpOp::Lt.holds(ty, x, y));
+        }
+        let atom = Atom::Lt(ty, a, b);
+        if let Some(c) = self.distribute(atom, a, b, |pool, x, y| pool.less(ty, x, y)) {
+            return c;
+        }
+        self.literal(atom)
+    }
+
+    /// Pushes a comparison, `atom`, into a choice on either side.
+    fn distribute(
+        &mut self,
+        atom: Atom,
+        a: TermId,
+        b: TermId,
+        mut f: impl FnMut(&mut Pool, TermId, TermId) -> Cond,
+    ) -> Option<Cond> {
+        let (c, (xa, xb), (ya, yb)) = match (self.term(a), self.term(b)) {
+            (Term::Ite(c, x, y), _) => (c, (x, b), (y, b)),
+            (_, Term::Ite(c, x, y)) => (c, (a, x), (a, y)),
+            _ => return None,
+        };
+        if let Some(&known) = self.cmp_memo.get(&atom) {
+            return Some(known);
+        }
+        let (x, y) = (f(self, xa, xb), f(self, ya, yb));
+        let result = self.ite_cond(c, x, y);
+        self.cmp_memo.insert(atom, result);
+        Some(result)
+    }
+
+    fn literal(&mut self, atom: Atom) -> Cond {
+        let id = match self.atom_ids.get(&atom) {
+            Some(&id) => id,
+            None => {
+                let id = AtomId(self.atoms.len() as u32);
+                self.atoms.push(atom);
+                self.atom_ids.insert(atom, id);
+                id
+            }
+        };
+        self.decide(id, Cond::FALSE, Cond::TRUE)
+    }
+
+    /// A new free choice.
+    pub fn fresh_choice(&mut self) -> Cond {
+        let choice = self.choices;
+        self.choices += 1;
+        self.literal(Atom::Choice(choice))
+    }
+
+    /// The number of a choice made with [`Pool::fresh_choice`], if the condition is one.
+    pub fn as_choice(&self, c: Cond) -> Option<u32> {
+        match self.decision(c)? {
+            (atom, Cond::FALSE, Cond::TRUE) => match self.atom(atom) {
+                Atom::Choice(i) => Some(i),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn decide(&mut self, atom: AtomId, low: Cond, high: Cond) -> Cond {
+        if low == high {
+            return low;
+        }
+        if let Some(&c) = self.decision_ids.get(&(atom, low, high)) {
+            return c;
+        }
+        let c = Cond(self.decisions.len() as u32 + 2);
+        self.decisions.push(Decision { atom, low, high });
+        self.decision_ids.insert((atom, low, high), c);
+        c
+    }
+
+    /// The test at the root of a condition: atom, branch if false, branch if true. `None` for constants.
+    pub fn decision(&self, c: Cond) -> Option<(AtomId, Cond, Cond)> {
+        let d = self.decisions.get(c.0.checked_sub(2)? as usize)?;
+        Some((d.atom, d.low, d.high))
+    }
+
+    /// `if c then a else b` on conditions.
+    pub fn ite_cond(&mut self, c: Cond, a: Cond, b: Cond) -> Cond {
+        if c == Cond::TRUE || a == b {
+            return a;
+        }
+        if c == Cond::FALSE {
+            return b;
+        }
+        if a == Cond::TRUE && b == Cond::FALSE {
+            return c;
+        }
+        if let Some(&r) = self.ite_memo.get(&(c, a, b)) {
+            return r;
+        }
+        let top =
+            [c, a, b].into_iter().filter_map(|x| self.decision(x)).map(|d| d.0).min().expect("c is not constant");
+        let split = |x: Cond| match self.decision(x) {
+            Some((atom, low, high)) if atom == top => (low, high),
+            _ => (x, x),
+        };
+        let ((c0, c1), (a0, a1), (b0, b1)) = (split(c), split(a), split(b));
+        let low = self.ite_cond(c0, a0, b0);
+        let high = self.ite_cond(c1, a1, b1);
+        let r = self.decide(top, low, high);
+        self.ite_memo.insert((c, a, b), r);
+        r
+    }
+
+    /// Conjunction.
+    pub fn and(&mut self, a: Cond, b: Cond) -> Cond {
+        self.ite_cond(a, b, Cond::FALSE)
+    }
+
+    /// Disjunction.
+    pub fn or(&mut self, a: Cond, b: Cond) -> Cond {
+        self.ite_cond(a, Cond::TRUE, b)
+    }
+
+    /// Negation.
+    pub fn not(&mut self, a: Cond) -> Cond {
+        self.ite_cond(a, Cond::FALSE, Cond::TRUE)
+    }
+
+    /// `a → b`.
+    pub fn implies(&mut self, a: Cond, b: Cond) -> Cond {
+        self.ite_cond(a, b, Cond::TRUE)
+    }
+
+    /// `a ↔ b`.
+    pub fn iff(&mut self, a: Cond, b: Cond) -> Cond {
+        let not_b = self.not(b);
+        self.ite_cond(a, b, not_b)
+    }
+
+    /// Whether at least `k` of the conditions hold.
+    pub fn at_least(&mut self, k: usize, conds: &[Cond]) -> Cond {
+        // counts[j]: at least j of those seen so far
+        let mut counts = vec![Cond::FALSE; k + 1];
+        counts[0] = Cond::TRUE;
+        for &c in conds {
+            for j in (1..=k).rev() {
+                counts[j] = self.ite_cond(c, counts[j - 1], counts[j]);
+            }
+        }
+        counts[k]
+    }
+
+    /// Whether exactly `k` of the conditions hold.
+    pub fn exactly(&mut self, k: usize, conds: &[Cond]) -> Cond {
+        let enough = self.at_least(k, conds);
+        let more = self.at_least(k + 1, conds);
+        let not_more = self.not(more);
+        self.and(enough, not_more)
+    }
+
+    /// Replaces a condition by a simpler one that agrees with it wherever `care` holds.
+    pub fn restrict(&mut self, c: Cond, care: Cond) -> Cond {
+        if c.is_const() || care == Cond::TRUE {
+            return c;
+        }
+        if care == Cond::FALSE {
+            return Cond::FALSE;
+        }
+        let (atom, low, high) = self.decision(c).expect("not constant");
+        let (care_atom, care_low, care_high) = self.decision(care).expect("not constant");
+        if care_atom < atom {
+            let either = self.or(care_low, care_high);
+            return self.restrict(c, either);
+        }
+        let (care_low, care_high) = if care_atom == atom { (care_low, care_high) } else { (care, care) };
+        if care_low == Cond::FALSE {
+            return self.restrict(high, care_high);
+        }
+        if care_high == Cond::FALSE {
+            return self.restrict(low, care_low);
+        }
+        let (low, high) = (self.restrict(low, care_low), self.restrict(high, care_high));
+        self.decide(atom, low, high)
+    }
+
+    /// The atoms that the condition depends on, in order.
+    pub fn support(&self, c: Cond) -> Vec<AtomId> {
+        let mut seen = rustc_hash::FxHashSet::default();
+        let mut atoms = std::collections::BTreeSet::new();
+        let mut stack = vec![c];
+        while let Some(c) = stack.pop() {
+            if let Some((atom, low, high)) = self.decision(c).filter(|_| seen.insert(c)) {
+                atoms.insert(atom);
+                stack.extend([low, high]);
+            }
+        }
+        atoms.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guards_fold_at_joins() {
+        let mut p = Pool::default();
+        let (g, c, d) = (p.fresh_choice(), p.fresh_choice(), p.fresh_choice());
+        let not_c = p.not(c);
+        let not_d = p.not(d);
+        let gc = p.and(g, c);
+        let gcd = p.and(gc, d);
+        let gcnd = p.and(gc, not_d);
+        let gnc = p.and(g, not_c);
+        let one = p.or(gcd, gnc);
+        assert_eq!(p.or(one, gcnd), g);
+    }
+
+    #[test]
+    fn values_without_dependency_are_constants() {
+        let mut p = Pool::default();
+        let r = p.read(EventId(3), Ty::WORD);
+        let zero = p.constant(0);
+        assert_eq!(p.bin(BinOp::Xor, Ty::WORD, r, r), zero);
+        assert_eq!(p.bin(BinOp::Mul, Ty::WORD, r, zero), zero);
+        assert_eq!(p.bin(BinOp::Add, Ty::WORD, r, zero), r);
+    }
+
+    #[test]
+    fn comparing_a_choice_of_constants_gives_back_the_choice() {
+        let mut p = Pool::default();
+        let c = p.fresh_choice();
+        let flag = p.truth(c);
+        assert_eq!(p.non_zero(flag), c);
+    }
+
+    #[test]
+    fn counting() {
+        let mut p = Pool::default();
+        let cs: Vec<Cond> = (0..3).map(|_| p.fresh_choice()).collect();
+        let all = p.at_least(3, &cs);
+        let ab = p.and(cs[0], cs[1]);
+        assert_eq!(all, p.and(ab, cs[2]));
+        assert_eq!(p.at_least(4, &cs), Cond::FALSE);
+        assert_eq!(p.at_least(0, &cs), Cond::TRUE);
+        let none = p.exactly(0, &cs);
+        let any = p.at_least(1, &cs);
+        assert_eq!(none, p.not(any));
+    }
+
+    #[test]
+    fn restriction_drops_what_the_care_set_decides() {
+        let mut p = Pool::default();
+        let (g, c) = (p.fresh_choice(), p.fresh_choice());
+        let gc = p.and(g, c);
+        assert_eq!(p.restrict(gc, g), c);
+    }
+}

@@ -1,0 +1,372 @@
+//! Threads that never end: what questions about progress need to know beyond a skeleton of events.
+//!
+//! Unrolled for such a question, a thread ends in one of these ways, which exclude each other:
+//! - *done*: it ran to its end;
+//! - *blocked*: it reached a barrier that does not let it pass;
+//! - *looping without effect*: an iteration that changes nothing stands for all further ones ([`Spin`]);
+//! - *looping with effect*: its last iterations are two consecutive blocks of equal content, of which the later one
+//!   repeats for ever ([`Repeat`]);
+//! - *stopped*: it is never run again, possibly before its first instruction;
+//! - *cut*: the loop bound was met. That is no way to end, but a gap in what is known.
+//!
+//! # Invariants
+//! - To stop and to repeat are choices of the program; a choice is true only where the thread takes it, so each execution
+//!   is described once.
+//! - The relations of [`RELATIONS`] are what rules about endless executions speak of; outside [`Purpose::Progress`] they
+//!   do not exist.
+//!
+//! # Sources
+//! - T. Sorensen, L. F. Salvador, H. Raval, H. Evrard, J. Wickerson, M. Martonosi, A. F. Donaldson, "Specifying and
+//!   Testing GPU Workgroup Progress Models", OOPSLA 2021: threads that are not scheduled any more.
+//! - Lahav, Namakonov, Oberhauser, Podkopaev, Vafeiadis, "Making Weak Memory Models Fair", OOPSLA 2021: fairness to memory.
+
+use rustc_hash::FxHashMap;
+
+use super::base::BaseRel;
+use super::event::EventKind;
+use super::loops::{Loops, Position};
+use super::pool::{Cond, TermId};
+use super::unroll::{Iteration, State, Unroller};
+use super::unrolled::{Ending, Naming, Unrolled};
+use super::{BuildError, Skeleton};
+use cat::model::ir::Kind;
+use cat::model::signature::{BaseName, Signature};
+use cat::rel::{EventId, Rel};
+use program::{CmpOp, Program, RegId, ThreadId, Ty};
+
+/// What a skeleton is built for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// Executions that end.
+    Outcomes,
+    /// Executions that do not.
+    Progress {
+        /// Whether threads may stop for ever.
+        stops: bool,
+        /// Whether registers have a final value wherever the thread ends.
+        registers: bool,
+    },
+}
+
+impl Purpose {
+    /// Whether it is [`Purpose::Progress`].
+    pub fn is_progress(self) -> bool {
+        self != Purpose::Outcomes
+    }
+}
+
+/// An iteration without effect in which a thread may loop for ever.
+#[derive(Clone, Debug)]
+pub struct Spin {
+    /// When the thread ends there.
+    pub cond: Cond,
+    /// Instruction at which the loop begins.
+    pub header: usize,
+    /// Events of the iteration; those on other paths never execute together with `cond`.
+    pub events: Vec<EventId>,
+}
+
+/// Two consecutive blocks of iterations with effect, of which the later one may repeat for ever.
+#[derive(Clone, Debug)]
+pub struct Repeat {
+    /// The choice to end there; true only if the blocks have equal content.
+    pub choice: Cond,
+    /// Instruction at which the loop begins.
+    pub header: usize,
+    /// Iterations in one block.
+    pub period: u32,
+    /// Events of the earlier and the later block with the same place in it. A missing one never executes.
+    pub pairs: Vec<(Option<EventId>, Option<EventId>)>,
+    /// Needed registers at the end of each block.
+    pub registers: Vec<(TermId, TermId)>,
+}
+
+/// How one thread can end.
+#[derive(Clone, Debug)]
+pub struct ThreadProgress {
+    /// It runs to its end.
+    pub done: Cond,
+    /// The bound was met.
+    pub cut: Cond,
+    /// It executes anything.
+    pub started: Cond,
+    /// It is blocked at that wait.
+    pub blocked: Vec<(EventId, Cond)>,
+    /// It loops without effect.
+    pub spins: Vec<Spin>,
+    /// It loops with effect.
+    pub repeats: Vec<Repeat>,
+    /// It is stopped, by place: before that instruction, or at the end of its code.
+    pub stopped: Vec<(usize, Cond)>,
+}
+
+/// How all threads can end, and which barrier events belong together.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// By thread.
+    pub threads: Vec<ThreadProgress>,
+    /// Events of one barrier and phase, in either direction.
+    pub partners: Vec<(EventId, EventId, Cond)>,
+}
+
+/// Base relations of rules about endless executions. Sets that depend on the execution are parts of the identity.
+pub const RELATIONS: &[(&str, &str)] = &[
+    ("repeated", "an event that is executed again and again, to itself"),
+    ("block", "an event of one of the two blocks of a thread that loops with effect, to itself"),
+    ("unfinished", "an event of a thread that is cut at the loop bound, to itself"),
+    ("again", "event of an earlier block to the same one in the later block"),
+    ("partner", "barrier events of one barrier and phase"),
+];
+
+/// The words of rules about endless executions: those of models, and [`RELATIONS`].
+pub fn signature() -> Signature {
+    let mut signature = super::signature::signature();
+    let row = |&(name, doc): &(&'static str, &'static str)| BaseName { name, kind: Kind::Rel, doc };
+    signature.names.extend(RELATIONS.iter().map(row));
+    signature
+}
+
+/// Collects what an unrolling says about progress.
+pub(super) fn collect(program: &Program, out: &mut Unrolled, partners: Vec<(EventId, EventId, Cond)>) -> Progress {
+    let endings: Vec<Ending> = out.endings.clone();
+    let mut threads = Vec::new();
+    for (t, ending) in endings.into_iter().enumerate() {
+        let mut blocked = Vec::new();
+        for w in out.waits.clone().iter().filter(|w| w.at.thread.0 as usize == t) {
+            let stuck = out.pool.not(w.pass);
+            let stuck = out.pool.and(w.reached, stuck);
+            if stuck != Cond::FALSE {
+                blocked.push((w.event, stuck));
+            }
+        }
+        // The first place to stop is before the first instruction; without instructions nothing is executed.
+        let started = match ending.progress.stopped.first() {
+            Some(&(_, first)) => out.pool.not(first),
+            None => Cond::constant(!program.threads[t].code.is_empty()),
+        };
+        threads.push(ThreadProgress {
+            done: ending.done,
+            cut: ending.cut,
+            started,
+            blocked,
+            spins: ending.progress.spins,
+            repeats: ending.progress.repeats,
+            stopped: ending.progress.stopped,
+        });
+    }
+    Progress { threads, partners }
+}
+
+/// Builds one of [`RELATIONS`]; `None` for other names, and if the skeleton was built for something else.
+pub(super) fn relation(sk: &mut Skeleton, name: &str) -> Option<BaseRel> {
+    let progress = sk.progress.clone()?;
+    let mut pairs: FxHashMap<(EventId, EventId), Cond> = FxHashMap::default();
+    let events = sk.events.len();
+    let mut add = |sk: &mut Skeleton, a: EventId, b: EventId, cond: Cond| {
+        let old = pairs.get(&(a, b)).copied().unwrap_or(Cond::FALSE);
+        pairs.insert((a, b), sk.pool.or(old, cond));
+    };
+    match name {
+        "repeated" | "block" | "again" => {
+            for thread in &progress.threads {
+                for repeat in &thread.repeats {
+                    for &(earlier, later) in &repeat.pairs {
+                        match (name, earlier, later) {
+                            ("again", Some(a), Some(b)) => add(sk, a, b, repeat.choice),
+                            ("again", ..) => {}
+                            (_, a, b) => {
+                                let a = a.filter(|_| name == "block");
+                                a.into_iter().chain(b).for_each(|e| add(sk, e, e, repeat.choice));
+                            }
+                        }
+                    }
+                }
+                for spin in thread.spins.iter().filter(|_| name == "repeated") {
+                    spin.events.iter().for_each(|&e| add(sk, e, e, spin.cond));
+                }
+            }
+        }
+        "unfinished" => {
+            for e in (0..events).map(EventId::new) {
+                if let Some(t) = sk.event(e).thread {
+                    add(sk, e, e, progress.threads[t.0 as usize].cut);
+                }
+            }
+        }
+        "partner" => progress.partners.iter().for_each(|&(a, b, cond)| add(sk, a, b, cond)),
+        _ => return None,
+    }
+    let mut rel = BaseRel { fixed: Rel::empty(events), open: Vec::new() };
+    for ((a, b), cond) in pairs {
+        // Only executions in which both execute matter.
+        let care = sk.pool.and(sk.event(a).guard, sk.event(b).guard);
+        match sk.pool.restrict(cond, care) {
+            Cond::TRUE => rel.fixed.insert(a.index(), b.index()),
+            Cond::FALSE => {}
+            cond => rel.open.push((a.index(), b.index(), cond)),
+        }
+    }
+    rel.open.sort();
+    Some(rel)
+}
+
+impl Unroller<'_> {
+    /// A thread that ends in an iteration without effect, in `state`.
+    pub(super) fn spins(
+        &mut self,
+        state: &State,
+        iteration: &[u32],
+        header: usize,
+        thread: ThreadId,
+    ) -> Result<(), BuildError> {
+        if state.guard == Cond::FALSE {
+            return Ok(());
+        }
+        let inside = |place: &Position| place.suffix(iteration).is_some();
+        self.not_for_ever(state.guard, thread, &inside);
+        let events = self.placed(thread).filter(|(_, place)| inside(place)).map(|(e, _)| *e).collect();
+        self.endings.spins.push(Spin { cond: state.guard, header, events });
+        self.ends(state)
+    }
+
+    /// Notes which queries are asked for ever: that they are not in vain depends on what they ask about.
+    pub(super) fn asks_for_ever(&mut self, repeats: Cond, thread: ThreadId, inside: &dyn Fn(&Position) -> bool) {
+        let Unrolled { pool, answers, .. } = &mut self.out;
+        for answer in answers.iter_mut().filter(|a| a.thread == thread && inside(&a.place)) {
+            answer.for_ever = pool.or(answer.for_ever, repeats);
+        }
+    }
+
+    /// A weak compare-exchange does not fail spuriously for ever (ISO C++ [atomics.types.operations]).
+    fn not_for_ever(&mut self, repeats: Cond, thread: ThreadId, inside: &dyn Fn(&Position) -> bool) {
+        self.asks_for_ever(repeats, thread, inside);
+        for i in 0..self.out.spurious.len() {
+            let (of, place, fails) = &self.out.spurious[i];
+            if *of == thread && inside(place) {
+                let pool = &mut self.out.pool;
+                let both = pool.and(repeats, *fails);
+                self.out.constraints.push(pool.not(both));
+            }
+        }
+    }
+
+    /// Events of a thread with their places.
+    fn placed(&self, thread: ThreadId) -> impl Iterator<Item = &(EventId, Position)> {
+        self.out.places.iter().filter(move |(e, _)| self.out.events[e.index()].thread == Some(thread))
+    }
+
+    /// Lets a thread that has just executed `iteration`, and is in `state`, repeat its last iterations for ever, if they
+    /// are two blocks of equal content. What is left in `state` goes on.
+    pub(super) fn repeats(
+        &mut self,
+        state: &mut State,
+        iteration: &[u32],
+        iterations: &FxHashMap<Vec<u32>, Iteration>,
+        loops: &Loops,
+        thread: ThreadId,
+    ) -> Result<(), BuildError> {
+        let (&last, prefix) = iteration.split_last().expect("an iteration has a number");
+        let header = *prefix.last().expect("a loop has a header") as usize;
+        let executed = last + 1;
+        for period in 1..=executed / 2 {
+            if state.guard == Cond::FALSE {
+                return Ok(());
+            }
+            let later = executed - period;
+            let start = [prefix, &[later]].concat();
+            let Some(before) = iterations.get(&start).and_then(|i| i.regs.clone()) else { continue };
+            let pairs = self.paired(thread, prefix, later, period);
+            let needed = |i: &usize| loops.is_live(header, RegId(*i as u16));
+            let registers: Vec<(TermId, TermId)> =
+                (0..before.len()).filter(needed).map(|i| (before[i], state.regs[i])).collect();
+            let same = self.same_content(&pairs, &registers);
+            let pool = &mut self.out.pool;
+            let possible = pool.and(state.guard, same);
+            if possible == Cond::FALSE {
+                continue;
+            }
+            let choice = pool.fresh_choice();
+            self.out.constraints.push(pool.implies(choice, possible));
+            let on = pool.not(choice);
+            let on = pool.and(state.guard, on);
+            state.guard = pool.and(possible, choice);
+            let repeats = |place: &Position| {
+                let number = place.suffix(prefix).and_then(|rest| rest.first());
+                number.is_some_and(|&n| n >= later)
+            };
+            self.not_for_ever(choice, thread, &repeats);
+            self.ends(state)?;
+            state.guard = on;
+            self.endings.repeats.push(Repeat { choice, header, period, pairs, registers });
+        }
+        Ok(())
+    }
+
+    /// The events of the blocks of `period` iterations before and from iteration `later` of a loop, by place.
+    fn paired(
+        &self,
+        thread: ThreadId,
+        prefix: &[u32],
+        later: u32,
+        period: u32,
+    ) -> Vec<(Option<EventId>, Option<EventId>)> {
+        type Pair = (Option<EventId>, Option<EventId>);
+        let mut found: FxHashMap<(u32, &[u32], EventKind), Pair> = FxHashMap::default();
+        let mut order = Vec::new();
+        let first = later - period;
+        for (e, place) in self.placed(thread) {
+            let Some((&number, rest)) = place.suffix(prefix).and_then(<[u32]>::split_first) else { continue };
+            if number < first || number >= later + period {
+                continue;
+            }
+            // An instruction makes at most one event of a kind.
+            let key = ((number - first) % period, rest, self.out.events[e.index()].kind);
+            let slot = found.entry(key).or_insert_with(|| {
+                order.push(key);
+                (None, None)
+            });
+            *(if number < later { &mut slot.0 } else { &mut slot.1 }) = Some(*e);
+        }
+        order.iter().map(|key| found[key]).collect()
+    }
+
+    /// When two blocks have equal content: events, addresses, values, barriers, needed registers at the end.
+    fn same_content(
+        &mut self,
+        pairs: &[(Option<EventId>, Option<EventId>)],
+        registers: &[(TermId, TermId)],
+    ) -> Cond {
+        let mut all = Cond::TRUE;
+        let guard = |out: &Unrolled, e: Option<EventId>| e.map_or(Cond::FALSE, |e| out.events[e.index()].guard);
+        for &(a, b) in pairs {
+            let (ga, gb) = (guard(&self.out, a), guard(&self.out, b));
+            let both_or_none = self.out.pool.iff(ga, gb);
+            all = self.out.pool.and(all, both_or_none);
+            let (Some(a), Some(b)) = (a, b) else { continue };
+            let mut equal = Cond::TRUE;
+            for (x, y) in content(&self.out, a).into_iter().zip(content(&self.out, b)) {
+                let same = self.out.pool.cmp(CmpOp::Eq, Ty::WORD, x, y);
+                equal = self.out.pool.and(equal, same);
+            }
+            let equal = self.out.pool.implies(gb, equal);
+            all = self.out.pool.and(all, equal);
+        }
+        for &(x, y) in registers {
+            let same = self.out.pool.cmp(CmpOp::Eq, Ty::WORD, x, y);
+            all = self.out.pool.and(all, same);
+        }
+        all
+    }
+}
+
+/// What an event has besides its instruction: address and value, or the name of its barrier.
+fn content(out: &Unrolled, e: EventId) -> Vec<TermId> {
+    let event = &out.events[e.index()];
+    let naming = out.arrivals.iter().find(|a| a.event == e).map(|a| a.at.naming);
+    let naming = naming.or_else(|| out.waits.iter().find(|w| w.event == e).map(|w| w.at.naming));
+    match naming {
+        None => event.addr.into_iter().chain(event.value).collect(),
+        Some(Naming::Counted { id, count }) => [id].into_iter().chain(count).collect(),
+        Some(Naming::Instance { id, quorum, .. }) => id.into_iter().chain(quorum).collect(),
+    }
+}

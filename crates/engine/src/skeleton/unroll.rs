@@ -1,0 +1,294 @@
+//! Unrolling a thread into guarded events.
+//!
+//! A thread is executed symbolically, all paths at once. States that reach the same [`Position`] are merged: their
+//! guards by disjunction, each register by a choice between its values. An iteration of a loop that executes no write
+//! and no barrier and leaves every register that is still needed unchanged has no effect; one such iteration stands
+//! for all that could follow, and the thread *spins* there. Other iterations are continued up to the bound, where the
+//! thread is *cut*.
+//!
+//! # Invariants
+//! - Events of a thread are created in an order that contains program order.
+//! - At every point of a thread the guards of done, spinning, cut and waiting states are disjoint and cover everything.
+//! - Every state has a value for every register: a register set on one side of a branch keeps, on the other side, the
+//!   value it had before.
+//! - Unrolled for questions about progress ([`Purpose::Progress`]), threads end in further ways (see
+//!   [`super::progress`]); otherwise nothing here depends on them.
+//! # Sources
+//! - Iterations without effect: specification of liveness in the style of Dartagnan's spin-loop detection.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::execute::union;
+use super::loops::{Loops, Position, Step};
+use super::pool::{Cond, TermId};
+use super::progress::Purpose;
+use super::unrolled::{Ending, Endings, Unrolled, WaitKey};
+use super::{BuildError, MAX_POOL, MAX_STEPS, MAX_VALUE_DEPTH, Options};
+use cat::rel::EventId;
+use program::memory::Memory;
+use program::{CmpOp, Op, Program, RegId, ThreadId, Ty};
+
+/// Read events that a value depends on in the eyes of the syntax.
+pub(super) type Taint = Rc<BTreeSet<EventId>>;
+
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    pub(super) guard: Cond,
+    pub(super) regs: Vec<TermId>,
+    /// What each register depends on, and whether the thread is here at all.
+    pub(super) taints: Vec<Taint>,
+    pub(super) ctrl: Taint,
+    /// Whether nothing was executed since the thread could last stop.
+    pub(super) fresh: bool,
+}
+
+/// What is remembered of a loop iteration to decide whether it had an effect.
+pub(super) struct Iteration {
+    pub(super) regs: Option<Vec<TermId>>,
+    effect: Cond,
+}
+
+/// The program-wide part of unrolling; threads are added one by one.
+pub(super) struct Unroller<'a> {
+    pub(super) program: &'a Program,
+    pub(super) memory: &'a Memory,
+    pub(super) options: Options,
+    pub(super) bound: u32,
+    /// Waits that are known to let their thread pass.
+    pub(super) passing: &'a FxHashSet<WaitKey>,
+    pub(super) purpose: Purpose,
+    pub(super) out: Unrolled,
+    /// Ways in which the present thread ends.
+    pub(super) endings: Endings,
+}
+
+impl Unroller<'_> {
+    /// Adds the events of a thread. `observed`: the registers needed at its end.
+    pub(super) fn thread(&mut self, id: ThreadId, observed: &[bool]) -> Result<(), BuildError> {
+        let program = self.program;
+        let thread = program.thread(id);
+        let loops = Loops::new(thread, observed);
+        self.out.has_loops |= loops.any();
+        let no_taint = Taint::default();
+        let regs: Vec<TermId> = thread
+            .regs
+            .iter()
+            .map(|r| {
+                let v = self.memory.initial(program, &r.init, Some(id));
+                self.out.pool.constant(v)
+            })
+            .collect();
+        let taints = vec![no_taint.clone(); regs.len()];
+        let mut start = State { guard: Cond::TRUE, taints, regs, ctrl: no_taint, fresh: false };
+        if !thread.code.is_empty() {
+            self.may_stop(&mut start, 0)?;
+        }
+        let mut end: Option<State> = None;
+        let mut ending = Ending {
+            done: Cond::FALSE,
+            cut: Cond::FALSE,
+            spinning: Cond::FALSE,
+            regs: Vec::new(),
+            progress: Endings::default(),
+        };
+        let mut iterations: FxHashMap<Vec<u32>, Iteration> = FxHashMap::default();
+        let mut pending: BTreeMap<Position, State> = BTreeMap::new();
+        let last = thread.code.len();
+        if last == 0 {
+            end = Some(start);
+        } else {
+            pending.insert(loops.start(0), start);
+        }
+        let mut steps = 0usize;
+        while let Some((at, mut state)) = pending.pop_first() {
+            steps += 1;
+            if steps > MAX_STEPS {
+                return Err(BuildError::TooManySteps);
+            }
+            if self.out.pool.size() > MAX_POOL {
+                return Err(BuildError::TooManyParts);
+            }
+            let pc = at.pc();
+            for iteration in at.iterations() {
+                let record =
+                    iterations.entry(iteration.to_vec()).or_insert(Iteration { regs: None, effect: Cond::FALSE });
+                if iteration[iteration.len() - 2] as usize == pc && record.regs.is_none() {
+                    record.regs = Some(state.regs.clone());
+                }
+            }
+            let mut jumps: Vec<(Cond, usize)> = Vec::new();
+            let instr = &thread.code[pc];
+            match &instr.op {
+                Op::Branch { cond, target } => {
+                    let (value, taint) = self.eval(&state, cond, id);
+                    let taken = self.out.pool.non_zero(value);
+                    if !taken.is_const() || !taint.is_empty() {
+                        state.ctrl = union(&state.ctrl, &taint);
+                    }
+                    let pool = &mut self.out.pool;
+                    let fallthrough = pool.not(taken);
+                    jumps.push((pool.and(state.guard, taken), *target));
+                    jumps.push((pool.and(state.guard, fallthrough), pc + 1));
+                }
+                op => {
+                    if op.is_visible() || matches!(op, Op::Enqueue(_)) {
+                        self.may_stop(&mut state, pc)?;
+                    }
+                    let effect = self.execute(&mut state, op, id, pc, &at)?;
+                    for iteration in at.iterations() {
+                        let record = iterations.get_mut(iteration).expect("recorded above");
+                        record.effect = self.out.pool.or(record.effect, effect);
+                    }
+                    jumps.push((state.guard, pc + 1));
+                }
+            }
+            jumps.retain(|(guard, _)| *guard != Cond::FALSE);
+            let mut state = Some(state);
+            for (i, &(guard, target)) in jumps.iter().enumerate() {
+                // Threads have many registers and few branches: only a branch copies them.
+                let last_jump = i + 1 == jumps.len();
+                let mut next =
+                    if last_jump { state.take() } else { state.clone() }.expect("taken by the last jump");
+                next.guard = guard;
+                if target == last {
+                    self.merge(&mut end, next)?;
+                    continue;
+                }
+                let to = match loops.step(&at, target) {
+                    Step::Forward(to) => to,
+                    Step::Back { iteration, next: count, to, at_header } => {
+                        let idle = self.without_effect(&iterations[&iteration], &next, &loops, target, at_header);
+                        let pool = &mut self.out.pool;
+                        let idle = pool.and(next.guard, idle);
+                        ending.spinning = pool.or(ending.spinning, idle);
+                        let busy = pool.not(idle);
+                        let going_on = pool.and(next.guard, busy);
+                        if self.purpose.is_progress() {
+                            next.guard = idle;
+                            self.spins(&next, &iteration, target, id)?;
+                            next.guard = going_on;
+                            if at_header {
+                                self.repeats(&mut next, &iteration, &iterations, &loops, id)?;
+                            }
+                        } else {
+                            // A run in which all is complete that is asked about goes on to see it.
+                            self.asks_for_ever(idle, id, &|place| place.suffix(&iteration).is_some());
+                            next.guard = going_on;
+                        }
+                        if count >= self.bound {
+                            ending.cut = self.out.pool.or(ending.cut, next.guard);
+                            self.ends(&next)?;
+                            continue;
+                        }
+                        if next.guard == Cond::FALSE {
+                            continue;
+                        }
+                        to
+                    }
+                };
+                let mut slot = pending.remove(&to);
+                self.merge(&mut slot, next)?;
+                pending.insert(to, slot.expect("merged"));
+            }
+        }
+        if let Some(mut state) = end {
+            // A command ends when its threads do, so that it matters whether they come to that.
+            if last > 0 && program.host.as_ref().is_some_and(|h| h.command_of(id).is_some()) {
+                self.may_stop(&mut state, last)?;
+            }
+            ending.done = state.guard;
+            self.ends(&state)?;
+            ending.regs = state.regs;
+        } else {
+            ending.regs = vec![self.out.pool.constant(0); thread.regs.len()];
+        }
+        ending.progress = std::mem::take(&mut self.endings);
+        if let Some(state) = ending.progress.at_end.take() {
+            ending.regs = state.regs;
+        }
+        self.out.endings.push(ending);
+        Ok(())
+    }
+
+    /// Notes the registers of a state in which the thread ends, if somebody asks for them.
+    pub(super) fn ends(&mut self, state: &State) -> Result<(), BuildError> {
+        if !matches!(self.purpose, Purpose::Progress { registers: true, .. }) || state.guard == Cond::FALSE {
+            return Ok(());
+        }
+        let mut slot = self.endings.at_end.take();
+        self.merge(&mut slot, state.clone())?;
+        self.endings.at_end = slot;
+        Ok(())
+    }
+
+    /// A place where a thread may stop for ever, if it executed anything since the last one.
+    pub(super) fn may_stop(&mut self, state: &mut State, at: usize) -> Result<(), BuildError> {
+        if !matches!(self.purpose, Purpose::Progress { stops: true, .. })
+            || state.fresh
+            || state.guard == Cond::FALSE
+        {
+            return Ok(());
+        }
+        let pool = &mut self.out.pool;
+        let stop = pool.fresh_choice();
+        self.out.constraints.push(pool.implies(stop, state.guard));
+        let here = pool.and(state.guard, stop);
+        let on = pool.not(stop);
+        let on = pool.and(state.guard, on);
+        self.endings.stopped.push((at, stop));
+        state.guard = here;
+        self.ends(state)?;
+        (state.guard, state.fresh) = (on, true);
+        Ok(())
+    }
+
+    /// Merges a state into the one that waits at the same position.
+    fn merge(&mut self, slot: &mut Option<State>, new: State) -> Result<(), BuildError> {
+        let Some(old) = slot else {
+            *slot = Some(new);
+            return Ok(());
+        };
+        let pool = &mut self.out.pool;
+        let guard = pool.or(old.guard, new.guard);
+        let choose_new = pool.restrict(new.guard, guard);
+        for (o, n) in old.regs.iter_mut().zip(&new.regs) {
+            *o = pool.ite(choose_new, *n, *o);
+            if pool.depth(*o) > MAX_VALUE_DEPTH {
+                return Err(BuildError::TooDeepValue);
+            }
+        }
+        for (o, n) in old.taints.iter_mut().zip(&new.taints) {
+            *o = union(o, n);
+        }
+        old.ctrl = union(&old.ctrl, &new.ctrl);
+        old.fresh &= new.fresh;
+        old.guard = guard;
+        Ok(())
+    }
+
+    /// When the iteration that ends in `state` had no effect.
+    fn without_effect(
+        &mut self,
+        iteration: &Iteration,
+        state: &State,
+        loops: &Loops,
+        header: usize,
+        at_header: bool,
+    ) -> Cond {
+        let (Some(before), true) = (&iteration.regs, at_header) else {
+            return Cond::FALSE;
+        };
+        let pool = &mut self.out.pool;
+        let mut idle = pool.not(iteration.effect);
+        for (i, (&old, &new)) in before.iter().zip(&state.regs).enumerate() {
+            if loops.is_live(header, RegId(i as u16)) {
+                let same = pool.cmp(CmpOp::Eq, Ty::WORD, old, new);
+                idle = pool.and(idle, same);
+            }
+        }
+        idle
+    }
+}

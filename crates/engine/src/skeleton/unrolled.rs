@@ -1,0 +1,125 @@
+//! What unrolling produces: guarded events, the operations of barriers, and how threads end.
+
+use super::event::Event;
+use super::loops::Position;
+use super::pool::{Cond, Pool, TermId};
+use super::progress::{Repeat, Spin};
+use super::unroll::State;
+use cat::rel::EventId;
+use program::host::QueryId;
+use program::{Scope, ThreadId};
+
+/// Identifies one dynamic instance of a wait, across repeated unrollings of the same thread.
+pub(super) type WaitKey = (ThreadId, Position);
+
+/// An arrival at a barrier, as unrolled.
+#[derive(Clone, Debug)]
+pub(super) struct Arrival {
+    pub(super) event: EventId,
+    pub(super) guard: Cond,
+    /// Where it arrives.
+    pub(super) at: Use,
+}
+
+/// A wait at a barrier, as unrolled.
+#[derive(Clone, Debug)]
+pub(super) struct Wait {
+    pub(super) key: WaitKey,
+    pub(super) event: EventId,
+    /// Guard of the instruction: the thread wants to pass.
+    pub(super) reached: Cond,
+    /// Whether it passes: a choice, or true where that is known.
+    pub(super) pass: Cond,
+    /// Where it waits.
+    pub(super) at: Use,
+}
+
+/// A barrier as an operation of a thread names it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Use {
+    pub(super) thread: ThreadId,
+    pub(super) group: Group,
+    pub(super) naming: Naming,
+}
+
+/// Which threads a barrier can bring together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Group {
+    pub(super) domain: Scope,
+    /// Of a warp: the lanes named.
+    pub(super) lanes: Option<u32>,
+}
+
+/// [`BarrierNaming`](program::BarrierNaming) with its operands evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Naming {
+    Counted { id: TermId, count: Option<TermId> },
+    Instance { instance: i64, id: Option<TermId>, quorum: Option<TermId> },
+}
+
+/// How a thread's states end.
+#[derive(Clone, Debug)]
+pub(super) struct Ending {
+    /// Ran to its end.
+    pub(super) done: Cond,
+    /// Cut at the loop bound.
+    pub(super) cut: Cond,
+    /// In an iteration without effect.
+    pub(super) spinning: Cond,
+    /// Final value of each register where done; for questions about progress, wherever the thread ends.
+    pub(super) regs: Vec<TermId>,
+    /// What questions about progress ask about.
+    pub(super) progress: Endings,
+}
+
+/// The further ways in which a thread can end, for questions about progress.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Endings {
+    /// Never run again, by place.
+    pub(super) stopped: Vec<(usize, Cond)>,
+    /// In an iteration without effect, by iteration.
+    pub(super) spins: Vec<Spin>,
+    /// In blocks of iterations that repeat.
+    pub(super) repeats: Vec<Repeat>,
+    /// The states in which the thread ends, merged, if their registers are asked for.
+    pub(super) at_end: Option<State>,
+}
+
+/// Everything the unrolling produces.
+#[derive(Default)]
+pub(super) struct Unrolled {
+    pub(super) pool: Pool,
+    pub(super) events: Vec<Event>,
+    pub(super) rmw: Vec<(EventId, EventId)>,
+    pub(super) arrivals: Vec<Arrival>,
+    pub(super) waits: Vec<Wait>,
+    pub(super) endings: Vec<Ending>,
+    /// Syntactic dependencies, if the options ask for them: address, data, control.
+    pub(super) addr: Vec<(EventId, EventId)>,
+    pub(super) data: Vec<(EventId, EventId)>,
+    pub(super) ctrl: Vec<(EventId, EventId)>,
+    pub(super) has_loops: bool,
+    /// For questions about progress: what choices of this module demand, and the place of every event of a thread.
+    pub(super) constraints: Vec<Cond>,
+    pub(super) places: Vec<(EventId, Position)>,
+    /// For questions about progress: the choices of weak compare-exchanges to fail spuriously, with their places.
+    pub(super) spurious: Vec<(ThreadId, Position, Cond)>,
+    /// Every time that a query is asked.
+    pub(super) answers: Vec<Answer>,
+}
+
+/// One time that a query is asked, as unrolled.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    pub(super) query: QueryId,
+    pub(super) thread: ThreadId,
+    pub(super) instr: usize,
+    pub(super) place: Position,
+    /// How many events there were before: those of its thread that come later have higher numbers.
+    pub(super) events: usize,
+    pub(super) guard: Cond,
+    /// Whether the answer is that something is not complete: a choice.
+    pub(super) open: Cond,
+    /// When it is asked for ever: in an iteration without effect that stands for all further ones, or one that repeats.
+    pub(super) for_ever: Cond,
+}

@@ -1,0 +1,243 @@
+//! A task as a circuit: what holds in every execution, axioms, flags, final values.
+//!
+//! # Invariants
+//! - A gate of an axiom, a flag or a final value is made when it is first asked for.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use super::leaves::{Cases, LeafGates, collect, compare_cases};
+use super::relations::exactly_one;
+use crate::bounds::TaskBounds;
+use crate::execution::Execution;
+use crate::query::Deadline;
+use crate::skeleton::base::Base;
+use crate::skeleton::{Cond, TermId};
+use crate::task::Task;
+use cat::algebra::bounds::Bound;
+use cat::algebra::circuit::{Circuit, CircuitLeaves};
+use cat::algebra::gates::{Budget, Gates, Lit};
+use cat::model::ir::{Axiom, NodeId, Shape};
+use cat::rel::{EventSet, Rel};
+use program::litmus::{Atom as PropAtom, Observable, Prop};
+use program::memory::CellId;
+
+/// The circuit of a task, built on demand.
+pub(super) struct Encoding<'a> {
+    pub(super) gates: Gates,
+    /// What holds in every execution.
+    pub(super) clauses: Vec<Vec<Lit>>,
+    pub(super) task: Rc<Task<'a>>,
+    pub(super) start: Rc<TaskBounds>,
+    pub(super) inner: Circuit<'a, LeafGates<'a>>,
+    /// By cell: the writes that may be its last, and when they are.
+    pub(super) finals: BTreeMap<CellId, Vec<(usize, Lit)>>,
+    axioms: Vec<Option<Lit>>,
+    flags: Vec<Option<Lit>>,
+}
+
+/// Encodes a task.
+pub(super) fn with_encoding<'a>(task: &Rc<Task<'a>>, start: Rc<TaskBounds>, deadline: Deadline) -> Encoding<'a> {
+    let sk = &task.sk;
+    let n = sk.len();
+    let mut gates = Gates::within(Budget { deadline: deadline.0, ..Budget::default() });
+    let mut clauses = Vec::new();
+    let choices = (0..sk.pool.choice_count()).map(|_| gates.input()).collect();
+    let mut reads = vec![None; n];
+    for (r, event) in sk.events.iter().enumerate() {
+        if !event.is_read() || !start.algebra.may.has(r) {
+            continue;
+        }
+        let domain = task.domains.of(event.value.expect("reads have values"));
+        let cases: Cases = match domain.as_slice() {
+            [one] => vec![(*one, Lit::TRUE)],
+            [a, b] => {
+                let first = gates.input();
+                vec![(*a, first), (*b, !first)]
+            }
+            _ => {
+                let cases: Cases = domain.iter().map(|&v| (v, gates.input())).collect();
+                let lits: Vec<Lit> = cases.iter().map(|c| c.1).collect();
+                exactly_one(&mut gates, &mut clauses, &lits);
+                cases
+            }
+        };
+        reads[r] = Some(Rc::new(cases));
+    }
+    let mut open = FxHashMap::default();
+    for (name, base) in &task.bases {
+        if let Base::Rel(r) = base {
+            for &(i, j, cond) in &r.open {
+                open.insert((name.clone(), i as u32, j as u32), cond);
+            }
+        }
+    }
+    let leaves = LeafGates {
+        task: task.clone(),
+        conds: FxHashMap::default(),
+        terms: FxHashMap::default(),
+        choices,
+        reads,
+        open,
+        free: vec![FxHashMap::default(); task.model.free.len()],
+    };
+    let mut e = Encoding {
+        gates,
+        clauses,
+        task: task.clone(),
+        inner: Circuit::new(task.model, start.algebra.clone(), start.values.clone(), leaves),
+        start,
+        finals: BTreeMap::new(),
+        axioms: vec![None; task.model.axioms.len()],
+        flags: vec![None; task.model.flags.len()],
+    };
+    for &c in &sk.constraints {
+        let l = e.cond(c);
+        e.clauses.push(vec![l]);
+    }
+    for (i, f) in task.model.free.iter().enumerate() {
+        match f.shape {
+            Shape::Function => e.sources(i),
+            Shape::Order => e.order(i),
+        }
+    }
+    e.barrier_order();
+    e.final_writes();
+    e
+}
+
+impl Encoding<'_> {
+    /// A condition of the skeleton.
+    pub(super) fn cond(&mut self, c: Cond) -> Lit {
+        self.inner.leaves.cond(&mut self.gates, c)
+    }
+
+    /// When an event executes.
+    pub(super) fn executes(&mut self, e: usize) -> Lit {
+        if self.start.algebra.must.has(e) { Lit::TRUE } else { self.inner.leaves.executes(&mut self.gates, e) }
+    }
+
+    /// A value of the skeleton.
+    pub(super) fn term(&mut self, t: TermId) -> Rc<Cases> {
+        self.inner.leaves.term(&mut self.gates, t)
+    }
+
+    /// What is known of a relation beforehand.
+    pub(super) fn bound(&self, id: NodeId) -> Bound<Rel> {
+        self.start.values[id.index()].as_deref().expect("bounds were computed").rel().clone()
+    }
+
+    /// Whether a recursive definition was given up.
+    pub(super) fn failed(&self) -> bool {
+        self.inner.failed
+    }
+
+    fn test(&mut self, of: &Axiom) -> Lit {
+        let l = self.inner.test(&mut self.gates, of.test, of.node);
+        if of.negated { !l } else { l }
+    }
+
+    /// Whether an axiom holds.
+    pub(super) fn axiom(&mut self, i: usize) -> Lit {
+        if let Some(l) = self.axioms[i] {
+            return l;
+        }
+        let model = self.task.model;
+        let l = self.test(&model.axioms[i]);
+        self.axioms[i] = Some(l);
+        l
+    }
+
+    /// Whether a flag is raised.
+    pub(super) fn flag(&mut self, i: usize) -> Lit {
+        if let Some(l) = self.flags[i] {
+            return l;
+        }
+        let model = self.task.model;
+        let l = self.test(&model.flags[i]);
+        self.flags[i] = Some(l);
+        l
+    }
+
+    /// The final value of an observable, by cases.
+    pub(super) fn observable(&mut self, o: Observable) -> Cases {
+        let task = self.task.clone();
+        let sk = &task.sk;
+        if let Observable::Reg(t, r) = o {
+            return self.term(sk.final_regs[t.0 as usize][r.0 as usize]).to_vec();
+        }
+        let Some(last) = sk.observed_cell(o).and_then(|c| self.finals.get(&c).cloned()) else {
+            return vec![(0, Lit::TRUE)];
+        };
+        let mut list = Vec::new();
+        for (w, fin) in last {
+            let value = self.term(sk.events[w].value.expect("writes have values"));
+            for &(v, l) in value.iter() {
+                list.push((v, self.gates.and(fin, l)));
+            }
+        }
+        collect(&mut self.gates, list).to_vec()
+    }
+
+    /// A proposition over final values.
+    pub(super) fn prop(&mut self, p: &Prop) -> Lit {
+        match p {
+            Prop::And(ps) => {
+                let ls: Vec<Lit> = ps.iter().map(|p| self.prop(p)).collect();
+                self.gates.all(ls)
+            }
+            Prop::Or(ps) => {
+                let ls: Vec<Lit> = ps.iter().map(|p| self.prop(p)).collect();
+                self.gates.any(ls)
+            }
+            Prop::Not(p) => !self.prop(p),
+            Prop::Cmp(op, ty, a, b) => {
+                let (a, b) = (self.atom(a), self.atom(b));
+                compare_cases(&mut self.gates, &a, &b, |x, y| op.holds(*ty, x, y))
+            }
+        }
+    }
+
+    fn atom(&mut self, a: &PropAtom) -> Cases {
+        match *a {
+            PropAtom::Observable(o) => self.observable(o),
+            ref other => {
+                let v = self.task.atom_value(other, &mut |_| None).unwrap_or(0);
+                vec![(v, Lit::TRUE)]
+            }
+        }
+    }
+
+    /// The execution that an assignment of all gates describes.
+    pub(super) fn decode(&mut self, values: &[bool]) -> Execution {
+        let task = self.task.clone();
+        let sk = &task.sk;
+        let holds = |l: Lit| values.get(l.gate()).copied().unwrap_or(false) != l.negated();
+        // Every guard was demanded by some clause or is constant, so its gate exists already.
+        let lits: Vec<Lit> = (0..sk.len()).map(|e| self.inner.leaves.executes(&mut self.gates, e)).collect();
+        let all = self.gates.evaluate(|i| values.get(i).copied().unwrap_or(false));
+        let executed = EventSet::from_fn(sk.len(), |e| {
+            let l = lits[e.index()];
+            all[l.gate()] != l.negated()
+        });
+        let reads = (0..sk.len())
+            .map(|r| {
+                let cases = self.inner.leaves.reads[r].as_ref().filter(|_| executed.has(r))?;
+                cases.iter().find(|c| holds(c.1)).map(|c| c.0)
+            })
+            .collect();
+        let choices = self.inner.leaves.choices.iter().map(|&l| holds(l)).collect();
+        let free = (0..task.model.free.len())
+            .map(|f| {
+                let chosen = self.inner.leaves.free[f].iter().filter(|(_, l)| holds(**l));
+                Rel::from_pairs(sk.len(), chosen.map(|(&(i, j), _)| (i as usize, j as usize)))
+                    .restricted(&executed)
+            })
+            .collect();
+        let finals =
+            self.finals.iter().filter_map(|(&c, last)| Some((c, last.iter().find(|l| holds(l.1))?.0))).collect();
+        Execution { executed, reads, choices, free, finals }
+    }
+}

@@ -1,0 +1,145 @@
+//! The leaves of the circuit of a task: conditions, values, and cells of relations.
+//!
+//! # Invariants
+//! - A value is a list of (integer, condition): the conditions of one value exclude each other and cover everything,
+//!   given that the reads in it execute.
+//! - Leaf cells speak of two events given that both execute.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use crate::skeleton::{Atom, Cond, Term, TermId};
+use crate::task::Task;
+use cat::algebra::circuit::CircuitLeaves;
+use cat::algebra::gates::{Gates, Lit};
+use cat::model::ir::FreeId;
+use program::CmpOp;
+
+/// A value by cases.
+pub(super) type Cases = Vec<(i64, Lit)>;
+
+/// Gates of leaves: guards, values, open cells.
+pub(super) struct LeafGates<'a> {
+    pub(super) task: Rc<Task<'a>>,
+    pub(super) conds: FxHashMap<Cond, Lit>,
+    pub(super) terms: FxHashMap<TermId, Rc<Cases>>,
+    pub(super) choices: Vec<Lit>,
+    /// Values of reads, as inputs.
+    pub(super) reads: Vec<Option<Rc<Cases>>>,
+    pub(super) open: FxHashMap<(String, u32, u32), Cond>,
+    pub(super) free: Vec<FxHashMap<(u32, u32), Lit>>,
+}
+
+impl LeafGates<'_> {
+    /// A condition of the skeleton.
+    pub(super) fn cond(&mut self, gates: &mut Gates, c: Cond) -> Lit {
+        let task = self.task.clone();
+        let pool = &task.sk.pool;
+        let Some((atom, low, high)) = pool.decision(c) else {
+            return Lit::constant(c == Cond::TRUE);
+        };
+        if let Some(&l) = self.conds.get(&c) {
+            return l;
+        }
+        let test = match pool.atom(atom) {
+            Atom::Choice(i) => self.choices[i as usize],
+            Atom::Eq(ty, a, b) => self.compare(gates, a, b, |x, y| CmpOp::Eq.holds(ty, x, y)),
+            Atom::Lt(ty, a, b) => self.compare(gates, a, b, |x, y| CmpOp::Lt.holds(ty, x, y)),
+        };
+        let (low, high) = (self.cond(gates, low), self.cond(gates, high));
+        let lit = gates.ite(test, high, low);
+        self.conds.insert(c, lit);
+        lit
+    }
+
+    fn compare(&mut self, gates: &mut Gates, a: TermId, b: TermId, holds: impl Fn(i64, i64) -> bool) -> Lit {
+        let (a, b) = (self.term(gates, a), self.term(gates, b));
+        compare_cases(gates, &a, &b, holds)
+    }
+
+    /// A value of the skeleton.
+    pub(super) fn term(&mut self, gates: &mut Gates, t: TermId) -> Rc<Cases> {
+        if let Some(c) = self.terms.get(&t) {
+            return c.clone();
+        }
+        let cases = match self.task.sk.pool.term(t) {
+            Term::Const(v) => Rc::new(vec![(v, Lit::TRUE)]),
+            Term::Read(e) => self.reads[e.index()].clone().expect("reads have inputs"),
+            Term::Cast(ty, a) => {
+                let a = self.term(gates, a);
+                collect(gates, a.iter().map(|&(v, l)| (ty.wrap(v), l)))
+            }
+            Term::Ite(c, a, b) => {
+                let c = self.cond(gates, c);
+                let (a, b) = (self.term(gates, a), self.term(gates, b));
+                let mut list = Vec::new();
+                for &(v, l) in a.iter() {
+                    list.push((v, gates.and(c, l)));
+                }
+                for &(v, l) in b.iter() {
+                    list.push((v, gates.and(!c, l)));
+                }
+                collect(gates, list)
+            }
+            Term::Bin(op, ty, a, b) => {
+                let (a, b) = (self.term(gates, a), self.term(gates, b));
+                let mut list = Vec::new();
+                for &(x, lx) in a.iter() {
+                    for &(y, ly) in b.iter() {
+                        list.push((op.apply(ty, x, y), gates.and(lx, ly)));
+                    }
+                }
+                collect(gates, list)
+            }
+        };
+        self.terms.insert(t, cases.clone());
+        cases
+    }
+}
+
+/// Joins cases of equal value.
+pub(super) fn collect(gates: &mut Gates, list: impl IntoIterator<Item = (i64, Lit)>) -> Rc<Cases> {
+    let mut by_value: BTreeMap<i64, Vec<Lit>> = BTreeMap::new();
+    for (v, l) in list {
+        if l != Lit::FALSE {
+            by_value.entry(v).or_default().push(l);
+        }
+    }
+    Rc::new(by_value.into_iter().map(|(v, ls)| (v, gates.any(ls))).collect())
+}
+
+/// When a comparison holds of two values.
+pub(super) fn compare_cases(gates: &mut Gates, a: &Cases, b: &Cases, holds: impl Fn(i64, i64) -> bool) -> Lit {
+    let (mut yes, mut no) = (Vec::new(), Vec::new());
+    for &(x, lx) in a {
+        for &(y, ly) in b {
+            let both = gates.and(lx, ly);
+            if holds(x, y) { yes.push(both) } else { no.push(both) }
+        }
+    }
+    // Exactly one case holds, so the shorter list is enough.
+    if no.is_empty() {
+        Lit::TRUE
+    } else if no.len() < yes.len() {
+        !gates.any(no)
+    } else {
+        gates.any(yes)
+    }
+}
+
+impl CircuitLeaves for LeafGates<'_> {
+    fn executes(&mut self, gates: &mut Gates, event: usize) -> Lit {
+        self.cond(gates, self.task.sk.events[event].guard)
+    }
+
+    fn base(&mut self, gates: &mut Gates, name: &str, i: usize, j: usize) -> Lit {
+        let cond = self.open[&(name.to_string(), i as u32, j as u32)];
+        self.cond(gates, cond)
+    }
+
+    fn free(&mut self, _: &mut Gates, id: FreeId, i: usize, j: usize) -> Lit {
+        self.free[id.0 as usize].get(&(i as u32, j as u32)).copied().unwrap_or(Lit::FALSE)
+    }
+}

@@ -1,0 +1,272 @@
+//! The free relations as clauses: sources of reads, orders, and which writes are the last.
+//!
+//! # Invariants
+//! - What a clause demands of events it demands only where they execute.
+
+use rustc_hash::FxHashMap;
+
+use super::encode::Encoding;
+use super::leaves::compare_cases;
+use crate::skeleton::domain::fits;
+use cat::algebra::circuit::CircuitLeaves;
+use cat::algebra::gates::{Gates, Lit};
+use cat::rel::Rel;
+
+impl Encoding<'_> {
+    /// When two accesses are to the same memory, as far as their addresses say.
+    fn same_memory(&mut self, a: usize, b: usize) -> Lit {
+        let task = self.task.clone();
+        let sk = &task.sk;
+        let (x, y) = (sk.events[a].addr.expect("an access"), sk.events[b].addr.expect("an access"));
+        let (x, y) = (self.term(x), self.term(y));
+        let cell = |e: usize, address: i64| {
+            sk.memory.at(address).filter(|&c| fits(sk, &sk.events[e], c)).map(|c| sk.memory.cell(c).memory)
+        };
+        compare_cases(&mut self.gates, &x, &y, |p, q| {
+            let c = cell(a, p);
+            c.is_some() && c == cell(b, q)
+        })
+    }
+
+    /// When an access names no memory.
+    fn astray(&mut self, e: usize) -> Lit {
+        if !self.task.domains.may_fault[e] {
+            return Lit::FALSE;
+        }
+        let task = self.task.clone();
+        let sk = &task.sk;
+        let cases = self.term(sk.events[e].addr.expect("an access"));
+        let bad = |&&(a, _): &&(i64, Lit)| sk.memory.at(a).is_none_or(|c| !fits(sk, &sk.events[e], c));
+        let lits: Vec<Lit> = cases.iter().filter(bad).map(|c| c.1).collect();
+        self.gates.any(lits)
+    }
+
+    /// The values relation: one source for each read that executes, and its value.
+    pub(super) fn sources(&mut self, f: usize) {
+        let task = self.task.clone();
+        let sk = &task.sk;
+        let within = self.bound(task.model.free[f].within).may;
+        for r in 0..sk.len() {
+            if !sk.events[r].is_read() || !self.start.algebra.may.has(r) {
+                continue;
+            }
+            if self.gates.tick(self.clauses.len()) {
+                return;
+            }
+            let sources: Vec<usize> = (0..sk.len())
+                .filter(|&w| {
+                    sk.events[w].is_write()
+                        && self.start.algebra.may.has(w)
+                        && within.has(w, r)
+                        && task.domains.may_overlap(sk, r, w)
+                })
+                .collect();
+            let reads = self.executes(r);
+            let astray = self.astray(r);
+            let lits: Vec<Lit> = match sources.as_slice() {
+                [_] if astray == Lit::FALSE => vec![Lit::TRUE],
+                _ => sources.iter().map(|_| self.gates.input()).collect(),
+            };
+            let mut some = lits.clone();
+            some.extend([!reads, astray]);
+            self.clauses.push(some);
+            at_most_one(&mut self.gates, &mut self.clauses, &lits);
+            let mine = self.term(sk.events[r].value.expect("reads have values"));
+            for (&w, &lit) in sources.iter().zip(&lits) {
+                self.inner.leaves.free[f].insert((w as u32, r as u32), lit);
+                let mut demands = vec![self.executes(w), !astray];
+                demands.push(self.same_memory(r, w));
+                demands.push(self.inner.cell(&mut self.gates, task.model.free[f].within, w, r));
+                for d in demands {
+                    if d != Lit::TRUE {
+                        self.clauses.push(vec![!lit, !reads, d]);
+                    }
+                }
+                let theirs = self.term(sk.events[w].value.expect("writes have values"));
+                for &(v, l) in theirs.iter() {
+                    let v = sk.events[r].ty.wrap(v);
+                    let case = mine.iter().find(|c| c.0 == v).map_or(Lit::FALSE, |c| c.1);
+                    if case != Lit::TRUE {
+                        self.clauses.push(vec![!lit, !reads, !l, case]);
+                    }
+                }
+            }
+            if astray != Lit::FALSE {
+                let zero = mine.iter().find(|c| c.0 == 0).map_or(Lit::FALSE, |c| c.1);
+                self.clauses.push(vec![!astray, !reads, zero]);
+            }
+        }
+    }
+
+    /// A free order: one input per open pair, transitivity and the declared bounds as clauses.
+    pub(super) fn order(&mut self, f: usize) {
+        let task = self.task.clone();
+        let decl = &task.model.free[f];
+        let n = task.sk.len();
+        let within = self.bound(decl.within);
+        let contains = decl.containing.map(|c| self.bound(c));
+        let covers = decl.covering.map(|c| self.bound(c));
+        let free_bound = self.start.free[f].clone();
+        let pairs: Vec<(usize, usize)> = free_bound.may.iter().collect();
+        for &(i, j) in &pairs {
+            let key = (i as u32, j as u32);
+            if free_bound.must.has(i, j) {
+                self.inner.leaves.free[f].insert(key, Lit::TRUE);
+                continue;
+            }
+            let back = self.inner.leaves.free[f].get(&(j as u32, i as u32)).copied();
+            let total = covers.as_ref().is_some_and(|c| c.must.has(i, j) || c.must.has(j, i));
+            let lit = match back {
+                Some(l) if total => !l,
+                _ => self.gates.input(),
+            };
+            self.inner.leaves.free[f].insert(key, lit);
+        }
+        let cell = |e: &Self, i: usize, j: usize| {
+            e.inner.leaves.free[f].get(&(i as u32, j as u32)).copied().unwrap_or(Lit::FALSE)
+        };
+        for i in 0..n {
+            for j in free_bound.may.successors(i) {
+                if self.gates.tick(self.clauses.len()) {
+                    return;
+                }
+                let ij = cell(self, i, j);
+                let there: Vec<Lit> = vec![!self.executes(i), !self.executes(j)];
+                if !within.must.has(i, j) {
+                    let inside = self.inner.cell(&mut self.gates, decl.within, i, j);
+                    self.clauses.push([vec![!ij, inside], there.clone()].concat());
+                }
+                if i < j && free_bound.may.has(j, i) {
+                    self.clauses.push(vec![!ij, !cell(self, j, i)]);
+                }
+                for k in free_bound.may.successors(j) {
+                    if k == i {
+                        continue;
+                    }
+                    let (jk, ik) = (cell(self, j, k), cell(self, i, k));
+                    if !within.may.has(i, k) || ik == Lit::TRUE {
+                        continue;
+                    }
+                    let inside = self.inner.cell(&mut self.gates, decl.within, i, k);
+                    let mut clause = vec![!ij, !jk, ik, !inside];
+                    clause.extend(&there);
+                    clause.push(!self.executes(k));
+                    self.clauses.push(clause);
+                }
+            }
+        }
+        if let (Some(c), Some(bound)) = (decl.containing, contains) {
+            for (i, j) in bound.may.iter() {
+                let wanted = self.inner.cell(&mut self.gates, c, i, j);
+                let clause = vec![!wanted, cell(self, i, j), !self.executes(i), !self.executes(j)];
+                self.clauses.push(clause);
+            }
+        }
+        if let (Some(c), Some(bound)) = (decl.covering, covers) {
+            for (i, j) in bound.may.iter() {
+                if i == j || bound.may.has(j, i) && j < i {
+                    continue;
+                }
+                let mut wanted = self.inner.cell(&mut self.gates, c, i, j);
+                if bound.may.has(j, i) {
+                    let other = self.inner.cell(&mut self.gates, c, j, i);
+                    wanted = self.gates.or(wanted, other);
+                }
+                let there = vec![!self.executes(i), !self.executes(j)];
+                let clause = vec![!wanted, cell(self, i, j), cell(self, j, i)];
+                self.clauses.push([clause, there].concat());
+            }
+        }
+        // Transitivity inside `within` makes an order acyclic if `within` is transitive itself.
+        let all = &self.start.algebra.clone().may;
+        if !free_bound.may.seq(&free_bound.may, all).is_subset(&within.may.clone().or(&Rel::identity_on(all))) {
+            let gates = &mut self.gates;
+            let l = self.inner.acyclic(gates, free_bound.may.clone(), |c, _, i, j| {
+                c.leaves.free[f].get(&(i as u32, j as u32)).copied().unwrap_or(Lit::FALSE)
+            });
+            self.clauses.push(vec![l]);
+        }
+    }
+
+    /// Barriers impose an order in time, together with program order: no circle of waits passes.
+    pub(super) fn barrier_order(&mut self) {
+        if !self.task.check_barrier_order {
+            return;
+        }
+        let task = self.task.clone();
+        let sk = &task.sk;
+        let mut may = sk.program_order();
+        let mut edges: FxHashMap<(usize, usize), Lit> = may.iter().map(|p| (p, Lit::TRUE)).collect();
+        for &(a, b, cond) in &sk.barrier_order {
+            let (i, j) = (a.index(), b.index());
+            may.insert(i, j);
+            let l = self.cond(cond);
+            let old = edges.get(&(i, j)).copied().unwrap_or(Lit::FALSE);
+            edges.insert((i, j), self.gates.or(old, l));
+        }
+        let l = self
+            .inner
+            .acyclic(&mut self.gates, may.restricted(&self.start.algebra.may), |_, _, i, j| edges[&(i, j)]);
+        self.clauses.push(vec![l]);
+    }
+
+    /// For each observed cell one write without executed successor.
+    pub(super) fn final_writes(&mut self) {
+        let task = self.task.clone();
+        let order = task.model.finals;
+        for (&cell, writers) in task.observed_cells.iter().zip(&task.at_cell) {
+            let mut here: Vec<(usize, Lit)> = Vec::new();
+            for &(w, cond) in writers {
+                if !self.start.algebra.may.has(w) {
+                    continue;
+                }
+                let (at, there) = (self.cond(cond), self.executes(w));
+                here.push((w, self.gates.and(at, there)));
+            }
+            let last: Vec<(usize, Lit)> = match here.as_slice() {
+                [(w, _)] => vec![(*w, Lit::TRUE)],
+                _ => here.iter().map(|&(w, _)| (w, self.gates.input())).collect(),
+            };
+            let lits: Vec<Lit> = last.iter().map(|l| l.1).collect();
+            exactly_one(&mut self.gates, &mut self.clauses, &lits);
+            for (&(w, fin), &(_, at)) in last.iter().zip(&here) {
+                self.clauses.push(vec![!fin, at]);
+                for &(other, also) in here.iter().filter(|o| o.0 != w) {
+                    let after = self.inner.leaves.free(&mut self.gates, order, w, other);
+                    if after != Lit::FALSE {
+                        self.clauses.push(vec![!fin, !also, !after]);
+                    }
+                }
+            }
+            self.finals.insert(cell, last);
+        }
+    }
+}
+
+/// Clauses for "exactly one of them".
+pub(super) fn exactly_one(gates: &mut Gates, clauses: &mut Vec<Vec<Lit>>, lits: &[Lit]) {
+    clauses.push(lits.to_vec());
+    at_most_one(gates, clauses, lits);
+}
+
+/// Clauses for "at most one of them": pairs if there are few, else a ladder (sequential counter).
+fn at_most_one(gates: &mut Gates, clauses: &mut Vec<Vec<Lit>>, lits: &[Lit]) {
+    if lits.len() <= 6 {
+        for (i, &a) in lits.iter().enumerate() {
+            for &b in &lits[i + 1..] {
+                clauses.push(vec![!a, !b]);
+            }
+        }
+        return;
+    }
+    let mut before: Option<Lit> = None;
+    for &l in lits {
+        let now = gates.input();
+        clauses.push(vec![!l, now]);
+        if let Some(b) = before {
+            clauses.push(vec![!b, now]);
+            clauses.push(vec![!b, !l]);
+        }
+        before = Some(now);
+    }
+}

@@ -1,0 +1,335 @@
+//! A task: one test under one model at one loop bound, ready for either engine.
+//!
+//! # Invariants
+//! - Both engines read the same task and nothing else.
+//! - `Task::open_values` is set only if values could matter that no domain holds; a negative answer is then
+//!   `undecided`.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use rustc_hash::FxHashMap;
+
+use super::query::TIMED_OUT;
+use crate::skeleton::base::{self, Base};
+use crate::skeleton::domain::{self, DomainError, Domains};
+use crate::skeleton::{BuildError, Cond, Options, Purpose, Skeleton, observable_ty};
+use cat::algebra::Value;
+use cat::algebra::bounds::{Bound, Bounds};
+use cat::model::ir::{Axiom, Kind, Model, NodeId, NodeOp, Shape, Test};
+use cat::rel::{EventSet, Rel};
+use program::Ty;
+use program::litmus::{Atom as PropAtom, LitmusTest, Observable, Prop};
+use program::memory::CellId;
+
+/// One test under one model at one bound.
+pub struct Task<'a> {
+    /// The test.
+    pub test: &'a LitmusTest,
+    /// The model.
+    pub model: &'a Model,
+    /// The test's events.
+    pub sk: Skeleton,
+    /// Possible values.
+    pub domains: Domains,
+    /// Base sets and relations that the model uses.
+    pub bases: FxHashMap<String, Base>,
+    /// When some access names no memory.
+    pub fault: Cond,
+    /// Whether a negative answer may have missed values out of thin air.
+    pub open_values: bool,
+    /// What outcomes show, in order.
+    pub observed: Vec<Observable>,
+    /// Memory cells among [`Task::observed`].
+    pub observed_cells: Vec<CellId>,
+    /// By observed cell: the writes that may be to it, each with the condition under which it is.
+    pub at_cell: Vec<Vec<(usize, Cond)>>,
+    /// Pairs of `po` and barrier order can be cyclic: the checkers must exclude that.
+    pub check_barrier_order: bool,
+    /// Whether descriptions of executions have every relation that the model names.
+    pub detail: bool,
+}
+
+impl<'a> Task<'a> {
+    /// Builds the skeleton and everything that both engines need.
+    ///
+    /// # Errors
+    /// The reason why every question about the test is `undecided`.
+    pub fn new(
+        test: &'a LitmusTest,
+        model: &'a Model,
+        set: &[(String, String)],
+        bound: u32,
+        deadline: Option<Instant>,
+    ) -> Result<Task<'a>, String> {
+        Task::build(Purpose::Outcomes, test, model, set, bound, false, deadline)
+    }
+
+    /// As [`Task::new`], for a purpose: under one that is about progress, the model may use the words of
+    /// [`crate::skeleton::progress::RELATIONS`]. With `thin_air`, domains hold values out of thin air even where an axiom
+    /// excludes them: for questions that leave that axiom out.
+    pub fn build(
+        purpose: Purpose,
+        test: &'a LitmusTest,
+        model: &'a Model,
+        set: &[(String, String)],
+        bound: u32,
+        thin_air: bool,
+        deadline: Option<Instant>,
+    ) -> Result<Task<'a>, String> {
+        if let Some(f) = model
+            .free
+            .iter()
+            .enumerate()
+            .find(|(i, f)| f.shape == Shape::Function && *i != model.values.0 as usize)
+        {
+            return Err(format!("not supported: free function `{}` besides `values`", f.1.name));
+        }
+        let speaks = |name: &str| matches!(name, "launch" | "launch-fine" | "ssw");
+        if test.program.host.is_some()
+            && !model.nodes.iter().any(|n| matches!(&n.op, NodeOp::Base(name) if speaks(name)))
+        {
+            return Err("not in this model: calls of the runtime by host threads".to_string());
+        }
+        let settings = model
+            .options
+            .iter()
+            .map(|(n, v)| (n.as_str(), v.as_str()))
+            .chain(test.options.iter().map(|(n, v, _)| (n.as_str(), v.as_str())))
+            .chain(set.iter().map(|(n, v)| (n.as_str(), v.as_str())));
+        let mut sk = Skeleton::build_for(purpose, test, Options::from_settings(settings), bound)
+            .map_err(|e: BuildError| e.to_string())?;
+        let excluded = !thin_air && excludes_thin_air(model);
+        let props: Vec<&Prop> = test.condition.iter().chain(&test.filter).collect();
+        let seeds = if excluded { Vec::new() } else { seeds(&sk, &props) };
+        let domains = Domains::compute(&sk, &seeds, deadline).map_err(|e| match e {
+            DomainError::TooManyValues => "too many values: a value takes more than a thousand".to_string(),
+            DomainError::Late => TIMED_OUT.to_string(),
+        })?;
+        let open_values = domains.open && !excluded;
+        let mut bases = FxHashMap::default();
+        for node in &model.nodes {
+            if let NodeOp::Base(name) = &node.op
+                && !bases.contains_key(name)
+            {
+                let b = base::base(&mut sk, &domains, name, node.kind);
+                bases.insert(name.clone(), b);
+            }
+        }
+        let mut fault = Cond::FALSE;
+        for i in 0..sk.len() {
+            if domains.may_fault[i] {
+                let f = base::faults(&mut sk, &domains, i);
+                let here = sk.pool.and(f, sk.events[i].guard);
+                fault = sk.pool.or(fault, here);
+            }
+        }
+        let observed = test.observables();
+        let mut observed_cells: Vec<CellId> = Vec::new();
+        for &o in &observed {
+            if let Some(c) = sk.observed_cell(o)
+                && !observed_cells.contains(&c)
+            {
+                observed_cells.push(c);
+            }
+        }
+        let mut at_cell = Vec::new();
+        for &cell in &observed_cells {
+            let mut writers = Vec::new();
+            for i in 0..sk.len() {
+                if !sk.events[i].is_write() {
+                    continue;
+                }
+                let mut here = Cond::FALSE;
+                for &c in &domains.cells[i] {
+                    if sk.memory.cell(c).memory == cell {
+                        let at = base::is_at(&mut sk, i, c);
+                        here = sk.pool.or(here, at);
+                    }
+                }
+                if here != Cond::FALSE {
+                    writers.push((i, here));
+                }
+            }
+            at_cell.push(writers);
+        }
+        let check_barrier_order = !sk.barrier_order.is_empty() && {
+            let mut order = sk.program_order();
+            for &(a, b, _) in &sk.barrier_order {
+                order.insert(a.index(), b.index());
+            }
+            order.has_cycle(&cat::rel::EventSet::full(sk.len()))
+        };
+        Ok(Task {
+            test,
+            model,
+            sk,
+            domains,
+            bases,
+            fault,
+            open_values,
+            observed,
+            observed_cells,
+            at_cell,
+            check_barrier_order,
+            detail: false,
+        })
+    }
+
+    /// The base relation of that name.
+    pub fn base(&self, name: &str) -> &Base {
+        &self.bases[name]
+    }
+
+    /// Bounds of a base set or relation among the events of `algebra`. `open`: what is known of its open cells, in their
+    /// order.
+    pub fn base_bounds(
+        &self,
+        name: &str,
+        algebra: &Bounds,
+        open: impl Fn(usize) -> Option<bool>,
+    ) -> Value<Bound<EventSet>, Bound<Rel>> {
+        match self.base(name) {
+            Base::Set(s) => {
+                let s = s.clone().and(&algebra.may);
+                Value::Set(Bound { must: s.clone(), may: s })
+            }
+            Base::Rel(r) => {
+                let fixed = r.fixed.clone().restricted(&algebra.may);
+                let (mut must, mut may) = (fixed.clone(), fixed);
+                for (cell, &(i, j, _)) in r.open.iter().enumerate() {
+                    let known = open(cell);
+                    if known == Some(true) {
+                        must.insert(i, j);
+                    }
+                    if known != Some(false) {
+                        may.insert(i, j);
+                    }
+                }
+                if !r.open.is_empty() {
+                    must = must.restricted(&algebra.may);
+                    may = may.restricted(&algebra.may);
+                }
+                Value::Rel(Bound { must, may })
+            }
+        }
+    }
+
+    /// What an observable is called in outcomes.
+    pub fn observable_name(&self, o: Observable) -> String {
+        self.sk.memory.observable_name(&self.sk.program, o)
+    }
+
+    /// A value as shown in outcomes: addresses by name.
+    pub fn show_value(&self, o: Observable, v: i64) -> String {
+        self.show(self.observable_ty(o).wrap(v))
+    }
+
+    /// A value, or the name of the memory of which it is the address, if the program handles addresses as values.
+    pub fn show(&self, v: i64) -> String {
+        self.sk.memory.show(&self.sk.program, v)
+    }
+
+    /// The type in which an observable is compared.
+    pub fn observable_ty(&self, o: Observable) -> Ty {
+        observable_ty(&self.sk.program, &self.sk.memory, o)
+    }
+
+    /// The value of one side of a comparison, given final values of observables.
+    pub fn atom_value(
+        &self,
+        atom: &PropAtom,
+        observable: &mut dyn FnMut(Observable) -> Option<i64>,
+    ) -> Option<i64> {
+        match *atom {
+            PropAtom::Const(v) => Some(v),
+            PropAtom::Observable(o) => observable(o),
+            PropAtom::Address { loc, index } => {
+                let viewer = self.sk.program.thread_ids().next();
+                let cell = self.sk.memory.cell_of(&self.sk.program, loc, index, viewer)?;
+                Some(self.sk.memory.cell(cell).address)
+            }
+        }
+    }
+}
+
+/// Constants that a value out of nowhere could be compared with, and one that occurs nowhere.
+fn seeds(sk: &Skeleton, props: &[&Prop]) -> Vec<i64> {
+    fn constants(p: &Prop, out: &mut BTreeSet<i64>) {
+        match p {
+            Prop::And(ps) | Prop::Or(ps) => ps.iter().for_each(|p| constants(p, out)),
+            Prop::Not(p) => constants(p, out),
+            Prop::Cmp(_, _, a, b) => {
+                for atom in [a, b] {
+                    if let PropAtom::Const(v) = atom {
+                        out.insert(*v);
+                    }
+                }
+            }
+        }
+    }
+    let mut seeds: BTreeSet<i64> = domain::compared_constants(sk).into_iter().collect();
+    props.iter().for_each(|p| constants(p, &mut seeds));
+    for t in sk.pool.term_ids() {
+        seeds.extend(sk.pool.as_const(t));
+    }
+    let fresh = seeds.iter().max().map_or(1, |m| m.saturating_add(1));
+    // Only what the propositions and the tests of the program name can be told apart from `fresh`.
+    let mut named: BTreeSet<i64> = domain::compared_constants(sk).into_iter().collect();
+    props.iter().for_each(|p| constants(p, &mut named));
+    named.insert(fresh);
+    named.into_iter().collect()
+}
+
+/// Whether an axiom of the model makes every cycle of `rf` and value flow impossible.
+fn excludes_thin_air(model: &Model) -> bool {
+    model.axioms.iter().any(|a| closes_value_flow(model, a))
+}
+
+/// The axioms that do nothing but exclude values out of thin air: cycles of `rf` and program order or dependencies, and of
+/// no other relation that is chosen.
+pub fn thin_air_axioms(model: &Model) -> Vec<usize> {
+    let alone = |a: &Axiom| {
+        let mut seen = vec![false; model.nodes.len()];
+        let mut todo = vec![a.node];
+        while let Some(id) = todo.pop() {
+            if std::mem::replace(&mut seen[id.index()], true) {
+                continue;
+            }
+            match &model.node(id).op {
+                NodeOp::Free(f) if *f != model.values => return false,
+                NodeOp::Var(group, _) => {
+                    let group = &model.groups[*group as usize];
+                    todo.extend(group.bodies.iter().copied());
+                }
+                op => todo.extend(op.operands()),
+            }
+        }
+        true
+    };
+    (0..model.axioms.len())
+        .filter(|&i| closes_value_flow(model, &model.axioms[i]) && alone(&model.axioms[i]))
+        .collect()
+}
+
+/// Whether an axiom is `acyclic` over a union that holds the values relation and either program order or all three
+/// dependencies.
+fn closes_value_flow(model: &Model, a: &Axiom) -> bool {
+    if a.test != Test::Acyclic || a.negated {
+        return false;
+    }
+    let mut parts: Vec<NodeId> = vec![a.node];
+    let mut names: BTreeSet<&str> = BTreeSet::new();
+    let mut has_values = false;
+    while let Some(id) = parts.pop() {
+        match &model.node(id).op {
+            NodeOp::Union(x, y) => parts.extend([*x, *y]),
+            NodeOp::Free(f) => has_values |= *f == model.values,
+            NodeOp::Base(name) if model.node(id).kind == Kind::Rel => {
+                names.insert(name);
+            }
+            _ => {}
+        }
+    }
+    has_values && (names.contains("po") || ["addr", "data", "ctrl"].iter().all(|n| names.contains(n)))
+}

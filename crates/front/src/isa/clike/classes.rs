@@ -1,0 +1,110 @@
+//! Names of the classes of the CUDA C++ library that an object in memory may be of.
+//!
+//! # Sources
+//! - libcu++, *Extended API*: `cuda::atomic`, `cuda::barrier`, `cuda::latch`, `cuda::counting_semaphore`; what the standard
+//!   library declares, and what has no scope argument, is of system scope.
+//! - ISO C++, thread.barrier.class, thread.latch.class, thread.sema.cnt: which counts they may start with.
+
+use super::words::{bare, type_named};
+use program::words::CUDA_SCOPES;
+use program::{Class, Scope, Ty};
+
+/// The largest count of a semaphore whose type does not say one, and of a latch.
+const LARGEST: i64 = i32::MAX as i64;
+/// The largest number of arrivals that the word of a barrier holds.
+const MOST_ARRIVALS: i64 = 0xffff;
+
+/// What a barrier's word is when a phase begins in which that many are expected.
+pub(super) const EXPECTED_AND_MISSING: i64 = 0x1_0001;
+
+/// The class of that name and the type of its word; `None`: the name is of no class.
+///
+/// # Errors
+/// What is wrong with the name's arguments.
+pub fn class_named(name: &str) -> Option<Result<(Ty, Class), String>> {
+    let (head, rest) = match name.split_once('<') {
+        Some((head, rest)) => (head.trim(), Some(rest)),
+        None => (name.trim(), None),
+    };
+    let known = ["atomic", "atomic_flag", "barrier", "latch", "counting_semaphore", "binary_semaphore"];
+    let class = bare(head);
+    if class == head || !known.contains(&class) {
+        return None;
+    }
+    let args: Vec<&str> = match rest.map(|r| r.trim().strip_suffix('>')) {
+        None => Vec::new(),
+        Some(None) => return Some(Err("expected `>` at the end".to_string())),
+        Some(Some(inside)) => inside.split(',').map(str::trim).filter(|a| !a.is_empty()).collect(),
+    };
+    let standard = head.contains("std::");
+    Some(read(class, &args, standard))
+}
+
+fn read(class: &str, args: &[&str], standard: bool) -> Result<(Ty, Class), String> {
+    let mut args = args.iter().copied();
+    let ty = match class {
+        "atomic" => {
+            let name = args.next().ok_or("expected a type, as in `cuda::atomic<int>`")?;
+            type_named(name).map(|t| t.0).ok_or(format!("`{name}` is no integer type"))?
+        }
+        "atomic_flag" => Ty::S32,
+        _ => Ty::WORD,
+    };
+    let scoped = !standard && class != "atomic_flag";
+    let scope = match if scoped { args.next() } else { None } {
+        None => Scope::Sys,
+        Some(word) => CUDA_SCOPES.iter().find(|s| s.0 == bare(word)).map(|s| s.1).ok_or_else(|| {
+            let names: Vec<String> = CUDA_SCOPES.iter().map(|s| format!("`cuda::{}`", s.0)).collect();
+            format!("`{word}` is no scope; expected one of {}", names.join(", "))
+        })?,
+    };
+    let class = match class {
+        "atomic" => Class::Atomic(scope),
+        "atomic_flag" => Class::Flag,
+        "barrier" => Class::Barrier(scope),
+        "latch" => Class::Latch(scope),
+        "binary_semaphore" => Class::Semaphore(scope, 1),
+        _ => {
+            let most =
+                args.next().map_or(Ok(LARGEST), |n| n.parse().map_err(|_| format!("`{n}` is no number")))?;
+            if !(0..=LARGEST).contains(&most) {
+                return Err(format!("the largest count is between 0 and {LARGEST}"));
+            }
+            Class::Semaphore(scope, most)
+        }
+    };
+    match args.next() {
+        Some(extra) => Err(format!("`{extra}` is one argument too many; completion functions are not supported")),
+        None => Ok((ty, class)),
+    }
+}
+
+/// The word of an object that is made with a count.
+///
+/// # Errors
+/// What is wrong with the count.
+pub fn initial(class: Class, count: i64) -> Result<i64, String> {
+    let (most, word) = match class {
+        Class::Atomic(_) => return Ok(count),
+        Class::Flag => (1, count),
+        Class::Barrier(_) => (MOST_ARRIVALS, count.wrapping_mul(EXPECTED_AND_MISSING)),
+        Class::Latch(_) => (LARGEST, count),
+        Class::Semaphore(_, most) => (most, count),
+    };
+    if (0..=most).contains(&count) { Ok(word) } else { Err(format!("expected a count between 0 and {most}")) }
+}
+
+/// The name of a class, and the count that a word of it was made with.
+pub fn class_name(class: Class, element: &str, word: i64) -> (String, i64) {
+    let scope = |scope: Scope| {
+        let name = CUDA_SCOPES.iter().find(|s| s.1 == scope).map_or("thread_scope_system", |s| s.0);
+        format!("cuda::{name}")
+    };
+    match class {
+        Class::Atomic(s) => (format!("cuda::atomic<{element}, {}>", scope(s)), word),
+        Class::Flag => ("cuda::atomic_flag".to_string(), word),
+        Class::Barrier(s) => (format!("cuda::barrier<{}>", scope(s)), word & MOST_ARRIVALS),
+        Class::Latch(s) => (format!("cuda::latch<{}>", scope(s)), word),
+        Class::Semaphore(s, most) => (format!("cuda::counting_semaphore<{}, {most}>", scope(s)), word),
+    }
+}

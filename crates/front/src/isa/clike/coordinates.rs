@@ -1,0 +1,177 @@
+//! Where a thread of a kernel stands, by the names that the dialects have for it.
+//!
+//! # Sources
+//! - CUDA C++ Programming Guide, *Built-in Variables*; OpenCL C, *Work-Item Functions*.
+
+use super::ast::Expr as Tree;
+use super::eval::Value;
+use super::lower::Lowering;
+use program::{Dialect, Expr, Item, NdRange, SubGroups, Ty};
+
+/// The place of a thread in its kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Coordinates {
+    /// The kernel's index space.
+    pub range: NdRange,
+    /// Where the thread is in it.
+    pub item: Item,
+    /// Threads in a warp.
+    pub warp: u32,
+}
+
+/// Names of CUDA's variables, by dimension.
+const VARIABLES: [[&str; 3]; 4] = [
+    ["threadIdx.x", "threadIdx.y", "threadIdx.z"],
+    ["blockIdx.x", "blockIdx.y", "blockIdx.z"],
+    ["blockDim.x", "blockDim.y", "blockDim.z"],
+    ["gridDim.x", "gridDim.y", "gridDim.z"],
+];
+
+/// The values that code can name, in that dialect. OpenCL's functions of a dimension have three entries, one for each.
+pub fn specials(dialect: Dialect, at: Coordinates) -> Vec<(&'static str, i64)> {
+    let Coordinates { range, item, warp } = at;
+    let mut all: Vec<(&'static str, u64)> = Vec::new();
+    match dialect {
+        Dialect::Cuda => {
+            let values = [item.local, item.group, range.local(), range.groups()];
+            for (names, values) in VARIABLES.into_iter().zip(values) {
+                all.extend(names.into_iter().zip(values));
+            }
+            all.push(("warpSize", u64::from(warp)));
+        }
+        Dialect::OpenCl => {
+            let (size, room) = (range.size(item.group), u64::from(warp));
+            let lane = range.local_linear_id(item);
+            let here = SubGroups { size: size.iter().product(), room };
+            let full = SubGroups { size: range.local().iter().product(), room };
+            let of_dimension = [
+                range.global_id(item),
+                item.local,
+                item.group,
+                range.offset(),
+                range.global(),
+                size,
+                range.local(),
+                range.groups(),
+            ];
+            for ((name, _), values) in OF_DIMENSION.iter().zip(of_dimension) {
+                all.extend(values.map(|value| (*name, value)));
+            }
+            all.extend([
+                ("get_global_linear_id", range.global_linear_id(item)),
+                ("get_local_linear_id", lane),
+                ("get_work_dim", range.dimensions() as u64),
+                ("get_sub_group_id", here.of(lane)),
+                ("get_sub_group_local_id", lane % room),
+                ("get_sub_group_size", here.members(here.of(lane))),
+                ("get_max_sub_group_size", room.min(full.size)),
+                ("get_num_sub_groups", here.count()),
+                ("get_enqueued_num_sub_groups", full.count()),
+            ]);
+        }
+        _ => {}
+    }
+    all.into_iter().map(|(name, value)| (name, value as i64)).collect()
+}
+
+/// OpenCL's functions of a dimension, with what they give for one that no index space has.
+const OF_DIMENSION: [(&str, i64); 8] = [
+    ("get_global_id", 0),
+    ("get_local_id", 0),
+    ("get_group_id", 0),
+    ("get_global_offset", 0),
+    ("get_global_size", 1),
+    ("get_local_size", 1),
+    ("get_enqueued_local_size", 1),
+    ("get_num_groups", 1),
+];
+
+/// OpenCL's other functions of a work-item's place.
+const OF_ITEM: [&str; 9] = [
+    "get_global_linear_id",
+    "get_local_linear_id",
+    "get_work_dim",
+    "get_sub_group_id",
+    "get_sub_group_local_id",
+    "get_sub_group_size",
+    "get_max_sub_group_size",
+    "get_num_sub_groups",
+    "get_enqueued_num_sub_groups",
+];
+
+impl Lowering<'_, '_> {
+    /// `threadIdx.x`, `warpSize`: a value of the thread's place, or nothing of that name.
+    pub(super) fn special(&self, name: &str) -> Option<Value> {
+        self.special_of(name, 0)
+    }
+
+    /// The same, of a function of a dimension.
+    fn special_of(&self, name: &str, dimension: usize) -> Option<Value> {
+        let ty = match (self.env.dialect, name.contains("sub_group") || name == "get_work_dim") {
+            (Dialect::Cuda, _) | (_, true) => Ty::U32,
+            _ => Ty::U64,
+        };
+        let value = self.env.specials.iter().filter(|s| s.0 == name).nth(dimension)?.1;
+        Some(Value { expr: Expr::Const(value), ty, target: None })
+    }
+
+    /// `threadIdx.x` and its like.
+    pub(super) fn member(&mut self, tree: &Tree) -> Value {
+        let name = self.str(&tree.range);
+        if let Some(value) = self.special(name) {
+            return value;
+        }
+        let kernel = !self.env.specials.is_empty();
+        let names: Vec<&str> = self.env.specials.iter().map(|s| s.0).collect();
+        self.error("unknown-name", &tree.range, format!("`{name}` has no value here"), |d| {
+            if kernel {
+                d.label("expected a built-in variable, or a call such as `f.load()`").did_you_mean(name, names)
+            } else {
+                d.label("only threads of a `[kernel]` have such values")
+            }
+        });
+        Value::int(0)
+    }
+
+    /// `get_global_id(0)` and its like; `None`: no such function.
+    pub(super) fn coordinate(&mut self, tree: &Tree, name: &str, args: &[Tree]) -> Option<Value> {
+        let of_dimension = OF_DIMENSION.iter().find(|f| f.0 == name);
+        let known = of_dimension.is_some() || OF_ITEM.contains(&name);
+        if self.env.dialect != Dialect::OpenCl || !known {
+            return None;
+        }
+        let Some(value) = self.special(name) else {
+            self.error("unknown-name", &tree.range, format!("`{name}` has no value here"), |d| {
+                d.label("only work-items of a `[kernel]` have such values")
+            });
+            return Some(Value::int(0));
+        };
+        let Some((_, otherwise)) = of_dimension else {
+            if !args.is_empty() {
+                self.error("wrong-operands", &tree.range, format!("`{name}` takes no argument"), |d| {
+                    d.label(format!("expected `{name}()`"))
+                });
+            }
+            return Some(value);
+        };
+        let dimension = match args {
+            [one] => self.eval(one).constant(),
+            _ => None,
+        };
+        match dimension {
+            Some(n) => {
+                let here = usize::try_from(n).ok().and_then(|n| self.special_of(name, n));
+                Some(here.unwrap_or(Value { expr: Expr::Const(*otherwise), ..value }))
+            }
+            None => {
+                self.error(
+                    "wrong-operands",
+                    &tree.range,
+                    format!("`{name}` takes the number of a dimension"),
+                    |d| d.label(format!("expected `{name}(0)`")),
+                );
+                Some(Value::int(0))
+            }
+        }
+    }
+}

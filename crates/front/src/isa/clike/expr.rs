@@ -1,0 +1,193 @@
+//! Expressions of the C-like dialects to syntax trees.
+
+use std::ops::Range;
+
+use super::ast::{Expr, ExprKind, MAX_DEPTH};
+use super::lex::Tok;
+use super::parse::{Failed, Parser};
+use program::{BinOp, CmpOp};
+
+/// A binary operator.
+#[derive(Clone, Copy)]
+enum Operator {
+    Bin(BinOp),
+    Cmp(CmpOp),
+    And,
+    Or,
+}
+
+/// Binary operators from the loosest to the tightest level (C11, 6.5).
+const LEVELS: &[&[(&str, Operator)]] = &[
+    &[("||", Operator::Or)],
+    &[("&&", Operator::And)],
+    &[("|", Operator::Bin(BinOp::Or))],
+    &[("^", Operator::Bin(BinOp::Xor))],
+    &[("&", Operator::Bin(BinOp::And))],
+    &[("==", Operator::Cmp(CmpOp::Eq)), ("!=", Operator::Cmp(CmpOp::Ne))],
+    &[
+        ("<", Operator::Cmp(CmpOp::Lt)),
+        ("<=", Operator::Cmp(CmpOp::Le)),
+        (">", Operator::Cmp(CmpOp::Gt)),
+        (">=", Operator::Cmp(CmpOp::Ge)),
+    ],
+    &[("<<", Operator::Bin(BinOp::Shl)), (">>", Operator::Bin(BinOp::Shr))],
+    &[("+", Operator::Bin(BinOp::Add)), ("-", Operator::Bin(BinOp::Sub))],
+    &[("*", Operator::Bin(BinOp::Mul)), ("/", Operator::Bin(BinOp::Div)), ("%", Operator::Bin(BinOp::Rem))],
+];
+
+impl Parser<'_, '_> {
+    /// Any expression but an assignment.
+    pub(super) fn expression(&mut self) -> Result<Expr, Failed> {
+        self.nested(|p| {
+            let cond = p.binary(0)?;
+            if !p.eat("?") {
+                return Ok(cond);
+            }
+            let then = p.expression()?;
+            p.expect(":")?;
+            let other = p.expression()?;
+            let range = cond.range.start..other.range.end;
+            let depth = cond.depth.max(then.depth).max(other.depth);
+            p.node(ExprKind::Choice(cond.into(), then.into(), other.into()), range, depth)
+        })
+    }
+
+    /// A tree node; an error if the tree gets too deep.
+    pub(super) fn node(&mut self, kind: ExprKind, range: Range<usize>, below: usize) -> Result<Expr, Failed> {
+        if below >= MAX_DEPTH {
+            return self.fail(range, "this expression is too long", &format!("at most {MAX_DEPTH} levels"));
+        }
+        Ok(Expr { kind, range, depth: below + 1 })
+    }
+
+    fn binary(&mut self, level: usize) -> Result<Expr, Failed> {
+        let Some(operators) = LEVELS.get(level) else { return self.unary() };
+        let mut left = self.binary(level + 1)?;
+        loop {
+            let Tok::Punct(sign) = self.peek() else { return Ok(left) };
+            let Some((_, op)) = operators.iter().find(|o| o.0 == sign) else { return Ok(left) };
+            self.next();
+            let right = self.binary(level + 1)?;
+            let range = left.range.start..right.range.end;
+            let depth = left.depth.max(right.depth);
+            let (a, b) = (Box::new(left), Box::new(right));
+            let kind = match *op {
+                Operator::Bin(op) => ExprKind::Bin(op, a, b),
+                Operator::Cmp(op) => ExprKind::Cmp(op, a, b),
+                Operator::And => ExprKind::Logic(true, a, b),
+                Operator::Or => ExprKind::Logic(false, a, b),
+            };
+            left = self.node(kind, range, depth)?;
+        }
+    }
+
+    pub(super) fn unary(&mut self) -> Result<Expr, Failed> {
+        if self.casts() {
+            return self.nested(Self::cast);
+        }
+        if let Tok::Punct(sign @ ("++" | "--")) = self.peek() {
+            let start = self.next().start;
+            let target = self.nested(Self::unary)?;
+            let range = start..target.range.end;
+            return self.step(target, sign, range, true);
+        }
+        let Tok::Punct(sign @ ("-" | "+" | "!" | "~" | "*" | "&")) = self.peek() else { return self.postfix() };
+        let start = self.next().start;
+        let inner = self.nested(Self::unary)?;
+        if sign == "+" {
+            return Ok(inner);
+        }
+        let (range, depth) = (start..inner.range.end, inner.depth);
+        let inner = Box::new(inner);
+        let kind = match sign {
+            "-" => ExprKind::Neg(inner),
+            "!" => ExprKind::Not(inner),
+            "~" => ExprKind::Complement(inner),
+            "*" => ExprKind::Deref(inner),
+            _ => ExprKind::AddressOf(inner),
+        };
+        self.node(kind, range, depth)
+    }
+
+    fn step(&mut self, target: Expr, sign: &str, range: Range<usize>, prefix: bool) -> Result<Expr, Failed> {
+        let one = Expr { kind: ExprKind::Int(1), range: target.range.clone(), depth: 1 };
+        let op = if sign == "++" { BinOp::Add } else { BinOp::Sub };
+        let depth = target.depth;
+        self.node(ExprKind::Step { target: target.into(), one: one.into(), op, prefix }, range, depth)
+    }
+
+    fn postfix(&mut self) -> Result<Expr, Failed> {
+        let mut inner = self.primary()?;
+        loop {
+            if let Tok::Punct(sign @ ("++" | "--")) = self.peek() {
+                let range = inner.range.start..self.next().end;
+                inner = self.step(inner, sign, range, false)?;
+                continue;
+            }
+            if self.eat(".") {
+                inner = self.method(inner)?;
+                continue;
+            }
+            if !self.eat("[") {
+                return Ok(inner);
+            }
+            let index = self.expression()?;
+            let end = self.expect("]")?.end;
+            let (range, depth) = (inner.range.start..end, inner.depth.max(index.depth));
+            inner = self.node(ExprKind::Index(inner.into(), index.into()), range, depth)?;
+        }
+    }
+
+    fn primary(&mut self) -> Result<Expr, Failed> {
+        let range = self.range();
+        match self.peek() {
+            Tok::Int(value) => {
+                self.next();
+                self.node(ExprKind::Int(value), range, 0)
+            }
+            Tok::Punct("(") => {
+                self.next();
+                let inner = self.expression()?;
+                self.expect(")")?;
+                Ok(inner)
+            }
+            Tok::Name if self.names_reference() => {
+                let reference = self.reference()?;
+                let (range, depth) = (range.start..self.last_end(), reference.object.depth);
+                self.node(ExprKind::Refer(reference.into()), range, depth)
+            }
+            Tok::Name => {
+                self.next();
+                if self.partitions(&range) {
+                    return self.partition(range);
+                }
+                if !self.eat("(") {
+                    return self.node(ExprKind::Name, range, 0);
+                }
+                let (args, depth) = self.arguments()?;
+                let whole = range.start..self.last_end();
+                self.node(ExprKind::Call(range, args), whole, depth)
+            }
+            _ => self.unexpected("an expression"),
+        }
+    }
+
+    /// Arguments behind the opening parenthesis, and the levels of the deepest.
+    pub(super) fn arguments(&mut self) -> Result<(Vec<Expr>, usize), Failed> {
+        let mut args = Vec::new();
+        let mut depth = 0;
+        if self.eat(")") {
+            return Ok((args, depth));
+        }
+        loop {
+            let arg = self.expression()?;
+            depth = arg.depth.max(depth);
+            args.push(arg);
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.expect(")")?;
+        Ok((args, depth))
+    }
+}

@@ -1,0 +1,449 @@
+//! Calls of the functions in the table, to micro-ops.
+//!
+//! # Invariants
+//! - Arguments are evaluated from left to right, then the function acts.
+
+use std::ops::Range;
+
+use super::ast::{Expr as Tree, ExprKind};
+use super::calls::{Does, Role, Row, legal};
+use super::cuda::Atomic;
+use super::eval::Value;
+use super::groups::{SUB_GROUP_BARRIER, WORK_GROUP_BARRIER};
+use super::lower::{Lowering, Variable};
+use super::refused::{order_rule, scope_meant};
+use super::words::bare;
+use program::words::{CUDA_SCOPES, FLAGS, ORDERS, Order, SCOPES};
+use program::{
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Dialect, Expr, Op, Scope, Tags, Ty, Update,
+};
+
+/// Where a compare-exchange finds what it expects.
+enum Expected {
+    Memory(Expr, Ty),
+    Register(Variable),
+}
+
+/// The orders of a compare-exchange.
+struct Orders {
+    success: Order,
+    /// Where it differs from that of the load on success.
+    failure: Option<Order>,
+    /// It may fail without a reason.
+    weak: bool,
+}
+
+/// The arguments of a call.
+#[derive(Default)]
+struct Args {
+    addr: Option<(Expr, Ty)>,
+    value: Option<Value>,
+    expected: Option<Expected>,
+    compared: Option<Value>,
+    order: Option<Order>,
+    failure: Option<Order>,
+    scope: Option<Scope>,
+    flags: Vec<&'static str>,
+    /// The lanes that a barrier of a warp names; `None`: all.
+    lanes: Option<u32>,
+}
+
+impl Lowering<'_, '_> {
+    /// Lowers a call; of a function of an atomic reference, with what it refers to.
+    pub(super) fn function(
+        &mut self,
+        row: &'static Row,
+        tree: &Tree,
+        given: &[Tree],
+        atomic: Option<Atomic>,
+    ) -> Value {
+        let (least, most) = row.arity(self.env.dialect);
+        if given.len() > most || given.len() < least {
+            let wanted = match most - least {
+                0 => most.to_string(),
+                1 => format!("{least} or {most}"),
+                _ => format!("{least} to {most}"),
+            };
+            let message = format!("`{}` takes {wanted} arguments, {} given", row.name, given.len());
+            self.error("wrong-operands", &tree.range, message, |d| {
+                let d = d.label(format!("expected the form {}", row.syntax(self.env.dialect)));
+                let scope = given
+                    .last()
+                    .is_some_and(|last| self.unit.text.as_str()[last.range.clone()].contains("_scope_"));
+                if scope && self.env.dialect == Dialect::C { d.note("there are no scopes in C") } else { d }
+            });
+            return Value::int(0);
+        }
+        let mut args = Args::default();
+        if let Some(atomic) = atomic {
+            args.addr = Some((atomic.addr, atomic.ty));
+            args.scope = Some(atomic.scope);
+        }
+        let mut whole = true;
+        for (role, arg) in row.args.iter().zip(given) {
+            whole &= self.argument(row, *role, arg, &mut args).is_some();
+        }
+        if !whole {
+            return Value::int(0);
+        }
+        self.act(row, tree, args).unwrap_or_else(|| Value::int(0))
+    }
+
+    /// Evaluates one argument. `None`: something was wrong with it.
+    fn argument(&mut self, row: &Row, role: Role, tree: &Tree, args: &mut Args) -> Option<()> {
+        match role {
+            Role::Addr => {
+                let pointer = self.eval(tree);
+                args.addr = Some(self.address(pointer, &tree.range)?);
+            }
+            Role::Val => args.value = Some(self.eval(tree)),
+            Role::Compared => args.compared = Some(self.eval(tree)),
+            Role::Mask => args.lanes = self.mask(tree)?,
+            Role::Expected => args.expected = Some(self.expected(tree)?),
+            Role::Order => {
+                let order = self.order(tree)?;
+                let opencl = self.env.dialect == Dialect::OpenCl;
+                let mut allowed = legal(row.does).iter().filter(|o| !opencl || **o != Order::Consume);
+                if !allowed.clone().any(|o| *o == order) {
+                    let message = format!("`{}` cannot have the order `{}`", row.name, order.name());
+                    let names: Vec<_> = allowed.by_ref().map(|o| format!("`{}`", o.name())).collect();
+                    self.error("illegal-order", &tree.range, message, |d| {
+                        d.label(format!("expected one of {}", names.join(", ")))
+                            .note(order_rule(row.does, self.env.dialect))
+                    });
+                    return None;
+                }
+                args.order = Some(order);
+            }
+            Role::FailOrder => {
+                let order = self.order(tree)?;
+                if self.env.strict && matches!(order, Order::Release | Order::AcqRel) {
+                    let message = format!("a failed compare-exchange cannot have the order `{}`", order.name());
+                    self.error("illegal-order", &tree.range, message, |d| {
+                        d.label("expected the order of a load").note("a compare-exchange that fails is a load")
+                    });
+                    return None;
+                }
+                args.failure = Some(order);
+            }
+            Role::Scope => {
+                let table = if self.env.dialect == Dialect::Cuda { CUDA_SCOPES } else { SCOPES };
+                let scope = self.word(&tree.range, "scope", table)?;
+                if self.env.dialect == Dialect::OpenCl && scope == Scope::Thread {
+                    let message = format!("`{}` has the scope of one work-item", row.name);
+                    let span = self.unit.text.span(tree.range.clone());
+                    self.sink.warn("useless-scope", span, message, |d| {
+                        d.label("includes no other work-item").note(
+                            "`memory_scope_work_item` is for fences of images alone (OpenCL C, Memory Scope)",
+                        )
+                    });
+                }
+                args.scope = Some(scope);
+            }
+            Role::Flags => self.flags(tree, &mut args.flags)?,
+        }
+        Some(())
+    }
+
+    fn order(&mut self, tree: &Tree) -> Option<Order> {
+        self.word(&tree.range, "order", ORDERS)
+    }
+
+    /// One of the words of a table.
+    pub(super) fn word<T: Copy>(
+        &mut self,
+        range: &Range<usize>,
+        what: &str,
+        table: &[(&'static str, T)],
+    ) -> Option<T> {
+        let word = self.str(range);
+        let plain = if self.env.dialect == Dialect::Cuda { bare(word) } else { word };
+        if let Some((_, value)) = table.iter().find(|w| w.0 == plain) {
+            return Some(*value);
+        }
+        let names: Vec<&str> = table.iter().map(|w| w.0).collect();
+        let id = if what == "order" { "unknown-order" } else { "unknown-scope" };
+        let meant = scope_meant(word, self.env.dialect).filter(|_| what == "scope");
+        self.error(id, range, format!("`{word}` is no memory {what}"), |d| {
+            let d = d.label(format!("expected one of `{}`", names.join("`, `")));
+            match meant {
+                Some(meant) => d.help(format!("did you mean `{meant}`?")),
+                None => d.did_you_mean(plain, names.iter().copied()),
+            }
+        });
+        None
+    }
+
+    /// `0`, a flag, or flags joined with `|`.
+    fn flags(&mut self, tree: &Tree, flags: &mut Vec<&'static str>) -> Option<()> {
+        match &tree.kind {
+            ExprKind::Int(0) => Some(()),
+            ExprKind::Bin(BinOp::Or, a, b) => {
+                self.flags(a, flags)?;
+                self.flags(b, flags)
+            }
+            _ => {
+                let word = self.str(&tree.range);
+                match FLAGS.iter().find(|f| f.0 == word) {
+                    Some((_, Some(tag))) => {
+                        flags.push(tag);
+                        Some(())
+                    }
+                    Some((_, None)) => {
+                        self.error("unsupported-flag", &tree.range, "fences of images are not supported", |d| {
+                            d.label("expected global or local memory").note("no published model covers images")
+                        });
+                        None
+                    }
+                    None => {
+                        let names: Vec<&str> = FLAGS.iter().map(|f| f.0).collect();
+                        self.error("unknown-flag", &tree.range, format!("`{word}` is no fence flag"), |d| {
+                            d.label("expected 0, a flag, or flags joined with `|`").did_you_mean(word, names)
+                        });
+                        None
+                    }
+                }
+            }
+        }
+    }
+
+    fn expected(&mut self, tree: &Tree) -> Option<Expected> {
+        if self.env.dialect == Dialect::Cuda {
+            // An argument that is a reference.
+            if let ExprKind::Name = tree.kind
+                && let Some(variable) = self.variables.get(self.str(&tree.range))
+            {
+                return Some(Expected::Register(*variable));
+            }
+            let (addr, ty) = self.place(tree)?;
+            return Some(Expected::Memory(addr, ty));
+        }
+        if let ExprKind::AddressOf(inner) = &tree.kind
+            && let ExprKind::Name = inner.kind
+            && let Some(variable) = self.variables.get(self.str(&inner.range))
+        {
+            return Some(Expected::Register(*variable));
+        }
+        let pointer = self.eval(tree);
+        let (addr, ty) = self.address(pointer, &tree.range)?;
+        Some(Expected::Memory(addr, ty))
+    }
+
+    fn act(&mut self, row: &Row, tree: &Tree, args: Args) -> Option<Value> {
+        let order = row.fixed.map(|f| f.0).or(args.order).unwrap_or(Order::SeqCst);
+        let scope = match self.env.dialect {
+            Dialect::OpenCl => Some(args.scope.unwrap_or(Scope::Gpu)),
+            Dialect::Cuda => Some(row.fixed.map(|f| f.1).or(args.scope).unwrap_or(Scope::Sys)),
+            _ => None,
+        };
+        let order = self.effective(order);
+        let half = |order, ty, rmw: bool| {
+            let mut tags = Tags::of(&["A", order]);
+            if rmw {
+                tags.insert("RMW");
+            }
+            Access { tags, scope, ty }
+        };
+        match row.does {
+            Does::Fence(fixed) => {
+                self.fence(row, tree, fixed, &args)?;
+                return Some(Value::int(0));
+            }
+            Does::Barrier(domain) => {
+                self.barrier(domain, &args);
+                return Some(Value::int(0));
+            }
+            Does::Vote(vote) => return Some(self.vote(tree, vote, args.value?)),
+            Does::Notify => return Some(Value::int(0)),
+            _ => {}
+        }
+        let (addr, ty) = args.addr?;
+        if let Some(name) = self.constant(&addr) {
+            let message = format!("`{}` on `{name}`, which is in constant memory", row.name);
+            self.error("constant-memory", &tree.range, message, |d| {
+                d.label("expected global or local memory").note("constant memory is read-only, and never atomic")
+            });
+            return None;
+        }
+        let value = args.value.map(|v| v.fit(ty)).unwrap_or(Expr::Const(0));
+        let update = match row.does {
+            Does::Load => {
+                let dst = self.temporary(ty);
+                self.push(Op::Load { dst, addr, access: half(order.of_read(), ty, false) });
+                return Some(Value { expr: Expr::Reg(dst), ty, target: None });
+            }
+            Does::Wait => {
+                let head = self.code.len();
+                let dst = self.temporary(ty);
+                self.push(Op::Load { dst, addr, access: half(order.of_read(), ty, false) });
+                let same = Expr::Cmp(CmpOp::Eq, ty, Expr::Reg(dst).into(), value.into());
+                self.push(Op::Branch { cond: same, target: head });
+                return Some(Value::int(0));
+            }
+            Does::TestAndSet => Update::Exchange(Expr::Const(1)),
+            Does::Store | Does::Clear => {
+                self.push(Op::Store { addr, value, access: half(order.of_write(), ty, false) });
+                return Some(Value::int(0));
+            }
+            Does::Init => {
+                let access = self.plain(ty);
+                self.push(Op::Store { addr, value, access });
+                return Some(Value::int(0));
+            }
+            Does::Fetch(op) => Update::Apply(op, value),
+            Does::CompareExchange { weak } => {
+                let failure =
+                    args.failure.map(|o| self.effective(o)).filter(|_| self.env.dialect == Dialect::Cuda);
+                let orders = Orders { success: order, failure, weak };
+                return self.compare_exchange(args.expected?, (addr, ty), value, orders, scope);
+            }
+            Does::CompareAndSwap => {
+                let expected = args.compared?.fit(ty);
+                Update::CompareExchange { expected, new: value }
+            }
+            _ => Update::Exchange(value),
+        };
+        let dst = self.temporary(ty);
+        let (read, write) = (half(order.of_read(), ty, true), half(order.of_write(), ty, true));
+        self.push(Op::Rmw { dst: Some(dst), addr, update, read, write });
+        Some(Value { expr: Expr::Reg(dst), ty, target: None })
+    }
+
+    /// A plain read of the expected value; then the atomic operation; on failure a plain write of the value seen. One that
+    /// fails without a reason is a load (ISO C++, atomics.types.operations).
+    fn compare_exchange(
+        &mut self,
+        expected: Expected,
+        (addr, ty): (Expr, Ty),
+        new: Expr,
+        Orders { success: order, failure, weak }: Orders,
+        scope: Option<Scope>,
+    ) -> Option<Value> {
+        // The published OpenCL tests give the accesses to the expected location the operation's scope.
+        let of_plain = scope.filter(|_| self.env.dialect == Dialect::OpenCl);
+        let plain = |ty| Access { tags: Tags::default(), scope: of_plain, ty };
+        let wanted = self.temporary(ty);
+        match &expected {
+            Expected::Memory(at, ty) => {
+                self.push(Op::Load { dst: wanted, addr: at.clone(), access: plain(*ty) });
+            }
+            Expected::Register(variable) => {
+                let value = Value { expr: Expr::Reg(variable.reg), ty: variable.ty, target: None }.fit(ty);
+                self.push(Op::Assign { dst: wanted, value });
+            }
+        }
+        let half = |order| Access { tags: Tags::of(&["A", "RMW", order]), scope, ty };
+        let (mut read, write) = (half(order.of_read()), half(order.of_write()));
+        if let Some(failure) = failure.filter(|f| f.of_read() != order.on_failure().of_read()) {
+            read.tags.insert(match failure {
+                Order::SeqCst => "FAIL_SC",
+                Order::Acquire => "FAIL_ACQ",
+                _ => "FAIL_RLX",
+            });
+        }
+        let old = self.temporary(ty);
+        let result = self.temporary(Ty::S32);
+        let give_up = weak.then(|| {
+            let fails = self.temporary(Ty::S32);
+            self.push(Op::Spurious { dst: fails });
+            let go_on = self.branch(Expr::Cmp(CmpOp::Eq, Ty::S32, Expr::Reg(fails).into(), Expr::Const(0).into()));
+            let on_failure = failure.unwrap_or(order.on_failure());
+            let access = Access { tags: Tags::of(&["A", on_failure.of_read()]), scope, ty };
+            self.push(Op::Load { dst: old, addr: addr.clone(), access });
+            self.push(Op::Assign { dst: result, value: Expr::Const(0) });
+            let over = self.branch(Expr::Const(1));
+            let here = self.code.len();
+            self.patch(go_on, here);
+            over
+        });
+        let update = Update::CompareExchange { expected: Expr::Reg(wanted), new };
+        self.push(Op::Rmw { dst: Some(old), addr, update, read, write });
+        let success = Expr::Cmp(CmpOp::Eq, ty, Expr::Reg(old).into(), Expr::Reg(wanted).into());
+        self.push(Op::Assign { dst: result, value: success });
+        let skip = self.branch(Expr::Reg(result));
+        if let Some(over) = give_up {
+            let here = self.code.len();
+            self.patch(over, here);
+        }
+        let seen = Value { expr: Expr::Reg(old), ty, target: None };
+        match expected {
+            Expected::Memory(at, ty) => {
+                let value = seen.fit(ty);
+                self.push(Op::Store { addr: at, value, access: plain(ty) });
+            }
+            Expected::Register(variable) => {
+                let value = seen.fit(variable.ty);
+                self.push(Op::Assign { dst: variable.reg, value });
+            }
+        }
+        let end = self.code.len();
+        self.patch(skip, end);
+        Some(Value { expr: Expr::Reg(result), ty: Ty::S32, target: None })
+    }
+
+    fn fence(&mut self, row: &Row, tree: &Tree, fixed: Option<Order>, args: &Args) -> Option<()> {
+        let opencl = self.env.dialect == Dialect::OpenCl;
+        if opencl && args.flags.is_empty() && self.env.strict {
+            self.error("missing-flag", &tree.range, format!("`{}` needs a fence flag", row.name), |d| {
+                d.label("expected `CLK_GLOBAL_MEM_FENCE`, `CLK_LOCAL_MEM_FENCE` or both")
+                    .note("a fence without flags is undefined (OpenCL C, Fences)")
+            });
+            return None;
+        }
+        let order = fixed.or(args.order).unwrap_or(Order::SeqCst);
+        if self.env.dialect == Dialect::Cuda {
+            // A relaxed fence has no effect (ISO C++, atomics.fences).
+            if order != Order::Relaxed {
+                let scope = Some(row.fixed.map(|f| f.1).or(args.scope).unwrap_or(Scope::Sys));
+                self.push(Op::Fence { tags: Tags::of(&[order.of_fence()]), scope });
+            }
+            return Some(());
+        }
+        let mut tags = self.flagged(&[order.of_fence()], &args.flags);
+        if opencl && self.env.capped {
+            tags.insert("CAPPED");
+        }
+        let default = if fixed.is_some() { Scope::Cta } else { Scope::Gpu };
+        let scope = opencl.then(|| args.scope.unwrap_or(default));
+        self.push(Op::Fence { tags, scope });
+        Some(())
+    }
+
+    fn flagged(&self, names: &[&'static str], flags: &[&'static str]) -> Tags {
+        let mut tags = Tags::of(names);
+        tags.extend(flags);
+        tags
+    }
+
+    /// A release fence, the meeting of the group, and an acquire fence.
+    fn barrier(&mut self, domain: Scope, args: &Args) {
+        let cuda = self.env.dialect == Dialect::Cuda;
+        let mut arrive = self.flagged(&["B", "BA", "EF", "REL"], &args.flags);
+        let mut wait = self.flagged(&["B", "BW", "XF", "ACQ"], &args.flags);
+        if self.env.capped {
+            arrive.insert("CAPPED");
+            wait.insert("CAPPED");
+        }
+        let naming = match self.instance.take() {
+            Some(instance) => BarrierNaming::Instance { instance, id: None, quorum: None },
+            None => {
+                let id = if domain == Scope::Cta { WORK_GROUP_BARRIER } else { SUB_GROUP_BARRIER };
+                BarrierNaming::Counted { id: Expr::Const(id), count: None }
+            }
+        };
+        if cuda {
+            // No fences: they order what precedes before what follows, whatever it is.
+            (arrive, wait) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]));
+        }
+        let scope = (!cuda).then(|| args.scope.unwrap_or(domain));
+        self.push(Op::Barrier(Barrier {
+            action: BarrierAction::Sync,
+            domain,
+            lanes: args.lanes,
+            naming,
+            arrive,
+            wait,
+            scope,
+        }));
+    }
+}

@@ -1,0 +1,279 @@
+//! Groups of threads: barriers of blocks, warps, clusters and grids, votes, and the masks of warps.
+//!
+//! # Invariants
+//! - A barrier of a group orders all that precedes it in the group before all that follows, whatever memory it is to.
+//!
+//! # Sources
+//! - CUDA C++ Programming Guide, *Synchronization Functions* (`__syncthreads` and its votes, `__syncwarp`) and
+//!   *Cooperative Groups* (`thread_block::sync` is `__syncthreads`, a tile's is `__syncwarp` of its threads).
+//!
+//! # Where we differ
+//! - The threads of a GPU and a memory synchronization domain are one grid.
+//! - A vote is made of additions to a counter of the block between two barriers that nothing else is between.
+
+use std::ops::Range;
+
+use super::ast::{Expr as Tree, ExprKind};
+use super::eval::Value;
+use super::lower::Lowering;
+use super::words::group_word;
+use program::{
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Dialect, Expr, Op, Scope, Tags, Ty, Update,
+};
+
+/// The barrier resources of barriers without a label: one per group and kind, apart from those of PTX.
+pub(super) const WORK_GROUP_BARRIER: i64 = -3;
+pub(super) const SUB_GROUP_BARRIER: i64 = -4;
+const VOTE_BARRIER: i64 = -5;
+const CLUSTER_BARRIER: i64 = -6;
+const GRID_BARRIER: i64 = -7;
+
+/// The counter of a block's votes, and a register of each thread for what it was at the last one.
+pub(crate) const VOTES: &str = "__votes";
+const VOTES_BEFORE: &str = "$votes";
+
+/// A group of threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ThreadGroup {
+    domain: Scope,
+    /// Of a warp: the lanes in it; `None`: all.
+    lanes: Option<u32>,
+}
+
+/// How a vote combines the predicates of the threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Vote {
+    /// How many are not 0.
+    Count,
+    /// Whether all are not 0.
+    And,
+    /// Whether one is not 0.
+    Or,
+}
+
+impl Lowering<'_, '_> {
+    /// The lanes of the warp that exist.
+    fn lanes(&self) -> u32 {
+        let threads = self.env.warp_threads;
+        if threads >= 32 { u32::MAX } else { (1u32 << threads) - 1 }
+    }
+
+    /// The mask of `__syncwarp`: the lanes it names, or `None` if that is the whole warp.
+    pub(super) fn mask(&mut self, tree: &Tree) -> Option<Option<u32>> {
+        let Some(mask) = self.eval(tree).constant() else {
+            self.error("unsupported-mask", &tree.range, "only constant masks are supported", |d| {
+                d.label("expected a constant such as 0xffffffff")
+            });
+            return None;
+        };
+        let all = self.lanes();
+        let named = mask as u32 & all;
+        if named == 0 {
+            let threads = self.env.warp_threads;
+            self.error("unsupported-mask", &tree.range, "this mask names no thread of the warp", |d| {
+                d.label(format!("the lanes of this warp are 0 to {}", threads.saturating_sub(1)))
+            });
+            return None;
+        }
+        Some((named != all).then_some(named))
+    }
+
+    /// The group that an expression stands for; `None`: it stands for none.
+    pub(super) fn group_of(&mut self, tree: &Tree) -> Option<ThreadGroup> {
+        if self.env.dialect != Dialect::Cuda {
+            return None;
+        }
+        match &tree.kind {
+            ExprKind::Name => self.groups.get(self.str(&tree.range)).copied(),
+            ExprKind::Call(name, args) => {
+                let word = self.str(name);
+                let bare = group_word(word);
+                let group = |domain| Some(ThreadGroup { domain, lanes: None });
+                match bare {
+                    _ if bare == word => None,
+                    "this_thread_block" => group(Scope::Cta),
+                    "this_cluster" => group(Scope::Cluster),
+                    "this_grid" => group(Scope::Gpu),
+                    "tiled_partition" => self.tile(tree, args),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn tile(&mut self, tree: &Tree, args: &[Tree]) -> Option<ThreadGroup> {
+        let size = match args {
+            [size, of] => self.group_of(of).and_then(|_| self.eval(size).constant()),
+            _ => None,
+        };
+        let Some(size) = size.filter(|n| (1..=32).contains(n) && n.count_ones() == 1) else {
+            self.error("wrong-operands", &tree.range, "this is no tile of a group", |d| {
+                d.label("expected a size of 1 to 32, a power of two, as in `cg::tiled_partition<4>(block)`")
+            });
+            return Some(ThreadGroup { domain: Scope::Warp, lanes: None });
+        };
+        let size = size as u32;
+        let first = self.env.lane / size * size;
+        let named = if size == 32 { u32::MAX } else { ((1u32 << size) - 1) << first };
+        let all = self.lanes();
+        Some(ThreadGroup { domain: Scope::Warp, lanes: (named & all != all).then_some(named & all) })
+    }
+
+    /// Gives a name to a group. `false`: the value is no group.
+    pub(super) fn declare_group(&mut self, name: &Range<usize>, value: &Tree) -> bool {
+        let Some(group) = self.group_of(value) else { return false };
+        let word = self.str(name);
+        if self.location(word).is_some() || self.variables.contains_key(word) {
+            self.error("duplicate-name", name, format!("`{word}` is the name of something else"), |d| {
+                d.label("expected another name for the group")
+            });
+        }
+        self.groups.insert(word.to_string(), group);
+        true
+    }
+
+    /// A call such as `block.sync()`.
+    pub(super) fn group_method(
+        &mut self,
+        group: ThreadGroup,
+        tree: &Tree,
+        name: &Range<usize>,
+        args: &[Tree],
+    ) -> Value {
+        const METHODS: &[&str] = &["sync", "barrier_arrive", "barrier_wait", "thread_rank", "size", "num_threads"];
+        let word = self.str(name);
+        let split = group.domain == Scope::Cluster;
+        match word {
+            _ if !args.is_empty() => {
+                self.error("wrong-operands", &tree.range, format!("`{word}` takes no argument here"), |d| {
+                    d.label(format!("expected `{word}()`"))
+                });
+            }
+            "sync" => self.sync(group, BarrierAction::Sync),
+            "barrier_arrive" if split => self.sync(group, BarrierAction::Arrive),
+            "barrier_wait" if split => self.sync(group, BarrierAction::Wait),
+            "thread_rank" | "size" | "num_threads" => return self.rank(group, tree, word == "thread_rank"),
+            _ => {
+                let message = format!("`{word}` of this group of threads is not supported");
+                self.error("unknown-function", name, message, |d| {
+                    d.label("expected `sync`").did_you_mean(word, METHODS.iter().copied())
+                });
+            }
+        }
+        Value::int(0)
+    }
+
+    fn rank(&mut self, group: ThreadGroup, tree: &Tree, rank: bool) -> Value {
+        let special = |name| self.special(name).and_then(|v| v.constant());
+        let (thread, block) = (special("threadIdx.x"), special("blockDim.x"));
+        let (number, grid) = (special("blockIdx.x"), special("gridDim.x"));
+        let value = match (group.domain, rank) {
+            (Scope::Warp, _) => {
+                let mask = group.lanes.unwrap_or(self.lanes());
+                let before = if rank { (1u64 << self.env.lane) - 1 } else { u64::from(u32::MAX) };
+                Some(i64::from((u64::from(mask) & before).count_ones()))
+            }
+            (Scope::Cta, true) => thread,
+            (Scope::Cta, false) => block,
+            (Scope::Gpu, true) => thread.zip(block).zip(number).map(|((t, b), n)| n * b + t),
+            (Scope::Gpu, false) => block.zip(grid).map(|(b, g)| b * g),
+            _ => None,
+        };
+        match value {
+            Some(value) => Value::int(value),
+            None => {
+                self.error("unknown-name", &tree.range, "this has no value here", |d| {
+                    d.label("only blocks and grids of a `[kernel]`, and tiles, have such values")
+                });
+                Value::int(0)
+            }
+        }
+    }
+
+    /// `cg::sync(group)`, `init(&bar, n)`: functions of groups and objects; `None`: it is none of them.
+    pub(super) fn group_call(&mut self, tree: &Tree, name: &Range<usize>, args: &[Tree]) -> Option<Value> {
+        let word = self.str(name);
+        let bare = group_word(word);
+        if self.env.dialect != Dialect::Cuda || bare == word {
+            return None;
+        }
+        if let ("sync", [group]) = (bare, args)
+            && let Some(group) = self.group_of(group)
+        {
+            self.sync(group, BarrierAction::Sync);
+            return Some(Value::int(0));
+        }
+        if self.group_of(tree).is_some() {
+            self.error("wrong-operand", &tree.range, "a group of threads is no value here", |d| {
+                d.label("expected a call such as `.sync()` behind it")
+            });
+            return Some(Value::int(0));
+        }
+        let message = format!("`{word}` is not supported");
+        self.error("unknown-function", name, message, |d| {
+            let d = d.label("expected a group of threads");
+            let names = ["this_thread_block", "this_cluster", "this_grid", "tiled_partition", "sync"];
+            let d = d.did_you_mean(bare, names);
+            if bare == "coalesced_threads" { d.note("which threads it holds is not determined") } else { d }
+        });
+        Some(Value::int(0))
+    }
+
+    fn sync(&mut self, group: ThreadGroup, action: BarrierAction) {
+        let id = match group.domain {
+            Scope::Cta => WORK_GROUP_BARRIER,
+            Scope::Cluster => CLUSTER_BARRIER,
+            Scope::Gpu => GRID_BARRIER,
+            _ => SUB_GROUP_BARRIER,
+        };
+        self.meet(group, id, action);
+    }
+
+    fn meet(&mut self, group: ThreadGroup, id: i64, action: BarrierAction) {
+        let (arrive, wait) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]));
+        let naming = BarrierNaming::Counted { id: Expr::Const(id), count: None };
+        let ThreadGroup { domain, lanes } = group;
+        self.push(Op::Barrier(Barrier { action, domain, lanes, naming, arrive, wait, scope: None }));
+    }
+
+    /// `__syncthreads_count` and its like.
+    pub(super) fn vote(&mut self, tree: &Tree, vote: Vote, predicate: Value) -> Value {
+        let Some(votes) = self.symbols.find(VOTES) else {
+            // Declared wherever code holds such a call.
+            self.error("unknown-function", &tree.range, "votes are not supported here", |d| d.label("a vote"));
+            return Value::int(0);
+        };
+        let block = ThreadGroup { domain: Scope::Cta, lanes: None };
+        let before = match self.variables.get(VOTES_BEFORE) {
+            Some(variable) => variable.reg,
+            None => self.hidden(VOTES_BEFORE, Ty::S32),
+        };
+        let op = if vote == Vote::And { CmpOp::Eq } else { CmpOp::Ne };
+        let counts = Expr::Cmp(op, predicate.ty, predicate.expr.into(), Expr::Const(0).into());
+        let half = |rmw: bool| {
+            let mut tags = Tags::of(&["A", "RLX", "OBJECT"]);
+            if rmw {
+                tags.insert("RMW");
+            }
+            Access { tags, scope: Some(Scope::Cta), ty: Ty::S32 }
+        };
+        let addr = Expr::Address(votes);
+        let update = Update::Apply(BinOp::Add, counts);
+        self.push(Op::Rmw { dst: None, addr: addr.clone(), update, read: half(true), write: half(true) });
+        self.meet(block, VOTE_BARRIER, BarrierAction::Sync);
+        let now = self.temporary(Ty::S32);
+        self.push(Op::Load { dst: now, addr, access: half(false) });
+        self.meet(block, VOTE_BARRIER, BarrierAction::Sync);
+        let result = self.temporary(Ty::S32);
+        let count = Expr::Bin(BinOp::Sub, Ty::S32, Expr::Reg(now).into(), Expr::Reg(before).into());
+        let value = match vote {
+            Vote::Count => count,
+            Vote::And => Expr::Cmp(CmpOp::Eq, Ty::S32, count.into(), Expr::Const(0).into()),
+            Vote::Or => Expr::Cmp(CmpOp::Ne, Ty::S32, count.into(), Expr::Const(0).into()),
+        };
+        self.push(Op::Assign { dst: result, value });
+        self.push(Op::Assign { dst: before, value: Expr::Reg(now) });
+        Value { expr: Expr::Reg(result), ty: Ty::S32, target: None }
+    }
+}

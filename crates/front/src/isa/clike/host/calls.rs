@@ -1,0 +1,226 @@
+//! The table of calls that host code may make.
+//!
+//! # Sources
+//! - CUDA runtime API; OpenCL API specification, *The OpenCL Runtime*: operands come in their order there.
+
+use program::Dialect;
+
+/// What a call does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Does {
+    /// Launches a kernel.
+    Launch,
+    /// Copies memory.
+    Copy,
+    /// Fills memory with a value.
+    Fill,
+    /// Makes memory accessible to the host.
+    Map,
+    /// Ends a mapping.
+    Unmap,
+    /// Enqueues a marker.
+    Marker,
+    /// Enqueues a barrier.
+    Barrier,
+    /// Enqueues a function of the host.
+    HostFunction,
+    /// Registers a callback.
+    Callback,
+    /// Waits for events.
+    Wait,
+    /// Waits for a lane.
+    Finish,
+    /// Submits the commands of a queue.
+    Flush,
+    /// Waits for a device.
+    SyncDevice,
+    /// Makes a user event.
+    CreateUser,
+    /// Sets a user event.
+    SetUser,
+    /// Records an event.
+    Record,
+    /// Makes a stream wait for an event.
+    LaneWait,
+    /// Asks for the status of an event or a stream.
+    Status,
+    /// Gives a stream or queue back.
+    Release,
+    /// Chooses the device of later calls.
+    SetDevice,
+    /// A kernel enqueues a kernel.
+    EnqueueKernel,
+    /// A kernel enqueues a marker.
+    EnqueueMarker,
+    /// Gives the queue of the device.
+    DefaultQueue,
+    /// Keeps an event for one more who gives it back.
+    RetainEvent,
+    /// Gives an event back.
+    ReleaseEvent,
+    /// Has no effect on what the test is about.
+    Nothing,
+}
+
+/// What an operand is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Param {
+    /// A stream or queue.
+    Lane,
+    /// A kernel.
+    Kernel,
+    /// Size number so many of [`super::Request::sizes`].
+    Sizes(usize),
+    /// A list of events, or none; its count may stand in front.
+    Waits,
+    /// An event.
+    Event,
+    /// `&e`: the event that the call makes.
+    NewEvent,
+    /// Memory that is written.
+    To,
+    /// Memory that is read.
+    From,
+    /// A number of bytes; may be left out anywhere.
+    Bytes,
+    /// A number.
+    Value,
+    /// `CL_TRUE` or `CL_FALSE`.
+    Blocking,
+    /// One or several of these words, joined by `|`.
+    Words(&'static [&'static str]),
+    /// A function of the host.
+    Function,
+    /// `&r`: a register.
+    Status,
+    /// A context.
+    Context,
+    /// The number of a device.
+    Device,
+    /// A queue of the device.
+    Queue,
+    /// An index space such as `ndrange_1D(1)`.
+    Range,
+    /// A block that calls a kernel, `^{ child(); }`.
+    Block,
+    /// Something that makes no difference: `NULL` or a number.
+    Unused,
+}
+
+/// A call.
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    pub(super) dialect: Dialect,
+    pub(super) does: Does,
+    /// How many operands there must be.
+    pub(super) needed: usize,
+    pub(super) params: &'static [Param],
+    /// The host thread waits in it, or may.
+    pub(super) waits: bool,
+    /// Kernels call it, not the host.
+    pub(super) of_device: bool,
+}
+
+const fn cuda(name: &'static str, does: Does, needed: usize, params: &'static [Param]) -> Row {
+    Row { name, dialect: Dialect::Cuda, does, needed, params, waits: false, of_device: false }
+}
+
+const fn cl(name: &'static str, does: Does, needed: usize, params: &'static [Param]) -> Row {
+    Row { name, dialect: Dialect::OpenCl, does, needed, params, waits: false, of_device: false }
+}
+
+const fn device(name: &'static str, does: Does, needed: usize, params: &'static [Param]) -> Row {
+    Row { of_device: true, ..cl(name, does, needed, params) }
+}
+
+const fn waiting(row: Row) -> Row {
+    Row { waits: true, ..row }
+}
+
+const COPY_KINDS: &[&str] = &[
+    "cudaMemcpyHostToHost",
+    "cudaMemcpyHostToDevice",
+    "cudaMemcpyDeviceToHost",
+    "cudaMemcpyDeviceToDevice",
+    "cudaMemcpyDefault",
+];
+const CALLBACK_STATUSES: &[&str] = &["CL_COMPLETE", "CL_RUNNING", "CL_SUBMITTED"];
+const SET_STATUSES: &[&str] = &["CL_COMPLETE"];
+const MAP_FLAGS: &[&str] = &["CL_MAP_READ", "CL_MAP_WRITE", "CL_MAP_WRITE_INVALIDATE_REGION"];
+const START_FLAGS: &[&str] =
+    &["CLK_ENQUEUE_FLAGS_NO_WAIT", "CLK_ENQUEUE_FLAGS_WAIT_KERNEL", "CLK_ENQUEUE_FLAGS_WAIT_WORK_GROUP"];
+const STATUS_QUERY: &[&str] = &["CL_EVENT_COMMAND_EXECUTION_STATUS"];
+
+use Does::*;
+use Param::{Blocking, Bytes, Context, Device, Event, Function, Kernel, Lane, NewEvent, Sizes, To, Unused, Value};
+use Param::{From, Waits, Words};
+
+/// A launch, `K<<<grid, block, bytes, stream>>>()`: what is between the brackets.
+pub(super) const LAUNCH: Row = cuda("<<<>>>", Launch, 2, &[Sizes(0), Sizes(1), Unused, Lane]);
+
+/// All calls.
+pub(super) const ROWS: &[Row] = &[
+    cuda("cudaMemcpyAsync", Copy, 3, &[To, From, Bytes, Words(COPY_KINDS), Lane]),
+    waiting(cuda("cudaMemcpy", Copy, 3, &[To, From, Bytes, Words(COPY_KINDS)])),
+    cuda("cudaEventRecord", Record, 1, &[Event, Lane]),
+    cuda("cudaStreamWaitEvent", LaneWait, 2, &[Lane, Event, Unused]),
+    waiting(cuda("cudaEventSynchronize", Wait, 1, &[Event])),
+    waiting(cuda("cudaStreamSynchronize", Finish, 1, &[Lane])),
+    waiting(cuda("cudaDeviceSynchronize", SyncDevice, 0, &[])),
+    cuda("cudaEventQuery", Status, 1, &[Event]),
+    cuda("cudaStreamQuery", Status, 1, &[Lane]),
+    cuda("cudaLaunchHostFunc", HostFunction, 2, &[Lane, Function, Unused]),
+    cuda("cudaStreamDestroy", Release, 1, &[Lane]),
+    cuda("cudaSetDevice", SetDevice, 1, &[Device]),
+    cuda("cudaEventCreate", Nothing, 1, &[Event]),
+    cuda("cudaEventDestroy", ReleaseEvent, 1, &[Event]),
+    cuda("cudaStreamCreate", Nothing, 1, &[Lane]),
+    cl("clEnqueueNDRangeKernel", Launch, 2, &[Lane, Kernel, Sizes(0), Sizes(1), Sizes(2), Waits, NewEvent]),
+    cl("clEnqueueTask", Launch, 2, &[Lane, Kernel, Waits, NewEvent]),
+    cl("clEnqueueReadBuffer", Copy, 4, &[Lane, From, Blocking, To, Waits, NewEvent]),
+    cl("clEnqueueWriteBuffer", Copy, 4, &[Lane, To, Blocking, From, Waits, NewEvent]),
+    cl("clEnqueueCopyBuffer", Copy, 3, &[Lane, From, To, Waits, NewEvent]),
+    cl("clEnqueueSVMMemcpy", Copy, 4, &[Lane, Blocking, To, From, Bytes, Waits, NewEvent]),
+    cl("clEnqueueFillBuffer", Fill, 3, &[Lane, To, Value, Waits, NewEvent]),
+    cl("clEnqueueSVMMemFill", Fill, 3, &[Lane, To, Value, Waits, NewEvent]),
+    cl("clEnqueueMapBuffer", Map, 4, &[Lane, To, Blocking, Words(MAP_FLAGS), Waits, NewEvent]),
+    cl("clEnqueueSVMMap", Map, 4, &[Lane, Blocking, Words(MAP_FLAGS), To, Waits, NewEvent]),
+    cl("clEnqueueUnmapMemObject", Unmap, 2, &[Lane, To, Waits, NewEvent]),
+    cl("clEnqueueSVMUnmap", Unmap, 2, &[Lane, To, Waits, NewEvent]),
+    cl("clEnqueueMarkerWithWaitList", Marker, 1, &[Lane, Waits, NewEvent]),
+    cl("clEnqueueBarrierWithWaitList", Barrier, 1, &[Lane, Waits, NewEvent]),
+    cl("clFlush", Flush, 1, &[Lane]),
+    waiting(cl("clFinish", Finish, 1, &[Lane])),
+    waiting(cl("clWaitForEvents", Wait, 1, &[Waits])),
+    cl("clCreateUserEvent", CreateUser, 0, &[Context, Unused]),
+    cl("clSetUserEventStatus", SetUser, 2, &[Event, Words(SET_STATUSES)]),
+    cl("clSetEventCallback", Callback, 3, &[Event, Words(CALLBACK_STATUSES), Function, Unused]),
+    cl("clGetEventInfo", Status, 3, &[Event, Words(STATUS_QUERY), Param::Status]),
+    cl("clReleaseCommandQueue", Release, 1, &[Lane]),
+    cl("clReleaseEvent", ReleaseEvent, 1, &[Event]),
+    cl("clRetainEvent", RetainEvent, 1, &[Event]),
+    device(
+        "enqueue_kernel",
+        EnqueueKernel,
+        6,
+        &[Param::Queue, Words(START_FLAGS), Param::Range, Waits, NewEvent, Param::Block],
+    ),
+    device("enqueue_marker", EnqueueMarker, 3, &[Param::Queue, Waits, NewEvent]),
+    device("get_default_queue", DefaultQueue, 0, &[]),
+    device("release_event", ReleaseEvent, 1, &[Event]),
+    device("retain_event", RetainEvent, 1, &[Event]),
+];
+
+/// Whether a call gives a value: it is an expression, no statement.
+pub(super) fn is_value(word: &str) -> bool {
+    ROWS.iter().any(|row| row.name == word && row.does == Status && row.dialect == Dialect::Cuda)
+}
+
+/// Whether a word looks like a call of a runtime: it begins as they all do.
+pub(super) fn is_call(word: &str) -> bool {
+    if ROWS.iter().any(|row| row.of_device && row.name == word) {
+        return true;
+    }
+    let rest = word.strip_prefix("cuda").or_else(|| word.strip_prefix("cl"));
+    rest.and_then(|r| r.chars().next()).is_some_and(|c| c.is_ascii_uppercase())
+}

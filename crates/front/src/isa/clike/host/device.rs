@@ -1,0 +1,170 @@
+//! What kernel code says to the runtime of the device: OpenCL C's device-side enqueue, and CUDA's device-side launches.
+//!
+//! A thread of a kernel enqueues on every path, exactly once, or not at all: branches on its place in the index space are
+//! decided when its code is read, and what they leave out is not there.
+//!
+//! # Sources
+//! - OpenCL C, *Enqueuing Kernels*, *Determining when a Child Kernel Begins Execution*, *Event Functions*.
+//! - CUDA Programming Guide, *CUDA Dynamic Parallelism*: device runtime streams, fire-and-forget and tail launch.
+
+use std::ops::Range;
+
+use super::calls::Param;
+use super::parse::Arg;
+use super::{Name, Request};
+use crate::isa::clike::lower::Lowering;
+use program::Dialect;
+
+/// CUDA's streams of the device by name.
+const STREAMS: [&str; 2] = ["cudaStreamFireAndForget", "cudaStreamTailLaunch"];
+
+/// How the lowering stands to branches.
+#[derive(Default)]
+pub(in crate::isa::clike) struct Paths {
+    /// In so many branches and loops that depend on more than the thread's place.
+    nesting: usize,
+    /// In so many branches that this thread does not take.
+    dead: usize,
+    /// It may have ended before.
+    may_have_left: bool,
+    /// It has ended before.
+    has_left: bool,
+}
+
+impl Paths {
+    /// Enters a branch that is taken if `taken`, where that is known.
+    pub(in crate::isa::clike) fn enter(&mut self, taken: Option<bool>) {
+        match taken {
+            Some(true) => {}
+            Some(false) => self.dead += 1,
+            None => self.nesting += 1,
+        }
+    }
+
+    /// Leaves it.
+    pub(in crate::isa::clike) fn exit(&mut self, taken: Option<bool>) {
+        match taken {
+            Some(true) => {}
+            Some(false) => self.dead -= 1,
+            None => self.nesting -= 1,
+        }
+    }
+
+    /// The thread ends here.
+    pub(in crate::isa::clike) fn leave(&mut self) {
+        if self.is_dead() {
+            return;
+        }
+        if self.nesting == 0 {
+            self.has_left = true;
+        } else {
+            self.may_have_left = true;
+        }
+    }
+
+    /// Whether the thread never comes here.
+    pub(super) fn is_dead(&self) -> bool {
+        self.dead > 0 || self.has_left
+    }
+
+    /// Whether it comes here in some executions only, or several times.
+    pub(super) fn is_open(&self) -> bool {
+        self.nesting > 0 || self.may_have_left
+    }
+}
+
+impl Lowering<'_, '_> {
+    /// A stream that device code names: `Ok` if it is none of the host.
+    pub(super) fn device_stream(&mut self, arg: &Arg, request: &mut Request) -> bool {
+        let range = arg.range();
+        let word = self.str(&range).to_string();
+        if matches!(arg, Arg::Int(0, _)) || word == "NULL" || word == "nullptr" {
+            return true;
+        }
+        if let Some(known) = STREAMS.iter().find(|s| **s == word) {
+            request.words.push(Name { text: (*known).to_string(), span: self.unit.text.span(range) });
+            return true;
+        }
+        self.error("wrong-operand", &range, format!("`{word}` cannot stand here"), |d| {
+            d.label("expected no stream, `cudaStreamFireAndForget` or `cudaStreamTailLaunch`")
+                .note("streams of the host are unknown to the device; streams made by kernels are not supported")
+                .did_you_mean(&word, STREAMS)
+        });
+        false
+    }
+
+    /// A device queue: the default one, or a name for it. All are alike, since all are out of order.
+    pub(super) fn device_queue(&mut self, arg: &Arg) -> bool {
+        let range = arg.range();
+        let word = self.str(&range).to_string();
+        if word.starts_with("get_default_queue") || self.host.queues.contains(&word) {
+            return true;
+        }
+        let known = self.host.queues.clone();
+        self.error("wrong-operand", &range, format!("`{word}` is no queue of the device"), |d| {
+            d.label("expected `get_default_queue()`, or a name for it")
+                .help("declare one as in `queue_t q = get_default_queue();`")
+                .did_you_mean(&word, known.iter().map(String::as_str))
+        });
+        false
+    }
+
+    /// An index space, `ndrange_1D(offset, global, local)`: what is missing in front is no offset, then no local size.
+    pub(super) fn device_range(&mut self, arg: &Arg, request: &mut Request) -> bool {
+        let Arg::Range(dimensions, parts, range) = arg else { return false };
+        let mut lists: Vec<Vec<u64>> = Vec::new();
+        for part in parts {
+            let items = match part {
+                Arg::List(all, _) => all.as_slice(),
+                one => std::slice::from_ref(one),
+            };
+            let number = |a: &Arg| match a {
+                Arg::Int(n, _) => u64::try_from(*n).ok(),
+                _ => None,
+            };
+            match items.iter().map(number).collect::<Option<Vec<u64>>>() {
+                Some(all) if all.len() == *dimensions => lists.push(all),
+                _ => {
+                    self.error("wrong-operand", &part.range(), "this is no size", |d| {
+                        d.label(match dimensions {
+                            1 => "expected a number that is not negative".to_string(),
+                            n => format!("expected {n} numbers, as in `{{2, 2}}`"),
+                        })
+                    });
+                    return false;
+                }
+            }
+        }
+        let places: &[usize] = match lists.len() {
+            1 => &[1],
+            2 => &[1, 2],
+            3 => &[0, 1, 2],
+            _ => {
+                self.error("wrong-operands", range, "an index space has up to three sizes", |d| {
+                    d.label("expected `(global)`, `(global, local)` or `(offset, global, local)`")
+                });
+                return false;
+            }
+        };
+        let span = self.unit.text.span(Range { start: range.start, end: range.end });
+        for (place, list) in places.iter().zip(lists) {
+            request.sizes[*place] = Some((list, span));
+        }
+        true
+    }
+
+    /// Whether the code is OpenCL's or CUDA's of a kernel.
+    pub(super) fn is_kernel_code(&self) -> bool {
+        self.env.host.as_ref().is_some_and(|names| names.of_kernel)
+            && matches!(self.env.dialect, Dialect::OpenCl | Dialect::Cuda)
+    }
+
+    /// What an operand of kernel code is, in words.
+    pub(super) fn device_expected(param: Param) -> &'static str {
+        match param {
+            Param::Queue => "a queue of the device, such as `get_default_queue()`",
+            Param::Range => "an index space, such as `ndrange_1D(1)`",
+            _ => "a block that calls a kernel, such as `^{ child(); }`",
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What a host thread has given back: queues, streams and events that it must not name any more.
+//!
+//! # Sources
+//! - CUDA runtime API, cudaStreamDestroy, cudaEventDestroy; OpenCL API specification, clReleaseCommandQueue,
+//!   clRetainEvent, clReleaseEvent: an event is deleted when it has been released as often as it was made and retained.
+
+use super::calls::Does;
+use super::lower::Wrong;
+use super::parse::Arg;
+use super::{Name, Request};
+use crate::isa::clike::lower::Lowering;
+use diag::Span;
+use program::Dialect;
+use program::host::LaneId;
+
+/// What was given back, and where.
+#[derive(Default)]
+pub(super) struct Lifetimes {
+    lanes: Vec<(LaneId, Span)>,
+    events: Vec<(String, Span)>,
+    /// Events by name, once for each time that they were retained.
+    retained: Vec<String>,
+}
+
+impl Lowering<'_, '_> {
+    /// Notes what a call gives back or keeps.
+    pub(super) fn host_gives_back(&mut self, request: &Request) {
+        let all = &mut self.host.lifetimes;
+        match (request.does, &request.event) {
+            (Does::Release, _) => all.lanes.extend(request.lane.map(|lane| (lane, request.span))),
+            (Does::RetainEvent, Some(event)) => all.retained.push(event.text.clone()),
+            (Does::ReleaseEvent, Some(event)) => match all.retained.iter().position(|r| *r == event.text) {
+                Some(n) => drop(all.retained.remove(n)),
+                None => all.events.push((event.text.clone(), request.span)),
+            },
+            _ => {}
+        }
+    }
+
+    /// Whether a lane was not given back.
+    pub(super) fn host_lives(&mut self, lane: LaneId, arg: &Arg) -> Result<(), Wrong> {
+        let Some((_, span)) = self.host.lifetimes.lanes.iter().find(|r| r.0 == lane).copied() else {
+            return Ok(());
+        };
+        let text = self.str(&arg.range()).to_string();
+        let (what, note) = match self.env.dialect {
+            Dialect::Cuda => {
+                ("stream", "using a destroyed stream is undefined (CUDA runtime API, cudaStreamDestroy)")
+            }
+            _ => ("queue", "a released queue must not be used (OpenCL API, clReleaseCommandQueue)"),
+        };
+        self.host_gone(arg, format!("the {what} `{text}`"), span, note)
+    }
+
+    /// Whether an event was not given back.
+    pub(super) fn event_lives(&mut self, event: &Name, arg: &Arg) -> Result<(), Wrong> {
+        let all = &self.host.lifetimes.events;
+        let Some(span) = all.iter().find(|e| e.0 == event.text).map(|e| e.1) else { return Ok(()) };
+        let note = match self.env.dialect {
+            Dialect::Cuda => "using a destroyed event is undefined (CUDA runtime API, cudaEventDestroy)",
+            _ => "an event that is not valid is an error (OpenCL API, clReleaseEvent: CL_INVALID_EVENT)",
+        };
+        self.host_gone(arg, format!("the event `{}`", event.text), span, note)
+    }
+
+    fn host_gone(&mut self, arg: &Arg, what: String, span: Span, note: &str) -> Result<(), Wrong> {
+        self.error("released", &arg.range(), format!("{what} no longer exists"), |d| {
+            d.label("used after it was given back").also(span, "given back here").note(note)
+        });
+        Err(Wrong)
+    }
+}

@@ -1,0 +1,199 @@
+//! Calls of the runtime to syntax trees.
+
+use std::ops::Range;
+
+use super::calls::{is_call, is_value};
+use crate::isa::clike::ast::StmtKind;
+use crate::isa::clike::lex::Tok;
+use crate::isa::clike::parse::{Parsed, Parser};
+
+/// An operand.
+#[derive(Clone, Debug)]
+pub(super) enum Arg {
+    /// `s`, `NULL`, `CL_TRUE`, `CL_MAP_READ | CL_MAP_WRITE`
+    Names(Vec<Range<usize>>),
+    /// `&e`
+    Address(Range<usize>),
+    /// A number.
+    Int(i64, Range<usize>),
+    /// `sizeof(x)` or `4 * sizeof(int)`: the factor, and what the size is of.
+    Size(i64, Range<usize>),
+    /// `{e, f}` or `dim3(2, 2)`
+    List(Vec<Arg>, Range<usize>),
+    /// `ndrange_2D({2, 2}, {1, 1})`: its dimensions and sizes.
+    Range(usize, Vec<Arg>, Range<usize>),
+    /// `^{ child(); }`: the kernel, and where all of it stands.
+    Block(Range<usize>, Range<usize>),
+}
+
+impl Arg {
+    /// Where it stands.
+    pub(super) fn range(&self) -> Range<usize> {
+        match self {
+            Arg::Names(all) => all[0].start..all[all.len() - 1].end,
+            Arg::Address(r)
+            | Arg::Int(_, r)
+            | Arg::Size(_, r)
+            | Arg::List(_, r)
+            | Arg::Range(_, _, r)
+            | Arg::Block(_, r) => r.clone(),
+        }
+    }
+}
+
+/// A call of the runtime, or a declaration of what its calls name.
+#[derive(Clone, Debug)]
+pub(in crate::isa::clike) struct HostCall {
+    /// `u` in `cl_event u = clCreateUserEvent(context);`
+    pub(super) result: Option<Range<usize>>,
+    /// Name of the function or, of a launch, of the kernel; `None`: a declaration alone.
+    pub(super) name: Option<Range<usize>>,
+    /// The operands; of a launch, those between the triple brackets.
+    pub(super) args: Vec<Arg>,
+    /// It is a launch.
+    pub(super) launch: bool,
+}
+
+/// Types of what calls of the runtime name. A declaration of such a variable has no effect.
+const TYPES: &[&str] = &["cl_event", "cudaEvent_t", "clk_event_t", "queue_t"];
+
+/// Whether a statement begins here that belongs to this module.
+pub(in crate::isa::clike) fn begins(p: &Parser<'_, '_>) -> bool {
+    let word = p.word();
+    let is_call = |word: &str| is_call(word) && !is_value(word);
+    let assigned = p.peek_at(1) == Tok::Punct("=") && is_call(p.word_at(2));
+    let launch = p.peek_at(1) == Tok::Punct("<<") && p.peek_at(2) == Tok::Punct("<");
+    TYPES.contains(&word) || (is_call(word) && p.peek_at(1) == Tok::Punct("(")) || assigned || launch
+}
+
+impl Parser<'_, '_> {
+    /// A call of the runtime, without the `;`.
+    pub(in crate::isa::clike) fn host_call(&mut self) -> Parsed<StmtKind> {
+        let declared = TYPES.contains(&self.word());
+        if declared {
+            self.next();
+        }
+        let mut call = HostCall { result: None, name: None, args: Vec::new(), launch: false };
+        if declared || self.peek_at(1) == Tok::Punct("=") {
+            call.result = Some(self.host_name("the name of an event")?);
+            while declared && self.eat(",") {
+                self.host_name("the name of an event")?;
+            }
+            if !self.eat("=") {
+                return Ok(StmtKind::Host(Box::new(call)));
+            }
+        }
+        call.name = Some(self.host_name("a function of the runtime")?);
+        if self.eat("<<") {
+            self.expect("<")?;
+            call.launch = true;
+            call.args = self.host_args(">>")?;
+            self.expect(">")?;
+            self.expect("(")?;
+            // What a kernel works on it names itself.
+            self.expect(")")?;
+        } else {
+            self.expect("(")?;
+            call.args = self.host_args(")")?;
+        }
+        Ok(StmtKind::Host(Box::new(call)))
+    }
+
+    fn host_name(&mut self, expected: &str) -> Parsed<Range<usize>> {
+        if self.peek() == Tok::Name { Ok(self.next()) } else { self.unexpected(expected) }
+    }
+
+    /// Operands up to a closing token.
+    fn host_args(&mut self, close: &str) -> Parsed<Vec<Arg>> {
+        let mut all = Vec::new();
+        if self.eat(close) {
+            return Ok(all);
+        }
+        loop {
+            all.push(self.nested(Self::host_arg)?);
+            if self.eat(close) {
+                return Ok(all);
+            }
+            if !self.eat(",") {
+                return self.unexpected(&format!("`,` or `{close}`"));
+            }
+        }
+    }
+
+    fn host_arg(&mut self) -> Parsed<Arg> {
+        let start = self.range().start;
+        if self.eat("&") {
+            self.host_name("a name")?;
+            return Ok(Arg::Address(start..self.last_end()));
+        }
+        if self.eat("{") {
+            let all = self.host_args("}")?;
+            return Ok(Arg::List(all, start..self.last_end()));
+        }
+        if self.eat("^") {
+            // `^(void){ child(); }`: what a kernel works on it names itself.
+            if self.eat("(") {
+                self.host_name("`void`")?;
+                self.expect(")")?;
+            }
+            self.expect("{")?;
+            let kernel = self.host_name("the name of a kernel")?;
+            for token in ["(", ")", ";", "}"] {
+                self.expect(token)?;
+            }
+            return Ok(Arg::Block(kernel, start..self.last_end()));
+        }
+        let minus = self.eat("-");
+        match (self.peek(), self.word()) {
+            (Tok::Int(n), _) => {
+                self.next();
+                let n = if minus { n.wrapping_neg() } else { n };
+                if !self.eat("*") {
+                    return Ok(Arg::Int(n, start..self.last_end()));
+                }
+                if self.word() != "sizeof" {
+                    return self.unexpected("`sizeof`");
+                }
+                self.host_size(n)
+            }
+            _ if minus => self.unexpected("a number"),
+            (_, "sizeof") => self.host_size(1),
+            (_, "get_default_queue") => {
+                let name = self.next();
+                self.expect("(")?;
+                self.expect(")")?;
+                Ok(Arg::Names(vec![name]))
+            }
+            (_, word @ ("ndrange_1D" | "ndrange_2D" | "ndrange_3D")) => {
+                let dimensions = usize::from(word.as_bytes()[8] - b'0');
+                self.next();
+                self.expect("(")?;
+                let all = self.host_args(")")?;
+                Ok(Arg::Range(dimensions, all, start..self.last_end()))
+            }
+            (_, "dim3") => {
+                self.next();
+                self.expect("(")?;
+                let all = self.host_args(")")?;
+                Ok(Arg::List(all, start..self.last_end()))
+            }
+            (Tok::Name, _) => {
+                let mut all = vec![self.next()];
+                while self.eat("|") {
+                    all.push(self.host_name("a flag")?);
+                }
+                Ok(Arg::Names(all))
+            }
+            _ => self.unexpected("a name, `&` and a name, a number, or a list in `{}`"),
+        }
+    }
+
+    /// `sizeof(x)`
+    fn host_size(&mut self, factor: i64) -> Parsed<Arg> {
+        self.next();
+        self.expect("(")?;
+        let of = self.host_name("a type or the name of memory")?;
+        self.expect(")")?;
+        Ok(Arg::Size(factor, of))
+    }
+}

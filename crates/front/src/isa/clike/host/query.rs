@@ -1,0 +1,65 @@
+//! Queries of CUDA, which are expressions: `while (cudaEventQuery(e) != cudaSuccess) { }`.
+//!
+//! # Sources
+//! - CUDA runtime API, cudaEventQuery, cudaStreamQuery; *Data types used by CUDA Runtime*, cudaError.
+
+use std::ops::Range;
+
+use super::calls::{ROWS, is_value};
+use super::parse::{Arg, HostCall};
+use crate::isa::clike::ast::{Expr as Tree, ExprKind};
+use crate::isa::clike::eval::Value;
+use crate::isa::clike::lower::Lowering;
+use crate::isa::clike::words::RESULTS;
+use program::{Dialect, Expr, Ty};
+
+impl Lowering<'_, '_> {
+    /// The value of a call that is an expression: a query. `None`: it is none.
+    pub(in crate::isa::clike) fn answer(
+        &mut self,
+        tree: &Tree,
+        name: &Range<usize>,
+        args: &[Tree],
+    ) -> Option<Value> {
+        if !is_value(self.str(name)) {
+            return None;
+        }
+        let arg = |arg: &Tree| match &arg.kind {
+            ExprKind::Int(n) => Arg::Int(*n, arg.range.clone()),
+            ExprKind::Name => Arg::Names(vec![arg.range.clone()]),
+            ExprKind::AddressOf(_) => Arg::Address(arg.range.clone()),
+            _ => Arg::List(Vec::new(), arg.range.clone()),
+        };
+        let args = args.iter().map(arg).collect();
+        let call = HostCall { result: None, name: Some(name.clone()), args, launch: false };
+        let before = self.host.requests.len();
+        self.host_call(&call, &tree.range);
+        let status = self.host.requests.get(before).and_then(|r| r.status);
+        let [success, not_ready] = RESULTS.map(|r| Box::new(Expr::Const(r.1)));
+        Some(match status {
+            Some(reg) => {
+                let expr = Expr::Select(Box::new(Expr::Reg(reg)), not_ready, success);
+                Value { expr, ty: Ty::S32, target: None }
+            }
+            None => Value::int(0),
+        })
+    }
+
+    /// The results of calls that this code can name.
+    pub(in crate::isa::clike) fn results(&self) -> impl Iterator<Item = (&'static str, i64)> + use<> {
+        let here = self.env.dialect == Dialect::Cuda && self.env.host.is_some();
+        RESULTS.into_iter().filter(move |_| here)
+    }
+
+    /// A result of calls by name.
+    pub(in crate::isa::clike) fn result(&self, name: &str) -> Option<i64> {
+        self.results().find(|r| r.0 == name).map(|r| r.1)
+    }
+
+    /// The calls that are expressions, where code may make them.
+    pub(in crate::isa::clike) fn value_calls(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let host = self.env.host.as_ref().is_some_and(|names| !names.of_kernel);
+        let here = self.env.dialect == Dialect::Cuda && host;
+        ROWS.iter().map(|row| row.name).filter(move |name| here && is_value(name))
+    }
+}

@@ -1,0 +1,322 @@
+//! Barriers, latches and semaphores of the CUDA C++ library: their member functions as atomic operations on one word.
+//!
+//! # Invariants
+//! - An operation whose precondition does not hold changes nothing: it is an event `MISUSE`, and its thread ends there.
+//! - Arrivals, countdowns and releases are read-modify-writes that release; waits and acquisitions acquire. As later
+//!   read-modify-writes continue a release sequence, whoever sees a phase complete has all its arrivals before.
+//!
+//! # Sources
+//! - ISO C++, thread.barrier.class, thread.latch.class, thread.sema.cnt; libcu++, *Memory model*: member functions race as
+//!   atomic operations at the scope of the object's type would.
+//!
+//! # Where we differ
+//! - Phases of a barrier follow one another: who sees a phase complete has the arrivals of those before, too.
+//! - A wait for a phase that is neither the current one nor the one before is not reported as undefined.
+
+use std::ops::Range;
+
+use super::ast::{Expr as Tree, ExprKind};
+use super::classes::EXPECTED_AND_MISSING;
+use super::cuda::Atomic;
+use super::eval::Value;
+use super::lower::Lowering;
+use program::words::Order;
+use program::{Access, BinOp, Class, CmpOp, Dialect, Expr, Op, RegId, Tags, Ty, Update};
+
+/// Bits of a barrier's word to the right of the phase, and of the expected arrivals.
+const PHASE: i64 = 32;
+const EXPECTED: i64 = 16;
+const COUNT: i64 = 0xffff;
+
+/// A member function: its class, name, and how many arguments it may have.
+type Member = (&'static str, &'static str, usize);
+
+const MEMBERS: &[Member] = &[
+    ("barrier", "arrive", 1),
+    ("barrier", "wait", 1),
+    ("barrier", "arrive_and_wait", 0),
+    ("barrier", "arrive_and_drop", 0),
+    ("latch", "count_down", 1),
+    ("latch", "wait", 0),
+    ("latch", "try_wait", 0),
+    ("latch", "arrive_and_wait", 1),
+    ("semaphore", "acquire", 0),
+    ("semaphore", "try_acquire", 0),
+    ("semaphore", "release", 1),
+];
+
+fn bin(op: BinOp, a: Expr, b: Expr) -> Expr {
+    Expr::Bin(op, Ty::WORD, a.into(), b.into())
+}
+
+fn cmp(op: CmpOp, a: Expr, b: Expr) -> Expr {
+    Expr::Cmp(op, Ty::WORD, a.into(), b.into())
+}
+
+fn both(a: Expr, b: Expr) -> Expr {
+    Expr::Bin(BinOp::And, Ty::S32, a.into(), b.into())
+}
+
+fn phase(word: Expr) -> Expr {
+    bin(BinOp::Shr, word, Expr::Const(PHASE))
+}
+
+impl Lowering<'_, '_> {
+    /// The class of the location that a name stands for, if it is of one.
+    pub(super) fn class_at(&self, name: &str) -> Option<Class> {
+        self.symbols.object(self.location(name)?).1.class
+    }
+
+    /// A member function of a barrier, latch or semaphore.
+    pub(super) fn member_function(
+        &mut self,
+        class: Class,
+        object: Atomic,
+        tree: &Tree,
+        name: &Range<usize>,
+        args: &[Tree],
+    ) -> Value {
+        let kind = match class {
+            Class::Barrier(_) => "barrier",
+            Class::Latch(_) => "latch",
+            _ => "semaphore",
+        };
+        let word = self.str(name);
+        let of_class = || MEMBERS.iter().filter(|m| m.0 == kind);
+        let Some(&(_, word, most)) = of_class().find(|m| m.1 == word) else {
+            self.error(
+                "unknown-function",
+                name,
+                format!("the function `{word}` of a {kind} is not supported"),
+                |d| {
+                    let names: Vec<&str> = of_class().map(|m| m.1).collect();
+                    d.label(format!("expected one of `{}`", names.join("`, `"))).did_you_mean(word, names)
+                },
+            );
+            return Value::int(0);
+        };
+        let token = (kind, word) == ("barrier", "wait");
+        if args.len() > most || (token && args.is_empty()) {
+            let wanted =
+                if token { "what `arrive` gave".to_string() } else { format!("at most {most} arguments") };
+            self.error("wrong-operands", &tree.range, format!("`{word}` takes {wanted}"), |d| {
+                d.label(format!("{} given", args.len()))
+            });
+            return Value::int(0);
+        }
+        let arg = match args {
+            [arg] => {
+                let value = self.eval(arg);
+                let dst = self.temporary(Ty::WORD);
+                self.push(Op::Assign { dst, value: value.fit(Ty::WORD) });
+                Expr::Reg(dst)
+            }
+            _ => Expr::Const(1),
+        };
+        match (class, word) {
+            (Class::Barrier(_), "arrive") => {
+                return Value { expr: self.arrive(&object, arg, false), ty: Ty::WORD, target: None };
+            }
+            (Class::Barrier(_), "wait") => self.wait_for_phase(&object, arg),
+            (Class::Barrier(_), "arrive_and_wait") => {
+                let token = self.arrive(&object, Expr::Const(1), false);
+                self.wait_for_phase(&object, token);
+            }
+            (Class::Barrier(_), _) => drop(self.arrive(&object, Expr::Const(1), true)),
+            (Class::Latch(_), "try_wait") => {
+                return self.attempt(|l| {
+                    let word = l.look(&object);
+                    cmp(CmpOp::Eq, Expr::Reg(word), Expr::Const(0))
+                });
+            }
+            (Class::Latch(_), _) => {
+                if word != "wait" {
+                    let ok = |old: Expr| {
+                        both(cmp(CmpOp::Ge, arg.clone(), Expr::Const(0)), cmp(CmpOp::Le, arg.clone(), old))
+                    };
+                    self.change(&object, Order::Release, ok, |old| bin(BinOp::Sub, old, arg.clone()));
+                }
+                if word != "count_down" {
+                    self.until(&object, |word| cmp(CmpOp::Eq, word, Expr::Const(0)));
+                }
+            }
+            (_, "try_acquire") => {
+                return self.attempt(|l| {
+                    let old = l.take(&object);
+                    cmp(CmpOp::Gt, Expr::Reg(old), Expr::Const(0))
+                });
+            }
+            (_, "acquire") => {
+                let head = self.code.len();
+                let old = self.take(&object);
+                self.push(Op::Branch { cond: cmp(CmpOp::Le, Expr::Reg(old), Expr::Const(0)), target: head });
+            }
+            (Class::Semaphore(_, most), _) => {
+                let room = |old: Expr| cmp(CmpOp::Le, arg.clone(), bin(BinOp::Sub, Expr::Const(most), old));
+                let ok = |old: Expr| both(cmp(CmpOp::Ge, arg.clone(), Expr::Const(0)), room(old));
+                self.change(&object, Order::Release, ok, |old| bin(BinOp::Add, old, arg.clone()));
+            }
+            _ => {}
+        }
+        Value::int(0)
+    }
+
+    /// `init(&bar, n)`: writes the word, as no atomic operation.
+    pub(super) fn init_object(&mut self, tree: &Tree, args: &[Tree]) -> Value {
+        let object = match args {
+            [Tree { kind: ExprKind::AddressOf(object), .. }, count] => {
+                let word = self.str(&object.range);
+                let barrier = matches!(self.class_at(word), Some(Class::Barrier(_)));
+                self.location(word).filter(|_| barrier).map(|loc| (loc, count))
+            }
+            _ => None,
+        };
+        let Some((loc, count)) = object else {
+            self.error("wrong-operands", &tree.range, "`init` takes a barrier and a count", |d| {
+                d.label("expected the form `init(&bar, n)`")
+            });
+            return Value::int(0);
+        };
+        let count = self.eval(count).fit(Ty::WORD);
+        let value = bin(BinOp::Mul, bin(BinOp::And, count, Expr::Const(COUNT)), Expr::Const(EXPECTED_AND_MISSING));
+        let access = Access { tags: Tags::of(&["OBJECT"]), scope: None, ty: Ty::WORD };
+        self.push(Op::Store { addr: Expr::Address(loc), value, access });
+        Value::int(0)
+    }
+
+    fn half(object: &Atomic, order: &'static str, rmw: bool) -> Access {
+        let mut tags = Tags::of(&["A", "OBJECT", order]);
+        if rmw {
+            tags.insert("RMW");
+        }
+        Access { tags, scope: Some(object.scope), ty: Ty::WORD }
+    }
+
+    /// A read-modify-write that writes only where `cond` of the old word holds; the register of that word.
+    fn rmw(
+        &mut self,
+        object: &Atomic,
+        order: Order,
+        cond: impl Fn(Expr) -> Expr,
+        new: impl Fn(Expr) -> Expr,
+    ) -> RegId {
+        let old = self.temporary(Ty::WORD);
+        let update = Update::When { cond: cond(Expr::Reg(old)), new: new(Expr::Reg(old)) };
+        let (read, write) =
+            (Self::half(object, order.of_read(), true), Self::half(object, order.of_write(), true));
+        self.push(Op::Rmw { dst: Some(old), addr: object.addr.clone(), update, read, write });
+        old
+    }
+
+    /// The same with `ok` as a precondition: where it does not hold, the call is undefined.
+    fn change(
+        &mut self,
+        object: &Atomic,
+        order: Order,
+        ok: impl Fn(Expr) -> Expr,
+        new: impl Fn(Expr) -> Expr,
+    ) -> RegId {
+        let old = self.rmw(object, order, &ok, new);
+        let skip = self.branch(ok(Expr::Reg(old)));
+        self.push(Op::Fence { tags: Tags::of(&["MISUSE"]), scope: None });
+        self.leave();
+        let end = self.code.len();
+        self.patch(skip, end);
+        old
+    }
+
+    /// Reads the word, acquiring.
+    fn look(&mut self, object: &Atomic) -> RegId {
+        let word = self.temporary(Ty::WORD);
+        let access = Self::half(object, Order::Acquire.of_read(), false);
+        self.push(Op::Load { dst: word, addr: object.addr.clone(), access });
+        word
+    }
+
+    /// Reads the word until `done` holds of it.
+    fn until(&mut self, object: &Atomic, done: impl Fn(Expr) -> Expr) {
+        let head = self.code.len();
+        let word = self.look(object);
+        let out = self.branch(done(Expr::Reg(word)));
+        self.push(Op::Branch { cond: Expr::Const(1), target: head });
+        let end = self.code.len();
+        self.patch(out, end);
+    }
+
+    /// Takes one from a semaphore that has one.
+    fn take(&mut self, object: &Atomic) -> RegId {
+        let some = |old| cmp(CmpOp::Gt, old, Expr::Const(0));
+        self.rmw(object, Order::Acquire, some, |old| bin(BinOp::Sub, old, Expr::Const(1)))
+    }
+
+    /// A function that may fail without a reason, and then does nothing; else as `act` says.
+    fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Expr) -> Value {
+        let (fails, result) = (self.temporary(Ty::S32), self.temporary(Ty::S32));
+        self.push(Op::Spurious { dst: fails });
+        self.push(Op::Assign { dst: result, value: Expr::Const(0) });
+        let skip = self.branch(Expr::Reg(fails));
+        let value = act(self);
+        self.push(Op::Assign { dst: result, value });
+        let end = self.code.len();
+        self.patch(skip, end);
+        Value { expr: Expr::Reg(result), ty: Ty::S32, target: None }
+    }
+
+    /// Arrives `n` times; the phase in which that was.
+    fn arrive(&mut self, object: &Atomic, n: Expr, drop: bool) -> Expr {
+        let missing = |old: Expr| bin(BinOp::And, old, Expr::Const(COUNT));
+        let expected =
+            |old: Expr| bin(BinOp::And, bin(BinOp::Shr, old, Expr::Const(EXPECTED)), Expr::Const(COUNT));
+        let fewer = Expr::Const(if drop { 1 << EXPECTED } else { 0 });
+        let ok =
+            |old: Expr| both(cmp(CmpOp::Ge, n.clone(), Expr::Const(1)), cmp(CmpOp::Le, n.clone(), missing(old)));
+        let new = |old: Expr| {
+            let next = bin(BinOp::Sub, expected(old.clone()), Expr::Const(i64::from(drop)));
+            let begun = bin(BinOp::Shl, bin(BinOp::Add, phase(old.clone()), Expr::Const(1)), Expr::Const(PHASE));
+            let begun = bin(BinOp::Add, begun, bin(BinOp::Mul, next, Expr::Const(EXPECTED_AND_MISSING)));
+            let last = cmp(CmpOp::Eq, missing(old.clone()), n.clone());
+            let counted = bin(BinOp::Sub, bin(BinOp::Sub, old, n.clone()), fewer.clone());
+            Expr::Select(last.into(), begun.into(), counted.into())
+        };
+        let old = self.change(object, Order::Release, ok, new);
+        phase(Expr::Reg(old))
+    }
+
+    fn wait_for_phase(&mut self, object: &Atomic, token: Expr) {
+        self.until(object, |word| cmp(CmpOp::Gt, phase(word), token.clone()));
+    }
+
+    /// The atomic object that an expression names: `f`, or `a[i]` of an array of them.
+    pub(super) fn atomic_object(&mut self, tree: &Tree) -> Option<(Class, Atomic)> {
+        if self.env.dialect != Dialect::Cuda {
+            return None;
+        }
+        let (name, index) = match &tree.kind {
+            ExprKind::Name => (&tree.range, None),
+            ExprKind::Index(array, index) if matches!(array.kind, ExprKind::Name) => (&array.range, Some(index)),
+            _ => return None,
+        };
+        let word = self.str(name);
+        let class = self.class_at(word)?;
+        let loc = self.location(word)?;
+        let (ty, elements) = (self.symbols.ty(loc), self.symbols.object(loc).1.init.len());
+        if (elements > 1) != index.is_some() {
+            let message =
+                format!("`{word}` is {}", if elements > 1 { "an array of objects" } else { "one object" });
+            self.error("wrong-operand", &tree.range, message, |d| {
+                d.label(if elements > 1 { "expected one of them, as in `a[0]`" } else { "expected no index" })
+            });
+        }
+        let mut addr = Expr::Address(loc);
+        if let Some(index) = index {
+            let base = Value { expr: addr, ty: Ty::WORD, target: Some(ty) };
+            let index = self.eval(index);
+            addr = Value::bin(BinOp::Add, base, index).expr;
+        }
+        let scope = match class {
+            Class::Atomic(s) | Class::Barrier(s) | Class::Latch(s) | Class::Semaphore(s, _) => s,
+            Class::Flag => program::Scope::Sys,
+        };
+        Some((class, Atomic { addr, ty, scope }))
+    }
+}

@@ -1,0 +1,422 @@
+//! Statements of the C-like dialects to syntax trees.
+//!
+//! # Invariants
+//! - After an error the parser goes on behind the next `;` or `}`: one pass reports all errors.
+
+use std::ops::Range;
+
+use super::ast::{Declared, Expr, MAX_DEPTH, Stmt, StmtKind};
+use super::host::begins;
+use super::inline_asm;
+use super::lex::{Tok, Token, tokens};
+use super::refused::unsupported;
+use super::words::{QUALIFIERS, type_named};
+use diag::{MappedText, Sink};
+use program::{BinOp, Ty};
+
+/// Reads tokens one by one.
+pub(super) struct Parser<'a, 's> {
+    pub(super) text: &'a MappedText,
+    tokens: Vec<Token>,
+    at: usize,
+    pub(super) sink: &'s mut Sink,
+    depth: usize,
+}
+
+/// Something was wrong, and was reported.
+pub(super) struct Failed;
+
+pub(super) type Parsed<T> = Result<T, Failed>;
+
+/// Compound assignments.
+const ASSIGNMENTS: &[(&str, BinOp)] = &[
+    ("+=", BinOp::Add),
+    ("-=", BinOp::Sub),
+    ("*=", BinOp::Mul),
+    ("/=", BinOp::Div),
+    ("%=", BinOp::Rem),
+    ("&=", BinOp::And),
+    ("|=", BinOp::Or),
+    ("^=", BinOp::Xor),
+    ("<<=", BinOp::Shl),
+    (">>=", BinOp::Shr),
+];
+
+/// The statements of a thread's code.
+pub(super) fn statements(text: &MappedText, sink: &mut Sink) -> Vec<Stmt> {
+    let tokens = tokens(text, sink);
+    let mut parser = Parser { text, tokens, at: 0, sink, depth: 0 };
+    let mut all = Vec::new();
+    while parser.peek() != Tok::End {
+        parser.one(&mut all);
+    }
+    all
+}
+
+impl<'a> Parser<'a, '_> {
+    pub(super) fn peek(&self) -> Tok {
+        self.tokens[self.at].tok
+    }
+
+    pub(super) fn peek_at(&self, n: usize) -> Tok {
+        self.tokens[(self.at + n).min(self.tokens.len() - 1)].tok
+    }
+
+    pub(super) fn range(&self) -> Range<usize> {
+        self.tokens[self.at].range.clone()
+    }
+
+    pub(super) fn str(&self, range: &Range<usize>) -> &'a str {
+        &self.text.as_str()[range.clone()]
+    }
+
+    pub(super) fn word(&self) -> &'a str {
+        match self.peek() {
+            Tok::Name => self.str(&self.range()),
+            _ => "",
+        }
+    }
+
+    /// The word `n` tokens ahead; empty if it is none.
+    pub(super) fn word_at(&self, n: usize) -> &'a str {
+        let token = &self.tokens[(self.at + n).min(self.tokens.len() - 1)];
+        if token.tok == Tok::Name { self.str(&token.range) } else { "" }
+    }
+
+    pub(super) fn next(&mut self) -> Range<usize> {
+        let range = self.range();
+        if self.at + 1 < self.tokens.len() {
+            self.at += 1;
+        }
+        range
+    }
+
+    /// The end of the token before the next one.
+    pub(super) fn last_end(&self) -> usize {
+        self.tokens[self.at.saturating_sub(1)].range.end
+    }
+
+    pub(super) fn eat(&mut self, punct: &str) -> bool {
+        let hit = self.peek() == Tok::Punct(punct_of(punct));
+        if hit {
+            self.next();
+        }
+        hit
+    }
+
+    /// The contents of the string that comes next, if one does.
+    pub(super) fn string(&mut self) -> Option<Range<usize>> {
+        (self.peek() == Tok::Str).then(|| {
+            let range = self.next();
+            range.start + 1..range.end - 1
+        })
+    }
+
+    pub(super) fn fail<T>(
+        &mut self,
+        range: Range<usize>,
+        message: impl Into<String>,
+        expected: &str,
+    ) -> Parsed<T> {
+        let span = self.text.span(range);
+        self.sink.error("c-syntax", span, message, |d| d.label(format!("expected {expected}")));
+        Err(Failed)
+    }
+
+    /// Reports the next token as one that cannot stand here.
+    pub(super) fn unexpected<T>(&mut self, expected: &str) -> Parsed<T> {
+        let range = self.range();
+        let found = match self.peek() {
+            Tok::End => "the code ends here".to_string(),
+            _ => format!("`{}` cannot stand here", self.str(&range)),
+        };
+        let effect = |p: &str| matches!(p, "=" | "++" | "--") || ASSIGNMENTS.iter().any(|a| a.0 == p);
+        if matches!(self.peek(), Tok::Punct(p) if effect(p)) {
+            let span = self.text.span(range);
+            self.sink.error("c-syntax", span, found, |d| {
+                d.label(format!("expected {expected}"))
+                    .note("an assignment is a statement of its own here, so that no evaluations are unsequenced")
+            });
+            return Err(Failed);
+        }
+        self.fail(range, found, expected)
+    }
+
+    pub(super) fn expect(&mut self, punct: &str) -> Parsed<Range<usize>> {
+        let range = self.range();
+        if self.eat(punct) { Ok(range) } else { self.unexpected(&format!("`{punct}`")) }
+    }
+
+    /// Counts a level of nesting around `f`.
+    pub(super) fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth >= MAX_DEPTH {
+            let range = self.range();
+            return self.fail(range, "this is nested too deeply", &format!("at most {MAX_DEPTH} levels"));
+        }
+        self.depth += 1;
+        let result = f(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Reads a statement into `all`, or passes over one that is wrong.
+    fn one(&mut self, all: &mut Vec<Stmt>) {
+        let (start, depth) = (self.at, self.depth);
+        match self.statement() {
+            Ok(stmt) => all.push(stmt),
+            Err(Failed) => {
+                self.depth = depth;
+                self.recover(start);
+            }
+        }
+    }
+
+    fn recover(&mut self, start: usize) {
+        self.at = self.at.max(start);
+        loop {
+            match self.peek() {
+                Tok::End => return,
+                Tok::Punct(";" | "}") => {
+                    self.next();
+                    return;
+                }
+                _ => {
+                    self.next();
+                }
+            }
+        }
+    }
+
+    fn statement(&mut self) -> Parsed<Stmt> {
+        self.nested(Self::statement_inner)
+    }
+
+    fn statement_inner(&mut self) -> Parsed<Stmt> {
+        let start = self.range().start;
+        if let Some((what, instead)) = unsupported(self.word()) {
+            let span = self.text.span(self.range());
+            self.sink.error("unsupported", span, format!("{what} not supported"), |d| {
+                d.label("expected another statement").help(instead)
+            });
+            return Err(Failed);
+        }
+        let kind = match (self.peek(), self.word()) {
+            (Tok::Punct(";"), _) => {
+                self.next();
+                StmtKind::Empty
+            }
+            (Tok::Punct("{"), _) => self.block()?,
+            (_, "if") => {
+                self.next();
+                let cond = self.condition()?;
+                let then = Box::new(self.statement()?);
+                let other = if self.word() == "else" {
+                    self.next();
+                    Some(Box::new(self.statement()?))
+                } else {
+                    None
+                };
+                StmtKind::If { cond, then, other }
+            }
+            (_, "while") => {
+                self.next();
+                let cond = Some(self.condition()?);
+                let body = Box::new(self.statement()?);
+                StmtKind::Loop { init: None, cond, step: None, body, test_last: false }
+            }
+            (_, "do") => {
+                self.next();
+                let body = Box::new(self.statement()?);
+                if self.word() != "while" {
+                    return self.unexpected("`while`");
+                }
+                self.next();
+                let cond = Some(self.condition()?);
+                self.expect(";")?;
+                StmtKind::Loop { init: None, cond, step: None, body, test_last: true }
+            }
+            (_, "for") => self.for_loop()?,
+            (_, word) if inline_asm::begins(word) => {
+                let strings = self.assembly()?;
+                self.expect(";")?;
+                StmtKind::Assembly(strings)
+            }
+            (_, "break" | "continue" | "return") => {
+                let kind = match self.word() {
+                    "break" => StmtKind::Break,
+                    "continue" => StmtKind::Continue,
+                    _ => StmtKind::Return,
+                };
+                self.next();
+                self.expect(";")?;
+                kind
+            }
+            (Tok::Name, word) if self.peek_at(1) == Tok::Punct(":") => {
+                let label = self.next();
+                self.next();
+                let number = word.strip_prefix('B').and_then(|n| n.parse::<u32>().ok());
+                let Some(number) = number else {
+                    let message = format!("`{word}` is no label of a barrier");
+                    return self.fail(label, message, "a label such as `B1:`, the barrier's instance");
+                };
+                let barrier = Box::new(self.statement()?);
+                StmtKind::Instance { number: i64::from(number), barrier }
+            }
+            (Tok::Name, _) if begins(self) => {
+                let kind = self.host_call()?;
+                self.expect(";")?;
+                kind
+            }
+            (Tok::Name, word) if is_type_word(word) => {
+                let kind = self.declaration()?;
+                self.expect(";")?;
+                kind
+            }
+            (Tok::Name, _) if self.declares_group() => {
+                let kind = self.group()?;
+                self.expect(";")?;
+                kind
+            }
+            (Tok::Name, _) if self.declares_reference() => {
+                let kind = self.refer()?;
+                self.expect(";")?;
+                kind
+            }
+            _ => {
+                let kind = self.simple()?;
+                self.expect(";")?;
+                kind
+            }
+        };
+        let end = self.last_end().max(start);
+        Ok(Stmt { kind, range: start..end })
+    }
+
+    fn block(&mut self) -> Parsed<StmtKind> {
+        let open = self.next();
+        let mut all = Vec::new();
+        loop {
+            match self.peek() {
+                Tok::Punct("}") => {
+                    self.next();
+                    return Ok(StmtKind::Block(all));
+                }
+                Tok::End => return self.fail(open, "this block is not closed", "`}` after it"),
+                _ => self.one(&mut all),
+            }
+        }
+    }
+
+    fn condition(&mut self) -> Parsed<Expr> {
+        self.expect("(")?;
+        let cond = self.expression()?;
+        self.expect(")")?;
+        Ok(cond)
+    }
+
+    fn for_loop(&mut self) -> Parsed<StmtKind> {
+        self.next();
+        self.expect("(")?;
+        let start = self.range().start;
+        let init = match (self.peek(), self.word()) {
+            (Tok::Punct(";"), _) => None,
+            (Tok::Name, word) if is_type_word(word) => Some(self.declaration()?),
+            _ => Some(self.simple()?),
+        };
+        let init = init.map(|kind| Box::new(Stmt { kind, range: start..self.range().start }));
+        self.expect(";")?;
+        let cond = if self.peek() == Tok::Punct(";") { None } else { Some(self.expression()?) };
+        self.expect(";")?;
+        let start = self.range().start;
+        let step = if self.peek() == Tok::Punct(")") { None } else { Some(self.simple()?) };
+        let step = step.map(|kind| Box::new(Stmt { kind, range: start..self.range().start }));
+        self.expect(")")?;
+        let body = Box::new(self.statement()?);
+        Ok(StmtKind::Loop { init, cond, step, body, test_last: false })
+    }
+
+    /// `int r = E, s`, without the `;`.
+    fn declaration(&mut self) -> Parsed<StmtKind> {
+        let mut auto = false;
+        let mut ahead = 0;
+        while QUALIFIERS.contains(&self.word_at(ahead)) {
+            ahead += 1;
+        }
+        let ty = if self.word_at(ahead) == "auto" {
+            auto = true;
+            for _ in 0..=ahead {
+                self.next();
+            }
+            Ty::S32
+        } else {
+            self.type_words()?
+        };
+        let mut all = Vec::new();
+        loop {
+            let pointer = self.eat("*");
+            while QUALIFIERS.contains(&self.word()) {
+                self.next();
+            }
+            if self.peek() != Tok::Name {
+                return self.unexpected("the name of a register");
+            }
+            let name = self.next();
+            let value = if self.eat("=") { Some(self.expression()?) } else { None };
+            if auto && value.is_none() {
+                return self.unexpected("`=` and a value, which decides the type");
+            }
+            all.push(Declared { ty, pointer, auto, name, value });
+            if !self.eat(",") {
+                return Ok(StmtKind::Declare(all));
+            }
+        }
+    }
+
+    /// The words of a type, such as `unsigned int`, qualifiers aside.
+    pub(super) fn type_words(&mut self) -> Parsed<Ty> {
+        let mut ty: Option<Ty> = None;
+        while self.peek() == Tok::Name && is_type_word(self.word()) {
+            let word = self.word();
+            self.next();
+            // `unsigned int`, `long int`: the first word decides, but for `unsigned long` and its like.
+            match (ty, type_named(word)) {
+                (Some(Ty { signed: false, bits: 32 }), Some((long, _))) if word == "long" => {
+                    ty = Some(Ty { signed: false, ..long });
+                }
+                (None, Some((new, _))) => ty = Some(new),
+                _ => {}
+            }
+        }
+        match ty {
+            Some(ty) => Ok(ty),
+            None => self.unexpected("a type such as `int`"),
+        }
+    }
+
+    /// An assignment or an expression, without the `;`.
+    fn simple(&mut self) -> Parsed<StmtKind> {
+        let target = self.expression()?;
+        if self.eat("=") {
+            let value = self.expression()?;
+            return Ok(StmtKind::Assign { target, op: None, value });
+        }
+        for (sign, op) in ASSIGNMENTS {
+            if self.eat(sign) {
+                let value = self.expression()?;
+                return Ok(StmtKind::Assign { target, op: Some(*op), value });
+            }
+        }
+        Ok(StmtKind::Expr(target))
+    }
+}
+
+pub(super) fn is_type_word(word: &str) -> bool {
+    type_named(word).is_some()
+        || QUALIFIERS.contains(&word)
+        || matches!(word, "global" | "__global" | "local" | "__local" | "auto")
+}
+
+/// The same text with the lifetime that tokens have; one that is no punctuation equals no token.
+fn punct_of(text: &str) -> &'static str {
+    super::lex::punctuation(text).unwrap_or("")
+}

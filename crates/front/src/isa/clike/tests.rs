@@ -1,0 +1,178 @@
+//! Tests of the C-like front end: what statements become.
+
+use super::{Env, Unit};
+use crate::isa::{Object, SymbolKind, Symbols};
+use diag::{MappedText, Sink, SourceFile, Style, render};
+use program::{Access, BarrierNaming, Dialect, Expr, Op, Scope, Update};
+
+/// Lowers a thread's code over the locations `x`, `y` and `a[2]`: one word per micro-op, or the messages.
+fn lowered(dialect: Dialect, code: &str) -> String {
+    let file = SourceFile::new("test", code);
+    let mut sink = Sink::new(&file);
+    let mut symbols = Symbols::default();
+    for (name, elements) in [("x", 1), ("y", 1), ("a", 2)] {
+        let object = Object { init: vec![program::Init::Int(0); elements], ..Object::scalar(0) };
+        symbols.declare(name, Default::default(), SymbolKind::Object(object), &mut sink);
+    }
+    let env = Env {
+        dialect,
+        strict: true,
+        capped: false,
+        visible: None,
+        regs: Vec::new(),
+        warp_threads: 1,
+        lane: 0,
+        specials: Vec::new(),
+        host: None,
+    };
+    let unit = Unit::parse(MappedText::verbatim(code, 0), &mut sink);
+    let lowered = unit.lower(&env, &symbols, &mut sink);
+    if sink.errors() > 0 {
+        return sink.into_diagnostics().iter().map(|d| render(d, Style::Plain)).collect();
+    }
+    lowered.code.iter().map(|i| word(&i.op)).collect::<Vec<_>>().join(" ")
+}
+
+fn access(a: &Access) -> String {
+    let tags: Vec<&str> = a.tags.iter().filter(|t| *t != "A" && *t != "RMW").collect();
+    let scope = a.scope.map_or(String::new(), |s| format!("@{s:?}"));
+    format!("{}{scope}", if tags.is_empty() { "na".to_string() } else { tags.join("+") })
+}
+
+fn word(op: &Op) -> String {
+    match op {
+        Op::Load { access: a, .. } => format!("R.{}", access(a)),
+        Op::Store { access: a, .. } => format!("W.{}", access(a)),
+        Op::Rmw { read, write, update, .. } => {
+            let kind = match update {
+                Update::Exchange(_) => "xchg".to_string(),
+                Update::Apply(op, _) => format!("{op:?}"),
+                Update::CompareExchange { .. } => "cas".to_string(),
+                Update::When { .. } => "when".to_string(),
+            };
+            format!("{kind}.{}/{}", access(read), access(write))
+        }
+        Op::Spurious { .. } => "spurious".to_string(),
+        Op::Call(_) | Op::Enqueue(_) => "call".to_string(),
+        Op::Status { .. } => "status".to_string(),
+        Op::Fence { tags, scope } => format!("F.{tags:?}{}", scope.map_or(String::new(), |s| format!("@{s:?}"))),
+        Op::Barrier(b) => match &b.naming {
+            BarrierNaming::Instance { instance, .. } => format!("bar#{instance}"),
+            BarrierNaming::Counted { .. } => format!("bar.{:?}", b.domain),
+        },
+        Op::Assign { .. } => "=".to_string(),
+        Op::Branch { cond: Expr::Const(_), target } => format!("goto{target}"),
+        Op::Branch { target, .. } => format!("if{target}"),
+    }
+}
+
+#[track_caller]
+fn c(code: &str, expected: &str) {
+    assert_eq!(lowered(Dialect::C, code), expected, "{code}");
+}
+
+#[track_caller]
+fn opencl(code: &str, expected: &str) {
+    assert_eq!(lowered(Dialect::OpenCl, code), expected, "{code}");
+}
+
+#[track_caller]
+fn wrong(dialect: Dialect, code: &str, part: &str) {
+    let message = lowered(dialect, code);
+    assert!(message.contains(part), "{code}\n{message}");
+}
+
+#[test]
+fn accesses() {
+    c("*x = 1; int r = *x; x[0] = r; a[1] = *a;", "W.na R.na = W.na R.na W.na");
+    c("atomic_store(x, 1); int r = atomic_load(x);", "W.SC R.SC =");
+    c("atomic_store_explicit(x, 1, memory_order_release);", "W.REL");
+    c("int r = atomic_load_explicit(&a[1], memory_order_consume);", "R.CON =");
+    c("*x += 1;", "R.na W.na");
+    opencl("*x = 1; atomic_store(x, 2);", "W.na@Thread W.SC@Gpu");
+    opencl("atomic_store_explicit(x, 1, memory_order_relaxed, memory_scope_sub_group);", "W.RLX@Warp");
+}
+
+#[test]
+fn halves_of_a_read_modify_write_have_the_order_that_concerns_them() {
+    c("int r = atomic_fetch_add_explicit(x, 1, memory_order_acq_rel);", "Add.ACQ/REL =");
+    c("int r = atomic_exchange_explicit(x, 1, memory_order_release);", "xchg.RLX/REL =");
+    c("atomic_fetch_min(x, 1);", "Min.SC/SC");
+}
+
+#[test]
+fn a_compare_exchange_touches_the_expected_location_plainly() {
+    let code =
+        "int r = atomic_compare_exchange_strong_explicit(x, y, 1, memory_order_acquire, memory_order_relaxed);";
+    c(code, "R.na cas.ACQ/RLX = if5 W.na =");
+    // The weak form may fail without a reason: it then only reads.
+    c(
+        "int e = 0; int r = atomic_compare_exchange_weak(x, &e, 1);",
+        "= = spurious if7 R.SC = goto10 cas.SC/SC = if11 = =",
+    );
+    opencl("int r = atomic_compare_exchange_strong(x, y, 1);", "R.na@Gpu cas.SC@Gpu/SC@Gpu = if5 W.na@Gpu =");
+}
+
+#[test]
+fn control_flow() {
+    c("if (*x) { *y = 1; } else *y = 2;", "R.na if4 W.na goto5 W.na");
+    c("while (atomic_load(x) == 0);", "R.SC if3 goto0");
+    c("do { *x = 1; } while (*y);", "W.na R.na if4 goto0");
+    c("for (int i = 0; i < 2; i++) { if (i) break; *x = i; continue; }", "= if8 if4 goto8 W.na goto6 = goto1");
+    c("int r = *x && *y;", "R.na = if5 R.na = =");
+    c("return; *x = 1;", "goto2 W.na");
+}
+
+#[test]
+fn fences_and_barriers() {
+    c("atomic_thread_fence(memory_order_seq_cst);", r#"F.{"SC"}"#);
+    let code = "atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE, memory_order_release, memory_scope_device);";
+    opencl(code, r#"F.{"GLOBAL", "LOCAL", "REL"}@Gpu"#);
+    opencl("mem_fence(CLK_LOCAL_MEM_FENCE);", r#"F.{"ACQ_REL", "LOCAL"}@Cta"#);
+    opencl(
+        "B3: barrier(CLK_GLOBAL_MEM_FENCE); work_group_barrier(0); sub_group_barrier(0);",
+        "bar#3 bar.Cta bar.Warp",
+    );
+}
+
+#[test]
+fn mistakes_are_named() {
+    wrong(Dialect::C, "atomic_store_explicit(x, 1, memory_order_acquire);", "cannot have the order");
+    wrong(Dialect::C, "atomic_stor(x, 1);", "did you mean `atomic_store`");
+    wrong(Dialect::C, "barrier(0);", "another dialect has it");
+    wrong(
+        Dialect::OpenCl,
+        "atomic_store_explicit(x, 1, memory_order_relaxed, memory_scope_devise);",
+        "did you mean",
+    );
+    wrong(Dialect::OpenCl, "int r = atomic_load_explicit(x, memory_order_consume);", "cannot have the order");
+    wrong(Dialect::C, "r = 1;", "no register or parameter `r`");
+    wrong(Dialect::C, "int r = 1; *r = 2;", "this is no pointer");
+    wrong(Dialect::C, "break;", "outside of a loop");
+    wrong(Dialect::C, "int r = ;", "cannot stand here");
+    wrong(Dialect::C, "if (1) { *x = 1;", "not closed");
+    wrong(Dialect::C, "atomic_load(x, x);", "takes 1 arguments");
+}
+
+#[test]
+fn deep_and_long_input_is_refused_without_harm() {
+    for code in [
+        format!("int r = {}1{};", "(".repeat(5000), ")".repeat(5000)),
+        format!("int r = 1{};", "+1".repeat(5000)),
+        format!("int r = {}1;", "-".repeat(5000)),
+        format!("{}*x = 1;", "if (1) ".repeat(5000)),
+        "{".repeat(5000),
+        format!("int r = x{};", "[0]".repeat(5000)),
+    ] {
+        assert!(!lowered(Dialect::C, &code).starts_with('='), "refused");
+    }
+}
+
+#[test]
+fn scopes_have_all_their_names() {
+    for (name, scope) in program::words::SCOPES {
+        let code = format!("atomic_store_explicit(x, 1, memory_order_relaxed, {name});");
+        assert_eq!(lowered(Dialect::OpenCl, &code), format!("W.RLX@{scope:?}"));
+    }
+    assert!(program::words::SCOPES.iter().any(|s| s.1 == Scope::Sys));
+}

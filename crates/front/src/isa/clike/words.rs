@@ -1,0 +1,60 @@
+//! Words of the C-like dialects: integer types, qualifiers, namespaces.
+
+use program::Ty;
+
+/// Integer types by name. `atomic_` in front of one makes it atomic.
+const TYPES: &[(&str, Ty)] = &[
+    ("int", Ty::S32),
+    ("uint", Ty::U32),
+    ("long", Ty::WORD),
+    ("ulong", Ty::U64),
+    ("short", Ty { bits: 16, signed: true }),
+    ("ushort", Ty { bits: 16, signed: false }),
+    ("char", Ty { bits: 8, signed: true }),
+    ("uchar", Ty { bits: 8, signed: false }),
+    ("unsigned", Ty::U32),
+    ("signed", Ty::S32),
+    ("bool", Ty::S32),
+    ("size_t", Ty::U64),
+    ("int32_t", Ty::S32),
+    ("uint32_t", Ty::U32),
+    ("int64_t", Ty::WORD),
+    ("uint64_t", Ty::U64),
+];
+
+/// Types of what calls of a runtime give back.
+const RESULT_TYPES: &[(&str, Ty)] = &[("cudaError_t", Ty::S32), ("cl_int", Ty::S32)];
+
+/// What queries of CUDA give back (CUDA runtime API, *Data types used by CUDA Runtime*, cudaError).
+pub(super) const RESULTS: [(&str, i64); 2] = [("cudaSuccess", 0), ("cudaErrorNotReady", 600)];
+
+/// The type of that name, and whether it is atomic.
+pub(super) fn type_named(name: &str) -> Option<(Ty, bool)> {
+    let name = bare(name);
+    let plain = |name: &str| TYPES.iter().chain(RESULT_TYPES).find(|t| t.0 == name).map(|t| t.1);
+    match name.strip_prefix("atomic_") {
+        Some(rest) => plain(rest).map(|ty| (ty, true)),
+        None => plain(name).map(|ty| (ty, false)),
+    }
+}
+
+/// Names of the types that a declaration may begin with.
+pub(super) fn type_names() -> Vec<String> {
+    TYPES.iter().flat_map(|t| [t.0.to_string(), format!("atomic_{}", t.0)]).collect()
+}
+
+/// Words that may stand beside a type and say nothing that matters to a model.
+pub(super) const QUALIFIERS: &[&str] = &["volatile", "const", "restrict", "__restrict", "private", "__private"];
+
+/// A name without the namespaces of the standard libraries.
+pub(super) fn bare(name: &str) -> &str {
+    ["cuda::std::", "cuda::", "std::"].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name)
+}
+
+/// Types of groups of threads, without their namespace.
+pub(super) const GROUP_TYPES: &[&str] = &["thread_block", "grid_group", "cluster_group", "thread_block_tile"];
+
+/// A name without the namespace of cooperative groups.
+pub(super) fn group_word(name: &str) -> &str {
+    ["cooperative_groups::", "cg::"].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name)
+}

@@ -1,0 +1,192 @@
+//! Barriers: of a CTA, of a warp, of a cluster.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *bar / barrier*: sixteen resources per CTA; without a thread count, all threads of the CTA.
+//! - PTX ISA 9.4, *bar.warp.sync*; *barrier.cluster*: arrive is release and wait is acquire unless they say otherwise.
+//! - The published suites' operands, if the test says so: a static instance, a run-time id, a quorum.
+
+use super::lower::{Call, Emit};
+use super::table::{Group, GroupKind, Role, Row};
+use program::{Barrier, BarrierAction, BarrierNaming, Expr, Op, Scope, Tags};
+
+const CTA_SYNC: &[Group] = &[Group { kind: GroupKind::Ignored, words: &["cta", "aligned"] }];
+const ARRIVE_SEM: Group = Group { kind: GroupKind::Sem, words: &["release", "relaxed"] };
+const WAIT_SEM: Group = Group { kind: GroupKind::Sem, words: &["acquire"] };
+const ALIGNED: Group = Group { kind: GroupKind::Ignored, words: &["aligned"] };
+const OPERANDS: &[Role] = &[Role::Val, Role::Val, Role::Val];
+
+/// The barrier resources of warp and cluster barriers: one each, apart from the sixteen of the CTA.
+const WARP_BARRIER: i64 = -1;
+const CLUSTER_BARRIER: i64 = -2;
+
+pub(super) const ROWS: &[Row] = &[
+    Row::new(
+        "bar",
+        "`bar{.cta}.sync a{, b}`",
+        "waits for the CTA's threads, or for `b` of them",
+        CTA_SYNC,
+        OPERANDS,
+        sync,
+    )
+    .keyed(&["sync"])
+    .optional(2),
+    Row::new("bar", "`bar{.cta}.arrive a, b`", "arrives without waiting", CTA_SYNC, OPERANDS, arrive)
+        .keyed(&["arrive"])
+        .optional(2),
+    Row::new(
+        "barrier",
+        "`barrier{.cta}.sync{.aligned} a{, b}`",
+        "the same as `bar.sync`",
+        CTA_SYNC,
+        OPERANDS,
+        sync,
+    )
+    .keyed(&["sync"])
+    .optional(2),
+    Row::new(
+        "barrier",
+        "`barrier{.cta}.arrive{.aligned} a, b`",
+        "the same as `bar.arrive`",
+        CTA_SYNC,
+        OPERANDS,
+        arrive,
+    )
+    .keyed(&["arrive"])
+    .optional(2),
+    Row::new("bar", "`bar.warp.sync mask`", "waits for the lanes in the mask", &[], &[Role::Val], warp)
+        .keyed(&["warp", "sync"]),
+    Row::new(
+        "barrier",
+        "`barrier.cluster.arrive{.release|.relaxed}{.aligned}`",
+        "arrives at the cluster's barrier; release unless relaxed",
+        &[ARRIVE_SEM, ALIGNED],
+        &[],
+        |e, c| {
+            let order = if c.quals.get(GroupKind::Sem) == Some("relaxed") { "RLX" } else { "REL" };
+            cluster(e, BarrierAction::Arrive, order);
+        },
+    )
+    .keyed(&["cluster", "arrive"]),
+    Row::new(
+        "barrier",
+        "`barrier.cluster.wait{.acquire}{.aligned}`",
+        "waits until all threads of the cluster have arrived; acquire",
+        &[WAIT_SEM, ALIGNED],
+        &[],
+        |e, _| cluster(e, BarrierAction::Wait, "ACQ"),
+    )
+    .keyed(&["cluster", "wait"]),
+];
+
+fn tags(half: &'static str) -> Tags {
+    Tags::of(&["B", half])
+}
+
+fn sync(e: &mut Emit<'_, '_>, c: &Call) {
+    of_cta(e, c, BarrierAction::Sync);
+}
+
+fn arrive(e: &mut Emit<'_, '_>, c: &Call) {
+    of_cta(e, c, BarrierAction::Arrive);
+}
+
+fn of_cta(e: &mut Emit<'_, '_>, c: &Call, action: BarrierAction) {
+    let naming = if e.env.instance_barriers { instance(e, c) } else { counted(e, c, action) };
+    let Some(naming) = naming else { return };
+    e.push(Op::Barrier(Barrier {
+        action,
+        domain: Scope::Cta,
+        lanes: None,
+        naming,
+        arrive: tags("BA"),
+        wait: tags("BW"),
+        scope: None,
+    }));
+}
+
+fn instance(e: &mut Emit<'_, '_>, c: &Call) -> Option<BarrierNaming> {
+    let Expr::Const(instance) = c.expr(0) else {
+        e.error(
+            "wrong-operand",
+            c.opcode.clone(),
+            "the first operand, the barrier's instance, is a constant",
+            |d| d.label("expected instance, id, quorum (`barriers = \"litmus\"`)"),
+        );
+        return None;
+    };
+    Some(BarrierNaming::Instance { instance, id: c.given(1), quorum: c.given(2) })
+}
+
+fn counted(e: &mut Emit<'_, '_>, c: &Call, action: BarrierAction) -> Option<BarrierNaming> {
+    if c.given(2).is_some() {
+        e.error("wrong-operands", c.opcode.clone(), "a barrier takes a number and a thread count", |d| {
+            d.label(format!("expected the form {}", c.row.syntax)).help(
+                "operands (instance, id, quorum) as in the published suites need `barriers = \"litmus\"` in the test",
+            )
+        });
+        return None;
+    }
+    if let Expr::Const(id) = c.expr(0)
+        && !(0..=15).contains(&id)
+    {
+        e.error("out-of-range", c.opcode.clone(), format!("there is no barrier {id}"), |d| {
+            d.label("barriers are numbered 0 to 15")
+        });
+        return None;
+    }
+    let count = c.given(1);
+    if let Some(Expr::Const(n)) = count
+        && n <= 0
+    {
+        e.error("out-of-range", c.opcode.clone(), format!("a barrier cannot wait for {n} threads"), |d| {
+            d.label("the second operand is the number of threads")
+        });
+        return None;
+    }
+    if count.is_none() && action == BarrierAction::Arrive {
+        e.error("wrong-operands", c.opcode.clone(), "an arrival needs a thread count", |d| {
+            d.label(format!("expected the form {}", c.row.syntax))
+        });
+        return None;
+    }
+    Some(BarrierNaming::Counted { id: c.expr(0), count })
+}
+
+fn warp(e: &mut Emit<'_, '_>, c: &Call) {
+    let threads = e.env.warp_threads;
+    let all = if threads >= 32 { u32::MAX } else { (1u32 << threads) - 1 };
+    let whole = match c.expr(0) {
+        Expr::Const(mask) => mask as u32 & all == all,
+        _ => false,
+    };
+    if !whole {
+        e.error("unsupported-mask", c.opcode.clone(), "only masks that hold the whole warp are supported", |d| {
+            d.label(format!("expected a constant such as 0xffffffff; this warp has {threads} threads"))
+        });
+        return;
+    }
+    e.push(Op::Barrier(Barrier {
+        action: BarrierAction::Sync,
+        domain: Scope::Warp,
+        lanes: None,
+        naming: BarrierNaming::Counted { id: Expr::Const(WARP_BARRIER), count: None },
+        arrive: tags("BA"),
+        wait: tags("BW"),
+        scope: None,
+    }));
+}
+
+fn cluster(e: &mut Emit<'_, '_>, action: BarrierAction, order: &'static str) {
+    let (mut arrive, mut wait) = (tags("BA"), tags("BW"));
+    let half = if action == BarrierAction::Arrive { &mut arrive } else { &mut wait };
+    half.extend(&[order, "A"]);
+    e.push(Op::Barrier(Barrier {
+        action,
+        domain: Scope::Cluster,
+        lanes: None,
+        naming: BarrierNaming::Counted { id: Expr::Const(CLUSTER_BARRIER), count: None },
+        arrive,
+        wait,
+        scope: Some(Scope::Cluster),
+    }));
+}

@@ -1,0 +1,70 @@
+//! Branches, the end of a thread, and instructions without effect on memory.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *Control Flow Instructions*: `bra`, `ret`, `exit`.
+//! - `goto` and the compare-and-branch forms are those of the published suites.
+
+use super::lower::{Call, Emit};
+use super::table::{Group, GroupKind, Role, Row, TYPES};
+use program::{CmpOp, Expr};
+
+const UNIFORM: &[Group] = &[Group { kind: GroupKind::Ignored, words: &["uni"] }];
+const COMPARE: &[Role] = &[Role::Val, Role::Val, Role::Label];
+const COMPARE_TYPES: &[Group] = &[TYPES];
+
+pub(super) const ROWS: &[Row] = &[
+    Row::new("bra", "`{@p} bra{.uni} label`", "jumps", UNIFORM, &[Role::Label], jump).takes_predicate(),
+    Row::new("goto", "`goto label`", "jumps (short form)", &[], &[Role::Label], jump).takes_predicate(),
+    Row::new("ret", "`ret{.uni}`", "ends the thread", UNIFORM, &[], leave).takes_predicate(),
+    Row::new("exit", "`exit`", "ends the thread", &[], &[], leave).takes_predicate(),
+    Row::new("beq", "`beq a, b, label`", "jumps if equal (short form)", COMPARE_TYPES, COMPARE, |e, c| {
+        compare(e, c, CmpOp::Eq);
+    }),
+    Row::new("bne", "`bne a, b, label`", "jumps if different (short form)", COMPARE_TYPES, COMPARE, |e, c| {
+        compare(e, c, CmpOp::Ne);
+    }),
+    Row::new("blt", "`blt a, b, label`", "jumps if less (short form)", COMPARE_TYPES, COMPARE, |e, c| {
+        compare(e, c, CmpOp::Lt);
+    }),
+    Row::new("bgt", "`bgt a, b, label`", "jumps if greater (short form)", COMPARE_TYPES, COMPARE, |e, c| {
+        compare(e, c, CmpOp::Gt);
+    }),
+    Row::new("ble", "`ble a, b, label`", "jumps if less or equal (short form)", COMPARE_TYPES, COMPARE, |e, c| {
+        compare(e, c, CmpOp::Le);
+    }),
+    Row::new(
+        "bge",
+        "`bge a, b, label`",
+        "jumps if greater or equal (short form)",
+        COMPARE_TYPES,
+        COMPARE,
+        |e, c| {
+            compare(e, c, CmpOp::Ge);
+        },
+    ),
+    Row::new(
+        "nanosleep",
+        "`nanosleep.u32 t`",
+        "a hint to the scheduler; does nothing here",
+        &[TYPES],
+        &[Role::Loose],
+        |_, _| {},
+    ),
+];
+
+fn condition(c: &Call) -> Expr {
+    c.pred.clone().unwrap_or(Expr::Const(1))
+}
+
+fn jump(e: &mut Emit<'_, '_>, c: &Call) {
+    e.branch(condition(c), c.args.first());
+}
+
+fn leave(e: &mut Emit<'_, '_>, c: &Call) {
+    e.branch(condition(c), None);
+}
+
+fn compare(e: &mut Emit<'_, '_>, c: &Call, op: CmpOp) {
+    let cond = Expr::Cmp(op, c.ty, Box::new(c.expr(0)), Box::new(c.expr(1)));
+    e.branch(cond, c.args.get(2));
+}

@@ -1,0 +1,87 @@
+//! Memory fences and proxy fences.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *membar / fence*: an omitted order is acq_rel; `membar.cta`, `.gl` and `.sys` are the `fence.sc` of
+//!   cta, gpu and system scope; `fence.proxy` and `membar.proxy` are synonyms.
+//! - ISCA 2022, mixed-proxy extensions: the surface, texture and constant kinds.
+
+use super::lower::{Call, Emit};
+use super::table::{Group, GroupKind, Role, Row, SCOPES};
+use program::{Op, Tags};
+
+const SEM: Group = Group { kind: GroupKind::Sem, words: &["sc", "acq_rel", "acquire", "release"] };
+const LEVELS: Group = Group { kind: GroupKind::Scope, words: &["cta", "gl", "sys"] };
+const PROXIES: Group =
+    Group { kind: GroupKind::Op, words: &["alias", "generic", "surface", "texture", "constant"] };
+const NO_OPERANDS: &[Role] = &[];
+
+pub(super) const ROWS: &[Row] = &[
+    Row::new(
+        "fence",
+        "`fence{.sc|.acq_rel|.acquire|.release}.scope`",
+        "orders this thread's accesses; acq_rel unless it says otherwise",
+        &[SEM, SCOPES],
+        NO_OPERANDS,
+        |e, c| {
+            let order = match c.quals.get(GroupKind::Sem) {
+                Some("sc") => "SC",
+                Some("acquire") => "ACQ",
+                Some("release") => "REL",
+                _ => "ACQ_REL",
+            };
+            fence(e, c, order);
+        },
+    ),
+    Row::new(
+        "membar",
+        "`membar.cta|.gl|.sys`",
+        "the same as `fence.sc` at cta, gpu or system scope",
+        &[LEVELS],
+        NO_OPERANDS,
+        |e, c| fence(e, c, "SC"),
+    ),
+    Row::new(
+        "fence",
+        "`fence.proxy.alias|.generic|.surface|.texture|.constant`",
+        "orders accesses through different proxies, or to aliases",
+        &[PROXIES],
+        NO_OPERANDS,
+        proxy_fence,
+    )
+    .keyed(&["proxy"]),
+    Row::new(
+        "membar",
+        "`membar.proxy.alias|.generic|.surface|.texture|.constant`",
+        "the same as `fence.proxy`",
+        &[PROXIES],
+        NO_OPERANDS,
+        proxy_fence,
+    )
+    .keyed(&["proxy"]),
+];
+
+fn fence(e: &mut Emit<'_, '_>, c: &Call, order: &'static str) {
+    match c.quals.scope() {
+        Some(scope) => e.push(Op::Fence { tags: Tags::of(&[order, "GEN"]), scope: Some(scope) }),
+        None => e.error("missing-scope", c.opcode.clone(), format!("`{}` needs a scope", c.row.opcode), |d| {
+            d.label(format!("expected the form {}", c.row.syntax))
+        }),
+    }
+}
+
+fn proxy_fence(e: &mut Emit<'_, '_>, c: &Call) {
+    let kind = match c.quals.get(GroupKind::Op) {
+        Some("alias") => "ALIAS",
+        Some("generic") => "GEN",
+        Some("surface") => "SUR",
+        Some("texture") => "TEX",
+        Some(_) => "CON",
+        None => {
+            e.error("missing-operation", c.opcode.clone(), "a proxy fence names its proxy", |d| {
+                d.label(format!("expected the form {}", c.row.syntax))
+            });
+            return;
+        }
+    };
+    e.push(Op::Fence { tags: Tags::of(&["PF", kind]), scope: None });
+}

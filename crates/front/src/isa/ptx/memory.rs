@@ -1,0 +1,192 @@
+//! Loads and stores: through the generic proxy, and the surface, texture and constant accesses of the proxy tests.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *ld*, *st*: `.weak` is the default; `.relaxed`, `.acquire`, `.release` need a scope; `.volatile` is
+//!   relaxed at system scope; `.mmio` is relaxed at system scope as written.
+//! - PTX ISA 9.4, *Cache Operators* and *Cache Eviction Priority Hints*: no effect on consistency, hence ignored.
+//! - `tld`, `suld`, `cold`, `sust`: the notation of the published mixed-proxy tests (ISCA 2022).
+
+use super::lower::{Call, Emit};
+use super::table::{BARE, CACHE, Group, GroupKind, Role, Row, SCOPES, SPACES, TYPES};
+use program::{Access, Op, Proxy, Scope, Space, Tags};
+
+const LOAD_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "acquire"] };
+const STORE_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "release"] };
+const FLAGS: Group = Group { kind: GroupKind::Flag, words: &["volatile", "mmio"] };
+
+const LOAD: &[Group] = &[LOAD_SEM, SCOPES, SPACES, FLAGS, CACHE, TYPES];
+const STORE: &[Group] = &[STORE_SEM, SCOPES, SPACES, FLAGS, CACHE, TYPES];
+const PROXY_LOAD: &[Group] = &[LOAD_SEM, SCOPES, TYPES];
+const PROXY_STORE: &[Group] = &[STORE_SEM, SCOPES, TYPES];
+
+pub(super) const ROWS: &[Row] = &[
+    Row::new(
+        "ld",
+        "`ld{.weak|.relaxed.scope|.acquire.scope|.volatile}{.space}{.type} d, [a]`",
+        "load; weak unless it says otherwise",
+        LOAD,
+        &[Role::Dst, Role::Addr],
+        |e, c| {
+            let constant = c.quals.get(GroupKind::Space) == Some("const");
+            load(e, c, if constant { Proxy::Constant } else { Proxy::Generic });
+        },
+    ),
+    Row::new(
+        "ld",
+        "`ld d, 5`",
+        "sets a register to a constant; no memory access (short form)",
+        &[],
+        &[Role::Dst, Role::Val],
+        |e, c| {
+            let value = c.expr(1);
+            if let Some(dst) = c.dst(0) {
+                e.push(Op::Assign { dst, value });
+            }
+        },
+    )
+    .keyed(&[BARE]),
+    Row::new(
+        "st",
+        "`st{.weak|.relaxed.scope|.release.scope|.volatile}{.space}{.type} [a], b`",
+        "store; weak unless it says otherwise",
+        STORE,
+        &[Role::Addr, Role::Val],
+        |e, c| store(e, c, Proxy::Generic),
+    ),
+    Row::new(
+        "tld",
+        "`tld{.weak|.relaxed.scope|.acquire.scope}{.type} d, [a]`",
+        "load through the texture proxy",
+        PROXY_LOAD,
+        &[Role::Dst, Role::Addr],
+        |e, c| load(e, c, Proxy::Texture),
+    ),
+    Row::new(
+        "suld",
+        "`suld{.weak|.relaxed.scope|.acquire.scope}{.type} d, [a]`",
+        "load through the surface proxy",
+        PROXY_LOAD,
+        &[Role::Dst, Role::Addr],
+        |e, c| load(e, c, Proxy::Surface),
+    ),
+    Row::new(
+        "cold",
+        "`cold{.weak|.relaxed.scope|.acquire.scope}{.type} d, [a]`",
+        "load through the constant proxy",
+        PROXY_LOAD,
+        &[Role::Dst, Role::Addr],
+        |e, c| load(e, c, Proxy::Constant),
+    ),
+    Row::new(
+        "ldc",
+        "`ldc{.weak|.relaxed.scope|.acquire.scope}{.type} d, [a]`",
+        "the same as `cold`",
+        PROXY_LOAD,
+        &[Role::Dst, Role::Addr],
+        |e, c| load(e, c, Proxy::Constant),
+    ),
+    Row::new(
+        "sust",
+        "`sust{.weak|.relaxed.scope|.release.scope}{.type} [a], b`",
+        "store through the surface proxy",
+        PROXY_STORE,
+        &[Role::Addr, Role::Val],
+        |e, c| store(e, c, Proxy::Surface),
+    ),
+];
+
+fn load(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) {
+    let Some(access) = access(e, c, proxy) else { return };
+    match c.dst(0) {
+        Some(dst) => e.push(Op::Load { dst, addr: c.expr(1), access }),
+        None => e.error("wrong-operand", c.opcode.clone(), "a load needs a register to write to", |d| {
+            d.label("only `atom` can discard its result with `_`")
+        }),
+    }
+}
+
+fn store(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) {
+    let Some(access) = access(e, c, proxy) else { return };
+    read_only(e, c);
+    let value = e.fit(c.expr(1), access.ty);
+    e.push(Op::Store { addr: c.expr(0), value, access });
+}
+
+/// Reports a write to constant memory.
+pub(super) fn read_only(e: &mut Emit<'_, '_>, c: &Call) {
+    let Some(loc) = c.loc else { return };
+    let (object, declared) = e.symbols.object(loc);
+    if declared.space == Space::Constant {
+        let symbol = e.symbols.get(object);
+        let (name, place) = (symbol.name.clone(), symbol.span);
+        e.error("read-only", c.opcode.clone(), format!("`{name}` is in constant memory"), |d| {
+            d.label("this writes it").also(place, "declared here")
+        });
+    }
+}
+
+/// The tag of an access path.
+pub(super) fn proxy_tag(proxy: Proxy) -> &'static str {
+    match proxy {
+        Proxy::Generic => "GEN",
+        Proxy::Surface => "SUR",
+        Proxy::Texture => "TEX",
+        Proxy::Constant => "CON",
+    }
+}
+
+/// Order, scope and proxy of a load or store.
+fn access(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) -> Option<Access> {
+    let (sem, scope, flag) = (c.quals.get(GroupKind::Sem), c.quals.scope(), c.quals.get(GroupKind::Flag));
+    let mut tags = Tags::of(&[proxy_tag(proxy)]);
+    if flag == Some("volatile") {
+        let extra = c.quals.place(GroupKind::Sem).or(c.quals.place(GroupKind::Scope));
+        if let Some(place) = extra {
+            e.error("conflicting-qualifiers", place, "`.volatile` has neither order nor scope", |d| {
+                d.label("`.volatile` means relaxed at system scope")
+            });
+            return None;
+        }
+        tags.extend(&["RLX", "A", "VOLATILE"]);
+        return Some(Access { tags, scope: Some(Scope::Sys), ty: c.ty });
+    }
+    let order = match sem {
+        None | Some("weak") => None,
+        Some("relaxed") => Some("RLX"),
+        Some("acquire") => Some("ACQ"),
+        Some(_) => Some("REL"),
+    };
+    if flag == Some("mmio") && (order != Some("RLX") || scope != Some(Scope::Sys)) {
+        e.error("conflicting-qualifiers", c.opcode.clone(), "`.mmio` accesses are `.relaxed.sys`", |d| {
+            d.label("expected `.mmio.relaxed.sys`")
+        });
+        return None;
+    }
+    match (order, scope) {
+        (None, Some(_)) => {
+            let place = c.quals.place(GroupKind::Scope).unwrap_or_default();
+            let id = "conflicting-qualifiers";
+            e.error(id, place, "a weak access has no scope", |d| d.label("expected an order such as `.relaxed`"));
+            None
+        }
+        (None, None) => {
+            tags.insert("WEAK");
+            Some(Access { tags, scope: None, ty: c.ty })
+        }
+        (Some(_), None) => {
+            let place = c.quals.place(GroupKind::Sem).unwrap_or_default();
+            let message = format!("`.{}` needs a scope", sem.unwrap_or_default());
+            e.error("missing-scope", place, message, |d| {
+                d.label("expected one of `.cta`, `.cluster`, `.gpu` or `.sys`")
+            });
+            None
+        }
+        (Some(order), Some(_)) => {
+            tags.extend(&[order, "A"]);
+            if flag == Some("mmio") {
+                tags.insert("MMIO");
+            }
+            Some(Access { tags, scope, ty: c.ty })
+        }
+    }
+}

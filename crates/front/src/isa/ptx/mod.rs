@@ -1,0 +1,159 @@
+//! PTX: code as compilers print it and in the short form of litmus tests, lowered to micro-ops.
+//!
+//! The instruction set is the table of [`rows`]; one row says everything about one family of instructions, so a new
+//! instruction is added in one place.
+//!
+//! # Reading a test
+//! 1. [`Unit::parse`]: a thread's text to instructions that have a row.
+//! 2. [`Unit::settle_types`], for every thread: locations get the type of their accesses.
+//! 3. [`Unit::lower`]: names resolved, micro-ops emitted.
+//! 4. [`pointers::resolve`], once per program: accesses and arithmetic through registers that hold addresses.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *Instruction Statements*, *Memory Consistency Model* and the pages of the single instructions.
+//! - The short form (`ld.relaxed.gpu r0, x`, `goto`, `bne`, `tld`, `sust`, …): the published PTX litmus suites.
+//!
+//! # Where we differ
+//! - Types and `;` may be left out. An access without type has the type of its location, else 64 bits.
+//! - Registers need no declaration. One that a test reads and nothing writes is an error.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use diag::{MappedText, Sink, Span};
+use program::{Init, Instr, Register};
+
+mod arith;
+mod atomics;
+mod barriers;
+mod control;
+mod fences;
+mod lex;
+mod lower;
+mod memory;
+mod names;
+mod operands;
+mod parse;
+pub mod pointers;
+mod print;
+mod regs;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use super::Symbols;
+use parse::{OperandKind, Stmt};
+use table::{Matched, Role};
+
+pub use print::{Unprintable, print};
+pub use table::{Row, rows, type_named};
+
+/// One thread's code, parsed.
+pub struct Unit {
+    text: MappedText,
+    items: Vec<Item>,
+    /// Some statements could not be parsed, so nobody knows what they write.
+    incomplete: bool,
+    /// Names in instructions that have no row; they may be registers that these write.
+    suspects: HashSet<String>,
+}
+
+enum Item {
+    Label(Range<usize>),
+    Instr(Matched),
+    Reg { ty: Range<usize>, name: Range<usize>, count: Option<i64> },
+}
+
+/// What a thread's code is read with.
+#[derive(Clone, Debug, Default)]
+pub struct Env {
+    /// Unknown names are errors; otherwise they are registers and locations that start at 0 (`.litmus`).
+    pub strict: bool,
+    /// Barrier operands are (instance, id, quorum) as in the published suites, not PTX's (barrier, thread count).
+    pub instance_barriers: bool,
+    /// `red` may be acquire, as in the published suites.
+    pub acquiring_red: bool,
+    /// Values of special registers, by name with `%`.
+    pub specials: Vec<(String, i64)>,
+    /// How many threads of the test are in this thread's warp.
+    pub warp_threads: u32,
+    /// Registers with initial values.
+    pub regs: Vec<RegInit>,
+}
+
+/// A register's initial value, as the test gives it.
+#[derive(Clone, Debug)]
+pub struct RegInit {
+    /// With or without `%`.
+    pub name: String,
+    /// Its value.
+    pub init: Init,
+    /// Where it was given.
+    pub span: Span,
+}
+
+/// A thread's registers and micro-ops.
+pub struct Lowered {
+    /// Its registers.
+    pub regs: Vec<Register>,
+    /// Its code.
+    pub code: Vec<Instr>,
+    /// Indices of accesses through registers that were written without a type, in order.
+    untyped: Vec<usize>,
+}
+
+impl Unit {
+    /// Parses a thread's code; what is wrong with it goes to `sink`.
+    pub fn parse(text: MappedText, sink: &mut Sink) -> Unit {
+        let mut items = Vec::new();
+        let mut suspects = HashSet::new();
+        let (stmts, incomplete) = parse::parse(&text, sink);
+        for stmt in stmts {
+            match stmt {
+                Stmt::Label(range) => items.push(Item::Label(range)),
+                Stmt::Reg { ty, name, count } => items.push(Item::Reg { ty, name, count }),
+                Stmt::Instr(raw) => {
+                    let names = raw.operands.iter().filter_map(|o| match &o.kind {
+                        OperandKind::Name(n) => Some(regs::bare(&text.as_str()[n.name.clone()]).to_string()),
+                        _ => None,
+                    });
+                    let names: Vec<String> = names.collect();
+                    match table::find(&text, raw, sink) {
+                        Some(matched) => items.push(Item::Instr(matched)),
+                        None => suspects.extend(names),
+                    }
+                }
+            }
+        }
+        Unit { text, items, incomplete, suspects }
+    }
+
+    /// Records the types of all accesses to named locations. Unless `strict`, adds the locations that are not
+    /// declared.
+    pub fn settle_types(&self, strict: bool, symbols: &mut Symbols, sink: &mut Sink) {
+        for item in &self.items {
+            let Item::Instr(m) = item else { continue };
+            for (role, operand) in m.row.operands.iter().zip(&m.raw.operands) {
+                let OperandKind::Name(n) = &operand.kind else { continue };
+                let name = &self.text.as_str()[n.name.clone()];
+                if *role != Role::Addr || name.starts_with('%') {
+                    continue;
+                }
+                let span = self.text.span(n.name.clone());
+                let id = symbols.find(name).or_else(|| {
+                    let object = super::SymbolKind::Object(super::Object::scalar(0));
+                    if strict { None } else { symbols.declare(name, span, object, sink) }
+                });
+                if let (Some(id), Some(ty)) = (id, m.quals.ty()) {
+                    let at = m.quals.place(table::GroupKind::Type).unwrap_or(n.name.clone());
+                    symbols.access(id, ty, self.text.span(at), sink);
+                }
+            }
+        }
+    }
+
+    /// Lowers the code. The result is meaningful only if nothing was reported to `sink`.
+    pub fn lower(&self, env: &Env, symbols: &Symbols, sink: &mut Sink) -> Lowered {
+        lower::lower(self, env, symbols, sink)
+    }
+}

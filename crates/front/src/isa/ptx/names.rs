@@ -1,0 +1,237 @@
+//! What the names in a thread's code stand for: registers, locations, special registers.
+//!
+//! # Invariants
+//! - A name is a location or a register, never both: a clash is reported.
+//! - Registers that instructions without a row might write are not reported as unknown.
+
+use std::ops::Range;
+
+use super::Item;
+use super::lower::Emit;
+use super::parse::OperandKind;
+use super::regs::bare;
+use super::table::{Matched, PRED, ResultTy, Role, Row, type_named};
+use diag::Span;
+use program::{LocId, Ty};
+
+/// What a name stands for.
+pub(super) enum Name {
+    Location(LocId),
+    Register,
+    Special(i64),
+    UnknownSpecial,
+    Unknown,
+}
+
+impl<'a> Emit<'a, '_> {
+    /// The names that some instruction writes, or that the test gives a value.
+    pub(super) fn collect_written(&mut self) {
+        let unit = self.unit;
+        self.written.extend(self.env.regs.iter().map(|r| bare(&r.name)));
+        for item in &unit.items {
+            let Item::Instr(m) = item else { continue };
+            for (role, operand) in m.row.operands.iter().zip(&m.raw.operands) {
+                if let (Role::Dst, OperandKind::Name(n)) = (role, &operand.kind) {
+                    self.written.insert(bare(self.str(&n.name)));
+                }
+            }
+        }
+    }
+
+    /// Numbers the registers in order of appearance and finds their types.
+    pub(super) fn collect_registers(&mut self) {
+        let unit = self.unit;
+        for item in &unit.items {
+            match item {
+                Item::Label(_) => {}
+                Item::Reg { ty, name, count } => self.declare(ty, name, *count),
+                Item::Instr(m) => self.registers_of(m),
+            }
+        }
+        if self.env.strict && !unit.incomplete {
+            let unknown: Vec<(String, Span)> = self
+                .regs
+                .iter()
+                .filter(|info| !self.written.contains(info.name.as_str()) && !unit.suspects.contains(&info.name))
+                .filter_map(|info| Some((info.name.clone(), info.read?)))
+                .collect();
+            let mut known: Vec<&str> = self.written.iter().copied().collect();
+            known.sort_unstable();
+            for (name, span) in unknown {
+                let message = format!("register `{name}` is read, but nothing in this thread writes it");
+                self.sink.error("unknown-register", span, message, |d| {
+                    let d =
+                        d.label("expected a register that has a value").did_you_mean(&name, known.iter().copied());
+                    match d.help {
+                        Some(_) => d,
+                        None => d.help(format!("give it a value with `regs = {{ {name} = 0 }}`")),
+                    }
+                });
+            }
+        }
+        for reg in &self.env.regs {
+            if self.symbols.find(bare(&reg.name)).is_some() {
+                self.clash(bare(&reg.name), reg.span);
+            }
+            if self.regs.intern(&reg.name).is_none() {
+                self.sink.error("too-many-registers", reg.span, "a thread has at most 65535 registers", |d| d);
+            }
+        }
+    }
+
+    fn clash(&mut self, name: &str, span: Span) {
+        let place = self.symbols.find(name).map(|id| self.symbols.get(id).span);
+        self.sink.error("name-clash", span, format!("`{name}` is a location, not a register"), |d| {
+            let d = d.label("expected a register");
+            match place {
+                Some(place) if place != span => d.also(place, "the location"),
+                _ => d,
+            }
+        });
+    }
+
+    fn declare(&mut self, ty: &Range<usize>, name: &Range<usize>, count: Option<i64>) {
+        let spelled = self.str(ty).trim_start_matches('.');
+        let Some(known) = type_named(spelled) else {
+            let message = format!("registers of type `.{spelled}` are not supported");
+            self.error("unsupported-type", ty.clone(), message, |d| {
+                d.label("expected an integer type or `.pred`")
+            });
+            return;
+        };
+        let name = bare(self.str(name));
+        match count {
+            None => {
+                self.declared.insert(name.to_string(), known);
+            }
+            // Only names that occur matter, so a large count costs nothing.
+            Some(_) => {
+                self.declared.insert(format!("{name}<"), known);
+            }
+        }
+    }
+
+    /// The type of a declared register: by its name, or as one of a declared family `%r<n>`.
+    fn declared_ty(&self, name: &str) -> Option<Ty> {
+        let name = bare(name);
+        if self.declared.is_empty() {
+            return None;
+        }
+        let family = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        self.declared.get(name).or_else(|| self.declared.get(&format!("{family}<"))).copied()
+    }
+
+    fn registers_of(&mut self, m: &'a Matched) {
+        if let Some((_, pred)) = &m.raw.pred {
+            self.note_read(pred, Role::Pred, PRED);
+        }
+        let ty = self.call_ty(m);
+        for (role, operand) in m.row.operands.iter().zip(&m.raw.operands) {
+            let OperandKind::Name(n) = &operand.kind else { continue };
+            match role {
+                Role::Dst => self.note_write(&n.name, result_ty(m.row, ty)),
+                Role::Val | Role::Addr | Role::Pred | Role::Loose => self.note_read(&n.name, *role, ty),
+                Role::Label => {}
+            }
+        }
+    }
+
+    fn note_write(&mut self, range: &Range<usize>, ty: Ty) {
+        let name = self.str(range);
+        if self.symbols.find(bare(name)).is_some() {
+            let span = self.unit.text.span(range.clone());
+            self.clash(bare(name), span);
+            return;
+        }
+        if let Some(declared) = self.declared_ty(name).filter(|d| d.bits < ty.bits || (*d == PRED) != (ty == PRED))
+        {
+            self.mismatch(range, declared, ty);
+        }
+        match self.regs.intern(name) {
+            Some(id) => self.regs.wrote(id, ty),
+            None => self.too_many_registers(range),
+        }
+    }
+
+    fn too_many_registers(&mut self, range: &Range<usize>) {
+        self.error("too-many-registers", range.clone(), "a thread has at most 65535 registers", |d| d);
+    }
+
+    fn mismatch(&mut self, range: &Range<usize>, declared: Ty, used: Ty) {
+        let describe = |ty: Ty| {
+            if ty == PRED { "a predicate".to_string() } else { format!("{} bits wide", ty.bits) }
+        };
+        let message = format!("`{}` is {}, used as {}", self.str(range), describe(declared), describe(used));
+        self.error("type-mismatch", range.clone(), message, |d| d.label(format!("expected {}", describe(used))));
+    }
+
+    fn note_read(&mut self, range: &Range<usize>, role: Role, ty: Ty) {
+        let name = self.str(range);
+        if !matches!(self.classify(name, role), Name::Register) {
+            return;
+        }
+        if !self.env.strict && self.symbols.find(name).is_some() {
+            let span = self.unit.text.span(range.clone());
+            self.clash(name, span);
+            return;
+        }
+        let bits = match role {
+            Role::Addr => Ty::U64,
+            Role::Pred => PRED,
+            _ => ty,
+        };
+        if role != Role::Loose
+            && let Some(declared) = self
+                .declared_ty(name)
+                .filter(|d| bits != Ty::WORD && (d.bits < bits.bits || (bits == PRED) != (*d == PRED)))
+        {
+            self.mismatch(range, declared, bits);
+        }
+        let span = self.unit.text.span(range.clone());
+        match self.regs.intern(name) {
+            Some(id) => self.regs.read(id, span),
+            None => self.too_many_registers(range),
+        }
+    }
+
+    /// What a name in an operand of that role stands for.
+    pub(super) fn classify(&self, name: &str, role: Role) -> Name {
+        if name.starts_with('%') {
+            if let Some((_, value)) = self.env.specials.iter().find(|s| s.0 == name) {
+                return Name::Special(*value);
+            }
+            return if is_special(name) { Name::UnknownSpecial } else { Name::Register };
+        }
+        // The published suites tell registers from locations by their position only.
+        if !self.env.strict {
+            return if role == Role::Addr {
+                self.symbols.find(name).map_or(Name::Unknown, Name::Location)
+            } else {
+                Name::Register
+            };
+        }
+        if role != Role::Pred
+            && let Some(loc) = self.symbols.find(name)
+        {
+            return Name::Location(loc);
+        }
+        let register = role != Role::Addr || self.written.contains(name) || self.declared_ty(name).is_some();
+        if register { Name::Register } else { Name::Unknown }
+    }
+}
+
+/// Whether a name is one of PTX's special registers (PTX ISA, Special Registers).
+fn is_special(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or(name);
+    name.contains('.')
+        || matches!(stem, "%laneid" | "%warpid" | "%nwarpid" | "%smid" | "%nsmid" | "%gridid" | "%clock")
+}
+
+/// The type that a row writes when it works in `ty`.
+fn result_ty(row: &Row, ty: Ty) -> Ty {
+    match row.result {
+        ResultTy::Own => ty,
+        ResultTy::Pred => PRED,
+        ResultTy::Wide => Ty { bits: ty.bits.saturating_mul(2).min(64), ..ty },
+    }
+}

@@ -1,0 +1,224 @@
+//! Operands: what is written against what the instruction table asks for.
+
+use super::lower::{Arg, Emit, truth};
+use super::names::Name;
+use super::parse::{NameOperand, Operand, OperandKind};
+use super::table::{GroupKind, Matched, PRED, Role};
+use crate::isa::SymbolKind;
+use diag::Diagnostic;
+use program::{BinOp, Expr, LocId, Space, Ty};
+
+impl Emit<'_, '_> {
+    pub(super) fn operand(
+        &mut self,
+        m: &Matched,
+        role: Role,
+        operand: &Operand,
+        ty: Ty,
+        loc: &mut Option<LocId>,
+    ) -> Option<Arg> {
+        let wrong = |emit: &mut Self, found: &str| {
+            let message = format!("expected {}, found {found}", role.expected());
+            emit.error("wrong-operand", operand.range.clone(), message, |d| {
+                d.label(format!("expected the form {}", m.row.syntax))
+            });
+            None
+        };
+        match (&operand.kind, role) {
+            (OperandKind::Unsupported(what), _) => {
+                let message = format!("{what} are not supported");
+                self.error("unsupported-operand", operand.range.clone(), message, |d| {
+                    d.label(format!("expected {}", role.expected()))
+                });
+                None
+            }
+            (OperandKind::Int(v), Role::Val | Role::Loose) => {
+                if role == Role::Val && !fits(*v, ty) {
+                    let message = format!("{v} does not fit {} bits", ty.bits);
+                    self.error("constant-out-of-range", operand.range.clone(), message, |d| {
+                        d.label(format!("expected a constant of {} bits", ty.bits))
+                    });
+                }
+                Some(Arg::Expr(Expr::Const(*v)))
+            }
+            (OperandKind::Int(_), _) => wrong(self, "a constant"),
+            (OperandKind::Discard, Role::Dst) => Some(Arg::Dst(None)),
+            (OperandKind::Discard, _) => wrong(self, "`_`"),
+            (OperandKind::Name(n), Role::Dst) if plain(n) => {
+                Some(Arg::Dst(self.regs.find(self.str(&n.name)))).filter(|arg| matches!(arg, Arg::Dst(Some(_))))
+            }
+            (OperandKind::Name(n), Role::Label) if plain(n) => Some(Arg::Label(n.name.clone())),
+            (OperandKind::Name(n), Role::Pred) if !n.brackets => {
+                let reg = self.regs.find(self.str(&n.name))?;
+                Some(Arg::Expr(truth(Expr::Reg(reg), n.negated)))
+            }
+            (OperandKind::Name(n), Role::Val | Role::Loose) if !n.brackets && !n.negated => self.value(n, ty),
+            (OperandKind::Name(n), Role::Addr) if !n.negated => self.address(m, n, ty, loc),
+            (OperandKind::Name(n), _) if n.brackets => wrong(self, "an address"),
+            (OperandKind::Name(n), _) => {
+                let found = format!("`{}`", self.str(&n.name));
+                wrong(self, &found)
+            }
+        }
+    }
+
+    /// A register, a special register, or the address of a location.
+    fn value(&mut self, n: &NameOperand, ty: Ty) -> Option<Arg> {
+        let name = self.str(&n.name);
+        match self.classify(name, Role::Val) {
+            Name::Special(v) => Some(Arg::Expr(Expr::Const(v))),
+            Name::UnknownSpecial => self.unknown_special(n),
+            Name::Location(id) => {
+                if ty.bits != 64 {
+                    let message = format!("the address of `{name}` needs 64 bits, not {}", ty.bits);
+                    self.error("type-mismatch", n.name.clone(), message, |d| d.label("an address"));
+                    return None;
+                }
+                let element = self.element(n, self.symbols.ty(id))?;
+                self.in_bounds(n, id, element)?;
+                Some(Arg::Expr(plus(Expr::Address(id), element)))
+            }
+            Name::Register | Name::Unknown => {
+                let reg = self.regs.find(name)?;
+                if n.offset != 0 || n.index != 0 {
+                    let message = format!("`{name}` is a register; an offset belongs into an address or an `add`");
+                    self.error("wrong-operand", n.name.clone(), message, |d| d.label("expected a location"));
+                    return None;
+                }
+                Some(Arg::Expr(Expr::Reg(reg)))
+            }
+        }
+    }
+
+    fn unknown_special(&mut self, n: &NameOperand) -> Option<Arg> {
+        let name = self.str(&n.name);
+        let known: Vec<&str> = self.env.specials.iter().map(|s| s.0.as_str()).collect();
+        let message = format!("the special register `{name}` has no value here");
+        self.error("unknown-register", n.name.clone(), message, |d| {
+            if known.is_empty() {
+                d.label("known only in code given by `[kernel]`")
+            } else {
+                d.label("not a special register of the kernel form").did_you_mean(name, known)
+            }
+        });
+        None
+    }
+
+    /// The element that `+ bytes` and `[n]` lead to.
+    fn element(&mut self, n: &NameOperand, ty: Ty) -> Option<i64> {
+        let size = i64::from(ty.bytes());
+        if n.offset % size != 0 {
+            let message = format!("the offset {} is not a multiple of the element size, {size} bytes", n.offset);
+            self.error("misaligned", n.name.start..n.name.end, message, |d| {
+                d.label("offsets count bytes").note("partially overlapping accesses are not supported")
+            });
+            return None;
+        }
+        n.index.checked_add(n.offset / size)
+    }
+
+    fn in_bounds(&mut self, n: &NameOperand, id: LocId, element: i64) -> Option<()> {
+        let count = self.symbols.object(id).1.init.len();
+        if usize::try_from(element).is_ok_and(|e| e < count) {
+            return Some(());
+        }
+        let name = self.str(&n.name);
+        let has = if count == 1 { "one element".to_string() } else { format!("{count} elements") };
+        self.error(
+            "out-of-bounds",
+            n.name.clone(),
+            format!("`{name}` has {has}, this is number {element}"),
+            |d| d.label("counted from 0"),
+        );
+        None
+    }
+
+    fn address(&mut self, m: &Matched, n: &NameOperand, ty: Ty, loc: &mut Option<LocId>) -> Option<Arg> {
+        let name = self.str(&n.name);
+        match self.classify(name, Role::Addr) {
+            Name::Location(id) => {
+                *loc = Some(id);
+                self.check_space(m, n, id);
+                let element = self.element(n, self.symbols.ty(id))?;
+                self.in_bounds(n, id, element)?;
+                Some(Arg::Expr(plus(Expr::Address(id), element)))
+            }
+            Name::Register => {
+                let reg = self.regs.find(name)?;
+                let element = self.element(n, ty)?;
+                self.through_register = m.quals.ty().is_none();
+                Some(Arg::Expr(plus(Expr::Reg(reg), element)))
+            }
+            Name::Special(_) | Name::UnknownSpecial => {
+                self.error("wrong-operand", n.name.clone(), format!("`{name}` is not an address"), |d| {
+                    d.label(format!("expected {}", Role::Addr.expected()))
+                });
+                None
+            }
+            Name::Unknown => {
+                let full = self.sink.full();
+                let known = self.symbols.names().filter(|_| !full);
+                let span = self.unit.text.span(n.name.clone());
+                let diagnostic = Diagnostic::error(
+                    "unknown-location",
+                    self.sink.file(),
+                    span,
+                    format!("there is no location `{name}`"),
+                )
+                .label("expected a location, or a register that holds an address")
+                .did_you_mean(name, known);
+                let diagnostic = match diagnostic.help {
+                    Some(_) => diagnostic,
+                    None => diagnostic.help(format!("declare it: `[memory]` with `{name} = 0`")),
+                };
+                self.sink.push(diagnostic);
+                None
+            }
+        }
+    }
+
+    fn check_space(&mut self, m: &Matched, n: &NameOperand, id: LocId) {
+        let Some(written) = m.quals.get(GroupKind::Space) else { return };
+        let space = self.symbols.object(id).1.space;
+        let matches = match written {
+            "global" => space == Space::Global,
+            "const" => space == Space::Constant || matches!(self.symbols.get(id).kind, SymbolKind::Alias { .. }),
+            "local" => space == Space::Local,
+            _ => space == Space::Shared,
+        };
+        if matches {
+            return;
+        }
+        let name = self.str(&n.name);
+        let place = m.quals.place(GroupKind::Space).unwrap_or_default();
+        let declared = self.symbols.get(id).span;
+        let short = written.split(':').next().unwrap_or(written);
+        let message = format!("`.{written}` access to `{name}`, which lives elsewhere");
+        self.error("wrong-space", place, message, |d| {
+            d.label("this state space")
+                .also(declared, "declared here")
+                .help(format!("declare it with `{name} = {{ init = 0, space = \"{short}\" }}`"))
+        });
+    }
+}
+
+/// Nothing but a name.
+fn plain(n: &NameOperand) -> bool {
+    !n.brackets && !n.negated && n.offset == 0 && n.index == 0
+}
+
+/// `base + element`.
+fn plus(base: Expr, element: i64) -> Expr {
+    match element {
+        0 => base,
+        n => Expr::Bin(BinOp::Add, Ty::U64, Box::new(base), Box::new(Expr::Const(n))),
+    }
+}
+
+/// Whether a constant is a value of the type, read as signed or unsigned.
+fn fits(v: i64, ty: Ty) -> bool {
+    ty.bits == 64 || ty.bits == 8 && ty == PRED && (0..=1).contains(&v) || {
+        let half = 1i64 << (ty.bits - 1);
+        -half <= v && v < 2 * half
+    }
+}

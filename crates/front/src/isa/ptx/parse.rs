@@ -1,0 +1,363 @@
+//! PTX code to statements: labels, instructions with their operands, register declarations.
+//!
+//! # Invariants
+//! - A malformed statement is reported and skipped; the ones after it are still read.
+//! - Every range lies in the text that was parsed; nothing is resolved yet.
+//!
+//! A statement ends at `;` or at the end of a line, unless the line ends in a comma or inside brackets.
+
+use std::ops::Range;
+
+use super::lex::{Kind, Token, lex};
+use diag::{MappedText, Sink};
+
+/// One statement.
+#[derive(Clone, Debug)]
+pub(super) enum Stmt {
+    /// `name:`
+    Label(Range<usize>),
+    /// An instruction.
+    Instr(RawInstr),
+    /// `.reg .type a, b<4>;`: type, name, count.
+    Reg { ty: Range<usize>, name: Range<usize>, count: Option<i64> },
+}
+
+/// An instruction as written.
+#[derive(Clone, Debug)]
+pub(super) struct RawInstr {
+    /// From the predicate to the last operand.
+    pub(super) range: Range<usize>,
+    /// `@p` or `@!p` (true).
+    pub(super) pred: Option<(bool, Range<usize>)>,
+    /// The opcode without qualifiers.
+    pub(super) opcode: Range<usize>,
+    /// The qualifiers without their dots.
+    pub(super) quals: Vec<Range<usize>>,
+    /// The operands.
+    pub(super) operands: Vec<Operand>,
+}
+
+/// An operand with its place.
+#[derive(Clone, Debug)]
+pub(super) struct Operand {
+    pub(super) range: Range<usize>,
+    pub(super) kind: OperandKind,
+}
+
+/// An operand.
+#[derive(Clone, Debug)]
+pub(super) enum OperandKind {
+    /// A constant.
+    Int(i64),
+    /// A register, location or label, perhaps as an address.
+    Name(NameOperand),
+    /// `_`
+    Discard,
+    /// Something PTX has and this checker has not: what it is.
+    Unsupported(&'static str),
+}
+
+/// A name with what was written around it.
+#[derive(Clone, Debug)]
+pub(super) struct NameOperand {
+    pub(super) name: Range<usize>,
+    /// In `[…]`.
+    pub(super) brackets: bool,
+    /// `!` before it.
+    pub(super) negated: bool,
+    /// `+ n`, in bytes.
+    pub(super) offset: i64,
+    /// `[n]` after it, in elements.
+    pub(super) index: i64,
+}
+
+/// Parses a text. The flag says whether statements had to be left out.
+pub(super) fn parse(text: &MappedText, sink: &mut Sink) -> (Vec<Stmt>, bool) {
+    let tokens = lex(text.as_str());
+    let errors = sink.errors();
+    let mut parser = Parser { text, tokens: &tokens, at: 0, sink, out: Vec::new() };
+    parser.run();
+    let Parser { sink, out, .. } = parser;
+    (out, sink.errors() > errors)
+}
+
+struct Parser<'a> {
+    text: &'a MappedText,
+    tokens: &'a [Token],
+    at: usize,
+    sink: &'a mut Sink,
+    out: Vec<Stmt>,
+}
+
+/// A statement was reported as malformed.
+struct Malformed;
+
+impl Parser<'_> {
+    fn run(&mut self) {
+        loop {
+            match self.peek() {
+                Kind::End => return,
+                Kind::Newline | Kind::Punct(';' | '{' | '}') => self.at += 1,
+                _ => {
+                    if self.statement().is_err() {
+                        self.skip_statement();
+                    }
+                }
+            }
+        }
+    }
+
+    fn peek(&self) -> Kind {
+        self.tokens[self.at].kind
+    }
+
+    fn peek_second(&self) -> Kind {
+        self.tokens.get(self.at + 1).map_or(Kind::End, |t| t.kind)
+    }
+
+    fn range(&self) -> Range<usize> {
+        self.tokens[self.at].range.clone()
+    }
+
+    fn str(&self, range: &Range<usize>) -> &str {
+        &self.text.as_str()[range.clone()]
+    }
+
+    fn advance(&mut self) -> Range<usize> {
+        let range = self.range();
+        if self.peek() != Kind::End {
+            self.at += 1;
+        }
+        range
+    }
+
+    fn eat(&mut self, c: char) -> bool {
+        let found = self.peek() == Kind::Punct(c);
+        if found {
+            self.at += 1;
+        }
+        found
+    }
+
+    fn skip_newlines(&mut self) {
+        while self.peek() == Kind::Newline {
+            self.at += 1;
+        }
+    }
+
+    fn skip_statement(&mut self) {
+        while !matches!(self.peek(), Kind::End | Kind::Newline | Kind::Punct(';')) {
+            self.at += 1;
+        }
+    }
+
+    fn fail<T>(&mut self, expected: &str) -> Result<T, Malformed> {
+        let range = self.range();
+        let span = self.text.span(range.clone());
+        let found = match self.peek() {
+            Kind::End | Kind::Newline => "the end of the line".to_string(),
+            Kind::OpenComment => {
+                self.sink.error("unterminated-comment", span, "this comment is never closed", |d| {
+                    d.label("expected `*/` after it")
+                });
+                return Err(Malformed);
+            }
+            Kind::BadNumber => {
+                let message = format!("`{}` is not an integer of at most 64 bits", self.str(&range));
+                self.sink.error("bad-number", span, message, |d| d.label("only integers are supported"));
+                return Err(Malformed);
+            }
+            _ => format!("`{}`", self.str(&range)),
+        };
+        self.sink.error("syntax", span, format!("expected {expected}, found {found}"), |d| {
+            d.label(format!("expected {expected}"))
+        });
+        Err(Malformed)
+    }
+
+    fn word(&mut self, expected: &str) -> Result<Range<usize>, Malformed> {
+        if self.peek() == Kind::Word { Ok(self.advance()) } else { self.fail(expected) }
+    }
+
+    fn statement(&mut self) -> Result<(), Malformed> {
+        if self.peek() == Kind::Word && self.peek_second() == Kind::Punct(':') {
+            let name = self.advance();
+            self.at += 1;
+            self.out.push(Stmt::Label(name));
+            return Ok(());
+        }
+        let start = self.range().start;
+        if self.peek() == Kind::Word && self.str(&self.range()).starts_with('.') {
+            return self.directive();
+        }
+        let pred = if self.eat('@') {
+            let negated = self.eat('!');
+            Some((negated, self.word("a predicate register")?))
+        } else {
+            None
+        };
+        let word = self.word("an instruction or a label")?;
+        let (opcode, quals) = self.split(word);
+        let mut operands = Vec::new();
+        if !self.at_end() {
+            loop {
+                operands.push(self.operand()?);
+                if !self.eat(',') {
+                    break;
+                }
+                self.skip_newlines();
+            }
+        }
+        if !self.at_end() {
+            return self.fail("`,`, `;` or the end of the line");
+        }
+        let end = self.tokens[self.at - 1].range.end;
+        self.out.push(Stmt::Instr(RawInstr { range: start..end, pred, opcode, quals, operands }));
+        Ok(())
+    }
+
+    fn at_end(&self) -> bool {
+        matches!(self.peek(), Kind::End | Kind::Newline | Kind::Punct(';' | '}'))
+    }
+
+    /// Splits `ld.weak.u32` at its dots.
+    fn split(&self, word: Range<usize>) -> (Range<usize>, Vec<Range<usize>>) {
+        let mut parts = Vec::new();
+        let mut start = word.start;
+        for piece in self.str(&word).split('.') {
+            parts.push(start..start + piece.len());
+            start += piece.len() + 1;
+        }
+        let opcode = parts.remove(0);
+        (opcode, parts)
+    }
+
+    /// `.reg` is read; line and pragma information is skipped.
+    fn directive(&mut self) -> Result<(), Malformed> {
+        let word = self.range();
+        match self.str(&word) {
+            ".loc" | ".file" | ".pragma" => {
+                self.skip_statement();
+                Ok(())
+            }
+            ".reg" => {
+                self.at += 1;
+                let ty = self.word("a register type such as `.u32`")?;
+                loop {
+                    let name = self.word("a register name")?;
+                    let count = if self.eat('<') {
+                        let Kind::Int(n) = self.peek() else { return self.fail("a number of registers") };
+                        self.at += 1;
+                        if !self.eat('>') {
+                            return self.fail("`>`");
+                        }
+                        Some(n)
+                    } else {
+                        None
+                    };
+                    self.out.push(Stmt::Reg { ty: ty.clone(), name, count });
+                    if !self.eat(',') {
+                        break;
+                    }
+                    self.skip_newlines();
+                }
+                if self.at_end() { Ok(()) } else { self.fail("`,`, `;` or the end of the line") }
+            }
+            other => {
+                let message = format!("the directive `{other}` is not supported inside a thread's code");
+                let span = self.text.span(word.clone());
+                self.sink.error("unsupported-directive", span, message, |d| {
+                    d.label("only `.reg` is read here").help("declare memory in the test's `[memory]` table")
+                });
+                Err(Malformed)
+            }
+        }
+    }
+
+    fn integer(&mut self) -> Option<i64> {
+        let negative = self.peek() == Kind::Punct('-');
+        let value = if negative { self.peek_second() } else { self.peek() };
+        let Kind::Int(value) = value else { return None };
+        self.at += 1 + usize::from(negative);
+        Some(if negative { value.wrapping_neg() } else { value })
+    }
+
+    fn operand(&mut self) -> Result<Operand, Malformed> {
+        let start = self.range().start;
+        let kind = self.operand_kind()?;
+        let end = self.tokens[self.at - 1].range.end.max(start);
+        Ok(Operand { range: start..end, kind })
+    }
+
+    fn operand_kind(&mut self) -> Result<OperandKind, Malformed> {
+        if let Some(value) = self.integer() {
+            return Ok(OperandKind::Int(value));
+        }
+        match self.peek() {
+            Kind::Punct('{') => {
+                while !matches!(self.peek(), Kind::Punct('}' | ';') | Kind::Newline | Kind::End) {
+                    self.at += 1;
+                }
+                self.eat('}');
+                Ok(OperandKind::Unsupported("vector operands"))
+            }
+            Kind::Punct('[') => {
+                self.at += 1;
+                self.skip_newlines();
+                if self.integer().is_some() {
+                    self.fail::<()>("a location or a register that holds an address")?;
+                }
+                let mut name = self.name(true)?;
+                name.brackets = true;
+                if !self.eat(']') {
+                    return self.fail("`]`");
+                }
+                Ok(OperandKind::Name(name))
+            }
+            Kind::Punct('!') => {
+                self.at += 1;
+                let mut name = self.name(false)?;
+                name.negated = true;
+                Ok(OperandKind::Name(name))
+            }
+            Kind::Word if self.str(&self.range()) == "_" => {
+                self.at += 1;
+                Ok(OperandKind::Discard)
+            }
+            Kind::Word => {
+                let name = self.name(true)?;
+                if self.eat('|') {
+                    self.word("a predicate register")?;
+                    return Ok(OperandKind::Unsupported("a second destination after `|`"));
+                }
+                Ok(OperandKind::Name(name))
+            }
+            _ => self.fail("an operand"),
+        }
+    }
+
+    /// `name`, `name[2]`, `name+4`.
+    fn name(&mut self, address: bool) -> Result<NameOperand, Malformed> {
+        let name = self.word("a name")?;
+        let mut operand = NameOperand { name, brackets: false, negated: false, offset: 0, index: 0 };
+        if !address {
+            return Ok(operand);
+        }
+        if self.peek() == Kind::Punct('[') {
+            self.at += 1;
+            operand.index = match self.integer() {
+                Some(index) => index,
+                None => return self.fail("an element number"),
+            };
+            if !self.eat(']') {
+                return self.fail("`]`");
+            }
+        }
+        if let Kind::Punct(sign @ ('+' | '-')) = self.peek() {
+            self.at += 1;
+            let Some(offset) = self.integer() else { return self.fail("an offset in bytes") };
+            operand.offset = if sign == '-' { offset.wrapping_neg() } else { offset };
+        }
+        Ok(operand)
+    }
+}

@@ -1,0 +1,359 @@
+//! Micro-ops back to PTX in the short form, such that reading the text gives the same micro-ops.
+//!
+//! # Invariants
+//! - What is printed reads back to the same program; what PTX has no words for is refused.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::table::PRED;
+use program::{
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Init, LocationKind, Op, Program, RegId,
+    Scope, Tags, Thread, Ty, Update,
+};
+
+/// Why a micro-op cannot be printed, with its index in the thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unprintable {
+    /// Index into the thread's code.
+    pub index: usize,
+    /// What PTX has no words for.
+    pub what: String,
+}
+
+/// A thread's code, one instruction per line.
+///
+/// # Errors
+/// If a micro-op is not one that a PTX instruction makes.
+pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> {
+    let pointers = thread.regs.iter().any(|r| matches!(r.init, Init::Address { .. }))
+        || program.locations.iter().any(|l| match &l.kind {
+            LocationKind::Object { init, .. } => init.iter().any(|v| matches!(v, Init::Address { .. })),
+            LocationKind::Alias { .. } => false,
+        })
+        || program.threads.iter().flat_map(|t| &t.code).any(|i| match &i.op {
+            Op::Assign { value: Expr::Address(_), .. } => true,
+            Op::Assign { value: Expr::Bin(_, _, a, _), .. } => matches!(**a, Expr::Address(_)),
+            _ => false,
+        });
+    let printer = Printer { thread, program, pointers };
+    let targets = thread.code.iter().filter_map(|i| match &i.op {
+        Op::Branch { target, .. } => Some((*target, String::new())),
+        _ => None,
+    });
+    let mut labels: BTreeMap<usize, String> = targets.collect();
+    labels.iter_mut().enumerate().for_each(|(n, (_, label))| *label = format!("L{n}"));
+    let mut out = String::new();
+    for index in 0..=thread.code.len() {
+        if let Some(label) = labels.get(&index) {
+            let _ = writeln!(out, "{label}:");
+        }
+        if let Some(instr) = thread.code.get(index) {
+            let line = printer.op(&instr.op, &labels);
+            let line = line.ok_or_else(|| Unprintable { index, what: format!("{:?}", instr.op) })?;
+            let _ = writeln!(out, "{line}");
+        }
+    }
+    Ok(out)
+}
+
+struct Printer<'a> {
+    thread: &'a Thread,
+    program: &'a Program,
+    /// Registers may hold addresses: sums are then in elements, which PTX cannot say.
+    pointers: bool,
+}
+
+impl Printer<'_> {
+    fn reg(&self, id: RegId) -> &str {
+        &self.thread.regs[usize::from(id.0)].name
+    }
+
+    fn op(&self, op: &Op, labels: &BTreeMap<usize, String>) -> Option<String> {
+        Some(match op {
+            Op::Load { dst, addr, access } => {
+                let opcode = match proxy(&access.tags)? {
+                    "GEN" => "ld",
+                    "TEX" => "tld",
+                    "SUR" => "suld",
+                    _ => "cold",
+                };
+                let suffix = self.suffix(addr, access.ty);
+                format!(
+                    "{opcode}{}{suffix} {}, {}",
+                    order(access)?,
+                    self.reg(*dst),
+                    self.address(addr, access.ty)?
+                )
+            }
+            Op::Store { addr, value, access } => {
+                let opcode = match proxy(&access.tags)? {
+                    "GEN" => "st",
+                    "SUR" => "sust",
+                    _ => return None,
+                };
+                let suffix = self.suffix(addr, access.ty);
+                let value = self.fitted(value, access.ty)?;
+                format!("{opcode}{}{suffix} {}, {value}", order(access)?, self.address(addr, access.ty)?)
+            }
+            Op::Rmw { dst, addr, update, read, write } => self.rmw(*dst, addr, update, read, write)?,
+            Op::Fence { tags, scope } => fence(tags, *scope)?,
+            Op::Barrier(barrier) => self.barrier(barrier)?,
+            Op::Spurious { .. } | Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => return None,
+            Op::Assign { dst, value } => self.assign(*dst, value)?,
+            Op::Branch { cond, target } => {
+                let label = labels.get(target)?;
+                match cond {
+                    Expr::Const(0) => return None,
+                    Expr::Const(_) => format!("goto {label}"),
+                    Expr::Reg(p) => format!("@{} bra {label}", self.reg(*p)),
+                    Expr::Cmp(op, ty, a, b) => {
+                        let opcode = match op {
+                            CmpOp::Eq => "beq",
+                            CmpOp::Ne => "bne",
+                            CmpOp::Lt => "blt",
+                            CmpOp::Le => "ble",
+                            CmpOp::Gt => "bgt",
+                            CmpOp::Ge => "bge",
+                        };
+                        format!("{opcode}{} {}, {}, {label}", dotted(*ty), self.value(a)?, self.value(b)?)
+                    }
+                    _ => return None,
+                }
+            }
+        })
+    }
+
+    /// The type qualifier of an access, where it differs from what is understood.
+    fn suffix(&self, addr: &Expr, ty: Ty) -> String {
+        let understood = match addr {
+            Expr::Address(loc) => Some(*loc),
+            Expr::Bin(BinOp::Add, _, base, _) => match **base {
+                Expr::Address(loc) => Some(loc),
+                _ => None,
+            },
+            _ => None,
+        };
+        match understood.map(|loc| &self.program.location(self.program.object(loc)).kind) {
+            Some(LocationKind::Object { ty: own, .. }) if *own == ty => String::new(),
+            _ => named(ty),
+        }
+    }
+
+    fn address(&self, addr: &Expr, ty: Ty) -> Option<String> {
+        Some(match addr {
+            Expr::Address(_) => self.value(addr)?,
+            Expr::Reg(r) => format!("[{}]", self.reg(*r)),
+            Expr::Bin(BinOp::Add, Ty::U64, base, element) => match (&**base, &**element) {
+                (Expr::Address(_), Expr::Const(_)) => self.value(addr)?,
+                (Expr::Reg(r), Expr::Const(n)) => {
+                    format!("[{}+{}]", self.reg(*r), n.checked_mul(i64::from(ty.bytes()))?)
+                }
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
+
+    /// An operand.
+    fn value(&self, value: &Expr) -> Option<String> {
+        Some(match value {
+            Expr::Const(v) => v.to_string(),
+            Expr::Reg(r) => self.reg(*r).to_string(),
+            Expr::Address(loc) => self.program.location(*loc).name.clone(),
+            Expr::Bin(BinOp::Add, Ty::U64, base, element) => match (&**base, &**element) {
+                (Expr::Address(loc), Expr::Const(n)) => format!("{}[{n}]", self.program.location(*loc).name),
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
+
+    /// An operand that is converted to the type of the instruction by the way.
+    fn fitted(&self, value: &Expr, ty: Ty) -> Option<String> {
+        match value {
+            Expr::Cast(to, inner) if *to == ty => self.value(inner),
+            other => self.value(other),
+        }
+    }
+
+    fn rmw(
+        &self,
+        dst: Option<RegId>,
+        addr: &Expr,
+        update: &Update,
+        read: &Access,
+        write: &Access,
+    ) -> Option<String> {
+        let order = match (read.tags.has("ACQ"), write.tags.has("REL")) {
+            (true, true) => "acq_rel",
+            (true, false) => "acquire",
+            (false, true) => "release",
+            (false, false) => "relaxed",
+        };
+        let scope = scope_name(read.scope?)?;
+        let ty = read.ty;
+        let (op, operands) = match update {
+            Update::Exchange(v) => ("exch", self.fitted(v, ty)?),
+            Update::Apply(op, v) => (atomic_name(*op)?, self.fitted(v, ty)?),
+            Update::When { .. } => return None,
+            Update::CompareExchange { expected, new } => {
+                ("cas", format!("{}, {}", self.fitted(expected, ty)?, self.fitted(new, ty)?))
+            }
+        };
+        let (place, suffix) = (self.address(addr, ty)?, self.suffix(addr, ty));
+        Some(if read.tags.has("RED") {
+            format!("red.{order}.{scope}.{op}{suffix} {place}, {operands}")
+        } else {
+            let dst = dst.map_or("_", |r| self.reg(r));
+            format!("atom.{order}.{scope}.{op}{suffix} {dst}, {place}, {operands}")
+        })
+    }
+
+    fn barrier(&self, barrier: &Barrier) -> Option<String> {
+        let list = |first: String, rest: [&Option<Expr>; 2]| -> Option<String> {
+            let mut all = vec![first];
+            for operand in rest.into_iter().flatten() {
+                all.push(self.value(operand)?);
+            }
+            Some(all.join(", "))
+        };
+        let operands = match &barrier.naming {
+            BarrierNaming::Counted { id, count } => list(self.value(id)?, [count, &None])?,
+            BarrierNaming::Instance { instance, id, quorum } => list(instance.to_string(), [id, quorum])?,
+        };
+        let relaxed = barrier.arrive.has("RLX");
+        Some(match (barrier.domain, barrier.action) {
+            (Scope::Cta, BarrierAction::Sync) => format!("bar.cta.sync {operands}"),
+            (Scope::Cta, BarrierAction::Arrive) => format!("bar.cta.arrive {operands}"),
+            (Scope::Warp, BarrierAction::Sync) if barrier.lanes.is_some() => return None,
+            (Scope::Warp, BarrierAction::Sync) => "bar.warp.sync 0xffffffff".to_string(),
+            (Scope::Cluster, BarrierAction::Arrive) if relaxed => "barrier.cluster.arrive.relaxed".to_string(),
+            (Scope::Cluster, BarrierAction::Arrive) => "barrier.cluster.arrive".to_string(),
+            (Scope::Cluster, BarrierAction::Wait) => "barrier.cluster.wait".to_string(),
+            _ => return None,
+        })
+    }
+
+    fn assign(&self, dst: RegId, value: &Expr) -> Option<String> {
+        let ty = self.thread.regs[usize::from(dst.0)].ty;
+        let dst = self.reg(dst);
+        Some(match value {
+            Expr::Const(_) | Expr::Reg(_) | Expr::Address(_) => {
+                let suffix = if ty == PRED { ".pred".to_string() } else { dotted(ty) };
+                format!("mov{suffix} {dst}, {}", self.value(value)?)
+            }
+            Expr::Bin(BinOp::Add | BinOp::Sub, ty, a, _) if self.pointers && ty.bits == 64 => match **a {
+                Expr::Address(_) => format!("mov.u64 {dst}, {}", self.value(value)?),
+                _ => return None,
+            },
+            Expr::Bin(BinOp::Add, ty, a, b) if self.product(a, *ty).is_some() => {
+                let (x, y) = self.product(a, *ty)?;
+                format!("mad{} {dst}, {x}, {y}, {}", dotted(*ty), self.value(b)?)
+            }
+            Expr::Bin(op, ty, a, b) => {
+                format!("{}{} {dst}, {}, {}", arith_name(*op)?, dotted(*ty), self.value(a)?, self.value(b)?)
+            }
+            Expr::Cmp(op, ty, a, b) => {
+                let name = match op {
+                    CmpOp::Eq => "eq",
+                    CmpOp::Ne => "ne",
+                    CmpOp::Lt => "lt",
+                    CmpOp::Le => "le",
+                    CmpOp::Gt => "gt",
+                    CmpOp::Ge => "ge",
+                };
+                format!("setp.{name}{} {dst}, {}, {}", dotted(*ty), self.value(a)?, self.value(b)?)
+            }
+            Expr::Select(p, a, b) => {
+                let Expr::Reg(p) = **p else { return None };
+                let (a, b) = (self.fitted(a, ty)?, self.fitted(b, ty)?);
+                format!("selp{} {dst}, {a}, {b}, {}", dotted(ty), self.reg(p))
+            }
+            Expr::Cast(ty, inner) => format!("cvt{}.s64 {dst}, {}", named(*ty), self.value(inner)?),
+        })
+    }
+
+    fn product(&self, value: &Expr, ty: Ty) -> Option<(String, String)> {
+        match value {
+            Expr::Bin(BinOp::Mul, own, x, y) if *own == ty => Some((self.value(x)?, self.value(y)?)),
+            _ => None,
+        }
+    }
+}
+
+fn proxy(tags: &Tags) -> Option<&'static str> {
+    ["GEN", "SUR", "TEX", "CON"].into_iter().find(|t| tags.has(t))
+}
+
+/// Order and scope of a load or store.
+fn order(access: &Access) -> Option<String> {
+    let tags = &access.tags;
+    if tags.has("VOLATILE") {
+        return Some(".volatile".to_string());
+    }
+    let Some(scope) = access.scope else { return tags.has("WEAK").then(|| ".weak".to_string()) };
+    let order = [("RLX", "relaxed"), ("ACQ", "acquire"), ("REL", "release")];
+    let order = order.into_iter().find(|o| tags.has(o.0))?.1;
+    let mmio = if tags.has("MMIO") { ".mmio" } else { "" };
+    Some(format!("{mmio}.{order}.{}", scope_name(scope)?))
+}
+
+fn fence(tags: &Tags, scope: Option<Scope>) -> Option<String> {
+    if tags.has("PF") {
+        let kinds =
+            [("ALIAS", "alias"), ("SUR", "surface"), ("TEX", "texture"), ("CON", "constant"), ("GEN", "generic")];
+        let kind = kinds.into_iter().find(|k| tags.has(k.0))?.1;
+        return Some(format!("fence.proxy.{kind}"));
+    }
+    let orders = [("SC", "sc"), ("ACQ_REL", "acq_rel"), ("ACQ", "acquire"), ("REL", "release")];
+    let order = orders.into_iter().find(|o| tags.has(o.0))?.1;
+    Some(format!("fence.{order}.{}", scope_name(scope?)?))
+}
+
+fn scope_name(scope: Scope) -> Option<&'static str> {
+    Some(match scope {
+        Scope::Cta => "cta",
+        Scope::Cluster => "cluster",
+        Scope::Gpu => "gpu",
+        Scope::Sys => "sys",
+        _ => return None,
+    })
+}
+
+fn atomic_name(op: BinOp) -> Option<&'static str> {
+    Some(match op {
+        BinOp::Inc => "inc",
+        BinOp::Dec => "dec",
+        BinOp::Add | BinOp::Sub | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Min | BinOp::Max => arith_name(op)?,
+        _ => return None,
+    })
+}
+
+fn arith_name(op: BinOp) -> Option<&'static str> {
+    Some(match op {
+        BinOp::Add => "add",
+        BinOp::Sub => "sub",
+        BinOp::Mul => "mul",
+        BinOp::Div => "div",
+        BinOp::Rem => "rem",
+        BinOp::And => "and",
+        BinOp::Or => "or",
+        BinOp::Xor => "xor",
+        BinOp::Shl => "shl",
+        BinOp::Shr => "shr",
+        BinOp::Min => "min",
+        BinOp::Max => "max",
+        BinOp::Inc | BinOp::Dec => return None,
+    })
+}
+
+/// `.u32`
+fn named(ty: Ty) -> String {
+    format!(".{}{}", if ty.signed { 's' } else { 'u' }, ty.bits)
+}
+
+/// The type qualifier, where it is not understood.
+fn dotted(ty: Ty) -> String {
+    if ty == Ty::WORD { String::new() } else { named(ty) }
+}

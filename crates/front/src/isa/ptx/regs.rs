@@ -1,0 +1,92 @@
+//! The registers of one thread: which there are, in which order, of which type.
+//!
+//! # Invariants
+//! - Order: by first appearance in the code, then those that only the test initialises. Giving a register an initial
+//!   value therefore never renumbers the others.
+//! - `%r1` and `r1` are one register.
+
+use std::collections::HashMap;
+
+use diag::Span;
+use program::{Init, RegId, Register, Ty};
+
+/// Registers by name.
+#[derive(Default)]
+pub(super) struct Regs {
+    index: HashMap<String, RegId>,
+    list: Vec<Info>,
+}
+
+/// One register while its thread is being read.
+pub(super) struct Info {
+    pub(super) name: String,
+    /// Of the first instruction that writes it.
+    pub(super) ty: Option<Ty>,
+    /// Instructions of different types write it.
+    pub(super) mixed: bool,
+    /// The first place that reads it.
+    pub(super) read: Option<Span>,
+}
+
+/// The name without `%`.
+pub(super) fn bare(name: &str) -> &str {
+    name.strip_prefix('%').unwrap_or(name)
+}
+
+impl Regs {
+    /// The register of that name; a new one if need be. `None`: there are too many.
+    pub(super) fn intern(&mut self, name: &str) -> Option<RegId> {
+        let name = bare(name);
+        if let Some(id) = self.index.get(name) {
+            return Some(*id);
+        }
+        let id = RegId(u16::try_from(self.list.len()).ok()?);
+        self.index.insert(name.to_string(), id);
+        self.list.push(Info { name: name.to_string(), ty: None, mixed: false, read: None });
+        Some(id)
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<RegId> {
+        self.index.get(bare(name)).copied()
+    }
+
+    pub(super) fn get(&self, id: RegId) -> &Info {
+        &self.list[usize::from(id.0)]
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Info> {
+        self.list.iter()
+    }
+
+    pub(super) fn wrote(&mut self, id: RegId, ty: Ty) {
+        let info = &mut self.list[usize::from(id.0)];
+        match info.ty {
+            None => info.ty = Some(ty),
+            Some(first) => info.mixed |= first != ty,
+        }
+    }
+
+    pub(super) fn read(&mut self, id: RegId, span: Span) {
+        self.list[usize::from(id.0)].read.get_or_insert(span);
+    }
+
+    /// Whether every value that the register can hold is one of `ty`.
+    pub(super) fn holds(&self, id: RegId, ty: Ty) -> bool {
+        let info = self.get(id);
+        !info.mixed && info.ty == Some(ty)
+    }
+
+    /// The finished table, with the given initial values.
+    pub(super) fn finish(self, init: &HashMap<&str, &Init>) -> Vec<Register> {
+        let finish = |info: Info| {
+            let ty = info.ty.unwrap_or(Ty::WORD);
+            let init = match init.get(info.name.as_str()) {
+                Some(Init::Int(v)) => Init::Int(ty.wrap(*v)),
+                Some(address) => (*address).clone(),
+                None => Init::Int(0),
+            };
+            Register { name: info.name, ty, init }
+        };
+        self.list.into_iter().map(finish).collect()
+    }
+}

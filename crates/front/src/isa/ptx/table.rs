@@ -1,0 +1,434 @@
+//! What a row of the instruction table says, and how an instruction finds its row.
+//!
+//! # Invariants
+//! - Qualifiers are taken in any order; PTX's own order changed between versions (`ld.global.relaxed.gpu.u32` and
+//!   `ld.relaxed.gpu.global.u32` are both in use).
+//! - A row decides everything about its instructions: qualifiers, operands, micro-ops. Nothing else lists opcodes.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use super::lower::{Call, Emit};
+use super::parse::{OperandKind, RawInstr};
+use super::{arith, atomics, barriers, control, fences, memory};
+use diag::{MappedText, Sink};
+use program::{Scope, Ty};
+
+/// One instruction family.
+pub struct Row {
+    /// First word.
+    pub opcode: &'static str,
+    /// Qualifiers that select this row among those of its opcode.
+    pub keys: &'static [&'static str],
+    /// The forms, for messages and documentation.
+    pub syntax: &'static str,
+    /// One line: what it does and how it is modelled.
+    pub doc: &'static str,
+    /// Further qualifiers.
+    pub(super) groups: &'static [Group],
+    /// Operands in order.
+    pub(super) operands: &'static [Role],
+    /// How many trailing operands may be left out.
+    pub(super) optional: usize,
+    /// Whether it deals with its predicate itself (branches).
+    pub(super) takes_predicate: bool,
+    /// The type of what it writes to its destination.
+    pub(super) result: ResultTy,
+    /// Emits the micro-ops.
+    pub(super) lower: fn(&mut Emit<'_, '_>, &Call),
+}
+
+impl Row {
+    /// A row with no qualifiers but those of `groups` that writes its type to its destination.
+    pub(super) const fn new(
+        opcode: &'static str,
+        syntax: &'static str,
+        doc: &'static str,
+        groups: &'static [Group],
+        operands: &'static [Role],
+        lower: fn(&mut Emit<'_, '_>, &Call),
+    ) -> Row {
+        let (keys, result): (&[&str], _) = (&[], ResultTy::Own);
+        Row { opcode, keys, syntax, doc, groups, operands, optional: 0, takes_predicate: false, result, lower }
+    }
+
+    /// The same, for instructions with these qualifiers.
+    pub(super) const fn keyed(mut self, keys: &'static [&'static str]) -> Row {
+        self.keys = keys;
+        self
+    }
+
+    /// The same, with that many optional operands at the end.
+    pub(super) const fn optional(mut self, n: usize) -> Row {
+        self.optional = n;
+        self
+    }
+
+    /// The same, for a row whose lowering uses the predicate.
+    pub(super) const fn takes_predicate(mut self) -> Row {
+        self.takes_predicate = true;
+        self
+    }
+
+    /// The same, with another type of result.
+    pub(super) const fn result(mut self, result: ResultTy) -> Row {
+        self.result = result;
+        self
+    }
+}
+
+/// The type that an instruction writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ResultTy {
+    /// That of its type qualifier, else that of the location accessed, else [`Ty::WORD`].
+    Own,
+    /// A predicate.
+    Pred,
+    /// Twice as wide (`mul.wide`).
+    Wide,
+}
+
+/// Predicates hold 0 or 1.
+pub(super) const PRED: Ty = Ty { bits: 8, signed: false };
+
+/// What an operand is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// A register that is written; `_` discards.
+    Dst,
+    /// An address.
+    Addr,
+    /// A register, a constant or the address of a location.
+    Val,
+    /// Like `Val`, but of any type (shift amounts, sources of conversions).
+    Loose,
+    /// A predicate register, perhaps negated.
+    Pred,
+    /// A label.
+    Label,
+}
+
+impl Role {
+    pub(super) fn expected(self) -> &'static str {
+        match self {
+            Role::Dst => "a register to write to",
+            Role::Addr => "an address such as `[x]`, `[x+4]` or `[%rd1]`",
+            Role::Val | Role::Loose => "a register or a constant",
+            Role::Pred => "a predicate register",
+            Role::Label => "a label",
+        }
+    }
+}
+
+/// A set of qualifiers of which at most one is written.
+pub(super) struct Group {
+    pub(super) kind: GroupKind,
+    pub(super) words: &'static [&'static str],
+}
+
+/// What a group of qualifiers decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GroupKind {
+    /// Memory order.
+    Sem,
+    /// Scope.
+    Scope,
+    /// State space.
+    Space,
+    /// Type.
+    Type,
+    /// A second type (`cvt`).
+    Types,
+    /// Cache operator or eviction hint: never changes consistency (PTX ISA, Cache Operators).
+    Cache,
+    /// `.volatile` or `.mmio`.
+    Flag,
+    /// Operation, comparison or proxy.
+    Op,
+    /// Accepted, without meaning here.
+    Ignored,
+    /// The words that select the row.
+    Key,
+}
+
+pub(super) const SCOPES: Group = Group { kind: GroupKind::Scope, words: &["cta", "cluster", "gpu", "sys"] };
+pub(super) const SPACES: Group = Group {
+    kind: GroupKind::Space,
+    words: &["global", "shared", "shared::cta", "shared::cluster", "const", "local"],
+};
+pub(super) const TYPES: Group = Group {
+    kind: GroupKind::Type,
+    words: &["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64"],
+};
+pub(super) const TYPES_PRED: Group = Group {
+    kind: GroupKind::Type,
+    words: &["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "pred"],
+};
+pub(super) const CACHE: Group = Group {
+    kind: GroupKind::Cache,
+    words: &[
+        "ca",
+        "cg",
+        "cs",
+        "lu",
+        "cv",
+        "wb",
+        "wt",
+        "L1::evict_normal",
+        "L1::evict_unchanged",
+        "L1::evict_first",
+        "L1::evict_last",
+        "L1::no_allocate",
+        "L2::evict_normal",
+        "L2::evict_first",
+        "L2::evict_last",
+        "L2::64B",
+        "L2::128B",
+        "L2::256B",
+    ],
+};
+
+/// Qualifiers that PTX has and this checker has not, with what they are.
+const UNSUPPORTED_QUALIFIERS: &[(&str, &str)] = &[
+    ("f16", "floating-point types"),
+    ("f32", "floating-point types"),
+    ("f64", "floating-point types"),
+    ("bf16", "floating-point types"),
+    ("tf32", "floating-point types"),
+    ("f16x2", "packed types"),
+    ("bf16x2", "packed types"),
+    ("u16x2", "packed types"),
+    ("s16x2", "packed types"),
+    ("noftz", "floating-point operations"),
+    ("b128", "128-bit types"),
+    ("v2", "vector accesses"),
+    ("v4", "vector accesses"),
+    ("v8", "vector accesses"),
+    ("param", "the parameter space; give a register the address with `regs`, as in `rd1 = \"&x\"`"),
+    ("param::entry", "the parameter space; give a register the address with `regs`, as in `rd1 = \"&x\"`"),
+    ("param::func", "the parameter space"),
+    ("nc", "non-coherent loads, which the PTX memory model does not cover"),
+    ("unified", "unified loads"),
+    ("L2::cache_hint", "cache policies"),
+    ("async", "the asynchronous proxy"),
+    ("async::generic", "the asynchronous proxy"),
+    ("tensormap::generic", "the tensormap proxy"),
+    ("mbarrier_init", "mbarrier objects"),
+    ("sync_restrict::shared::cta", "fences restricted to a state space"),
+    ("sync_restrict::shared::cluster", "fences restricted to a state space"),
+    ("red", "barriers with a reduction; use `bar.sync` and an atomic operation"),
+    ("hi", "the upper half of a product"),
+    ("sat", "saturation"),
+    ("cc", "carry"),
+    ("multimem", "multimem addresses"),
+];
+
+/// Instructions that PTX has and this checker has not, with what they are.
+const UNSUPPORTED_OPCODES: &[(&str, &str)] = &[
+    ("mbarrier", "mbarrier objects"),
+    ("cp", "asynchronous copies"),
+    ("multimem", "multimem addresses"),
+    ("wgmma", "matrix instructions"),
+    ("wmma", "matrix instructions"),
+    ("mma", "matrix instructions"),
+    ("ldmatrix", "matrix instructions"),
+    ("stmatrix", "matrix instructions"),
+    ("tcgen05", "matrix instructions"),
+    ("tensormap", "tensor maps"),
+    ("tex", "texture fetches as compilers print them; write `tld.weak r, x`"),
+    ("sured", "surface reductions"),
+    ("shfl", "warp shuffles"),
+    ("vote", "warp votes"),
+    ("match", "warp matches"),
+    ("redux", "warp reductions"),
+    ("activemask", "warp masks"),
+    ("elect", "warp election"),
+    ("mapa", "addresses in another CTA's shared memory"),
+    ("getctarank", "addresses in another CTA's shared memory"),
+    ("isspacep", "address space queries"),
+    ("griddepcontrol", "dependent launch"),
+    ("discard", "`discard`"),
+    ("call", "calls"),
+    ("brx", "indirect branches"),
+    ("trap", "traps"),
+    ("fma", "floating-point operations"),
+    ("alloca", "stack allocation"),
+];
+
+/// The instruction set: every row, in order of documentation.
+pub fn rows() -> impl Iterator<Item = &'static Row> {
+    [memory::ROWS, atomics::ROWS, fences::ROWS, barriers::ROWS, control::ROWS, arith::ROWS].into_iter().flatten()
+}
+
+fn by_opcode() -> &'static HashMap<&'static str, Vec<&'static Row>> {
+    static INDEX: OnceLock<HashMap<&'static str, Vec<&'static Row>>> = OnceLock::new();
+    INDEX.get_or_init(|| {
+        let mut index: HashMap<_, Vec<_>> = HashMap::new();
+        for row in rows() {
+            index.entry(row.opcode).or_default().push(row);
+        }
+        index
+    })
+}
+
+/// The qualifiers of one instruction, sorted into groups.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Quals(Vec<(GroupKind, &'static str, Range<usize>)>);
+
+impl Quals {
+    /// The word written of a group.
+    pub(super) fn get(&self, kind: GroupKind) -> Option<&'static str> {
+        self.0.iter().find(|q| q.0 == kind).map(|q| q.1)
+    }
+
+    /// Where the word of a group was written.
+    pub(super) fn place(&self, kind: GroupKind) -> Option<Range<usize>> {
+        self.0.iter().find(|q| q.0 == kind).map(|q| q.2.clone())
+    }
+
+    /// The scope written.
+    pub(super) fn scope(&self) -> Option<Scope> {
+        Some(match self.get(GroupKind::Scope)? {
+            "cta" => Scope::Cta,
+            "cluster" => Scope::Cluster,
+            "gpu" | "gl" => Scope::Gpu,
+            _ => Scope::Sys,
+        })
+    }
+
+    /// The source type of a conversion: the second one written.
+    pub(super) fn source_ty(&self) -> Option<Ty> {
+        self.0.iter().filter(|q| q.0 == GroupKind::Types).nth(1).and_then(|q| type_named(q.1))
+    }
+
+    /// The type written; of a conversion, the first.
+    pub(super) fn ty(&self) -> Option<Ty> {
+        self.get(GroupKind::Type).or(self.get(GroupKind::Types)).and_then(type_named)
+    }
+}
+
+/// The type of that name (without its dot).
+pub fn type_named(name: &str) -> Option<Ty> {
+    if name == "pred" {
+        return Some(PRED);
+    }
+    let (class, bits) = name.split_at_checked(1)?;
+    let bits = bits.parse().ok().filter(|b| [8, 16, 32, 64].contains(b))?;
+    matches!(class, "u" | "s" | "b").then_some(Ty { bits, signed: class == "s" })
+}
+
+/// An instruction with its row.
+#[derive(Clone)]
+pub(super) struct Matched {
+    pub(super) row: &'static Row,
+    pub(super) quals: Quals,
+    pub(super) raw: RawInstr,
+}
+
+/// Finds the row of an instruction and sorts its qualifiers; `None` with a diagnostic if there is none.
+pub(super) fn find(text: &MappedText, raw: RawInstr, sink: &mut Sink) -> Option<Matched> {
+    let str = |range: &Range<usize>| &text.as_str()[range.clone()];
+    let opcode = str(&raw.opcode);
+    let span = text.span(raw.opcode.clone());
+    let Some(rows) = by_opcode().get(opcode) else {
+        if let Some((_, what)) = UNSUPPORTED_OPCODES.iter().find(|u| u.0 == opcode) {
+            sink.error("unsupported-instruction", span, format!("`{opcode}` is not supported: {what}"), |d| {
+                d.label("PTX has this instruction, the checker has not")
+            });
+        } else {
+            sink.error("unknown-instruction", span, format!("there is no instruction `{opcode}`"), |d| {
+                d.label("expected a PTX instruction").did_you_mean(opcode, by_opcode().keys().copied())
+            });
+        }
+        return None;
+    };
+    let written = |key: &str| raw.quals.iter().any(|q| str(q) == key);
+    let bare = raw.quals.is_empty() && matches!(raw.operands.last().map(|o| &o.kind), Some(OperandKind::Int(_)));
+    let fits = |row: &&&Row| match row.keys {
+        [BARE] => bare,
+        keys => keys.iter().all(|k| written(k)),
+    };
+    let Some(row) = rows.iter().filter(fits).max_by_key(|row| row.keys.len()).copied() else {
+        let bad = raw.quals.iter().find(|q| unsupported(str(q)).is_some());
+        if let Some(bad) = bad {
+            report_unsupported(text, opcode, bad, sink);
+            return None;
+        }
+        let forms: Vec<&str> = rows.iter().map(|r| r.syntax).collect();
+        let whole = text.span(raw.opcode.start..raw.quals.last().map_or(raw.opcode.end, |q| q.end));
+        sink.error("unknown-instruction", whole, format!("there is no such form of `{opcode}`"), |d| {
+            let keys = rows.iter().flat_map(|r| r.keys.iter().copied()).filter(|k| *k != BARE);
+            let d = d.label(format!("expected {}", or_list(&forms)));
+            match raw.quals.first() {
+                Some(first) => d.did_you_mean(str(first), keys),
+                None => d,
+            }
+        });
+        return None;
+    };
+    let mut quals = Quals::default();
+    let mut ok = true;
+    for range in &raw.quals {
+        let word = str(range);
+        if row.keys.contains(&word) && !quals.0.iter().any(|q| q.1 == word) {
+            let key = row.keys.iter().find(|k| **k == word).copied().unwrap_or_default();
+            quals.0.push((GroupKind::Key, key, range.clone()));
+            continue;
+        }
+        let place = text.span(range.clone());
+        let group = row.groups.iter().find_map(|g| Some((g.kind, *g.words.iter().find(|w| **w == word)?)));
+        let Some((kind, known)) = group else {
+            ok = false;
+            if unsupported(word).is_some() {
+                report_unsupported(text, opcode, range, sink);
+            } else {
+                let words = || row.groups.iter().flat_map(|g| g.words.iter().copied());
+                let id = "unknown-qualifier";
+                sink.error(id, place, format!("`{opcode}` has no qualifier `.{word}`"), |d| {
+                    d.label(format!("expected the form {}", row.syntax)).did_you_mean(word, words())
+                });
+            }
+            continue;
+        };
+        let many = matches!(kind, GroupKind::Cache | GroupKind::Ignored);
+        let room = if kind == GroupKind::Types { 2 } else { 1 };
+        let before = quals.0.iter().filter(|q| q.0 == kind).count();
+        if !many && before >= room {
+            ok = false;
+            let first = quals.place(kind).unwrap_or_default();
+            sink.error("conflicting-qualifiers", place, format!("`.{word}` after `.{}`", str(&first)), |d| {
+                d.label("only one of these can be given").also(text.span(first), "the first one")
+            });
+            continue;
+        }
+        quals.0.push((kind, known, range.clone()));
+    }
+    ok.then_some(Matched { row, quals, raw })
+}
+
+/// The key of a row that is chosen when there are no qualifiers and the last operand is a constant.
+pub(super) const BARE: &str = "";
+
+fn unsupported(word: &str) -> Option<&'static str> {
+    UNSUPPORTED_QUALIFIERS.iter().find(|u| u.0 == word).map(|u| u.1)
+}
+
+fn report_unsupported(text: &MappedText, opcode: &str, range: &Range<usize>, sink: &mut Sink) {
+    let word = &text.as_str()[range.clone()];
+    let what = unsupported(word).unwrap_or_default();
+    let message = format!("`{opcode}` with `.{word}` is not supported: {what}");
+    sink.error("unsupported-qualifier", text.span(range.clone()), message, |d| {
+        d.label("PTX has this qualifier, the checker has not")
+    });
+}
+
+/// "`a`, `b` or `c`".
+pub(super) fn or_list(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|w| format!("`{w}`")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,240 @@
+//! The instruction table: what instructions become, and what is wrong with those that become nothing.
+
+use super::*;
+use crate::isa::{Object, SymbolKind};
+use diag::SourceFile;
+use program::{Dialect, LocationKind, Machine, Op, Place, Program, Scope, Thread, Ty};
+
+/// Lowers code against the locations x, a (three elements), c (constant) and s (shared).
+fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
+    let mut sink = Sink::new(&SourceFile::new("c", code));
+    let mut symbols = Symbols::default();
+    for (name, elements, space) in [
+        ("x", 1, program::Space::Global),
+        ("a", 3, program::Space::Global),
+        ("c", 1, program::Space::Constant),
+        ("s", 1, program::Space::Shared),
+    ] {
+        let object = Object { init: vec![Init::Int(0); elements], space, ..Object::scalar(0) };
+        symbols.declare(name, Span::default(), SymbolKind::Object(object), &mut sink);
+    }
+    let unit = Unit::parse(MappedText::verbatim(code, 0), &mut sink);
+    unit.settle_types(env.strict, &mut symbols, &mut sink);
+    let lowered = unit.lower(env, &symbols, &mut sink);
+    let untyped = [Some(lowered.untyped().to_vec())];
+    let open = symbols.untyped();
+    let (name, place, source) = ("P0".into(), Place::device(0, 0), String::new());
+    let thread = Thread { name, place, regs: lowered.regs, code: lowered.code, source };
+    let mut program = Program {
+        dialect: Dialect::Ptx,
+        threads: vec![thread],
+        locations: symbols.into_locations(),
+        machine: Machine::full(),
+        host: None,
+    };
+    if sink.errors() == 0 {
+        pointers::resolve(&mut program, &untyped, &open, &mut sink);
+    }
+    if sink.errors() == 0 {
+        Ok(program)
+    } else {
+        Err(sink.into_diagnostics().iter().map(|d| format!("{}: {d}\n", d.id)).collect())
+    }
+}
+
+fn env() -> Env {
+    Env { strict: true, warp_threads: 1, ..Env::default() }
+}
+
+#[track_caller]
+fn lower(code: &str) -> Program {
+    lower_with(code, &env()).unwrap_or_else(|e| panic!("{code}\n{e}"))
+}
+
+#[track_caller]
+fn short(code: &str) -> String {
+    let program = lower(code);
+    print(&program.threads[0], &program).unwrap_or_else(|e| panic!("{code}\n{e:?}"))
+}
+
+#[track_caller]
+fn fails(code: &str, id: &str) {
+    match lower_with(code, &env()) {
+        Ok(_) => panic!("{code}: expected {id}"),
+        Err(text) => assert!(text.starts_with(&format!("{id}: ")), "{code}: expected {id}, found\n{text}"),
+    }
+}
+
+#[test]
+fn compilers_spelling_and_short_form_mean_the_same() {
+    for (long, expected) in [
+        ("ld.global.relaxed.gpu.s64 %r1, [x];", "ld.relaxed.gpu r1, x\n"),
+        ("ld.relaxed.gpu.global.L1::evict_first.s64 %r1, [x];", "ld.relaxed.gpu r1, x\n"),
+        ("ld.global.ca.s64 %r1, [x]", "ld.weak r1, x\n"),
+        ("ld.volatile.global.s64 %r1, [x]", "ld.volatile r1, x\n"),
+        ("ld.mmio.relaxed.sys.s64 %r1, [x]", "ld.mmio.relaxed.sys r1, x\n"),
+        ("st.u32 [a+8], 7;", "st.weak a[2], 7\n"),
+        ("st.release.cluster.shared::cta.u32 [s], 7;", "st.release.cluster s, 7\n"),
+        ("atom.global.add.s64 %r1, [x], 1;", "atom.relaxed.gpu.add r1, x, 1\n"),
+        ("atom.acq_rel.sys.cas.b64 %r1, [x], 0, 1", "atom.acq_rel.sys.cas r1, x, 0, 1\n"),
+        ("atom.exch.release.cta _, x, 3", "atom.release.cta.exch _, x, 3\n"),
+        ("red.release.gpu.global.inc.u32 [x], 3", "red.release.gpu.inc x, 3\n"),
+        ("membar.gl", "fence.sc.gpu\n"),
+        ("fence.sys", "fence.acq_rel.sys\n"),
+        ("membar.proxy.alias", "fence.proxy.alias\n"),
+        ("barrier.cta.sync.aligned 3, 64;", "bar.cta.sync 3, 64\n"),
+        (
+            "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire",
+            "barrier.cluster.arrive\nbarrier.cluster.wait\n",
+        ),
+        (
+            "tld.weak r0, x\nsuld r1, x\nldc r2, x\nsust x, 1",
+            "tld.weak r0, x\nsuld.weak r1, x\ncold.weak r2, x\nsust.weak x, 1\n",
+        ),
+    ] {
+        assert_eq!(short(long), expected, "{long}");
+    }
+}
+
+#[test]
+fn what_is_printed_lowers_to_the_same_micro_ops() {
+    let code = "L: ld.acquire.gpu r0, x; bne r0, 1, L\n\
+                mov.u32 r1, 5\nadd.u32 r2, r1, 1\nmad.lo.s32 r3, r1, r2, -3\nsetp.lt.u32 p, r1, r2\n\
+                @p bra E\n@!p st.weak x, 3\nselp.b32 r4, r1, 7, p\ncvt.u16.u32 r5, r1\nE: exit\nst.release.sys x, r0";
+    let strip = |p: &Program| {
+        let ops: Vec<String> = p.threads[0].code.iter().map(|i| format!("{:?}", i.op)).collect();
+        (ops, p.threads[0].regs.iter().map(|r| (r.name.clone(), r.ty)).collect::<Vec<_>>())
+    };
+    let first = lower(code);
+    let printed = short(code);
+    assert_eq!(strip(&first), strip(&lower(&printed)), "{printed}");
+}
+
+#[test]
+fn halves_of_atomics_carry_their_own_order() {
+    let tags = |code: &str| match &lower(code).threads[0].code[0].op {
+        Op::Rmw { read, write, .. } => format!("{:?} {:?}", read.tags, write.tags),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(tags("atom.acq_rel.gpu.add r0, x, 1"), r#"{"A", "ACQ", "GEN", "RMW"} {"A", "GEN", "REL", "RMW"}"#);
+    assert_eq!(tags("atom.release.gpu.add r0, x, 1"), r#"{"A", "GEN", "RLX", "RMW"} {"A", "GEN", "REL", "RMW"}"#);
+    assert_eq!(tags("red.add x, 1"), r#"{"A", "GEN", "RED", "RLX", "RMW"} {"A", "GEN", "RED", "RLX", "RMW"}"#);
+}
+
+#[test]
+fn predicated_instructions_are_branched_around() {
+    let program = lower("setp.eq p, 1, 1\n@p st x, 1\n@!p st x, 2\nst x, 3");
+    let targets: Vec<usize> = program.threads[0]
+        .code
+        .iter()
+        .filter_map(|i| match i.op {
+            Op::Branch { target, .. } => Some(target),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(targets, [3, 5]);
+}
+
+#[test]
+fn registers_come_in_order_of_appearance_with_the_type_of_their_first_writer() {
+    let program = lower(".reg .b32 %q<5>;\nld.u32 %q2, [a]\nld r1, 5\nadd.u64 r9, r1, 1");
+    let regs: Vec<(&str, Ty)> = program.threads[0].regs.iter().map(|r| (r.name.as_str(), r.ty)).collect();
+    assert_eq!(regs, [("q2", Ty::U32), ("r1", Ty::WORD), ("r9", Ty::U64)]);
+}
+
+#[test]
+fn addresses_in_registers_count_elements() {
+    let program = lower(
+        "mov.u64 %rd1, a\nmul.wide.u32 %rd2, %r1, 4\nadd.s64 %rd3, %rd1, %rd2\nadd.s64 %rd4, %rd1, 8\n\
+         mov.u32 %r1, 1\nst.u32 [%rd3+4], 1\nadd.u64 %rd5, x, 8",
+    );
+    let ops: Vec<String> = program.threads[0].code.iter().map(|i| format!("{:?}", i.op)).collect();
+    assert!(ops[2].contains("Div") && ops[2].contains("Const(4)"), "{}", ops[2]);
+    assert!(ops[3].ends_with("Const(2)) }"), "{}", ops[3]);
+    assert!(ops[5].contains("Const(1)"), "{}", ops[5]);
+    assert!(ops[6].ends_with("Const(1)) }"), "{}", ops[6]);
+    match &program.locations[1].kind {
+        LocationKind::Object { ty, .. } => assert_eq!(*ty, Ty::U32, "inferred through the register"),
+        other => panic!("{other:?}"),
+    }
+    fails("mov.u64 %rd1, a\nadd.s64 %rd1, %rd1, 2\nst.u32 [%rd1], 1", "misaligned");
+    fails("mov.u64 %rd1, a\nst.u32 [%rd1], 1\nst.u64 [%rd1], 1", "mixed-size");
+    fails("mov %rd1, 5\nst.u32 [%rd1], 1", "not-an-address");
+    fails("mov.u64 %rd1, a\nand.b64 %rd2, %rd1, 15\nst.u32 [%rd2], 1", "unsupported-address");
+}
+
+#[test]
+fn barriers_have_two_ways_to_read_their_operands() {
+    let litmus = Env { instance_barriers: true, ..env() };
+    assert!(lower_with("bar.cta.sync 99, r0, 3; mov r0, 1", &litmus).is_ok());
+    fails("bar.cta.sync 1, 2, 3", "wrong-operands");
+    fails("bar.sync 16", "out-of-range");
+    fails("bar.arrive 1", "wrong-operands");
+    fails("bar.red.popc.u32 r0, 1, p", "unsupported-qualifier");
+    let warp = Env { warp_threads: 4, ..env() };
+    assert!(lower_with("bar.warp.sync 0xf", &warp).is_ok());
+    assert!(lower_with("bar.warp.sync 0x7", &warp).is_err());
+}
+
+#[test]
+fn mistakes_have_names() {
+    for (code, id) in [
+        ("setp.eq.and.u32 p, 1, 1", "wrong-operands"),
+        ("lds r0, x", "unknown-instruction"),
+        ("mbarrier.init.shared.b64 [x], 1", "unsupported-instruction"),
+        ("ld.aquire.gpu r0, x", "unknown-qualifier"),
+        ("ld.v2.u32 {r0, r1}, [x]", "unsupported-qualifier"),
+        ("ld.f32 r0, x", "unsupported-qualifier"),
+        ("ld.relaxed r0, x", "missing-scope"),
+        ("ld.weak.gpu r0, x", "conflicting-qualifiers"),
+        ("ld.volatile.relaxed.sys r0, x", "conflicting-qualifiers"),
+        ("ld.relaxed.acquire.gpu r0, x", "conflicting-qualifiers"),
+        ("ld.weak r0, yy", "unknown-location"),
+        ("st.weak x, r0", "unknown-register"),
+        ("goto L", "unknown-label"),
+        ("L: L: exit", "duplicate-label"),
+        ("ld.weak x, x", "name-clash"),
+        ("ld.weak r0", "wrong-operands"),
+        ("ld.weak 5, x", "wrong-operand"),
+        ("st.u8 x, 256", "constant-out-of-range"),
+        ("st.u32 [a+2], 1", "misaligned"),
+        ("st.u32 [a+12], 1", "out-of-bounds"),
+        ("ld.u32 r0, [a]; ld.u64 r1, [a]", "mixed-size"),
+        ("ld.shared r0, x", "wrong-space"),
+        ("st.weak c, 1", "read-only"),
+        ("red.acquire.gpu.add x, 1", "acquire-on-red"),
+        ("atom.gpu r0, x, 1", "missing-operation"),
+        (".reg .pred p; add.u32 r0, p, 1", "type-mismatch"),
+        ("mov.u32 r0, x", "type-mismatch"),
+        ("mov.u32 r0, %tid.x", "unknown-register"),
+        (".shared .u32 y;", "unsupported-directive"),
+        ("ld.weak r0 x", "syntax"),
+        ("/* x", "unterminated-comment"),
+        ("mov r0, 99999999999999999999", "bad-number"),
+    ] {
+        fails(code, id);
+    }
+}
+
+#[test]
+fn one_mistake_does_not_cause_others() {
+    let text = lower_with("ld.relaxed.gup r0, x\nst.weak x, r0", &env()).expect_err("a misspelt scope");
+    assert_eq!(text.lines().count(), 1, "{text}");
+}
+
+#[test]
+fn suites_may_leave_names_undeclared() {
+    let env = Env { acquiring_red: true, ..Env::default() };
+    let program = lower_with("st.weak new, r7\nred.acq_rel.cta.add x, 1", &env).expect("lenient");
+    assert_eq!(program.locations.last().map(|l| l.name.as_str()), Some("new"));
+    assert_eq!(program.threads[0].regs[0].init, Init::Int(0));
+}
+
+#[test]
+fn every_row_is_documented_and_reachable() {
+    for row in rows() {
+        assert!(row.syntax.starts_with('`') && row.syntax.contains(row.opcode), "{}", row.syntax);
+        assert!(!row.doc.is_empty());
+    }
+    assert_eq!(Scope::Cta as u8, 2, "scopes are ordered from narrow to wide");
+}

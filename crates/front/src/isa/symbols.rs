@@ -1,0 +1,201 @@
+//! The names of a test's memory while its threads are being read.
+//!
+//! # Invariants
+//! - Every alias leads to an object in finitely many steps: the aliased name exists before the alias does.
+//! - An object's type is fixed by its declaration, or by the first access that names a type, or is [`Ty::WORD`].
+
+use std::collections::HashMap;
+
+use diag::{Sink, Span};
+use program::{Class, Init, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Proxy, Space, Ty};
+
+/// All names of memory in a test.
+#[derive(Clone, Debug, Default)]
+pub struct Symbols {
+    index: HashMap<String, LocId>,
+    list: Vec<Symbol>,
+}
+
+/// One name.
+#[derive(Clone, Debug)]
+pub struct Symbol {
+    /// As written.
+    pub name: String,
+    /// Where it was declared, or first used.
+    pub span: Span,
+    /// What it stands for.
+    pub kind: SymbolKind,
+}
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+pub enum SymbolKind {
+    /// Memory of its own.
+    Object(Object),
+    /// Another name.
+    Alias {
+        /// For this one.
+        of: LocId,
+        /// Through this proxy.
+        proxy: Proxy,
+    },
+}
+
+/// An object whose type may still be unknown.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// Declared or inferred type, with the place that decided it.
+    pub ty: Option<(Ty, Span)>,
+    /// Whether the type was declared rather than inferred.
+    pub declared: bool,
+    /// Initial values, one per element.
+    pub init: Vec<Init>,
+    /// Where it lives.
+    pub space: Space,
+    /// Whether all declarations say that it is atomic; `None` without a declaration that speaks of it.
+    pub atomic: Option<bool>,
+    /// What OpenCL says of it.
+    pub opencl: OpenClMemory,
+    /// Who allocated it.
+    pub kind: MemoryKind,
+    /// The class it is of, if it is of one.
+    pub class: Option<Class>,
+}
+
+impl Object {
+    /// A global scalar of unknown type that starts at `value`.
+    pub fn scalar(value: i64) -> Object {
+        Object {
+            ty: None,
+            declared: false,
+            init: vec![Init::Int(value)],
+            space: Space::Global,
+            atomic: None,
+            opencl: OpenClMemory::default(),
+            kind: MemoryKind::default(),
+            class: None,
+        }
+    }
+}
+
+impl Symbols {
+    /// The name's index.
+    pub fn find(&self, name: &str) -> Option<LocId> {
+        self.index.get(name).copied()
+    }
+
+    /// All names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.list.iter().map(|s| s.name.as_str())
+    }
+
+    /// The symbol with that index.
+    pub fn get(&self, id: LocId) -> &Symbol {
+        &self.list[usize::from(id.0)]
+    }
+
+    /// Adds a name. `None` (with a diagnostic) if it exists or there are too many.
+    pub fn declare(&mut self, name: &str, span: Span, kind: SymbolKind, sink: &mut Sink) -> Option<LocId> {
+        if let Some(old) = self.find(name) {
+            let first = self.get(old).span;
+            sink.error("duplicate-location", span, format!("location `{name}` is declared twice"), |d| {
+                d.label("declared again").also(first, "first declared here")
+            });
+            return None;
+        }
+        let Ok(index) = u16::try_from(self.list.len()) else {
+            sink.error("too-many-locations", span, "a test has at most 65535 locations", |d| d);
+            return None;
+        };
+        self.index.insert(name.to_string(), LocId(index));
+        self.list.push(Symbol { name: name.to_string(), span, kind });
+        Some(LocId(index))
+    }
+
+    /// Sets the initial values of an object, one per element; of an alias, nothing.
+    pub fn set_init(&mut self, id: LocId, init: Vec<Init>) {
+        if let SymbolKind::Object(object) = &mut self.list[usize::from(id.0)].kind
+            && !init.is_empty()
+        {
+            object.init = init;
+        }
+    }
+
+    /// The object of that index, for a reader that learns more about it; of an alias, nothing.
+    pub fn object_mut(&mut self, id: LocId) -> Option<&mut Object> {
+        match &mut self.list[usize::from(id.0)].kind {
+            SymbolKind::Object(object) => Some(object),
+            SymbolKind::Alias { .. } => None,
+        }
+    }
+
+    /// The object whose memory a name stands for.
+    pub fn object(&self, mut id: LocId) -> (LocId, &Object) {
+        loop {
+            match &self.get(id).kind {
+                SymbolKind::Object(object) => return (id, object),
+                SymbolKind::Alias { of, .. } => id = *of,
+            }
+        }
+    }
+
+    /// The type of the elements of the object that a name stands for.
+    pub fn ty(&self, id: LocId) -> Ty {
+        self.object(id).1.ty.map_or(Ty::WORD, |(ty, _)| ty)
+    }
+
+    /// Records an access of type `ty`: decides the type of an undeclared object, rejects another size.
+    pub fn access(&mut self, id: LocId, ty: Ty, span: Span, sink: &mut Sink) {
+        let (object_id, object) = self.object(id);
+        let name = &self.get(id).name;
+        match object.ty {
+            Some((known, at)) if known.bits != ty.bits => {
+                let what = if object.declared { "declared" } else { "accessed" };
+                let message =
+                    format!("a {}-bit access to `{name}`, which has {}-bit elements", ty.bits, known.bits);
+                sink.error("mixed-size", span, message, |d| {
+                    d.label(format!("{} bits", ty.bits))
+                        .also(at, format!("{what} with {} bits here", known.bits))
+                        .note("accesses of different sizes to one location are not supported")
+                });
+            }
+            Some(_) => {}
+            None => {
+                if let SymbolKind::Object(object) = &mut self.list[usize::from(object_id.0)].kind {
+                    object.ty = Some((ty, span));
+                }
+            }
+        }
+    }
+
+    /// The objects of which no declaration and no access names the type.
+    pub fn untyped(&self) -> Vec<LocId> {
+        let open = |(i, s): (usize, &Symbol)| match &s.kind {
+            SymbolKind::Object(object) if object.ty.is_none() => Some(LocId(i as u16)),
+            _ => None,
+        };
+        self.list.iter().enumerate().filter_map(open).collect()
+    }
+
+    /// The finished table for a program.
+    pub fn into_locations(self) -> Vec<Location> {
+        let finish = |symbol: Symbol| {
+            let kind = match symbol.kind {
+                SymbolKind::Alias { of, proxy } => LocationKind::Alias { of, proxy },
+                SymbolKind::Object(object) => {
+                    let ty = object.ty.map_or(Ty::WORD, |(ty, _)| ty);
+                    let wrapped = |init| match init {
+                        Init::Int(v) => Init::Int(ty.wrap(v)),
+                        address => address,
+                    };
+                    let init = object.init.into_iter().map(wrapped).collect();
+                    let atomic = object.atomic.unwrap_or(false);
+                    let Object { space, opencl, kind, class, .. } = object;
+                    LocationKind::Object { ty, init, space, atomic, opencl, kind, class }
+                }
+            };
+            Location { name: symbol.name, kind }
+        };
+        self.list.into_iter().map(finish).collect()
+    }
+}

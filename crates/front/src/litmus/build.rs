@@ -1,0 +1,198 @@
+//! The last step of all readers: parsed threads and declared memory to a [`Program`].
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::program_scope;
+use crate::isa::Symbols;
+use crate::isa::clike;
+use crate::isa::ptx::{Env, RegInit, Unit, pointers};
+use diag::{Sink, Span};
+use program::{Dialect, Expr, LocId, LocationKind, Machine, Op, Place, Program, Scope, Thread};
+
+/// A thread whose code is parsed.
+pub(super) struct ThreadDraft {
+    pub(super) name: String,
+    pub(super) place: Place,
+    /// Index into the parsed units; threads of a kernel share one.
+    pub(super) unit: usize,
+    pub(super) regs: Vec<RegInit>,
+    /// Values of special registers.
+    pub(super) specials: Vec<(String, i64)>,
+}
+
+/// What tells the warp of a place from others; `None`: the thread is alone in it.
+fn warp_of(place: &Place) -> Option<(u32, u32, u32, u32, u32)> {
+    Some((place.gpu, place.domain, place.queue_family, place.cta, place.warp?))
+}
+
+/// How many threads the warp of a place has.
+fn warps(places: &[Place]) -> impl Fn(&Place) -> u32 + use<> {
+    let mut threads: HashMap<_, u32> = HashMap::new();
+    for warp in places.iter().filter_map(warp_of) {
+        *threads.entry(warp).or_default() += 1;
+    }
+    move |place| warp_of(place).and_then(|warp| threads.get(&warp).copied()).unwrap_or(1)
+}
+
+/// Lowers all threads.
+pub(super) fn build(
+    threads: Vec<ThreadDraft>,
+    units: &[Unit],
+    mut symbols: Symbols,
+    env: &Env,
+    sink: &mut Sink,
+) -> Program {
+    for unit in units {
+        unit.settle_types(env.strict, &mut symbols, sink);
+    }
+    let errors = sink.errors();
+    let lowered = lower_ptx(threads, units, &symbols, env, sink).into_iter();
+    let (threads, untyped): (Vec<Thread>, Vec<_>) =
+        lowered.map(|(thread, untyped)| (thread, Some(untyped))).unzip();
+    let open = symbols.untyped();
+    let (dialect, locations) = (Dialect::Ptx, symbols.into_locations());
+    let mut program = Program { dialect, threads, locations, machine: Machine::full(), host: None };
+    if sink.errors() == errors {
+        pointers::resolve(&mut program, &untyped, &open, sink);
+    }
+    program
+}
+
+/// Lowers threads in PTX, once types are settled; with each, its accesses through registers that name no type.
+pub(super) fn lower_ptx(
+    threads: Vec<ThreadDraft>,
+    units: &[Unit],
+    symbols: &Symbols,
+    env: &Env,
+    sink: &mut Sink,
+) -> Vec<(Thread, Vec<usize>)> {
+    let warps = warps(&threads.iter().map(|t| t.place.clone()).collect::<Vec<_>>());
+    let lower = |thread: ThreadDraft| {
+        let warp_threads = warps(&thread.place);
+        let env = Env { regs: thread.regs, specials: thread.specials, warp_threads, ..env.clone() };
+        let lowered = units[thread.unit].lower(&env, symbols, sink);
+        let untyped = lowered.untyped().to_vec();
+        let (name, place, source) = (thread.name, thread.place, String::new());
+        (Thread { name, place, regs: lowered.regs, code: lowered.code, source }, untyped)
+    };
+    threads.into_iter().map(lower).collect()
+}
+
+/// A thread in a C-like dialect whose code is parsed.
+pub(super) struct CThreadDraft {
+    pub(super) name: String,
+    pub(super) place: Place,
+    /// Its code; threads of a kernel share it.
+    pub(super) unit: Rc<clike::Unit>,
+    /// Whether it is one of a kernel.
+    pub(super) of_kernel: bool,
+    pub(super) env: clike::Env,
+}
+
+/// Lowers all threads of a program in a C-like dialect.
+pub(super) fn build_clike(
+    dialect: Dialect,
+    threads: Vec<CThreadDraft>,
+    mut symbols: Symbols,
+    sink: &mut Sink,
+) -> Program {
+    declare_votes(dialect, threads.iter().map(|t| &*t.unit), &mut symbols, sink);
+    let threads = lower_clike(threads, &symbols, sink).into_iter().map(|(thread, _)| thread).collect();
+    let machine = Machine::full();
+    let program = Program { dialect, threads, locations: symbols.into_locations(), machine, host: None };
+    refuse_host_barriers(&program, sink);
+    warn_of_shared_local(&program, sink);
+    program_scope::check(&program, sink);
+    program
+}
+
+/// Declares the memory in which blocks vote, if some code does.
+pub(super) fn declare_votes<'a>(
+    dialect: Dialect,
+    mut units: impl Iterator<Item = &'a clike::Unit>,
+    symbols: &mut Symbols,
+    sink: &mut Sink,
+) {
+    if dialect == Dialect::Cuda && units.any(clike::Unit::votes) {
+        clike::declare_votes(symbols, sink);
+    }
+}
+
+/// Lowers threads in a C-like dialect; with each, its calls of the runtime.
+pub(super) fn lower_clike(
+    threads: Vec<CThreadDraft>,
+    symbols: &Symbols,
+    sink: &mut Sink,
+) -> Vec<(Thread, Vec<clike::host::Request>)> {
+    let warps = warps(&threads.iter().map(|t| t.place.clone()).collect::<Vec<_>>());
+    let mut before: HashMap<_, u32> = HashMap::new();
+    let lower = |mut thread: CThreadDraft| {
+        thread.env.warp_threads = warps(&thread.place);
+        if let Some(warp) = warp_of(&thread.place) {
+            let lane = before.entry(warp).or_default();
+            thread.env.lane = *lane;
+            *lane += 1;
+        }
+        let lowered = thread.unit.lower(&thread.env, symbols, sink);
+        // A kernel's code means something else in every thread.
+        let source = if thread.of_kernel { String::new() } else { thread.unit.text().to_string() };
+        let (name, place) = (thread.name, thread.place);
+        (Thread { name, place, regs: lowered.regs, code: lowered.code, source }, lowered.calls)
+    };
+    threads.into_iter().map(lower).collect()
+}
+
+/// A thread of the host is in no group that could meet at a barrier.
+pub(super) fn refuse_host_barriers(program: &Program, sink: &mut Sink) {
+    for thread in program.threads.iter().filter(|t| t.place.host) {
+        for instr in thread.code.iter().filter(|i| matches!(i.op, Op::Barrier(_))) {
+            sink.error("host-barrier", instr.span, "a barrier of the device in code of the host", |d| {
+                d.label("expected it in code of the device").note("a thread of the host is in no group of threads")
+            });
+        }
+    }
+}
+
+/// The published OpenCL tests have local memory that work-groups share, which no device has: a warning says so.
+pub(super) fn warn_of_shared_local(program: &Program, sink: &mut Sink) {
+    for (i, location) in program.locations.iter().enumerate() {
+        let LocationKind::Object { opencl, .. } = &location.kind else { continue };
+        if !opencl.local || opencl.capped {
+            continue;
+        }
+        let mut first: Option<(&Thread, Span)> = None;
+        for thread in &program.threads {
+            let access = thread.code.iter().find(|instr| names(&instr.op, LocId(i as u16)));
+            let Some(access) = access else { continue };
+            match first {
+                None => first = Some((thread, access.span)),
+                Some((owner, span)) if !owner.place.same(&thread.place, Scope::Cta) => {
+                    let message = format!("local memory `{}` is shared by two work-groups", location.name);
+                    sink.warn("shared-local", access.span, message, |d| {
+                        d.label(format!("{} is in another work-group", thread.name))
+                            .also(span, format!("{} accesses it, too", owner.name))
+                            .note("each work-group has its own local memory; it is read as one object for all")
+                    });
+                    break;
+                }
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+/// Whether an instruction accesses the location by its name.
+fn names(op: &Op, loc: LocId) -> bool {
+    fn has(expr: &Expr, loc: LocId) -> bool {
+        match expr {
+            Expr::Address(l) => *l == loc,
+            Expr::Bin(_, _, a, b) => has(a, loc) || has(b, loc),
+            _ => false,
+        }
+    }
+    match op {
+        Op::Load { addr, .. } | Op::Store { addr, .. } | Op::Rmw { addr, .. } => has(addr, loc),
+        _ => false,
+    }
+}

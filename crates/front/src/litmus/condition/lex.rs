@@ -1,0 +1,91 @@
+//! Tokens of propositions.
+
+use std::ops::Range;
+
+use super::cmp;
+use program::CmpOp;
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TokenKind {
+    Word,
+    Int,
+    Cmp(CmpOp),
+    And,
+    Or,
+    Not,
+    Open,
+    Close,
+    OpenBracket,
+    CloseBracket,
+    Colon,
+    Ampersand,
+    Minus,
+    /// A character that begins no token.
+    Stray,
+    End,
+}
+
+/// A token and its byte range.
+pub(super) struct Token {
+    pub(super) kind: TokenKind,
+    pub(super) range: Range<usize>,
+}
+
+/// Spellings; longer ones first.
+const SYMBOLS: &[(&str, TokenKind)] = &[
+    ("/\\", TokenKind::And),
+    ("\\/", TokenKind::Or),
+    ("&&", TokenKind::And),
+    ("||", TokenKind::Or),
+    ("==", cmp(CmpOp::Eq)),
+    ("!=", cmp(CmpOp::Ne)),
+    ("<=", cmp(CmpOp::Le)),
+    (">=", cmp(CmpOp::Ge)),
+    ("=", cmp(CmpOp::Eq)),
+    ("<", cmp(CmpOp::Lt)),
+    (">", cmp(CmpOp::Gt)),
+    ("~", TokenKind::Not),
+    ("!", TokenKind::Not),
+    ("(", TokenKind::Open),
+    (")", TokenKind::Close),
+    ("[", TokenKind::OpenBracket),
+    ("]", TokenKind::CloseBracket),
+    (":", TokenKind::Colon),
+    ("&", TokenKind::Ampersand),
+    ("-", TokenKind::Minus),
+];
+
+/// All tokens of a text; the last one is [`TokenKind::End`].
+pub(super) fn lex(text: &str) -> Vec<Token> {
+    let bytes = text.as_bytes();
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(&b) = bytes.get(at) {
+        let start = at;
+        if b.is_ascii_whitespace() {
+            at += 1;
+            continue;
+        }
+        let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'%' | b'.');
+        let kind = if word(b) {
+            while bytes.get(at).is_some_and(|&b| word(b)) {
+                at += 1;
+            }
+            match &text[start..at] {
+                "not" => TokenKind::Not,
+                _ if b.is_ascii_digit() => TokenKind::Int,
+                _ => TokenKind::Word,
+            }
+        } else if let Some((symbol, kind)) = SYMBOLS.iter().find(|s| text[at..].starts_with(s.0)) {
+            at += symbol.len();
+            *kind
+        } else {
+            at += text[at..].chars().next().map_or(1, char::len_utf8);
+            TokenKind::Stray
+        };
+        tokens.push(Token { kind, range: start..at });
+    }
+    tokens.push(Token { kind: TokenKind::End, range: text.len()..text.len() });
+    tokens
+}

@@ -1,0 +1,210 @@
+//! Names in propositions to registers and locations of a program.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use diag::{MappedText, Sink};
+use program::litmus::Observable;
+use program::{
+    Class, Copied, Init, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Program, RegId, Register, Space,
+    ThreadId, Ty,
+};
+
+/// How a [`Resolver`] takes names that do not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::litmus) enum Unknown {
+    /// They are errors.
+    Reject,
+    /// Registers are added, since the code that may write them could not be read; other names are errors.
+    AddRegisters,
+    /// Registers and locations are added; they are 0.
+    Add,
+}
+
+/// Finds names in a program.
+pub(in crate::litmus) struct Resolver<'p> {
+    program: &'p mut Program,
+    unknown: Unknown,
+    threads: HashMap<String, ThreadId>,
+    locations: HashMap<String, LocId>,
+    /// Built when a thread is first named.
+    regs: HashMap<ThreadId, HashMap<String, RegId>>,
+}
+
+impl<'p> Resolver<'p> {
+    pub(in crate::litmus) fn new(program: &'p mut Program, unknown: Unknown) -> Resolver<'p> {
+        let threads = program.threads.iter().enumerate();
+        let threads = threads.map(|(i, t)| (t.name.clone(), ThreadId(i as u16))).collect();
+        let locations = program.locations.iter().enumerate();
+        let locations = locations.map(|(i, l)| (l.name.clone(), LocId(i as u16))).collect();
+        Resolver { program, unknown, threads, locations, regs: HashMap::new() }
+    }
+
+    /// The thread called so: its name, `P1` or `1`.
+    pub(super) fn thread(&mut self, text: &MappedText, range: Range<usize>, sink: &mut Sink) -> Option<ThreadId> {
+        let word = &text.as_str()[range.clone()];
+        if let Some(id) = self.threads.get(word) {
+            return Some(*id);
+        }
+        let number = word.strip_prefix('P').unwrap_or(word);
+        if let Some(i) = number.parse::<u16>().ok().filter(|i| usize::from(*i) < self.program.threads.len()) {
+            return Some(ThreadId(i));
+        }
+        let names: Vec<&str> = self.program.threads.iter().map(|t| t.name.as_str()).collect();
+        sink.error("unknown-thread", text.span(range), format!("there is no thread `{word}`"), |d| {
+            d.label(match names.as_slice() {
+                [] => "this test has no threads".to_string(),
+                [only] => format!("the only thread is `{only}`"),
+                [first, .., last] => format!("the threads are `{first}` to `{last}`"),
+            })
+            .did_you_mean(word, names)
+        });
+        None
+    }
+
+    fn registers(&mut self, thread: ThreadId) -> &mut HashMap<String, RegId> {
+        let regs = &self.program.threads[usize::from(thread.0)].regs;
+        self.regs
+            .entry(thread)
+            .or_insert_with(|| regs.iter().enumerate().map(|(i, r)| (r.name.clone(), RegId(i as u16))).collect())
+    }
+
+    /// What `thread:name` is: a register, else the thread's copy of a location.
+    pub(super) fn of_thread(
+        &mut self,
+        thread: ThreadId,
+        text: &MappedText,
+        range: Range<usize>,
+        index: Option<i64>,
+        sink: &mut Sink,
+    ) -> Option<(Observable, Ty)> {
+        let written = &text.as_str()[range.clone()];
+        let name = written.strip_prefix('%').unwrap_or(written);
+        if index.is_none()
+            && let Some(id) = self.registers(thread).get(name).copied()
+        {
+            let ty = self.program.thread(thread).regs[usize::from(id.0)].ty;
+            return Some((Observable::Reg(thread, id), ty));
+        }
+        if self.locations.contains_key(name) {
+            return self.memory(Some(thread), text, range, index.unwrap_or(0), sink);
+        }
+        let regs = &mut self.program.threads[usize::from(thread.0)].regs;
+        if let (false, None, Ok(id)) = (self.unknown == Unknown::Reject, index, u16::try_from(regs.len())) {
+            regs.push(Register { name: name.to_string(), ty: Ty::WORD, init: Init::Int(0) });
+            self.registers(thread).insert(name.to_string(), RegId(id));
+            return Some((Observable::Reg(thread, RegId(id)), Ty::WORD));
+        }
+        let owner = self.program.thread(thread);
+        let message = format!("thread `{}` has no register `{written}`", owner.name);
+        sink.error("unknown-register", text.span(range), message, |d| {
+            d.label("expected a register of this thread")
+                .did_you_mean(name, owner.regs.iter().map(|r| r.name.as_str()))
+        });
+        None
+    }
+
+    /// An element of a location that exists.
+    pub(super) fn element(
+        &mut self,
+        text: &MappedText,
+        range: Range<usize>,
+        index: i64,
+        sink: &mut Sink,
+    ) -> Option<(LocId, u32)> {
+        let name = &text.as_str()[range.clone()];
+        let known = self.locations.get(name).copied();
+        let id = match known.or_else(|| self.add_location(name)) {
+            Some(id) => id,
+            None => {
+                sink.error("unknown-location", text.span(range), format!("there is no location `{name}`"), |d| {
+                    let mut names: Vec<&str> = self.locations.keys().map(String::as_str).collect();
+                    names.sort_unstable();
+                    let d = d.label("expected a location, or a register with its thread as in `P0:r0`");
+                    d.did_you_mean(name, names)
+                });
+                return None;
+            }
+        };
+        let count = match &self.program.location(self.program.object(id)).kind {
+            LocationKind::Object { init, .. } => init.len(),
+            LocationKind::Alias { .. } => 1,
+        };
+        match u32::try_from(index).ok().filter(|i| (*i as usize) < count) {
+            Some(index) => Some((id, index)),
+            None => {
+                let has = if count == 1 { "one element".to_string() } else { format!("{count} elements") };
+                let message = format!("`{name}` has {has}, this is number {index}");
+                sink.error("out-of-bounds", text.span(range), message, |d| d.label("counted from 0"));
+                None
+            }
+        }
+    }
+
+    fn add_location(&mut self, name: &str) -> Option<LocId> {
+        let id = LocId(u16::try_from(self.program.locations.len()).ok().filter(|_| self.unknown == Unknown::Add)?);
+        let (init, opencl, kind) = (vec![Init::Int(0)], OpenClMemory::default(), MemoryKind::default());
+        let kind = LocationKind::Object {
+            ty: Ty::WORD,
+            init,
+            space: Space::Global,
+            atomic: false,
+            opencl,
+            kind,
+            class: None,
+        };
+        self.program.locations.push(Location { name: name.to_string(), kind });
+        self.locations.insert(name.to_string(), id);
+        Some(id)
+    }
+
+    /// The final value of an element, in the copy that `viewer` sees.
+    pub(super) fn memory(
+        &mut self,
+        viewer: Option<ThreadId>,
+        text: &MappedText,
+        range: Range<usize>,
+        index: i64,
+        sink: &mut Sink,
+    ) -> Option<(Observable, Ty)> {
+        let (loc, index) = self.element(text, range.clone(), index, sink)?;
+        let object = &self.program.location(self.program.object(loc)).kind;
+        if let LocationKind::Object { class: Some(Class::Barrier(_)), .. } = object {
+            sink.error("wrong-operand", text.span(range), "the state of a barrier is no value", |d| {
+                d.label("expected a register or another location")
+            });
+            return None;
+        }
+        let LocationKind::Object { ty, .. } = self.program.location(self.program.object(loc)).kind else {
+            return None;
+        };
+        let copied = self.program.copied(loc);
+        if viewer.is_none() && self.copies(copied) > 1 {
+            let name = &text.as_str()[range.clone()];
+            let owner = match copied {
+                Copied::ByCta => "CTA",
+                Copied::ByDevice => "device",
+                _ => "thread",
+            };
+            let message = format!("every {owner} has its own copy of `{name}`");
+            sink.error("ambiguous-copy", text.span(range.clone()), message, |d| {
+                d.label("whose copy?").help(format!("write `P0:{name}` for the copy that P0 sees"))
+            });
+            return None;
+        }
+        Some((Observable::Mem { loc, index, viewer }, ty))
+    }
+
+    /// How many copies of an object there are.
+    fn copies(&self, copied: Copied) -> usize {
+        let places = || self.program.threads.iter().map(|t| &t.place).filter(|p| !p.host);
+        match copied {
+            Copied::Not => 1,
+            Copied::ByThread => self.program.threads.len(),
+            Copied::ByDevice => places().map(|p| p.gpu).collect::<HashSet<_>>().len(),
+            Copied::ByCta => {
+                places().map(|p| (p.gpu, p.domain, p.queue_family, p.cta)).collect::<HashSet<_>>().len()
+            }
+        }
+    }
+}

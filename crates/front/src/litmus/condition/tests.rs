@@ -1,0 +1,98 @@
+//! Conditions: syntax, resolution, printing.
+
+use super::*;
+use crate::litmus::parse as parse_test;
+use diag::SourceFile;
+use program::Program;
+use program::litmus::LitmusTest;
+
+/// A program with registers r0 (typed) and r1, an array and shared memory.
+fn program() -> Program {
+    let text = r#"
+name = "t"
+[memory]
+x = 0
+a = [0, 0]
+s = { space = "shared" }
+[[thread]]
+cta = 0
+code = "ld.u32 r0, [w]; mov r1, a"
+[[thread]]
+cta = 1
+code = ""
+"#;
+    let text = text.replace("x = 0\n", "x = 0\nw = { type = \"u32\" }\n");
+    let tests: Vec<LitmusTest> = parse_test("t.toml", text.as_bytes()).expect("a correct test");
+    tests.into_iter().next().expect("one test").program
+}
+
+fn read(text: &str) -> Result<(Prop, String), String> {
+    let mut program = program();
+    let mut sink = Sink::new(&SourceFile::new("c", text));
+    let mut resolver = Resolver::new(&mut program, Unknown::Reject);
+    let prop = parse(&MappedText::verbatim(text, 0), &mut resolver, &mut sink);
+    match prop {
+        Some(prop) => {
+            let shown = show(&prop, &program);
+            Ok((prop, shown))
+        }
+        None => Err(sink.into_diagnostics().iter().map(|d| format!("{d}\n")).collect()),
+    }
+}
+
+#[track_caller]
+fn shown(text: &str) -> String {
+    read(text).unwrap_or_else(|e| panic!("{e}")).1
+}
+
+#[test]
+fn every_spelling_means_the_same() {
+    let plain = shown(r"P0:r0 == 1 /\ x == 2 \/ ~(a[1] != 0)");
+    assert_eq!(plain, r"P0:r0 == 1 /\ x == 2 \/ ~(a[1] != 0)");
+    assert_eq!(shown("0:%r0 = 0x1 && [x] = 2 || !(not not [a[1]] != 0)"), plain.replace("~(", "~~~("));
+    assert_eq!(shown("P0:r1 == &a[1] /\\ true"), "P0:r1 == &a[1] /\\ true");
+    assert_eq!(shown("-1 <= x"), "-1 <= x");
+}
+
+#[test]
+fn what_is_shown_reads_back() {
+    for text in
+        [r"(x == 1 /\ x == 2) /\ (x == 3 \/ false)", r"~(~x == 1 /\ x == 0)", r"((x == 1 \/ x == 2) \/ x == 3)"]
+    {
+        let (prop, shown) = read(text).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(read(&shown).map(|r| r.0), Ok(prop), "{text} was shown as {shown}");
+    }
+}
+
+#[test]
+fn comparisons_take_the_type_of_what_they_compare() {
+    let ty = |text| match read(text) {
+        Ok((Prop::Cmp(_, ty, ..), _)) => ty,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(ty("P0:r0 == -1"), Ty::U32);
+    assert_eq!(ty("x == -1"), Ty::WORD);
+    assert_eq!(ty("0 == 0"), Ty::WORD);
+}
+
+#[test]
+fn errors_name_the_place_and_all_come_at_once() {
+    assert_eq!(
+        read("P0:r7 == 1 /\\ y == 0 /\\ P9:r0 == 0 /\\ a[2] == 0").unwrap_err(),
+        "c:1:4: error: thread `P0` has no register `r7`\n\
+         c:1:15: error: there is no location `y`\n\
+         c:1:25: error: there is no thread `P9`\n\
+         c:1:39: error: `a` has 2 elements, this is number 2\n"
+    );
+    assert_eq!(read("x == ").unwrap_err().lines().count(), 1);
+    assert!(read("s == 0").unwrap_err().contains("every CTA has its own copy of `s`"));
+    assert!(read("P1:s == 0").is_ok());
+}
+
+#[test]
+fn nesting_is_limited() {
+    let nested = |n: usize| format!("{}x == 1{}", "(".repeat(n), ")".repeat(n));
+    assert!(read(&nested(MAX_DEPTH)).is_ok());
+    assert!(read(&nested(MAX_DEPTH + 1)).unwrap_err().contains("nests at most"));
+    assert!(read(&"~".repeat(1_000_000)).is_err());
+}

@@ -1,0 +1,110 @@
+//! Kernels in PTX beside a host in CUDA C++: once all threads are there, those that are not in PTX are mapped to it.
+//!
+//! # Invariants
+//! - What is judged is PTX alone: the host's accesses are what the current mapping from CUDA C++ makes of them.
+//! - Addresses in the host's code count in elements from the start, those of kernels once they are resolved.
+//! # Sources
+//! - NVIDIA, *PTX Writer's Guide to Interoperability*, Atomics ABI, for the host's accesses ([`crate::mapping`]).
+//! - PTX ISA, Memory Consistency Model, *Proxies*: a C++ access goes through the generic proxy.
+//! - CUDA C++ Programming Guide, *Variable Memory Space Specifiers*: the host has no shared memory.
+
+use crate::isa::Symbols;
+use crate::isa::ptx;
+use crate::isa::ptx::{Unit, pointers};
+use crate::mapping::Mapping;
+use diag::{Sink, Span};
+use program::{Dialect, Expr, LocId, LocationKind, Op, Program, Proxy, Space, ThreadId};
+
+/// The code of kernels in PTX.
+pub(in crate::litmus) struct Assembly {
+    /// Each kernel's.
+    pub(in crate::litmus) units: Vec<Unit>,
+    /// What all of it is read with.
+    pub(in crate::litmus) env: ptx::Env,
+}
+
+impl Assembly {
+    /// Memory gets the type of the accesses by kernels; the host's follow it.
+    pub(super) fn settle_types(&self, symbols: &mut Symbols, sink: &mut Sink) {
+        for unit in &self.units {
+            unit.settle_types(self.env.strict, symbols, sink);
+        }
+    }
+}
+
+/// The whole program in PTX. `untyped`: of each thread in PTX, its accesses that name no type; `open`: memory of no type.
+pub(super) fn in_ptx(
+    program: Program,
+    untyped: &[Option<Vec<usize>>],
+    open: &[LocId],
+    sink: &mut Sink,
+) -> Program {
+    let errors = sink.errors();
+    let of_kernel = |t: ThreadId| untyped[usize::from(t.0)].is_some();
+    for t in program.thread_ids().filter(|t| !of_kernel(*t)) {
+        for instr in &program.thread(t).code {
+            if let Some(loc) = accessed(&instr.op) {
+                reachable(&program, loc, instr.span, sink);
+            }
+        }
+    }
+    let mapping = Mapping::current(Dialect::Cuda).expect("CUDA C++ maps to PTX");
+    let mut mapped = match mapping.lower_where(&program, |t| !of_kernel(t)) {
+        Ok(mapped) => mapped,
+        Err(all) => {
+            for unmapped in all {
+                let message = "the host's code has no counterpart in PTX here";
+                sink.error("unsupported", unmapped.span, message, |d| {
+                    d.label("expected plain, volatile or atomic accesses and fences")
+                        .note(format!("mapping `{}`: {}", mapping.name, unmapped.rule))
+                });
+            }
+            return program;
+        }
+    };
+    if sink.errors() == errors {
+        pointers::resolve(&mut mapped, untyped, open, sink);
+    }
+    mapped
+}
+
+/// The location that an access names, if it names one.
+fn accessed(op: &Op) -> Option<LocId> {
+    let mut addr = match op {
+        Op::Load { addr, .. } | Op::Store { addr, .. } | Op::Rmw { addr, .. } => addr,
+        _ => return None,
+    };
+    loop {
+        match addr {
+            Expr::Address(loc) => return Some(*loc),
+            Expr::Bin(_, _, base, _) => addr = base,
+            _ => return None,
+        }
+    }
+}
+
+/// Reports memory that an access of the host, or a copy, cannot go to.
+fn reachable(program: &Program, loc: LocId, span: Span, sink: &mut Sink) {
+    let name = &program.location(loc).name;
+    if let LocationKind::Alias { proxy, .. } = program.location(loc).kind
+        && proxy != Proxy::Generic
+    {
+        let of = &program.location(program.object(loc)).name;
+        sink.error("wrong-proxy", span, format!("`{name}` is the memory of `{of}` through another proxy"), |d| {
+            d.label("the host and copies have the generic proxy alone")
+                .help(format!("name the memory itself: `{of}`"))
+        });
+    }
+    let object = program.location(program.object(loc));
+    if matches!(object.kind, LocationKind::Object { space: Space::Shared, .. }) {
+        sink.error(
+            "wrong-space",
+            span,
+            format!("`{name}` is shared memory, of which each CTA has its own"),
+            |d| {
+                d.label("neither the host nor a copy reaches it")
+                    .help("copy what the host needs to global memory in the kernel")
+            },
+        );
+    }
+}

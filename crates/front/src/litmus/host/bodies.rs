@@ -1,0 +1,319 @@
+//! The threads of commands: work-items of kernels, one thread for each copy, mapping and function of the host.
+//!
+//! # Invariants
+//! - No two commands share a work-group: the groups of a device are numbered through.
+//! - Threads of a command are consecutive, group by group.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::{Assembly, Code, Declared, Text};
+use crate::isa::Symbols;
+use crate::isa::clike::host::{Does, Request};
+use crate::isa::clike::{Coordinates, Env, specials};
+use crate::litmus::build::{CThreadDraft, ThreadDraft, lower_clike, lower_ptx};
+use crate::litmus::toml::{Layout, MAX_THREADS, host_place, special_registers};
+use diag::Sink;
+use program::host::{Command, CommandKind, HostProgram, Origin};
+use program::{
+    Access, BinOp, Dialect, Expr, Init, Instr, LocId, MemoryKind, NdRange, Op, Place, RegId, Register, Scope,
+    Tags, Thread, ThreadId, Ty,
+};
+
+/// The threads of a command, and the group of each.
+pub(super) type Body = (Vec<ThreadId>, Vec<u32>);
+
+/// A thread of a command.
+enum Draft {
+    /// Its code is to be lowered.
+    Code(CThreadDraft),
+    /// So is this, from PTX.
+    Assembly(ThreadDraft),
+    /// It is made here.
+    Made(Thread),
+}
+
+/// A thread of a command, lowered.
+pub(super) struct Lowered {
+    pub(super) thread: Thread,
+    /// What it asks of the runtime.
+    pub(super) requests: Vec<Request>,
+    /// Of a thread in PTX, its accesses through registers that name no type.
+    pub(super) untyped: Option<Vec<usize>>,
+}
+
+/// The threads of all commands so far.
+pub(super) struct Bodies<'a> {
+    declared: &'a Declared,
+    symbols: &'a Symbols,
+    first: usize,
+    /// Those that were lowered are gone.
+    drafts: Vec<Option<Draft>>,
+    /// Of each thread: what it is called, the number of its launch, its number there and how many there are.
+    names: Vec<(String, usize, usize, usize)>,
+    /// How often something was launched.
+    launches: HashMap<String, usize>,
+    /// Of memory that is mapped: whether for writing, for each mapping that has not ended.
+    mappings: HashMap<LocId, VecDeque<bool>>,
+    /// The number of the next work-group of each device.
+    groups: HashMap<u32, u32>,
+}
+
+impl<'a> Bodies<'a> {
+    pub(super) fn new(declared: &'a Declared, symbols: &'a Symbols, first: usize) -> Bodies<'a> {
+        let (drafts, names, launches, mappings, groups) = Default::default();
+        Bodies { declared, symbols, first, drafts, names, launches, mappings, groups }
+    }
+
+    /// How many elements memory has.
+    pub(super) fn elements(&self, loc: LocId) -> u32 {
+        self.symbols.object(loc).1.init.len() as u32
+    }
+
+    /// The type of its elements.
+    pub(super) fn ty(&self, loc: LocId) -> Ty {
+        self.symbols.ty(loc)
+    }
+
+    /// Who allocated it.
+    pub(super) fn kind(&self, loc: LocId) -> MemoryKind {
+        self.symbols.object(loc).1.kind
+    }
+
+    fn launch(&mut self, name: &str) -> usize {
+        let launches = self.launches.entry(name.to_string()).or_default();
+        *launches += 1;
+        *launches
+    }
+
+    fn add(&mut self, draft: Draft, name: (String, usize, usize, usize)) -> ThreadId {
+        let id = ThreadId((self.first + self.drafts.len()) as u16);
+        self.drafts.push(Some(draft));
+        self.names.push(name);
+        id
+    }
+
+    fn next_groups(&mut self, device: u32, groups: u64) -> u32 {
+        let next = self.groups.entry(device).or_default();
+        let base = *next;
+        *next += groups as u32;
+        base
+    }
+
+    /// The kernels that run before all others: one command for each device that has a queue.
+    pub(super) fn initializers(&mut self, host: &mut HostProgram) {
+        let mut devices: Vec<u32> = host.lanes.iter().map(|l| l.device).collect();
+        devices.sort_unstable();
+        devices.dedup();
+        let declared = self.declared;
+        let one = NdRange::new(&[1], &[1], &[]).expect("a single work-item");
+        for (k, kernel) in declared.kernels.iter().enumerate().filter(|(_, k)| k.initializer) {
+            for device in &devices {
+                let (threads, groups) = self.kernel(k, one, *device);
+                let kind = CommandKind::Initializer { device: *device };
+                let (name, origin) = (kernel.name.clone(), Origin::Start);
+                host.commands.push(Command { name, kind, lane: None, waits: Vec::new(), origin, threads, groups });
+            }
+        }
+    }
+
+    /// The work-items of a kernel.
+    pub(super) fn kernel(&mut self, kernel: usize, range: NdRange, device: u32) -> Body {
+        let declared = self.declared;
+        let code: &Code = &declared.kernels[kernel];
+        let number = self.launch(&code.name);
+        let base = self.next_groups(device, range.groups().iter().product());
+        let all = Layout { gpu: device, ..code.layout }.threads(range);
+        let count = all.len();
+        let mut body = Body::default();
+        for (i, (at, mut place)) in all.into_iter().enumerate() {
+            let group = place.cta;
+            place.cta += base;
+            place.cluster = place.cluster.map(|c| c + base);
+            let draft = self.draft(code, at, place);
+            body.0.push(self.add(draft, (code.name.clone(), number, i, count)));
+            body.1.push(group);
+        }
+        body
+    }
+
+    /// A work-item of a kernel.
+    fn draft(&self, code: &Code, at: Coordinates, place: Place) -> Draft {
+        let name = String::new();
+        match &code.text {
+            Text::C(unit, env) => {
+                let env = Env { specials: specials(self.declared.runtime, at), ..env.clone() };
+                Draft::Code(CThreadDraft { name, place, unit: unit.clone(), of_kernel: true, env })
+            }
+            Text::Ptx { unit, regs } => {
+                let (regs, specials) = (regs.clone(), special_registers(at));
+                Draft::Assembly(ThreadDraft { name, place, unit: *unit, regs, specials })
+            }
+        }
+    }
+
+    /// A function of the host.
+    pub(super) fn function(&mut self, function: usize) -> Body {
+        let declared = self.declared;
+        let code = &declared.functions[function];
+        let number = self.launch(&code.name);
+        let place = host_place(self.first + self.drafts.len());
+        let Text::C(unit, env) = &code.text else { unreachable!("functions of the host are in its language") };
+        let (unit, env) = (unit.clone(), env.clone());
+        let draft = CThreadDraft { name: String::new(), place, unit, of_kernel: false, env };
+        (vec![self.add(Draft::Code(draft), (code.name.clone(), number, 0, 1))], vec![0])
+    }
+
+    /// A copy from memory, or of a value, to memory.
+    pub(super) fn copy(
+        &mut self,
+        request: &Request,
+        from: Option<LocId>,
+        to: LocId,
+        elements: u32,
+        device: u32,
+    ) -> Body {
+        let ty = self.symbols.ty(to);
+        let mut ops = Vec::new();
+        for i in 0..elements {
+            let value = match from {
+                Some(from) => {
+                    ops.push(Op::Load { dst: RegId(0), addr: element(from, i), access: self.plain(ty) });
+                    Expr::Reg(RegId(0))
+                }
+                None => Expr::Const(ty.wrap(request.value)),
+            };
+            ops.push(Op::Store { addr: element(to, i), value, access: self.plain(ty) });
+        }
+        self.made(request, ops, ty, device)
+    }
+
+    /// Whether a mapping (`Some`: for writing or not), or the end of one, writes memory. What is mapped for reading alone
+    /// is not written back. An end belongs to the earliest mapping that has none.
+    pub(super) fn mapped(&mut self, memory: LocId, mapping: Option<bool>) -> bool {
+        let open = self.mappings.entry(memory).or_default();
+        match mapping {
+            Some(writes) => {
+                open.push_back(writes);
+                writes
+            }
+            None => open.pop_front().unwrap_or(true),
+        }
+    }
+
+    /// A mapping or the end of one: it may write what is there back.
+    pub(super) fn map(&mut self, request: &Request, memory: LocId, writes: bool, device: u32) -> Body {
+        let ty = self.symbols.ty(memory);
+        let tag = if request.does == Does::Map { "MAP" } else { "UNMAP" };
+        let access = || Access { tags: Tags::of(&[tag]), ..self.plain(ty) };
+        let mut ops = Vec::new();
+        for i in 0..self.elements(memory) {
+            ops.push(Op::Load { dst: RegId(0), addr: element(memory, i), access: access() });
+            if writes {
+                let value = Expr::Reg(RegId(0));
+                ops.push(Op::Store { addr: element(memory, i), value, access: access() });
+            }
+        }
+        self.made(request, ops, ty, device)
+    }
+
+    fn plain(&self, ty: Ty) -> Access {
+        let scope = (self.declared.runtime == Dialect::OpenCl).then_some(Scope::Thread);
+        Access { tags: Tags::default(), scope, ty }
+    }
+
+    /// A thread of the device whose code no one wrote.
+    fn made(&mut self, request: &Request, ops: Vec<Op>, ty: Ty, device: u32) -> Body {
+        let number = self.launch(&request.name);
+        let place = Place::device(device, self.next_groups(device, 1));
+        let instr = |op| Instr { op, span: request.span, line: 0, text: request.name.clone() };
+        let code: Vec<Instr> = ops.into_iter().map(instr).collect();
+        let regs = vec![Register { name: "copied".to_string(), ty, init: Init::Int(0) }];
+        let thread = Thread { name: String::new(), place, regs, code, source: String::new() };
+        (vec![self.add(Draft::Made(thread), (request.name.clone(), number, 0, 1))], vec![0])
+    }
+
+    /// Whether there are too many threads, which is reported.
+    pub(super) fn too_many(&self, request: &Request, sink: &mut Sink) -> bool {
+        let all = self.first + self.drafts.len();
+        if all > MAX_THREADS {
+            let message = format!("a test has at most {MAX_THREADS} threads");
+            sink.error("too-many-threads", request.span, message, |d| d.label("too many with these"));
+        }
+        all > MAX_THREADS
+    }
+
+    /// The number of a thread, counted from the first one of a command.
+    pub(super) fn id(&self, at: usize) -> ThreadId {
+        ThreadId((self.first + at) as u16)
+    }
+
+    /// Lowers the threads from one on.
+    pub(super) fn lower(&mut self, from: usize, sink: &mut Sink) -> Vec<Lowered> {
+        let first = from.min(self.drafts.len());
+        let (mut codes, mut assembly) = (Vec::new(), Vec::new());
+        // Which of the threads they are.
+        let (mut of_codes, mut of_assembly) = (Vec::new(), Vec::new());
+        let mut all: Vec<Option<Lowered>> = Vec::new();
+        for draft in self.drafts[first..].iter_mut().filter_map(Option::take) {
+            let at = all.len();
+            all.push(None);
+            match draft {
+                Draft::Code(draft) => {
+                    codes.push(draft);
+                    of_codes.push(at);
+                }
+                Draft::Assembly(draft) => {
+                    assembly.push(draft);
+                    of_assembly.push(at);
+                }
+                Draft::Made(mut thread) => {
+                    for instr in &mut thread.code {
+                        instr.line = sink.line(instr.span.start);
+                    }
+                    all[at] = Some(Lowered { thread, requests: Vec::new(), untyped: None });
+                }
+            }
+        }
+        for (at, (thread, requests)) in of_codes.into_iter().zip(lower_clike(codes, self.symbols, sink)) {
+            all[at] = Some(Lowered { thread, requests, untyped: None });
+        }
+        if let Some(Assembly { units, env }) = &self.declared.assembly {
+            let lowered = lower_ptx(assembly, units, self.symbols, env, sink);
+            for (at, (thread, untyped)) in of_assembly.into_iter().zip(lowered) {
+                all[at] = Some(Lowered { thread, requests: Vec::new(), untyped: Some(untyped) });
+            }
+        }
+        all.into_iter().map(|one| one.expect("every draft was lowered")).collect()
+    }
+
+    /// Gives the threads their names, and warns of what never runs.
+    pub(super) fn name(&self, threads: &mut [Lowered], sink: &mut Sink) {
+        for kernel in self.declared.kernels.iter().chain(&self.declared.functions) {
+            if !self.launches.contains_key(&kernel.name) {
+                sink.warn("never-launched", kernel.span, format!("`{}` is never run", kernel.name), |d| {
+                    d.label("no call names it")
+                });
+            }
+        }
+        for (Lowered { thread, .. }, (name, launch, number, of)) in threads.iter_mut().zip(&self.names) {
+            thread.name = name.clone();
+            if self.launches[name] > 1 {
+                thread.name += &format!(".{launch}");
+            }
+            if *of > 1 {
+                thread.name += &format!(".{number}");
+            }
+        }
+    }
+}
+
+/// The address of an element.
+fn element(loc: LocId, index: u32) -> Expr {
+    match index {
+        0 => Expr::Address(loc),
+        n => {
+            let (base, index) = (Expr::Address(loc), Expr::Const(i64::from(n)));
+            Expr::Bin(BinOp::Add, Ty::WORD, base.into(), index.into())
+        }
+    }
+}

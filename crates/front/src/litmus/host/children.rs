@@ -1,0 +1,202 @@
+//! Commands that kernels enqueue: the threads of kernels are lowered, and what they enqueue becomes commands whose threads
+//! are lowered in turn.
+//!
+//! # Invariants
+//! - A child follows its parent in the list of commands, its threads those of all that was enqueued before.
+//! - A thread names an event only after the call that makes it; nobody else can name it.
+//! # Sources
+//! - OpenCL C, *Enqueuing Kernels*, *Event Functions*: events of the device stay on the device, and wait lists are all that
+//!   orders children. OpenCL API specification, *Execution Model: Device-side enqueue*.
+//! - CUDA Programming Guide, *CUDA Dynamic Parallelism*: launches into the stream of a block follow one another, those of
+//!   fire-and-forget need nothing, those of the tail wait for their parent and all it launched otherwise.
+
+use std::collections::HashMap;
+
+use super::bodies::{Bodies, Lowered};
+use super::events::Events;
+use super::{Declared, Part};
+use crate::isa::clike::host::{Does, Request};
+use diag::Sink;
+use program::host::{
+    ChildStart, Command, CommandId, CommandKind, HostProgram, Lane, LaneId, LaneKind, Origin, Ref,
+};
+use program::{Dialect, Op, Thread, ThreadId};
+
+/// At most so many kernels that launch one another.
+const MAX_DEPTH: usize = 24;
+
+/// All threads of commands, those of children included, lowered and named.
+pub(super) fn finish<'b>(
+    declared: &'b Declared,
+    events: &Events,
+    host: &mut HostProgram,
+    mut bodies: Bodies<'b>,
+    sink: &mut Sink,
+) -> Vec<Lowered> {
+    let errors = sink.errors();
+    let mut threads: Vec<Lowered> = Vec::new();
+    let mut lanes = Lanes::default();
+    for depth in 0.. {
+        let round = bodies.lower(threads.len(), sink);
+        if round.is_empty() || sink.errors() > errors {
+            threads.extend(round);
+            break;
+        }
+        for mut lowered in round {
+            let requests = std::mem::take(&mut lowered.requests);
+            let id = bodies.id(threads.len());
+            let mut part = Part { declared, events, host, bodies: &mut bodies, sink };
+            if let (Some(first), true) = (requests.first(), depth >= MAX_DEPTH) {
+                let message = format!("kernels that launch kernels, more than {MAX_DEPTH} deep");
+                part.sink.error("too-deep", first.span, message, |d| d.label("expected an end to this"));
+            } else {
+                part.children(id, &mut lowered.thread, &requests, &mut lanes);
+            }
+            threads.push(lowered);
+        }
+    }
+    bodies.name(&mut threads, sink);
+    threads
+}
+
+/// The lanes of devices, made where something is enqueued.
+#[derive(Default)]
+struct Lanes {
+    /// OpenCL: the queue of each device.
+    queues: HashMap<u32, LaneId>,
+    /// CUDA: the stream of each block, by command and block, and the thread that launches into it.
+    streams: HashMap<(CommandId, u32), (LaneId, ThreadId)>,
+    /// CUDA: the thread that launches into the tail of a grid.
+    tails: HashMap<CommandId, ThreadId>,
+}
+
+/// Who enqueues: a thread of a kernel.
+#[derive(Clone, Copy)]
+struct Caller {
+    command: CommandId,
+    thread: ThreadId,
+    device: u32,
+}
+
+impl Part<'_, '_> {
+    /// What one thread of a kernel enqueues.
+    fn children(&mut self, id: ThreadId, thread: &mut Thread, requests: &[Request], lanes: &mut Lanes) {
+        let Some(command) = self.host.command_of(id).filter(|_| !requests.is_empty()) else { return };
+        let caller = Caller { command, thread: id, device: thread.place.gpu };
+        let mut made: HashMap<String, CommandId> = HashMap::new();
+        let calls = thread.code.iter_mut().filter(|i| matches!(i.op, Op::Enqueue(_)));
+        for (request, instr) in requests.iter().zip(calls) {
+            let child = CommandId(self.host.commands.len() as u16);
+            if self.child(caller, request, lanes, &made).is_none() {
+                return;
+            }
+            instr.op = Op::Enqueue(child);
+            if let Some(event) = &request.event {
+                made.insert(event.text.clone(), child);
+            }
+        }
+    }
+
+    /// What a command waits for; `None` if something is wrong with it, which was reported.
+    fn waits(&mut self, request: &Request, made: &HashMap<String, CommandId>) -> Option<Vec<Ref>> {
+        let mut waits = Vec::new();
+        for name in &request.waits {
+            let Some(event) = made.get(&name.text) else {
+                let message = format!("`{}` is no event that this thread has made", name.text);
+                self.sink.error("unknown-event", name.span, message, |d| {
+                    d.label("expected an event of an earlier call")
+                        .note("events of the host, and those of other work-items, cannot be waited for on the device")
+                        .did_you_mean(&name.text, made.keys().map(String::as_str))
+                });
+                return None;
+            };
+            waits.push(Ref::Command(*event));
+        }
+        Some(waits)
+    }
+
+    /// One command; `None` if something is wrong with it, which was reported.
+    fn child(
+        &mut self,
+        caller: Caller,
+        request: &Request,
+        lanes: &mut Lanes,
+        made: &HashMap<String, CommandId>,
+    ) -> Option<()> {
+        let waits = self.waits(request, made)?;
+        let has = |word: &str| request.words.iter().any(|w| w.text == word);
+        let flag = match () {
+            () if has("CLK_ENQUEUE_FLAGS_WAIT_KERNEL") => ChildStart::WaitKernel,
+            () if has("CLK_ENQUEUE_FLAGS_WAIT_WORK_GROUP") => ChildStart::WaitWorkGroup,
+            () if has("cudaStreamTailLaunch") => ChildStart::Tail,
+            () => ChildStart::NoWait,
+        };
+        if request.does == Does::EnqueueMarker && waits.is_empty() {
+            self.sink.error("wrong-operands", request.span, "a marker of the device needs a wait list", |d| {
+                d.label("expected events, such as `1, &e`")
+                    .note("an empty list is an error (OpenCL C, enqueue_marker: CLK_INVALID_EVENT_WAIT_LIST)")
+            });
+            return None;
+        }
+        let lane = match self.declared.runtime {
+            Dialect::Cuda => self.stream(caller, request, lanes)?,
+            _ => *lanes.queues.entry(caller.device).or_insert_with(|| {
+                self.host.lanes.push(Lane {
+                    name: "the queue of the device".to_string(),
+                    kind: LaneKind::OnDevice,
+                    device: caller.device,
+                });
+                LaneId(self.host.lanes.len() as u16 - 1)
+            }),
+        };
+        let (name, kind, (threads, groups)) = match request.does {
+            Does::EnqueueMarker => (request.name.clone(), CommandKind::Marker, Default::default()),
+            _ => {
+                let kernel = request.kernel?;
+                let range = self.range(request)?;
+                let name = self.declared.kernels[kernel].name.clone();
+                (name, CommandKind::Kernel, self.bodies.kernel(kernel, range, caller.device))
+            }
+        };
+        if self.bodies.too_many(request, self.sink) {
+            return None;
+        }
+        let origin = Origin::Device { parent: caller.command, thread: caller.thread, flag };
+        self.host.commands.push(Command { name, kind, lane: Some(lane), waits, origin, threads, groups });
+        Some(())
+    }
+
+    /// CUDA: the stream of a launch. Those of fire-and-forget and of the tail are one each.
+    fn stream(&mut self, caller: Caller, request: &Request, lanes: &mut Lanes) -> Option<LaneId> {
+        let Caller { command, thread, device } = caller;
+        let next = LaneId(self.host.lanes.len() as u16);
+        let named = request.words.first().map(|w| w.text.clone());
+        let is_tail = named.as_deref() == Some("cudaStreamTailLaunch");
+        if is_tail && *lanes.tails.entry(command).or_insert(thread) != thread {
+            return self.contended(request, "two threads of a grid launch into its tail");
+        }
+        let of = self.host.command(command);
+        let group = of.threads.iter().position(|t| *t == thread).map_or(0, |at| of.groups[at]);
+        if named.is_none() {
+            if let Some((lane, first)) = lanes.streams.get(&(command, group)) {
+                if *first != thread {
+                    return self.contended(request, "two threads of a block launch into one stream");
+                }
+                return Some(*lane);
+            }
+            lanes.streams.insert((command, group), (next, thread));
+        }
+        let name = named.unwrap_or_else(|| "the stream of the block".to_string());
+        self.host.lanes.push(Lane { name, kind: LaneKind::Stream { blocking: false }, device });
+        Some(next)
+    }
+
+    /// Reports a launch into a stream that another thread launches into.
+    fn contended(&mut self, request: &Request, message: &str) -> Option<LaneId> {
+        self.sink.error("unsupported", request.span, message, |d| {
+            d.label("expected one of them")
+                .note("who comes first would be a choice of the execution; it is not supported here")
+        });
+        None
+    }
+}

@@ -1,0 +1,242 @@
+//! Calls that enqueue: the command, its wait list, its range, whether the call waits.
+//!
+//! # Sources
+//! - OpenCL API specification, clEnqueueNDRangeKernel, *Mapping Work-items Onto an ND-range*; clEnqueueMapBuffer.
+//! - CUDA runtime API, *Execution Control*; CUDA driver API, *API synchronization behavior*, Memcpy.
+
+use super::Part;
+use super::events::enqueues;
+use crate::isa::clike::host::{Does, Request};
+use crate::litmus::toml::MAX_THREADS;
+use program::host::{CallId, Command, CommandId, CommandKind, HostOp, Origin};
+use program::{Dialect, LocId, MemoryKind, NdRange, RangeError, ThreadId};
+
+impl Part<'_, '_> {
+    /// A call that enqueues.
+    pub(super) fn enqueue(&mut self, from: (ThreadId, usize), at: CallId, request: &Request) -> Option<HostOp> {
+        assert!(enqueues(request.does), "every other call was seen to");
+        let id = CommandId(self.host.commands.len() as u16);
+        let context = request.lane.and_then(|l| self.declared.contexts.get(usize::from(l.0)));
+        let context = context.filter(|_| self.declared.runtime == Dialect::OpenCl).cloned();
+        let mut waits = Vec::new();
+        for name in &request.waits {
+            waits.push(self.events.find(name, from, context.as_deref(), self.sink)?);
+        }
+        let device = request.lane.map_or(0, |l| self.host.lane(l).device);
+        let mut blocking = request.blocking;
+        let mut name = request.name.clone();
+        let (kind, (threads, groups)) = match request.does {
+            Does::Launch => {
+                let kernel = request.kernel?;
+                let range = self.range(request)?;
+                name = self.declared.kernels[kernel].name.clone();
+                (CommandKind::Kernel, self.bodies.kernel(kernel, range, device))
+            }
+            Does::Copy => {
+                let (to, source) = (request.memory[0]?, request.memory[1]?);
+                let elements = self.extent(request, to.0, source.0)?;
+                blocking = match self.declared.runtime {
+                    Dialect::Cuda => blocking && self.synchronous(request, to.0, source.0)?,
+                    _ => blocking,
+                };
+                (CommandKind::Copy, self.bodies.copy(request, Some(source.0), to.0, elements, device))
+            }
+            Does::Fill => {
+                let to = request.memory[0]?.0;
+                let elements = self.bodies.elements(to);
+                (CommandKind::Copy, self.bodies.copy(request, None, to, elements, device))
+            }
+            Does::Map | Does::Unmap => {
+                let memory = request.memory[0]?.0;
+                let kind = if request.does == Does::Map { CommandKind::Map } else { CommandKind::Unmap };
+                let writes = self.map_writes(request)?;
+                (kind, self.bodies.map(request, memory, writes, device))
+            }
+            Does::Marker => (CommandKind::Marker, Default::default()),
+            Does::Barrier => (CommandKind::Barrier, Default::default()),
+            Does::HostFunction => (CommandKind::HostFunction, self.bodies.function(request.function?)),
+            _ => {
+                let of = self.events.find(request.event.as_ref()?, from, None, self.sink)?;
+                let complete = request.words.iter().any(|w| w.text == "CL_COMPLETE");
+                (CommandKind::Callback { of, complete }, self.bodies.function(request.function?))
+            }
+        };
+        if self.bodies.too_many(request, self.sink) {
+            return None;
+        }
+        let lane = request.lane.filter(|_| !matches!(kind, CommandKind::Callback { .. }));
+        let origin = Origin::Call(at);
+        self.host.commands.push(Command { name, kind, lane, waits, origin, threads, groups });
+        Some(HostOp::Enqueue { command: id, blocking })
+    }
+
+    /// The work-items of a launch.
+    pub(super) fn range(&mut self, request: &Request) -> Option<NdRange> {
+        let cuda = self.declared.runtime == Dialect::Cuda;
+        let list = |n: usize| request.sizes[n].as_ref().map(|s| s.0.as_slice());
+        let at = |n: usize| request.sizes[n].as_ref().map_or(request.span, |s| s.1);
+        if cuda {
+            let (grid, block) = (list(0).unwrap_or(&[1]), list(1).unwrap_or(&[1]));
+            for (n, sizes) in [(0, grid), (1, block)] {
+                if sizes.contains(&0) {
+                    self.sink.error("empty-range", at(n), "a launch of no threads", |d| {
+                        d.label("expected positive numbers")
+                            .note("an empty grid or block is an error (CUDA: cudaErrorInvalidConfiguration)")
+                    });
+                    return None;
+                }
+            }
+            let size = |list: &[u64], d: usize| list.get(d).copied().unwrap_or(1);
+            let dimensions = grid.len().max(block.len());
+            // Of sizes whose product is too large, the threads are too many in any case.
+            let global: Vec<u64> = (0..dimensions).map(|d| size(grid, d).saturating_mul(size(block, d))).collect();
+            let range = NdRange::new(&global, block, &[]).expect("blocks that are not empty, without offset");
+            return self.bounded(range, request, at(0));
+        }
+        let global = list(1).unwrap_or(&[1]);
+        for n in [0, 2] {
+            if list(n).is_some_and(|l| l.len() != global.len()) {
+                let message = format!("{} dimensions here, {} in the global size", list(n)?.len(), global.len());
+                let first = at(1);
+                self.sink.error("bad-range", at(n), message, |d| {
+                    d.label("expected as many numbers").also(first, "the global size")
+                });
+                return None;
+            }
+        }
+        if list(2).is_none() && global.iter().any(|g| *g > 1) {
+            self.sink.error("bad-range", at(1), "the size of the work-groups is not given", |d| {
+                d.label("expected a local size behind the global one")
+                    .note("without one, the implementation chooses, and what the program does may depend on it")
+            });
+            return None;
+        }
+        let range = match NdRange::new(global, list(2).unwrap_or(&[1]), list(0).unwrap_or(&[])) {
+            Ok(range) => range,
+            Err(error) => {
+                let (n, expected, note) = match error {
+                    RangeError::Overflow(_) => (
+                        0,
+                        "expected an offset for which every global id fits 64 bits",
+                        "OpenCL API, clEnqueueNDRangeKernel: CL_INVALID_GLOBAL_OFFSET",
+                    ),
+                    _ => (
+                        2,
+                        "expected positive numbers",
+                        "OpenCL API, clEnqueueNDRangeKernel: CL_INVALID_WORK_GROUP_SIZE",
+                    ),
+                };
+                self.sink.error("bad-range", at(n), error.to_string(), |d| d.label(expected).note(note));
+                return None;
+            }
+        };
+        if let (true, Some(d)) = (self.is_uniform(request), range.remainder()) {
+            let (size, group) = (range.global()[d], range.local()[d]);
+            let message = format!("in dimension {d}, {size} work-items are not whole work-groups of {group}");
+            let first = at(1);
+            let code = match request.does {
+                Does::EnqueueKernel => "OpenCL C, enqueue_kernel: CLK_INVALID_NDRANGE",
+                _ => "OpenCL API, clEnqueueNDRangeKernel: CL_INVALID_WORK_GROUP_SIZE",
+            };
+            self.sink.error("bad-range", at(2), message, |diagnostic| {
+                diagnostic
+                    .label(format!("the global size has to be a multiple of {group}"))
+                    .also(first, "the global size")
+                    .note(format!("the kernel is `uniform`, as built with `-cl-uniform-work-group-size` ({code})"))
+                    .help("without `uniform = true`, the last work-group may be smaller")
+            });
+            return None;
+        }
+        if global.contains(&0) {
+            self.sink.warn("empty-range", at(1), "a range of no work-items", |d| {
+                d.label("this command does nothing")
+                    .note("before OpenCL 2.1 it is an error (CL_INVALID_GLOBAL_WORK_SIZE)")
+            });
+        }
+        self.bounded(range, request, at(1))
+    }
+
+    /// Whether all work-groups of the kernel that is launched have to be full.
+    fn is_uniform(&self, request: &Request) -> bool {
+        request.kernel.is_some_and(|k| self.declared.kernels[k].uniform)
+    }
+
+    fn bounded(&mut self, range: NdRange, request: &Request, at: diag::Span) -> Option<NdRange> {
+        if range.count().is_some_and(|n| n <= MAX_THREADS as u64) {
+            return Some(range);
+        }
+        let message = format!("a test has at most {MAX_THREADS} threads");
+        let name = &request.name;
+        self.sink.error("too-many-threads", at, message, |d| d.label(format!("`{name}` has more")));
+        None
+    }
+
+    /// How many elements a copy copies.
+    fn extent(&mut self, request: &Request, to: LocId, from: LocId) -> Option<u32> {
+        let (a, b) = (self.bodies.elements(to), self.bodies.elements(from));
+        let (ta, tb) = (self.bodies.ty(to), self.bodies.ty(from));
+        let span = request.bytes.map_or(request.span, |b| b.1);
+        if ta.bits != tb.bits {
+            self.sink.error("mixed-size", span, "a copy between elements of different sizes", |d| {
+                d.label(format!("expected two types of {} bits", ta.bits))
+            });
+            return None;
+        }
+        let whole = u64::from(a.min(b));
+        let size = u64::from(ta.bits) / 8;
+        let bytes = request.bytes.map_or(whole * size, |b| b.0);
+        let elements = bytes / size;
+        let sizes_differ = request.bytes.is_none() && a != b;
+        if !bytes.is_multiple_of(size) || elements > whole || elements == 0 || sizes_differ {
+            self.sink.error("bad-number", span, "this is not what is there to copy", |d| {
+                d.label(format!("expected up to {} bytes, in elements of {size}", whole * size))
+            });
+            return None;
+        }
+        u32::try_from(elements).ok()
+    }
+
+    /// Whether a `cudaMemcpy` returns only when it is complete.
+    fn synchronous(&mut self, request: &Request, to: LocId, from: LocId) -> Option<bool> {
+        let of_host = |kind| matches!(kind, MemoryKind::Mapped | MemoryKind::System | MemoryKind::File);
+        let (a, b) = (self.bodies.kind(to), self.bodies.kind(from));
+        let word = request.words.first().map_or("cudaMemcpyDefault", |w| w.text.as_str());
+        let kind = match (word, of_host(b), of_host(a)) {
+            ("cudaMemcpyDefault", true, true) => "cudaMemcpyHostToHost",
+            ("cudaMemcpyDefault", true, false) => "cudaMemcpyHostToDevice",
+            ("cudaMemcpyDefault", false, true) => "cudaMemcpyDeviceToHost",
+            ("cudaMemcpyDefault", false, false) => "cudaMemcpyDeviceToDevice",
+            (word, ..) => word,
+        };
+        match kind {
+            "cudaMemcpyHostToHost" | "cudaMemcpyDeviceToHost" => Some(true),
+            "cudaMemcpyHostToDevice" if matches!(b, MemoryKind::System | MemoryKind::File) => {
+                self.sink.error(
+                    "unsupported",
+                    request.span,
+                    "copies from pageable memory are not supported",
+                    |d| {
+                        d.label("such a call returns once the memory is staged")
+                            .help("give the source the kind `mapped`, which is pinned memory")
+                    },
+                );
+                None
+            }
+            "cudaMemcpyHostToDevice" => Some(b == MemoryKind::Mapped),
+            _ => Some(false),
+        }
+    }
+
+    /// Whether a mapping, or the one that ends, writes memory.
+    fn map_writes(&mut self, request: &Request) -> Option<bool> {
+        let has = |word: &str| request.words.iter().any(|w| w.text == word);
+        if has("CL_MAP_WRITE_INVALIDATE_REGION") {
+            self.sink.error("unsupported", request.span, "mappings that invalidate are not supported", |d| {
+                d.label("expected `CL_MAP_READ` or `CL_MAP_WRITE`")
+            });
+            return None;
+        }
+        let memory = request.memory[0]?.0;
+        Some(self.bodies.mapped(memory, (request.does == Does::Map).then(|| has("CL_MAP_WRITE"))))
+    }
+}

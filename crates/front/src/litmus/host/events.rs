@@ -1,0 +1,176 @@
+//! The events that the calls of a host program name.
+//!
+//! # Invariants
+//! - OpenCL: an event is made by one call, and a thread names it only after it has made it; another thread that names it
+//!   has been given it.
+//! # Sources
+//! - OpenCL API specification, *Event Objects*: events of one context; CL_INVALID_EVENT, CL_INVALID_CONTEXT.
+//! - CUDA runtime API, cudaStreamWaitEvent: an event that was never recorded is empty.
+
+use super::Declared;
+use crate::isa::clike::host::{Does, Name, Request};
+use diag::{Sink, Span};
+use program::host::{CommandId, Handle, HandleId, HandleKind, Ref};
+use program::{Dialect, ThreadId};
+
+/// An event and the call that makes it.
+struct Event {
+    name: String,
+    is: Ref,
+    /// Thread and number of the call; `None`: it is declared.
+    made: Option<(ThreadId, usize)>,
+    context: String,
+    span: Span,
+}
+
+/// All events of a host program.
+pub(super) struct Events {
+    events: Vec<Event>,
+    handles: Vec<Handle>,
+}
+
+/// Whether a call puts something on a queue, or registers something that is run.
+pub(super) fn enqueues(does: Does) -> bool {
+    use Does::{Barrier, Callback, Copy, Fill, HostFunction, Launch, Map, Marker, Unmap};
+    matches!(does, Launch | Copy | Fill | Map | Unmap | Marker | Barrier | HostFunction | Callback)
+}
+
+impl Events {
+    /// Collects them. Commands are numbered as they come, behind those that nobody enqueues.
+    pub(super) fn of(declared: &Declared, requests: &[Vec<Request>], first: usize, sink: &mut Sink) -> Events {
+        let mut all = Events { events: Vec::new(), handles: Vec::new() };
+        for name in &declared.events {
+            let is = all.handle_for(name, HandleKind::Recorded);
+            let (context, span) = (String::new(), Span::default());
+            all.events.push(Event { name: name.clone(), is, made: None, context, span });
+        }
+        let mut command = first;
+        for (t, requests) in requests.iter().enumerate() {
+            for (number, request) in requests.iter().enumerate() {
+                let is = Ref::Command(CommandId(command as u16));
+                command += usize::from(enqueues(request.does));
+                let Some(name) = &request.event else { continue };
+                let (is, context) = match request.does {
+                    Does::CreateUser => {
+                        let context = request.words.first().map_or("context", |w| w.text.as_str());
+                        (all.handle_for(&name.text, HandleKind::User), context.to_string())
+                    }
+                    does if enqueues(does) && does != Does::Callback && declared.runtime == Dialect::OpenCl => {
+                        let lane = request.lane.map_or(0, |l| usize::from(l.0));
+                        (is, declared.contexts.get(lane).cloned().unwrap_or_default())
+                    }
+                    _ => continue,
+                };
+                if let Some(first) = all.events.iter().find(|e| e.name == name.text) {
+                    let message = format!("two calls make the event `{}`", name.text);
+                    let first = first.span;
+                    sink.error("duplicate-name", name.span, message, |d| {
+                        d.label("expected a name of its own").also(first, "the first one")
+                    });
+                    continue;
+                }
+                let made = Some((ThreadId(t as u16), number));
+                all.events.push(Event { name: name.text.clone(), is, made, context, span: name.span });
+            }
+        }
+        all.warn_of_empty(declared, requests, sink);
+        all
+    }
+
+    fn handle_for(&mut self, name: &str, kind: HandleKind) -> Ref {
+        self.handles.push(Handle { name: name.to_string(), kind });
+        Ref::Handle(HandleId(self.handles.len() as u16 - 1))
+    }
+
+    /// Waits for events that no call records, which end at once.
+    fn warn_of_empty(&self, declared: &Declared, requests: &[Vec<Request>], sink: &mut Sink) {
+        if declared.runtime != Dialect::Cuda {
+            return;
+        }
+        let all = || requests.iter().flatten();
+        let named = |does: Does, name: &str| {
+            all().any(|r| r.does == does && r.event.as_ref().is_some_and(|e| e.text == name))
+        };
+        for request in all().filter(|r| matches!(r.does, Does::Wait | Does::LaneWait | Does::Status)) {
+            if let Some(event) = request.event.as_ref().filter(|e| !named(Does::Record, &e.text)) {
+                let message = format!("the event `{}` is never recorded", event.text);
+                let (label, note) = match request.does {
+                    Does::Status => (
+                        "is complete from the start",
+                        "an event that was never recorded is empty, and a query for it finds it complete \
+                         (CUDA runtime API, cudaEventQuery)",
+                    ),
+                    _ => (
+                        "waits for nothing",
+                        "an event that was never recorded is empty, and a wait for it ends at once \
+                         (CUDA runtime API, cudaStreamWaitEvent)",
+                    ),
+                };
+                sink.warn("empty-event", event.span, message, |d| d.label(label).note(note));
+            }
+        }
+    }
+
+    /// The events that are no command's own.
+    pub(super) fn handles(&self) -> Vec<Handle> {
+        self.handles.clone()
+    }
+
+    /// The context that the first of several events is of.
+    pub(super) fn common_context(&self, names: &[Name]) -> Option<String> {
+        let first = names.iter().find_map(|n| self.events.iter().find(|e| e.name == n.text))?;
+        Some(first.context.clone())
+    }
+
+    /// The event of that name, as a call names it. `context`: the one that it has to be of.
+    pub(super) fn find(
+        &self,
+        name: &Name,
+        from: (ThreadId, usize),
+        context: Option<&str>,
+        sink: &mut Sink,
+    ) -> Option<Ref> {
+        let Some(event) = self.events.iter().find(|e| e.name == name.text) else {
+            sink.error("unknown-event", name.span, format!("there is no event `{}`", name.text), |d| {
+                d.label("expected an event that some call makes")
+                    .did_you_mean(&name.text, self.events.iter().map(|e| e.name.as_str()))
+            });
+            return None;
+        };
+        if let Some((thread, number)) = event.made
+            && thread == from.0
+            && number > from.1
+        {
+            sink.error("null-event", name.span, format!("`{}` is no event yet", name.text), |d| {
+                d.label("used before the call that makes it")
+                    .also(event.span, "made here")
+                    .note("an event that is not valid is an error (OpenCL API: CL_INVALID_EVENT)")
+            });
+            return None;
+        }
+        if let Some(context) = context.filter(|c| *c != event.context) {
+            let message = format!("`{}` is an event of another context", name.text);
+            sink.error("other-context", name.span, message, |d| {
+                d.label(format!("of `{}`; expected one of `{context}`", event.context))
+                    .also(event.span, "made here")
+                    .note("the events of a wait list are of the queue's context (OpenCL API: CL_INVALID_CONTEXT)")
+            });
+            return None;
+        }
+        Some(event.is)
+    }
+
+    /// The user event or recorded event that a call is about.
+    pub(super) fn handle(&self, event: Ref, request: &Request, sink: &mut Sink) -> Option<HandleId> {
+        match event {
+            Ref::Handle(id) => Some(id),
+            Ref::Command(_) => {
+                let span = request.event.as_ref().map_or(request.span, |e| e.span);
+                sink.error("wrong-operand", span, "this is no user event", |d| {
+                    d.label("expected an event made by `clCreateUserEvent`")
+                });
+                None
+            }
+        }
+    }
+}

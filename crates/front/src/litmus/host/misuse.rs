@@ -1,0 +1,235 @@
+//! Calls that a runtime refuses whatever the program does: no verdict is due to them.
+//!
+//! # Invariants
+//! - What is refused is an error in every order of the calls of several host threads; what depends on their order is not.
+//! # Sources
+//! - OpenCL API specification: clSetUserEventStatus (CL_INVALID_OPERATION), clEnqueueMapBuffer (overlapping regions mapped
+//!   for writing: CL_INVALID_OPERATION), clEnqueueUnmapMemObject (CL_INVALID_VALUE), clEnqueueCopyBuffer and
+//!   clEnqueueSVMMemcpy (CL_MEM_COPY_OVERLAP), *Shared virtual memory*.
+//! - CUDA Programming Guide, *Multi-Device System: Stream and Event Behavior*; *Compute Capabilities: Technical
+//!   Specifications*, which is the same for all devices of today where it is used here.
+//! - CUDA runtime API, cudaMemcpy: the kind of a copy.
+
+use super::Declared;
+use crate::isa::Symbols;
+use crate::isa::clike::host::{Does, Name, Request};
+use diag::{Diagnostic, Sink, Span};
+use program::host::LaneKind;
+use program::{Dialect, LocId, MemoryKind};
+
+/// The most threads that a block of CUDA has.
+const BLOCK: u64 = 1024;
+/// The most in z.
+const BLOCK_Z: u64 = 64;
+
+/// Reports them.
+pub(super) fn report(declared: &Declared, requests: &[Vec<Request>], symbols: &Symbols, sink: &mut Sink) {
+    let mut misuse = Misuse { symbols, sink };
+    for request in requests.iter().flatten() {
+        misuse.own_event(request);
+        match (declared.runtime, request.does) {
+            (Dialect::Cuda, Does::Launch) => {
+                misuse.block(request);
+                misuse.device(declared, request);
+            }
+            (Dialect::Cuda, Does::Copy) => {
+                misuse.direction(request);
+                misuse.onto_itself(request, "cudaMemcpy: the memory areas may not overlap");
+            }
+            (Dialect::OpenCl, does) => {
+                misuse.memory(request);
+                if does == Does::Copy {
+                    misuse.onto_itself(request, "OpenCL API, clEnqueueCopyBuffer: CL_MEM_COPY_OVERLAP");
+                }
+            }
+            _ => {}
+        }
+    }
+    misuse.set_twice(requests);
+    misuse.mappings(requests);
+}
+
+/// Where they are found.
+struct Misuse<'a> {
+    symbols: &'a Symbols,
+    sink: &'a mut Sink,
+}
+
+impl Misuse<'_> {
+    fn kind(&self, memory: LocId) -> MemoryKind {
+        self.symbols.object(memory).1.kind
+    }
+
+    fn error(
+        &mut self,
+        id: &'static str,
+        at: Span,
+        message: String,
+        finish: impl FnOnce(Diagnostic) -> Diagnostic,
+    ) {
+        self.sink.error(id, at, message, finish);
+    }
+
+    /// A command that waits for its own event: the list is read before the event is made.
+    fn own_event(&mut self, request: &Request) {
+        let Some(event) = &request.event else { return };
+        let Some(wait) = request.waits.iter().find(|w| w.text == event.text) else { return };
+        let made = event.span;
+        self.error("null-event", wait.span, format!("`{}` is no event yet", wait.text), |d| {
+            d.label("used before the call that makes it")
+                .also(made, "made here")
+                .note("an event that is not valid is an error (OpenCL API: CL_INVALID_EVENT)")
+        });
+    }
+
+    /// A block that no device has room for.
+    fn block(&mut self, request: &Request) {
+        let size = |d: usize| request.sizes[1].as_ref().and_then(|s| s.0.get(d).copied()).unwrap_or(1);
+        let threads = (0..3).fold(1u64, |all, d| all.saturating_mul(size(d)));
+        let (message, expected) = if threads > BLOCK {
+            (format!("a block of {threads} threads"), format!("expected at most {BLOCK}"))
+        } else if size(2) > BLOCK_Z {
+            (format!("a block of {} threads in z", size(2)), format!("expected at most {BLOCK_Z}"))
+        } else {
+            return;
+        };
+        let at = request.sizes[1].as_ref().map_or(request.span, |s| s.1);
+        self.error("bad-range", at, message, |d| {
+            d.label(expected).note("such a launch fails (CUDA: cudaErrorInvalidConfiguration)")
+        });
+    }
+
+    /// A launch into a stream of another device than the current one.
+    fn device(&mut self, declared: &Declared, request: &Request) {
+        let Some(lane) = request.lane.map(|l| &declared.lanes[usize::from(l.0)]) else { return };
+        if lane.device == request.device || lane.kind == LaneKind::Null {
+            return;
+        }
+        let message = format!("`{}` is a stream of device {}", lane.name, lane.device);
+        let (is, of) = (request.device, lane.device);
+        self.error("wrong-operand", request.span, message, |d| {
+            d.label(format!("the current device is {is}"))
+                .note("such a launch fails (CUDA Programming Guide, Stream and Event Behavior)")
+                .help(format!("put `cudaSetDevice({of});` in front of it"))
+        });
+    }
+
+    /// A copy whose kind contradicts the memory.
+    fn direction(&mut self, request: &Request) {
+        let Some(word) = request.words.first() else { return };
+        let (from, to) = match word.text.as_str() {
+            "cudaMemcpyHostToHost" => (true, true),
+            "cudaMemcpyHostToDevice" => (true, false),
+            "cudaMemcpyDeviceToHost" => (false, true),
+            _ => (false, false),
+        };
+        for (memory, of_host) in request.memory.into_iter().zip([to, from]) {
+            let Some((memory, span)) = memory else { continue };
+            if !of_host || !matches!(self.kind(memory), MemoryKind::Device(_)) {
+                continue;
+            }
+            let message = format!("this memory is of a GPU, for `{}` it is the host's", word.text);
+            let kind = word.span;
+            self.error("wrong-operand", span, message, |d| {
+                d.label("expected memory of the host")
+                    .also(kind, "the direction of the copy")
+                    .note("a direction that contradicts the memory is undefined (CUDA runtime API, cudaMemcpy)")
+                    .help("`cudaMemcpyDefault` follows the memory")
+            });
+        }
+    }
+
+    fn onto_itself(&mut self, request: &Request, note: &str) {
+        let [Some((to, at)), Some((from, _))] = request.memory else { return };
+        if to == from {
+            self.error("overlapping-copy", at, "memory is copied onto itself".into(), |d| {
+                d.label("expected other memory").note(note)
+            });
+        }
+    }
+
+    /// Calls about shared virtual memory with a buffer, and the other way round.
+    fn memory(&mut self, request: &Request) {
+        let svm = request.name.starts_with("clEnqueueSVM");
+        // The object of a read is read, that of every other call written; the other side is memory of the host.
+        let buffers: &[usize] = match request.name.as_str() {
+            "clEnqueueReadBuffer" => &[1],
+            "clEnqueueCopyBuffer" | "clEnqueueSVMMemcpy" => &[0, 1],
+            _ => &[0],
+        };
+        for (memory, span) in buffers.iter().filter_map(|n| request.memory[*n]) {
+            let kind = self.kind(memory);
+            // That no call names variables of kernels is said elsewhere.
+            if kind == MemoryKind::ProgramScope {
+                continue;
+            }
+            let (expected, help) = match (svm, kind == MemoryKind::Buffer) {
+                (true, true) => ("expected shared virtual memory", "such as the kind `svm-coarse`"),
+                (false, false) => {
+                    ("expected a buffer object", "such memory has calls of its own, `clEnqueueSVM…`")
+                }
+                _ => continue,
+            };
+            let is = if svm { "a buffer object" } else { "shared virtual memory" };
+            let message = format!("`{}` of {is}", request.name);
+            self.error("wrong-operand", span, message, |d| d.label(expected).help(help));
+        }
+    }
+
+    /// User events are set once.
+    fn set_twice(&mut self, requests: &[Vec<Request>]) {
+        let mut first: Vec<&Name> = Vec::new();
+        for request in requests.iter().flatten().filter(|r| r.does == Does::SetUser) {
+            let Some(event) = &request.event else { continue };
+            let Some(before) = first.iter().find(|f| f.text == event.text) else {
+                first.push(event);
+                continue;
+            };
+            let before = before.span;
+            self.error("set-twice", event.span, format!("the user event `{}` is set twice", event.text), |d| {
+                d.label("expected it to be set once")
+                    .also(before, "set here, too")
+                    .note("OpenCL API, clSetUserEventStatus: CL_INVALID_OPERATION")
+            });
+        }
+    }
+
+    /// Mappings of one object by one host thread: their order is known.
+    fn mappings(&mut self, requests: &[Vec<Request>]) {
+        let of = |r: &Request| r.memory[0].filter(|_| matches!(r.does, Does::Map | Does::Unmap)).map(|m| m.0);
+        for (t, thread) in requests.iter().enumerate() {
+            // Those that have not ended: the memory, where, and whether for writing.
+            let mut open: Vec<(LocId, Span, bool)> = Vec::new();
+            for request in thread {
+                let Some(memory) = of(request) else { continue };
+                if requests
+                    .iter()
+                    .enumerate()
+                    .any(|(u, other)| u != t && other.iter().any(|r| of(r) == Some(memory)))
+                {
+                    continue;
+                }
+                let at = request.memory[0].map_or(request.span, |m| m.1);
+                if request.does == Does::Map {
+                    let writes = request.words.iter().any(|w| w.text.starts_with("CL_MAP_WRITE"));
+                    let other = open.iter().find(|o| o.0 == memory && o.2 && writes).map(|o| o.1);
+                    if let Some(other) = other {
+                        self.error("mapped-twice", at, "this is mapped for writing already".into(), |d| {
+                            d.label("expected the other mapping to end first")
+                                .also(other, "mapped here")
+                                .note("overlapping regions mapped for writing are an error (CL_INVALID_OPERATION)")
+                        });
+                    }
+                    open.push((memory, at, writes));
+                } else if let Some(n) = open.iter().position(|o| o.0 == memory) {
+                    open.remove(n);
+                } else {
+                    self.error("not-mapped", at, "this is not mapped".into(), |d| {
+                        d.label("expected a mapping before it ends")
+                            .note("OpenCL API, clEnqueueUnmapMemObject: CL_INVALID_VALUE")
+                    });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Host programs put together: the calls of all host threads become commands, their threads, and one table of calls.
+//!
+//! # Invariants
+//! - Host threads come first, then the threads of commands in the order of the calls.
+//! - What is wrong with a call is reported at the call; the program is meaningful only if nothing was.
+//! - Of a program whose kernels are in PTX, the host and the copies of the runtime are in CUDA C++ until all threads are
+//!   there; then they are mapped to PTX, as their compiler would ([`assembly`]).
+
+use std::rc::Rc;
+
+use super::build::{CThreadDraft, lower_clike, refuse_host_barriers, warn_of_shared_local};
+use super::program_scope;
+use super::toml::Layout;
+use crate::isa::Symbols;
+use crate::isa::clike::host::{Does, Request};
+use crate::isa::clike::{Env, Unit};
+use crate::isa::ptx::RegInit;
+use diag::{Sink, Span};
+use program::host::{Asked, Call, CallId, CommandKind, HostOp, HostProgram, Lane, Query, QueryId};
+use program::{BarrierNaming, Dialect, Machine, Op, Program, RegId, Scope, Thread, ThreadId};
+
+mod assembly;
+mod bodies;
+mod children;
+mod commands;
+mod events;
+mod misuse;
+
+pub(super) use assembly::Assembly;
+use bodies::Bodies;
+use events::Events;
+
+/// A kernel or a function of the host, before it is launched.
+pub(super) struct Code {
+    pub(super) name: String,
+    pub(super) span: Span,
+    pub(super) text: Text,
+    pub(super) layout: Layout,
+    pub(super) initializer: bool,
+    /// OpenCL: built with `-cl-uniform-work-group-size`.
+    pub(super) uniform: bool,
+}
+
+/// What is written in a kernel or a function.
+pub(super) enum Text {
+    /// Code in the language of the runtime.
+    C(Rc<Unit>, Env),
+    /// Code in PTX: which of the units of the [`Assembly`], and its registers with initial values.
+    Ptx { unit: usize, regs: Vec<RegInit> },
+}
+
+/// What a host program declares.
+pub(super) struct Declared {
+    /// Whose runtime the host calls.
+    pub(super) runtime: Dialect,
+    /// The code of kernels, if it is PTX.
+    pub(super) assembly: Option<Assembly>,
+    pub(super) lanes: Vec<Lane>,
+    /// OpenCL: the context of each lane.
+    pub(super) contexts: Vec<String>,
+    /// CUDA: events.
+    pub(super) events: Vec<String>,
+    pub(super) kernels: Vec<Code>,
+    pub(super) functions: Vec<Code>,
+    pub(super) hosts: Vec<CThreadDraft>,
+}
+
+impl Default for Declared {
+    fn default() -> Declared {
+        let (lanes, contexts, events) = Default::default();
+        let (assembly, kernels, functions, hosts) = Default::default();
+        Declared { runtime: Dialect::OpenCl, assembly, lanes, contexts, events, kernels, functions, hosts }
+    }
+}
+
+/// Puts a host program together.
+pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut Sink) -> Program {
+    let dialect = declared.runtime;
+    let hosts = std::mem::take(&mut declared.hosts);
+    let errors = sink.errors();
+    if let Some(assembly) = &declared.assembly {
+        assembly.settle_types(&mut symbols, sink);
+    }
+    let lowered = lower_clike(hosts, &symbols, sink);
+    let (mut threads, requests): (Vec<Thread>, Vec<Vec<Request>>) = lowered.into_iter().unzip();
+    let machine = Machine::full();
+    let empty = |threads, symbols: Symbols| {
+        let locations = symbols.into_locations();
+        Program { dialect, threads, locations, machine: machine.clone(), host: None }
+    };
+    if sink.errors() > errors {
+        return empty(threads, symbols);
+    }
+    misuse::report(&declared, &requests, &symbols, sink);
+    if sink.errors() > errors {
+        return empty(threads, symbols);
+    }
+    let mut host = HostProgram { lanes: declared.lanes.clone(), ..HostProgram::default() };
+    let mut bodies = Bodies::new(&declared, &symbols, threads.len());
+    bodies.initializers(&mut host);
+    let events = Events::of(&declared, &requests, host.commands.len(), sink);
+    host.handles = events.handles();
+    for (t, (thread, requests)) in threads.iter_mut().zip(&requests).enumerate() {
+        let id = ThreadId(t as u16);
+        let calls = thread.code.iter_mut().filter(|i| matches!(i.op, Op::Call(_)));
+        for (number, (request, instr)) in requests.iter().zip(calls).enumerate() {
+            let at = CallId(host.calls.len() as u16);
+            let mut part =
+                Part { declared: &declared, events: &events, host: &mut host, bodies: &mut bodies, sink };
+            match part.call((id, number), at, request) {
+                Some(Found::Call(op)) => {
+                    instr.op = Op::Call(at);
+                    host.calls.push(Call { thread: id, op });
+                }
+                Some(Found::Status(dst, of)) => {
+                    instr.op = Op::Status { dst, of: QueryId(host.queries.len() as u16) };
+                    host.queries.push(Query { thread: id, of });
+                }
+                // It was reported.
+                None => {}
+            }
+        }
+    }
+    if sink.errors() > errors {
+        return empty(threads, symbols);
+    }
+    let hosts = threads.len();
+    let bodies = children::finish(&declared, &events, &mut host, bodies, sink);
+    let mut untyped = vec![None; hosts];
+    for body in bodies {
+        threads.push(body.thread);
+        untyped.push(body.untyped);
+    }
+    let open = symbols.untyped();
+    let locations = symbols.into_locations();
+    let program = Program { dialect, threads, locations, machine, host: Some(Box::new(host)) };
+    refuse_grid_barriers(&program, sink);
+    refuse_host_barriers(&program, sink);
+    warn_of_shared_local(&program, sink);
+    program_scope::check(&program, sink);
+    if declared.assembly.is_none() || sink.errors() > errors {
+        return program;
+    }
+    assembly::in_ptx(program, &untyped, &open, sink)
+}
+
+/// What a request comes to.
+enum Found {
+    Call(HostOp),
+    Status(RegId, Asked),
+}
+
+/// Where requests become calls and commands.
+struct Part<'p, 'b> {
+    declared: &'b Declared,
+    events: &'p Events,
+    host: &'p mut HostProgram,
+    bodies: &'p mut Bodies<'b>,
+    sink: &'p mut Sink,
+}
+
+impl Part<'_, '_> {
+    /// One call. `from`: its thread and its number there; `at`: the number it will have.
+    fn call(&mut self, from: (ThreadId, usize), at: CallId, request: &Request) -> Option<Found> {
+        let lane = request.lane;
+        let event = |part: &mut Self| part.events.find(request.event.as_ref()?, from, None, part.sink);
+        let op = match request.does {
+            Does::Wait => {
+                let mut refs = Vec::new();
+                if let Some(r) = &request.event {
+                    refs.push(self.events.find(r, from, None, self.sink)?);
+                }
+                let context = self.events.common_context(&request.waits);
+                for name in &request.waits {
+                    refs.push(self.events.find(name, from, context.as_deref(), self.sink)?);
+                }
+                if refs.is_empty() {
+                    self.sink.error("wrong-operands", request.span, "this waits for nothing", |d| {
+                        d.label("expected at least one event")
+                            .note("an empty list is an error (OpenCL API, clWaitForEvents: CL_INVALID_VALUE)")
+                    });
+                    return None;
+                }
+                HostOp::Wait(refs)
+            }
+            Does::Finish => HostOp::Finish(lane?),
+            Does::Flush => HostOp::Flush(lane?),
+            Does::Release => HostOp::Release(lane?),
+            Does::SyncDevice => HostOp::SyncDevice(request.device),
+            Does::CreateUser => HostOp::CreateUser(self.events.handle(event(self)?, request, self.sink)?),
+            Does::SetUser => HostOp::SetUser(self.events.handle(event(self)?, request, self.sink)?),
+            Does::Record => HostOp::Record(self.events.handle(event(self)?, request, self.sink)?, lane?),
+            Does::LaneWait => HostOp::LaneWait(lane?, self.events.handle(event(self)?, request, self.sink)?),
+            Does::Status => {
+                let of = match request.event {
+                    Some(_) => Asked::Event(event(self)?),
+                    None => Asked::Lane(lane?),
+                };
+                return Some(Found::Status(request.status?, of));
+            }
+            Does::SetDevice | Does::Nothing => return None,
+            _ => return self.enqueue(from, at, request).map(Found::Call),
+        };
+        Some(Found::Call(op))
+    }
+}
+
+/// A barrier of a whole grid waits for all threads of the GPU, which is more than the grid if other kernels run there.
+fn refuse_grid_barriers(program: &Program, sink: &mut Sink) {
+    let Some(host) = &program.host else { return };
+    let kernels = host.commands.iter().filter(|c| c.kind == CommandKind::Kernel).count();
+    if kernels < 2 {
+        return;
+    }
+    for thread in host.commands.iter().flat_map(|c| &c.threads) {
+        for instr in &program.thread(*thread).code {
+            let Op::Barrier(b) = &instr.op else { continue };
+            if b.domain == Scope::Gpu && matches!(b.naming, BarrierNaming::Counted { .. }) {
+                let message = "the barrier of a grid beside other kernels is not supported";
+                sink.error("unsupported", instr.span, message, |d| d.label("expected a single launch"));
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Variables of a program of OpenCL: who may name them, and what gives them their first values.
+//!
+//! # Sources
+//! - OpenCL C, *global Address Space*: variables at program scope live as long as the program, their values persist between
+//!   kernels, and they are not shared across devices; *Initialization of Program Scope and Static Variables*.
+//! - OpenCL API specification, *Execution Model*, program initialization: initialisers use no shared virtual memory; *Memory
+//!   Model*: the host has no access to what is declared in a program.
+
+use diag::{Sink, Span};
+use program::host::CommandKind;
+use program::{Expr, Init, Instr, LocId, LocationKind, MemoryKind, Op, Program, Thread};
+
+/// What the host, or a command of the host, may not name, and initialisers may not.
+pub(super) fn check(program: &Program, sink: &mut Sink) {
+    let host = program.host.as_deref();
+    for t in program.thread_ids() {
+        let thread = program.thread(t);
+        let kind = host.and_then(|h| Some(h.command(h.command_of(t)?).kind));
+        let of_host =
+            thread.place.host || matches!(kind, Some(CommandKind::Copy | CommandKind::Map | CommandKind::Unmap));
+        if of_host {
+            refuse(program, thread, &|kind| kind == MemoryKind::ProgramScope, sink, |sink, span, name| {
+                let message = format!("the host cannot name `{name}`, a variable of the program");
+                sink.error("program-scope", span, message, |d| {
+                    d.label("expected memory that the host can use")
+                        .note(
+                            "variables at program scope are known to kernels alone, and each device has its own \
+                             (OpenCL C, global Address Space)",
+                        )
+                        .help("let a kernel copy it to a buffer")
+                });
+            });
+        }
+        if matches!(kind, Some(CommandKind::Initializer { .. })) {
+            refuse(program, thread, &is_svm, sink, |sink, span, name| {
+                let message = format!("an initialiser uses `{name}`, which is shared virtual memory");
+                sink.error("svm-in-initializer", span, message, |d| {
+                    d.label("expected variables at program scope").note(
+                        "kernels of initialisers do not use SVM pointers (OpenCL API, Execution Model: program \
+                         initialization)",
+                    )
+                });
+            });
+        }
+    }
+}
+
+fn is_svm(kind: MemoryKind) -> bool {
+    kind.is_fine_grained() || kind == MemoryKind::SvmCoarse
+}
+
+/// Reports each place of a thread's code that names memory of some kind, each piece of memory once.
+fn refuse(
+    program: &Program,
+    thread: &Thread,
+    wrong: &dyn Fn(MemoryKind) -> bool,
+    sink: &mut Sink,
+    report: impl Fn(&mut Sink, Span, &str),
+) {
+    let first = thread.code.first().map_or(Span::default(), |instr| instr.span);
+    let given = thread.regs.iter().filter_map(|r| match r.init {
+        Init::Address { loc, .. } => Some((loc, first)),
+        Init::Int(_) => None,
+    });
+    let uses = thread.code.iter().flat_map(|instr| named(instr).into_iter().map(|loc| (loc, instr.span)));
+    let mut told: Vec<(LocId, Span)> = Vec::new();
+    for (loc, span) in given.chain(uses) {
+        let LocationKind::Object { kind, .. } = program.location(program.object(loc)).kind else { continue };
+        if wrong(kind) && !told.contains(&(loc, span)) {
+            report(sink, span, &program.location(loc).name);
+            told.push((loc, span));
+        }
+    }
+}
+
+/// The memory that an instruction names.
+fn named(instr: &Instr) -> Vec<LocId> {
+    fn inside(e: &Expr, found: &mut Vec<LocId>) {
+        match e {
+            Expr::Address(loc) => found.push(*loc),
+            Expr::Bin(_, _, a, b) | Expr::Cmp(_, _, a, b) => {
+                inside(a, found);
+                inside(b, found);
+            }
+            Expr::Select(c, a, b) => [c, a, b].into_iter().for_each(|e| inside(e, found)),
+            Expr::Cast(_, a) => inside(a, found),
+            Expr::Const(_) | Expr::Reg(_) => {}
+        }
+    }
+    let mut found = Vec::new();
+    let op: &Op = &instr.op;
+    op.expressions(&mut |e| inside(e, &mut found));
+    found
+}

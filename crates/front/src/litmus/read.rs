@@ -1,0 +1,87 @@
+//! Bytes to tests: which reader a file needs, and what is wrong with files that no reader can take.
+//!
+//! # Invariants
+//! - Either all tests of a file or all of its errors.
+
+use std::path::Path;
+
+use super::{dotlitmus, toml};
+use diag::{Diagnostic, Sink, SourceFile, Span};
+use program::litmus::LitmusTest;
+
+/// First words of `.litmus` files.
+const LITMUS_WORDS: &[&str] = &["PTX", "VULKAN", "Vulkan", "OPENCL", "OpenCL", "C"];
+
+/// Larger files are refused: spans count bytes in 32 bits, and no test is that long.
+const MAX_BYTES: usize = 256 << 20;
+
+/// Reads the tests of a file; messages call it by its path as given.
+///
+/// # Errors
+/// Everything that is wrong with the file.
+pub fn read_path(path: &Path) -> Result<Vec<LitmusTest>, Vec<Diagnostic>> {
+    let name = path.display().to_string();
+    match std::fs::read(path) {
+        Ok(bytes) => parse(&name, &bytes),
+        Err(error) => Err(vec![Diagnostic::plain("unreadable-file", format!("`{name}` cannot be read: {error}"))]),
+    }
+}
+
+/// The tests of a file that can be judged, and what is odd about them.
+#[derive(Clone, Debug, Default)]
+pub struct Read {
+    /// Its tests, in order.
+    pub tests: Vec<LitmusTest>,
+    /// Warnings, in order of place.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Reads the tests in `bytes`, which messages call `source_name`. `.litmus` and `.toml` names say what they are;
+/// otherwise the first word decides.
+///
+/// # Errors
+/// Everything that is wrong with the text.
+pub fn parse(source_name: &str, bytes: &[u8]) -> Result<Vec<LitmusTest>, Vec<Diagnostic>> {
+    read(source_name, bytes).map(|read| read.tests)
+}
+
+/// As [`parse`], with warnings.
+///
+/// # Errors
+/// Everything that is wrong with the text.
+pub fn read(source_name: &str, bytes: &[u8]) -> Result<Read, Vec<Diagnostic>> {
+    if bytes.len() > MAX_BYTES {
+        let message = format!("`{source_name}` is too large: more than {} MiB", MAX_BYTES >> 20);
+        return Err(vec![Diagnostic::plain("file-too-large", message)]);
+    }
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => return Err(vec![not_utf8(source_name, bytes, error.valid_up_to())]),
+    };
+    let file = SourceFile::new(source_name, text);
+    let mut sink = Sink::new(&file);
+    let first = text.trim_start_matches('\u{feff}').split_whitespace().next().unwrap_or("");
+    let extension = Path::new(source_name).extension().and_then(|e| e.to_str()).unwrap_or("");
+    let litmus = match extension {
+        "litmus" => true,
+        "toml" => false,
+        _ => LITMUS_WORDS.contains(&first),
+    };
+    let tests = if litmus { dotlitmus::read(&mut sink).into_iter().collect() } else { toml::read(&mut sink) };
+    if sink.errors() > 0 {
+        Err(sink.into_diagnostics())
+    } else {
+        Ok(Read { tests, warnings: sink.into_diagnostics() })
+    }
+}
+
+/// Points at the first bad byte in a copy of the text that can be printed.
+fn not_utf8(source_name: &str, bytes: &[u8], at: usize) -> Diagnostic {
+    let line = bytes[..at].iter().filter(|b| **b == b'\n').count() + 1;
+    let start = bytes[..at].iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1);
+    let column = String::from_utf8_lossy(&bytes[start..at]).chars().count() + 1;
+    let message =
+        format!("`{source_name}` is not UTF-8: byte 0x{:02x} at line {line}, column {column}", bytes[at]);
+    Diagnostic { span: Span::default(), ..Diagnostic::plain("not-utf8", message) }
+        .help("test files are UTF-8 text")
+}

@@ -1,0 +1,188 @@
+//! Tests in a C-like dialect: memory kinds and threads.
+//!
+//! # Sources
+//! - OpenCL API specification, *Memory Model: Shared Virtual Memory*: only fine-grained memory with atomics keeps the
+//!   widest scope; local memory is that of a work-group, and operations on it reach no further.
+
+use std::rc::Rc;
+
+use ::toml::de::{DeTable, DeValue};
+
+use super::Reader;
+use super::template::Choice;
+use super::validate::{Value, span_of};
+use crate::isa::clike::{Env, Unit, specials};
+use crate::isa::{SymbolKind, Symbols};
+use crate::litmus::build::CThreadDraft;
+use crate::litmus::keys;
+use diag::Span;
+use program::{Dialect, MemoryKind, OpenClMemory, SVM_ATOMICS, Space, Ty};
+
+/// Keys of a location that the dialect lacks.
+fn foreign_to(dialect: Dialect) -> &'static [&'static str] {
+    match dialect {
+        Dialect::Ptx => &["atomic", "svm", "regions", "kind", "gpu"],
+        Dialect::C => &["alias", "proxy", "svm", "regions", "space", "kind", "gpu"],
+        Dialect::Cuda => &["alias", "proxy", "svm", "regions", "atomic"],
+        _ => &["alias", "proxy", "gpu"],
+    }
+}
+
+impl Reader<'_, '_> {
+    /// Adds what the C-like dialects say of an object.
+    pub(super) fn c_object(
+        &mut self,
+        dialect: Dialect,
+        value: &Value<'_>,
+        kind: &mut SymbolKind,
+        choice: &Choice,
+    ) {
+        let empty = DeTable::new();
+        let table = value.get_ref().as_table().unwrap_or(&empty);
+        // Who allocated memory decides what copies of the host do.
+        let of_host = dialect == Dialect::Ptx && self.root.contains_key("host");
+        let foreign = match (dialect, &*kind) {
+            (Dialect::Ptx, SymbolKind::Object(_)) if of_host => &["atomic", "svm", "regions"],
+            _ => foreign_to(dialect),
+        };
+        for key in foreign.iter().filter(|k| table.contains_key(**k)) {
+            let span = table.get(*key).map_or(span_of(value), span_of);
+            let message = format!("memory of the dialect `{dialect}` has no `{key}`");
+            self.sink.error("conflicting-keys", span, message, |d| d.label("expected no such key"));
+        }
+        let SymbolKind::Object(object) = kind else { return };
+        if object.class.is_some() && dialect != Dialect::Cuda {
+            let span = table.get("type").map_or(span_of(value), span_of);
+            let message = format!("memory of the dialect `{dialect}` is of no class of C++");
+            self.sink.error("conflicting-keys", span, message, |d| d.label("expected a type of this dialect"));
+        }
+        if dialect == Dialect::Ptx {
+            if of_host {
+                self.cuda_memory(table, object, choice);
+            }
+            return;
+        }
+        // `x = 0` is an `int`.
+        object.ty.get_or_insert((Ty::S32, span_of(value)));
+        if let Some(DeValue::Boolean(atomic)) = table.get("atomic").map(Value::get_ref) {
+            object.atomic = Some(*atomic);
+        }
+        if dialect == Dialect::Cuda {
+            self.cuda_memory(table, object, choice);
+        }
+        if dialect != Dialect::OpenCl {
+            return;
+        }
+        let memory = self.opencl_kind(table, choice);
+        let has = |region: &str| match table.get("regions").map(Value::get_ref) {
+            Some(DeValue::Array(all)) => all.iter().any(|r| r.get_ref().as_str() == Some(region)),
+            _ => false,
+        };
+        if table.contains_key("regions") {
+            let (global, local) = (has("global"), has("local"));
+            object.opencl = OpenClMemory { global, local, capped: false };
+            object.kind = if global { MemoryKind::SvmFineAtomic } else { MemoryKind::Private };
+            object.space = Space::Global;
+        } else if matches!(object.space, Space::Local | Space::Shared) {
+            object.opencl = OpenClMemory { local: true, capped: true, ..OpenClMemory::default() };
+            object.space = Space::Shared;
+            object.kind = MemoryKind::Private;
+        } else {
+            object.opencl = OpenClMemory { global: true, ..OpenClMemory::default() };
+            object.kind = memory;
+        }
+    }
+
+    /// How an object of OpenCL is shared: a buffer, unless `kind` or, in other words, `svm` says otherwise.
+    fn opencl_kind(&mut self, table: &DeTable<'_>, choice: &Choice) -> MemoryKind {
+        let svm = self.word(table, "svm", keys::SVM, choice);
+        let kind = self.word(table, "kind", keys::OPENCL_KINDS, choice);
+        let place = ["svm", "regions", "space"].into_iter().find_map(|key| Some((key, table.get(key)?)));
+        if let (Some(value), Some((other, place))) = (table.get("kind"), place) {
+            let message = format!("`kind` and `{other}` both say what memory this is");
+            self.sink.error("conflicting-keys", span_of(value), message, |d| {
+                d.label("expected one of them").also(span_of(place), "the other one")
+            });
+        }
+        let kind = match (kind, svm) {
+            (Some("svm-coarse"), _) | (None, Some("coarse")) => MemoryKind::SvmCoarse,
+            (Some("svm-fine"), _) | (None, Some("fine")) => MemoryKind::SvmFine,
+            (Some("svm-fine-atomic"), _) | (None, Some("fine-atomic")) => MemoryKind::SvmFineAtomic,
+            (Some("system"), _) => MemoryKind::SvmSystem,
+            (Some("program-scope"), _) => MemoryKind::ProgramScope,
+            _ => MemoryKind::Buffer,
+        };
+        if kind == MemoryKind::SvmFineAtomic && self.lacks(SVM_ATOMICS) {
+            let span = table.get("kind").or(table.get("svm")).map_or(Span::default(), span_of);
+            let message = format!("this machine has no `{SVM_ATOMICS}`: there is no such memory");
+            self.sink.error("conflicting-keys", span, message, |d| {
+                d.label("expected `svm-fine`, or a machine that has it")
+                    .help("clSVMAlloc fails with CL_MEM_SVM_ATOMICS on a device without the capability")
+            });
+        }
+        kind
+    }
+
+    /// Whether the test's memory is given as the published suites read theirs.
+    fn as_published(&self) -> bool {
+        let memory = self.root.get("memory").and_then(|v| v.get_ref().as_table());
+        memory.is_some_and(|m| {
+            m.iter().any(|(_, v)| v.get_ref().as_table().is_some_and(|t| t.contains_key("regions")))
+        })
+    }
+
+    /// The threads.
+    pub(super) fn c_threads(&mut self, dialect: Dialect, symbols: &Symbols, choice: &Choice) -> Vec<CThreadDraft> {
+        let mut threads = Vec::new();
+        if let Some(kernel) = self.root.get("kernel").and_then(|v| v.get_ref().as_table()) {
+            self.c_kernel(dialect, kernel, symbols, choice, &mut threads);
+        }
+        self.each_thread(dialect, threads.len(), choice, |reader, table, name, place| {
+            let Some(code) = reader.string(table, "code", choice) else { return };
+            let unit = Rc::new(Unit::parse(code, reader.sink));
+            let env = reader.env(dialect, table, symbols, choice);
+            threads.push(CThreadDraft { name, place, unit, of_kernel: false, env });
+        });
+        threads
+    }
+
+    pub(super) fn env(
+        &mut self,
+        dialect: Dialect,
+        table: &DeTable<'_>,
+        symbols: &Symbols,
+        choice: &Choice,
+    ) -> Env {
+        let regs = self.regs(table, symbols, choice).into_iter().map(|r| (r.name, r.init, r.span)).collect();
+        let capped = dialect == Dialect::OpenCl && !self.as_published();
+        let specials = Vec::new();
+        Env { dialect, strict: true, capped, warp_threads: 1, lane: 0, specials, visible: None, regs, host: None }
+    }
+
+    /// One code, many threads; they differ in their place and in the built-in variables.
+    fn c_kernel(
+        &mut self,
+        dialect: Dialect,
+        table: &DeTable<'_>,
+        symbols: &Symbols,
+        choice: &Choice,
+        threads: &mut Vec<CThreadDraft>,
+    ) {
+        if dialect == Dialect::C {
+            let span = self.root.get("kernel").map_or(Span::default(), span_of);
+            self.sink.error("unsupported-kernel", span, "the dialect `c` has no kernels", |d| {
+                d.label("expected one `[[thread]]` for each thread")
+            });
+            return;
+        }
+        let grid = self.grid(dialect, table, choice);
+        let Some(code) = self.string(table, "code", choice) else { return };
+        let unit = Rc::new(Unit::parse(code, self.sink));
+        let env = self.env(dialect, table, symbols, choice);
+        for (at, place) in grid {
+            let name = format!("P{}", threads.len());
+            let env = Env { specials: specials(dialect, at), ..env.clone() };
+            threads.push(CThreadDraft { name, place, unit: unit.clone(), of_kernel: true, env });
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What tests in CUDA C++ say beyond others: who allocated memory, and what the machine can do.
+//!
+//! # Sources
+//! - libcu++, *Memory model*, Atomicity: the kinds of memory and the attributes that its conditions speak of.
+
+use ::toml::de::{DeTable, DeValue};
+
+use super::template::Choice;
+use super::validate::{Value, entries, span_of};
+use super::{Reader, integer};
+use crate::isa::clike::{class_initial, class_named};
+use crate::isa::{Object, Symbols};
+use crate::litmus::keys;
+use program::{ATTRIBUTES, Class, Dialect, Init, LocId, Machine, MemoryKind, SVM_ATOMICS, Space, Ty};
+
+impl Reader<'_, '_> {
+    /// The kind of an object's memory.
+    pub(super) fn cuda_memory(&mut self, table: &DeTable<'_>, object: &mut Object, choice: &Choice) {
+        let kind = self.word(table, "kind", keys::KINDS, choice);
+        let gpu = self.count(table, &["gpu"], choice);
+        if let (Some(value), true) = (table.get("gpu"), kind != Some("device")) {
+            self.sink.error(
+                "conflicting-keys",
+                span_of(value),
+                "only memory of the kind `device` has a GPU",
+                |d| d.label("expected `kind = \"device\"` beside it"),
+            );
+        }
+        if let (Some(value), true) = (table.get("kind"), table.contains_key("space")) {
+            self.sink.error(
+                "conflicting-keys",
+                span_of(value),
+                "`kind` and `space` both say where memory lives",
+                |d| d.label("expected one of them"),
+            );
+        }
+        match kind {
+            Some("shared") => object.space = Space::Shared,
+            Some("local") => object.space = Space::Local,
+            _ => {}
+        }
+        object.kind = match kind {
+            _ if object.space != Space::Global => MemoryKind::Private,
+            Some("device") => MemoryKind::Device(gpu.unwrap_or(0)),
+            Some("mapped") => MemoryKind::Mapped,
+            Some("system") => MemoryKind::System,
+            Some("file") => MemoryKind::File,
+            _ => MemoryKind::Managed,
+        };
+    }
+
+    /// The class of a library that the type names. `Some(None)`: a broken one, which was reported.
+    pub(super) fn class(&mut self, table: &DeTable<'_>, choice: &Choice) -> Option<Option<(Ty, Class)>> {
+        let text = self.string(table, "type", choice)?;
+        let name = text.as_str();
+        if !name.contains("::") {
+            return None;
+        }
+        let span = text.span(0..name.len());
+        match class_named(name) {
+            Some(Ok(class)) => Some(Some(class)),
+            Some(Err(what)) => {
+                self.sink.error("unknown-word", span, format!("`type` cannot be `{name}`"), |d| d.label(what));
+                Some(None)
+            }
+            None => {
+                self.sink.error("unknown-word", span, format!("`{name}` is no class that is supported"), |d| {
+                    d.label("expected `cuda::atomic<int>`, `cuda::atomic_flag`, or a barrier, latch or semaphore")
+                        .help(
+                            "for example `cuda::atomic<int, cuda::thread_scope_device>`, \
+                         `cuda::barrier<cuda::thread_scope_block>`, `cuda::latch<cuda::thread_scope_device>`, \
+                         `cuda::counting_semaphore<cuda::thread_scope_device, 4>`",
+                        )
+                });
+                Some(None)
+            }
+        }
+    }
+
+    /// The words of an object of a class, from the counts that it is made with.
+    pub(super) fn class_init(&mut self, symbols: &Symbols, id: LocId, init: Vec<Init>) -> Vec<Init> {
+        let (object, span) = (symbols.object(id).1, symbols.get(id).span);
+        let Some(class) = object.class else { return init };
+        let word = |value: Init| match value {
+            Init::Int(count) => class_initial(class, count).map(Init::Int),
+            address if matches!(class, Class::Atomic(_)) => Ok(address),
+            _ => Err("expected a number".to_string()),
+        };
+        match init.into_iter().map(word).collect() {
+            Ok(words) => words,
+            Err(what) => {
+                self.sink
+                    .error("bad-value", span, "this object cannot be made with that count", |d| d.label(what));
+                vec![Init::Int(0)]
+            }
+        }
+    }
+
+    /// The `[machine]` table.
+    pub(super) fn machine(&mut self, dialect: Dialect) -> Machine {
+        let mut machine = Machine::full();
+        let Some(value) = self.root.get("machine") else { return machine };
+        let Some(table) = value.get_ref().as_table() else { return machine };
+        let has = |key: &str| match dialect {
+            Dialect::Cuda => key != SVM_ATOMICS,
+            Dialect::OpenCl => key == SVM_ATOMICS,
+            _ => false,
+        };
+        if !matches!(dialect, Dialect::Cuda | Dialect::OpenCl) {
+            let message = format!("tests of the dialect `{dialect}` have no `machine`");
+            self.sink.error("conflicting-keys", span_of(value), message, |d| d.label("expected no such key"));
+        } else if let Some((key, span, _)) = entries(table).into_iter().find(|(key, ..)| !has(key)) {
+            let message = format!("machines of the dialect `{dialect}` have no `{key}`");
+            self.sink.error("conflicting-keys", span, message, |d| d.label("expected no such key"));
+        }
+        let given = |name: &str| table.get(name).map(Value::get_ref);
+        for attribute in ATTRIBUTES {
+            if let Some(DeValue::Boolean(false)) = given(attribute) {
+                machine.without(attribute);
+            }
+        }
+        match given("p2pNativeAtomicSupported") {
+            Some(DeValue::Boolean(false)) => machine.p2p = Some(Vec::new()),
+            Some(DeValue::Array(pairs)) => machine.p2p = Some(pairs.iter().filter_map(|p| self.pair(p)).collect()),
+            _ => {}
+        }
+        machine
+    }
+
+    /// Whether the test's machine is said to lack an attribute.
+    pub(super) fn lacks(&self, attribute: &str) -> bool {
+        let machine = self.root.get("machine").and_then(|v| v.get_ref().as_table());
+        machine.and_then(|m| m.get(attribute)).and_then(|v| v.get_ref().as_bool()) == Some(false)
+    }
+
+    /// A pair of GPUs.
+    fn pair(&mut self, value: &Value<'_>) -> Option<(u32, u32)> {
+        let items = value.get_ref().as_array()?;
+        let number = |v: &Value<'_>| integer(v.get_ref()).and_then(|n| u32::try_from(n).ok());
+        let all: Option<Vec<u32>> = items.iter().map(number).collect();
+        if let Some([a, b]) = all.as_deref() {
+            return Some((*a, *b));
+        }
+        self.sink.error("bad-value", span_of(value), "this is no pair of GPUs", |d| {
+            d.label("expected two numbers, as in `[0, 1]`")
+        });
+        None
+    }
+}

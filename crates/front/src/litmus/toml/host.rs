@@ -1,0 +1,336 @@
+//! `[[host]]`, `[[kernel]]`, `[[function]]`, `[streams]`, `[queues]`, `events`: a whole small program.
+//!
+//! Declarations become [`Names`]; the code of host threads is lowered with them, and what it asks of the runtime is put
+//! together in [`super::super::host`].
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use ::toml::de::{DeTable, DeValue};
+
+use super::Reader;
+use super::memory::is_identifier;
+use super::template::{Choice, tables};
+use super::validate::{Value, entries, span_of};
+use crate::isa::clike::host::Names;
+use crate::isa::clike::{Env, Unit};
+use crate::isa::ptx;
+use crate::isa::{SymbolKind, Symbols};
+use crate::litmus::build::{CThreadDraft, declare_votes};
+use crate::litmus::host::{Assembly, Code, Declared, Text, assemble};
+use crate::litmus::keys;
+use diag::{MappedText, Sink, Span};
+use program::host::{Lane, LaneId, LaneKind};
+use program::{Dialect, Machine, MemoryKind, Place, Program};
+
+/// What to do about code in a language that does not stand there.
+const WRONG_HOST: &str = "the host of a test in PTX is in CUDA C++: only kernels are in PTX";
+const WRONG_KERNEL: &str =
+    "this reads as PTX: with `dialect = \"ptx\"`, kernels are in PTX, and the host stays CUDA C++";
+const C_KERNEL: &str = "kernels are in PTX here; with `dialect = \"cuda\"`, they are in CUDA C++, as the host is";
+const CALLS_IN_KERNEL: &str = "kernels are in PTX here, and only `[[host]]` threads call the runtime";
+
+/// What the default context is called.
+const CONTEXT: &str = "context";
+
+impl Reader<'_, '_> {
+    /// A program with threads of the host. `assembly`: what kernels in PTX are read with.
+    pub(super) fn host_program(
+        &mut self,
+        dialect: Dialect,
+        mut symbols: Symbols,
+        assembly: ptx::Env,
+        choice: &Choice,
+    ) -> Program {
+        let errors = self.sink.errors();
+        self.host_keys(dialect);
+        let runtime = runtime(dialect);
+        let mut declared = Declared { runtime, ..Declared::default() };
+        if dialect == Dialect::Ptx {
+            declared.assembly = Some(Assembly { units: Vec::new(), env: assembly });
+        }
+        self.lanes(runtime, &symbols, choice, &mut declared);
+        let mut names = Names {
+            lanes: declared.lanes.iter().enumerate().map(|(i, l)| (l.name.clone(), LaneId(i as u16))).collect(),
+            contexts: declared.contexts.clone(),
+            ..Names::default()
+        };
+        names.contexts.push(CONTEXT.to_string());
+        declared.contexts.resize(declared.lanes.len(), CONTEXT.to_string());
+        if runtime == Dialect::Cuda {
+            let devices = self.devices(&symbols, &declared);
+            for device in 0..devices {
+                names.null.push(LaneId(declared.lanes.len() as u16));
+                let name = "the legacy default stream".to_string();
+                declared.lanes.push(Lane { name, kind: LaneKind::Null, device });
+                declared.contexts.push(CONTEXT.to_string());
+            }
+        }
+        for (text, span) in self.names("events") {
+            if names.events.contains(&text) {
+                self.sink.error("duplicate-name", span, format!("two events are called `{text}`"), |d| {
+                    d.label("the second one")
+                });
+            }
+            names.events.push(text);
+        }
+        declared.events = names.events.clone();
+        declared.kernels = self.codes(runtime, "kernel", &symbols, &mut declared.assembly, choice);
+        declared.functions = self.codes(runtime, "function", &symbols, &mut None, choice);
+        names.kernels = declared.kernels.iter().map(|k| k.name.clone()).collect();
+        names.functions = declared.functions.iter().map(|k| k.name.clone()).collect();
+        let inside = Rc::new(Names { inside: true, ..names.clone() });
+        let of_kernel = Rc::new(Names { of_kernel: true, ..names.clone() });
+        for (codes, names) in [(&mut declared.functions, inside), (&mut declared.kernels, of_kernel)] {
+            for code in codes {
+                if let Text::C(_, env) = &mut code.text {
+                    env.host = Some(names.clone());
+                }
+            }
+        }
+        let mut taken: HashMap<String, Span> = HashMap::new();
+        for code in declared.kernels.iter().chain(&declared.functions) {
+            if let Some(first) = taken.insert(code.name.clone(), code.span) {
+                let message = format!("two kernels or functions are called `{}`", code.name);
+                self.sink.error("duplicate-name", code.span, message, |d| {
+                    d.label("the second one").also(first, "the first one")
+                });
+            }
+        }
+        for (number, table) in tables(self.root, "host").into_iter().enumerate() {
+            let name =
+                self.string(table, "name", choice).map(|t| (t.as_str().to_string(), t.span(0..t.as_str().len())));
+            let (name, span) = name.unwrap_or((format!("H{number}"), Span::default()));
+            self.code_name(&name, span);
+            if let Some(first) = taken.insert(name.clone(), span) {
+                self.sink.error(
+                    "duplicate-thread",
+                    span,
+                    format!("`{name}` is the name of something else"),
+                    |d| d.label("expected a name of its own").also(first, "the other one"),
+                );
+            }
+            let Some(code) = self.string(table, "code", choice) else { continue };
+            let mut names = names.clone();
+            if runtime == Dialect::Cuda && code.as_str().contains("cudaStreamPerThread") {
+                names.per_thread = Some(LaneId(declared.lanes.len() as u16));
+                let name = format!("the default stream of {name}");
+                declared.lanes.push(Lane { name, kind: LaneKind::Stream { blocking: true }, device: 0 });
+                declared.contexts.push(CONTEXT.to_string());
+            }
+            let unit = Rc::new(self.c_code(code, dialect == Dialect::Ptx, WRONG_HOST));
+            let env = Env { host: Some(Rc::new(names)), ..self.env(runtime, table, &symbols, choice) };
+            let place = host_place(number);
+            declared.hosts.push(CThreadDraft { name, place, unit, of_kernel: false, env });
+        }
+        let units = declared.kernels.iter().filter_map(|k| match &k.text {
+            Text::C(unit, _) => Some(&**unit),
+            Text::Ptx { .. } => None,
+        });
+        declare_votes(dialect, units, &mut symbols, self.sink);
+        if self.sink.errors() > errors {
+            let locations = symbols.into_locations();
+            let threads = Vec::new();
+            return Program { dialect, threads, locations, machine: Machine::full(), host: None };
+        }
+        assemble(declared, symbols, self.sink)
+    }
+
+    /// Keys that only host programs have, in a test without one.
+    pub(super) fn without_host(&mut self) {
+        let list = self.root.get("kernel").filter(|k| k.get_ref().as_array().is_some());
+        let others = ["function", "streams", "queues", "events"].map(|key| (key, self.root.get(key)));
+        for (key, value) in [("[[kernel]]", list)].into_iter().chain(others) {
+            let Some(value) = value else { continue };
+            let message = format!("`{key}` says nothing without a host");
+            self.sink.error("conflicting-keys", span_of(value), message, |d| {
+                d.label("expected a `[[host]]` thread that uses it")
+            });
+        }
+    }
+
+    /// Keys that do not go with a host program, or with this dialect.
+    fn host_keys(&mut self, dialect: Dialect) {
+        let at = |key: &str| self.root.get(key).map_or(Span::default(), span_of);
+        if dialect == Dialect::C {
+            let message = format!("host programs in the dialect `{dialect}` are not supported");
+            self.sink.error("unsupported", at("host"), message, |d| {
+                d.label("expected `dialect = \"cuda\"`, `dialect = \"opencl\"` or `dialect = \"ptx\"`")
+            });
+        }
+        let foreign: &[(&str, &str)] = match runtime(dialect) {
+            Dialect::Cuda => &[("queues", "CUDA has streams: declare `[streams]`")],
+            Dialect::OpenCl => &[
+                ("streams", "OpenCL has command queues: declare `[queues]`"),
+                ("events", "an event is named by the call that makes it, as in `&e`"),
+            ],
+            _ => &[],
+        };
+        let never = [("thread", "kernels run where the host launches them: declare `[[kernel]]`")];
+        for (key, help) in foreign.iter().chain(&never).filter(|k| self.root.contains_key(k.0)) {
+            let message = format!("`{key}` does not go with `host` here");
+            self.sink.error("conflicting-keys", at(key), message, |d| d.label("expected no such key").help(*help));
+        }
+        if let Some(kernel) = self.root.get("kernel").filter(|k| k.get_ref().as_table().is_some()) {
+            self.sink.error("conflicting-keys", span_of(kernel), "this kernel is launched by nobody", |d| {
+                d.label("expected `[[kernel]]` with a `name`")
+                    .note("in a host program, calls launch kernels by name, with a grid and a block")
+            });
+        }
+    }
+
+    /// Streams and queues.
+    fn lanes(&mut self, dialect: Dialect, symbols: &Symbols, choice: &Choice, declared: &mut Declared) {
+        let key = if dialect == Dialect::Cuda { "streams" } else { "queues" };
+        let Some(table) = self.root.get(key).and_then(|v| v.get_ref().as_table()) else { return };
+        for (name, span, value) in entries(table) {
+            self.code_name(name, span);
+            if symbols.find(name).is_some() {
+                self.sink.error("duplicate-name", span, format!("`{name}` is the name of a location"), |d| {
+                    d.label("expected a name of its own")
+                });
+            }
+            let empty = DeTable::new();
+            let given = value.get_ref().as_table().unwrap_or(&empty);
+            let word = match value.get_ref() {
+                DeValue::Table(t) => {
+                    let (key, words) =
+                        if dialect == Dialect::Cuda { ("kind", keys::STREAMS) } else { ("order", keys::QUEUES) };
+                    self.word(t, key, words, choice).map(str::to_string)
+                }
+                _ => self.text(value, choice).map(|t| t.as_str().to_string()),
+            };
+            let kind = match (dialect, word.as_deref()) {
+                (Dialect::Cuda, word) => LaneKind::Stream { blocking: word != Some("non-blocking") },
+                (_, Some("out-of-order")) => LaneKind::OutOfOrder,
+                _ => LaneKind::InOrder,
+            };
+            let device = self.count(given, &["device"], choice).unwrap_or(0);
+            let context = self.string(given, "context", choice);
+            declared.contexts.push(context.map_or(CONTEXT.to_string(), |t| t.as_str().to_string()));
+            declared.lanes.push(Lane { name: name.to_string(), kind, device });
+        }
+    }
+
+    /// How many devices there are: those of streams and of memory.
+    fn devices(&self, symbols: &Symbols, declared: &Declared) -> u32 {
+        let of_memory =
+            symbols.names().filter_map(|n| symbols.find(n)).filter_map(|id| match &symbols.get(id).kind {
+                SymbolKind::Object(object) => match object.kind {
+                    MemoryKind::Device(gpu) => Some(gpu),
+                    _ => None,
+                },
+                SymbolKind::Alias { .. } => None,
+            });
+        let last = declared.lanes.iter().map(|l| l.device).chain(of_memory).max().unwrap_or(0);
+        // No machine has more; a number beyond is a slip that need not cost memory.
+        last.min(63) + 1
+    }
+
+    /// Kernels or functions; into `assembly` goes their code, if that is what they are written in.
+    fn codes(
+        &mut self,
+        dialect: Dialect,
+        key: &str,
+        symbols: &Symbols,
+        assembly: &mut Option<Assembly>,
+        choice: &Choice,
+    ) -> Vec<Code> {
+        let mut all = Vec::new();
+        for table in tables(self.root, key) {
+            let (Some(name), Some(code)) =
+                (self.string(table, "name", choice), self.string(table, "code", choice))
+            else {
+                continue;
+            };
+            let span = name.span(0..name.as_str().len());
+            self.code_name(name.as_str(), span);
+            let text = match assembly {
+                Some(assembly) => {
+                    assembly.units.push(self.ptx_code(code));
+                    Text::Ptx { unit: assembly.units.len() - 1, regs: self.regs(table, symbols, choice) }
+                }
+                None => {
+                    let may_be_ptx = key == "kernel" && dialect == Dialect::Cuda;
+                    let unit = self.c_code(code, may_be_ptx, WRONG_KERNEL);
+                    Text::C(unit.into(), self.env(dialect, table, symbols, choice))
+                }
+            };
+            let Some(layout) = self.layout(table, choice) else { continue };
+            let initializer = table.get("initializer").and_then(|v| v.get_ref().as_bool()).unwrap_or(false);
+            if initializer && dialect != Dialect::OpenCl {
+                self.sink.error("conflicting-keys", span, "only OpenCL has kernels of initialisers", |d| {
+                    d.label("expected no `initializer`")
+                });
+            }
+            let uniform = self.uniform(dialect, table);
+            all.push(Code { name: name.as_str().to_string(), span, text, layout, initializer, uniform });
+        }
+        all
+    }
+
+    /// Code in a C-like dialect. If it cannot be read, and reads as PTX where somebody may mean that, `advice` is given.
+    fn c_code(&mut self, code: MappedText, may_be_ptx: bool, advice: &str) -> Unit {
+        let (kept, errors) = (self.sink.kept(), self.sink.errors());
+        let text = may_be_ptx.then(|| code.clone());
+        let unit = Unit::parse(code, self.sink);
+        if let (Some(text), true) = (text, self.sink.errors() > errors) {
+            let mut other = Sink::new(self.sink.file());
+            ptx::Unit::parse(text, &mut other);
+            if other.errors() == 0 {
+                self.sink.advise(kept, advice);
+            }
+        }
+        unit
+    }
+
+    /// Code in PTX. If it cannot be read, and reads as CUDA C++, or calls the runtime, that is said.
+    fn ptx_code(&mut self, code: MappedText) -> ptx::Unit {
+        let (kept, errors) = (self.sink.kept(), self.sink.errors());
+        let text = code.clone();
+        let unit = ptx::Unit::parse(code, self.sink);
+        if self.sink.errors() > errors {
+            let mut other = Sink::new(self.sink.file());
+            Unit::parse(text.clone(), &mut other);
+            if ["cuda", "<<<"].iter().any(|call| text.as_str().contains(call)) {
+                self.sink.advise(kept, CALLS_IN_KERNEL);
+            } else if other.errors() == 0 {
+                self.sink.advise(kept, C_KERNEL);
+            }
+        }
+        unit
+    }
+
+    fn code_name(&mut self, name: &str, span: Span) {
+        if !is_identifier(name) {
+            self.sink.error("bad-name", span, format!("`{name}` cannot be a name"), |d| {
+                d.label("expected letters, digits and `_`, not starting with a digit")
+            });
+        }
+    }
+
+    /// The names in a list, with their places.
+    fn names(&mut self, key: &str) -> Vec<(String, Span)> {
+        let Some(DeValue::Array(items)) = self.root.get(key).map(Value::get_ref) else { return Vec::new() };
+        let all: Vec<(String, Span)> =
+            items.iter().filter_map(|v| Some((v.get_ref().as_str()?.to_string(), span_of(v)))).collect();
+        for (name, span) in &all {
+            self.code_name(name, *span);
+        }
+        all
+    }
+}
+
+/// Whose runtime the host of a program in that dialect calls; its own code is in that language.
+fn runtime(dialect: Dialect) -> Dialect {
+    match dialect {
+        Dialect::Ptx => Dialect::Cuda,
+        own => own,
+    }
+}
+
+/// The place of a host thread: a device of its own, far from those that tests number.
+pub(in crate::litmus) fn host_place(number: usize) -> Place {
+    let gpu = u32::MAX - u32::try_from(number).unwrap_or(0);
+    Place { host: true, ..Place::device(gpu, 0) }
+}

@@ -1,0 +1,297 @@
+//! `[memory]` and `regs`: locations, aliases, initial values.
+
+use std::collections::HashSet;
+
+use ::toml::de::{DeTable, DeValue};
+
+use super::template::Choice;
+use super::validate::{Value, entries, span_of};
+use super::{Reader, integer};
+use crate::isa::clike::type_named as c_type_named;
+use crate::isa::ptx::{RegInit, type_named};
+use crate::isa::{Object, SymbolKind, Symbols};
+use crate::litmus::keys;
+use diag::{MappedText, Span};
+use program::{Dialect, Init, LocId, MemoryKind, Proxy, Space};
+
+/// An initial value that may name a location declared later.
+#[derive(Clone)]
+enum Start {
+    Int(i64),
+    Address(MappedText),
+}
+
+/// At most so many elements of an array that is given by its size.
+const MAX_ELEMENTS: u32 = 16_384;
+
+impl Reader<'_, '_> {
+    /// Reads the `[memory]` table.
+    pub(super) fn memory(&mut self, dialect: Dialect, choice: &Choice) -> Symbols {
+        let mut symbols = Symbols::default();
+        let Some(table) = self.root.get("memory").and_then(|v| v.get_ref().as_table()) else { return symbols };
+        let mut starts: Vec<(LocId, Vec<Start>)> = Vec::new();
+        for (name, span, value) in entries(table) {
+            if !is_identifier(name) {
+                self.sink.error("bad-name", span, format!("`{name}` cannot be the name of a location"), |d| {
+                    d.label("expected letters, digits, `_` and `$`, not starting with a digit")
+                });
+                continue;
+            }
+            let declared = match value.get_ref() {
+                DeValue::Table(t) if t.contains_key("alias") => {
+                    self.alias(t, &symbols, choice).map(|kind| (kind, Vec::new()))
+                }
+                DeValue::Table(t) => Some(self.object(t, choice)),
+                _ => Some((object(1, Space::Global), self.starts(value, choice))),
+            };
+            let Some((mut kind, values)) = declared else { continue };
+            self.c_object(dialect, value, &mut kind, choice);
+            if let SymbolKind::Object(object) = &mut kind {
+                object.init = vec![Init::Int(0); values.len().max(1)];
+            }
+            if let Some(id) = symbols.declare(name, span, kind, self.sink) {
+                starts.push((id, values));
+            }
+        }
+        for (id, values) in starts {
+            let init: Vec<Init> = values.into_iter().map(|start| self.first_value(start, id, &symbols)).collect();
+            let init = self.class_init(&symbols, id, init);
+            symbols.set_init(id, init);
+        }
+        symbols
+    }
+
+    /// An alias; `None` with a diagnostic if what it names is not declared before it.
+    fn alias(&mut self, table: &DeTable<'_>, symbols: &Symbols, choice: &Choice) -> Option<SymbolKind> {
+        for key in ["init", "type", "space"] {
+            if let Some(value) = table.get(key) {
+                let message = format!("an alias has no `{key}` of its own");
+                self.sink.error("conflicting-keys", span_of(value), message, |d| {
+                    d.label("declare it where the memory is declared")
+                });
+            }
+        }
+        let proxy = match self.word(table, "proxy", keys::PROXIES, choice) {
+            Some("surface") => Proxy::Surface,
+            Some("texture") => Proxy::Texture,
+            Some("constant") => Proxy::Constant,
+            _ => Proxy::Generic,
+        };
+        let target = self.string(table, "alias", choice)?;
+        let name = target.as_str();
+        let Some(of) = symbols.find(name) else {
+            let later =
+                self.root.get("memory").and_then(|m| m.get_ref().as_table()).is_some_and(|t| t.contains_key(name));
+            let span = target.span(0..name.len());
+            self.sink.error("unknown-location", span, format!("there is no location `{name}` to alias"), |d| {
+                if later {
+                    d.label("declared later").help("move the alias behind what it names")
+                } else {
+                    d.label("expected a location declared before").did_you_mean(name, symbols.names())
+                }
+            });
+            return None;
+        };
+        Some(SymbolKind::Alias { of, proxy })
+    }
+
+    fn object(&mut self, table: &DeTable<'_>, choice: &Choice) -> (SymbolKind, Vec<Start>) {
+        if let Some(proxy) = table.get("proxy") {
+            self.sink.error("conflicting-keys", span_of(proxy), "only an alias goes through a proxy", |d| {
+                d.label("expected `alias` beside it")
+            });
+        }
+        let space = match self.word(table, "space", keys::SPACES, choice) {
+            Some("shared") => Space::Shared,
+            Some("const") => Space::Constant,
+            Some("local") => Space::Local,
+            _ => Space::Global,
+        };
+        let mut values = table.get("init").map_or(Vec::new(), |v| self.starts(v, choice));
+        if let Some(size) = self.count(table, &["size"], choice) {
+            let span = table.get("size").map_or(Span::default(), span_of);
+            if values.len() > 1 {
+                self.sink.error("conflicting-keys", span, "a list of values has its own size", |d| {
+                    d.label("expected one value beside `size`")
+                });
+            } else if !(1..=MAX_ELEMENTS).contains(&size) {
+                let message = format!("an array has 1 to {MAX_ELEMENTS} elements");
+                self.sink.error("bad-number", span, message, |d| d.label("expected another size"));
+            } else {
+                let first = values.pop().unwrap_or(Start::Int(0));
+                values = vec![first; size as usize];
+            }
+        }
+        let mut kind = object(values.len(), space);
+        if let SymbolKind::Object(object) = &mut kind
+            && let Some(class) = self.class(table, choice)
+        {
+            let span = table.get("type").map_or(Span::default(), span_of);
+            if let Some((ty, class)) = class {
+                object.ty = Some((ty, span));
+                object.class = Some(class);
+            }
+            object.declared = true;
+        } else if let (SymbolKind::Object(object), Some(word)) =
+            (&mut kind, self.word(table, "type", keys::TYPES, choice))
+        {
+            let span = table.get("type").map_or(Span::default(), span_of);
+            let ty = type_named(word).or_else(|| {
+                let (ty, atomic) = c_type_named(word)?;
+                object.atomic = Some(atomic);
+                Some(ty)
+            });
+            object.ty = ty.map(|ty| (ty, span));
+            object.declared = true;
+        }
+        (kind, values)
+    }
+
+    /// The initial values in a value or list.
+    fn starts(&mut self, value: &Value<'_>, choice: &Choice) -> Vec<Start> {
+        match value.get_ref() {
+            DeValue::Array(items) => {
+                if items.is_empty() {
+                    self.sink.error("empty-list", span_of(value), "an array has at least one element", |d| {
+                        d.label("expected initial values")
+                    });
+                }
+                items.iter().map(|item| self.start(item, choice)).collect()
+            }
+            _ => vec![self.start(value, choice)],
+        }
+    }
+
+    fn start(&mut self, value: &Value<'_>, choice: &Choice) -> Start {
+        if let DeValue::Integer(_) = value.get_ref() {
+            return Start::Int(self.checked_integer(value));
+        }
+        match self.text(value, choice) {
+            Some(text) => self.text_value(text),
+            None => Start::Int(0),
+        }
+    }
+
+    fn checked_integer(&mut self, value: &Value<'_>) -> i64 {
+        integer(value.get_ref()).unwrap_or_else(|| {
+            self.sink.error("bad-number", span_of(value), "this integer does not fit 64 bits", |d| {
+                d.label("expected an integer of at most 64 bits")
+            });
+            0
+        })
+    }
+
+    /// `"&x"`, or an integer that a placeholder produced.
+    fn text_value(&mut self, text: MappedText) -> Start {
+        let trimmed = text.as_str().trim();
+        if trimmed.starts_with('&') {
+            return Start::Address(text);
+        }
+        match trimmed.parse() {
+            Ok(value) => Start::Int(value),
+            Err(_) => {
+                let span = text.span(0..text.as_str().len());
+                self.sink.error("bad-value", span, format!("`{trimmed}` is no initial value"), |d| {
+                    d.label("expected an integer, or an address such as \"&x\" or \"&x[1]\"")
+                });
+                Start::Int(0)
+            }
+        }
+    }
+
+    /// The first value of an element of an object.
+    fn first_value(&mut self, start: Start, of: LocId, symbols: &Symbols) -> Init {
+        let span = match &start {
+            Start::Address(text) => text.span(0..text.as_str().len()),
+            Start::Int(_) => Span::default(),
+        };
+        let init = self.resolve(start, symbols);
+        let of_program = |id: LocId| {
+            let object = symbols.object(id).1;
+            object.kind == MemoryKind::ProgramScope || object.space == Space::Constant
+        };
+        if let Init::Address { loc, .. } = init
+            && symbols.object(of).1.kind == MemoryKind::ProgramScope
+            && !of_program(loc)
+        {
+            let message = format!("the address of `{}` is no constant", symbols.get(loc).name);
+            self.sink.error("program-scope", span, message, |d| {
+                d.label("expected a number, or the address of another variable at program scope").note(
+                    "memory that the host allocates is not known when the program is built (OpenCL C, Initialization \
+                     of Program Scope and Static Variables)",
+                )
+            });
+        }
+        init
+    }
+
+    fn resolve(&mut self, start: Start, symbols: &Symbols) -> Init {
+        let text = match start {
+            Start::Int(value) => return Init::Int(value),
+            Start::Address(text) => text,
+        };
+        let source = text.as_str();
+        let begin = source.find('&').map_or(0, |n| n + 1);
+        let rest = &source[begin..];
+        let name = rest.split('[').next().unwrap_or("").trim();
+        let at = begin + rest.find(name).unwrap_or(0);
+        let index = match rest.split_once('[') {
+            None => Some(0),
+            Some((_, tail)) => tail.trim().strip_suffix(']').and_then(|n| n.trim().parse::<u32>().ok()),
+        };
+        let place = text.span(at..at + name.len());
+        let Some(loc) = symbols.find(name) else {
+            self.sink.error("unknown-location", place, format!("there is no location `{name}`"), |d| {
+                d.label("expected a location").did_you_mean(name, symbols.names())
+            });
+            return Init::Int(0);
+        };
+        let count = symbols.object(loc).1.init.len();
+        match index.filter(|i| (*i as usize) < count) {
+            Some(index) => Init::Address { loc, index },
+            None => {
+                let has = if count == 1 { "one element".to_string() } else { format!("{count} elements") };
+                let message = format!("`{name}` has {has}; there is no `{}`", source.trim());
+                self.sink.error("out-of-bounds", place, message, |d| d.label("counted from 0"));
+                Init::Int(0)
+            }
+        }
+    }
+
+    /// Reads `regs`.
+    pub(super) fn regs(&mut self, table: &DeTable<'_>, symbols: &Symbols, choice: &Choice) -> Vec<RegInit> {
+        let Some(regs) = table.get("regs").and_then(|v| v.get_ref().as_table()) else { return Vec::new() };
+        let mut list: Vec<RegInit> = Vec::new();
+        let mut set = HashSet::new();
+        for (name, span, value) in entries(regs) {
+            let bare = name.strip_prefix('%').unwrap_or(name);
+            if !is_identifier(bare) {
+                self.sink.error("bad-name", span, format!("`{name}` cannot be the name of a register"), |d| {
+                    d.label("expected letters, digits, `_` and `$`, not starting with a digit")
+                });
+                continue;
+            }
+            if !set.insert(bare) {
+                self.sink.error("duplicate-register", span, format!("register `{bare}` is set twice"), |d| {
+                    d.label("set again here")
+                });
+                continue;
+            }
+            let start = self.start(value, choice);
+            let init = self.resolve(start, symbols);
+            list.push(RegInit { name: bare.to_string(), init, span });
+        }
+        list
+    }
+}
+
+fn object(elements: usize, space: Space) -> SymbolKind {
+    let scalar = Object::scalar(0);
+    SymbolKind::Object(Object { init: vec![Init::Int(0); elements.max(1)], space, ..scalar })
+}
+
+/// Whether code can name it.
+pub(super) fn is_identifier(name: &str) -> bool {
+    let first = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$');
+    name != "_" && name.starts_with(first) && name.chars().all(|c| first(c) || c.is_ascii_digit())
+}

@@ -1,0 +1,276 @@
+//! The TOML test format: one test per file, or a template that stands for several.
+//!
+//! # Invariants
+//! - Every key is in [`super::keys`]; everything else is rejected.
+//! - Every diagnostic points at the very text it is about, inside strings too.
+//! - All errors of a file are reported at once; a file with a TOML syntax error is not read further.
+
+use std::collections::HashMap;
+
+use ::toml::de::{DeTable, DeValue};
+use indexmap::IndexMap;
+
+use super::build::{build, build_clike};
+use super::condition::{self, Resolver, Unknown};
+use super::keys;
+use crate::isa::ptx::Env;
+use diag::{MappedText, Sink, Span};
+use program::Dialect;
+use program::litmus::{LitmusTest, Quantifier};
+
+mod clike;
+mod cuda;
+mod expect;
+mod host;
+mod matrix;
+mod memory;
+mod range;
+mod run;
+mod strings;
+pub(super) mod target;
+pub(super) mod template;
+mod threads;
+pub(super) mod validate;
+
+pub(super) use host::host_place;
+pub(super) use range::{Layout, MAX_THREADS};
+use strings::map_string;
+use template::{Choice, Template};
+pub(super) use threads::special_registers;
+use validate::{Value, entries, span_of};
+
+/// Reads a TOML file.
+pub(super) fn read(sink: &mut Sink) -> Vec<LitmusTest> {
+    let file = sink.file().clone();
+    let (document, errors) = DeTable::parse_recoverable(&file.text);
+    for error in &errors {
+        let range = error.span().unwrap_or(0..0);
+        sink.error("toml-syntax", Span::new(range.start, range.end), "this is not TOML", |d| {
+            d.label(error.message().to_string())
+        });
+    }
+    if !errors.is_empty() {
+        return Vec::new();
+    }
+    let root = document.get_ref();
+    let top = Span::new(0, file.text.find('\n').unwrap_or(file.text.len()));
+    validate::table(root, top, keys::TEST, None, "a test", sink);
+    let template = Template::new(root, &file.text, sink);
+    let choices = template.choices(sink);
+    let matrices = matrix::read(root, &template, &file.text, sink);
+    let mut reader = Reader { file: &file.text, root, template, sink };
+    let mut tests = Vec::new();
+    let mut names: HashMap<String, Span> = HashMap::new();
+    for choice in &choices {
+        let Some((mut test, span)) = reader.test(choice) else { continue };
+        for m in &matrices {
+            m.apply(choice, &mut test.expect);
+        }
+        reader.check_expectations(&test);
+        if let Some(first) = names.insert(test.name.clone(), span) {
+            let message = format!("two tests of this file are called `{}`", test.name);
+            reader.sink.error("duplicate-name", span, message, |d| {
+                let d = d.label("expected a name that differs between tests");
+                if first == span { d } else { d.also(first, "the first one") }
+            });
+        }
+        tests.push(test);
+    }
+    let Reader { template, sink, .. } = reader;
+    template.report_unused(sink);
+    tests
+}
+
+/// Reads one test of a file after the other.
+struct Reader<'a, 's> {
+    file: &'a str,
+    root: &'a DeTable<'a>,
+    template: Template,
+    sink: &'s mut Sink,
+}
+
+impl Reader<'_, '_> {
+    /// A string with its placeholders filled in.
+    fn text(&mut self, value: &Value<'_>, choice: &Choice) -> Option<MappedText> {
+        let decoded = value.get_ref().as_str()?;
+        let text = map_string(self.file, value.span(), decoded);
+        Some(self.template.fill(text, choice, self.sink))
+    }
+
+    /// The string of a key.
+    fn string(&mut self, table: &DeTable<'_>, key: &str, choice: &Choice) -> Option<MappedText> {
+        self.text(table.get(key)?, choice)
+    }
+
+    fn plain(&mut self, table: &DeTable<'_>, key: &str, choice: &Choice) -> String {
+        self.string(table, key, choice).map_or(String::new(), |t| t.as_str().to_string())
+    }
+
+    /// The strings of a list.
+    fn list(&mut self, key: &str, choice: &Choice) -> Vec<MappedText> {
+        let Some(DeValue::Array(items)) = self.root.get(key).map(Value::get_ref) else { return Vec::new() };
+        items.iter().filter_map(|item| self.text(item, choice)).collect()
+    }
+
+    /// One of some words; checked again, since a placeholder may have produced it.
+    fn word(
+        &mut self,
+        table: &DeTable<'_>,
+        key: &str,
+        words: &[&'static str],
+        choice: &Choice,
+    ) -> Option<&'static str> {
+        let text = self.string(table, key, choice)?;
+        let word = text.as_str();
+        let found = words.iter().find(|w| **w == word).copied();
+        if found.is_none() {
+            let span = table.get(key).map_or(Span::default(), span_of);
+            self.sink.error("unknown-word", span, format!("`{key}` cannot be `{word}`"), |d| {
+                d.label(format!("expected one of {}", words.join(", "))).did_you_mean(word, words.iter().copied())
+            });
+        }
+        found
+    }
+
+    fn test(&mut self, choice: &Choice) -> Option<(LitmusTest, Span)> {
+        let root = self.root;
+        let dialect = match self.word(root, "dialect", keys::DIALECTS, choice) {
+            Some("opencl") => Dialect::OpenCl,
+            Some("c") => Dialect::C,
+            Some("cuda") => Dialect::Cuda,
+            _ => Dialect::Ptx,
+        };
+        let (name, name_span) = self.name(choice)?;
+        let barriers = self.word(root, "barriers", &["ptx", "litmus"], choice);
+        let reductions = self.word(root, "reductions", &["ptx", "litmus"], choice);
+        let env = Env {
+            strict: true,
+            instance_barriers: barriers == Some("litmus"),
+            acquiring_red: reductions == Some("litmus"),
+            ..Env::default()
+        };
+        let errors = self.sink.errors();
+        let symbols = self.memory(dialect, choice);
+        if !self.root.contains_key("host") {
+            self.without_host();
+        }
+        let mut program = if self.root.contains_key("host") {
+            self.host_program(dialect, symbols, env, choice)
+        } else if dialect == Dialect::Ptx {
+            let (threads, units) = self.threads(&symbols, choice);
+            build(threads, &units, symbols, &env, self.sink)
+        } else {
+            let threads = self.c_threads(dialect, &symbols, choice);
+            build_clike(dialect, threads, symbols, self.sink)
+        };
+        program.machine = self.machine(dialect);
+        let broken = self.sink.errors() > errors;
+        let mut condition_text = self.string(root, "condition", choice);
+        let mut filter_text = self.string(root, "filter", choice);
+        let mut observed = self.list("observe", choice);
+        if broken && root.contains_key("host") {
+            // Which threads there are is not known: no name in a proposition is a further mistake.
+            (condition_text, filter_text) = (None, None);
+            observed.clear();
+        }
+        let unknown = if broken { Unknown::AddRegisters } else { Unknown::Reject };
+        let mut resolver = Resolver::new(&mut program, unknown);
+        let mut prop = |text: &Option<MappedText>, sink: &mut Sink| {
+            text.as_ref().and_then(|t| condition::parse(t, &mut resolver, sink))
+        };
+        let condition = prop(&condition_text, self.sink);
+        let filter = prop(&filter_text, self.sink);
+        let observe =
+            observed.iter().filter_map(|t| condition::parse_observable(t, &mut resolver, self.sink)).collect();
+        let quantifier = match self.word(root, "quantifier", &["exists", "~exists", "forall"], choice) {
+            _ if !root.contains_key("condition") => Quantifier::None,
+            Some("~exists") => Quantifier::NotExists,
+            Some("forall") => Quantifier::ForAll,
+            _ => Quantifier::Exists,
+        };
+        let one_line = |t: MappedText| t.as_str().split_whitespace().collect::<Vec<_>>().join(" ");
+        let test = LitmusTest {
+            name,
+            doc: self.plain(root, "doc", choice),
+            source: self.plain(root, "source", choice),
+            tags: self.list("tags", choice).into_iter().map(|t| t.as_str().to_string()).collect(),
+            file: self.sink.file().clone(),
+            program,
+            condition,
+            condition_span: (condition_text.as_ref()).map_or(Span::default(), |t| t.span(0..t.as_str().len())),
+            condition_text: condition_text.map_or(String::new(), one_line),
+            quantifier,
+            filter,
+            observe,
+            expect: self.expectations(choice),
+            options: self.options(choice),
+            runs: self.runs(choice),
+        };
+        Some((test, name_span))
+    }
+
+    /// The test's name: the file's, with the names of what was chosen where it has no placeholders.
+    fn name(&mut self, choice: &Choice) -> Option<(String, Span)> {
+        let value = self.root.get("name")?;
+        let span = span_of(value);
+        let written = self.text(value, choice)?;
+        let fixed = !value.get_ref().as_str()?.contains("${");
+        let (name, span) = match (fixed, choice.instance, choice.names.last()) {
+            (true, Some(_), Some((name, span))) => (name.clone(), *span),
+            (true, None, Some(_)) => {
+                let parts = choice.names.iter().map(|n| n.0.as_str());
+                ([written.as_str()].into_iter().chain(parts).collect::<Vec<_>>().join("+"), span)
+            }
+            _ => (written.as_str().to_string(), span),
+        };
+        if name.trim().is_empty() {
+            self.sink.error("empty-name", span, "a test needs a name", |d| d.label("expected a name"));
+        } else if name.chars().any(char::is_control) {
+            // One answer is one line, and a terminal obeys control characters.
+            let message = format!("`{}` cannot be the name of a test", name.escape_debug());
+            self.sink.error("bad-name", span, message, |d| d.label("holds a control character"));
+        }
+        Some((name, span))
+    }
+
+    fn options(&mut self, choice: &Choice) -> Vec<(String, String, Span)> {
+        let Some(table) = self.root.get("options").and_then(|v| v.get_ref().as_table()) else { return Vec::new() };
+        let mut options = Vec::new();
+        for (key, _, value) in entries(table) {
+            let text = match value.get_ref() {
+                DeValue::Integer(i) => i.to_string(),
+                DeValue::Boolean(b) => b.to_string(),
+                _ => match self.text(value, choice) {
+                    Some(text) => text.as_str().to_string(),
+                    None => continue,
+                },
+            };
+            options.push((key.to_string(), text, span_of(value)));
+        }
+        options
+    }
+
+    /// Reports expectations that nothing can be held against.
+    fn check_expectations(&mut self, test: &LitmusTest) {
+        let asked = test.quantifier != Quantifier::None;
+        for (model, expectation) in test.expect.iter().filter(|(_, e)| e.reachability.is_some() && !asked) {
+            let message = format!("`{model}` is expected to answer, but the test has no condition");
+            self.sink.error("missing-condition", expectation.span, message, |d| {
+                d.label("reachability of what?").help("add a `condition`")
+            });
+        }
+    }
+}
+
+/// The integer a value holds, as its 64 bits.
+fn integer(value: &DeValue<'_>) -> Option<i64> {
+    let number = value.as_integer()?;
+    let digits = number.as_str().replace('_', "");
+    let radix = number.radix();
+    i64::from_str_radix(&digits, radix).ok().or_else(|| u64::from_str_radix(&digits, radix).ok().map(|v| v as i64))
+}
+
+/// Makes the map of expectations without one to start from.
+fn no_expectations() -> IndexMap<String, program::litmus::Expectation> {
+    IndexMap::new()
+}

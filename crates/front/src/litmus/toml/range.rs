@@ -1,0 +1,280 @@
+//! Index spaces of kernels: `grid` and `block`, or `global`, `local` and `offset`, and where each thread of one runs.
+//!
+//! # Sources
+//! - OpenCL API specification, *clEnqueueNDRangeKernel*: which sizes are errors; *Mapping Work-items Onto an ND-range*.
+//! - CUDA C++ Programming Guide, *Thread Hierarchy*, *Thread Block Clusters*.
+
+use ::toml::de::{DeTable, DeValue};
+
+use super::template::Choice;
+use super::validate::{Value, span_of};
+use super::{Reader, integer};
+use crate::isa::clike::Coordinates;
+use diag::Span;
+use program::{Dialect, NdRange, Place, RangeError, SubGroups};
+
+/// More threads than anyone can check.
+pub(in crate::litmus) const MAX_THREADS: usize = 4096;
+
+/// Keys of a space of OpenCL.
+const OF_OPENCL: [&str; 4] = ["global", "local", "offset", "uniform"];
+
+/// Numbers, one per dimension, and where they stand.
+struct Extent {
+    sizes: Vec<u64>,
+    span: Span,
+}
+
+/// Where the threads of a kernel run.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::litmus) struct Layout {
+    /// On which device.
+    pub(in crate::litmus) gpu: u32,
+    /// In which memory synchronization domain.
+    pub(in crate::litmus) domain: u32,
+    /// Threads in a warp.
+    pub(in crate::litmus) warp: u32,
+    /// CTAs in a cluster.
+    pub(in crate::litmus) cluster: Option<[u64; 3]>,
+    /// Whether the launch is cooperative: it fails unless all its blocks are resident at once.
+    pub(in crate::litmus) cooperative: bool,
+}
+
+impl Layout {
+    /// The threads of an index space that is not too large, by their places.
+    pub(in crate::litmus) fn threads(&self, range: NdRange) -> Vec<(Coordinates, Place)> {
+        let place = |at: Coordinates| {
+            let group = range.group_linear_id(at.item);
+            let lane = range.local_linear_id(at.item);
+            let size = range.size(at.item.group).iter().product();
+            // Numbers of threads, of which there are few.
+            let narrow = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+            let cluster = self.cluster.map(|shape| {
+                let [x, y, z] = [0, 1, 2].map(|d| at.item.group[d] / shape[d]);
+                let [across, down] = [0, 1].map(|d| range.groups()[d].div_ceil(shape[d]));
+                narrow((z * down + y) * across + x)
+            });
+            let sub_group = SubGroups { size, room: u64::from(self.warp) }.of(lane);
+            let device = Place::device(self.gpu, narrow(group));
+            Place {
+                cluster,
+                warp: Some(narrow(sub_group)),
+                domain: self.domain,
+                cooperative: self.cooperative,
+                ..device
+            }
+        };
+        let all = range.items().map(|item| Coordinates { range, item, warp: self.warp });
+        all.map(|at| (at, place(at))).collect()
+    }
+}
+
+impl Reader<'_, '_> {
+    /// The threads of a kernel, by their places; none, with a diagnostic, if its index space is broken or too large. A
+    /// space of OpenCL may have none.
+    pub(super) fn grid(
+        &mut self,
+        dialect: Dialect,
+        table: &DeTable<'_>,
+        choice: &Choice,
+    ) -> Vec<(Coordinates, Place)> {
+        let layout = self.layout(table, choice);
+        self.uniform(dialect, table);
+        let Some(range) = self.index_space(dialect, table, choice) else { return Vec::new() };
+        let Some(layout) = layout else { return Vec::new() };
+        if range.count().is_none_or(|n| n > MAX_THREADS as u64) {
+            let span = ["block", "global", "grid"].into_iter().find_map(|k| table.get(k)).map(span_of);
+            self.too_many(span.unwrap_or_default());
+            return Vec::new();
+        }
+        layout.threads(range)
+    }
+
+    /// How the threads of a kernel are laid out; `None` with a diagnostic if a size is 0.
+    pub(super) fn layout(&mut self, table: &DeTable<'_>, choice: &Choice) -> Option<Layout> {
+        let warp = self.count(table, &["warp", "sub_group"], choice).unwrap_or(32);
+        let cluster = self.extent(table, "cluster", choice);
+        let gpu = self.count(table, &["gpu", "device"], choice).unwrap_or(0);
+        let domain = self.count(table, &["domain"], choice).unwrap_or(0);
+        let cooperative = table.get("cooperative").and_then(|v| v.get_ref().as_bool()).unwrap_or(false);
+        if warp == 0 {
+            self.cannot_be_zero("warp", table.get("warp").map_or(Span::default(), span_of));
+            return None;
+        }
+        let shape = cluster.as_ref().map(|c| [0, 1, 2].map(|d| c.sizes.get(d).copied().unwrap_or(1)));
+        if let (Some(shape), Some(cluster)) = (shape, &cluster)
+            && (shape.contains(&0) || cluster.sizes.len() > 3)
+        {
+            self.cannot_be_zero("cluster", cluster.span);
+            return None;
+        }
+        Some(Layout { gpu, domain, warp, cluster: shape, cooperative })
+    }
+
+    /// The index space; `None` with a diagnostic if there is none.
+    fn index_space(&mut self, dialect: Dialect, table: &DeTable<'_>, choice: &Choice) -> Option<NdRange> {
+        let given = OF_OPENCL.into_iter().find_map(|key| Some((key, table.get(key)?)));
+        let Some((key, value)) = given else { return self.grid_of_blocks(table, choice) };
+        let blocks = ["grid", "block"].into_iter().find_map(|key| Some((key, table.get(key)?)));
+        if dialect != Dialect::OpenCl {
+            let message = format!("kernels of the dialect `{dialect}` have no `{key}`");
+            self.sink.error("conflicting-keys", span_of(value), message, |d| {
+                d.label("expected `grid` and `block`: how many CTAs, and how many threads in each")
+            });
+            return None;
+        }
+        if let Some((other, place)) = blocks {
+            let message = format!("`{other}` and `{key}` both say how many work-items there are");
+            let first = span_of(value);
+            self.sink.error("conflicting-keys", span_of(place), message, |d| {
+                d.label("expected `global` and `local`, or `grid` and `block`").also(first, "the other one")
+            });
+            return None;
+        }
+        let (global, local) = (self.extent(table, "global", choice), self.extent(table, "local", choice));
+        let offset = self.extent(table, "offset", choice);
+        let (Some(global), Some(local)) = (global, local) else {
+            let missing = if table.contains_key("global") { "local" } else { "global" };
+            if !table.contains_key(missing) {
+                let message = format!("`kernel` has no `{missing}`");
+                self.sink.error("missing-key", span_of(value), message, |d| {
+                    d.label("an index space has a `global` and a `local` size")
+                        .help("without a local size, an implementation chooses one, and a test would be about all of them")
+                });
+            }
+            return None;
+        };
+        let others = [Some(&local), offset.as_ref()].into_iter().flatten();
+        for other in others {
+            if other.sizes.len() != global.sizes.len() {
+                let (n, m) = (other.sizes.len(), global.sizes.len());
+                let message =
+                    format!("this has {n} dimension{}, but `global` has {m}", if n == 1 { "" } else { "s" });
+                self.sink.error("bad-range", other.span, message, |d| {
+                    d.label("expected a number for each dimension").also(global.span, "the global size")
+                });
+                return None;
+            }
+        }
+        let first = offset.as_ref().map_or(&[][..], |o| &o.sizes);
+        let range = match NdRange::new(&global.sizes, &local.sizes, first) {
+            Ok(range) => range,
+            Err(error) => {
+                let (span, expected) = match error {
+                    RangeError::Dimensions => (global.span, "expected one to three numbers"),
+                    RangeError::EmptyGroups(_) => (local.span, "expected positive numbers"),
+                    RangeError::Overflow(_) => (
+                        offset.map_or(global.span, |o| o.span),
+                        "expected an offset for which every global id fits 64 bits",
+                    ),
+                };
+                self.sink.error("bad-range", span, error.to_string(), |d| d.label(expected));
+                return None;
+            }
+        };
+        if let (true, Some(d)) = (self.uniform(dialect, table), range.remainder()) {
+            let (size, group) = (range.global()[d], range.local()[d]);
+            let message = format!("in dimension {d}, {size} work-items are not whole work-groups of {group}");
+            self.sink.error("bad-range", global.span, message, |diagnostic| {
+                diagnostic
+                    .label(format!("expected a multiple of {group}"))
+                    .also(local.span, "the size of a work-group")
+                    .help("without `uniform = true`, as without `-cl-uniform-work-group-size`, the last one may be smaller")
+            });
+            return None;
+        }
+        Some(range)
+    }
+
+    /// Whether all work-groups have to be full, which only OpenCL can say.
+    pub(super) fn uniform(&mut self, dialect: Dialect, table: &DeTable<'_>) -> bool {
+        let Some(value) = table.get("uniform") else { return false };
+        if dialect != Dialect::OpenCl {
+            let message = format!("kernels of the dialect `{dialect}` have no `uniform`");
+            self.sink.error("conflicting-keys", span_of(value), message, |d| {
+                d.label("expected no such key").help("leave it out: blocks are always full here")
+            });
+            return false;
+        }
+        value.get_ref().as_bool() == Some(true)
+    }
+
+    /// A grid of full blocks; of sizes that are not given, all are 1.
+    fn grid_of_blocks(&mut self, table: &DeTable<'_>, choice: &Choice) -> Option<NdRange> {
+        if !table.contains_key("block") {
+            let at = table.get("code").map_or(Span::default(), span_of);
+            self.sink.error("missing-key", at, "`kernel` has no `block`", |d| {
+                d.label("`block` is needed: threads per CTA")
+            });
+            return None;
+        }
+        let grid = self.extent(table, "grid", choice);
+        let block = self.extent(table, "block", choice)?;
+        if table.contains_key("grid") && grid.is_none() {
+            return None;
+        }
+        let sizes =
+            |extent: Option<&Extent>| [0, 1, 2].map(|d| extent.and_then(|e| e.sizes.get(d).copied()).unwrap_or(1));
+        for (key, extent) in [("grid", grid.as_ref()), ("block", Some(&block))] {
+            if sizes(extent).contains(&0) {
+                self.cannot_be_zero(key, extent.map_or(Span::default(), |e| e.span));
+                return None;
+            }
+        }
+        let (blocks, threads) = (sizes(grid.as_ref()), sizes(Some(&block)));
+        let dimensions = block.sizes.len().max(grid.as_ref().map_or(1, |g| g.sizes.len()));
+        let range = match [0, 1, 2].map(|d| blocks[d].checked_mul(threads[d])) {
+            [Some(x), Some(y), Some(z)] => NdRange::new(&[x, y, z][..dimensions.clamp(1, 3)], &threads, &[]).ok(),
+            _ => None,
+        };
+        if range.is_none() {
+            self.too_many(block.span);
+        }
+        range
+    }
+
+    fn cannot_be_zero(&mut self, key: &str, span: Span) {
+        let message = format!("`{key}` cannot be 0");
+        self.sink.error("bad-number", span, message, |d| d.label("expected a positive number"));
+    }
+
+    pub(super) fn too_many(&mut self, span: Span) {
+        self.sink.error("too-many-threads", span, format!("a test has at most {MAX_THREADS} threads"), |d| {
+            d.label("too many threads")
+        });
+    }
+
+    /// A number, or one to three of them; `None` if the key is absent, or with a diagnostic if it is none.
+    fn extent(&mut self, table: &DeTable<'_>, key: &str, choice: &Choice) -> Option<Extent> {
+        let value = table.get(key)?;
+        let items: Vec<&Value<'_>> = match value.get_ref() {
+            DeValue::Array(items) => items.iter().collect(),
+            _ => vec![value],
+        };
+        let span = span_of(value);
+        if !(1..=3).contains(&items.len()) {
+            self.sink.error("bad-range", span, RangeError::Dimensions.to_string(), |d| {
+                d.label("expected one to three numbers")
+            });
+            return None;
+        }
+        let sizes: Vec<Option<u64>> = items.iter().map(|item| self.size(item, key, choice)).collect();
+        Some(Extent { sizes: sizes.into_iter().collect::<Option<_>>()?, span })
+    }
+
+    fn size(&mut self, value: &Value<'_>, key: &str, choice: &Choice) -> Option<u64> {
+        let number = match value.get_ref() {
+            // Negative numbers and values of other kinds were reported with the keys.
+            DeValue::Integer(i) if i.as_str().starts_with('-') => return None,
+            DeValue::Integer(_) => integer(value.get_ref()).map(|n| n as u64),
+            DeValue::String(_) => self.text(value, choice).and_then(|t| t.as_str().trim().parse().ok()),
+            _ => return None,
+        };
+        if number.is_none() {
+            self.sink.error("bad-number", span_of(value), format!("`{key}` is no size"), |d| {
+                d.label("expected an integer of at most 64 bits")
+            });
+        }
+        number
+    }
+}

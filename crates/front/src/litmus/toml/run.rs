@@ -1,0 +1,41 @@
+//! `[[run]]`: what runs of the executor are expected to show.
+
+use ::toml::de::DeTable;
+
+use super::Reader;
+use super::template::{Choice, tables};
+use super::validate::span_of;
+use crate::litmus::keys;
+use program::litmus::RunExpectation;
+
+impl Reader<'_, '_> {
+    /// The runs of the file.
+    pub(super) fn runs(&mut self, choice: &Choice) -> Vec<RunExpectation> {
+        let list = tables(self.root, "run");
+        list.into_iter().map(|table| self.run(table, choice)).collect()
+    }
+
+    fn run(&mut self, table: &DeTable<'_>, choice: &Choice) -> RunExpectation {
+        let span = table
+            .iter()
+            .min_by_key(|(key, _)| key.span().start)
+            .map(|(key, value)| diag::Span::new(key.span().start, key.span().end).to(span_of(value)));
+        RunExpectation {
+            memory: self.word(table, "memory", keys::MEMORIES, choice),
+            early: self.word(table, "early", keys::EARLY, choice),
+            scheduling: self.word(table, "scheduling", keys::SCHEDULING, choice),
+            schedule: self.word(table, "schedule", keys::SCHEDULES, choice),
+            runs: self.count(table, &["runs"], choice),
+            steps: self.count(table, &["steps"], choice),
+            warp_size: self.count(table, &["warp_size"], choice),
+            sms: self.count(table, &["sms"], choice),
+            resident: self.count(table, &["resident"], choice),
+            cooperative: table.get("cooperative").and_then(|v| v.get_ref().as_bool()).unwrap_or(false),
+            ends: self.word(table, "ends", keys::ENDS, choice),
+            race: self.word(table, "race", keys::RACE, choice),
+            condition: self.word(table, "condition", keys::HOLDS, choice),
+            why: self.string(table, "why", choice).map(|t| t.as_str().to_owned()).filter(|t| !t.is_empty()),
+            span: span.unwrap_or_default(),
+        }
+    }
+}

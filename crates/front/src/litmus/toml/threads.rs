@@ -1,0 +1,192 @@
+//! `[[thread]]` and `[kernel]`: who runs what, and where.
+
+use std::collections::HashSet;
+
+use ::toml::de::{DeTable, DeValue};
+
+use super::memory::is_identifier;
+use super::range::MAX_THREADS;
+use super::template::{Choice, tables};
+use super::validate::span_of;
+use super::{Reader, integer};
+use crate::isa::Symbols;
+use crate::isa::clike::Coordinates;
+use crate::isa::ptx::Unit;
+use crate::litmus::build::ThreadDraft;
+use diag::Span;
+use program::{Dialect, Place, SubGroups};
+
+impl Reader<'_, '_> {
+    /// The threads of the kernel, then those listed.
+    pub(super) fn threads(&mut self, symbols: &Symbols, choice: &Choice) -> (Vec<ThreadDraft>, Vec<Unit>) {
+        let mut threads = Vec::new();
+        let mut units = Vec::new();
+        if let Some(kernel) = self.root.get("kernel").and_then(|v| v.get_ref().as_table()) {
+            self.kernel(kernel, symbols, choice, &mut threads, &mut units);
+        }
+        let first = threads.len();
+        self.each_thread(Dialect::Ptx, first, choice, |reader, table, name, place| {
+            let regs = reader.regs(table, symbols, choice);
+            if let Some(code) = reader.string(table, "code", choice) {
+                units.push(Unit::parse(code, reader.sink));
+                threads.push(ThreadDraft { name, place, unit: units.len() - 1, regs, specials: Vec::new() });
+            }
+        });
+        (threads, units)
+    }
+
+    /// Calls `f` for every `[[thread]]` with its name and place; `first` is the number of the first one.
+    pub(super) fn each_thread(
+        &mut self,
+        dialect: Dialect,
+        first: usize,
+        choice: &Choice,
+        mut f: impl FnMut(&mut Self, &DeTable<'_>, String, Place),
+    ) {
+        let mut names = HashSet::new();
+        let list = tables(self.root, "thread");
+        if let Some(extra) = list.get(MAX_THREADS.saturating_sub(first)) {
+            let span = extra.get("code").map_or(Span::default(), span_of);
+            self.too_many(span);
+            return;
+        }
+        for (number, table) in (first..).zip(list) {
+            let place = self.place(dialect, table, number, choice);
+            let name = match self.string(table, "name", choice) {
+                None => format!("P{number}"),
+                Some(text) => {
+                    let span = text.span(0..text.as_str().len());
+                    self.check_name(text.as_str(), number, span, &mut names);
+                    text.as_str().to_string()
+                }
+            };
+            f(self, table, name, place);
+        }
+    }
+
+    fn check_name(&mut self, name: &str, number: usize, span: Span, names: &mut HashSet<String>) {
+        let other = name.strip_prefix('P').and_then(|n| n.parse::<usize>().ok()).filter(|n| *n != number);
+        if !is_identifier(name) {
+            self.sink.error("bad-name", span, format!("`{name}` cannot be the name of a thread"), |d| {
+                d.label("expected letters, digits and `_`, not starting with a digit")
+            });
+        } else if !names.insert(name.to_string()) {
+            self.sink.error("duplicate-thread", span, format!("two threads are called `{name}`"), |d| {
+                d.label("the second one")
+            });
+        } else if let Some(other) = other {
+            self.sink.error(
+                "bad-name",
+                span,
+                format!("`{name}` would be the name of thread number {other}"),
+                |d| d.label(format!("this is thread number {number}")),
+            );
+        }
+    }
+
+    /// A number, under any of several names.
+    pub(super) fn count(&mut self, table: &DeTable<'_>, names: &[&str], choice: &Choice) -> Option<u32> {
+        let mut given = names.iter().filter_map(|n| Some((*n, table.get(*n)?)));
+        let (name, value) = given.next()?;
+        if let Some((other, place)) = given.next() {
+            let message = format!("`{other}` and `{name}` mean the same");
+            let first = span_of(value);
+            self.sink.error("conflicting-keys", span_of(place), message, |d| {
+                d.label("expected one of them").also(first, "the other one")
+            });
+        }
+        let number = match value.get_ref() {
+            DeValue::Integer(_) => integer(value.get_ref()).and_then(|n| u32::try_from(n).ok()),
+            _ => self.text(value, choice).and_then(|t| t.as_str().trim().parse().ok()),
+        };
+        // Negative numbers and values of other kinds were reported with the keys.
+        let reported = match value.get_ref() {
+            DeValue::Integer(i) => i.as_str().starts_with('-'),
+            DeValue::String(_) => false,
+            _ => true,
+        };
+        if number.is_none() && !reported {
+            self.sink.error("bad-number", span_of(value), format!("`{name}` is no number of a group"), |d| {
+                d.label("expected an integer of at most 32 bits")
+            });
+        }
+        number
+    }
+
+    fn place(&mut self, dialect: Dialect, table: &DeTable<'_>, number: usize, choice: &Choice) -> Place {
+        let gpu = self.count(table, &["gpu", "device"], choice);
+        let cta = self.count(table, &["cta", "block", "work_group"], choice);
+        let cluster = self.count(table, &["cluster"], choice);
+        let warp = self.count(table, &["warp", "sub_group"], choice);
+        let domain = self.count(table, &["domain"], choice);
+        let kernel = self.count(table, &["kernel"], choice);
+        if let (Some(value), true) = (table.get("kernel"), dialect != Dialect::OpenCl) {
+            let message = format!("threads of the dialect `{dialect}` have no `kernel`");
+            self.sink.error("conflicting-keys", span_of(value), message, |d| {
+                d.label("only OpenCL asks to which kernel instance a work-item belongs")
+            });
+        }
+        let host = table.get("host").and_then(|v| v.get_ref().as_bool()).unwrap_or(false);
+        if host && [gpu, cta, cluster, warp, domain, kernel].iter().any(Option::is_some) {
+            let span = table.get("host").map_or(Span::default(), span_of);
+            self.sink.error("conflicting-keys", span, "a host thread is on no GPU and in no CTA", |d| {
+                d.label("expected no place beside it")
+            });
+        }
+        // A host thread has a device of its own, far from those that tests number.
+        let own_device = u32::MAX - u32::try_from(number).unwrap_or(0);
+        Place {
+            gpu: if host { own_device } else { gpu.unwrap_or(0) },
+            queue_family: 0,
+            cluster,
+            cta: cta.unwrap_or(0),
+            warp,
+            domain: domain.unwrap_or(0),
+            kernel: kernel.unwrap_or(0),
+            host,
+            cooperative: false,
+        }
+    }
+
+    /// One code, many threads; they differ in their place and in their special registers.
+    fn kernel(
+        &mut self,
+        table: &DeTable<'_>,
+        symbols: &Symbols,
+        choice: &Choice,
+        threads: &mut Vec<ThreadDraft>,
+        units: &mut Vec<Unit>,
+    ) {
+        let grid = self.grid(Dialect::Ptx, table, choice);
+        let regs = self.regs(table, symbols, choice);
+        let Some(code) = self.string(table, "code", choice) else { return };
+        if grid.is_empty() {
+            return;
+        }
+        units.push(Unit::parse(code, self.sink));
+        for (at, place) in grid {
+            let specials = special_registers(at);
+            let name = format!("P{}", threads.len());
+            threads.push(ThreadDraft { name, place, unit: units.len() - 1, regs: regs.clone(), specials });
+        }
+    }
+}
+
+/// PTX's names for the place of a thread (PTX ISA, *Special Registers*).
+pub(in crate::litmus) fn special_registers(at: Coordinates) -> Vec<(String, i64)> {
+    let Coordinates { range, item, warp } = at;
+    let lane = range.local_linear_id(item);
+    let warps = SubGroups { size: range.local().iter().product(), room: u64::from(warp) };
+    let mut all = vec![
+        ("%laneid".to_string(), lane % u64::from(warp)),
+        ("%warpid".to_string(), warps.of(lane)),
+        ("%nwarpid".to_string(), warps.count()),
+    ];
+    for (d, axis) in ["x", "y", "z"].into_iter().enumerate() {
+        all.push((format!("%tid.{axis}"), item.local[d]));
+        all.push((format!("%ntid.{axis}"), range.local()[d]));
+        all.push((format!("%ctaid.{axis}"), item.group[d]));
+        all.push((format!("%nctaid.{axis}"), range.groups()[d]));
+    }
+    all.into_iter().map(|(name, value)| (name, value as i64)).collect()
+}

@@ -1,0 +1,132 @@
+//! Checks a TOML document against the table of keys: unknown keys, missing keys, values of the wrong kind.
+//!
+//! The rest of the reader may then take what it finds and ignore what does not fit, since that was reported here.
+
+use ::toml::Spanned;
+use ::toml::de::{DeTable, DeValue};
+
+use crate::litmus::keys::{Key, Shape};
+use diag::{Sink, Span};
+
+/// A value with its place.
+pub(in crate::litmus) type Value<'a> = Spanned<DeValue<'a>>;
+
+/// The place of a value or key.
+pub(in crate::litmus) fn span_of<T>(value: &Spanned<T>) -> Span {
+    let range = value.span();
+    Span::new(range.start, range.end)
+}
+
+/// The entries of a table in file order.
+pub(in crate::litmus) fn entries<'t, 'a>(table: &'t DeTable<'a>) -> Vec<(&'t str, Span, &'t Value<'a>)> {
+    let mut all: Vec<_> = table.iter().map(|(k, v)| (k.get_ref().as_ref(), span_of(k), v)).collect();
+    all.sort_by_key(|e| e.1);
+    all
+}
+
+/// Checks a table.
+pub(super) fn table(
+    table: &DeTable<'_>,
+    at: Span,
+    keys: &[Key],
+    open: Option<&Shape>,
+    what: &str,
+    sink: &mut Sink,
+) {
+    for (name, span, value) in entries(table) {
+        match (keys.iter().find(|k| k.name == name), open) {
+            (Some(key), _) => check(value, &key.shape, name, sink),
+            (None, Some(shape)) => check(value, shape, name, sink),
+            (None, None) => {
+                let names: Vec<&str> = keys.iter().map(|k| k.name).collect();
+                sink.error("unknown-key", span, format!("{what} has no key `{name}`"), |d| {
+                    let d = d.label("unknown key").did_you_mean(name, names.iter().copied());
+                    if d.help.is_some() { d } else { d.help(format!("known keys: {}", names.join(", "))) }
+                });
+            }
+        }
+    }
+    for key in keys.iter().filter(|k| k.required && !table.contains_key(k.name)) {
+        sink.error("missing-key", at, format!("{what} has no `{}`", key.name), |d| {
+            d.label(format!("`{}` is needed: {}", key.name, key.doc))
+        });
+    }
+}
+
+/// Whether a value is of the kind that a shape asks for, contents aside.
+fn outer_fits(value: &DeValue<'_>, shape: &Shape) -> bool {
+    match shape {
+        Shape::Text | Shape::Word(_) | Shape::Type(_) => matches!(value, DeValue::String(_)),
+        Shape::Count => match value {
+            DeValue::Integer(i) => !i.as_str().starts_with('-'),
+            DeValue::String(s) => s.contains("${"),
+            _ => false,
+        },
+        Shape::Integer => matches!(value, DeValue::Integer(_)),
+        Shape::Bool => matches!(value, DeValue::Boolean(_)),
+        Shape::List(_) => matches!(value, DeValue::Array(_)),
+        Shape::Table(_) | Shape::Open(..) => matches!(value, DeValue::Table(_)),
+        Shape::OneOf(shapes) => shapes.iter().any(|s| outer_fits(value, s)),
+    }
+}
+
+fn describe(shape: &Shape) -> String {
+    match shape {
+        Shape::Text => "a string".to_string(),
+        Shape::Word(words) | Shape::Type(words) => format!("one of {}", words.join(", ")),
+        Shape::Count => "an integer that is not negative".to_string(),
+        Shape::Integer => "an integer".to_string(),
+        Shape::Bool => "true or false".to_string(),
+        Shape::List(Shape::Table(_) | Shape::Open(..)) => "a list of tables".to_string(),
+        Shape::List(_) => "a list".to_string(),
+        Shape::Table(_) | Shape::Open(..) => "a table".to_string(),
+        Shape::OneOf(shapes) => shapes.iter().map(describe).collect::<Vec<_>>().join(" or "),
+    }
+}
+
+fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(i) if i.as_str().starts_with('-') => "a negative integer",
+        DeValue::Integer(_) => "an integer",
+        DeValue::Float(_) => "a floating-point number",
+        DeValue::Boolean(_) => "a truth value",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+fn check(value: &Value<'_>, shape: &Shape, name: &str, sink: &mut Sink) {
+    let span = span_of(value);
+    if !outer_fits(value.get_ref(), shape) {
+        let expected = describe(shape);
+        sink.error("wrong-type", span, format!("`{name}` is {}", kind(value.get_ref())), |d| {
+            d.label(format!("expected {expected}"))
+        });
+        return;
+    }
+    match (value.get_ref(), shape) {
+        (DeValue::String(s), Shape::Type(_)) if s.contains("::") => {}
+        (DeValue::String(s), Shape::Word(words) | Shape::Type(words))
+            if !s.contains("${") && !words.contains(&s.as_ref()) =>
+        {
+            sink.error("unknown-word", span, format!("`{name}` cannot be `{s}`"), |d| {
+                d.label(format!("expected one of {}", words.join(", "))).did_you_mean(s, words.iter().copied())
+            });
+        }
+        (DeValue::Array(items), Shape::List(inner)) => {
+            items.iter().for_each(|item| check(item, inner, name, sink));
+        }
+        (DeValue::Table(t), Shape::Table(keys)) => table(t, span, keys, None, &format!("`{name}`"), sink),
+        (DeValue::Table(t), Shape::Open(keys, shape)) => {
+            table(t, span, keys, Some(shape), &format!("`{name}`"), sink);
+        }
+        (v, Shape::OneOf(shapes)) => {
+            if let Some(shape) = shapes.iter().find(|s| outer_fits(v, s)) {
+                check(value, shape, name, sink);
+            }
+        }
+        _ => {}
+    }
+}

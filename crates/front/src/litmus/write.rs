@@ -1,0 +1,431 @@
+//! A test as TOML text: what `import` writes.
+//!
+//! # Invariants
+//! - The text reads back to the same program, condition, filter and expectations.
+//! - Keys that would say what is understood anyway are left out; order of threads, registers and locations is kept.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+
+use crate::isa::clike::class_name;
+use crate::isa::ptx;
+use diag::Diagnostic;
+use program::litmus::{Expectation, LitmusTest, Quantifier, Reachability, RunExpectation};
+use program::litmus::{show, show_observable};
+use program::{
+    ATTRIBUTES, BarrierNaming, Class, Dialect, Init, Location, LocationKind, Machine, MemoryKind, Op,
+    OpenClMemory, Place, Program, Proxy, RegId, Space, Thread, ThreadId, Ty,
+};
+
+/// The test as TOML text.
+///
+/// # Errors
+/// If its program holds something that the format cannot say.
+pub fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
+    let mut out = String::new();
+    let program = &test.program;
+    if program.host.is_some() {
+        let message = format!("`{}` is a host program, which cannot be written from what was read", test.name);
+        return Err(Box::new(Diagnostic::plain("cannot-write", message)));
+    }
+    let _ = writeln!(out, "name = {}", quote(&test.name));
+    for (key, text) in [("doc", &test.doc), ("source", &test.source)] {
+        if !text.is_empty() {
+            let _ = writeln!(out, "{key} = {}", quote(text));
+        }
+    }
+    if !test.tags.is_empty() {
+        let _ = writeln!(out, "tags = [{}]", list(test.tags.iter().map(|t| quote(t))));
+    }
+    if program.dialect != Dialect::Ptx {
+        let _ = writeln!(out, "dialect = {}", quote(program.dialect.name()));
+    }
+    let ops = || program.threads.iter().flat_map(|t| &t.code).map(|i| &i.op);
+    let instance = |op: &Op| matches!(op, Op::Barrier(b) if matches!(b.naming, BarrierNaming::Instance { .. }));
+    if program.dialect == Dialect::Ptx && ops().any(instance) {
+        out.push_str("barriers = \"litmus\"\n");
+    }
+    if ops().any(|op| matches!(op, Op::Rmw { read, .. } if read.tags.has("RED") && read.tags.has("ACQ"))) {
+        out.push_str("reductions = \"litmus\"\n");
+    }
+    if let Some(condition) = &test.condition {
+        let _ = writeln!(out, "condition = {}", quote(&show(condition, program)));
+    }
+    match test.quantifier {
+        Quantifier::NotExists => out.push_str("quantifier = \"~exists\"\n"),
+        Quantifier::ForAll => out.push_str("quantifier = \"forall\"\n"),
+        Quantifier::Exists | Quantifier::None => {}
+    }
+    if let Some(filter) = &test.filter {
+        let _ = writeln!(out, "filter = {}", quote(&show(filter, program)));
+    }
+    if !test.observe.is_empty() {
+        let observed = test.observe.iter().map(|o| quote(&show_observable(*o, program)));
+        let _ = writeln!(out, "observe = [{}]", list(observed));
+    }
+    if !test.options.is_empty() {
+        out.push_str("\n[options]\n");
+        for (key, value, _) in &test.options {
+            let _ = writeln!(out, "{} = {}", toml_key(key), quote(value));
+        }
+    }
+    write_machine(&program.machine, &mut out);
+    if !program.locations.is_empty() {
+        out.push_str("\n[memory]\n");
+        for location in &program.locations {
+            let _ = writeln!(out, "{} = {}", toml_key(&location.name), memory(location, program));
+        }
+    }
+    for id in program.thread_ids() {
+        write_thread(test, id, &mut out)?;
+    }
+    if !test.expect.is_empty() {
+        out.push_str("\n[expect]\n");
+        for (model, expectation) in &test.expect {
+            let _ = writeln!(out, "{} = {{ {} }}", toml_key(model), expected(expectation));
+        }
+    }
+    test.runs.iter().for_each(|run| write_run(run, &mut out));
+    Ok(out)
+}
+
+fn write_machine(machine: &Machine, out: &mut String) {
+    if *machine == Machine::full() {
+        return;
+    }
+    out.push_str("\n[machine]\n");
+    for attribute in ATTRIBUTES.iter().filter(|a| !machine.has(a)) {
+        let _ = writeln!(out, "{attribute} = false");
+    }
+    if let Some(pairs) = &machine.p2p {
+        let pairs = list(pairs.iter().map(|(a, b)| format!("[{a}, {b}]")));
+        let _ = writeln!(out, "p2pNativeAtomicSupported = [{pairs}]");
+    }
+}
+
+fn write_run(run: &RunExpectation, out: &mut String) {
+    out.push_str("\n[[run]]\n");
+    let why = run.why.as_deref();
+    let words = [
+        ("memory", run.memory),
+        ("early", run.early),
+        ("scheduling", run.scheduling),
+        ("schedule", run.schedule),
+        ("ends", run.ends),
+        ("race", run.race),
+        ("condition", run.condition),
+        ("why", why),
+    ];
+    for (key, word) in words {
+        if let Some(word) = word {
+            let _ = writeln!(out, "{key} = {}", quote(word));
+        }
+    }
+    let numbers = [
+        ("runs", run.runs),
+        ("steps", run.steps),
+        ("warp_size", run.warp_size),
+        ("sms", run.sms),
+        ("resident", run.resident),
+    ];
+    for (key, number) in numbers {
+        if let Some(number) = number {
+            let _ = writeln!(out, "{key} = {number}");
+        }
+    }
+    if run.cooperative {
+        out.push_str("cooperative = true\n");
+    }
+}
+
+fn write_thread(test: &LitmusTest, id: ThreadId, out: &mut String) -> Result<(), Box<Diagnostic>> {
+    let program = &test.program;
+    let thread = program.thread(id);
+    out.push_str("\n[[thread]]\n");
+    if thread.name != format!("P{}", id.0) {
+        let _ = writeln!(out, "name = {}", quote(&thread.name));
+    }
+    write_place(&thread.place, program.dialect, out);
+    let regs = initial(thread, program);
+    if !regs.is_empty() {
+        let _ = writeln!(out, "regs = {{ {} }}", list(regs.into_iter()));
+    }
+    if program.dialect != Dialect::Ptx && thread.source.is_empty() && !thread.code.is_empty() {
+        let message = "a thread of a kernel cannot be written alone";
+        let diagnostic = Diagnostic::error("cannot-write", &test.file, thread.code[0].span, message);
+        return Err(Box::new(diagnostic.label("it shares its code with the others")));
+    }
+    if program.dialect != Dialect::Ptx {
+        // The code as it was written, without the indentation that all lines share.
+        let lines: Vec<&str> = thread.source.lines().map(str::trim_end).filter(|l| !l.trim().is_empty()).collect();
+        let indent = lines.iter().map(|l| l.len() - l.trim_start().len()).min().unwrap_or(0);
+        let code: String = lines.iter().map(|l| format!("{}\n", l.get(indent..).unwrap_or(l))).collect();
+        let _ = if code.contains("'''") {
+            writeln!(out, "code = {}", quote(&code))
+        } else {
+            write!(out, "code = '''\n{code}'''\n")
+        };
+        return Ok(());
+    }
+    let code = ptx::print(thread, program).map_err(|e| {
+        let span = thread.code.get(e.index).map_or(diag::Span::default(), |i| i.span);
+        let message = "this instruction cannot be written as TOML";
+        let diagnostic = Diagnostic::error("cannot-write", &test.file, span, message);
+        Box::new(diagnostic.label("the short form has no words for it").note(e.what))
+    })?;
+    let _ = write!(out, "code = '''\n{code}'''\n");
+    Ok(())
+}
+
+fn write_place(place: &Place, dialect: Dialect, out: &mut String) {
+    let [gpu, cta, warp] = match dialect {
+        Dialect::OpenCl => ["device", "work_group", "sub_group"],
+        Dialect::Cuda => ["gpu", "block", "warp"],
+        _ => ["gpu", "cta", "warp"],
+    };
+    if place.host {
+        out.push_str("host = true\n");
+        return;
+    }
+    if place.kernel != 0 {
+        let _ = writeln!(out, "kernel = {}", place.kernel);
+    }
+    if place.domain != 0 {
+        let _ = writeln!(out, "domain = {}", place.domain);
+    }
+    if place.gpu != 0 {
+        let _ = writeln!(out, "{gpu} = {}", place.gpu);
+    }
+    if let Some(cluster) = place.cluster {
+        let _ = writeln!(out, "cluster = {cluster}");
+    }
+    if dialect != Dialect::C {
+        let _ = writeln!(out, "{cta} = {}", place.cta);
+    }
+    if let Some(number) = place.warp {
+        let _ = writeln!(out, "{warp} = {number}");
+    }
+}
+
+/// The registers that need an initial value: those that do not start at 0, and those that no instruction writes.
+fn initial(thread: &Thread, program: &Program) -> Vec<String> {
+    let written: HashSet<RegId> = thread
+        .code
+        .iter()
+        .filter_map(|i| match &i.op {
+            Op::Load { dst, .. } | Op::Assign { dst, .. } => Some(*dst),
+            Op::Rmw { dst, .. } => *dst,
+            _ => None,
+        })
+        .collect();
+    let needed = thread
+        .regs
+        .iter()
+        .enumerate()
+        .filter(|(i, r)| r.init != Init::Int(0) || !written.contains(&RegId(*i as u16)));
+    needed.map(|(_, r)| format!("{} = {}", toml_key(&r.name), value(&r.init, program))).collect()
+}
+
+fn value(init: &Init, program: &Program) -> String {
+    match init {
+        Init::Int(v) => v.to_string(),
+        Init::Address { loc, index: 0 } => quote(&format!("&{}", program.location(*loc).name)),
+        Init::Address { loc, index } => quote(&format!("&{}[{index}]", program.location(*loc).name)),
+    }
+}
+
+fn memory(location: &Location, program: &Program) -> String {
+    match &location.kind {
+        LocationKind::Alias { of, proxy } => {
+            let proxy = match proxy {
+                Proxy::Generic => "",
+                Proxy::Surface => ", proxy = \"surface\"",
+                Proxy::Texture => ", proxy = \"texture\"",
+                Proxy::Constant => ", proxy = \"constant\"",
+            };
+            format!("{{ alias = {}{proxy} }}", quote(&program.location(*of).name))
+        }
+        LocationKind::Object { ty, init, atomic, opencl, space, kind, class }
+            if program.dialect != Dialect::Ptx =>
+        {
+            let start = match init.as_slice() {
+                [one] => value(one, program),
+                all => format!("[{}]", list(all.iter().map(|v| value(v, program)))),
+            };
+            let (type_name, start) = match class {
+                Some(class) => of_class(*class, c_type(*ty), init, program),
+                None => (c_type(*ty).to_string(), start),
+            };
+            let mut parts = vec![format!("init = {start}"), format!("type = {}", quote(&type_name))];
+            if *atomic {
+                parts.push("atomic = true".to_string());
+            }
+            let space = match space {
+                Space::Shared => "shared",
+                Space::Constant => "const",
+                Space::Local => "local",
+                Space::Global => "",
+            };
+            if program.dialect == Dialect::Cuda && !space.is_empty() {
+                parts.push(format!("space = {}", quote(space)));
+            }
+            let word = match kind {
+                MemoryKind::Device(0) => "device",
+                MemoryKind::Device(gpu) => {
+                    parts.push(format!("gpu = {gpu}"));
+                    "device"
+                }
+                MemoryKind::Mapped => "mapped",
+                MemoryKind::System => "system",
+                MemoryKind::File => "file",
+                _ => "",
+            };
+            if !word.is_empty() && program.dialect == Dialect::Cuda {
+                parts.push(format!("kind = {}", quote(word)));
+            }
+            if program.dialect == Dialect::OpenCl {
+                parts.extend(opencl_memory(*opencl, *kind, capped(program)));
+            }
+            format!("{{ {} }}", parts.join(", "))
+        }
+        LocationKind::Object { ty, init, space, .. } => {
+            let start = match init.as_slice() {
+                [one] => value(one, program),
+                all => format!("[{}]", list(all.iter().map(|v| value(v, program)))),
+            };
+            let ty_text = match ty {
+                Ty { bits, signed: true } => format!("s{bits}"),
+                Ty { bits, signed: false } => format!("u{bits}"),
+            };
+            let space = match space {
+                Space::Global => "",
+                Space::Shared => ", space = \"shared\"",
+                Space::Constant => ", space = \"const\"",
+                Space::Local => ", space = \"local\"",
+            };
+            match (*ty == Ty::WORD, space.is_empty()) {
+                (true, true) => start,
+                (true, false) => format!("{{ init = {start}{space} }}"),
+                (false, _) => format!("{{ init = {start}, type = \"{ty_text}\"{space} }}"),
+            }
+        }
+    }
+}
+
+/// The name of a class, and the counts that its objects are made with.
+fn of_class(class: Class, element: &str, init: &[Init], program: &Program) -> (String, String) {
+    let start = |v: &Init| match v {
+        Init::Int(word) => class_name(class, element, *word).1.to_string(),
+        address => value(address, program),
+    };
+    let starts: Vec<String> = init.iter().map(start).collect();
+    let start = if starts.len() == 1 { starts[0].clone() } else { format!("[{}]", starts.join(", ")) };
+    (class_name(class, element, 0).0, start)
+}
+
+/// The name of a type in the C-like dialects; those without one have that of their size.
+fn c_type(ty: Ty) -> &'static str {
+    match (ty.bits, ty.signed) {
+        (8, true) => "s8",
+        (8, false) => "u8",
+        (16, true) => "s16",
+        (16, false) => "u16",
+        (32, true) => "int",
+        (32, false) => "uint",
+        (_, true) => "long",
+        (_, false) => "ulong",
+    }
+}
+
+/// Whether operations in local memory reach no further than their work-group; not so in the published suites, and then
+/// memory is given by its regions.
+fn capped(program: &Program) -> bool {
+    let memory = |l: &Location| matches!(&l.kind, LocationKind::Object { opencl, .. } if opencl.capped);
+    let fence = |op: &Op| match op {
+        Op::Fence { tags, .. } => tags.has("CAPPED"),
+        Op::Barrier(b) => b.arrive.has("CAPPED"),
+        _ => false,
+    };
+    program.locations.iter().any(memory) || program.threads.iter().flat_map(|t| &t.code).any(|i| fence(&i.op))
+}
+
+fn opencl_memory(memory: OpenClMemory, kind: MemoryKind, capped: bool) -> Option<String> {
+    if memory.capped {
+        return Some("space = \"local\"".to_string());
+    }
+    if capped || (memory.global && !memory.local && kind != MemoryKind::SvmFineAtomic) {
+        let word = match kind {
+            MemoryKind::SvmCoarse => "svm-coarse",
+            MemoryKind::SvmFine => "svm-fine",
+            MemoryKind::SvmFineAtomic => "svm-fine-atomic",
+            MemoryKind::SvmSystem => "system",
+            MemoryKind::ProgramScope => "program-scope",
+            _ => return None,
+        };
+        return Some(format!("kind = {}", quote(word)));
+    }
+    let regions = [(memory.global, "global"), (memory.local, "local")];
+    let regions = regions.iter().filter(|r| r.0).map(|r| quote(r.1));
+    Some(format!("regions = [{}]", list(regions)))
+}
+
+fn expected(expectation: &Expectation) -> String {
+    let mut parts = Vec::new();
+    let mut word = |key: &str, word: Option<&str>| {
+        if let Some(word) = word {
+            parts.push(format!("{key} = {}", quote(word)));
+        }
+    };
+    word(
+        "reachability",
+        expectation.reachability.map(|r| match r {
+            Reachability::Allowed => "allowed",
+            Reachability::Forbidden => "forbidden",
+            Reachability::Required => "required",
+        }),
+    );
+    word("race", expectation.race.map(|racy| if racy { "racy" } else { "race-free" }));
+    word("undefined", expectation.undefined.map(|u| if u { "undefined" } else { "defined" }));
+    word("axiom", expectation.axiom.as_deref());
+    word("source", expectation.source.as_deref());
+    if !expectation.liveness.is_empty() {
+        let entry = |(progress, hangs): (&String, &bool)| {
+            format!("{} = \"{}\"", toml_key(progress), if *hangs { "hangs" } else { "terminates" })
+        };
+        parts.push(format!("liveness = {{ {} }}", list(expectation.liveness.iter().map(entry))));
+    }
+    parts.join(", ")
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    items.collect::<Vec<_>>().join(", ")
+}
+
+/// A TOML string: literal if that is enough, else with escapes.
+pub(super) fn quote(text: &str) -> String {
+    let escape = text.contains('\'') || text.chars().any(char::is_control);
+    if !escape && text.contains(['"', '\\']) {
+        return format!("'{text}'");
+    }
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A TOML key, quoted where it has to be.
+pub(super) fn toml_key(key: &str) -> String {
+    let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    if bare { key.to_string() } else { quote(key) }
+}

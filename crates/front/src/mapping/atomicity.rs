@@ -1,0 +1,76 @@
+//! Operations of system scope that the source's model does not surely call atomic: PTX's would be.
+//!
+//! # Invariants
+//! - On the safe side: an operation passes only if it is atomic whatever the other threads do.
+//!
+//! # Sources
+//! - libcu++, *Memory model*, Atomicity.
+
+use program::{Expr, LocId, LocationKind, MemoryKind, Op, Program, Scope};
+
+/// The condition that an operation of a program may not meet; `None`: it is atomic.
+pub(super) fn unmet(program: &Program, op: &Op) -> Option<String> {
+    let (addr, access, rmw) = match op {
+        Op::Load { addr, access, .. } | Op::Store { addr, access, .. } => (addr, access, false),
+        Op::Rmw { addr, read, .. } => (addr, read, true),
+        _ => return None,
+    };
+    if !access.tags.has("A") || access.scope != Some(Scope::Sys) {
+        return None;
+    }
+    let all = || (0..program.locations.len() as u16).map(LocId);
+    let objects: Vec<LocId> = match base(addr) {
+        Some(loc) => vec![program.object(loc)],
+        None => all().collect(),
+    };
+    objects.into_iter().find_map(|loc| match program.location(loc).kind {
+        LocationKind::Object { kind, .. } => lacking(program, kind, rmw),
+        LocationKind::Alias { .. } => None,
+    })
+}
+
+/// The location that an address names, if it names one.
+fn base(addr: &Expr) -> Option<LocId> {
+    match addr {
+        Expr::Address(loc) => Some(*loc),
+        Expr::Bin(_, _, a, _) => base(a),
+        _ => None,
+    }
+}
+
+fn lacking(program: &Program, kind: MemoryKind, rmw: bool) -> Option<String> {
+    let needed: &[&str] = match kind {
+        MemoryKind::Managed => &["concurrentManagedAccess"],
+        MemoryKind::Mapped if rmw => &["hostNativeAtomicSupported"],
+        MemoryKind::System => &["pageableMemoryAccess"],
+        MemoryKind::File => &["pageableMemoryAccess", "pageableMemoryAccessUsesHostPageTables"],
+        MemoryKind::Mapped | MemoryKind::Private => &[],
+        // Memory of OpenCL, whose operations reach no further in PTX than there.
+        MemoryKind::Buffer
+        | MemoryKind::SvmCoarse
+        | MemoryKind::SvmFine
+        | MemoryKind::SvmFineAtomic
+        | MemoryKind::SvmSystem
+        | MemoryKind::ProgramScope => &[],
+        MemoryKind::Device(_) => {
+            let mut places = program.threads.iter().map(|t| &t.place);
+            let first = places.next()?;
+            let alone = !first.host && places.all(|p| p.same_gpu(first));
+            let peer = |gpu: u32| {
+                program.threads.iter().all(|t| !t.place.host && program.machine.peers(t.place.gpu, gpu))
+            };
+            return match kind {
+                MemoryKind::Device(gpu) if !alone && !peer(gpu) => {
+                    Some(rule("memory of a GPU that others than it and its peers may access"))
+                }
+                _ => None,
+            };
+        }
+    };
+    let lacks = needed.iter().find(|a| !program.machine.has(a))?;
+    Some(rule(&format!("the machine has no `{lacks}`")))
+}
+
+fn rule(what: &str) -> String {
+    format!("atomicity: at system scope this operation may not be atomic here, as PTX's would be: {what}")
+}

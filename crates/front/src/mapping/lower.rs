@@ -1,0 +1,254 @@
+//! One micro-op of a source language to those of PTX.
+
+use super::table::{self, Kind, Mapping, Order, Step};
+use program::strength;
+use program::{Access, Barrier, BarrierAction, BarrierNaming, BinOp, Expr, Op, Scope, Tags, Ty, Update};
+
+/// PTX's resource for the one barrier of a CTA that source languages have: `bar.sync 0`.
+const CTA_BARRIER: i64 = 0;
+/// The resources of `bar.warp.sync` and `barrier.cluster`, apart from the sixteen of the CTA.
+const WARP_BARRIER: i64 = -1;
+const CLUSTER_BARRIER: i64 = -2;
+
+/// What the micro-op becomes, or the rule that it has no counterpart under.
+pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
+    let of_library = match op {
+        Op::Load { access, .. } | Op::Store { access, .. } | Op::Rmw { read: access, .. } => {
+            access.tags.has("OBJECT")
+        }
+        Op::Fence { tags, .. } => tags.has("MISUSE"),
+        _ => false,
+    };
+    if of_library {
+        let text = "object rows: no documented mapping covers barriers, latches, semaphores and votes of the library \
+                    (at block scope, PTX's counterparts are `mbarrier` and `bar.red`, which are not supported)";
+        return Err(text.into());
+    }
+    match op {
+        Op::Load { dst, addr, access } => {
+            let order = order_of(&access.tags, Kind::Load)?;
+            steps(mapping, Kind::Load, order, access.scope, |step| {
+                let (tag, _) = half(step)?;
+                Ok(Op::Load { dst: *dst, addr: addr.clone(), access: strong(step, tag, access)? })
+            })
+        }
+        Op::Store { addr, value, access } => {
+            let order = order_of(&access.tags, Kind::Store)?;
+            steps(mapping, Kind::Store, order, access.scope, |step| {
+                let (_, tag) = half(step)?;
+                let access = strong(step, tag, access)?;
+                Ok(Op::Store { addr: addr.clone(), value: value.clone(), access })
+            })
+        }
+        Op::Rmw { dst, addr, update, read, write } => {
+            supported(update, read.ty)?;
+            let order = order_of_rmw(&read.tags, &write.tags)?;
+            steps(mapping, Kind::Rmw, order, read.scope, |step| {
+                let (acquires, releases) = half(step)?;
+                let half = |tag, access| -> Result<Access, String> {
+                    let mut access = strong(step, tag, access)?;
+                    access.tags.insert("RMW");
+                    Ok(access)
+                };
+                let (read, write) = (half(acquires, read)?, half(releases, write)?);
+                Ok(Op::Rmw { dst: *dst, addr: addr.clone(), update: update.clone(), read, write })
+            })
+        }
+        Op::Fence { tags, scope } => {
+            let order = order_of(tags, Kind::Fence)?;
+            steps(mapping, Kind::Fence, order, *scope, |_| Err("a fence becomes fences".into()))
+        }
+        Op::Barrier(barrier) => self::barrier(barrier),
+        // PTX's `atom.cas` never fails without a reason.
+        Op::Spurious { dst } => Ok(vec![Op::Assign { dst: *dst, value: Expr::Const(0) }]),
+        Op::Assign { .. } | Op::Branch { .. } | Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => {
+            Ok(vec![op.clone()])
+        }
+    }
+}
+
+/// The operation of a host thread at the widest scope, if it is atomic: OpenCL's scopes are no part of the host's language.
+pub(super) fn of_host(op: &Op) -> Op {
+    let mut op = op.clone();
+    let scope = match &op {
+        Op::Load { access, .. } | Op::Store { access, .. } => access.scope,
+        Op::Rmw { read, .. } => read.scope,
+        Op::Fence { scope, .. } => *scope,
+        _ => None,
+    };
+    if scope.is_some_and(|s| s != Scope::Thread) {
+        strength::set_scope(&mut op, Scope::Sys);
+    }
+    op
+}
+
+/// The sequence of a row: its fences, and what `access` makes of its other steps.
+fn steps(
+    mapping: &Mapping,
+    kind: Kind,
+    order: Order,
+    scope: Option<Scope>,
+    access: impl Fn(Step) -> Result<Op, String>,
+) -> Result<Vec<Op>, String> {
+    let Some(row) = mapping.steps(kind, order) else {
+        return Err(format!("mapping `{}` has no row for: {order:?} {kind:?}", mapping.name));
+    };
+    let mut ops = Vec::with_capacity(row.len());
+    for step in row {
+        ops.push(match fence_tag(*step) {
+            Some(tag) => fence(tag, mapped(scope)?),
+            None => access(*step)?,
+        });
+    }
+    Ok(ops)
+}
+
+fn fence(tag: &'static str, scope: Scope) -> Op {
+    Op::Fence { tags: Tags::of(&[tag, "GEN"]), scope: Some(scope) }
+}
+
+fn fence_tag(step: Step) -> Option<&'static str> {
+    match step {
+        Step::FenceAcquire => Some("ACQ"),
+        Step::FenceRelease => Some("REL"),
+        Step::FenceAcqRel => Some("ACQ_REL"),
+        Step::FenceSc => Some("SC"),
+        _ => None,
+    }
+}
+
+/// The tags of the read and the write half of an access.
+fn half(step: Step) -> Result<(&'static str, &'static str), String> {
+    match step {
+        Step::Weak => Ok(("WEAK", "WEAK")),
+        Step::Volatile | Step::Relaxed => Ok(("RLX", "RLX")),
+        Step::Acquire => Ok(("ACQ", "RLX")),
+        Step::Release => Ok(("RLX", "REL")),
+        Step::AcqRel => Ok(("ACQ", "REL")),
+        _ => Err("a fence is no access".into()),
+    }
+}
+
+/// A PTX access as `ld`, `st` and `atom` have them.
+fn strong(step: Step, tag: &'static str, from: &Access) -> Result<Access, String> {
+    let mut tags = Tags::of(&["GEN", tag]);
+    let scope = match step {
+        Step::Weak => None,
+        Step::Volatile => {
+            tags.extend(&["A", "VOLATILE"]);
+            Some(Scope::Sys)
+        }
+        _ => {
+            tags.insert("A");
+            Some(mapped(from.scope)?)
+        }
+    };
+    Ok(Access { tags, scope, ty: from.ty })
+}
+
+/// What a scope becomes. An operation without one has the whole system, as in C++.
+fn mapped(scope: Option<Scope>) -> Result<Scope, String> {
+    let scope = scope.unwrap_or(Scope::Sys);
+    table::scope(scope).ok_or_else(|| format!("scope table: PTX has no scope for {scope:?}"))
+}
+
+/// The order of a load, a store or a fence, from its tags.
+fn order_of(tags: &Tags, kind: Kind) -> Result<Order, String> {
+    if tags.has("VOLATILE") {
+        return Ok(Order::Volatile);
+    }
+    if kind != Kind::Fence && !tags.has("A") {
+        return Ok(Order::Plain);
+    }
+    const ORDERS: &[(&str, Order)] = &[
+        ("SC", Order::SeqCst),
+        ("ACQ_REL", Order::AcqRel),
+        ("ACQ", Order::Acquire),
+        ("REL", Order::Release),
+        ("RLX", Order::Relaxed),
+    ];
+    let order = ORDERS.iter().find(|o| tags.has(o.0)).map(|o| o.1);
+    order.ok_or_else(|| "order table: this order has no row (consume has none in PTX)".into())
+}
+
+/// The order of a read-modify-write, from the tags of its halves. One `atom.cas` carries one order, so a compare-exchange
+/// that differs on failure takes the join of both.
+fn order_of_rmw(read: &Tags, write: &Tags) -> Result<Order, String> {
+    let success = order_on_success(read, write)?;
+    Ok(match success {
+        _ if read.has("FAIL_SC") => Order::SeqCst,
+        Order::Relaxed if read.has("FAIL_ACQ") => Order::Acquire,
+        Order::Release if read.has("FAIL_ACQ") => Order::AcqRel,
+        _ => success,
+    })
+}
+
+fn order_on_success(read: &Tags, write: &Tags) -> Result<Order, String> {
+    match (order_of(read, Kind::Rmw)?, order_of(write, Kind::Rmw)?) {
+        (Order::SeqCst, _) | (_, Order::SeqCst) => Ok(Order::SeqCst),
+        (Order::AcqRel, _) | (_, Order::AcqRel) | (Order::Acquire, Order::Release) => Ok(Order::AcqRel),
+        (Order::Acquire, _) => Ok(Order::Acquire),
+        (_, Order::Release) => Ok(Order::Release),
+        (order, _) => Ok(order),
+    }
+}
+
+/// PTX's `atom` has forms of 32 and 64 bits, `exch` and `cas` of 16 bits as well.
+fn supported(update: &Update, ty: Ty) -> Result<(), String> {
+    let least = match update {
+        Update::Apply(op, _) => {
+            use BinOp::{Add, And, Dec, Inc, Max, Min, Or, Sub, Xor};
+            if !matches!(op, Add | Sub | And | Or | Xor | Min | Max | Inc | Dec) {
+                return Err(format!("read-modify-write rows: PTX `atom` has no operation {op:?}"));
+            }
+            32
+        }
+        Update::Exchange(_) | Update::CompareExchange { .. } => 16,
+        Update::When { .. } => return Err("read-modify-write rows: PTX `atom` has no such operation".into()),
+    };
+    if ty.bits < least {
+        return Err(format!("read-modify-write rows: PTX `atom` has no such operation of {} bits", ty.bits));
+    }
+    Ok(())
+}
+
+/// A barrier of the source orders all memory of its group. A wider scope needs fences on both sides.
+fn barrier(from: &Barrier) -> Result<Vec<Op>, String> {
+    let (resource, domain) = match from.domain {
+        Scope::Cta => (CTA_BARRIER, Scope::Cta),
+        Scope::Warp => (WARP_BARRIER, Scope::Warp),
+        Scope::Cluster => (CLUSTER_BARRIER, Scope::Cluster),
+        other => return Err(format!("barrier rows: PTX has no barrier of {other:?} scope")),
+    };
+    let naming = match &from.naming {
+        // The source's one barrier of the group; those of PTX keep their number.
+        BarrierNaming::Counted { id: Expr::Const(id), count } if *id < 0 => {
+            BarrierNaming::Counted { id: Expr::Const(resource), count: count.clone() }
+        }
+        other => other.clone(),
+    };
+    let (mut arrive, mut wait, mut scope) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]), None);
+    if domain == Scope::Cluster {
+        let relaxed = from.arrive.has("RLX");
+        let arrives = from.action == BarrierAction::Arrive || from.action == BarrierAction::Sync;
+        let waits = from.action == BarrierAction::Wait || from.action == BarrierAction::Sync;
+        if arrives {
+            arrive.extend(&["A", if relaxed { "RLX" } else { "REL" }]);
+        }
+        if waits {
+            wait.extend(&["A", "ACQ"]);
+        }
+        scope = Some(Scope::Cluster);
+    }
+    let action = from.action;
+    let lanes = from.lanes;
+    let op = Op::Barrier(Barrier { action, domain, lanes, naming, arrive, wait, scope });
+    let wide = match from.scope {
+        Some(asked) if asked > domain => mapped(Some(asked)).ok().filter(|s| *s > Scope::Cta && *s > domain),
+        _ => None,
+    };
+    Ok(match wide {
+        Some(scope) => vec![fence("ACQ_REL", scope), op, fence("ACQ_REL", scope)],
+        None => vec![op],
+    })
+}

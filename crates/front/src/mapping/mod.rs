@@ -1,0 +1,125 @@
+//! Mappings to PTX: a program of another dialect, as its compiler would translate it, on the IR.
+//!
+//! | File | What |
+//! |---|---|
+//! | `table` | the mappings as data |
+//! | `lower` | one micro-op of the source to those of PTX |
+//! | `atomicity` | which operations PTX would make more atomic than the source's model |
+//! | `gaps` | what a mapping is known not to keep, as data |
+//!
+//! # Invariants
+//! - Threads, registers and locations keep their indices, so that a condition means the same before and after.
+//! - Every micro-op of the result points to the source instruction that it comes from.
+//! - Branches go to the first micro-op of what their target became.
+
+mod atomicity;
+mod gaps;
+mod lower;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use gaps::{Gap, Told};
+pub use table::{Kind, MAPPINGS, Mapping, Order, Row, SCOPES, Step, scope};
+
+use diag::Span;
+use program::litmus::LitmusTest;
+use program::{Dialect, Instr, LocationKind, Machine, MemoryKind, Op, Program, ThreadId};
+
+/// An operation that PTX has no counterpart of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmapped {
+    /// The instruction in the test's source file.
+    pub span: Span,
+    /// The rule of the mapping that it meets, or that is missing.
+    pub rule: String,
+}
+
+impl Mapping {
+    /// The test with its program in PTX; its condition means the same registers and locations.
+    ///
+    /// # Errors
+    /// What has no counterpart there, in one sentence with the first such line: the test is valid, only this model has
+    /// no words for it.
+    pub fn lowered(&self, test: &LitmusTest) -> Result<LitmusTest, String> {
+        let unmapped = match self.lower(&test.program) {
+            Ok(program) => return Ok(LitmusTest { program, ..test.clone() }),
+            Err(unmapped) => unmapped,
+        };
+        let first = &unmapped[0];
+        let (line, _) = test.file.line_column(first.span.start as usize);
+        let text = test.file.text.get(first.span.range()).unwrap_or_default();
+        let others = match unmapped.len() - 1 {
+            0 => String::new(),
+            more => format!(" (and of {more} more)"),
+        };
+        let (mapping, rule) = (self.name, &first.rule);
+        Err(format!("mapping `{mapping}` has no counterpart in PTX of `{text}`, line {line}{others}: {rule}"))
+    }
+
+    /// The program in PTX.
+    ///
+    /// # Errors
+    /// All operations that have no counterpart there.
+    pub fn lower(&self, program: &Program) -> Result<Program, Vec<Unmapped>> {
+        self.lower_where(program, |_| true)
+    }
+
+    /// The program in PTX, if only the threads of which `maps` holds are not there yet.
+    ///
+    /// # Errors
+    /// All operations of theirs that have no counterpart there.
+    pub fn lower_where(
+        &self,
+        program: &Program,
+        maps: impl Fn(ThreadId) -> bool,
+    ) -> Result<Program, Vec<Unmapped>> {
+        let mut mapped = Program { dialect: Dialect::Ptx, machine: Machine::full(), ..program.clone() };
+        let mut unmapped = Vec::new();
+        for (_, thread) in program.thread_ids().zip(&mut mapped.threads).filter(|(t, _)| maps(*t)) {
+            let host = thread.place.host && program.dialect == Dialect::OpenCl;
+            match self.code(program, &thread.code, host) {
+                Ok(code) => thread.code = code,
+                Err(errors) => unmapped.extend(errors),
+            }
+        }
+        for location in &mut mapped.locations {
+            if let LocationKind::Object { opencl, kind, class, .. } = &mut location.kind {
+                // What each device has of its own, it has there.
+                let of_program = *kind == MemoryKind::ProgramScope;
+                (*opencl, *kind, *class) = Default::default();
+                if of_program {
+                    *kind = MemoryKind::ProgramScope;
+                }
+            }
+        }
+        if unmapped.is_empty() { Ok(mapped) } else { Err(unmapped) }
+    }
+
+    /// One thread's code; `host`: atomic operations have no scopes, as they are those of the host's language.
+    fn code(&self, program: &Program, code: &[Instr], host: bool) -> Result<Vec<Instr>, Vec<Unmapped>> {
+        let mut out: Vec<Instr> = Vec::with_capacity(code.len());
+        // By index in the source: where what it became begins. The end of the code is a target, too.
+        let mut starts = Vec::with_capacity(code.len() + 1);
+        let mut unmapped = Vec::new();
+        for instr in code {
+            starts.push(out.len());
+            let lowered = match atomicity::unmet(program, &instr.op) {
+                Some(rule) => Err(rule),
+                None if host => lower::op(self, &lower::of_host(&instr.op)),
+                None => lower::op(self, &instr.op),
+            };
+            match lowered {
+                Ok(ops) => out.extend(ops.into_iter().map(|op| Instr { op, ..instr.clone() })),
+                Err(rule) => unmapped.push(Unmapped { span: instr.span, rule }),
+            }
+        }
+        starts.push(out.len());
+        for instr in &mut out {
+            if let Op::Branch { target, .. } = &mut instr.op {
+                *target = starts[*target];
+            }
+        }
+        if unmapped.is_empty() { Ok(out) } else { Err(unmapped) }
+    }
+}

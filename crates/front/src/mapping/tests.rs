@@ -1,0 +1,251 @@
+//! Unit tests of the mappings: every row, scopes, barriers, branches.
+
+use super::*;
+use program::{
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Expr, LocId, Place, RegId, Scope, Tags, Thread, Ty,
+    Update,
+};
+
+fn access(tags: &[&'static str], scope: Option<Scope>) -> Access {
+    Access { tags: Tags::of(tags), scope, ty: Ty::S32 }
+}
+
+/// The tags that the source dialects attach to an order: of a read, of a write, of a fence.
+fn tags(order: Order, kind: Kind) -> (Vec<&'static str>, Vec<&'static str>) {
+    let (read, write) = match order {
+        Order::Plain => return (vec![], vec![]),
+        Order::Volatile => return (vec!["VOLATILE"], vec!["VOLATILE"]),
+        Order::Relaxed => ("RLX", "RLX"),
+        Order::Acquire => ("ACQ", "RLX"),
+        Order::Release => ("RLX", "REL"),
+        Order::AcqRel => ("ACQ", "REL"),
+        Order::SeqCst => ("SC", "SC"),
+    };
+    match kind {
+        Kind::Fence => {
+            let tag = match order {
+                Order::Acquire => "ACQ",
+                Order::Release => "REL",
+                Order::AcqRel => "ACQ_REL",
+                _ => read,
+            };
+            (vec![tag], vec![])
+        }
+        Kind::Rmw => (vec!["A", "RMW", read], vec!["A", "RMW", write]),
+        _ => (vec!["A", read], vec!["A", write]),
+    }
+}
+
+fn source(row: &Row, scope: Scope) -> Op {
+    let (read, write) = tags(row.order, row.kind);
+    let addr = Expr::Address(LocId(0));
+    let scope = Some(scope);
+    match row.kind {
+        Kind::Load => Op::Load { dst: RegId(0), addr, access: access(&read, scope) },
+        Kind::Store => Op::Store { addr, value: Expr::Const(1), access: access(&write, scope) },
+        Kind::Rmw => Op::Rmw {
+            dst: Some(RegId(0)),
+            addr,
+            update: Update::Apply(BinOp::Add, Expr::Const(1)),
+            read: access(&read, scope),
+            write: access(&write, scope),
+        },
+        Kind::Fence => Op::Fence { tags: Tags::of(&read), scope },
+    }
+}
+
+/// As PTX spells it.
+fn spelled(op: &Op) -> String {
+    let order = |tags: &Tags| {
+        let known = [
+            ("VOLATILE", "volatile"),
+            ("WEAK", "weak"),
+            ("SC", "sc"),
+            ("ACQ_REL", "acq_rel"),
+            ("ACQ", "acquire"),
+            ("REL", "release"),
+            ("RLX", "relaxed"),
+        ];
+        known.iter().find(|k| tags.has(k.0)).map_or("?", |k| k.1)
+    };
+    let suffix = |scope: Option<Scope>| match scope {
+        None => "",
+        Some(Scope::Cta) => ".cta",
+        Some(Scope::Cluster) => ".cluster",
+        Some(Scope::Gpu) => ".gpu",
+        Some(Scope::Sys) => ".sys",
+        Some(_) => ".?",
+    };
+    match op {
+        Op::Load { access, .. } => format!("ld.{}{}", order(&access.tags), suffix(access.scope)),
+        Op::Store { access, .. } => format!("st.{}{}", order(&access.tags), suffix(access.scope)),
+        Op::Rmw { read, write, .. } => {
+            assert!(read.tags.has("RMW") && write.tags.has("RMW") && read.scope == write.scope);
+            let order = match (order(&read.tags), order(&write.tags)) {
+                ("acquire", "release") => "acq_rel",
+                ("acquire", _) => "acquire",
+                (_, "release") => "release",
+                (order, _) => order,
+            };
+            format!("atom.{order}{}", suffix(read.scope))
+        }
+        Op::Spurious { .. } => "spurious".to_string(),
+        Op::Call(_) | Op::Enqueue(_) => "call".to_string(),
+        Op::Status { .. } => "status".to_string(),
+        Op::Fence { tags, scope } => format!("fence.{}{}", order(tags), suffix(*scope)),
+        Op::Barrier(b) => match (&b.naming, b.domain) {
+            (BarrierNaming::Counted { id: Expr::Const(0), count: None }, Scope::Cta) => "bar.sync 0".into(),
+            (_, Scope::Warp) => "bar.warp.sync".into(),
+            (_, domain) => format!("barrier of {domain:?}"),
+        },
+        Op::Assign { .. } | Op::Branch { .. } => "other".into(),
+    }
+}
+
+fn lowered(mapping: &Mapping, op: &Op) -> String {
+    lower::op(mapping, op).unwrap().iter().map(spelled).collect::<Vec<_>>().join("; ")
+}
+
+/// Every row of a mapping, at device scope.
+fn all_rows(name: &str) -> Vec<String> {
+    let mapping = Mapping::named(name).unwrap();
+    let text =
+        |row: &Row| format!("{:?} {:?}: {}", row.kind, row.order, lowered(mapping, &source(row, Scope::Gpu)));
+    let mut rows: Vec<_> = mapping.rows().iter().map(text).collect();
+    rows.sort();
+    rows
+}
+
+const CURRENT: &[&str] = &[
+    "Fence AcqRel: fence.acq_rel.gpu",
+    "Fence Acquire: fence.acquire.gpu",
+    "Fence Relaxed: ",
+    "Fence Release: fence.release.gpu",
+    "Fence SeqCst: fence.sc.gpu",
+    "Load Acquire: ld.acquire.gpu",
+    "Load Plain: ld.weak",
+    "Load Relaxed: ld.relaxed.gpu",
+    "Load SeqCst: fence.sc.gpu; ld.acquire.gpu",
+    "Load Volatile: ld.volatile.sys",
+    "Rmw AcqRel: atom.acq_rel.gpu",
+    "Rmw Acquire: atom.acquire.gpu",
+    "Rmw Relaxed: atom.relaxed.gpu",
+    "Rmw Release: atom.release.gpu",
+    "Rmw SeqCst: fence.sc.gpu; atom.acquire.gpu",
+    "Store Plain: st.weak",
+    "Store Relaxed: st.relaxed.gpu",
+    "Store Release: st.release.gpu",
+    "Store SeqCst: fence.sc.gpu; st.relaxed.gpu",
+    "Store Volatile: st.volatile.sys",
+];
+
+#[test]
+fn every_row_of_the_current_mappings() {
+    assert_eq!(all_rows("opencl-ptx"), CURRENT);
+    assert_eq!(all_rows("cuda-ptx"), CURRENT);
+}
+
+#[test]
+fn the_alternatives_differ_in_one_row() {
+    for from in ["opencl-ptx", "cuda-ptx"] {
+        let current = all_rows(from);
+        let other = |name: &str| {
+            let rows = all_rows(&format!("{from}-{name}"));
+            let new: Vec<String> = rows.into_iter().filter(|r| !current.contains(r)).collect();
+            assert_eq!(new.len(), 1);
+            new[0].clone()
+        };
+        assert_eq!(other("erratum"), "Load SeqCst: fence.sc.gpu; ld.relaxed.gpu");
+        assert_eq!(other("old-rmw"), "Rmw SeqCst: fence.sc.gpu; atom.acq_rel.gpu");
+    }
+}
+
+#[test]
+fn every_scope_has_its_counterpart() {
+    let mapping = Mapping::current(Dialect::Cuda).unwrap();
+    let load = Row { kind: Kind::Load, order: Order::SeqCst, steps: &[] };
+    let of = |scope| lowered(mapping, &source(&load, scope));
+    assert_eq!(of(Scope::Thread), "fence.sc.cta; ld.acquire.cta");
+    assert_eq!(of(Scope::Warp), "fence.sc.cta; ld.acquire.cta");
+    assert_eq!(of(Scope::Cta), "fence.sc.cta; ld.acquire.cta");
+    assert_eq!(of(Scope::Cluster), "fence.sc.cluster; ld.acquire.cluster");
+    assert_eq!(of(Scope::Gpu), "fence.sc.gpu; ld.acquire.gpu");
+    assert_eq!(of(Scope::Sys), "fence.sc.sys; ld.acquire.sys");
+    let error = lower::op(mapping, &source(&load, Scope::QueueFamily)).unwrap_err();
+    assert!(error.contains("scope table"), "{error}");
+}
+
+fn barrier(domain: Scope, scope: Scope) -> Op {
+    Op::Barrier(Barrier {
+        action: BarrierAction::Sync,
+        domain,
+        lanes: None,
+        naming: BarrierNaming::Counted { id: Expr::Const(-3), count: None },
+        arrive: Tags::of(&["B", "BA", "EF", "REL", "GLOBAL"]),
+        wait: Tags::of(&["B", "BW", "XF", "ACQ", "GLOBAL"]),
+        scope: Some(scope),
+    })
+}
+
+#[test]
+fn barriers_order_their_group_and_wider_ones_need_fences() {
+    let mapping = Mapping::current(Dialect::OpenCl).unwrap();
+    assert_eq!(lowered(mapping, &barrier(Scope::Cta, Scope::Cta)), "bar.sync 0");
+    assert_eq!(lowered(mapping, &barrier(Scope::Warp, Scope::Warp)), "bar.warp.sync");
+    assert_eq!(
+        lowered(mapping, &barrier(Scope::Cta, Scope::Gpu)),
+        "fence.acq_rel.gpu; bar.sync 0; fence.acq_rel.gpu"
+    );
+    assert_eq!(
+        lowered(mapping, &barrier(Scope::Cta, Scope::Sys)),
+        "fence.acq_rel.sys; bar.sync 0; fence.acq_rel.sys"
+    );
+    let error = lower::op(mapping, &barrier(Scope::Gpu, Scope::Gpu)).unwrap_err();
+    assert!(error.contains("barrier rows"), "{error}");
+}
+
+#[test]
+fn branches_go_where_they_went() {
+    let mapping = Mapping::current(Dialect::OpenCl).unwrap();
+    let load = source(&Row { kind: Kind::Load, order: Order::SeqCst, steps: &[] }, Scope::Gpu);
+    let fence = source(&Row { kind: Kind::Fence, order: Order::Relaxed, steps: &[] }, Scope::Gpu);
+    let branch = |target| Op::Branch { cond: Expr::Const(1), target };
+    let ops = [branch(3), load.clone(), fence, load, branch(1), branch(6)];
+    let line = |(i, op): (usize, Op)| Instr { op, span: Span::new(i, i + 1), line: i as u32, text: i.to_string() };
+    let code: Vec<Instr> = ops.into_iter().enumerate().map(line).collect();
+    let thread =
+        Thread { name: "P0".into(), place: Place::device(0, 0), regs: Vec::new(), code, source: String::new() };
+    let program = Program {
+        dialect: Dialect::OpenCl,
+        threads: vec![thread],
+        locations: Vec::new(),
+        machine: Machine::full(),
+        host: None,
+    };
+    let mapped = mapping.lower(&program).unwrap();
+    assert_eq!(mapped.dialect, Dialect::Ptx);
+    let code = &mapped.threads[0].code;
+    // 0: branch; 1, 2: load; 3, 4: load; 5, 6: branches.
+    assert_eq!(code.iter().map(|i| i.line).collect::<Vec<_>>(), [0, 1, 1, 3, 3, 4, 5]);
+    let targets = code.iter().filter_map(|i| match i.op {
+        Op::Branch { target, .. } => Some(target),
+        _ => None,
+    });
+    assert_eq!(targets.collect::<Vec<_>>(), [3, 1, 7]);
+}
+
+#[test]
+fn what_has_no_counterpart_names_its_rule() {
+    let mapping = Mapping::current(Dialect::OpenCl).unwrap();
+    let consume =
+        Op::Load { dst: RegId(0), addr: Expr::Const(0), access: access(&["A", "CON"], Some(Scope::Gpu)) };
+    assert!(lower::op(mapping, &consume).unwrap_err().contains("order table"));
+    // Volatile accesses are plain ones of the source; no read-modify-write is one.
+    let volatile = Row { kind: Kind::Rmw, order: Order::Volatile, steps: &[] };
+    assert!(lower::op(mapping, &source(&volatile, Scope::Gpu)).unwrap_err().contains("has no row"));
+    let mut narrow = source(&Row { kind: Kind::Rmw, order: Order::Relaxed, steps: &[] }, Scope::Gpu);
+    if let Op::Rmw { read, .. } = &mut narrow {
+        read.ty = Ty { bits: 8, signed: true };
+    }
+    assert!(lower::op(mapping, &narrow).unwrap_err().contains("8 bits"));
+}

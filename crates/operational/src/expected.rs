@@ -1,0 +1,216 @@
+//! What a test expects of runs, held against what they show.
+//!
+//! # Invariants
+//! - What is expected of *every* run, or of none, is met only if the runs that were asked for came about: an exploration cut by
+//!   a limit of time, states or history, or fewer random runs than were asked for, leave it undecided. What is expected
+//!   of *some* run is met by one that shows it, and what one run contradicts is not met, whatever was cut.
+
+use std::time::Duration;
+
+use super::{hazards, name};
+use engine::eval;
+use front::mapping::Mapping;
+use program::litmus::{Atom, LitmusTest, Observable, RunExpectation};
+use program::memory::Memory;
+use simt::record::{Hazard, HazardKind};
+use simt::schedule::{How, Observation, Seen};
+use simt::{Early, Launch, MachineMemory, Options, Schedule, Scheduling, observe};
+
+/// At most so many steps of a run, unless the test says how many.
+const STEPS: u32 = 1_000_000;
+
+/// At most so many outcomes are listed where others were expected.
+const MAX_STATES: usize = 8;
+
+/// What became of an expectation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Judged {
+    /// The runs show it.
+    Met,
+    /// They show something else: what, line by line.
+    Unmet(Vec<String>),
+    /// They do not say: why.
+    Undecided(String),
+}
+
+/// Carries out the runs that an expectation is about.
+///
+/// # Errors
+/// Why they cannot be.
+pub fn carry_out(
+    test: &LitmusTest,
+    run: &RunExpectation,
+    timeout: Option<Duration>,
+) -> Result<Observation, String> {
+    let dialect = test.program.dialect;
+    let memory = match run.memory {
+        Some("weak") => MachineMemory::Weak,
+        Some("language") => MachineMemory::of(dialect, dialect.default_model()).unwrap_or(MachineMemory::Weak),
+        _ => MachineMemory::Sc,
+    };
+    let mapping = Mapping::current(dialect).filter(|_| memory == MachineMemory::Weak);
+    let lowered = match mapping.map(|m| m.lowered(test)) {
+        None => None,
+        Some(Ok(lowered)) => Some(lowered),
+        Some(Err(why)) => return Err(why),
+    };
+    let scheduling = Scheduling::ALL.into_iter().find(|s| Some(s.name()) == run.scheduling);
+    let launch = Launch {
+        warp_size: run.warp_size,
+        sms: run.sms,
+        resident: run.resident,
+        cooperative: run.cooperative,
+        ..Launch::default()
+    };
+    let options = Options {
+        memory,
+        early: run.early.and_then(Early::parse).unwrap_or(Early::None),
+        scheduling: scheduling.unwrap_or(Scheduling::Independent),
+        launch,
+        steps: run.steps.unwrap_or(STEPS) as usize,
+        timeout,
+        races: true,
+        ..Options::default()
+    };
+    let schedule = match run.schedule {
+        Some("exhaustive") => Schedule::Exhaustive,
+        _ => Schedule::Random { runs: u64::from(run.runs.unwrap_or(program::litmus::RUNS)), seed: 1 },
+    };
+    observe(lowered.as_ref().unwrap_or(test), &options, schedule)
+}
+
+/// Judges an expectation by the runs that were carried out for it.
+pub fn judge(test: &LitmusTest, run: &RunExpectation, observed: &Result<Observation, String>) -> Judged {
+    let seen = match observed {
+        Ok(seen) => seen,
+        Err(why) => return Judged::Undecided(why.clone()),
+    };
+    let Unmet { against, lacking } = unmet(test, run, seen);
+    let every = run.ends == Some("finished") || run.race == Some("race-free") || is_of_all(run.condition);
+    match seen.limit() {
+        // What runs that were cut short have not shown, others may.
+        Some(why) if against.is_empty() && (every || !lacking.is_empty()) => Judged::Undecided(why.to_owned()),
+        _ if !against.is_empty() || !lacking.is_empty() => Judged::Unmet([against, lacking].concat()),
+        _ => Judged::Met,
+    }
+}
+
+/// Whether an expectation about the condition speaks of all outcomes.
+fn is_of_all(condition: Option<&str>) -> bool {
+    matches!(condition, Some("always" | "never"))
+}
+
+/// What of an expectation was not met, in words.
+#[derive(Default)]
+struct Unmet {
+    /// What was seen and should not have been: more runs do not change it.
+    against: Vec<String>,
+    /// What should have been seen and was not.
+    lacking: Vec<String>,
+}
+
+fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Unmet {
+    let mut unmet = Unmet::default();
+    let stops: Vec<String> =
+        seen.stops.iter().map(|s| format!("{} {}: {}", s.count, s.how.name(), s.why.join("; "))).collect();
+    match run.ends {
+        Some("finished") if !stops.is_empty() => {
+            let (n, why) = (stops.len(), stops.join(" | "));
+            unmet.against.push(format!("expected every run to finish, but {n} kinds of them: {why}"));
+        }
+        Some("finished") if seen.ended.finished == 0 => unmet.lacking.push("no run finished".into()),
+        Some(how) if how != "finished" && !seen.stops.iter().any(|s| s.how.name() == how) => {
+            let finished = seen.ended.finished;
+            let why = format!("expected a run to end by {how}: {finished} finished; {}", stops.join(" | "));
+            unmet.lacking.push(why);
+        }
+        // Nothing is said of a launch that fails: then it must not.
+        None if seen.stops.iter().any(|s| s.how == How::Launch) => unmet.against.extend(stops.iter().cloned()),
+        _ => {}
+    }
+    // Where the memory finds races itself, why they are may not be known.
+    let own = hazards(test, seen).into_iter().filter(|h| h.kind == HazardKind::Race);
+    let own: Vec<String> = own.map(|h| race(test, &h)).collect();
+    let explained = seen.races.iter().map(|r| format!("{} / {}: {}", r.first, r.second, r.why));
+    let races: Vec<String> = explained.chain(own.iter().cloned()).collect();
+    let language = run.memory == Some("language") && dialect_races(test);
+    match run.race {
+        Some("racy") if races.is_empty() => {
+            unmet.lacking.push(format!("expected a race, and {} runs have none", seen.judged))
+        }
+        Some("race-free") if !races.is_empty() => {
+            unmet.against.push(format!("expected no race: {}", races.join(" | ")));
+        }
+        Some("race-free") if seen.judged == 0 && !language => {
+            unmet.lacking.push("no run was looked at for races".into());
+        }
+        _ => {}
+    }
+    if let Some(why) = &run.why {
+        let texts = races.iter().chain(&stops);
+        if !texts.clone().any(|text| text.contains(why)) {
+            let all: Vec<&str> = texts.map(String::as_str).collect();
+            unmet.lacking.push(format!("expected the reason `{why}`, and there is: {}", all.join(" | ")));
+        }
+    }
+    if let Some(expected) = run.condition {
+        let holds: Vec<bool> = seen.outcomes.iter().map(|o| holds(test, o)).collect();
+        let fits = match expected {
+            "always" => !holds.is_empty() && holds.iter().all(|h| *h),
+            "never" => !holds.iter().any(|h| *h),
+            _ => holds.iter().any(|h| *h),
+        };
+        if !fits {
+            let states: Vec<String> = name(test, seen)
+                .iter()
+                .map(|(state, seen)| {
+                    let values: Vec<String> = state.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+                    format!("{} ({} times)", values.join(", "), seen.count)
+                })
+                .collect();
+            let shown = states[..states.len().min(MAX_STATES)].join("; ");
+            let more = states.len().saturating_sub(MAX_STATES);
+            let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+            // Only an outcome that was seen speaks against it.
+            let list = if is_of_all(run.condition) && !holds.is_empty() {
+                &mut unmet.against
+            } else {
+                &mut unmet.lacking
+            };
+            list.push(format!("expected the condition to hold {expected}: {shown}{more}"));
+        }
+    }
+    unmet
+}
+
+/// Whether the memory of the test's own language finds races itself.
+fn dialect_races(test: &LitmusTest) -> bool {
+    let dialect = test.program.dialect;
+    MachineMemory::of(dialect, dialect.default_model()).is_some_and(MachineMemory::knows_races)
+}
+
+/// A race that the memory found, in words.
+fn race(test: &LitmusTest, hazard: &Hazard) -> String {
+    let side = |&(thread, instr): &(usize, usize)| {
+        let thread = &test.program.threads[thread];
+        format!("{} line {}: `{}`", thread.name, thread.code[instr].line, thread.code[instr].text)
+    };
+    let sides: Vec<String> = std::iter::once(&hazard.first).chain(&hazard.second).map(side).collect();
+    format!("data race: {}", sides.join(" / "))
+}
+
+/// Whether the test's condition holds of an outcome.
+fn holds(test: &LitmusTest, seen: &Seen) -> bool {
+    let memory = Memory::new(&test.program);
+    let observables = test.observables();
+    let value = |o: &Observable| observables.iter().position(|x| x == o).map(|i| seen.state[i]);
+    let mut atom = |a: &Atom| match a {
+        Atom::Const(v) => Some(*v),
+        Atom::Observable(o) => value(o),
+        Atom::Address { loc, index } => {
+            let viewer = test.program.thread_ids().next();
+            memory.cell_of(&test.program, *loc, *index, viewer).map(|c| memory.cell(c).address)
+        }
+    };
+    test.condition.as_ref().is_none_or(|c| eval::prop(c, &mut atom) == Some(true))
+}

@@ -1,0 +1,295 @@
+//! What the executor observed, held against a model.
+//!
+//! # Invariants
+//! - An outcome counts as allowed only if the checkers find a consistent execution that ends so, and as forbidden only if
+//!   they say that there is none.
+//! - The test's filter restricts observations as it restricts executions.
+//! - Where the memory claims to be inside of the model, one run per outcome is replayed through the plain evaluator, with
+//!   the limits that `trial` states.
+
+use std::time::Instant;
+
+use engine::eval;
+mod expected;
+mod straight;
+mod trial;
+
+pub use expected::{Judged, carry_out, judge};
+
+use cat::model::ir::Model;
+use engine::skeleton::observable_ty;
+use engine::task::Task;
+use engine::{Engine, Limits};
+use program::litmus::{Atom, LitmusTest, Observable, Prop};
+use program::memory::Memory;
+use program::{CmpOp, Instr, Op, Thread};
+use simt::record::{Event, Hazard, HazardKind};
+use simt::schedule::{Observation, Recorded, Seen, Undefined};
+use simt::{self, Options};
+use trial::Tried;
+use verdict::{Answer, Outcomes, State, Verdict};
+use why::Session;
+
+/// An observed outcome.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// Final values by name.
+    pub state: State,
+    /// In how many runs, or final states.
+    pub count: u64,
+    /// Whether the model allows it; `None`: undecided.
+    pub allowed: Option<bool>,
+    /// If undecided: why.
+    pub reason: Option<String>,
+    /// A run that ends so.
+    pub schedule: Recorded,
+}
+
+/// Observations beside what a model says.
+#[derive(Clone, Debug, Default)]
+pub struct Held {
+    /// What was observed, sorted by state.
+    pub observed: Vec<Observed>,
+    /// What the model allows and nobody observed.
+    pub not_observed: Vec<State>,
+    /// Whether the list of what the model allows is complete.
+    pub complete: bool,
+    /// If not: why.
+    pub reason: Option<String>,
+    /// The loop bound that the model's answer needed.
+    pub bound: Option<u32>,
+    /// A broken law of the checkers, or a run that the model rejects.
+    pub defect: Option<String>,
+    /// How many outcomes have a run that was replayed through the model.
+    pub replayed: usize,
+    /// Why others have not.
+    pub left_out: Option<&'static str>,
+    /// The program is too large for the checkers: nothing was held against the model.
+    pub too_large: bool,
+}
+
+/// Programs with more accesses than this are not put before the checkers.
+const MAX_ACCESSES: usize = 256;
+
+/// How many accesses a program has, those of threads with loops counted for every iteration.
+fn accesses(test: &LitmusTest, bound: u32) -> usize {
+    let touches = |op: &Op| matches!(op, Op::Load { .. } | Op::Store { .. } | Op::Rmw { .. });
+    let back = |(pc, i): (usize, &Instr)| matches!(i.op, Op::Branch { target, .. } if target <= pc);
+    let of = |t: &Thread| {
+        let times = if t.code.iter().enumerate().any(back) { bound.max(1) as usize } else { 1 };
+        times * t.code.iter().filter(|i| touches(&i.op)).count()
+    };
+    test.program.threads.iter().map(of).sum()
+}
+
+/// What a model says of undefined behaviour, beside what was observed of it.
+#[derive(Clone, Debug)]
+pub struct Faults {
+    /// Whether some execution races; `None`: the model does not know races.
+    pub race: Option<Verdict>,
+    /// Whether something else is undefined; `None`: the model does not know of anything.
+    pub undefined: Option<Verdict>,
+    /// A broken law: something was observed that the model knows no execution for, or a defect of the checkers.
+    pub defect: Option<String>,
+}
+
+/// Holds observed undefined behaviour against a model.
+pub fn faults(
+    test: &LitmusTest,
+    model: &Model,
+    engine: Engine,
+    limits: Limits,
+    set: &[(String, String)],
+    observation: &Observation,
+) -> Faults {
+    let mut session = Session::new(test, model, engine, limits, set);
+    let (race, undefined) = (session.race(), session.undefined());
+    let seen = hazards(test, observation);
+    let observed =
+        |race: bool| seen.iter().any(|h| if race { h.kind == HazardKind::Race } else { h.kind.is_undefined() });
+    let left_open = seen.iter().any(|h| !h.kind.is_undefined());
+    let verdict = |answer: &Option<Answer>| answer.as_ref().map(|a| a.verdict.clone());
+    let broken = [
+        (observed(true) && verdict(&race) == Some(Verdict::RaceFree), "a race", "race-free"),
+        (observed(false) && verdict(&undefined) == Some(Verdict::Defined), "undefined behaviour", "defined"),
+        (left_open && verdict(&undefined) == Some(Verdict::Defined), "what implementations settle", "defined"),
+    ];
+    let law = broken
+        .iter()
+        .find(|b| b.0)
+        .map(|(_, what, word)| format!("the executor shows {what} in a program that the model calls {word}"));
+    let defect = [&race, &undefined].into_iter().flatten().find_map(|a| a.defect.clone()).or(law);
+    Faults { race: verdict(&race), undefined: verdict(&undefined), defect }
+}
+
+/// Whether the test's filter lets an observed outcome pass.
+fn passes(test: &LitmusTest, state: &[i64]) -> bool {
+    let memory = Memory::new(&test.program);
+    let observables = test.observables();
+    let value = |o: &Observable| observables.iter().position(|x| x == o).map(|i| state[i]);
+    let address = |loc, index| {
+        let viewer = test.program.thread_ids().next();
+        memory.cell_of(&test.program, loc, index, viewer).map(|c| memory.cell(c).address)
+    };
+    let mut atom = |a: &Atom| match a {
+        Atom::Const(v) => Some(*v),
+        Atom::Observable(o) => value(o),
+        Atom::Address { loc, index } => address(*loc, *index),
+    };
+    test.filter.as_ref().is_none_or(|f| eval::prop(f, &mut atom) == Some(true))
+}
+
+/// Observed undefined behaviour, each kind and place once, without that of executions that the test's filter excludes.
+pub fn hazards(test: &LitmusTest, observation: &Observation) -> Vec<Hazard> {
+    let counts = |u: &&Undefined| match &u.state {
+        Some(state) => passes(test, state),
+        // A run without an outcome passes no filter.
+        None => test.filter.is_none(),
+    };
+    let mut list: Vec<Hazard> = observation.hazards.iter().filter(counts).map(|u| u.hazard.clone()).collect();
+    list.dedup();
+    list
+}
+
+/// Observed outcomes by name, without those that the test's filter excludes.
+pub fn name(test: &LitmusTest, observation: &Observation) -> Vec<(State, Seen)> {
+    let memory = Memory::new(&test.program);
+    let observables = test.observables();
+    let named = |seen: &Seen| -> State {
+        let value = |(o, &v): (&Observable, &i64)| {
+            let v = observable_ty(&test.program, &memory, *o).wrap(v);
+            (memory.observable_name(&test.program, *o), memory.show(&test.program, v))
+        };
+        observables.iter().zip(&seen.state).map(value).collect()
+    };
+    let mut list: Vec<(State, Seen)> = observation
+        .outcomes
+        .iter()
+        .filter(|seen| passes(test, &seen.state))
+        .map(|seen| (named(seen), seen.clone()))
+        .collect();
+    list.sort_by(|a, b| a.0.cmp(&b.0));
+    list
+}
+
+/// Holds observed outcomes against a model.
+pub fn hold(
+    test: &LitmusTest,
+    model: &Model,
+    engine: Engine,
+    limits: Limits,
+    set: &[(String, String)],
+    observation: &Observation,
+) -> Held {
+    let named = name(test, observation);
+    let accesses = accesses(test, limits.bound);
+    if accesses > MAX_ACCESSES {
+        let observed = |(state, seen): (State, Seen)| {
+            let (count, schedule) = (seen.count, seen.schedule);
+            Observed { state, count, allowed: None, reason: None, schedule }
+        };
+        let observed = named.into_iter().map(observed).collect();
+        let reason = format!(
+            "its {accesses} accesses are too many for the checkers; the runs were looked through for races alone"
+        );
+        return Held { observed, reason: Some(reason), too_large: true, ..Held::default() };
+    }
+    let mut session = Session::new(test, model, engine, limits, set);
+    let Outcomes { complete, reason, outcomes, bound, mut defect, .. } = session.outcomes();
+    // What implementations settle, no list of outcomes tells.
+    let left_open = reason.as_deref().is_some_and(why::session::is_left_open);
+    let allowed: Vec<&State> = outcomes.iter().filter(|o| o.allowed && !left_open).map(|o| &o.state).collect();
+    let mut observed = Vec::new();
+    for (state, seen) in named {
+        let (verdict, reason) = if allowed.contains(&&state) {
+            (Some(true), None)
+        } else if complete {
+            (Some(false), None)
+        } else {
+            // The list may lack it: ask for this one.
+            let answer = session.reachability(Some(&exactly(test, &seen)), false);
+            defect = defect.or(answer.defect);
+            match answer.verdict {
+                Verdict::Allowed => (Some(true), None),
+                Verdict::Forbidden => (Some(false), None),
+                other => (None, other.reason().map(str::to_owned)),
+            }
+        };
+        observed.push(Observed { state, count: seen.count, allowed: verdict, reason, schedule: seen.schedule });
+    }
+    let missing = |s: &&&State| observed.iter().all(|o| o.state != ***s);
+    let not_observed = allowed.iter().filter(missing).map(|s| (*s).clone()).collect();
+    Held { observed, not_observed, complete, reason, bound, defect, ..Held::default() }
+}
+
+/// Replays a run of every observed outcome through a model that the memory claims to be inside of.
+pub fn replay(held: &mut Held, test: &LitmusTest, model: &Model, limits: Limits, options: &Options) {
+    if held.too_large {
+        held.left_out = Some("too many accesses");
+        return;
+    }
+    let deadline = limits.timeout.map(|t| Instant::now() + t);
+    let task = match straight::has_loop(test) {
+        // Each run has a program of its own.
+        true => None,
+        false => match Task::new(test, model, &[], limits.bound, deadline) {
+            Ok(task) => Some(task),
+            Err(_) => {
+                held.left_out = Some("no skeleton");
+                return;
+            }
+        },
+    };
+    // Races were looked for when the run was first seen.
+    let options = &Options { races: false, ..*options };
+    for o in &held.observed {
+        let tried =
+            simt::replay(test, options, &o.schedule).and_then(|run| match (run.outcomes.as_slice(), &task) {
+                ([seen], Some(task)) => trial::try_run(task, &run.events, &seen.state),
+                ([seen], None) => try_straight(test, model, (&run.events, &seen.state), (limits, deadline)),
+                _ => Err("it does not come to an end again".into()),
+            });
+        match tried {
+            Ok(Tried::Consistent) => held.replayed += 1,
+            Ok(Tried::LeftOut(why)) => held.left_out = Some(why),
+            Err(law) => {
+                let state: Vec<String> = o.state.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+                let law = format!("a run to {} failed its replay: {law}", state.join(", "));
+                held.defect.get_or_insert(law);
+            }
+        }
+    }
+}
+
+/// Puts a run of a program with loops before the model, by way of the straight program that it went through.
+fn try_straight(
+    test: &LitmusTest,
+    model: &Model,
+    (events, outcome): (&[Event], &[i64]),
+    (limits, deadline): (Limits, Option<Instant>),
+) -> Result<Tried, String> {
+    if deadline.is_some_and(|end| Instant::now() >= end) {
+        return Ok(Tried::LeftOut("out of time"));
+    }
+    let straight = match straight::straight(test, events) {
+        Ok(straight) => straight,
+        Err(why) => return Ok(Tried::LeftOut(why)),
+    };
+    if accesses(&straight, 1) > MAX_ACCESSES {
+        return Ok(Tried::LeftOut("too many accesses"));
+    }
+    match Task::new(&straight, model, &[], limits.bound, deadline) {
+        Ok(task) => trial::try_run(&task, events, outcome),
+        Err(_) => Ok(Tried::LeftOut("no skeleton")),
+    }
+}
+
+/// The proposition that every observable has its value in this outcome.
+fn exactly(test: &LitmusTest, seen: &Seen) -> Prop {
+    let memory = Memory::new(&test.program);
+    let equal = |(o, v): (Observable, &i64)| {
+        let ty = observable_ty(&test.program, &memory, o);
+        Prop::Cmp(CmpOp::Eq, ty, Atom::Observable(o), Atom::Const(*v))
+    };
+    Prop::And(test.observables().into_iter().zip(&seen.state).map(equal).collect())
+}

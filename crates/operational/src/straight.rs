@@ -1,0 +1,98 @@
+//! The way of one run, as a program of its own: what each thread went through, one instruction after the other, without loops.
+//!
+//! Where the run came to a branch, the straight program ends the thread if the branch had gone the other way. So it has the
+//! run among its executions, and each of its executions that goes the whole way is one of the program's own, with the same
+//! events and the same values.
+//!
+//! # Invariants
+//! - Dependencies are never fewer: what follows a branch depends on it, also where both ways of the program meet again.
+//!   Models use dependencies to forbid, and the machine resolves a branch before it binds anything that follows. So no
+//!   run is rejected for it that the program's own executions would allow.
+//! - Barriers whose members are counted by what is written in the code are left out: the run's own code has others.
+
+use program::litmus::LitmusTest;
+use program::{BarrierNaming, CmpOp, Expr, Instr, Op, Thread, Ty};
+use simt::record::Event;
+
+/// Runs that go through more instructions are not replayed.
+const MAX_STEPS: usize = 2_000;
+
+/// Whether a program has a loop.
+pub(super) fn has_loop(test: &LitmusTest) -> bool {
+    let back = |(pc, i): (usize, &Instr)| matches!(i.op, Op::Branch { target, .. } if target <= pc);
+    test.program.threads.iter().any(|t| t.code.iter().enumerate().any(back))
+}
+
+/// The program of the way that a finished run went.
+///
+/// # Errors
+/// Why there is none.
+pub(super) fn straight(test: &LitmusTest, events: &[Event]) -> Result<LitmusTest, &'static str> {
+    let instance =
+        |i: &Instr| matches!(&i.op, Op::Barrier(b) if !matches!(b.naming, BarrierNaming::Counted { .. }));
+    if test.program.threads.iter().flat_map(|t| &t.code).any(instance) {
+        return Err("loops beside barriers whose members are counted in the code");
+    }
+    let mut new = test.clone();
+    let mut steps = 0;
+    for (t, thread) in new.program.threads.iter_mut().enumerate() {
+        let jumps = events.iter().filter_map(|e| match e {
+            Event::Jump { thread, instr, taken } if *thread == t => Some((*instr, *taken)),
+            _ => None,
+        });
+        let way = way(thread, jumps)?;
+        steps += way.len();
+        if steps > MAX_STEPS {
+            return Err("a run of more than 2,000 instructions");
+        }
+        thread.code = path(thread, &way);
+    }
+    Ok(new)
+}
+
+/// The instructions that a thread went through, and of branches whether they were taken.
+fn way(
+    thread: &Thread,
+    mut jumps: impl Iterator<Item = (usize, bool)>,
+) -> Result<Vec<(usize, bool)>, &'static str> {
+    let (mut way, mut pc) = (Vec::new(), 0);
+    while let Some(instr) = thread.code.get(pc) {
+        let taken = match &instr.op {
+            Op::Branch { .. } => match jumps.next() {
+                Some((at, taken)) if at == pc => taken,
+                _ => return Err("a run whose branches were not written down"),
+            },
+            _ => false,
+        };
+        if way.len() > MAX_STEPS {
+            return Err("a run of more than 2,000 instructions");
+        }
+        way.push((pc, taken));
+        pc = match &instr.op {
+            Op::Branch { target, .. } if taken => *target,
+            _ => pc + 1,
+        };
+    }
+    Ok(way)
+}
+
+/// These instructions in a row; branches leave it for the end where they went on.
+fn path(thread: &Thread, way: &[(usize, bool)]) -> Vec<Instr> {
+    let constant =
+        |&&(pc, _): &&(usize, bool)| matches!(thread.code[pc].op, Op::Branch { cond: Expr::Const(_), .. });
+    let kept: Vec<&(usize, bool)> = way.iter().filter(|w| !constant(w)).collect();
+    let end = kept.len();
+    let one = |&&(pc, taken): &&(usize, bool)| {
+        let instr = thread.code[pc].clone();
+        let op = match instr.op {
+            Op::Branch { cond, .. } if taken => {
+                let not = Expr::Cmp(CmpOp::Eq, Ty::WORD, Box::new(cond), Box::new(Expr::Const(0)));
+                Op::Branch { cond: not, target: end }
+            }
+            Op::Branch { cond, .. } => Op::Branch { cond, target: end },
+            other => other,
+        };
+        Instr { op, ..instr }
+    };
+    kept.iter().map(one).collect()
+}

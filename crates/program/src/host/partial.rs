@@ -1,0 +1,163 @@
+//! What the calls of host threads come to if some points are never reached.
+//!
+//! A thread that is held up issues no further call, and a call that is not issued holds nobody up: what would come after
+//! it on its lane does not wait for it. So who is held up, and which calls are issued, depend on each other.
+//!
+//! # Invariants
+//! - Calls that are not issued are those that the points hold up, and no others.
+//! - Every order in which calls can be issued is looked at, but of those that come to the same one.
+//! # Sources
+//! - OpenCL API specification, *Host environment and thread safety*; *Flush and Finish*, for what is submitted.
+
+use std::collections::{BTreeSet, HashSet};
+
+use petgraph::algo::tarjan_scc;
+use thiserror::Error;
+
+use super::graph::Effect;
+use super::orders::by_thread;
+use super::submission::{known, queued, submitted};
+use super::{CallId, CommandId, HandleId, HostOp, LaunchGraph, Mask, Node, TooManyOrders};
+use crate::Program;
+
+/// At most so many sequences of calls are looked at for one set of points.
+const MAX_SEQUENCES: usize = 2_000;
+
+/// Why nobody knows what the calls come to.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Unclear {
+    /// There are too many orders.
+    #[error(transparent)]
+    TooManyOrders(#[from] TooManyOrders),
+    /// Besides, waits can never end.
+    #[error("where threads loop or wait for ever, calls wait in a circle in some order of calls")]
+    Circle,
+    /// Several calls set a user event.
+    #[error("where threads loop or wait for ever, one of several calls that set `{0}` is not issued")]
+    SetTwice(String),
+}
+
+/// What one order of calls comes to, as far as they are issued.
+#[derive(Clone, Debug)]
+pub struct Partial {
+    /// The graph of the calls that are issued, with the commands that are enqueued, and that none of them submits.
+    pub graph: LaunchGraph,
+    /// The points that are never reached.
+    pub never: BTreeSet<Node>,
+}
+
+impl Partial {
+    /// The commands of host queues that no call submits, be they enqueued or not.
+    pub fn idle(&self, program: &Program) -> Vec<CommandId> {
+        let host = program.host.as_deref().expect("a host program");
+        let all: Vec<CallId> = host.call_ids().collect();
+        let submitted = submitted(program, &self.graph.order);
+        queued(program, &all).filter(|c| !submitted.contains(c)).collect()
+    }
+
+    /// All that a program that has a host part can come to if these points are never reached, and all others are that they
+    /// do not hold up.
+    ///
+    /// # Errors
+    /// If nobody knows.
+    pub fn all(program: &Program, stops: &[Node]) -> Result<Vec<Partial>, Unclear> {
+        let by_thread = by_thread(program);
+        let next = vec![0; by_thread.len()];
+        let seen = HashSet::new();
+        let mut search = Search { program, stops, by_thread, seen, taken: HashSet::new(), found: Vec::new() };
+        search.from(next, &mut Vec::new())?;
+        Ok(search.found)
+    }
+}
+
+struct Search<'a> {
+    program: &'a Program,
+    stops: &'a [Node],
+    by_thread: Vec<Vec<CallId>>,
+    /// How many calls of each thread were issued, and what they came to.
+    seen: HashSet<(Vec<usize>, Effect)>,
+    /// Which calls are issued, and what they come to.
+    taken: HashSet<(Vec<CallId>, Effect)>,
+    found: Vec<Partial>,
+}
+
+impl Search<'_> {
+    fn from(&mut self, next: Vec<usize>, order: &mut Vec<CallId>) -> Result<(), Unclear> {
+        let graph = LaunchGraph::untimed(self.program, order);
+        if !self.seen.insert((next.clone(), graph.comes_to())) {
+            return Ok(());
+        }
+        if self.seen.len() > MAX_SEQUENCES {
+            return Err(TooManyOrders.into());
+        }
+        let never = graph.never(self.stops);
+        let mut is_last = true;
+        for t in 0..next.len() {
+            let Some(&call) = self.by_thread[t].get(next[t]) else { continue };
+            if never.contains(&Node::Call(call)) || !known(self.program, call, order) {
+                continue;
+            }
+            is_last = false;
+            let mut after = next.clone();
+            after[t] += 1;
+            order.push(call);
+            self.from(after, order)?;
+            order.pop();
+        }
+        if is_last { self.take(graph) } else { Ok(()) }
+    }
+
+    /// Takes an order in which no further call is issued, without those calls that are not issued either because something
+    /// before them waits for what no call brings.
+    fn take(&mut self, mut graph: LaunchGraph) -> Result<(), Unclear> {
+        loop {
+            let circle = circular(&graph, &[]);
+            let never = graph.never(&[self.stops, circle.as_slice()].concat());
+            let comes = |c: &CallId| !never.contains(&Node::Call(*c));
+            let come: Vec<CallId> = graph.order.iter().copied().filter(comes).collect();
+            if come.len() < graph.order.len() {
+                graph = LaunchGraph::untimed(self.program, &come);
+            } else if circle.is_empty() {
+                break;
+            } else {
+                return Err(Unclear::Circle);
+            }
+        }
+        let host = self.program.host.as_deref().expect("a host program");
+        let never = graph.never(self.stops);
+        let held = |c: &CallId| never.contains(&Node::Call(*c));
+        // Else some thread would go on; or a call comes before one that it has to wait for.
+        let goes_on = host.call_ids().any(|c| !graph.order.contains(&c) && !held(&c));
+        if goes_on || !circular(&graph, &graph.first).is_empty() {
+            return Ok(());
+        }
+        for h in (0..host.handles.len() as u16).map(HandleId) {
+            let mut sets = host.call_ids().filter(|c| host.call(*c).op == HostOp::SetUser(h));
+            if never.contains(&Node::User(h)) && sets.any(|c| !held(&c)) {
+                return Err(Unclear::SetTwice(host.handle(h).name.clone()));
+            }
+        }
+        let mut issued = graph.order.clone();
+        issued.sort_unstable();
+        if self.taken.insert((issued, graph.comes_to())) {
+            let submitted = submitted(self.program, &graph.order);
+            let waiting = queued(self.program, &graph.order).filter(|c| !submitted.contains(c));
+            graph.unsubmitted = waiting.collect();
+            self.found.push(Partial { graph, never });
+        }
+        Ok(())
+    }
+}
+
+/// The points that wait for each other in a circle, if each of these pairs of calls is issued in that order.
+fn circular(graph: &LaunchGraph, first: &[(CallId, CallId)]) -> Vec<Node> {
+    let mut timed = graph.graph.clone();
+    for &(a, b) in first {
+        if let (Some(&a), Some(&b)) = (graph.index.get(&Node::Call(a)), graph.index.get(&Node::Call(b))) {
+            let edge = super::Edge { rule: None, mask: Mask::Time };
+            timed.add_edge(a, b, edge);
+        }
+    }
+    let parts = tarjan_scc(&timed).into_iter().filter(|part| part.len() > 1);
+    parts.flatten().map(|at| timed[at]).collect()
+}

@@ -1,0 +1,211 @@
+//! Waits that can never end: a cycle of the launch graph, or a user event that nobody sets.
+//!
+//! # Invariants
+//! - What is reported is a shortest such chain from the wait that a person sees, so that each link can be checked.
+//! # Sources
+//! - OpenCL API specification, *Execution Model*: a command starts when all events of its wait list are complete.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use petgraph::Direction;
+use petgraph::algo::tarjan_scc;
+use petgraph::graph::NodeIndex;
+use petgraph::visit::EdgeRef;
+
+use super::submission::never_set;
+use super::{CallId, CommandId, Edge, HandleId, LaunchGraph, Mask, Node, Origin, Rule};
+use crate::{Op, Program};
+
+/// A step of a chain of waits: `waits` cannot happen before `awaited`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// What cannot happen yet.
+    pub waits: Node,
+    /// What has to happen before it.
+    pub awaited: Node,
+    /// Why.
+    pub edge: Edge,
+}
+
+/// Why part of a program never runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stuck {
+    /// Waits that wait for each other: each link waits for the next one, the last one for the first.
+    Cycle(Vec<Link>),
+    /// Something waits for a user event that no call sets.
+    NeverSet(HandleId),
+}
+
+impl LaunchGraph {
+    /// Why some of the program can never run, if that is so. `time`: also if only the order of the calls is to blame.
+    pub(super) fn stuck_in(&self, program: &Program, time: bool) -> Option<Stuck> {
+        let graph = self.graph.filter_map(
+            |_, node| Some(*node),
+            |e, edge| {
+                // That a command starts after its call is a fact; the order of the calls is one of several.
+                let (a, b) = self.graph.edge_endpoints(e)?;
+                let calls = matches!((self.graph[a], self.graph[b]), (Node::Call(_), Node::Call(_)));
+                (time || edge.mask != Mask::Time || !calls).then_some(*edge)
+            },
+        );
+        let inside = tarjan_scc(&graph).into_iter().filter(|c| c.len() > 1).min_by_key(|c| c.len());
+        if let Some(component) = inside {
+            return Some(Stuck::Cycle(cycle(&graph, &component)));
+        }
+        never_set(program).into_iter().map(Stuck::NeverSet).next()
+    }
+
+    /// Why some of the program can never run, if that is so.
+    pub fn stuck(&self, program: &Program) -> Option<Stuck> {
+        self.stuck_in(program, false)
+    }
+}
+
+impl Node {
+    /// The point in words, for people.
+    pub fn describe(&self, program: &Program) -> String {
+        let host = program.host.as_deref().expect("a host program");
+        let place = |op: &dyn Fn(&Op) -> bool| {
+            let all = program.threads.iter().flat_map(|t| t.code.iter().map(move |i| (t, i)));
+            all.into_iter().find(|(_, i)| op(&i.op)).map(|(t, i)| (t.name.as_str(), i.line, i.text.as_str()))
+        };
+        let call = |id: CallId| match place(&|op| matches!(op, Op::Call(c) if *c == id)) {
+            Some((thread, line, text)) => format!("`{text}` of {thread} (line {line})"),
+            None => "a call".to_string(),
+        };
+        let command = |id: CommandId| {
+            let name = &host.command(id).name;
+            let line = match host.command(id).origin {
+                Origin::Call(c) => place(&|op| matches!(op, Op::Call(o) if *o == c)).map(|p| p.1),
+                _ => place(&|op| matches!(op, Op::Enqueue(o) if *o == id)).map(|p| p.1),
+            };
+            line.map_or(format!("`{name}`"), |line| format!("`{name}` (line {line})"))
+        };
+        match *self {
+            Node::Call(c) => format!("the call {}", call(c)),
+            Node::Return(c) => format!("the return from {}", call(c)),
+            Node::Enqueue(c) => format!("the call that enqueues {}", command(c)),
+            Node::Enter(t) | Node::Leave(t) => format!("thread {}", program.thread(t).name),
+            Node::Start(c) => format!("the start of {}", command(c)),
+            Node::GroupEnd(c, _) | Node::End(c) => format!("the end of {}", command(c)),
+            Node::Done(c) => format!("the completion of {}", command(c)),
+            Node::User(h) => format!("the user event `{}`", host.handle(h).name),
+            Node::Query(q, _) => {
+                let asked = place(&|op| matches!(op, Op::Status { of, .. } if *of == q));
+                asked.map_or("a query".to_string(), |(t, line, text)| format!("`{text}` of {t} (line {line})"))
+            }
+        }
+    }
+}
+
+impl Stuck {
+    /// What waits for what: one sentence for each link that a person can see.
+    pub fn describe(&self, program: &Program) -> Vec<String> {
+        match self {
+            Stuck::NeverSet(h) => {
+                let host = program.host.as_deref().expect("a host program");
+                vec![format!("the user event `{}` is awaited, and no call sets it", host.handle(*h).name)]
+            }
+            Stuck::Cycle(links) => links
+                .iter()
+                // That a command ends after it starts needs no mention.
+                .filter(|link| link.edge.rule != Some(Rule::GroupEnd) && link.edge.rule != Some(Rule::OwnEvent))
+                .map(|link| {
+                    let (waits, awaited) = (link.waits.describe(program), link.awaited.describe(program));
+                    let rule = link.edge.rule.map_or(String::new(), |r| format!(" ({}: {})", r.id(), r.doc()));
+                    format!("{waits} waits for {awaited}{rule}")
+                })
+                .collect(),
+        }
+    }
+
+    /// The same in one line.
+    pub fn brief(&self, program: &Program) -> String {
+        match self {
+            Stuck::NeverSet(_) => self.describe(program).concat(),
+            Stuck::Cycle(links) => {
+                let chain: Vec<String> = links
+                    .iter()
+                    .filter(|l| !matches!(l.edge.rule, Some(Rule::GroupEnd | Rule::OwnEvent)))
+                    .map(|l| l.waits.describe(program))
+                    .collect();
+                format!("waits in a circle: {}", chain.join(" for "))
+            }
+        }
+    }
+}
+
+impl Stuck {
+    /// The points that it says are never reached.
+    pub fn nodes(&self) -> Vec<Node> {
+        match self {
+            Stuck::Cycle(links) => links.iter().map(|l| l.waits).collect(),
+            Stuck::NeverSet(h) => vec![Node::User(*h)],
+        }
+    }
+}
+
+impl LaunchGraph {
+    /// The points that come after these, and so are never reached if these are not.
+    pub fn never(&self, nodes: &[Node]) -> BTreeSet<Node> {
+        let mut found: BTreeSet<Node> = nodes.iter().copied().collect();
+        let mut queue: Vec<Node> = nodes.to_vec();
+        while let Some(node) = queue.pop() {
+            let Some(&at) = self.index.get(&node) else { continue };
+            for e in self.graph.edges(at) {
+                let next = self.graph[e.target()];
+                // The order of calls of different threads is one of several.
+                let order = self.is_timed
+                    && e.weight().mask == Mask::Time
+                    && matches!((node, next), (Node::Call(_), Node::Call(_)));
+                if !order && found.insert(next) {
+                    queue.push(next);
+                }
+            }
+        }
+        found
+    }
+
+    /// What a point waits for of those that are never reached.
+    pub fn awaited(&self, node: Node, never: &BTreeSet<Node>) -> Vec<Node> {
+        let Some(&at) = self.index.get(&node) else { return Vec::new() };
+        let before = self.graph.edges_directed(at, Direction::Incoming).map(|e| self.graph[e.source()]);
+        let mut all: Vec<Node> = before.filter(|n| never.contains(n)).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+/// A shortest cycle through a node of a strongly connected component, against the direction of the edges.
+fn cycle(graph: &petgraph::Graph<Node, Edge>, component: &[NodeIndex]) -> Vec<Link> {
+    // It begins at a return that waits, if there is one: that is what a person sees.
+    let rank = |n: &NodeIndex| match graph[*n] {
+        Node::Return(c) => (0, c.0),
+        Node::Start(c) => (1, c.0),
+        _ => (2, 0),
+    };
+    let start = *component.iter().min_by_key(|n| rank(n)).expect("a component has nodes");
+    let mut from: HashMap<NodeIndex, (NodeIndex, Edge)> = HashMap::new();
+    let mut queue = VecDeque::from([start]);
+    while let Some(n) = queue.pop_front() {
+        for e in graph.edges_directed(n, Direction::Incoming) {
+            let before = e.source();
+            if before == start {
+                let mut links = vec![Link { waits: graph[n], awaited: graph[start], edge: *e.weight() }];
+                let mut at = n;
+                while let Some((next, edge)) = from.get(&at).copied() {
+                    links.push(Link { waits: graph[next], awaited: graph[at], edge });
+                    at = next;
+                }
+                links.reverse();
+                return links;
+            }
+            if component.contains(&before) && !from.contains_key(&before) {
+                from.insert(before, (n, *e.weight()));
+                queue.push_back(before);
+            }
+        }
+    }
+    Vec::new()
+}

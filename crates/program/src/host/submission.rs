@@ -1,0 +1,164 @@
+//! Which commands of OpenCL are never submitted to the device: nothing flushes their queue after them.
+//!
+//! # Invariants
+//! - A call that waits for a command that is not submitted does not return, and the calls behind it are never issued: they
+//!   flush nothing.
+//!
+//! # Sources
+//! - OpenCL API specification, *Flush and Finish*: `clFlush`, `clFinish`, blocking calls, `clReleaseCommandQueue` and calls
+//!   that wait for an event of the queue submit what was enqueued before them.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::{
+    CallId, CommandId, CommandKind, HandleId, HandleKind, HostOp, LaneKind, LaunchGraph, Node, Origin, Ref,
+};
+use crate::Program;
+
+/// Of calls in their order, those that are issued if these points are never reached.
+pub(super) fn issued(program: &Program, never: &BTreeSet<Node>, calls: &[CallId]) -> Vec<CallId> {
+    let host = program.host.as_deref().expect("a host program");
+    let (mut issued, mut blocked) = (Vec::new(), HashSet::new());
+    for &call in calls {
+        let thread = host.call(call).thread;
+        if blocked.contains(&thread) {
+            continue;
+        }
+        let comes = !never.contains(&Node::Call(call)) && known(program, call, &issued);
+        if comes {
+            issued.push(call);
+        }
+        if !comes || never.contains(&Node::Return(call)) {
+            blocked.insert(thread);
+        }
+    }
+    issued
+}
+
+/// Whether all events that a call names have been made by the calls before it.
+pub(super) fn known(program: &Program, call: CallId, before: &[CallId]) -> bool {
+    let host = program.host.as_deref().expect("a host program");
+    makers(program, &host.call(call).op).iter().all(|made| *made == call || before.contains(made))
+}
+
+/// The commands of host queues that are enqueued and that no call submits, if the calls are issued in the order of a graph.
+/// None, if nobody issues them in this order where it matters.
+pub(super) fn unsubmitted(program: &Program, all: &LaunchGraph) -> Vec<CommandId> {
+    let mut calls = all.order.clone();
+    if queued(program, &calls).next().is_none() {
+        return Vec::new();
+    }
+    // Of fewer calls.
+    let mut rest: Option<LaunchGraph> = None;
+    loop {
+        let graph = rest.as_ref().unwrap_or(all);
+        let mut waiting: Vec<CommandId> = queued(program, &calls).collect();
+        let (never, come) = loop {
+            let starts: Vec<Node> = waiting.iter().map(|c| Node::Start(*c)).collect();
+            let never = graph.never(&starts);
+            let come = issued(program, &never, &calls);
+            let submitted = submitted(program, &come);
+            let before = waiting.len();
+            waiting.retain(|c| !submitted.contains(c));
+            if waiting.len() == before {
+                break (never, come);
+            }
+        };
+        if come.len() == calls.len() {
+            return if comes_about(program, &never, &come, &all.order) { waiting } else { Vec::new() };
+        }
+        // Without the calls that do not come, those of other threads may wait for less.
+        rest = Some(LaunchGraph::untimed(program, &come));
+        calls = come;
+    }
+}
+
+/// Whether each thread whose calls are not all issued is held up by the last one that is, or lacks an event.
+fn comes_about(program: &Program, never: &BTreeSet<Node>, come: &[CallId], order: &[CallId]) -> bool {
+    let host = program.host.as_deref().expect("a host program");
+    let mut held = HashSet::new();
+    order.iter().filter(|call| !come.contains(call)).all(|&call| {
+        let thread = host.call(call).thread;
+        // The first call that is missing; what is behind it is so for its sake.
+        !held.insert(thread) || {
+            let last = come.iter().rev().find(|c| host.call(**c).thread == thread);
+            last.is_some_and(|last| never.contains(&Node::Return(*last))) || !known(program, call, come)
+        }
+    })
+}
+
+/// The commands that these calls put on queues of the host.
+pub(super) fn queued<'a>(program: &'a Program, calls: &'a [CallId]) -> impl Iterator<Item = CommandId> + 'a {
+    let host = program.host.as_deref().expect("a host program");
+    calls.iter().filter_map(|&call| match &host.call(call).op {
+        HostOp::Enqueue { command, .. } => {
+            let kind = host.lane(host.command(*command).lane?).kind;
+            matches!(kind, LaneKind::InOrder | LaneKind::OutOfOrder).then_some(*command)
+        }
+        _ => None,
+    })
+}
+
+/// Those of them that these calls submit.
+pub(super) fn submitted(program: &Program, calls: &[CallId]) -> HashSet<CommandId> {
+    let host = program.host.as_deref().expect("a host program");
+    let mut submitted = HashSet::new();
+    for (at, &call) in calls.iter().enumerate() {
+        let mut flushed = Vec::new();
+        match &host.call(call).op {
+            HostOp::Enqueue { command, blocking: true } => flushed.extend(host.command(*command).lane),
+            HostOp::Finish(lane) | HostOp::Flush(lane) | HostOp::Release(lane) => flushed.push(*lane),
+            HostOp::Wait(refs) => flushed.extend(refs.iter().filter_map(|r| match r {
+                Ref::Command(c) => host.command(*c).lane,
+                Ref::Handle(_) => None,
+            })),
+            _ => {}
+        }
+        let by_then = queued(program, &calls[..=at]);
+        submitted.extend(by_then.filter(|c| host.command(*c).lane.is_some_and(|lane| flushed.contains(&lane))));
+    }
+    submitted
+}
+
+/// The events that a call names.
+pub(super) fn named(program: &Program, op: &HostOp) -> Vec<Ref> {
+    let host = program.host.as_deref().expect("a host program");
+    match op {
+        HostOp::Wait(refs) => refs.clone(),
+        HostOp::Enqueue { command, .. } => {
+            let command = host.command(*command);
+            let mut all = command.waits.clone();
+            if let CommandKind::Callback { of, .. } = command.kind {
+                all.push(of);
+            }
+            all
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The calls that make the events that a call names.
+pub(super) fn makers(program: &Program, op: &HostOp) -> Vec<CallId> {
+    let host = program.host.as_deref().expect("a host program");
+    let mut refs = named(program, op);
+    if let HostOp::SetUser(h) = op {
+        refs.push(Ref::Handle(*h));
+    }
+    let maker = |r: &Ref| match r {
+        Ref::Command(c) => match host.command(*c).origin {
+            Origin::Call(made) => Some(made),
+            _ => None,
+        },
+        Ref::Handle(h) => host.call_ids().find(|c| host.call(*c).op == HostOp::CreateUser(*h)),
+    };
+    refs.iter().filter_map(maker).collect()
+}
+
+/// The user events that something waits for and that no call sets.
+pub(super) fn never_set(program: &Program) -> Vec<HandleId> {
+    let host = program.host.as_deref().expect("a host program");
+    let set = |h: HandleId| host.calls.iter().any(|c| c.op == HostOp::SetUser(h));
+    let awaited = |h: HandleId| host.calls.iter().any(|c| named(program, &c.op).contains(&Ref::Handle(h)));
+    let all = (0..host.handles.len() as u16).map(HandleId);
+    all.filter(|h| host.handle(*h).kind == HandleKind::User && awaited(*h) && !set(*h)).collect()
+}

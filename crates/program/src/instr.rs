@@ -1,0 +1,236 @@
+//! Micro-ops, and the expressions they are made of.
+//!
+//! # Invariants
+//! - What a model may see of an instruction (order, scope, proxy) is a [`Tags`] entry; how it computes is an [`Expr`].
+
+use super::{BinOp, CmpOp, LocId, RegId, Scope, Tags, Ty, host};
+use diag::Span;
+
+/// A micro-op with its place in the source.
+#[derive(Clone, Debug)]
+pub struct Instr {
+    /// What it does.
+    pub op: Op,
+    /// The instruction in the test's source file.
+    pub span: Span,
+    /// Its 1-based line in the test's source file.
+    pub line: u32,
+    /// The instruction as written, on one line.
+    pub text: String,
+}
+
+/// Micro-ops.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// `dst = [addr]`
+    Load {
+        /// Receives the value.
+        dst: RegId,
+        /// Address.
+        addr: Expr,
+        /// Order, scope, proxy, type.
+        access: Access,
+    },
+    /// `[addr] = value`
+    Store {
+        /// Address.
+        addr: Expr,
+        /// Value.
+        value: Expr,
+        /// Order, scope, proxy, type.
+        access: Access,
+    },
+    /// `dst = [addr]; [addr] = update(dst)` in one step.
+    Rmw {
+        /// Receives the old value; `None` for a reduction or a discarded result.
+        dst: Option<RegId>,
+        /// Address.
+        addr: Expr,
+        /// The new value.
+        update: Update,
+        /// Order, scope, proxy, type of the read half.
+        read: Access,
+        /// Of the write half.
+        write: Access,
+    },
+    /// A memory fence or a proxy fence. Never waits.
+    Fence {
+        /// Order, proxy, flags.
+        tags: Tags,
+        /// `None` for fences without one (proxy fences).
+        scope: Option<Scope>,
+    },
+    /// A barrier: waits for other threads.
+    Barrier(Barrier),
+    /// `dst` = 1 if a library function fails here without a reason, else 0: a free choice of the execution.
+    Spurious {
+        /// Receives the choice.
+        dst: RegId,
+    },
+    /// A call of the runtime by a host thread: a point between its accesses.
+    Call(host::CallId),
+    /// A thread of a kernel enqueues a command (OpenCL, `enqueue_kernel`): a point between its accesses.
+    Enqueue(host::CommandId),
+    /// `dst` = 0 if an event or the work of a stream is complete, else 1. What an answer says of memory is the query's
+    /// matter.
+    Status {
+        /// Receives the status.
+        dst: RegId,
+        /// The query.
+        of: host::QueryId,
+    },
+    /// `dst = value`
+    Assign {
+        /// Receives the value.
+        dst: RegId,
+        /// Value.
+        value: Expr,
+    },
+    /// `if (cond != 0) goto target`; an unconditional jump has a non-zero constant.
+    Branch {
+        /// Condition.
+        cond: Expr,
+        /// Index into the thread's code.
+        target: usize,
+    },
+}
+
+impl Op {
+    /// Whether it makes events.
+    pub fn is_visible(&self) -> bool {
+        !matches!(
+            self,
+            Op::Assign { .. }
+                | Op::Branch { .. }
+                | Op::Spurious { .. }
+                | Op::Call(_)
+                | Op::Enqueue(_)
+                | Op::Status { .. }
+        )
+    }
+}
+
+/// What a memory access carries besides address and value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Order, proxy, … as seen by models.
+    pub tags: Tags,
+    /// The operation's scope, `None` for weak (non-atomic) accesses.
+    pub scope: Option<Scope>,
+    /// Size and signedness.
+    pub ty: Ty,
+}
+
+/// What an RMW writes, given the value it read.
+#[derive(Clone, Debug)]
+pub enum Update {
+    /// The operand, whatever was read.
+    Exchange(Expr),
+    /// `old op operand`.
+    Apply(BinOp, Expr),
+    /// `new` if the old value equals `expected`, else nothing
+    /// (or the old value, under the option `failed-cas = write`).
+    CompareExchange {
+        /// Compared with the value read.
+        expected: Expr,
+        /// Written on success.
+        new: Expr,
+    },
+    /// `new` if `cond` is not 0, else nothing. Both may read the operation's `dst`, which holds the value read by then.
+    When {
+        /// Whether it writes.
+        cond: Expr,
+        /// Written in that case.
+        new: Expr,
+    },
+}
+
+/// A barrier instruction.
+#[derive(Clone, Debug)]
+pub struct Barrier {
+    /// Arrive, wait, or both.
+    pub action: BarrierAction,
+    /// Which threads it can bring together: those in one group of this scope.
+    pub domain: Scope,
+    /// The lanes that it can bring together, where it is one of a warp that names them; `None`: all threads of the group.
+    pub lanes: Option<u32>,
+    /// Which barrier it is, and how many it waits for.
+    pub naming: BarrierNaming,
+    /// Tags of the arrival event.
+    pub arrive: Tags,
+    /// Tags of the wait event.
+    pub wait: Tags,
+    /// Scope of both events as models see it; PTX's CTA barriers have none.
+    pub scope: Option<Scope>,
+}
+
+/// What a barrier instruction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BarrierAction {
+    /// Arrives, then waits for the phase to complete.
+    Sync,
+    /// Arrives without waiting.
+    Arrive,
+    /// Waits for the phase in which this thread arrived last.
+    Wait,
+}
+
+/// How barrier instructions find each other.
+#[derive(Clone, Debug)]
+pub enum BarrierNaming {
+    /// PTX's counted, resetting barriers (PTX ISA, `bar`/`barrier`).
+    Counted {
+        /// Barrier resource, 0..=15.
+        id: Expr,
+        /// Threads that make up a phase; `None`: all threads of the domain that have not exited.
+        count: Option<Expr>,
+    },
+    /// The published suites' barriers, paired by a static instance number.
+    Instance {
+        /// Static number; equal numbers belong together.
+        instance: i64,
+        /// Run-time identifier; must be equal too.
+        id: Option<Expr>,
+        /// Number of threads expected; `None`: every matching barrier of the unrolled program.
+        quorum: Option<Expr>,
+    },
+}
+
+/// Side-effect-free expressions over registers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expr {
+    /// An integer.
+    Const(i64),
+    /// A register's current value.
+    Reg(RegId),
+    /// The address of a location (of the copy that the executing thread sees).
+    Address(LocId),
+    /// An operation, carried out in the given type.
+    Bin(BinOp, Ty, Box<Expr>, Box<Expr>),
+    /// 1 if the comparison holds in the given type, else 0.
+    Cmp(CmpOp, Ty, Box<Expr>, Box<Expr>),
+    /// `if cond != 0 then a else b`.
+    Select(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// Conversion to a type.
+    Cast(Ty, Box<Expr>),
+}
+
+impl Expr {
+    /// Calls `f` for every register the expression reads.
+    pub fn registers(&self, f: &mut impl FnMut(RegId)) {
+        match self {
+            Expr::Const(_) | Expr::Address(_) => {}
+            Expr::Reg(r) => f(*r),
+            Expr::Bin(_, _, a, b) | Expr::Cmp(_, _, a, b) => {
+                a.registers(f);
+                b.registers(f);
+            }
+            Expr::Select(c, a, b) => {
+                c.registers(f);
+                a.registers(f);
+                b.registers(f);
+            }
+            Expr::Cast(_, a) => a.registers(f),
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! The program IR: threads of micro-ops at places in a scope tree, over named memory.
+//!
+//! Micro-ops are the whole contract between the dialects (PTX, OpenCL C, CUDA C++, the `.litmus` files) and their
+//! two consumers, the skeleton and the executor. A dialect's instruction is lowered to micro-ops in one place.
+//!
+//! # Invariants
+//! - Everything is resolved: registers, locations and branch targets are indices, valid in their tables.
+//! - A branch target is in `0..=code.len()`; `code.len()` is the end of the thread.
+//! - What a model may see of an instruction (order, scope, proxy) is a [`Tags`] entry from [`tags::TAGS`].
+//! - Values are `i64`. A value of type [`Ty`] is kept wrapped to that type by [`Ty::wrap`].
+
+use std::fmt;
+
+pub mod edits;
+pub mod host;
+mod instr;
+pub mod litmus;
+mod live;
+mod machine;
+pub mod memory;
+mod ndrange;
+mod place;
+pub mod progress;
+pub mod strength;
+pub mod tags;
+mod value;
+pub mod waiting;
+pub mod words;
+
+pub use instr::{Access, Barrier, BarrierAction, BarrierNaming, Expr, Instr, Op, Update};
+pub use live::live_registers;
+pub use machine::{ATTRIBUTES, Machine, MemoryKind, SVM_ATOMICS};
+pub use ndrange::{Item, NdRange, RangeError, SubGroups};
+pub use place::{Place, Scope};
+pub use tags::Tags;
+pub use value::{BinOp, CmpOp, Ty};
+
+/// Index of a thread, in the order of the test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ThreadId(pub u16);
+
+/// Index of a register within its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RegId(pub u16);
+
+/// Index into [`Program::locations`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LocId(pub u16);
+
+/// The language in which a test is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Dialect {
+    /// NVIDIA PTX assembly.
+    Ptx,
+    /// CUDA C++ with `cuda::atomic_ref` and friends.
+    Cuda,
+    /// OpenCL C atomics.
+    OpenCl,
+    /// SPIR-V/Vulkan in the notation of the published suite.
+    Vulkan,
+    /// C11 atomics.
+    C,
+}
+
+impl Dialect {
+    /// The spelling used in test files and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dialect::Ptx => "ptx",
+            Dialect::Cuda => "cuda",
+            Dialect::OpenCl => "opencl",
+            Dialect::Vulkan => "vulkan",
+            Dialect::C => "c",
+        }
+    }
+
+    /// The model that judges a test of this dialect when nobody names one.
+    pub fn default_model(self) -> &'static str {
+        match self {
+            Dialect::Ptx => "ptx",
+            Dialect::Cuda => "cuda",
+            Dialect::OpenCl => "opencl",
+            Dialect::Vulkan => "vulkan",
+            Dialect::C => "c11",
+        }
+    }
+}
+
+/// A whole program: what every checker runs.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The language it was written in.
+    pub dialect: Dialect,
+    /// Its threads, in order.
+    pub threads: Vec<Thread>,
+    /// Its memory.
+    pub locations: Vec<Location>,
+    /// The machine it runs on.
+    pub machine: Machine,
+    /// What host threads enqueue and wait for, in programs that have such; else all threads run from the start.
+    pub host: Option<Box<host::HostProgram>>,
+}
+
+impl Program {
+    /// The thread with that index.
+    pub fn thread(&self, id: ThreadId) -> &Thread {
+        &self.threads[id.0 as usize]
+    }
+
+    /// The location with that index.
+    pub fn location(&self, id: LocId) -> &Location {
+        &self.locations[id.0 as usize]
+    }
+
+    /// Thread indices in order.
+    pub fn thread_ids(&self) -> impl Iterator<Item = ThreadId> + use<> {
+        (0..self.threads.len() as u16).map(ThreadId)
+    }
+
+    /// The thread's lane: how many threads of its warp come before it.
+    pub fn lane(&self, id: ThreadId) -> u32 {
+        let place = &self.thread(id).place;
+        let before = self.thread_ids().take_while(|t| *t != id);
+        before.filter(|t| self.thread(*t).place.same(place, Scope::Warp)).count() as u32
+    }
+
+    /// Whether two threads belong to one kernel instance that the host enqueued, or to descendants of it.
+    pub fn same_kernel(&self, a: ThreadId, b: ThreadId) -> bool {
+        let (x, y) = (&self.thread(a).place, &self.thread(b).place);
+        match self.host.as_deref() {
+            _ if a == b => true,
+            _ if !x.same_gpu(y) => false,
+            Some(host) => host.family_of(a) == host.family_of(b),
+            None => x.kernel == y.kernel,
+        }
+    }
+
+    /// Follows aliases to the object whose memory `id` names.
+    pub fn object(&self, mut id: LocId) -> LocId {
+        while let LocationKind::Alias { of, .. } = self.location(id).kind {
+            id = of;
+        }
+        id
+    }
+
+    /// Of what an object has copies.
+    pub fn copied(&self, id: LocId) -> Copied {
+        match &self.location(self.object(id)).kind {
+            LocationKind::Object { kind: MemoryKind::ProgramScope, space: Space::Global, .. } => Copied::ByDevice,
+            LocationKind::Object { space, .. } => match space {
+                Space::Global | Space::Constant => Copied::Not,
+                Space::Shared => Copied::ByCta,
+                Space::Local => Copied::ByThread,
+            },
+            LocationKind::Alias { .. } => Copied::Not,
+        }
+    }
+}
+
+/// Who has a copy of an object of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Copied {
+    /// Nobody: there is one.
+    Not,
+    /// Each thread.
+    ByThread,
+    /// Each CTA.
+    ByCta,
+    /// Each device.
+    ByDevice,
+}
+
+/// One thread.
+#[derive(Clone, Debug)]
+pub struct Thread {
+    /// Its name, `P0`, `P1`, … unless the test says otherwise.
+    pub name: String,
+    /// Where it runs.
+    pub place: Place,
+    /// Its registers.
+    pub regs: Vec<Register>,
+    /// Its code.
+    pub code: Vec<Instr>,
+    /// Its code as written (C-like dialects), for writing the test as TOML.
+    pub source: String,
+}
+
+impl Thread {
+    /// The register of that name.
+    pub fn register(&self, name: &str) -> Option<RegId> {
+        self.regs.iter().position(|r| r.name == name).map(|i| RegId(i as u16))
+    }
+}
+
+/// One register.
+#[derive(Clone, Debug)]
+pub struct Register {
+    /// Its name as written, without a `%` that the short form does not have.
+    pub name: String,
+    /// The type of the first instruction that writes it; decides how conditions compare it.
+    pub ty: Ty,
+    /// Its value before the first instruction.
+    pub init: Init,
+}
+
+/// A value fixed before the program starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Init {
+    /// An integer.
+    Int(i64),
+    /// The address of element `index` of a location.
+    Address {
+        /// The location.
+        loc: LocId,
+        /// The element.
+        index: u32,
+    },
+}
+
+/// A class of the CUDA C++ library, of which an object may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// An atomic object.
+    Atomic(Scope),
+    /// An atomic flag.
+    Flag,
+    /// A barrier. Its word holds, from the high end, the phase, and 16 bits each of expected and of missing arrivals.
+    Barrier(Scope),
+    /// A latch. Its word counts down.
+    Latch(Scope),
+    /// A semaphore with its largest count. Its word is the count.
+    Semaphore(Scope, i64),
+}
+
+/// Where an object lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Space {
+    /// Global memory: one copy for all.
+    Global,
+    /// Shared memory (OpenCL local): one copy per CTA.
+    Shared,
+    /// Constant memory: read-only.
+    Constant,
+    /// Local or private memory: one copy per thread.
+    Local,
+}
+
+impl Space {
+    /// As in the test format.
+    pub fn name(self) -> &'static str {
+        match self {
+            Space::Global => "global",
+            Space::Shared => "shared",
+            Space::Constant => "const",
+            Space::Local => "local",
+        }
+    }
+}
+
+/// What OpenCL declares of an object beyond its [`Space`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct OpenClMemory {
+    /// In the region of global memory. An object of a `.litmus` file may be in both regions, or in none.
+    pub global: bool,
+    /// In the region of local memory.
+    pub local: bool,
+    /// Operations on it reach no further than their work-group: local memory, of which each group has a copy.
+    pub capped: bool,
+}
+
+/// One named piece of memory, or another name for one.
+#[derive(Clone, Debug)]
+pub struct Location {
+    /// Its name.
+    pub name: String,
+    /// Object or alias.
+    pub kind: LocationKind,
+}
+
+/// What a name in memory stands for.
+#[derive(Clone, Debug)]
+pub enum LocationKind {
+    /// Memory of its own.
+    Object {
+        /// The type of an element; an access of another size is rejected by the front end.
+        ty: Ty,
+        /// One value per element (a scalar has one).
+        init: Vec<Init>,
+        /// Which threads see which copy.
+        space: Space,
+        /// Whether the object was declared atomic (C-like dialects).
+        atomic: bool,
+        /// What OpenCL says of it; nothing in other dialects.
+        opencl: OpenClMemory,
+        /// Who allocated it.
+        kind: MemoryKind,
+        /// The class it is of, if it is of one.
+        class: Option<Class>,
+    },
+    /// Another name for the memory of `of` (which may itself be an alias).
+    Alias {
+        /// The name it aliases.
+        of: LocId,
+        /// Through which proxy. `Generic` is a second virtual address; the others are handles bound to the
+        /// generic address of `of` (ISCA 2022, mixed-proxy extensions: virtual against physical aliases).
+        proxy: Proxy,
+    },
+}
+
+/// The access path to memory (PTX ISA, Memory Consistency Model, Proxies).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Proxy {
+    /// Ordinary loads, stores and atomics.
+    Generic,
+    /// Surface instructions.
+    Surface,
+    /// Texture instructions.
+    Texture,
+    /// Constant loads.
+    Constant,
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

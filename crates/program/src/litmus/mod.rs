@@ -1,0 +1,253 @@
+//! A litmus test as data: a program, a proposition about its outcomes, and what each model is expected to say.
+//!
+//! # Invariants
+//! - A [`LitmusTest`] is fully resolved; every name in its condition was found.
+//! - Spans point into [`LitmusTest::file`]; code that came through a placeholder points to where it was written.
+
+mod print;
+
+pub use print::{show, show_observable};
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use diag::{SourceFile, Span};
+use indexmap::IndexMap;
+
+use crate::{CmpOp, LocId, Program, RegId, ThreadId, Ty};
+
+/// One litmus test (one instance, if its file is a template).
+#[derive(Clone, Debug)]
+pub struct LitmusTest {
+    /// Its name; the instances of a template differ in it.
+    pub name: String,
+    /// Free text.
+    pub doc: String,
+    /// Where it comes from.
+    pub source: String,
+    /// Words to select tests by.
+    pub tags: Vec<String>,
+    /// The file it was read from.
+    pub file: Arc<SourceFile>,
+    /// What runs.
+    pub program: Program,
+    /// The proposition asked about; `None` if the file has no condition.
+    pub condition: Option<Prop>,
+    /// The condition as written.
+    pub condition_text: String,
+    /// Where it stands in the file; empty if there is none.
+    pub condition_span: Span,
+    /// How the file quantifies its condition (`.litmus`); TOML tests say `exists` unless they say otherwise.
+    pub quantifier: Quantifier,
+    /// Restricts the executions considered, for every property.
+    pub filter: Option<Prop>,
+    /// What outcomes show besides what the condition names.
+    pub observe: Vec<Observable>,
+    /// Expected answers by model name, in file order.
+    pub expect: IndexMap<String, Expectation>,
+    /// Model options that the test sets (`[options]`), with the place of each.
+    pub options: Vec<(String, String, Span)>,
+    /// What runs of the executor are expected to show.
+    pub runs: Vec<RunExpectation>,
+}
+
+impl LitmusTest {
+    /// What outcomes show, each once: what the condition and the filter name, then what is listed besides.
+    pub fn observables(&self) -> Vec<Observable> {
+        observables(self.condition.iter().chain(&self.filter), &self.observe)
+    }
+}
+
+/// The observables of several propositions and a list, each once, in order of first mention.
+pub fn observables<'a>(props: impl IntoIterator<Item = &'a Prop>, more: &[Observable]) -> Vec<Observable> {
+    let mut list: Vec<Observable> = Vec::new();
+    let mut note = |o: Observable| {
+        if !list.contains(&o) {
+            list.push(o);
+        }
+    };
+    for p in props {
+        p.observables(&mut note);
+    }
+    more.iter().copied().for_each(&mut note);
+    list
+}
+
+/// How a condition is quantified over final states.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Quantifier {
+    /// Some execution satisfies it.
+    Exists,
+    /// None does.
+    NotExists,
+    /// All do.
+    ForAll,
+    /// The test has no condition.
+    #[default]
+    None,
+}
+
+impl Quantifier {
+    /// The word in result lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Quantifier::Exists => "exists",
+            Quantifier::NotExists => "~exists",
+            Quantifier::ForAll => "forall",
+            Quantifier::None => "none",
+        }
+    }
+}
+
+/// A proposition over final values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prop {
+    /// Conjunction; empty: true.
+    And(Vec<Prop>),
+    /// Disjunction; empty: false.
+    Or(Vec<Prop>),
+    /// Negation.
+    Not(Box<Prop>),
+    /// A comparison, carried out in the given type.
+    Cmp(CmpOp, Ty, Atom, Atom),
+}
+
+impl Prop {
+    /// Calls `f` for every observable, in the order of writing.
+    pub fn observables(&self, f: &mut impl FnMut(Observable)) {
+        match self {
+            Prop::And(ps) | Prop::Or(ps) => ps.iter().for_each(|p| p.observables(f)),
+            Prop::Not(p) => p.observables(f),
+            Prop::Cmp(_, _, a, b) => {
+                for atom in [a, b] {
+                    if let Atom::Observable(o) = atom {
+                        f(*o);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One side of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Atom {
+    /// An integer.
+    Const(i64),
+    /// A final value.
+    Observable(Observable),
+    /// The address of an element of a location.
+    Address {
+        /// The location.
+        loc: LocId,
+        /// The element.
+        index: u32,
+    },
+}
+
+/// Something whose final value can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Observable {
+    /// A register of a thread.
+    Reg(ThreadId, RegId),
+    /// An element of a location; of the copy that `viewer` sees, for memory of which each CTA or thread has its own.
+    Mem {
+        /// The location.
+        loc: LocId,
+        /// The element.
+        index: u32,
+        /// Whose copy. Required if there are several copies.
+        viewer: Option<ThreadId>,
+    },
+}
+
+/// What one model is expected to say of a test. Absent properties are not checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expectation {
+    /// Reachability of the condition.
+    pub reachability: Option<Reachability>,
+    /// `racy` (true) or `race-free`.
+    pub race: Option<bool>,
+    /// `undefined` (true) or `defined`.
+    pub undefined: Option<bool>,
+    /// `hangs` (true) or `terminates`, by progress model.
+    pub liveness: BTreeMap<String, bool>,
+    /// The axiom that a `forbidden` rests on.
+    pub axiom: Option<String>,
+    /// The section of the specification.
+    pub source: Option<String>,
+    /// Where the expectation stands in the file.
+    pub span: Span,
+}
+
+/// Runs of the executor, and what they are expected to show; words are those of the format, `None` is what is understood.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunExpectation {
+    /// `sc`, `weak` or `language`.
+    pub memory: Option<&'static str>,
+    /// How much is bound early, as on the command line.
+    pub early: Option<&'static str>,
+    /// Which thread steps next.
+    pub scheduling: Option<&'static str>,
+    /// `random` or `exhaustive`.
+    pub schedule: Option<&'static str>,
+    /// How many random runs.
+    pub runs: Option<u32>,
+    /// At most so many steps of a run.
+    pub steps: Option<u32>,
+    /// Threads per warp.
+    pub warp_size: Option<u32>,
+    /// Multiprocessors.
+    pub sms: Option<u32>,
+    /// Blocks that one has room for.
+    pub resident: Option<u32>,
+    /// A cooperative launch.
+    pub cooperative: bool,
+    /// How runs end.
+    pub ends: Option<&'static str>,
+    /// `racy` or `race-free`.
+    pub race: Option<&'static str>,
+    /// In which outcomes the condition holds.
+    pub condition: Option<&'static str>,
+    /// Part of the reason given for a race or for a run that does not finish.
+    pub why: Option<String>,
+    /// Where it stands in the file.
+    pub span: Span,
+}
+
+impl fmt::Display for RunExpectation {
+    /// The circumstances, and what is expected.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut words = vec![self.memory.unwrap_or("sc").to_owned()];
+        words.extend(self.early.map(|mode| format!("early {mode}")));
+        words.extend(self.scheduling.map(str::to_owned));
+        words.push(match self.schedule {
+            Some("exhaustive") => "exhaustive".into(),
+            _ => format!("{} random runs", self.runs.unwrap_or(RUNS)),
+        });
+        let numbers = [("warps of", self.warp_size), ("sms", self.sms), ("resident", self.resident)];
+        words.extend(numbers.iter().filter_map(|(what, n)| n.map(|n| format!("{what} {n}"))));
+        words.extend(self.cooperative.then(|| "cooperative".to_owned()));
+        let mut expected: Vec<String> = Vec::new();
+        expected.extend(self.ends.map(|e| format!("ends {e}")));
+        expected.extend(self.race.map(str::to_owned));
+        expected.extend(self.condition.map(|c| format!("condition {c}")));
+        expected.extend(self.why.as_ref().map(|w| format!("`{w}`")));
+        write!(f, "{}: {}", words.join(", "), expected.join(", "))
+    }
+}
+
+/// Random runs, unless the test says how many.
+pub const RUNS: u32 = 100;
+
+/// An expected answer about the condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reachability {
+    /// Some execution satisfies it.
+    Allowed,
+    /// No execution satisfies it.
+    Forbidden,
+    /// Every execution satisfies it (quantifier `forall`).
+    Required,
+}

@@ -1,0 +1,72 @@
+//! Propositions as text that [`front::litmus::condition::parse`] reads back.
+
+use crate::litmus::{Atom, Observable, Prop};
+use crate::{LocId, Program};
+
+/// A proposition as text.
+pub fn show(prop: &Prop, program: &Program) -> String {
+    let mut out = String::new();
+    write(prop, program, 0, &mut out);
+    out
+}
+
+/// An observable as text: `P1:r0`, `x`, `x[1]`, `P0:x`.
+pub fn show_observable(observable: Observable, program: &Program) -> String {
+    match observable {
+        Observable::Reg(t, r) => {
+            let thread = program.thread(t);
+            format!("{}:{}", thread.name, thread.regs[usize::from(r.0)].name)
+        }
+        Observable::Mem { loc, index, viewer } => {
+            let place = element(program, loc, index);
+            viewer.map_or(place.clone(), |t| format!("{}:{place}", program.thread(t).name))
+        }
+    }
+}
+
+/// `strength` of the place: 0 the whole, 1 a part of a disjunction, 2 of a conjunction, 3 under a negation.
+fn write(prop: &Prop, program: &Program, strength: u8, out: &mut String) {
+    let (parts, word, own) = match prop {
+        Prop::And(parts) => (parts, " /\\ ", 1),
+        Prop::Or(parts) => (parts, " \\/ ", 0),
+        Prop::Not(inner) => {
+            out.push('~');
+            return write(inner, program, 3, out);
+        }
+        Prop::Cmp(op, _, a, b) => {
+            let text = format!("{} {} {}", atom(*a, program), op.symbol(), atom(*b, program));
+            // `~x == 1` would read well as `~(x == 1)`, but not to people.
+            return if strength == 3 { out.push_str(&format!("({text})")) } else { out.push_str(&text) };
+        }
+    };
+    if parts.is_empty() {
+        return out.push_str(if own == 1 { "true" } else { "false" });
+    }
+    // A nested list of the same kind keeps its parentheses, so that it reads back as nested.
+    let nested = parts.len() == 1 || strength > own;
+    if nested {
+        out.push('(');
+    }
+    for (i, part) in parts.iter().enumerate() {
+        if i > 0 {
+            out.push_str(word);
+        }
+        write(part, program, own + 1, out);
+    }
+    if nested {
+        out.push(')');
+    }
+}
+
+fn atom(atom: Atom, program: &Program) -> String {
+    match atom {
+        Atom::Const(v) => v.to_string(),
+        Atom::Observable(o) => show_observable(o, program),
+        Atom::Address { loc, index } => format!("&{}", element(program, loc, index)),
+    }
+}
+
+fn element(program: &Program, loc: LocId, index: u32) -> String {
+    let name = &program.location(loc).name;
+    if index == 0 { name.clone() } else { format!("{name}[{index}]") }
+}

@@ -1,0 +1,273 @@
+//! The address map: which address names which memory.
+//!
+//! Every copy of every location gets a range of addresses of its own; shared memory has one copy per CTA, local memory
+//! one per thread, a variable at program scope (OpenCL) one per device. Aliases have addresses of their own and the memory of what they alias.
+//!
+//! # Invariants
+//! - Address 0 names nothing.
+//! - Addresses count elements, as the micro-ops do: the front ends have divided every offset by the element size.
+//! - Two addresses have the same [`Cell::memory`] iff they are the same physical location, and the same
+//!   [`Cell::virtual_address`] iff they are the same generic virtual address: a texture, surface or constant handle
+//!   shares that of the name it is bound to, a generic alias does not (PTX ISA, Proxies; ISCA 2022, virtual against
+//!   physical aliases).
+
+use rustc_hash::FxHashMap;
+
+use crate::litmus::Observable;
+use crate::{Copied, Expr, Init, LocId, LocationKind, Op, Place, Program, Proxy, Scope, Space, ThreadId, Ty};
+
+/// Index into [`Memory::cells`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CellId(pub u32);
+
+/// One addressable element.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// Its address.
+    pub address: i64,
+    /// Its memory: the cell of the object itself.
+    pub memory: CellId,
+    /// The cell that stands for its generic virtual address.
+    pub virtual_address: CellId,
+    /// Type of the element.
+    pub ty: Ty,
+    /// Initial value (of the object).
+    pub init: i64,
+    /// Where it lives.
+    pub space: Space,
+    /// Location and element.
+    pub location: (LocId, u32),
+    /// The threads that may name this copy; `None`: all.
+    pub owner: Option<ThreadId>,
+    /// For output: `x`, `a[1]`.
+    pub name: String,
+}
+
+/// The address map of a program.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    /// All cells; those of objects come before those of their aliases.
+    pub cells: Vec<Cell>,
+    /// First cell of each copy of each location: `(location, representative thread)`.
+    bases: FxHashMap<(LocId, Option<ThreadId>), CellId>,
+    by_address: FxHashMap<i64, CellId>,
+    /// For each thread, the first thread that shares its CTA.
+    cta_of: Vec<ThreadId>,
+    /// For each thread, the first thread of its device.
+    device_of: Vec<ThreadId>,
+}
+
+/// The addresses of objects are multiples of this.
+const GAP: i64 = 0x100;
+
+impl Memory {
+    /// Lays out the memory of a program.
+    pub fn new(program: &Program) -> Memory {
+        let first = |like: &dyn Fn(&Place, &Place) -> bool| -> Vec<ThreadId> {
+            let place = |t: ThreadId| &program.thread(t).place;
+            let of = |t: ThreadId| program.thread_ids().take_while(|u| *u < t).find(|&u| like(place(u), place(t)));
+            program.thread_ids().map(|t| of(t).unwrap_or(t)).collect()
+        };
+        let cta_of = first(&|a, b| a.same(b, Scope::Cta));
+        let device_of = first(&Place::same_gpu);
+        let (cells, bases, by_address) = Default::default();
+        let mut memory = Memory { cells, bases, by_address, cta_of, device_of };
+        // Objects first, so that an alias declared before its object finds it.
+        let (objects, aliases): (Vec<LocId>, Vec<LocId>) = (0..program.locations.len() as u16)
+            .map(LocId)
+            .partition(|&l| matches!(program.location(l).kind, LocationKind::Object { .. }));
+        let mut next = GAP;
+        for &loc in objects.iter().chain(&aliases) {
+            let object = program.object(loc);
+            let LocationKind::Object { ty, init, space, .. } = &program.location(object).kind else {
+                unreachable!("Program::object ends at an object");
+            };
+            for owner in memory.copies(program, loc) {
+                memory.bases.insert((loc, owner), CellId(memory.cells.len() as u32));
+                for index in 0..init.len() as u32 {
+                    let id = CellId(memory.cells.len() as u32);
+                    let at = |l: LocId| CellId(memory.bases[&(l, owner)].0 + index);
+                    let (target, virtual_address) = match program.location(loc).kind {
+                        LocationKind::Object { .. } => (id, id),
+                        LocationKind::Alias { proxy: Proxy::Generic, .. } => (at(object), id),
+                        LocationKind::Alias { of, .. } => {
+                            (at(object), memory.cells[at(of).0 as usize].virtual_address)
+                        }
+                    };
+                    let name = memory.element_name(program, loc, index, owner);
+                    let address = next + i64::from(index);
+                    memory.by_address.insert(address, id);
+                    memory.cells.push(Cell {
+                        address,
+                        memory: target,
+                        virtual_address,
+                        ty: *ty,
+                        init: 0,
+                        space: *space,
+                        location: (loc, index),
+                        owner,
+                        name,
+                    });
+                }
+                next += (init.len() as i64 / GAP + 1) * GAP;
+            }
+        }
+        for i in 0..memory.cells.len() {
+            let (loc, index) = memory.cells[i].location;
+            if let LocationKind::Object { ty, init, .. } = &program.location(program.object(loc)).kind {
+                let viewer = memory.cells[i].owner;
+                memory.cells[i].init = ty.wrap(memory.initial(program, &init[index as usize], viewer));
+            }
+        }
+        memory
+    }
+
+    /// The value of an initialiser, as seen by a thread of the copy's owner.
+    pub fn initial(&self, program: &Program, init: &Init, viewer: Option<ThreadId>) -> i64 {
+        match *init {
+            Init::Int(v) => v,
+            Init::Address { loc, index } => {
+                let viewer = viewer.or_else(|| program.thread_ids().next());
+                self.cell_of(program, loc, index, viewer).map_or(0, |c| self.cell(c).address)
+            }
+        }
+    }
+
+    fn copies(&self, program: &Program, loc: LocId) -> Vec<Option<ThreadId>> {
+        let mut owners: Vec<ThreadId> = match program.copied(loc) {
+            Copied::Not => return vec![None],
+            Copied::ByThread => program.thread_ids().collect(),
+            Copied::ByCta => self.cta_of.clone(),
+            Copied::ByDevice => {
+                let of_devices = program.thread_ids().filter(|t| !program.thread(*t).place.host);
+                of_devices.map(|t| self.device_of[usize::from(t.0)]).collect()
+            }
+        };
+        owners.sort();
+        owners.dedup();
+        owners.into_iter().map(Some).collect()
+    }
+
+    fn element_name(&self, program: &Program, loc: LocId, index: u32, owner: Option<ThreadId>) -> String {
+        let location = program.location(loc);
+        let object = program.location(program.object(loc));
+        let mut name = location.name.clone();
+        if let LocationKind::Object { init, .. } = &object.kind
+            && init.len() > 1
+        {
+            name.push_str(&format!("[{index}]"));
+        }
+        match owner {
+            Some(t) if self.copies(program, loc).len() > 1 => {
+                format!("{}:{name}", program.thread(t).name)
+            }
+            _ => name,
+        }
+    }
+
+    /// A cell.
+    pub fn cell(&self, id: CellId) -> &Cell {
+        &self.cells[id.0 as usize]
+    }
+
+    /// The cell at an address.
+    pub fn at(&self, address: i64) -> Option<CellId> {
+        self.by_address.get(&address).copied()
+    }
+
+    /// The cell of an element of a location, in the copy that `viewer` sees. `None` if the viewer is missing where
+    /// there are several copies, or the element does not exist.
+    pub fn cell_of(&self, program: &Program, loc: LocId, index: u32, viewer: Option<ThreadId>) -> Option<CellId> {
+        let owner = match (program.copied(loc), viewer) {
+            (Copied::Not, _) => None,
+            (_, None) => Some(self.only_copy(program, loc)?),
+            (Copied::ByThread, Some(t)) => Some(t),
+            (Copied::ByCta, Some(t)) => Some(self.cta_of[t.0 as usize]),
+            (Copied::ByDevice, Some(t)) => Some(self.device_of[t.0 as usize]),
+        };
+        let base = *self.bases.get(&(loc, owner))?;
+        let id = CellId(base.0 + index);
+        let cell = self.cells.get(id.0 as usize)?;
+        (cell.location == (loc, index)).then_some(id)
+    }
+
+    fn only_copy(&self, program: &Program, loc: LocId) -> Option<ThreadId> {
+        match self.copies(program, loc).as_slice() {
+            [Some(t)] => Some(*t),
+            _ => None,
+        }
+    }
+
+    /// The memory cell that an observable names, if it names memory.
+    pub fn observed(&self, program: &Program, observable: Observable) -> Option<CellId> {
+        match observable {
+            Observable::Reg(..) => None,
+            Observable::Mem { loc, index, viewer } => {
+                let cell = self.cell_of(program, loc, index, viewer)?;
+                Some(self.cell(cell).memory)
+            }
+        }
+    }
+
+    /// Whether `thread` may access the cell: other CTAs' shared memory is out of reach except inside a cluster,
+    /// other threads' local memory always (PTX ISA, State Spaces).
+    pub fn reachable(&self, program: &Program, cell: CellId, thread: ThreadId) -> bool {
+        let cell = self.cell(cell);
+        match (cell.space, cell.owner) {
+            (Space::Shared, Some(owner)) => {
+                let (a, b) = (&program.thread(owner).place, &program.thread(thread).place);
+                owner == thread || a.same(b, Scope::Cluster)
+            }
+            (Space::Local, Some(owner)) => owner == thread,
+            (Space::Global, Some(owner)) => program.thread(owner).place.same_gpu(&program.thread(thread).place),
+            _ => true,
+        }
+    }
+
+    /// Whether an access of `thread` to the cell is one: right size, reachable, not a write to constant memory.
+    pub fn accessible(&self, program: &Program, cell: CellId, thread: ThreadId, ty: Ty, write: bool) -> bool {
+        let c = self.cell(cell);
+        let size_fits = c.ty.bits == ty.bits || c.ty == Ty::WORD || ty == Ty::WORD;
+        let writable = !write || c.space != Space::Constant;
+        size_fits && writable && self.reachable(program, cell, thread)
+    }
+
+    /// What an observable is called in outcomes.
+    pub fn observable_name(&self, program: &Program, o: Observable) -> String {
+        match o {
+            Observable::Reg(t, r) => {
+                let thread = program.thread(t);
+                format!("{}:{}", thread.name, thread.regs[r.0 as usize].name)
+            }
+            Observable::Mem { loc, index, viewer } => match self.cell_of(program, loc, index, viewer) {
+                Some(c) => self.cell(c).name.clone(),
+                None => program.location(loc).name.clone(),
+            },
+        }
+    }
+
+    /// A value, or the name of the memory of which it is the address, if the program handles addresses as values.
+    pub fn show(&self, program: &Program, v: i64) -> String {
+        match self.at(v) {
+            Some(c) if v >= GAP && addresses_are_values(program) => format!("&{}", self.cell(c).name),
+            _ => v.to_string(),
+        }
+    }
+}
+
+fn addresses_are_values(program: &Program) -> bool {
+    let is_address = |i: &Init| matches!(i, Init::Address { .. });
+    program
+        .locations
+        .iter()
+        .any(|l| matches!(&l.kind, LocationKind::Object { init, .. } if init.iter().any(is_address)))
+        || program.threads.iter().any(|t| {
+            t.regs.iter().any(|r| is_address(&r.init))
+                || t.code.iter().any(|i| {
+                    matches!(
+                        &i.op,
+                        Op::Assign { value: Expr::Address(_), .. } | Op::Store { value: Expr::Address(_), .. }
+                    )
+                })
+        })
+}

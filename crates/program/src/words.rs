@@ -1,0 +1,123 @@
+//! Words of the C-like dialects for memory orders, scopes and fence flags, and which orders an operation may have.
+
+use crate::Scope;
+
+/// A memory order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// `memory_order_relaxed`
+    Relaxed,
+    /// `memory_order_consume`
+    Consume,
+    /// `memory_order_acquire`
+    Acquire,
+    /// `memory_order_release`
+    Release,
+    /// `memory_order_acq_rel`
+    AcqRel,
+    /// `memory_order_seq_cst`
+    SeqCst,
+}
+
+/// Orders by name.
+pub const ORDERS: &[(&str, Order)] = &[
+    ("memory_order_relaxed", Order::Relaxed),
+    ("memory_order_consume", Order::Consume),
+    ("memory_order_acquire", Order::Acquire),
+    ("memory_order_release", Order::Release),
+    ("memory_order_acq_rel", Order::AcqRel),
+    ("memory_order_seq_cst", Order::SeqCst),
+];
+
+impl Order {
+    /// What it does, as bits: acquires, releases, is in the order of sequentially consistent operations.
+    pub fn bits(self) -> u8 {
+        match self {
+            Order::Relaxed => 0b000,
+            Order::Consume | Order::Acquire => 0b001,
+            Order::Release => 0b010,
+            Order::AcqRel => 0b011,
+            Order::SeqCst => 0b111,
+        }
+    }
+
+    /// As written.
+    pub fn name(self) -> &'static str {
+        ORDERS.iter().find(|o| o.1 == self).map_or("", |o| o.0)
+    }
+
+    /// The tag of a load, or of the read half of a read-modify-write: what only concerns writes is dropped.
+    pub fn of_read(self) -> &'static str {
+        match self {
+            Order::Relaxed | Order::Release => "RLX",
+            Order::Consume => "CON",
+            Order::Acquire | Order::AcqRel => "ACQ",
+            Order::SeqCst => "SC",
+        }
+    }
+
+    /// The tag of a store, or of the write half of a read-modify-write.
+    pub fn of_write(self) -> &'static str {
+        match self {
+            Order::Relaxed | Order::Consume | Order::Acquire => "RLX",
+            Order::Release | Order::AcqRel => "REL",
+            Order::SeqCst => "SC",
+        }
+    }
+
+    /// The order that a compare-exchange has on failure if none is given (ISO C++, atomics.types.operations).
+    pub fn on_failure(self) -> Order {
+        match self {
+            Order::Release => Order::Relaxed,
+            Order::AcqRel => Order::Acquire,
+            other => other,
+        }
+    }
+
+    /// The tag of a fence. A consume fence is an acquire fence (C11, 7.17.4.1).
+    pub fn of_fence(self) -> &'static str {
+        match self {
+            Order::Relaxed => "RLX",
+            Order::Consume | Order::Acquire => "ACQ",
+            Order::Release => "REL",
+            Order::AcqRel => "ACQ_REL",
+            Order::SeqCst => "SC",
+        }
+    }
+}
+
+/// The orders that a load may have (C11, 7.17.7.2).
+pub const OF_LOADS: &[Order] = &[Order::Relaxed, Order::Consume, Order::Acquire, Order::SeqCst];
+
+/// The orders that a store may have (C11, 7.17.7.1).
+pub const OF_STORES: &[Order] = &[Order::Relaxed, Order::Release, Order::SeqCst];
+
+/// The orders that anything else may have.
+pub const OF_OTHERS: &[Order] =
+    &[Order::Relaxed, Order::Consume, Order::Acquire, Order::Release, Order::AcqRel, Order::SeqCst];
+
+/// Scopes by name.
+pub const SCOPES: &[(&str, Scope)] = &[
+    ("memory_scope_work_item", Scope::Thread),
+    ("memory_scope_sub_group", Scope::Warp),
+    ("memory_scope_work_group", Scope::Cta),
+    ("memory_scope_device", Scope::Gpu),
+    ("memory_scope_all_svm_devices", Scope::Sys),
+    ("memory_scope_all_devices", Scope::Sys),
+];
+
+/// Scopes of CUDA by name. The cluster's is that of the compiler's builtins.
+pub const CUDA_SCOPES: &[(&str, Scope)] = &[
+    ("thread_scope_thread", Scope::Thread),
+    ("thread_scope_block", Scope::Cta),
+    ("thread_scope_cluster", Scope::Cluster),
+    ("thread_scope_device", Scope::Gpu),
+    ("thread_scope_system", Scope::Sys),
+];
+
+/// Fence flags by name, with the tag each becomes. Images have no formal model.
+pub const FLAGS: &[(&str, Option<&str>)] = &[
+    ("CLK_GLOBAL_MEM_FENCE", Some("GLOBAL")),
+    ("CLK_LOCAL_MEM_FENCE", Some("LOCAL")),
+    ("CLK_IMAGE_MEM_FENCE", None),
+];

@@ -1,0 +1,237 @@
+//! Comparisons: what several models say of one test, and why they differ.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use super::Line;
+use verdict::{Definedness, Fault, Outcomes, Property, State, Verdict};
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const BAD: Style = AnsiColor::Red.on_default().bold();
+const UNSURE: Style = AnsiColor::Yellow.on_default();
+
+/// How two models stand to each other on a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Relation {
+    /// They give the same answers.
+    Agree,
+    /// They do not.
+    Differ,
+    /// A mapping allows nothing that its source model forbids.
+    Respected,
+    /// It does, in a way that is known: an order of sequentially consistent accesses that the mapping does not keep.
+    KnownGap,
+    /// It does.
+    Violated,
+    /// The source program is undefined, so nothing is asked of the mapping.
+    Exempt,
+    /// It cannot be said.
+    Undecided,
+}
+
+impl Relation {
+    /// The words in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Relation::Agree => "agree",
+            Relation::Differ => "differ",
+            Relation::Respected => "respected",
+            Relation::KnownGap => "known gap",
+            Relation::Violated => "violated",
+            Relation::Exempt => "exempt: undefined",
+            Relation::Undecided => "undecided",
+        }
+    }
+}
+
+/// An instruction of a test; without a line, something else of the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its thread.
+    pub thread: String,
+    /// 1-based, in the test's file; 0: none.
+    pub line: u32,
+    /// The instruction as written.
+    pub text: String,
+}
+
+impl Place {
+    /// Without the instruction.
+    pub fn short(&self) -> String {
+        match self.line {
+            0 => self.text.clone(),
+            line => format!("line {line} ({})", self.thread),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.text),
+            line => write!(f, "line {line} `{}` ({})", self.text.trim_end_matches(';'), self.thread),
+        }
+    }
+}
+
+/// What came out for two of the models.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// The first of the models.
+    pub left: String,
+    /// The other one.
+    pub right: String,
+    /// Whether they differ on the test's condition; `None` if one is undecided.
+    pub differs: Option<bool>,
+    /// How they stand to each other.
+    pub relation: Relation,
+    /// The rule that makes the difference; for counting.
+    pub rule: Option<String>,
+    /// The axioms by which the stronger model forbids what the other one allows.
+    pub by: Option<String>,
+    /// Where the rule bites.
+    pub places: Vec<Place>,
+    /// The reason, in one sentence.
+    pub why: String,
+}
+
+/// One model's answers.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Reachability, then race and undefined behaviour if the model knows them.
+    pub lines: Vec<Line>,
+    /// All outcomes.
+    pub outcomes: Outcomes,
+}
+
+impl Column {
+    /// The answer about a property.
+    pub fn verdict(&self, property: Property) -> Option<&Verdict> {
+        self.lines.iter().find(|line| line.property == property).map(|line| &line.answer.verdict)
+    }
+
+    /// `allowed`, `forbidden`, with `racy`; `undefined` for what no execution of an undefined program shows; `?` if the
+    /// list is not complete and does not have it.
+    pub fn word(&self, state: &State) -> &'static str {
+        match self.outcomes.outcomes.iter().find(|o| o.state == *state) {
+            Some(o) if o.allowed && o.racy => "allowed, racy",
+            Some(o) if o.allowed => "allowed",
+            _ if self.undefined().is_some() => "undefined",
+            _ if !self.outcomes.complete => "?",
+            _ => "forbidden",
+        }
+    }
+
+    /// What makes the program undefined under the model.
+    pub fn undefined(&self) -> Option<&Fault> {
+        match &self.lines.first()?.answer.definedness {
+            Some(Definedness::Undefined(fault)) => Some(fault),
+            _ => None,
+        }
+    }
+
+    /// The model, with its mapping.
+    pub fn head(&self) -> String {
+        match self.lines.first() {
+            Some(Line { model, mapping: Some(mapping), .. }) => format!("{model} via {mapping}"),
+            Some(line) => line.model.clone(),
+            None => String::new(),
+        }
+    }
+}
+
+/// One test under several models.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// As in [`Line`].
+    pub path: String,
+    /// As in [`Line`].
+    pub test: String,
+    /// One per model.
+    pub columns: Vec<Column>,
+    /// The first model against each of the others.
+    pub findings: Vec<Finding>,
+}
+
+impl Comparison {
+    /// The outcomes that some model allows (`all`: all that were tried), sorted.
+    pub fn states(&self, all: bool) -> Vec<&State> {
+        let outcomes = self.columns.iter().flat_map(|c| &c.outcomes.outcomes);
+        let mut states: Vec<&State> = outcomes.filter(|o| all || o.allowed).map(|o| &o.state).collect();
+        states.sort();
+        states.dedup();
+        states
+    }
+
+    /// Whether it needs attention.
+    pub fn striking(&self) -> bool {
+        self.findings
+            .iter()
+            .any(|f| !matches!(f.relation, Relation::Agree | Relation::Respected | Relation::Exempt))
+    }
+}
+
+/// Writes it for people: the answers, one row per outcome, the reasons.
+pub(super) fn human(out: &mut dyn Write, comparison: &Comparison, verbose: bool) -> io::Result<()> {
+    write!(out, "{BOLD}{}{BOLD:#}", comparison.test)?;
+    if let Some(line) =
+        comparison.columns.first().and_then(|c| c.lines.first()).filter(|l| !l.proposition.is_empty())
+    {
+        write!(out, ": {} ({})", line.quantifier, line.proposition)?;
+    }
+    writeln!(out)?;
+    for (i, column) in comparison.columns.iter().enumerate() {
+        write!(out, "{} {}", if i == 0 { " " } else { "," }, column.head())?;
+        for line in &column.lines {
+            let shown = line.property == Property::Reachability || line.answer.verdict.reason().is_none();
+            if shown {
+                write!(out, " {}", line.answer.verdict.word())?;
+            }
+        }
+    }
+    writeln!(out)?;
+    rows(out, comparison, verbose)?;
+    for finding in &comparison.findings {
+        let style = match finding.relation {
+            Relation::Violated | Relation::Differ => BAD,
+            Relation::KnownGap | Relation::Undecided => UNSURE,
+            _ => Style::new(),
+        };
+        let (left, right, word) = (&finding.left, &finding.right, finding.relation.word());
+        writeln!(out, "  {left} and {right}: {style}{word}{style:#}: {}", finding.why)?;
+    }
+    writeln!(out)
+}
+
+fn rows(out: &mut dyn Write, comparison: &Comparison, verbose: bool) -> io::Result<()> {
+    let states = comparison.states(verbose);
+    let Some(first) = states.first() else { return Ok(()) };
+    let mut table: Vec<Vec<String>> = vec![first.iter().map(|(name, _)| name.clone()).collect()];
+    // A column of outcomes never goes without saying that they are those of an undefined program.
+    let models = comparison.columns.iter().map(|c| match c.lines.first() {
+        Some(line) if c.undefined().is_some() => format!("{} (undefined)", line.model),
+        Some(line) => line.model.clone(),
+        None => String::new(),
+    });
+    table[0].extend(models);
+    for state in &states {
+        let mut row: Vec<String> = state.iter().map(|(_, value)| value.clone()).collect();
+        row.extend(comparison.columns.iter().map(|c| c.word(state).to_owned()));
+        table.push(row);
+    }
+    let values = first.len();
+    let width = |i: usize| table.iter().filter_map(|r| r.get(i)).map(|c| c.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..values + comparison.columns.len()).map(width).collect();
+    for (i, row) in table.iter().enumerate() {
+        let mut text = String::from(" ");
+        for (j, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            text += &if j < values { format!(" {cell:>width$}") } else { format!("  {cell:width$}") };
+        }
+        let style = if i == 0 { DIM } else { Style::new() };
+        writeln!(out, "{style}{}{style:#}", text.trim_end())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,278 @@
+//! Explanations, written down for people.
+//!
+//! # Invariants
+//! - An event is named by its instruction, thread and line where a chain comes to it, and by its instruction alone
+//!   further down, unless another instruction reads the same.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+
+use super::human::execution;
+use verdict::{Breach, Explanation, Link, Missing, Need, Needs, Witness};
+
+mod object;
+
+pub(super) use object::{ExplanationObject, object};
+
+const DIM: Style = Style::new().dimmed();
+const BOLD: Style = Style::new().bold();
+
+/// An explanation for people; `whole`: down to base relations, and with the executions.
+pub(super) fn human(out: &mut dyn Write, explanation: &Explanation, whole: bool) -> io::Result<()> {
+    let names: Vec<String> = explanation.broken.iter().map(|b| format!("{BOLD}{}{BOLD:#}", b.axiom)).collect();
+    match (names.as_slice(), explanation.broken.as_slice()) {
+        ([one], [only]) => {
+            writeln!(out, "  every execution with this outcome breaks the axiom {one}, {}:", only.text)?;
+            breach(out, only, whole)?;
+        }
+        ([first @ .., last], all) => {
+            writeln!(out, "  every execution with this outcome breaks {} or {last}", first.join(", "))?;
+            for (name, one) in names.iter().zip(all) {
+                writeln!(out, "  one that breaks {name} alone, {}:", one.text)?;
+                breach(out, one, whole)?;
+            }
+        }
+        ([], _) => {}
+    }
+    if !explanation.impossible.is_empty() {
+        writeln!(
+            out,
+            "  no execution at all comes to {}, whatever the axioms",
+            explanation.impossible.join(", ")
+        )?;
+    }
+    if let Some(needs) = &explanation.needs {
+        self::needs(out, needs)?;
+    }
+    if let Some(missing) = &explanation.missing {
+        self::missing(out, missing, whole)?;
+    }
+    if let Some(reason) = &explanation.given_up {
+        writeln!(out, "  {DIM}not everything was found out: {reason}{DIM:#}")?;
+    }
+    Ok(())
+}
+
+fn breach(out: &mut dyn Write, breach: &Breach, whole: bool) -> io::Result<()> {
+    if breach.chain.is_empty() && breach.besides.is_empty() {
+        return writeln!(out, "    nothing is there that it demands");
+    }
+    for (i, link) in breach.chain.iter().enumerate() {
+        writeln!(
+            out,
+            "    {}. {}  {DIM}{}{DIM:#}",
+            i + 1,
+            sentence(&breach.execution, link, true),
+            link.relation
+        )?;
+        because(out, &breach.execution, link, 1, whole)?;
+    }
+    for made in &breach.made {
+        let steps = match made.last - made.first {
+            0 => format!("step {}", made.first + 1),
+            _ => format!("steps {} to {}", made.first + 1, made.last + 1),
+        };
+        writeln!(out, "    {DIM}{steps}: `{}`{DIM:#}", made.link.relation)?;
+        if whole {
+            because(out, &breach.execution, &made.link, 1, whole)?;
+        }
+    }
+    if breach.closes && breach.chain.len() > 1 {
+        let first = &breach.chain[0];
+        writeln!(out, "    so {} would come before itself", full(&breach.execution, first.from))?;
+    }
+    // What an instruction's text shows need not be said.
+    let plain = |l: &&Link| !whole && l.is_set && l.because.is_empty();
+    let mut told = Vec::new();
+    for link in breach.besides.iter().filter(|l| !plain(l)) {
+        let text = sentence(&breach.execution, link, false);
+        if told.contains(&text) {
+            continue;
+        }
+        writeln!(out, "    and {text}  {DIM}{}{DIM:#}", link.relation)?;
+        told.push(text);
+        // By which other event something is in a set is of use to nobody.
+        if whole || !link.is_set {
+            because(out, &breach.execution, link, 1, whole)?;
+        }
+    }
+    if whole {
+        execution(out, &breach.execution)?;
+    }
+    Ok(())
+}
+
+/// What a link is made of: everything, one level at a time, or the base relations that it comes down to.
+fn because(out: &mut dyn Write, witness: &Witness, link: &Link, level: usize, whole: bool) -> io::Result<()> {
+    let indent = "  ".repeat(level);
+    if whole {
+        for part in &link.because {
+            writeln!(out, "     {indent}- {}  {DIM}{}{DIM:#}", sentence(witness, part, false), part.relation)?;
+            because(out, witness, part, level + 1, whole)?;
+        }
+        return Ok(());
+    }
+    let mut told = Vec::new();
+    leaves(link, &mut |leaf| {
+        let mut text = sentence(witness, leaf, false);
+        // "Both" are the events of the link, unless others are named.
+        let ends = |l: &Link| (l.from.min(l.to), l.from.max(l.to));
+        if ends(leaf) != ends(link) && !leaf.says.contains("{a}") && !leaf.says.contains("{b}") {
+            text = format!("{} and {}: {text}", short(witness, leaf.from), short(witness, leaf.to));
+        }
+        if !told.contains(&text) {
+            told.push(text);
+        }
+    });
+    told.iter().try_for_each(|text| writeln!(out, "     {indent}- {text}"))
+}
+
+/// The pairs of base relations that a link comes down to. That an event is in a set can be seen from its text.
+fn leaves(link: &Link, tell: &mut dyn FnMut(&Link)) {
+    for part in link.because.iter().filter(|p| !p.is_set && p.holds) {
+        if part.because.is_empty() && part.from != part.to {
+            tell(part);
+        }
+        leaves(part, tell);
+    }
+}
+
+/// A link as a sentence.
+fn sentence(witness: &Witness, link: &Link, at_length: bool) -> String {
+    let name = |e: usize| if at_length { full(witness, e) } else { short(witness, e) };
+    link.says.replace("{a}", &name(link.from)).replace("{b}", &name(link.to))
+}
+
+/// An event with its place.
+fn full(witness: &Witness, event: usize) -> String {
+    let e = &witness.events[event];
+    if e.thread.is_none() {
+        return format!("the initial `{}`", e.action.trim_start_matches("W "));
+    }
+    format!("{}`{}` ({}, line {})", half(witness, event), e.text.trim(), e.thread_name, e.line)
+}
+
+/// An event without its place, unless it takes that to tell it apart.
+fn short(witness: &Witness, event: usize) -> String {
+    let e = &witness.events[event];
+    let alike =
+        |o: &&verdict::WitnessEvent| o.text.trim() == e.text.trim() && (o.thread, o.line) != (e.thread, e.line);
+    if e.thread.is_none() || witness.events.iter().any(|o| alike(&o)) {
+        return full(witness, event);
+    }
+    format!("{}`{}`", half(witness, event), e.text.trim())
+}
+
+/// Which of the events of one instruction it is.
+fn half(witness: &Witness, event: usize) -> &'static str {
+    let e = &witness.events[event];
+    let same = |o: &&verdict::WitnessEvent| (o.thread, o.line, &o.text) == (e.thread, e.line, &e.text);
+    if witness.events.iter().filter(same).count() < 2 {
+        return "";
+    }
+    match e.action.split(' ').next() {
+        Some("R") => "the read of ",
+        Some("W") => "the write of ",
+        Some("BA") => "the arrival at ",
+        Some("BW") => "the wait of ",
+        _ => "",
+    }
+}
+
+fn needs(out: &mut dyn Write, needs: &Needs) -> io::Result<()> {
+    if let Some(reason) = &needs.given_up {
+        return writeln!(out, "  {DIM}what it needs was not found out: {reason}{DIM:#}");
+    }
+    if needs.needed.is_empty() {
+        return writeln!(out, "  it is forbidden whatever the orders, scopes and fences");
+    }
+    // What one may be without depends on what else is there: first all that can go at once, then what is left.
+    if !needs.spare.is_empty() {
+        writeln!(out, "  it would still be forbidden")?;
+        for (i, n) in needs.spare.iter().enumerate() {
+            let and = if i == 0 { "" } else { "and " };
+            match n.instead.as_str() {
+                "" => writeln!(out, "    {and}without {}", called(n, ""))?,
+                instead => {
+                    writeln!(out, "    {and}with {} in place of {}", quoted(instead), called(n, &n.what))?;
+                }
+            }
+        }
+    }
+    let then = if needs.spare.is_empty() { "it" } else { "but so weakened, it" };
+    writeln!(out, "  {then} needs all of these:")?;
+    for n in &needs.needed {
+        let without = match n.instead.as_str() {
+            "" => "without it".to_owned(),
+            instead => format!("with {}", quoted(instead)),
+        };
+        writeln!(out, "    {}: {without}, it would be allowed", called(n, &n.what))?;
+    }
+    Ok(())
+}
+
+/// A word of the program in quotes; a description as it is.
+fn quoted(what: &str) -> String {
+    if what.contains(' ') && !what.contains('(') && !what.contains('|') {
+        what.to_owned()
+    } else {
+        format!("`{what}`")
+    }
+}
+
+/// What of which instruction: `` `.release` of `st.release.gpu f, 1` (P0, line 8)``.
+fn called(need: &Need, what: &str) -> String {
+    let mut text = if what.is_empty() { String::new() } else { format!("{} of ", quoted(what)) };
+    if need.line > 0 {
+        text += &format!("`{}` ({}, line {})", need.text.trim(), need.thread, need.line);
+    }
+    text
+}
+
+fn missing(out: &mut dyn Write, missing: &Missing, whole: bool) -> io::Result<()> {
+    if let Some(none) = &missing.none {
+        return writeln!(out, "  why not forbidden: {none}");
+    }
+    writeln!(out, "  it would be forbidden with")?;
+    for (i, edit) in missing.edits.iter().enumerate() {
+        let and = if i == 0 { "" } else { "and " };
+        let text = match (edit.line, edit.what.as_str()) {
+            (0, _) => edit.instead.clone(),
+            (_, "") => format!(
+                "`{}` {}",
+                edit.instead.trim_end_matches(" before"),
+                format_args!("before {}", called(edit, ""))
+            ),
+            (_, what) => format!("{} in place of {}", quoted(&edit.instead), called(edit, what)),
+        };
+        writeln!(out, "    {and}{text}")?;
+    }
+    if let Some(b) = &missing.breach {
+        writeln!(out, "  then it would break {BOLD}{}{BOLD:#} ({}):", b.axiom, b.text)?;
+        breach(out, b, whole)?;
+        lacking(out, missing)?;
+    }
+    Ok(())
+}
+
+/// What does not hold in the program as it is; steps that fail for one reason are told together.
+fn lacking(out: &mut dyn Write, missing: &Missing) -> io::Result<()> {
+    let mut told: Vec<&str> = Vec::new();
+    for link in &missing.links {
+        if told.contains(&link.why.as_str()) {
+            continue;
+        }
+        told.push(&link.why);
+        let alike = missing.links.iter().filter(|l| l.why == link.why);
+        let steps: Vec<String> = alike.filter_map(|l| l.link).map(|l| (l + 1).to_string()).collect();
+        let which = match steps.as_slice() {
+            [] => "that does not hold".to_owned(),
+            [one] => format!("step {one} does not hold"),
+            [first @ .., last] => format!("steps {} and {last} do not hold", first.join(", ")),
+        };
+        let path = link.path.join(" > ");
+        writeln!(out, "    {BOLD}as it is, {which}{BOLD:#}: {}  {DIM}{path}{DIM:#}", link.why)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! Undefined behaviour, written down: for people, and as the keys of `jsonl`.
+//!
+//! # Keys
+//! - `undefined`: whether the program is undefined; `null` with an `undefined_reason` if that was not decided. Absent where
+//!   the model knows no undefined behaviour, or the property is another one.
+//! - `race`: the accesses of a data race and why they race; `misuse`: other undefined behaviour, in the same form.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+
+use super::human::execution;
+use super::jsonl::{WitnessObject, witness};
+use verdict::{Change, Definedness, Fault, FaultEvent, Remedy};
+
+const DIM: Style = Style::new().dimmed();
+const BOLD: Style = Style::new().bold();
+const BAD: Style = AnsiColor::Red.on_default().bold();
+
+/// The keys of an answer or a table.
+#[derive(Serialize, Default)]
+pub(super) struct Undefined<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undefined: Option<Option<bool>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undefined_reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    race: Option<FaultObject<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    misuse: Option<FaultObject<'a>>,
+}
+
+impl<'a> Undefined<'a> {
+    /// Of an answer about a program, or of one that is about a fault itself.
+    pub(super) fn of(definedness: Option<&'a Definedness>, fault: Option<&'a Fault>) -> Self {
+        let (undefined, undefined_reason, found) = match definedness {
+            None => (None, None, None),
+            Some(Definedness::Defined) => (Some(Some(false)), None, None),
+            Some(Definedness::Undefined(fault)) => (Some(Some(true)), None, Some(&**fault)),
+            Some(Definedness::Undecided(reason)) => (Some(None), Some(reason.as_str()), None),
+        };
+        let (race, misuse) = match found.or(fault) {
+            None => (None, None),
+            Some(fault) if fault.race => (Some(FaultObject::of(fault)), None),
+            Some(fault) => (None, Some(FaultObject::of(fault))),
+        };
+        Undefined { undefined, undefined_reason, race, misuse }
+    }
+}
+
+/// A fault; fields in the order of the keys.
+#[derive(Serialize)]
+pub(super) struct FaultObject<'a> {
+    flag: &'a str,
+    relation: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<&'a str>,
+    accesses: Vec<AccessObject<'a>>,
+    why: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<Vec<ChangeObject<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_remedy: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    execution: Option<WitnessObject<'a>>,
+}
+
+#[derive(Serialize)]
+struct AccessObject<'a> {
+    thread: &'a str,
+    line: u32,
+    what: &'a str,
+    action: &'a str,
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+struct ChangeObject<'a> {
+    line: Option<u32>,
+    change: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reason: &'a str,
+}
+
+impl<'a> FaultObject<'a> {
+    /// Of a fault.
+    pub(super) fn of(fault: &'a Fault) -> Self {
+        let access = |e: &'a FaultEvent| AccessObject {
+            thread: &e.event.thread_name,
+            line: e.event.line,
+            what: &e.noun,
+            action: &e.event.action,
+            text: e.event.text.trim(),
+        };
+        let change = |c: &'a Change| ChangeObject {
+            line: (c.line > 0).then_some(c.line),
+            change: &c.text,
+            reason: &c.reason,
+        };
+        let (remedy, no_remedy) = match &fault.remedy {
+            Some(Remedy::Changes(changes)) => (Some(changes.iter().map(change).collect()), None),
+            Some(Remedy::None(why) | Remedy::Undecided(why)) => (None, Some(why.as_str())),
+            None => (None, None),
+        };
+        FaultObject {
+            flag: &fault.flag,
+            relation: &fault.relation,
+            place: fault.place.as_deref(),
+            accesses: fault.events.iter().map(access).collect(),
+            why: &fault.why,
+            remedy,
+            no_remedy,
+            execution: fault.execution.as_ref().map(witness),
+        }
+    }
+}
+
+/// A fault for people: the events with their places, the reasons, what would help; `whole`: and the execution.
+pub(super) fn human(out: &mut dyn Write, path: &str, fault: &Fault, whole: bool) -> io::Result<()> {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let on = fault.place.as_ref().map_or(String::new(), |place| format!(" on `{place}`"));
+    writeln!(out, "  {BAD}{}{BAD:#}{on} (flag `{}`, by `{}`):", fault.name(), fault.flag, fault.relation)?;
+    let places: Vec<String> = fault
+        .events
+        .iter()
+        .map(|e| format!("{BOLD}{}{BOLD:#} {file}:{}", e.event.thread_name, e.event.line))
+        .collect();
+    let width = places.iter().map(|p| p.chars().count()).max().unwrap_or(0);
+    for (place, event) in places.iter().zip(&fault.events) {
+        let (text, action) = (event.event.text.trim(), &event.event.action);
+        writeln!(out, "    {place:width$}  {text}  {DIM}{}: {action}{DIM:#}", event.noun)?;
+    }
+    for reason in &fault.why {
+        writeln!(out, "    - {reason}")?;
+    }
+    match &fault.remedy {
+        None => {}
+        Some(Remedy::Changes(changes)) => {
+            for change in changes.iter().filter(|c| !c.reason.is_empty()) {
+                writeln!(out, "    - {}", change.reason)?;
+            }
+            writeln!(out, "    it becomes race-free if")?;
+            for (i, change) in changes.iter().enumerate() {
+                let and = if i == 0 { "" } else { "and " };
+                writeln!(out, "      {and}{}", change.text)?;
+            }
+        }
+        Some(Remedy::None(why)) => writeln!(out, "    - no change of orders, scopes and atomicity helps: {why}")?,
+        Some(Remedy::Undecided(why)) => writeln!(out, "    {DIM}what would help was not found out: {why}{DIM:#}")?,
+    }
+    match &fault.execution {
+        Some(execution_shown) if whole => execution(out, execution_shown),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,86 @@
+//! `github`: workflow commands of GitHub Actions, which show as annotations beside the lines of the tests.
+//!
+//! # Invariants
+//! - Only what needs attention is written, and the summary: the runner keeps few annotations of a step.
+//! - No text of a test can end a command or begin another one.
+//!
+//! # Sources
+//! - GitHub Docs, *Workflow commands for GitHub Actions*, Setting an error message; the escapes are those of
+//!   `actions/toolkit`, `packages/core/src/command.ts`.
+
+use std::io::{self, Write};
+
+use super::Summary;
+use super::case::{Case, Cases, Status, visible};
+
+/// Writes `github`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Github;
+
+fn annotation(out: &mut dyn Write, case: &Case) -> io::Result<()> {
+    let command = match case.status {
+        Status::Passed => return Ok(()),
+        Status::Undecided(_) => "warning",
+        Status::Unmet | Status::Defect | Status::Invalid => "error",
+    };
+    write!(out, "::{command} ")?;
+    if let Some(site) = &case.site {
+        write!(out, "file={},line={},col={},", property(&site.file), site.line, site.column)?;
+    }
+    let mut message = case.message.clone();
+    let wanted = ["condition", "axioms", "at", "note", "help"];
+    for (name, value) in case.details.iter().filter(|(name, _)| wanted.contains(name)) {
+        message += &format!("\n{name}: {value}");
+    }
+    writeln!(out, "title={}::{}", property(&case.title), data(&message))
+}
+
+/// A message, as the runner wants it escaped.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// A property, as the runner wants it escaped.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+impl Cases for Github {
+    fn case(&mut self, out: &mut dyn Write, case: Case) -> io::Result<()> {
+        annotation(out, &case)
+    }
+
+    fn finish(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
+        // Not a command, so it stands in the log as it is; what begins with `::` would be one.
+        writeln!(out, "fencepost: {}", visible(&summary.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Format, HumanOptions, samples};
+    use super::*;
+
+    #[test]
+    fn only_what_needs_attention_is_annotated() {
+        let text = samples::written(Format::Github, &HumanOptions::default());
+        let heads: Vec<&str> = text.lines().filter_map(|l| l.split(' ').next()).collect();
+        assert_eq!(heads, ["::error", "::warning", "::error", "fencepost:"]);
+        let first = "::error file=tests/MP.litmus,line=3,col=1,title=MP under ptx-v7.5%3A reachability::reachability \
+                     is allowed, expected forbidden%0Acondition: exists (P1:r0 == 1 /\\ P1:r1 == 0)";
+        assert_eq!(text.lines().next(), Some(first));
+    }
+
+    #[test]
+    fn escapes_are_those_of_the_runner() {
+        assert_eq!(data("100%\r\n::error::x"), "100%25%0D%0A::error::x");
+        assert_eq!(property("a:b,c%"), "a%3Ab%2Cc%25");
+    }
+
+    #[test]
+    fn a_name_cannot_begin_a_command() {
+        let line = samples::line("a\n::set-output name=x::y", verdict::Verdict::Allowed, Some("forbidden"));
+        let text = samples::written_lines(Format::Github, &[line]);
+        assert_eq!(text.lines().filter(|l| l.starts_with("::")).count(), 1, "{text}");
+    }
+}

@@ -1,0 +1,223 @@
+//! `html`: a suite as one page, a table to search and filter, and for each answer its picture and explanation.
+//!
+//! # Invariants
+//! - The page stands alone: no network, no other file. Without its script, the table is all there, unfiltered.
+//! - An answer has a picture if its line has the evidence: who reports decides for which lines to keep it.
+//!
+//! # Sources
+//! - WHATWG, *HTML*: the `details` and `template` elements.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use super::case::{Case, Status, visible};
+use super::picture::escape::xml;
+use super::picture::{Choice, Scene, page, subject};
+use super::{Line, Reporter, Summary};
+use diag::Diagnostic;
+
+const SCRIPT: &str = include_str!("html.js");
+
+/// Writes `html`.
+#[derive(Clone, Debug, Default)]
+pub struct Html {
+    rows: String,
+    answers: usize,
+    pictures: usize,
+    models: BTreeSet<String>,
+    properties: BTreeSet<String>,
+    verdicts: BTreeSet<String>,
+    diagnostics: Vec<String>,
+}
+
+/// What became of a question, as the table calls it.
+fn word(status: Status, expected: bool) -> &'static str {
+    match status {
+        Status::Passed if expected => "as expected",
+        Status::Passed => "answered",
+        Status::Unmet => "not met",
+        Status::Undecided(_) => "undecided",
+        Status::Defect => "defect",
+        Status::Invalid => "invalid",
+    }
+}
+
+impl Html {
+    fn row(&mut self, line: &Line) {
+        let case = Case::of(line);
+        let result = word(case.status, line.expected.is_some());
+        let (verdict, property) = (line.answer.verdict.word(), line.property.to_string());
+        self.answers += 1;
+        self.models.insert(line.model.clone());
+        self.properties.insert(property.clone());
+        self.verdicts.insert(verdict.to_owned());
+        let class = match case.status {
+            Status::Passed => "good",
+            Status::Undecided(_) => "unsure",
+            _ => "bad",
+        };
+        let bound = line.answer.bound.map_or(String::new(), |b| b.to_string());
+        let mut cells = String::new();
+        for cell in [line.model.as_str(), &property, verdict, line.expected.unwrap_or("")] {
+            let _ = write!(cells, "<td>{}</td>", xml(cell));
+        }
+        let _ = write!(cells, "<td class=\"{class}\">{result}</td>");
+        let _ = write!(cells, "<td>{}</td><td>{bound}</td>", xml(line.answer.engine));
+        let _ = writeln!(
+            self.rows,
+            "<tbody data-model=\"{}\" data-property=\"{}\" data-verdict=\"{verdict}\" data-result=\"{result}\">\n\
+             <tr><th scope=\"row\">{}</th>{cells}</tr>",
+            xml(&line.model),
+            xml(&property),
+            xml(&line.test),
+        );
+        self.details(line, &case);
+        self.rows.push_str("</tbody>\n");
+    }
+
+    /// What opens below a row.
+    fn details(&mut self, line: &Line, case: &Case) {
+        let mut inside = String::new();
+        if case.status.needs_attention() {
+            let _ = writeln!(inside, "<p>{}</p>", xml(&case.message));
+        }
+        let told = ["condition", "axioms", "at", "mapping", "note"];
+        for (name, value) in case.details.iter().filter(|(name, _)| told.contains(name)) {
+            let _ = writeln!(inside, "<p><span class=\"dim\">{name}:</span> <code>{}</code></p>", xml(value));
+        }
+        let subjects = subject::subjects(line);
+        if !subjects.is_empty() {
+            // What is in a template costs no layout until it is asked for.
+            inside.push_str("<template>\n");
+            for subject in &subjects {
+                let scene = Scene::new(subject, &Choice::default());
+                page::figure(&mut inside, &scene, &format!("p{}", self.pictures));
+                self.pictures += 1;
+            }
+            inside.push_str("</template>\n");
+        }
+        for text in subject::texts(line) {
+            page::pre(&mut inside, &text);
+        }
+        let path = xml(&line.path);
+        let _ = write!(self.rows, "<tr><td colspan=\"8\">");
+        let _ = match (inside.is_empty(), subjects.is_empty()) {
+            (true, _) => write!(self.rows, "<small class=\"dim\">{path}</small>"),
+            (false, pictures) => write!(
+                self.rows,
+                "<details><summary>why{} <small class=\"dim\">{path}</small></summary>\n{inside}</details>",
+                if pictures { "" } else { ", with a picture" }
+            ),
+        };
+        self.rows.push_str("</td></tr>\n");
+    }
+
+    fn select(&self, out: &mut String, id: &str, label: &str, values: &BTreeSet<String>) {
+        let _ = write!(out, "<label>{label} <select id=\"{id}\"><option value=\"\">all</option>");
+        for value in values {
+            let value = xml(value);
+            let _ = write!(out, "<option value=\"{value}\">{value}</option>");
+        }
+        out.push_str("</select></label>\n");
+    }
+
+    fn page(&self, summary: &Summary) -> String {
+        let mut out = page::head("Fencepost: report", self.pictures > 0);
+        out.push_str("<h1>Fencepost: report</h1>\n");
+        let verdicts: Vec<_> = summary.verdicts().map(|(word, n)| format!("{n} {word}")).collect();
+        let _ = writeln!(out, "<p>{} answers: {}.</p>", self.answers, verdicts.join(", "));
+        let expectations = summary.met + summary.unmet;
+        if expectations > 0 {
+            let class = if summary.unmet > 0 { "bad" } else { "good" };
+            let _ = writeln!(
+                out,
+                "<p>{expectations} expectations were decided: {} met, <span class=\"{class}\">{} not met</span>.</p>",
+                summary.met, summary.unmet
+            );
+        }
+        for (kind, n) in &summary.undecided {
+            let _ = writeln!(out, "<p class=\"unsure\">{n} undecided: {}.</p>", xml(kind));
+        }
+        if summary.passed_over > 0 {
+            let _ = writeln!(
+                out,
+                "<p>{} (test, model) pairs were passed over: the model does not speak of the test.</p>",
+                summary.passed_over
+            );
+        }
+        if summary.defects > 0 {
+            let _ = writeln!(out, "<p class=\"bad\">{} defects of Fencepost.</p>", summary.defects);
+        }
+        if summary.stopped {
+            out.push_str("<p class=\"bad\">The run stopped early: not every test was decided.</p>\n");
+        }
+        for diagnostic in &self.diagnostics {
+            let _ = writeln!(out, "<p class=\"bad\">{}</p>", xml(diagnostic));
+        }
+        out.push_str("<div class=\"controls\" hidden><fieldset><legend>Show</legend>\n");
+        out.push_str("<label>search <input type=\"search\" id=\"search\" placeholder=\"test, file\"></label>\n");
+        self.select(&mut out, "model", "model", &self.models);
+        self.select(&mut out, "property", "property", &self.properties);
+        self.select(&mut out, "verdict", "verdict", &self.verdicts);
+        let results = ["as expected", "answered", "not met", "undecided", "defect"].map(str::to_owned);
+        self.select(&mut out, "result", "result", &results.into());
+        out.push_str("<span id=\"count\" role=\"status\"></span>\n</fieldset></div>\n");
+        out.push_str("<div class=\"scroll\"><table class=\"suite\">\n<thead><tr>");
+        for name in ["test", "model", "property", "verdict", "expected", "result", "engine", "bound"] {
+            let _ = write!(out, "<th scope=\"col\">{name}</th>");
+        }
+        out.push_str("</tr></thead>\n");
+        out
+    }
+}
+
+impl Reporter for Html {
+    fn line(&mut self, _: &mut dyn Write, line: &Line) -> io::Result<()> {
+        self.row(line);
+        Ok(())
+    }
+
+    fn draws(&self) -> bool {
+        true
+    }
+
+    fn diagnostic(&mut self, _: &mut dyn Write, diagnostic: &Diagnostic) -> io::Result<()> {
+        self.diagnostics.push(visible(&diagnostic.message));
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
+        out.write_all(self.page(summary).as_bytes())?;
+        out.write_all(self.rows.as_bytes())?;
+        write!(out, "</table></div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Format, HumanOptions, samples};
+    use super::*;
+    use verdict::Verdict;
+
+    #[test]
+    fn every_answer_has_a_row() {
+        let text = samples::written(Format::Html, &HumanOptions::default());
+        assert_eq!(text.matches("<tbody ").count(), samples::lines().len());
+        assert_eq!(text.matches("data-result=\"not met\"").count(), 1);
+        assert!(text.contains("6 answers: 2 allowed, 2 forbidden, 1 racy, 1 undecided."), "{text}");
+        assert!(text.contains("engines differ: symbolic allowed"));
+    }
+
+    #[test]
+    fn evidence_is_drawn_and_names_are_text() {
+        let mut line = samples::line("</script><b>\n&", Verdict::Allowed, None);
+        line.answer.witness = Some(samples::witness());
+        let (mut out, mut html) = (Vec::new(), Html::default());
+        html.line(&mut out, &line).unwrap();
+        html.end(&mut out, &Summary::default()).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.matches("<svg ").count(), 1);
+        assert!(text.contains("&lt;/script&gt;&lt;b&gt;\u{23ce}&amp;") && !text.contains("<b>"));
+    }
+}

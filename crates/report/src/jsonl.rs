@@ -1,0 +1,377 @@
+//! `jsonl`: one object per answer, one per line. The keys and their order are an interface; new keys come last.
+
+use std::io::{self, Write};
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use super::explanation::{self, ExplanationObject};
+use super::fault::{FaultObject, Undefined};
+use super::{Comparison, Finding, Line, Observations, Place, Reporter, Summary, Table};
+use verdict::hang::{Goal, Site, Wait, picture};
+use verdict::{Outcome, Outcomes, State, ThreadEnd, Witness};
+
+/// Writes `jsonl`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Jsonl;
+
+impl Reporter for Jsonl {
+    fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()> {
+        write_line(out, line)?;
+        out.write_all(b"\n")
+    }
+
+    fn observations(&mut self, out: &mut dyn Write, observations: &Observations) -> io::Result<()> {
+        super::observations::write(out, observations)?;
+        out.write_all(b"\n")
+    }
+
+    fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()> {
+        write_table(out, table)?;
+        out.write_all(b"\n")
+    }
+
+    fn comparison(&mut self, out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
+        for (i, column) in comparison.columns.iter().enumerate() {
+            for line in 0..column.lines.len() {
+                write_compared(out, comparison, i, line)?;
+                out.write_all(b"\n")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _: &mut dyn Write, _: &Summary) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// One answer; fields in the order of the keys.
+#[derive(Serialize)]
+struct AnswerObject<'a> {
+    path: &'a str,
+    test: &'a str,
+    model: &'a str,
+    property: String,
+    quantifier: &'a str,
+    verdict: &'a str,
+    expected: Option<&'a str>,
+    engine: &'a str,
+    bound: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    axioms: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    witness: Option<WitnessObject<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    defect: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mapping: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared: Option<Vec<FindingObject<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcomes: Option<Vec<OutcomeObject<'a>>>,
+    #[serde(flatten)]
+    undefined: Undefined<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanation: Option<ExplanationObject<'a>>,
+}
+
+/// How a model stands to another one.
+#[derive(Serialize)]
+struct FindingObject<'a> {
+    with: &'a str,
+    differs: Option<bool>,
+    relation: &'a str,
+    rule: Option<&'a str>,
+    by: Option<&'a str>,
+    places: Vec<PlaceObject<'a>>,
+    why: &'a str,
+}
+
+/// An instruction that a rule bites on; without a line, something else of the program.
+#[derive(Serialize)]
+struct PlaceObject<'a> {
+    thread: &'a str,
+    line: u32,
+    text: &'a str,
+}
+
+/// An execution: relations name events by position.
+#[derive(Serialize)]
+pub(super) struct WitnessObject<'a> {
+    events: Vec<EventObject<'a>>,
+    relations: IndexMap<&'a str, &'a [(usize, usize)]>,
+    state: IndexMap<&'a str, &'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ends: Vec<EndObject<'a>>,
+    /// Who waits for whom.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waits: Vec<String>,
+}
+
+/// How a thread of an execution that hangs ends.
+#[derive(Serialize)]
+struct EndObject<'a> {
+    thread: &'a str,
+    end: &'a str,
+    line: u32,
+    text: &'a str,
+    served: bool,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    waits_for: &'a [String],
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    reads: IndexMap<&'a str, Vec<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    period: Option<u32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waits: Vec<WaitObject<'a>>,
+    why: &'a str,
+}
+
+/// What a thread waits for.
+#[derive(Serialize)]
+struct WaitObject<'a> {
+    r#for: &'a str,
+    helpers: Vec<SiteObject<'a>>,
+    only: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missed: Vec<SiteObject<'a>>,
+}
+
+#[derive(Serialize)]
+struct SiteObject<'a> {
+    thread: &'a str,
+    line: u32,
+}
+
+#[derive(Serialize)]
+struct EventObject<'a> {
+    thread: &'a str,
+    line: u32,
+    action: &'a str,
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+struct TableObject<'a> {
+    path: &'a str,
+    test: &'a str,
+    model: &'a str,
+    complete: bool,
+    outcomes: Vec<OutcomeObject<'a>>,
+    engine: &'a str,
+    bound: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    defect: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mapping: Option<&'a str>,
+    #[serde(flatten)]
+    undefined: Undefined<'a>,
+}
+
+#[derive(Serialize)]
+struct OutcomeObject<'a> {
+    state: IndexMap<&'a str, &'a str>,
+    allowed: bool,
+    racy: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    race: Option<FaultObject<'a>>,
+}
+
+pub(super) fn state(state: &State) -> IndexMap<&str, &str> {
+    state.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+}
+
+pub(super) fn witness(witness: &Witness) -> WitnessObject<'_> {
+    WitnessObject {
+        events: (witness.events.iter())
+            .map(|e| EventObject { thread: &e.thread_name, line: e.line, action: &e.action, text: &e.text })
+            .collect(),
+        relations: witness.relations.iter().map(|(name, pairs)| (name.as_str(), pairs.as_slice())).collect(),
+        state: state(&witness.state),
+        ends: witness.ends.iter().map(end).collect(),
+        waits: picture(&witness.ends).1,
+    }
+}
+
+fn wait(wait: &Wait) -> WaitObject<'_> {
+    fn sites(sites: &[Site]) -> Vec<SiteObject<'_>> {
+        sites.iter().map(|s| SiteObject { thread: &s.thread, line: s.line }).collect()
+    }
+    WaitObject {
+        r#for: match &wait.goal {
+            Goal::Value(what) | Goal::Change(what) | Goal::Event(what) => what,
+            Goal::Barrier => "barrier",
+        },
+        helpers: sites(&wait.helpers),
+        only: wait.only,
+        missed: sites(&wait.missed),
+    }
+}
+
+/// How threads end, as a list.
+pub(super) fn ends<S: serde::Serializer>(ends: &[ThreadEnd], out: S) -> Result<S::Ok, S::Error> {
+    out.collect_seq(ends.iter().map(end))
+}
+
+fn end(end: &ThreadEnd) -> EndObject<'_> {
+    let mut reads: IndexMap<&str, Vec<&str>> = IndexMap::new();
+    for (place, value) in &end.polls {
+        reads.entry(place).or_default().push(value);
+    }
+    EndObject {
+        thread: &end.thread,
+        end: end.ending.word(),
+        line: end.line,
+        text: end.text.trim(),
+        served: end.served,
+        waits_for: &end.waits_for,
+        reads,
+        period: end.period,
+        waits: end.waits.iter().map(wait).collect(),
+        why: &end.why,
+    }
+}
+
+/// The object of one answer, without a line end.
+pub(super) fn write_line(out: &mut dyn Write, line: &Line) -> io::Result<()> {
+    serde_json::to_writer(out, &object(line)).map_err(io::Error::from)
+}
+
+/// As [`write_line`], for a line of a comparison; that of reachability has the outcomes and how the models compare.
+pub(super) fn write_compared(out: &mut dyn Write, all: &Comparison, column: usize, line: usize) -> io::Result<()> {
+    let this = &all.columns[column];
+    let mut object = object(&this.lines[line]);
+    if line == 0 {
+        let model = this.lines[0].model.as_str();
+        object.compared = Some(all.findings.iter().filter_map(|f| finding(f, model)).collect());
+        object.outcomes = Some(outcomes(&this.outcomes));
+    }
+    serde_json::to_writer(out, &object).map_err(io::Error::from)
+}
+
+/// What was found about a model and another one.
+fn finding<'a>(f: &'a Finding, model: &str) -> Option<FindingObject<'a>> {
+    let with = match model {
+        m if m == f.left => &f.right,
+        m if m == f.right => &f.left,
+        _ => return None,
+    };
+    let place = |p: &'a Place| PlaceObject { thread: &p.thread, line: p.line, text: &p.text };
+    Some(FindingObject {
+        with,
+        differs: f.differs,
+        relation: f.relation.word(),
+        rule: f.rule.as_deref(),
+        by: f.by.as_deref(),
+        places: f.places.iter().map(place).collect(),
+        why: &f.why,
+    })
+}
+
+fn outcome(o: &Outcome) -> OutcomeObject<'_> {
+    OutcomeObject {
+        state: state(&o.state),
+        allowed: o.allowed,
+        racy: o.racy,
+        race: o.race.as_deref().map(FaultObject::of),
+    }
+}
+
+fn outcomes(list: &Outcomes) -> Vec<OutcomeObject<'_>> {
+    list.outcomes.iter().map(outcome).collect()
+}
+
+fn object(line: &Line) -> AnswerObject<'_> {
+    let answer = &line.answer;
+    AnswerObject {
+        path: &line.path,
+        test: &line.test,
+        model: &line.model,
+        property: line.property.to_string(),
+        quantifier: line.quantifier,
+        verdict: answer.verdict.word(),
+        expected: line.expected,
+        engine: answer.engine,
+        bound: answer.bound,
+        reason: answer.verdict.reason(),
+        axioms: &answer.axioms,
+        ms: line.ms,
+        witness: answer.witness.as_ref().map(witness),
+        defect: answer.defect.as_deref(),
+        mapping: line.mapping,
+        compared: None,
+        outcomes: None,
+        undefined: Undefined::of(answer.definedness.as_ref(), answer.fault.as_deref()),
+        explanation: answer.explanation.as_deref().map(explanation::object),
+    }
+}
+
+/// The object of one list of outcomes, without a line end.
+pub(super) fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> {
+    let list = &table.outcomes;
+    let object = TableObject {
+        path: &table.path,
+        test: &table.test,
+        model: &table.model,
+        complete: list.complete,
+        outcomes: outcomes(list),
+        engine: list.engine,
+        bound: list.bound,
+        reason: list.reason.as_deref(),
+        ms: table.ms,
+        defect: list.defect.as_deref(),
+        mapping: table.mapping,
+        undefined: Undefined::of(list.definedness.as_ref(), None),
+    };
+    serde_json::to_writer(out, &object).map_err(io::Error::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Format, HumanOptions, samples};
+    use super::*;
+
+    #[test]
+    fn keys_come_in_the_promised_order() {
+        let text = samples::written(Format::Jsonl, &HumanOptions::default());
+        let expected = r#"{"path":"ptx/MP-gpu.litmus","test":"MP-gpu","model":"ptx-v7.5","property":"reachability","quantifier":"exists","verdict":"forbidden","expected":"forbidden","engine":"symbolic","bound":null,"axioms":["Causality"]}
+{"path":"ptx/MP.litmus","test":"MP","model":"ptx-v7.5","property":"reachability","quantifier":"exists","verdict":"allowed","expected":"forbidden","engine":"symbolic","bound":null}
+{"path":"ptx/MP.litmus","test":"MP","model":"ptx-v7.5","property":"race","quantifier":"none","verdict":"racy","expected":null,"engine":"symbolic","bound":null}
+{"path":"ptx/Atom.litmus","test":"Atom","model":"ptx-v7.5","property":"reachability","quantifier":"forall","verdict":"forbidden","expected":"required","engine":"symbolic","bound":null,"axioms":["Causality"]}
+{"path":"ptx/Loop.litmus","test":"Loop","model":"ptx-v7.5","property":"reachability","quantifier":"exists","verdict":"undecided","expected":"allowed","engine":"symbolic","bound":4,"reason":"loop bound 4 reached"}
+{"path":"ptx/Odd.litmus","test":"Odd","model":"ptx-v7.5","property":"reachability","quantifier":"exists","verdict":"allowed","expected":null,"engine":"both","bound":null,"defect":"engines differ: symbolic allowed, enumerate forbidden"}
+"#;
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn time_and_evidence_follow() {
+        let mut line = samples::line("MP", verdict::Verdict::Allowed, None);
+        line.ms = Some(1.25);
+        line.answer.witness = Some(samples::witness());
+        let mut out = Vec::new();
+        write_line(&mut out, &line).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let tail = r#""bound":null,"ms":1.25,"witness":{"events":[{"thread":"init","line":0,"action":"W x = 0","text":""},{"thread":"P0","line":4,"action":"W x = 1","text":"st.weak x, 1"},{"thread":"P1","line":4,"action":"R x = 1","text":"ld.weak r0, x"}],"relations":{"rf":[[1,2]],"co":[[0,1]]},"state":{"P1:r0":"1","x":"1"}}}"#;
+        assert!(text.ends_with(tail), "{text}");
+    }
+
+    #[test]
+    fn outcomes_are_listed_in_order() {
+        let mut out = Vec::new();
+        write_table(&mut out, &samples::table()).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            r#"{"path":"MP.toml","test":"MP","model":"ptx","complete":true,"outcomes":[{"state":{"P1:r0":"0","x":"2"},"allowed":true,"racy":true},{"state":{"P1:r0":"1","x":"10"},"allowed":false,"racy":false}],"engine":"enumerate","bound":null}"#
+        );
+    }
+}

@@ -1,0 +1,398 @@
+//! Reports: answers written down, one file per format.
+//!
+//! # Invariants
+//! - A report depends on the answers alone: no clock (unless timings were asked for), no terminal, no thread. The same
+//!   answers give the same bytes.
+//! - Nothing in here knows the checkers or the command line; whoever has answers can report them.
+//! - An unquiet report mentions every answer, except `sarif` and `github`, which are lists of what needs attention.
+//! - One file per format, and one row in [`FORMATS`] and [`reporter`]: nothing else knows which formats there are.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use diag::{Diagnostic, SourceFile, Span};
+use verdict::{Answer, Definedness, Fault, Outcomes, Property, Verdict, Witness};
+
+mod case;
+mod comparison;
+mod explanation;
+mod fault;
+mod github;
+mod html;
+mod human;
+mod json;
+mod jsonl;
+mod junit;
+mod observations;
+pub mod picture;
+mod sarif;
+mod summary;
+mod tap;
+
+pub use comparison::{Column, Comparison, Finding, Place, Relation};
+pub use github::Github;
+pub use html::Html;
+pub use human::{Human, HumanOptions};
+pub use json::Json;
+pub use jsonl::Jsonl;
+pub use junit::Junit;
+pub use observations::{Hazard, Hazards, Observations, Observed, Part, Raced, RunExpected, Stopped};
+pub use sarif::Sarif;
+pub use summary::Summary;
+pub use tap::Tap;
+
+/// The formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Lines for people.
+    Human,
+    /// One JSON object: `{"version":1,"answers":[…],"summary":{…}}`.
+    Json,
+    /// One JSON object per answer, one per line.
+    Jsonl,
+    /// XML as CI servers read it.
+    Junit,
+    /// What needs attention, for code-scanning services.
+    Sarif,
+    /// What needs attention, as annotations of GitHub Actions.
+    Github,
+    /// The Test Anything Protocol.
+    Tap,
+    /// A page with a table and pictures.
+    Html,
+}
+
+/// What reports are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Answers, each to one question.
+    Answers,
+    /// Lists of outcomes, comparisons, observations.
+    Others,
+}
+
+/// Every format: its name, and whether it can tell of answers only.
+pub const FORMATS: &[(Format, &str, Subject)] = &[
+    (Format::Human, "human", Subject::Others),
+    (Format::Json, "json", Subject::Others),
+    (Format::Jsonl, "jsonl", Subject::Others),
+    (Format::Junit, "junit", Subject::Answers),
+    (Format::Sarif, "sarif", Subject::Answers),
+    (Format::Github, "github", Subject::Answers),
+    (Format::Tap, "tap", Subject::Answers),
+    (Format::Html, "html", Subject::Answers),
+];
+
+impl Format {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        FORMATS.iter().find(|row| row.0 == self).map_or("", |row| row.1)
+    }
+
+    /// Whether it has words for more than answers to questions.
+    pub fn tells(self, subject: Subject) -> bool {
+        subject == Subject::Answers || FORMATS.iter().any(|row| row.0 == self && row.2 == subject)
+    }
+}
+
+/// Where in a file something stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Site {
+    /// The file, as the user named it or it was found; empty: none.
+    pub file: String,
+    /// From 1.
+    pub line: usize,
+    /// In characters, from 1.
+    pub column: usize,
+}
+
+impl Site {
+    /// The beginning of a span.
+    pub fn at(file: &Arc<SourceFile>, span: Span) -> Site {
+        let (line, column) = file.line_column(span.start as usize);
+        // As version control names it.
+        let name = file.name.strip_prefix("./").unwrap_or(&file.name);
+        Site { file: name.to_owned(), line, column }
+    }
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", case::visible(&self.file), self.line, self.column)
+    }
+}
+
+/// One answer, and what it answers.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Relative to the PATH argument the test was found under.
+    pub path: String,
+    /// The test's name.
+    pub test: String,
+    /// Where the test says what it expects, or else what it asks.
+    pub site: Site,
+    /// The model's name.
+    pub model: String,
+    /// What was asked.
+    pub property: Property,
+    /// How the condition is quantified: `exists`, `~exists`, `forall`, `none`.
+    pub quantifier: &'static str,
+    /// The proposition asked about, as written; empty if there is none.
+    pub proposition: String,
+    /// What the test expects: a verdict's word, or `required`.
+    pub expected: Option<&'static str>,
+    /// What came out.
+    pub answer: Answer,
+    /// The mapping through which the test was judged.
+    pub mapping: Option<&'static str>,
+    /// Remarks for people.
+    pub notes: Vec<String>,
+    /// Wall time in milliseconds, if timings were asked for.
+    pub ms: Option<f64>,
+}
+
+impl Line {
+    /// Whether the answer is the expected one; `None` if nothing is expected or nothing was decided.
+    pub fn met(&self) -> Option<bool> {
+        is_met(self.expected, &self.answer.verdict)
+    }
+
+    /// What makes the program undefined, or race.
+    pub fn fault(&self) -> Option<&Fault> {
+        match &self.answer.definedness {
+            Some(Definedness::Undefined(fault)) => Some(fault),
+            _ => self.answer.fault.as_deref(),
+        }
+    }
+
+    /// Forgets the executions that show the answer; the accesses that race stay.
+    pub fn drop_evidence(&mut self) {
+        self.answer.witness = None;
+        let undefined = match &mut self.answer.definedness {
+            Some(Definedness::Undefined(fault)) => Some(fault),
+            _ => None,
+        };
+        for fault in undefined.into_iter().chain(self.answer.fault.as_mut()) {
+            fault.execution = None;
+        }
+    }
+
+    /// As [`Line::drop_evidence`], but how the threads of a run that hangs end is kept: that is the answer's reason.
+    pub fn drop_executions(&mut self) {
+        let ends = self.answer.witness.take().map(|w| w.ends).filter(|ends| !ends.is_empty());
+        self.drop_evidence();
+        let (events, relations, state, threads, derived) = Default::default();
+        self.answer.witness = ends.map(|ends| Witness { events, relations, state, ends, threads, derived });
+    }
+}
+
+/// Whether a verdict is the expected one; `None` if nothing is expected or nothing was decided.
+pub fn is_met(expected: Option<&str>, verdict: &Verdict) -> Option<bool> {
+    let expected = expected?;
+    match verdict {
+        Verdict::Undecided(_) => None,
+        // `required P` asks whether some execution violates P, and is met if none does.
+        verdict if expected == "required" => Some(*verdict == Verdict::Forbidden),
+        verdict => Some(verdict.word() == expected),
+    }
+}
+
+/// Every outcome of one test under one model.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// As in [`Line`].
+    pub path: String,
+    /// As in [`Line`].
+    pub test: String,
+    /// As in [`Line`].
+    pub model: String,
+    /// As in [`Line`].
+    pub mapping: Option<&'static str>,
+    /// What came out.
+    pub outcomes: Outcomes,
+    /// Wall time in milliseconds, if timings were asked for.
+    pub ms: Option<f64>,
+}
+
+/// Writes one format. Calls come in the order of the answers; [`Reporter::end`] comes once, last. What a format has no words
+/// for ([`Format::tells`]), it is not asked to tell: the command line refuses that.
+pub trait Reporter {
+    /// One answer.
+    fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()>;
+    /// Whether it draws the executions that lines come with.
+    fn draws(&self) -> bool {
+        false
+    }
+    /// Something that is wrong with the input. It was told on standard error already; formats that other programs read
+    /// repeat it.
+    fn diagnostic(&mut self, _out: &mut dyn Write, _diagnostic: &Diagnostic) -> io::Result<()> {
+        Ok(())
+    }
+    /// One list of outcomes.
+    fn table(&mut self, _out: &mut dyn Write, _table: &Table) -> io::Result<()> {
+        unfit("lists of outcomes")
+    }
+    /// One comparison.
+    fn comparison(&mut self, _out: &mut dyn Write, _comparison: &Comparison) -> io::Result<()> {
+        unfit("comparisons")
+    }
+    /// What the executor observed.
+    fn observations(&mut self, _out: &mut dyn Write, _observations: &Observations) -> io::Result<()> {
+        unfit("observations")
+    }
+    /// Everything was said.
+    fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()>;
+}
+
+/// The writer of a format.
+pub fn reporter(format: Format, human: &HumanOptions) -> Box<dyn Reporter> {
+    match format {
+        Format::Human => Box::new(Human::new(human.clone())),
+        Format::Json => Box::new(Json::default()),
+        Format::Jsonl => Box::new(Jsonl),
+        Format::Junit => Box::new(Junit::default()),
+        Format::Sarif => Box::new(Sarif::default()),
+        Format::Github => Box::new(Github),
+        Format::Tap => Box::new(Tap::default()),
+        Format::Html => Box::new(Html::default()),
+    }
+}
+
+fn unfit(what: &str) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, format!("this format has no words for {what}")))
+}
+
+/// Answers made by hand, for the tests of the formats.
+#[cfg(test)]
+pub(crate) mod samples {
+    use super::*;
+    use verdict::{Outcome, Seat, Witness, WitnessEvent};
+
+    pub(crate) fn answer(verdict: Verdict) -> Answer {
+        let negative = matches!(verdict, Verdict::Forbidden | Verdict::RaceFree);
+        let axioms = if negative { vec!["Causality".into()] } else { Vec::new() };
+        Answer { axioms, ..Answer::new(verdict, "symbolic") }
+    }
+
+    pub(crate) fn line(test: &str, verdict: Verdict, expected: Option<&'static str>) -> Line {
+        Line {
+            path: format!("ptx/{test}.litmus"),
+            test: test.into(),
+            site: Site { file: format!("tests/{test}.litmus"), line: 3, column: 1 },
+            model: "ptx-v7.5".into(),
+            property: Property::Reachability,
+            quantifier: "exists",
+            proposition: "P1:r0 == 1 /\\ P1:r1 == 0".into(),
+            expected,
+            answer: answer(verdict),
+            mapping: None,
+            notes: Vec::new(),
+            ms: None,
+        }
+    }
+
+    /// Met, unmet, undecided, a race, a defect.
+    pub(crate) fn lines() -> Vec<Line> {
+        let mut undecided = line("Loop", Verdict::Undecided("loop bound 4 reached".into()), Some("allowed"));
+        undecided.answer.bound = Some(4);
+        let mut race = line("MP", Verdict::Racy, None);
+        (race.property, race.quantifier) = (Property::Race, "none");
+        let mut defect = line("Odd", Verdict::Allowed, None);
+        defect.answer.defect = Some("engines differ: symbolic allowed, enumerate forbidden".into());
+        defect.answer.engine = "both";
+        let mut required = line("Atom", Verdict::Forbidden, Some("required"));
+        required.quantifier = "forall";
+        vec![
+            line("MP-gpu", Verdict::Forbidden, Some("forbidden")),
+            line("MP", Verdict::Allowed, Some("forbidden")),
+            race,
+            required,
+            undecided,
+            defect,
+        ]
+    }
+
+    pub(crate) fn witness() -> Witness {
+        let event = |thread: Option<usize>, line, action: &str, text: &str| WitnessEvent {
+            thread,
+            thread_name: thread.map_or("init".into(), |t| format!("P{t}")),
+            line,
+            action: action.into(),
+            text: text.into(),
+        };
+        Witness {
+            events: vec![
+                event(None, 0, "W x = 0", ""),
+                event(Some(0), 4, "W x = 1", "st.weak x, 1"),
+                event(Some(1), 4, "R x = 1", "ld.weak r0, x"),
+            ],
+            relations: vec![("rf".into(), vec![(1, 2)]), ("co".into(), vec![(0, 1)])],
+            state: vec![("P1:r0".into(), "1".into()), ("x".into(), "1".into())],
+            ends: Vec::new(),
+            threads: ["P0", "P1"].map(|t| Seat { thread: t.into(), groups: vec!["GPU 0".into()] }).into(),
+            derived: Vec::new(),
+        }
+    }
+
+    pub(crate) fn table() -> Table {
+        let outcome = |r0: &str, x: &str, allowed, racy| Outcome {
+            state: vec![("P1:r0".into(), r0.into()), ("x".into(), x.into())],
+            allowed,
+            racy,
+            race: None,
+        };
+        Table {
+            path: "MP.toml".into(),
+            test: "MP".into(),
+            model: "ptx".into(),
+            mapping: None,
+            outcomes: Outcomes {
+                complete: true,
+                reason: None,
+                outcomes: vec![outcome("0", "2", true, true), outcome("1", "10", false, false)],
+                engine: "enumerate",
+                bound: None,
+                defect: None,
+                definedness: None,
+            },
+            ms: None,
+        }
+    }
+
+    pub(crate) fn written(format: Format, options: &HumanOptions) -> String {
+        report(format, options, &lines(), 1)
+    }
+
+    pub(crate) fn written_lines(format: Format, lines: &[Line]) -> String {
+        report(format, &HumanOptions::default(), lines, 0)
+    }
+
+    fn report(format: Format, options: &HumanOptions, lines: &[Line], invalid: usize) -> String {
+        let (mut out, mut summary) = (Vec::new(), Summary::default());
+        let mut reporter = reporter(format, options);
+        for line in lines {
+            summary.add(line);
+            reporter.line(&mut out, line).unwrap();
+        }
+        summary.invalid = invalid;
+        reporter.end(&mut out, &summary).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expectations_are_judged_by_the_verdicts_word() {
+        let met: Vec<_> = samples::lines().iter().map(Line::met).collect();
+        assert_eq!(met, [Some(true), Some(false), None, Some(true), None, None]);
+    }
+
+    #[test]
+    fn required_is_not_met_by_a_violation() {
+        assert_eq!(samples::line("A", Verdict::Allowed, Some("required")).met(), Some(false));
+    }
+}

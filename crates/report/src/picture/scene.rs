@@ -1,0 +1,341 @@
+//! What is drawn: threads at their places, events, edges, and what is said beside them.
+//!
+//! # Invariants
+//! - Events of a thread come in program order; edges name events and relations by position.
+//! - The steps of the cycle are drawn whatever else is left out, and so are the events that they join and marked ones.
+//! - What is left out is said in [`Scene::says`].
+
+use std::collections::BTreeSet;
+
+use super::super::human::letter;
+use super::style::{self, Kind, WAITS};
+use verdict::{Ending, Seat, Witness, hang};
+
+mod edges;
+
+/// At most this many threads are drawn: a warp. More columns than that nobody follows, on no screen.
+const MOST_THREADS: usize = 32;
+/// At most about this many events of a thread.
+const MOST_ROWS: usize = 24;
+/// A relation with more edges is not drawn unless it was asked for,
+const MOST_EDGES: usize = 40;
+/// and one with more than this not even then.
+const FAR_TOO_MANY: usize = 400;
+
+/// One step of the cycle or chain that decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// An event of the witness, by position.
+    pub from: usize,
+    /// Another one.
+    pub to: usize,
+    /// The relation between them.
+    pub name: String,
+}
+
+/// An execution, and what is to be said of it.
+#[derive(Clone, Debug)]
+pub struct Subject<'a> {
+    /// The test's name.
+    pub title: &'a str,
+    /// The model, the question, the verdict: one line each.
+    pub facts: Vec<String>,
+    /// The execution.
+    pub witness: &'a Witness,
+    /// What is drawn in bold.
+    pub cycle: Vec<Step>,
+    /// Events of the witness that are marked, and as what.
+    pub marks: Vec<(usize, String)>,
+    /// What is said below the picture.
+    pub says: Vec<String>,
+}
+
+/// Which relations to draw.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// These; `None`: those that are drawn unasked ([`Kind::shown`], and what the model shows).
+    pub relations: Option<Vec<String>>,
+    /// Have the others too, not shown: for pages on which they can be switched on.
+    pub rest: bool,
+}
+
+/// What is drawn.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// The test's name.
+    pub title: String,
+    /// Lines below it.
+    pub facts: Vec<String>,
+    /// The threads, in the order of the test.
+    pub seats: Vec<Seat>,
+    /// The events.
+    pub events: Vec<Event>,
+    /// The relations, shown ones first.
+    pub relations: Vec<Relation>,
+    /// The edges.
+    pub edges: Vec<Edge>,
+    /// What is said below.
+    pub says: Vec<String>,
+}
+
+/// What an event of a scene is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// An initial write.
+    Init,
+    /// An event of a thread.
+    Step,
+    /// How a thread ends that does not run to its end.
+    End,
+    /// Events that are left out.
+    Gap,
+}
+
+/// An event of a scene.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// The thread's position in [`Scene::seats`]; `None` for initial writes.
+    pub thread: Option<usize>,
+    /// What it is.
+    pub role: Role,
+    /// What it did, after its letter: `c: R x = 1`.
+    pub action: String,
+    /// Line and code: `14: ld.weak r0, x`.
+    pub code: String,
+    /// As what it is marked.
+    pub mark: Option<String>,
+    /// Whether the cycle goes through it.
+    pub on_cycle: bool,
+}
+
+/// A relation of a scene.
+#[derive(Clone, Debug)]
+pub struct Relation {
+    /// Its name.
+    pub name: String,
+    /// How it is drawn.
+    pub kind: Kind,
+    /// Whether it is shown from the beginning.
+    pub shown: bool,
+}
+
+/// An edge of a scene.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// An event.
+    pub from: usize,
+    /// Another event.
+    pub to: usize,
+    /// The relation.
+    pub relation: usize,
+    /// Whether it is a step of the cycle.
+    pub bold: bool,
+    /// Whether the relation holds in both directions.
+    pub both: bool,
+}
+
+impl Scene {
+    /// Makes the scene of a subject.
+    pub fn new(subject: &Subject<'_>, choice: &Choice) -> Scene {
+        let mut scene = Scene {
+            title: subject.title.to_owned(),
+            facts: subject.facts.clone(),
+            seats: Vec::new(),
+            events: Vec::new(),
+            relations: Vec::new(),
+            edges: Vec::new(),
+            says: subject.says.clone(),
+        };
+        let place = scene.place_events(subject);
+        scene.add_ends(subject.witness);
+        scene.add_relations(subject, choice, &place);
+        scene.relations_in_order();
+        scene
+    }
+
+    /// Chooses threads and events; gives the new position of each event of the witness that is drawn.
+    fn place_events(&mut self, subject: &Subject<'_>) -> Vec<Option<usize>> {
+        let witness = subject.witness;
+        let steps = subject.cycle.iter().flat_map(|s| [s.from, s.to]);
+        let on_cycle: BTreeSet<usize> = steps.clone().collect();
+        let vital: BTreeSet<usize> = steps.chain(subject.marks.iter().map(|m| m.0)).collect();
+        let of = |thread: usize| -> Vec<usize> {
+            (0..witness.events.len()).filter(|&e| witness.events[e].thread == Some(thread)).collect()
+        };
+        let threads = chosen_threads(witness, &vital);
+        let left_out = witness.threads.len() - threads.len();
+        if left_out > 0 {
+            let events: usize =
+                (0..witness.threads.len()).filter(|t| !threads.contains(t)).map(|t| of(t).len()).sum();
+            self.says.push(format!(
+                "Not drawn: {left_out} more thread{} with {events} event{}.",
+                plural(left_out),
+                plural(events)
+            ));
+        }
+        let mut place = vec![None; witness.events.len()];
+        let mut add = |scene: &mut Scene, e: usize, thread: Option<usize>| {
+            let event = &witness.events[e];
+            place[e] = Some(scene.events.len());
+            let code = event.text.trim();
+            scene.events.push(Event {
+                thread,
+                role: if thread.is_none() { Role::Init } else { Role::Step },
+                action: format!("{}: {}", letter(e), event.action),
+                code: match (event.line, code.is_empty()) {
+                    (0, _) => code.to_owned(),
+                    (line, true) => format!("line {line}"),
+                    (line, false) => format!("{line}: {code}"),
+                },
+                mark: subject.marks.iter().find(|m| m.0 == e).map(|m| m.1.clone()),
+                on_cycle: on_cycle.contains(&e),
+            });
+        };
+        for e in (0..witness.events.len()).filter(|&e| witness.events[e].thread.is_none()) {
+            add(self, e, None);
+        }
+        for (seat, &thread) in threads.iter().enumerate() {
+            self.seats.push(witness.threads[thread].clone());
+            let events = of(thread);
+            let keep = chosen_rows(&events, &vital);
+            let mut skipped = 0;
+            for (i, &e) in events.iter().enumerate() {
+                if !keep.contains(&e) {
+                    skipped += 1;
+                }
+                let next_is_kept = events.get(i + 1).is_none_or(|n| keep.contains(n));
+                if keep.contains(&e) {
+                    add(self, e, Some(seat));
+                } else if next_is_kept {
+                    self.events.push(Event {
+                        thread: Some(seat),
+                        role: Role::Gap,
+                        action: format!("\u{22ee} {skipped} event{} not drawn", plural(skipped)),
+                        code: String::new(),
+                        mark: None,
+                        on_cycle: false,
+                    });
+                    skipped = 0;
+                }
+            }
+        }
+        place
+    }
+
+    /// How threads end, where that is what the picture is about, and who waits for whom.
+    fn add_ends(&mut self, witness: &Witness) {
+        if witness.ends.is_empty() {
+            return;
+        }
+        let mut at = Vec::new();
+        for end in &witness.ends {
+            let seat = self.seats.iter().position(|s| s.thread == end.thread);
+            at.push(seat.map(|seat| {
+                let code = match end.line {
+                    0 => String::new(),
+                    line => format!("{line}: {}", end.text.trim()),
+                };
+                let action = end.ending.word().to_owned();
+                let (mark, on_cycle) = (None, false);
+                let event = Event { thread: Some(seat), role: Role::End, action, code, mark, on_cycle };
+                self.events.push(event);
+                self.events.len() - 1
+            }));
+        }
+        let named = |name: &str| witness.ends.iter().position(|e| e.thread == name);
+        let mut edges = Vec::new();
+        for (i, end) in witness.ends.iter().enumerate() {
+            let helpers = end.waits.iter().flat_map(|w| &w.helpers).map(|site| &site.thread);
+            let targets: BTreeSet<usize> = helpers.chain(&end.waits_for).filter_map(|name| named(name)).collect();
+            edges.extend(targets.into_iter().filter(|&to| to != i).map(|to| (i, to)));
+        }
+        for end in witness.ends.iter().filter(|e| e.ending != Ending::Done) {
+            self.says.push(format!("{}: {}, {}.", end.thread, end.ending.word(), end.why));
+        }
+        self.says.extend(hang::picture(&witness.ends).1.into_iter().map(|line| format!("{line}.")));
+        if edges.is_empty() {
+            return;
+        }
+        self.relations.push(Relation { name: WAITS.to_owned(), kind: style::of(WAITS, 0), shown: true });
+        for &(from, to) in &edges {
+            let (Some(a), Some(b)) = (at[from], at[to]) else { continue };
+            let bold = reaches(&edges, to, from);
+            self.events[a].on_cycle |= bold;
+            self.edges.push(Edge { from: a, to: b, relation: self.relations.len() - 1, bold, both: false });
+        }
+    }
+
+    /// The steps of the cycle and the events, in words.
+    pub fn description(&self) -> String {
+        let mut out = Vec::new();
+        for (t, seat) in self.seats.iter().enumerate() {
+            let events: Vec<_> = self.events.iter().filter(|e| e.thread == Some(t)).collect();
+            let said: Vec<_> = events.iter().map(|e| e.action.as_str()).collect();
+            let place =
+                if seat.groups.is_empty() { String::new() } else { format!(" ({})", seat.groups.join(", ")) };
+            out.push(format!("{}{place}: {}.", seat.thread, said.join("; ")));
+        }
+        let name = |e: usize| self.events[e].action.split(':').next().unwrap_or("").to_owned();
+        let edges = self
+            .edges
+            .iter()
+            .filter(|e| self.relations[e.relation].shown && self.relations[e.relation].name != "po");
+        let edges: Vec<_> = edges
+            .map(|e| format!("{} {} {}", name(e.from), self.relations[e.relation].name, name(e.to)))
+            .collect();
+        if !edges.is_empty() {
+            out.push(format!("Edges: {}.", edges.join(", ")));
+        }
+        out.extend(self.says.iter().cloned());
+        out.join(" ")
+    }
+}
+
+/// The ending of a plural.
+fn plural(n: usize) -> &'static str {
+    if n == 1 { "" } else { "s" }
+}
+
+/// The threads that are drawn: those of vital events before others.
+fn chosen_threads(witness: &Witness, vital: &BTreeSet<usize>) -> Vec<usize> {
+    let mut threads: Vec<usize> = (0..witness.threads.len()).collect();
+    let has_vital = |t: usize| vital.iter().any(|&e| witness.events[e].thread == Some(t));
+    threads.sort_by_key(|&t| (!has_vital(t), t));
+    let most = MOST_THREADS.max(threads.iter().filter(|&&t| has_vital(t)).count());
+    threads.truncate(most);
+    threads.sort_unstable();
+    threads
+}
+
+/// The events of a thread that are drawn: vital ones and their neighbours, then the first ones.
+fn chosen_rows(events: &[usize], vital: &BTreeSet<usize>) -> BTreeSet<usize> {
+    if events.len() <= MOST_ROWS {
+        return events.iter().copied().collect();
+    }
+    let near = |i: usize| {
+        let range = &events[i.saturating_sub(1)..(i + 2).min(events.len())];
+        range.iter().any(|e| vital.contains(e))
+    };
+    let mut keep: BTreeSet<usize> = (0..events.len()).filter(|&i| near(i)).map(|i| events[i]).collect();
+    for &e in events {
+        if keep.len() >= MOST_ROWS {
+            break;
+        }
+        keep.insert(e);
+    }
+    keep
+}
+
+/// Whether `edges` lead from `from` to `to`.
+fn reaches(edges: &[(usize, usize)], from: usize, to: usize) -> bool {
+    let (mut seen, mut todo) = (BTreeSet::new(), vec![from]);
+    while let Some(at) = todo.pop() {
+        if at == to {
+            return true;
+        }
+        if seen.insert(at) {
+            todo.extend(edges.iter().filter(|e| e.0 == at).map(|e| e.1));
+        }
+    }
+    false
+}

@@ -1,0 +1,180 @@
+//! Answers as pictures: which execution is drawn, what is bold in it, and what is said beside it.
+//!
+//! | Answer | Execution | Marked |
+//! |---|---|---|
+//! | allowed | one that has the outcome; where the chain that would forbid it needs other events, one of the program so changed | that chain in bold, with the link that it lacks ([`lacking`](self)) |
+//! | forbidden | for each axiom of a minimal set: one that has the outcome and breaks it | the chain that breaks it, in bold |
+//! | racy, undefined | one that is | the events of the fault |
+//! | any, of a program that is undefined | and one that shows it | the events of the fault |
+//! | hangs | one that does not end | how its threads end, who waits for whom |
+
+use super::super::{Line, explanation};
+use super::scene::{Step, Subject};
+use verdict::{Breach, Definedness, Fault, Link, Property, State, Verdict, Witness};
+
+mod lacking;
+
+/// What can be drawn of an answer: nothing, where there is no execution to show.
+pub fn subjects(line: &Line) -> Vec<Subject<'_>> {
+    let answer = &line.answer;
+    let mut found = Vec::new();
+    if let Some(fault) = &answer.fault {
+        found.extend(faulty(line, fault));
+    } else if let Some(witness) = &answer.witness {
+        found.extend(lacking::witnessed(line, witness));
+    } else if let Some(explanation) = &answer.explanation {
+        let breaches = &explanation.broken;
+        found.extend(breaches.iter().map(|b| forbidden(line, b, breaches)));
+    }
+    if let Some(Definedness::Undefined(fault)) = &answer.definedness {
+        found.extend(faulty(line, fault));
+    }
+    found
+}
+
+/// Why there is nothing to draw.
+pub fn nothing(line: &Line) -> String {
+    let answer = &line.answer;
+    match &answer.verdict {
+        Verdict::Undecided(reason) => format!("There is nothing to draw: the question is undecided ({reason})."),
+        Verdict::Forbidden if answer.axioms.is_empty() => {
+            let why = answer.explanation.iter().flat_map(|e| &e.impossible);
+            let why: Vec<_> = why.map(String::as_str).collect();
+            let why = if why.is_empty() {
+                "no execution ends so".to_owned()
+            } else {
+                format!("no execution comes to {}", why.join(", "))
+            };
+            format!("There is nothing to draw: {why}, whatever the axioms.")
+        }
+        verdict => format!(
+            "There is nothing to draw: the answer is {}, and no single execution shows it.",
+            verdict.word()
+        ),
+    }
+}
+
+/// The lines below the title.
+fn facts(line: &Line) -> Vec<String> {
+    let via = line.mapping.map_or(String::new(), |mapping| format!(", through the mapping {mapping}"));
+    let mut facts = vec![format!("{} under {}{via}: {}", line.property, line.model, line.answer.verdict.word())];
+    if line.property == Property::Reachability && !line.proposition.is_empty() {
+        facts.push(format!("{} ({})", line.quantifier, line.proposition));
+    }
+    if let Some(Definedness::Undefined(fault)) = &line.answer.definedness {
+        facts.push(fault.brief());
+    }
+    facts
+}
+
+fn witnessed<'a>(line: &'a Line, witness: &'a Witness) -> Subject<'a> {
+    let mut says = Vec::new();
+    match &line.answer.verdict {
+        Verdict::Allowed if line.quantifier == "forall" => {
+            says.push("This execution is consistent, and violates the condition.".to_owned());
+        }
+        Verdict::Allowed => says.push("This execution is consistent, and has the outcome.".to_owned()),
+        Verdict::Hangs => says.push("This execution is consistent and fair, and does not end.".to_owned()),
+        _ => {}
+    }
+    if witness.ends.is_empty() {
+        says.extend(final_state(&witness.state));
+    }
+    Subject { title: &line.test, facts: facts(line), witness, cycle: Vec::new(), marks: Vec::new(), says }
+}
+
+/// An execution that has the outcome and breaks an axiom, with the chain that breaks it.
+fn forbidden<'a>(line: &'a Line, breach: &'a Breach, all: &[Breach]) -> Subject<'a> {
+    let mut cycle = Vec::new();
+    // What else has to hold is drawn where the picture has such edges: that two accesses are to one location has no arrow.
+    let drawn = |l: &Link| {
+        let joined = breach.chain.iter().any(|c| (c.from, c.to) == (l.from, l.to));
+        !joined && breach.execution.relations.iter().any(|(name, _)| *name == l.relation)
+    };
+    let (besides, along): (Vec<&Link>, Vec<&Link>) =
+        breach.besides.iter().filter(|l| l.holds && !l.is_set).partition(|l| drawn(l));
+    for link in breach.chain.iter().chain(besides) {
+        steps(link, &mut cycle);
+    }
+    let name = |e: usize| super::super::human::letter(e);
+    let mut chain: Vec<String> = Vec::new();
+    for link in &breach.chain {
+        if chain.is_empty() {
+            chain.push(name(link.from));
+        }
+        chain.push(format!("-{}-> {}", link.relation, name(link.to)));
+    }
+    let (all_do, this_one) = match line.quantifier {
+        "forall" => ("Every consistent execution satisfies the condition", "violates it"),
+        _ => ("No consistent execution has the outcome", "has it"),
+    };
+    let mut says = vec![format!("{all_do}. This one {this_one}, and breaks {} ({}).", breach.axiom, breach.text)];
+    let shape = if breach.closes { "cycle" } else { "chain" };
+    if chain.is_empty() {
+        says.push("Nothing is there that the axiom demands.".to_owned());
+    } else {
+        let mut names: Vec<&str> = along.iter().map(|l| l.relation.as_str()).collect();
+        names.dedup();
+        let along = if names.is_empty() { String::new() } else { format!("; besides: {}", names.join(", ")) };
+        says.push(format!("The {shape} in bold: {}{along}.", chain.join(" ")));
+    }
+    let others: Vec<_> = all.iter().map(|b| b.axiom.as_str()).filter(|a| *a != breach.axiom).collect();
+    if !others.is_empty() {
+        says.push(format!("Other executions with the outcome break {}.", others.join(", ")));
+    }
+    says.extend(final_state(&breach.execution.state));
+    Subject { title: &line.test, facts: facts(line), witness: &breach.execution, cycle, marks: Vec::new(), says }
+}
+
+/// The edges of a link: itself if it has a name that is drawn, else what it is made of, where that leads from its first
+/// event to its second.
+fn steps(link: &Link, out: &mut Vec<Step>) {
+    let parts: Vec<&Link> = link.because.iter().filter(|l| l.holds && !l.is_set).collect();
+    let path = parts.first().is_some_and(|l| l.from == link.from)
+        && parts.last().is_some_and(|l| l.to == link.to)
+        && parts.windows(2).all(|two| two[0].to == two[1].from);
+    let plain = link.relation.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
+    if !plain && path {
+        parts.into_iter().for_each(|part| steps(part, out));
+    } else {
+        out.push(Step { from: link.from, to: link.to, name: link.relation.clone() });
+    }
+}
+
+fn faulty<'a>(line: &'a Line, fault: &'a Fault) -> Option<Subject<'a>> {
+    let witness = fault.execution.as_ref()?;
+    let name = fault.name();
+    let marks = fault.events.iter().filter_map(|e| Some((e.at?, format!("{name}: {}", e.noun))));
+    let mut says = vec![match &fault.place {
+        Some(place) => format!("The events in thick frames are a {name} on {place}: {}.", fault.places()),
+        None => format!("The events in thick frames: {name}, {}.", fault.places()),
+    }];
+    says.extend(fault.why.iter().map(|why| format!("{}{}.", why[..1].to_uppercase(), &why[1..])));
+    Some(Subject {
+        title: &line.test,
+        facts: facts(line),
+        witness,
+        cycle: Vec::new(),
+        marks: marks.collect(),
+        says,
+    })
+}
+
+fn final_state(state: &State) -> Option<String> {
+    let values: Vec<_> = state.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    (!values.is_empty()).then(|| format!("Final state: {}.", values.join(", ")))
+}
+
+/// What is to be said of an answer beside its pictures, each a text of several lines.
+pub fn texts(line: &Line) -> Vec<String> {
+    let mut texts: Vec<String> = line.notes.clone();
+    if let Some(why) = &line.answer.explanation {
+        let mut told = Vec::new();
+        // Writing to memory cannot fail.
+        let _ = explanation::human(&mut told, why, false);
+        let told = anstream::adapter::strip_str(&String::from_utf8_lossy(&told)).to_string();
+        texts.extend(Some(told).filter(|t| !t.trim().is_empty()));
+    }
+    texts.extend(line.answer.defect.iter().map(|law| format!("DEFECT: {law}")));
+    texts
+}

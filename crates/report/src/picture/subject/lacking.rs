@@ -1,0 +1,101 @@
+//! Why an outcome is allowed: the chain that would forbid it, with the link that it lacks.
+//!
+//! # Invariants
+//! - The chain is drawn into the execution that shows the outcome only if that is the execution of the changed program that
+//!   breaks the axiom, but for fences that the chain does not go through. Else it is drawn into the latter, in a picture of
+//!   its own that says so.
+
+use super::super::super::Line;
+use super::super::scene::{Step, Subject};
+use super::super::style::MISSING;
+use super::{facts, final_state, steps, witnessed as shown};
+use verdict::{Breach, Missing, Witness, WitnessEvent};
+
+/// The execution that shows an answer, and what an allowed outcome lacks.
+pub(super) fn witnessed<'a>(line: &'a Line, witness: &'a Witness) -> Vec<Subject<'a>> {
+    let mut first = shown(line, witness);
+    let missing = line.answer.explanation.as_ref().and_then(|e| e.missing.as_ref());
+    let Some((missing, breach)) = missing.and_then(|m| Some((m, m.breach.as_ref()?))) else { return vec![first] };
+    let cycle = chain(missing, breach);
+    let here = placed(&breach.execution, witness);
+    let place = |step: &Step| {
+        let here = here.as_ref()?;
+        Some(Step { from: here[step.from]?, to: here[step.to]?, name: step.name.clone() })
+    };
+    let said = says(missing, breach);
+    if let Some(cycle) = cycle.iter().map(place).collect() {
+        first.cycle = cycle;
+        first.says.extend(said);
+        return vec![first];
+    }
+    let mut says = vec!["An execution of the program changed so that the outcome is forbidden.".to_owned()];
+    says.extend(said);
+    says.extend(final_state(&breach.execution.state));
+    let (title, witness) = (line.test.as_str(), &breach.execution);
+    vec![first, Subject { title, facts: facts(line), witness, cycle, marks: Vec::new(), says }]
+}
+
+/// The steps of the chain; those that the program as it is lacks are of relations that are called so.
+fn chain(missing: &Missing, breach: &Breach) -> Vec<Step> {
+    let mut cycle = Vec::new();
+    for (i, link) in breach.chain.iter().enumerate() {
+        let before = cycle.len();
+        steps(link, &mut cycle);
+        if missing.links.iter().any(|m| m.link == Some(i)) {
+            cycle[before..].iter_mut().for_each(|step| step.name.insert_str(0, MISSING));
+        }
+    }
+    cycle
+}
+
+fn says(missing: &Missing, breach: &Breach) -> Vec<String> {
+    let drawn = missing.links.iter().any(|m| m.link.is_some());
+    let mut says = vec![match drawn {
+        true => {
+            format!("If the missing link held, the chain in bold would break {} ({}).", breach.axiom, breach.text)
+        }
+        false => format!("Nearly, the chain in bold breaks {} ({}).", breach.axiom, breach.text),
+    }];
+    for link in &missing.links {
+        says.push(format!("It does not hold: {}.", link.why.replace('`', "")));
+    }
+    says
+}
+
+/// By event of an execution of the changed program, the event of the other one, of a fence that was put in none; `None` at
+/// all if the executions differ in more.
+fn placed(changed: &Witness, witness: &Witness) -> Option<Vec<Option<usize>>> {
+    let of = |w: &Witness, thread: Option<usize>| -> Vec<usize> {
+        (0..w.events.len()).filter(|&e| w.events[e].thread == thread).collect()
+    };
+    let alike = |a: &WitnessEvent, b: &WitnessEvent| (a.line, &a.action) == (b.line, &b.action);
+    let mut place = vec![None; changed.events.len()];
+    // Only initial writes that something refers to are shown.
+    for e in of(changed, None) {
+        let same = |&w: &usize| alike(&changed.events[e], &witness.events[w]);
+        place[e] = of(witness, None).into_iter().find(same);
+    }
+    for thread in 0..changed.threads.len().max(witness.threads.len()) {
+        let (new, old) = (of(changed, Some(thread)), of(witness, Some(thread)));
+        let mut added = new.len().checked_sub(old.len())?;
+        let mut next = old.into_iter().peekable();
+        for e in new {
+            let event = &changed.events[e];
+            let fits = |w: &usize| {
+                let other = &witness.events[*w];
+                alike(event, other) && (added == 0 || event.action != "F" || event.text == other.text)
+            };
+            place[e] = next.next_if(fits);
+            if place[e].is_none() {
+                added = added.checked_sub(1).filter(|_| event.action == "F")?;
+            }
+        }
+    }
+    let pairs = |w: &Witness| w.relations.iter().find(|r| r.0 == "rf").map(|r| r.1.clone()).unwrap_or_default();
+    let sources: Option<Vec<(usize, usize)>> =
+        pairs(changed).into_iter().map(|(a, b)| Some((place[a]?, place[b]?))).collect();
+    let (mut new, mut old) = (sources?, pairs(witness));
+    new.sort_unstable();
+    old.sort_unstable();
+    (new == old).then_some(place)
+}

@@ -1,0 +1,351 @@
+//! Barriers: who has arrived, who waits, and what an arrival hands to a wait.
+//!
+//! *Counted* barriers are PTX's. A phase completes once as many threads have arrived as its count says; without a count,
+//! once every thread of the group has arrived or has ended. Then the set of arrivals is emptied, who waits goes on with
+//! what all arrivals of the phase carried, and the next arrival opens the next phase. A thread that has arrived cannot
+//! arrive again before the phase completes.
+//!
+//! *Instance* barriers are those of the published suites; nothing resets. Without a quorum an event passes once every
+//! matching barrier of the program is reached, and gets what all of them carried. With a quorum `q`, the first `q`
+//! arrivals open the barrier for everybody and for good, and every wait gets what those `q` carried. The suites let any
+//! set of at least `q` reached events be ordered before every wait; a larger set orders more, and an event outside
+//! the set may as well come late, so that no outcome is lost.
+//!
+//! # Invariants
+//! - A thread is in [`Phase::waiting`] only if it is in [`Phase::arrived`].
+//!
+//! # Sources
+//! - PTX ISA, Parallel Synchronization and Communication Instructions, `bar`/`barrier`, `barrier.cluster`.
+
+use super::Halt;
+use super::code::{Act, Code, eval};
+use super::set::Threads;
+use super::state::Thread;
+use program::{Barrier, BarrierAction, BarrierNaming, Dialect, Expr, Scope};
+
+/// Which barrier of which group.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Key {
+    domain: Scope,
+    /// The lanes that it brings together, of a warp's barrier that names them.
+    lanes: Option<u32>,
+    /// The first thread of the group.
+    group: usize,
+    /// The thread itself, where it names a mask that it is not in.
+    alone: bool,
+    /// The instance number of an instance barrier.
+    instance: Option<i64>,
+    id: Option<i64>,
+}
+
+/// The present phase of a barrier.
+#[derive(Clone, Debug)]
+pub(super) struct Phase<C> {
+    pub(super) key: Key,
+    /// Its number among all phases of the run; for the log alone.
+    pub(super) number: u32,
+    /// Thread count or quorum.
+    pub(super) count: Option<i64>,
+    pub(super) arrived: Threads,
+    pub(super) waiting: Threads,
+    /// Instance barriers: whether it is open for good.
+    pub(super) open: bool,
+    /// What arrivals have handed in.
+    pub(super) carried: C,
+}
+
+/// All barriers.
+#[derive(Clone, Debug)]
+pub(super) struct Barriers<C> {
+    /// Sorted by key.
+    pub(super) phases: Vec<Phase<C>>,
+    /// Completed phases whose wait has not come yet, by thread.
+    pub(super) granted: Vec<(Key, usize, C, u32)>,
+    /// How many phases there were.
+    opened: u32,
+    /// Instance barriers that were reached: thread and instruction.
+    pub(super) reached: Vec<(usize, usize)>,
+}
+
+impl<C> Default for Barriers<C> {
+    fn default() -> Self {
+        Barriers { phases: Vec::new(), granted: Vec::new(), opened: 0, reached: Vec::new() }
+    }
+}
+
+/// What came of executing a barrier.
+pub(super) enum Came<C> {
+    /// The thread goes on, with this.
+    On(Option<C>),
+    /// It waits.
+    Waits,
+}
+
+/// What came of executing a barrier, and the number of the phase.
+pub(super) type Outcome<C> = (Came<C>, u32);
+
+fn unsupported(what: &str) -> Halt {
+    Halt::Unsupported(format!("not in this machine: {what}"))
+}
+
+/// The barrier that an instruction names now, and its count or quorum.
+fn naming(code: &Code, t: usize, b: &Barrier, regs: &[i64]) -> (Key, Option<i64>) {
+    let (instance, id, count) = match &b.naming {
+        BarrierNaming::Counted { id, count } => (None, Some(id), count),
+        BarrierNaming::Instance { instance, id, quorum } => (Some(*instance), id.as_ref(), quorum),
+    };
+    let value = |e: &Expr| eval(e, regs);
+    let alone = !takes_part(code, b.lanes, t);
+    let group = if alone { t } else { code.group(t, b.domain) };
+    let key = Key { domain: b.domain, lanes: b.lanes, group, alone, instance, id: id.map(value) };
+    (key, count.as_ref().map(value))
+}
+
+/// Whether a thread is in a warp barrier's mask.
+fn takes_part(code: &Code, lanes: Option<u32>, t: usize) -> bool {
+    lanes.is_none_or(|mask| mask >> code.lanes[t].min(31) & 1 != 0)
+}
+
+impl Key {
+    /// Whether a thread is one of those that it brings together.
+    fn holds(&self, code: &Code, t: usize) -> bool {
+        match self.alone {
+            true => t == self.group,
+            false => {
+                // The group is named by its first thread.
+                code.group(t, self.domain) == self.group && takes_part(code, self.lanes, t)
+            }
+        }
+    }
+}
+
+/// Whether an arrival at this barrier commutes with every step of other threads: who takes part in its phases does not
+/// depend on who comes first.
+pub(super) fn arrival_commutes(b: &Barrier) -> bool {
+    match &b.naming {
+        BarrierNaming::Counted { count, .. } => count.is_none(),
+        BarrierNaming::Instance { quorum, .. } => quorum.is_none(),
+    }
+}
+
+impl<C: Clone + Default> Barriers<C> {
+    /// Executes a barrier instruction of a thread. `carried` is what its arrival hands over.
+    pub(super) fn execute(
+        &mut self,
+        code: &Code,
+        (t, pc): (usize, usize),
+        b: &Barrier,
+        regs: &[i64],
+        carried: &C,
+        join: impl Fn(&mut C, &C),
+    ) -> Result<Outcome<C>, Halt> {
+        let (key, count) = naming(code, t, b, regs);
+        if b.action == BarrierAction::Wait {
+            if let Some(i) = self.granted.iter().position(|g| g.0 == key && g.1 == t) {
+                let (_, _, carried, number) = self.granted.remove(i);
+                return Ok((Came::On(Some(carried)), number));
+            }
+            if let Some(phase) = self.phases.iter_mut().find(|p| p.key == key && p.arrived.has(t)) {
+                phase.waiting.insert(t);
+            }
+            return Ok((Came::Waits, 0));
+        }
+        if key.instance.is_some() {
+            check_instance(code, (t, pc), b)?;
+            self.reached.push((t, pc));
+            self.reached.sort_unstable();
+        }
+        let at = match self.phases.binary_search_by(|p| p.key.cmp(&key)) {
+            Ok(at) => at,
+            Err(at) => {
+                let number = self.opened;
+                self.opened += 1;
+                let (arrived, waiting) = (Threads::default(), Threads::default());
+                let (key, carried) = (key.clone(), C::default());
+                self.phases.insert(at, Phase { key, number, count, arrived, waiting, open: false, carried });
+                at
+            }
+        };
+        let phase = &mut self.phases[at];
+        if phase.count != count {
+            return Err(unsupported("one barrier used with different thread counts or quorums"));
+        }
+        if phase.open {
+            let carried = (b.action == BarrierAction::Sync).then(|| phase.carried.clone());
+            return Ok((Came::On(carried), phase.number));
+        }
+        if phase.arrived.has(t) {
+            if key.instance.is_some() {
+                return Err(unsupported("a thread that reaches one barrier instance twice"));
+            }
+            return Err(Halt::Blocked);
+        }
+        phase.arrived.insert(t);
+        join(&mut phase.carried, carried);
+        if b.action == BarrierAction::Arrive {
+            return Ok((Came::On(None), phase.number));
+        }
+        phase.waiting.insert(t);
+        Ok((Came::Waits, phase.number))
+    }
+
+    /// A thread that runs the same code and waits in the phase that another one is about to join, but at another call,
+    /// where that is an error: `__syncthreads` in the whole block, PTX's aligned barriers in a warp.
+    pub(super) fn elsewhere(
+        &self,
+        code: &Code,
+        (t, pc): (usize, usize),
+        b: &Barrier,
+        threads: &[Thread],
+    ) -> Option<usize> {
+        let reach = match code.program.dialect {
+            Dialect::Cuda if b.domain == Scope::Cta => Scope::Cta,
+            Dialect::Ptx if is_aligned(&code.program.threads[t].code[pc].text) => Scope::Warp,
+            _ => return None,
+        };
+        let BarrierNaming::Counted { count: None, .. } = &b.naming else { return None };
+        let (key, _) = naming(code, t, b, &threads[t].regs);
+        let phase = self.phases.iter().find(|p| p.key == key)?;
+        phase
+            .waiting
+            .iter()
+            .find(|&u| threads[u].pc != pc && code.kin[u] == code.kin[t] && code.holds(t, reach, u))
+    }
+
+    /// Completes phases as long as one can be; calls `release` for each thread that goes on, with what it gets.
+    pub(super) fn complete(
+        &mut self,
+        code: &Code,
+        over: impl Fn(usize) -> bool,
+        mut release: impl FnMut(usize, &C, u32),
+    ) {
+        while let Some(at) = self.phases.iter().position(|p| !p.open && self.is_full(code, p, &over)) {
+            if self.phases[at].key.instance.is_some() {
+                let phase = &mut self.phases[at];
+                phase.open = true;
+                let waiting = std::mem::take(&mut phase.waiting);
+                waiting.iter().for_each(|t| release(t, &phase.carried, phase.number));
+                continue;
+            }
+            let phase = self.phases.remove(at);
+            for t in phase.arrived.iter() {
+                if phase.waiting.has(t) {
+                    release(t, &phase.carried, phase.number);
+                } else if waits_later(code, t, phase.key.domain) {
+                    self.granted.retain(|g| g.0 != phase.key || g.1 != t);
+                    self.granted.push((phase.key.clone(), t, phase.carried.clone(), phase.number));
+                    self.granted.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+                }
+            }
+        }
+    }
+
+    /// Barriers at which somebody waits: who has arrived, who waits, whose barrier it is, and the thread count.
+    pub(super) fn waits<'a>(
+        &'a self,
+        code: &'a Code,
+    ) -> impl Iterator<Item = (&'a Threads, &'a Threads, Vec<usize>, Option<i64>)> {
+        let waiting = self.phases.iter().filter(|p| !p.waiting.is_empty());
+        waiting.map(|p| {
+            let group = code.members(p.key.group, p.key.domain).iter().copied();
+            (&p.arrived, &p.waiting, group.filter(|&u| p.key.holds(code, u)).collect(), p.count)
+        })
+    }
+
+    fn is_full(&self, code: &Code, p: &Phase<C>, over: &impl Fn(usize) -> bool) -> bool {
+        if p.arrived.is_empty() {
+            return false;
+        }
+        let group = code.members(p.key.group, p.key.domain).iter().copied();
+        let mut members = group.filter(|&u| p.key.holds(code, u));
+        match (p.count, p.key.instance) {
+            (Some(n), _) => p.arrived.len() as i64 >= n,
+            (None, None) => members.all(|u| p.arrived.has(u) || over(u)),
+            (None, Some(instance)) => members.all(|u| {
+                barriers(code, u).all(|(pc, b)| {
+                    !is_instance(b, instance)
+                        || self.reached.contains(&(u, pc))
+                        || known_id(code, u, pc, b).is_some_and(|id| id != p.key.id)
+                })
+            }),
+        }
+    }
+}
+
+/// PTX ISA, `bar`, `barrier`: `bar.sync` is `barrier.sync.aligned`, and every thread of a warp must execute the same one.
+fn is_aligned(text: &str) -> bool {
+    let opcode = text.split_whitespace().next().unwrap_or_default();
+    (opcode.starts_with("bar.") && !opcode.starts_with("bar.warp")) || opcode.contains(".aligned")
+}
+
+fn barriers(code: &Code, t: usize) -> impl Iterator<Item = (usize, &Barrier)> {
+    code.threads[t].acts.iter().enumerate().filter_map(|(pc, a)| match a {
+        Act::Barrier(b) => Some((pc, b)),
+        _ => None,
+    })
+}
+
+fn is_instance(b: &Barrier, number: i64) -> bool {
+    matches!(b.naming, BarrierNaming::Instance { instance, .. } if instance == number)
+}
+
+fn waits_later(code: &Code, t: usize, domain: Scope) -> bool {
+    barriers(code, t).any(|(_, b)| b.action == BarrierAction::Wait && b.domain == domain)
+}
+
+/// The identifier that an instance barrier will name whenever it is reached, if that is plain.
+fn known_id(code: &Code, t: usize, pc: usize, b: &Barrier) -> Option<Option<i64>> {
+    let BarrierNaming::Instance { id, .. } = &b.naming else { return None };
+    match id {
+        None => Some(None),
+        Some(Expr::Const(v)) => Some(Some(*v)),
+        Some(Expr::Reg(r)) => {
+            // A register that only constants are put into, in code without branches.
+            let thread = &code.threads[t];
+            let mut value = Some(thread.start[r.0 as usize]);
+            for act in &thread.acts[..pc] {
+                match act {
+                    Act::Branch { .. } => return None,
+                    Act::Assign { dst, value: Expr::Const(v) } if dst == r => value = Some(*v),
+                    Act::Assign { dst, .. }
+                    | Act::Spurious { dst }
+                    | Act::Load { dst, .. }
+                    | Act::Rmw { dst: Some(dst), .. }
+                        if dst == r =>
+                    {
+                        value = None;
+                    }
+                    _ => {}
+                }
+            }
+            value.map(Some)
+        }
+        Some(_) => None,
+    }
+}
+
+/// Instance barriers mean one thing only where each is reached at most once and its kind is the same everywhere.
+fn check_instance(code: &Code, (t, pc): (usize, usize), b: &Barrier) -> Result<(), Halt> {
+    let BarrierNaming::Instance { instance, id, quorum } = &b.naming else { return Ok(()) };
+    let acts = &code.threads[t].acts;
+    let looped = acts
+        .iter()
+        .enumerate()
+        .any(|(at, a)| matches!(a, Act::Branch { target, .. } if *target <= pc && pc <= at));
+    if looped {
+        return Err(unsupported("a barrier instance in a loop"));
+    }
+    for u in 0..code.threads.len() {
+        for (at, other) in barriers(code, u).filter(|(_, o)| is_instance(o, *instance)) {
+            if quorum.is_none() && known_id(code, u, at, other).is_none() {
+                // Another thread may pass before it is known that this one means another barrier.
+                return Err(unsupported("a barrier instance whose identifier depends on what is read"));
+            }
+            let BarrierNaming::Instance { id: x, quorum: q, .. } = &other.naming else { continue };
+            if x.is_some() != id.is_some() || q.is_some() != quorum.is_some() {
+                return Err(unsupported("one barrier instance with and without an identifier or a quorum"));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,212 @@
+//! Why a run does not go on: who waits for what, who spins on what, and who could end it.
+
+use std::ops::RangeInclusive;
+
+use super::code::{Act, Code, eval};
+use super::host;
+use super::layer::Layer;
+use super::memory::Backend;
+use super::schedule::Reason;
+use super::set::Threads;
+use super::state::{Status, Thread};
+use super::step::{Machine, StateOf};
+use super::waits;
+use program::Expr;
+
+/// At most so many names in a row.
+const MAX_NAMES: usize = 6;
+
+/// The reasons of a state in which nobody can step.
+pub(super) fn stuck<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, state: &StateOf<B, L>) -> Reason {
+    let all: Vec<(usize, String)> = (0..state.threads.len())
+        .filter(|&t| !state.threads[t].is_over())
+        .map(|t| (t, situation(machine, state, t)))
+        .collect();
+    let mut why = grouped(machine.code, all);
+    why.extend(missing(machine, state));
+    why.extend(state.host.pending(machine.code, &state.threads));
+    Reason { why, ends: waits::ends(machine, state, None) }
+}
+
+/// The reasons of a state in which threads go on without getting anywhere; `turning` are those, if that is known.
+pub(super) fn spinning<B: Backend, L: Layer>(
+    machine: &Machine<'_, B, L>,
+    state: &StateOf<B, L>,
+    turning: Option<&Threads>,
+) -> Reason {
+    let code = machine.code;
+    let turns = |t: usize| turning.is_none_or(|set| set.has(t));
+    let mut spins: Vec<(usize, String)> = Vec::new();
+    let mut others: Vec<(usize, String)> = Vec::new();
+    let mut sought: Vec<usize> = Vec::new();
+    for (t, thread) in state.threads.iter().enumerate().filter(|(_, thread)| !thread.is_over()) {
+        let here = |t| machine.layer.obstacle(code, &state.layer, &state.threads, t).is_none();
+        match (thread.status, spin(code, t, thread)) {
+            (Status::Running, Some(Spin { text, locs })) if turns(t) && (turning.is_some() || here(t)) => {
+                spins.push((t, text));
+                sought.extend(locs);
+            }
+            _ => others.push((t, situation(machine, state, t))),
+        }
+    }
+    sought.sort_unstable();
+    sought.dedup();
+    let mut lines = grouped(code, spins);
+    for loc in sought {
+        let name = &code.cell_of(loc).name;
+        let may = |t: usize| may_write(code, t, state.threads[t].pc, loc);
+        let writes = |t: &usize| may(*t) == Some(true);
+        let (helpers, rest): (Vec<_>, Vec<_>) = others.into_iter().partition(|(t, _)| writes(t));
+        others = rest;
+        let left = (0..state.threads.len()).filter(|&t| !state.threads[t].is_over());
+        let nobody = helpers.is_empty() && left.map(may).all(|m| m == Some(false));
+        if nobody {
+            lines.push(format!("nobody who is still there writes `{name}`"));
+        }
+        lines.extend(grouped(code, helpers).into_iter().map(|l| format!("who still writes `{name}`: {l}")));
+    }
+    lines.extend(grouped(code, others));
+    lines.extend(missing(machine, state));
+    Reason { why: lines, ends: waits::ends(machine, state, turning) }
+}
+
+/// What keeps a thread, in words that follow its name.
+fn situation<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, state: &StateOf<B, L>, t: usize) -> String {
+    let code = machine.code;
+    let thread = &state.threads[t];
+    let at = |pc: usize| {
+        let instr = &code.program.threads[t].code[pc];
+        format!("line {} (`{}`)", instr.line, instr.text)
+    };
+    match thread.status {
+        Status::Waiting => format!("waits at {}", at(thread.pc)),
+        Status::Lost => format!("goes round and round at {} without touching memory", at(thread.pc)),
+        Status::Ended => "has ended".into(),
+        Status::Held => {
+            let what = host::unmet(code, &state.host, &state.threads, t);
+            if thread.pc > 0 || state.host.is_calling(t) { format!("{what}, at {}", at(thread.pc)) } else { what }
+        }
+        Status::Running => match machine.layer.obstacle(code, &state.layer, &state.threads, t) {
+            Some(why) => format!("is before {}: {why}", at(thread.pc)),
+            None => format!("is before {}", at(thread.pc)),
+        },
+    }
+}
+
+/// Of barriers at which threads wait: who is missing.
+fn missing<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, state: &StateOf<B, L>) -> Vec<String> {
+    let code = machine.code;
+    let mut lines = Vec::new();
+    for (arrived, waiting, members, count) in state.barriers.waits(code) {
+        let Some(first) = waiting.iter().next() else { continue };
+        let line = code.line(first, state.threads[first].pc).unwrap_or(0);
+        if let Some(n) = count {
+            lines.push(format!(
+                "the barrier at line {line} waits for {n} threads, and {} have arrived",
+                arrived.len()
+            ));
+            continue;
+        }
+        let absent: Vec<usize> =
+            members.iter().copied().filter(|&u| !arrived.has(u) && !state.threads[u].is_over()).collect();
+        let texts = absent.iter().map(|&u| (u, format!("never arrives at the barrier of line {line}"))).collect();
+        lines.extend(grouped(code, texts));
+    }
+    lines
+}
+
+/// One line per text, with the names of all threads that it is true of.
+fn grouped(code: &Code, texts: Vec<(usize, String)>) -> Vec<String> {
+    let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
+    for (t, text) in texts {
+        match groups.iter_mut().find(|g| g.0 == text) {
+            Some(group) => group.1.push(t),
+            None => groups.push((text, vec![t])),
+        }
+    }
+    let line = |(text, threads): (String, Vec<usize>)| format!("{} {text}", names(code, &threads));
+    groups.into_iter().map(line).collect()
+}
+
+/// Names of threads in a row.
+pub(super) fn names(code: &Code, threads: &[usize]) -> String {
+    let list: Vec<&str> = threads.iter().take(MAX_NAMES).map(|&t| code.program.threads[t].name.as_str()).collect();
+    match threads.len() {
+        n if n > MAX_NAMES => format!("{}, … ({n} threads):", list.join(", ")),
+        1 => list.join(", "),
+        _ => format!("each of {}", list.join(", ")),
+    }
+}
+
+/// A loop that a thread is in.
+struct Spin {
+    text: String,
+    /// The locations that it reads.
+    locs: Vec<usize>,
+}
+
+/// The innermost loop around the next instruction.
+pub(super) fn innermost(code: &Code, t: usize, thread: &Thread) -> Option<RangeInclusive<usize>> {
+    let acts = &code.threads[t].acts;
+    let back = |(pc, act): (usize, &Act)| match act {
+        Act::Branch { target, .. } if (*target..=pc).contains(&thread.pc) => Some((pc - target, *target, pc)),
+        _ => None,
+    };
+    acts.iter().enumerate().filter_map(back).min().map(|(_, from, to)| from..=to)
+}
+
+/// The threads that have not arrived at the barrier at which a thread waits, and could.
+pub(super) fn missing_of<B: Backend, L: Layer>(
+    machine: &Machine<'_, B, L>,
+    state: &StateOf<B, L>,
+    t: usize,
+) -> Vec<usize> {
+    let mut waits = state.barriers.waits(machine.code);
+    let Some((arrived, _, members, _)) = waits.find(|(_, waiting, ..)| waiting.has(t)) else { return Vec::new() };
+    members.into_iter().filter(|&u| !arrived.has(u) && !state.threads[u].is_over()).collect()
+}
+
+/// The innermost loop around the next instruction, and what it reads.
+fn spin(code: &Code, t: usize, thread: &Thread) -> Option<Spin> {
+    let acts = &code.threads[t].acts;
+    let (from, to) = innermost(code, t, thread)?.into_inner();
+    let mut locs: Vec<usize> = Vec::new();
+    for act in &acts[from..=to] {
+        if let Act::Load { addr, .. } | Act::Rmw { addr, .. } = act
+            && let Some(cell) = code.memory.at(eval(addr, &thread.regs))
+            && !locs.contains(&code.location(cell))
+        {
+            locs.push(code.location(cell));
+        }
+    }
+    let ends = [from, to].map(|pc| code.line(t, pc).unwrap_or(0));
+    let (first, last) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+    let lines = if first == last { format!("line {first}") } else { format!("lines {first} to {last}") };
+    let on: Vec<String> = locs.iter().map(|&l| format!("`{}`", code.cell_of(l).name)).collect();
+    let text =
+        if on.is_empty() { format!("spins in {lines}") } else { format!("spins in {lines} on {}", on.join(", ")) };
+    Some(Spin { text, locs })
+}
+
+/// Whether the code from `pc` on may write a location; `None` if that takes an address that is not plain.
+fn may_write(code: &Code, t: usize, pc: usize, loc: usize) -> Option<bool> {
+    let acts = &code.threads[t].acts;
+    let (mut seen, mut todo, mut unknown) = (vec![false; acts.len() + 1], vec![pc], false);
+    while let Some(at) = todo.pop() {
+        if std::mem::replace(&mut seen[at], true) || at == acts.len() {
+            continue;
+        }
+        match &acts[at] {
+            Act::Store { addr: Expr::Const(a), .. } | Act::Rmw { addr: Expr::Const(a), .. }
+                if code.memory.at(*a).map(|c| code.location(c)) == Some(loc) =>
+            {
+                return Some(true);
+            }
+            Act::Store { addr, .. } | Act::Rmw { addr, .. } if !matches!(addr, Expr::Const(_)) => unknown = true,
+            Act::Branch { target, .. } => todo.push(*target),
+            _ => {}
+        }
+        todo.push(at + 1);
+    }
+    (!unknown).then_some(false)
+}

@@ -1,0 +1,60 @@
+//! Which threads share a group, at every level of the scope tree.
+
+use program::{Program, Scope};
+
+/// Every scope, in order: its number is its place here.
+const SCOPES: [Scope; 7] =
+    [Scope::Thread, Scope::Warp, Scope::Cta, Scope::Cluster, Scope::QueueFamily, Scope::Gpu, Scope::Sys];
+
+/// The groups of a program. A group is known by its first thread.
+#[derive(Clone, Debug)]
+pub(super) struct Groups {
+    /// By thread and scope: the first thread of its group.
+    first: Vec<[usize; SCOPES.len()]>,
+    /// By scope and first thread: who is in the group.
+    pub(super) members: Vec<Vec<Vec<usize>>>,
+}
+
+impl Groups {
+    /// The groups of a program.
+    pub(super) fn new(program: &Program) -> Groups {
+        let n = program.threads.len();
+        let mut first = vec![[0; SCOPES.len()]; n];
+        let mut members = vec![vec![Vec::new(); n]; SCOPES.len()];
+        for (s, &scope) in SCOPES.iter().enumerate() {
+            let mut known: Vec<usize> = Vec::new();
+            for (t, row) in first.iter_mut().enumerate() {
+                let place = &program.threads[t].place;
+                let shares = |&&g: &&usize| program.threads[g].place.same(place, scope);
+                // Threads of a group mostly follow each other.
+                let group = match (scope != Scope::Thread).then(|| known.iter().rev().find(shares)).flatten() {
+                    Some(&group) => group,
+                    None => {
+                        known.push(t);
+                        t
+                    }
+                };
+                row[s] = group;
+                members[s][group].push(t);
+            }
+        }
+        Groups { first, members }
+    }
+
+    /// The first thread of a thread's group.
+    pub(super) fn of(&self, thread: usize, scope: Scope) -> usize {
+        self.first[thread][scope as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_are_numbered_as_listed() {
+        for (i, scope) in SCOPES.into_iter().enumerate() {
+            assert_eq!(scope as usize, i);
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! Host programs: what has been enqueued, how far each command is, and what each of them waits for.
+//!
+//! A command is queued, submitted, running, ended, complete. What it waits for is settled when it is enqueued, from what
+//! stands before it in its queue and from its wait list; it starts as soon as all that has come to pass. The transitions
+//! follow by themselves: they only ever permit more steps, so no outcome depends on when they happen. Whether a command
+//! is submitted at once or by a flush alone is an option.
+//!
+//! What is known at one point is handed to another: from the call to the command, from a command that is complete to
+//! what waits for it, from there to the threads that begin. Nothing here knows the edges of the launch graph: they are
+//! what the checkers use, and this is held against them.
+//!
+//! # Invariants
+//! - A thread of a command is held until its command runs; a thread in a call is held until the call returns.
+//! # Sources
+//! - OpenCL API specification, *Execution Model*: states of a command, synchronisation of commands; *Flush and Finish*.
+//! - CUDA driver API, *Stream synchronization behavior*; CUDA runtime API, cudaEventRecord, cudaStreamWaitEvent.
+
+mod run;
+mod tell;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash, Hasher};
+
+use super::code::Code;
+use super::state::Thread;
+use program::host::{
+    Asked, CallId, ChildStart, CommandId, CommandKind, HandleId, HandleKind, HostOp, HostProgram, LaneId,
+    LaneKind, Origin, Query, Ref,
+};
+pub(super) use tell::{held, unmet};
+
+/// How far a command is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Stage {
+    /// Not enqueued.
+    Absent,
+    Queued,
+    Submitted,
+    /// Its threads may step.
+    Running,
+    /// They have ended.
+    Ended,
+    /// So have those of its children.
+    Complete,
+}
+
+/// Something that may have come to pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Cond {
+    /// A command is at least so far.
+    Reached(CommandId, Stage),
+    /// A work-group of a command has ended.
+    GroupEnded(CommandId, u32),
+    /// A user event is made.
+    Made(HandleId),
+    /// A user event is set.
+    Set(HandleId),
+    /// A point in a stream was reached.
+    Passed(usize),
+}
+
+/// Where something is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Point {
+    Issue(CommandId),
+    Start(CommandId),
+    GroupEnd(CommandId, u32),
+    End(CommandId),
+    Done(CommandId),
+    Set(HandleId),
+    Passed(usize),
+}
+
+impl Point {
+    /// A number of its own.
+    fn number(self) -> u32 {
+        let (kind, index, group) = match self {
+            Point::Issue(c) => (0, c.0, 0),
+            Point::Start(c) => (1, c.0, 0),
+            Point::End(c) => (2, c.0, 0),
+            Point::Done(c) => (3, c.0, 0),
+            Point::Set(h) => (4, h.0, 0),
+            Point::Passed(i) => (5, i as u16, 0),
+            Point::GroupEnd(c, group) => (6, c.0, group),
+        };
+        kind << 28 | (group & 0xfff) << 16 | u32::from(index)
+    }
+}
+
+/// What stands in a queue or a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum What {
+    Command(CommandId),
+    /// A point of a stream: an event is recorded there, or waited for.
+    Point,
+}
+
+/// An entry of a queue or a stream.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Item {
+    lane: Option<LaneId>,
+    what: What,
+    /// Before it starts, or is passed.
+    waits: BTreeSet<Cond>,
+    passed: bool,
+}
+
+/// A call that does not return yet.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct InCall {
+    /// Whether it was issued; else it names an event that nobody has made yet.
+    issued: bool,
+    /// What it waits for.
+    waits: BTreeSet<Cond>,
+}
+
+/// Host programs while they run; `C` is what is known at a point.
+#[derive(Clone, Debug)]
+pub(super) struct HostState<C> {
+    /// By command.
+    stages: Vec<Stage>,
+    /// In the order in which they were enqueued.
+    items: Vec<Item>,
+    /// By handle: whether there is such an event.
+    made: Vec<bool>,
+    /// By handle: whether the user event is set.
+    set: Vec<bool>,
+    /// By handle: where it was recorded last.
+    recorded: Vec<Option<usize>>,
+    /// Threads in a call.
+    calls: BTreeMap<usize, InCall>,
+    /// What is known where.
+    pub(super) known: BTreeMap<Point, C>,
+}
+
+impl<C> Default for HostState<C> {
+    fn default() -> Self {
+        HostState {
+            stages: Vec::new(),
+            items: Vec::new(),
+            made: Vec::new(),
+            set: Vec::new(),
+            recorded: Vec::new(),
+            calls: BTreeMap::new(),
+            known: BTreeMap::new(),
+        }
+    }
+}
+
+impl<C> HostState<C> {
+    /// Before the first call.
+    pub(super) fn new(code: &Code) -> HostState<C> {
+        let Some(host) = code.program.host.as_deref() else { return HostState::default() };
+        HostState {
+            stages: vec![Stage::Absent; host.commands.len()],
+            made: (0..host.handles.len() as u16).map(|h| !makes(host, HandleId(h))).collect(),
+            set: vec![false; host.handles.len()],
+            recorded: vec![None; host.handles.len()],
+            ..HostState::default()
+        }
+    }
+
+    pub(super) fn hash_into(&self, hasher: &mut impl Hasher) {
+        (&self.stages, &self.items, &self.made, &self.set, &self.recorded, &self.calls).hash(hasher);
+        self.known.keys().for_each(|point| point.hash(hasher));
+    }
+
+    /// Whether nothing is left to be done but for threads.
+    pub(super) fn is_over(&self) -> bool {
+        self.stages.iter().all(|s| matches!(s, Stage::Absent | Stage::Complete))
+    }
+
+    /// Whether a command was never enqueued.
+    pub(super) fn is_absent(&self, command: CommandId) -> bool {
+        self.stage(command) == Stage::Absent
+    }
+
+    fn stage(&self, command: CommandId) -> Stage {
+        self.stages[usize::from(command.0)]
+    }
+
+    fn set_stage(&mut self, command: CommandId, stage: Stage) {
+        self.stages[usize::from(command.0)] = stage;
+    }
+
+    /// The entry of a command that was enqueued.
+    fn item(&self, command: CommandId) -> Option<&Item> {
+        self.items.iter().find(|i| i.what == What::Command(command))
+    }
+
+    fn holds(&self, code: &Code, threads: &[Thread], cond: Cond) -> bool {
+        match cond {
+            Cond::Reached(c, stage) => self.stage(c) >= stage,
+            Cond::GroupEnded(c, group) => {
+                self.stage(c) >= Stage::Running && members(host(code), c, group).all(|t| threads[t].is_over())
+            }
+            Cond::Made(h) => self.made[usize::from(h.0)],
+            Cond::Set(h) => self.set[usize::from(h.0)],
+            Cond::Passed(i) => self.items[i].passed,
+        }
+    }
+
+    /// Where what comes with a condition is known.
+    fn point(cond: Cond) -> Option<Point> {
+        match cond {
+            Cond::Reached(c, Stage::Complete) => Some(Point::Done(c)),
+            Cond::Reached(c, Stage::Ended) => Some(Point::End(c)),
+            // That a command is on its way says nothing about memory.
+            Cond::Reached(..) | Cond::Made(_) => None,
+            Cond::GroupEnded(c, group) => Some(Point::GroupEnd(c, group)),
+            Cond::Set(h) => Some(Point::Set(h)),
+            Cond::Passed(i) => Some(Point::Passed(i)),
+        }
+    }
+
+    /// What an event stands for now.
+    fn event(&self, host: &HostProgram, r: Ref) -> Option<Cond> {
+        match r {
+            Ref::Command(c) => Some(Cond::Reached(c, Stage::Complete)),
+            Ref::Handle(h) if host.handle(h).kind == HandleKind::User => Some(Cond::Set(h)),
+            Ref::Handle(h) => self.recorded[usize::from(h.0)].map(Cond::Passed),
+        }
+    }
+
+    /// What has to come to pass for a query that is made now to say that all is complete.
+    pub(super) fn asked(&self, host: &HostProgram, query: &Query) -> BTreeSet<Cond> {
+        match query.of {
+            Asked::Event(r) => self.event(host, r).into_iter().collect(),
+            Asked::Lane(lane) => self.before(host, lane, true),
+        }
+    }
+
+    /// What an entry of a lane has to wait for because of what stands before it there. `all`: whatever the queue's kind.
+    fn before(&self, host: &HostProgram, lane: LaneId, all: bool) -> BTreeSet<Cond> {
+        let own = host.lane(lane);
+        let counts = |item: &Item| {
+            let Some(of) = item.lane else { return false };
+            let other = host.lane(of);
+            match own.kind {
+                LaneKind::InOrder => of == lane,
+                LaneKind::OutOfOrder | LaneKind::OnDevice => {
+                    let barrier =
+                        matches!(item.what, What::Command(c) if host.command(c).kind == CommandKind::Barrier);
+                    of == lane && (all || barrier)
+                }
+                LaneKind::Stream { blocking } => {
+                    of == lane || blocking && other.kind == LaneKind::Null && other.device == own.device
+                }
+                LaneKind::Null => {
+                    let blocking = LaneKind::Stream { blocking: true };
+                    of == lane || other.kind == blocking && other.device == own.device
+                }
+            }
+        };
+        let cond = |(i, item): (usize, &Item)| match item.what {
+            What::Command(c) => Cond::Reached(c, Stage::Complete),
+            What::Point => Cond::Passed(i),
+        };
+        self.items.iter().enumerate().filter(|(_, item)| counts(item)).map(cond).collect()
+    }
+
+    /// What a command has to wait for that is enqueued now.
+    fn needs(&self, host: &HostProgram, id: CommandId) -> BTreeSet<Cond> {
+        let command = host.command(id);
+        let mut needs: BTreeSet<Cond> = command.waits.iter().filter_map(|&r| self.event(host, r)).collect();
+        match (command.kind, command.origin) {
+            (CommandKind::Callback { of, complete: true }, _) => needs.extend(self.event(host, of)),
+            (CommandKind::Callback { of: Ref::Command(c), complete: false }, _) => {
+                needs.insert(Cond::Reached(c, Stage::Submitted));
+            }
+            (_, Origin::Device { parent, flag: ChildStart::WaitKernel, .. }) => {
+                needs.insert(Cond::Reached(parent, Stage::Ended));
+            }
+            (_, Origin::Device { parent, thread, flag: ChildStart::WaitWorkGroup }) => {
+                let of = host.command(parent);
+                let group = of.threads.iter().position(|t| *t == thread).map_or(0, |at| of.groups[at]);
+                needs.insert(Cond::GroupEnded(parent, group));
+            }
+            (_, Origin::Device { parent, flag: ChildStart::Tail, .. }) => {
+                needs.insert(Cond::Reached(parent, Stage::Ended));
+                // All else that the parent launches, but of its tail launches only those before: one thread makes all
+                // of them, in the order of their numbers.
+                let first = |other: CommandId| match host.command(other).origin {
+                    Origin::Device { parent: p, flag, .. } => {
+                        p == parent && (flag != ChildStart::Tail || other < id)
+                    }
+                    _ => false,
+                };
+                let others = host.command_ids().filter(|c| *c != id && first(*c));
+                needs.extend(others.map(|c| Cond::Reached(c, Stage::Complete)));
+            }
+            _ => {}
+        }
+        let Some(lane) = command.lane else { return needs };
+        let gathers =
+            matches!(command.kind, CommandKind::Marker | CommandKind::Barrier) && command.waits.is_empty();
+        needs.extend(self.before(host, lane, gathers));
+        if command.kind == CommandKind::Kernel {
+            let device = host.lane(lane).device;
+            let before =
+                host.command_ids().filter(|c| host.command(*c).kind == CommandKind::Initializer { device });
+            needs.extend(before.map(|c| Cond::Reached(c, Stage::Complete)));
+        }
+        needs
+    }
+
+    /// What has to exist before a call can be issued: the events that it names.
+    fn names(host: &HostProgram, op: &HostOp) -> BTreeSet<Cond> {
+        let refs = match op {
+            HostOp::Wait(refs) => refs.clone(),
+            HostOp::Enqueue { command, .. } => {
+                let command = host.command(*command);
+                let of = match command.kind {
+                    CommandKind::Callback { of, .. } => Some(of),
+                    _ => None,
+                };
+                command.waits.iter().copied().chain(of).collect()
+            }
+            HostOp::SetUser(h) => vec![Ref::Handle(*h)],
+            _ => Vec::new(),
+        };
+        let exists = |r: &Ref| match r {
+            Ref::Command(c) => Cond::Reached(*c, Stage::Queued),
+            Ref::Handle(h) => Cond::Made(*h),
+        };
+        refs.iter().map(exists).collect()
+    }
+
+    /// What a call waits for before it returns.
+    fn returns(&self, host: &HostProgram, op: &HostOp) -> BTreeSet<Cond> {
+        let complete = |c: CommandId| Cond::Reached(c, Stage::Complete);
+        let commands = |of: &dyn Fn(LaneId) -> bool| -> BTreeSet<Cond> {
+            let here = |i: &&Item| i.lane.is_some_and(of);
+            let command = |i: &Item| match i.what {
+                What::Command(c) => Some(complete(c)),
+                What::Point => None,
+            };
+            self.items.iter().filter(here).filter_map(command).collect()
+        };
+        match op {
+            HostOp::Enqueue { command, blocking: true } => BTreeSet::from([complete(*command)]),
+            HostOp::Wait(refs) => refs.iter().filter_map(|&r| self.event(host, r)).collect(),
+            HostOp::Finish(lane) if host.lane(*lane).kind.is_stream() => self.before(host, *lane, true),
+            HostOp::Finish(lane) => commands(&|l| l == *lane),
+            HostOp::SyncDevice(device) => commands(&|l| host.lane(l).device == *device),
+            _ => BTreeSet::new(),
+        }
+    }
+
+    /// The queues that a call flushes.
+    fn flushes(host: &HostProgram, op: &HostOp) -> BTreeSet<LaneId> {
+        match op {
+            HostOp::Enqueue { command, blocking: true } => host.command(*command).lane.into_iter().collect(),
+            HostOp::Finish(lane) | HostOp::Flush(lane) | HostOp::Release(lane) => BTreeSet::from([*lane]),
+            HostOp::Wait(refs) => {
+                let lane = |r: &Ref| match r {
+                    Ref::Command(c) => host.command(*c).lane,
+                    Ref::Handle(_) => None,
+                };
+                refs.iter().filter_map(lane).collect()
+            }
+            _ => BTreeSet::new(),
+        }
+    }
+}
+
+/// Whether some call makes the event; else it is there from the start.
+fn makes(host: &HostProgram, handle: HandleId) -> bool {
+    host.calls.iter().any(|c| c.op == HostOp::CreateUser(handle))
+}
+
+/// The host part of a program that has one.
+fn host(code: &Code) -> &HostProgram {
+    code.program.host.as_deref().expect("a host program")
+}
+
+/// The threads of a work-group of a command.
+fn members(host: &HostProgram, command: CommandId, group: u32) -> impl Iterator<Item = usize> + '_ {
+    let command = host.command(command);
+    let all = command.threads.iter().zip(&command.groups);
+    all.filter(move |(_, g)| **g == group).map(|(t, _)| usize::from(t.0))
+}
+
+/// The line of a call, and who makes it.
+fn call_site(code: &Code, call: CallId) -> (usize, u32) {
+    let thread = host(code).call(call).thread;
+    let instrs = &code.program.thread(thread).code;
+    let at = instrs.iter().find(|i| matches!(i.op, program::Op::Call(c) if c == call));
+    (usize::from(thread.0), at.map_or(0, |i| i.line))
+}

@@ -1,0 +1,279 @@
+//! Host programs, step by step: calls, and what follows from them by itself.
+
+use std::collections::BTreeSet;
+
+use super::{Cond, HostState, InCall, Item, Point, Stage, What, host, members};
+use crate::Halt;
+use crate::layer::Layer;
+use crate::memory::{At, Backend, Context};
+use crate::record::{Event, Log};
+use crate::state::Status;
+use crate::step::{Machine, StateOf};
+use program::host::{CallId, CommandId, CommandKind, HostOp, LaneKind, Origin, QueryId, Ref};
+
+impl<B: Backend, L: Layer> Machine<'_, B, L> {
+    /// Holds the threads of all commands, and enqueues what runs before everything else.
+    pub(crate) fn start_host(&self, state: &mut StateOf<B, L>) {
+        let Some(host) = self.code.program.host.as_deref() else { return };
+        for command in &host.commands {
+            command.threads.iter().for_each(|t| state.threads[usize::from(t.0)].status = Status::Held);
+        }
+        for id in host.command_ids().filter(|c| host.command(*c).origin == Origin::Start) {
+            self.enqueue(state, id);
+        }
+    }
+
+    /// A thread calls the runtime. `false`: the call does not return yet.
+    pub(crate) fn call(
+        &self,
+        state: &mut StateOf<B, L>,
+        (cx, woken): (&mut Context<'_>, &mut Vec<usize>),
+        at: At,
+        call: CallId,
+    ) -> Result<bool, Halt> {
+        let host = host(self.code);
+        let op = &host.call(call).op;
+        let waits = HostState::<B::Carried>::names(host, op);
+        if !self.all(state, &waits) {
+            state.host.calls.insert(at.thread, InCall { issued: false, waits });
+            return Ok(false);
+        }
+        match op {
+            HostOp::CreateUser(handle) => state.host.made[usize::from(handle.0)] = true,
+            HostOp::Enqueue { command, .. } => {
+                // A callback is told of its event, not of the call that registers it.
+                if !matches!(host.command(*command).kind, CommandKind::Callback { .. }) {
+                    self.hand(state, cx, at, Point::Issue(*command))?;
+                }
+                self.enqueue(state, *command);
+            }
+            HostOp::SetUser(handle) => {
+                self.hand(state, cx, at, Point::Set(*handle))?;
+                state.host.set[usize::from(handle.0)] = true;
+            }
+            HostOp::Record(handle, lane) => {
+                let waits = state.host.before(host, *lane, true);
+                state.host.items.push(Item { lane: Some(*lane), what: What::Point, waits, passed: false });
+                state.host.recorded[usize::from(handle.0)] = Some(state.host.items.len() - 1);
+            }
+            HostOp::LaneWait(lane, handle) => {
+                let mut waits = state.host.before(host, *lane, true);
+                waits.extend(state.host.event(host, Ref::Handle(*handle)));
+                state.host.items.push(Item { lane: Some(*lane), what: What::Point, waits, passed: false });
+            }
+            HostOp::Wait(_)
+            | HostOp::Finish(_)
+            | HostOp::Flush(_)
+            | HostOp::SyncDevice(_)
+            | HostOp::Release(_) => {}
+        }
+        for lane in HostState::<B::Carried>::flushes(host, op) {
+            for id in host.command_ids().filter(|c| host.command(*c).lane == Some(lane)) {
+                if state.host.stage(id) == Stage::Queued {
+                    state.host.set_stage(id, Stage::Submitted);
+                }
+            }
+        }
+        let returns = state.host.returns(host, op);
+        self.advance(state, cx.log, woken);
+        let open = |c: &Cond| !state.host.holds(self.code, &state.threads, *c);
+        if returns.iter().any(open) {
+            state.host.calls.insert(at.thread, InCall { issued: true, waits: returns });
+            return Ok(false);
+        }
+        self.learn(state, cx.log, at, &returns);
+        Ok(true)
+    }
+
+    /// A thread of a kernel enqueues a command.
+    pub(crate) fn enqueue_child(
+        &self,
+        state: &mut StateOf<B, L>,
+        (cx, woken): (&mut Context<'_>, &mut Vec<usize>),
+        at: At,
+        command: CommandId,
+    ) -> Result<(), Halt> {
+        if self.code.calls_hand_over {
+            self.hand(state, cx, at, Point::Issue(command))?;
+        }
+        self.enqueue(state, command);
+        self.advance(state, cx.log, woken);
+        Ok(())
+    }
+
+    /// A thread asks whether something is complete. If it is, the thread learns in CUDA what it would learn from a wait.
+    pub(crate) fn asks(&self, state: &mut StateOf<B, L>, cx: &mut Context<'_>, at: At, query: QueryId) -> bool {
+        let host = host(self.code);
+        let query = host.query(query);
+        let waits = state.host.asked(host, query);
+        let complete = self.all(state, &waits);
+        if complete && query.orders(host) {
+            self.learn(state, cx.log, at, &waits);
+        }
+        complete
+    }
+
+    fn enqueue(&self, state: &mut StateOf<B, L>, id: CommandId) {
+        let host = host(self.code);
+        let waits = state.host.needs(host, id);
+        let lane = host.command(id).lane;
+        state.host.items.push(Item { lane, what: What::Command(id), waits, passed: false });
+        let queue = lane.is_some_and(|l| matches!(host.lane(l).kind, LaneKind::InOrder | LaneKind::OutOfOrder));
+        let stage = if queue && self.lazy { Stage::Queued } else { Stage::Submitted };
+        state.host.set_stage(id, stage);
+    }
+
+    /// Lets come to pass what can, but for steps of threads. Adds to `woken` who may step now.
+    pub(crate) fn advance(&self, state: &mut StateOf<B, L>, log: &mut dyn Log, woken: &mut Vec<usize>) -> bool {
+        let Some(host) = self.code.program.host.as_deref() else { return false };
+        let mut any = false;
+        loop {
+            let mut changed = false;
+            for id in host.command_ids() {
+                changed |= self.further(state, log, woken, id);
+            }
+            for i in 0..state.host.items.len() {
+                let item = &state.host.items[i];
+                if item.what != What::Point || item.passed || !self.all(state, &item.waits) {
+                    continue;
+                }
+                let waits = item.waits.clone();
+                state.host.items[i].passed = true;
+                self.gather(state, log, &waits, Point::Passed(i));
+                changed = true;
+            }
+            let returned = state.host.calls.iter().filter(|(_, call)| self.all(state, &call.waits));
+            let returned: Vec<usize> = returned.map(|(t, _)| *t).collect();
+            for t in returned {
+                let InCall { issued, waits } = state.host.calls.remove(&t).expect("it is in a call");
+                changed = true;
+                if !issued {
+                    state.threads[t].status = Status::Running;
+                    continue;
+                }
+                let at = At { thread: t, instr: state.threads[t].pc, clock: state.threads[t].clock };
+                self.learn(state, log, at, &waits);
+                self.go(state, t, at.instr + 1, woken);
+                woken.push(t);
+            }
+            any |= changed;
+            if !changed {
+                return any;
+            }
+        }
+    }
+
+    fn all(&self, state: &StateOf<B, L>, conds: &BTreeSet<Cond>) -> bool {
+        conds.iter().all(|&c| state.host.holds(self.code, &state.threads, c))
+    }
+
+    /// Takes a command to its next stage, if it can go there.
+    fn further(
+        &self,
+        state: &mut StateOf<B, L>,
+        log: &mut dyn Log,
+        woken: &mut Vec<usize>,
+        id: CommandId,
+    ) -> bool {
+        let host = host(self.code);
+        let command = host.command(id);
+        let mut changed = false;
+        match state.host.stage(id) {
+            Stage::Submitted => {
+                let Some(waits) = state.host.item(id).map(|item| item.waits.clone()) else { return false };
+                if !self.all(state, &waits) {
+                    return false;
+                }
+                self.gather(state, log, &waits, Point::Start(id));
+                self.pour(state, log, Point::Issue(id), Point::Start(id));
+                state.host.set_stage(id, Stage::Running);
+                for t in command.threads.iter().map(|t| usize::from(t.0)) {
+                    let empty = self.code.threads[t].acts.is_empty();
+                    state.threads[t].status = if empty { Status::Ended } else { Status::Running };
+                    self.tell(state, log, At { thread: t, instr: 0, clock: 0 }, Point::Start(id));
+                    woken.push(t);
+                }
+                let StateOf::<B, L> { layer, threads, .. } = state;
+                self.layer.started(layer, threads);
+                changed = true;
+            }
+            Stage::Running => {
+                for group in 0..command.group_count() {
+                    let point = Point::GroupEnd(id, group);
+                    let over = members(host, id, group).all(|t| state.threads[t].is_over());
+                    if !over || state.host.known.contains_key(&point) {
+                        continue;
+                    }
+                    state.host.known.insert(point, B::Carried::default());
+                    for t in members(host, id, group) {
+                        let thread = &state.threads[t];
+                        let instr = self.code.threads[t].acts.len().saturating_sub(1);
+                        let at = At { thread: t, instr, clock: thread.clock };
+                        let carried = self.memory.hand(self.code, &mut state.memory, at);
+                        B::join(state.host.known.entry(point).or_default(), &carried);
+                        log.note(Event::Hand { thread: t, instr, point: point.number() });
+                    }
+                    changed = true;
+                }
+                if command.threads.iter().all(|t| state.threads[usize::from(t.0)].is_over()) {
+                    self.pour(state, log, Point::Start(id), Point::End(id));
+                    for group in 0..command.group_count() {
+                        self.pour(state, log, Point::GroupEnd(id, group), Point::End(id));
+                    }
+                    state.host.set_stage(id, Stage::Ended);
+                    changed = true;
+                }
+            }
+            Stage::Ended => {
+                let mine = |c: &CommandId| matches!(host.command(*c).origin, Origin::Device { parent, .. } if parent == id);
+                let children: Vec<CommandId> =
+                    host.command_ids().filter(mine).filter(|c| state.host.stage(*c) != Stage::Absent).collect();
+                if children.iter().all(|c| state.host.stage(*c) == Stage::Complete) {
+                    self.pour(state, log, Point::End(id), Point::Done(id));
+                    children.iter().for_each(|c| self.pour(state, log, Point::Done(*c), Point::Done(id)));
+                    state.host.set_stage(id, Stage::Complete);
+                    changed = true;
+                }
+            }
+            Stage::Absent | Stage::Queued | Stage::Complete => {}
+        }
+        changed
+    }
+
+    /// What a thread knows is known at a point.
+    fn hand(&self, state: &mut StateOf<B, L>, cx: &mut Context<'_>, at: At, point: Point) -> Result<(), Halt> {
+        self.memory.shut(cx, &mut state.memory, at.thread)?;
+        let carried = self.memory.hand(self.code, &mut state.memory, at);
+        B::join(state.host.known.entry(point).or_default(), &carried);
+        cx.log.note(Event::Hand { thread: at.thread, instr: at.instr, point: point.number() });
+        Ok(())
+    }
+
+    /// What is known at a point is known at another.
+    fn pour(&self, state: &mut StateOf<B, L>, log: &mut dyn Log, from: Point, into: Point) {
+        let Some(carried) = state.host.known.get(&from).cloned() else { return };
+        B::join(state.host.known.entry(into).or_default(), &carried);
+        log.note(Event::Pour { from: from.number(), into: into.number() });
+    }
+
+    /// What comes with conditions is known at a point.
+    fn gather(&self, state: &mut StateOf<B, L>, log: &mut dyn Log, conds: &BTreeSet<Cond>, into: Point) {
+        for point in conds.iter().filter_map(|&c| HostState::<B::Carried>::point(c)) {
+            self.pour(state, log, point, into);
+        }
+    }
+
+    /// A thread learns what is known at a point.
+    fn tell(&self, state: &mut StateOf<B, L>, log: &mut dyn Log, at: At, point: Point) {
+        let Some(carried) = state.host.known.get(&point) else { return };
+        self.memory.tell(self.code, &mut state.memory, at, carried);
+        log.note(Event::Tell { thread: at.thread, instr: at.instr, point: point.number() });
+    }
+
+    /// A thread learns what comes with conditions.
+    fn learn(&self, state: &mut StateOf<B, L>, log: &mut dyn Log, at: At, conds: &BTreeSet<Cond>) {
+        for point in conds.iter().filter_map(|&c| HostState::<B::Carried>::point(c)) {
+            self.tell(state, log, at, point);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Launching: warps of another size, and what a block can hold.
+//!
+//! # Sources
+//! - CUDA Programming Guide, *Compute Capabilities, Technical Specifications*: 1,024 threads per block, 48 KB of statically
+//!   allocated shared memory per block.
+//! - *Cooperative Groups, Grid Synchronization*: a cooperative launch fails unless all blocks are resident at once.
+
+use std::collections::BTreeMap;
+
+use super::Launch;
+use super::code::Code;
+use super::layer::residency;
+use program::host::CommandId;
+use program::litmus::LitmusTest;
+use program::{LocationKind, Op, Scope, Space};
+
+/// Special registers whose values follow from the warps, and were fixed when the test was read.
+const OF_WARPS: [&str; 3] = ["%laneid", "%warpid", "%nwarpid"];
+
+/// The test with warps of `size` consecutive threads of a block; `None` if it stays as it is.
+///
+/// # Errors
+/// If the test depends on its own warps.
+pub(super) fn regroup(test: &LitmusTest, size: Option<u32>) -> Result<Option<LitmusTest>, String> {
+    let Some(size) = size else { return Ok(None) };
+    if size == 0 {
+        return Err("a warp has at least one thread".into());
+    }
+    let mut new = test.clone();
+    let mut counts: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+    let mut changed = false;
+    for thread in new.program.threads.iter_mut().filter(|t| !t.place.host) {
+        let count = counts.entry((thread.place.gpu, thread.place.cta)).or_default();
+        let warp = Some(*count / size);
+        *count += 1;
+        changed |= thread.place.warp != warp;
+        thread.place.warp = warp;
+    }
+    let of_warps = |op: &Op, text: &str| {
+        matches!(op, Op::Barrier(b) if b.domain == Scope::Warp) || OF_WARPS.iter().any(|r| text.contains(r))
+    };
+    let mut all = test.program.threads.iter().flat_map(|t| &t.code);
+    match all.find(|i| changed && of_warps(&i.op, &i.text)) {
+        Some(i) => Err(format!(
+            "line {}: `{}` depends on the test's own warps; say their size in the test (`warp`), not beside it",
+            i.line, i.text
+        )),
+        None => Ok(changed.then_some(new)),
+    }
+}
+
+/// Whether every block can be had.
+///
+/// # Errors
+/// If one is too large.
+pub(super) fn fits(code: &Code, launch: &Launch) -> Result<(), String> {
+    let program = &code.program;
+    let blocks = (0..program.threads.len()).filter(|&t| code.cta[t] == t && !program.threads[t].place.host);
+    for t in blocks {
+        let threads = code.members(t, Scope::Cta).len();
+        if threads as u64 > u64::from(launch.max_block) {
+            return Err(format!(
+                "launch failed: block {} has {threads} threads, and a block can have {}",
+                program.threads[t].place.cta, launch.max_block
+            ));
+        }
+    }
+    let mut sum = 0;
+    for location in &program.locations {
+        if let LocationKind::Object { ty, init, space: Space::Shared, .. } = &location.kind {
+            sum += init.len() as u64 * u64::from(ty.bytes());
+            if sum > launch.max_shared {
+                return Err(format!(
+                    "launch failed: with `{}` a block needs {sum} bytes of shared memory, and it can have {}",
+                    location.name, launch.max_shared
+                ));
+            }
+        }
+    }
+    resident(code, launch)
+}
+
+/// Whether the blocks of a cooperative launch are resident at once.
+fn resident(code: &Code, launch: &Launch) -> Result<(), String> {
+    let Some(room) = launch.capacity() else { return Ok(()) };
+    let program = &code.program;
+    let mut blocks: BTreeMap<(usize, Option<CommandId>), usize> = BTreeMap::new();
+    for t in (0..program.threads.len()).filter(|&t| code.cta[t] == t) {
+        if let Some(of) = residency::launch(code, t)
+            && (launch.cooperative || program.threads[t].place.cooperative)
+        {
+            *blocks.entry((code.group(t, Scope::Gpu), of)).or_default() += 1;
+        }
+    }
+    match blocks.into_values().find(|&n| n > room) {
+        Some(n) => Err(format!(
+            "launch failed: a cooperative launch needs all its {n} blocks resident at once, and there is room for {room}"
+        )),
+        None => Ok(()),
+    }
+}

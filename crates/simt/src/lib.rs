@@ -1,0 +1,263 @@
+//! The executor: runs a test step by step, on one of several memories, under one of several schedulers.
+//!
+//! A [state](self) is a program counter and registers per thread, the phases of barriers, and a memory. A step is one
+//! instruction of one thread; where it could go on in several ways, the memory asks for a choice. A *schedule* is the
+//! list of threads and choices: it can be explored exhaustively, drawn at random, recorded, and replayed.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `code` | a test made ready to run |
+//! | `state`, `step` | threads, and one step of one |
+//! | `layer` | which threads may step: warps and resident blocks go here |
+//! | `barrier` | who has arrived, who waits |
+//! | `options`, `memories` | how to run, and on which memory |
+//! | `memory` | the rules of memory: `sc`, PTX's `weak`, and those of OpenCL C, CUDA C++ and C |
+//! | `choice`, `schedule` | who answers; exhaustive, random, replay |
+//! | `record` | what happened, for the trace and for the checker |
+//!
+//! # What is claimed
+//! - The memory `sc` has exactly the outcomes of the model `sc`.
+//! - The memory `weak` has only outcomes that the model `ptx` allows. With [`Early::None`] it has exactly those of
+//!   executions in which `po`, `rf`, `sc` and barriers are acyclic; more early binds show more of the others. Of
+//!   `ptx-v6.0` and `ptx-v7.5` nothing is claimed: they differ in reductions, failed compare-and-swaps and
+//!   dependencies.
+//! - The memories of languages have only outcomes, and races, that their models allow. With [`Early::None`] each has exactly
+//!   those of executions of its model in which `po`, `rf` and barriers are acyclic; early binds show more, load buffering,
+//!   but not all, so that a program in which they find no race may still have one (in the model `rc11` alone there are no
+//!   such executions, and nothing is bound early).
+//! - [`Early::Full`] explores the model; it is no simulator of hardware. It lets a relaxed store overtake an acquire, a
+//!   fence or a barrier, because the axioms allow that as long as no cycle closes.
+//! - All this is checked, not proven: see `check::operational` and the tests.
+//!
+//! # Invariants
+//! - Nothing in here knows a memory model's text; who holds outcomes against a model is `check::operational`.
+//! - What the machine cannot run is refused by name. A run that goes astray in memory ends there.
+//! - The same test, options and schedule give the same observations, in the same order.
+
+mod barrier;
+pub mod choice;
+mod code;
+mod explain;
+mod fingerprint;
+mod groups;
+mod host;
+mod launch;
+mod layer;
+mod memories;
+mod memory;
+mod options;
+mod place;
+pub mod race;
+pub mod record;
+pub mod schedule;
+mod set;
+mod state;
+mod step;
+mod trace;
+mod waits;
+
+use code::Code;
+use layer::Layers;
+use memories::MEMORIES;
+pub use memories::MachineMemory;
+use memory::clike::Clike;
+pub use memory::clike::LanguageRules;
+use memory::sc::Sc;
+pub use memory::weak::Rules;
+use memory::weak::Weak;
+pub use options::{Early, Launch, Options, Scheduling};
+use program::litmus::LitmusTest;
+use schedule::{Limits, Observation, Recorded};
+use step::Machine;
+pub use trace::{location_names, trace};
+
+/// What a thread did that has no meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Fault {
+    /// An access names no memory that the thread may access.
+    Stray,
+    /// A barrier is reached by part of those for whom it is.
+    Barrier,
+    /// A division by zero, where that is undefined.
+    Division,
+}
+
+/// Why a step, and with it a choice or a run, ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Halt {
+    /// The choice made is not possible.
+    Refused,
+    /// The instruction cannot have its turn yet.
+    Blocked,
+    /// The thread did something that has no meaning; the run ends.
+    Fault { kind: Fault, thread: usize, instr: usize, what: String },
+    /// A limit of the machine was met.
+    Limit(&'static str),
+    /// The machine cannot run this.
+    Unsupported(String),
+}
+
+/// Who decides what happens next.
+#[derive(Clone, Copy, Debug)]
+pub enum Schedule<'a> {
+    /// Everything in turn.
+    Exhaustive,
+    /// Chance.
+    Random {
+        /// How often.
+        runs: u64,
+        /// With another seed, other runs.
+        seed: u64,
+    },
+    /// A recording.
+    Replay(&'a Recorded),
+}
+
+/// Runs a test.
+///
+/// # Errors
+/// Why the machine cannot run it, or why a recording does not fit it.
+pub fn observe(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
+    let mut observation = explore(test, options, schedule)?;
+    let outcomes = observation.outcomes.iter_mut().map(|o| &mut o.schedule);
+    let stops = observation.stops.iter_mut().map(|s| &mut s.schedule);
+    let races = observation.races.iter_mut().map(|r| &mut r.schedule);
+    let hazards = observation.hazards.iter_mut().map(|h| &mut h.schedule);
+    let endless = observation.endless.iter_mut().map(|e| &mut e.schedule);
+    for recorded in outcomes.chain(stops).chain(races).chain(hazards).chain(endless) {
+        (recorded.memory, recorded.early) = (options.memory.name().into(), options.early.to_string());
+        (recorded.scheduling, recorded.launch) = (options.scheduling.name().into(), options.launch);
+        (recorded.patient, recorded.lazy) = (options.progress, options.lazy);
+    }
+    Ok(observation)
+}
+
+/// Programs with more threads run without early binds unless these are asked for.
+const MAX_EARLY: usize = 64;
+
+/// Whether random runs of a test have early binds unless that is said.
+pub fn is_mixed(test: &LitmusTest) -> bool {
+    test.program.threads.len() <= MAX_EARLY
+}
+
+/// As [`observe`], with early binds as a first look wants them: of random runs, three in four without any and one in
+/// four with two per thread; exhaustively, without any, and then with one per thread as far as the limits allow.
+///
+/// # Errors
+/// As [`observe`].
+pub fn observe_mixed(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
+    let with = |early| Options { early, ..*options };
+    match schedule {
+        _ if !options.memory.binds() => observe(test, options, schedule),
+        // Early binds are for programs small enough to copy at every step.
+        Schedule::Random { .. } if !is_mixed(test) => observe(test, &with(Early::None), schedule),
+        Schedule::Random { runs, seed } => {
+            let some = Schedule::Random { runs: runs - runs / 4, seed };
+            let mut all = observe(test, &with(Early::None), some)?;
+            all.merge(observe(test, &with(Early::Full(2)), Schedule::Random { runs: runs / 4, seed: !seed })?);
+            Ok(all)
+        }
+        Schedule::Exhaustive => {
+            let mut all = observe(test, &with(Early::None), schedule)?;
+            let mut further = observe(test, &with(Early::Full(1)), schedule)?;
+            further.stops.clear();
+            // Hangs are told by the first part: a run with early binds may also stop because a bind was wrong.
+            let ended = all.ended;
+            all.complete &= further.complete;
+            all.merge(further);
+            let schedule::Ended { finished, discarded, .. } = all.ended;
+            all.ended = schedule::Ended { finished, discarded, ..ended };
+            Ok(all)
+        }
+        Schedule::Replay(_) => observe(test, options, schedule),
+    }
+}
+
+/// Plays a recording on the memory, and with the early binds, that it names.
+///
+/// # Errors
+/// If it does not fit the test.
+pub fn replay(test: &LitmusTest, options: &Options, recorded: &Recorded) -> Result<Observation, String> {
+    let memory = MachineMemory::named(&recorded.memory).ok_or_else(|| {
+        let known: Vec<&str> = MEMORIES.iter().map(|row| row.1).collect();
+        format!("the recorded schedule names a memory `{}`; there are `{}`", recorded.memory, known.join("`, `"))
+    })?;
+    let early = Early::parse(&recorded.early)
+        .ok_or_else(|| format!("the recorded schedule names early binds `{}`", recorded.early))?;
+    let named = Scheduling::ALL.into_iter().find(|s| s.name() == recorded.scheduling);
+    let scheduling = match named {
+        None if recorded.scheduling.is_empty() => Scheduling::Independent,
+        None => return Err(format!("the recorded schedule names a scheduling `{}`", recorded.scheduling)),
+        Some(named) => named,
+    };
+    let (launch, progress, lazy) = (recorded.launch, recorded.patient, recorded.lazy);
+    let options = Options { memory, early, scheduling, launch, progress, lazy, ..*options };
+    observe(test, &options, Schedule::Replay(recorded))
+}
+
+/// A name for what a test runs: schedules are of programs, whatever comments stand around them.
+pub fn fingerprint(test: &LitmusTest) -> String {
+    let program = &test.program;
+    let threads = program.threads.iter().map(|t| {
+        let code = t.code.iter().map(|i| format!("{:?};", i.op)).collect::<String>();
+        format!("{:?} {:?} {code}", t.place, t.regs)
+    });
+    let text = threads.collect::<String>() + &format!("{:?}", program.locations);
+    format!("{:032x}", fingerprint::Fingerprint::of(&text))
+}
+
+fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
+    runnable(test, options)?;
+    let regrouped = launch::regroup(test, options.launch.warp_size)?;
+    let code = Code::new(regrouped.as_ref().unwrap_or(test))?;
+    let layer = match launch::fits(&code, &options.launch) {
+        Ok(()) => Layers::new(&code, options.scheduling, &options.launch)?,
+        Err(why) => return Ok(Observation::launch_failed(why)),
+    };
+    let limits = Limits {
+        steps: options.steps,
+        states: options.states,
+        timeout: options.timeout,
+        races: options.races,
+        progress: options.progress,
+        explain: false,
+    };
+    // What a thread of a command does last decides what the command hands on.
+    let patient = options.progress || code.program.host.is_some();
+    let lazy = options.lazy;
+    match options.memory {
+        MachineMemory::Sc => {
+            schedule::run(&Machine { code: &code, memory: Sc, layer, lazy, patient }, schedule, &limits)
+        }
+        MachineMemory::Weak => {
+            let memory = Weak { early: options.early, rules: options.rules, collect: code.loops };
+            schedule::run(&Machine { code: &code, memory, layer, lazy, patient }, schedule, &limits)
+        }
+        kind => {
+            let memory = Clike::new(kind, (options.language, options.early), &code)?;
+            // This memory knows the races of its language itself.
+            let limits = Limits { races: false, explain: options.races, ..limits };
+            schedule::run(&Machine { code: &code, memory, layer, lazy, patient }, schedule, &limits)
+        }
+    }
+}
+
+/// Whether the memory knows what the test uses.
+fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
+    let dialect = test.program.dialect;
+    if options.memory == MachineMemory::Weak && options.scheduling == Scheduling::Lockstep {
+        return Err("not in this machine: warps with one program counter on PTX's memory, whose model is for sm_70 and later; take the memory `sc`".into());
+    }
+    if let Some(language) = options.memory.row().3.filter(|&l| l != dialect) {
+        return Err(format!("not in this machine: {} code on the memory of {}", dialect.name(), language.name()));
+    }
+    match test.options.iter().find(|(name, value, _)| {
+        !matches!(
+            (name.as_str(), value.as_str()),
+            ("failed-cas", "none") | ("red", "no-acquire") | ("dep", "value") | ("rmw", "two")
+        )
+    }) {
+        Some((name, value, _)) => Err(format!("not in this machine: option {name} = {value}")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,325 @@
+//! Looking ahead of a thread: which instructions it could bind before their turn.
+//!
+//! From its next instruction a thread looks over code whose way is known: past fences and unresolved accesses, not
+//! past a branch whose operands are unknown. A store whose operands are known may become visible; a load whose value
+//! something later needs, or that acquires, may take its source; an atomic may do both at once, and an exchange, whose new
+//! value does not depend on the old one, may publish its write first and take its source later. What a bind means, and
+//! what makes it come true at the instruction's turn, is each memory's own matter.
+//!
+//! # Invariants
+//! - Binds happen in an order that contains reads-from and value dependencies: no value justifies itself.
+//! - A barrier is passed only in programs without branches: whether it lets a thread pass is then no value's doing.
+
+use super::Context;
+use crate::code::{Access, Act, Code, Fence, Place};
+use crate::record::Event;
+use crate::state::Thread;
+use crate::step::new_value;
+use crate::{Early, Halt};
+use program::{BinOp, Expr, Proxy, RegId, Scope, Update};
+
+/// How far a thread looks ahead: accesses, fences and barriers.
+const WINDOW: usize = 8;
+/// … and micro-ops altogether.
+const MAX_WALK: usize = 100;
+
+/// What can be bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    Read,
+    Write,
+    Both,
+    /// An exchange's write alone.
+    Publish,
+    /// The read of an exchange whose write was published.
+    Catch,
+}
+
+/// A release that has not had its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Release {
+    /// The thread's clock when it has its turn.
+    pub(super) clock: u32,
+    pub(super) instr: usize,
+    pub(super) scope: Scope,
+}
+
+/// Something that can be bound now.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub(super) instr: usize,
+    pub(super) clock: u32,
+    pub(super) what: What,
+    pub(super) place: Place,
+    /// A store's value.
+    pub(super) value: i64,
+    /// Releases before or at it that have not had their turn and could head a release pattern through its write.
+    pub(super) releases: Vec<Release>,
+    /// Registers as far as known, for the operands of an atomic.
+    pub(super) regs: Vec<Option<i64>>,
+}
+
+impl Candidate {
+    /// Has one of those that there are chosen, and noted.
+    pub(super) fn choose(mut all: Vec<Candidate>, cx: &mut Context<'_>, thread: usize) -> Result<Candidate, Halt> {
+        if all.is_empty() {
+            return Err(Halt::Refused);
+        }
+        let chosen = all.swap_remove(cx.chooser.choose(all.len()));
+        cx.log.note(Event::Early { thread, instr: chosen.instr });
+        Ok(chosen)
+    }
+
+    /// What an atomic writes that reads a value; `None` if it writes nothing.
+    pub(super) fn written(&self, atomic: &Act, read: i64) -> Result<Option<i64>, Halt> {
+        let Act::Rmw { dst, update, read: from, write: to, .. } = atomic else { return Err(Halt::Refused) };
+        let old = from.ty.wrap(read);
+        let regs = once_read(update, *dst, &self.regs, old);
+        new_value(update, old, from.ty, to.ty, &|e| known(e, &regs)).ok_or(Halt::Refused)
+    }
+}
+
+/// What an instruction was bound to before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound {
+    /// The value that its read took, if it has its source.
+    pub(super) read: Option<i64>,
+    /// Whether its write is visible.
+    pub(super) write: bool,
+}
+
+/// From where, and how far, a thread looks.
+pub(super) struct Look<'a> {
+    pub(super) code: &'a Code,
+    pub(super) early: Early,
+    /// The thread's number.
+    pub(super) t: usize,
+    pub(super) thread: &'a Thread,
+    /// What its instructions were bound to, by clock.
+    pub(super) bound: &'a dyn Fn(u32) -> Option<Bound>,
+    /// How many of them were.
+    pub(super) binds: usize,
+    /// Whether the memory lets a thread publish an exchange's write alone.
+    pub(super) halves: bool,
+    /// Whether arrivals at barriers are release fences.
+    pub(super) fences: bool,
+}
+
+/// The value of an expression, as far as it does not depend on unknown registers.
+pub(super) fn known(e: &Expr, regs: &[Option<i64>]) -> Option<i64> {
+    match e {
+        Expr::Const(v) => Some(*v),
+        Expr::Reg(r) => regs[r.0 as usize],
+        Expr::Address(_) => unreachable!("addresses were resolved"),
+        Expr::Bin(op, ty, a, b) => match (known(a, regs), known(b, regs)) {
+            (Some(a), Some(b)) => Some(op.apply(*ty, a, b)),
+            (Some(0), _) | (_, Some(0)) if matches!(op, BinOp::And | BinOp::Mul) => Some(0),
+            _ if a == b && matches!(op, BinOp::Xor | BinOp::Sub) => Some(0),
+            _ => None,
+        },
+        Expr::Cmp(op, ty, a, b) => Some(i64::from(op.holds(*ty, known(a, regs)?, known(b, regs)?))),
+        Expr::Select(c, a, b) => {
+            if known(c, regs)? != 0 {
+                known(a, regs)
+            } else {
+                known(b, regs)
+            }
+        }
+        Expr::Cast(ty, a) => known(a, regs).map(|v| ty.wrap(v)),
+    }
+}
+
+/// What lies between a thread's next instruction and the one in view.
+#[derive(Default)]
+struct Passed {
+    /// With the address (`None`: every one, or unknown).
+    releases: Vec<(Release, Option<u16>)>,
+    /// Addresses of accesses; mode `local` binds nothing past an access to the same one.
+    addresses: Vec<u16>,
+    /// Something that mode `local` does not pass.
+    wall: bool,
+}
+
+/// A look ahead over a thread's code.
+struct Walk {
+    early: Early,
+    pc: usize,
+    clock: u32,
+    /// Registers as far as known.
+    regs: Vec<Option<i64>>,
+    passed: Passed,
+    found: Vec<Candidate>,
+}
+
+impl Walk {
+    /// Notes that something can be bound, if the mode allows it there.
+    fn offer(&mut self, what: What, place: Option<Place>, value: i64, plain: bool, releases: Vec<Release>) {
+        let Some(place) = place else { return };
+        if self.early != Early::Local || plain && !self.passed.addresses.contains(&place.va) {
+            let (instr, clock, regs) = (self.pc, self.clock, self.regs.clone());
+            self.found.push(Candidate { instr, clock, what, place, value, releases, regs });
+        }
+    }
+
+    /// The instruction in view releases; `None` for an address: whatever is written after it.
+    fn release(&mut self, scope: Scope, place: Option<Place>) {
+        let release = Release { clock: self.clock, instr: self.pc, scope };
+        self.passed.releases.push((release, place.map(|p| p.va)));
+    }
+
+    fn set(&mut self, dst: RegId, value: Option<i64>) {
+        self.regs[dst.0 as usize] = value;
+    }
+}
+
+/// The registers for the operands of an atomic that has read a value: some depend on it.
+fn once_read(update: &Update, dst: Option<RegId>, regs: &[Option<i64>], old: i64) -> Vec<Option<i64>> {
+    let mut regs = regs.to_vec();
+    if let (Update::When { .. }, Some(dst)) = (update, dst) {
+        regs[dst.0 as usize] = Some(old);
+    }
+    regs
+}
+
+/// Whether the operands of an atomic are known.
+fn operands_known(update: &Update, dst: Option<RegId>, regs: &[Option<i64>]) -> bool {
+    // Whatever is read is known by then.
+    let regs = once_read(update, dst, regs, 0);
+    let ready = |e: &Expr| known(e, &regs).is_some();
+    match update {
+        Update::Exchange(e) | Update::Apply(_, e) => ready(e),
+        Update::CompareExchange { expected: a, new: b } | Update::When { cond: a, new: b } => ready(a) && ready(b),
+    }
+}
+
+impl Look<'_> {
+    /// What the thread could bind now.
+    pub(super) fn candidates(&self) -> Vec<Candidate> {
+        let Look { code, early, t, thread, bound, binds, halves, fences } = *self;
+        let acts = &code.threads[t].acts;
+        let mut walk = Walk {
+            early,
+            pc: thread.pc,
+            clock: thread.clock,
+            regs: thread.regs.iter().copied().map(Some).collect(),
+            passed: Passed::default(),
+            found: Vec::new(),
+        };
+        let mut seen = 0;
+        for _ in 0..MAX_WALK {
+            let Some(act) = acts.get(walk.pc) else { break };
+            if seen == WINDOW || walk.passed.wall && early == Early::Local {
+                break;
+            }
+            seen += usize::from(!matches!(act, Act::Assign { .. } | Act::Branch { .. }));
+            let bind = bound(walk.clock);
+            let first = walk.clock == thread.clock;
+            let place = |addr: &Expr, access: &Access, write| {
+                known(addr, &walk.regs).and_then(|a| code.place(t, a, access.ty, write))
+            };
+            // What its read took, if it was bound.
+            let taken = bind.and_then(|b| b.read);
+            let mut next = walk.pc + 1;
+            match act {
+                Act::Load { dst, addr, access } => {
+                    let place = place(addr, access, false);
+                    let value = taken.map(|v| access.ty.wrap(v));
+                    let needed = code.threads[t].used[next][dst.0 as usize];
+                    if bind.is_none() && (!first && needed || first && access.acquire) {
+                        walk.offer(What::Read, place, 0, !access.acquire, Vec::new());
+                    }
+                    walk.passed.access(place, access, access.acquire);
+                    walk.set(*dst, value);
+                }
+                Act::Store { addr, value, access } => {
+                    let place = place(addr, access, true);
+                    let value = known(value, &walk.regs).map(|v| access.ty.wrap(v));
+                    if access.release {
+                        walk.release(access.scope, place);
+                    }
+                    if let (None, false, Some(value)) = (bind, first, value) {
+                        let releases = walk.passed.releases_for(place);
+                        walk.offer(What::Write, place, value, !access.release, releases);
+                    }
+                    walk.passed.access(place, access, access.release);
+                }
+                Act::Rmw { dst, addr, update, read, write } => {
+                    let place = place(addr, read, true);
+                    let old = taken.map(|v| read.ty.wrap(v));
+                    if write.release {
+                        walk.release(write.scope, place);
+                    }
+                    let releases = walk.passed.releases_for(place);
+                    let plain = !read.acquire && !write.release;
+                    match bind {
+                        None if operands_known(update, *dst, &walk.regs) => {
+                            if !first || read.acquire {
+                                walk.offer(What::Both, place, 0, plain, releases.clone());
+                            }
+                            if let (Update::Exchange(e), Early::Full(_), true) = (update, early, halves) {
+                                let value = known(e, &walk.regs).map_or(0, |v| write.ty.wrap(v));
+                                walk.offer(What::Publish, place, value, plain, releases);
+                            }
+                        }
+                        Some(b) if b.read.is_none() && b.write => {
+                            walk.offer(What::Catch, place, 0, plain, Vec::new());
+                        }
+                        _ => {}
+                    }
+                    walk.passed.access(place, read, !plain);
+                    if let Some(dst) = dst {
+                        walk.set(*dst, old);
+                    }
+                }
+                Act::Fence(fence) => {
+                    walk.passed.wall = true;
+                    if let Fence::Thread { release: true, scope, .. } = fence {
+                        walk.release(*scope, None);
+                    }
+                }
+                Act::Barrier(_) if code.branches => break,
+                Act::Barrier(b) => {
+                    walk.passed.wall = true;
+                    if fences {
+                        walk.release(b.scope.unwrap_or(Scope::Thread), None);
+                    }
+                }
+                // What the runtime hands over is not bound before.
+                Act::Call(_) | Act::Enqueue(_) => break,
+                Act::Status { of, .. } if code.program.host.as_deref().is_some_and(|h| h.query(*of).orders(h)) => {
+                    break;
+                }
+                Act::Spurious { dst } | Act::Status { dst, .. } => walk.set(*dst, None),
+                Act::Assign { dst, value } => {
+                    let value = known(value, &walk.regs);
+                    walk.set(*dst, value);
+                }
+                Act::Branch { cond, target } => match known(cond, &walk.regs) {
+                    Some(0) => {}
+                    Some(_) => next = *target,
+                    None => break,
+                },
+            }
+            walk.pc = next;
+            walk.clock += 1;
+        }
+        if binds >= early.limit() {
+            // Only what belongs to a bind that there is already.
+            walk.found.retain(|c| c.what == What::Catch);
+        }
+        walk.found
+    }
+}
+
+impl Passed {
+    fn access(&mut self, place: Option<Place>, access: &Access, wall: bool) {
+        self.addresses.extend(place.map(|p| p.va));
+        self.wall |= wall || place.is_none() || access.proxy != Proxy::Generic;
+    }
+
+    /// Those that could head a release pattern through a write there.
+    fn releases_for(&self, place: Option<Place>) -> Vec<Release> {
+        let matters = |va: &Option<u16>| va.is_none_or(|va| place.is_none_or(|p| p.va == va));
+        self.releases.iter().filter(|r| matters(&r.1)).map(|r| r.0).collect()
+    }
+}

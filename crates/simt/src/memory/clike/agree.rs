@@ -1,0 +1,195 @@
+//! Sequential consistency: what the models ask of operations that say so.
+//!
+//! The relations are those of the models' texts, over the events so far. In a history that grows along program order
+//! and reads-from, what held between earlier events keeps holding, so a cycle never goes away.
+//!
+//! Only pairs of sequentially consistent operations matter in the end, and there are few of them: from each, the relations
+//! are followed as images of sets of events, not as whole relations.
+//!
+//! # Invariants
+//! - A new event without an outgoing edge (in modification order, or from a read to a write that overwrites what it
+//!   read) is on no cycle: [`Clike::agrees`] need not be asked after it.
+//!
+//! Sources: M. Batty, A. Donaldson, J. Wickerson, "Overhauling SC Atomics in C11 and OpenCL", POPL 2016; O. Lahav,
+//! V. Vafeiadis, J. Kang, C.-K. Hur, D. Dreyer, "Repairing Sequential Consistency in C/C++11", PLDI 2017, section 3.4.
+
+use rustc_hash::FxHashMap;
+
+use super::bits::{Bits, Relation};
+use super::graph::{Contents, Event, Kind};
+use super::language::{Agreement, Scopes};
+use super::{Clike, GLOBAL};
+use crate::code::Code;
+
+impl Clike {
+    /// Whether the sequentially consistent operations agree.
+    pub(super) fn agrees(&self, code: &Code, m: &Contents) -> bool {
+        if !self.rules.agreement {
+            return true;
+        }
+        let is_strong = |e: &Event| e.sc && (self.rules.agreement_fences || !e.is_fence());
+        // Nothing comes before initial writes, so they are on no cycle.
+        let first = code.locations.len();
+        let strong: Vec<usize> = (first..m.events.len()).filter(|&i| is_strong(&m.events[i])).collect();
+        // A single fence can only disagree with itself where a location is in no region.
+        let least = if self.language.regions { 1 } else { 2 };
+        if strong.len() < least {
+            return true;
+        }
+        let images = Images { memory: self, code, m, first };
+        let rows: Vec<Bits> = strong
+            .iter()
+            .map(|&a| match self.language.agreement {
+                Agreement::Simple => images.simple(a, &strong),
+                Agreement::Partial => images.partial(a, &strong),
+            })
+            .collect();
+        let scoped = self.language.scopes != Scopes::Everywhere;
+        let inclusive =
+            |a: usize, b: usize| self.inclusive(code, &m.events[strong[a]], &m.events[strong[b]], GLOBAL);
+        let simple = self.language.agreement == Agreement::Simple;
+        let counts = |a, b| if scoped { inclusive(a, b) } else { !simple || a != b };
+        Relation::from_fn(strong.len(), |a, b| rows[a].has(strong[b]) && counts(a, b)).is_acyclic()
+    }
+}
+
+/// Follows relations from sets of events.
+struct Images<'a> {
+    memory: &'a Clike,
+    code: &'a Code,
+    m: &'a Contents,
+    /// The first event that is no initial write.
+    first: usize,
+}
+
+impl Images<'_> {
+    /// The strong events that one must precede: no cycle of happens-before and communication (Overhauling).
+    fn simple(&self, a: usize, strong: &[usize]) -> Bits {
+        let mut from = Bits::default();
+        from.insert(a);
+        if self.is_fence(a) {
+            from.join(&self.po(&from));
+        }
+        let mut to = self.hb(&from);
+        to.join(&self.later(&from));
+        let after = self.po(&to);
+        self.among(strong, |b| to.has(b) || self.is_fence(b) && after.has(b))
+    }
+
+    /// The strong events that one must precede: no cycle of partial SC (Repairing).
+    fn partial(&self, a: usize, strong: &[usize]) -> Bits {
+        let mut one = Bits::default();
+        one.insert(a);
+        let mut from = one.clone();
+        let behind = self.hb(&one);
+        if self.is_fence(a) {
+            from.join(&behind);
+        }
+        let mut to = self.other(&self.hb(&self.other(&from)));
+        to.join(&self.po(&from));
+        to.join(&self.hb_of_location(&from));
+        to.join(&self.later(&from));
+        let after = self.hb(&to);
+        let mut row = self.among(strong, |b| to.has(b) || self.is_fence(b) && after.has(b));
+        if self.is_fence(a) {
+            let mut eco = self.later(&behind);
+            eco.join(&self.rf(&eco));
+            eco.join(&self.rf(&behind));
+            let far = self.hb(&eco);
+            row.join(&self.among(strong, |b| self.is_fence(b) && (behind.has(b) || far.has(b))));
+        }
+        row
+    }
+
+    fn among(&self, events: &[usize], keep: impl Fn(usize) -> bool) -> Bits {
+        let mut out = Bits::default();
+        events.iter().filter(|&&e| keep(e)).for_each(|&e| out.insert(e));
+        out
+    }
+
+    fn all(&self) -> impl Iterator<Item = (usize, &Event)> {
+        self.m.events.iter().enumerate().skip(self.first).map(|(i, e)| (i, &**e))
+    }
+
+    /// Of those that are strong: whether it is a fence, and no half of a barrier.
+    fn is_fence(&self, event: usize) -> bool {
+        self.m.events[event].kind == Kind::Fence
+    }
+
+    fn filter(&self, keep: impl Fn(&Event) -> bool) -> Bits {
+        let mut out = Bits::default();
+        self.all().filter(|(_, e)| keep(e)).for_each(|(i, _)| out.insert(i));
+        out
+    }
+
+    /// What some of these happen before.
+    fn hb(&self, from: &Bits) -> Bits {
+        self.filter(|e| e.past.iter().any(|p| p.meets(from)))
+    }
+
+    /// … and access the same location.
+    fn hb_of_location(&self, from: &Bits) -> Bits {
+        let mut of: FxHashMap<usize, Bits> = FxHashMap::default();
+        for i in from.iter().filter(|&i| self.m.events[i].is_access()) {
+            of.entry(self.m.events[i].loc).or_default().insert(i);
+        }
+        let same = |e: &Event| of.get(&e.loc).is_some_and(|set| e.past.iter().any(|p| p.meets(set)));
+        self.filter(|e| e.is_access() && same(e))
+    }
+
+    /// What follows some of these in program order.
+    fn po(&self, from: &Bits) -> Bits {
+        let mut out = Bits::default();
+        for thread in &self.m.threads {
+            if let Some(at) = thread.iter().position(|&i| from.has(i)) {
+                thread[at + 1..].iter().for_each(|&i| out.insert(i));
+            }
+        }
+        out
+    }
+
+    /// … and does not access the same location.
+    fn other(&self, from: &Bits) -> Bits {
+        let mut out = Bits::default();
+        for thread in &self.m.threads {
+            // Of those that came by: whether there is one that accesses nothing, and the locations of the others.
+            let (mut free, mut locs): (bool, [Option<usize>; 2]) = (false, [None; 2]);
+            for &i in thread {
+                let e = &self.m.events[i];
+                let loc = e.is_access().then_some(e.loc);
+                if free || locs.iter().flatten().any(|&l| Some(l) != loc) {
+                    out.insert(i);
+                }
+                match (from.has(i), loc) {
+                    (false, _) => {}
+                    (true, None) => free = true,
+                    (true, Some(_)) if locs[0].is_none() || locs[0] == loc => locs[0] = loc,
+                    (true, Some(_)) => locs[1] = loc,
+                }
+            }
+        }
+        out
+    }
+
+    /// What reads from some of these.
+    fn rf(&self, from: &Bits) -> Bits {
+        self.filter(|e| e.kind == Kind::Read && from.has(e.source))
+    }
+
+    /// The writes that come later in modification order than some of these, or than what they read.
+    fn later(&self, from: &Bits) -> Bits {
+        let mut least: FxHashMap<usize, usize> = FxHashMap::default();
+        for i in from.iter() {
+            let e = &self.m.events[i];
+            if e.is_access() && self.memory.ordered(self.code, e.loc) {
+                let level = self.m.position(if e.is_write() { i } else { e.source });
+                least.entry(e.loc).and_modify(|l| *l = level.min(*l)).or_insert(level);
+            }
+        }
+        let mut out = Bits::default();
+        for (loc, level) in least {
+            self.m.order[loc][level + 1..].iter().for_each(|&w| out.insert(w));
+        }
+        out
+    }
+}

@@ -1,0 +1,303 @@
+//! Committing an access: where a read reads from, where a write goes, and what races.
+
+use std::rc::Rc;
+
+use super::graph::{Contents, Event, Kind};
+use super::{Clike, GLOBAL, REGIONS};
+use crate::Halt;
+use crate::code::Code;
+use crate::memory::{Age, At, Context};
+use crate::record;
+use crate::record::{Hazard, HazardKind};
+
+/// At most so many events of one history.
+const MAX_EVENTS: usize = 8_192;
+
+impl Clike {
+    /// Whether the writes of a location have a modification order.
+    pub(super) fn ordered(&self, code: &Code, loc: usize) -> bool {
+        !self.language.visible || code.locations[loc].atomic
+    }
+
+    /// An event knows what its thread did before it, and the initial writes: of the regions that it belongs to.
+    pub(super) fn follow(&self, code: &Code, m: &Contents, e: &mut Event) {
+        for g in REGIONS {
+            if !e.regions.has(g) {
+                continue;
+            }
+            if let Some((last, from)) = m.of(e.thread).rev().find(|(_, p)| p.regions.has(g)) {
+                e.past[g].join(&from.past[g]);
+                e.past[g].insert(last);
+            }
+            (0..code.locations.len()).filter(|&i| m.events[i].regions.has(g)).for_each(|i| e.past[g].insert(i));
+        }
+    }
+
+    /// Carries out the acquire fence of the wait that a thread has just passed.
+    pub(super) fn close(&self, cx: &mut Context<'_>, m: &mut Contents, thread: usize) -> Result<(), Halt> {
+        let Some(&last) = m.threads[thread].last().filter(|&&i| m.events[i].open) else { return Ok(()) };
+        let mut wait = (*m.events[last]).clone();
+        wait.open = false;
+        self.acquire(cx.code, cx.chooser, m, &mut wait)?;
+        m.events[last] = Rc::new(wait);
+        Ok(())
+    }
+
+    /// Appends an event to its thread; if it was early, under the number that it has.
+    pub(super) fn append(
+        &self,
+        code: &Code,
+        m: &mut Contents,
+        e: Event,
+        early: Option<usize>,
+    ) -> Result<usize, Halt> {
+        if m.events.len() >= MAX_EVENTS {
+            return Err(Halt::Limit(
+                "a history of more than 8,192 events, which is all that this memory holds (`--model ptx` runs it as PTX)",
+            ));
+        }
+        if e.is_access() {
+            self.race(code, m, &e);
+        }
+        Ok(match early {
+            Some(index) => {
+                m.settle(e, index);
+                index
+            }
+            None => m.push(e),
+        })
+    }
+
+    /// Commits a read of a location, that is ready but for its source, or was bound early; gives the event's number.
+    pub(super) fn read(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        make: &dyn Fn(i64) -> Event,
+        (loc, bound): (usize, Option<usize>),
+    ) -> Result<usize, Halt> {
+        let code = cx.code;
+        let given = bound.map(|b| m.events[b].source);
+        // What the thread knows already rules out most writes; the rest is known once the source is.
+        let mut start = make(0);
+        self.follow(code, m, &mut start);
+        let least = self.least(code, m, &start).unwrap_or(0);
+        let mut candidates = m.order[loc].clone();
+        candidates.retain(|&w| {
+            start.source = w;
+            given.is_none_or(|g| g == w)
+                && m.position(w) >= least
+                && !m.is_own_early(w, start.thread)
+                && (start.acquire || self.sees(code, m, &start))
+        });
+        if candidates.is_empty() {
+            return Err(Halt::Refused);
+        }
+        let source = candidates[cx.chooser.choose(candidates.len())];
+        // An atomic write becomes visible to those who keep looking.
+        let age = if start.atomic { Age::Old } else { Age::Stale };
+        cx.ages(m.order[loc].last() != Some(&source), age);
+        let mut e = make(m.events[source].value);
+        (e.source, e.past) = (source, start.past);
+        self.acquire(code, cx.chooser, m, &mut e)?;
+        if !self.coherent_read(code, m, &e) || !self.sees(code, m, &e) {
+            return Err(Halt::Refused);
+        }
+        let (thread, instr, value) = (e.thread, e.instr, e.value);
+        let index = self.append(code, m, e, bound)?;
+        if m.order[loc].last() != Some(&source) && !self.agrees(code, m) {
+            return Err(Halt::Refused);
+        }
+        cx.log.note(record::Event::Read { thread, instr, loc, source: m.name(source), value });
+        Ok(index)
+    }
+
+    /// Whether a read takes nothing older than what happens before it wrote or read.
+    fn coherent_read(&self, code: &Code, m: &Contents, e: &Event) -> bool {
+        self.least(code, m, e).is_none_or(|least| m.position(e.source) >= least)
+    }
+
+    /// The position of the latest write that an access knows of, its own or read. Where there is no modification order, the
+    /// list is there for the final value alone: a write follows those that it knows of.
+    pub(super) fn least(&self, code: &Code, m: &Contents, e: &Event) -> Option<usize> {
+        let ordered = self.ordered(code, e.loc);
+        if !self.rules.coherence || !(ordered || e.is_write()) {
+            return None;
+        }
+        let known = REGIONS.into_iter().flat_map(|g| e.past[g].iter());
+        let writes = known.filter_map(|i| {
+            let x = &m.events[i];
+            let counts = x.loc == e.loc && (x.is_write() || ordered && x.is_access());
+            counts.then(|| m.position(if x.is_write() { i } else { x.source }))
+        });
+        writes.max()
+    }
+
+    /// Whether what a read of a location without modification order takes is visible: it happens before the read, and
+    /// no other write comes between.
+    fn sees(&self, code: &Code, m: &Contents, e: &Event) -> bool {
+        if !self.rules.visible || self.ordered(code, e.loc) {
+            return true;
+        }
+        let home = m.events[e.loc].regions;
+        REGIONS.into_iter().filter(|&g| home.has(g)).all(|g| {
+            let past = &e.past[g];
+            let hides = |w: usize| {
+                let x = &m.events[w];
+                x.is_write() && x.loc == e.loc && x.past[g].has(e.source)
+            };
+            past.has(e.source) && !past.iter().any(hides)
+        })
+    }
+
+    /// Commits a write, at one of the places in its location's list that it may have.
+    pub(super) fn write(&self, cx: &mut Context<'_>, m: &mut Contents, mut e: Event) -> Result<(), Halt> {
+        let code = cx.code;
+        self.follow(code, m, &mut e);
+        let (instr, loc, value) = (e.instr, e.loc, e.value);
+        let least = self.least(code, m, &e).map_or(1, |p| p + 1);
+        let len = m.order[loc].len();
+        let places = if self.loose[loc] { vec![len] } else { self.places(m, &e, least) };
+        let index = self.append(code, m, e, None)?;
+        if places.is_empty() {
+            return Err(Halt::Refused);
+        }
+        let at = places[cx.chooser.choose(places.len())];
+        cx.ages(at < len, Age::Old);
+        m.place_at(index, at);
+        if at < len && !self.agrees(code, m) {
+            return Err(Halt::Refused);
+        }
+        self.note_place(cx, m, (index, at), (instr, loc, value));
+        cx.log.note(record::Event::Commit(m.name(index)));
+        Ok(())
+    }
+
+    /// Tells the log of a write, and where it is in its location's list.
+    pub(super) fn note_place(
+        &self,
+        cx: &mut Context<'_>,
+        m: &Contents,
+        (index, at): (usize, usize),
+        (instr, loc, value): (usize, usize, i64),
+    ) {
+        let source = m.name(index);
+        cx.log.note(record::Event::Write { source, instr, loc, value });
+        if !self.loose[loc] {
+            cx.log.note(record::Event::After(loc, m.name(m.order[loc][at - 1]), source));
+            if let Some(&next) = m.order[loc].get(at + 1) {
+                cx.log.note(record::Event::After(loc, source, m.name(next)));
+            }
+        }
+    }
+
+    /// The places in its location's list, from the least one on, that a new write may have: no other thread's write comes
+    /// between the halves of a read-modify-write, and nothing foreign into a release sequence that was relied on.
+    pub(super) fn places(&self, m: &Contents, e: &Event, least: usize) -> Vec<usize> {
+        let list = &m.order[e.loc];
+        let mut free = vec![true; list.len() + 1];
+        if self.rules.atomicity {
+            if let Some(read) = e.read {
+                // Its own halves.
+                let from = m.position(m.events[read].source);
+                let foreign = list[from + 1..].iter().position(|&w| m.events[w].thread != e.thread);
+                if let Some(foreign) = foreign {
+                    free[from + 2 + foreign..].fill(false);
+                }
+            }
+            for &u in list.iter().filter(|&&u| m.events[u].thread != e.thread) {
+                if let Some(read) = m.events[u].read {
+                    let (from, to) = (m.position(m.events[read].source), m.position(u));
+                    free[(from + 1).min(to + 1)..=to].fill(false);
+                }
+            }
+        }
+        for pin in m.pins.iter().filter(|p| p.holds && m.events[p.head].loc == e.loc) {
+            if m.events[pin.head].thread != e.thread && e.read.is_none() {
+                free[m.position(pin.head) + 1..=m.position(pin.last)].fill(false);
+            }
+        }
+        (least..free.len()).filter(|&at| free[at]).collect()
+    }
+
+    /// Remembers the first race.
+    fn race(&self, code: &Code, m: &mut Contents, e: &Event) {
+        if m.race.is_some() {
+            return;
+        }
+        let races = |(i, x): &(usize, &Event)| {
+            x.is_access()
+                && x.loc == e.loc
+                && (x.is_write() || e.is_write())
+                && !self.exempt(code, x, e)
+                && !REGIONS.iter().any(|&g| x.regions.has(g) && e.regions.has(g) && e.past[g].has(*i))
+        };
+        let others = (0..m.threads.len()).filter(|&t| t != e.thread);
+        let found = others.flat_map(|t| m.of(t)).find(races).map(|(_, x)| Hazard {
+            kind: HazardKind::Race,
+            first: (x.thread, x.instr).min((e.thread, e.instr)),
+            second: Some((x.thread, x.instr).max((e.thread, e.instr))),
+            loc: Some(e.loc),
+        });
+        m.race = found;
+    }
+
+    /// An access as an event, but for its past and, of a read, its source.
+    pub(super) fn access(
+        &self,
+        code: &Code,
+        at: At,
+        (kind, loc, value): (Kind, usize, i64),
+        access: &crate::code::Access,
+        failed: bool,
+    ) -> Event {
+        use crate::code::Failure;
+        use program::Scope;
+        let location = &code.locations[loc];
+        let read = kind == Kind::Read;
+        let (mut acquire, mut sc) = (read && (access.acquire || access.sc || access.consume), access.sc);
+        if failed
+            && self.language.failure
+            && let Some(failure) = access.failure
+        {
+            (acquire, sc) = (failure != Failure::Relaxed, failure == Failure::SeqCst);
+        }
+        // In OpenCL, anything whose scope is not the work-item's acts as an atomic operation.
+        let mut atomic = if self.language.regions { access.scope != Scope::Thread } else { access.atomic };
+        if self.language.kinds && access.scope == Scope::Sys {
+            atomic &= self.kinds[loc].holds(access.updates);
+            sc &= atomic;
+        }
+        Event {
+            kind,
+            thread: at.thread,
+            instr: at.instr,
+            loc,
+            value,
+            source: 0,
+            read: None,
+            regions: self.home(location),
+            acquire,
+            release: !read && (access.release || access.sc),
+            sc,
+            atomic,
+            scope: if self.language.regions {
+                self.reach(code, at.thread, location, access.scope)
+            } else {
+                [access.scope; 2]
+            },
+            open: false,
+            past: Default::default(),
+        }
+    }
+
+    /// The regions of a location.
+    pub(super) fn home(&self, location: &crate::code::Location) -> crate::code::Regions {
+        use crate::code::Regions;
+        match () {
+            () if !self.language.regions => Regions::one(GLOBAL),
+            () if !self.rules.regions => Regions::of(true, true),
+            () => Regions::of(location.opencl.global, location.opencl.local),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What makes a finished history undefined: races, and barriers that not all of a group execute, or not with the same
+//! arguments.
+//!
+//! Sources: Khronos, OpenCL C, Synchronization Functions; NVIDIA, CUDA Programming Guide, Synchronization Functions; ISO
+//! C++, thread.barrier, thread.latch, thread.sema.
+
+use rustc_hash::FxHashMap;
+
+use super::Clike;
+use super::graph::{Contents, Kind};
+use super::language::Uniform;
+use crate::code::{Act, Code};
+use crate::record::{Hazard, HazardKind};
+use program::{Barrier, BarrierNaming, Expr, Scope};
+
+/// An execution of a barrier: who, where, and which phase.
+struct Call<'a> {
+    thread: usize,
+    instr: usize,
+    barrier: &'a Barrier,
+    /// Calls of one phase of a barrier have it in common: the barrier, and, where that has phases, the how manieth call of it in
+    /// its thread.
+    phase: (Key, usize),
+}
+
+/// The calls of one phase, by phase.
+type Phases<'c, 'a> = FxHashMap<(Key, usize), Vec<&'c Call<'a>>>;
+
+type Key = (Scope, Option<u32>, Option<i64>, Option<i64>);
+
+fn key(b: &Barrier) -> Key {
+    let constant = |e: &Expr| match e {
+        Expr::Const(v) => Some(*v),
+        _ => None,
+    };
+    match &b.naming {
+        BarrierNaming::Counted { id, .. } => (b.domain, b.lanes, None, constant(id)),
+        BarrierNaming::Instance { instance, id, .. } => {
+            (b.domain, b.lanes, Some(*instance), id.as_ref().and_then(constant))
+        }
+    }
+}
+
+/// The calls of one half, by thread.
+fn calls<'a>(code: &'a Code, m: &Contents, kind: Kind) -> Vec<Call<'a>> {
+    let mut list: Vec<Call<'a>> = Vec::new();
+    for thread in 0..m.threads.len() {
+        let mut earlier: FxHashMap<Key, usize> = FxHashMap::default();
+        for (_, e) in m.of(thread).filter(|(_, e)| e.kind == kind) {
+            let Act::Barrier(barrier) = &code.threads[thread].acts[e.instr] else { continue };
+            let key = key(barrier);
+            let number = earlier.entry(key).or_default();
+            let instance = matches!(barrier.naming, BarrierNaming::Instance { .. });
+            list.push(Call { thread, instr: e.instr, barrier, phase: (key, if instance { 0 } else { *number }) });
+            *number += 1;
+        }
+    }
+    list
+}
+
+fn arguments(b: &Barrier) -> (bool, bool, Option<Scope>) {
+    (b.arrive.has("GLOBAL"), b.arrive.has("LOCAL"), b.scope)
+}
+
+/// Whether a barrier brings together the thread at a call with another one.
+fn invites(code: &Code, call: &Call<'_>, thread: usize) -> bool {
+    let group = |t: usize| code.group(t, call.barrier.domain);
+    thread != call.thread && group(thread) == group(call.thread) && !excludes(code, call.barrier, thread)
+}
+
+/// Whether the mask of a warp's barrier lacks a thread.
+fn excludes(code: &Code, b: &Barrier, thread: usize) -> bool {
+    b.lanes.is_some_and(|mask| mask >> code.lanes[thread].min(31) & 1 == 0)
+}
+
+impl Clike {
+    /// What is undefined about a history in which every thread has ended or waits for ever.
+    pub(super) fn undefined(&self, code: &Code, m: &Contents) -> Vec<Hazard> {
+        let mut found: Vec<Hazard> = m.race.iter().cloned().collect();
+        found.extend(self.misused_objects(code, m));
+        let hazard = |kind, first, second| Hazard { kind, first, second, loc: None };
+        found.extend(m.misuse.map(|at| hazard(HazardKind::Misuse, at, None)));
+        if self.language.uniform == Uniform::Free {
+            return found;
+        }
+        let (arrivals, waits) = (calls(code, m, Kind::Arrive), calls(code, m, Kind::Wait));
+        let mut phases: Phases<'_, '_> = FxHashMap::default();
+        arrivals.iter().for_each(|a| phases.entry(a.phase).or_default().push(a));
+        let met = |c: &Call<'_>| phases.get(&c.phase).map_or(&[][..], Vec::as_slice);
+        let place = |c: &Call<'_>| (c.thread, c.instr);
+        for w in waits.iter().filter(|_| self.language.uniform == Uniform::Everyone) {
+            let differs =
+                |a: &&&Call<'_>| invites(code, a, w.thread) && arguments(a.barrier) != arguments(w.barrier);
+            let other = met(w).iter().find(differs);
+            found.extend(other.map(|a| hazard(HazardKind::BarrierArguments, place(a), Some(place(w)))));
+        }
+        // Every barrier that is waited at is the last thing that its thread has done.
+        let blocked = |t: usize| m.of(t).next_back().is_some_and(|(_, e)| e.kind == Kind::Arrive);
+        let over = |t: usize| self.language.uniform == Uniform::Everyone || blocked(t);
+        for a in &arrivals {
+            let came = |t: usize| met(a).iter().any(|b| b.thread == t);
+            let absent = || (0..m.threads.len()).any(|t| invites(code, a, t) && over(t) && !came(t));
+            if excludes(code, a.barrier, a.thread) || absent() || self.elsewhere(code, met(a), a) {
+                found.push(hazard(HazardKind::Divergence, place(a), None));
+                break;
+            }
+        }
+        found
+    }
+
+    /// Whether a thread that runs the same code meets a call at another one, of those of its phase.
+    fn elsewhere(&self, code: &Code, met: &[&Call<'_>], a: &Call<'_>) -> bool {
+        let counted = matches!(a.barrier.naming, BarrierNaming::Counted { .. });
+        if !counted || (self.language.uniform == Uniform::Waiting && a.barrier.domain == Scope::Warp) {
+            return false;
+        }
+        let span = |t: usize, i: usize| code.program.threads[t].code.get(i).map(|c| c.span);
+        met.iter().any(|b| {
+            invites(code, a, b.thread)
+                && span(b.thread, 0) == span(a.thread, 0)
+                && span(b.thread, b.instr) != span(a.thread, a.instr)
+        })
+    }
+}

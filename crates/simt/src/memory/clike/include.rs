@@ -1,0 +1,63 @@
+//! Scopes: how far an operation reaches, and when two of them include each other.
+//!
+//! Source: Khronos, OpenCL API specification, Memory Model, Overview of Atomic and Fence Operations; NVIDIA, libcu++,
+//! "Memory model", Atomicity.
+
+use super::graph::{Event, Kind};
+use super::language::Scopes;
+use super::{Clike, GLOBAL};
+use crate::code::{Code, Location};
+use program::Scope;
+
+impl Clike {
+    /// The effective scopes of an access: in local memory no more than the work-group, and no more than the device in
+    /// memory that is not fine-grained with atomics.
+    pub(super) fn reach(&self, code: &Code, thread: usize, location: &Location, scope: Scope) -> [Scope; 2] {
+        let memory = location.opencl;
+        let fine = code.program.machine.has_svm_atomics(location.kind);
+        let scope = Clike::of_host(code, thread, scope);
+        let wide = matches!(scope, Scope::Gpu | Scope::Sys);
+        let scope = match () {
+            () if memory.capped && wide => Scope::Cta,
+            () if memory.global && !fine && scope == Scope::Sys => Scope::Gpu,
+            () => scope,
+        };
+        [scope; 2]
+    }
+
+    /// Atomic operations of the host have no scopes: they act at the widest.
+    fn of_host(code: &Code, thread: usize, scope: Scope) -> Scope {
+        if code.program.threads[thread].place.host && scope != Scope::Thread { Scope::Sys } else { scope }
+    }
+
+    /// Those of a fence, which has no location.
+    pub(super) fn fence_reach(code: &Code, thread: usize, capped: bool, scope: Scope) -> [Scope; 2] {
+        let scope = Clike::of_host(code, thread, scope);
+        let wide = matches!(scope, Scope::Gpu | Scope::Sys);
+        [scope, if capped && wide { Scope::Cta } else { scope }]
+    }
+
+    /// Whether two operations include each other, where memory of a region is concerned.
+    pub(super) fn inclusive(&self, code: &Code, a: &Event, b: &Event, region: usize) -> bool {
+        if a.kind == Kind::Initial || b.kind == Kind::Initial || !a.atomic || !b.atomic {
+            return false;
+        }
+        let (x, y) = (a.scope[region], b.scope[region]);
+        let host = |e: &Event| code.program.threads[e.thread].place.host;
+        let holds = |scope| scope != Scope::Thread && code.holds(a.thread, scope, b.thread);
+        match self.language.scopes {
+            _ if !self.rules.scopes => true,
+            Scopes::Everywhere => true,
+            Scopes::Mutual => a.thread == b.thread || code.mutual((a.thread, x), (b.thread, y)),
+            // Host threads have the atomic operations of their own language.
+            Scopes::Equal | Scopes::AtLeast if host(a) && host(b) => true,
+            Scopes::Equal => x == y && holds(x),
+            Scopes::AtLeast => holds(x.min(y)),
+        }
+    }
+
+    /// Whether two accesses of different threads cannot race: both are atomic, with inclusive scopes.
+    pub(super) fn exempt(&self, code: &Code, a: &Event, b: &Event) -> bool {
+        self.inclusive(code, a, b, GLOBAL)
+    }
+}

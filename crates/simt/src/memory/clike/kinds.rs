@@ -1,0 +1,75 @@
+//! Kinds of memory of CUDA: whether operations at system scope are atomic, by who allocated the memory.
+//!
+//! Where that depends on who else accesses the location concurrently, only the whole execution knows: such programs are
+//! refused.
+//!
+//! Source: NVIDIA, libcu++, "Memory model", Atomicity.
+
+use crate::code::{Access, Act, Code};
+use program::{MemoryKind, Scope};
+
+/// What is atomic at system scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Atomicity {
+    Nothing,
+    /// Loads and stores, but no read-modify-writes.
+    Simple,
+    Everything,
+}
+
+impl Atomicity {
+    /// Whether an operation at system scope is atomic.
+    pub(super) fn holds(self, updates: bool) -> bool {
+        self == Atomicity::Everything || (self == Atomicity::Simple && !updates)
+    }
+}
+
+/// That of every location.
+///
+/// # Errors
+/// If it depends on the execution.
+pub(super) fn all(code: &Code) -> Result<Vec<Atomicity>, String> {
+    let machine = &code.program.machine;
+    let wide = |a: &Access| a.atomic && a.scope == Scope::Sys;
+    let asks = code.threads.iter().flat_map(|t| &t.acts).any(|a| match a {
+        Act::Load { access, .. } | Act::Store { access, .. } => wide(access),
+        Act::Rmw { read, .. } => wide(read),
+        _ => false,
+    });
+    let when = |all: bool| if all { Atomicity::Everything } else { Atomicity::Nothing };
+    let one = |(loc, l): (usize, &crate::code::Location)| {
+        let users = || {
+            let reaches = |&t: &usize| loc >= 128 || code.threads[t].reach[0] >> loc & 1 != 0;
+            (0..code.threads.len()).filter(reaches).map(|t| &code.program.threads[t].place)
+        };
+        Ok(match l.kind {
+            MemoryKind::Private
+            | MemoryKind::Buffer
+            | MemoryKind::SvmCoarse
+            | MemoryKind::SvmFine
+            | MemoryKind::SvmFineAtomic
+            | MemoryKind::SvmSystem
+            | MemoryKind::ProgramScope => Atomicity::Everything,
+            MemoryKind::System => when(machine.has("pageableMemoryAccess")),
+            MemoryKind::File => {
+                when(machine.has("pageableMemoryAccess") && machine.has("pageableMemoryAccessUsesHostPageTables"))
+            }
+            MemoryKind::Managed => when(machine.has("concurrentManagedAccess")),
+            MemoryKind::Mapped if machine.has("hostNativeAtomicSupported") => Atomicity::Everything,
+            MemoryKind::Mapped => Atomicity::Simple,
+            MemoryKind::Device(_) => {
+                let host = users().any(|p| p.host);
+                let several = users().any(|p| users().any(|q| p.gpu != q.gpu));
+                if asks && (host || (several && machine.p2p.is_some())) {
+                    return Err(
+                        "not in this machine: operations at system scope on memory of a GPU that the host, or \
+                                a GPU without native atomics, may access"
+                            .into(),
+                    );
+                }
+                Atomicity::Everything
+            }
+        })
+    };
+    code.locations.iter().enumerate().map(one).collect()
+}

@@ -1,0 +1,403 @@
+//! The memory of languages with data races: OpenCL C, CUDA C++ and C.
+//!
+//! One machine, with a table of what the languages differ in ([`mod@language`]). It keeps the history of events, each with
+//! what happens before it, and the modification order of each location. A step commits one event at the end of its
+//! thread: a read takes any write that coherence and visibility allow, a write goes to any place in modification order
+//! that is not before what it knows of. Because threads commit in program order and reads take what is there, what
+//! happens before an event is final when it is committed. What is there may have been bound early: see [`early`].
+//!
+//! # What is claimed
+//! - Without early binds every outcome is one that the language's model allows, in an execution in which `po`, `rf` and
+//!   barriers are acyclic; and every outcome of such executions can be reached. With early binds ([`early`]) there are
+//!   more, of the load-buffering family, and still none that the model forbids; not all are reached, so that no race
+//!   found is no proof that there is none. (The model `rc11` has no such executions: nothing is bound early.)
+//! - A race is reported of histories that come to their end, as the models do.
+//! - Both are checked, not proven: see the tests.
+//!
+//! # Invariants
+//! - Equal histories behave equally, whatever order they came about in; the fingerprint is of the history.
+//! - Where threads spin, reads and acquire fences that a later round repeats are forgotten, so that spinning on
+//!   unchanged memory comes back to the same state. Loops that write make longer and longer histories.
+//!
+//! Sources: Khronos, OpenCL API specification, Memory Model; ISO C11, 5.1.2.4; ISO C++20, intro.races; NVIDIA, libcu++,
+//! "Memory model".
+
+mod agree;
+mod bits;
+mod commit;
+mod early;
+mod graph;
+mod hazards;
+mod include;
+mod kinds;
+mod language;
+mod objects;
+mod rules;
+mod synchronize;
+mod tidy;
+
+use std::hash::Hasher;
+
+use graph::{Contents, Event, Kind};
+use language::{Language, Meeting, Sequence};
+use objects::Objects;
+pub use rules::LanguageRules;
+use smallvec::SmallVec;
+
+use super::{At, Backend, Context, NewValue};
+use crate::code::{Access, Act, Code, Fence, Place, Regions};
+use crate::record;
+use crate::record::Hazard;
+use crate::state::Thread;
+use crate::{Early, Halt, MachineMemory};
+use program::{Barrier, Scope};
+
+/// The region of global memory; the only one where regions mean nothing.
+const GLOBAL: usize = 0;
+const LOCAL: usize = 1;
+const REGIONS: [usize; 2] = [GLOBAL, LOCAL];
+
+/// The rules of this memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Clike {
+    language: Language,
+    rules: LanguageRules,
+    early: Early,
+    /// By location: its writes need no order at all.
+    loose: Vec<bool>,
+    /// By location, where the language asks: what is atomic there at system scope.
+    kinds: Vec<kinds::Atomicity>,
+    /// Where the language asks: what is shared by whole objects.
+    objects: Option<Objects>,
+}
+
+/// The language of a memory.
+fn language(memory: MachineMemory) -> Option<Language> {
+    Some(match memory {
+        MachineMemory::OpenCl => language::OPENCL,
+        MachineMemory::OpenCl31 => language::OPENCL_3_1,
+        MachineMemory::Cuda => language::CUDA,
+        MachineMemory::Cuda17 => language::CUDA_17,
+        MachineMemory::C11 => language::C11,
+        MachineMemory::Rc11 => language::RC11,
+        MachineMemory::Sc | MachineMemory::Weak => return None,
+    })
+}
+
+/// Whether a memory may bind anything early: its language has one, and lets program order and reads-from have cycles.
+pub(crate) fn may_bind(memory: MachineMemory) -> bool {
+    language(memory).is_some_and(|l| !l.in_order)
+}
+
+impl Clike {
+    /// The memory of that kind.
+    ///
+    /// # Errors
+    /// Why it cannot run the program.
+    pub(crate) fn new(
+        memory: MachineMemory,
+        (rules, early): (LanguageRules, Early),
+        code: &Code,
+    ) -> Result<Clike, String> {
+        let language = language(memory).ok_or("not in this machine: that memory")?;
+        let updated = |loc: usize| {
+            code.threads.iter().any(|t| {
+                // What the last instruction from which on a location may be accessed is.
+                let updates = t.acts.iter().enumerate().filter(|(_, a)| matches!(a, Act::Rmw { .. }));
+                updates.map(|(pc, _)| t.reach[pc]).any(|r| loc >= 128 || r >> loc & 1 != 0)
+            })
+        };
+        let loose = (0..code.locations.len())
+            .map(|loc| language.visible && !code.locations[loc].atomic && !updated(loc))
+            .collect();
+        let objects = language.regions.then(|| Objects::new(code));
+        let kinds = if language.kinds { kinds::all(code)? } else { Vec::new() };
+        Ok(Clike { language, rules, early, loose, kinds, objects })
+    }
+
+    /// A fence or half of a barrier as an event, but for its past.
+    fn strait(&self, code: &Code, at: At, kind: Kind, (regions, capped, scope): (Regions, bool, Scope)) -> Event {
+        Event {
+            kind,
+            thread: at.thread,
+            instr: at.instr,
+            loc: usize::MAX,
+            value: 0,
+            source: 0,
+            read: None,
+            regions: match () {
+                () if !self.language.regions => Regions::one(GLOBAL),
+                () if !self.rules.regions => Regions::of(true, true),
+                () => regions,
+            },
+            acquire: false,
+            release: false,
+            sc: false,
+            atomic: true,
+            scope: if self.language.regions {
+                Clike::fence_reach(code, at.thread, capped, scope)
+            } else {
+                [scope; 2]
+            },
+            open: false,
+            past: Default::default(),
+        }
+    }
+
+    /// A half of a barrier; where barriers are fences, it is one.
+    fn half(&self, code: &Code, at: At, kind: Kind, b: &Barrier) -> Event {
+        let tags = if kind == Kind::Arrive { &b.arrive } else { &b.wait };
+        let regions = Regions::of(tags.has("GLOBAL"), tags.has("LOCAL"));
+        let mut e = self.strait(code, at, kind, (regions, tags.has("CAPPED"), b.scope.unwrap_or(Scope::Thread)));
+        let fences = self.language.meeting == Meeting::Fences;
+        (e.release, e.acquire) = (fences && kind == Kind::Arrive, fences && kind == Kind::Wait);
+        e.atomic = fences;
+        e
+    }
+
+    /// A point at which the runtime orders what two threads do in global memory.
+    fn edge(&self, code: &Code, at: At, kind: Kind) -> Event {
+        self.strait(code, at, kind, (Regions::one(GLOBAL), false, Scope::Sys))
+    }
+
+    /// Whether what a thread does next may have to choose what to rely on first.
+    fn is_open(&self, m: &Contents, thread: usize) -> bool {
+        m.threads[thread].last().is_some_and(|&i| m.events[i].open)
+    }
+}
+
+/// Arrivals: thread, and the how manieth of it.
+type Arrivals = SmallVec<[(u16, u16); 4]>;
+
+/// The events that were handed over.
+fn given(m: &Contents, carried: &Arrivals) -> Vec<usize> {
+    let event = |&(t, n): &(u16, u16)| {
+        let mut of = m.of(usize::from(t)).filter(|(_, e)| e.kind.gives());
+        of.nth(usize::from(n)).map(|(i, _)| i)
+    };
+    carried.iter().filter_map(event).collect()
+}
+
+impl Backend for Clike {
+    type Memory = Contents;
+    type Carried = Arrivals;
+
+    type Saved = Contents;
+
+    fn save(&self, m: &Contents, _: usize, _: Option<usize>) -> Contents {
+        m.clone()
+    }
+
+    fn restore(&self, m: &mut Contents, saved: Contents) {
+        *m = saved;
+    }
+
+    fn start(&self, code: &Code) -> Contents {
+        Contents::new(code, |loc| self.home(&code.locations[loc]))
+    }
+
+    fn load(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        at: At,
+        place: Place,
+        access: &Access,
+    ) -> Result<i64, Halt> {
+        self.close(cx, m, at.thread)?;
+        let code = cx.code;
+        let bound = m.take_bind(at).and_then(|b| b.read);
+        let make = |value| self.access(code, at, (Kind::Read, place.loc, value), access, false);
+        let read = self.read(cx, m, &make, (place.loc, bound))?;
+        Ok(m.events[read].value)
+    }
+
+    fn store(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        at: At,
+        place: Place,
+        access: &Access,
+        value: i64,
+    ) -> Result<(), Halt> {
+        self.close(cx, m, at.thread)?;
+        let e = self.access(cx.code, at, (Kind::Write, place.loc, value), access, false);
+        match m.take_bind(at).and_then(|b| b.write) {
+            Some(index) => self.keep(cx, m, e, index)?,
+            None => self.write(cx, m, e)?,
+        }
+        m.had_turn(at);
+        Ok(())
+    }
+
+    fn rmw(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        at: At,
+        place: Place,
+        (read, write): (&Access, &Access),
+        new: NewValue<'_>,
+    ) -> Result<i64, Halt> {
+        self.close(cx, m, at.thread)?;
+        let code = cx.code;
+        let bind = m.take_bind(at);
+        let make = |value| self.access(code, at, (Kind::Read, place.loc, value), read, new(value).is_none());
+        let half = self.read(cx, m, &make, (place.loc, bind.as_ref().and_then(|b| b.read)))?;
+        let old = m.events[half].value;
+        if let Some(value) = new(old) {
+            let mut e = self.access(code, at, (Kind::Write, place.loc, value), write, false);
+            e.read = Some(half);
+            match bind.and_then(|b| b.write) {
+                Some(index) => self.keep(cx, m, e, index)?,
+                None => self.write(cx, m, e)?,
+            }
+        }
+        m.had_turn(at);
+        Ok(old)
+    }
+
+    fn fence(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, fence: Fence) -> Result<(), Halt> {
+        let Fence::Thread { acquire, release, sc, scope, regions, capped, misuse } = fence else {
+            return Err(Halt::Unsupported("not in this machine: a proxy fence outside PTX".into()));
+        };
+        if acquire || release {
+            self.close(cx, m, at.thread)?;
+            let mut e = self.strait(cx.code, at, Kind::Fence, (regions, capped, scope));
+            (e.acquire, e.release, e.sc) = (acquire, release, sc);
+            self.follow(cx.code, m, &mut e);
+            self.acquire(cx.code, cx.chooser, m, &mut e)?;
+            // Nothing comes after it yet: it cannot disagree with others.
+            self.append(cx.code, m, e, None)?;
+        }
+        if misuse {
+            m.misuse.get_or_insert((at.thread, at.instr));
+        }
+        m.had_turn(at);
+        cx.log.note(record::Event::Fence { thread: at.thread, instr: at.instr });
+        Ok(())
+    }
+
+    fn fence_commutes(&self, m: &Contents, thread: usize, fence: Fence) -> bool {
+        // Where release sequences may break, when an acquire comes matters.
+        let acquires = matches!(fence, Fence::Thread { acquire: true, .. });
+        !(self.is_open(m, thread) || acquires && self.language.sequence == Sequence::Run)
+    }
+
+    fn arrive(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, b: &Barrier) -> Result<Arrivals, Halt> {
+        self.close(cx, m, at.thread)?;
+        let mut e = self.half(cx.code, at, Kind::Arrive, b);
+        self.follow(cx.code, m, &mut e);
+        let earlier = m.of(at.thread).filter(|(_, e)| e.kind.gives()).count();
+        self.append(cx.code, m, e, None)?;
+        Ok(SmallVec::from_slice(&[(at.thread as u16, earlier as u16)]))
+    }
+
+    fn arrival_commutes(&self, m: &Contents, thread: usize) -> bool {
+        !self.is_open(m, thread)
+    }
+
+    fn join(into: &mut Arrivals, other: &Arrivals) {
+        into.extend(other.iter().copied());
+        into.sort_unstable();
+        into.dedup();
+    }
+
+    fn pass(&self, code: &Code, m: &mut Contents, at: At, carried: &Arrivals) {
+        let Act::Barrier(b) = &code.threads[at.thread].acts[at.instr] else { return };
+        let mut e = self.half(code, at, Kind::Wait, b);
+        self.follow(code, m, &mut e);
+        self.take(m, &mut e, given(m, carried).into_iter());
+        e.open = e.acquire;
+        m.push(e);
+    }
+
+    fn shut(&self, cx: &mut Context<'_>, m: &mut Contents, thread: usize) -> Result<(), Halt> {
+        self.close(cx, m, thread)
+    }
+
+    fn hand(&self, code: &Code, m: &mut Contents, at: At) -> Arrivals {
+        let earlier = m.of(at.thread).filter(|(_, e)| e.kind.gives()).count();
+        let mut e = self.edge(code, at, Kind::Hand);
+        self.follow(code, m, &mut e);
+        m.push(e);
+        SmallVec::from_slice(&[(at.thread as u16, earlier as u16)])
+    }
+
+    fn tell(&self, code: &Code, m: &mut Contents, at: At, carried: &Arrivals) {
+        let mut e = self.edge(code, at, Kind::Tell);
+        self.follow(code, m, &mut e);
+        self.take(m, &mut e, given(m, carried).into_iter());
+        m.push(e);
+    }
+
+    fn binds(&self) -> bool {
+        self.binds_early()
+    }
+
+    fn may_bind_early(&self, code: &Code, m: &Contents, threads: &[Thread], thread: usize) -> bool {
+        self.binds_early() && !self.candidates(code, m, threads, thread).is_empty()
+    }
+
+    fn bind_early(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        threads: &[Thread],
+        thread: usize,
+    ) -> Result<(), Halt> {
+        self.bind(cx, m, threads, thread)
+    }
+
+    fn is_pending(&self, m: &Contents) -> bool {
+        !m.early.is_empty()
+    }
+
+    fn may_refuse(&self) -> bool {
+        true
+    }
+
+    fn tidy(&self, code: &Code, m: &mut Contents, _: &mut dyn Iterator<Item = &mut Arrivals>) -> bool {
+        self.clean(code, m);
+        true
+    }
+
+    fn hash(
+        &self,
+        m: &Contents,
+        threads: &[Thread],
+        carried: &mut dyn Iterator<Item = &Arrivals>,
+        hasher: &mut dyn Hasher,
+    ) {
+        self.digest(m, threads, hasher);
+        carried.for_each(|c| {
+            hasher.write_usize(c.len());
+            c.iter().for_each(|&(t, n)| hasher.write_u32(u32::from(t) << 16 | u32::from(n)));
+        });
+    }
+
+    fn finals(&self, m: &Contents, loc: usize) -> Vec<i64> {
+        let value = |&w: &usize| m.events[w].value;
+        let list = &m.order[loc];
+        if !self.loose[loc] || list.len() == 1 {
+            return list.last().map(value).into_iter().collect();
+        }
+        // What a reader after all threads could see: no other write knows of it.
+        let hidden = |w: usize| list.iter().any(|&x| REGIONS.into_iter().any(|g| m.events[x].past[g].has(w)));
+        let seen = list[1..].iter().filter(|w| !self.rules.visible || !hidden(**w));
+        let mut values: Vec<i64> = seen.map(value).collect();
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+
+    fn is_whole(&self, m: &Contents) -> bool {
+        !self.is_pending(m) && m.pins.iter().all(|p| p.holds || !m.is_run(*p))
+    }
+
+    fn hazards(&self, code: &Code, m: &Contents) -> Vec<Hazard> {
+        // What is early has not happened: so far this is the beginning of no execution.
+        if self.is_pending(m) { Vec::new() } else { self.undefined(code, m) }
+    }
+}

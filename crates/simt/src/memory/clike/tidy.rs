@@ -1,0 +1,75 @@
+//! The normal form of a history, and its fingerprint.
+
+use std::hash::{Hash, Hasher};
+
+use super::Clike;
+use super::early::Bind;
+use super::graph::{Contents, Event, Kind};
+use crate::code::Code;
+use crate::state::Thread;
+
+impl Clike {
+    /// Forgets promises that came true and, in programs with loops, what a later round repeats.
+    ///
+    /// A read is repeated by a later one of the same instruction from the same write, an acquire fence by a later one of
+    /// the same instruction, if the thread only read between the two: then nobody else knows the earlier one, everything
+    /// that the earlier one rules out is ruled out by the later one, and it synchronized with nothing more.
+    pub(super) fn clean(&self, code: &Code, m: &mut Contents) {
+        let kept = m.pins.iter().copied().filter(|p| p.holds || m.is_run(*p));
+        m.pins = kept.collect();
+        if !code.loops {
+            return;
+        }
+        for thread in 0..m.threads.len() {
+            while let Some(gone) = repeated(m, thread) {
+                m.forget(gone);
+            }
+        }
+    }
+
+    /// Feeds everything that matters, by names that do not depend on the order of events.
+    pub(super) fn digest(&self, m: &Contents, threads: &[Thread], mut hasher: &mut dyn Hasher) {
+        hasher.write_u8(u8::from(m.race.is_some()) | u8::from(m.misuse.is_some()) << 1);
+        for thread in 0..m.threads.len() {
+            hasher.write_usize(m.threads[thread].len());
+            for (_, e) in m.of(thread) {
+                (e.kind, e.instr, e.open).hash(&mut hasher);
+                match e.kind {
+                    Kind::Read => m.place(e.source).hash(&mut hasher),
+                    Kind::Write => (e.loc, e.value, e.read.is_some()).hash(&mut hasher),
+                    _ => {}
+                }
+            }
+        }
+        for (loc, list) in m.order.iter().enumerate().filter(|(loc, _)| !self.loose[*loc]) {
+            hasher.write_usize(loc);
+            list.iter().for_each(|&w| m.place(w).hash(&mut hasher));
+        }
+        let mut early: Vec<&Bind> = m.early.iter().collect();
+        early.sort_unstable_by_key(|b| (b.thread, b.clock));
+        for b in early {
+            // Clocks count rounds of loops; what matters is how far ahead it is.
+            (b.thread, b.clock - threads[b.thread].clock).hash(&mut hasher);
+            b.read.map(|r| (m.events[r].instr, m.place(m.events[r].source))).hash(&mut hasher);
+            let write = b.write.map(|w| &m.events[w]);
+            write.map(|w| (w.instr, w.loc, w.value)).hash(&mut hasher);
+        }
+        let mut pins: Vec<_> = m.pins.iter().map(|p| (m.place(p.head), m.place(p.last), p.holds)).collect();
+        pins.sort_unstable();
+        pins.hash(&mut hasher);
+    }
+}
+
+/// An event of a thread that a later one repeats.
+fn repeated(m: &Contents, thread: usize) -> Option<usize> {
+    let quiet = |e: &Event| match e.kind {
+        Kind::Read => true,
+        Kind::Fence => !e.release && !e.sc,
+        _ => false,
+    };
+    let tail: Vec<(usize, &Event)> = m.of(thread).rev().take_while(|(_, e)| quiet(e)).collect();
+    let same = |a: &Event, b: &Event| {
+        a.kind == b.kind && a.instr == b.instr && (a.kind != Kind::Read || a.source == b.source)
+    };
+    tail.iter().enumerate().find(|(at, (_, e))| tail[..*at].iter().any(|(_, l)| same(l, e))).map(|(_, (i, _))| *i)
+}

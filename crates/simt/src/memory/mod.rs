@@ -1,0 +1,209 @@
+//! What a memory is to the machine.
+//!
+//! A memory carries out accesses, fences and what barriers hand over. Where it could go on in several ways it asks the
+//! chooser; where it cannot go on it says [`Halt`], and the step is given up as a whole (the caller works on a copy).
+
+mod ahead;
+pub(super) mod clike;
+mod rules;
+pub(super) mod sc;
+pub(super) mod weak;
+
+use std::fmt::Debug;
+use std::hash::Hasher;
+
+use super::Halt;
+use super::choice::Chooser;
+use super::code::{Access, Code, Fence, Place};
+use super::record::{Hazard, Log};
+use super::state::Thread;
+use program::Barrier;
+
+/// Where and when a step happens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At {
+    pub(super) thread: usize,
+    /// Index of the instruction in the thread's code.
+    pub(super) instr: usize,
+    /// Micro-ops that the thread carried out before it.
+    pub(super) clock: u32,
+}
+
+/// What a step may use besides the state.
+pub(super) struct Context<'a> {
+    pub(super) code: &'a Code,
+    pub(super) chooser: &'a mut dyn Chooser,
+    pub(super) log: &'a mut dyn Log,
+    /// How old what this step read is, and where it wrote.
+    pub(super) age: Age,
+}
+
+/// Whether a step may be one of infinitely many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Age {
+    /// It reads what nothing overwrites, and writes last.
+    New,
+    /// A weak read takes what was overwritten. Compilers and caches can make it find that for ever, but a fair memory
+    /// does not.
+    Stale,
+    /// Another read takes what was overwritten, or a write comes before one that is there: a thread that keeps on does so
+    /// finitely often.
+    Old,
+}
+
+impl Context<'_> {
+    /// Something the step did is of that age.
+    pub(super) fn ages(&mut self, old: bool, age: Age) {
+        if old {
+            self.age = self.age.max(age);
+        }
+    }
+}
+
+/// What a read-modify-write writes, given what it read; `None`: nothing.
+pub(super) type NewValue<'a> = &'a dyn Fn(i64) -> Option<i64>;
+
+/// A memory: its rules. The contents are [`Backend::Memory`].
+pub(super) trait Backend {
+    /// The contents.
+    type Memory: Clone + Debug;
+    /// What an arrival at a barrier hands to the waits.
+    type Carried: Clone + Default + Debug;
+
+    /// What an access of one thread to one location can change.
+    type Saved;
+
+    /// Keeps what an access of a thread to a location, without early binds, can change.
+    fn save(&self, m: &Self::Memory, thread: usize, loc: Option<usize>) -> Self::Saved;
+
+    /// Puts it back.
+    fn restore(&self, m: &mut Self::Memory, saved: Self::Saved);
+
+    /// The contents before the first step.
+    fn start(&self, code: &Code) -> Self::Memory;
+
+    /// Reads; gives the value as stored.
+    fn load(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Self::Memory,
+        at: At,
+        place: Place,
+        access: &Access,
+    ) -> Result<i64, Halt>;
+
+    /// Writes.
+    fn store(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Self::Memory,
+        at: At,
+        place: Place,
+        access: &Access,
+        value: i64,
+    ) -> Result<(), Halt>;
+
+    /// Reads and writes; gives the old value as stored.
+    fn rmw(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Self::Memory,
+        at: At,
+        place: Place,
+        halves: (&Access, &Access),
+        new: NewValue<'_>,
+    ) -> Result<i64, Halt>;
+
+    /// A fence of either kind.
+    fn fence(&self, cx: &mut Context<'_>, m: &mut Self::Memory, at: At, fence: Fence) -> Result<(), Halt>;
+
+    /// Whether a fence commutes with every step of other threads, so that it may be carried out at once.
+    fn fence_commutes(&self, m: &Self::Memory, thread: usize, fence: Fence) -> bool;
+
+    /// A thread arrives at a barrier; what it hands over.
+    fn arrive(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Self::Memory,
+        at: At,
+        barrier: &Barrier,
+    ) -> Result<Self::Carried, Halt>;
+
+    /// Whether the next arrival of a thread commutes with every step of other threads, as far as memory goes.
+    fn arrival_commutes(&self, _: &Self::Memory, _thread: usize) -> bool {
+        true
+    }
+
+    /// Adds what another arrival handed over.
+    fn join(into: &mut Self::Carried, other: &Self::Carried);
+
+    /// A thread passes the barrier that it is at.
+    fn pass(&self, code: &Code, m: &mut Self::Memory, at: At, carried: &Self::Carried);
+
+    /// Makes up a thread's mind about what it relied on, where that was left open.
+    fn shut(&self, _: &mut Context<'_>, _: &mut Self::Memory, _thread: usize) -> Result<(), Halt> {
+        Ok(())
+    }
+
+    /// All that a thread knows, for another to be told of.
+    fn hand(&self, code: &Code, m: &mut Self::Memory, at: At) -> Self::Carried;
+
+    /// A thread is told what others know: it comes after that.
+    fn tell(&self, code: &Code, m: &mut Self::Memory, at: At, carried: &Self::Carried);
+
+    /// Whether anything is ever bound early.
+    fn binds(&self) -> bool;
+
+    /// Whether the thread may bind an instruction early now.
+    fn may_bind_early(&self, code: &Code, m: &Self::Memory, threads: &[Thread], thread: usize) -> bool;
+
+    /// Binds an instruction of a thread before its turn.
+    fn bind_early(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Self::Memory,
+        threads: &[Thread],
+        thread: usize,
+    ) -> Result<(), Halt>;
+
+    /// Whether something was bound early and has not had its turn: a state without successors is then no hang.
+    fn is_pending(&self, m: &Self::Memory) -> bool;
+
+    /// Whether a thread may find no way on because of what was chosen earlier: a state without successors in which not
+    /// all who are left wait at barriers is then no hang either.
+    fn may_refuse(&self) -> bool {
+        false
+    }
+
+    /// Whether everything that earlier choices promised has come true: if not, the end of a run counts for nothing.
+    fn is_whole(&self, _: &Self::Memory) -> bool {
+        true
+    }
+
+    /// What is undefined about a run that has come to its end.
+    fn hazards(&self, _: &Code, _: &Self::Memory) -> Vec<Hazard> {
+        Vec::new()
+    }
+
+    /// Brings the contents, and what barriers carry, into a normal form. `false` if that lost possible behaviour
+    /// (a bound on the history was met).
+    fn tidy(
+        &self,
+        code: &Code,
+        m: &mut Self::Memory,
+        carried: &mut dyn Iterator<Item = &mut Self::Carried>,
+    ) -> bool;
+
+    /// Hashes contents and what barriers carry, after [`Backend::tidy`]. Equal behaviour may hash differently, different
+    /// behaviour never equally.
+    fn hash(
+        &self,
+        m: &Self::Memory,
+        threads: &[Thread],
+        carried: &mut dyn Iterator<Item = &Self::Carried>,
+        hasher: &mut dyn Hasher,
+    );
+
+    /// The possible final values of a location.
+    fn finals(&self, m: &Self::Memory, loc: usize) -> Vec<i64>;
+}

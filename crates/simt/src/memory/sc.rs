@@ -1,0 +1,148 @@
+//! Sequentially consistent memory: one value per location, every step at once.
+//!
+//! Orders, scopes, proxies and fences mean nothing. A read-modify-write is one step. This is the memory of the model
+//! `sc`: its outcomes are exactly those of the interleavings of the threads' steps.
+
+use std::hash::{Hash, Hasher};
+
+use super::{At, Backend, Context, NewValue};
+use crate::Halt;
+use crate::code::{Access, Code, Fence, Place};
+use crate::record::{Event, Source};
+use crate::state::Thread;
+use program::Barrier;
+
+/// The rules of a sequentially consistent memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sc;
+
+/// The contents.
+#[derive(Clone, Debug)]
+pub(crate) struct Store {
+    cells: Vec<Cell>,
+    /// By thread: how many writes it made; for the log alone.
+    writes: Vec<u32>,
+}
+
+/// One location.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    value: i64,
+    /// Who wrote it last; for the log alone.
+    by: Source,
+}
+
+impl Sc {
+    fn write(cx: &mut Context<'_>, m: &mut Store, at: At, place: Place, value: i64) {
+        let source = Source::Write(at.thread, m.writes[at.thread]);
+        m.writes[at.thread] += 1;
+        cx.log.note(Event::Write { source, instr: at.instr, loc: place.loc, value });
+        cx.log.note(Event::After(place.loc, m.cells[place.loc].by, source));
+        cx.log.note(Event::Commit(source));
+        m.cells[place.loc] = Cell { value, by: source };
+    }
+
+    fn read(cx: &mut Context<'_>, m: &Store, at: At, place: Place) -> i64 {
+        let Cell { value, by } = m.cells[place.loc];
+        cx.log.note(Event::Read { thread: at.thread, instr: at.instr, loc: place.loc, source: by, value });
+        value
+    }
+}
+
+impl Backend for Sc {
+    type Memory = Store;
+    type Carried = ();
+    type Saved = ();
+
+    /// Nothing is ever refused here.
+    fn save(&self, _: &Store, _: usize, _: Option<usize>) {}
+
+    fn restore(&self, _: &mut Store, (): ()) {}
+
+    fn start(&self, code: &Code) -> Store {
+        let cell = |(i, l): (usize, &crate::code::Location)| Cell { value: l.init, by: Source::Initial(i) };
+        Store { cells: code.locations.iter().enumerate().map(cell).collect(), writes: vec![0; code.threads.len()] }
+    }
+
+    fn load(&self, cx: &mut Context<'_>, m: &mut Store, at: At, place: Place, _: &Access) -> Result<i64, Halt> {
+        Ok(Sc::read(cx, m, at, place))
+    }
+
+    fn store(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Store,
+        at: At,
+        place: Place,
+        _: &Access,
+        value: i64,
+    ) -> Result<(), Halt> {
+        Sc::write(cx, m, at, place, value);
+        Ok(())
+    }
+
+    fn rmw(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Store,
+        at: At,
+        place: Place,
+        _: (&Access, &Access),
+        new: NewValue<'_>,
+    ) -> Result<i64, Halt> {
+        let old = Sc::read(cx, m, at, place);
+        if let Some(new) = new(old) {
+            Sc::write(cx, m, at, place, new);
+        }
+        Ok(old)
+    }
+
+    fn fence(&self, cx: &mut Context<'_>, _: &mut Store, at: At, _: Fence) -> Result<(), Halt> {
+        cx.log.note(Event::Fence { thread: at.thread, instr: at.instr });
+        Ok(())
+    }
+
+    fn fence_commutes(&self, _: &Store, _: usize, _: Fence) -> bool {
+        true
+    }
+
+    fn arrive(&self, _: &mut Context<'_>, _: &mut Store, _: At, _: &Barrier) -> Result<(), Halt> {
+        Ok(())
+    }
+
+    fn join((): &mut (), (): &()) {}
+
+    fn pass(&self, _: &Code, _: &mut Store, _: At, (): &()) {}
+
+    fn hand(&self, _: &Code, _: &mut Store, _: At) {}
+
+    fn tell(&self, _: &Code, _: &mut Store, _: At, (): &()) {}
+
+    fn binds(&self) -> bool {
+        false
+    }
+
+    fn may_bind_early(&self, _: &Code, _: &Store, _: &[Thread], _: usize) -> bool {
+        false
+    }
+
+    fn bind_early(&self, _: &mut Context<'_>, _: &mut Store, _: &[Thread], _: usize) -> Result<(), Halt> {
+        Err(Halt::Refused)
+    }
+
+    fn is_pending(&self, _: &Store) -> bool {
+        false
+    }
+
+    fn tidy(&self, _: &Code, _: &mut Store, _: &mut dyn Iterator<Item = &mut ()>) -> bool {
+        true
+    }
+
+    fn hash(&self, m: &Store, _: &[Thread], _: &mut dyn Iterator<Item = &()>, mut hasher: &mut dyn Hasher) {
+        m.cells.iter().for_each(|c| c.value.hash(&mut hasher));
+    }
+
+    fn finals(&self, m: &Store, loc: usize) -> Vec<i64> {
+        vec![m.cells[loc].value]
+    }
+}

@@ -1,0 +1,248 @@
+//! Committing accesses: the halves of reads, writes and atomics, in program order of their thread.
+//!
+//! Every rule names the axiom of the model that it keeps. `K` is the committing thread's view.
+
+use std::rc::Rc;
+
+use super::tags::Tag;
+use super::tail::Pending;
+use super::view::{Key, Row, View};
+use super::write::{Head, Origin, Write, bits};
+use super::{Contents, Weak};
+use crate::Halt;
+use crate::code::{Access, Code, Place};
+use crate::memory::{Age, At, Context};
+use crate::record::{Event, Source};
+
+impl Weak {
+    /// Whether an access is morally strong with a write of its location: by one thread or both strong with scopes that
+    /// include each other, through one proxy, at one address. Initial writes never are.
+    pub(super) fn strong_with(code: &Code, write: &Write, thread: usize, place: Place, access: &Access) -> bool {
+        let Some(u) = write.thread() else { return false };
+        write.va == place.va
+            && write.proxy == access.proxy
+            && (u == thread
+                || write.strong && access.strong && code.mutual((u, write.scope), (thread, access.scope)))
+    }
+
+    /// An entry that a thread makes by this access itself.
+    fn know(
+        code: &Code,
+        known: &mut View,
+        thread: usize,
+        (place, slot): (Place, usize),
+        access: &Access,
+        token: bool,
+    ) {
+        let cta = code.cta[thread] as u16;
+        let key = |tag| Key { loc: place.loc as u16, va: place.va, tag, token };
+        known.add(key(Tag::of(access.proxy, cta)), 1 << slot);
+        // Whose access it is counts where kernels end: elsewhere, or where there are no proxies, nobody asks.
+        if !code.plain && code.program.host.is_some() {
+            known.add(key(Tag::Of(cta)), 1 << slot);
+        }
+    }
+
+    /// The writes of the location that `K` holds (as known, or as tokens) and that apply to the access.
+    pub(super) fn applying(
+        m: &Contents,
+        code: &Code,
+        thread: usize,
+        place: Place,
+        access: &Access,
+        token: Option<bool>,
+    ) -> Row {
+        let cta = code.cta[thread] as u16;
+        let fits = |k: &Key| {
+            usize::from(k.loc) == place.loc
+                && token.is_none_or(|t| k.token == t)
+                && k.tag.applies(k.va, place.va, access.proxy, cta)
+        };
+        let entries = m.threads[thread].known.entries();
+        entries.iter().filter(|e| fits(&e.key)).fold(0, |row, e| row | e.writes)
+    }
+
+    /// Whether reading that write would hide from the thread a write that it knows of (Causality, from-reads).
+    pub(super) fn hides(&self, m: &Contents, place: Place, slot: usize, known: Row) -> bool {
+        self.rules.hidden && m.locations[place.loc].get(slot).co_after & known & !(1 << slot) != 0
+    }
+
+    /// The read half. `bound` is the write that it was bound to early. Gives the write that is read.
+    pub(super) fn read(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        at: At,
+        place: Place,
+        access: &Access,
+        bound: Option<usize>,
+    ) -> Result<usize, Halt> {
+        let code = cx.code;
+        let known = Self::applying(m, code, at.thread, place, access, Some(false));
+        let slot = match bound {
+            Some(slot) if self.hides(m, place, slot, known) => return Err(Halt::Refused),
+            Some(slot) => slot,
+            None => {
+                let own_later = |w: &Write| !w.committed && w.thread() == Some(at.thread);
+                let candidates: Vec<usize> = m.locations[place.loc]
+                    .live()
+                    .filter(|(i, w)| {
+                        let later = own_later(w) && w.va == place.va && w.proxy == access.proxy;
+                        !later && !self.hides(m, place, *i, known)
+                    })
+                    .map(|(i, _)| i)
+                    .collect();
+                if candidates.is_empty() {
+                    return Err(Halt::Refused);
+                }
+                candidates[cx.chooser.choose(candidates.len())]
+            }
+        };
+        if self.rules.never_before {
+            m.locations[place.loc].get_mut(slot).never |= known & !(1 << slot);
+        }
+        let write = m.locations[place.loc].get_mut(slot);
+        let strong = Self::strong_with(code, write, at.thread, place, access);
+        let me = &mut m.threads[at.thread];
+        // Observation order: what follows is causally after the write.
+        if strong && self.rules.observation {
+            Self::know(code, &mut me.known, at.thread, (place, slot), access, false);
+        }
+        if !write.committed {
+            // Reads-from against causality: the write must not turn out to come causally after this read.
+            write.read_early = true;
+            let own = write.thread() == Some(at.thread) && write.va == place.va && write.proxy == access.proxy;
+            if own && self.rules.tokens {
+                return Err(Halt::Refused);
+            }
+            if self.rules.tokens {
+                Self::know(code, &mut me.known, at.thread, (place, slot), access, true);
+            }
+        }
+        let (value, source) = (write.value, write.source);
+        let from_strong = write.strong;
+        if strong && access.strong && from_strong && !(access.red && self.rules.reductions) {
+            m.pend(at.thread, place.va, Pending::Write(place.loc as u16, slot as u8));
+        }
+        if access.acquire && !(access.red && self.rules.reductions) {
+            self.tail(m, code, at.thread, access.scope, Some(place.va))?;
+        }
+        self.done(m, code, (at.thread, place), access, (false, slot))?;
+        cx.log.note(Event::Read { thread: at.thread, instr: at.instr, loc: place.loc, source, value });
+        Ok(slot)
+    }
+
+    /// A write, as it becomes visible.
+    pub(super) fn publish(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        at: At,
+        place: Place,
+        (access, value, origin): (&Access, i64, Origin),
+    ) -> Result<usize, Halt> {
+        let code = cx.code;
+        let number = m.threads[at.thread].writes;
+        m.threads[at.thread].writes += 1;
+        let write = Write {
+            source: Source::Write(at.thread, number),
+            va: place.va,
+            proxy: access.proxy,
+            strong: access.strong,
+            scope: access.scope,
+            value,
+            committed: false,
+            read_early: false,
+            origin,
+            heads: Rc::default(),
+            flat: false,
+            co_after: 0,
+            never: 0,
+            ms: 0,
+        };
+        cx.log.note(Event::Write { source: write.source, instr: at.instr, loc: place.loc, value });
+        let strong = |other: &Write| Self::strong_with(code, other, at.thread, place, access);
+        m.locations[place.loc].insert(write, strong)
+    }
+
+    /// Commits a write that is visible.
+    pub(super) fn commit(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        at: At,
+        place: Place,
+        access: &Access,
+        slot: usize,
+    ) -> Result<(), Halt> {
+        let code = cx.code;
+        let either = Self::applying(m, code, at.thread, place, access, None);
+        if self.rules.tokens && either >> slot & 1 != 0 {
+            return Err(Halt::Refused);
+        }
+        let known = Self::applying(m, code, at.thread, place, access, Some(false));
+        let location = &mut m.locations[place.loc];
+        // Coherence: causality order of writes.
+        if self.rules.after_known {
+            for k in bits(known & !(1 << slot)) {
+                location.add_co(k, slot, self.rules.atomicity)?;
+            }
+        }
+        // Coherence order relates morally strong writes, one way or the other.
+        if self.rules.strong_order {
+            for other in bits(location.get(slot).ms) {
+                let ordered =
+                    location.get(slot).co_after >> other & 1 != 0 || location.get(other).co_after >> slot & 1 != 0;
+                if !location.get(other).committed || ordered {
+                    continue;
+                }
+                let (a, b) = if cx.chooser.choose(2) == 0 { (other, slot) } else { (slot, other) };
+                location.add_co(a, b, self.rules.atomicity)?;
+            }
+        }
+        let write = location.get(slot);
+        if write.co_after & location.sealed != 0 || write.co_after & location.sealed_ms & write.ms != 0 {
+            return Err(Halt::Refused);
+        }
+        cx.ages(write.co_after != 0, Age::Old);
+        let write = location.get_mut(slot);
+        write.committed = true;
+        let (strong, origin, source) = (write.strong, write.origin, write.source);
+        for before in bits(location.co_before(slot)) {
+            cx.log.note(Event::After(place.loc, location.get(before).source, source));
+        }
+        for after in bits(location.get(slot).co_after) {
+            cx.log.note(Event::After(place.loc, source, location.get(after).source));
+        }
+        cx.log.note(Event::Commit(source));
+        if self.early != crate::Early::None {
+            m.drop_tokens(place.loc, slot);
+        }
+        let me = &mut m.threads[at.thread];
+        Self::know(code, &mut me.known, at.thread, (place, slot), access, false);
+        me.release_done(at.clock);
+        if access.release {
+            let known = me.known.clone();
+            me.release_writes.insert((place.va, access.scope), known);
+        }
+        let mut heads: Vec<Head> = Vec::new();
+        if strong {
+            let thread = at.thread as u16;
+            let fences = me.release_fences.iter().filter(|_| self.rules.release_fence).map(|(s, v)| (*s, v));
+            let writes = me.release_writes.iter().filter(|((va, _), _)| *va == place.va);
+            // Without the rule, a release write is the head of itself alone.
+            let writes =
+                writes.filter(|((_, s), _)| self.rules.release_write || access.release && *s == access.scope);
+            let all = fences.chain(writes.map(|((_, s), v)| (*s, v)));
+            heads.extend(all.map(|(scope, view)| Head { thread, scope, view: view.clone() }));
+        }
+        let write = m.locations[place.loc].get_mut(slot);
+        write.heads = Rc::new(heads);
+        write.flat = matches!(origin, Origin::None);
+        if !self.rules.chains {
+            write.flat = true;
+        }
+        m.flatten(place.loc);
+        self.done(m, code, (at.thread, place), access, (true, slot))
+    }
+}

@@ -1,0 +1,389 @@
+//! PTX's weak memory, as a machine: accesses are *bound* (a read takes its source, a write becomes visible) and
+//! *committed* (all axioms are checked).
+//!
+//! # Rules
+//! Instructions commit in program order, each when the scheduler picks its thread. So the order of commits is a linear
+//! extension of base causality order, and everything that a commit must know of has been committed. Reads may take old
+//! writes, and a new write may be placed coherence-before existing ones: that is all that reordering and
+//! non-multi-copy-atomicity need. Binding before commit is needed only for executions with a cycle of `po`, `rf`, `sc` and
+//! barriers, the load-buffering family; see [`early`](super::super::Early).
+//!
+//! | File | Rules |
+//! |---|---|
+//! | `write` | the partial coherence order of a location; atomicity |
+//! | `view` | what a thread knows: writes base-causality before its next event |
+//! | `tags` | which proxies the way from there has crossed |
+//! | `commit` | read half and write half: causality, coherence, observation |
+//! | `tail` | release and acquire patterns |
+//! | `per_location` | program order of an address used through several proxies |
+//! | `early` | binding before commit |
+//! | `tidy` | normal form, dead writes, fingerprints |
+//! | `rules` | the rules by name, for the tests that take them out |
+//!
+//! # Why it is sound
+//! Take a finished run, with `rf` and `co` as recorded and `sc` the order in which fences were committed. The order of
+//! commits extends base causality order (program order by construction; `fence.sc` and barriers by their rules; release and
+//! acquire because an acquire waits for the releases that it synchronizes with). By induction over commits a thread's
+//! view holds, up to domination by a write that is coherence-later under the same key, exactly the writes that are, or were
+//! observed by something, base-causality before its next event, with the proxies crossed. *Coherence* and *Causality* are
+//! then what `commit` checks; *Fence-SC* and *Well-Formedness* hold because the order of commits is a linear order;
+//! *Atomicity* is checked at every insertion into coherence order; *No-Thin-Air* holds because values are bound in an order
+//! that contains `rf` and dependencies. *SC-per-Location* follows from the others for accesses of one address and
+//! proxy, and is checked where an address is used through several. This is an argument on paper: the tests compare outcome sets, and every reported run is replayed through the
+//! model.
+//!
+//! # What it cannot show
+//! Without early binds: outcomes that need a cycle of `po`, `rf`, `sc` and barriers. With at most `n` early binds per thread:
+//! outcomes that need more of them, or a longer window. A branch is not passed early before its operands are known.
+//!
+//! # Sources
+//! - PTX ISA, Memory Consistency Model; `models/ptx.cat` is its text here.
+//! - Views instead of histories: J. Kang, C.-K. Hur, O. Lahav, V. Vafeiadis, D. Dreyer, "A Promising Semantics for
+//!   Relaxed-Memory Concurrency", POPL 2017. Where we differ: coherence is a partial order, views hold sets of writes, and
+//!   early writes need no certification because a run that does not commit them counts for nothing.
+
+mod commit;
+mod early;
+mod per_location;
+mod rules;
+mod tags;
+mod tail;
+mod tidy;
+mod view;
+mod write;
+
+pub use rules::Rules;
+
+use std::collections::BTreeMap;
+use std::hash::Hasher;
+use std::rc::Rc;
+
+use super::{Age, At, Backend, Context, NewValue};
+use crate::code::{Access, Code, Fence, Place};
+use crate::record::{Event, Source};
+use crate::state::Thread;
+use crate::{Early, Halt};
+use early::Bind;
+use program::{Barrier, Scope};
+use tail::Pending;
+use view::{Key, Row, View};
+use write::{Location, Origin, Write};
+
+/// The rules of a weak memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weak {
+    pub(crate) early: Early,
+    pub(crate) rules: Rules,
+    /// Forget dead writes, so that loops come back to the same state.
+    pub(crate) collect: bool,
+}
+
+/// What a thread knows and has pending.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Knowledge {
+    /// Everything base-causality before its next event.
+    known: View,
+    /// By scope: its view at the latest release fence.
+    release_fences: BTreeMap<Scope, View>,
+    /// By address and scope: its view at the latest release write, that write included.
+    release_writes: BTreeMap<(u16, Scope), View>,
+    /// Strong reads by address, which a later acquire may complete.
+    pending: Vec<(u16, Pending)>,
+    /// What was bound early, by clock.
+    early: Vec<Bind>,
+    /// How many writes it made.
+    writes: u32,
+}
+
+/// The contents of a weak memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Contents {
+    locations: Vec<Location>,
+    threads: Vec<Knowledge>,
+    /// By thread and scope: its view after the latest `fence.sc`.
+    fence_sc: BTreeMap<(u16, Scope), View>,
+}
+
+/// What one access can change.
+#[derive(Debug)]
+pub(crate) struct Saved {
+    thread: usize,
+    knowledge: Knowledge,
+    location: Option<(usize, Location)>,
+}
+
+impl Contents {
+    /// The views that threads hold.
+    fn views_of_threads(&mut self) -> impl Iterator<Item = &mut View> {
+        let of_threads = self.threads.iter_mut().flat_map(|t| {
+            let pending = t.pending.iter_mut().filter_map(|p| match &mut p.1 {
+                Pending::Head(h) => Some(&mut h.view),
+                Pending::Write(..) => None,
+            });
+            std::iter::once(&mut t.known)
+                .chain(t.release_fences.values_mut())
+                .chain(t.release_writes.values_mut())
+                .chain(pending)
+        });
+        of_threads.chain(self.fence_sc.values_mut())
+    }
+
+    /// Replaces the writes in every view there is.
+    fn update_views(&mut self, new: impl Fn(&Key, Row) -> Row) {
+        for w in self.locations.iter_mut().flat_map(|l| l.slots.iter_mut().flatten()) {
+            let changes = |v: &View| v.entries().iter().any(|e| new(&e.key, e.writes) != e.writes);
+            if w.heads.iter().any(|h| changes(&h.view)) {
+                Rc::make_mut(&mut w.heads).iter_mut().for_each(|h| h.view.update(&new));
+            }
+        }
+        self.views_of_threads().for_each(|v| v.update(&new));
+    }
+
+    /// A write was committed: nobody needs to remember having read it before.
+    fn drop_tokens(&mut self, loc: usize, slot: usize) {
+        if self.has_tokens() {
+            let without = |k: &Key, row: Row| {
+                if k.token && usize::from(k.loc) == loc { row & !(1 << slot) } else { row }
+            };
+            self.update_views(without);
+        }
+    }
+
+    fn has_tokens(&self) -> bool {
+        self.threads.iter().any(|t| t.known.entries().iter().any(|e| e.key.token))
+    }
+}
+
+impl Knowledge {
+    /// A release had its turn: early writes after it no longer wait for it.
+    fn release_done(&mut self, clock: u32) {
+        self.early.iter_mut().for_each(|b| b.releases.retain(|r| r.clock != clock));
+    }
+
+    /// What the instruction at that clock was bound to.
+    fn take_bind(&mut self, clock: u32) -> Option<Bind> {
+        let at = self.early.iter().position(|b| b.clock == clock)?;
+        Some(self.early.remove(at))
+    }
+}
+
+impl Backend for Weak {
+    type Memory = Contents;
+    type Carried = View;
+    type Saved = Saved;
+
+    fn save(&self, m: &Contents, thread: usize, loc: Option<usize>) -> Saved {
+        Saved { thread, knowledge: m.threads[thread].clone(), location: loc.map(|l| (l, m.locations[l].clone())) }
+    }
+
+    fn restore(&self, m: &mut Contents, saved: Saved) {
+        m.threads[saved.thread] = saved.knowledge;
+        if let Some((loc, location)) = saved.location {
+            m.locations[loc] = location;
+        }
+    }
+
+    fn start(&self, code: &Code) -> Contents {
+        let initial = |(i, l): (usize, &crate::code::Location)| {
+            let write = Write {
+                source: Source::Initial(i),
+                va: 0,
+                proxy: program::Proxy::Generic,
+                strong: false,
+                scope: Scope::Thread,
+                value: l.init,
+                committed: true,
+                read_early: false,
+                origin: Origin::None,
+                heads: Rc::default(),
+                flat: true,
+                co_after: 0,
+                never: 0,
+                ms: 0,
+            };
+            Location { slots: vec![Some(write)], ..Location::default() }
+        };
+        Contents {
+            locations: code.locations.iter().enumerate().map(initial).collect(),
+            threads: vec![Knowledge::default(); code.threads.len()],
+            fence_sc: BTreeMap::new(),
+        }
+    }
+
+    fn load(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        at: At,
+        place: Place,
+        access: &Access,
+    ) -> Result<i64, Halt> {
+        let bound = m.threads[at.thread].take_bind(at.clock).and_then(|b| b.read);
+        let slot = self.read(cx, m, at, place, access, bound)?;
+        let write = m.locations[place.loc].get(slot);
+        cx.ages(write.co_after != 0, if access.strong { Age::Old } else { Age::Stale });
+        Ok(write.value)
+    }
+
+    fn store(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        at: At,
+        place: Place,
+        access: &Access,
+        value: i64,
+    ) -> Result<(), Halt> {
+        let slot = match m.threads[at.thread].take_bind(at.clock).and_then(|b| b.write) {
+            // Published early and read by nobody: the run in which it was not published early is the same.
+            Some(slot) if !m.locations[place.loc].get(slot).read_early => return Err(Halt::Refused),
+            Some(slot) => slot,
+            None => self.publish(cx, m, at, place, (access, value, Origin::None))?,
+        };
+        self.commit(cx, m, at, place, access, slot)
+    }
+
+    fn rmw(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        at: At,
+        place: Place,
+        (read, write): (&Access, &Access),
+        new: NewValue<'_>,
+    ) -> Result<i64, Halt> {
+        let bind = m.threads[at.thread].take_bind(at.clock);
+        let source = self.read(cx, m, at, place, read, bind.as_ref().and_then(|b| b.read))?;
+        let from = m.locations[place.loc].get(source);
+        let old = from.value;
+        cx.ages(from.co_after != 0, Age::Old);
+        let Some(value) = new(old) else {
+            m.threads[at.thread].release_done(at.clock);
+            return Ok(old);
+        };
+        let origin = Origin::From(source as u8, Self::strong_with(cx.code, from, at.thread, place, read));
+        let slot = match bind.and_then(|b| b.write) {
+            Some(slot) => {
+                m.locations[place.loc].get_mut(slot).origin = origin;
+                slot
+            }
+            None => self.publish(cx, m, at, place, (write, value, origin))?,
+        };
+        self.commit(cx, m, at, place, write, slot)?;
+        Ok(old)
+    }
+
+    fn fence(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, fence: Fence) -> Result<(), Halt> {
+        let code = cx.code;
+        match fence {
+            Fence::Thread { acquire, release, sc, scope, .. } => {
+                if acquire {
+                    self.tail(m, code, at.thread, scope, None)?;
+                }
+                if sc {
+                    let me = &mut m.threads[at.thread];
+                    for (&(u, s), view) in m.fence_sc.iter().filter(|_| self.rules.fence_sc) {
+                        let u = usize::from(u);
+                        if u == at.thread || code.mutual((u, s), (at.thread, scope)) {
+                            me.known.join(view);
+                        }
+                    }
+                    m.fence_sc.insert((at.thread as u16, scope), me.known.clone());
+                }
+                if release {
+                    let me = &mut m.threads[at.thread];
+                    me.release_fences.insert(scope, me.known.clone());
+                    me.release_done(at.clock);
+                }
+            }
+            proxy => tags::cross(&mut m.threads[at.thread].known, proxy, code.cta[at.thread] as u16),
+        }
+        cx.log.note(Event::Fence { thread: at.thread, instr: at.instr });
+        Ok(())
+    }
+
+    fn fence_commutes(&self, _: &Contents, _: usize, fence: Fence) -> bool {
+        !matches!(fence, Fence::Thread { sc: true, .. })
+    }
+
+    fn arrive(&self, _: &mut Context<'_>, m: &mut Contents, at: At, barrier: &Barrier) -> Result<View, Halt> {
+        let me = &m.threads[at.thread];
+        if !self.rules.barriers {
+            return Ok(View::default());
+        }
+        if !barrier.arrive.has("RLX") {
+            return Ok(me.known.clone());
+        }
+        // A relaxed arrival hands on only what a release fence before it published.
+        let mut view = View::default();
+        me.release_fences.values().for_each(|v| view.join(v));
+        Ok(view)
+    }
+
+    fn join(into: &mut View, other: &View) {
+        into.join(other);
+    }
+
+    fn pass(&self, _: &Code, m: &mut Contents, at: At, carried: &View) {
+        m.threads[at.thread].known.join(carried);
+    }
+
+    fn hand(&self, code: &Code, m: &mut Contents, at: At) -> View {
+        let mut view = m.threads[at.thread].known.clone();
+        if !code.plain && self.rules.kernels {
+            tags::leave(&mut view, code.cta[at.thread] as u16);
+        }
+        view
+    }
+
+    fn tell(&self, code: &Code, m: &mut Contents, at: At, carried: &View) {
+        let mut view = carried.clone();
+        if !code.plain && self.rules.kernels {
+            tags::enter(&mut view, code.cta[at.thread] as u16);
+        }
+        m.threads[at.thread].known.join(&view);
+    }
+
+    fn binds(&self) -> bool {
+        self.early != Early::None
+    }
+
+    fn may_bind_early(&self, code: &Code, m: &Contents, threads: &[Thread], thread: usize) -> bool {
+        self.early != Early::None && !self.candidates(code, m, threads, thread).is_empty()
+    }
+
+    fn bind_early(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        threads: &[Thread],
+        thread: usize,
+    ) -> Result<(), Halt> {
+        self.bind(cx, m, threads, thread)
+    }
+
+    fn is_pending(&self, m: &Contents) -> bool {
+        m.threads.iter().any(|t| !t.early.is_empty())
+    }
+
+    fn tidy(&self, code: &Code, m: &mut Contents, carried: &mut dyn Iterator<Item = &mut View>) -> bool {
+        self.normalise(code, m, carried)
+    }
+
+    fn hash(
+        &self,
+        m: &Contents,
+        threads: &[Thread],
+        carried: &mut dyn Iterator<Item = &View>,
+        hasher: &mut dyn Hasher,
+    ) {
+        m.hash_into(threads, carried, hasher);
+    }
+
+    fn finals(&self, m: &Contents, loc: usize) -> Vec<i64> {
+        let mut values: Vec<i64> = m.locations[loc].maximal().map(|(_, w)| w.value).collect();
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+}

@@ -1,0 +1,101 @@
+//! Sequential consistency per location, where other axioms do not imply it: programs with several proxies.
+//!
+//! Accesses of one virtual address through different proxies are not morally strong with each other, so causality does
+//! not order them; program order on the address does. So the accesses committed are kept, and with every commit
+//! program order of an address and morally strong communication must stay acyclic.
+//!
+//! # Sources
+//! - PTX ISA, Memory Consistency Model, Axioms, Sequential Consistency Per Location; `SC-per-Location` in
+//!   `models/ptx.cat`.
+
+use std::hash::{Hash, Hasher};
+
+use super::write::Location;
+use super::{Contents, Weak};
+use crate::Halt;
+use crate::code::{Access, Code, Place};
+use program::{Proxy, Scope};
+
+/// A committed access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Done {
+    thread: usize,
+    va: u16,
+    proxy: Proxy,
+    strong: bool,
+    scope: Scope,
+    /// Whether it writes.
+    write: bool,
+    /// The slot that it writes, or takes its value from.
+    slot: usize,
+}
+
+impl Weak {
+    /// Remembers a committed access, and checks.
+    pub(super) fn done(
+        &self,
+        m: &mut Contents,
+        code: &Code,
+        (thread, place): (usize, Place),
+        access: &Access,
+        (write, slot): (bool, usize),
+    ) -> Result<(), Halt> {
+        if !code.proxies || !self.rules.per_location {
+            return Ok(());
+        }
+        let Access { proxy, strong, scope, .. } = *access;
+        let done = Done { thread, va: place.va, proxy, strong, scope, write, slot };
+        let list = &mut m.locations[place.loc].done;
+        // A read that repeats the one before it, as in a loop that waits, stands for both.
+        let before = list.iter().rev().find(|d| d.thread == thread && d.va == place.va);
+        if !write && before == Some(&done) {
+            return Ok(());
+        }
+        list.push(done);
+        if is_acyclic(code, &m.locations[place.loc]) { Ok(()) } else { Err(Halt::Refused) }
+    }
+}
+
+fn is_acyclic(code: &Code, location: &Location) -> bool {
+    let list = &location.done;
+    let strong = |a: &Done, b: &Done| {
+        (a.va, a.proxy) == (b.va, b.proxy)
+            && (a.thread == b.thread
+                || a.strong && b.strong && code.mutual((a.thread, a.scope), (b.thread, b.scope)))
+    };
+    let after = |w: usize| location.get(w).co_after;
+    let edge = |i: usize, j: usize| {
+        let (a, b) = (&list[i], &list[j]);
+        if a.thread == b.thread && a.va == b.va && i < j {
+            return true;
+        }
+        i != j
+            && strong(a, b)
+            && match (a.write, b.write) {
+                (true, false) => a.slot == b.slot,
+                (_, true) => after(a.slot) >> b.slot & 1 != 0,
+                (false, false) => false,
+            }
+    };
+    // Take away what nothing comes before, again and again.
+    let mut left: Vec<usize> = (0..list.len()).collect();
+    loop {
+        let first = left.iter().position(|&j| left.iter().all(|&i| !edge(i, j)));
+        match first {
+            Some(at) => left.swap_remove(at),
+            None => return left.is_empty(),
+        };
+    }
+}
+
+impl Location {
+    /// Hashes the accesses kept, thread by thread.
+    pub(super) fn hash_done(&self, names: &[u8], mut out: &mut dyn Hasher) {
+        let mut order: Vec<&Done> = self.done.iter().collect();
+        order.sort_by_key(|d| d.thread);
+        out.write_usize(order.len());
+        for d in order {
+            (d.thread, d.va, d.proxy, d.strong, d.scope, d.write, names[d.slot]).hash(&mut out);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Tags: which proxies a path has crossed, for proxy-preserved base causality order.
+//!
+//! | Tag | Entry of … | Applies to accesses of the location … |
+//! |---|---|---|
+//! | `Generic` | a generic access | generic, same virtual address |
+//! | `Raw(p, c)` | an access by proxy `p` in CTA `c` | by `p` in `c`, same virtual address |
+//! | `GenericAlias` | `Generic`, then `fence.proxy.alias` | generic |
+//! | `In(p, c)` | `Generic`, then `fence.proxy.p` in `c` | by `p` in `c`, same virtual address |
+//! | `InAlias(p, c)` | `GenericAlias`, then `fence.proxy.p` in `c` | by `p` in `c` |
+//! | `Of(c)` | any access in CTA `c` | none |
+//! | `Over` | `Of(c)`, then the end of the kernel of `c` | none |
+//!
+//! A fence adds entries and keeps those it found: `fence.proxy.alias` adds `GenericAlias` for each `Generic`;
+//! `fence.proxy.p` of a thread of CTA `d` adds `In(p, d)` for each `Generic`, `InAlias(p, d)` for each `GenericAlias`, and
+//! `Generic` for each `Raw(p, d)`. All additions are computed from what was known before the fence, so that leaving one
+//! proxy and entering another takes two fences. These are the clauses of `proxy-preserved` in `models/ptx.cat`, one by
+//! one.
+//!
+//! What calls of the runtime order crosses proxies and addresses by itself. What a kernel hands on when it ends has left
+//! its proxies ([`leave`]), and a kernel that starts enters all of them ([`enter`]): `In(p, d)` for each `Generic`,
+//! `InAlias(p, d)` for each `GenericAlias`, and through any address for each `Over`. A thread of the host does both in
+//! its calls.
+//!
+//! # Sources
+//! - PTX ISA, Memory Consistency Model, Proxy-preserved base causality order; D. Lustig, S. Cooksey, O. Giroux,
+//!   "Mixed-Proxy Extensions for the NVIDIA PTX Memory Consistency Model", ISCA 2022.
+//! - PTX ISA, Memory Consistency Model, Causality order, API synchronization; CUDA C++ Programming Guide, *Texture and
+//!   Surface Memory*, Read/Write Coherency, and *Virtual Aliasing Support*, for the ends and starts of kernels.
+
+use super::view::{Key, View};
+use crate::code::Fence;
+use program::Proxy;
+
+/// Which proxies a path has crossed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Tag {
+    Generic,
+    GenericAlias,
+    Raw(Proxy, u16),
+    In(Proxy, u16),
+    InAlias(Proxy, u16),
+    Of(u16),
+    Over,
+}
+
+/// The proxies that are not generic.
+const SPECIAL: [Proxy; 3] = [Proxy::Surface, Proxy::Texture, Proxy::Constant];
+
+impl Tag {
+    /// The tag of an access by a thread of that CTA.
+    pub(super) fn of(proxy: Proxy, cta: u16) -> Tag {
+        match proxy {
+            Proxy::Generic => Tag::Generic,
+            p => Tag::Raw(p, cta),
+        }
+    }
+
+    /// Whether an entry with this tag, about address `known`, orders an access of the same location through address `va`
+    /// by `proxy` in `cta`.
+    pub(super) fn applies(self, known: u16, va: u16, proxy: Proxy, cta: u16) -> bool {
+        match self {
+            Tag::Generic => known == va && proxy == Proxy::Generic,
+            Tag::GenericAlias => proxy == Proxy::Generic,
+            Tag::Raw(p, c) | Tag::In(p, c) => known == va && (p, c) == (proxy, cta),
+            Tag::InAlias(p, c) => (p, c) == (proxy, cta),
+            Tag::Of(_) | Tag::Over => false,
+        }
+    }
+}
+
+/// What a thread of that CTA hands to the runtime: its accesses have left their proxies.
+pub(super) fn leave(view: &mut View, cta: u16) {
+    extend(view, |tag, add| match tag {
+        Tag::Raw(_, c) if c == cta => add(Tag::Generic),
+        Tag::Of(c) if c == cta => add(Tag::Over),
+        _ => {}
+    });
+}
+
+/// What a thread of that CTA is told by the runtime: it enters all proxies after it.
+pub(super) fn enter(view: &mut View, cta: u16) {
+    extend(view, |tag, add| match tag {
+        Tag::Generic => SPECIAL.iter().for_each(|p| add(Tag::In(*p, cta))),
+        Tag::GenericAlias => SPECIAL.iter().for_each(|p| add(Tag::InAlias(*p, cta))),
+        Tag::Over => {
+            add(Tag::InAlias(Proxy::Generic, cta));
+            SPECIAL.iter().for_each(|p| add(Tag::InAlias(*p, cta)));
+        }
+        _ => {}
+    });
+}
+
+/// A proxy fence of a thread of that CTA.
+pub(super) fn cross(view: &mut View, fence: Fence, cta: u16) {
+    extend(view, |tag, add| match (fence, tag) {
+        (Fence::Alias, Tag::Generic) => add(Tag::GenericAlias),
+        (Fence::Proxy(Proxy::Generic), _) => {}
+        (Fence::Proxy(p), Tag::Generic) => add(Tag::In(p, cta)),
+        (Fence::Proxy(p), Tag::GenericAlias) => add(Tag::InAlias(p, cta)),
+        (Fence::Proxy(p), Tag::Raw(q, c)) if (p, cta) == (q, c) => add(Tag::Generic),
+        _ => {}
+    });
+}
+
+/// Adds entries for those that are there, all computed before any is added.
+fn extend(view: &mut View, of: impl Fn(Tag, &mut dyn FnMut(Tag))) {
+    let mut added: Vec<(Key, u128)> = Vec::new();
+    for e in view.entries() {
+        of(e.key.tag, &mut |tag| added.push((Key { tag, ..e.key }, e.writes)));
+    }
+    for (key, writes) in added {
+        view.add(key, writes);
+    }
+}

@@ -1,0 +1,155 @@
+//! Acquire patterns: a thread takes over what release patterns handed to the writes that it has read.
+
+use std::rc::Rc;
+
+use super::view::View;
+use super::write::{Head, Origin};
+use super::{Contents, Weak};
+use crate::Halt;
+use crate::code::Code;
+use program::Scope;
+
+/// A strong read that a later acquire may make an acquire pattern, by the write that it read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Pending {
+    /// Location and slot.
+    Write(u16, u8),
+    /// A release pattern that it has completed but for the acquire.
+    Head(Head),
+}
+
+impl Contents {
+    /// Remembers a strong read.
+    pub(super) fn pend(&mut self, thread: usize, va: u16, what: Pending) {
+        let mut new = vec![what];
+        if let [Pending::Write(loc, slot)] = new[..] {
+            let write = self.locations[usize::from(loc)].get(usize::from(slot));
+            if write.committed && write.flat {
+                new = write.heads.iter().cloned().map(Pending::Head).collect();
+            }
+        }
+        let me = &mut self.threads[thread];
+        for p in new {
+            let entry = (va, p);
+            let beaten = match &entry.1 {
+                Pending::Head(h) => h.view.is_within(&me.known),
+                Pending::Write(..) => false,
+            };
+            if !beaten && !me.pending.contains(&entry) {
+                me.pending.push(entry);
+            }
+        }
+    }
+
+    /// Lets atomics whose source has all its heads take these over.
+    pub(super) fn flatten(&mut self, loc: usize) {
+        let location = &mut self.locations[loc];
+        loop {
+            let ready = location.live().find_map(|(i, w)| {
+                if w.flat || !w.committed {
+                    return None;
+                }
+                match w.origin {
+                    Origin::From(s, strong) => {
+                        let source = location.get(usize::from(s));
+                        (source.thread().is_none() || source.committed && source.flat)
+                            .then(|| (i, strong.then(|| source.heads.clone())))
+                    }
+                    Origin::None | Origin::Gone => Some((i, None)),
+                    Origin::Unbound => None,
+                }
+            });
+            let Some((slot, heads)) = ready else { return };
+            let write = location.get_mut(slot);
+            if let Some(heads) = heads {
+                let own = Rc::make_mut(&mut write.heads);
+                for h in heads.iter() {
+                    if !own.contains(h) {
+                        own.push(h.clone());
+                    }
+                }
+            }
+            write.flat = true;
+        }
+    }
+}
+
+impl Weak {
+    /// Completes acquire patterns: of reads of that address, or (a fence) of all.
+    ///
+    /// # Errors
+    /// Blocked, if a release that it synchronizes with has not had its turn; nothing has changed then.
+    pub(super) fn tail(
+        &self,
+        m: &mut Contents,
+        code: &Code,
+        thread: usize,
+        scope: Scope,
+        va: Option<u16>,
+    ) -> Result<(), Halt> {
+        if !self.rules.synchronization {
+            return Ok(());
+        }
+        let joins = |t: usize, s: Scope| !self.rules.scopes || t == thread || code.mutual((t, s), (thread, scope));
+        let mut gained: Vec<View> = Vec::new();
+        let mut take = |h: &Head| {
+            if joins(usize::from(h.thread), h.scope) {
+                gained.push(h.view.clone());
+            }
+        };
+        for (_, pending) in m.threads[thread].pending.iter().filter(|p| va.is_none_or(|va| p.0 == va)) {
+            let (loc, mut slot) = match pending {
+                Pending::Head(h) => {
+                    take(h);
+                    continue;
+                }
+                Pending::Write(loc, slot) => (usize::from(*loc), usize::from(*slot)),
+            };
+            // Along the atomics that the write continues. Exchanges that were published early can form a ring.
+            let mut visited = 0u128;
+            while visited >> slot & 1 == 0 {
+                visited |= 1 << slot;
+                let write = m.locations[loc].get(slot);
+                if write.committed {
+                    write.heads.iter().for_each(&mut take);
+                    if write.flat {
+                        break;
+                    }
+                } else {
+                    self.uncommitted(m, (loc, slot), &joins, &mut take)?;
+                }
+                match write.origin {
+                    Origin::From(source, true) => slot = usize::from(source),
+                    Origin::Unbound if self.rules.waiting => return Err(Halt::Blocked),
+                    _ => break,
+                }
+            }
+        }
+        let known = &mut m.threads[thread].known;
+        gained.iter().for_each(|v| known.join(v));
+        Ok(())
+    }
+
+    /// The heads that a write has before it is committed. Blocked, if there are more to come that matter here.
+    fn uncommitted(
+        &self,
+        m: &Contents,
+        (loc, slot): (usize, usize),
+        joins: &dyn Fn(usize, Scope) -> bool,
+        take: &mut dyn FnMut(&Head),
+    ) -> Result<(), Halt> {
+        let write = m.locations[loc].get(slot);
+        let Some(u) = write.thread() else { return Ok(()) };
+        if self.rules.waiting && self.releases_to_come(m, loc, slot).iter().any(|&s| joins(u, s)) {
+            return Err(Halt::Blocked);
+        }
+        let them = &m.threads[u];
+        for (scope, view) in &them.release_fences {
+            take(&Head { thread: u as u16, scope: *scope, view: view.clone() });
+        }
+        for ((_, scope), view) in them.release_writes.iter().filter(|((va, _), _)| *va == write.va) {
+            take(&Head { thread: u as u16, scope: *scope, view: view.clone() });
+        }
+        Ok(())
+    }
+}

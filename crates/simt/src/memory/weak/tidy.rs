@@ -1,0 +1,291 @@
+//! Normal form, dead writes, fingerprints.
+//!
+//! A loop that waits comes back to the same state only if states are compared by what can still matter. Tidying drops from
+//! views what something coherence-later under the same key stands for, drops completed patterns that give nothing new, and
+//! removes *dead* writes: committed, overwritten by something that every thread knows of, and named by nobody. What a
+//! dead write still demands stays as a seal: writes that nothing new may be placed before.
+//!
+//! A thread that never looks keeps all writes alive. Past [`HISTORY`] live writes of one thread, everybody is told of its
+//! latest one. Knowing more forbids more and allows nothing new, so that loses behaviour but is sound.
+
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+
+use super::tags::Tag;
+use super::tail::Pending;
+use super::view::{Key, Row, View};
+use super::write::{Head, Origin, bits};
+use super::{Contents, Weak};
+use crate::code::Code;
+use crate::fingerprint::Fingerprint;
+use crate::record::Source;
+use crate::state::Thread;
+use program::Proxy;
+
+/// Live writes of one thread, past which everybody is told of its latest one.
+const HISTORY: usize = 6;
+
+impl Weak {
+    /// Brings everything into normal form; `false` if behaviour was lost.
+    pub(super) fn normalise(
+        &self,
+        code: &Code,
+        m: &mut Contents,
+        carried: &mut dyn Iterator<Item = &mut View>,
+    ) -> bool {
+        let mut carried: Vec<&mut View> = carried.collect();
+        let mut whole = true;
+        for loc in 0..m.locations.len() {
+            m.flatten(loc);
+        }
+        m.reduce(&mut carried);
+        m.settle_patterns();
+        if self.collect && code.plain {
+            whole = !m.age();
+            if !whole {
+                m.reduce(&mut carried);
+                m.settle_patterns();
+            }
+            for loc in 0..m.locations.len() {
+                let dead = m.dead(loc);
+                if dead != 0 {
+                    m.bury(loc, dead, &mut carried);
+                }
+            }
+        }
+        whole
+    }
+}
+
+impl Contents {
+    /// Drops known writes that a coherence-later one under the same key stands for.
+    fn reduce(&mut self, carried: &mut [&mut View]) {
+        let after: Vec<Vec<Row>> = self
+            .locations
+            .iter()
+            .map(|l| l.slots.iter().map(|w| w.as_ref().map_or(0, |w| w.co_after)).collect())
+            .collect();
+        let reduced = |key: &Key, row: Row| {
+            if key.token || row.count_ones() < 2 {
+                return row;
+            }
+            let after = &after[usize::from(key.loc)];
+            bits(row).filter(|&w| after[w] & row == 0).fold(0, |kept, w| kept | 1 << w)
+        };
+        self.update_views(reduced);
+        carried.iter_mut().for_each(|v| v.update(reduced));
+    }
+
+    /// Replaces pending writes by their heads, and drops heads that give nothing new.
+    fn settle_patterns(&mut self) {
+        for t in 0..self.threads.len() {
+            let pending = std::mem::take(&mut self.threads[t].pending);
+            for (va, p) in pending {
+                let gone = matches!(&p, Pending::Head(h) if h.view.is_within(&self.threads[t].known));
+                if !gone {
+                    self.pend(t, va, p);
+                }
+            }
+            let pending = &mut self.threads[t].pending;
+            let beaten = |i: usize, list: &[(u16, Pending)]| {
+                let (va, Pending::Head(a)) = &list[i] else { return false };
+                list.iter().enumerate().any(|(j, (other, p))| match p {
+                    Pending::Head(b) => i != j && va == other && below(a, b, i, j),
+                    Pending::Write(..) => false,
+                })
+            };
+            let keep: Vec<bool> = (0..pending.len()).map(|i| !beaten(i, pending)).collect();
+            let mut keep = keep.into_iter();
+            pending.retain(|_| keep.next().unwrap_or(true));
+        }
+        for w in self.locations.iter_mut().flat_map(|l| l.slots.iter_mut().flatten()) {
+            let heads = &w.heads;
+            let beaten = |i: usize| heads.iter().enumerate().any(|(j, b)| i != j && below(&heads[i], b, i, j));
+            if (0..heads.len()).any(beaten) {
+                let kept: Vec<Head> = (0..heads.len()).filter(|&i| !beaten(i)).map(|i| heads[i].clone()).collect();
+                w.heads = Rc::new(kept);
+            }
+        }
+    }
+
+    /// Committed writes that can never be read again, that nobody names.
+    fn dead(&self, loc: usize) -> Row {
+        let location = &self.locations[loc];
+        let mut known_to_all = Row::MAX;
+        for t in &self.threads {
+            let of_loc = |e: &&super::view::Entry| {
+                usize::from(e.key.loc) == loc && e.key.tag == Tag::Generic && !e.key.token
+            };
+            let known = t.known.entries().iter().filter(of_loc).fold(0, |row, e| row | e.writes);
+            // Everything before something that this thread knows of.
+            known_to_all &= bits(known).fold(0, |row, k| row | location.co_before(k));
+        }
+        let mut named = 0;
+        for t in &self.threads {
+            for (_, p) in &t.pending {
+                if let Pending::Write(l, slot) = p
+                    && usize::from(*l) == loc
+                {
+                    named |= 1 << slot;
+                }
+            }
+            for b in &t.early {
+                let slots = [b.read, b.write].into_iter().flatten().filter(|_| b.loc == loc);
+                named |= slots.fold(0, |row, s| row | 1 << s);
+            }
+            for e in t.known.entries().iter().filter(|e| e.key.token && usize::from(e.key.loc) == loc) {
+                named |= e.writes;
+            }
+        }
+        for (_, w) in location.live() {
+            if let (Origin::From(s, _), false) = (w.origin, w.flat) {
+                named |= 1 << s;
+            }
+        }
+        let fit = |w: &super::write::Write| w.committed && w.flat && w.co_after != 0;
+        location
+            .live()
+            .filter(|(i, w)| fit(w) && known_to_all >> i & 1 != 0 && named >> i & 1 == 0)
+            .fold(0, |row, (i, _)| row | 1 << i)
+    }
+
+    /// Removes dead writes; what they demand stays as seals.
+    fn bury(&mut self, loc: usize, dead: Row, carried: &mut [&mut View]) {
+        let location = &mut self.locations[loc];
+        let mut sealed = 0;
+        let mut sealed_ms = 0;
+        for s in bits(dead) {
+            let source = location.get(s);
+            sealed |= source.never;
+            for (u, w) in location.live() {
+                if matches!(w.origin, Origin::From(o, _) if usize::from(o) == s) {
+                    // Whatever is new comes after the source, so it must not come before the atomic if it is morally
+                    // strong with it; nor before an older write that would then come between the two.
+                    sealed_ms |= 1 << u;
+                    sealed |= location.co_before(u) & w.ms & !source.co_after & !(1 << s);
+                }
+            }
+        }
+        location.sealed |= sealed;
+        location.sealed_ms |= sealed_ms;
+        location.remove(dead);
+        let without = |k: &Key, row: Row| if usize::from(k.loc) == loc { row & !dead } else { row };
+        self.update_views(without);
+        carried.iter_mut().for_each(|v| v.update(without));
+    }
+
+    /// Tells everybody of the latest write of a thread that has too many live ones; `true` if there was one.
+    fn age(&mut self) -> bool {
+        let mut aged = false;
+        for t in 0..self.threads.len() {
+            let of = |w: &super::write::Write| w.committed && w.thread() == Some(t);
+            let all: usize = self.locations.iter().map(|l| l.live().filter(|(_, w)| of(w)).count()).sum();
+            if all <= HISTORY {
+                continue;
+            }
+            let count = |l: &super::write::Location| l.live().filter(|(_, w)| of(w)).count();
+            let Some(loc) = (0..self.locations.len()).max_by_key(|&l| count(&self.locations[l])) else { continue };
+            if count(&self.locations[loc]) < 2 {
+                continue;
+            }
+            let latest = self.locations[loc].live().filter(|(_, w)| of(w)).max_by_key(|(_, w)| w.source);
+            if let Some((slot, w)) = latest {
+                let key = Key { loc: loc as u16, va: w.va, tag: Tag::of(Proxy::Generic, 0), token: false };
+                self.threads.iter_mut().for_each(|t| t.known.add(key, 1 << slot));
+                aged = true;
+            }
+        }
+        aged
+    }
+
+    /// Hashes everything that can matter, with writes named by thread and order.
+    pub(super) fn hash_into(
+        &self,
+        threads: &[Thread],
+        carried: &mut dyn Iterator<Item = &View>,
+        mut out: &mut dyn Hasher,
+    ) {
+        // By location and slot: the number of the write in the order of threads and of their writes.
+        let names: Vec<Vec<u8>> = self
+            .locations
+            .iter()
+            .map(|l| {
+                let mut order: Vec<(Source, usize)> = l.live().map(|(i, w)| (w.source, i)).collect();
+                order.sort_unstable();
+                let mut names = vec![0; l.slots.len()];
+                order.iter().enumerate().for_each(|(name, &(_, slot))| names[slot] = name as u8);
+                names
+            })
+            .collect();
+        let row = |loc: usize, r: Row| bits(r).fold(0, |renamed: Row, slot| renamed | 1 << names[loc][slot]);
+        let view = |v: &View, out: &mut dyn Hasher| {
+            let mut out = out;
+            out.write_usize(v.entries().len());
+            for e in v.entries() {
+                (e.key, row(usize::from(e.key.loc), e.writes)).hash(&mut out);
+            }
+        };
+        let head = |h: &Head| {
+            let mut f = Fingerprint::default();
+            (h.thread, h.scope).hash(&mut f);
+            view(&h.view, &mut f);
+            f.value()
+        };
+        for (loc, l) in self.locations.iter().enumerate() {
+            let mut order: Vec<usize> = l.live().map(|(i, _)| i).collect();
+            order.sort_by_key(|&i| names[loc][i]);
+            out.write_usize(order.len());
+            for w in order.into_iter().map(|i| l.get(i)) {
+                (w.thread(), w.va, w.proxy, w.strong, w.scope, w.value).hash(&mut out);
+                (w.committed, !w.committed && w.read_early, w.flat).hash(&mut out);
+                (row(loc, w.co_after), row(loc, w.never)).hash(&mut out);
+                match w.origin {
+                    Origin::From(s, strong) => (1u8, names[loc][usize::from(s)], strong).hash(&mut out),
+                    Origin::Unbound => 2u8.hash(&mut out),
+                    Origin::None | Origin::Gone => 3u8.hash(&mut out),
+                }
+                let heads = w.heads.iter().fold(0u128, |sum, h| sum.wrapping_add(head(h)));
+                (w.heads.len(), heads).hash(&mut out);
+            }
+            (row(loc, l.sealed), row(loc, l.sealed_ms)).hash(&mut out);
+            l.hash_done(&names[loc], out);
+        }
+        for (t, thread) in self.threads.iter().zip(threads) {
+            view(&t.known, out);
+            for (scope, v) in &t.release_fences {
+                scope.hash(&mut out);
+                view(v, out);
+            }
+            for (key, v) in &t.release_writes {
+                key.hash(&mut out);
+                view(v, out);
+            }
+            let pending = t.pending.iter().fold(0u128, |sum, (va, p)| {
+                sum.wrapping_add(match p {
+                    Pending::Head(h) => Fingerprint::of(&(*va, head(h))),
+                    Pending::Write(l, s) => {
+                        Fingerprint::of(&(*va, *l, names[usize::from(*l)][usize::from(*s)], 7u8))
+                    }
+                })
+            });
+            (t.pending.len(), pending).hash(&mut out);
+            out.write_usize(t.early.len());
+            for b in &t.early {
+                (b.clock - thread.clock, b.loc).hash(&mut out);
+                (b.read.map(|s| names[b.loc][s]), b.write.map(|s| names[b.loc][s])).hash(&mut out);
+                let releases = b.releases.iter().map(|r| (r.clock - thread.clock, r.scope));
+                releases.for_each(|r| r.hash(&mut out));
+            }
+        }
+        for (key, v) in &self.fence_sc {
+            key.hash(&mut out);
+            view(v, out);
+        }
+        carried.for_each(|v| view(v, out));
+    }
+}
+
+/// Whether head `i` gives nothing that head `j` does not give; of two equal ones, the later is below the earlier.
+fn below(a: &Head, b: &Head, i: usize, j: usize) -> bool {
+    a.thread == b.thread && a.scope == b.scope && a.view.is_within(&b.view) && (a.view != b.view || i > j)
+}

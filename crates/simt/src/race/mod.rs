@@ -1,0 +1,208 @@
+//! Races in a run: conflicting accesses that nothing orders.
+//!
+//! Two accesses of one location by different threads, one of them a write, race unless one comes before the other
+//! ([`order`]) or both are strong with scopes that include each other. What is found is a fact about the run; a run without
+//! a race says nothing of others. In PTX a race is information, in CUDA C++ it makes the program undefined.
+//!
+//! # Invariants
+//! - Of each location, the latest access of each kind and thread is kept: earlier ones are ordered before it, so that a later
+//!   access that races with an earlier one of the kind races with it, too.
+//!
+//! # Sources
+//! - PTX ISA, Memory Consistency Model, *Morally strong operations*, *Conflict and data-races*.
+//! - libcu++, *Memory model*, *Atomicity* and *Data races*.
+
+mod order;
+mod why;
+
+use std::fmt;
+
+use super::code::{Access, Code};
+use super::place::place;
+use super::record::{Event, Hazard, HazardKind};
+use super::schedule::Recorded;
+use order::{Asked, Order, Touch};
+use program::Dialect;
+
+/// One of the two accesses of a race.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Side {
+    /// The thread's number.
+    pub thread: usize,
+    /// Its name.
+    pub name: String,
+    /// Where it runs: block, warp and lane, or the host.
+    pub place: String,
+    /// The line of the instruction in the test's file.
+    pub line: u32,
+    /// The instruction as written.
+    pub text: String,
+    /// Whether it writes.
+    pub write: bool,
+}
+
+/// Two accesses that race.
+#[derive(Clone, Debug)]
+pub struct Race {
+    /// What they access.
+    pub location: String,
+    /// Its address space, as in the test format.
+    pub space: &'static str,
+    /// The earlier one in the run.
+    pub first: Side,
+    /// The later one.
+    pub second: Side,
+    /// What is missing.
+    pub why: String,
+    /// How many pairs of threads and locations race at these two instructions, in all runs looked at.
+    pub count: u64,
+    /// A run that has it.
+    pub schedule: Recorded,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let does = if self.write { "writes" } else { "reads" };
+        write!(f, "{} ({}) {does} at line {}: `{}`", self.name, self.place, self.line, self.text)
+    }
+}
+
+/// Whether races can be looked for in runs of this program, and if not, why.
+pub(super) fn applies(code: &Code) -> Result<(), String> {
+    match code.program.dialect {
+        Dialect::Ptx | Dialect::Cuda if code.plain => Ok(()),
+        Dialect::Ptx | Dialect::Cuda => Err("races are not looked for in programs with proxies or aliases".into()),
+        other => Err(format!("races are not looked for in runs of {other} code")),
+    }
+}
+
+/// An access, kept for later ones.
+#[derive(Clone, Copy, Debug)]
+struct Past {
+    touch: Touch,
+    /// Its number among the events of its thread.
+    time: u32,
+    /// How many barriers of its block the thread had passed.
+    epoch: u32,
+}
+
+/// A race by thread and instruction.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    first: Past,
+    second: Past,
+}
+
+/// Looks for races in a run; adds them to those known.
+pub(super) fn find(code: &Code, events: &[Event], recorded: &Recorded, known: &mut Vec<Race>) {
+    add(code, events, recorded, known, |_| true);
+}
+
+/// As [`find`], but only takes up the races that the memory itself found, to say why they are.
+pub(super) fn explain(
+    code: &Code,
+    events: &[Event],
+    (recorded, hazards): (&Recorded, &[Hazard]),
+    known: &mut Vec<Race>,
+) {
+    let at = |p: &Past| (p.touch.thread, p.touch.instr);
+    let found = |f: &Found| {
+        let (a, b) = (at(&f.first).min(at(&f.second)), at(&f.first).max(at(&f.second)));
+        hazards.iter().any(|h| h.kind == HazardKind::Race && (h.first, h.second) == (a, Some(b)))
+    };
+    if hazards.iter().any(|h| h.kind == HazardKind::Race) {
+        add(code, events, recorded, known, found);
+    }
+}
+
+fn add(
+    code: &Code,
+    events: &[Event],
+    recorded: &Recorded,
+    known: &mut Vec<Race>,
+    counts: impl Fn(&Found) -> bool,
+) {
+    for found in pairs(code, events).into_iter().filter(counts) {
+        let sides = [side(code, &found.first), side(code, &found.second)];
+        let same = |r: &&mut Race| {
+            (r.first.line, &r.first.text, r.second.line, &r.second.text)
+                == (sides[0].line, &sides[0].text, sides[1].line, &sides[1].text)
+        };
+        if let Some(race) = known.iter_mut().find(same) {
+            race.count += 1;
+            continue;
+        }
+        let [first, second] = sides;
+        let cell = code.cell_of(found.first.touch.loc);
+        known.push(Race {
+            location: cell.name.clone(),
+            space: cell.space.name(),
+            first,
+            second,
+            why: why::why(code, events, &found),
+            count: 1,
+            schedule: recorded.clone(),
+        });
+    }
+}
+
+/// The races of a run, each pair of instructions and threads once.
+fn pairs(code: &Code, events: &[Event]) -> Vec<Found> {
+    let mut order = Order::new(code, Asked::All);
+    let mut past: Vec<Vec<Past>> = vec![Vec::new(); code.locations.len()];
+    let mut epochs = vec![0; code.threads.len()];
+    let mut found: Vec<Found> = Vec::new();
+    for event in events {
+        if let Event::Pass { thread, .. } = event {
+            epochs[*thread] += 1;
+        }
+        order.event(event, &mut |order, touch| {
+            let clock = &order.clocks[touch.thread];
+            let now = Past { touch, time: clock[touch.thread], epoch: epochs[touch.thread] };
+            let before = |p: &Past| clock[p.touch.thread] >= p.time;
+            let list = &mut past[touch.loc];
+            for p in list.iter().filter(|p| p.touch.thread != touch.thread) {
+                let harmless = !(p.touch.write || touch.write) || together(code, &p.touch, &touch);
+                if !harmless && !before(p) {
+                    let again = |f: &Found| {
+                        let key = |p: &Past| (p.touch.thread, p.touch.instr, p.touch.loc);
+                        key(&f.first) == key(p) && key(&f.second) == key(&now)
+                    };
+                    if !found.iter().any(again) {
+                        found.push(Found { first: *p, second: now });
+                    }
+                }
+            }
+            // What comes before a plain write races with nothing that does not race with the write.
+            let covers = touch.write && !touch.access.strong;
+            list.retain(|p| !(covers && before(p) || p.touch.thread == touch.thread && alike(&p.touch, &touch)));
+            list.push(now);
+        });
+    }
+    found
+}
+
+/// Accesses of one thread of which the later one stands for the earlier one.
+fn alike(a: &Touch, b: &Touch) -> bool {
+    (a.write, a.access.strong, a.access.scope) == (b.write, b.access.strong, b.access.scope)
+}
+
+/// Whether two accesses may meet: both strong, with scopes that include each other.
+fn together(code: &Code, a: &Touch, b: &Touch) -> bool {
+    let fit = |a: &Access, b: &Access| a.strong && b.strong;
+    fit(&a.access, &b.access) && code.mutual((a.thread, a.access.scope), (b.thread, b.access.scope))
+}
+
+fn side(code: &Code, past: &Past) -> Side {
+    let Touch { thread, instr, write, .. } = past.touch;
+    let t = &code.program.threads[thread];
+    let instr = &t.code[instr];
+    Side {
+        thread,
+        name: t.name.clone(),
+        place: place(&code.program, thread),
+        line: instr.line,
+        text: instr.text.clone(),
+        write,
+    }
+}

@@ -1,0 +1,326 @@
+//! What comes before what in one run, by vector clocks.
+//!
+//! A thread's clock says of every thread how many of its events come before the thread's next one. What one thread hands to
+//! another follows the release and acquire patterns of the model, barriers, and in PTX `fence.sc`. The same rules with less
+//! asked for ([`Asked`]) tell why two accesses are not ordered.
+//!
+//! # Sources
+//! - PTX ISA, Memory Consistency Model: *Release and Acquire Patterns*, *Synchronizes-with*, *Fence-SC*.
+//! - ISO C++, *Data races*: in CUDA C++ a release sequence goes on through read-modify-writes alone, and `fence.sc` order
+//!   makes nobody synchronize.
+//! - Vector clocks: C. Flanagan, S. Freund, "FastTrack: Efficient and Precise Dynamic Race Detection", PLDI 2009.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use crate::code::{Access, Act, Code, Fence};
+use crate::record::{Event, Source};
+use program::{Dialect, Scope};
+
+/// How much is asked for before one thing comes before another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// What the model asks for.
+    All,
+    /// As if all scopes were wide enough.
+    AnyScope,
+    /// Reading what was written is enough.
+    Communication,
+}
+
+/// By thread: how many of its events come before.
+pub(super) type Clock = Vec<u32>;
+
+/// One thread hands to another what comes before an event of its own.
+#[derive(Clone, Debug)]
+pub(super) struct Link {
+    /// Thread and instruction that hands over.
+    pub(super) from: (usize, usize),
+    /// Thread and instruction that takes.
+    pub(super) to: (usize, usize),
+    /// The scopes of the two.
+    pub(super) scopes: (Scope, Scope),
+    /// What is handed over.
+    pub(super) clock: Rc<Clock>,
+}
+
+/// The first operation of a release pattern.
+#[derive(Clone, Debug)]
+struct Head {
+    thread: usize,
+    instr: usize,
+    scope: Scope,
+    clock: Rc<Clock>,
+}
+
+/// A write that was seen.
+#[derive(Clone, Debug)]
+struct Written {
+    thread: usize,
+    instr: usize,
+    access: Access,
+    heads: Rc<Vec<Head>>,
+    /// What came before it, itself included.
+    clock: Rc<Clock>,
+}
+
+/// Order, as far as the run has come.
+pub(super) struct Order<'a> {
+    code: &'a Code,
+    asked: Asked,
+    /// Early exits, fence-SC and same-thread release sequences are PTX's.
+    ptx: bool,
+    pub(super) clocks: Vec<Clock>,
+    /// By thread: its release fences by scope.
+    fences: Vec<BTreeMap<Scope, Head>>,
+    /// By thread: its release writes by location and scope.
+    releases: Vec<BTreeMap<(usize, Scope), Head>>,
+    /// By thread: strong reads that a later acquire may complete.
+    pending: Vec<Vec<(usize, Source)>>,
+    writes: FxHashMap<Source, Written>,
+    fence_sc: BTreeMap<(usize, Scope), Rc<Clock>>,
+    phases: FxHashMap<u32, Clock>,
+    /// By point of the host program: what comes before it.
+    points: FxHashMap<u32, Clock>,
+    /// What an atomic has read, until its write comes.
+    read: Vec<Option<Source>>,
+    /// Writes that are visible and not committed: location and instruction.
+    visible: FxHashMap<Source, (usize, usize)>,
+    /// What was handed over, in order; kept only where less than everything is asked for.
+    pub(super) links: Vec<Link>,
+}
+
+/// An access that counts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Touch {
+    pub(super) thread: usize,
+    pub(super) instr: usize,
+    pub(super) loc: usize,
+    pub(super) write: bool,
+    pub(super) access: Access,
+}
+
+fn join(into: &mut Clock, other: &Clock) {
+    into.iter_mut().zip(other).for_each(|(a, &b)| *a = (*a).max(b));
+}
+
+impl<'a> Order<'a> {
+    pub(super) fn new(code: &'a Code, asked: Asked) -> Order<'a> {
+        let n = code.threads.len();
+        Order {
+            code,
+            asked,
+            ptx: code.program.dialect == Dialect::Ptx,
+            clocks: vec![vec![0; n]; n],
+            fences: vec![BTreeMap::new(); n],
+            releases: vec![BTreeMap::new(); n],
+            pending: vec![Vec::new(); n],
+            writes: FxHashMap::default(),
+            fence_sc: BTreeMap::new(),
+            phases: FxHashMap::default(),
+            points: FxHashMap::default(),
+            read: vec![None; n],
+            visible: FxHashMap::default(),
+            links: Vec::new(),
+        }
+    }
+
+    fn half(&self, thread: usize, instr: usize, write: bool) -> Option<Access> {
+        match &self.code.threads[thread].acts[instr] {
+            Act::Load { access, .. } | Act::Store { access, .. } => Some(*access),
+            Act::Rmw { read, write: w, .. } => Some(if write { *w } else { *read }),
+            _ => None,
+        }
+    }
+
+    /// Takes note of an event. Calls `touch` for every access, before the access hands over or takes anything.
+    pub(super) fn event(&mut self, event: &Event, touch: &mut dyn FnMut(&Order<'_>, Touch)) {
+        match *event {
+            Event::Read { thread, instr, loc, source, .. } => {
+                let Some(access) = self.half(thread, instr, false) else { return };
+                self.clocks[thread][thread] += 1;
+                touch(self, Touch { thread, instr, loc, write: false, access });
+                self.reads((thread, instr), loc, source, &access);
+            }
+            Event::Write { source, instr, loc, .. } => {
+                self.visible.insert(source, (loc, instr));
+            }
+            Event::Commit(source) => {
+                let (Source::Write(thread, _), Some((loc, instr))) = (source, self.visible.remove(&source)) else {
+                    return;
+                };
+                let Some(access) = self.half(thread, instr, true) else { return };
+                self.clocks[thread][thread] += 1;
+                touch(self, Touch { thread, instr, loc, write: true, access });
+                self.writes((thread, instr), loc, source, access);
+            }
+            Event::Fence { thread, instr } => {
+                self.clocks[thread][thread] += 1;
+                if let Act::Fence(fence) = self.code.threads[thread].acts[instr] {
+                    self.fences((thread, instr), fence);
+                }
+            }
+            Event::Arrive { thread, instr, phase } => {
+                self.clocks[thread][thread] += 1;
+                let relaxed = matches!(&self.code.threads[thread].acts[instr],
+                    Act::Barrier(b) if b.arrive.has("RLX"))
+                    && self.asked != Asked::Communication;
+                let given: Vec<&Clock> = if relaxed {
+                    self.fences[thread].values().map(|h| &*h.clock).collect()
+                } else {
+                    vec![&self.clocks[thread]]
+                };
+                let into = self.phases.entry(phase).or_insert_with(|| vec![0; self.clocks.len()]);
+                given.into_iter().for_each(|c| join(into, c));
+            }
+            Event::Pass { thread, phase, .. } => {
+                if let Some(given) = self.phases.get(&phase) {
+                    join(&mut self.clocks[thread], given);
+                }
+                self.clocks[thread][thread] += 1;
+            }
+            Event::Hand { thread, point, .. } => {
+                self.clocks[thread][thread] += 1;
+                let into = self.points.entry(point).or_insert_with(|| vec![0; self.clocks.len()]);
+                join(into, &self.clocks[thread]);
+            }
+            Event::Pour { from, into } => {
+                if let Some(given) = self.points.get(&from).cloned() {
+                    join(self.points.entry(into).or_insert_with(|| vec![0; given.len()]), &given);
+                }
+            }
+            Event::Tell { thread, point, .. } => {
+                if let Some(given) = self.points.get(&point) {
+                    join(&mut self.clocks[thread], given);
+                }
+                self.clocks[thread][thread] += 1;
+            }
+            Event::Early { .. } | Event::After(..) | Event::Turn { .. } | Event::Jump { .. } | Event::Round => {}
+        }
+    }
+
+    fn mutual(&self, (t, a): (usize, Scope), (u, b): (usize, Scope)) -> bool {
+        self.asked == Asked::AnyScope || self.code.mutual((t, a), (u, b))
+    }
+
+    fn reads(&mut self, (t, instr): (usize, usize), loc: usize, source: Source, access: &Access) {
+        self.read[t] = Some(source);
+        // A write that was bound early has been seen and not committed: what it hands over is known when it is.
+        let early = || match (source, self.visible.get(&source)?) {
+            (Source::Write(u, _), &(_, i)) => Some((u, self.half(u, i, true)?)),
+            _ => None,
+        };
+        let committed = self.writes.get(&source);
+        let Some((u, w)) = committed.map(|w| (w.thread, w.access)).or_else(early) else { return };
+        if self.asked == Asked::Communication {
+            if let Some(w) = committed.filter(|w| w.thread != t) {
+                let link = Link {
+                    from: (w.thread, w.instr),
+                    to: (t, instr),
+                    scopes: (w.access.scope, access.scope),
+                    clock: w.clock.clone(),
+                };
+                join(&mut self.clocks[t], &link.clock);
+                self.links.push(link);
+            }
+            return;
+        }
+        let observes = access.strong
+            && w.strong
+            && !(access.red && self.ptx)
+            && (u == t || self.mutual((u, w.scope), (t, access.scope)));
+        if observes && !self.pending[t].contains(&(loc, source)) {
+            self.pending[t].push((loc, source));
+        }
+        if access.acquire && !(access.red && self.ptx) {
+            self.acquire((t, instr), access.scope, Some(loc));
+        }
+    }
+
+    /// The last operation of acquire patterns.
+    fn acquire(&mut self, (t, instr): (usize, usize), scope: Scope, loc: Option<usize>) {
+        let pending: Vec<(usize, Source)> =
+            self.pending[t].iter().filter(|p| loc.is_none_or(|l| l == p.0)).copied().collect();
+        for (_, source) in pending {
+            let heads = self.writes.get(&source).map(|w| w.heads.clone()).unwrap_or_default();
+            for head in heads.iter().filter(|h| h.thread != t) {
+                if !self.mutual((head.thread, head.scope), (t, scope)) {
+                    continue;
+                }
+                if self.asked == Asked::AnyScope {
+                    self.links.push(Link {
+                        from: (head.thread, head.instr),
+                        to: (t, instr),
+                        scopes: (head.scope, scope),
+                        clock: head.clock.clone(),
+                    });
+                }
+                join(&mut self.clocks[t], &head.clock);
+            }
+        }
+        // Clocks only grow, and whoever knows an event knows all before it: what was taken need not be looked at again.
+        let (clock, writes) = (&self.clocks[t], &self.writes);
+        let new = |h: &Head| h.thread != t && clock[h.thread] < h.clock[h.thread];
+        self.pending[t].retain(|(_, source)| writes.get(source).is_none_or(|w| w.heads.iter().any(new)));
+    }
+
+    fn writes(&mut self, (t, instr): (usize, usize), loc: usize, source: Source, access: Access) {
+        let rmw = matches!(self.code.threads[t].acts[instr], Act::Rmw { .. });
+        let read = self.read[t].take().filter(|_| rmw);
+        let clock = Rc::new(self.clocks[t].clone());
+        let mut heads: Vec<Head> = Vec::new();
+        if access.strong {
+            let own = Head { thread: t, instr, scope: access.scope, clock: clock.clone() };
+            if access.release {
+                if self.ptx {
+                    self.releases[t].insert((loc, access.scope), own);
+                } else {
+                    heads.push(own);
+                }
+            }
+            heads.extend(self.fences[t].values().cloned());
+            // What a thread released at a location is handed on by its later strong writes there.
+            heads.extend(self.releases[t].iter().filter(|(k, _)| k.0 == loc).map(|(_, h)| h.clone()));
+            // An atomic hands on what it read.
+            if let Some(w) = read.and_then(|s| self.writes.get(&s))
+                && w.access.strong
+                && (w.thread == t || self.mutual((w.thread, w.access.scope), (t, access.scope)))
+            {
+                for head in w.heads.iter() {
+                    heads.retain(|h| {
+                        !(h.thread == head.thread
+                            && h.scope == head.scope
+                            && h.clock[h.thread] <= head.clock[head.thread])
+                    });
+                    if heads.iter().all(|h| h.thread != head.thread || h.scope != head.scope) {
+                        heads.push(head.clone());
+                    }
+                }
+            }
+        }
+        self.writes.insert(source, Written { thread: t, instr, access, heads: Rc::new(heads), clock });
+    }
+
+    fn fences(&mut self, (t, instr): (usize, usize), fence: Fence) {
+        let Fence::Thread { acquire, release, sc, scope, .. } = fence else { return };
+        if acquire {
+            self.acquire((t, instr), scope, None);
+        }
+        if sc && self.ptx {
+            let earlier: Vec<Rc<Clock>> = self
+                .fence_sc
+                .iter()
+                .filter(|(k, _)| k.0 == t || self.mutual(**k, (t, scope)))
+                .map(|(_, c)| c.clone())
+                .collect();
+            earlier.iter().for_each(|c| join(&mut self.clocks[t], c));
+            self.fence_sc.insert((t, scope), Rc::new(self.clocks[t].clone()));
+        }
+        if release {
+            let clock = Rc::new(self.clocks[t].clone());
+            self.fences[t].insert(scope, Head { thread: t, instr, scope, clock });
+        }
+    }
+}

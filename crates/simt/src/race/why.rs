@@ -1,0 +1,110 @@
+//! Why two accesses race: what would order them if less were asked for.
+
+use super::order::{Asked, Link, Order};
+use super::{Found, Past};
+use crate::code::Code;
+use crate::record::Event;
+use program::{Scope, ThreadId};
+
+/// The reason, in words.
+pub(super) fn why(code: &Code, events: &[Event], found: &Found) -> String {
+    let (a, b) = (&found.first, &found.second);
+    if a.touch.access.strong && b.touch.access.strong {
+        return format!(
+            "scope too small: {} does not hold {}",
+            scope(code, a.touch.thread, a.touch.access.scope, b.touch.thread)
+                .or_else(|| scope(code, b.touch.thread, b.touch.access.scope, a.touch.thread))
+                .unwrap_or_else(|| "one of the scopes".into()),
+            "the other thread"
+        );
+    }
+    if let Some(link) = ordered(code, events, Asked::AnyScope, found) {
+        let (t, u) = (link.from.0, link.to.0);
+        let small = scope(code, t, link.scopes.0, u).or_else(|| scope(code, u, link.scopes.1, t));
+        let what = small.unwrap_or_else(|| "a scope on the way".into());
+        let held = if code.holds(t, link.scopes.0, u) { t } else { u };
+        return format!(
+            "scope too small: {} hands over to {}, but {what} does not hold {}",
+            at(code, link.from),
+            at(code, link.to),
+            code.program.threads[held].name
+        );
+    }
+    if let Some(link) = ordered(code, events, Asked::Communication, found) {
+        return format!(
+            "fence missing: {} reads what {} wrote, but without a release before the one and an acquire after the other nothing else is handed over",
+            at(code, link.to),
+            at(code, link.from)
+        );
+    }
+    let [t, u] = [a, b].map(|p| ThreadId(p.touch.thread as u16));
+    if let Some(why) = code.program.host.as_deref().and_then(|host| host.apart(&code.program, t, u)) {
+        return why;
+    }
+    let same_block = code.cta[a.touch.thread] == code.cta[b.touch.thread];
+    match same_block {
+        true if a.epoch == b.epoch => "no barrier between them".into(),
+        true => "the barriers between them do not bring these two threads together".into(),
+        false => "they are in different blocks, and nothing is handed from one to the other".into(),
+    }
+}
+
+/// Whether less would order the two: the link that hands over from the first to the second.
+fn ordered(code: &Code, events: &[Event], asked: Asked, found: &Found) -> Option<Link> {
+    let (a, b) = (found.first, found.second);
+    let key = |p: &Past| (p.touch.thread, p.touch.instr, p.touch.loc, p.touch.write);
+    let mut order = Order::new(code, asked);
+    let mut yes = false;
+    for event in events {
+        order.event(event, &mut |order, touch| {
+            let clock = &order.clocks[touch.thread];
+            let now = (touch.thread, touch.instr, touch.loc, touch.write);
+            if now == key(&b) && clock[touch.thread] == b.time {
+                yes = clock[a.touch.thread] >= a.time;
+            }
+        });
+        if order.clocks[b.touch.thread][b.touch.thread] >= b.time {
+            break;
+        }
+    }
+    if !yes {
+        return None;
+    }
+    let covers = |l: &&Link| l.clock[a.touch.thread] >= a.time;
+    let direct = |l: &&Link| {
+        covers(l) && l.to.0 == b.touch.thread && !code.mutual((l.from.0, l.scopes.0), (l.to.0, l.scopes.1))
+    };
+    let small = |l: &&Link| covers(l) && !code.mutual((l.from.0, l.scopes.0), (l.to.0, l.scopes.1));
+    let links = order.links;
+    let to_second = |l: &&Link| covers(l) && l.to.0 == b.touch.thread;
+    let choices: [Option<&Link>; 4] = [
+        links.iter().find(direct),
+        links.iter().find(small),
+        links.iter().find(to_second),
+        links.iter().find(covers),
+    ];
+    let first = if asked == Asked::AnyScope { 0 } else { 2 };
+    choices[first..].iter().flatten().next().map(|l| (*l).clone())
+}
+
+/// `scope` of thread `t`, in words, if it does not hold `u`.
+fn scope(code: &Code, t: usize, scope: Scope, u: usize) -> Option<String> {
+    if code.holds(t, scope, u) {
+        return None;
+    }
+    let name = match scope {
+        Scope::Thread => "the thread's own scope",
+        Scope::Warp => "the warp scope",
+        Scope::Cta => "the block scope",
+        Scope::Cluster => "the cluster scope",
+        Scope::QueueFamily => "the queue-family scope",
+        Scope::Gpu => "the device scope",
+        Scope::Sys => "the system scope",
+    };
+    Some(format!("{name} of {}", code.program.threads[t].name))
+}
+
+fn at(code: &Code, (thread, instr): (usize, usize)) -> String {
+    let thread = &code.program.threads[thread];
+    format!("{} at line {} (`{}`)", thread.name, thread.code[instr].line, thread.code[instr].text)
+}

@@ -1,0 +1,137 @@
+//! Runs that never end, fair or not: under which progress models some run hangs.
+//!
+//! From some point on, such a run takes steps of some threads alone, and stays in states that are strongly connected by
+//! them; the others have ended, wait at barriers, or are never run again. Whether that is fair is what
+//! [`program::progress`] says of how each thread ends. A run hangs if somebody goes on for ever, or waits.
+//!
+//! # Invariants
+//! - Nothing is said unless every state was visited with fences and barriers as steps of their own: a thread may be
+//!   stopped before any of them.
+
+use std::collections::VecDeque;
+
+use petgraph::algo::tarjan_scc;
+use petgraph::graph::{DiGraph, NodeIndex};
+use rustc_hash::FxHashMap;
+
+use super::Recorded;
+use super::graph::Graph;
+use crate::memory::Age;
+use crate::state::Status;
+use program::Program;
+use program::progress::{ProgressModel, Stand, serve, tree};
+
+/// At most so many threads: every set of them is looked at.
+const MAX_THREADS: usize = 8;
+
+/// A run that never ends.
+#[derive(Clone, Debug)]
+pub struct Endless {
+    /// A progress model under which it is fair.
+    pub model: ProgressModel,
+    /// By thread: whether it takes steps for ever.
+    pub running: Vec<bool>,
+    /// By thread: whether it is never run again, though it could be.
+    pub stopped: Vec<bool>,
+    /// The steps up to there.
+    pub schedule: Recorded,
+}
+
+/// A state, and who has taken a step before it.
+type Point = (u32, u32);
+
+/// A step from one point to another, by their numbers: the thread, and how old what it read is.
+type Move = (usize, usize, u32, Age);
+
+/// By progress model under which some run never ends, one.
+///
+/// # Errors
+/// If the program has too many threads.
+pub(super) fn find(graph: &Graph, program: &Program) -> Result<Vec<Endless>, String> {
+    let threads = program.threads.len();
+    if threads > MAX_THREADS {
+        return Err(format!("progress models are told apart for at most {MAX_THREADS} threads"));
+    }
+    let (points, edges) = points(graph);
+    let tree = tree(program);
+    let mut found: Vec<Endless> = Vec::new();
+    for running in 0..1u32 << threads {
+        for part in parts(points.len(), &edges, running) {
+            let (state, started) = points[part];
+            let statuses = &graph.stands[state as usize];
+            let runs = |t: usize| running >> t & 1 != 0;
+            let stopped: Vec<bool> = (0..threads).map(|t| !runs(t) && statuses[t] == Status::Running).collect();
+            let lasts = |t: usize| runs(t) || matches!(statuses[t], Status::Waiting | Status::Held | Status::Lost);
+            if !(0..threads).any(lasts) {
+                continue;
+            }
+            let stand = |t: usize| Stand {
+                live: runs(t) || matches!(statuses[t], Status::Running | Status::Lost),
+                stopped: stopped[t],
+                // Who needed no step to come to its end, or to be lost, has executed something all the same.
+                started: started >> t & 1 != 0
+                    || statuses[t] != Status::Running && !program.threads[t].code.is_empty(),
+            };
+            let stands: Vec<Stand> = (0..threads).map(stand).collect();
+            for model in ProgressModel::ALL {
+                if found.iter().all(|e| e.model != model) && serve(&tree, &stands, model).is_some() {
+                    let schedule = Recorded { period: 1, steps: graph.path(state), ..Recorded::default() };
+                    let running = (0..threads).map(runs).collect();
+                    found.push(Endless { model, running, stopped: stopped.clone(), schedule });
+                }
+            }
+        }
+    }
+    found.sort_by_key(|e| e.model);
+    Ok(found)
+}
+
+/// States together with who has started, and the steps between them.
+fn points(graph: &Graph) -> (Vec<Point>, Vec<Move>) {
+    let mut out: Vec<Vec<usize>> = vec![Vec::new(); graph.stands.len()];
+    graph.edges.iter().enumerate().for_each(|(i, e)| out[e.from as usize].push(i));
+    let mut numbers: FxHashMap<Point, usize> = FxHashMap::default();
+    let (mut points, mut edges) = (vec![(0, 0)], Vec::new());
+    numbers.insert((0, 0), 0);
+    let mut todo: VecDeque<usize> = [0].into();
+    while let Some(at) = todo.pop_front() {
+        let (state, started) = points[at];
+        for &i in &out[state as usize] {
+            let e = &graph.edges[i];
+            let point = (e.to, started | 1 << e.thread);
+            let to = *numbers.entry(point).or_insert_with(|| {
+                points.push(point);
+                todo.push_back(points.len() - 1);
+                points.len() - 1
+            });
+            edges.push((at, to, e.thread, e.age));
+        }
+    }
+    (points, edges)
+}
+
+/// One point of every strongly connected part in which just these threads take steps that may be taken infinitely often.
+fn parts(points: usize, edges: &[Move], running: u32) -> Vec<usize> {
+    if running == 0 {
+        return (0..points).collect();
+    }
+    let mut graph: DiGraph<(), ()> = DiGraph::with_capacity(points, edges.len());
+    (0..points).for_each(|_| {
+        graph.add_node(());
+    });
+    let taken = || edges.iter().filter(|(_, _, t, age)| running >> t & 1 != 0 && *age == Age::New);
+    for &(a, b, ..) in taken() {
+        graph.add_edge(NodeIndex::new(a), NodeIndex::new(b), ());
+    }
+    let sets = tarjan_scc(&graph);
+    let mut set_of = vec![0; points];
+    for (i, set) in sets.iter().enumerate() {
+        set.iter().for_each(|p| set_of[p.index()] = i);
+    }
+    let mut stepping = vec![0u32; sets.len()];
+    for &(a, _, t, _) in taken().filter(|(a, b, ..)| set_of[*a] == set_of[*b]) {
+        stepping[set_of[a]] |= 1 << t;
+    }
+    let all = sets.iter().zip(stepping).filter(|(_, stepping)| *stepping == running);
+    all.map(|(set, _)| set[0].index()).collect()
+}

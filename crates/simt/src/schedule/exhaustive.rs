@@ -1,0 +1,315 @@
+//! Every schedule: depth first over states, each visited once.
+//!
+//! A state is known by the fingerprint of its normal form. What commutes with everything is carried out at once
+//! ([`Machine::settle`](super::Machine)), and an access to a location that no other thread can still touch is the only pick of
+//! its state: all else commutes with it. (Not in loops, where others could be put off for ever, not for acquires, which
+//! may have to wait, and not with early binds.)
+//!
+//! # Invariants
+//! - The stack is on the heap; its depth is at most the limit of steps.
+//! - Complete means: every state reachable from the start was visited, and no bound on the history was met.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::graph::Graph;
+use super::spins::Spins;
+use super::{
+    Clock, Ended, Hazards, How, Limits, Observation, Outcomes, Reason, Recorded, Step, Stops, endless, replay,
+    rounds,
+};
+use crate::choice::Script;
+use crate::code::{Act, eval};
+use crate::layer::Layer;
+use crate::memory::{Age, Backend};
+use crate::record::{HazardKind, Silent};
+use crate::step::{Action, Machine, StateOf};
+use crate::{Halt, explain, race};
+
+/// At most so many cycles are explained, those reached first.
+const MAX_EXPLAINED: usize = 16;
+
+/// At most so many combinations of final values of one state.
+const MAX_COMBINATIONS: usize = 100_000;
+
+/// Longer runs are not looked through for races: the time that takes grows with the square.
+const MAX_JUDGED_STEPS: usize = 1_000;
+
+/// A state on the stack, and how far its successors were visited.
+struct Frame<S> {
+    state: S,
+    number: u32,
+    actions: Vec<Action>,
+    next: usize,
+    script: Script,
+    /// Whether some successor exists.
+    alive: bool,
+    /// How old what the step read is that is entered next.
+    age: Age,
+}
+
+/// Visits all states.
+pub(super) fn explore<B: Backend, L: Layer>(
+    machine: &Machine<'_, B, L>,
+    start: StateOf<B, L>,
+    limits: &Limits,
+) -> Result<Observation, String> {
+    let mut seen: FxHashMap<u128, u32> = FxHashMap::default();
+    let (mut outcomes, mut ended) = (Outcomes::default(), Ended::default());
+    let mut clock = Clock::new(limits.timeout);
+    let (mut reason, mut whole, mut steps) = (None, true, 0u64);
+    let (mut graph, mut stops) = (Graph::default(), Stops::default());
+    let (mut spins, mut hazards) = (Spins::default(), Hazards::default());
+    let mut stack: Vec<Frame<StateOf<B, L>>> = Vec::new();
+    let mut path: Vec<Step> = Vec::new();
+    let mut enter = Some(start);
+    let keeps = machine.code.loops || limits.progress;
+    loop {
+        if let Some(mut state) = enter.take() {
+            whole &= machine.tidy(&mut state);
+            let number = seen.len() as u32;
+            let known = *seen.entry(machine.fingerprint(&state)).or_insert(number);
+            if keeps {
+                spins.edges.extend(stack.last().map(|from| (from.number, known)));
+                if known == number {
+                    let found = machine.memory.hazards(machine.code, &state.memory);
+                    let races = found.into_iter().filter(|h| h.kind == HazardKind::Race);
+                    spins.races.extend(races.map(|h| (number, h)));
+                    graph.enter(stack.last().zip(path.last()).map(|(f, step)| (f.number, step.clone())));
+                    if limits.progress {
+                        graph.stand(state.threads.iter().map(|t| t.status).collect());
+                    }
+                }
+                if let (Some(from), Some(step)) = (stack.last(), path.last()) {
+                    graph.can_step(from.number, step.thread);
+                    graph.connect((from.number, known), step.thread, from.age);
+                }
+            }
+            if known != number {
+                path.pop();
+            } else if machine.is_finished(&state) {
+                finish(machine, &state, &path, &mut outcomes, (&mut ended, &mut hazards))?;
+                spins.ends.push(number);
+                path.pop();
+            } else if stack.len() >= limits.steps {
+                ended.step_limit += 1;
+                reason = Some(format!("step limit: a run takes more than {} steps", limits.steps));
+                path.pop();
+            } else {
+                let actions = if limits.progress { machine.actions(&state) } else { picks(machine, &state) };
+                let script = Script::default();
+                stack.push(Frame { state, number, actions, next: 0, script, alive: false, age: Age::New });
+            }
+        }
+        if seen.len() >= limits.states {
+            reason = Some(format!("state limit: more than {} states", limits.states));
+            break;
+        }
+        if clock.is_over() {
+            reason = Some("out of time".into());
+            break;
+        }
+        let Some(frame) = stack.last_mut() else { break };
+        let Some(&action) = frame.actions.get(frame.next) else {
+            let how = if frame.alive { None } else { machine.count_stuck(&frame.state, &mut ended) };
+            if let Some(how) = how {
+                let recorded = Recorded { period: 1, steps: path.clone(), ..Recorded::default() };
+                if how == How::Deadlock {
+                    machine.note_hazards(&frame.state, None, &mut hazards, || recorded.clone());
+                }
+                stops.add(how, || explain::stuck(machine, &frame.state), recorded);
+            }
+            stack.pop();
+            path.pop();
+            continue;
+        };
+        let mut state = frame.state.clone();
+        frame.script.rewind();
+        steps += 1;
+        let result = machine.step(&mut state, action, &mut frame.script, &mut Silent);
+        let answers = frame.script.taken();
+        if !frame.script.advance() {
+            frame.next += 1;
+            frame.script = Script::default();
+        }
+        match result {
+            Ok(age) => {
+                frame.alive = true;
+                frame.age = age;
+                path.push(Step::new(action, answers));
+                enter = Some(state);
+            }
+            Err(Halt::Refused | Halt::Blocked) => {}
+            // What was bound early may be what led astray, and may turn out to be wrong.
+            Err(Halt::Fault { .. }) if machine.memory.is_pending(&frame.state.memory) => {
+                frame.alive = true;
+                ended.discarded += 1;
+            }
+            Err(halt @ (Halt::Fault { .. } | Halt::Limit(_))) => {
+                frame.alive = true;
+                let how = ended.count_fault(&halt);
+                let mut steps = path.clone();
+                steps.push(Step::new(action, answers));
+                let recorded = Recorded { period: 1, steps, ..Recorded::default() };
+                stops.add(how, || Reason::line(machine.why(&halt)), recorded);
+                reason.get_or_insert_with(|| machine.why(&halt));
+            }
+            Err(halt @ Halt::Unsupported(_)) => return Err(machine.why(&halt)),
+        }
+    }
+    if !whole {
+        reason.get_or_insert_with(|| "history bound: a thread wrote much that another never looked at".into());
+    }
+    let states = seen.len() as u64;
+    if machine.code.loops && !machine.binds() {
+        let cycles = graph.fair_cycles(Age::New);
+        ended.livelock += cycles.len() as u64;
+        let stale = graph.fair_cycles(Age::Stale);
+        let stale = stale.iter().filter(|c| !cycles.iter().any(|new| c.has(new)));
+        ended.stale += stale.clone().count() as u64;
+        let fresh = cycles.iter().map(|c| (How::Livelock, Age::New, c));
+        let all = fresh.chain(stale.map(|c| (How::Stale, Age::Stale, c)));
+        for (how, oldest, cycle) in all.take(MAX_EXPLAINED) {
+            let mut recorded = Recorded { period: 1, steps: graph.path(cycle.first), ..Recorded::default() };
+            let why = match replay::state_after(machine, &recorded) {
+                Ok(state) => {
+                    let why = explain::spinning(machine, &state, Some(&cycle.threads));
+                    let ways = graph.within(cycle, oldest);
+                    let round = rounds::round(machine, state, (ways, cycle), &seen).unwrap_or_default();
+                    recorded.round = round.len();
+                    recorded.steps.extend(round);
+                    why
+                }
+                Err(why) => Reason::line(why),
+            };
+            stops.add(how, || why, recorded);
+        }
+    }
+    drop(seen);
+    if reason.is_none() && machine.code.loops {
+        for (state, hazard) in spins.endless(states as usize) {
+            let steps = graph.path(state);
+            hazards.add(hazard, None, || Recorded { period: 1, steps, ..Recorded::default() });
+        }
+    }
+    let complete = reason.is_none();
+    let mut endless = Vec::new();
+    if limits.progress && complete {
+        endless = endless::find(&graph, &machine.code.program)?;
+    }
+    let (outcomes, stops) = (outcomes.into_list(), stops.into_list());
+    let (mut races, mut judged, mut not_judged) = (Vec::new(), 0, None);
+    if limits.races {
+        // Of each outcome and each way to stop, one run.
+        // As much time again: chains of read-modify-writes take long.
+        let clock = Clock::new(limits.timeout);
+        let runs = outcomes.iter().map(|o| &o.schedule).chain(stops.iter().map(|s| &s.schedule));
+        for recorded in runs {
+            if recorded.steps.len() > MAX_JUDGED_STEPS {
+                let why =
+                    || format!("runs of more than {MAX_JUDGED_STEPS} steps were not looked through for races");
+                not_judged.get_or_insert_with(why);
+                continue;
+            }
+            if clock.is_past() {
+                not_judged.get_or_insert_with(|| "not all runs were looked through for races: out of time".into());
+                break;
+            }
+            let played = replay::play(machine, recorded, &Limits { races: false, explain: false, ..*limits })?;
+            judged += 1;
+            race::find(machine.code, &played.events, recorded, &mut races);
+        }
+    }
+    let hazards = hazards.into_list();
+    if limits.explain {
+        for undefined in hazards.iter().take(MAX_EXPLAINED) {
+            races.extend(replay::play(machine, &undefined.schedule, limits)?.races);
+        }
+    }
+    Ok(Observation {
+        outcomes,
+        ended,
+        complete,
+        reason,
+        states,
+        steps,
+        stops,
+        races,
+        judged,
+        not_judged,
+        endless,
+        hazards,
+        ..Observation::default()
+    })
+}
+
+/// Counts the outcomes of a finished state.
+fn finish<B: Backend, L: Layer>(
+    machine: &Machine<'_, B, L>,
+    state: &StateOf<B, L>,
+    path: &[Step],
+    outcomes: &mut Outcomes,
+    (ended, hazards): (&mut Ended, &mut Hazards),
+) -> Result<(), String> {
+    if !machine.memory.is_whole(&state.memory) {
+        ended.discarded += 1;
+        return Ok(());
+    }
+    ended.finished += 1;
+    let values = machine.final_values(state);
+    let all = values.iter().fold(1usize, |n, v| n.saturating_mul(v.1.len()));
+    if all > MAX_COMBINATIONS {
+        return Err(format!("too many outcomes: one final state has more than {MAX_COMBINATIONS}"));
+    }
+    let mut picks = vec![0u32; values.len()];
+    let mut counted: FxHashSet<Vec<i64>> = FxHashSet::default();
+    for _ in 0..all {
+        let outcome = machine.outcome(state, &values, &picks);
+        if counted.insert(outcome.clone()) {
+            let recorded =
+                || Recorded { steps: path.to_vec(), finals: picks.clone(), period: 1, ..Recorded::default() };
+            if machine.code.filtered || counted.len() == 1 {
+                machine.note_hazards(state, Some(&outcome), hazards, recorded);
+            }
+            outcomes.add(outcome, recorded);
+        }
+        for (pick, value) in picks.iter_mut().zip(&values) {
+            *pick += 1;
+            if (*pick as usize) < value.1.len() {
+                break;
+            }
+            *pick = 0;
+        }
+    }
+    Ok(())
+}
+
+/// The picks worth trying.
+fn picks<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, state: &StateOf<B, L>) -> Vec<Action> {
+    let actions = machine.actions(state);
+    if machine.code.loops || actions.iter().any(|a| a.early) || machine.memory.is_pending(&state.memory) {
+        return actions;
+    }
+    let alone = |a: &&Action| {
+        let (code, thread) = (machine.code, &state.threads[a.thread]);
+        let (addr, acquire) = match &code.threads[a.thread].acts[thread.pc] {
+            Act::Load { addr, access, .. } | Act::Store { addr, access, .. } => (addr, access.acquire),
+            Act::Rmw { addr, read, .. } => (addr, read.acquire),
+            _ => return false,
+        };
+        let Some(cell) = code.memory.at(eval(addr, &thread.regs)) else { return false };
+        let loc = code.location(cell);
+        let others = (0..state.threads.len()).filter(|&u| u != a.thread);
+        let mut reach = others.map(|u| code.threads[u].reach[state.threads[u].pc]);
+        // A pick that also says which side of a branch, or which group, comes first has to be weighed against the others.
+        let free = machine.layer.decides_nothing(&state.layer, a.thread);
+        // What a query says depends on how far others are. There are no loops here.
+        let asks =
+            |u: usize| code.threads[u].acts[state.threads[u].pc..].iter().any(|a| matches!(a, Act::Status { .. }));
+        let free = free && !(0..state.threads.len()).any(|u| u != a.thread && asks(u));
+        free && !acquire && loc < 128 && reach.all(|r| r >> loc & 1 == 0)
+    };
+    match actions.iter().find(alone) {
+        Some(&only) => vec![only],
+        None => actions,
+    }
+}

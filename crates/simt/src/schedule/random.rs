@@ -1,0 +1,267 @@
+//! Random schedules: a thread, then the choices of its step.
+//!
+//! A thread stays on with probability 0.3, so that runs are neither lockstep nor one thread after the other; choices within a
+//! step are uniform, so that old values and inner places of coherence order get their full weight. With early binds, one
+//! step in five tries one.
+//!
+//! # Invariants
+//! - Run number `i` of a seed depends on the seed and `i` alone.
+
+use super::{Clock, Ended, Hazards, How, Limits, Observation, Outcomes, Reason, Recorded, Step, Stops};
+use crate::choice::{Dice, Script};
+use crate::layer::Layer;
+use crate::memory::Backend;
+use crate::race;
+use crate::race::Race;
+use crate::record::{Event, HazardKind, Log, Silent};
+use crate::state::{State, Status};
+use crate::step::{Action, Machine, StateOf};
+use crate::{Halt, explain};
+
+/// After so many choices in a row that were refused, per thread that may step, all successors are looked at.
+const MAX_TRIES: usize = 6;
+
+/// So many threads are drawn before it is looked who may step at all.
+const MAX_DRAWS: usize = 8;
+
+/// A run looks at the clock after so many steps; short ones never do, so that they repeat.
+const STEPS_PER_LOOK: usize = 16_384;
+
+/// Runs whose events are looked through for races, at most.
+const MAX_JUDGED: u64 = 1_000;
+
+/// How one run ended.
+enum End {
+    Finished(Vec<i64>, Vec<u32>),
+    Stuck,
+    /// With what limit was met, and whether a thread that goes on for ever may be the reason.
+    Limit(String, bool),
+    Fault(Halt),
+}
+
+/// Draws runs.
+pub(super) fn sample<B: Backend, L: Layer>(
+    machine: &Machine<'_, B, L>,
+    (start, begun): (&StateOf<B, L>, &[Event]),
+    (runs, seed): (u64, u64),
+    limits: &Limits,
+) -> Result<Observation, String> {
+    let (mut outcomes, mut ended, mut steps) = (Outcomes::default(), Ended::default(), 0);
+    let (mut stops, mut races): (Stops, Vec<Race>) = (Stops::default(), Vec::new());
+    let clock = Clock::new(limits.timeout);
+    let mut reason = None;
+    let (mut looked, mut hazards) = (0, Hazards::default());
+    for run in 0..runs {
+        let judge = (limits.races || limits.explain) && looked < MAX_JUDGED;
+        let mut events = begun.to_vec();
+        let dice = Dice::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(run));
+        let mut one = Run { machine, state: start.clone(), dice, recorded: machine.recorded() };
+        let log: Option<&mut Vec<Event>> = judge.then_some(&mut events);
+        let end = one.finish(limits.steps, log, &clock)?;
+        let Run { state, mut recorded, .. } = one;
+        steps += recorded.steps.len() as u64;
+        if judge {
+            looked += 1;
+            if limits.races {
+                race::find(machine.code, &events, &recorded, &mut races);
+            } else {
+                let found = machine.memory.hazards(machine.code, &state.memory);
+                race::explain(machine.code, &events, (&recorded, &found), &mut races);
+            }
+        }
+        match end {
+            End::Finished(..) if !machine.memory.is_whole(&state.memory) => ended.discarded += 1,
+            End::Finished(outcome, finals) => {
+                ended.finished += 1;
+                recorded.finals = finals;
+                machine.note_hazards(&state, Some(&outcome), &mut hazards, || recorded.clone());
+                outcomes.add(outcome, || recorded);
+            }
+            End::Stuck => {
+                let how = machine.count_stuck(&state, &mut ended);
+                if let Some(how) = how {
+                    if how == How::Deadlock {
+                        machine.note_hazards(&state, None, &mut hazards, || recorded.clone());
+                    }
+                    stops.add(how, || explain::stuck(machine, &state), recorded);
+                }
+            }
+            End::Limit(what, endless) => {
+                ended.step_limit += 1;
+                // It may well go on for ever; what it has done it has done.
+                let found = machine.memory.hazards(machine.code, &state.memory);
+                for hazard in found.into_iter().filter(|h| h.kind == HazardKind::Race) {
+                    hazards.add(hazard, None, || recorded.clone());
+                }
+                let reason = || {
+                    let mut reason =
+                        if endless { explain::spinning(machine, &state, None) } else { Reason::default() };
+                    reason.why.insert(0, what);
+                    reason
+                };
+                stops.add(How::Limit, reason, recorded);
+            }
+            // What was bound early may be what led astray, and may turn out to be wrong.
+            End::Fault(_) if machine.memory.is_pending(&state.memory) => ended.discarded += 1,
+            End::Fault(halt) => {
+                let how = ended.count_fault(&halt);
+                stops.add(how, || Reason::line(machine.why(&halt)), recorded);
+                reason.get_or_insert_with(|| machine.why(&halt));
+            }
+        }
+        if clock.is_past() && run + 1 < runs {
+            reason = Some("out of time".into());
+            break;
+        }
+    }
+    let outcomes = outcomes.into_list();
+    let stops = stops.into_list();
+    Ok(Observation {
+        outcomes,
+        ended,
+        stops,
+        races,
+        judged: if limits.races { looked } else { 0 },
+        hazards: hazards.into_list(),
+        reason,
+        states: steps,
+        steps,
+        ..Observation::default()
+    })
+}
+
+/// A run that is being drawn.
+struct Run<'m, 'c, B: Backend, L: Layer> {
+    machine: &'m Machine<'c, B, L>,
+    state: StateOf<B, L>,
+    dice: Dice,
+    recorded: Recorded,
+}
+
+impl<B: Backend, L: Layer> Run<'_, '_, B, L> {
+    fn finish(&mut self, limit: usize, mut log: Option<&mut Vec<Event>>, clock: &Clock) -> Result<End, String> {
+        let machine = self.machine;
+        let (mut last, mut tries, mut alive) = (None, 0, 0);
+        let period = machine.period();
+        loop {
+            while alive < self.state.threads.len() && self.state.threads[alive].is_over() {
+                alive += 1;
+            }
+            // Threads of a command that is never enqueued do not end, and a command without threads may never complete.
+            let over = match machine.code.program.host {
+                Some(_) => machine.is_finished(&self.state),
+                None => alive == self.state.threads.len(),
+            };
+            if over {
+                self.dice.taken.clear();
+                let (outcome, finals) = machine.draw(&self.state, &mut self.dice);
+                return Ok(End::Finished(outcome, finals));
+            }
+            if self.recorded.steps.len() >= limit {
+                return Ok(End::Limit(format!("did not end within {limit} steps"), true));
+            }
+            let n = self.recorded.steps.len();
+            if n > 0 && n.is_multiple_of(STEPS_PER_LOOK) && clock.is_past() {
+                return Ok(End::Limit("did not end within the time".into(), false));
+            }
+            let pick = if tries < MAX_TRIES.max(self.state.threads.len() / 4) { self.pick(last) } else { None };
+            let mark = log.as_ref().map_or(0, |events| events.len());
+            let done = match pick {
+                Some(thread) => {
+                    let State { memory, threads, .. } = &self.state;
+                    let may = || machine.memory.may_bind_early(machine.code, memory, threads, thread);
+                    let early = machine.binds() && self.dice.below(5) == 0 && may();
+                    let action = Action { thread, early };
+                    self.dice.taken.clear();
+                    let log: &mut dyn Log = match &mut log {
+                        Some(events) => *events,
+                        None => &mut Silent,
+                    };
+                    match machine.attempt(&mut self.state, action, &mut self.dice, log) {
+                        Ok(true) => Some(Step::new(action, std::mem::take(&mut self.dice.taken))),
+                        Ok(false) => None,
+                        Err(halt @ Halt::Fault { .. }) => {
+                            self.recorded.steps.push(Step::new(action, std::mem::take(&mut self.dice.taken)));
+                            return Ok(End::Fault(halt));
+                        }
+                        Err(Halt::Limit(what)) => return Ok(End::Limit(what.into(), false)),
+                        Err(halt) => return Err(machine.why(&halt)),
+                    }
+                }
+                None => {
+                    // Chance has not found a way on; look whether there is one.
+                    let mut all = successors(machine, &self.state)?;
+                    if all.is_empty() {
+                        return Ok(End::Stuck);
+                    }
+                    let (step, next, happened) = all.swap_remove(self.dice.below(all.len()));
+                    self.state = next;
+                    if let Some(events) = &mut log {
+                        events.extend(happened);
+                    }
+                    Some(step)
+                }
+            };
+            let Some(step) = done else {
+                if let Some(events) = &mut log {
+                    events.truncate(mark);
+                }
+                tries += 1;
+                continue;
+            };
+            (last, tries) = (Some(step.thread), 0);
+            self.recorded.steps.push(step);
+            if machine.tidies(self.recorded.steps.len(), period) {
+                machine.tidy(&mut self.state);
+            }
+        }
+    }
+
+    /// Draws a thread that may step.
+    fn pick(&mut self, last: Option<usize>) -> Option<usize> {
+        let (machine, state) = (self.machine, &self.state);
+        let able = |t: usize| {
+            state.threads[t].status == Status::Running
+                && machine.layer.may_step(machine.code, &state.layer, &state.threads, t)
+        };
+        if let Some(t) = last.filter(|&t| able(t))
+            && self.dice.below(10) < 3
+        {
+            return Some(t);
+        }
+        let n = state.threads.len();
+        for _ in 0..MAX_DRAWS {
+            let t = self.dice.below(n);
+            if able(t) {
+                return Some(t);
+            }
+        }
+        let all: Vec<usize> = (0..n).filter(|&t| able(t)).collect();
+        (!all.is_empty()).then(|| all[self.dice.below(all.len())])
+    }
+}
+
+/// All successors of a state, with what happens on the way.
+#[allow(clippy::type_complexity)] // one triple, used once
+fn successors<B: Backend, L: Layer>(
+    machine: &Machine<'_, B, L>,
+    state: &StateOf<B, L>,
+) -> Result<Vec<(Step, StateOf<B, L>, Vec<Event>)>, String> {
+    let mut all = Vec::new();
+    for action in machine.actions(state) {
+        let mut script = Script::default();
+        loop {
+            script.rewind();
+            let (mut next, mut events) = (state.clone(), Vec::new());
+            match machine.step(&mut next, action, &mut script, &mut events) {
+                Ok(_) => all.push((Step::new(action, script.taken()), next, events)),
+                Err(Halt::Refused | Halt::Blocked | Halt::Fault { .. } | Halt::Limit(_)) => {}
+                Err(halt @ Halt::Unsupported(_)) => return Err(machine.why(&halt)),
+            }
+            if !script.advance() {
+                break;
+            }
+        }
+    }
+    Ok(all)
+}

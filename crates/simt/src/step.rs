@@ -1,0 +1,466 @@
+//! The machine: one step of one thread, and what follows by itself.
+//!
+//! # Invariants
+//! - A step that gives [`Halt`] leaves its state in pieces: callers step copies.
+//! - [`Machine::settle`] carries out what commutes with every step of every other thread: arithmetic, branches, fences that
+//!   only join what is known, arrivals whose phase does not depend on who comes first, and completed barriers. No
+//!   outcome depends on when those happen.
+
+use std::hash::{Hash, Hasher};
+
+use smallvec::SmallVec;
+
+use super::barrier::{Barriers, Came, arrival_commutes};
+use super::choice::{Chooser, Tape};
+use super::code::{Act, Code, eval};
+use super::fingerprint::Fingerprint;
+use super::host::HostState;
+use super::layer::Layer;
+use super::memory::{Age, At, Backend, Context};
+use super::record::{Event, Log};
+use super::state::{State, Status, threads};
+use super::{Fault, Halt};
+use program::{BarrierAction, Expr, Op, ThreadId, Update};
+
+/// A thread that takes so many steps without touching memory is taken for lost; see [`Status::Lost`].
+const MAX_LOCAL_STEPS: usize = 4_000;
+
+/// What the scheduler picks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Action {
+    pub(super) thread: usize,
+    /// Bind an instruction before its turn, instead of carrying out the next one.
+    pub(super) early: bool,
+}
+
+/// A program, a memory and a scheduler layer.
+pub(super) struct Machine<'a, B, L> {
+    pub(super) code: &'a Code,
+    pub(super) memory: B,
+    pub(super) layer: L,
+    /// Commands wait for a flush.
+    pub(super) lazy: bool,
+    /// Leaves fences and barriers to the scheduler: threads may be stopped before them.
+    pub(super) patient: bool,
+}
+
+/// The state of a machine.
+pub(super) type StateOf<B, L> = State<<B as Backend>::Memory, <B as Backend>::Carried, <L as Layer>::State>;
+
+impl<B: Backend, L: Layer> Machine<'_, B, L> {
+    /// The state before the first step.
+    pub(super) fn start(&self, log: &mut dyn Log) -> Result<StateOf<B, L>, Halt> {
+        let threads = threads(self.code);
+        let layer = self.layer.start(self.code, &threads);
+        let memory = self.memory.start(self.code);
+        let host = HostState::new(self.code);
+        let mut state = State { threads, barriers: Barriers::default(), memory, layer, host };
+        self.start_host(&mut state);
+        let mut woken = Vec::new();
+        self.advance(&mut state, log, &mut woken);
+        let all = (0..state.threads.len()).rev().collect();
+        self.settle(&mut state, all, log)?;
+        Ok(state)
+    }
+
+    /// What the scheduler may pick. Not every pick has a successor.
+    pub(super) fn actions(&self, state: &StateOf<B, L>) -> Vec<Action> {
+        let mut actions = Vec::new();
+        for thread in 0..state.threads.len() {
+            let both = [Action { thread, early: false }, Action { thread, early: true }];
+            actions.extend(both.into_iter().take(1 + usize::from(self.binds())).filter(|&a| self.may(state, a)));
+        }
+        actions
+    }
+
+    /// Whether the scheduler may pick that.
+    pub(super) fn may(&self, state: &StateOf<B, L>, action: Action) -> bool {
+        let t = action.thread;
+        let Some(status) = state.threads.get(t).map(|thread| thread.status) else { return false };
+        self.layer.may_step(self.code, &state.layer, &state.threads, t)
+            && if action.early {
+                matches!(status, Status::Running | Status::Waiting)
+                    && self.memory.may_bind_early(self.code, &state.memory, &state.threads, t)
+            } else {
+                status == Status::Running
+            }
+    }
+
+    /// Carries out a pick, and what follows by itself. The answer says how old what it read is.
+    pub(super) fn step(
+        &self,
+        state: &mut StateOf<B, L>,
+        action: Action,
+        chooser: &mut dyn Chooser,
+        log: &mut dyn Log,
+    ) -> Result<Age, Halt> {
+        let mut cx = Context { code: self.code, chooser, log, age: Age::New };
+        let mut woken = Vec::new();
+        if action.early {
+            self.memory.bind_early(&mut cx, &mut state.memory, &state.threads, action.thread)?;
+        } else {
+            self.execute(state, action.thread, &mut cx, &mut woken)?;
+            woken.push(action.thread);
+        }
+        let age = cx.age;
+        self.settle(state, woken, log)?;
+        Ok(age)
+    }
+
+    /// As [`Machine::step`], but leaves the state as it is if the choices made are not possible: `false`.
+    pub(super) fn attempt(
+        &self,
+        state: &mut StateOf<B, L>,
+        action: Action,
+        chooser: &mut dyn Chooser,
+        log: &mut dyn Log,
+    ) -> Result<bool, Halt> {
+        if self.binds() || self.memory.may_refuse() {
+            let mut next = state.clone();
+            let done = possible(self.step(&mut next, action, chooser, log))?;
+            if done {
+                *state = next;
+            }
+            return Ok(done);
+        }
+        // Without early binds, only accesses are ever refused, and they touch one location and what one thread knows.
+        let t = action.thread;
+        let thread = state.threads[t].clone();
+        let place = match &self.code.threads[t].acts[thread.pc] {
+            Act::Load { addr, .. } | Act::Store { addr, .. } | Act::Rmw { addr, .. } => {
+                self.code.memory.at(eval(addr, &thread.regs)).map(|c| self.code.location(c))
+            }
+            _ => None,
+        };
+        let saved = self.memory.save(&state.memory, t, place);
+        let done = possible(self.step(state, action, chooser, log))?;
+        if !done {
+            state.threads[t] = thread;
+            self.memory.restore(&mut state.memory, saved);
+        }
+        Ok(done)
+    }
+
+    /// Carries out a thread's next instruction. Adds to `woken` who may step now and might not before.
+    fn execute(
+        &self,
+        state: &mut StateOf<B, L>,
+        t: usize,
+        cx: &mut Context<'_>,
+        woken: &mut Vec<usize>,
+    ) -> Result<(), Halt> {
+        let code = self.code;
+        let at = At { thread: t, instr: state.threads[t].pc, clock: state.threads[t].clock };
+        match code.threads[t].acts[at.instr] {
+            Act::Call(call) => {
+                if self.call(state, (cx, &mut *woken), at, call)? {
+                    self.go(state, t, at.instr + 1, woken);
+                } else {
+                    state.threads[t].status = Status::Held;
+                }
+                return Ok(());
+            }
+            Act::Enqueue(command) => {
+                self.enqueue_child(state, (cx, &mut *woken), at, command)?;
+                self.go(state, t, at.instr + 1, woken);
+                return Ok(());
+            }
+            Act::Status { dst, of } => {
+                state.threads[t].regs[dst.0 as usize] = i64::from(!self.asks(state, cx, at, of));
+                self.go(state, t, at.instr + 1, woken);
+                return Ok(());
+            }
+            _ => {}
+        }
+        let thread = &state.threads[t];
+        let at = At { thread: t, instr: thread.pc, clock: thread.clock };
+        let m = &mut state.memory;
+        let fault = |kind, what: &str| Halt::Fault { kind, thread: t, instr: at.instr, what: what.to_owned() };
+        let stray = |what: &str| fault(Fault::Stray, &format!("{what} outside memory"));
+        let mut next = at.instr + 1;
+        if code.threads[t].divides[at.instr]
+            && divides_by_zero(&code.program.threads[t].code[at.instr].op, &thread.regs)
+        {
+            return Err(fault(Fault::Division, "divides by zero"));
+        }
+        match &code.threads[t].acts[at.instr] {
+            Act::Load { dst, addr, access } => {
+                let address = eval(addr, &thread.regs);
+                let place = code.place(t, address, access.ty, false).ok_or_else(|| stray("reads"))?;
+                let value = self.memory.load(cx, m, at, place, access)?;
+                state.threads[t].regs[dst.0 as usize] = access.ty.wrap(value);
+            }
+            Act::Store { addr, value, access } => {
+                let address = eval(addr, &thread.regs);
+                let place = code.place(t, address, access.ty, true).ok_or_else(|| stray("writes"))?;
+                let value = access.ty.wrap(eval(value, &thread.regs));
+                self.memory.store(cx, m, at, place, access, value)?;
+            }
+            Act::Rmw { dst, addr, update, read, write } => {
+                let address = eval(addr, &thread.regs);
+                let place = code.place(t, address, read.ty, true).ok_or_else(|| stray("updates"))?;
+                let regs = thread.regs.clone();
+                let new = |old: i64| {
+                    let old = read.ty.wrap(old);
+                    let mut regs = regs.clone();
+                    if let (Update::When { .. }, Some(dst)) = (update, dst) {
+                        regs[dst.0 as usize] = old;
+                    }
+                    new_value(update, old, read.ty, write.ty, &|e| Some(eval(e, &regs)))?
+                };
+                let old = self.memory.rmw(cx, m, at, place, (read, write), &new)?;
+                if let Some(dst) = dst {
+                    state.threads[t].regs[dst.0 as usize] = read.ty.wrap(old);
+                }
+            }
+            Act::Fence(fence) => self.memory.fence(cx, m, at, *fence)?,
+            Act::Barrier(b) => {
+                if b.action != BarrierAction::Wait {
+                    self.layer.arrives(code, &state.layer, &state.threads, t, b)?;
+                    if let Some(other) = state.barriers.elsewhere(code, (t, at.instr), b, &state.threads) {
+                        let line = code.line(other, state.threads[other].pc).unwrap_or(0);
+                        let name = &code.program.threads[other].name;
+                        let what = format!(
+                            "is not where {name} waits, at line {line}: the threads must meet at one call"
+                        );
+                        return Err(fault(Fault::Barrier, &what));
+                    }
+                }
+                let carried = match b.action {
+                    BarrierAction::Wait => B::Carried::default(),
+                    _ => self.memory.arrive(cx, m, at, b)?,
+                };
+                let (came, phase) =
+                    state.barriers.execute(code, (t, at.instr), b, &thread.regs, &carried, B::join)?;
+                if b.action != BarrierAction::Wait {
+                    cx.log.note(Event::Arrive { thread: t, instr: at.instr, phase });
+                }
+                match came {
+                    Came::On(Some(carried)) => {
+                        self.memory.pass(code, m, at, &carried);
+                        cx.log.note(Event::Pass { thread: t, instr: at.instr, phase });
+                    }
+                    Came::On(None) => {}
+                    Came::Waits => {
+                        state.threads[t].status = Status::Waiting;
+                        let State { layer, threads, .. } = state;
+                        self.layer.stepped(code, layer, threads, t, at.instr, woken);
+                        return Ok(());
+                    }
+                }
+            }
+            Act::Call(_) | Act::Enqueue(_) | Act::Status { .. } => unreachable!("carried out above"),
+            Act::Spurious { dst } => {
+                let choice = cx.chooser.choose(2) as i64;
+                state.threads[t].regs[dst.0 as usize] = choice;
+            }
+            Act::Assign { dst, value } => {
+                let value = eval(value, &thread.regs);
+                state.threads[t].regs[dst.0 as usize] = value;
+            }
+            Act::Branch { cond, target } => {
+                let taken = eval(cond, &thread.regs) != 0;
+                cx.log.note(Event::Jump { thread: t, instr: at.instr, taken });
+                if taken {
+                    next = *target;
+                }
+            }
+        }
+        self.go(state, t, next, woken);
+        Ok(())
+    }
+
+    /// Moves a thread on.
+    pub(super) fn go(&self, state: &mut StateOf<B, L>, t: usize, next: usize, woken: &mut Vec<usize>) {
+        let thread = &mut state.threads[t];
+        let from = thread.pc;
+        thread.pc = next;
+        thread.clock += 1;
+        thread.status = if next == self.code.threads[t].acts.len() { Status::Ended } else { Status::Running };
+        self.layer.stepped(self.code, &mut state.layer, &state.threads, t, from, woken);
+    }
+
+    /// Carries out everything that commutes with all else. Only the threads of `todo`, the last one first, can have
+    /// something of that kind to do.
+    fn settle(&self, state: &mut StateOf<B, L>, mut todo: Vec<usize>, log: &mut dyn Log) -> Result<(), Halt> {
+        let mut steps: SmallVec<[(usize, usize); 4]> = SmallVec::new();
+        // Whether someone has arrived or ended since barriers were looked at.
+        let mut arrivals = true;
+        loop {
+            while let Some(t) = todo.pop() {
+                let at = steps.iter().position(|s| s.0 == t).unwrap_or_else(|| {
+                    steps.push((t, 0));
+                    steps.len() - 1
+                });
+                while state.threads[t].status == Status::Running
+                    && self.layer.may_step(self.code, &state.layer, &state.threads, t)
+                    && self.layer.decides_nothing(&state.layer, t)
+                {
+                    if steps[at].1 == MAX_LOCAL_STEPS {
+                        state.threads[t].status = Status::Lost;
+                        break;
+                    }
+                    if !self.by_itself(state, t, log, &mut todo)? {
+                        break;
+                    }
+                    steps[at].1 += 1;
+                }
+                arrivals |= state.threads[t].status != Status::Running;
+            }
+            if !std::mem::take(&mut arrivals) {
+                return Ok(());
+            }
+            let completed = self.complete(state, log, &mut todo);
+            if !(self.advance(state, log, &mut todo) || completed) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Carries out a thread's next instruction if it commutes with all else.
+    fn by_itself(
+        &self,
+        state: &mut StateOf<B, L>,
+        t: usize,
+        log: &mut dyn Log,
+        woken: &mut Vec<usize>,
+    ) -> Result<bool, Halt> {
+        let commutes = match &self.code.threads[t].acts[state.threads[t].pc] {
+            Act::Assign { .. } | Act::Branch { .. } => true,
+            Act::Fence(_) | Act::Barrier(_) if self.patient => false,
+            Act::Fence(fence) => self.memory.fence_commutes(&state.memory, t, *fence),
+            Act::Barrier(b) => arrival_commutes(b) && self.memory.arrival_commutes(&state.memory, t),
+            // A choice is a step of its own.
+            Act::Load { .. } | Act::Store { .. } | Act::Rmw { .. } | Act::Spurious { .. } => false,
+            Act::Call(_) | Act::Enqueue(_) | Act::Status { .. } => false,
+        };
+        if !commutes {
+            return Ok(false);
+        }
+        let mut chooser = Tape::new(&[]);
+        let mut cx = Context { code: self.code, chooser: &mut chooser, log, age: Age::New };
+        // A fence may have to wait for what was bound early: it is then left for later, and it changes nothing.
+        match self.execute(state, t, &mut cx, woken) {
+            Err(Halt::Blocked) => Ok(false),
+            other => other.map(|()| true),
+        }
+    }
+
+    /// Lets go who waits at completed barriers.
+    fn complete(&self, state: &mut StateOf<B, L>, log: &mut dyn Log, woken: &mut Vec<usize>) -> bool {
+        let mut free = Vec::new();
+        let State { threads, barriers, memory, .. } = state;
+        barriers.complete(
+            self.code,
+            |u| threads[u].is_over(),
+            |t, carried, phase| {
+                let at = At { thread: t, instr: threads[t].pc, clock: threads[t].clock };
+                self.memory.pass(self.code, memory, at, carried);
+                log.note(Event::Pass { thread: t, instr: threads[t].pc, phase });
+                free.push(t);
+            },
+        );
+        for &t in &free {
+            let next = state.threads[t].pc + 1;
+            self.go(state, t, next, woken);
+        }
+        woken.extend(free.iter().rev());
+        !free.is_empty()
+    }
+
+    /// Whether anything is ever bound early.
+    pub(super) fn binds(&self) -> bool {
+        self.memory.binds()
+    }
+
+    /// Whether every thread has run to its end.
+    pub(super) fn is_finished(&self, state: &StateOf<B, L>) -> bool {
+        let absent = |t: usize| {
+            let host = self.code.program.host.as_deref();
+            let command = host.and_then(|h| h.command_of(ThreadId(t as u16)));
+            command.is_some_and(|c| state.host.is_absent(c))
+        };
+        state.threads.iter().enumerate().all(|(t, thread)| thread.is_over() || absent(t)) && state.host.is_over()
+    }
+
+    /// Brings a state into normal form; `false` if a bound on the history was met.
+    pub(super) fn tidy(&self, state: &mut StateOf<B, L>) -> bool {
+        let Barriers { phases, granted, .. } = &mut state.barriers;
+        let carried = phases.iter_mut().map(|p| &mut p.carried).chain(granted.iter_mut().map(|g| &mut g.2));
+        let mut carried = carried.chain(state.host.known.values_mut());
+        self.memory.tidy(self.code, &mut state.memory, &mut carried)
+    }
+
+    /// The fingerprint of a state in normal form.
+    pub(super) fn fingerprint(&self, state: &StateOf<B, L>) -> u128 {
+        let mut f = Fingerprint::default();
+        for (t, thread) in state.threads.iter().enumerate() {
+            thread.hash_into(&self.code.threads[t].live, &mut f);
+        }
+        let Barriers { phases, granted, reached, .. } = &state.barriers;
+        for p in phases {
+            (&p.key, p.count, &p.arrived, &p.waiting, p.open).hash(&mut f);
+        }
+        f.write_usize(granted.len());
+        granted.iter().for_each(|g| (&g.0, g.1).hash(&mut f));
+        reached.hash(&mut f);
+        state.host.hash_into(&mut f);
+        let carried = phases.iter().map(|p| &p.carried).chain(granted.iter().map(|g| &g.2));
+        let mut carried = carried.chain(state.host.known.values());
+        self.memory.hash(&state.memory, &state.threads, &mut carried, &mut f);
+        state.layer.hash(&mut f);
+        f.value()
+    }
+}
+
+/// Whether a step was possible.
+fn possible(step: Result<Age, Halt>) -> Result<bool, Halt> {
+    match step {
+        Ok(_) => Ok(true),
+        Err(Halt::Refused | Halt::Blocked) => Ok(false),
+        Err(halt) => Err(halt),
+    }
+}
+
+/// Whether an instruction divides by zero, given its thread's registers.
+fn divides_by_zero(op: &Op, regs: &[i64]) -> bool {
+    fn within(e: &Expr, regs: &[i64]) -> bool {
+        match e {
+            Expr::Const(_) | Expr::Reg(_) | Expr::Address(_) => false,
+            Expr::Bin(op, ty, a, b) => {
+                within(a, regs) || within(b, regs) || op.divides() && ty.wrap(eval(b, regs)) == 0
+            }
+            Expr::Cmp(_, _, a, b) => within(a, regs) || within(b, regs),
+            Expr::Select(c, a, b) => within(c, regs) || within(if eval(c, regs) != 0 { a } else { b }, regs),
+            Expr::Cast(_, a) => within(a, regs),
+        }
+    }
+    let mut found = false;
+    op.expressions(&mut |e| found |= within(e, regs));
+    found
+}
+
+/// What a read-modify-write writes, given the value that it read; `Some(None)`: nothing; `None`: an operand is unknown.
+pub(super) fn new_value(
+    update: &Update,
+    old: i64,
+    read: program::Ty,
+    write: program::Ty,
+    value: &dyn Fn(&program::Expr) -> Option<i64>,
+) -> Option<Option<i64>> {
+    Some(match update {
+        Update::Exchange(e) => Some(write.wrap(value(e)?)),
+        Update::Apply(op, e) => Some(write.wrap(op.apply(write, old, value(e)?))),
+        Update::When { cond, new } => match value(cond)? {
+            0 => None,
+            _ => Some(write.wrap(value(new)?)),
+        },
+        Update::CompareExchange { expected, new } => {
+            if read.wrap(value(expected)?) == old {
+                Some(write.wrap(value(new)?))
+            } else {
+                None
+            }
+        }
+    })
+}

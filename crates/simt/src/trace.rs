@@ -1,0 +1,153 @@
+//! A run, step by step, for people.
+//!
+//! Of warps with one program counter, each line shows the lanes: `*` the one that steps, `#` those active with it, `.` the
+//! others. What repeats at the end is shown once.
+
+use std::collections::BTreeSet;
+
+use super::place::place;
+use super::record::{Event, Source};
+use program::ThreadId;
+use program::litmus::LitmusTest;
+use program::memory::Memory;
+
+/// The names of the locations, as [`Event::Read`] numbers them.
+pub fn location_names(test: &LitmusTest) -> Vec<String> {
+    let memory = Memory::new(&test.program);
+    let own = memory.cells.iter().enumerate().filter(|(i, c)| c.memory.0 as usize == *i);
+    own.map(|(_, c)| c.name.clone()).collect()
+}
+
+/// The events of a run as lines: thread, instruction, what it did.
+pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
+    let program = &test.program;
+    let memory = Memory::new(program);
+    let names = location_names(test);
+    // By write: its location and value.
+    let mut writes: Vec<(Source, usize, i64)> = Vec::new();
+    for e in events {
+        if let Event::Write { source, loc, value, .. } = e {
+            writes.push((*source, *loc, *value));
+        }
+    }
+    let show = |v: i64| memory.show(program, v);
+    let whose = |s: Source| match s {
+        Source::Initial(_) => "initially".to_owned(),
+        Source::Write(t, n) => format!("from {}'s write {}", program.threads[t].name, n + 1),
+    };
+    let width = program.threads.iter().map(|t| t.name.chars().count()).max().unwrap_or(0);
+    // Lanes are shown if any turn has them.
+    let masks = events.iter().filter_map(|e| match e {
+        Event::Turn { active, .. } => *active,
+        _ => None,
+    });
+    let lanes = masks.fold(0, |all, mask| all | mask);
+    let lanes = (u64::BITS - lanes.leading_zeros()) as usize;
+    let mut turn = (0, None);
+    // Where the round begins that a livelock goes through.
+    let mut way = 0;
+    let mut lines: Vec<String> = Vec::new();
+    let texts = program.threads.iter().flat_map(|t| &t.code).map(|i| i.text.chars().count());
+    let code_width = texts.max().unwrap_or(0).clamp(MIN_CODE, MAX_CODE);
+    if lanes > 0 {
+        let turns = events.iter().filter_map(|e| match e {
+            Event::Turn { thread, .. } => Some(*thread),
+            _ => None,
+        });
+        for t in turns.collect::<BTreeSet<usize>>() {
+            lines.push(format!("  {}: {}", program.threads[t].name, place(program, t)));
+        }
+    }
+    for e in events {
+        let (thread, instr, what) = match e {
+            Event::Read { thread, instr, loc, source, value } => {
+                (*thread, Some(*instr), format!("{} = {} ({})", names[*loc], show(*value), whose(*source)))
+            }
+            Event::Write { source: Source::Write(t, n), instr, loc, value } => {
+                (*t, Some(*instr), format!("{} := {} (write {})", names[*loc], show(*value), n + 1))
+            }
+            Event::Early { thread, instr } => (*thread, Some(*instr), "before its turn:".to_owned()),
+            Event::Fence { thread, instr } => (*thread, Some(*instr), String::new()),
+            Event::Arrive { thread, instr, .. } => (*thread, Some(*instr), "arrives".to_owned()),
+            Event::Pass { thread, instr, .. } => (*thread, Some(*instr), "passes".to_owned()),
+            Event::After(loc, a, b) => {
+                let (Source::Write(t, _), false) = (*b, matches!(a, Source::Initial(_))) else { continue };
+                let value = |s: &Source| writes.iter().find(|w| w.0 == *s).map_or(0, |w| w.2);
+                let order = format!("coherence of {}: {} before {}", names[*loc], show(value(a)), show(value(b)));
+                (t, None, order)
+            }
+            Event::Turn { thread, active } => {
+                turn = (*thread, *active);
+                continue;
+            }
+            Event::Hand { .. } | Event::Pour { .. } | Event::Tell { .. } => continue,
+            Event::Round => {
+                (way, turn) = (lines.len(), (0, None));
+                lines.push("  … and from here on again and again:".into());
+                continue;
+            }
+            Event::Commit(_) | Event::Write { .. } | Event::Jump { .. } => continue,
+        };
+        let shown = match turn {
+            (t, Some(active)) if t == thread => mask(program.lane(ThreadId(t as u16)), active, lanes),
+            _ => " ".repeat(lanes),
+        };
+        let gap = if lanes > 0 { "  " } else { "" };
+        let thread = &program.threads[thread];
+        let code = instr.map_or("", |i| thread.code[i].text.as_str());
+        lines.push(
+            format!("  {:width$}{gap}{shown}  {code:<code_width$}  {what}", thread.name).trim_end().to_owned(),
+        );
+    }
+    let round = lines.split_off(if way > 0 { way } else { lines.len() });
+    fold(lines) + &round.iter().map(|line| format!("{line}\n")).collect::<String>()
+}
+
+/// The lanes of a warp: the one that steps, those active with it, the others.
+fn mask(lane: u32, active: u64, lanes: usize) -> String {
+    let sign = |l: usize| match () {
+        () if l == lane as usize => '*',
+        () if active >> l & 1 != 0 => '#',
+        () => '.',
+    };
+    (0..lanes).map(sign).collect()
+}
+
+/// Width of the column with the code.
+const MIN_CODE: usize = 36;
+const MAX_CODE: usize = 60;
+
+/// At most so many lines that repeat are looked for.
+const MAX_ROUND: usize = 64;
+
+/// The lines as one text; a round that is gone through again and again at the end stands there once.
+fn fold(mut lines: Vec<String>) -> String {
+    let n = lines.len();
+    let rounds = |p: usize| {
+        (1..).take_while(|k| (k + 1) * p <= n && lines[n - (k + 1) * p..n - k * p] == lines[n - p..]).count()
+    };
+    if let Some((p, more)) = (1..=MAX_ROUND.min(n / 3)).map(|p| (p, rounds(p))).find(|(_, more)| *more >= 2) {
+        lines.truncate(n - p * more);
+        let s = if p == 1 { "line" } else { "lines" };
+        lines.push(format!("  … the last {p} {s} {more} times more"));
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_repeats_at_the_end_is_shown_once() {
+        let lines = |text: &str| text.chars().map(String::from).collect::<Vec<_>>();
+        assert_eq!(fold(lines("abcbcbcbc")), "a\nb\nc\n  … the last 2 lines 3 times more\n");
+        assert_eq!(fold(lines("abcc")), "a\nb\nc\nc\n");
+        assert_eq!(fold(Vec::new()), "");
+    }
+
+    #[test]
+    fn a_mask_shows_every_lane() {
+        assert_eq!(mask(1, 0b0110, 4), ".*#.");
+    }
+}

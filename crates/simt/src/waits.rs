@@ -1,0 +1,132 @@
+//! Who waits for whom, thread by thread: a run that does not go on, as the engines tell an execution that hangs.
+//!
+//! # Invariants
+//! - Only of programs of few threads: a picture of more shows nothing.
+
+use super::explain::{innermost, missing_of};
+use super::host;
+use super::layer::Layer;
+use super::memory::Backend;
+use super::set::Threads;
+use super::state::Status;
+use super::step::{Machine, StateOf};
+use program::waiting::{Scene, Walk};
+use program::{LocId, ThreadId};
+use verdict::hang;
+use verdict::hang::{Goal, Site, Wait};
+use verdict::{Ending, ThreadEnd};
+
+/// Programs with more threads are explained in words alone.
+const MAX_THREADS: usize = 16;
+
+/// How each thread stands in a state that is not left: `turning` are those that go on, if that is known. Empty for
+/// programs of many threads.
+pub(super) fn ends<B: Backend, L: Layer>(
+    machine: &Machine<'_, B, L>,
+    state: &StateOf<B, L>,
+    turning: Option<&Threads>,
+) -> Vec<ThreadEnd> {
+    if state.threads.len() > MAX_THREADS {
+        return Vec::new();
+    }
+    (0..state.threads.len()).map(|t| end(machine, state, turning, t)).collect()
+}
+
+fn end<B: Backend, L: Layer>(
+    machine: &Machine<'_, B, L>,
+    state: &StateOf<B, L>,
+    turning: Option<&Threads>,
+    t: usize,
+) -> ThreadEnd {
+    let (code, thread) = (machine.code, &state.threads[t]);
+    let mut end = ThreadEnd::done(&code.program.threads[t].name);
+    let turns = turning.is_none_or(|set| set.has(t));
+    let obstacle = machine.layer.obstacle(code, &state.layer, &state.threads, t);
+    let mut at = thread.pc;
+    match thread.status {
+        Status::Ended => return end,
+        Status::Waiting => {
+            end.ending = Ending::Blocked;
+            end.waits_for = missing_of(machine, state, t).into_iter().map(|u| name(machine, u)).collect();
+            end.why = hang::never_arrive(&end.waits_for);
+            end.waits.push(Wait::at_barrier(&end.waits_for));
+        }
+        Status::Running
+            if turns
+                && obstacle.is_none()
+                && let Some(range) = innermost(code, t, thread) =>
+        {
+            end.ending = Ending::Looping;
+            at = *range.start();
+            for_values(machine, state, t, &range, &mut end);
+            end.why = format!("loops for ever{}", hang::reading(&end.polls));
+        }
+        Status::Held => {
+            let calling = state.host.is_calling(t);
+            end.ending = if calling { Ending::Blocked } else { Ending::Stopped };
+            end.served = calling;
+            end.why = host::unmet(code, &state.host, &state.threads, t);
+            end.waits = host::held(code, &state.host, &state.threads, t);
+            if !calling {
+                return end;
+            }
+        }
+        Status::Lost => {
+            end.ending = Ending::Looping;
+            end.why = "loops for ever".to_owned();
+        }
+        Status::Running => {
+            (end.ending, end.served) = (Ending::Stopped, false);
+            end.why = obstacle.unwrap_or_else(|| "is not run any more".to_owned());
+        }
+    }
+    let instr = &code.program.threads[t].code[at];
+    (end.line, end.text) = (instr.line, instr.text.clone());
+    end
+}
+
+fn name<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, t: usize) -> String {
+    machine.code.program.threads[t].name.clone()
+}
+
+/// Adds what a thread reads in a loop, and waits for.
+fn for_values<B: Backend, L: Layer>(
+    machine: &Machine<'_, B, L>,
+    state: &StateOf<B, L>,
+    t: usize,
+    range: &std::ops::RangeInclusive<usize>,
+    end: &mut ThreadEnd,
+) {
+    let code = machine.code;
+    let (program, memory) = (&*code.program, &code.memory);
+    let address =
+        |t: ThreadId, loc: LocId| memory.cell_of(program, loc, 0, Some(t)).map(|c| memory.cell(c).address);
+    let place = |a: i64| memory.at(a).map(|c| code.location(c));
+    let same = |a: i64, b: i64| place(a) == place(b);
+    // Whoever waits at a barrier goes on after it, if at all.
+    let rest = state.threads.iter().map(|u| match u.status {
+        Status::Ended => None,
+        Status::Waiting => Some(u.pc + 1),
+        Status::Running | Status::Lost | Status::Held => Some(u.pc),
+    });
+    let scene = Scene { program, address: &address, same: &same, rest: rest.collect() };
+    let thread = &state.threads[t];
+    let walk = Walk { pc: thread.pc, regs: thread.regs.to_vec() };
+    let seen = |a: i64| machine.memory.finals(&state.memory, place(a)?).first().copied();
+    let polls = scene.polls(ThreadId(t as u16), &walk, range, &seen);
+    for poll in &polls {
+        let name = place(poll.address).map_or_else(String::new, |loc| code.cell_of(loc).name.clone());
+        end.polls.push((name.clone(), memory.show(program, poll.seen)));
+        let goal = match &poll.wanted {
+            Some(wanted) => Goal::Value(wanted.text(&name, &|v| memory.show(program, v))),
+            None if polls.iter().all(|p| p.wanted.is_none()) => Goal::Change(name),
+            None => continue,
+        };
+        let site = |&(u, pc): &(ThreadId, usize)| {
+            let other = program.thread(u);
+            Site { thread: other.name.clone(), line: other.code[pc].line }
+        };
+        let helpers = poll.writers.iter().map(site).collect();
+        end.waits.push(Wait { goal, helpers, only: poll.sure, missed: Vec::new() });
+    }
+}

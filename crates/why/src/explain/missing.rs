@@ -1,0 +1,206 @@
+//! The link that holds in a changed program only: where, and down to which condition.
+//!
+//! The changed program has the events of the program, and perhaps some fences more. An execution of it that breaks an
+//! axiom is read as one of the program as it is, and every step of its chain is looked up there.
+//!
+//! # Invariants
+//! - What is said to hold or not was looked up in the values of that execution, in the program as it is.
+
+use super::derive::{Deriver, Step};
+use super::words::Words;
+use super::{analysed, deriver};
+use cat::model::ir::NodeOp;
+use cat::rel::{EventSet, Rel};
+use engine::execution::Execution;
+use engine::replay;
+use engine::replay::Replayed;
+use engine::task::Task;
+use engine::witness;
+use program::ThreadId;
+use program::edits::{Change, Edit, Site};
+use verdict::{Breach, MissingLink};
+
+/// An execution of the changed program that breaks an axiom.
+pub(crate) struct Refuting<'r, 'a> {
+    pub(crate) task: &'r Task<'a>,
+    pub(crate) execution: &'r Execution,
+    pub(crate) replayed: &'r Replayed,
+    pub(crate) axiom: usize,
+}
+
+/// How the changed program breaks an axiom, and what of that the program as it is lacks.
+///
+/// # Errors
+/// The law that the explanation itself breaks.
+pub(crate) fn missing_links(
+    task: &Task<'_>,
+    edits: &[Edit],
+    refuting: &Refuting<'_, '_>,
+) -> Result<(Breach, Vec<MissingLink>), String> {
+    let (breach, chain) = analysed(refuting.task, refuting.execution, refuting.replayed, refuting.axiom)?;
+    let Some(before) = Before::new(task, edits, refuting) else { return Ok((breach, Vec::new())) };
+    let values = replay::evaluate(task, &before.execution);
+    let deriver = deriver(task, &values, &before.execution);
+    let look = Look { before: &before, deriver: &deriver, words: Words::new(task, &before.execution), task };
+    let mut links = Vec::new();
+    for (i, step) in chain.steps.iter().enumerate() {
+        links.extend(look.lacks(step).map(|(path, why)| MissingLink { link: Some(i), path, why }));
+    }
+    if links.is_empty() {
+        for (first, _, step) in &chain.made {
+            links.extend(look.lacks(step).map(|(path, why)| MissingLink { link: Some(*first), path, why }));
+        }
+    }
+    if links.is_empty() {
+        let roots = chain.besides.iter().chain(&chain.roots);
+        links.extend(roots.filter_map(|step| look.lacks(step)).map(|(path, why)| MissingLink {
+            link: None,
+            path,
+            why,
+        }));
+        links.truncate(1);
+    }
+    if links.is_empty() {
+        links = unordered(task, refuting, &chain.steps, &look);
+    }
+    Ok((breach, links))
+}
+
+/// An order that the model leaves free holds pairs only where it has to. Where a step of the chain rests on such a pair:
+/// what makes it one in the changed program, and does not in the program as it is.
+fn unordered(task: &Task<'_>, refuting: &Refuting<'_, '_>, steps: &[Step], look: &Look<'_>) -> Vec<MissingLink> {
+    let after = deriver(refuting.task, &refuting.replayed.values, refuting.execution);
+    let mut links = Vec::new();
+    for (i, step) in steps.iter().enumerate() {
+        let mut left = vec![step];
+        while let Some(at) = left.pop() {
+            left.extend(&at.parts);
+            let NodeOp::Free(free) = task.model.node(at.node).op else { continue };
+            let Some(covering) = task.model.free[free.0 as usize].covering else { continue };
+            // It may be there by transitivity only.
+            for pair in after.way(at.node, covering, at.from, at.to).windows(2) {
+                if let Some((mut path, why)) = look.lacks(&after.derive(covering, pair[0], pair[1])) {
+                    path.insert(0, look.words.name(at.node));
+                    links.push(MissingLink { link: Some(i), path, why });
+                }
+            }
+        }
+    }
+    links
+}
+
+/// An execution of the changed program as one of the program as it is.
+struct Before {
+    execution: Execution,
+    /// By event of the changed program.
+    event: Vec<Option<usize>>,
+}
+
+/// By event of the changed program, the event of the program as it is; `None`: of a fence that was put in. `None` at all
+/// if the programs differ in more.
+pub(super) fn pairing(task: &Task<'_>, edits: &[Edit], changed: &Task<'_>) -> Option<Vec<Option<usize>>> {
+    let (old, new) = (&task.sk, &changed.sk);
+    // In front of one instruction, there may be several.
+    let put_in = |t: ThreadId, among: &dyn Fn(usize) -> bool| {
+        let fence = |e: &&Edit| matches!(**e, (Site::Instr(u, i), Change::FenceBefore(_)) if u == t && among(i));
+        edits.iter().filter(fence).count()
+    };
+    let is_new = |t: ThreadId, at: usize| {
+        edits.iter().any(|e| match *e {
+            (Site::Instr(u, i), Change::FenceBefore(_)) if u == t => {
+                let first = i + put_in(t, &|j| j < i);
+                (first..first + put_in(t, &|j| j == i)).contains(&at)
+            }
+            _ => false,
+        })
+    };
+    let mut event = Vec::with_capacity(new.len());
+    let mut next = 0;
+    for e in &new.events {
+        let added = e.thread.is_some_and(|t| is_new(t, e.instr));
+        event.push((!added).then_some(next));
+        next += usize::from(!added);
+    }
+    let alike = |i: usize, e: usize| {
+        (old.events[i].thread, old.events[i].kind) == (new.events[e].thread, new.events[e].kind)
+    };
+    let paired = next == old.len() && event.iter().enumerate().all(|(e, i)| i.is_none_or(|i| alike(i, e)));
+    (paired && old.pool.choice_count() == new.pool.choice_count()).then_some(event)
+}
+
+impl Before {
+    fn new(task: &Task<'_>, edits: &[Edit], refuting: &Refuting<'_, '_>) -> Option<Before> {
+        let old = &task.sk;
+        let event = pairing(task, edits, refuting.task)?;
+        let from = refuting.execution;
+        let mut executed = EventSet::empty(old.len());
+        let mut reads = vec![None; old.len()];
+        for (e, at) in event.iter().enumerate() {
+            let Some(at) = *at else { continue };
+            if from.executed.has(e) {
+                executed.insert(at);
+            }
+            reads[at] = from.reads[e];
+        }
+        let rel = |r: &Rel| Rel::from_pairs(old.len(), r.iter().filter_map(|(i, j)| Some((event[i]?, event[j]?))));
+        let execution = Execution {
+            executed,
+            reads,
+            choices: from.choices.clone(),
+            free: from.free.iter().map(rel).collect(),
+            finals: from.finals.iter().filter_map(|(&c, &w)| Some((c, event[w]?))).collect(),
+        };
+        Some(Before { execution, event })
+    }
+}
+
+struct Look<'l> {
+    before: &'l Before,
+    deriver: &'l Deriver<'l>,
+    words: Words<'l>,
+    task: &'l Task<'l>,
+}
+
+impl Look<'_> {
+    /// Whether a step is otherwise in the program as it is, with its events there.
+    fn differs(&self, step: &Step) -> bool {
+        match (self.before.event[step.from], self.before.event[step.to]) {
+            (Some(i), Some(j)) => self.deriver.has(step.node, i, j) != step.holds,
+            _ => true,
+        }
+    }
+
+    /// The names down to the condition that fails, and why it does; `None` if the step is as it was.
+    fn lacks(&self, step: &Step) -> Option<(Vec<String>, String)> {
+        if !self.differs(step) {
+            return None;
+        }
+        let mut path = Vec::new();
+        let mut at = step;
+        loop {
+            let name = self.words.name(at.node);
+            let named = self.task.model.node(at.node).name.is_some() || at.parts.is_empty();
+            if named && path.last() != Some(&name) {
+                path.push(name);
+            }
+            match at.parts.iter().find(|p| self.differs(p)) {
+                Some(part) => at = part,
+                None => break,
+            }
+        }
+        let (Some(i), Some(j)) = (self.before.event[at.from], self.before.event[at.to]) else {
+            return Some((path, "the fence is not there".to_owned()));
+        };
+        let failing = Step { from: i, to: j, holds: !at.holds, parts: Vec::new(), ..at.clone() };
+        let why = self.words.clause(&failing).replace("{a}", &self.called(i)).replace("{b}", &self.called(j));
+        Some((path, why))
+    }
+
+    fn called(&self, event: usize) -> String {
+        let e = witness::event(self.task, &self.before.execution, event);
+        match e.thread {
+            Some(_) => format!("`{}` ({}, line {})", e.text.trim(), e.thread_name, e.line),
+            None => format!("the initial `{}`", e.action.trim_start_matches("W ")),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Why an outcome is forbidden, or what is missing for it to be: [`Explanation`](verdict::Explanation)s.
+//!
+//! | File | What |
+//! |---|---|
+//! | `derive` | why a pair is in a relation, in one execution |
+//! | `links` | derivations as chains, as plain data |
+//! | `words` | steps of a derivation in words |
+//! | `knobs` | what of a program is turned down or up |
+//! | `turn` | what a forbidden outcome rests on, and what an allowed one lacks |
+//! | `missing` | the link that holds in a changed program only |
+//! | `carried` | an execution as one of a changed program |
+//!
+//! # Invariants
+//! - Whatever an explanation says of an execution was verified against its values, whatever it says of another program
+//!   was decided by the engine of the session.
+//! - No name of a model occurs in here; a model that is only a text is explained as the shipped ones are.
+
+mod carried;
+mod derive;
+mod knobs;
+mod links;
+mod missing;
+mod turn;
+mod words;
+
+pub(super) use carried::carried_over;
+pub(super) use missing::{Refuting, missing_links};
+pub(super) use turn::{forbidding, needs};
+
+use self::derive::Deriver;
+use self::links::Chain;
+use self::words::Words;
+use cat::algebra::bits::Bits;
+use cat::algebra::{Value, Values};
+use cat::model::ir::Axiom;
+use cat::model::text;
+use cat::rel::EventSet;
+use engine::execution::Execution;
+use engine::replay::Replayed;
+use engine::task::Task;
+use engine::witness;
+use verdict::{Breach, Made};
+
+/// How an execution breaks an axiom.
+///
+/// # Errors
+/// The law that the explanation itself breaks.
+pub(super) fn breach(
+    task: &Task<'_>,
+    execution: &Execution,
+    replayed: &Replayed,
+    axiom: usize,
+) -> Result<Breach, String> {
+    analysed(task, execution, replayed, axiom).map(|(breach, _)| breach)
+}
+
+/// As [`breach`], with the derivations.
+fn analysed(
+    task: &Task<'_>,
+    execution: &Execution,
+    replayed: &Replayed,
+    axiom: usize,
+) -> Result<(Breach, Chain), String> {
+    let model = task.model;
+    let axiom = &model.axioms[axiom];
+    let deriver = deriver(task, &replayed.values, execution);
+    let words = Words::new(task, execution);
+    let members: Vec<(usize, usize)> = match replayed.values[axiom.node.index()].as_deref() {
+        Some(Value::Rel(rel)) => rel.iter().collect(),
+        Some(Value::Set(set)) => set.iter().map(|e| (e, e)).collect(),
+        None => Vec::new(),
+    };
+    // What a negated test misses cannot be shown.
+    let found =
+        if axiom.negated { None } else { links::chain(&deriver, &words, axiom.test, axiom.node, &members) };
+    if found.is_none() && !axiom.negated {
+        return Err(format!("an execution that breaks `{}` does not show it", axiom.name));
+    }
+    let chain = found.unwrap_or_default();
+    verify(&deriver, &chain, axiom)?;
+    let mut events = Vec::new();
+    let made = chain.made.iter().map(|m| &m.2);
+    chain.steps.iter().chain(&chain.besides).chain(made).for_each(|step| links::events(step, &mut events));
+    let (shown, position) = witness::describe_with(task, execution, replayed, &events);
+    let place = |e: usize| position[e].expect("the events of an explanation are shown");
+    let all = |steps: &[derive::Step]| steps.iter().map(|s| links::link(&deriver, &words, s, &place)).collect();
+    let breach = Breach {
+        axiom: axiom.name.clone(),
+        text: format!("{} {}", text::test_name(axiom), text::expression(model, axiom.node, false)),
+        doc: axiom.doc.clone(),
+        execution: shown,
+        chain: all(&chain.steps),
+        made: (chain.made.iter())
+            .map(|(first, last, step)| Made {
+                first: *first,
+                last: *last,
+                link: links::link(&deriver, &words, step, &place),
+            })
+            .collect(),
+        closes: chain.closes,
+        besides: all(&chain.besides),
+    };
+    Ok((breach, chain))
+}
+
+fn deriver<'a>(task: &'a Task<'_>, values: &'a Values<Bits>, execution: &'a Execution) -> Deriver<'a> {
+    let of_thread = EventSet::from_fn(task.sk.len(), |e| task.sk.event(e).thread.is_some());
+    Deriver::new(task.model, values, &execution.executed, of_thread)
+}
+
+/// Holds a chain against the execution: its derivations are what they say, their pairs break the axiom, and its links
+/// meet.
+fn verify(deriver: &Deriver<'_>, chain: &Chain, axiom: &Axiom) -> Result<(), String> {
+    let wrong = |what: &str| Err(format!("the explanation of `{}`: {what}", axiom.name));
+    let made = chain.made.iter().map(|m| &m.2);
+    for step in chain.roots.iter().chain(&chain.steps).chain(&chain.besides).chain(made) {
+        if let Err(what) = deriver.verify(step) {
+            return wrong(&what);
+        }
+    }
+    if chain.steps.windows(2).any(|w| w[0].to != w[1].from) {
+        return wrong("its links do not meet");
+    }
+    if let (true, Some(first), Some(last)) = (chain.closes, chain.steps.first(), chain.steps.last())
+        && first.from != last.to
+    {
+        return wrong("its cycle does not close");
+    }
+    if !axiom.negated && chain.roots.is_empty() {
+        return wrong("nothing breaks it");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

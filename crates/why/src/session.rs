@@ -1,0 +1,262 @@
+//! Questions about one test under one model.
+//!
+//! # Invariants
+//! - Smaller loop bounds are tried first. A negative answer is given only if no consistent execution is cut at the bound
+//!   (or goes astray in memory, or needs a value out of thin air that no domain holds); else it is `undecided`.
+//! - Every execution that an engine finds is replayed; one that fails is a defect, never an answer.
+
+#[cfg(test)]
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use cat::model::ir::Model;
+use engine::engines::Prepared;
+use engine::{Engine, Limits};
+use program::litmus::{LitmusTest, Prop};
+use verdict::{Answer, FaultEvent, Verdict};
+
+mod answer;
+mod definedness;
+mod explaining;
+mod outcomes;
+
+/// What flags are called that mean a data race; the others mean undefined behaviour.
+const RACE_FLAGS: &[&str] = &["race", "racy", "data-race", "data_race", "dr"];
+
+/// How the names of flags end that warn of something that is not undefined.
+const HAZARD: &str = "-hazard";
+
+/// What the flag is called that means what implementations may settle as they like: no answer about the program holds
+/// for all of them, except that it is undefined.
+const IMPLEMENTATION_DEFINED: &str = "implementation-defined";
+
+/// Whether that is why a question is undecided.
+pub fn is_left_open(reason: &str) -> bool {
+    reason.starts_with(IMPLEMENTATION_DEFINED)
+}
+
+/// Questions about one test under one model.
+pub struct Session<'a> {
+    test: &'a LitmusTest,
+    model: &'a Model,
+    engine: Engine,
+    limits: Limits,
+    set: Vec<(String, String)>,
+    explain: bool,
+    /// Answers about outcomes come with an explanation.
+    explanations: bool,
+    /// Executions are described with every relation that the model names.
+    detail: bool,
+    /// Values out of thin air are tried even if the model excludes them.
+    thin_air: bool,
+    prepared: BTreeMap<u32, Result<Prepared<'a>, String>>,
+    /// The answer about undefined behaviour, once it was decided.
+    undefined: Option<Answer>,
+    /// What implementations settle, once it was asked.
+    left_open: Option<Option<String>>,
+    /// The programs that explanations spoke of, and whether each was said to forbid the outcome.
+    #[cfg(test)]
+    claims: RefCell<Vec<(LitmusTest, bool)>>,
+}
+
+/// One question, before bounds and engines.
+#[derive(Clone, Debug)]
+struct Question {
+    /// Reachability: whether the condition is to be violated.
+    condition: Option<bool>,
+    complete: bool,
+    flags: Option<Vec<usize>>,
+    positive: Verdict,
+    negative: Verdict,
+}
+
+impl Question {
+    /// Is there a complete execution, one that satisfies or violates the condition?
+    fn reachability(condition: Option<bool>) -> Question {
+        let (positive, negative) = (Verdict::Allowed, Verdict::Forbidden);
+        Question { condition, complete: true, flags: None, positive, negative }
+    }
+
+    /// Does one of these flags mark some execution, as a race?
+    fn race(flags: Vec<usize>) -> Question {
+        let (positive, negative) = (Verdict::Racy, Verdict::RaceFree);
+        Question { condition: None, complete: false, flags: Some(flags), positive, negative }
+    }
+
+    /// Does one of these flags mark some execution, as undefined?
+    fn undefined(flags: Vec<usize>) -> Question {
+        Question { positive: Verdict::Undefined, negative: Verdict::Defined, ..Question::race(flags) }
+    }
+}
+
+impl<'a> Session<'a> {
+    /// Prepares nothing yet; every failure shows up as an `undecided` answer.
+    /// `set` overrides options of the test and of the model (validated names and values).
+    pub fn new(
+        test: &'a LitmusTest,
+        model: &'a Model,
+        engine: Engine,
+        limits: Limits,
+        set: &[(String, String)],
+    ) -> Self {
+        Session {
+            test,
+            model,
+            engine,
+            limits,
+            set: set.to_vec(),
+            explain: false,
+            explanations: false,
+            detail: false,
+            thin_air: false,
+            prepared: BTreeMap::new(),
+            undefined: None,
+            left_open: None,
+            #[cfg(test)]
+            claims: RefCell::default(),
+        }
+    }
+
+    /// The same session with nothing prepared.
+    fn fresh(&self) -> Self {
+        let fresh = Session::new(self.test, self.model, self.engine, self.limits, &self.set);
+        Session { detail: self.detail, ..fresh }
+    }
+
+    /// The test that it is about.
+    pub(super) fn test(&self) -> &'a LitmusTest {
+        self.test
+    }
+
+    /// Negative answers name a minimal set of axioms; costs a few more questions.
+    pub fn explaining(mut self) -> Self {
+        self.explain = true;
+        self
+    }
+
+    /// Executions come with every relation that the model names: [`Witness::derived`](verdict::Witness).
+    pub fn detailed(mut self) -> Self {
+        self.detail = true;
+        self
+    }
+
+    /// Can `prop` hold (`negate`: fail) in a consistent, complete execution that satisfies the test's filter? Without
+    /// `prop` the test's own condition is asked about, and if it has none, any complete execution will do.
+    pub fn reachability(&mut self, prop: Option<&Prop>, negate: bool) -> Answer {
+        if let Some(p) = prop
+            && self.test.condition.as_ref() != Some(p)
+        {
+            // Another proposition observes other things, so the test is prepared anew.
+            let test = LitmusTest { condition: Some(p.clone()), ..self.test.clone() };
+            let mut session = Session::new(&test, self.model, self.engine, self.limits, &self.set);
+            (session.explain, session.explanations) = (self.explain, self.explanations);
+            session.detail = self.detail;
+            return session.reachability(None, negate);
+        }
+        let answer = self.answer(&Question::reachability(Some(negate)));
+        self.for_all_implementations(answer)
+    }
+
+    /// Does some consistent execution race? `None` if the model has no race flag.
+    pub fn race(&mut self) -> Option<Answer> {
+        let flags = self.flags(true)?;
+        let answer = self.marked(Question::race(flags));
+        Some(self.for_all_implementations(answer))
+    }
+
+    /// Does some consistent execution raise a flag other than the race flag? `None` if the model has none.
+    pub fn undefined(&mut self) -> Option<Answer> {
+        let flags = self.flags(false)?;
+        // What names its axioms has to be asked anew.
+        let known = self.undefined.as_ref().filter(|a| !self.explain || a.verdict == Verdict::Undefined);
+        if let Some(known) = known {
+            return Some(known.clone());
+        }
+        let answer = self.marked(Question::undefined(flags));
+        let answer = self.for_all_implementations(answer);
+        if answer.verdict.reason().is_none() {
+            self.undefined = Some(answer.clone());
+        }
+        Some(answer)
+    }
+
+    /// Asks for executions that a flag marks. In a host program, a command runs only after others have ended, and the
+    /// events of one that never runs are none: what only executions show in which some thread does not end shows nothing.
+    fn marked(&mut self, question: Question) -> Answer {
+        let program = &self.test.program;
+        if program.host.is_none() {
+            return self.answer(&question);
+        }
+        let ended = self.answer(&Question { complete: true, ..question.clone() });
+        if ended.verdict != question.negative {
+            return ended;
+        }
+        let mut answer = self.answer(&question);
+        let stuck = program::host::Launches::of(program).is_ok_and(|l| l.stuck.is_some());
+        if answer.verdict == question.positive {
+            (answer.witness, answer.fault) = (None, None);
+            return answer.undecided(
+                "only executions in which a thread does not end show it, and then later commands may not run",
+            );
+        } else if stuck && answer.verdict == question.negative {
+            return answer.undecided("deadlock: in some order of calls, a wait never ends");
+        }
+        answer
+    }
+
+    fn flags(&self, race: bool) -> Option<Vec<usize>> {
+        let is_race = |name: &str| RACE_FLAGS.contains(&name.to_lowercase().as_str());
+        let flags: Vec<usize> = (0..self.model.flags.len())
+            .filter(|&i| {
+                let name = &self.model.flags[i].name;
+                is_race(name) == race && !name.ends_with(HAZARD) && name != IMPLEMENTATION_DEFINED
+            })
+            .collect();
+        (!flags.is_empty()).then_some(flags)
+    }
+
+    /// The answer, unless implementations differ in it. What is undefined although everything that is left to them goes
+    /// as well as it can is undefined everywhere.
+    fn for_all_implementations(&mut self, mut answer: Answer) -> Answer {
+        let everywhere = matches!(answer.verdict, Verdict::Racy | Verdict::Undefined | Verdict::Undecided(_));
+        if !everywhere
+            && let Some(reason) = self.left_open()
+            && !self.is_undefined_everywhere(&answer)
+        {
+            answer = Answer { axioms: Vec::new(), witness: None, ..answer.undecided(reason) };
+        }
+        answer
+    }
+
+    /// Of a program that is undefined whatever an implementation does, an outcome is as the model says: the answer comes
+    /// with that.
+    fn is_undefined_everywhere(&mut self, answer: &Answer) -> bool {
+        matches!(answer.verdict, Verdict::Allowed | Verdict::Forbidden)
+            && self.undefined().is_some_and(|answer| answer.verdict == Verdict::Undefined)
+    }
+
+    /// What the model leaves to implementations in some execution, in words.
+    fn left_open(&mut self) -> Option<String> {
+        if let Some(known) = &self.left_open {
+            return known.clone();
+        }
+        let is_open = |i: &usize| self.model.flags[*i].name == IMPLEMENTATION_DEFINED;
+        let flags: Vec<usize> = (0..self.model.flags.len()).filter(is_open).collect();
+        let found = (!flags.is_empty()).then(|| {
+            let doc = self.model.flags[flags[0]].doc.split_whitespace().collect::<Vec<_>>().join(" ");
+            let explain = std::mem::replace(&mut self.explain, false);
+            let answer = self.marked(Question::undefined(flags));
+            self.explain = explain;
+            answer.fault.map(|fault| {
+                let event = |e: &FaultEvent| {
+                    format!("`{}` ({}, line {})", e.event.text, e.event.thread_name, e.event.line)
+                };
+                let events: Vec<String> = fault.events.iter().map(event).collect();
+                format!("{IMPLEMENTATION_DEFINED}: {}; {}", events.join(" and "), doc.trim_end_matches('.'))
+            })
+        });
+        let found = found.flatten();
+        self.left_open = Some(found.clone());
+        found
+    }
+}

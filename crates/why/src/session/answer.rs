@@ -1,0 +1,161 @@
+//! One question at rising loop bounds, put to the engines.
+//!
+//! # Invariants
+//! - A negative answer at a bound holds only if no consistent execution is cut there, or goes astray in memory, or needs
+//!   values that no domain holds ([`Session::closed`]).
+
+use std::time::Instant;
+
+use super::{Question, Session};
+use engine::engines::{Halt, Prepared, Said};
+use engine::query::{Deadline, Query, TIMED_OUT};
+use engine::skeleton::{Cond, Purpose};
+use engine::task::Task;
+use engine::{fault, open, witness};
+use verdict::{Answer, Verdict};
+
+impl<'a> Session<'a> {
+    pub(super) fn deadline(&self) -> Deadline {
+        Deadline(self.limits.timeout.map(|t| Instant::now() + t))
+    }
+
+    pub(super) fn prepare(&mut self, bound: u32, deadline: Deadline) -> Result<&mut Prepared<'a>, String> {
+        let (test, model, set, thin_air, detail) = (self.test, self.model, &self.set, self.thin_air, self.detail);
+        // Time is per question: what ran out of it for one may do for the next.
+        if matches!(self.prepared.get(&bound), Some(Err(reason)) if reason == TIMED_OUT) {
+            self.prepared.remove(&bound);
+        }
+        self.prepared
+            .entry(bound)
+            .or_insert_with(|| {
+                let task = Task::build(Purpose::Outcomes, test, model, set, bound, thin_air, deadline.0);
+                task.map(|task| Prepared::new(Task { detail, ..task }))
+            })
+            .as_mut()
+            .map_err(|reason| reason.clone())
+    }
+
+    pub(super) fn answer(&mut self, question: &Question) -> Answer {
+        let (deadline, limits) = (self.deadline(), self.limits);
+        let answer = Answer::new(question.negative.clone(), self.engine.name());
+        limits.deepen(answer, |bound, answer| self.at(bound, question, deadline, answer))
+    }
+
+    /// Asks at one loop bound. `false`: a larger one may tell more.
+    fn at(
+        &mut self,
+        bound: u32,
+        question: &Question,
+        deadline: Deadline,
+        answer: &mut Answer,
+    ) -> Result<bool, Halt> {
+        let task = self.prepare(bound, deadline).map_err(Halt::Undecided)?.task.clone();
+        if task.sk.cut != Cond::FALSE {
+            answer.bound = Some(bound);
+        }
+        let query = self.query(&task, question);
+        let (said, engine) = self.ask(bound, &query, deadline);
+        answer.engine = engine;
+        if let Some(found) = said.found()? {
+            answer.verdict = question.positive.clone();
+            answer.witness = Some(witness::describe(&task, &found.0, &found.1));
+            answer.fault = question.flags.as_ref().and_then(|flags| {
+                let races = self.flags(true).unwrap_or_default();
+                fault::describe(&task, &found.0, &found.1, flags, &races).map(Box::new)
+            });
+            self.show_missing(answer, bound, question, &found, deadline);
+            return Ok(true);
+        }
+        let closed = self.closed(&task, bound, deadline)?;
+        if closed {
+            self.name_axioms(answer, bound, &query, deadline);
+        }
+        Ok(closed)
+    }
+
+    /// Whether the executions seen at a bound are all there are; if not, a larger bound may tell more.
+    pub(super) fn closed(&mut self, task: &Task<'a>, bound: u32, deadline: Deadline) -> Result<bool, Halt> {
+        if task.open_values {
+            return Err(Halt::Undecided(open::OPEN_VALUES.into()));
+        }
+        let mut query = Query {
+            complete: false,
+            props: Vec::new(),
+            flags: None,
+            require: task.fault,
+            no_fault: false,
+            axioms: vec![true; task.model.axioms.len()],
+        };
+        if task.fault != Cond::FALSE
+            && let Some(found) = self.ask(bound, &query, deadline).0.found()?
+        {
+            return Err(Halt::Undecided(open::astray(task, &found.0)));
+        }
+        if task.sk.cut == Cond::FALSE {
+            return Ok(true);
+        }
+        query.require = task.sk.cut;
+        Ok(self.ask(bound, &query, deadline).0.found()?.is_none())
+    }
+
+    pub(super) fn query(&self, task: &Task<'a>, question: &Question) -> Query<'a> {
+        let mut props = Vec::new();
+        if let Some(filter) = &self.test.filter {
+            props.push((filter, true));
+        }
+        if let (Some(negate), Some(condition)) = (question.condition, &self.test.condition) {
+            props.push((condition, !negate));
+        }
+        Query {
+            complete: question.complete,
+            props,
+            flags: question.flags.clone(),
+            require: Cond::TRUE,
+            no_fault: task.fault != Cond::FALSE,
+            axioms: vec![true; task.model.axioms.len()],
+        }
+    }
+
+    /// Puts a query to the engine or engines at a bound that was prepared before.
+    pub(super) fn ask(&mut self, bound: u32, query: &Query<'a>, deadline: Deadline) -> (Said, &'static str) {
+        let engine = self.engine;
+        self.prepare(bound, deadline).expect("prepared before").ask(engine, query, deadline)
+    }
+
+    /// Finds axioms that together exclude every execution, none of which can be spared. Tried in the order of the
+    /// model, so the set does not depend on the engine.
+    fn name_axioms(&mut self, answer: &mut Answer, bound: u32, query: &Query<'a>, deadline: Deadline) {
+        if !self.explain {
+            return;
+        }
+        let mut query = query.clone();
+        // Without the axiom that excludes them, values out of thin air count.
+        let mut wider = Session { thin_air: true, ..self.fresh() };
+        let explanations = self.explanations && answer.verdict == Verdict::Forbidden;
+        let asker = match wider.prepare(bound, deadline) {
+            Ok(prepared) => {
+                query.no_fault |= prepared.task.fault != Cond::FALSE;
+                &mut wider
+            }
+            Err(_) => &mut *self,
+        };
+        for i in 0..query.axioms.len() {
+            query.axioms[i] = false;
+            if !matches!(asker.ask(bound, &query, deadline).0, Said::No) {
+                query.axioms[i] = true;
+            }
+        }
+        if explanations {
+            asker.show_breaches(answer, bound, &query, deadline);
+            #[cfg(test)]
+            {
+                let claims = asker.claims.take();
+                self.claim(claims);
+            }
+        }
+        answer.axioms = (0..query.axioms.len())
+            .filter(|&i| query.axioms[i])
+            .map(|i| self.model.axioms[i].name.clone())
+            .collect();
+    }
+}

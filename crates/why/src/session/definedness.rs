@@ -1,0 +1,68 @@
+//! Questions beside a question: whether the program is defined at all, and what would make it so.
+
+use std::time::Duration;
+
+use super::{Question, Session};
+use crate::repair;
+use engine::query::{Deadline, TIMED_OUT};
+use engine::{Engine, Limits};
+use program::Dialect;
+use program::litmus::{LitmusTest, Prop};
+use verdict::{Definedness, Fault, Remedy, Verdict};
+
+impl<'a> Session<'a> {
+    /// Whether the program is defined at all, which an answer about one of its outcomes takes for granted; `None` if
+    /// the model knows no undefined behaviour. Takes no longer than `timeout`. A session that explains also says what
+    /// would make a racy program race-free.
+    ///
+    /// # Errors
+    /// A broken law, as in [`Answer::defect`](verdict::Answer::defect).
+    pub fn definedness(&mut self, timeout: Option<Duration>) -> Option<Result<Definedness, String>> {
+        self.flags(false)?;
+        if timeout.is_some_and(|t| t.is_zero()) {
+            return Some(Ok(Definedness::Undecided(TIMED_OUT.to_string())));
+        }
+        let (limits, explain) = (self.limits, self.explain);
+        (self.limits.timeout, self.explain) = (timeout, false);
+        let deadline = self.deadline();
+        let answer = self.undefined();
+        let definedness = answer.map(|answer| match (answer.verdict, answer.fault, answer.defect) {
+            (_, _, Some(law)) => Err(law),
+            (Verdict::Defined, ..) => Ok(Definedness::Defined),
+            (Verdict::Undefined, Some(mut fault), _) => {
+                if explain && fault.race {
+                    fault.remedy = self.remedy(&fault, deadline);
+                }
+                Ok(Definedness::Undefined(fault))
+            }
+            (Verdict::Undecided(reason), ..) => Ok(Definedness::Undecided(reason)),
+            (verdict, ..) => Err(format!("`{}` is no answer about undefined behaviour", verdict.word())),
+        });
+        (self.limits, self.explain) = (limits, explain);
+        definedness
+    }
+
+    /// A race in an execution that satisfies `prop`, if there is one.
+    pub fn race_with(&mut self, prop: &Prop) -> Option<Box<Fault>> {
+        let flags = self.flags(true)?;
+        let test = LitmusTest { condition: Some(prop.clone()), ..self.test.clone() };
+        let mut session = Session::new(&test, self.model, self.engine, self.limits, &self.set);
+        session.answer(&Question { condition: Some(false), complete: true, ..Question::race(flags) }).fault
+    }
+
+    /// A session about another test, with as much time as is left. Where both engines answer here, one is enough there.
+    pub(crate) fn of<'t>(&self, test: &'t LitmusTest, timeout: Option<Duration>) -> Session<'t>
+    where
+        'a: 't,
+    {
+        let engine = if self.engine == Engine::Both { Engine::Auto } else { self.engine };
+        Session::new(test, self.model, engine, Limits { timeout, ..self.limits }, &self.set)
+    }
+
+    /// What would make the program race-free; nothing is known about how to change PTX.
+    fn remedy(&mut self, fault: &Fault, deadline: Deadline) -> Option<Remedy> {
+        let repairable = matches!(self.test.program.dialect, Dialect::C | Dialect::OpenCl | Dialect::Cuda);
+        let task = self.prepare(self.limits.bounds()[0], deadline).ok()?.task.clone();
+        repairable.then(|| repair::search(self, &task, fault, deadline.0))
+    }
+}

@@ -1,0 +1,206 @@
+//! Explanations of answers about outcomes, beside the answer.
+
+use std::rc::Rc;
+
+use super::{Question, Session};
+use crate::explain;
+use crate::explain::Refuting;
+use cat::model::ir::Model;
+use engine::engines::{Checked, Said};
+use engine::eval::Eval;
+use engine::execution::Execution;
+use engine::query::{Deadline, Query, TIMED_OUT};
+use engine::task::Task;
+use engine::witness;
+use front::litmus::condition;
+use program::ThreadId;
+use program::edits::Edit;
+#[cfg(test)]
+use program::litmus::LitmusTest;
+use program::litmus::Prop;
+use verdict::{Answer, Explanation, Missing};
+
+impl<'a> Session<'a> {
+    /// Answers about outcomes come with an [`Explanation`]; costs many more questions.
+    pub fn with_explanations(mut self) -> Self {
+        (self.explain, self.explanations) = (true, true);
+        self
+    }
+
+    /// What an explanation says of changed programs.
+    #[cfg(test)]
+    pub(crate) fn claim(&self, claims: Vec<(LitmusTest, bool)>) {
+        self.claims.borrow_mut().extend(claims);
+    }
+
+    /// All that explanations said of changed programs.
+    #[cfg(test)]
+    pub(crate) fn claims(self) -> Vec<(LitmusTest, bool)> {
+        self.claims.into_inner()
+    }
+
+    /// The model that it is about.
+    pub(crate) fn model(&self) -> &'a Model {
+        self.model
+    }
+
+    /// For each axiom of a minimal set (those of `query`), an execution that breaks it alone; and what of the program the
+    /// answer rests on.
+    pub(super) fn show_breaches(
+        &mut self,
+        answer: &mut Answer,
+        bound: u32,
+        query: &Query<'a>,
+        deadline: Deadline,
+    ) {
+        let mut explanation = Explanation::default();
+        let core: Vec<usize> = (0..query.axioms.len()).filter(|&i| query.axioms[i]).collect();
+        let mut shown: Option<(Rc<Task<'a>>, Box<Checked>)> = None;
+        for &axiom in &core {
+            match self.without(axiom, bound, query, deadline) {
+                Said::Yes(found) => {
+                    let task = self.prepare(bound, deadline).expect("prepared before").task.clone();
+                    match explain::breach(&task, &found.0, &found.1, axiom) {
+                        Ok(breach) => explanation.broken.push(breach),
+                        Err(law) => answer.defect = Some(law),
+                    }
+                    shown.get_or_insert((task, found));
+                }
+                Said::Unknown(reason) => explanation.given_up = Some(reason),
+                Said::Defect(law) => answer.defect = Some(law),
+                // What was not found out in time counts as needed.
+                Said::No if deadline.passed() => explanation.given_up = Some(TIMED_OUT.into()),
+                Said::No => answer.defect = Some("an axiom that can be spared counts as needed".into()),
+            }
+        }
+        if core.is_empty() {
+            explanation.impossible = self.impossible(bound, query, deadline);
+        } else if let Some((task, found)) = shown {
+            let negate = query.props.last().is_some_and(|p| !p.1);
+            let value = |spot| written(&task, &found.0, spot);
+            let path = |spot| taken(&task, &found.0, spot);
+            explanation.needs = Some(explain::needs(self, negate, &value, &path, deadline.0));
+        }
+        answer.explanation = Some(Box::new(explanation));
+    }
+
+    /// An execution that breaks one axiom: no other at all, or else none of the others in the query.
+    fn without(&mut self, axiom: usize, bound: u32, query: &Query<'a>, deadline: Deadline) -> Said {
+        let mut only = Query { axioms: vec![true; query.axioms.len()], ..query.clone() };
+        only.axioms[axiom] = false;
+        match self.ask(bound, &only, deadline).0 {
+            Said::No => {
+                only.axioms = query.axioms.clone();
+                only.axioms[axiom] = false;
+                self.ask(bound, &only, deadline).0
+            }
+            said => said,
+        }
+    }
+
+    /// The parts of the proposition that no execution satisfies, whatever the axioms; if each can hold alone, nothing.
+    fn impossible(&mut self, bound: u32, query: &Query<'a>, deadline: Deadline) -> Vec<String> {
+        let Some((whole, true)) = query.props.last().copied() else { return Vec::new() };
+        let parts = match whole {
+            Prop::And(parts) => parts.as_slice(),
+            other => std::slice::from_ref(other),
+        };
+        let mut list = Vec::new();
+        for part in parts {
+            let mut props = query.props.clone();
+            props.pop();
+            props.push((part, true));
+            let alone = Query { props, ..query.clone() };
+            if matches!(self.ask(bound, &alone, deadline).0, Said::No) {
+                list.push(condition::show(part, &self.test.program));
+            }
+        }
+        list
+    }
+
+    /// What an allowed outcome lacks to be forbidden. `found` shows that it is allowed.
+    pub(super) fn show_missing(
+        &mut self,
+        answer: &mut Answer,
+        bound: u32,
+        question: &Question,
+        found: &Checked,
+        deadline: Deadline,
+    ) {
+        if !self.explanations {
+            return;
+        }
+        let Some(negate) = question.condition else { return };
+        let mut missing = Missing { edits: Vec::new(), breach: None, links: Vec::new(), none: None };
+        match explain::forbidding(self, negate, deadline.0) {
+            Err(reason) => missing.none = Some(reason),
+            Ok(changed) => {
+                missing.edits = changed.needs;
+                let task = self.prepare(bound, deadline).expect("prepared before").task.clone();
+                let mut session = self.of(&changed.test, self.limits.timeout);
+                let refuted = session.refuted(bound, question, (&task, &changed.edits), found, deadline);
+                if let Some((other, (execution, replayed), axiom)) = refuted {
+                    let refuting = Refuting { task: &other, execution: &execution, replayed: &replayed, axiom };
+                    match explain::missing_links(&task, &changed.edits, &refuting) {
+                        Ok((breach, links)) => (missing.breach, missing.links) = (Some(breach), links),
+                        Err(law) => answer.defect = Some(law),
+                    }
+                }
+            }
+        }
+        answer.explanation = Some(Box::new(Explanation { missing: Some(missing), ..Explanation::default() }));
+    }
+
+    /// An execution of this session's program that has the outcome and breaks an axiom: the one that shows that the
+    /// program that was changed into it allows it, if it is one, else any.
+    fn refuted(
+        &mut self,
+        bound: u32,
+        question: &Question,
+        (before, edits): (&Task<'_>, &[Edit]),
+        found: &Checked,
+        deadline: Deadline,
+    ) -> Option<(Rc<Task<'a>>, Checked, usize)> {
+        let task = self.prepare(bound, deadline).ok()?.task.clone();
+        if let Some((execution, replayed)) = explain::carried_over(before, edits, &task, &found.0)
+            && let Some(&axiom) = replayed.rejected_by.first()
+        {
+            return Some((task, (execution, replayed), axiom));
+        }
+        let mut wider = Session { thin_air: true, ..self.fresh() };
+        let task = wider.prepare(bound, deadline).ok()?.task.clone();
+        let query = wider.query(&task, question);
+        for axiom in 0..query.axioms.len() {
+            if let Said::Yes(found) = wider.without(axiom, bound, &query, deadline) {
+                return Some((task, *found, axiom));
+            }
+        }
+        None
+    }
+}
+
+/// What a store writes in an execution in which it executes once.
+fn written(task: &Task<'_>, execution: &Execution, (thread, instr): (ThreadId, usize)) -> Option<i64> {
+    let here = |&e: &usize| {
+        let event = &task.sk.events[e];
+        event.thread == Some(thread) && event.instr == instr && event.is_write()
+    };
+    let mut all = (0..task.sk.len()).filter(here);
+    let (Some(e), None) = (all.next(), all.next()) else { return None };
+    if !execution.executed.has(e) {
+        return None;
+    }
+    let known = witness::known(execution);
+    Eval::new(&task.sk.pool, &known).term(task.sk.events[e].value?)
+}
+
+/// Whether a branch that leads over instructions is taken in an execution: whether none of them executes.
+fn taken(task: &Task<'_>, execution: &Execution, (thread, instr): (ThreadId, usize)) -> Option<bool> {
+    let code = &task.sk.program.thread(thread).code;
+    let program::Op::Branch { target, .. } = code[instr].op else { return None };
+    let between = instr + 1..target;
+    let events: Vec<usize> = (0..task.sk.len())
+        .filter(|&e| task.sk.events[e].thread == Some(thread) && between.contains(&task.sk.events[e].instr))
+        .collect();
+    (!events.is_empty()).then(|| !events.iter().any(|&e| execution.executed.has(e)))
+}

@@ -1,0 +1,86 @@
+//! Every outcome of a test, one loop bound after the other.
+
+use super::{Question, Session};
+use engine::engines::{Halt, name_state};
+use engine::open::loop_bound;
+use engine::query::{Deadline, FinalState, Query};
+use engine::skeleton::Cond;
+use verdict::{Outcome, Outcomes};
+
+impl Session<'_> {
+    /// Every outcome: final values of what the test observes, for complete executions that satisfy its filter.
+    pub fn outcomes(&mut self) -> Outcomes {
+        let deadline = self.deadline();
+        let mut result = Outcomes {
+            complete: false,
+            reason: None,
+            outcomes: Vec::new(),
+            engine: self.engine.name(),
+            bound: None,
+            defect: None,
+            definedness: None,
+        };
+        for bound in self.limits.bounds() {
+            match self.outcomes_at(bound, deadline, &mut result) {
+                Ok(true) => return result,
+                Ok(false) => {}
+                Err(Halt::Undecided(reason)) => return Outcomes { reason: Some(reason), ..result },
+                Err(Halt::Defect(law)) => return Outcomes { defect: Some(law), ..result },
+            }
+        }
+        Outcomes { reason: Some(loop_bound(self.limits.bound)), ..result }
+    }
+
+    /// Lists the outcomes at one loop bound. `false`: a larger one may tell more.
+    fn outcomes_at(&mut self, bound: u32, deadline: Deadline, result: &mut Outcomes) -> Result<bool, Halt> {
+        let (race, engine) = (self.flags(true), self.engine);
+        let task = self.prepare(bound, deadline).map_err(Halt::Undecided)?.task.clone();
+        if task.sk.cut != Cond::FALSE {
+            result.bound = Some(bound);
+        }
+        let mut query = self.query(&task, &Question::reachability(None));
+        let mut lists: Vec<Vec<FinalState>> = Vec::new();
+        let mut queries = vec![query.clone()];
+        if let Some(flags) = &race {
+            queries.push(Query { flags: Some(flags.clone()), ..query.clone() });
+        }
+        query.axioms = vec![false; query.axioms.len()];
+        queries.push(query);
+        for q in &queries {
+            match self.prepare(bound, deadline).expect("prepared before").all_states(engine, q, deadline) {
+                (states, None, engine) => {
+                    lists.push(states);
+                    result.engine = engine;
+                }
+                (states, Some(Halt::Undecided(reason)), _) => {
+                    result.reason = Some(reason);
+                    lists.push(states);
+                }
+                (_, Some(law), _) => return Err(law),
+            }
+        }
+        let allowed = &lists[0];
+        let racy: &[FinalState] = if race.is_some() { &lists[1] } else { &[] };
+        let mut all: Vec<FinalState> = lists.iter().flatten().cloned().collect();
+        all.sort();
+        all.dedup();
+        result.outcomes = all
+            .iter()
+            .map(|s| Outcome {
+                state: name_state(&task, s),
+                allowed: allowed.contains(s),
+                racy: racy.contains(s),
+                race: None,
+            })
+            .collect();
+        if result.reason.is_some() {
+            return Ok(true);
+        }
+        let closed = self.closed(&task, bound, deadline)?;
+        if closed {
+            result.reason = self.left_open();
+            result.complete = result.reason.is_none();
+        }
+        Ok(closed)
+    }
+}
