@@ -8,7 +8,7 @@
 use std::env;
 use std::fs;
 use std::hash::{Hash, Hasher};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
@@ -28,9 +28,12 @@ fn main() {
 /// Sources, models, manifest and lock file, features, target, profile, compiler flags, and the compiler's version.
 fn identity() -> String {
     let mut parts: Vec<(String, Vec<u8>)> = Vec::new();
-    for root in ["src", "crates", "models", "Cargo.toml", "Cargo.lock", "build.rs"] {
-        println!("cargo:rerun-if-changed={root}");
-        contents(Path::new(root), &mut parts);
+    let own = ["src", "models", "Cargo.toml", "Cargo.lock", "build.rs"].map(PathBuf::from);
+    let crates = fs::read_dir("crates").into_iter().flatten().flatten().map(|entry| entry.path());
+    // What tests share is no part of the program.
+    for root in own.into_iter().chain(crates.filter(|path| !path.ends_with("testkit"))) {
+        println!("cargo:rerun-if-changed={}", root.display());
+        contents(&root, &mut parts);
     }
     let of_build = |name: &str| {
         name.starts_with("CARGO_FEATURE_") || name.starts_with("CARGO_CFG_TARGET_") || {

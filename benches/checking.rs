@@ -1,17 +1,18 @@
 //! How long it takes to read a test, to build its skeleton, and to answer one question, by engine; and the whole folder
 //! of tests with each engine.
 
+mod measure;
+
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-use criterion::{Criterion, criterion_group, criterion_main};
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{self, LitmusTest};
 use fencepost::model::{self, Model};
+use fencepost::program::options::Options;
+use fencepost::skeleton::Skeleton;
 use fencepost::skeleton::signature::signature;
-use fencepost::skeleton::{Options, Skeleton};
+use measure::measure;
 
 /// Message passing, four threads, the first cell of a table, and a barrier.
 const FILES: &[&str] = &[
@@ -60,25 +61,22 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     out
 }
 
-fn one_by_one(c: &mut Criterion) {
+fn one_by_one() {
     let model = ptx();
     for file in FILES {
         let Ok(bytes) = std::fs::read(root().join(file)) else { panic!("{file} is gone") };
         let tests = litmus::parse(file, &bytes).expect("a shipped test is sound");
         let test = &tests[0];
-        let mut group = c.benchmark_group(&test.name);
-        group.bench_function("parse", |b| b.iter(|| litmus::parse(file, black_box(&bytes)).map(|t| t.len())));
-        group.bench_function("skeleton", |b| {
-            b.iter(|| Skeleton::build(black_box(test), Options::default(), 4).map(|s| s.len()))
-        });
-        for (name, engine) in engines() {
-            group.bench_function(name, |b| b.iter(|| ask(black_box(test), &model, engine)));
+        let name = |what: &str| format!("{}: {what}", test.name);
+        measure(&name("parse"), 1, || litmus::parse(file, black_box(&bytes)).map(|t| t.len()));
+        measure(&name("skeleton"), 1, || Skeleton::build(black_box(test), Options::default(), 4).map(|s| s.len()));
+        for (engine, which) in engines() {
+            measure(&name(engine), 1, || ask(black_box(test), &model, which));
         }
-        group.finish();
     }
 }
 
-fn folder(c: &mut Criterion) {
+fn folder() {
     let model = ptx();
     let files = files(&root().join("litmus"));
     let tests: Vec<LitmusTest> = files
@@ -86,25 +84,18 @@ fn folder(c: &mut Criterion) {
         .flat_map(|file| litmus::read_path(file).expect("a shipped test is sound"))
         .filter(|test| test.expect.contains_key("ptx"))
         .collect();
-    let mut group = c.benchmark_group("litmus");
-    group.sample_size(10).warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_secs(5));
-    group.bench_function("parse", |b| {
-        b.iter(|| files.iter().map(|file| litmus::read_path(file).map_or(0, |t| t.len())).sum::<usize>())
+    measure("litmus: parse", files.len() as u64, || {
+        files.iter().map(|file| litmus::read_path(file).map_or(0, |t| t.len())).sum::<usize>()
     });
-    for (name, engine) in engines() {
-        group.bench_function(name, |b| {
-            b.iter(|| tests.iter().step_by(STRIDE).map(|test| ask(test, &model, engine).len()).sum::<usize>())
+    for (engine, which) in engines() {
+        let asked = || tests.iter().step_by(STRIDE);
+        measure(&format!("litmus: {engine}"), asked().count() as u64, || {
+            asked().map(|test| ask(test, &model, which).len()).sum::<usize>()
         });
     }
-    group.finish();
 }
 
-fn settings() -> Criterion {
-    Criterion::default()
-        .sample_size(20)
-        .warm_up_time(Duration::from_millis(200))
-        .measurement_time(Duration::from_secs(1))
+fn main() {
+    one_by_one();
+    folder();
 }
-
-criterion_group! { name = checking; config = settings(); targets = one_by_one, folder }
-criterion_main!(checking);

@@ -1,17 +1,17 @@
 //! How fast the executor is: random schedules and states of exhaustive explorations, by memory.
 //!
-//! Criterion shows both as elements per second. Memory per state is not for a benchmark to measure: run
+//! Memory per state is not for a benchmark to measure: run
 //! `fencepost run TEST --schedule exhaustive` under `/usr/bin/time -v` with and without `--states 1`, and divide the difference of the
 //! maximum resident set sizes by the number of states (`states` in `--format json`).
 
+mod measure;
+
 use std::hint::black_box;
 use std::path::Path;
-use std::time::Duration;
-
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 use fencepost::litmus::{self, LitmusTest};
 use fencepost::simt::{Early, MachineMemory, Options, Schedule, observe};
+use measure::measure;
 
 /// Store buffering and four threads in PTX, message passing in two languages, a reduction of 128 threads.
 const CASES: &[(&str, &[(MachineMemory, Early)])] = &[
@@ -47,59 +47,47 @@ fn options(memory: MachineMemory, early: Early) -> Options {
     Options { memory, early, timeout: None, ..Options::default() }
 }
 
-fn schedules(c: &mut Criterion) {
+fn schedules() {
     for (file, machines) in CASES {
         let test = test(file);
-        let mut group = c.benchmark_group(format!("{}: random schedules", test.name));
-        group.throughput(Throughput::Elements(RUNS));
         for &(memory, early) in *machines {
             let options = options(memory, early);
-            group.bench_function(format!("{}, {early}", memory.name()), |b| {
-                let schedule = Schedule::Random { runs: RUNS, seed: 1 };
-                b.iter(|| observe(black_box(&test), &options, schedule).expect("it runs").steps)
+            let schedule = Schedule::Random { runs: RUNS, seed: 1 };
+            measure(&format!("{}, {}, {early}: random schedules", test.name, memory.name()), RUNS, || {
+                observe(black_box(&test), &options, schedule).expect("it runs").steps
             });
         }
-        group.finish();
     }
 }
 
-fn states(c: &mut Criterion) {
+fn states() {
     for (file, machines) in CASES {
         let test = test(file);
-        let mut group = c.benchmark_group(format!("{}: every schedule", test.name));
         for &(memory, early) in *machines {
             let options = options(memory, early);
-            let states = observe(&test, &options, Schedule::Exhaustive).expect("it runs").states;
-            group.throughput(Throughput::Elements(states));
-            group.bench_function(format!("{}, {early}: states", memory.name()), |b| {
-                b.iter(|| observe(black_box(&test), &options, Schedule::Exhaustive).expect("it runs").states)
-            });
+            let explored = || observe(black_box(&test), &options, Schedule::Exhaustive).expect("it runs").states;
+            measure(&format!("{}, {}, {early}: states", test.name, memory.name()), explored(), explored);
         }
-        group.finish();
     }
 }
 
-fn kernels(c: &mut Criterion) {
+fn kernels() {
     let test = test("litmus/kernels/reduction.toml");
     let mapping = fencepost::program::mapping::Mapping::current(test.program.dialect).expect("a mapping");
     let lowered = mapping.lowered(&test).expect("it lowers");
-    let mut group = c.benchmark_group(format!("{}: random schedules", test.name));
     for (memory, test) in
         [(MachineMemory::Sc, &test), (MachineMemory::Weak, &lowered), (MachineMemory::Cuda, &test)]
     {
         let options = options(memory, Early::None);
         let schedule = Schedule::Random { runs: 1, seed: 1 };
-        group.throughput(Throughput::Elements(1));
-        group.bench_function(memory.name(), |b| {
-            b.iter(|| observe(black_box(test), &options, schedule).expect("it runs").steps)
+        measure(&format!("{}, {}: random schedules", test.name, memory.name()), 1, || {
+            observe(black_box(test), &options, schedule).expect("it runs").steps
         });
     }
-    group.finish();
 }
 
-criterion_group! {
-    name = benches;
-    config = Criterion::default().sample_size(10).measurement_time(Duration::from_secs(2));
-    targets = schedules, states, kernels
+fn main() {
+    schedules();
+    states();
+    kernels();
 }
-criterion_main!(benches);

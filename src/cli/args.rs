@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use super::duration::{self, Timeout};
-use super::select::Partition;
+use super::partition::Partition;
 use simt::Early;
 
 mod hand;
 mod values;
 
-pub use hand::{CompletionsArgs, DialectArg, ExplainArgs, ManArgs, NewArgs, TemplateArg};
+pub use hand::{CompletionsArgs, ExplainArgs, ManArgs, NewArgs, TemplateArg};
 pub(super) use values::report_file;
 pub use values::{Color, EngineArg, FormatArg, MemoryArg, PicturesArg, ScheduleArg, SchedulingArg};
 use values::{early, option_value, schedule};

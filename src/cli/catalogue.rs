@@ -85,7 +85,7 @@ impl Catalogue {
     /// The model of that name, for tests of that dialect; `None` if it cannot be had, which [`Catalogue::diagnostics`]
     /// then tells.
     pub(super) fn get(&mut self, name: &str, dialect: Dialect) -> Option<Named> {
-        let prelude = self.prelude.clone().unwrap_or_else(|| seams::prelude_of(dialect).to_owned());
+        let prelude = self.prelude.clone().unwrap_or_else(|| dialect.row().prelude.to_owned());
         self.load(name, &prelude)
     }
 

@@ -42,7 +42,7 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut selection = run.select(&args.select)?;
     let folder = cache::default_folder(args.cache_dir.as_deref());
     let keeps = !(args.no_cache || cache::is_off());
-    run.settings.cache = folder.as_deref().filter(|_| keeps).map(|folder| Arc::new(Cache::new(folder)));
+    run.cache = folder.as_deref().filter(|_| keeps).map(|folder| Arc::new(Cache::new(folder)));
     // The record of failures lies beside the verdicts, and is kept if they are, or if somebody asks for it.
     let folder = folder.filter(|_| keeps || args.rerun_failed);
     let mut record = folder.map(|folder| Record::open(&folder, &args.paths));
@@ -59,9 +59,11 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     selection.narrow_questions(&mut units);
     run.open(&units, false)?;
     let mut edits = Vec::new();
+    let cache = run.cache.clone();
+    let answers = |unit: &Unit<'_>, settings: &Settings| decide::kept(unit, settings, cache.as_deref());
     run.decide(
         &units,
-        |unit, settings| judge(unit, settings, &selection, &wanted),
+        |unit, settings| judge(unit, answers(unit, settings), &selection, &wanted),
         |run, checked| {
             let line = &checked.line;
             if let Some(pictured) = &checked.pictured {
@@ -114,9 +116,9 @@ struct Checked {
     edit: Option<Result<Edit, Diagnostic>>,
 }
 
-/// Decides one pair. Runs on a worker.
-fn judge(unit: &Unit<'_>, settings: &Settings, selection: &Selection, wanted: &Wanted) -> Decided<Checked> {
-    decide::answers(unit, settings).map(|mut line| {
+/// What to do with the answers about one pair. Runs on a worker.
+fn judge(unit: &Unit<'_>, answers: Decided<Line>, selection: &Selection, wanted: &Wanted) -> Decided<Checked> {
+    answers.map(|mut line| {
         let question = unit.questions.iter().find(|q| q.property == line.property);
         let shown = selection.shows(unit, question, line.answer.verdict.word());
         let edit = wanted.bless.then(|| blessing::edit(unit, &line)).flatten();
@@ -173,7 +175,7 @@ fn bless(run: &mut Run<'_>, edits: &[Edit]) {
 fn effort(run: &Run<'_>, start: Instant) -> String {
     let engines: Vec<_> = run.summary.engines.iter().map(|(engine, n)| format!("{n} by {engine}")).collect();
     let by = if engines.is_empty() { String::new() } else { format!(": {}", engines.join(", ")) };
-    let kept = match &run.settings.cache {
+    let kept = match &run.cache {
         Some(cache) => format!("{} pairs from the cache", cache.hits()),
         None => "no cache".to_owned(),
     };

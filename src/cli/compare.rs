@@ -2,15 +2,17 @@
 
 use super::args::{CompareArgs, QuestionArgs};
 use super::decide::{self, Decided};
+use super::panics;
 use super::plan::{self, Ask, Question, Unit};
 use super::run::Run;
 use super::settings::Settings;
 use super::terminal::Terminal;
-use super::{differences, panics};
 use diag::Diagnostic;
+use front::mapping::Mapping;
 use program::litmus::{LitmusTest, Quantifier, Reachability};
-use report::{Column, Comparison, Finding, Relation, Subject};
-use verdict::Property;
+use report::{Column, Comparison, Subject};
+use verdict::{Finding, Property, Relation};
+use why::difference::{self, Means, Side};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &CompareArgs, terminal: &Terminal) -> u8 {
@@ -103,10 +105,11 @@ fn judge(units: &[Unit<'_>], settings: &Settings) -> Decided<Comparison> {
                 .map(|table| Column { lines: std::mem::take(&mut answers.results), outcomes: table.outcomes }),
         );
     }
+    let means = Means { engine: settings.engine, limits: settings.limits, set: settings.set.clone() };
     let findings = (1..units.len().min(columns.len()))
         .map(|i| {
-            let (a, b) = ((&units[0], &columns[0]), (&units[i], &columns[i]));
-            panics::catch(|| differences::finding(a, b, settings)).unwrap_or_else(|message| Finding {
+            let (a, b) = (side(&units[0], &columns[0]), side(&units[i], &columns[i]));
+            panics::catch(|| difference::finding(&a, &b, &means)).unwrap_or_else(|message| Finding {
                 left: units[0].model.label.clone(),
                 right: units[i].model.label.clone(),
                 differs: None,
@@ -120,4 +123,21 @@ fn judge(units: &[Unit<'_>], settings: &Settings) -> Decided<Comparison> {
         .collect();
     let (path, test) = (units[0].path.to_owned(), units[0].test.name.clone());
     Decided::new(vec![Comparison { path, test, columns, findings }], defects)
+}
+
+/// What came out of one unit.
+fn side<'a>(unit: &'a Unit<'_>, column: &'a Column) -> Side<'a> {
+    Side {
+        label: &unit.model.label,
+        model: &unit.model.model,
+        mapping: unit.mapping.and_then(Mapping::named),
+        source: unit.source,
+        test: &unit.test,
+        condition: match unit.questions.first().map(|q| &q.ask) {
+            Some(Ask::Reachability { prop, negate }) => (prop.as_ref(), *negate),
+            _ => (None, false),
+        },
+        answers: column.lines.iter().map(|line| (&line.property, &line.answer)).collect(),
+        outcomes: &column.outcomes,
+    }
 }

@@ -3,19 +3,17 @@
 use std::cell::OnceCell;
 use std::time::Instant;
 
+use super::cache::Cache;
 use super::defect::{self, Defect};
 use super::plan::{self, Ask, Question, Unit};
 use super::settings::Settings;
-use super::{interrupt, panics, seams};
+use super::{panics, seams};
 use cat::model::ir::Model;
 use diag::nearest;
 use engine::liveness::{Liveness, Setting};
 use report::{self, Line, Table};
-use verdict::{Answer, Definedness, Fault, Outcomes, Property, Remedy, State, Verdict};
+use verdict::{Answer, Definedness, Explanation, Fault, Outcomes, Property, Reason, Remedy, Verdict, as_prop};
 use why::Session;
-
-/// Why a question that ran into a panic has no answer.
-const BROKEN: &str = "a defect of Fencepost";
 
 /// What came out of one unit.
 pub(super) struct Decided<R> {
@@ -42,12 +40,17 @@ impl<R> Decided<R> {
     }
 }
 
-/// Asks the questions of one unit, in order, unless their answers are known.
+/// Asks the questions of one unit, in order.
 pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
+    kept(unit, settings, None)
+}
+
+/// Asks them unless their answers are known.
+pub(super) fn kept(unit: &Unit<'_>, settings: &Settings, cache: Option<&Cache>) -> Decided<Line> {
     let start = Instant::now();
     // Naming axioms costs further questions: only where somebody wants to know.
     let explain = settings.explain || unit.questions.iter().any(|q| q.axiom.is_some());
-    let cache = settings.cache.as_ref().map(|cache| (cache, cache.key(unit, settings, explain)));
+    let cache = cache.map(|cache| (cache, cache.key(unit, settings, explain)));
     if let Some((cache, key)) = &cache
         && let Some(known) = cache.get(key, unit.questions.len())
     {
@@ -124,7 +127,7 @@ fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> (Vec<Option<Ans
         });
         let mut answer = match asked {
             // What was at work then may have been cut short anywhere.
-            Ok(_) if stop::requested().is_some() => Some(undecided(settings, interrupt::REASON.into())),
+            Ok(_) if stop::requested().is_some() => Some(undecided(settings, Reason::Interrupted)),
             Ok(answer) => answer,
             Err(message) => {
                 abandon(&mut session);
@@ -154,7 +157,8 @@ fn is_settled(answer: &Answer) -> bool {
         Some(Definedness::Undefined(fault)) => !open(fault),
         Some(Definedness::Defined) | None => true,
     };
-    let explained = answer.explanation.as_deref().is_none_or(|e| e.given_up.is_none());
+    let needs = |e: &Explanation| e.needs.as_ref().is_none_or(|needs| needs.given_up.is_none());
+    let explained = answer.explanation.as_deref().is_none_or(|e| e.given_up.is_none() && needs(e));
     let fault = answer.fault.as_deref().is_none_or(|fault| !open(fault));
     answer.verdict.reason().is_none() && answer.defect.is_none() && definedness && fault && explained
 }
@@ -188,7 +192,7 @@ pub(super) struct Also {
 /// Lists the outcomes of one unit.
 pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Decided<Table> {
     let start = Instant::now();
-    let none = |reason: String, defect| Outcomes {
+    let none = |reason: Reason, defect| Outcomes {
         complete: false,
         reason: Some(reason),
         outcomes: Vec::new(),
@@ -223,7 +227,7 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Deci
         }
         outcomes
     });
-    let outcomes = listed.unwrap_or_else(|message| none(BROKEN.into(), Some(message)));
+    let outcomes = listed.unwrap_or_else(|message| none(Reason::Broken, Some(message)));
     let ms = settings.timings.then(|| milliseconds(start));
     let defects = (outcomes.defect.iter())
         .map(|text| defect::record(&unit.test, &unit.model, "outcomes", text, settings))
@@ -237,14 +241,6 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Deci
         ms,
     };
     Decided::new(vec![table], defects)
-}
-
-/// The proposition that holds in one final state.
-pub(super) fn as_prop(state: &State) -> String {
-    if state.is_empty() {
-        return "true".into();
-    }
-    state.iter().map(|(name, value)| format!("{name} == {value}")).collect::<Vec<_>>().join(" /\\ ")
 }
 
 /// The session of a unit.
@@ -272,9 +268,9 @@ fn ask(session: &mut Session<'_>, question: &Question, settings: &Settings) -> O
         }
         Ask::Race => session
             .race()
-            .or_else(|| question.expected.map(|_| undecided(settings, "not in this model: data races".into()))),
+            .or_else(|| question.expected.map(|_| undecided(settings, Reason::NotInModel("data races".into())))),
         Ask::Undefined => session.undefined().or_else(|| {
-            question.expected.map(|_| undecided(settings, "not in this model: undefined behaviour".into()))
+            question.expected.map(|_| undecided(settings, Reason::NotInModel("undefined behaviour".into())))
         }),
         Ask::Liveness(_) => unreachable!("asked elsewhere: it needs another skeleton"),
     }
@@ -289,17 +285,12 @@ fn definedness(
     session.definedness(settings.limits.timeout.map(|t| t.saturating_sub(start.elapsed())))
 }
 
-fn undecided(settings: &Settings, reason: String) -> Answer {
+fn undecided(settings: &Settings, reason: Reason) -> Answer {
     Answer::new(Verdict::Undecided(reason), settings.engine_name())
 }
 
 fn broken(settings: &Settings, message: String) -> Answer {
-    Answer { defect: Some(message), ..undecided(settings, BROKEN.into()) }
-}
-
-/// Names of axioms, for a sentence.
-pub(super) fn listed(names: &[String]) -> String {
-    if names.is_empty() { "several axioms, each enough alone".into() } else { names.join(", ") }
+    Answer { defect: Some(message), ..undecided(settings, Reason::Broken) }
 }
 
 /// Ends a session. After a panic it may be in any state, and ending it may panic again.

@@ -126,7 +126,7 @@ fn command(test: &str, model: &str, settings: &Settings, again: Option<&Again>) 
     };
     let mut words = format!("fencepost {command} {test} --model {model} --engine {engine}{rest}");
     words += &format!(" --bound {}", settings.limits.bound);
-    for (name, value) in &settings.set {
+    for (name, value) in settings.set.iter().map(|s| s.words()) {
         words += &format!(" --set {name}={value}");
     }
     if let Some(mapping) = settings.mapping {

@@ -199,7 +199,7 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
     let sure = shipped && unit.model.label == plan.options.memory.model() && settings.set.is_empty();
     let done = panics::catch(|| {
         if let Some(reason) = &unit.refused {
-            return Err(reason.clone());
+            return Err(reason.to_string());
         }
         let observation = observe(test, plan)?;
         let model = &unit.model.model;

@@ -11,7 +11,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::cache::{hex, sha256};
+use super::digest::{hex, sha256};
 use super::files;
 use diag::Diagnostic;
 use report::Line;

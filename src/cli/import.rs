@@ -49,7 +49,7 @@ pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {
         },
     }
     events.invalid = terminal.diagnose_all(&diagnostics) > 0;
-    super::printed(terminal, &text, events.code())
+    terminal.printed(&text, events.code())
 }
 
 fn toml(file: &File) -> Result<String, Box<Diagnostic>> {

@@ -5,16 +5,18 @@
 //!   found before: the other codes speak of runs that came to their end.
 //! - Within [`PATIENCE`] after the signal nothing is waited for any more.
 
-use std::io;
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
+use std::{io, thread};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// The reason of questions that were open when the signal came.
-pub(super) const REASON: &str = "interrupted";
+use super::exit::DEFECT;
+use super::pool::STACK_BYTES;
 
 /// How long workers have to notice.
 pub(super) const PATIENCE: Duration = Duration::from_millis(600);
@@ -37,4 +39,31 @@ pub(super) fn listen() {
 /// The exit code of an interrupted run.
 pub(super) fn code() -> Option<u8> {
     stop::requested().and_then(|signal| u8::try_from(128 + signal).ok())
+}
+
+thread_local! {
+    /// Takes the exit code of the work that this thread does.
+    static LEAVING: RefCell<Option<Sender<u8>>> = const { RefCell::new(None) };
+}
+
+/// Does the work of a run on a thread of its own, and gives its exit code: that with which it ends, or [leaves](leave).
+///
+/// # Errors
+/// If there is no thread to be had.
+pub(super) fn done(work: impl FnOnce() -> u8 + Send + 'static) -> io::Result<u8> {
+    let (sender, receiver) = mpsc::channel();
+    let does = move || {
+        LEAVING.set(Some(sender.clone()));
+        let _ = sender.send(work());
+    };
+    thread::Builder::new().stack_size(STACK_BYTES).spawn(does)?;
+    Ok(receiver.recv().unwrap_or(DEFECT))
+}
+
+/// Ends a run with that exit code, though some of its workers have not come back and would be waited for.
+pub(super) fn leave(code: u8) -> ! {
+    LEAVING.with_borrow(|sender| sender.as_ref().map(|s| s.send(code)));
+    loop {
+        thread::park();
+    }
 }

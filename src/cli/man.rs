@@ -7,14 +7,14 @@ use std::path::Path;
 use clap::CommandFactory;
 
 use super::args::{Cli, CompletionsArgs, ManArgs};
+use super::exit;
 use super::terminal::{Terminal, cannot_write};
-use super::{exit, printed};
 
 /// Prints the completions of a shell; returns the exit code.
 pub(super) fn completions(args: &CompletionsArgs, terminal: &Terminal) -> u8 {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "fencepost", &mut text);
-    printed(terminal, &String::from_utf8_lossy(&text), exit::OK)
+    terminal.printed(&String::from_utf8_lossy(&text), exit::OK)
 }
 
 /// Prints the man page, or writes all of them into a folder; returns the exit code.
@@ -23,7 +23,7 @@ pub(super) fn run(args: &ManArgs, terminal: &Terminal) -> u8 {
         let mut page = Vec::new();
         // Writing to memory does not fail.
         let _ = clap_mangen::Man::new(Cli::command()).render(&mut page);
-        return printed(terminal, &String::from_utf8_lossy(&page), exit::OK);
+        return terminal.printed(&String::from_utf8_lossy(&page), exit::OK);
     };
     match write_all(folder) {
         Ok(()) => exit::OK,

@@ -15,8 +15,8 @@ use diag::Diagnostic;
 pub mod args;
 pub mod duration;
 pub mod exit;
+pub mod partition;
 pub mod paths;
-pub mod select;
 
 mod ask;
 mod blessing;
@@ -27,7 +27,7 @@ mod compare;
 mod config;
 mod decide;
 mod defect;
-mod differences;
+mod digest;
 mod executor;
 mod explain;
 mod failed;
@@ -49,6 +49,7 @@ mod progress;
 mod run;
 mod schema;
 mod seams;
+mod select;
 mod settings;
 mod show;
 mod terminal;
@@ -74,9 +75,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         terminal.diagnose_all(&diagnostics);
         return ExitCode::from(exit::INVALID);
     }
-    let code = panics::catch(|| dispatch(&cli.command, &terminal)).unwrap_or_else(|message| {
-        terminal.diagnose(&Diagnostic::plain("defect", format!("a defect of Fencepost: {message}")));
-        exit::DEFECT
+    let code = interrupt::done(move || {
+        panics::catch(|| dispatch(&cli.command, &terminal)).unwrap_or_else(|message| {
+            terminal.diagnose(&Diagnostic::plain("defect", format!("a defect of Fencepost: {message}")));
+            exit::DEFECT
+        })
+    });
+    let code = code.unwrap_or_else(|e| {
+        terminal.diagnose(&Diagnostic::plain("no-threads", format!("cannot start a thread: {e}")));
+        exit::INVALID
     });
     ExitCode::from(interrupt::code().unwrap_or(code))
 }
@@ -96,16 +103,5 @@ fn dispatch(command: &Command, terminal: &Terminal) -> u8 {
         Command::Explain(args) => explain::run(args, terminal),
         Command::Completions(args) => man::completions(args, terminal),
         Command::Man(args) => man::run(args, terminal),
-    }
-}
-
-/// Prints a finished text to standard output, and passes `code` on.
-fn printed(terminal: &Terminal, text: &str, code: u8) -> u8 {
-    match terminal.print(text) {
-        Err(error) if !terminal::reader_left(&error) => {
-            terminal.diagnose(&terminal::cannot_write("standard output".as_ref(), &error));
-            exit::INVALID
-        }
-        _ => code,
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn model(label: &str, model: &Model) -> String {
     if !model.header.trim().is_empty() {
         let _ = writeln!(text, "\n{}", model.header.trim_end());
     }
-    section(&mut text, "Options", model.options.iter().map(|(name, value)| format!("{name} = {value}")));
+    section(&mut text, "Options", model.option_words().map(|(name, value)| format!("{name} = {value}")));
     let free = model.free.iter().map(|free| {
         let mut line = format!("{} {} within {}", shape_name(free.shape), free.name, operand(model, free.within));
         if let Some(node) = free.containing {

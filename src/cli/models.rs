@@ -55,7 +55,7 @@ pub(super) fn run(args: &ModelsArgs, terminal: &Terminal) -> u8 {
     };
     let invalid = terminal.diagnose_all(&catalogue.diagnostics()) > 0;
     let events = exit::Events { answered: true, invalid, defect, ..Default::default() };
-    super::printed(terminal, &text, events.code())
+    terminal.printed(&text, events.code())
 }
 
 /// The title, or the first line of the header.
@@ -77,7 +77,7 @@ fn object(label: &str, model: &Model) -> Value {
         "name": label,
         "title": title(model),
         "header": model.header,
-        "options": model.options.iter().map(|(n, v)| json!({ "name": n, "value": v })).collect::<Vec<_>>(),
+        "options": model.option_words().map(|(n, v)| json!({ "name": n, "value": v })).collect::<Vec<_>>(),
         "free": model.free.iter().map(|f| json!({
             "name": f.name,
             "shape": model_text::shape_name(f.shape),

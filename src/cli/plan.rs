@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 use super::catalogue::{Catalogue, NameKind, Named};
 use super::load::File;
 use super::seams;
+use crate::stop;
+use crate::verdict::Reason;
 use diag::{Diagnostic, Span};
 use engine::ProgressModel;
 use front::mapping::Mapping;
@@ -30,7 +32,7 @@ pub(super) struct Unit<'a> {
     /// The mapping through which it is judged.
     pub mapping: Option<&'static str>,
     /// Why the model cannot speak of this test: every question is undecided, and nothing else may be asked.
-    pub refused: Option<String>,
+    pub refused: Option<Reason>,
     /// The model.
     pub model: Named,
     /// What to ask, in order; nothing if the command asks in its own way.
@@ -146,13 +148,13 @@ pub(super) fn plan<'a>(
                     plan.diagnostics.push(unknown_in_expectation(test, &name, &catalogue));
                     continue;
                 }
-                let spoken = if via.is_some() { Dialect::Ptx } else { dialect };
+                let spoken = via.map_or(dialect, |via| via.to);
                 let Some(model) = catalogue.get(&name, spoken) else { continue };
                 let (judged, refused) = match via.map(|via| via.lowered(test)) {
                     None => (Cow::Borrowed(test), None),
                     Some(Ok(lowered)) => (Cow::Owned(lowered), None),
                     // The test is valid: it is this model that has no words for it.
-                    Some(Err(why)) => (Cow::Borrowed(test), Some(format!("not in this model: {why}"))),
+                    Some(Err(why)) => (Cow::Borrowed(test), Some(Reason::NotInModel(why))),
                 };
                 let mapping = via.map(|via| via.name);
                 match questions(test, &model.label) {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::interrupt;
 
 /// Evaluation recurses over models and programs: give it room.
-const STACK_BYTES: usize = 16 << 20;
+pub(super) const STACK_BYTES: usize = 16 << 20;
 
 /// How often to look up whether a stop was requested.
 const LOOK_UP: Duration = Duration::from_millis(20);
@@ -45,7 +45,7 @@ impl Pool {
     ///
     /// Once a stop is requested, `work` is expected to come back soon, with what it can say without working. What does not
     /// come back within [`interrupt::PATIENCE`] is asked for once more on the calling thread, and [`Event::Abandoned`]
-    /// ends the sequence: the sink may then end the process, for this function would wait.
+    /// ends the sequence: the sink may then [leave](interrupt::leave), for this function would wait.
     pub(super) fn in_order<T, R>(
         &self,
         items: &[T],

@@ -3,8 +3,10 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::args::{QuestionArgs, SelectArgs};
+use super::cache::Cache;
 use super::catalogue::Catalogue;
 use super::decide::Decided;
 use super::defect::{self, Defect};
@@ -39,6 +41,8 @@ pub(super) struct Run<'a> {
     pub args: &'a QuestionArgs,
     /// How to ask, checked.
     pub settings: Settings,
+    /// Verdicts that are known.
+    pub cache: Option<Arc<Cache>>,
     /// The workers.
     pub pool: Rc<Pool>,
     /// What happened so far.
@@ -71,7 +75,18 @@ impl<'a> Run<'a> {
         };
         let (events, summary) = (Events::default(), Summary::default());
         let outputs = Outputs::default();
-        Ok(Run { terminal, args, settings, pool, events, summary, outputs, of_runs: 0, told: Vec::new() })
+        Ok(Run {
+            terminal,
+            args,
+            settings,
+            cache: None,
+            pool,
+            events,
+            summary,
+            outputs,
+            of_runs: 0,
+            told: Vec::new(),
+        })
     }
 
     /// Reads the tests under `paths`, and says what is wrong with the others.
@@ -161,7 +176,7 @@ impl<'a> Run<'a> {
             |event| {
                 let Event::Result(decided) = event else {
                     progress.finish();
-                    std::process::exit(self.end().into());
+                    interrupt::leave(self.end());
                 };
                 progress.aside(|| {
                     decided.defects.iter().for_each(|defect| self.defect(defect));
@@ -170,7 +185,7 @@ impl<'a> Run<'a> {
             },
         );
         progress.finish();
-        let warnings = self.settings.cache.as_ref().map(|cache| cache.warnings());
+        let warnings = self.cache.as_ref().map(|cache| cache.warnings());
         self.complain(&warnings.unwrap_or_default());
     }
 

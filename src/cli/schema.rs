@@ -4,5 +4,5 @@ use super::{exit, seams, terminal::Terminal};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(terminal: &Terminal) -> u8 {
-    super::printed(terminal, &format!("{:#}\n", seams::schema()), exit::OK)
+    terminal.printed(&format!("{:#}\n", seams::schema()), exit::OK)
 }

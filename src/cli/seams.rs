@@ -74,26 +74,13 @@ pub(super) fn prelude_names() -> Vec<&'static str> {
     model::Library::preludes()
 }
 
-/// The prelude of a dialect, for files that declare no free relations.
-pub(super) fn prelude_of(dialect: Dialect) -> &'static str {
-    if dialect == Dialect::Ptx { "ptx" } else { "total" }
-}
-
 /// Whether a shipped model can judge tests of a dialect. Of a file by the user we cannot know: it always may.
 pub(super) fn speaks(shipped: &str, dialect: Dialect) -> bool {
-    let family = shipped.split('-').next().unwrap_or(shipped);
-    match family {
-        "ptx" => dialect == Dialect::Ptx,
-        "cuda" => dialect == Dialect::Cuda,
-        "opencl" => dialect == Dialect::OpenCl,
-        "vulkan" => dialect == Dialect::Vulkan,
-        "c11" | "rc11" => dialect == Dialect::C,
-        _ => true,
-    }
+    Dialect::of_model(shipped).is_none_or(|of| of == dialect)
 }
 
-/// The mapping through which a model judges tests of a dialect, if it needs one: shipped models of PTX do. A file by the
-/// user is taken for a model of PTX where a mapping was asked for.
+/// The mapping through which a model judges tests of a dialect, if it needs one: shipped models of what it maps to do. A
+/// file by the user is taken for such a model where a mapping was asked for.
 pub(super) fn mapping(
     model: &str,
     shipped: bool,
@@ -101,9 +88,9 @@ pub(super) fn mapping(
     selected: Option<&'static Mapping>,
 ) -> Option<&'static Mapping> {
     let selected = selected.filter(|m| m.from == dialect);
-    match shipped {
-        true if model == "ptx" || model.starts_with("ptx-") => selected.or_else(|| Mapping::current(dialect)),
-        true => None,
-        false => selected,
+    if !shipped {
+        return selected;
     }
+    let of = Dialect::of_model(model);
+    selected.or_else(|| Mapping::current(dialect)).filter(|m| of == Some(m.to))
 }

@@ -1,15 +1,13 @@
 //! How to ask: the question options, checked.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use super::args::{EngineArg, QuestionArgs};
-use super::cache::Cache;
 use super::seams;
 use diag::Diagnostic;
-use engine::skeleton::signature::signature;
 use engine::{Engine, Limits, z3_version};
 use front::mapping::{MAPPINGS, Mapping};
+use program::options::{OPTIONS, Setting};
 use report::{FORMATS, Format, Subject};
 
 /// What is wrong with the name of a prelude.
@@ -49,8 +47,8 @@ pub(super) struct Settings {
     pub engine: Engine,
     /// When to give up.
     pub limits: Limits,
-    /// Options of the model: names and values are known.
-    pub set: Vec<(String, String)>,
+    /// Options of the model.
+    pub set: Vec<Setting>,
     /// The mapping that was asked for.
     pub mapping: Option<&'static Mapping>,
     /// Whether every answer about an outcome is explained.
@@ -63,8 +61,6 @@ pub(super) struct Settings {
     pub timings: bool,
     /// Where reproducers go.
     pub repro_dir: PathBuf,
-    /// Verdicts that are known.
-    pub cache: Option<Arc<Cache>>,
 }
 
 impl Settings {
@@ -73,23 +69,23 @@ impl Settings {
         let mut diagnostics = Vec::new();
         let formats = [args.format].into_iter().chain(args.reports.iter().map(|(format, _)| *format));
         diagnostics.extend(formats.filter_map(|format| unfit(format.into(), subject)));
-        let options = signature().options;
+        let mut set = Vec::new();
         for (name, value) in &args.set {
-            match options.iter().find(|option| option.name == name) {
-                None => {
-                    let known: Vec<&str> = options.iter().map(|o| o.name).collect();
+            match Setting::read(name, value) {
+                Ok(setting) => set.push(setting),
+                Err(None) => {
+                    let known: Vec<&str> = OPTIONS.iter().map(|o| o.name).collect();
                     diagnostics.push(
                         Diagnostic::plain("unknown-option", format!("no model has an option `{name}`"))
                             .note(format!("options: {}", known.join(", ")))
                             .did_you_mean(name, known),
                     );
                 }
-                Some(option) if !option.values.contains(&value.as_str()) => diagnostics.push(
+                Err(Some(option)) => diagnostics.push(
                     Diagnostic::plain("unknown-value", format!("option `{name}` cannot be `{value}`"))
                         .note(format!("values: {}", option.values.join(", ")))
                         .did_you_mean(value, option.values.iter().copied()),
                 ),
-                Some(_) => {}
             }
         }
         if let Some(name) = &args.prelude {
@@ -125,13 +121,12 @@ impl Settings {
         Ok(Settings {
             engine: args.engine.into(),
             limits: Limits { bound: args.bound, timeout },
-            set: args.set.clone(),
+            set,
             mapping,
             explain: false,
             explain_unmet: false,
             detail: false,
             timings: args.timings,
-            cache: None,
             repro_dir: args.repro_dir.clone().unwrap_or_else(std::env::temp_dir),
         })
     }

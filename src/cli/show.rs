@@ -11,12 +11,13 @@ use super::load::File;
 use super::plan::{self, Question};
 use super::run::Run;
 use super::terminal::{self, Terminal};
-use super::{ask, decide, exit, files, printed};
+use super::{ask, decide, exit, files};
 use cat::model::ir::{Kind, NodeOp};
 use diag::Diagnostic;
 use program::litmus::LitmusTest;
 use report::picture::{Choice, Scene, dot, subject, svg};
 use report::{Line, Subject};
+use verdict::Witness;
 
 mod page;
 
@@ -112,15 +113,16 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
 /// Whether the model has relations of these names.
 fn known(names: &[String], model: &Named) -> Result<(), Box<Diagnostic>> {
     let ir = &model.model;
-    let bases = ir.nodes.iter().filter_map(|node| match &node.op {
-        NodeOp::Base(name) if node.kind == Kind::Rel => Some(name.as_str()),
+    let bases = ir.nodes.iter().filter_map(|node| match node.op {
+        NodeOp::Base(id) if node.kind == Kind::Rel => Some(ir.base(id).name),
         _ => None,
     });
     let lets =
         ir.lets.iter().filter(|(_, node, _)| ir.node(*node).kind == Kind::Rel).map(|(name, ..)| name.as_str());
     let free = ir.free.iter().map(|f| f.name.as_str());
     let shows = ir.shows.iter().map(|(name, _)| name.as_str());
-    let all: BTreeSet<&str> = ["po", "fr"].into_iter().chain(bases).chain(lets).chain(free).chain(shows).collect();
+    let all: BTreeSet<&str> =
+        Witness::ALWAYS.iter().map(|a| a.0).chain(bases).chain(lets).chain(free).chain(shows).collect();
     match names.iter().find(|name| !all.contains(name.as_str())) {
         None => Ok(()),
         Some(name) => {
@@ -183,7 +185,7 @@ fn question(args: &ShowArgs, test: &LitmusTest, model: &str) -> Result<Vec<Quest
 
 /// Writes the file, as a whole or not at all, or to standard output; `code` if that goes well.
 fn written(terminal: &Terminal, output: Option<&PathBuf>, text: &str, code: u8) -> Result<u8, u8> {
-    let Some(path) = output else { return Ok(printed(terminal, text, code)) };
+    let Some(path) = output else { return Ok(terminal.printed(text, code)) };
     match files::replace(path, text.as_bytes()) {
         Ok(()) => Ok(code),
         Err(error) => {

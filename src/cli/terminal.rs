@@ -10,6 +10,7 @@ use std::path::Path;
 use anstream::{AutoStream, ColorChoice};
 
 use super::args::{Color, Talk};
+use super::exit;
 use diag::{self, Diagnostic, Severity, Style};
 
 /// How to talk to the user.
@@ -43,6 +44,17 @@ impl Terminal {
         let mut out = self.stdout();
         out.write_all(text.as_bytes())?;
         out.flush()
+    }
+
+    /// Prints a finished text to standard output, and passes `code` on.
+    pub(super) fn printed(&self, text: &str, code: u8) -> u8 {
+        match self.print(text) {
+            Err(error) if !reader_left(&error) => {
+                self.diagnose(&cannot_write("standard output".as_ref(), &error));
+                exit::INVALID
+            }
+            _ => code,
+        }
     }
 
     /// A line on standard error.

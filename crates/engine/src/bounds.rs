@@ -1,25 +1,44 @@
-//! Bounds of a task before anything is chosen.
+//! Bounds of a model's leaves, for what is known of a task's open cells and free relations.
 
-use std::rc::Rc;
-
-use super::query::Deadline;
 use super::task::Task;
-use crate::skeleton::Cond;
+use crate::skeleton::base::Base;
 use cat::algebra::bounds::{Bound, Bounds};
-use cat::algebra::{Leaves, Value, Values, interpret, needed};
-use cat::model::ir::{FreeId, Kind, NodeId, Shape};
+use cat::algebra::{Leaves, Value};
+use cat::model::ir::{FreeId, Kind};
+use cat::model::signature::BaseId;
 use cat::rel::{EventSet, Rel};
 
-/// Bounds of leaves before anything is chosen.
-struct InitialLeaves<'x, 'a> {
-    task: &'x Task<'a>,
-    algebra: &'x Bounds,
-    free: Vec<Bound<Rel>>,
+/// Bounds of leaves among the events of `algebra`.
+pub(super) struct BoundLeaves<'x, 'a> {
+    pub(super) task: &'x Task<'a>,
+    pub(super) algebra: &'x Bounds,
+    /// What is known of [`Task::open`].
+    pub(super) open: &'x [Option<bool>],
+    pub(super) free: &'x [Bound<Rel>],
 }
 
-impl Leaves<Bounds> for InitialLeaves<'_, '_> {
-    fn base(&self, name: &str, _: Kind) -> Value<Bound<EventSet>, Bound<Rel>> {
-        self.task.base_bounds(name, self.algebra, |_| None)
+impl Leaves<Bounds> for BoundLeaves<'_, '_> {
+    fn base(&self, id: BaseId, _: Kind) -> Value<Bound<EventSet>, Bound<Rel>> {
+        let may = &self.algebra.may;
+        let (first, base) = &self.task.bases[&id];
+        match base {
+            Base::Set(s) => {
+                let s = s.clone().and(may);
+                Value::Set(Bound { must: s.clone(), may: s })
+            }
+            Base::Rel(r) => {
+                let mut bound = Bound { must: r.fixed.clone(), may: r.fixed.clone() };
+                for (&(i, j, _), known) in r.open.iter().zip(&self.open[*first..]) {
+                    if *known == Some(true) {
+                        bound.must.insert(i, j);
+                    }
+                    if *known != Some(false) {
+                        bound.may.insert(i, j);
+                    }
+                }
+                Value::Rel(Bound { must: bound.must.restricted(may), may: bound.may.restricted(may) })
+            }
+        }
     }
 
     fn free(&self, id: FreeId) -> Bound<Rel> {
@@ -27,64 +46,11 @@ impl Leaves<Bounds> for InitialLeaves<'_, '_> {
     }
 }
 
-/// Bounds of every node, and of the free relations.
-pub(crate) struct TaskBounds {
-    /// Events that surely and possibly execute.
-    pub(crate) algebra: Rc<Bounds>,
-    /// By node.
-    pub(crate) values: Rc<Values<Bounds>>,
-    /// By free relation.
-    pub(crate) free: Vec<Bound<Rel>>,
-}
-
-impl TaskBounds {
-    /// Computes them. `None`: out of time.
-    pub(crate) fn new(task: &Task<'_>, deadline: Deadline) -> Option<TaskBounds> {
-        let sk = &task.sk;
-        let n = sk.len();
-        let model = task.model;
-        let algebra = Bounds {
-            must: EventSet::from_fn(n, |e| sk.event(e).guard == Cond::TRUE),
-            may: EventSet::from_fn(n, |e| sk.event(e).guard != Cond::FALSE),
-        };
-        let roots = model.free.iter().flat_map(|f| [Some(f.within), f.containing, f.covering]).flatten();
-        let leaves = InitialLeaves { task, algebra: &algebra, free: Vec::new() };
-        let fixed = interpret(model, &algebra, &leaves, &needed(model, roots), &Vec::new(), deadline.0)?;
-        let rel = |id: NodeId| fixed[id.index()].as_deref().expect("asked for").rel();
-        let free: Vec<Bound<Rel>> = model
-            .free
-            .iter()
-            .map(|f| {
-                let within = rel(f.within);
-                match f.shape {
-                    Shape::Function => {
-                        let may = Rel::from_fn(n, |w, r| {
-                            within.may.has(w, r)
-                                && sk.events[r].is_read()
-                                && sk.events[w].is_write()
-                                && task.domains.may_overlap(sk, r, w)
-                        });
-                        let mut must = Rel::empty(n);
-                        for r in (0..n).filter(|&r| sk.events[r].is_read() && !task.domains.may_fault[r]) {
-                            let mut sources = (0..n).filter(|&w| may.has(w, r) && algebra.may.has(w));
-                            if let (Some(w), None) = (sources.next(), sources.next()) {
-                                must.insert(w, r);
-                            }
-                        }
-                        Bound { must, may: may.restricted(&algebra.may) }
-                    }
-                    Shape::Order => {
-                        let must = f.containing.map_or_else(|| Rel::empty(n), |c| rel(c).must.clone());
-                        let mut may = within.may.clone().minus(&must.inverse());
-                        (0..n).for_each(|i| may.remove(i, i));
-                        Bound { must: must.and(&may), may }
-                    }
-                }
-            })
-            .collect();
-        let all = (0..model.nodes.len() as u32).map(NodeId);
-        let leaves = InitialLeaves { task, algebra: &algebra, free: free.clone() };
-        let values = interpret(model, &algebra, &leaves, &needed(model, all), &Vec::new(), deadline.0)?;
-        Some(TaskBounds { algebra: Rc::new(algebra), values: Rc::new(values), free })
-    }
+/// What the declaration of an order says of it.
+pub(super) fn declared_order(within: &Bound<Rel>, containing: Option<&Bound<Rel>>) -> Bound<Rel> {
+    let n = within.may.universe_len();
+    let must = containing.map_or_else(|| Rel::empty(n), |c| c.must.clone());
+    let mut may = within.may.clone().minus(&must.inverse());
+    (0..n).for_each(|i| may.remove(i, i));
+    Bound { must: must.and(&may), may }
 }

@@ -9,16 +9,13 @@ use std::rc::Rc;
 use super::Engine;
 use super::enumerate::Enumerate;
 use super::execution::Execution;
-#[cfg(feature = "z3")]
-use super::query::TIMED_OUT;
 use super::query::{Checker, Deadline, FinalState, Found, Query};
 use super::replay::{self, Replayed};
 use super::task::Task;
-use verdict::{Answer, State};
+use verdict::{Answer, Reason, State};
 
-/// Steps that `auto` gives the enumerating engine before it asks Z3.
-#[cfg(feature = "z3")]
-const AUTO_STEPS: u64 = 400;
+/// Steps that `auto` gives the enumerating engine before it asks Z3, if it can.
+const AUTO_STEPS: Option<u64> = if cfg!(feature = "z3") { Some(400) } else { None };
 
 /// A task with its engines.
 pub struct Prepared<'a> {
@@ -39,7 +36,7 @@ pub enum Said {
     /// There is none.
     No,
     /// A limit was met.
-    Unknown(String),
+    Unknown(Reason),
     /// A law was broken.
     Defect(String),
 }
@@ -59,7 +56,7 @@ impl Said {
 /// Why there is no answer, or not the whole of it.
 pub enum Halt {
     /// A limit was met.
-    Undecided(String),
+    Undecided(Reason),
     /// A law was broken.
     Defect(String),
 }
@@ -97,22 +94,19 @@ impl<'a> Prepared<'a> {
                 Err(law) => Said::Defect(format!("a witness of the {who} engine failed its replay: {law}")),
             },
         };
-        match engine {
+        match possible(engine) {
             Engine::Enumerate => (judge(self.enumerate.find(query, deadline), "enumerating"), "enumerate"),
-            #[cfg(feature = "z3")]
             Engine::Symbolic => (judge(self.find(query, deadline), "symbolic"), "symbolic"),
-            #[cfg(feature = "z3")]
-            Engine::Auto => match self.enumerate.find_within(query, deadline, Some(AUTO_STEPS)) {
+            Engine::Auto => match self.enumerate.find_within(query, deadline, AUTO_STEPS) {
                 Some(found) => (judge(found, "enumerating"), "enumerate"),
                 None => match self.find(query, deadline) {
                     // What is too large for a circuit may still be small enough to walk through.
-                    Found::Unknown(reason) if reason != TIMED_OUT => {
+                    Found::Unknown(reason) if reason != Reason::Time => {
                         (judge(self.enumerate.find(query, deadline), "enumerating"), "enumerate")
                     }
                     found => (judge(found, "symbolic"), "symbolic"),
                 },
             },
-            #[cfg(feature = "z3")]
             Engine::Both => {
                 let first = judge(self.find(query, deadline), "symbolic");
                 let second = judge(self.enumerate.find(query, deadline), "enumerating");
@@ -136,13 +130,6 @@ impl<'a> Prepared<'a> {
                 };
                 (said, "both")
             }
-            #[cfg(not(feature = "z3"))]
-            Engine::Auto => (judge(self.enumerate.find(query, deadline), "enumerating"), "enumerate"),
-            #[cfg(not(feature = "z3"))]
-            Engine::Symbolic | Engine::Both => {
-                let _ = judge;
-                (Said::Unknown("not supported: built without Z3".into()), "symbolic")
-            }
         }
     }
 
@@ -153,36 +140,26 @@ impl<'a> Prepared<'a> {
         query: &Query<'_>,
         deadline: Deadline,
     ) -> (Vec<FinalState>, Option<Halt>, &'static str) {
-        let reason = |(states, reason): (Vec<FinalState>, Option<String>), engine| {
-            (states, reason.map(Halt::Undecided), engine)
-        };
-        match engine {
-            Engine::Enumerate => reason(self.enumerate.states(query, deadline), "enumerate"),
-            #[cfg(feature = "z3")]
-            Engine::Symbolic => reason(self.states(query, deadline), "symbolic"),
-            #[cfg(feature = "z3")]
-            Engine::Auto => match self.enumerate.states_within(query, deadline, Some(AUTO_STEPS)) {
-                Some(found) => reason(found, "enumerate"),
+        let ((states, reason), who) = match possible(engine) {
+            Engine::Enumerate => (self.enumerate.states(query, deadline), "enumerate"),
+            Engine::Symbolic => (self.states(query, deadline), "symbolic"),
+            Engine::Auto => match self.enumerate.states_within(query, deadline, AUTO_STEPS) {
+                Some(found) => (found, "enumerate"),
                 None => match self.states(query, deadline) {
-                    (_, Some(why)) if why != TIMED_OUT => {
-                        reason(self.enumerate.states(query, deadline), "enumerate")
-                    }
-                    found => reason(found, "symbolic"),
+                    (_, Some(why)) if why != Reason::Time => (self.enumerate.states(query, deadline), "enumerate"),
+                    found => (found, "symbolic"),
                 },
             },
-            #[cfg(feature = "z3")]
             Engine::Both => {
                 let (mut a, gap_a) = self.states(query, deadline);
                 let (b, gap_b) = self.enumerate.states(query, deadline);
+                let gap = gap_a.or(gap_b);
                 if endless_values(&self.task, query) {
                     // Values out of thin air go on without end, and each engine sees another part of them.
                     a.extend(b);
-                    a.sort();
+                    a.sort_unstable();
                     a.dedup();
-                    return (a, gap_a.or(gap_b).map(Halt::Undecided), "both");
-                }
-                let gap = gap_a.or(gap_b);
-                if gap.is_none() && a != b {
+                } else if gap.is_none() && a != b {
                     let task = self.task.clone();
                     let only = |x: &[FinalState], y: &[FinalState]| {
                         let missing =
@@ -196,43 +173,47 @@ impl<'a> Prepared<'a> {
                     );
                     return (a, Some(Halt::Defect(law)), "both");
                 }
-                (a, gap.map(Halt::Undecided), "both")
+                ((a, gap), "both")
             }
-            #[cfg(not(feature = "z3"))]
-            Engine::Auto => reason(self.enumerate.states(query, deadline), "enumerate"),
-            #[cfg(not(feature = "z3"))]
-            Engine::Symbolic | Engine::Both => {
-                (Vec::new(), Some(Halt::Undecided("not supported: built without Z3".into())), "symbolic")
-            }
-        }
+        };
+        (states, reason.map(Halt::Undecided), who)
     }
-}
 
-#[cfg(feature = "z3")]
-impl<'a> Prepared<'a> {
-    /// Puts a query to the symbolic engine, which is made when first needed.
+    /// Puts a query to the symbolic engine.
     fn find(&mut self, query: &Query<'_>, deadline: Deadline) -> Found {
         match self.symbolic(deadline) {
-            Some(engine) => engine.find(query, deadline),
-            None => Found::Unknown(TIMED_OUT.to_string()),
+            Ok(engine) => engine.find(query, deadline),
+            Err(reason) => Found::Unknown(reason),
         }
     }
 
     /// As [`Prepared::find`], for all final states.
-    fn states(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<String>) {
+    fn states(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<Reason>) {
         match self.symbolic(deadline) {
-            Some(engine) => engine.states(query, deadline),
-            None => (Vec::new(), Some(TIMED_OUT.to_string())),
+            Ok(engine) => engine.states(query, deadline),
+            Err(reason) => (Vec::new(), Some(reason)),
         }
     }
 
-    fn symbolic(&mut self, deadline: Deadline) -> Option<&mut super::symbolic::Symbolic<'a>> {
+    /// The symbolic engine, which is made when first needed.
+    #[cfg(feature = "z3")]
+    fn symbolic(&mut self, deadline: Deadline) -> Result<&mut dyn Checker, Reason> {
         // An encoding that ran out of time is of no use to the next question, which has its own.
         if self.symbolic.as_ref().is_none_or(|s| s.out_of_time()) {
             self.symbolic = super::symbolic::Symbolic::new(&self.task, deadline);
         }
-        self.symbolic.as_mut()
+        self.symbolic.as_mut().map(|engine| engine as &mut dyn Checker).ok_or(Reason::Time)
     }
+
+    #[cfg(not(feature = "z3"))]
+    fn symbolic(&mut self, _: Deadline) -> Result<&mut dyn Checker, Reason> {
+        Err(Reason::Unsupported("built without Z3".into()))
+    }
+}
+
+/// The engine, or what is left of it in this build.
+fn possible(engine: Engine) -> Engine {
+    if engine == Engine::Both && !cfg!(feature = "z3") { Engine::Symbolic } else { engine }
 }
 
 /// A final state by name.
@@ -242,7 +223,6 @@ pub fn name_state(task: &Task<'_>, state: &FinalState) -> State {
 
 /// Whether values out of thin air go on without end: no engine sees all of them. A model that excludes them does so by an
 /// axiom, which the query may leave out.
-#[cfg(feature = "z3")]
 fn endless_values(task: &Task<'_>, query: &Query<'_>) -> bool {
     task.open_values || (task.domains.open && query.axioms.contains(&false))
 }
@@ -283,7 +263,7 @@ mod tests {
         for engine in [Engine::Symbolic, Engine::Enumerate, Engine::Both] {
             let past = Deadline(Some(Instant::now()));
             let (said, _) = prepared.ask(engine, &query, past);
-            assert!(matches!(&said, Said::Unknown(reason) if reason == TIMED_OUT) || engine == Engine::Enumerate);
+            assert!(matches!(said, Said::Unknown(Reason::Time)) || engine == Engine::Enumerate);
             let (said, _) = prepared.ask(engine, &query, Deadline(None));
             assert!(matches!(said, Said::Yes(_)), "{engine:?}");
         }

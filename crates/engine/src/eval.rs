@@ -5,8 +5,11 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::skeleton::{Atom, Cond, Pool, Term, TermId};
+use crate::skeleton::{Atom, Cond, Skeleton, Term, TermId};
+use cat::rel::EventSet;
 use program::litmus::{Atom as PropAtom, Prop};
+use program::memory::CellId;
+use program::{RegId, ThreadId};
 
 /// What is known of reads and choices.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +22,7 @@ pub struct Assignment {
 
 /// An evaluator with a memo, for one assignment.
 pub struct Eval<'a> {
-    pool: &'a Pool,
+    sk: &'a Skeleton,
     known: &'a Assignment,
     terms: FxHashMap<TermId, Option<i64>>,
     conds: FxHashMap<Cond, Option<bool>>,
@@ -27,13 +30,14 @@ pub struct Eval<'a> {
 
 impl<'a> Eval<'a> {
     /// An evaluator that knows nothing yet.
-    pub fn new(pool: &'a Pool, known: &'a Assignment) -> Self {
-        Eval { pool, known, terms: FxHashMap::default(), conds: FxHashMap::default() }
+    pub fn new(sk: &'a Skeleton, known: &'a Assignment) -> Self {
+        Eval { sk, known, terms: FxHashMap::default(), conds: FxHashMap::default() }
     }
 
     /// The value of a term.
     pub fn term(&mut self, t: TermId) -> Option<i64> {
-        match self.pool.term(t) {
+        let term = self.sk.pool.term(t);
+        match term {
             Term::Const(v) => return Some(v),
             Term::Read(e) => return self.known.reads[e.index()],
             _ => {}
@@ -41,7 +45,7 @@ impl<'a> Eval<'a> {
         if let Some(v) = self.terms.get(&t) {
             return *v;
         }
-        let v = match self.pool.term(t) {
+        let v = match term {
             Term::Const(_) | Term::Read(_) => unreachable!("handled above"),
             Term::Bin(op, ty, a, b) => match (self.term(a), self.term(b)) {
                 (Some(a), Some(b)) => Some(op.apply(ty, a, b)),
@@ -63,13 +67,13 @@ impl<'a> Eval<'a> {
 
     /// The value of a condition.
     pub fn cond(&mut self, c: Cond) -> Option<bool> {
-        let Some((atom, low, high)) = self.pool.decision(c) else {
+        let Some((atom, low, high)) = self.sk.pool.decision(c) else {
             return Some(c == Cond::TRUE);
         };
         if let Some(v) = self.conds.get(&c) {
             return *v;
         }
-        let test = match self.pool.atom(atom) {
+        let test = match self.sk.pool.atom(atom) {
             Atom::Eq(ty, a, b) => match (self.term(a), self.term(b)) {
                 (Some(a), Some(b)) => Some(ty.wrap(a) == ty.wrap(b)),
                 _ => None,
@@ -90,6 +94,42 @@ impl<'a> Eval<'a> {
         };
         self.conds.insert(c, v);
         v
+    }
+
+    /// The final value of a register.
+    pub fn register(&mut self, thread: ThreadId, register: RegId) -> Option<i64> {
+        self.term(self.sk.final_regs[thread.0 as usize][register.0 as usize])
+    }
+
+    /// The value that an access reads or writes.
+    pub fn value(&mut self, event: usize) -> Option<i64> {
+        self.term(self.sk.events[event].value?)
+    }
+
+    /// The address of an access.
+    pub fn address(&mut self, event: usize) -> Option<i64> {
+        self.term(self.sk.events[event].addr?)
+    }
+
+    /// The memory that an access is to, if its address is known; `Some(None)`: none that it can access.
+    pub fn memory(&mut self, event: usize) -> Option<Option<CellId>> {
+        self.address(event).map(|address| self.sk.accessed(event, address))
+    }
+
+    /// Whether an access names no memory that it can access: then it has no source and reads 0.
+    pub fn is_astray(&mut self, event: usize) -> bool {
+        self.memory(event).flatten().is_none()
+    }
+
+    /// Whether threads surely wait for each other at barriers in a circle of these events.
+    pub fn waits_in_circle(&mut self, executed: &EventSet) -> bool {
+        let mut order = self.sk.program_order().clone();
+        for &(a, b, cond) in &self.sk.barrier_order {
+            if self.cond(cond) == Some(true) {
+                order.insert(a.index(), b.index());
+            }
+        }
+        order.has_cycle(executed)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Executions: a skeleton with every choice made.
 
-use std::collections::BTreeMap;
-
+use super::eval::Assignment;
 use cat::rel::{EventSet, Rel};
 use program::memory::CellId;
 
@@ -17,5 +16,17 @@ pub struct Execution {
     /// By free relation of the model.
     pub free: Vec<Rel>,
     /// For each observed cell, the write that gives its final value.
-    pub finals: BTreeMap<CellId, usize>,
+    pub finals: Vec<(CellId, usize)>,
+}
+
+impl Execution {
+    /// The write that gives the final value of an observed cell.
+    pub fn last_write(&self, cell: CellId) -> Option<usize> {
+        self.finals.iter().find(|last| last.0 == cell).map(|last| last.1)
+    }
+
+    /// What it fixes of reads and choices.
+    pub fn known(&self) -> Assignment {
+        Assignment { reads: self.reads.clone(), choices: self.choices.iter().copied().map(Some).collect() }
+    }
 }

@@ -11,11 +11,10 @@ use super::execution::Execution;
 use super::replay::Replayed;
 use super::task::Task;
 use super::witness;
-use crate::skeleton::{Event, EventKind, signature};
+use crate::skeleton::{Event, signature};
 use cat::algebra::Value;
 use cat::model::ir::{Model, NodeId, NodeOp};
-use program::strength;
-use program::tags::{SCOPE_TAGS, scope_suffix};
+use program::tags::SCOPE_TAGS;
 use program::{Dialect, Place, Scope};
 use verdict::{Fault, FaultEvent};
 
@@ -111,7 +110,7 @@ fn name(model: &Model, node: NodeId) -> Option<String> {
     let found = model.node(node);
     match (&found.name, &found.op) {
         (Some(name), _) => Some(name.clone()),
-        (None, NodeOp::Base(name)) => Some(name.clone()),
+        (None, NodeOp::Base(id)) => Some(model.base(*id).name.to_owned()),
         // In either direction it is the same relation.
         (None, NodeOp::Inverse(of)) => name_of_operand(model, *of),
         (None, NodeOp::Free(free)) => model.free.get(free.0 as usize).map(|f| f.name.clone()),
@@ -122,7 +121,7 @@ fn name(model: &Model, node: NodeId) -> Option<String> {
 fn name_of_operand(model: &Model, node: NodeId) -> Option<String> {
     let found = model.node(node);
     found.name.clone().or_else(|| match &found.op {
-        NodeOp::Base(name) => Some(name.clone()),
+        NodeOp::Base(id) => Some(model.base(*id).name.to_owned()),
         _ => None,
     })
 }
@@ -162,10 +161,9 @@ fn reasons(task: &Task<'_>, node: NodeId, events: &[usize], place: Option<&str>)
         NodeOp::IdentityOn(set) => *set,
         _ => node,
     };
-    if let NodeOp::Base(name) = &task.model.node(named).op
-        && let Some(doc) = signature::doc(name)
-    {
-        why.push(format!("`{name}`: {doc}"));
+    if let NodeOp::Base(id) = task.model.node(named).op {
+        let row = signature::row(id);
+        why.push(format!("`{}`: {}", row.name, row.meaning()));
     }
     let [i, j] = *events else { return why };
     let (a, b) = (&task.sk.events[i], &task.sk.events[j]);
@@ -236,30 +234,19 @@ fn is_atomic(event: &Event) -> bool {
 }
 
 /// Which group of the other thread is another one, by the scope that leaves it out.
-pub fn elsewhere(from: &Place, to: &Place, scope: Scope, dialect: Dialect) -> &'static str {
-    let opencl = dialect == Dialect::OpenCl;
-    let ptx = dialect == Dialect::Ptx;
-    if to.host && !from.host {
-        ", a thread of the host"
-    } else if from.gpu != to.gpu {
-        ", which runs on another device"
-    } else {
-        match scope {
-            Scope::Thread => ", which is another thread",
-            Scope::Warp if opencl => ", which runs in another sub-group",
-            Scope::Warp => ", which runs in another warp",
-            Scope::Cta if opencl => ", which runs in another work-group",
-            Scope::Cta if ptx => ", which runs in another CTA",
-            Scope::Cta => ", which runs in another block",
-            Scope::Cluster => ", which runs in another cluster",
-            _ => "",
-        }
+pub fn elsewhere(from: &Place, to: &Place, scope: Scope, dialect: Dialect) -> String {
+    match scope {
+        _ if to.host && !from.host => ", a thread of the host".to_owned(),
+        _ if from.gpu != to.gpu => ", which runs on another device".to_owned(),
+        Scope::Thread => ", which is another thread".to_owned(),
+        Scope::Gpu | Scope::Sys => String::new(),
+        _ => format!(", which runs in another {}", dialect.row().noun(scope)),
     }
 }
 
 /// A scope as the dialect writes it.
 pub fn scope_word(task: &Task<'_>, scope: Scope) -> String {
-    strength::scope_name(task.sk.program.dialect, scope).map_or_else(|| scope_suffix(scope), str::to_owned)
+    task.sk.program.dialect.row().scope_word(scope)
 }
 
 /// The name of the thread that an event is of, or `init`.
@@ -269,16 +256,10 @@ pub fn owner(task: &Task<'_>, event: &Event) -> String {
 
 /// What an event is, in a word or two.
 pub fn noun(task: &Task<'_>, event: &Event) -> String {
-    let plain = task.sk.program.dialect != Dialect::Ptx && event.is_memory() && !is_atomic(event);
+    let plain = !task.sk.program.dialect.row().weak && event.is_memory() && !is_atomic(event);
     let plain = if plain { "plain " } else { "" };
-    let word = match event.kind {
-        EventKind::Read | EventKind::Write if event.tags.has("RMW") => "read-modify-write",
-        EventKind::Read => "load",
-        EventKind::Write => "store",
-        EventKind::Init => "initial write",
-        EventKind::Fence => "fence",
-        EventKind::Arrive | EventKind::Wait => "barrier",
-    };
+    let half = event.is_memory() && event.tags.has("RMW");
+    let word = if half { "read-modify-write" } else { event.kind.row().noun };
     format!("{plain}{word}")
 }
 

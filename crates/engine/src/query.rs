@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::execution::Execution;
 use crate::skeleton::Cond;
 use program::litmus::Prop;
+use verdict::Reason;
 
 /// Find an execution such that …
 #[derive(Clone, Debug)]
@@ -31,7 +32,7 @@ pub enum Found {
     /// There is none.
     No,
     /// A limit was hit.
-    Unknown(String),
+    Unknown(Reason),
 }
 
 /// A deadline that is cheap to ask about.
@@ -54,9 +55,6 @@ impl Deadline {
     }
 }
 
-/// The reason for running out of time.
-pub const TIMED_OUT: &str = "out of time";
-
 /// Final values of what a task observes, in its order.
 pub type FinalState = Vec<i64>;
 
@@ -67,5 +65,5 @@ pub trait Checker {
 
     /// The final states of all executions that the query describes, sorted; or the reason for giving up, with those
     /// found so far.
-    fn states(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<String>);
+    fn states(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<Reason>);
 }

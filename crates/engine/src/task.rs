@@ -10,17 +10,18 @@ use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
-use super::query::TIMED_OUT;
 use crate::skeleton::base::{self, Base};
-use crate::skeleton::domain::{self, DomainError, Domains};
-use crate::skeleton::{BuildError, Cond, Options, Purpose, Skeleton, observable_ty};
-use cat::algebra::Value;
-use cat::algebra::bounds::{Bound, Bounds};
-use cat::model::ir::{Axiom, Kind, Model, NodeId, NodeOp, Shape, Test};
-use cat::rel::{EventSet, Rel};
+use crate::skeleton::domain::{self, Domains};
+use crate::skeleton::signature::{self, Role};
+use crate::skeleton::{Cond, Purpose, Skeleton, observable_ty};
+use cat::model::ir::{Axiom, Model, NodeId, NodeOp, Shape, Test};
+use cat::model::signature::BaseId;
+use cat::rel::EventSet;
 use program::Ty;
 use program::litmus::{Atom as PropAtom, LitmusTest, Observable, Prop};
 use program::memory::CellId;
+use program::options::{Options, Setting};
+use verdict::Reason;
 
 /// One test under one model at one bound.
 pub struct Task<'a> {
@@ -32,8 +33,10 @@ pub struct Task<'a> {
     pub sk: Skeleton,
     /// Possible values.
     pub domains: Domains,
-    /// Base sets and relations that the model uses.
-    pub bases: FxHashMap<String, Base>,
+    /// Base sets and relations that the model uses, each with the number of open cells of those before it.
+    pub bases: FxHashMap<BaseId, (usize, Base)>,
+    /// When the open cells of base relations hold.
+    pub open: Vec<Cond>,
     /// When some access names no memory.
     pub fault: Cond,
     /// Whether a negative answer may have missed values out of thin air.
@@ -58,62 +61,55 @@ impl<'a> Task<'a> {
     pub fn new(
         test: &'a LitmusTest,
         model: &'a Model,
-        set: &[(String, String)],
+        set: &[Setting],
         bound: u32,
         deadline: Option<Instant>,
-    ) -> Result<Task<'a>, String> {
+    ) -> Result<Task<'a>, Reason> {
         Task::build(Purpose::Outcomes, test, model, set, bound, false, deadline)
     }
 
     /// As [`Task::new`], for a purpose: under one that is about progress, the model may use the words of
-    /// [`crate::skeleton::progress::RELATIONS`]. With `thin_air`, domains hold values out of thin air even where an axiom
+    /// [`signature::of_endless`]. With `thin_air`, domains hold values out of thin air even where an axiom
     /// excludes them: for questions that leave that axiom out.
     pub fn build(
         purpose: Purpose,
         test: &'a LitmusTest,
         model: &'a Model,
-        set: &[(String, String)],
+        set: &[Setting],
         bound: u32,
         thin_air: bool,
         deadline: Option<Instant>,
-    ) -> Result<Task<'a>, String> {
+    ) -> Result<Task<'a>, Reason> {
         if let Some(f) = model
             .free
             .iter()
             .enumerate()
             .find(|(i, f)| f.shape == Shape::Function && *i != model.values.0 as usize)
         {
-            return Err(format!("not supported: free function `{}` besides `values`", f.1.name));
+            return Err(Reason::Unsupported(format!("free function `{}` besides `values`", f.1.name)));
         }
-        let speaks = |name: &str| matches!(name, "launch" | "launch-fine" | "ssw");
-        if test.program.host.is_some()
-            && !model.nodes.iter().any(|n| matches!(&n.op, NodeOp::Base(name) if speaks(name)))
-        {
-            return Err("not in this model: calls of the runtime by host threads".to_string());
+        if test.program.host.is_some() && !signature::speaks_of(model, Role::Launch) {
+            return Err(Reason::NotInModel("calls of the runtime by host threads".into()));
         }
-        let settings = model
-            .options
-            .iter()
-            .map(|(n, v)| (n.as_str(), v.as_str()))
-            .chain(test.options.iter().map(|(n, v, _)| (n.as_str(), v.as_str())))
-            .chain(set.iter().map(|(n, v)| (n.as_str(), v.as_str())));
-        let mut sk = Skeleton::build_for(purpose, test, Options::from_settings(settings), bound)
-            .map_err(|e: BuildError| e.to_string())?;
+        let of_model = model.options.iter().map(|&(option, value)| Setting { option, on: value == 1 });
+        let settings = of_model.chain(test.options.iter().chain(set).copied());
+        let mut sk = Skeleton::build_for(purpose, test, Options::of(settings), bound)?;
         let excluded = !thin_air && excludes_thin_air(model);
         let props: Vec<&Prop> = test.condition.iter().chain(&test.filter).collect();
         let seeds = if excluded { Vec::new() } else { seeds(&sk, &props) };
-        let domains = Domains::compute(&sk, &seeds, deadline).map_err(|e| match e {
-            DomainError::TooManyValues => "too many values: a value takes more than a thousand".to_string(),
-            DomainError::Late => TIMED_OUT.to_string(),
-        })?;
+        let domains = Domains::compute(&sk, &seeds, deadline)?;
         let open_values = domains.open && !excluded;
-        let mut bases = FxHashMap::default();
+        let (mut bases, mut open) = (FxHashMap::default(), Vec::new());
         for node in &model.nodes {
-            if let NodeOp::Base(name) = &node.op
-                && !bases.contains_key(name)
+            if let NodeOp::Base(id) = node.op
+                && !bases.contains_key(&id)
             {
-                let b = base::base(&mut sk, &domains, name, node.kind);
-                bases.insert(name.clone(), b);
+                let b = base::base(&mut sk, &domains, id);
+                let first = open.len();
+                if let Base::Rel(r) = &b {
+                    open.extend(r.open.iter().map(|cell| cell.2));
+                }
+                bases.insert(id, (first, b));
             }
         }
         let mut fault = Cond::FALSE;
@@ -154,11 +150,11 @@ impl<'a> Task<'a> {
             at_cell.push(writers);
         }
         let check_barrier_order = !sk.barrier_order.is_empty() && {
-            let mut order = sk.program_order();
+            let mut order = sk.program_order().clone();
             for &(a, b, _) in &sk.barrier_order {
                 order.insert(a.index(), b.index());
             }
-            order.has_cycle(&cat::rel::EventSet::full(sk.len()))
+            order.has_cycle(&EventSet::full(sk.len()))
         };
         Ok(Task {
             test,
@@ -166,6 +162,7 @@ impl<'a> Task<'a> {
             sk,
             domains,
             bases,
+            open,
             fault,
             open_values,
             observed,
@@ -176,43 +173,9 @@ impl<'a> Task<'a> {
         })
     }
 
-    /// The base relation of that name.
-    pub fn base(&self, name: &str) -> &Base {
-        &self.bases[name]
-    }
-
-    /// Bounds of a base set or relation among the events of `algebra`. `open`: what is known of its open cells, in their
-    /// order.
-    pub fn base_bounds(
-        &self,
-        name: &str,
-        algebra: &Bounds,
-        open: impl Fn(usize) -> Option<bool>,
-    ) -> Value<Bound<EventSet>, Bound<Rel>> {
-        match self.base(name) {
-            Base::Set(s) => {
-                let s = s.clone().and(&algebra.may);
-                Value::Set(Bound { must: s.clone(), may: s })
-            }
-            Base::Rel(r) => {
-                let fixed = r.fixed.clone().restricted(&algebra.may);
-                let (mut must, mut may) = (fixed.clone(), fixed);
-                for (cell, &(i, j, _)) in r.open.iter().enumerate() {
-                    let known = open(cell);
-                    if known == Some(true) {
-                        must.insert(i, j);
-                    }
-                    if known != Some(false) {
-                        may.insert(i, j);
-                    }
-                }
-                if !r.open.is_empty() {
-                    must = must.restricted(&algebra.may);
-                    may = may.restricted(&algebra.may);
-                }
-                Value::Rel(Bound { must, may })
-            }
-        }
+    /// A base set or relation that the model uses.
+    pub fn base(&self, id: BaseId) -> &Base {
+        &self.bases[&id].1
     }
 
     /// What an observable is called in outcomes.
@@ -246,8 +209,7 @@ impl<'a> Task<'a> {
             PropAtom::Observable(o) => observable(o),
             PropAtom::Address { loc, index } => {
                 let viewer = self.sk.program.thread_ids().next();
-                let cell = self.sk.memory.cell_of(&self.sk.program, loc, index, viewer)?;
-                Some(self.sk.memory.cell(cell).address)
+                self.sk.memory.address(&self.sk.program, loc, index, viewer)
             }
         }
     }
@@ -319,17 +281,20 @@ fn closes_value_flow(model: &Model, a: &Axiom) -> bool {
         return false;
     }
     let mut parts: Vec<NodeId> = vec![a.node];
-    let mut names: BTreeSet<&str> = BTreeSet::new();
-    let mut has_values = false;
+    let (mut has_values, mut ordered, mut dependencies) = (false, false, BTreeSet::new());
     while let Some(id) = parts.pop() {
         match &model.node(id).op {
             NodeOp::Union(x, y) => parts.extend([*x, *y]),
             NodeOp::Free(f) => has_values |= *f == model.values,
-            NodeOp::Base(name) if model.node(id).kind == Kind::Rel => {
-                names.insert(name);
-            }
+            NodeOp::Base(base) => match signature::row(*base).role {
+                Role::ProgramOrder => ordered = true,
+                Role::Dependency => {
+                    dependencies.insert(*base);
+                }
+                _ => {}
+            },
             _ => {}
         }
     }
-    has_values && (names.contains("po") || ["addr", "data", "ctrl"].iter().all(|n| names.contains(n)))
+    has_values && (ordered || dependencies.len() == signature::count(Role::Dependency))
 }

@@ -1,16 +1,16 @@
 //! Executions as plain data to print: [`verdict::Witness`].
 
-use super::eval::Assignment;
+use super::eval::Eval;
 use super::execution::Execution;
 use super::replay::Replayed;
 use super::task::Task;
-use crate::skeleton::EventKind;
 use cat::algebra::Value;
-use cat::model::ir::{NodeId, NodeOp, Shape};
+use cat::model::ir::{FreeId, NodeId, NodeOp, Shape};
 use cat::rel::{EventSet, Rel};
 use program::memory::CellId;
-use program::{Dialect, Program, Scope};
-use verdict::{Seat, Witness, WitnessEvent};
+use program::{EventKind, Program, Scope};
+use verdict::{Place, Reason};
+use verdict::{Seat, Style, Witness, WitnessEvent};
 
 /// A relation with more pairs tells nobody anything.
 const MOST_PAIRS: usize = 20_000;
@@ -37,8 +37,9 @@ pub fn describe_with(
         rel.iter().filter_map(|(i, j)| Some((position[i]?, position[j]?))).collect()
     };
     let mut relations = Vec::new();
-    let po = sk.program_order().restricted(&execution.executed);
-    relations.push(("po".to_string(), list(&immediate(&po))));
+    let [program_order, from_reads] = Witness::ALWAYS.map(|(name, _)| name.to_owned());
+    let po = sk.program_order().clone().restricted(&execution.executed);
+    relations.push((program_order, list(&immediate(&po))));
     for (f, rel) in task.model.free.iter().zip(&execution.free) {
         let rel = if f.shape == Shape::Order { immediate(rel) } else { rel.clone() };
         relations.push((f.name.clone(), list(&rel)));
@@ -46,7 +47,7 @@ pub fn describe_with(
     let (rf, co) = (task.model.values.0 as usize, task.model.finals.0 as usize);
     let mut fr = execution.free[rf].inverse().seq(&execution.free[co], &execution.executed);
     (0..n).for_each(|i| fr.remove(i, i));
-    relations.push(("fr".to_string(), list(&fr)));
+    relations.push((from_reads, list(&fr)));
     for (name, node) in &task.model.shows {
         if let Some(Value::Rel(r)) = replayed.values[node.index()].as_deref() {
             relations.push((name.clone(), list(r)));
@@ -74,7 +75,12 @@ pub fn describe_with(
             .collect(),
     };
     let threads = seats(&sk.program);
-    (Witness { events, relations, state, ends: Vec::new(), threads, derived }, position)
+    let free = |id: FreeId, style| (task.model.free[id.0 as usize].name.clone(), style);
+    let roles = [free(task.model.values, Style::ReadsFrom), free(task.model.finals, Style::Coherence)];
+    let texts = task.model.drawn.iter().filter_map(|(name, style)| Some((name.clone(), Style::named(style)?)));
+    let always = Witness::ALWAYS.map(|(name, style)| (name.to_owned(), style));
+    let styles = always.into_iter().chain(roles).chain(texts).collect();
+    (Witness { events, relations, state, ends: Vec::new(), threads, derived, styles }, position)
 }
 
 /// The events that are shown, in order; `also` are, whatever they are.
@@ -93,7 +99,9 @@ fn shown(task: &Task<'_>, execution: &Execution, also: &[usize]) -> Vec<usize> {
         .executed
         .iter()
         .filter(|&e| {
-            sk.events[e].kind != EventKind::Init || touched.has(e) || execution.finals.values().any(|&w| w == e)
+            sk.events[e].kind != EventKind::Init
+                || touched.has(e)
+                || execution.finals.iter().any(|last| last.1 == e)
         })
         .collect()
 }
@@ -109,8 +117,8 @@ fn named(task: &Task<'_>) -> Vec<(String, NodeId)> {
     let model = task.model;
     let mut found: Vec<(String, NodeId)> = Vec::new();
     for (i, node) in model.nodes.iter().enumerate() {
-        if let NodeOp::Base(name) = &node.op {
-            found.push((name.clone(), NodeId(i as u32)));
+        if let NodeOp::Base(id) = node.op {
+            found.push((model.base(id).name.to_owned(), NodeId(i as u32)));
         }
     }
     for (name, node, _) in &model.lets {
@@ -122,35 +130,23 @@ fn named(task: &Task<'_>) -> Vec<(String, NodeId)> {
 
 /// Where each thread of a program runs, in the words of its dialect.
 fn seats(program: &Program) -> Vec<Seat> {
-    let (device, cluster, group, warp) = match program.dialect {
-        Dialect::Ptx => ("GPU", "cluster", "CTA", "warp"),
-        Dialect::Cuda => ("GPU", "cluster", "block", "warp"),
-        Dialect::OpenCl => ("device", "cluster", "work-group", "sub-group"),
-        Dialect::Vulkan => ("device", "cluster", "workgroup", "subgroup"),
-        // C has threads, and nothing that they are part of.
-        Dialect::C => {
-            let seat = |t: &program::Thread| Seat { thread: t.name.clone(), groups: Vec::new() };
-            return program.threads.iter().map(seat).collect();
-        }
-    };
+    let levels = program.dialect.row().levels;
     let domains = program.threads.iter().any(|t| t.place.domain != 0);
     let shared =
         |t: &program::Thread| program.threads.iter().filter(|o| o.place.same(&t.place, Scope::Warp)).count() > 1;
     let seat = |t: &program::Thread| {
         let place = &t.place;
-        if place.host {
+        if place.host && !levels.is_empty() {
             return Seat { thread: t.name.clone(), groups: vec!["host".to_owned()] };
         }
-        let mut groups = vec![format!("{device} {}", place.gpu)];
-        if domains {
-            groups.push(format!("domain {}", place.domain));
+        let mut groups = Vec::new();
+        for level in levels {
+            let told = level.scope != Scope::Warp || shared(t);
+            groups.extend(place.group(level.scope).filter(|_| told).map(|n| format!("{} {n}", level.noun)));
+            if level.scope == Scope::Gpu && domains {
+                groups.push(format!("domain {}", place.domain));
+            }
         }
-        if program.dialect == Dialect::Vulkan {
-            groups.push(format!("queue family {}", place.queue_family));
-        }
-        groups.extend(place.cluster.map(|n| format!("{cluster} {n}")));
-        groups.push(format!("{group} {}", place.cta));
-        groups.extend(place.warp.filter(|_| shared(t)).map(|n| format!("{warp} {n}")));
         Seat { thread: t.name.clone(), groups }
     };
     program.threads.iter().map(seat).collect()
@@ -158,32 +154,24 @@ fn seats(program: &Program) -> Vec<Seat> {
 
 /// The memory that an event of an execution accesses.
 pub fn cell(task: &Task<'_>, execution: &Execution, e: usize) -> Option<CellId> {
-    let known = known(execution);
-    let address = super::eval::Eval::new(&task.sk.pool, &known).term(task.sk.events[e].addr?)?;
-    task.sk.memory.at(address)
-}
-
-/// What an execution fixes.
-pub fn known(execution: &Execution) -> Assignment {
-    let choices = execution.choices.iter().map(|&b| Some(b)).collect();
-    Assignment { reads: execution.reads.clone(), choices }
+    let address = Eval::new(&task.sk, &execution.known()).address(e)?;
+    task.sk.memory.cell_at(address, task.sk.events[e].ty.bytes())
 }
 
 /// One event of an execution.
 pub fn event(task: &Task<'_>, execution: &Execution, e: usize) -> WitnessEvent {
     let sk = &task.sk;
     let event = &sk.events[e];
-    let known = known(execution);
-    let mut eval = super::eval::Eval::new(&sk.pool, &known);
-    let place = cell(task, execution, e).map_or_else(|| "?".to_string(), |c| sk.memory.cell(c).name.clone());
-    let value = event.value.and_then(|v| eval.term(v)).map_or_else(|| "?".to_string(), |v| task.show(v));
-    let action = match event.kind {
-        EventKind::Init | EventKind::Write => format!("W {place} = {value}"),
-        EventKind::Read => format!("R {place} = {value}"),
-        EventKind::Fence => "F".to_string(),
-        EventKind::Arrive => "BA".to_string(),
-        EventKind::Wait => "BW".to_string(),
-    };
+    let mut action = event.kind.row().mark.to_string();
+    if event.addr.is_some() {
+        action.push(' ');
+        action.push_str(cell(task, execution, e).map_or("?", |c| &sk.memory.cell(c).name));
+    }
+    if event.value.is_some() {
+        let value = Eval::new(sk, &execution.known()).value(e);
+        let value = value.map_or_else(|| "?".to_string(), |v| task.show(v));
+        action.push_str(&format!(" = {value}"));
+    }
     let (thread_name, line, text) = match event.thread {
         None => ("init".to_string(), 0, String::new()),
         Some(t) => {
@@ -200,4 +188,17 @@ fn immediate(order: &Rel) -> Rel {
     let all = EventSet::full(order.universe_len());
     let long = order.seq(order, &all);
     order.clone().minus(&long)
+}
+
+/// Why a question stays open of which an execution shows that an access can name no memory.
+pub fn astray(task: &Task<'_>, execution: &Execution) -> Reason {
+    let sk = &task.sk;
+    let known = execution.known();
+    let mut eval = Eval::new(sk, &known);
+    let mut accesses = (0..sk.len()).filter(|&e| execution.executed.has(e) && task.domains.may_fault[e]);
+    Reason::Astray(accesses.find(|&e| eval.is_astray(e)).and_then(|e| {
+        let thread = sk.program.thread(sk.events[e].thread?);
+        let instr = &thread.code[sk.events[e].instr];
+        Some(Place { text: instr.text.clone(), thread: thread.name.clone(), line: instr.line })
+    }))
 }

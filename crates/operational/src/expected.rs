@@ -7,13 +7,11 @@
 
 use std::time::Duration;
 
-use super::{hazards, name};
-use engine::eval;
+use super::{hazards, holds, name};
 use front::mapping::Mapping;
-use program::litmus::{Atom, LitmusTest, Observable, RunExpectation};
-use program::memory::Memory;
+use program::litmus::{LitmusTest, RunExpectation};
 use simt::record::{Hazard, HazardKind};
-use simt::schedule::{How, Observation, Seen};
+use simt::schedule::{How, Observation};
 use simt::{Early, Launch, MachineMemory, Options, Schedule, Scheduling, observe};
 
 /// At most so many steps of a run, unless the test says how many.
@@ -154,7 +152,8 @@ fn unmet(test: &LitmusTest, run: &RunExpectation, seen: &Observation) -> Unmet {
         }
     }
     if let Some(expected) = run.condition {
-        let holds: Vec<bool> = seen.outcomes.iter().map(|o| holds(test, o)).collect();
+        let holds: Vec<bool> =
+            seen.outcomes.iter().map(|o| holds(test, test.condition.as_ref(), &o.state)).collect();
         let fits = match expected {
             "always" => !holds.is_empty() && holds.iter().all(|h| *h),
             "never" => !holds.iter().any(|h| *h),
@@ -197,20 +196,4 @@ fn race(test: &LitmusTest, hazard: &Hazard) -> String {
     };
     let sides: Vec<String> = std::iter::once(&hazard.first).chain(&hazard.second).map(side).collect();
     format!("data race: {}", sides.join(" / "))
-}
-
-/// Whether the test's condition holds of an outcome.
-fn holds(test: &LitmusTest, seen: &Seen) -> bool {
-    let memory = Memory::new(&test.program);
-    let observables = test.observables();
-    let value = |o: &Observable| observables.iter().position(|x| x == o).map(|i| seen.state[i]);
-    let mut atom = |a: &Atom| match a {
-        Atom::Const(v) => Some(*v),
-        Atom::Observable(o) => value(o),
-        Atom::Address { loc, index } => {
-            let viewer = test.program.thread_ids().next();
-            memory.cell_of(&test.program, *loc, *index, viewer).map(|c| memory.cell(c).address)
-        }
-    };
-    test.condition.as_ref().is_none_or(|c| eval::prop(c, &mut atom) == Some(true))
 }

@@ -22,12 +22,13 @@ use engine::task::Task;
 use engine::{Engine, Limits};
 use program::litmus::{Atom, LitmusTest, Observable, Prop};
 use program::memory::Memory;
-use program::{CmpOp, Instr, Op, Thread};
+use program::options::Setting;
+use program::{CmpOp, Thread};
 use simt::record::{Event, Hazard, HazardKind};
 use simt::schedule::{Observation, Recorded, Seen, Undefined};
 use simt::{self, Options};
 use trial::Tried;
-use verdict::{Answer, Outcomes, State, Verdict};
+use verdict::{Answer, Outcomes, Reason, State, Verdict};
 use why::Session;
 
 /// An observed outcome.
@@ -40,7 +41,7 @@ pub struct Observed {
     /// Whether the model allows it; `None`: undecided.
     pub allowed: Option<bool>,
     /// If undecided: why.
-    pub reason: Option<String>,
+    pub reason: Option<Reason>,
     /// A run that ends so.
     pub schedule: Recorded,
 }
@@ -55,7 +56,7 @@ pub struct Held {
     /// Whether the list of what the model allows is complete.
     pub complete: bool,
     /// If not: why.
-    pub reason: Option<String>,
+    pub reason: Option<Reason>,
     /// The loop bound that the model's answer needed.
     pub bound: Option<u32>,
     /// A broken law of the checkers, or a run that the model rejects.
@@ -73,11 +74,9 @@ const MAX_ACCESSES: usize = 256;
 
 /// How many accesses a program has, those of threads with loops counted for every iteration.
 fn accesses(test: &LitmusTest, bound: u32) -> usize {
-    let touches = |op: &Op| matches!(op, Op::Load { .. } | Op::Store { .. } | Op::Rmw { .. });
-    let back = |(pc, i): (usize, &Instr)| matches!(i.op, Op::Branch { target, .. } if target <= pc);
     let of = |t: &Thread| {
-        let times = if t.code.iter().enumerate().any(back) { bound.max(1) as usize } else { 1 };
-        times * t.code.iter().filter(|i| touches(&i.op)).count()
+        let times = if t.has_loop() { bound.max(1) as usize } else { 1 };
+        times * t.code.iter().filter(|i| i.op.is_access()).count()
     };
     test.program.threads.iter().map(of).sum()
 }
@@ -99,7 +98,7 @@ pub fn faults(
     model: &Model,
     engine: Engine,
     limits: Limits,
-    set: &[(String, String)],
+    set: &[Setting],
     observation: &Observation,
 ) -> Faults {
     let mut session = Session::new(test, model, engine, limits, set);
@@ -122,21 +121,24 @@ pub fn faults(
     Faults { race: verdict(&race), undefined: verdict(&undefined), defect }
 }
 
-/// Whether the test's filter lets an observed outcome pass.
-fn passes(test: &LitmusTest, state: &[i64]) -> bool {
+/// Whether a proposition of the test, if it has one, holds of an observed outcome.
+fn holds(test: &LitmusTest, prop: Option<&Prop>, state: &[i64]) -> bool {
     let memory = Memory::new(&test.program);
     let observables = test.observables();
-    let value = |o: &Observable| observables.iter().position(|x| x == o).map(|i| state[i]);
-    let address = |loc, index| {
-        let viewer = test.program.thread_ids().next();
-        memory.cell_of(&test.program, loc, index, viewer).map(|c| memory.cell(c).address)
-    };
     let mut atom = |a: &Atom| match a {
         Atom::Const(v) => Some(*v),
-        Atom::Observable(o) => value(o),
-        Atom::Address { loc, index } => address(*loc, *index),
+        Atom::Observable(o) => observables.iter().position(|x| x == o).map(|i| state[i]),
+        Atom::Address { loc, index } => {
+            let viewer = test.program.thread_ids().next();
+            memory.address(&test.program, *loc, *index, viewer)
+        }
     };
-    test.filter.as_ref().is_none_or(|f| eval::prop(f, &mut atom) == Some(true))
+    prop.is_none_or(|p| eval::prop(p, &mut atom) == Some(true))
+}
+
+/// Whether the test's filter lets an observed outcome pass.
+fn passes(test: &LitmusTest, state: &[i64]) -> bool {
+    holds(test, test.filter.as_ref(), state)
 }
 
 /// Observed undefined behaviour, each kind and place once, without that of executions that the test's filter excludes.
@@ -178,7 +180,7 @@ pub fn hold(
     model: &Model,
     engine: Engine,
     limits: Limits,
-    set: &[(String, String)],
+    set: &[Setting],
     observation: &Observation,
 ) -> Held {
     let named = name(test, observation);
@@ -189,15 +191,17 @@ pub fn hold(
             Observed { state, count, allowed: None, reason: None, schedule }
         };
         let observed = named.into_iter().map(observed).collect();
-        let reason = format!(
-            "its {accesses} accesses are too many for the checkers; the runs were looked through for races alone"
-        );
-        return Held { observed, reason: Some(reason), too_large: true, ..Held::default() };
+        return Held {
+            observed,
+            reason: Some(Reason::TooManyAccesses(accesses)),
+            too_large: true,
+            ..Held::default()
+        };
     }
     let mut session = Session::new(test, model, engine, limits, set);
     let Outcomes { complete, reason, outcomes, bound, mut defect, .. } = session.outcomes();
     // What implementations settle, no list of outcomes tells.
-    let left_open = reason.as_deref().is_some_and(why::session::is_left_open);
+    let left_open = matches!(reason, Some(Reason::ImplementationDefined { .. }));
     let allowed: Vec<&State> = outcomes.iter().filter(|o| o.allowed && !left_open).map(|o| &o.state).collect();
     let mut observed = Vec::new();
     for (state, seen) in named {
@@ -212,7 +216,7 @@ pub fn hold(
             match answer.verdict {
                 Verdict::Allowed => (Some(true), None),
                 Verdict::Forbidden => (Some(false), None),
-                other => (None, other.reason().map(str::to_owned)),
+                other => (None, other.reason().cloned()),
             }
         };
         observed.push(Observed { state, count: seen.count, allowed: verdict, reason, schedule: seen.schedule });

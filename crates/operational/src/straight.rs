@@ -11,7 +11,7 @@
 //! - Barriers whose members are counted by what is written in the code are left out: the run's own code has others.
 
 use program::litmus::LitmusTest;
-use program::{BarrierNaming, CmpOp, Expr, Instr, Op, Thread, Ty};
+use program::{Barrier, BarrierNaming, CmpOp, Expr, Instr, Op, Thread, Ty};
 use simt::record::Event;
 
 /// Runs that go through more instructions are not replayed.
@@ -19,8 +19,7 @@ const MAX_STEPS: usize = 2_000;
 
 /// Whether a program has a loop.
 pub(super) fn has_loop(test: &LitmusTest) -> bool {
-    let back = |(pc, i): (usize, &Instr)| matches!(i.op, Op::Branch { target, .. } if target <= pc);
-    test.program.threads.iter().any(|t| t.code.iter().enumerate().any(back))
+    test.program.threads.iter().any(Thread::has_loop)
 }
 
 /// The program of the way that a finished run went.
@@ -28,16 +27,15 @@ pub(super) fn has_loop(test: &LitmusTest) -> bool {
 /// # Errors
 /// Why there is none.
 pub(super) fn straight(test: &LitmusTest, events: &[Event]) -> Result<LitmusTest, &'static str> {
-    let instance =
-        |i: &Instr| matches!(&i.op, Op::Barrier(b) if !matches!(b.naming, BarrierNaming::Counted { .. }));
-    if test.program.threads.iter().flat_map(|t| &t.code).any(instance) {
+    let instance = |b: &Barrier| !matches!(b.naming, BarrierNaming::Counted { .. });
+    if test.program.instrs().any(|(_, _, i)| i.op.barrier().is_some_and(instance)) {
         return Err("loops beside barriers whose members are counted in the code");
     }
     let mut new = test.clone();
     let mut steps = 0;
     for (t, thread) in new.program.threads.iter_mut().enumerate() {
         let jumps = events.iter().filter_map(|e| match e {
-            Event::Jump { thread, instr, taken } if *thread == t => Some((*instr, *taken)),
+            Event::Jump(at, taken) if at.thread == t => Some((at.instr, *taken)),
             _ => None,
         });
         let way = way(thread, jumps)?;
@@ -57,21 +55,16 @@ fn way(
 ) -> Result<Vec<(usize, bool)>, &'static str> {
     let (mut way, mut pc) = (Vec::new(), 0);
     while let Some(instr) = thread.code.get(pc) {
-        let taken = match &instr.op {
-            Op::Branch { .. } => match jumps.next() {
-                Some((at, taken)) if at == pc => taken,
-                _ => return Err("a run whose branches were not written down"),
-            },
-            _ => false,
+        let taken = match (instr.op.target(), instr.op.target().and_then(|_| jumps.next())) {
+            (None, _) => false,
+            (_, Some((at, taken))) if at == pc => taken,
+            _ => return Err("a run whose branches were not written down"),
         };
         if way.len() > MAX_STEPS {
             return Err("a run of more than 2,000 instructions");
         }
         way.push((pc, taken));
-        pc = match &instr.op {
-            Op::Branch { target, .. } if taken => *target,
-            _ => pc + 1,
-        };
+        pc = instr.op.target().filter(|_| taken).unwrap_or(pc + 1);
     }
     Ok(way)
 }

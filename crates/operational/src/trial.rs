@@ -7,16 +7,16 @@
 //! - Runs of programs with loops come as the straight program that they went through (`straight`): an iteration without
 //!   effect stands in the skeleton of a loop for every further one, so a run that goes on after one has no counterpart there.
 //! - Barriers with free choices (a smaller count or quorum than there are users, waits that depend on what is read)
-//!   are left out, and models with other free relations than `rf`, `co` and `sc`.
+//!   are left out, and models with other free relations than those of values and final values and one order of fences.
 
 use std::collections::BTreeMap;
 
 use cat::rel::{EventSet, Rel};
 use engine::eval::{Assignment, Eval};
 use engine::execution::Execution;
-use engine::replay::{astray, declared, replay};
-use engine::skeleton::EventKind;
+use engine::replay::{declared, replay};
 use engine::task::Task;
+use program::EventKind;
 use simt::record::{Event, Source};
 
 /// What came of it.
@@ -38,10 +38,12 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
     if sk.pool.choice_count() > 0 {
         return Ok(Tried::LeftOut("barriers with free choices"));
     }
-    let known_names =
-        |i: usize| i == model.values.0 as usize || i == model.finals.0 as usize || model.free[i].name == "sc";
-    if !(0..model.free.len()).all(known_names) {
-        return Ok(Tried::LeftOut("a free relation besides rf, co and sc"));
+    // A run decides what its reads see, the order of writes, and one order of fences.
+    let mut others =
+        (0..model.free.len()).filter(|&i| i != model.values.0 as usize && i != model.finals.0 as usize);
+    let of_fences = others.next();
+    if others.next().is_some() {
+        return Ok(Tried::LeftOut("a free relation that no run decides"));
     }
     let n = sk.len();
     let mut known = Assignment { reads: vec![None; n], choices: Vec::new() };
@@ -53,7 +55,7 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
         let mut turns = events.iter().enumerate().filter(|(_, e)| turn_of(e) == Some(usize::from(t.0)));
         for i in (0..n).filter(|&i| sk.events[i].thread == Some(t)) {
             let event = &sk.events[i];
-            match Eval::new(&sk.pool, &known).cond(event.guard) {
+            match Eval::new(sk, &known).cond(event.guard) {
                 Some(false) => continue,
                 Some(true) => executed.insert(i),
                 None => return Err(format!("whether event {i} executes does not follow from the run")),
@@ -67,8 +69,8 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
                 (EventKind::Write, Event::Commit(source)) => {
                     writes.insert(*source, i);
                 }
-                (EventKind::Fence, Event::Fence { .. }) => fences.push((at, i)),
-                (EventKind::Arrive, Event::Arrive { .. }) | (EventKind::Wait, Event::Pass { .. }) => {}
+                (EventKind::Fence, Event::Fence(_)) => fences.push((at, i)),
+                (EventKind::Arrive, Event::Arrive(..)) | (EventKind::Wait, Event::Pass(..)) => {}
                 (kind, turn) => return Err(format!("event {i} is a {kind:?}, and the run has {turn:?} there")),
             }
         }
@@ -102,7 +104,11 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
     };
     let free = (0..model.free.len()).map(relation).collect();
     let mut execution = Execution { executed, reads: known.reads, choices: Vec::new(), free, finals };
-    if let Some(i) = (0..model.free.len()).find(|&i| model.free[i].name == "sc") {
+    if let Some(i) = of_fences {
+        let within = declared(task, &execution, model.free[i].within);
+        if within.iter().any(|(a, b)| [a, b].iter().any(|&e| sk.events[e].kind != EventKind::Fence)) {
+            return Ok(Tried::LeftOut("a free relation that no run decides"));
+        }
         // Fences that are not morally strong commit in some order, too, but nothing follows from it.
         if let Some(covering) = model.free[i].covering {
             sc = sc.and(&declared(task, &execution, covering));
@@ -128,11 +134,8 @@ pub(super) fn try_run(task: &Task<'_>, events: &[Event], outcome: &[i64]) -> Res
 /// The thread whose turn an event is.
 fn turn_of(e: &Event) -> Option<usize> {
     match e {
-        Event::Read { thread, .. }
-        | Event::Fence { thread, .. }
-        | Event::Arrive { thread, .. }
-        | Event::Pass { thread, .. }
-        | Event::Commit(Source::Write(thread, _)) => Some(*thread),
+        Event::Read { thread, .. } | Event::Commit(Source::Write(thread, _)) => Some(*thread),
+        Event::Fence(at) | Event::Arrive(at, _) | Event::Pass(at, _) => Some(at.thread),
         _ => None,
     }
 }
@@ -144,23 +147,20 @@ fn finals(
     executed: &EventSet,
     co: &Rel,
     outcome: &[i64],
-) -> Result<BTreeMap<program::memory::CellId, usize>, String> {
+) -> Result<Vec<(program::memory::CellId, usize)>, String> {
     let sk = &task.sk;
-    let mut eval = Eval::new(&sk.pool, known);
-    let mut finals = BTreeMap::new();
+    let mut eval = Eval::new(sk, known);
+    let mut finals = Vec::new();
     for (o, &wanted) in task.observed.iter().zip(outcome) {
         let Some(cell) = sk.observed_cell(*o) else { continue };
         let last = (0..sk.len()).find(|&w| {
-            let event = &sk.events[w];
-            let place = event.addr.and_then(|a| eval.term(a)).and_then(|a| sk.memory.at(a));
-            event.is_write()
+            sk.events[w].is_write()
                 && executed.has(w)
-                && !astray(task, known, w)
-                && place.is_some_and(|c| sk.memory.cell(c).memory == cell)
+                && eval.memory(w) == Some(Some(cell))
                 && co.successors(w).next().is_none()
-                && event.value.and_then(|v| eval.term(v)) == Some(wanted)
+                && eval.value(w) == Some(wanted)
         });
-        finals.insert(cell, last.ok_or("a final value is that of no last write")?);
+        finals.push((cell, last.ok_or("a final value is that of no last write")?));
     }
     Ok(finals)
 }

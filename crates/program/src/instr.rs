@@ -2,8 +2,9 @@
 //!
 //! # Invariants
 //! - What a model may see of an instruction (order, scope, proxy) is a [`Tags`] entry; how it computes is an [`Expr`].
+//! - An access has an address and a type, whose width is its size.
 
-use super::{BinOp, CmpOp, LocId, RegId, Scope, Tags, Ty, host};
+use super::{BinOp, CmpOp, EventKind, LocId, RegId, Scope, Tags, Ty, host};
 use diag::Span;
 
 /// A micro-op with its place in the source.
@@ -19,9 +20,9 @@ pub struct Instr {
     pub text: String,
 }
 
-/// Micro-ops.
+/// Micro-ops. The executor has them with accesses `A` and marks `M` of its own.
 #[derive(Clone, Debug)]
-pub enum Op {
+pub enum Op<A = Access, M = Mark> {
     /// `dst = [addr]`
     Load {
         /// Receives the value.
@@ -29,7 +30,7 @@ pub enum Op {
         /// Address.
         addr: Expr,
         /// Order, scope, proxy, type.
-        access: Access,
+        access: A,
     },
     /// `[addr] = value`
     Store {
@@ -38,7 +39,7 @@ pub enum Op {
         /// Value.
         value: Expr,
         /// Order, scope, proxy, type.
-        access: Access,
+        access: A,
     },
     /// `dst = [addr]; [addr] = update(dst)` in one step.
     Rmw {
@@ -49,16 +50,16 @@ pub enum Op {
         /// The new value.
         update: Update,
         /// Order, scope, proxy, type of the read half.
-        read: Access,
+        read: A,
         /// Of the write half.
-        write: Access,
+        write: A,
     },
-    /// A memory fence or a proxy fence. Never waits.
-    Fence {
-        /// Order, proxy, flags.
-        tags: Tags,
-        /// `None` for fences without one (proxy fences).
-        scope: Option<Scope>,
+    /// An event that neither reads nor writes: a fence, or what else models know by its kind. Never waits.
+    Mark {
+        /// The address that it names, if it names one.
+        addr: Option<Expr>,
+        /// Which event.
+        mark: M,
     },
     /// A barrier: waits for other threads.
     Barrier(Barrier),
@@ -95,21 +96,6 @@ pub enum Op {
     },
 }
 
-impl Op {
-    /// Whether it makes events.
-    pub fn is_visible(&self) -> bool {
-        !matches!(
-            self,
-            Op::Assign { .. }
-                | Op::Branch { .. }
-                | Op::Spurious { .. }
-                | Op::Call(_)
-                | Op::Enqueue(_)
-                | Op::Status { .. }
-        )
-    }
-}
-
 /// What a memory access carries besides address and value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
@@ -119,6 +105,17 @@ pub struct Access {
     pub scope: Option<Scope>,
     /// Size and signedness.
     pub ty: Ty,
+}
+
+/// An event that neither reads nor writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// What it is.
+    pub kind: EventKind,
+    /// Order, proxy, flags.
+    pub tags: Tags,
+    /// `None` for what has none (proxy fences).
+    pub scope: Option<Scope>,
 }
 
 /// What an RMW writes, given the value it read.
@@ -213,24 +210,4 @@ pub enum Expr {
     Select(Box<Expr>, Box<Expr>, Box<Expr>),
     /// Conversion to a type.
     Cast(Ty, Box<Expr>),
-}
-
-impl Expr {
-    /// Calls `f` for every register the expression reads.
-    pub fn registers(&self, f: &mut impl FnMut(RegId)) {
-        match self {
-            Expr::Const(_) | Expr::Address(_) => {}
-            Expr::Reg(r) => f(*r),
-            Expr::Bin(_, _, a, b) | Expr::Cmp(_, _, a, b) => {
-                a.registers(f);
-                b.registers(f);
-            }
-            Expr::Select(c, a, b) => {
-                c.registers(f);
-                a.registers(f);
-                b.registers(f);
-            }
-            Expr::Cast(_, a) => a.registers(f),
-        }
-    }
 }

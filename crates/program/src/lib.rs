@@ -9,9 +9,9 @@
 //! - What a model may see of an instruction (order, scope, proxy) is a [`Tags`] entry from [`tags::TAGS`].
 //! - Values are `i64`. A value of type [`Ty`] is kept wrapped to that type by [`Ty::wrap`].
 
-use std::fmt;
-
+pub mod dialect;
 pub mod edits;
+mod event;
 pub mod host;
 mod instr;
 pub mod litmus;
@@ -19,19 +19,26 @@ mod live;
 mod machine;
 pub mod memory;
 mod ndrange;
+pub mod options;
+mod parts;
 mod place;
 pub mod progress;
+pub mod proxy;
 pub mod strength;
 pub mod tags;
 mod value;
 pub mod waiting;
 pub mod words;
 
-pub use instr::{Access, Barrier, BarrierAction, BarrierNaming, Expr, Instr, Op, Update};
+pub use dialect::{Dialect, DialectRow};
+pub use event::{EVENT_SETS, EventKind, KINDS, KindRow};
+pub use instr::{Access, Barrier, BarrierAction, BarrierNaming, Expr, Instr, Mark, Op, Update};
 pub use live::live_registers;
 pub use machine::{ATTRIBUTES, Machine, MemoryKind, SVM_ATOMICS};
 pub use ndrange::{Item, NdRange, RangeError, SubGroups};
+pub use parts::Parts;
 pub use place::{Place, Scope};
+pub use proxy::Proxy;
 pub use tags::Tags;
 pub use value::{BinOp, CmpOp, Ty};
 
@@ -46,45 +53,6 @@ pub struct RegId(pub u16);
 /// Index into [`Program::locations`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LocId(pub u16);
-
-/// The language in which a test is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Dialect {
-    /// NVIDIA PTX assembly.
-    Ptx,
-    /// CUDA C++ with `cuda::atomic_ref` and friends.
-    Cuda,
-    /// OpenCL C atomics.
-    OpenCl,
-    /// SPIR-V/Vulkan in the notation of the published suite.
-    Vulkan,
-    /// C11 atomics.
-    C,
-}
-
-impl Dialect {
-    /// The spelling used in test files and messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Dialect::Ptx => "ptx",
-            Dialect::Cuda => "cuda",
-            Dialect::OpenCl => "opencl",
-            Dialect::Vulkan => "vulkan",
-            Dialect::C => "c",
-        }
-    }
-
-    /// The model that judges a test of this dialect when nobody names one.
-    pub fn default_model(self) -> &'static str {
-        match self {
-            Dialect::Ptx => "ptx",
-            Dialect::Cuda => "cuda",
-            Dialect::OpenCl => "opencl",
-            Dialect::Vulkan => "vulkan",
-            Dialect::C => "c11",
-        }
-    }
-}
 
 /// A whole program: what every checker runs.
 #[derive(Clone, Debug)]
@@ -117,6 +85,12 @@ impl Program {
         (0..self.threads.len() as u16).map(ThreadId)
     }
 
+    /// All instructions, each with its thread and its place there.
+    pub fn instrs(&self) -> impl Iterator<Item = (ThreadId, usize, &Instr)> {
+        let of = |t: ThreadId| self.thread(t).code.iter().enumerate().map(move |(at, instr)| (t, at, instr));
+        self.thread_ids().flat_map(of)
+    }
+
     /// The thread's lane: how many threads of its warp come before it.
     pub fn lane(&self, id: ThreadId) -> u32 {
         let place = &self.thread(id).place;
@@ -141,6 +115,14 @@ impl Program {
             id = of;
         }
         id
+    }
+
+    /// The type of the elements of a location's object.
+    pub fn element(&self, id: LocId) -> Ty {
+        match self.location(self.object(id)).kind {
+            LocationKind::Object { ty, .. } => ty,
+            LocationKind::Alias { .. } => unreachable!("Program::object ends at an object"),
+        }
     }
 
     /// Of what an object has copies.
@@ -189,6 +171,11 @@ impl Thread {
     /// The register of that name.
     pub fn register(&self, name: &str) -> Option<RegId> {
         self.regs.iter().position(|r| r.name == name).map(|i| RegId(i as u16))
+    }
+
+    /// Whether it has a branch backwards.
+    pub fn has_loop(&self) -> bool {
+        self.code.iter().enumerate().any(|(at, instr)| instr.op.jumps_back(at))
     }
 }
 
@@ -282,7 +269,8 @@ pub struct Location {
 pub enum LocationKind {
     /// Memory of its own.
     Object {
-        /// The type of an element; an access of another size is rejected by the front end.
+        /// The type of an element; an access of another size is rejected by the front end. Elements follow each other
+        /// without gaps.
         ty: Ty,
         /// One value per element (a scalar has one).
         init: Vec<Init>,
@@ -305,23 +293,4 @@ pub enum LocationKind {
         /// generic address of `of` (ISCA 2022, mixed-proxy extensions: virtual against physical aliases).
         proxy: Proxy,
     },
-}
-
-/// The access path to memory (PTX ISA, Memory Consistency Model, Proxies).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Proxy {
-    /// Ordinary loads, stores and atomics.
-    Generic,
-    /// Surface instructions.
-    Surface,
-    /// Texture instructions.
-    Texture,
-    /// Constant loads.
-    Constant,
-}
-
-impl fmt::Display for Dialect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }

@@ -5,7 +5,8 @@
 //!
 //! # Invariants
 //! - Address 0 names nothing.
-//! - Addresses count elements, as the micro-ops do: the front ends have divided every offset by the element size.
+//! - Addresses count bytes. Each element is one cell, and cells stand in the order of their addresses.
+//! - Which cell an access is to, [`Memory::cell_at`] alone says, of its address and its size: the whole of one cell, or none.
 //! - Two addresses have the same [`Cell::memory`] iff they are the same physical location, and the same
 //!   [`Cell::virtual_address`] iff they are the same generic virtual address: a texture, surface or constant handle
 //!   shares that of the name it is bound to, a generic alias does not (PTX ISA, Proxies; ISCA 2022, virtual against
@@ -23,7 +24,7 @@ pub struct CellId(pub u32);
 /// One addressable element.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Its address.
+    /// The address of its first byte.
     pub address: i64,
     /// Its memory: the cell of the object itself.
     pub memory: CellId,
@@ -46,11 +47,10 @@ pub struct Cell {
 /// The address map of a program.
 #[derive(Clone, Debug)]
 pub struct Memory {
-    /// All cells; those of objects come before those of their aliases.
+    /// All cells, by address; those of objects come before those of their aliases.
     pub cells: Vec<Cell>,
     /// First cell of each copy of each location: `(location, representative thread)`.
     bases: FxHashMap<(LocId, Option<ThreadId>), CellId>,
-    by_address: FxHashMap<i64, CellId>,
     /// For each thread, the first thread that shares its CTA.
     cta_of: Vec<ThreadId>,
     /// For each thread, the first thread of its device.
@@ -70,8 +70,8 @@ impl Memory {
         };
         let cta_of = first(&|a, b| a.same(b, Scope::Cta));
         let device_of = first(&Place::same_gpu);
-        let (cells, bases, by_address) = Default::default();
-        let mut memory = Memory { cells, bases, by_address, cta_of, device_of };
+        let (cells, bases) = Default::default();
+        let mut memory = Memory { cells, bases, cta_of, device_of };
         // Objects first, so that an alias declared before its object finds it.
         let (objects, aliases): (Vec<LocId>, Vec<LocId>) = (0..program.locations.len() as u16)
             .map(LocId)
@@ -95,8 +95,7 @@ impl Memory {
                         }
                     };
                     let name = memory.element_name(program, loc, index, owner);
-                    let address = next + i64::from(index);
-                    memory.by_address.insert(address, id);
+                    let address = next + i64::from(index * ty.bytes());
                     memory.cells.push(Cell {
                         address,
                         memory: target,
@@ -109,7 +108,7 @@ impl Memory {
                         name,
                     });
                 }
-                next += (init.len() as i64 / GAP + 1) * GAP;
+                next += (init.len() as i64 * i64::from(ty.bytes()) / GAP + 1) * GAP;
             }
         }
         for i in 0..memory.cells.len() {
@@ -128,7 +127,7 @@ impl Memory {
             Init::Int(v) => v,
             Init::Address { loc, index } => {
                 let viewer = viewer.or_else(|| program.thread_ids().next());
-                self.cell_of(program, loc, index, viewer).map_or(0, |c| self.cell(c).address)
+                self.address(program, loc, index, viewer).unwrap_or(0)
             }
         }
     }
@@ -143,7 +142,7 @@ impl Memory {
                 of_devices.map(|t| self.device_of[usize::from(t.0)]).collect()
             }
         };
-        owners.sort();
+        owners.sort_unstable();
         owners.dedup();
         owners.into_iter().map(Some).collect()
     }
@@ -170,9 +169,15 @@ impl Memory {
         &self.cells[id.0 as usize]
     }
 
-    /// The cell at an address.
+    /// The cell that begins at an address.
     pub fn at(&self, address: i64) -> Option<CellId> {
-        self.by_address.get(&address).copied()
+        self.cells.binary_search_by_key(&address, |c| c.address).ok().map(|i| CellId(i as u32))
+    }
+
+    /// The cell that an access of `size` bytes at an address is to; `None` if nothing is there, and if the access is to a
+    /// part of a cell or to more than one: accesses of mixed sizes are not supported.
+    pub fn cell_at(&self, address: i64, size: u32) -> Option<CellId> {
+        self.at(address).filter(|&c| self.cell(c).ty.bytes() == size)
     }
 
     /// The cell of an element of a location, in the copy that `viewer` sees. `None` if the viewer is missing where
@@ -189,6 +194,11 @@ impl Memory {
         let id = CellId(base.0 + index);
         let cell = self.cells.get(id.0 as usize)?;
         (cell.location == (loc, index)).then_some(id)
+    }
+
+    /// The address of an element of a location, in the copy that `viewer` sees, as [`Memory::cell_of`].
+    pub fn address(&self, program: &Program, loc: LocId, index: u32, viewer: Option<ThreadId>) -> Option<i64> {
+        self.cell_of(program, loc, index, viewer).map(|c| self.cell(c).address)
     }
 
     fn only_copy(&self, program: &Program, loc: LocId) -> Option<ThreadId> {
@@ -224,12 +234,18 @@ impl Memory {
         }
     }
 
-    /// Whether an access of `thread` to the cell is one: right size, reachable, not a write to constant memory.
-    pub fn accessible(&self, program: &Program, cell: CellId, thread: ThreadId, ty: Ty, write: bool) -> bool {
-        let c = self.cell(cell);
-        let size_fits = c.ty.bits == ty.bits || c.ty == Ty::WORD || ty == Ty::WORD;
-        let writable = !write || c.space != Space::Constant;
-        size_fits && writable && self.reachable(program, cell, thread)
+    /// The cell that an access of `thread` is to, if it may access it: reachable, no write to constant memory.
+    pub fn accessed(
+        &self,
+        program: &Program,
+        thread: ThreadId,
+        address: i64,
+        size: u32,
+        write: bool,
+    ) -> Option<CellId> {
+        let cell = self.cell_at(address, size)?;
+        let writable = !write || self.cell(cell).space != Space::Constant;
+        (writable && self.reachable(program, cell, thread)).then_some(cell)
     }
 
     /// What an observable is called in outcomes.
@@ -249,7 +265,7 @@ impl Memory {
     /// A value, or the name of the memory of which it is the address, if the program handles addresses as values.
     pub fn show(&self, program: &Program, v: i64) -> String {
         match self.at(v) {
-            Some(c) if v >= GAP && addresses_are_values(program) => format!("&{}", self.cell(c).name),
+            Some(c) if addresses_are_values(program) => format!("&{}", self.cell(c).name),
             _ => v.to_string(),
         }
     }

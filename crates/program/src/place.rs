@@ -66,6 +66,18 @@ impl Place {
         }
     }
 
+    /// The number of its group at a level of the scope tree.
+    pub fn group(&self, level: Scope) -> Option<u32> {
+        match level {
+            Scope::Gpu => Some(self.gpu),
+            Scope::QueueFamily => Some(self.queue_family),
+            Scope::Cluster => self.cluster,
+            Scope::Cta => Some(self.cta),
+            Scope::Warp => self.warp,
+            Scope::Thread | Scope::Sys => None,
+        }
+    }
+
     /// Whether both are on one GPU, whatever the domains of their kernels.
     pub fn same_gpu(&self, other: &Place) -> bool {
         !self.host && !other.host && self.gpu == other.gpu

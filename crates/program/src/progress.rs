@@ -15,7 +15,7 @@
 
 use std::fmt;
 
-use super::{Dialect, Place, Program, ThreadId};
+use super::{Place, Program, Scope, ThreadId};
 
 /// A progress model: which children a served group serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -76,34 +76,33 @@ pub enum Node {
     Apart(Vec<Node>),
 }
 
-/// The number of a thread's group among its siblings, at one level of the scope tree.
-type Level = fn(ThreadId, &Place) -> (u32, u32);
+/// The number of a thread's group among its siblings, at one level of the scope tree. A thread without a sub-group is alone
+/// in one, after those that are numbered.
+fn number(t: ThreadId, place: &Place, level: Scope) -> (u32, u32) {
+    match level {
+        Scope::Gpu => (0, place.gpu),
+        Scope::Cta => (place.queue_family, place.cta),
+        _ => place.warp.map_or((1, t.0.into()), |warp| (0, warp)),
+    }
+}
 
-/// The tree of a program: GPUs and CTAs, or devices, work-groups and sub-groups. A thread without a sub-group is alone in
-/// one, after those that are numbered.
+/// The tree of a program: GPUs and CTAs, or devices, work-groups and sub-groups.
 pub fn tree(program: &Program) -> Node {
-    let device: Level = |_, p| (0, p.gpu);
-    let group: Level = |_, p| (p.queue_family, p.cta);
-    let sub_group: Level = |t, p| p.warp.map_or((1, t.0.into()), |w| (0, w));
-    let levels: &[Level] = match program.dialect {
-        Dialect::OpenCl | Dialect::Vulkan => &[device, group, sub_group],
-        _ => &[device, group],
-    };
     let (hosts, others): (Vec<ThreadId>, _) = program.thread_ids().partition(|t| program.thread(*t).place.host);
-    let root = Node::Group(children(program, &others, levels));
+    let root = Node::Group(children(program, &others, program.dialect.row().progress));
     if hosts.is_empty() {
         return root;
     }
     Node::Apart([root].into_iter().chain(hosts.into_iter().map(Node::Thread)).collect())
 }
 
-fn children(program: &Program, threads: &[ThreadId], levels: &[Level]) -> Vec<Node> {
-    let Some((level, below)) = levels.split_first() else {
+fn children(program: &Program, threads: &[ThreadId], levels: &[Scope]) -> Vec<Node> {
+    let Some((&level, below)) = levels.split_first() else {
         return threads.iter().map(|&t| Node::Thread(t)).collect();
     };
     let mut groups: std::collections::BTreeMap<(u32, u32), Vec<ThreadId>> = Default::default();
     for &t in threads {
-        groups.entry(level(t, &program.thread(t).place)).or_default().push(t);
+        groups.entry(number(t, &program.thread(t).place, level)).or_default().push(t);
     }
     groups.values().map(|members| Node::Group(children(program, members, below))).collect()
 }

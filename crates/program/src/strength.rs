@@ -1,4 +1,4 @@
-//! Operations of the C-like dialects with other orders and scopes: what is stronger than what, and how each is written.
+//! Operations with other orders and scopes: what is stronger than what, and how each is written.
 //!
 //! # Invariants
 //! - An operation changes in nothing but its order, its scope, or in being atomic; only orders that it may have are given.
@@ -6,46 +6,43 @@
 //! # Sources
 //! - C11, 7.17.3, *Order and consistency*; OpenCL C, *Memory order and scope*; libcu++, *Thread scopes*.
 
-use crate::words::{CUDA_SCOPES, FLAGS, OF_LOADS, OF_OTHERS, OF_STORES, ORDERS, SCOPES};
-use crate::{Access, Dialect, Op, Scope, Tags};
+use crate::words::{FLAGS, OF_LOADS, OF_OTHERS, OF_STORES};
+use crate::{Access, EventKind, Op, Scope, Tags};
 
 pub use crate::words::Order;
 
-/// The tags that say an order.
-const ORDER_TAGS: &[&str] = &["RLX", "CON", "ACQ", "REL", "ACQ_REL", "SC"];
+/// The tags that say an order. The last one is the constant proxy of PTX, too, beside an order.
+const ORDER_TAGS: &[&str] = &["RLX", "ACQ", "REL", "ACQ_REL", "SC", "CON"];
 
-/// The scopes of a dialect, narrowest first, each with its name; those that atomic accesses may have.
-pub fn scopes(dialect: Dialect) -> &'static [(&'static str, Scope)] {
-    match dialect {
-        Dialect::Cuda => CUDA_SCOPES,
-        // That of the work-item is for fences of images.
-        Dialect::OpenCl => &SCOPES[1..],
+/// The orders that an atomic operation or a fence may have; none of anything else.
+fn orders(op: &Op) -> &'static [Order] {
+    let atomic = |access: &Access| access.tags.has("A");
+    match (op.read(), op.write()) {
+        (Some(_), Some(_)) => OF_OTHERS,
+        (Some(read), None) if atomic(read) => OF_LOADS,
+        (None, Some(write)) if atomic(write) => OF_STORES,
+        (None, None) if op.is_fence() => OF_OTHERS,
         _ => &[],
     }
 }
 
-/// How a scope is written.
-pub fn scope_name(dialect: Dialect, scope: Scope) -> Option<&'static str> {
-    let table = if dialect == Dialect::OpenCl { SCOPES } else { scopes(dialect) };
-    table.iter().find(|s| s.1 == scope).map(|s| s.0)
+/// The tag that says an order of a kind of event; `None`: such events have none.
+fn tag(order: Order, kind: EventKind) -> Option<&'static str> {
+    match kind {
+        EventKind::Read => Some(order.of_read()),
+        EventKind::Write => Some(order.of_write()),
+        EventKind::Fence => Some(order.of_fence()),
+        _ => None,
+    }
 }
 
 /// The order of an atomic operation or a fence; `None` for anything else.
 pub fn order(op: &Op) -> Option<Order> {
-    let tagged = |tags: &Tags, of: fn(Order) -> &'static str, orders: &[Order]| {
-        orders.iter().copied().find(|o| tags.has(of(*o)))
-    };
-    match op {
-        Op::Load { access, .. } if access.tags.has("A") => tagged(&access.tags, Order::of_read, OF_LOADS),
-        Op::Store { access, .. } if access.tags.has("A") => tagged(&access.tags, Order::of_write, OF_STORES),
-        Op::Rmw { read, write, .. } => {
-            ORDERS.iter().map(|o| o.1).find(|o| read.tags.has(o.of_read()) && write.tags.has(o.of_write()))
-        }
-        Op::Fence { tags, .. } => {
-            ORDERS.iter().map(|o| o.1).find(|o| *o != Order::Consume && tags.has(o.of_fence()))
-        }
-        _ => None,
-    }
+    let says = |o: &Order, kind, tags: &Tags| tag(*o, kind).is_some_and(|tag| tags.has(tag));
+    // A consume fence is an acquire fence.
+    let possible = |o: &&Order| !(op.is_fence() && **o == Order::Consume);
+    let own = |o: &&Order| op.tags().iter().all(|(kind, tags)| says(o, *kind, tags));
+    orders(op).iter().filter(possible).find(own).copied()
 }
 
 /// The orders that an operation may have and that are stronger than its own, weaker ones first.
@@ -55,70 +52,32 @@ pub fn stronger(op: &Op) -> Vec<Order> {
 
 /// The orders that an operation may have and that are weaker than its own, the weakest first. No fence is relaxed.
 pub fn weaker(op: &Op) -> Vec<Order> {
-    let fence = matches!(op, Op::Fence { .. });
+    let fence = op.is_fence();
     others(op, |own, other| other.bits() & own.bits() == other.bits() && !(fence && other == Order::Relaxed))
 }
 
 /// The orders that an operation may have besides its own, of which `wanted` (own, other) holds, weaker ones first.
 fn others(op: &Op, wanted: impl Fn(Order, Order) -> bool) -> Vec<Order> {
     let Some(own) = order(op) else { return Vec::new() };
-    let all = match op {
-        Op::Load { .. } => OF_LOADS,
-        Op::Store { .. } => OF_STORES,
-        _ => OF_OTHERS,
-    };
     let another = |o: &Order| *o != Order::Consume && o.bits() != own.bits() && wanted(own, *o);
-    let mut orders: Vec<Order> = all.iter().copied().filter(another).collect();
+    let mut orders: Vec<Order> = orders(op).iter().copied().filter(another).collect();
     orders.sort_by_key(|o| o.bits().count_ones());
     orders
 }
 
 /// The scope of an atomic operation or a fence.
 pub fn scope(op: &Op) -> Option<Scope> {
-    match op {
-        Op::Load { access, .. } | Op::Store { access, .. } if access.tags.has("A") => access.scope,
-        Op::Rmw { read, .. } => read.scope,
-        Op::Fence { scope, .. } => *scope,
-        _ => None,
-    }
-}
-
-/// The scopes wider than that of an operation, narrower ones first.
-pub fn wider(op: &Op, dialect: Dialect) -> Vec<Scope> {
-    let Some(own) = scope(op) else { return Vec::new() };
-    let mut wider: Vec<Scope> = scopes(dialect).iter().map(|s| s.1).filter(|s| *s > own).collect();
-    wider.dedup();
-    wider
+    op.scope().filter(|_| op.accesses().all(|access| access.tags.has("A")))
 }
 
 /// Gives an operation another order.
 pub fn set_order(op: &mut Op, order: Order) {
-    let set = |tags: &mut Tags, tag: &'static str| {
-        *tags = tags.without(ORDER_TAGS);
-        tags.insert(tag);
-    };
-    match op {
-        Op::Load { access, .. } => set(&mut access.tags, order.of_read()),
-        Op::Store { access, .. } => set(&mut access.tags, order.of_write()),
-        Op::Rmw { read, write, .. } => {
-            set(&mut read.tags, order.of_read());
-            set(&mut write.tags, order.of_write());
+    for (kind, tags) in op.tags_mut() {
+        if let Some(tag) = tag(order, kind) {
+            let own = ORDER_TAGS.iter().copied().find(|own| tags.has(own));
+            *tags = tags.without(own.as_slice());
+            tags.insert(tag);
         }
-        Op::Fence { tags, .. } => set(tags, order.of_fence()),
-        _ => {}
-    }
-}
-
-/// Gives an operation another scope.
-pub fn set_scope(op: &mut Op, new: Scope) {
-    match op {
-        Op::Load { access, .. } | Op::Store { access, .. } => access.scope = Some(new),
-        Op::Rmw { read, write, .. } => {
-            read.scope = Some(new);
-            write.scope = Some(new);
-        }
-        Op::Fence { scope, .. } => *scope = Some(new),
-        _ => {}
     }
 }
 
@@ -128,45 +87,33 @@ pub const ALL_FLAGS: &str = "CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE";
 /// Whether a fence or a barrier of OpenCL leaves out a region of memory.
 pub fn lacks_flags(op: &Op) -> bool {
     let lacks = |tags: &Tags| FLAGS.iter().filter_map(|f| f.1).any(|flag| !tags.has(flag));
-    match op {
-        Op::Fence { tags, .. } => lacks(tags),
-        Op::Barrier(barrier) => lacks(&barrier.arrive),
-        _ => false,
-    }
-}
-
-/// Gives a fence or a barrier the flags of all regions.
-pub fn set_flags(op: &mut Op) {
-    for flag in FLAGS.iter().filter_map(|f| f.1) {
-        match op {
-            Op::Fence { tags, .. } => tags.insert(flag),
-            Op::Barrier(barrier) => {
-                barrier.arrive.insert(flag);
-                barrier.wait.insert(flag);
-            }
-            _ => {}
-        }
-    }
+    op.tags().iter().any(|(kind, tags)| kind.is_in("F") && lacks(tags))
 }
 
 /// Whether it is an access to memory that is not atomic.
 pub fn is_plain(op: &Op) -> bool {
-    matches!(op, Op::Load { access, .. } | Op::Store { access, .. } if !access.tags.has("A"))
+    op.accesses().any(|access| !access.tags.has("A"))
 }
 
-/// Makes a plain access atomic. An order that a load or a store cannot have counts for what it can.
+/// Makes an access weak (PTX).
+pub fn make_weak(op: &mut Op) {
+    for access in op.accesses_mut() {
+        access.tags = access.tags.without(&["A", "RLX", "ACQ", "REL", "VOLATILE", "MMIO"]);
+        access.tags.insert("WEAK");
+        access.scope = None;
+    }
+}
+
+/// Makes a plain or weak access atomic. An order that a load or a store cannot have counts for what it can.
 pub fn make_atomic(op: &mut Op, order: Order, scope: Option<Scope>) {
-    let set = |access: &mut Access, tag| {
-        access.tags = access.tags.without(&["VOLATILE"]);
-        access.tags.extend(&["A", tag]);
-        if scope.is_some() {
-            access.scope = scope;
+    for (kind, tags) in op.tags_mut() {
+        if let Some(tag) = tag(order, kind) {
+            *tags = tags.without(&["VOLATILE", "WEAK"]);
+            tags.extend(&["A", tag]);
         }
-    };
-    match op {
-        Op::Load { access, .. } => set(access, order.of_read()),
-        Op::Store { access, .. } => set(access, order.of_write()),
-        _ => {}
+    }
+    if scope.is_some() {
+        op.set_scope(scope);
     }
 }
 
@@ -191,14 +138,10 @@ mod tests {
     fn what_was_set_is_there() {
         let mut op = load("RLX");
         set_order(&mut op, Order::Acquire);
-        set_scope(&mut op, Scope::Sys);
+        op.set_scope(Some(Scope::Sys));
         assert_eq!((order(&op), scope(&op)), (Some(Order::Acquire), Some(Scope::Sys)));
-        let fence = Op::Fence { tags: Tags::of(&["GLOBAL", "REL"]), scope: Some(Scope::Cta) };
+        let fence = Op::fence(Tags::of(&["GLOBAL", "REL"]), Some(Scope::Cta));
         assert_eq!(stronger(&fence), [Order::AcqRel, Order::SeqCst]);
-        assert_eq!(wider(&fence, Dialect::OpenCl), [Scope::Gpu, Scope::Sys]);
-        assert_eq!(wider(&fence, Dialect::C), []);
-        let mut both = fence.clone();
-        set_flags(&mut both);
-        assert_eq!((lacks_flags(&fence), lacks_flags(&both)), (true, false));
+        assert!(lacks_flags(&fence));
     }
 }

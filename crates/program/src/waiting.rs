@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use super::{Expr, LocId, Op, Program, ThreadId, Update};
+use super::{Expr, LocId, Op, Program, ThreadId};
 
 /// A walk longer than this goes nowhere.
 const MAX_STEPS: usize = 4_000;
@@ -99,15 +99,10 @@ pub struct Scene<'a> {
 
 impl Scene<'_> {
     fn eval(&self, t: ThreadId, e: &Expr, regs: Option<&[i64]>) -> Option<i64> {
-        let of = |e: &Expr| self.eval(t, e, regs);
-        Some(match e {
-            Expr::Const(v) => *v,
-            Expr::Reg(r) => *regs?.get(r.0 as usize)?,
-            Expr::Address(loc) => (self.address)(t, *loc)?,
-            Expr::Bin(op, ty, a, b) => op.apply(*ty, of(a)?, of(b)?),
-            Expr::Cmp(op, ty, a, b) => i64::from(op.holds(*ty, of(a)?, of(b)?)),
-            Expr::Select(c, a, b) => of(if of(c)? != 0 { a } else { b })?,
-            Expr::Cast(ty, a) => ty.wrap(of(a)?),
+        e.value(&|leaf| match leaf {
+            Expr::Reg(r) => regs?.get(r.0 as usize).copied(),
+            Expr::Address(loc) => (self.address)(t, *loc),
+            _ => None,
         })
     }
 
@@ -133,15 +128,10 @@ impl Scene<'_> {
             let at = |e: &Expr| self.eval(t, e, Some(&walk.regs));
             let mut next = walk.pc + 1;
             let set = match &code[walk.pc].op {
-                Op::Load { dst, addr, access } => {
-                    let Some(address) = at(addr) else { return Rest::Lost };
+                op if op.read().is_some() => {
+                    let Some(address) = op.address().and_then(at) else { return Rest::Lost };
                     let Some(value) = read(address) else { return Rest::Read };
-                    Some((*dst, access.ty.wrap(value)))
-                }
-                Op::Rmw { dst, addr, read: half, .. } => {
-                    let Some(address) = at(addr) else { return Rest::Lost };
-                    let Some(value) = read(address) else { return Rest::Read };
-                    dst.map(|dst| (dst, half.ty.wrap(value)))
+                    op.defines().zip(op.read()).map(|(dst, access)| (dst, access.ty.wrap(value)))
                 }
                 Op::Spurious { dst } => Some((*dst, 0)),
                 Op::Assign { dst, value } => {
@@ -157,7 +147,7 @@ impl Scene<'_> {
                 }
                 // An event completes some day.
                 Op::Status { dst, .. } => Some((*dst, 0)),
-                Op::Store { .. } | Op::Fence { .. } | Op::Barrier(_) | Op::Call(_) | Op::Enqueue(_) => None,
+                _ => None,
             };
             if let Some((dst, value)) = set {
                 walk.regs[dst.0 as usize] = value;
@@ -204,7 +194,7 @@ impl Scene<'_> {
         let (writes, sure) = self.writes(t, address);
         let mut values: BTreeSet<i64> = writes.iter().filter_map(|w| w.2).collect();
         for instr in &self.program.thread(t).code[range.clone()] {
-            instr.op.expressions(&mut |e| constants(e, &mut values));
+            instr.op.operands().iter().for_each(|e| constants(e, &mut values));
         }
         values.extend(values.clone().into_iter().filter(|&v| v > 0).flat_map(|v| [v - 1, v.saturating_add(1)]));
         values.extend([seen, seen.saturating_add(1)]);
@@ -226,19 +216,9 @@ impl Scene<'_> {
         for u in self.program.thread_ids().filter(|&u| u != t) {
             let Some(from) = self.rest[u.0 as usize] else { continue };
             for pc in self.reachable(u, from) {
-                let (addr, value) = match &self.program.thread(u).code[pc].op {
-                    Op::Store { addr, value, access } => {
-                        (addr, self.eval(u, value, None).map(|v| access.ty.wrap(v)))
-                    }
-                    Op::Rmw { addr, update, write, .. } => {
-                        let new = match update {
-                            Update::Exchange(e) | Update::CompareExchange { new: e, .. } => self.eval(u, e, None),
-                            Update::Apply(..) | Update::When { .. } => None,
-                        };
-                        (addr, new.map(|v| write.ty.wrap(v)))
-                    }
-                    _ => continue,
-                };
+                let op = &self.program.thread(u).code[pc].op;
+                let (Some(addr), Some(access)) = (op.address(), op.write()) else { continue };
+                let value = op.written().and_then(|e| self.eval(u, e, None)).map(|v| access.ty.wrap(v));
                 match self.eval(u, addr, None) {
                     Some(a) if (self.same)(a, address) => found.push((u, pc, value)),
                     Some(_) => {}
@@ -257,11 +237,8 @@ impl Scene<'_> {
             if pc >= code.len() || !seen.insert(pc) {
                 continue;
             }
-            match code[pc].op {
-                Op::Branch { cond: Expr::Const(c), target } if c != 0 => todo.push(target),
-                Op::Branch { target, .. } => todo.extend([target, pc + 1]),
-                _ => todo.push(pc + 1),
-            }
+            let op = &code[pc].op;
+            todo.extend(op.target().into_iter().chain(op.falls_through().then_some(pc + 1)));
         }
         seen
     }
@@ -269,24 +246,16 @@ impl Scene<'_> {
 
 /// The loop that begins at an instruction: up to the last jump back to it.
 pub fn loop_at(program: &Program, t: ThreadId, header: usize) -> Option<RangeInclusive<usize>> {
-    let back = |op: &Op| matches!(op, Op::Branch { target, .. } if *target == header);
     let code = &program.thread(t).code;
-    let end = (header..code.len()).rev().find(|&pc| back(&code[pc].op))?;
+    let end = (header..code.len()).rev().find(|&pc| code[pc].op.target() == Some(header))?;
     Some(header..=end)
 }
 
 /// The numbers in an expression.
 fn constants(e: &Expr, into: &mut BTreeSet<i64>) {
-    match e {
-        Expr::Const(v) => {
+    e.visit(&mut |e| {
+        if let Expr::Const(v) = e {
             into.insert(*v);
         }
-        Expr::Reg(_) | Expr::Address(_) => {}
-        Expr::Bin(_, _, a, b) | Expr::Cmp(_, _, a, b) => {
-            constants(a, into);
-            constants(b, into);
-        }
-        Expr::Select(c, a, b) => [c, a, b].into_iter().for_each(|e| constants(e, into)),
-        Expr::Cast(_, a) => constants(a, into),
-    }
+    });
 }

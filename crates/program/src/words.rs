@@ -1,4 +1,4 @@
-//! Words of the C-like dialects for memory orders, scopes and fence flags, and which orders an operation may have.
+//! Words of the dialects for memory orders, scopes and fence flags, and which orders an operation may have.
 
 use crate::Scope;
 
@@ -19,7 +19,7 @@ pub enum Order {
     SeqCst,
 }
 
-/// Orders by name.
+/// Orders by name, in C and in the languages made from it.
 pub const ORDERS: &[(&str, Order)] = &[
     ("memory_order_relaxed", Order::Relaxed),
     ("memory_order_consume", Order::Consume),
@@ -27,6 +27,15 @@ pub const ORDERS: &[(&str, Order)] = &[
     ("memory_order_release", Order::Release),
     ("memory_order_acq_rel", Order::AcqRel),
     ("memory_order_seq_cst", Order::SeqCst),
+];
+
+/// Orders of PTX.
+pub const PTX_ORDERS: &[(&str, Order)] = &[
+    (".relaxed", Order::Relaxed),
+    (".acquire", Order::Acquire),
+    (".release", Order::Release),
+    (".acq_rel", Order::AcqRel),
+    (".sc", Order::SeqCst),
 ];
 
 impl Order {
@@ -39,11 +48,6 @@ impl Order {
             Order::AcqRel => 0b011,
             Order::SeqCst => 0b111,
         }
-    }
-
-    /// As written.
-    pub fn name(self) -> &'static str {
-        ORDERS.iter().find(|o| o.1 == self).map_or("", |o| o.0)
     }
 
     /// The tag of a load, or of the read half of a read-modify-write: what only concerns writes is dropped.
@@ -96,8 +100,12 @@ pub const OF_STORES: &[Order] = &[Order::Relaxed, Order::Release, Order::SeqCst]
 pub const OF_OTHERS: &[Order] =
     &[Order::Relaxed, Order::Consume, Order::Acquire, Order::Release, Order::AcqRel, Order::SeqCst];
 
-/// Scopes by name.
-pub const SCOPES: &[(&str, Scope)] = &[
+/// Scopes of PTX.
+pub const PTX_SCOPES: &[(&str, Scope)] =
+    &[(".cta", Scope::Cta), (".cluster", Scope::Cluster), (".gpu", Scope::Gpu), (".sys", Scope::Sys)];
+
+/// Scopes of OpenCL C. The first one is for fences of images alone.
+pub const OPENCL_SCOPES: &[(&str, Scope)] = &[
     ("memory_scope_work_item", Scope::Thread),
     ("memory_scope_sub_group", Scope::Warp),
     ("memory_scope_work_group", Scope::Cta),
@@ -106,7 +114,7 @@ pub const SCOPES: &[(&str, Scope)] = &[
     ("memory_scope_all_devices", Scope::Sys),
 ];
 
-/// Scopes of CUDA by name. The cluster's is that of the compiler's builtins.
+/// Scopes of CUDA C++. The cluster's is that of the compiler's builtins.
 pub const CUDA_SCOPES: &[(&str, Scope)] = &[
     ("thread_scope_thread", Scope::Thread),
     ("thread_scope_block", Scope::Cta),

@@ -7,9 +7,10 @@
 
 use std::io::{self, Write};
 
-use super::{Line, Reporter, Site, Summary};
+use super::line::{Line, Site, visible};
+use super::{Reporter, Summary};
 use diag::{Diagnostic, Severity};
-use verdict::{Definedness, Verdict};
+use verdict::{Definedness, Reason, Verdict};
 
 /// What became of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,11 +80,8 @@ impl Case {
             }
             (Status::Undecided(_), _) => {
                 let expected = line.expected.map_or(String::new(), |e| format!(", expected {e}"));
-                format!(
-                    "{} is undecided{expected}: {}",
-                    line.property,
-                    answer.verdict.reason().unwrap_or("no reason")
-                )
+                let reason = answer.verdict.reason().map_or("no reason".to_owned(), Reason::to_string);
+                format!("{} is undecided{expected}: {reason}", line.property)
             }
             (Status::Unmet, Some(expected)) => format!("{} is {word}, expected {expected}", line.property),
             (_, Some(_)) => format!("{} is {word}, as expected", line.property),
@@ -100,7 +98,7 @@ impl Case {
         ];
         let mut tell = |name, value: Option<String>| details.extend(value.map(|v| (name, v)));
         tell("expected", line.expected.map(str::to_owned));
-        tell("reason", answer.verdict.reason().map(str::to_owned));
+        tell("reason", answer.verdict.reason().map(Reason::to_string));
         let asked = !line.proposition.is_empty();
         tell("condition", asked.then(|| format!("{} ({})", line.quantifier, line.proposition)));
         tell("engine", Some(answer.engine.to_owned()));
@@ -168,20 +166,6 @@ impl<C: Cases> Reporter for C {
     }
 }
 
-/// A text on one line, without anything that a terminal or a log would act upon: control characters, and those that
-/// change the direction of what follows, are written as Rust escapes them.
-pub(super) fn visible(text: &str) -> String {
-    let hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-            || matches!(c, '\u{fffe}' | '\u{ffff}')
-    };
-    if !text.contains(hidden) {
-        return text.to_owned();
-    }
-    text.chars().map(|c| if hidden(c) { c.escape_default().to_string() } else { c.to_string() }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::samples;
@@ -205,7 +189,10 @@ mod tests {
     fn the_message_says_what_came_out_and_what_was_expected() {
         let messages: Vec<_> = samples::lines().iter().map(|line| Case::of(line).message).collect();
         assert_eq!(messages[1], "reachability is allowed, expected forbidden");
-        assert_eq!(messages[4], "reachability is undecided, expected allowed: loop bound 4 reached");
+        assert_eq!(
+            messages[4],
+            "reachability is undecided, expected allowed: loop bound: a thread can go on after 4 iterations"
+        );
     }
 
     #[test]

@@ -1,102 +1,16 @@
 //! Comparisons: what several models say of one test, and why they differ.
 
-use std::fmt;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
 use super::Line;
-use verdict::{Definedness, Fault, Outcomes, Property, State, Verdict};
+use verdict::{Definedness, Fault, Finding, Outcomes, Property, Relation, State, Verdict};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 const UNSURE: Style = AnsiColor::Yellow.on_default();
-
-/// How two models stand to each other on a test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Relation {
-    /// They give the same answers.
-    Agree,
-    /// They do not.
-    Differ,
-    /// A mapping allows nothing that its source model forbids.
-    Respected,
-    /// It does, in a way that is known: an order of sequentially consistent accesses that the mapping does not keep.
-    KnownGap,
-    /// It does.
-    Violated,
-    /// The source program is undefined, so nothing is asked of the mapping.
-    Exempt,
-    /// It cannot be said.
-    Undecided,
-}
-
-impl Relation {
-    /// The words in reports.
-    pub fn word(self) -> &'static str {
-        match self {
-            Relation::Agree => "agree",
-            Relation::Differ => "differ",
-            Relation::Respected => "respected",
-            Relation::KnownGap => "known gap",
-            Relation::Violated => "violated",
-            Relation::Exempt => "exempt: undefined",
-            Relation::Undecided => "undecided",
-        }
-    }
-}
-
-/// An instruction of a test; without a line, something else of the program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Its thread.
-    pub thread: String,
-    /// 1-based, in the test's file; 0: none.
-    pub line: u32,
-    /// The instruction as written.
-    pub text: String,
-}
-
-impl Place {
-    /// Without the instruction.
-    pub fn short(&self) -> String {
-        match self.line {
-            0 => self.text.clone(),
-            line => format!("line {line} ({})", self.thread),
-        }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => f.write_str(&self.text),
-            line => write!(f, "line {line} `{}` ({})", self.text.trim_end_matches(';'), self.thread),
-        }
-    }
-}
-
-/// What came out for two of the models.
-#[derive(Clone, Debug)]
-pub struct Finding {
-    /// The first of the models.
-    pub left: String,
-    /// The other one.
-    pub right: String,
-    /// Whether they differ on the test's condition; `None` if one is undecided.
-    pub differs: Option<bool>,
-    /// How they stand to each other.
-    pub relation: Relation,
-    /// The rule that makes the difference; for counting.
-    pub rule: Option<String>,
-    /// The axioms by which the stronger model forbids what the other one allows.
-    pub by: Option<String>,
-    /// Where the rule bites.
-    pub places: Vec<Place>,
-    /// The reason, in one sentence.
-    pub why: String,
-}
 
 /// One model's answers.
 #[derive(Clone, Debug)]
@@ -161,7 +75,7 @@ impl Comparison {
     pub fn states(&self, all: bool) -> Vec<&State> {
         let outcomes = self.columns.iter().flat_map(|c| &c.outcomes.outcomes);
         let mut states: Vec<&State> = outcomes.filter(|o| all || o.allowed).map(|o| &o.state).collect();
-        states.sort();
+        states.sort_unstable();
         states.dedup();
         states
     }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 
-use super::human::execution;
+use super::execution::execution;
 use verdict::{Breach, Explanation, Link, Missing, Need, Needs, Witness};
 
 mod object;

@@ -10,8 +10,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
-use super::human::execution;
-use super::jsonl::{WitnessObject, witness};
+use super::execution::{WitnessObject, execution, witness};
 use verdict::{Change, Definedness, Fault, FaultEvent, Remedy};
 
 const DIM: Style = Style::new().dimmed();
@@ -24,7 +23,7 @@ pub(super) struct Undefined<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     undefined: Option<Option<bool>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    undefined_reason: Option<&'a str>,
+    undefined_reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     race: Option<FaultObject<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,7 +37,7 @@ impl<'a> Undefined<'a> {
             None => (None, None, None),
             Some(Definedness::Defined) => (Some(Some(false)), None, None),
             Some(Definedness::Undefined(fault)) => (Some(Some(true)), None, Some(&**fault)),
-            Some(Definedness::Undecided(reason)) => (Some(None), Some(reason.as_str()), None),
+            Some(Definedness::Undecided(reason)) => (Some(None), Some(reason.to_string()), None),
         };
         let (race, misuse) = match found.or(fault) {
             None => (None, None),
@@ -61,7 +60,7 @@ pub(super) struct FaultObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<Vec<ChangeObject<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    no_remedy: Option<&'a str>,
+    no_remedy: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     execution: Option<WitnessObject<'a>>,
 }
@@ -100,7 +99,8 @@ impl<'a> FaultObject<'a> {
         };
         let (remedy, no_remedy) = match &fault.remedy {
             Some(Remedy::Changes(changes)) => (Some(changes.iter().map(change).collect()), None),
-            Some(Remedy::None(why) | Remedy::Undecided(why)) => (None, Some(why.as_str())),
+            Some(Remedy::None(why)) => (None, Some(why.clone())),
+            Some(Remedy::Undecided(why)) => (None, Some(why.to_string())),
             None => (None, None),
         };
         FaultObject {

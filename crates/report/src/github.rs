@@ -11,7 +11,8 @@
 use std::io::{self, Write};
 
 use super::Summary;
-use super::case::{Case, Cases, Status, visible};
+use super::case::{Case, Cases, Status};
+use super::line::visible;
 
 /// Writes `github`.
 #[derive(Clone, Copy, Debug, Default)]

@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::case::{Case, Status, visible};
+use super::case::{Case, Status};
+use super::line::visible;
 use super::picture::escape::xml;
 use super::picture::{Choice, Scene, page, subject};
 use super::{Line, Reporter, Summary};

@@ -6,10 +6,10 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use super::case::visible;
+use super::execution::{end_line, execution, picture};
+use super::line::visible;
 use super::{Comparison, Line, Observations, Reporter, Summary, Table};
-use verdict::hang;
-use verdict::{Definedness, Ending, Property, State, ThreadEnd, Verdict, Witness};
+use verdict::{Definedness, Property, Reason, Verdict};
 
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -86,10 +86,10 @@ impl Reporter for Human {
         }
         rest.extend(line.mapping.map(|mapping| format!("via {mapping}")));
         let told = match &answer.definedness {
-            Some(Definedness::Undecided(reason)) => Some(reason.as_str()),
+            Some(Definedness::Undecided(reason)) => Some(reason),
             _ => None,
         };
-        rest.extend(answer.verdict.reason().filter(|reason| told != Some(*reason)).map(str::to_owned));
+        rest.extend(answer.verdict.reason().filter(|reason| told != Some(*reason)).map(Reason::to_string));
         rest.extend(answer.bound.map(|bound| format!("loop bound {bound}")));
         if options.verbose {
             rest.push(answer.engine.to_owned());
@@ -261,84 +261,10 @@ fn explain(out: &mut dyn Write, line: &Line, verbose: bool) -> io::Result<()> {
     }
 }
 
-/// `a`, `b`, …, `z`, `e26`, …
-pub(super) fn letter(event: usize) -> String {
-    match u8::try_from(event) {
-        Ok(n) if n < 26 => char::from(b'a' + n).to_string(),
-        _ => format!("e{event}"),
-    }
-}
-
-/// An execution: events per thread, relations, final state.
-pub(super) fn execution(out: &mut dyn Write, witness: &Witness) -> io::Result<()> {
-    writeln!(out, "  by this execution:")?;
-    let action_width = witness.events.iter().map(|e| e.action.chars().count()).max().unwrap_or(0);
-    let mut threads: Vec<Option<usize>> = witness.events.iter().map(|e| e.thread).collect();
-    threads.sort_unstable();
-    threads.dedup();
-    for thread in threads {
-        let events = witness.events.iter().enumerate().filter(|(_, e)| e.thread == thread);
-        for (i, (index, event)) in events.enumerate() {
-            if i == 0 {
-                writeln!(out, "    {BOLD}{}{BOLD:#}", event.thread_name)?;
-            }
-            write!(out, "      {:>3}: {:action_width$}", letter(index), event.action)?;
-            if event.line > 0 {
-                write!(out, "  {DIM}line {}: {}{DIM:#}", event.line, event.text.trim())?;
-            }
-            writeln!(out)?;
-        }
-    }
-    let name_width = witness.relations.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    for (name, pairs) in &witness.relations {
-        let pairs: Vec<_> = pairs.iter().map(|&(a, b)| format!("{}->{}", letter(a), letter(b))).collect();
-        writeln!(out, "    {name:name_width$}  {}", pairs.join(" "))?;
-    }
-    if !witness.ends.is_empty() {
-        return ends(out, &witness.ends);
-    }
-    writeln!(out, "    final state: {}", state_text(&witness.state))
-}
-
-/// How the threads of an execution end that hangs.
-fn ends(out: &mut dyn Write, ends: &[ThreadEnd]) -> io::Result<()> {
-    writeln!(out, "    which does not end:")?;
-    let width = ends.iter().map(|e| e.thread.chars().count()).max().unwrap_or(0);
-    ends.iter().try_for_each(|end| end_line(out, end, width))?;
-    picture(out, ends)
-}
-
-/// Who waits for whom.
-pub(super) fn picture(out: &mut dyn Write, ends: &[ThreadEnd]) -> io::Result<()> {
-    let (circle, lines) = hang::picture(ends);
-    if lines.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "      {}", if circle { "they wait in a circle:" } else { "who waits for whom:" })?;
-    lines.iter().try_for_each(|line| writeln!(out, "        {line}"))
-}
-
-/// How one thread ends.
-fn end_line(out: &mut dyn Write, end: &ThreadEnd, width: usize) -> io::Result<()> {
-    let style = if matches!(end.ending, Ending::Blocked | Ending::Looping) { BOLD } else { Style::new() };
-    write!(out, "      {:width$}  {style}{:7}{style:#}  {}", end.thread, end.ending.word(), end.why)?;
-    if end.line > 0 {
-        let after = if end.ending == Ending::Stopped { "after " } else { "" };
-        write!(out, "  {DIM}{after}line {}: {}{DIM:#}", end.line, end.text.trim())?;
-    }
-    writeln!(out)
-}
-
-/// `P1:r0 = 1, x = 2`.
-fn state_text(state: &State) -> String {
-    match state.as_slice() {
-        [] => "(nothing is observed)".to_owned(),
-        some => some.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", "),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use verdict::{Ending, ThreadEnd, Witness};
+
     use super::super::{Format, samples};
     use super::*;
 
@@ -358,11 +284,11 @@ MP-gpu  ptx-v7.5  reachability  exists  forbidden  as expected
 MP      ptx-v7.5  reachability  exists  allowed    NOT MET: expected forbidden
 MP      ptx-v7.5  race                  racy
 Atom    ptx-v7.5  reachability  forall  forbidden  as expected
-Loop    ptx-v7.5  reachability  exists  undecided  expected allowed, loop bound 4 reached, loop bound 4
+Loop    ptx-v7.5  reachability  exists  undecided  expected allowed, loop bound: a thread can go on after 4 iterations, loop bound 4
 Odd     ptx-v7.5  reachability  exists  allowed
   DEFECT: engines differ: symbolic allowed, enumerate forbidden
-6 answers: 2 allowed, 2 forbidden, 1 racy, 1 undecided; 3 expectations, 1 NOT MET; undecided: 1 × loop bound 4 \
-reached; 1 DEFECT; 1 error in the input
+6 answers: 2 allowed, 2 forbidden, 1 racy, 1 undecided; 3 expectations, 1 NOT MET; undecided: 1 × loop bound; \
+1 DEFECT; 1 error in the input
 ";
         assert_eq!(text, expected);
     }

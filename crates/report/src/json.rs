@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(value["answers"][1]["verdict"], "allowed");
         assert_eq!(
             text.lines().last().unwrap(),
-            r#"],"summary":{"answers":6,"verdicts":{"allowed":2,"forbidden":2,"racy":1,"undecided":1},"met":2,"unmet":1,"undecided":{"loop bound 4 reached":1},"defects":1,"invalid":1,"passed_over":0,"stopped":false}}"#
+            r#"],"summary":{"answers":6,"verdicts":{"allowed":2,"forbidden":2,"racy":1,"undecided":1},"met":2,"unmet":1,"undecided":{"loop bound":1},"defects":1,"invalid":1,"passed_over":0,"stopped":false}}"#
         );
     }
 

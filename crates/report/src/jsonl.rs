@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use super::execution::{WitnessObject, state_object, witness};
 use super::explanation::{self, ExplanationObject};
 use super::fault::{FaultObject, Undefined};
-use super::{Comparison, Finding, Line, Observations, Place, Reporter, Summary, Table};
-use verdict::hang::{Goal, Site, Wait, picture};
-use verdict::{Outcome, Outcomes, State, ThreadEnd, Witness};
+use super::{Comparison, Line, Observations, Reporter, Summary, Table};
+use verdict::{Finding, Outcome, Outcomes, Place, Reason};
 
 /// Writes `jsonl`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,7 +59,7 @@ struct AnswerObject<'a> {
     engine: &'a str,
     bound: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
+    reason: Option<String>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     axioms: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,62 +100,6 @@ struct PlaceObject<'a> {
     text: &'a str,
 }
 
-/// An execution: relations name events by position.
-#[derive(Serialize)]
-pub(super) struct WitnessObject<'a> {
-    events: Vec<EventObject<'a>>,
-    relations: IndexMap<&'a str, &'a [(usize, usize)]>,
-    state: IndexMap<&'a str, &'a str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    ends: Vec<EndObject<'a>>,
-    /// Who waits for whom.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    waits: Vec<String>,
-}
-
-/// How a thread of an execution that hangs ends.
-#[derive(Serialize)]
-struct EndObject<'a> {
-    thread: &'a str,
-    end: &'a str,
-    line: u32,
-    text: &'a str,
-    served: bool,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    waits_for: &'a [String],
-    #[serde(skip_serializing_if = "IndexMap::is_empty")]
-    reads: IndexMap<&'a str, Vec<&'a str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    period: Option<u32>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    waits: Vec<WaitObject<'a>>,
-    why: &'a str,
-}
-
-/// What a thread waits for.
-#[derive(Serialize)]
-struct WaitObject<'a> {
-    r#for: &'a str,
-    helpers: Vec<SiteObject<'a>>,
-    only: bool,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    missed: Vec<SiteObject<'a>>,
-}
-
-#[derive(Serialize)]
-struct SiteObject<'a> {
-    thread: &'a str,
-    line: u32,
-}
-
-#[derive(Serialize)]
-struct EventObject<'a> {
-    thread: &'a str,
-    line: u32,
-    action: &'a str,
-    text: &'a str,
-}
-
 #[derive(Serialize)]
 struct TableObject<'a> {
     path: &'a str,
@@ -166,7 +110,7 @@ struct TableObject<'a> {
     engine: &'a str,
     bound: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
+    reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -184,61 +128,6 @@ struct OutcomeObject<'a> {
     racy: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     race: Option<FaultObject<'a>>,
-}
-
-pub(super) fn state(state: &State) -> IndexMap<&str, &str> {
-    state.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
-}
-
-pub(super) fn witness(witness: &Witness) -> WitnessObject<'_> {
-    WitnessObject {
-        events: (witness.events.iter())
-            .map(|e| EventObject { thread: &e.thread_name, line: e.line, action: &e.action, text: &e.text })
-            .collect(),
-        relations: witness.relations.iter().map(|(name, pairs)| (name.as_str(), pairs.as_slice())).collect(),
-        state: state(&witness.state),
-        ends: witness.ends.iter().map(end).collect(),
-        waits: picture(&witness.ends).1,
-    }
-}
-
-fn wait(wait: &Wait) -> WaitObject<'_> {
-    fn sites(sites: &[Site]) -> Vec<SiteObject<'_>> {
-        sites.iter().map(|s| SiteObject { thread: &s.thread, line: s.line }).collect()
-    }
-    WaitObject {
-        r#for: match &wait.goal {
-            Goal::Value(what) | Goal::Change(what) | Goal::Event(what) => what,
-            Goal::Barrier => "barrier",
-        },
-        helpers: sites(&wait.helpers),
-        only: wait.only,
-        missed: sites(&wait.missed),
-    }
-}
-
-/// How threads end, as a list.
-pub(super) fn ends<S: serde::Serializer>(ends: &[ThreadEnd], out: S) -> Result<S::Ok, S::Error> {
-    out.collect_seq(ends.iter().map(end))
-}
-
-fn end(end: &ThreadEnd) -> EndObject<'_> {
-    let mut reads: IndexMap<&str, Vec<&str>> = IndexMap::new();
-    for (place, value) in &end.polls {
-        reads.entry(place).or_default().push(value);
-    }
-    EndObject {
-        thread: &end.thread,
-        end: end.ending.word(),
-        line: end.line,
-        text: end.text.trim(),
-        served: end.served,
-        waits_for: &end.waits_for,
-        reads,
-        period: end.period,
-        waits: end.waits.iter().map(wait).collect(),
-        why: &end.why,
-    }
 }
 
 /// The object of one answer, without a line end.
@@ -279,7 +168,7 @@ fn finding<'a>(f: &'a Finding, model: &str) -> Option<FindingObject<'a>> {
 
 fn outcome(o: &Outcome) -> OutcomeObject<'_> {
     OutcomeObject {
-        state: state(&o.state),
+        state: state_object(&o.state),
         allowed: o.allowed,
         racy: o.racy,
         race: o.race.as_deref().map(FaultObject::of),
@@ -302,7 +191,7 @@ fn object(line: &Line) -> AnswerObject<'_> {
         expected: line.expected,
         engine: answer.engine,
         bound: answer.bound,
-        reason: answer.verdict.reason(),
+        reason: answer.verdict.reason().map(Reason::to_string),
         axioms: &answer.axioms,
         ms: line.ms,
         witness: answer.witness.as_ref().map(witness),
@@ -326,7 +215,7 @@ pub(super) fn write_table(out: &mut dyn Write, table: &Table) -> io::Result<()> 
         outcomes: outcomes(list),
         engine: list.engine,
         bound: list.bound,
-        reason: list.reason.as_deref(),
+        reason: list.reason.as_ref().map(Reason::to_string),
         ms: table.ms,
         defect: list.defect.as_deref(),
         mapping: table.mapping,
@@ -347,7 +236,7 @@ mod tests {
 {"path":"ptx/MP.litmus","test":"MP","model":"ptx-v7.5","property":"reachability","quantifier":"exists","verdict":"allowed","expected":"forbidden","engine":"symbolic","bound":null}
 {"path":"ptx/MP.litmus","test":"MP","model":"ptx-v7.5","property":"race","quantifier":"none","verdict":"racy","expected":null,"engine":"symbolic","bound":null}
 {"path":"ptx/Atom.litmus","test":"Atom","model":"ptx-v7.5","property":"reachability","quantifier":"forall","verdict":"forbidden","expected":"required","engine":"symbolic","bound":null,"axioms":["Causality"]}
-{"path":"ptx/Loop.litmus","test":"Loop","model":"ptx-v7.5","property":"reachability","quantifier":"exists","verdict":"undecided","expected":"allowed","engine":"symbolic","bound":4,"reason":"loop bound 4 reached"}
+{"path":"ptx/Loop.litmus","test":"Loop","model":"ptx-v7.5","property":"reachability","quantifier":"exists","verdict":"undecided","expected":"allowed","engine":"symbolic","bound":4,"reason":"loop bound: a thread can go on after 4 iterations"}
 {"path":"ptx/Odd.litmus","test":"Odd","model":"ptx-v7.5","property":"reachability","quantifier":"exists","verdict":"allowed","expected":null,"engine":"both","bound":null,"defect":"engines differ: symbolic allowed, enumerate forbidden"}
 "#;
         assert_eq!(text, expected);

@@ -6,13 +6,13 @@
 //! - No time stamps, no run identifiers; `time` attributes only if timings were asked for.
 //!
 //! # Sources
-//! - The JUnit/XUnit dialect of Apache Maven Surefire, *surefire-test-report.xsd*, as `quick-junit` writes it.
+//! - The JUnit/XUnit dialect of Apache Maven Surefire, *surefire-test-report.xsd*. Attributes `file` and `line` are not in the
+//!   schema, but several servers link a case to its source by them.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::time::Duration;
 
 use indexmap::IndexMap;
-use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::Summary;
 use super::case::{Case, Cases, Status};
@@ -30,58 +30,111 @@ impl Cases for Junit {
     }
 
     fn finish(&mut self, out: &mut dyn Write, _: &Summary) -> io::Result<()> {
-        let mut report = Report::new("fencepost");
-        for (name, cases) in std::mem::take(&mut self.suites) {
-            let mut suite = TestSuite::new(&name);
+        let suites = std::mem::take(&mut self.suites);
+        let [skipped, failures, errors] = counts(suites.values().flatten());
+        let tests: usize = suites.values().map(Vec::len).sum();
+        writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
+        writeln!(
+            out,
+            "<testsuites name=\"fencepost\" tests=\"{tests}\" skipped=\"{skipped}\" failures=\"{failures}\" \
+             errors=\"{errors}\">"
+        )?;
+        for (name, cases) in &suites {
+            let [skipped, failures, errors] = counts(cases);
             let total: Option<f64> = cases.iter().map(|case| case.ms).sum();
-            if let Some(ms) = total {
-                suite.set_time(milliseconds(ms));
-            }
-            suite.add_test_cases(cases.iter().map(|case| test_case(&name, case)));
-            report.add_test_suite(suite);
+            writeln!(
+                out,
+                "    <testsuite name=\"{}\" tests=\"{}\" skipped=\"{skipped}\" errors=\"{errors}\" \
+                 failures=\"{failures}\"{}>",
+                escaped(name),
+                cases.len(),
+                time(total)
+            )?;
+            cases.iter().try_for_each(|case| write_case(out, name, case))?;
+            writeln!(out, "    </testsuite>")?;
         }
-        // The crate's error would hide what kind a failed write was: a reader that left is no failure.
-        out.write_all(report.to_string().map_err(io::Error::other)?.as_bytes())
+        writeln!(out, "</testsuites>")
     }
 }
 
-fn test_case(suite: &str, case: &Case) -> TestCase {
-    let mut status = match case.status {
-        Status::Passed => TestCaseStatus::success(),
-        Status::Unmet => TestCaseStatus::non_success(NonSuccessKind::Failure),
-        Status::Undecided(false) => TestCaseStatus::skipped(),
-        Status::Undecided(true) | Status::Defect | Status::Invalid => {
-            TestCaseStatus::non_success(NonSuccessKind::Error)
-        }
-    };
-    if case.status.needs_attention() {
-        status.set_message(&case.message);
-        status.set_type(case.status.rule());
-        let mut text = String::new();
-        if let Some(site) = &case.site {
-            text += &format!("{site}\n");
-        }
-        for (name, value) in &case.details {
-            text += &format!("{name}: {value}\n");
-        }
-        status.set_description(text);
+/// The element that a case that did not pass has.
+fn element(status: Status) -> Option<&'static str> {
+    match status {
+        Status::Passed => None,
+        Status::Undecided(false) => Some("skipped"),
+        Status::Unmet => Some("failure"),
+        Status::Undecided(true) | Status::Defect | Status::Invalid => Some("error"),
     }
-    let mut written = TestCase::new(&case.title, status);
-    written.set_classname(suite);
-    if let Some(ms) = case.ms {
-        written.set_time(milliseconds(ms));
+}
+
+/// How many cases are skipped, failures and errors.
+fn counts<'a>(cases: impl IntoIterator<Item = &'a Case>) -> [usize; 3] {
+    let mut counts = [0; 3];
+    for name in cases.into_iter().filter_map(|case| element(case.status)) {
+        counts[["skipped", "failure", "error"].iter().position(|n| *n == name).expect("one of these")] += 1;
     }
+    counts
+}
+
+fn write_case(out: &mut dyn Write, suite: &str, case: &Case) -> io::Result<()> {
+    let name = escaped(&case.title);
+    write!(out, "        <testcase name=\"{name}\" classname=\"{}\"{}", escaped(suite), time(case.ms))?;
     if let Some(site) = &case.site {
-        // Not in the schema, but what several servers link a case to its source by.
-        written.extra.insert("file".into(), site.file.as_str().into());
-        written.extra.insert("line".into(), site.line.to_string().into());
+        write!(out, " file=\"{}\" line=\"{}\"", escaped(&site.file), site.line)?;
     }
-    written.add_properties(case.details.iter().map(|(name, value)| Property::new(name, value)));
-    written
+    let element = element(case.status);
+    if element.is_none() && case.details.is_empty() {
+        return writeln!(out, "/>");
+    }
+    writeln!(out, ">")?;
+    if !case.details.is_empty() {
+        writeln!(out, "            <properties>")?;
+        for (name, value) in &case.details {
+            let (name, value) = (escaped(name), escaped(value));
+            writeln!(out, "                <property name=\"{name}\" value=\"{value}\"/>")?;
+        }
+        writeln!(out, "            </properties>")?;
+    }
+    if let Some(element) = element {
+        if case.status.needs_attention() {
+            let (message, rule) = (escaped(&case.message), escaped(case.status.rule()));
+            let mut text = String::new();
+            if let Some(site) = &case.site {
+                let _ = writeln!(text, "{site}");
+            }
+            for (name, value) in &case.details {
+                let _ = writeln!(text, "{name}: {value}");
+            }
+            let text = escaped(&text);
+            writeln!(out, "            <{element} message=\"{message}\" type=\"{rule}\">{text}</{element}>")?;
+        } else {
+            writeln!(out, "            <{element}/>")?;
+        }
+    }
+    writeln!(out, "        </testcase>")
 }
 
-fn milliseconds(ms: f64) -> Duration {
-    Duration::try_from_secs_f64(ms / 1000.0).unwrap_or_default()
+/// The attribute `time`, in seconds.
+fn time(ms: Option<f64>) -> String {
+    ms.map_or(String::new(), |ms| format!(" time=\"{:.3}\"", ms / 1000.0))
+}
+
+/// As content of an element, or of an attribute in double quotes; characters that XML excludes are left out.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&apos;"),
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {}
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 #[cfg(test)]

@@ -7,15 +7,13 @@
 //! - An unquiet report mentions every answer, except `sarif` and `github`, which are lists of what needs attention.
 //! - One file per format, and one row in [`FORMATS`] and [`reporter`]: nothing else knows which formats there are.
 
-use std::fmt;
 use std::io::{self, Write};
-use std::sync::Arc;
 
-use diag::{Diagnostic, SourceFile, Span};
-use verdict::{Answer, Definedness, Fault, Outcomes, Property, Verdict, Witness};
+use diag::Diagnostic;
 
 mod case;
 mod comparison;
+mod execution;
 mod explanation;
 mod fault;
 mod github;
@@ -24,19 +22,21 @@ mod human;
 mod json;
 mod jsonl;
 mod junit;
+mod line;
 mod observations;
 pub mod picture;
 mod sarif;
 mod summary;
 mod tap;
 
-pub use comparison::{Column, Comparison, Finding, Place, Relation};
+pub use comparison::{Column, Comparison};
 pub use github::Github;
 pub use html::Html;
 pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use jsonl::Jsonl;
 pub use junit::Junit;
+pub use line::{Line, Site, Table, is_met};
 pub use observations::{Hazard, Hazards, Observations, Observed, Part, Raced, RunExpected, Stopped};
 pub use sarif::Sarif;
 pub use summary::Summary;
@@ -96,125 +96,6 @@ impl Format {
     }
 }
 
-/// Where in a file something stands.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Site {
-    /// The file, as the user named it or it was found; empty: none.
-    pub file: String,
-    /// From 1.
-    pub line: usize,
-    /// In characters, from 1.
-    pub column: usize,
-}
-
-impl Site {
-    /// The beginning of a span.
-    pub fn at(file: &Arc<SourceFile>, span: Span) -> Site {
-        let (line, column) = file.line_column(span.start as usize);
-        // As version control names it.
-        let name = file.name.strip_prefix("./").unwrap_or(&file.name);
-        Site { file: name.to_owned(), line, column }
-    }
-}
-
-impl fmt::Display for Site {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", case::visible(&self.file), self.line, self.column)
-    }
-}
-
-/// One answer, and what it answers.
-#[derive(Clone, Debug)]
-pub struct Line {
-    /// Relative to the PATH argument the test was found under.
-    pub path: String,
-    /// The test's name.
-    pub test: String,
-    /// Where the test says what it expects, or else what it asks.
-    pub site: Site,
-    /// The model's name.
-    pub model: String,
-    /// What was asked.
-    pub property: Property,
-    /// How the condition is quantified: `exists`, `~exists`, `forall`, `none`.
-    pub quantifier: &'static str,
-    /// The proposition asked about, as written; empty if there is none.
-    pub proposition: String,
-    /// What the test expects: a verdict's word, or `required`.
-    pub expected: Option<&'static str>,
-    /// What came out.
-    pub answer: Answer,
-    /// The mapping through which the test was judged.
-    pub mapping: Option<&'static str>,
-    /// Remarks for people.
-    pub notes: Vec<String>,
-    /// Wall time in milliseconds, if timings were asked for.
-    pub ms: Option<f64>,
-}
-
-impl Line {
-    /// Whether the answer is the expected one; `None` if nothing is expected or nothing was decided.
-    pub fn met(&self) -> Option<bool> {
-        is_met(self.expected, &self.answer.verdict)
-    }
-
-    /// What makes the program undefined, or race.
-    pub fn fault(&self) -> Option<&Fault> {
-        match &self.answer.definedness {
-            Some(Definedness::Undefined(fault)) => Some(fault),
-            _ => self.answer.fault.as_deref(),
-        }
-    }
-
-    /// Forgets the executions that show the answer; the accesses that race stay.
-    pub fn drop_evidence(&mut self) {
-        self.answer.witness = None;
-        let undefined = match &mut self.answer.definedness {
-            Some(Definedness::Undefined(fault)) => Some(fault),
-            _ => None,
-        };
-        for fault in undefined.into_iter().chain(self.answer.fault.as_mut()) {
-            fault.execution = None;
-        }
-    }
-
-    /// As [`Line::drop_evidence`], but how the threads of a run that hangs end is kept: that is the answer's reason.
-    pub fn drop_executions(&mut self) {
-        let ends = self.answer.witness.take().map(|w| w.ends).filter(|ends| !ends.is_empty());
-        self.drop_evidence();
-        let (events, relations, state, threads, derived) = Default::default();
-        self.answer.witness = ends.map(|ends| Witness { events, relations, state, ends, threads, derived });
-    }
-}
-
-/// Whether a verdict is the expected one; `None` if nothing is expected or nothing was decided.
-pub fn is_met(expected: Option<&str>, verdict: &Verdict) -> Option<bool> {
-    let expected = expected?;
-    match verdict {
-        Verdict::Undecided(_) => None,
-        // `required P` asks whether some execution violates P, and is met if none does.
-        verdict if expected == "required" => Some(*verdict == Verdict::Forbidden),
-        verdict => Some(verdict.word() == expected),
-    }
-}
-
-/// Every outcome of one test under one model.
-#[derive(Clone, Debug)]
-pub struct Table {
-    /// As in [`Line`].
-    pub path: String,
-    /// As in [`Line`].
-    pub test: String,
-    /// As in [`Line`].
-    pub model: String,
-    /// As in [`Line`].
-    pub mapping: Option<&'static str>,
-    /// What came out.
-    pub outcomes: Outcomes,
-    /// Wall time in milliseconds, if timings were asked for.
-    pub ms: Option<f64>,
-}
-
 /// Writes one format. Calls come in the order of the answers; [`Reporter::end`] comes once, last. What a format has no words
 /// for ([`Format::tells`]), it is not asked to tell: the command line refuses that.
 pub trait Reporter {
@@ -267,7 +148,7 @@ fn unfit(what: &str) -> io::Result<()> {
 #[cfg(test)]
 pub(crate) mod samples {
     use super::*;
-    use verdict::{Outcome, Seat, Witness, WitnessEvent};
+    use verdict::{Answer, Outcome, Outcomes, Property, Reason, Seat, Verdict, Witness, WitnessEvent};
 
     pub(crate) fn answer(verdict: Verdict) -> Answer {
         let negative = matches!(verdict, Verdict::Forbidden | Verdict::RaceFree);
@@ -294,7 +175,7 @@ pub(crate) mod samples {
 
     /// Met, unmet, undecided, a race, a defect.
     pub(crate) fn lines() -> Vec<Line> {
-        let mut undecided = line("Loop", Verdict::Undecided("loop bound 4 reached".into()), Some("allowed"));
+        let mut undecided = line("Loop", Verdict::Undecided(Reason::LoopBound(4)), Some("allowed"));
         undecided.answer.bound = Some(4);
         let mut race = line("MP", Verdict::Racy, None);
         (race.property, race.quantifier) = (Property::Race, "none");
@@ -332,6 +213,7 @@ pub(crate) mod samples {
             ends: Vec::new(),
             threads: ["P0", "P1"].map(|t| Seat { thread: t.into(), groups: vec!["GPU 0".into()] }).into(),
             derived: Vec::new(),
+            styles: Vec::new(),
         }
     }
 
@@ -384,6 +266,7 @@ pub(crate) mod samples {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use verdict::Verdict;
 
     #[test]
     fn expectations_are_judged_by_the_verdicts_word() {

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use super::jsonl;
+use super::execution;
 use verdict::{State, ThreadEnd};
 
 const BOLD: Style = Style::new().bold();
@@ -38,7 +38,7 @@ pub struct Stopped {
     /// The reason, line by line.
     pub why: Vec<String>,
     /// How each thread stands, if the program has few.
-    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "jsonl::ends")]
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "execution::end_objects")]
     pub ends: Vec<ThreadEnd>,
     /// One of the runs, step by step, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -248,7 +248,7 @@ struct Object<'a> {
 /// The object of one test, without a line end.
 pub(super) fn write(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
     let observed = seen.observed.iter().map(|o| ObservedObject {
-        state: jsonl::state(&o.state),
+        state: execution::state_object(&o.state),
         count: o.count,
         allowed: o.allowed,
         trace: o.trace.as_deref(),
@@ -261,7 +261,7 @@ pub(super) fn write(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         runs: seen.runs.map(|r| r.0),
         complete: seen.complete,
         observed: observed.collect(),
-        not_observed: seen.not_observed.iter().map(jsonl::state).collect(),
+        not_observed: seen.not_observed.iter().map(execution::state_object).collect(),
         ended: seen.ended.iter().copied().collect(),
         memory: &seen.memory,
         seed: seen.runs.map(|r| r.1),
@@ -309,7 +309,7 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         let n = if stop.count == 1 { String::new() } else { format!(" ({} times)", stop.count) };
         writeln!(out, "  {UNSURE}{}{UNSURE:#}{n}:", stop.how)?;
         stop.why.iter().try_for_each(|line| writeln!(out, "    {line}"))?;
-        super::human::picture(out, &stop.ends)?;
+        execution::picture(out, &stop.ends)?;
     }
     for race in &seen.races {
         let n = if race.count == 1 { String::new() } else { format!(" ({} times)", race.count) };

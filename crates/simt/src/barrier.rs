@@ -17,11 +17,12 @@
 //! # Sources
 //! - PTX ISA, Parallel Synchronization and Communication Instructions, `bar`/`barrier`, `barrier.cluster`.
 
-use super::Halt;
 use super::code::{Act, Code, eval};
-use super::set::Threads;
+use super::set::Set;
 use super::state::Thread;
-use program::{Barrier, BarrierAction, BarrierNaming, Dialect, Expr, Scope};
+use super::{Halt, Result};
+use program::dialect::Convergence;
+use program::{Barrier, BarrierAction, BarrierNaming, Expr, Scope};
 
 /// Which barrier of which group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,8 +47,8 @@ pub(super) struct Phase<C> {
     pub(super) number: u32,
     /// Thread count or quorum.
     pub(super) count: Option<i64>,
-    pub(super) arrived: Threads,
-    pub(super) waiting: Threads,
+    pub(super) arrived: Set,
+    pub(super) waiting: Set,
     /// Instance barriers: whether it is open for good.
     pub(super) open: bool,
     /// What arrivals have handed in.
@@ -55,7 +56,7 @@ pub(super) struct Phase<C> {
 }
 
 /// All barriers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Barriers<C> {
     /// Sorted by key.
     pub(super) phases: Vec<Phase<C>>,
@@ -65,12 +66,6 @@ pub(super) struct Barriers<C> {
     opened: u32,
     /// Instance barriers that were reached: thread and instruction.
     pub(super) reached: Vec<(usize, usize)>,
-}
-
-impl<C> Default for Barriers<C> {
-    fn default() -> Self {
-        Barriers { phases: Vec::new(), granted: Vec::new(), opened: 0, reached: Vec::new() }
-    }
 }
 
 /// What came of executing a barrier.
@@ -138,7 +133,7 @@ impl<C: Clone + Default> Barriers<C> {
         regs: &[i64],
         carried: &C,
         join: impl Fn(&mut C, &C),
-    ) -> Result<Outcome<C>, Halt> {
+    ) -> Result<Outcome<C>> {
         let (key, count) = naming(code, t, b, regs);
         if b.action == BarrierAction::Wait {
             if let Some(i) = self.granted.iter().position(|g| g.0 == key && g.1 == t) {
@@ -160,7 +155,7 @@ impl<C: Clone + Default> Barriers<C> {
             Err(at) => {
                 let number = self.opened;
                 self.opened += 1;
-                let (arrived, waiting) = (Threads::default(), Threads::default());
+                let (arrived, waiting) = (Set::default(), Set::default());
                 let (key, carried) = (key.clone(), C::default());
                 self.phases.insert(at, Phase { key, number, count, arrived, waiting, open: false, carried });
                 at
@@ -198,9 +193,9 @@ impl<C: Clone + Default> Barriers<C> {
         b: &Barrier,
         threads: &[Thread],
     ) -> Option<usize> {
-        let reach = match code.program.dialect {
-            Dialect::Cuda if b.domain == Scope::Cta => Scope::Cta,
-            Dialect::Ptx if is_aligned(&code.program.threads[t].code[pc].text) => Scope::Warp,
+        let reach = match code.program.dialect.row().convergence {
+            Convergence::Running if b.domain == Scope::Cta => Scope::Cta,
+            Convergence::Aligned if is_aligned(&code.program.threads[t].code[pc].text) => Scope::Warp,
             _ => return None,
         };
         let BarrierNaming::Counted { count: None, .. } = &b.naming else { return None };
@@ -244,7 +239,7 @@ impl<C: Clone + Default> Barriers<C> {
     pub(super) fn waits<'a>(
         &'a self,
         code: &'a Code,
-    ) -> impl Iterator<Item = (&'a Threads, &'a Threads, Vec<usize>, Option<i64>)> {
+    ) -> impl Iterator<Item = (&'a Set, &'a Set, Vec<usize>, Option<i64>)> {
         let waiting = self.phases.iter().filter(|p| !p.waiting.is_empty());
         waiting.map(|p| {
             let group = code.members(p.key.group, p.key.domain).iter().copied();
@@ -279,10 +274,7 @@ fn is_aligned(text: &str) -> bool {
 }
 
 fn barriers(code: &Code, t: usize) -> impl Iterator<Item = (usize, &Barrier)> {
-    code.threads[t].acts.iter().enumerate().filter_map(|(pc, a)| match a {
-        Act::Barrier(b) => Some((pc, b)),
-        _ => None,
-    })
+    code.threads[t].acts.iter().enumerate().filter_map(|(pc, a)| Some((pc, a.barrier()?)))
 }
 
 fn is_instance(b: &Barrier, number: i64) -> bool {
@@ -307,14 +299,7 @@ fn known_id(code: &Code, t: usize, pc: usize, b: &Barrier) -> Option<Option<i64>
                 match act {
                     Act::Branch { .. } => return None,
                     Act::Assign { dst, value: Expr::Const(v) } if dst == r => value = Some(*v),
-                    Act::Assign { dst, .. }
-                    | Act::Spurious { dst }
-                    | Act::Load { dst, .. }
-                    | Act::Rmw { dst: Some(dst), .. }
-                        if dst == r =>
-                    {
-                        value = None;
-                    }
+                    act if act.defines() == Some(*r) => value = None,
                     _ => {}
                 }
             }
@@ -325,13 +310,10 @@ fn known_id(code: &Code, t: usize, pc: usize, b: &Barrier) -> Option<Option<i64>
 }
 
 /// Instance barriers mean one thing only where each is reached at most once and its kind is the same everywhere.
-fn check_instance(code: &Code, (t, pc): (usize, usize), b: &Barrier) -> Result<(), Halt> {
+fn check_instance(code: &Code, (t, pc): (usize, usize), b: &Barrier) -> Result {
     let BarrierNaming::Instance { instance, id, quorum } = &b.naming else { return Ok(()) };
     let acts = &code.threads[t].acts;
-    let looped = acts
-        .iter()
-        .enumerate()
-        .any(|(at, a)| matches!(a, Act::Branch { target, .. } if *target <= pc && pc <= at));
+    let looped = acts.iter().enumerate().any(|(at, a)| a.target().is_some_and(|target| target <= pc && pc <= at));
     if looped {
         return Err(unsupported("a barrier instance in a loop"));
     }

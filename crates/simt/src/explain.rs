@@ -2,14 +2,13 @@
 
 use std::ops::RangeInclusive;
 
-use super::code::{Act, Code, eval};
+use super::code::{Act, Code};
 use super::host;
-use super::layer::Layer;
 use super::memory::Backend;
 use super::schedule::Reason;
-use super::set::Threads;
-use super::state::{Status, Thread};
-use super::step::{Machine, StateOf};
+use super::set::Set;
+use super::state::{State, Status, Thread};
+use super::step::Machine;
 use super::waits;
 use program::Expr;
 
@@ -17,7 +16,7 @@ use program::Expr;
 const MAX_NAMES: usize = 6;
 
 /// The reasons of a state in which nobody can step.
-pub(super) fn stuck<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, state: &StateOf<B, L>) -> Reason {
+pub(super) fn stuck<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Reason {
     let all: Vec<(usize, String)> = (0..state.threads.len())
         .filter(|&t| !state.threads[t].is_over())
         .map(|t| (t, situation(machine, state, t)))
@@ -29,11 +28,7 @@ pub(super) fn stuck<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, state: &S
 }
 
 /// The reasons of a state in which threads go on without getting anywhere; `turning` are those, if that is known.
-pub(super) fn spinning<B: Backend, L: Layer>(
-    machine: &Machine<'_, B, L>,
-    state: &StateOf<B, L>,
-    turning: Option<&Threads>,
-) -> Reason {
+pub(super) fn spinning<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, turning: Option<&Set>) -> Reason {
     let code = machine.code;
     let turns = |t: usize| turning.is_none_or(|set| set.has(t));
     let mut spins: Vec<(usize, String)> = Vec::new();
@@ -71,7 +66,7 @@ pub(super) fn spinning<B: Backend, L: Layer>(
 }
 
 /// What keeps a thread, in words that follow its name.
-fn situation<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, state: &StateOf<B, L>, t: usize) -> String {
+fn situation<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, t: usize) -> String {
     let code = machine.code;
     let thread = &state.threads[t];
     let at = |pc: usize| {
@@ -94,7 +89,7 @@ fn situation<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, state: &StateOf<
 }
 
 /// Of barriers at which threads wait: who is missing.
-fn missing<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, state: &StateOf<B, L>) -> Vec<String> {
+fn missing<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Vec<String> {
     let code = machine.code;
     let mut lines = Vec::new();
     for (arrived, waiting, members, count) in state.barriers.waits(code) {
@@ -156,11 +151,7 @@ pub(super) fn innermost(code: &Code, t: usize, thread: &Thread) -> Option<RangeI
 }
 
 /// The threads that have not arrived at the barrier at which a thread waits, and could.
-pub(super) fn missing_of<B: Backend, L: Layer>(
-    machine: &Machine<'_, B, L>,
-    state: &StateOf<B, L>,
-    t: usize,
-) -> Vec<usize> {
+pub(super) fn missing_of<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, t: usize) -> Vec<usize> {
     let mut waits = state.barriers.waits(machine.code);
     let Some((arrived, _, members, _)) = waits.find(|(_, waiting, ..)| waiting.has(t)) else { return Vec::new() };
     members.into_iter().filter(|&u| !arrived.has(u) && !state.threads[u].is_over()).collect()
@@ -172,11 +163,11 @@ fn spin(code: &Code, t: usize, thread: &Thread) -> Option<Spin> {
     let (from, to) = innermost(code, t, thread)?.into_inner();
     let mut locs: Vec<usize> = Vec::new();
     for act in &acts[from..=to] {
-        if let Act::Load { addr, .. } | Act::Rmw { addr, .. } = act
-            && let Some(cell) = code.memory.at(eval(addr, &thread.regs))
-            && !locs.contains(&code.location(cell))
+        if act.read().is_some()
+            && let Some(loc) = code.touched(act, &thread.regs)
+            && !locs.contains(&loc)
         {
-            locs.push(code.location(cell));
+            locs.push(loc);
         }
     }
     let ends = [from, to].map(|pc| code.line(t, pc).unwrap_or(0));
@@ -196,17 +187,14 @@ fn may_write(code: &Code, t: usize, pc: usize, loc: usize) -> Option<bool> {
         if std::mem::replace(&mut seen[at], true) || at == acts.len() {
             continue;
         }
-        match &acts[at] {
-            Act::Store { addr: Expr::Const(a), .. } | Act::Rmw { addr: Expr::Const(a), .. }
-                if code.memory.at(*a).map(|c| code.location(c)) == Some(loc) =>
-            {
+        match acts[at].address().filter(|_| acts[at].write().is_some()) {
+            Some(Expr::Const(_)) if code.touched(&acts[at], &[]) == Some(loc) => {
                 return Some(true);
             }
-            Act::Store { addr, .. } | Act::Rmw { addr, .. } if !matches!(addr, Expr::Const(_)) => unknown = true,
-            Act::Branch { target, .. } => todo.push(*target),
-            _ => {}
+            Some(Expr::Const(_)) | None => {}
+            Some(_) => unknown = true,
         }
-        todo.push(at + 1);
+        todo.extend(acts[at].target().into_iter().chain([at + 1]));
     }
     (!unknown).then_some(false)
 }

@@ -37,7 +37,7 @@ pub(super) fn regroup(test: &LitmusTest, size: Option<u32>) -> Result<Option<Lit
         thread.place.warp = warp;
     }
     let of_warps = |op: &Op, text: &str| {
-        matches!(op, Op::Barrier(b) if b.domain == Scope::Warp) || OF_WARPS.iter().any(|r| text.contains(r))
+        op.barrier().is_some_and(|b| b.domain == Scope::Warp) || OF_WARPS.iter().any(|r| text.contains(r))
     };
     let mut all = test.program.threads.iter().flat_map(|t| &t.code);
     match all.find(|i| changed && of_warps(&i.op, &i.text)) {

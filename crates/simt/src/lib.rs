@@ -6,13 +6,14 @@
 //!
 //! | Module | What |
 //! |---|---|
-//! | `code` | a test made ready to run |
+//! | `code`, `prepare` | a test made ready to run, and how it is |
 //! | `state`, `step` | threads, and one step of one |
 //! | `layer` | which threads may step: warps and resident blocks go here |
 //! | `barrier` | who has arrived, who waits |
 //! | `options`, `memories` | how to run, and on which memory |
 //! | `memory` | the rules of memory: `sc`, PTX's `weak`, and those of OpenCL C, CUDA C++ and C |
 //! | `choice`, `schedule` | who answers; exhaustive, random, replay |
+//! | `identity` | which program a recording is of |
 //! | `record` | what happened, for the trace and for the checker |
 //!
 //! # What is claimed
@@ -41,12 +42,14 @@ mod explain;
 mod fingerprint;
 mod groups;
 mod host;
+mod identity;
 mod launch;
 mod layer;
 mod memories;
 mod memory;
 mod options;
 mod place;
+mod prepare;
 pub mod race;
 pub mod record;
 pub mod schedule;
@@ -57,13 +60,13 @@ mod trace;
 mod waits;
 
 use code::Code;
+pub use identity::identity;
 use layer::Layers;
 use memories::MEMORIES;
 pub use memories::MachineMemory;
 use memory::clike::Clike;
-pub use memory::clike::LanguageRules;
+pub use memory::rules::Rules;
 use memory::sc::Sc;
-pub use memory::weak::Rules;
 use memory::weak::Weak;
 pub use options::{Early, Launch, Options, Scheduling};
 use program::litmus::LitmusTest;
@@ -96,6 +99,9 @@ enum Halt {
     /// The machine cannot run this.
     Unsupported(String),
 }
+
+/// What may end a step.
+type Result<T = (), E = Halt> = std::result::Result<T, E>;
 
 /// Who decides what happens next.
 #[derive(Clone, Copy, Debug)]
@@ -160,13 +166,11 @@ pub fn observe_mixed(test: &LitmusTest, options: &Options, schedule: Schedule<'_
         Schedule::Exhaustive => {
             let mut all = observe(test, &with(Early::None), schedule)?;
             let mut further = observe(test, &with(Early::Full(1)), schedule)?;
-            further.stops.clear();
             // Hangs are told by the first part: a run with early binds may also stop because a bind was wrong.
-            let ended = all.ended;
+            further.stops.clear();
+            further.ended = further.ended.without_stops();
             all.complete &= further.complete;
             all.merge(further);
-            let schedule::Ended { finished, discarded, .. } = all.ended;
-            all.ended = schedule::Ended { finished, discarded, ..ended };
             Ok(all)
         }
         Schedule::Replay(_) => observe(test, options, schedule),
@@ -179,7 +183,7 @@ pub fn observe_mixed(test: &LitmusTest, options: &Options, schedule: Schedule<'_
 /// If it does not fit the test.
 pub fn replay(test: &LitmusTest, options: &Options, recorded: &Recorded) -> Result<Observation, String> {
     let memory = MachineMemory::named(&recorded.memory).ok_or_else(|| {
-        let known: Vec<&str> = MEMORIES.iter().map(|row| row.1).collect();
+        let known: Vec<&str> = MEMORIES.iter().map(|row| row.name).collect();
         format!("the recorded schedule names a memory `{}`; there are `{}`", recorded.memory, known.join("`, `"))
     })?;
     let early = Early::parse(&recorded.early)
@@ -193,17 +197,6 @@ pub fn replay(test: &LitmusTest, options: &Options, recorded: &Recorded) -> Resu
     let (launch, progress, lazy) = (recorded.launch, recorded.patient, recorded.lazy);
     let options = Options { memory, early, scheduling, launch, progress, lazy, ..*options };
     observe(test, &options, Schedule::Replay(recorded))
-}
-
-/// A name for what a test runs: schedules are of programs, whatever comments stand around them.
-pub fn fingerprint(test: &LitmusTest) -> String {
-    let program = &test.program;
-    let threads = program.threads.iter().map(|t| {
-        let code = t.code.iter().map(|i| format!("{:?};", i.op)).collect::<String>();
-        format!("{:?} {:?} {code}", t.place, t.regs)
-    });
-    let text = threads.collect::<String>() + &format!("{:?}", program.locations);
-    format!("{:032x}", fingerprint::Fingerprint::of(&text))
 }
 
 fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
@@ -225,21 +218,17 @@ fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Resu
     // What a thread of a command does last decides what the command hands on.
     let patient = options.progress || code.program.host.is_some();
     let lazy = options.lazy;
-    match options.memory {
-        MachineMemory::Sc => {
-            schedule::run(&Machine { code: &code, memory: Sc, layer, lazy, patient }, schedule, &limits)
-        }
-        MachineMemory::Weak => {
-            let memory = Weak { early: options.early, rules: options.rules, collect: code.loops };
-            schedule::run(&Machine { code: &code, memory, layer, lazy, patient }, schedule, &limits)
-        }
-        kind => {
-            let memory = Clike::new(kind, (options.language, options.early), &code)?;
-            // This memory knows the races of its language itself.
-            let limits = Limits { races: false, explain: options.races, ..limits };
-            schedule::run(&Machine { code: &code, memory, layer, lazy, patient }, schedule, &limits)
-        }
+    if let Some(&language) = options.memory.row().language {
+        let memory = Clike::new(language, (options.rules, options.early), &code)?;
+        // This memory knows the races of its language itself.
+        let limits = Limits { races: false, explain: options.races, ..limits };
+        return schedule::run(&Machine { code: &code, memory, layer, lazy, patient }, schedule, &limits);
     }
+    if options.memory == MachineMemory::Sc {
+        return schedule::run(&Machine { code: &code, memory: Sc, layer, lazy, patient }, schedule, &limits);
+    }
+    let memory = Weak { early: options.early, rules: options.rules, collect: code.loops };
+    schedule::run(&Machine { code: &code, memory, layer, lazy, patient }, schedule, &limits)
 }
 
 /// Whether the memory knows what the test uses.
@@ -248,16 +237,11 @@ fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
     if options.memory == MachineMemory::Weak && options.scheduling == Scheduling::Lockstep {
         return Err("not in this machine: warps with one program counter on PTX's memory, whose model is for sm_70 and later; take the memory `sc`".into());
     }
-    if let Some(language) = options.memory.row().3.filter(|&l| l != dialect) {
+    if let Some(language) = options.memory.dialect().filter(|&l| l != dialect) {
         return Err(format!("not in this machine: {} code on the memory of {}", dialect.name(), language.name()));
     }
-    match test.options.iter().find(|(name, value, _)| {
-        !matches!(
-            (name.as_str(), value.as_str()),
-            ("failed-cas", "none") | ("red", "no-acquire") | ("dep", "value") | ("rmw", "two")
-        )
-    }) {
-        Some((name, value, _)) => Err(format!("not in this machine: option {name} = {value}")),
+    match test.options.iter().find(|o| o.on).map(|o| o.words()) {
+        Some((name, value)) => Err(format!("not in this machine: option {name} = {value}")),
         None => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! The memories that there are: whose outcomes each stays inside of, and which programs it runs.
 
-use super::memory::clike::may_bind;
+use super::memory::clike::language::{self, Language};
 use program::Dialect;
 
 /// Which memory.
@@ -24,51 +24,76 @@ pub enum MachineMemory {
     Rc11,
 }
 
-/// By memory: its name in recordings, the model that its outcomes are inside of, and the language of the programs that
-/// it runs, if it does not run all.
-pub(super) const MEMORIES: &[(MachineMemory, &str, &str, Option<Dialect>)] = &[
-    (MachineMemory::Sc, "sc", "sc", None),
-    (MachineMemory::Weak, "weak", "ptx", Some(Dialect::Ptx)),
-    (MachineMemory::OpenCl, "opencl", "opencl", Some(Dialect::OpenCl)),
-    (MachineMemory::OpenCl31, "opencl-3.1", "opencl-3.1", Some(Dialect::OpenCl)),
-    (MachineMemory::Cuda, "cuda", "cuda", Some(Dialect::Cuda)),
-    (MachineMemory::Cuda17, "cuda-17", "cuda-17", Some(Dialect::Cuda)),
-    (MachineMemory::C11, "c11", "c11", Some(Dialect::C)),
-    (MachineMemory::Rc11, "rc11", "rc11", Some(Dialect::C)),
+/// What there is to know of a memory.
+#[derive(Debug)]
+pub(super) struct Row {
+    memory: MachineMemory,
+    /// As recordings name it.
+    pub(super) name: &'static str,
+    /// The model that its outcomes are inside of.
+    model: &'static str,
+    /// How its language orders memory, where the memory of languages runs it.
+    pub(super) language: Option<&'static Language>,
+}
+
+const fn row(
+    memory: MachineMemory,
+    name: &'static str,
+    model: &'static str,
+    language: Option<&'static Language>,
+) -> Row {
+    Row { memory, name, model, language }
+}
+
+pub(super) const MEMORIES: &[Row] = &[
+    row(MachineMemory::Sc, "sc", "sc", None),
+    row(MachineMemory::Weak, "weak", "ptx", None),
+    row(MachineMemory::OpenCl, "opencl", "opencl", Some(&language::OPENCL)),
+    row(MachineMemory::OpenCl31, "opencl-3.1", "opencl-3.1", Some(&language::OPENCL_3_1)),
+    row(MachineMemory::Cuda, "cuda", "cuda", Some(&language::CUDA)),
+    row(MachineMemory::Cuda17, "cuda-17", "cuda-17", Some(&language::CUDA_17)),
+    row(MachineMemory::C11, "c11", "c11", Some(&language::C11)),
+    row(MachineMemory::Rc11, "rc11", "rc11", Some(&language::RC11)),
 ];
 
 impl MachineMemory {
-    pub(super) fn row(self) -> &'static (MachineMemory, &'static str, &'static str, Option<Dialect>) {
-        MEMORIES.iter().find(|row| row.0 == self).expect("every memory has its row")
+    pub(super) fn row(self) -> &'static Row {
+        MEMORIES.iter().find(|row| row.memory == self).expect("every memory has its row")
     }
 
     /// As recordings name it.
     pub fn name(self) -> &'static str {
-        self.row().1
+        self.row().name
     }
 
     /// The shipped model whose outcomes it stays inside of.
     pub fn model(self) -> &'static str {
-        self.row().2
+        self.row().model
+    }
+
+    /// The language of the programs that it runs; `None`: it runs all.
+    pub(super) fn dialect(self) -> Option<Dialect> {
+        Dialect::of_model(self.model())
     }
 
     /// The memory of that name.
     pub fn named(name: &str) -> Option<MachineMemory> {
-        MEMORIES.iter().find(|row| row.1 == name).map(|row| row.0)
+        MEMORIES.iter().find(|row| row.name == name).map(|row| row.memory)
     }
 
     /// The memory of a language that a shipped model describes; `None` if there is none.
     pub fn of(dialect: Dialect, model: &str) -> Option<MachineMemory> {
-        MEMORIES.iter().find(|row| row.2 == model && row.3 == Some(dialect)).map(|row| row.0)
+        Dialect::of_model(model).filter(|of| *of == dialect)?;
+        MEMORIES.iter().find(|row| row.model == model).map(|row| row.memory)
     }
 
     /// Whether it reports races and other undefined behaviour.
     pub fn knows_races(self) -> bool {
-        !matches!(self, MachineMemory::Sc | MachineMemory::Weak)
+        self.row().language.is_some()
     }
 
     /// Whether it may bind anything early.
     pub fn binds(self) -> bool {
-        self == MachineMemory::Weak || may_bind(self)
+        self == MachineMemory::Weak || self.row().language.is_some_and(|l| !l.in_order)
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LanguageRules, MachineMemory, Rules};
+use super::{MachineMemory, Rules};
 
 /// How much may be bound before its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,10 +129,8 @@ pub struct Options {
     pub memory: MachineMemory,
     /// Early binds, of memories that have any.
     pub early: Early,
-    /// Rules in force, of the weak memory.
+    /// Rules in force.
     pub rules: Rules,
-    /// Rules in force, of the memories of languages.
-    pub language: LanguageRules,
     /// At most so many steps of one run.
     pub steps: usize,
     /// At most so many states of an exhaustive exploration.
@@ -155,7 +153,6 @@ impl Default for Options {
             memory: MachineMemory::Weak,
             early: Early::None,
             rules: Rules::ALL,
-            language: LanguageRules::ALL,
             steps: 10_000,
             states: 2_000_000,
             timeout: Some(Duration::from_secs(60)),
@@ -173,14 +170,11 @@ impl Options {
     /// # Errors
     /// The rules that there are, if there is none of that name.
     pub fn without(self, rule: &str) -> Result<Options, Vec<&'static str>> {
-        let (rules, language) = (self.rules.without(rule), self.language.without(rule));
-        if rules.is_none() && language.is_none() {
-            let mut names = [Rules::NAMES, LanguageRules::NAMES].concat();
+        let sorted = || {
+            let mut names = Rules::NAMES.to_vec();
             names.sort_unstable();
-            names.dedup();
-            return Err(names);
-        }
-        let (rules, language) = (rules.unwrap_or(self.rules), language.unwrap_or(self.language));
-        Ok(Options { rules, language, ..self })
+            names
+        };
+        Ok(Options { rules: self.rules.without(rule).ok_or_else(sorted)?, ..self })
     }
 }

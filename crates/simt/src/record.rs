@@ -11,6 +11,15 @@ pub enum Source {
     Write(usize, u32),
 }
 
+/// An instruction of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// Thread.
+    pub thread: usize,
+    /// Instruction.
+    pub instr: usize,
+}
+
 /// One event of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -41,62 +50,19 @@ pub enum Event {
     /// A write was committed: its instruction had its turn.
     Commit(Source),
     /// A fence was committed.
-    Fence {
-        /// Thread.
-        thread: usize,
-        /// Instruction.
-        instr: usize,
-    },
-    /// A thread arrived at a barrier.
-    Arrive {
-        /// Thread.
-        thread: usize,
-        /// Instruction.
-        instr: usize,
-        /// The number of the barrier's phase.
-        phase: u32,
-    },
-    /// A thread passed a barrier.
-    Pass {
-        /// Thread.
-        thread: usize,
-        /// Instruction.
-        instr: usize,
-        /// The number of the barrier's phase.
-        phase: u32,
-    },
-    /// What a thread knows is known at a point of the host program.
-    Hand {
-        /// Thread.
-        thread: usize,
-        /// Instruction.
-        instr: usize,
-        /// The point's number.
-        point: u32,
-    },
+    Fence(Spot),
+    /// A thread arrived at a barrier, in the phase of that number.
+    Arrive(Spot, u32),
+    /// A thread passed a barrier, of the phase of that number.
+    Pass(Spot, u32),
+    /// What a thread knows is known at the point of the host program of that number.
+    Hand(Spot, u32),
     /// What is known at one point of the host program is known at another.
-    Pour {
-        /// The one.
-        from: u32,
-        /// The other.
-        into: u32,
-    },
+    Pour(u32, u32),
     /// A thread learns what is known at a point of the host program.
-    Tell {
-        /// Thread.
-        thread: usize,
-        /// Instruction.
-        instr: usize,
-        /// The point's number.
-        point: u32,
-    },
+    Tell(Spot, u32),
     /// An instruction that has not had its turn was bound early.
-    Early {
-        /// Thread.
-        thread: usize,
-        /// Instruction.
-        instr: usize,
-    },
+    Early(Spot),
     /// The scheduler picked a thread; of warps with one program counter, the lanes that are active with it. Only noted in
     /// replays.
     Turn {
@@ -105,15 +71,8 @@ pub enum Event {
         /// Active lanes of its warp.
         active: Option<u64>,
     },
-    /// A thread came to a branch.
-    Jump {
-        /// Thread.
-        thread: usize,
-        /// Instruction.
-        instr: usize,
-        /// Whether it went to the branch's target.
-        taken: bool,
-    },
+    /// A thread came to a branch; whether it went to the branch's target.
+    Jump(Spot, bool),
     /// From here to its end, the run comes back to where it was, and may go on so for ever. Only noted in replays.
     Round,
     /// At a location, the second write is coherence-after the first.

@@ -1,58 +1,109 @@
-//! Sets of threads.
+//! Sets of small numbers as bits, and relations as rows of them.
 //!
 //! # Invariants
-//! - The last word of a set is not 0: equal sets are equal values.
+//! - The last word of a set that was made by insertion is not 0: equal sets are equal values.
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
-/// A set of threads.
+/// The numbers of the bits of a word.
+pub(super) fn bits(word: impl Into<u128>) -> impl Iterator<Item = usize> {
+    let mut word: u128 = word.into();
+    std::iter::from_fn(move || {
+        (word != 0).then(|| {
+            let bit = word.trailing_zeros() as usize;
+            word &= word - 1;
+            bit
+        })
+    })
+}
+
+/// A set of small numbers: of threads, of events.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Threads(SmallVec<[u64; 1]>);
+pub(super) struct Set(SmallVec<[u64; 2]>);
 
-impl Threads {
-    /// Whether a thread is in it.
-    pub(super) fn has(&self, t: usize) -> bool {
-        self.0.get(t / 64).is_some_and(|word| word >> (t % 64) & 1 != 0)
+impl Set {
+    /// Whether a number is in it.
+    pub(super) fn has(&self, i: usize) -> bool {
+        self.0.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 != 0)
     }
 
-    /// Adds a thread.
-    pub(super) fn insert(&mut self, t: usize) {
-        if self.0.len() <= t / 64 {
-            self.0.resize(t / 64 + 1, 0);
+    /// Adds a number.
+    pub(super) fn insert(&mut self, i: usize) {
+        if self.0.len() <= i / 64 {
+            self.0.resize(i / 64 + 1, 0);
         }
-        self.0[t / 64] |= 1 << (t % 64);
+        self.0[i / 64] |= 1 << (i % 64);
     }
 
-    /// How many threads are in it.
+    /// Adds all numbers of another.
+    pub(super) fn join(&mut self, other: &Set) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
+    }
+
+    /// Whether the two have something in common.
+    pub(super) fn meets(&self, other: &Set) -> bool {
+        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+    }
+
+    /// How many numbers are in it.
     pub(super) fn len(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
     /// Whether it has none.
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.iter().all(|word| *word == 0)
     }
 
-    /// Its threads, in order.
+    /// Its numbers, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.0.iter().enumerate().flat_map(|(i, &word)| {
-            let mut rest = word;
-            std::iter::from_fn(move || {
-                (rest != 0).then(|| {
-                    let bit = rest.trailing_zeros() as usize;
-                    rest &= rest - 1;
-                    i * 64 + bit
-                })
-            })
-        })
+        self.0.iter().enumerate().flat_map(|(i, &word)| bits(word).map(move |bit| i * 64 + bit))
+    }
+
+    /// Without the number `gone`; larger ones move down by one.
+    pub(super) fn without(&self, gone: usize) -> Set {
+        self.iter().filter(|&i| i != gone).map(|i| i - usize::from(i > gone)).collect()
     }
 }
 
-impl FromIterator<usize> for Threads {
-    fn from_iter<I: IntoIterator<Item = usize>>(threads: I) -> Threads {
-        let mut set = Threads::default();
-        threads.into_iter().for_each(|t| set.insert(t));
+impl FromIterator<usize> for Set {
+    fn from_iter<I: IntoIterator<Item = usize>>(numbers: I) -> Set {
+        let mut set = Set::default();
+        numbers.into_iter().for_each(|i| set.insert(i));
         set
+    }
+}
+
+/// A relation over the numbers below the number of its rows.
+#[derive(Clone, Debug)]
+pub(super) struct Relation(Vec<Set>);
+
+impl Relation {
+    pub(super) fn from_fn(n: usize, holds: impl Fn(usize, usize) -> bool) -> Relation {
+        let row = |a| {
+            let mut row = Set(smallvec![0; n.div_ceil(64)]);
+            (0..n).filter(|&b| holds(a, b)).for_each(|b| row.insert(b));
+            row
+        };
+        Relation((0..n).map(row).collect())
+    }
+
+    pub(super) fn is_acyclic(&self) -> bool {
+        // 0: not visited, 1: on the path, 2: done.
+        fn visit(rows: &[Set], state: &mut [u8], a: usize) -> bool {
+            state[a] = 1;
+            let fine = rows[a].iter().all(|b| match state[b] {
+                0 => visit(rows, state, b),
+                mark => mark == 2,
+            });
+            state[a] = 2;
+            fine
+        }
+        let mut state = vec![0; self.0.len()];
+        (0..self.0.len()).all(|a| state[a] != 0 || visit(&self.0, &mut state, a))
     }
 }
 
@@ -61,10 +112,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_is_what_was_put_in_and_not_taken_out() {
-        let set: Threads = [3, 64, 200, 3].into_iter().collect();
-        assert_eq!(set.iter().collect::<Vec<_>>(), [3, 64, 200]);
-        assert_eq!((set.len(), set.has(64), set.has(65), set.has(5000)), (3, true, false, false));
-        assert!(!set.is_empty() && Threads::default().is_empty());
+    fn sets_hold_what_was_put_in() {
+        let set: Set = [3, 64, 200, 3, 0].into_iter().collect();
+        assert_eq!(set.iter().collect::<Vec<_>>(), [0, 3, 64, 200]);
+        assert_eq!(set.without(3).iter().collect::<Vec<_>>(), [0, 63, 199]);
+        assert_eq!((set.len(), set.has(64), set.has(65), set.has(5000)), (4, true, false, false));
+        assert!(!set.is_empty() && Set::default().is_empty());
+    }
+
+    #[test]
+    fn sets_meet_in_what_both_have() {
+        let set = |list: &[usize]| list.iter().copied().collect::<Set>();
+        assert!(set(&[3, 200]).meets(&set(&[200])));
+        assert!(!set(&[3, 200]).meets(&set(&[2, 64])) && !set(&[3]).meets(&Set::default()));
+    }
+
+    #[test]
+    fn relations_show_their_cycles() {
+        assert!(Relation::from_fn(70, |a, b| a + 1 == b).is_acyclic());
+        assert!(!Relation::from_fn(70, |a, b| (a + 1) % 70 == b).is_acyclic());
+        assert!(!Relation::from_fn(70, |a, b| a == 69 && b == 69).is_acyclic());
     }
 }

@@ -7,6 +7,8 @@ use smallvec::SmallVec;
 use super::barrier::Barriers;
 use super::code::Code;
 use super::host::HostState;
+use super::layer::LayersState;
+use super::memory::Backend;
 
 /// What a thread is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,15 +35,16 @@ pub(super) struct Thread {
     pub(super) regs: SmallVec<[i64; 8]>,
 }
 
-/// A state: threads, barriers, memory `M`, what barriers carry from arrivals to waits `C`, and the scheduler layer `L`.
+/// A state of a machine.
 #[derive(Clone, Debug)]
-pub(super) struct State<M, C, L> {
+pub(super) struct State<B: Backend> {
     pub(super) threads: Vec<Thread>,
-    pub(super) barriers: Barriers<C>,
-    pub(super) memory: M,
-    pub(super) layer: L,
+    pub(super) barriers: Barriers<B::Carried>,
+    pub(super) memory: B::Memory,
+    /// What the scheduler's layers remember.
+    pub(super) layer: LayersState,
     /// What host threads have enqueued.
-    pub(super) host: HostState<C>,
+    pub(super) host: HostState<B::Carried>,
 }
 
 impl Thread {

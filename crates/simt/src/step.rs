@@ -11,15 +11,15 @@ use std::hash::{Hash, Hasher};
 use smallvec::SmallVec;
 
 use super::barrier::{Barriers, Came, arrival_commutes};
-use super::choice::{Chooser, Tape};
+use super::choice::{Chooser, Script, Tape};
 use super::code::{Act, Code, eval};
 use super::fingerprint::Fingerprint;
 use super::host::HostState;
-use super::layer::Layer;
-use super::memory::{Age, At, Backend, Context};
+use super::layer::Layers;
+use super::memory::{Age, At, Backend, Context, Target};
 use super::record::{Event, Log};
 use super::state::{State, Status, threads};
-use super::{Fault, Halt};
+use super::{Fault, Halt, Result};
 use program::{BarrierAction, Expr, Op, ThreadId, Update};
 
 /// A thread that takes so many steps without touching memory is taken for lost; see [`Status::Lost`].
@@ -34,22 +34,19 @@ pub(super) struct Action {
 }
 
 /// A program, a memory and a scheduler layer.
-pub(super) struct Machine<'a, B, L> {
+pub(super) struct Machine<'a, B> {
     pub(super) code: &'a Code,
     pub(super) memory: B,
-    pub(super) layer: L,
+    pub(super) layer: Layers,
     /// Commands wait for a flush.
     pub(super) lazy: bool,
     /// Leaves fences and barriers to the scheduler: threads may be stopped before them.
     pub(super) patient: bool,
 }
 
-/// The state of a machine.
-pub(super) type StateOf<B, L> = State<<B as Backend>::Memory, <B as Backend>::Carried, <L as Layer>::State>;
-
-impl<B: Backend, L: Layer> Machine<'_, B, L> {
+impl<B: Backend> Machine<'_, B> {
     /// The state before the first step.
-    pub(super) fn start(&self, log: &mut dyn Log) -> Result<StateOf<B, L>, Halt> {
+    pub(super) fn start(&self, log: &mut dyn Log) -> Result<State<B>> {
         let threads = threads(self.code);
         let layer = self.layer.start(self.code, &threads);
         let memory = self.memory.start(self.code);
@@ -64,7 +61,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     }
 
     /// What the scheduler may pick. Not every pick has a successor.
-    pub(super) fn actions(&self, state: &StateOf<B, L>) -> Vec<Action> {
+    pub(super) fn actions(&self, state: &State<B>) -> Vec<Action> {
         let mut actions = Vec::new();
         for thread in 0..state.threads.len() {
             let both = [Action { thread, early: false }, Action { thread, early: true }];
@@ -74,7 +71,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     }
 
     /// Whether the scheduler may pick that.
-    pub(super) fn may(&self, state: &StateOf<B, L>, action: Action) -> bool {
+    pub(super) fn may(&self, state: &State<B>, action: Action) -> bool {
         let t = action.thread;
         let Some(status) = state.threads.get(t).map(|thread| thread.status) else { return false };
         self.layer.may_step(self.code, &state.layer, &state.threads, t)
@@ -89,11 +86,11 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     /// Carries out a pick, and what follows by itself. The answer says how old what it read is.
     pub(super) fn step(
         &self,
-        state: &mut StateOf<B, L>,
+        state: &mut State<B>,
         action: Action,
         chooser: &mut dyn Chooser,
         log: &mut dyn Log,
-    ) -> Result<Age, Halt> {
+    ) -> Result<Age> {
         let mut cx = Context { code: self.code, chooser, log, age: Age::New };
         let mut woken = Vec::new();
         if action.early {
@@ -107,14 +104,34 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
         Ok(age)
     }
 
+    /// Every way of carrying out a pick: the choices, the state or why there is none, and what happens.
+    pub(super) fn ways(
+        &self,
+        state: &State<B>,
+        action: Action,
+    ) -> impl Iterator<Item = (Vec<u32>, Result<State<B>>, Vec<Event>)> {
+        let mut script = Some(Script::default());
+        std::iter::from_fn(move || {
+            let choices = script.as_mut()?;
+            let (mut next, mut events) = (state.clone(), Vec::new());
+            choices.rewind();
+            let result = self.step(&mut next, action, choices, &mut events).map(|_| next);
+            let answers = choices.taken();
+            if !choices.advance() {
+                script = None;
+            }
+            Some((answers, result, events))
+        })
+    }
+
     /// As [`Machine::step`], but leaves the state as it is if the choices made are not possible: `false`.
     pub(super) fn attempt(
         &self,
-        state: &mut StateOf<B, L>,
+        state: &mut State<B>,
         action: Action,
         chooser: &mut dyn Chooser,
         log: &mut dyn Log,
-    ) -> Result<bool, Halt> {
+    ) -> Result<bool> {
         if self.binds() || self.memory.may_refuse() {
             let mut next = state.clone();
             let done = possible(self.step(&mut next, action, chooser, log))?;
@@ -126,12 +143,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
         // Without early binds, only accesses are ever refused, and they touch one location and what one thread knows.
         let t = action.thread;
         let thread = state.threads[t].clone();
-        let place = match &self.code.threads[t].acts[thread.pc] {
-            Act::Load { addr, .. } | Act::Store { addr, .. } | Act::Rmw { addr, .. } => {
-                self.code.memory.at(eval(addr, &thread.regs)).map(|c| self.code.location(c))
-            }
-            _ => None,
-        };
+        let place = self.code.touched(&self.code.threads[t].acts[thread.pc], &thread.regs);
         let saved = self.memory.save(&state.memory, t, place);
         let done = possible(self.step(state, action, chooser, log))?;
         if !done {
@@ -142,13 +154,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     }
 
     /// Carries out a thread's next instruction. Adds to `woken` who may step now and might not before.
-    fn execute(
-        &self,
-        state: &mut StateOf<B, L>,
-        t: usize,
-        cx: &mut Context<'_>,
-        woken: &mut Vec<usize>,
-    ) -> Result<(), Halt> {
+    fn execute(&self, state: &mut State<B>, t: usize, cx: &mut Context<'_>, woken: &mut Vec<usize>) -> Result {
         let code = self.code;
         let at = At { thread: t, instr: state.threads[t].pc, clock: state.threads[t].clock };
         match code.threads[t].acts[at.instr] {
@@ -187,14 +193,14 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
             Act::Load { dst, addr, access } => {
                 let address = eval(addr, &thread.regs);
                 let place = code.place(t, address, access.ty, false).ok_or_else(|| stray("reads"))?;
-                let value = self.memory.load(cx, m, at, place, access)?;
+                let value = self.memory.load(cx, m, Target { at, place, access: *access })?;
                 state.threads[t].regs[dst.0 as usize] = access.ty.wrap(value);
             }
             Act::Store { addr, value, access } => {
                 let address = eval(addr, &thread.regs);
                 let place = code.place(t, address, access.ty, true).ok_or_else(|| stray("writes"))?;
                 let value = access.ty.wrap(eval(value, &thread.regs));
-                self.memory.store(cx, m, at, place, access, value)?;
+                self.memory.store(cx, m, Target { at, place, access: *access }, value)?;
             }
             Act::Rmw { dst, addr, update, read, write } => {
                 let address = eval(addr, &thread.regs);
@@ -208,12 +214,13 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
                     }
                     new_value(update, old, read.ty, write.ty, &|e| Some(eval(e, &regs)))?
                 };
-                let old = self.memory.rmw(cx, m, at, place, (read, write), &new)?;
+                let halves = [*read, *write].map(|access| Target { at, place, access });
+                let old = self.memory.rmw(cx, m, halves.into(), &new)?;
                 if let Some(dst) = dst {
                     state.threads[t].regs[dst.0 as usize] = read.ty.wrap(old);
                 }
             }
-            Act::Fence(fence) => self.memory.fence(cx, m, at, *fence)?,
+            Act::Mark { mark: fence, .. } => self.memory.fence(cx, m, at, *fence)?,
             Act::Barrier(b) => {
                 if b.action != BarrierAction::Wait {
                     self.layer.arrives(code, &state.layer, &state.threads, t, b)?;
@@ -233,12 +240,12 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
                 let (came, phase) =
                     state.barriers.execute(code, (t, at.instr), b, &thread.regs, &carried, B::join)?;
                 if b.action != BarrierAction::Wait {
-                    cx.log.note(Event::Arrive { thread: t, instr: at.instr, phase });
+                    cx.log.note(Event::Arrive(at.spot(), phase));
                 }
                 match came {
                     Came::On(Some(carried)) => {
                         self.memory.pass(code, m, at, &carried);
-                        cx.log.note(Event::Pass { thread: t, instr: at.instr, phase });
+                        cx.log.note(Event::Pass(at.spot(), phase));
                     }
                     Came::On(None) => {}
                     Came::Waits => {
@@ -260,7 +267,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
             }
             Act::Branch { cond, target } => {
                 let taken = eval(cond, &thread.regs) != 0;
-                cx.log.note(Event::Jump { thread: t, instr: at.instr, taken });
+                cx.log.note(Event::Jump(at.spot(), taken));
                 if taken {
                     next = *target;
                 }
@@ -271,7 +278,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     }
 
     /// Moves a thread on.
-    pub(super) fn go(&self, state: &mut StateOf<B, L>, t: usize, next: usize, woken: &mut Vec<usize>) {
+    pub(super) fn go(&self, state: &mut State<B>, t: usize, next: usize, woken: &mut Vec<usize>) {
         let thread = &mut state.threads[t];
         let from = thread.pc;
         thread.pc = next;
@@ -282,7 +289,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
 
     /// Carries out everything that commutes with all else. Only the threads of `todo`, the last one first, can have
     /// something of that kind to do.
-    fn settle(&self, state: &mut StateOf<B, L>, mut todo: Vec<usize>, log: &mut dyn Log) -> Result<(), Halt> {
+    fn settle(&self, state: &mut State<B>, mut todo: Vec<usize>, log: &mut dyn Log) -> Result {
         let mut steps: SmallVec<[(usize, usize); 4]> = SmallVec::new();
         // Whether someone has arrived or ended since barriers were looked at.
         let mut arrivals = true;
@@ -320,15 +327,15 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     /// Carries out a thread's next instruction if it commutes with all else.
     fn by_itself(
         &self,
-        state: &mut StateOf<B, L>,
+        state: &mut State<B>,
         t: usize,
         log: &mut dyn Log,
         woken: &mut Vec<usize>,
-    ) -> Result<bool, Halt> {
+    ) -> Result<bool> {
         let commutes = match &self.code.threads[t].acts[state.threads[t].pc] {
             Act::Assign { .. } | Act::Branch { .. } => true,
-            Act::Fence(_) | Act::Barrier(_) if self.patient => false,
-            Act::Fence(fence) => self.memory.fence_commutes(&state.memory, t, *fence),
+            Act::Mark { .. } | Act::Barrier(_) if self.patient => false,
+            Act::Mark { mark: fence, .. } => self.memory.fence_commutes(&state.memory, t, *fence),
             Act::Barrier(b) => arrival_commutes(b) && self.memory.arrival_commutes(&state.memory, t),
             // A choice is a step of its own.
             Act::Load { .. } | Act::Store { .. } | Act::Rmw { .. } | Act::Spurious { .. } => false,
@@ -347,7 +354,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     }
 
     /// Lets go who waits at completed barriers.
-    fn complete(&self, state: &mut StateOf<B, L>, log: &mut dyn Log, woken: &mut Vec<usize>) -> bool {
+    fn complete(&self, state: &mut State<B>, log: &mut dyn Log, woken: &mut Vec<usize>) -> bool {
         let mut free = Vec::new();
         let State { threads, barriers, memory, .. } = state;
         barriers.complete(
@@ -356,7 +363,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
             |t, carried, phase| {
                 let at = At { thread: t, instr: threads[t].pc, clock: threads[t].clock };
                 self.memory.pass(self.code, memory, at, carried);
-                log.note(Event::Pass { thread: t, instr: threads[t].pc, phase });
+                log.note(Event::Pass(at.spot(), phase));
                 free.push(t);
             },
         );
@@ -374,7 +381,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     }
 
     /// Whether every thread has run to its end.
-    pub(super) fn is_finished(&self, state: &StateOf<B, L>) -> bool {
+    pub(super) fn is_finished(&self, state: &State<B>) -> bool {
         let absent = |t: usize| {
             let host = self.code.program.host.as_deref();
             let command = host.and_then(|h| h.command_of(ThreadId(t as u16)));
@@ -384,7 +391,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     }
 
     /// Brings a state into normal form; `false` if a bound on the history was met.
-    pub(super) fn tidy(&self, state: &mut StateOf<B, L>) -> bool {
+    pub(super) fn tidy(&self, state: &mut State<B>) -> bool {
         let Barriers { phases, granted, .. } = &mut state.barriers;
         let carried = phases.iter_mut().map(|p| &mut p.carried).chain(granted.iter_mut().map(|g| &mut g.2));
         let mut carried = carried.chain(state.host.known.values_mut());
@@ -392,7 +399,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     }
 
     /// The fingerprint of a state in normal form.
-    pub(super) fn fingerprint(&self, state: &StateOf<B, L>) -> u128 {
+    pub(super) fn fingerprint(&self, state: &State<B>) -> u128 {
         let mut f = Fingerprint::default();
         for (t, thread) in state.threads.iter().enumerate() {
             thread.hash_into(&self.code.threads[t].live, &mut f);
@@ -414,7 +421,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
 }
 
 /// Whether a step was possible.
-fn possible(step: Result<Age, Halt>) -> Result<bool, Halt> {
+fn possible(step: Result<Age>) -> Result<bool> {
     match step {
         Ok(_) => Ok(true),
         Err(Halt::Refused | Halt::Blocked) => Ok(false),
@@ -435,9 +442,7 @@ fn divides_by_zero(op: &Op, regs: &[i64]) -> bool {
             Expr::Cast(_, a) => within(a, regs),
         }
     }
-    let mut found = false;
-    op.expressions(&mut |e| found |= within(e, regs));
-    found
+    op.operands().iter().any(|e| within(e, regs))
 }
 
 /// What a read-modify-write writes, given the value that it read; `Some(None)`: nothing; `None`: an operand is unknown.

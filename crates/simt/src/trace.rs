@@ -66,10 +66,10 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
             Event::Write { source: Source::Write(t, n), instr, loc, value } => {
                 (*t, Some(*instr), format!("{} := {} (write {})", names[*loc], show(*value), n + 1))
             }
-            Event::Early { thread, instr } => (*thread, Some(*instr), "before its turn:".to_owned()),
-            Event::Fence { thread, instr } => (*thread, Some(*instr), String::new()),
-            Event::Arrive { thread, instr, .. } => (*thread, Some(*instr), "arrives".to_owned()),
-            Event::Pass { thread, instr, .. } => (*thread, Some(*instr), "passes".to_owned()),
+            Event::Early(s) => (s.thread, Some(s.instr), "before its turn:".to_owned()),
+            Event::Fence(s) => (s.thread, Some(s.instr), String::new()),
+            Event::Arrive(s, _) => (s.thread, Some(s.instr), "arrives".to_owned()),
+            Event::Pass(s, _) => (s.thread, Some(s.instr), "passes".to_owned()),
             Event::After(loc, a, b) => {
                 let (Source::Write(t, _), false) = (*b, matches!(a, Source::Initial(_))) else { continue };
                 let value = |s: &Source| writes.iter().find(|w| w.0 == *s).map_or(0, |w| w.2);
@@ -80,13 +80,13 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
                 turn = (*thread, *active);
                 continue;
             }
-            Event::Hand { .. } | Event::Pour { .. } | Event::Tell { .. } => continue,
+            Event::Hand(..) | Event::Pour(..) | Event::Tell(..) => continue,
             Event::Round => {
                 (way, turn) = (lines.len(), (0, None));
                 lines.push("  … and from here on again and again:".into());
                 continue;
             }
-            Event::Commit(_) | Event::Write { .. } | Event::Jump { .. } => continue,
+            Event::Commit(_) | Event::Write { .. } | Event::Jump(..) => continue,
         };
         let shown = match turn {
             (t, Some(active)) if t == thread => mask(program.lane(ThreadId(t as u16)), active, lanes),

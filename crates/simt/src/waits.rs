@@ -5,15 +5,13 @@
 
 use super::explain::{innermost, missing_of};
 use super::host;
-use super::layer::Layer;
 use super::memory::Backend;
-use super::set::Threads;
-use super::state::Status;
-use super::step::{Machine, StateOf};
+use super::set::Set;
+use super::state::{State, Status};
+use super::step::Machine;
 use program::waiting::{Scene, Walk};
 use program::{LocId, ThreadId};
-use verdict::hang;
-use verdict::hang::{Goal, Site, Wait};
+use verdict::hang::{self, Goal, Site, Wait};
 use verdict::{Ending, ThreadEnd};
 
 /// Programs with more threads are explained in words alone.
@@ -21,10 +19,10 @@ const MAX_THREADS: usize = 16;
 
 /// How each thread stands in a state that is not left: `turning` are those that go on, if that is known. Empty for
 /// programs of many threads.
-pub(super) fn ends<B: Backend, L: Layer>(
-    machine: &Machine<'_, B, L>,
-    state: &StateOf<B, L>,
-    turning: Option<&Threads>,
+pub(super) fn ends<B: Backend>(
+    machine: &Machine<'_, B>,
+    state: &State<B>,
+    turning: Option<&Set>,
 ) -> Vec<ThreadEnd> {
     if state.threads.len() > MAX_THREADS {
         return Vec::new();
@@ -32,12 +30,7 @@ pub(super) fn ends<B: Backend, L: Layer>(
     (0..state.threads.len()).map(|t| end(machine, state, turning, t)).collect()
 }
 
-fn end<B: Backend, L: Layer>(
-    machine: &Machine<'_, B, L>,
-    state: &StateOf<B, L>,
-    turning: Option<&Threads>,
-    t: usize,
-) -> ThreadEnd {
+fn end<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, turning: Option<&Set>, t: usize) -> ThreadEnd {
     let (code, thread) = (machine.code, &state.threads[t]);
     let mut end = ThreadEnd::done(&code.program.threads[t].name);
     let turns = turning.is_none_or(|set| set.has(t));
@@ -85,22 +78,21 @@ fn end<B: Backend, L: Layer>(
     end
 }
 
-fn name<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, t: usize) -> String {
+fn name<B: Backend>(machine: &Machine<'_, B>, t: usize) -> String {
     machine.code.program.threads[t].name.clone()
 }
 
 /// Adds what a thread reads in a loop, and waits for.
-fn for_values<B: Backend, L: Layer>(
-    machine: &Machine<'_, B, L>,
-    state: &StateOf<B, L>,
+fn for_values<B: Backend>(
+    machine: &Machine<'_, B>,
+    state: &State<B>,
     t: usize,
     range: &std::ops::RangeInclusive<usize>,
     end: &mut ThreadEnd,
 ) {
     let code = machine.code;
     let (program, memory) = (&*code.program, &code.memory);
-    let address =
-        |t: ThreadId, loc: LocId| memory.cell_of(program, loc, 0, Some(t)).map(|c| memory.cell(c).address);
+    let address = |t: ThreadId, loc: LocId| memory.address(program, loc, 0, Some(t));
     let place = |a: i64| memory.at(a).map(|c| code.location(c));
     let same = |a: i64, b: i64| place(a) == place(b);
     // Whoever waits at a barrier goes on after it, if at all.

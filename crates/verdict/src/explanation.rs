@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Witness;
+use super::{Reason, Witness};
 
 /// Why an answer about reachability is what it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +22,8 @@ pub struct Explanation {
     /// Of an allowed outcome: what is missing for it to be forbidden.
     pub missing: Option<Missing>,
     /// Why there is less here than there could be: a limit that was hit.
-    pub given_up: Option<String>,
+    #[serde(skip)]
+    pub given_up: Option<Reason>,
 }
 
 /// An axiom, and how an execution breaks it.
@@ -85,7 +86,8 @@ pub struct Needs {
     /// What may be weaker, or missing, all at once, and the outcome is still forbidden.
     pub spare: Vec<Need>,
     /// Why the search was given up, if it was: then more may be spare.
-    pub given_up: Option<String>,
+    #[serde(skip)]
+    pub given_up: Option<Reason>,
 }
 
 /// Something of a program: an order, a scope, a fence, a barrier, a dependency.

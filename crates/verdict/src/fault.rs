@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Witness, WitnessEvent};
+use super::{Reason, Witness, WitnessEvent};
 
 /// Whether a program is defined under a model that knows undefined behaviour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,7 +15,8 @@ pub enum Definedness {
     /// Some execution is; one thing that is wrong with it.
     Undefined(Box<Fault>),
     /// It was not decided, and why.
-    Undecided(String),
+    #[serde(skip)]
+    Undecided(Reason),
 }
 
 /// Something that a flag of the model marks in one execution.
@@ -60,7 +61,8 @@ pub enum Remedy {
     /// No change of orders, scopes and atomicity that was tried does, and why.
     None(String),
     /// It was not found out.
-    Undecided(String),
+    #[serde(skip)]
+    Undecided(Reason),
 }
 
 /// One change to a program.

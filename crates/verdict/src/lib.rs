@@ -10,12 +10,16 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+mod difference;
 mod explanation;
 mod fault;
 pub mod hang;
+mod reason;
 
+pub use difference::{Finding, Relation};
 pub use explanation::{Breach, Explanation, Link, Made, Missing, MissingLink, Need, Needs};
 pub use fault::{Change, Definedness, Fault, FaultEvent, Remedy};
+pub use reason::{Place, Reason};
 
 /// A property of a test under a model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -61,7 +65,8 @@ pub enum Verdict {
     /// Liveness: all end.
     Terminates,
     /// No answer, and why: a limit (time, loop bound, events), or something the model cannot speak of.
-    Undecided(String),
+    #[serde(skip)]
+    Undecided(Reason),
 }
 
 impl Verdict {
@@ -81,7 +86,7 @@ impl Verdict {
     }
 
     /// The reason, if undecided.
-    pub fn reason(&self) -> Option<&str> {
+    pub fn reason(&self) -> Option<&Reason> {
         match self {
             Verdict::Undecided(reason) => Some(reason),
             _ => None,
@@ -91,6 +96,14 @@ impl Verdict {
 
 /// Final values by name, in a fixed order: `[("P1:r0", "1"), ("x", "2")]`.
 pub type State = Vec<(String, String)>;
+
+/// The proposition that holds in one final state.
+pub fn as_prop(state: &State) -> String {
+    if state.is_empty() {
+        return "true".into();
+    }
+    state.iter().map(|(name, value)| format!("{name} == {value}")).collect::<Vec<_>>().join(" /\\ ")
+}
 
 /// The answer to one question.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -134,13 +147,13 @@ impl Answer {
     }
 
     /// The same, given up for a reason.
-    pub fn undecided(self, reason: impl Into<String>) -> Answer {
-        Answer { verdict: Verdict::Undecided(reason.into()), ..self }
+    pub fn undecided(self, reason: Reason) -> Answer {
+        Answer { verdict: Verdict::Undecided(reason), ..self }
     }
 
     /// The same, of which nothing may be believed: a law was broken.
     pub fn defective(self, law: String) -> Answer {
-        Answer { defect: Some(law), ..self.undecided("defect") }
+        Answer { defect: Some(law), ..self.undecided(Reason::Defect) }
     }
 }
 
@@ -172,9 +185,57 @@ pub struct Witness {
     /// If it was asked for: what else the model and the program relate, by name, in the order of the model; base relations
     /// first.
     pub derived: Vec<(String, Vec<(usize, usize)>)>,
+    /// What relations are, by name, if it is one of these.
+    pub styles: Vec<(String, Style)>,
+}
+
+/// What a relation is, for those who know no model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Style {
+    /// Program order.
+    ProgramOrder,
+    /// What carries values from writes to reads.
+    ReadsFrom,
+    /// An order of writes.
+    Coherence,
+    /// From a read to writes that come after what it took.
+    FromReads,
+    /// Order between threads.
+    Synchronization,
+    /// Between instructions of a thread.
+    Dependency,
+}
+
+impl Style {
+    /// By the word that models use.
+    pub fn named(word: &str) -> Option<Style> {
+        Some(match word {
+            "po" => Style::ProgramOrder,
+            "rf" => Style::ReadsFrom,
+            "co" => Style::Coherence,
+            "fr" => Style::FromReads,
+            "sync" => Style::Synchronization,
+            "dep" => Style::Dependency,
+            _ => return None,
+        })
+    }
 }
 
 impl Witness {
+    /// Relations that every execution is described with besides the free ones, whatever the model.
+    pub const ALWAYS: [(&str, Style); 2] = [("po", Style::ProgramOrder), ("fr", Style::FromReads)];
+
+    /// What a relation is.
+    pub fn style(&self, name: &str) -> Option<Style> {
+        self.styles.iter().find(|s| s.0 == name).map(|s| s.1)
+    }
+
+    /// The pairs of the relation that is drawn so; of several, the first.
+    pub fn drawn_as(&self, style: Style) -> &[(usize, usize)] {
+        let found = self.relations.iter().find(|(name, _)| self.style(name) == Some(style));
+        found.map_or(&[], |(_, pairs)| pairs)
+    }
+
     /// Whether a relation of that name has a pair.
     pub fn relates(&self, name: &str) -> bool {
         self.relations.iter().chain(&self.derived).any(|(known, pairs)| known == name && !pairs.is_empty())
@@ -275,7 +336,7 @@ pub struct Outcomes {
     /// Whether the list is complete.
     pub complete: bool,
     /// If not: why.
-    pub reason: Option<String>,
+    pub reason: Option<Reason>,
     /// The outcomes, sorted by state: the allowed ones, and those of candidate executions that the model rejects.
     pub outcomes: Vec<Outcome>,
     /// Which engine.

@@ -3,14 +3,20 @@
 //! | Module | What |
 //! |---|---|
 //! | [`session`] | questions at rising loop bounds, put to the engines |
+//! | [`difference`] | why two models differ, and whether a mapping keeps what its source model promises |
 //! | `explain` | why an outcome is forbidden, or what is missing for it to be |
-//! | `search` | few changes of a program that turn an answer |
-//! | `repair` | what would make a racy program race-free |
+//! | [`knobs`] | kinds of change: what of a program can be turned down or up |
+//! | `search` | the one search for few changes that turn an answer |
+//! | `needs` | what a forbidden outcome rests on, and what an allowed one lacks |
+//! | `remedy` | what would make a racy program race-free |
 //! | [`known_gap`] | a source model reduced to what a mapping is known to keep of it |
 
+pub mod difference;
 mod explain;
+pub mod knobs;
 pub mod known_gap;
-mod repair;
+mod needs;
+mod remedy;
 mod search;
 pub mod session;
 

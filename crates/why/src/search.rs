@@ -1,65 +1,163 @@
-//! Looking for few changes of a program that turn an answer: settings of knobs, each of which has levels.
+//! Changing a program and deciding it again: the one search for few changes that turn an answer.
 //!
-//! One knob is tried, then two, then all together; a setting that helps is then turned down, knob by knob, as far as it
-//! goes on helping.
+//! A setting gives every [`Knob`] a level; its program is decided anew, and nothing is concluded from one execution. One
+//! knob is tried, then two, then all together; a setting that helps is then turned down, knob by knob, as far as it goes
+//! on helping.
 //!
 //! # Invariants
-//! - A setting that is handed out was decided to help; after [`lowered`], none of its knobs can be turned down alone.
+//! - A setting that is handed out was decided to help. Of one that was lowered, no knob could be turned down alone when its
+//!   turn came; of the [`least`](Search::least), none can.
+//! - Which setting is found depends on the program and the model alone, unless time runs out; then there is none.
 //!
 //! # Sources
 //! - Minimal sets by deletion: as for unsatisfiable cores.
 
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use program::edits::Edit;
+use program::litmus::LitmusTest;
+use verdict::Reason;
+
+use crate::knobs::{self, Knob};
+
 /// By knob, its level.
-pub(super) type Setting = Vec<usize>;
+pub(crate) type Setting = Vec<usize>;
 
 /// Why a search was given up.
-pub(super) struct GivenUp(pub(super) String);
+pub(crate) struct GivenUp(pub(crate) Reason);
 
 /// Pairs of knobs are tried among at most so many.
 const PAIRED: usize = 16;
 
-/// Whether a setting helps.
-pub(super) trait Decides {
-    /// Decides the program of a setting.
-    fn decide(&mut self, setting: &Setting) -> Result<bool, GivenUp>;
+/// A search among the versions of a test.
+pub(crate) struct Search<'s, D> {
+    test: &'s LitmusTest,
+    pub(crate) knobs: Vec<Knob>,
+    /// Whether a version helps, decided in so much time.
+    decides: D,
+    known: HashMap<Setting, bool>,
+    /// Whether the test as it is written helps.
+    written: bool,
+    /// At most so many versions are decided.
+    most: usize,
+    deadline: Option<Instant>,
 }
 
-/// A setting that helps: of one knob, of two, or of all. `None` if not even all together do.
-pub(super) fn one_two_or_all(by: &mut impl Decides, top: &Setting) -> Result<Option<Setting>, GivenUp> {
-    let n = top.len();
-    if n == 0 || !by.decide(top)? {
-        return Ok(None);
+impl<'s, D: FnMut(&LitmusTest, Option<Duration>) -> Result<bool, GivenUp>> Search<'s, D> {
+    pub(crate) fn new(
+        test: &'s LitmusTest,
+        knobs: Vec<Knob>,
+        (written, most, deadline): (bool, usize, Option<Instant>),
+        decides: D,
+    ) -> Self {
+        let mut search =
+            Search { test, knobs: Vec::new(), decides, known: HashMap::new(), written, most, deadline };
+        search.add(knobs);
+        search
     }
-    for i in 0..n {
-        let mut one = vec![0; n];
-        one[i] = top[i];
-        if by.decide(&one)? {
-            return Ok(Some(one));
-        }
-    }
-    for i in 0..n.min(PAIRED) {
-        for j in i + 1..n.min(PAIRED) {
-            let mut two = vec![0; n];
-            (two[i], two[j]) = (top[i], top[j]);
-            if by.decide(&two)? {
-                return Ok(Some(two));
-            }
-        }
-    }
-    Ok(Some(top.clone()))
-}
 
-/// Turns every knob down, in this order, as far as the setting goes on helping.
-pub(super) fn lowered(by: &mut impl Decides, mut setting: Setting, order: &[usize]) -> Result<Setting, GivenUp> {
-    for &i in order {
-        for level in 0..setting[i] {
-            let mut lower = setting.clone();
-            lower[i] = level;
-            if by.decide(&lower)? {
-                setting = lower;
-                break;
+    /// Adds knobs, as the last ones.
+    pub(crate) fn add(&mut self, knobs: Vec<Knob>) {
+        self.knobs.extend(knobs);
+        self.known = HashMap::from([(self.setting(Knob::written), self.written)]);
+    }
+
+    /// Everything at its strongest.
+    pub(crate) fn top(&self) -> Setting {
+        self.setting(Knob::top)
+    }
+
+    fn setting(&self, level: impl Fn(&Knob) -> usize) -> Setting {
+        self.knobs.iter().map(level).collect()
+    }
+
+    /// The knobs that are turned up, with their levels.
+    pub(crate) fn turned(&self, setting: &Setting) -> impl Iterator<Item = (&Knob, usize)> {
+        self.knobs.iter().zip(setting.clone()).filter(|(_, level)| *level > 0)
+    }
+
+    /// The changes of a setting.
+    pub(crate) fn edits(&self, setting: &Setting) -> Vec<Edit> {
+        self.knobs.iter().zip(setting).flat_map(|(knob, &level)| knob.edits(level)).collect()
+    }
+
+    /// The test with its knobs so turned.
+    pub(crate) fn version(&self, setting: &Setting) -> LitmusTest {
+        knobs::version(self.test, &self.edits(setting))
+    }
+
+    /// Whether a setting helps.
+    pub(crate) fn helps(&mut self, setting: &Setting) -> Result<bool, GivenUp> {
+        if let Some(&known) = self.known.get(setting) {
+            return Ok(known);
+        }
+        let left = self.deadline.map(|d| d.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Err(GivenUp(Reason::Time));
+        }
+        if self.known.len() > self.most {
+            return Err(GivenUp(Reason::TooManyChanges));
+        }
+        let version = self.version(setting);
+        let helps = (self.decides)(&version, left)?;
+        self.known.insert(setting.clone(), helps);
+        Ok(helps)
+    }
+
+    /// The first setting that helps.
+    pub(crate) fn first_of(
+        &mut self,
+        settings: impl IntoIterator<Item = Setting>,
+    ) -> Result<Option<Setting>, GivenUp> {
+        for setting in settings {
+            if self.helps(&setting)? {
+                return Ok(Some(setting));
             }
         }
+        Ok(None)
     }
-    Ok(setting)
+
+    /// A setting that helps: of one knob, of two, or of all. `None` if not even all together do.
+    pub(crate) fn one_two_or_all(&mut self) -> Result<Option<Setting>, GivenUp> {
+        let (top, n) = (self.top(), self.knobs.len());
+        if n == 0 || !self.helps(&top)? {
+            return Ok(None);
+        }
+        let paired = n.min(PAIRED);
+        let pairs = (0..paired).flat_map(|i| (i + 1..paired).map(move |j| vec![i, j]));
+        let few = (0..n).map(|i| vec![i]).chain(pairs);
+        let of = |few: Vec<usize>| (0..n).map(|i| if few.contains(&i) { top[i] } else { 0 }).collect();
+        self.first_of(few.map(of).chain([top.clone()]))
+    }
+
+    /// Turns every knob down, in this order, as far as the setting goes on helping.
+    pub(crate) fn lowered(
+        &mut self,
+        mut setting: Setting,
+        order: impl Iterator<Item = usize>,
+    ) -> Result<Setting, GivenUp> {
+        for i in order {
+            for level in 0..setting[i] {
+                let mut lower = setting.clone();
+                lower[i] = level;
+                if self.helps(&lower)? {
+                    setting = lower;
+                    break;
+                }
+            }
+        }
+        Ok(setting)
+    }
+
+    /// The same, until no knob can be turned down alone: where less of one can make up for more of another.
+    pub(crate) fn least(&mut self, mut setting: Setting) -> Result<Setting, GivenUp> {
+        loop {
+            let lower = self.lowered(setting.clone(), 0..setting.len())?;
+            if lower == setting {
+                return Ok(setting);
+            }
+            setting = lower;
+        }
+    }
 }

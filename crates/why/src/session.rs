@@ -9,31 +9,17 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use cat::model::ir::Model;
+use cat::model::ir::{Effect, Model};
 use engine::engines::Prepared;
 use engine::{Engine, Limits};
 use program::litmus::{LitmusTest, Prop};
-use verdict::{Answer, FaultEvent, Verdict};
+use program::options::Setting;
+use verdict::{Answer, FaultEvent, Place, Reason, Verdict};
 
 mod answer;
 mod definedness;
 mod explaining;
 mod outcomes;
-
-/// What flags are called that mean a data race; the others mean undefined behaviour.
-const RACE_FLAGS: &[&str] = &["race", "racy", "data-race", "data_race", "dr"];
-
-/// How the names of flags end that warn of something that is not undefined.
-const HAZARD: &str = "-hazard";
-
-/// What the flag is called that means what implementations may settle as they like: no answer about the program holds
-/// for all of them, except that it is undefined.
-const IMPLEMENTATION_DEFINED: &str = "implementation-defined";
-
-/// Whether that is why a question is undecided.
-pub fn is_left_open(reason: &str) -> bool {
-    reason.starts_with(IMPLEMENTATION_DEFINED)
-}
 
 /// Questions about one test under one model.
 pub struct Session<'a> {
@@ -41,7 +27,7 @@ pub struct Session<'a> {
     model: &'a Model,
     engine: Engine,
     limits: Limits,
-    set: Vec<(String, String)>,
+    set: Vec<Setting>,
     explain: bool,
     /// Answers about outcomes come with an explanation.
     explanations: bool,
@@ -49,11 +35,11 @@ pub struct Session<'a> {
     detail: bool,
     /// Values out of thin air are tried even if the model excludes them.
     thin_air: bool,
-    prepared: BTreeMap<u32, Result<Prepared<'a>, String>>,
+    prepared: BTreeMap<u32, Result<Prepared<'a>, Reason>>,
     /// The answer about undefined behaviour, once it was decided.
     undefined: Option<Answer>,
     /// What implementations settle, once it was asked.
-    left_open: Option<Option<String>>,
+    left_open: Option<Option<Reason>>,
     /// The programs that explanations spoke of, and whether each was said to forbid the outcome.
     #[cfg(test)]
     claims: RefCell<Vec<(LitmusTest, bool)>>,
@@ -91,14 +77,8 @@ impl Question {
 
 impl<'a> Session<'a> {
     /// Prepares nothing yet; every failure shows up as an `undecided` answer.
-    /// `set` overrides options of the test and of the model (validated names and values).
-    pub fn new(
-        test: &'a LitmusTest,
-        model: &'a Model,
-        engine: Engine,
-        limits: Limits,
-        set: &[(String, String)],
-    ) -> Self {
+    /// `set` overrides options of the test and of the model.
+    pub fn new(test: &'a LitmusTest, model: &'a Model, engine: Engine, limits: Limits, set: &[Setting]) -> Self {
         Session {
             test,
             model,
@@ -159,14 +139,14 @@ impl<'a> Session<'a> {
 
     /// Does some consistent execution race? `None` if the model has no race flag.
     pub fn race(&mut self) -> Option<Answer> {
-        let flags = self.flags(true)?;
+        let flags = self.flags(Effect::Race)?;
         let answer = self.marked(Question::race(flags));
         Some(self.for_all_implementations(answer))
     }
 
     /// Does some consistent execution raise a flag other than the race flag? `None` if the model has none.
     pub fn undefined(&mut self) -> Option<Answer> {
-        let flags = self.flags(false)?;
+        let flags = self.flags(Effect::Undefined)?;
         // What names its axioms has to be asked anew.
         let known = self.undefined.as_ref().filter(|a| !self.explain || a.verdict == Verdict::Undefined);
         if let Some(known) = known {
@@ -195,23 +175,17 @@ impl<'a> Session<'a> {
         let stuck = program::host::Launches::of(program).is_ok_and(|l| l.stuck.is_some());
         if answer.verdict == question.positive {
             (answer.witness, answer.fault) = (None, None);
-            return answer.undecided(
-                "only executions in which a thread does not end show it, and then later commands may not run",
-            );
+            return answer.undecided(Reason::Unended);
         } else if stuck && answer.verdict == question.negative {
-            return answer.undecided("deadlock: in some order of calls, a wait never ends");
+            return answer.undecided(Reason::Deadlock("in some order of calls, a wait never ends".into()));
         }
         answer
     }
 
-    fn flags(&self, race: bool) -> Option<Vec<usize>> {
-        let is_race = |name: &str| RACE_FLAGS.contains(&name.to_lowercase().as_str());
-        let flags: Vec<usize> = (0..self.model.flags.len())
-            .filter(|&i| {
-                let name = &self.model.flags[i].name;
-                is_race(name) == race && !name.ends_with(HAZARD) && name != IMPLEMENTATION_DEFINED
-            })
-            .collect();
+    /// The flags that mean that; `None` if there are none.
+    fn flags(&self, effect: Effect) -> Option<Vec<usize>> {
+        let flags: Vec<usize> =
+            (0..self.model.flags.len()).filter(|&i| self.model.flags[i].effect == effect).collect();
         (!flags.is_empty()).then_some(flags)
     }
 
@@ -236,23 +210,22 @@ impl<'a> Session<'a> {
     }
 
     /// What the model leaves to implementations in some execution, in words.
-    fn left_open(&mut self) -> Option<String> {
+    fn left_open(&mut self) -> Option<Reason> {
         if let Some(known) = &self.left_open {
             return known.clone();
         }
-        let is_open = |i: &usize| self.model.flags[*i].name == IMPLEMENTATION_DEFINED;
-        let flags: Vec<usize> = (0..self.model.flags.len()).filter(is_open).collect();
-        let found = (!flags.is_empty()).then(|| {
+        let found = self.flags(Effect::ImplementationDefined).map(|flags| {
             let doc = self.model.flags[flags[0]].doc.split_whitespace().collect::<Vec<_>>().join(" ");
             let explain = std::mem::replace(&mut self.explain, false);
             let answer = self.marked(Question::undefined(flags));
             self.explain = explain;
             answer.fault.map(|fault| {
-                let event = |e: &FaultEvent| {
-                    format!("`{}` ({}, line {})", e.event.text, e.event.thread_name, e.event.line)
-                };
-                let events: Vec<String> = fault.events.iter().map(event).collect();
-                format!("{IMPLEMENTATION_DEFINED}: {}; {}", events.join(" and "), doc.trim_end_matches('.'))
+                let at = fault.events.into_iter().map(|FaultEvent { event, .. }| Place {
+                    text: event.text,
+                    thread: event.thread_name,
+                    line: event.line,
+                });
+                Reason::ImplementationDefined { at: at.collect(), what: doc.trim_end_matches('.').to_owned() }
             })
         });
         let found = found.flatten();

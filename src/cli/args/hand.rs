@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 
 use program::Dialect;
@@ -13,36 +14,16 @@ pub struct NewArgs {
     #[arg(value_name = "NAME")]
     pub name: PathBuf,
     /// The language of the code
-    #[arg(long, value_enum, default_value = "ptx")]
-    pub dialect: DialectArg,
+    #[arg(long, value_parser = dialects(), default_value = Dialect::default().name())]
+    pub dialect: String,
     /// What to begin with
     #[arg(long, value_enum, default_value = "mp")]
     pub template: TemplateArg,
 }
 
 /// Languages that there are templates in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DialectArg {
-    /// PTX assembly.
-    Ptx,
-    /// CUDA C++.
-    Cuda,
-    /// OpenCL C.
-    #[value(name = "opencl")]
-    OpenCl,
-    /// C11 atomics.
-    C,
-}
-
-impl From<DialectArg> for Dialect {
-    fn from(dialect: DialectArg) -> Dialect {
-        match dialect {
-            DialectArg::Ptx => Dialect::Ptx,
-            DialectArg::Cuda => Dialect::Cuda,
-            DialectArg::OpenCl => Dialect::OpenCl,
-            DialectArg::C => Dialect::C,
-        }
-    }
+fn dialects() -> PossibleValuesParser {
+    PossibleValuesParser::new(front::litmus::dialects().map(|d| PossibleValue::new(d.name()).help(d.row().doc)))
 }
 
 /// Templates of tests.

@@ -7,7 +7,8 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use super::key::{Key, hex, sha256};
+use super::super::digest::{hex, sha256};
+use super::key::Key;
 use verdict::Answer;
 
 /// The first word of every file, and the version of what follows.
@@ -54,8 +55,8 @@ mod tests {
     use super::*;
     use verdict::hang::Wait;
     use verdict::{
-        Change, Definedness, Ending, Explanation, Fault, FaultEvent, Remedy, Seat, ThreadEnd, Verdict, Witness,
-        WitnessEvent,
+        Change, Definedness, Ending, Explanation, Fault, FaultEvent, Remedy, Seat, Style, ThreadEnd, Verdict,
+        Witness, WitnessEvent,
     };
 
     /// An answer with something in every field.
@@ -86,6 +87,7 @@ mod tests {
             ends: vec![end],
             threads: vec![Seat { thread: "P1".into(), groups: vec!["CTA 1".into()] }],
             derived: vec![("hb".into(), vec![(1, 0)])],
+            styles: vec![("rf".into(), Style::ReadsFrom)],
         };
         let change = Change { line: 3, text: "a".into(), reason: "b".into() };
         let fault = Fault {
@@ -108,7 +110,7 @@ mod tests {
             defect: None,
             fault: Some(Box::new(fault.clone())),
             definedness: Some(Definedness::Undefined(Box::new(fault))),
-            explanation: Some(Box::new(Explanation { given_up: Some("time".into()), ..Explanation::default() })),
+            explanation: Some(Box::new(Explanation { impossible: vec!["x".into()], ..Explanation::default() })),
         }
     }
 

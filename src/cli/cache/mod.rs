@@ -33,9 +33,7 @@ mod key;
 mod prune;
 
 pub(super) use folder::{default_folder, is_off};
-pub(super) use key::{BUILD, hex, sha256};
-
-use key::{Key, Keys};
+use key::{BUILD, Key, Keys};
 
 /// Kept verdicts of this build.
 pub(super) struct Cache {

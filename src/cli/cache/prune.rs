@@ -28,7 +28,7 @@ pub(super) fn others(verdicts: &Path, build: &str) {
         .map(|e| (now.duration_since(last_write(&e.path())).unwrap_or_default(), e.path()))
         .filter(|(age, _)| *age > IN_USE)
         .collect();
-    found.sort();
+    found.sort_unstable();
     for (i, (age, path)) in found.iter().enumerate() {
         if *age > FORGOTTEN || i >= KEPT {
             let _ = fs::remove_dir_all(path);
@@ -76,7 +76,7 @@ mod tests {
         others(folder.path(), &own);
         let mut left: Vec<String> =
             fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-        left.sort();
+        left.sort_unstable();
         let kept = ["00000000", "11111111", "22222222", "33333333", "44444444", "55555555", "notes", "zzzzzzzz"];
         assert_eq!(left, kept);
     }

@@ -31,12 +31,12 @@ pub(super) struct Recording {
 impl Recording {
     /// Runs of a test.
     pub(super) fn of(test: &LitmusTest, runs: Vec<Recorded>) -> Recording {
-        Recording { version: 1, test: test.name.clone(), program: simt::fingerprint(test), runs }
+        Recording { version: 1, test: test.name.clone(), program: simt::identity(test), runs }
     }
 
     /// Whether it is of what a test runs.
     pub(super) fn is_of(&self, test: &LitmusTest) -> bool {
-        self.program == simt::fingerprint(test)
+        self.program == simt::identity(test)
     }
 
     /// The memory of its runs.

@@ -4,7 +4,7 @@ use super::{How, Plan};
 use operational::{self, Faults, Held};
 use program::litmus::LitmusTest;
 use report::{Hazard, Hazards, Observations, Observed, Part, Raced, Stopped};
-use simt::schedule::{Ended, Observation, Recorded};
+use simt::schedule::{Observation, Recorded};
 use simt::{self, MachineMemory, Scheduling, record};
 use verdict::Verdict;
 
@@ -77,31 +77,7 @@ pub(super) fn fill(
     observation: &Observation,
     held: &Held,
 ) -> Option<String> {
-    let Ended {
-        finished,
-        deadlock,
-        livelock,
-        stale,
-        step_limit,
-        stray,
-        divergence,
-        division,
-        launch_failure,
-        discarded,
-    } = observation.ended;
-    let ended = [
-        ("finished", finished),
-        ("deadlock", deadlock),
-        ("livelock", livelock),
-        ("stale-livelock", stale),
-        ("step-limit", step_limit),
-        ("stray", stray),
-        ("divergence", divergence),
-        ("division", division),
-        ("launch-failure", launch_failure),
-        ("discarded", discarded),
-    ];
-    report.ended = ended.into_iter().filter(|e| e.1 > 0).collect();
+    report.ended = observation.ended.words();
     report.complete = observation.complete;
     (report.states, report.listed) = (observation.states, held.complete);
     report.reason = observation.reason.clone().or_else(|| {

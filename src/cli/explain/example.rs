@@ -2,13 +2,15 @@
 //!
 //! # Invariants
 //! - Nothing is said of a test that was not decided a moment ago; what an engine leaves open is left out.
-//! - The test of an axiom is one that its comment in the model names (`Forbids NAME.`).
+//! - The test of an axiom is one that its comment in the model names (`Forbids NAME.`), that of another name one that the
+//!   model lists under `Shown in:`, or one of an axiom that speaks of it.
 
 use std::time::Duration;
 
 use super::super::seams;
 use super::text::{Entry, Kind};
 use cat::model::ir::Model;
+use cat::model::words::notes;
 use cat::model::{Library, Shipped};
 use diag::SourceFile;
 use engine::skeleton::signature::signature;
@@ -16,112 +18,6 @@ use engine::{Engine, Limits};
 use program::litmus::LitmusTest;
 use verdict::{Verdict, Witness};
 use why::Session;
-
-/// Tests for names that the tests of the axioms do not show. The test below asks that each of them does.
-const MORE: &[(&str, &[&str])] = &[
-    // PTX.
-    ("alias-hazard", &["Race+weak+weak.alias"]),
-    ("proxy-hazard", &["Race+one-thread.proxies"]),
-    ("barrier", &["MP+bar.sync+bar.sync"]),
-    ("relaxed-arrival", &["MP+barrier.cluster.relaxed+barrier.cluster"]),
-    ("effective", &["CoWW.st-surface+sust"]),
-    ("enters-proxy", &["CoWW.st-surface+sust"]),
-    ("leaves-proxy", &["CoRW.suld-surface+st"]),
-    ("through-alias-fence", &["ISA2.alias-fence"]),
-    ("ALIAS", &["ISA2.alias-fence"]),
-    ("PF", &["CoWW.st-surface+sust"]),
-    ("TEX", &["MP.proxies"]),
-    ("CON", &["CoWR.proxies"]),
-    ("RED", &["MP+rel.gpu+red.gpu+acq.gpu"]),
-    ("CLUSTER", &["MP+fence.release.cluster-rlx.cluster+acq.cluster"]),
-    ("MMIO", &["MP+mmio+mmio"]),
-    ("VOLATILE", &["MP+vol+vol"]),
-    ("SYS", &["MP+rel.sys+acq.sys.host"]),
-    ("HOST", &["MP+rel.sys+acq.sys.host"]),
-    ("addr", &["LB+addr+weak"]),
-    ("exitbar", &["Barrier-waits-for-exit"]),
-    // Sequential consistency.
-    ("barrier-order", &["MP+bar.sync+bar.sync"]),
-    // CUDA C++.
-    ("failed", &["MP+rel+failed-cas.acq"]),
-    ("failed-weaker", &["MP+rel+failed-cas.acq"]),
-    ("FAIL_ACQ", &["MP+rel+failed-cas.acq"]),
-    ("FAIL_RLX", &["MP+rel+failed-cas.rlx"]),
-    ("FAIL_SC", &["MP+rel+failed-cas.sc"]),
-    ("fence", &["MP+threadfence+threadfence"]),
-    ("fence-sc", &["MP+threadfence+threadfence"]),
-    ("psc-fence", &["MP+threadfence+threadfence"]),
-    ("GPU_MEMORY", &["MP+gpu-memory.system.one-gpu"]),
-    ("gpu-memory", &["MP+gpu-memory.system.one-gpu"]),
-    ("MAPPED", &["MP+mapped.system"]),
-    ("mapped", &["MP+mapped.system"]),
-    ("PAGEABLE", &["MP+system.system"]),
-    ("PAGEABLE_FILE", &["MP+file.system"]),
-    ("pageable", &["MP+system.system"]),
-    ("PRIVATE", &["MP+shared.system"]),
-    ("met-by-host", &["MP+gpu-memory.system.host"]),
-    ("met-by-other-gpu", &["MP+gpu-memory.system.two-gpus"]),
-    ("OBJECT", &["MP+latch.device"]),
-    ("MISUSE", &["Latch+too-many"]),
-    // OpenCL.
-    ("ALL", &["MP+all+all.host"]),
-    ("apart", &["MP+all+all.host"]),
-    ("shared-object", &["Disjoint.host"]),
-    ("unspecified-atomics", &["Kernels+atomics"]),
-    ("implementation-defined", &["Kernels+atomics"]),
-    ("SG", &["T07"]),
-    ("WARP", &["T07"]),
-    ("of-sub-group", &["T07"]),
-    ("of-all", &["T05"]),
-    ("demoted", &["T06"]),
-    ("capped", &["T13"]),
-    ("FGA", &["T05"]),
-    ("fine-grained", &["T05"]),
-    ("capped-fence", &["T20"]),
-    ("sc-fence", &["T68"]),
-    ("both-regions", &["T31"]),
-    ("bar-global", &["T90"]),
-    ("barrier-arguments", &["Barrier.arguments"]),
-    ("no-sc", &["T34"]),
-    ("not-device", &["T34"]),
-    ("apart", &["Disjoint.host", "Disjoint.devices"]),
-    ("shared-object", &["Disjoint.host", "Disjoint.devices"]),
-    ("unspecified-atomics", &["MP.buffer", "Disjoint.kernels"]),
-    ("host-operation", &["MP.host", "Host-threads"]),
-    ("of-host", &["MP.host", "Host-threads"]),
-    ("widest", &["MP+all", "MP+all+all.host"]),
-    ("implementation-defined", &["MP.buffer", "Update.host"]),
-    ("SVM_COARSE", &["MP+all"]),
-    ("SVM_FINE", &["MP+all"]),
-    ("SVM_FINE_ATOMIC", &["MP+all"]),
-    ("SVM_SYSTEM", &["MP+all"]),
-    ("PROGRAM_SCOPE", &["Program-scope+message"]),
-    ("fine-memory", &["Svm-fine+no-map"]),
-    ("of-device-enqueue", &["Child+enqueuer"]),
-    ("ghb-if-fine", &["Child+enqueuer"]),
-    ("launch-fine", &["Child+enqueuer"]),
-    ("skernel", &["Child+enqueuer"]),
-    ("MAP", &["Map+read"]),
-    ("UNMAP", &["Map+read"]),
-    ("mapping", &["Map+read"]),
-    ("ends-of", &["Map+read"]),
-    ("command-access", &["Map+kernel-while-mapped"]),
-    ("used-while-mapped", &["Map+kernel-while-mapped"]),
-    ("begun", &["Map+read"]),
-    ("over", &["Map+read.after-unmap"]),
-    ("used-unmapped", &["Map+read.after-unmap"]),
-    ("buffer-atomics", &["Running-kernel+buffer"]),
-    // Calls of the runtime.
-    ("launch", &["H01-in-order-queue", "two-kernels"]),
-    ("ssw", &["H01-in-order-queue", "two-kernels"]),
-    ("call-order", &["C14d-two-host-threads-unseen", "two-host-threads"]),
-    ("across-kernels", &["proxies"]),
-    ("divergence", &["Divergence+blocked", "Kernel+divergent-calls"]),
-    // All languages.
-    ("race", &["Race+weak+weak", "MP+rel.block+acq.device", "T02", "MP+na+rlx+rlx"]),
-    ("data-race", &["MP+rel.block+acq.device", "T02", "MP+na+rlx+rlx"]),
-    ("undefined", &["MP+rel.block+acq.device", "T02", "MP+na+rlx+rlx"]),
-];
 
 /// No example takes longer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -230,8 +126,8 @@ pub(super) fn of_relation(
     entries: &[Entry],
 ) -> Option<Shown> {
     let model = probe(label, name, expression, set)?;
-    let more = MORE.iter().filter(|(word, _)| *word == name).flat_map(|(_, names)| *names);
-    let mut names: Vec<String> = more.map(ToString::to_string).collect();
+    let more = notes(&model.files, "Shown in:").remove(name).unwrap_or_default();
+    let mut names: Vec<String> = more.split(", ").map(str::to_owned).collect();
     let speaks = |entry: &Entry| speaks_of(entries, entry, name, &mut Vec::new());
     for direct in [true, false] {
         let axioms = entries.iter().filter(|e| e.kind == Kind::Axiom && speaks(e) == direct);
@@ -418,7 +314,7 @@ mod tests {
                 }
             }
         }
-        assert!(missing.is_empty(), "name a test in `MORE` for each of {missing:?}");
+        assert!(missing.is_empty(), "name a test under `Shown in:` for each of {missing:?}");
     }
 
     #[test]
@@ -427,16 +323,16 @@ mod tests {
             .map(|name| (name, cat::model::load_shipped(name, &signature()).unwrap().unwrap()))
             .collect();
         let mut missing = Vec::new();
-        for base in signature().names {
+        for base in signature().names.iter().filter(|base| !UNUSED.contains(&base.name)) {
             let set = base.kind == cat::model::ir::Kind::Set;
             let shown = models.iter().any(|(label, model)| {
                 let entries = super::super::text::entries(model);
                 of_relation(label, base.name, base.name, set, &entries).is_some()
             });
-            if !shown && !UNUSED.contains(&base.name) {
+            if !shown {
                 missing.push(base.name);
             }
         }
-        assert!(missing.is_empty(), "name a test in `MORE` for each of {missing:?}");
+        assert!(missing.is_empty(), "name a test under `Shown in:` for each of {missing:?}");
     }
 }

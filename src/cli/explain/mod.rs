@@ -13,13 +13,14 @@ use std::fmt::Write as _;
 
 use super::args::ExplainArgs;
 use super::catalogue::{Catalogue, Named};
+use super::exit;
 use super::terminal::Terminal;
-use super::{exit, printed, seams};
 use cat::model::ir::Kind as Shape;
 use diag::{Diagnostic, nearest};
 use engine::skeleton::signature::signature;
 use example::Role;
 use program::Dialect;
+use program::dialect::DIALECTS;
 use program::litmus::LitmusTest;
 use text::{Entry, Kind};
 use verdict::Verdict;
@@ -45,21 +46,21 @@ pub(super) fn run(args: &ExplainArgs, terminal: &Terminal) -> u8 {
     let models: Vec<Defined> =
         models.into_iter().map(|model| Defined { entries: text::entries(&model.model), model }).collect();
     if word.is_empty() {
-        return printed(terminal, &contents(&models), exit::OK);
+        return terminal.printed(&contents(&models), exit::OK);
     }
     let answer = explain(&word, &models);
     if answer.is_empty() {
         terminal.diagnose(&unknown(&word, &models, args.model.as_deref()));
         return exit::INVALID;
     }
-    printed(terminal, &answer, exit::OK)
+    terminal.printed(&answer, exit::OK)
 }
 
 /// The shipped models, those that are asked by default first.
 fn in_order(shipped: &[String]) -> Vec<String> {
     let mut names: Vec<String> = shipped.to_vec();
-    let defaults = [Dialect::Ptx, Dialect::Cuda, Dialect::OpenCl, Dialect::C].map(Dialect::default_model);
-    names.sort_by_key(|name| defaults.iter().position(|d| *d == name.as_str()).unwrap_or(defaults.len()));
+    let rank = |name: &String| DIALECTS.iter().position(|row| row.default_model == name.as_str());
+    names.sort_by_key(|name| rank(name).unwrap_or(DIALECTS.len()));
     names
 }
 
@@ -139,7 +140,7 @@ fn term_text(out: &mut String, term: &glossary::Term) {
     let _ = writeln!(out, "{}: a term\n", term.names.join(", "));
     indented(out, "  ", &term.text);
     let Some((name, model)) = &term.example else { return };
-    let loaded = Catalogue::new(None).load(model, seams::prelude_of(Dialect::Ptx));
+    let loaded = Catalogue::new(None).load(model, Dialect::default().row().prelude);
     let (Some(model), Some(test)) = (loaded, example::tests(name, model).into_iter().next()) else { return };
     let word = match example::verdict(&test, &model.model) {
         Verdict::Allowed => "allows",

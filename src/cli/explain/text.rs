@@ -81,7 +81,13 @@ pub(super) fn entries(model: &Model) -> Vec<Entry> {
     let library = Library::file("stdlib.cat");
     let mut files: Vec<Arc<SourceFile>> = model.files.clone();
     files.extend(library.filter(|l| files.iter().all(|f| f.name != l.name)));
-    files.iter().flat_map(of_file).collect()
+    let mut entries: Vec<Entry> = files.iter().flat_map(of_file).collect();
+    for name in entries.iter_mut().flat_map(|e| &mut e.speaks_of) {
+        if let Some(own) = model.of_role(name) {
+            *name = own.to_owned();
+        }
+    }
+    entries
 }
 
 fn of_file(source: &Arc<SourceFile>) -> Vec<Entry> {

@@ -1,22 +1,22 @@
 //! What a program uses, by name: the words of `feature` in filters.
 
-use program::{Instr, LocationKind, Op, Program, Proxy, Space, Tags};
+use program::{Instr, LocationKind, Program, Proxy, Space, Thread};
 
 /// A name, what it means, and how it is told.
 pub(super) type Feature = (&'static str, &'static str, fn(&Program) -> bool);
 
 /// Every feature.
 pub(super) const FEATURES: &[Feature] = &[
-    ("rmw", "a read-modify-write or reduction", |p| any(p, |i, _| matches!(i.op, Op::Rmw { .. }))),
-    ("fence", "a memory fence", |p| any(p, |i, _| matches!(&i.op, Op::Fence { scope: Some(_), .. }))),
-    ("barrier", "a barrier", |p| any(p, |i, _| matches!(i.op, Op::Barrier(_)))),
-    ("branch", "a branch", |p| any(p, |i, _| matches!(i.op, Op::Branch { .. }))),
-    ("loop", "a branch backwards", |p| any(p, |i, at| matches!(i.op, Op::Branch { target, .. } if target <= at))),
+    ("rmw", "a read-modify-write or reduction", |p| any(p, |i| i.op.read().is_some() && i.op.write().is_some())),
+    ("fence", "a memory fence", |p| any(p, |i| i.op.is_fence() && i.op.scope().is_some())),
+    ("barrier", "a barrier", |p| any(p, |i| i.op.barrier().is_some())),
+    ("branch", "a branch", |p| any(p, |i| i.op.target().is_some())),
+    ("loop", "a branch backwards", |p| p.threads.iter().any(Thread::has_loop)),
     ("weak", "a weak (non-atomic) access", |p| tagged(p, "WEAK")),
     ("sc", "a sequentially consistent operation or fence", |p| tagged(p, "SC")),
     ("volatile", "a volatile access", |p| tagged(p, "VOLATILE")),
     ("proxy", "an access or fence of another proxy than the generic one", |p| {
-        ["SUR", "TEX", "CON", "PF", "ALIAS"].iter().any(|tag| p.dialect == program::Dialect::Ptx && tagged(p, tag))
+        ["SUR", "TEX", "CON", "PF", "ALIAS"].iter().any(|tag| p.dialect.row().proxies && tagged(p, tag))
             || aliases(p).any(|proxy| proxy != Proxy::Generic)
     }),
     ("alias", "two names for one memory", |p| aliases(p).next().is_some()),
@@ -26,20 +26,14 @@ pub(super) const FEATURES: &[Feature] = &[
     ("multi-cta", "threads of several blocks or work-groups", |p| differ(p, |t| (t.place.gpu, t.place.cta))),
 ];
 
-/// Whether some instruction is so; it is given with its index.
-fn any(program: &Program, is: impl Fn(&Instr, usize) -> bool) -> bool {
-    program.threads.iter().any(|t| t.code.iter().enumerate().any(|(at, instr)| is(instr, at)))
+/// Whether some instruction is so.
+fn any(program: &Program, is: impl Fn(&Instr) -> bool) -> bool {
+    program.instrs().any(|(_, _, instr)| is(instr))
 }
 
-/// Whether some access or fence has a tag.
+/// Whether some event has a tag.
 fn tagged(program: &Program, tag: &str) -> bool {
-    let has = |tags: &Tags| tags.has(tag);
-    any(program, |instr, _| match &instr.op {
-        Op::Load { access, .. } | Op::Store { access, .. } => has(&access.tags),
-        Op::Rmw { read, write, .. } => has(&read.tags) || has(&write.tags),
-        Op::Fence { tags, .. } => has(tags),
-        _ => false,
-    })
+    any(program, |instr| instr.op.has(tag))
 }
 
 fn aliases(program: &Program) -> impl Iterator<Item = Proxy> + '_ {

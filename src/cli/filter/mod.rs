@@ -24,6 +24,7 @@ mod pattern;
 use features::FEATURES;
 
 use pattern::Pattern;
+use program::dialect::DIALECTS;
 
 /// What can be asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +63,7 @@ impl Key {
     /// The words it can be; `None`: any.
     fn words(self) -> Option<Vec<&'static str>> {
         match self {
-            Key::Dialect => Some(vec!["ptx", "cuda", "opencl", "vulkan", "c"]),
+            Key::Dialect => Some(DIALECTS.iter().map(|row| row.name).collect()),
             Key::Feature => Some(FEATURES.iter().map(|f| f.0).collect()),
             Key::Verdict => Some(VERDICTS.to_vec()),
             Key::Expected => {

@@ -15,9 +15,8 @@ use include_dir::{Dir, include_dir};
 
 use super::args::NewArgs;
 use super::terminal::{Terminal, cannot_write};
-use super::{exit, printed, seams};
+use super::{exit, seams};
 use diag::Diagnostic;
-use program::Dialect;
 
 /// One folder per dialect, one file per template.
 static TEMPLATES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/src/cli/new/templates");
@@ -31,7 +30,7 @@ const HEIGHT: usize = 16;
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &NewArgs, terminal: &Terminal) -> u8 {
     match create(args) {
-        Ok(made) => printed(terminal, &made, exit::OK),
+        Ok(made) => terminal.printed(&made, exit::OK),
         Err(diagnostic) => {
             terminal.diagnose(&diagnostic);
             exit::INVALID
@@ -90,7 +89,7 @@ fn place(path: &Path) -> Result<(PathBuf, String), Box<Diagnostic>> {
 
 /// The template's text.
 fn template(args: &NewArgs) -> Result<&'static str, Box<Diagnostic>> {
-    let dialect = Dialect::from(args.dialect).name();
+    let dialect = &args.dialect;
     let name = args.template.to_possible_value().map(|v| v.get_name().to_owned()).unwrap_or_default();
     let file = TEMPLATES.get_file(format!("{dialect}/{name}.toml")).and_then(|f| f.contents_utf8());
     file.ok_or_else(|| {

@@ -46,7 +46,8 @@ pub(super) fn of(run: &mut Run<'_>, units: &[Unit<'_>]) -> Option<String> {
             add(&mut page, model, question_of(line), line);
         }
         if let Some(Table { outcomes, .. }) = &said.table {
-            if let (false, reason) = (outcomes.complete, outcomes.reason.as_deref().unwrap_or("a limit")) {
+            if !outcomes.complete {
+                let reason = outcomes.reason.as_ref().map_or("a limit".to_owned(), ToString::to_string);
                 let name = &page.models[model];
                 page.notes.push(format!("Under {name}, the list of outcomes is not complete: {reason}."));
             }
@@ -77,7 +78,7 @@ fn said(unit: &Unit<'_>, settings: &Settings) -> Decided<Said> {
         said.table = listed.results.pop();
         let states = said.table.iter().flat_map(|t| &t.outcomes.outcomes).take(MOST_OUTCOMES).map(|o| &o.state);
         let questions = states.filter(|s| !s.is_empty()).filter_map(|state| {
-            let text = decide::as_prop(state);
+            let text = verdict::as_prop(state);
             Some(Question {
                 property: Property::Reachability,
                 ask: Ask::Reachability { prop: Some(seams::parse_prop(&unit.test, &text).ok()?), negate: false },

@@ -19,7 +19,7 @@ pub struct Bounds {
 }
 
 /// A lower and an upper bound.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound<T> {
     /// In every completion.
     pub must: T,

@@ -20,6 +20,7 @@ use super::bounds::{Bound, Bounds};
 use super::gates::{Gates, Lit};
 use super::{Value, Values};
 use crate::model::ir::{FixGroup, FreeId, Model, NodeId, NodeOp, Test};
+use crate::model::signature::BaseId;
 use crate::rel::{EventSet, Rel};
 
 /// Rounds after which a recursive definition that is not a closure is given up.
@@ -30,7 +31,7 @@ pub trait CircuitLeaves {
     /// Whether an event executes.
     fn executes(&mut self, gates: &mut Gates, event: usize) -> Lit;
     /// An open cell of a base relation.
-    fn base(&mut self, gates: &mut Gates, name: &str, i: usize, j: usize) -> Lit;
+    fn base(&mut self, gates: &mut Gates, id: BaseId, i: usize, j: usize) -> Lit;
     /// An open cell of a free relation.
     fn free(&mut self, gates: &mut Gates, id: FreeId, i: usize, j: usize) -> Lit;
 }
@@ -168,7 +169,7 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         self.solve_group_of(gates, id);
         let model = self.model;
         let lit = match &model.node(id).op {
-            NodeOp::Base(name) => self.leaves.base(gates, name, i, j),
+            NodeOp::Base(id) => self.leaves.base(gates, *id, i, j),
             NodeOp::Free(f) => self.leaves.free(gates, *f, i, j),
             NodeOp::Var(..) => self.recursive(gates, id, i, j),
             NodeOp::IdentityOn(a) => self.member(gates, *a, i),
@@ -474,6 +475,6 @@ fn components(may: &Rel) -> Vec<Vec<usize>> {
             c
         })
         .collect();
-    found.sort();
+    found.sort_unstable();
     found
 }

@@ -151,7 +151,7 @@ impl Gates {
     /// Conjunction of any number of literals.
     pub fn all(&mut self, lits: impl IntoIterator<Item = Lit>) -> Lit {
         let mut operands: Vec<Lit> = lits.into_iter().filter(|&l| l != Lit::TRUE).collect();
-        operands.sort();
+        operands.sort_unstable();
         operands.dedup();
         let contradiction = operands.windows(2).any(|w| w[0] == !w[1]);
         match operands.as_slice() {

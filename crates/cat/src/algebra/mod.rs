@@ -20,6 +20,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use crate::model::ir::{FixGroup, FreeId, Kind, Model, NodeId, NodeOp};
+use crate::model::signature::BaseId;
 
 pub mod bits;
 pub mod bounds;
@@ -103,13 +104,16 @@ pub trait RelAlgebra {
 /// Values of a model's leaves in an algebra.
 pub trait Leaves<A: RelAlgebra> {
     /// A base set or relation.
-    fn base(&self, name: &str, kind: Kind) -> Value<A::Set, A::Rel>;
+    fn base(&self, id: BaseId, kind: Kind) -> Value<A::Set, A::Rel>;
     /// A free relation.
     fn free(&self, id: FreeId) -> A::Rel;
 }
 
-/// Values by node; `None` for nodes that were not asked for.
-pub type Values<A> = Vec<Option<Rc<Value<<A as RelAlgebra>::Set, <A as RelAlgebra>::Rel>>>>;
+/// The value of a node, if it was asked for.
+pub type Computed<A> = Option<Rc<Value<<A as RelAlgebra>::Set, <A as RelAlgebra>::Rel>>>;
+
+/// Values by node.
+pub type Values<A> = Vec<Computed<A>>;
 
 /// The nodes that the given roots depend on.
 pub fn needed(model: &Model, roots: impl IntoIterator<Item = NodeId>) -> Vec<bool> {
@@ -128,17 +132,18 @@ pub fn needed(model: &Model, roots: impl IntoIterator<Item = NodeId>) -> Vec<boo
     needed
 }
 
-/// Computes every needed node. Nodes that `known` has a value for are taken from there. `None`: past the deadline, or a stop
-/// was requested.
+/// Computes every needed node. Nodes that `known` has a value for are taken from there. `before` is an earlier run in an
+/// equal algebra, or empty: what came out the same is shared with it, and what rests on nothing else is not computed again.
+/// `None`: past the deadline, or a stop was requested.
 pub fn interpret<A: RelAlgebra>(
     model: &Model,
     algebra: &A,
     leaves: &impl Leaves<A>,
     needed: &[bool],
-    known: &Values<A>,
+    (known, before): (&[Computed<A>], &[Computed<A>]),
     deadline: Option<Instant>,
 ) -> Option<Values<A>> {
-    computed(model, algebra, leaves, needed, known, &|| stop::late(deadline))
+    computed(model, algebra, leaves, needed, (known, before), &|| stop::late(deadline))
 }
 
 /// As [`interpret`], whatever happens: for work so short that nothing has to end it.
@@ -148,7 +153,7 @@ pub fn interpret_all<A: RelAlgebra>(
     leaves: &impl Leaves<A>,
     needed: &[bool],
 ) -> Values<A> {
-    computed(model, algebra, leaves, needed, &Vec::new(), &|| false).expect("nothing ends it")
+    computed(model, algebra, leaves, needed, (&[], &[]), &|| false).expect("nothing ends it")
 }
 
 fn computed<A: RelAlgebra>(
@@ -156,7 +161,7 @@ fn computed<A: RelAlgebra>(
     algebra: &A,
     leaves: &impl Leaves<A>,
     needed: &[bool],
-    known: &Values<A>,
+    (known, before): (&[Computed<A>], &[Computed<A>]),
     ends: &dyn Fn() -> bool,
 ) -> Option<Values<A>> {
     // Asking for the time costs more than a small relation does.
@@ -167,20 +172,35 @@ fn computed<A: RelAlgebra>(
         if late(i) {
             return None;
         }
-        if let Some(group) = model.groups.iter().find(|g| g.range.start as usize == i) {
-            if needed[i] {
-                fixpoint(model, algebra, leaves, group, &mut values, |_| {});
-            }
-            i = group.range.end as usize;
+        let group = model.groups.iter().find(|g| g.range.start as usize == i);
+        let these = i..group.map_or(i + 1, |g| g.range.end as usize);
+        i = these.end;
+        if !needed[these.start] {
             continue;
         }
-        if needed[i] {
-            values[i] = match known.get(i) {
-                Some(Some(v)) => Some(v.clone()),
-                _ => Some(Rc::new(node(model, algebra, leaves, i, &values))),
-            };
+        let kept = |i: usize| match (&values[i], before.get(i)) {
+            (Some(now), Some(Some(then))) => Rc::ptr_eq(now, then),
+            _ => these.contains(&i),
+        };
+        let still = |i: usize| {
+            let op = &model.nodes[i].op;
+            let leaf = matches!(op, NodeOp::Base(_) | NodeOp::Free(_));
+            !leaf && matches!(before.get(i), Some(Some(_))) && op.operands().all(|o| kept(o.index()))
+        };
+        if these.clone().all(still) {
+            values[these.clone()].clone_from_slice(&before[these]);
+            continue;
         }
-        i += 1;
+        match (group, known.get(these.start)) {
+            (Some(group), _) => fixpoint(model, algebra, leaves, group, &mut values, |_| {}),
+            (None, Some(Some(v))) => values[these.start] = Some(v.clone()),
+            (None, _) => values[these.start] = Some(Rc::new(node(model, algebra, leaves, these.start, &values))),
+        }
+        for (now, then) in values[these.clone()].iter_mut().zip(before.get(these).into_iter().flatten()) {
+            if now == then {
+                now.clone_from(then);
+            }
+        }
     }
     Some(values)
 }
@@ -223,8 +243,8 @@ pub fn rounds<A: RelAlgebra>(model: &Model, algebra: &A, group: &FixGroup, value
     /// Leaves depend on no variable, so no group has any.
     struct NoLeaves;
     impl<A: RelAlgebra> Leaves<A> for NoLeaves {
-        fn base(&self, name: &str, _: Kind) -> Value<A::Set, A::Rel> {
-            unreachable!("`{name}` depends on no variable")
+        fn base(&self, _: BaseId, _: Kind) -> Value<A::Set, A::Rel> {
+            unreachable!("a base relation depends on no variable")
         }
         fn free(&self, _: FreeId) -> A::Rel {
             unreachable!("a free relation depends on no variable")
@@ -252,7 +272,7 @@ fn node<A: RelAlgebra>(
     let node = &model.nodes[index];
     let get = |id: NodeId| values[id.index()].as_deref().expect("operands come before their node");
     match &node.op {
-        NodeOp::Base(name) => leaves.base(name, node.kind),
+        NodeOp::Base(id) => leaves.base(*id, node.kind),
         NodeOp::Free(id) => Value::Rel(leaves.free(*id)),
         NodeOp::Var(..) => unreachable!("variables are set by their group"),
         NodeOp::Empty => empty(algebra, node.kind),

@@ -157,6 +157,8 @@ pub struct TestStmt {
     pub expr: Expr,
     /// `as NAME`
     pub name: Option<Ident>,
+    /// `means WORD`, of flags.
+    pub means: Option<Ident>,
     /// The comment directly above.
     pub doc: String,
 }
@@ -166,6 +168,7 @@ impl PartialEq for TestStmt {
         (self.role, self.negated, self.word) == (other.role, other.negated, other.word)
             && self.expr == other.expr
             && self.name == other.name
+            && self.means == other.means
     }
 }
 

@@ -9,6 +9,7 @@
 
 use std::ops::Range;
 
+use super::signature::{BaseId, BaseName, OptionValue, Signature};
 use diag::Span;
 
 /// Index into [`Model::nodes`].
@@ -51,10 +52,10 @@ pub struct Node {
 }
 
 /// Operators. `S` stands for a set operand, `R` for a relation, `X` for two of one kind.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NodeOp {
-    /// A base set or relation of the skeleton, by name (an entry of the signature).
-    Base(String),
+    /// A base set or relation of the skeleton.
+    Base(BaseId),
     /// A free relation.
     Free(FreeId),
     /// A recursive occurrence: member `.1` of fixpoint group `.0`.
@@ -107,7 +108,7 @@ impl NodeOp {
     /// The same operator with other operands.
     pub fn map_operands(&self, new: impl Fn(NodeId) -> NodeId) -> NodeOp {
         match *self {
-            NodeOp::Base(_) | NodeOp::Free(_) | NodeOp::Var(..) | NodeOp::Empty | NodeOp::Universe => self.clone(),
+            NodeOp::Base(_) | NodeOp::Free(_) | NodeOp::Var(..) | NodeOp::Empty | NodeOp::Universe => *self,
             NodeOp::IdentityOn(a) => NodeOp::IdentityOn(new(a)),
             NodeOp::Inverse(a) => NodeOp::Inverse(new(a)),
             NodeOp::Plus(a) => NodeOp::Plus(new(a)),
@@ -172,6 +173,53 @@ pub enum Test {
     Empty,
 }
 
+/// What follows for an execution in which a test holds, or fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// An axiom: those that fail it are no executions.
+    Rejects,
+    /// A flag: those that satisfy it have a data race.
+    Race,
+    /// A flag: they are undefined.
+    Undefined,
+    /// A flag: a warning; nothing follows.
+    Hazard,
+    /// A flag: implementations may settle them as they like, so that no answer about the program holds for all of them,
+    /// except that it is undefined.
+    ImplementationDefined,
+}
+
+/// What a flag can mean, as the language says it.
+pub const EFFECTS: [(&str, Effect); 4] = [
+    ("race", Effect::Race),
+    ("undefined", Effect::Undefined),
+    ("hazard", Effect::Hazard),
+    ("implementation-defined", Effect::ImplementationDefined),
+];
+
+impl Effect {
+    /// `means WORD`
+    pub fn read(word: &str) -> Option<Effect> {
+        EFFECTS.iter().find(|e| e.0 == word).map(|e| e.1)
+    }
+
+    /// The word.
+    ///
+    /// # Panics
+    /// Of an axiom.
+    pub fn word(self) -> &'static str {
+        EFFECTS.iter().find(|e| e.1 == self).expect("flags have a meaning").0
+    }
+
+    /// What a flag of that name means where the text does not say it, as in published files.
+    pub fn of_published(name: &str) -> Effect {
+        match name.to_lowercase().as_str() {
+            "race" | "racy" | "data-race" | "data_race" | "dr" => Effect::Race,
+            _ => Effect::Undefined,
+        }
+    }
+}
+
 /// A condition on executions. As an axiom it rejects those that fail it; as a flag it marks those that satisfy it.
 #[derive(Clone, Debug)]
 pub struct Axiom {
@@ -181,6 +229,8 @@ pub struct Axiom {
     pub test: Test,
     /// `~acyclic` and so on.
     pub negated: bool,
+    /// What follows.
+    pub effect: Effect,
     /// Of which node.
     pub node: NodeId,
     /// The comment directly above it, if any: source section, tests that it forbids.
@@ -188,6 +238,11 @@ pub struct Axiom {
     /// Where it stands.
     pub span: (u32, Span),
 }
+
+/// What every text may call the free relation with the role `values`.
+pub const READS_FROM: &str = "reads-from";
+/// What every text may call the free relation with the role `final`.
+pub const COHERENCE: &str = "coherence";
 
 /// A model, ready to run.
 #[derive(Clone, Debug)]
@@ -216,8 +271,12 @@ pub struct Model {
     pub lets: Vec<(String, NodeId, (u32, Span))>,
     /// `show e as N`.
     pub shows: Vec<(String, NodeId)>,
-    /// `option NAME = VALUE`, checked against the signature.
-    pub options: Vec<(String, String)>,
+    /// How its relations are drawn, by name: names of styles.
+    pub drawn: Vec<(String, String)>,
+    /// `option NAME = VALUE`, the last one of each name.
+    pub options: Vec<OptionValue>,
+    /// What it may refer to.
+    pub signature: Signature,
     /// The files it was read from: main file first, then includes.
     pub files: Vec<std::sync::Arc<diag::SourceFile>>,
 }
@@ -226,5 +285,28 @@ impl Model {
     /// The node at that index.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
+    }
+
+    /// The base set or relation of that id.
+    pub fn base(&self, id: BaseId) -> &BaseName {
+        &self.signature.names[id.index()]
+    }
+
+    /// The model's own name of [`READS_FROM`] or [`COHERENCE`].
+    pub fn of_role(&self, name: &str) -> Option<&str> {
+        let id = match name {
+            READS_FROM => self.values,
+            COHERENCE => self.finals,
+            _ => return None,
+        };
+        Some(&self.free[id.0 as usize].name)
+    }
+
+    /// Its options as words, in the order of the text.
+    pub fn option_words(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.options.iter().map(|&(option, value)| {
+            let spec = &self.signature.options[option];
+            (spec.name, spec.values[value])
+        })
     }
 }

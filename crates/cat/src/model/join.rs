@@ -1,6 +1,7 @@
 //! Further axioms for a model, from another text.
 //!
 //! # Invariants
+//! - Both know the same base names, of which the rules may know more.
 //! - The model's own nodes, axioms and flags keep their numbers; what is added follows them.
 
 use super::ir::{Axiom, Model, Node, NodeId, NodeOp};
@@ -13,6 +14,7 @@ impl Model {
     /// If `rules` declares other free relations, or recursive definitions that an axiom needs.
     pub fn with_axioms(&self, rules: &Model) -> Model {
         let mut joined = self.clone();
+        joined.signature = rules.signature.clone();
         let file = joined.files.len() as u32;
         joined.files.extend(rules.files.iter().cloned());
         let mut needed = vec![false; rules.nodes.len()];

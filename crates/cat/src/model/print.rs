@@ -86,6 +86,9 @@ fn write_statement(out: &mut String, statement: &Stmt, indent: &str) {
             if let Some(name) = &test.name {
                 let _ = write!(out, " as {}", name.name);
             }
+            if let Some(means) = &test.means {
+                let _ = write!(out, " means {}", means.name);
+            }
         }
         StmtKind::Show(list) => {
             out.push_str("show ");

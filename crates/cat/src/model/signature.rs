@@ -1,7 +1,20 @@
 //! What a model may refer to: base sets and relations, and options. The skeleton fills it in; this module only
 //! defines its form, so that the model language knows no program.
 
+use std::sync::Arc;
+
 use super::ir::Kind;
+
+/// A base set or relation: its place in [`Signature::names`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BaseId(pub u16);
+
+impl BaseId {
+    /// As an index.
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
 
 /// One base set or relation.
 #[derive(Clone, Debug)]
@@ -23,20 +36,25 @@ pub struct OptionSpec {
     pub values: &'static [&'static str],
     /// One line.
     pub doc: &'static str,
+    /// A base name: in published files that never speak of it, the option has its last value.
+    pub unspoken: Option<&'static str>,
 }
+
+/// The value of an option: places in [`Signature::options`] and [`OptionSpec::values`].
+pub type OptionValue = (usize, usize);
 
 /// The whole table.
 #[derive(Clone, Debug, Default)]
 pub struct Signature {
     /// Base sets and relations.
-    pub names: Vec<BaseName>,
+    pub names: Arc<[BaseName]>,
     /// Options.
     pub options: Vec<OptionSpec>,
 }
 
 impl Signature {
     /// The base set or relation of that name.
-    pub fn get(&self, name: &str) -> Option<&BaseName> {
-        self.names.iter().find(|n| n.name == name)
+    pub fn find(&self, name: &str) -> Option<BaseId> {
+        self.names.iter().position(|n| n.name == name).map(|at| BaseId(at as u16))
     }
 }

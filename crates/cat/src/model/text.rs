@@ -65,7 +65,7 @@ fn write_node(model: &Model, id: NodeId, unfold: bool, around: u8, out: &mut Str
         out.push_str(if open { ")" } else { "" });
     };
     match &node.op {
-        NodeOp::Base(name) => out.push_str(name),
+        NodeOp::Base(base) => out.push_str(model.base(*base).name),
         NodeOp::Free(free) => out.push_str(model.free.get(free.0 as usize).map_or("?", |f| &f.name)),
         NodeOp::Var(group, member) => {
             let group = model.groups.get(*group as usize);
@@ -97,14 +97,16 @@ fn wrapped(model: &Model, before: &str, node: NodeId, after: &str, around: u8, o
 mod tests {
     use super::*;
     use crate::model::ir::{FreeId, FreeRel, Node};
+    use crate::model::signature::{BaseId, BaseName, Signature};
 
     /// Nodes 0 to 3 are the base relations a, b, c and the set S; the others follow.
     fn of(ops: &[NodeOp]) -> Model {
-        let base = ["a", "b", "c", "S"].map(|name| NodeOp::Base(name.into()));
+        let kind = |name| if name == "S" { Kind::Set } else { Kind::Rel };
+        let names = ["a", "b", "c", "S"].map(|name| BaseName { name, kind: kind(name), doc: "" });
+        let base = [0, 1, 2, 3].map(|i| NodeOp::Base(BaseId(i)));
         let node = |op: &NodeOp| {
-            let set = matches!(op, NodeOp::Base(name) if name == "S");
-            let kind = if set { Kind::Set } else { Kind::Rel };
-            Node { op: op.clone(), kind, is_static: true, name: None, span: Default::default() }
+            let kind = if *op == base[3] { Kind::Set } else { Kind::Rel };
+            Node { op: *op, kind, is_static: true, name: None, span: Default::default() }
         };
         Model {
             name: "m".into(),
@@ -126,7 +128,9 @@ mod tests {
             flags: Vec::new(),
             lets: Vec::new(),
             shows: Vec::new(),
+            drawn: Vec::new(),
             options: Vec::new(),
+            signature: Signature { names: names.into(), options: Vec::new() },
             files: Vec::new(),
         }
     }

@@ -12,33 +12,39 @@
 //!
 //! `not NAME` is said of events that the relation does not have.
 //!
+//! Other comments are lists of the same form:
+//!
+//! - `Shown in:`, tests that show a name where those of the axioms do not, `NAME: TEST, TEST`;
+//! - `Drawn as:`, how pictures draw relations, `STYLE: NAME, NAME`;
+//! - `Kept by mappings:`, what mappings are known to keep of some axioms, `GAP: DEFINITION`, and `instead of: AXIOM, AXIOM`.
+//!
 //! # Invariants
 //! - Words are for people. No answer depends on them, and a model without them is explained by its names.
-//! - Of several clauses for one name, that of the file read first counts; the main file is the first.
+//! - Of several notes on one name, that of the file read first counts; the main file is the first.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::ir::Model;
 use super::lex;
-
-/// How such a comment begins.
-const HEAD: &str = "In words:";
+use diag::SourceFile;
 
 /// The clause of every name that has one, with `{a}` and `{b}` for the events.
 pub fn words(model: &Model) -> BTreeMap<String, String> {
-    let mut words = BTreeMap::new();
-    for file in &model.files {
-        for comment in lex::lex(file).comments {
-            let text = lex::clean(std::slice::from_ref(&comment));
-            let Some(lines) = text.strip_prefix(HEAD) else { continue };
-            for line in lines.lines() {
-                if let Some((name, clause)) = line.split_once(": ") {
-                    words.entry(name.trim().to_owned()).or_insert_with(|| placed(clause.trim()));
-                }
-            }
+    notes(&model.files, "In words:").into_iter().map(|(name, clause)| (name, placed(&clause))).collect()
+}
+
+/// What comments that begin with `head` say, by the name before the colon of each line.
+pub fn notes(files: &[Arc<SourceFile>], head: &str) -> BTreeMap<String, String> {
+    let mut notes = BTreeMap::new();
+    for comment in files.iter().flat_map(|file| lex::lex(file).comments) {
+        let text = lex::clean(std::slice::from_ref(&comment));
+        let lines = text.strip_prefix(head).into_iter().flat_map(str::lines);
+        for (name, note) in lines.filter_map(|line| line.split_once(": ")) {
+            notes.entry(name.trim().to_owned()).or_insert_with(|| note.trim().to_owned());
         }
     }
-    words
+    notes
 }
 
 /// `A` and `B`, where they stand alone, become places for events.

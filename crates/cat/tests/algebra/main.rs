@@ -18,6 +18,7 @@ use cat::algebra::circuit::{Circuit, CircuitLeaves};
 use cat::algebra::gates::{Gates, Lit};
 use cat::algebra::{Leaves, RelAlgebra, Value, Values, interpret, needed};
 use cat::model::ir::{Axiom, FixGroup, FreeId, FreeRel, Kind, Model, Node, NodeId, NodeOp, Shape, Test};
+use cat::model::signature::{BaseId, Signature};
 use cat::model::{Library, load_shipped};
 use cat::rel::{EventSet, Rel};
 use engine::skeleton::signature::signature;
@@ -43,8 +44,8 @@ enum Known {
 struct Partial {
     n: usize,
     executed: Vec<Known>,
-    sets: BTreeMap<String, Vec<bool>>,
-    rels: BTreeMap<String, Vec<Known>>,
+    sets: BTreeMap<BaseId, Vec<bool>>,
+    rels: BTreeMap<BaseId, Vec<Known>>,
     free: Vec<Vec<Known>>,
 }
 
@@ -52,8 +53,8 @@ struct Partial {
 #[derive(Clone, Debug)]
 struct Decided {
     executed: Vec<bool>,
-    sets: BTreeMap<String, Vec<bool>>,
-    rels: BTreeMap<String, Vec<bool>>,
+    sets: BTreeMap<BaseId, Vec<bool>>,
+    rels: BTreeMap<BaseId, Vec<bool>>,
     free: Vec<Vec<bool>>,
 }
 
@@ -77,15 +78,15 @@ impl Partial {
             free: (0..model.free.len()).map(|_| (0..n * n).map(|_| known(dense)).collect()).collect(),
         };
         for node in &model.nodes {
-            let NodeOp::Base(name) = &node.op else { continue };
+            let NodeOp::Base(id) = &node.op else { continue };
             match node.kind {
                 Kind::Set => {
                     let members = (0..n).map(|_| known(50) == Known::Yes).collect();
-                    partial.sets.insert(name.clone(), members);
+                    partial.sets.insert(*id, members);
                 }
                 Kind::Rel => {
                     let cells = (0..n * n).map(|_| known(dense)).collect();
-                    partial.rels.insert(name.clone(), cells);
+                    partial.rels.insert(*id, cells);
                 }
             }
         }
@@ -102,7 +103,7 @@ impl Partial {
         Decided {
             executed: decide(&self.executed),
             sets: self.sets.clone(),
-            rels: self.rels.iter().map(|(n, k)| (n.clone(), decide(k))).collect(),
+            rels: self.rels.iter().map(|(id, k)| (*id, decide(k))).collect(),
             free: self.free.iter().map(|k| decide(k)).collect(),
         }
     }
@@ -139,10 +140,10 @@ impl Decided {
 }
 
 impl Leaves<Naive> for Decided {
-    fn base(&self, name: &str, kind: Kind) -> Value<Members, Pairs> {
+    fn base(&self, id: BaseId, kind: Kind) -> Value<Members, Pairs> {
         match kind {
-            Kind::Set => Value::Set(self.members().into_iter().filter(|&e| self.sets[name][e]).collect()),
-            Kind::Rel => Value::Rel(self.pairs(&self.rels[name])),
+            Kind::Set => Value::Set(self.members().into_iter().filter(|&e| self.sets[&id][e]).collect()),
+            Kind::Rel => Value::Rel(self.pairs(&self.rels[&id])),
         }
     }
     fn free(&self, id: FreeId) -> Pairs {
@@ -151,8 +152,8 @@ impl Leaves<Naive> for Decided {
 }
 
 impl Leaves<Bits> for Decided {
-    fn base(&self, name: &str, kind: Kind) -> Value<EventSet, Rel> {
-        match <Decided as Leaves<Naive>>::base(self, name, kind) {
+    fn base(&self, id: BaseId, kind: Kind) -> Value<EventSet, Rel> {
+        match <Decided as Leaves<Naive>>::base(self, id, kind) {
             Value::Set(s) => Value::Set(EventSet::from_fn(self.executed.len(), |e| s.contains(&e.index()))),
             Value::Rel(r) => Value::Rel(Rel::from_pairs(self.executed.len(), r)),
         }
@@ -163,15 +164,15 @@ impl Leaves<Bits> for Decided {
 }
 
 impl Leaves<Bounds> for Partial {
-    fn base(&self, name: &str, kind: Kind) -> Value<Bound<EventSet>, Bound<Rel>> {
+    fn base(&self, id: BaseId, kind: Kind) -> Value<Bound<EventSet>, Bound<Rel>> {
         match kind {
             Kind::Set => {
                 let s = EventSet::from_fn(self.n, |e| {
-                    self.sets[name][e.index()] && self.executed[e.index()] != Known::No
+                    self.sets[&id][e.index()] && self.executed[e.index()] != Known::No
                 });
                 Value::Set(Bound { must: s.clone(), may: s })
             }
-            Kind::Rel => Value::Rel(self.bound(&self.rels[name])),
+            Kind::Rel => Value::Rel(self.bound(&self.rels[&id])),
         }
     }
     fn free(&self, id: FreeId) -> Bound<Rel> {
@@ -183,7 +184,7 @@ impl Leaves<Bounds> for Partial {
 #[derive(Default)]
 struct Inputs {
     executed: BTreeMap<usize, Lit>,
-    rels: BTreeMap<(String, usize, usize), Lit>,
+    rels: BTreeMap<(BaseId, usize, usize), Lit>,
     free: BTreeMap<(u32, usize, usize), Lit>,
 }
 
@@ -191,8 +192,8 @@ impl CircuitLeaves for Inputs {
     fn executes(&mut self, gates: &mut Gates, event: usize) -> Lit {
         *self.executed.entry(event).or_insert_with(|| gates.input())
     }
-    fn base(&mut self, gates: &mut Gates, name: &str, i: usize, j: usize) -> Lit {
-        *self.rels.entry((name.to_string(), i, j)).or_insert_with(|| gates.input())
+    fn base(&mut self, gates: &mut Gates, id: BaseId, i: usize, j: usize) -> Lit {
+        *self.rels.entry((id, i, j)).or_insert_with(|| gates.input())
     }
     fn free(&mut self, gates: &mut Gates, id: FreeId, i: usize, j: usize) -> Lit {
         *self.free.entry((id.0, i, j)).or_insert_with(|| gates.input())
@@ -204,7 +205,7 @@ fn all(model: &Model) -> Vec<bool> {
 }
 
 fn run<A: RelAlgebra>(model: &Model, algebra: &A, leaves: &impl Leaves<A>) -> Values<A> {
-    interpret(model, algebra, leaves, &all(model), &Vec::new(), None).expect("no deadline")
+    interpret(model, algebra, leaves, &all(model), (&[], &[]), None).expect("no deadline")
 }
 
 fn textbook(model: &Model, candidate: &Decided) -> (Naive, Values<Naive>) {
@@ -346,8 +347,8 @@ fn circuits_are_textbook(model: &Model, rng: &mut TestRng) -> Result<(), TestCas
         for (&e, l) in &inputs.executed {
             values.insert(l.gate(), candidate.executed[e]);
         }
-        for ((name, i, j), l) in &inputs.rels {
-            values.insert(l.gate(), candidate.rels[name][i * n + j]);
+        for ((id, i, j), l) in &inputs.rels {
+            values.insert(l.gate(), candidate.rels[id][i * n + j]);
         }
         for (&(f, i, j), l) in &inputs.free {
             values.insert(l.gate(), candidate.free[f as usize][i * n + j]);
@@ -378,8 +379,8 @@ fn table(rng: &mut TestRng) -> Model {
     let node = |op: NodeOp, kind: Kind| Node { op, kind, is_static: false, name: None, span: Default::default() };
     let mut nodes: Vec<Node> = Vec::new();
     for i in 0..3 {
-        nodes.push(node(NodeOp::Base(format!("S{i}")), Kind::Set));
-        nodes.push(node(NodeOp::Base(format!("R{i}")), Kind::Rel));
+        nodes.push(node(NodeOp::Base(BaseId(2 * i)), Kind::Set));
+        nodes.push(node(NodeOp::Base(BaseId(2 * i + 1)), Kind::Rel));
     }
     for i in 0..2 {
         nodes.push(node(NodeOp::Free(FreeId(i)), Kind::Rel));
@@ -493,7 +494,9 @@ fn table(rng: &mut TestRng) -> Model {
         flags: Vec::new(),
         lets: Vec::new(),
         shows: Vec::new(),
+        drawn: Vec::new(),
         options: Vec::new(),
+        signature: Signature::default(),
         files: Vec::new(),
     }
 }

@@ -20,9 +20,10 @@ mod settle;
 
 use std::rc::Rc;
 
-use super::query::{Checker, Deadline, FinalState, Found, Query, TIMED_OUT};
+use super::query::{Checker, Deadline, FinalState, Found, Query};
 use super::task::Task;
 use search::{Goal, Search, Stop};
+use verdict::Reason;
 
 /// The enumerating engine.
 pub(crate) struct Enumerate<'a> {
@@ -43,7 +44,7 @@ impl<'a> Enumerate<'a> {
             (_, Some(execution)) => Some(Found::Yes(Box::new(execution))),
             (Ok(()), None) => Some(Found::No),
             (Err(Stop::Steps), None) => None,
-            (Err(Stop::Time), None) => Some(Found::Unknown(TIMED_OUT.to_string())),
+            (Err(Stop::Time), None) => Some(Found::Unknown(Reason::Time)),
         }
     }
 
@@ -53,11 +54,11 @@ impl<'a> Enumerate<'a> {
         query: &Query<'_>,
         deadline: Deadline,
         steps: Option<u64>,
-    ) -> Option<(Vec<FinalState>, Option<String>)> {
+    ) -> Option<(Vec<FinalState>, Option<Reason>)> {
         let mut search = Search::new(&self.task, query, Goal::States, deadline, steps);
         match search.run() {
             Err(Stop::Steps) => None,
-            Err(Stop::Time) => Some((search.states.into_iter().collect(), Some(TIMED_OUT.to_string()))),
+            Err(Stop::Time) => Some((search.states.into_iter().collect(), Some(Reason::Time))),
             Ok(()) => Some((search.states.into_iter().collect(), None)),
         }
     }
@@ -68,7 +69,7 @@ impl Checker for Enumerate<'_> {
         self.find_within(query, deadline, None).expect("steps are not limited")
     }
 
-    fn states(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<String>) {
+    fn states(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<Reason>) {
         self.states_within(query, deadline, None).expect("steps are not limited")
     }
 }

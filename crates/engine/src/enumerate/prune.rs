@@ -1,127 +1,88 @@
 //! What the bounds of a partial candidate say: whether an axiom fails in every completion, and whether all hold.
 
-use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use super::search::{Partial, Search, Stop};
+use super::search::{Partial, Search, Seen, Static, Stop};
+use crate::bounds::{BoundLeaves, declared_order};
 use crate::eval::Eval;
-use crate::skeleton::base::Base;
-use crate::task::Task;
 use cat::algebra::bounds::{Bound, Bounds, Truth};
-use cat::algebra::{Leaves, Value, Values, interpret};
-use cat::model::ir::{FreeId, Kind, NodeId};
-use cat::rel::{EventSet, Rel};
+use cat::algebra::{Values, interpret};
+use cat::model::ir::{NodeId, Shape};
+use cat::rel::Rel;
 
-/// Bounds of the leaves for a partial candidate.
-struct PartialLeaves<'x> {
-    task: &'x Task<'x>,
-    algebra: &'x Bounds,
-    open: &'x BTreeMap<String, Vec<Option<bool>>>,
-    free: Vec<Bound<Rel>>,
-}
-
-impl Leaves<Bounds> for PartialLeaves<'_> {
-    fn base(&self, name: &str, _: Kind) -> Value<Bound<EventSet>, Bound<Rel>> {
-        // A name without open cells is not in the map, and is not asked about any.
-        let open = self.open.get(name);
-        self.task.base_bounds(name, self.algebra, |cell| open.and_then(|known| known[cell]))
-    }
-
-    fn free(&self, id: FreeId) -> Bound<Rel> {
-        self.free[id.0 as usize].clone()
-    }
-}
 impl Search<'_, '_, '_> {
-    fn open_cells(&self, partial: &Partial) -> BTreeMap<String, Vec<Option<bool>>> {
-        let mut eval = Eval::new(&self.task.sk.pool, &partial.known);
-        let mut open = BTreeMap::new();
-        for (name, base) in &self.task.bases {
-            if let Base::Rel(r) = base
-                && !r.open.is_empty()
-            {
-                open.insert(name.clone(), r.open.iter().map(|o| eval.cond(o.2)).collect());
-            }
-        }
-        open
-    }
-
     /// Bounds of the static nodes.
-    pub(super) fn fixed_values(&mut self, partial: &Partial, algebra: &Bounds) -> Result<Values<Bounds>, Stop> {
-        let open = self.open_cells(partial);
-        let key: Vec<Option<bool>> = open.values().flatten().copied().collect();
-        if let Some((a, k, values)) = &self.cache
-            && a == algebra
-            && *k == key
+    pub(super) fn fixed_values(&mut self, eval: &mut Eval<'_>, algebra: &Bounds) -> Result<Rc<Static>, Stop> {
+        let open: Vec<Option<bool>> = self.task.open.iter().map(|&cond| eval.cond(cond)).collect();
+        if let Some(known) = &self.known
+            && known.algebra == *algebra
+            && known.open == open
         {
-            return Ok(values.clone());
+            return Ok(known.clone());
         }
-        let leaves = PartialLeaves { task: self.task, algebra, open: &open, free: Vec::new() };
-        let values = interpret(self.task.model, algebra, &leaves, &self.fixed, &Vec::new(), self.deadline.0);
+        let model = self.task.model;
+        let leaves = BoundLeaves { task: self.task, algebra, open: &open, free: &[] };
+        let values = interpret(model, algebra, &leaves, &self.fixed, (&[], &[]), self.deadline.0);
         let values = values.ok_or(Stop::Time)?;
-        self.cache = Some((algebra.clone(), key, values.clone()));
-        Ok(values)
+        let bound = |id: NodeId| values[id.index()].as_deref().expect("bounds are static").rel();
+        let free = model.free.iter().map(|f| match f.shape {
+            Shape::Function => bound(f.within).clone(),
+            Shape::Order => declared_order(bound(f.within), f.containing.map(bound)),
+        });
+        let free = free.collect();
+        let known = Rc::new(Static { algebra: algebra.clone(), open, values, free });
+        self.known = Some(known.clone());
+        Ok(known)
     }
 
     /// Whether no axiom fails for sure.
-    pub(super) fn plausible(&mut self, partial: &Partial, algebra: &Bounds) -> Result<bool, Stop> {
-        let fixed = self.fixed_values(partial, algebra)?;
-        let sk = &self.task.sk;
-        let n = sk.len();
-        let model = self.task.model;
-        let bound = |id: NodeId| fixed[id.index()].as_deref().expect("bounds are static").rel();
-        let mut free = Vec::new();
-        for (i, f) in model.free.iter().enumerate() {
-            let within = bound(f.within);
-            if i == model.values.0 as usize {
-                let mut rf = Bound { must: Rel::empty(n), may: Rel::empty(n) };
-                for r in (0..n).filter(|&r| sk.events[r].is_read() && algebra.may.has(r)) {
-                    match partial.source[r] {
-                        Some(w) => {
-                            if !within.may.has(w, r) {
-                                return Ok(false);
-                            }
-                            rf.must.insert(w, r);
-                            rf.may.insert(w, r);
-                        }
-                        None if partial.astray[r] => {}
-                        None => {
-                            for w in algebra.may.iter() {
-                                if within.may.has(w, r) && self.may_read(partial, r, w) {
-                                    rf.may.insert(w, r);
-                                }
-                            }
-                        }
+    pub(super) fn plausible(&mut self, partial: &Partial, seen: &Seen, eval: &mut Eval<'_>) -> Result<bool, Stop> {
+        let known = self.fixed_values(eval, &seen.algebra)?;
+        let (sk, may) = (&self.task.sk, &seen.algebra.may);
+        let values = self.task.model.values.0 as usize;
+        let within = &known.free[values].may;
+        let mut rf = Bound { must: Rel::empty(sk.len()), may: Rel::empty(sk.len()) };
+        for r in may.iter().filter(|&r| sk.events[r].is_read()) {
+            match partial.source[r] {
+                Some(w) => {
+                    if !within.has(w, r) {
+                        return Ok(false);
+                    }
+                    rf.must.insert(w, r);
+                    rf.may.insert(w, r);
+                }
+                None if partial.astray[r] => {}
+                None => {
+                    for w in may.iter().filter(|&w| within.has(w, r) && self.may_read(seen, r, w)) {
+                        rf.may.insert(w, r);
                     }
                 }
-                free.push(rf);
-            } else {
-                let must = f.containing.map_or_else(|| Rel::empty(n), |c| bound(c).must.clone());
-                let mut may = within.may.clone().minus(&must.inverse());
-                (0..n).for_each(|i| may.remove(i, i));
-                free.push(Bound { must: must.and(&may), may });
             }
         }
-        let values = self.run_model(partial, algebra, &fixed, free)?;
-        Ok(self.axioms(algebra, &values) != Truth::No && self.flags(algebra, &values) != Truth::No)
+        let mut free = known.free.clone();
+        free[values] = rf;
+        let (axioms, flags) = self.judged(&known, &free)?;
+        Ok(axioms != Truth::No && flags != Truth::No)
     }
 
-    pub(super) fn run_model(
-        &self,
-        partial: &Partial,
-        algebra: &Bounds,
-        fixed: &Values<Bounds>,
-        free: Vec<Bound<Rel>>,
-    ) -> Result<Values<Bounds>, Stop> {
-        // Static nodes are all in `fixed`, so no base relation is built again.
-        let open = if self.wanted.iter().zip(fixed).any(|(w, f)| *w && f.is_none()) {
-            self.open_cells(partial)
-        } else {
-            BTreeMap::new()
+    /// Whether the axioms hold, and whether one of the flags asked for is raised, given bounds of the free relations.
+    pub(super) fn judged(&mut self, known: &Static, free: &[Bound<Rel>]) -> Result<(Truth, Truth), Stop> {
+        let algebra = &known.algebra;
+        let before = match self.last.take() {
+            Some((last, values)) if last == *algebra => values,
+            _ => Vec::new(),
         };
-        let leaves = PartialLeaves { task: self.task, algebra, open: &open, free };
-        interpret(self.task.model, algebra, &leaves, &self.wanted, fixed, self.deadline.0).ok_or(Stop::Time)
+        // Static nodes are all known, so no base relation is asked for.
+        let leaves = BoundLeaves { task: self.task, algebra, open: &known.open, free };
+        let known = (known.values.as_slice(), before.as_slice());
+        let values = interpret(self.task.model, algebra, &leaves, &self.wanted, known, self.deadline.0);
+        let values = values.ok_or(Stop::Time)?;
+        let truths = (self.axioms(algebra, &values), self.flags(algebra, &values));
+        self.last = Some((algebra.clone(), values));
+        Ok(truths)
     }
 
-    pub(super) fn axioms(&self, algebra: &Bounds, values: &Values<Bounds>) -> Truth {
+    fn axioms(&self, algebra: &Bounds, values: &Values<Bounds>) -> Truth {
         let mut all = Truth::Yes;
         for (a, _) in self.task.model.axioms.iter().zip(&self.query.axioms).filter(|(_, on)| **on) {
             let value = values[a.node.index()].as_deref().expect("axioms are wanted");
@@ -135,7 +96,7 @@ impl Search<'_, '_, '_> {
     }
 
     /// Whether one of the flags asked for is raised.
-    pub(super) fn flags(&self, algebra: &Bounds, values: &Values<Bounds>) -> Truth {
+    fn flags(&self, algebra: &Bounds, values: &Values<Bounds>) -> Truth {
         let Some(flags) = &self.query.flags else { return Truth::Yes };
         let mut any = Truth::No;
         for &f in flags {

@@ -1,15 +1,15 @@
 //! The depth-first search over sources, values and choices of the program.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use super::orders::OrderBounds;
 use crate::eval;
 use crate::eval::{Assignment, Eval};
 use crate::execution::Execution;
 use crate::query::{Deadline, FinalState, Query};
-use crate::skeleton::domain::fits;
 use crate::task::Task;
-use cat::algebra::bounds::Bounds;
+use cat::algebra::bounds::{Bound, Bounds};
 use cat::algebra::{Values, needed};
 use cat::rel::{EventSet, Rel};
 use program::litmus::Observable;
@@ -43,12 +43,29 @@ pub(super) struct Partial {
     pub(super) astray: Vec<bool>,
 }
 
+/// What follows for events from what is decided.
+pub(super) struct Seen {
+    /// Those that surely and possibly execute.
+    pub(super) algebra: Bounds,
+    /// By event: the memory that it accesses, as by [`Eval::memory`].
+    memory: Vec<Option<Option<CellId>>>,
+}
+
+/// What rests on executed events and on open base cells alone.
+pub(super) struct Static {
+    pub(super) algebra: Bounds,
+    /// What is known of [`Task::open`].
+    pub(super) open: Vec<Option<bool>>,
+    /// Values of static nodes.
+    pub(super) values: Values<Bounds>,
+    /// Free relations as they are declared.
+    pub(super) free: Vec<Bound<Rel>>,
+}
+
 /// Everything decided but the orders.
 pub(super) struct Settled {
     pub(super) partial: Partial,
-    pub(super) algebra: Bounds,
-    /// Values of static nodes.
-    pub(super) fixed: Values<Bounds>,
+    pub(super) known: Rc<Static>,
     /// The values relation.
     pub(super) reads_from: Rel,
     pub(super) covering: Vec<Option<Rel>>,
@@ -58,7 +75,8 @@ pub(super) struct Settled {
 #[derive(Clone)]
 pub(super) struct Chosen {
     pub(super) orders: Vec<Option<OrderBounds>>,
-    pub(super) finals: BTreeMap<CellId, usize>,
+    /// The last writes of the first of the cells that are asked for.
+    pub(super) finals: Vec<(CellId, usize)>,
 }
 
 pub(super) struct Search<'t, 'a, 'q> {
@@ -72,8 +90,9 @@ pub(super) struct Search<'t, 'a, 'q> {
     pub(super) wanted: Vec<bool>,
     /// Nodes below the bounds of free relations, and static nodes among `wanted`.
     pub(super) fixed: Vec<bool>,
-    /// Static nodes by what they depend on: executed events and open base cells.
-    pub(super) cache: Option<(Bounds, Vec<Option<bool>>, Values<Bounds>)>,
+    /// What was computed last of static nodes, and of all that are wanted.
+    pub(super) known: Option<Rc<Static>>,
+    pub(super) last: Option<(Bounds, Values<Bounds>)>,
     pub(super) cells: Vec<usize>,
     pub(super) found: Option<Execution>,
     pub(super) states: BTreeSet<FinalState>,
@@ -112,7 +131,8 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             steps: 0,
             wanted,
             fixed,
-            cache: None,
+            known: None,
+            last: None,
             cells,
             found: None,
             states: BTreeSet::new(),
@@ -160,124 +180,106 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         if !self.propagate(&mut partial) {
             return Ok(());
         }
-        let mut eval = Eval::new(&sk.pool, &partial.known);
+        let mut eval = Eval::new(sk, &partial.known);
         let guards: Vec<Option<bool>> = sk.events.iter().map(|e| eval.cond(e.guard)).collect();
-        for &c in &sk.constraints {
-            if eval.cond(c) == Some(false) {
-                return Ok(());
-            }
-        }
-        if self.needs_complete() && eval.cond(sk.complete) == Some(false)
+        if sk.constraints.iter().any(|&c| eval.cond(c) == Some(false))
+            || self.needs_complete() && eval.cond(sk.complete) == Some(false)
             || eval.cond(self.query.require) == Some(false)
             || self.query.no_fault && eval.cond(task.fault) == Some(true)
         {
             return Ok(());
         }
+        let mut register = |o: Observable| match o {
+            Observable::Reg(t, r) => eval.register(t, r),
+            Observable::Mem { .. } => None,
+        };
         for (p, truth) in &self.query.props {
-            let mut register = |o: Observable| match o {
-                Observable::Reg(t, r) => eval.term(sk.final_regs[t.0 as usize][r.0 as usize]),
-                Observable::Mem { .. } => None,
-            };
             if eval::prop(p, &mut |a| task.atom_value(a, &mut register)) == Some(!*truth) {
                 return Ok(());
             }
         }
         if self.goal == Goal::States && self.cells.is_empty() {
             // Every completion ends in a state that was found already.
-            let register = |o: &Observable| match o {
-                Observable::Reg(t, r) => eval.term(sk.final_regs[t.0 as usize][r.0 as usize]),
-                Observable::Mem { .. } => None,
-            };
-            let state: Option<FinalState> = task.observed.iter().map(register).collect();
+            let state: Option<FinalState> = task.observed.iter().map(|&o| register(o)).collect();
             if state.is_some_and(|s| self.states.contains(&s)) {
                 return Ok(());
             }
         }
+        let seen = Seen {
+            algebra: Bounds {
+                must: EventSet::from_fn(sk.len(), |e| guards[e.index()] == Some(true)),
+                may: EventSet::from_fn(sk.len(), |e| guards[e.index()] != Some(false)),
+            },
+            memory: (0..sk.len()).map(|e| eval.memory(e)).collect(),
+        };
         // A chosen source that does not execute, or an execution that a later decision took away.
         for (r, &w) in partial.source.iter().enumerate() {
             let Some(w) = w else { continue };
-            if guards[r] == Some(false) || guards[w] == Some(false) || !self.may_read(&partial, r, w) {
+            if guards[r] == Some(false) || guards[w] == Some(false) || !self.may_read(&seen, r, w) {
                 return Ok(());
             }
         }
-        let algebra = Bounds {
-            must: EventSet::from_fn(sk.len(), |e| guards[e.index()] == Some(true)),
-            may: EventSet::from_fn(sk.len(), |e| guards[e.index()] != Some(false)),
-        };
-        if self.barriers_circular(&partial, &algebra) {
+        if task.check_barrier_order && eval.waits_in_circle(&seen.algebra.must) {
             return Ok(());
         }
-        if !self.plausible(&partial, &algebra)? {
+        if !self.plausible(&partial, &seen, &mut eval)? {
             return Ok(());
         }
         // Next decision: a read that surely executes at a known address.
-        let mut eval = Eval::new(&sk.pool, &partial.known);
-        for r in algebra.must.iter() {
-            let event = &sk.events[r];
-            if !event.is_read() || partial.source[r].is_some() || partial.astray[r] {
+        for r in seen.algebra.must.iter() {
+            if !sk.events[r].is_read() || partial.source[r].is_some() || partial.astray[r] {
                 continue;
             }
-            let Some(address) = event.addr.and_then(|a| eval.term(a)) else { continue };
-            let known_cell = sk.memory.at(address).filter(|&c| fits(sk, event, c));
-            if known_cell.is_none() {
-                let mut next = partial.clone();
-                next.astray[r] = true;
-                next.known.reads[r] = Some(0);
-                return self.sources(next);
-            }
-            for w in (0..sk.len()).filter(|&w| sk.events[w].is_write() && algebra.may.has(w)) {
-                if !self.may_read(&partial, r, w) {
-                    continue;
+            match seen.memory[r] {
+                None => continue,
+                Some(None) => {
+                    partial.astray[r] = true;
+                    partial.known.reads[r] = Some(0);
+                    return self.sources(partial);
                 }
-                let mut next = partial.clone();
-                next.source[r] = Some(w);
-                self.sources(next)?;
-                if self.over() {
-                    return Ok(());
-                }
+                Some(Some(_)) => {}
             }
-            return Ok(());
+            let here = |&w: &usize| sk.events[w].is_write() && self.may_read(&seen, r, w);
+            let writes: Vec<usize> = seen.algebra.may.iter().filter(here).collect();
+            return self.each(&partial, writes, |next, w| next.source[r] = Some(w));
         }
         if let Some(choice) = partial.known.choices.iter().position(Option::is_none) {
-            for value in [true, false] {
-                let mut next = partial.clone();
-                next.known.choices[choice] = Some(value);
-                self.sources(next)?;
-                if self.over() {
-                    return Ok(());
-                }
-            }
-            return Ok(());
+            return self.each(&partial, [true, false], |next, value| next.known.choices[choice] = Some(value));
         }
         // Only values that depend on themselves are left.
         let draw = (0..sk.len()).find(|&r| partial.source[r].is_some() && partial.known.reads[r].is_none());
         if let Some(r) = draw {
             let term = sk.events[r].value.expect("reads have values");
-            for &v in task.domains.of(term) {
-                let mut next = partial.clone();
-                next.known.reads[r] = Some(v);
-                self.sources(next)?;
-                if self.over() {
-                    return Ok(());
-                }
-            }
-            return Ok(());
+            let values = task.domains.of(term).iter().copied();
+            return self.each(&partial, values, |next, value| next.known.reads[r] = Some(value));
         }
         debug_assert!(guards.iter().all(Option::is_some), "without open reads and choices all guards are known");
-        self.settle(partial, algebra)
+        self.settle(partial)
+    }
+
+    /// Goes on with every way to decide one thing.
+    fn each<T>(
+        &mut self,
+        partial: &Partial,
+        ways: impl IntoIterator<Item = T>,
+        decide: impl Fn(&mut Partial, T),
+    ) -> Result<(), Stop> {
+        for way in ways {
+            let mut next = partial.clone();
+            decide(&mut next, way);
+            self.sources(next)?;
+            if self.over() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Whether read `r` may take its value from write `w`, as far as addresses are known.
-    pub(super) fn may_read(&self, partial: &Partial, r: usize, w: usize) -> bool {
-        let sk = &self.task.sk;
-        let mut eval = Eval::new(&sk.pool, &partial.known);
-        let mut cell = |e: usize| {
-            let address = sk.events[e].addr.and_then(|a| eval.term(a))?;
-            Some(sk.memory.at(address).filter(|&c| fits(sk, &sk.events[e], c)).map(|c| sk.memory.cell(c).memory))
-        };
-        match (cell(r), cell(w)) {
+    pub(super) fn may_read(&self, seen: &Seen, r: usize, w: usize) -> bool {
+        match (seen.memory[r], seen.memory[w]) {
             (Some(x), Some(y)) => x.is_some() && x == y,
-            _ => self.task.domains.may_overlap(sk, r, w),
+            _ => self.task.domains.may_overlap(&self.task.sk, r, w),
         }
     }
 
@@ -286,18 +288,14 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         let sk = &self.task.sk;
         loop {
             let mut updates: Vec<(usize, i64)> = Vec::new();
-            {
-                let mut eval = Eval::new(&sk.pool, &partial.known);
-                for (r, &source) in partial.source.iter().enumerate() {
-                    let Some(w) = source else { continue };
-                    let value = sk.events[w].value.expect("writes have values");
-                    let Some(v) = eval.term(value) else { continue };
-                    let v = sk.events[r].ty.wrap(v);
-                    match partial.known.reads[r] {
-                        Some(old) if old != v => return false,
-                        Some(_) => {}
-                        None => updates.push((r, v)),
-                    }
+            let mut eval = Eval::new(sk, &partial.known);
+            for (r, &source) in partial.source.iter().enumerate() {
+                let Some(v) = source.and_then(|w| eval.value(w)) else { continue };
+                let v = sk.events[r].ty.wrap(v);
+                match partial.known.reads[r] {
+                    Some(old) if old != v => return false,
+                    Some(_) => {}
+                    None => updates.push((r, v)),
                 }
             }
             if updates.is_empty() {
@@ -307,20 +305,5 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
                 partial.known.reads[r] = Some(v);
             }
         }
-    }
-
-    fn barriers_circular(&self, partial: &Partial, algebra: &Bounds) -> bool {
-        if !self.task.check_barrier_order {
-            return false;
-        }
-        let sk = &self.task.sk;
-        let mut eval = Eval::new(&sk.pool, &partial.known);
-        let mut order = sk.program_order();
-        for &(a, b, cond) in &sk.barrier_order {
-            if eval.cond(cond) == Some(true) {
-                order.insert(a.index(), b.index());
-            }
-        }
-        order.has_cycle(&algebra.must)
     }
 }

@@ -1,13 +1,13 @@
 //! The second half of the search: sources, values and choices are known; final writes and orders are not.
 
-use std::collections::BTreeMap;
-
 use super::orders::OrderBounds;
 use super::search::{Chosen, Goal, Partial, Search, Settled, Stop};
 use crate::eval;
 use crate::eval::Eval;
 use crate::execution::Execution;
-use cat::algebra::bounds::{Bound, Bounds, Truth};
+use crate::query::FinalState;
+use crate::task::Task;
+use cat::algebra::bounds::{Bound, Truth};
 use cat::model::ir::{NodeId, Shape};
 use cat::rel::Rel;
 use program::litmus::Observable;
@@ -15,19 +15,17 @@ use program::memory::CellId;
 
 impl Search<'_, '_, '_> {
     /// All sources, values and choices are known: go on with final writes and orders.
-    pub(super) fn settle(&mut self, partial: Partial, algebra: Bounds) -> Result<(), Stop> {
+    pub(super) fn settle(&mut self, partial: Partial) -> Result<(), Stop> {
         let task = self.task;
+        let mut eval = Eval::new(&task.sk, &partial.known);
+        if eval.cond(self.query.require) != Some(true)
+            || self.query.no_fault && eval.cond(task.fault) != Some(false)
+            || self.needs_complete() && eval.cond(task.sk.complete) != Some(true)
         {
-            let mut eval = Eval::new(&task.sk.pool, &partial.known);
-            if eval.cond(self.query.require) != Some(true)
-                || self.query.no_fault && eval.cond(task.fault) != Some(false)
-                || self.needs_complete() && eval.cond(task.sk.complete) != Some(true)
-            {
-                return Ok(());
-            }
+            return Ok(());
         }
-        let fixed = self.fixed_values(&partial, &algebra)?;
-        let rel = |id: NodeId| fixed[id.index()].as_deref().expect("bounds are static").rel().may.clone();
+        let known = self.known.clone().expect("it was found plausible");
+        let rel = |id: NodeId| known.values[id.index()].as_deref().expect("bounds are static").rel().may.clone();
         let reads_from = Rel::from_pairs(
             task.sk.len(),
             partial.source.iter().enumerate().filter_map(|(r, w)| w.map(|w| (w, r))),
@@ -38,14 +36,16 @@ impl Search<'_, '_, '_> {
             covering.push(f.covering.map(rel));
             orders.push(match f.shape {
                 Shape::Function => None,
-                Shape::Order => match OrderBounds::new(rel(f.within), f.containing.map(rel), &algebra.must) {
-                    Some(order) => Some(order),
-                    None => return Ok(()),
-                },
+                Shape::Order => {
+                    match OrderBounds::new(rel(f.within), f.containing.map(rel), &known.algebra.must) {
+                        Some(order) => Some(order),
+                        None => return Ok(()),
+                    }
+                }
             });
         }
-        let settled = Settled { partial, algebra, fixed, reads_from, covering };
-        self.finals(&settled, Chosen { orders, finals: BTreeMap::new() })
+        let settled = Settled { partial, known, reads_from, covering };
+        self.finals(&settled, Chosen { orders, finals: Vec::new() })
     }
 
     /// Chooses the final write of the next observed cell.
@@ -55,20 +55,13 @@ impl Search<'_, '_, '_> {
         let Some(&index) = self.cells.get(chosen.finals.len()) else {
             return self.evaluate(settled, chosen);
         };
-        let here: Vec<usize> = {
-            let mut eval = Eval::new(&task.sk.pool, &settled.partial.known);
-            task.at_cell[index]
-                .iter()
-                .filter(|(w, cond)| settled.algebra.must.has(*w) && eval.cond(*cond) == Some(true))
-                .map(|(w, _)| *w)
-                .collect()
-        };
+        let here = writers(task, settled, index);
         let order = task.model.finals.0 as usize;
         for &last in &here {
             let mut next = chosen.clone();
             let bounds = next.orders[order].as_mut().expect("`final` names an order");
             if here.iter().all(|&w| w == last || bounds.exclude(last, w)) {
-                next.finals.insert(task.observed_cells[index], last);
+                next.finals.push((task.observed_cells[index], last));
                 self.finals(settled, next)?;
                 if self.over() {
                     return Ok(());
@@ -81,25 +74,22 @@ impl Search<'_, '_, '_> {
     /// All final values are known: compare with what is asked.
     fn evaluate(&mut self, settled: &Settled, chosen: Chosen) -> Result<(), Stop> {
         let task = self.task;
-        let mut state = None;
-        {
-            let mut eval = Eval::new(&task.sk.pool, &settled.partial.known);
-            let mut value = |o: Observable| match o {
-                Observable::Reg(t, r) => eval.term(task.sk.final_regs[t.0 as usize][r.0 as usize]),
-                o => {
-                    let w = *chosen.finals.get(&task.sk.observed_cell(o)?)?;
-                    eval.term(task.sk.events[w].value?)
-                }
-            };
-            for (p, truth) in &self.query.props {
-                if eval::prop(p, &mut |a| task.atom_value(a, &mut value)) != Some(*truth) {
-                    return Ok(());
-                }
+        let mut eval = Eval::new(&task.sk, &settled.partial.known);
+        let mut value = |o: Observable| match o {
+            Observable::Reg(t, r) => eval.register(t, r),
+            o => {
+                let cell = task.sk.observed_cell(o)?;
+                eval.value(chosen.finals.iter().find(|last| last.0 == cell)?.1)
             }
-            if self.goal == Goal::States {
-                state = task.observed.iter().map(|&o| value(o)).collect::<Option<Vec<i64>>>();
+        };
+        for (p, truth) in &self.query.props {
+            if eval::prop(p, &mut |a| task.atom_value(a, &mut value)) != Some(*truth) {
+                return Ok(());
             }
         }
+        let states = self.goal == Goal::States;
+        let state =
+            states.then(|| task.observed.iter().map(|&o| value(o)).collect::<Option<FinalState>>()).flatten();
         if state.as_ref().is_some_and(|s| self.states.contains(s)) {
             return Ok(());
         }
@@ -119,20 +109,15 @@ impl Search<'_, '_, '_> {
     /// Decides pairs of the orders until every axiom is sure.
     fn orders(&mut self, settled: &Settled, chosen: Chosen, accepted: &mut Option<Execution>) -> Result<(), Stop> {
         self.tick()?;
-        let free = chosen
-            .orders
-            .iter()
-            .map(|o| match o {
-                Some(o) => Bound { must: o.must.clone(), may: o.may.clone() },
-                None => Bound { must: settled.reads_from.clone(), may: settled.reads_from.clone() },
-            })
-            .collect();
-        let values = self.run_model(&settled.partial, &settled.algebra, &settled.fixed, free)?;
-        let (axioms, flags) = (self.axioms(&settled.algebra, &values), self.flags(&settled.algebra, &values));
+        let free = chosen.orders.iter().map(|o| match o {
+            Some(o) => Bound { must: o.must.clone(), may: o.may.clone() },
+            None => Bound { must: settled.reads_from.clone(), may: settled.reads_from.clone() },
+        });
+        let (axioms, flags) = self.judged(&settled.known, &free.collect::<Vec<_>>())?;
         if axioms == Truth::No || flags == Truth::No {
             return Ok(());
         }
-        let executed = &settled.algebra.must;
+        let executed = &settled.known.algebra.must;
         let mut branches: Vec<Chosen> = Vec::new();
         let mut split = |f: usize, edits: [(bool, usize, usize); 2]| {
             for (include, i, j) in edits {
@@ -178,19 +163,17 @@ impl Search<'_, '_, '_> {
 
     /// Final writes of all observed cells: those chosen, and where the query asked for none, a write that nothing
     /// follows.
-    fn all_finals(&self, settled: &Settled, chosen: &Chosen) -> BTreeMap<CellId, usize> {
-        let (task, executed) = (self.task, &settled.algebra.must);
+    fn all_finals(&self, settled: &Settled, chosen: &Chosen) -> Vec<(CellId, usize)> {
+        let task = self.task;
         let mut finals = chosen.finals.clone();
         let Some(order) = chosen.orders[task.model.finals.0 as usize].as_ref() else { return finals };
-        let mut eval = Eval::new(&task.sk.pool, &settled.partial.known);
-        for (cell, writers) in task.observed_cells.iter().zip(&task.at_cell) {
-            let here: Vec<usize> = writers
-                .iter()
-                .filter(|(w, cond)| executed.has(*w) && eval.cond(*cond) == Some(true))
-                .map(|(w, _)| *w)
-                .collect();
+        for (index, &cell) in task.observed_cells.iter().enumerate() {
+            if finals.iter().any(|last| last.0 == cell) {
+                continue;
+            }
+            let here = writers(task, settled, index);
             if let Some(&last) = here.iter().find(|&&w| here.iter().all(|&v| !order.must.has(w, v))) {
-                finals.entry(*cell).or_insert(last);
+                finals.push((cell, last));
             }
         }
         finals
@@ -198,7 +181,7 @@ impl Search<'_, '_, '_> {
 
     fn execution(&self, settled: &Settled, chosen: &Chosen) -> Execution {
         Execution {
-            executed: settled.algebra.must.clone(),
+            executed: settled.known.algebra.must.clone(),
             reads: settled.partial.known.reads.clone(),
             choices: settled.partial.known.choices.iter().map(|c| c.unwrap_or(false)).collect(),
             free: chosen
@@ -209,4 +192,12 @@ impl Search<'_, '_, '_> {
             finals: self.all_finals(settled, chosen),
         }
     }
+}
+
+/// The writes to an observed cell.
+fn writers(task: &Task<'_>, settled: &Settled, index: usize) -> Vec<usize> {
+    let mut eval = Eval::new(&task.sk, &settled.partial.known);
+    let executed = &settled.known.algebra.must;
+    let here = task.at_cell[index].iter().filter(|(w, at)| executed.has(*w) && eval.cond(*at) == Some(true));
+    here.map(|(w, _)| *w).collect()
 }

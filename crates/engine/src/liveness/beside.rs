@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use program::Program;
 use program::host::{CommandId, LaunchGraph, Node};
 use program::progress::ProgressModel;
+use verdict::Reason;
 
 /// What may run at the same time as threads of a kernel that may not end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,7 +54,7 @@ impl Beside {
     }
 
     /// Why a progress model does not say who is served, if it does not.
-    pub(super) fn unsettled(self, model: ProgressModel) -> Option<String> {
+    pub(super) fn unsettled(self, model: ProgressModel) -> Option<Reason> {
         let what = match (self, model) {
             (_, ProgressModel::Fair) | (Beside::Nothing, _) | (Beside::Kernels, ProgressModel::Obe) => {
                 return None;
@@ -65,6 +66,6 @@ impl Beside {
                 "commands that are no kernels may run beside kernels: it speaks of threads of kernels"
             }
         };
-        Some(format!("{model} does not say who is run where {what}"))
+        Some(Reason::Unserved { model: model.to_string(), what: what.to_owned() })
     }
 }

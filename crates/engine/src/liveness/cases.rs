@@ -24,8 +24,8 @@ use program::host::{
     Asked as About, ChildStart, CommandId, HandleKind, HostOp, LaunchGraph, Node, Origin, Partial, QueryId, Ref,
 };
 use program::{Expr, Op, Program, ThreadId};
-use verdict::ThreadEnd;
 use verdict::hang::Wait;
+use verdict::{Reason, ThreadEnd};
 
 /// More sets of points than this are too many.
 const MAX_SETS: usize = 128;
@@ -99,7 +99,7 @@ impl Case {
 ///
 /// # Errors
 /// Why nobody knows them.
-pub(super) fn cases(program: &Program, ways: &[LaunchGraph], stops: bool) -> Result<Vec<Case>, String> {
+pub(super) fn cases(program: &Program, ways: &[LaunchGraph], stops: bool) -> Result<Vec<Case>, Reason> {
     let unset = unset(program);
     let mut polled = program.clone();
     never_complete(&mut polled, &unset);
@@ -123,13 +123,10 @@ fn unset(program: &Program) -> Vec<Asked> {
 
 /// The queries of all threads.
 fn queries(program: &Program) -> impl Iterator<Item = Asked> + '_ {
-    let of = |thread: ThreadId| {
-        program.thread(thread).code.iter().enumerate().filter_map(move |(at, i)| match i.op {
-            Op::Status { of, .. } => Some(Asked { thread, at, of }),
-            _ => None,
-        })
-    };
-    program.thread_ids().flat_map(of)
+    program.instrs().filter_map(|(thread, at, i)| match i.op {
+        Op::Status { of, .. } => Some(Asked { thread, at, of }),
+        _ => None,
+    })
 }
 
 /// Has these queries tell that what they ask for is not complete.
@@ -143,7 +140,7 @@ fn never_complete(program: &mut Program, asked: &[Asked]) {
 }
 
 /// The cases of a program that has no query about what is never set.
-fn of_polled(program: &Program, ways: &[LaunchGraph], stops: bool) -> Result<Vec<Case>, String> {
+fn of_polled(program: &Program, ways: &[LaunchGraph], stops: bool) -> Result<Vec<Case>, Reason> {
     let sure = sure::all(program);
     let mut all = if sure.iter().all(|sure| *sure) { Vec::new() } else { brinks(program, &sure, stops) };
     let none = BTreeSet::new();
@@ -179,10 +176,9 @@ fn brinks(program: &Program, sure: &[bool], stops: bool) -> Vec<Brink> {
         let code = &program.thread(t).code;
         let mut start = 0;
         for end in 0..=code.len() {
-            let node = match code.get(end).map(|i| &i.op) {
-                Some(Op::Call(c)) => Some(Node::Call(*c)),
-                Some(Op::Enqueue(c)) => Some(Node::Enqueue(*c)),
-                Some(_) => continue,
+            let node = match code.get(end).map(|i| Node::of(&i.op)) {
+                Some(Some((before, _))) => Some(before),
+                Some(None) => continue,
                 None => host.command_of(t).map(|c| end_of(program, c, t)),
             };
             let range = start..end;
@@ -220,20 +216,17 @@ fn end_of(program: &Program, command: CommandId, t: ThreadId) -> Node {
 
 /// Whether a thread may loop or wait for ever there.
 fn may_stay(program: &Program, t: ThreadId, range: &Range<usize>) -> bool {
-    range.clone().any(|at| match &program.thread(t).code[at].op {
-        Op::Branch { target, .. } => *target <= at,
-        Op::Barrier(_) => true,
-        _ => false,
-    })
+    let code = &program.thread(t).code;
+    range.clone().any(|at| code[at].op.jumps_back(at) || code[at].op.barrier().is_some())
 }
 
 /// The commands that nobody need start if threads do not end, as a flush is not issued.
-fn unsubmitted(program: &Program, brinks: &[Brink]) -> Result<Vec<CommandId>, String> {
+fn unsubmitted(program: &Program, brinks: &[Brink]) -> Result<Vec<CommandId>, Reason> {
     let mut stops: Vec<Node> = brinks.iter().map(|b| b.node).collect();
     let mut found: BTreeSet<CommandId> = BTreeSet::new();
     loop {
         let before = found.len();
-        for partial in Partial::all(program, &stops).map_err(|why| why.to_string())? {
+        for partial in Partial::all(program, &stops).map_err(|why| Reason::Calls(why.to_string()))? {
             found.extend(partial.idle(program));
         }
         if found.len() == before {
@@ -275,14 +268,14 @@ fn matters(program: &Program, way: &LaunchGraph, brink: &Brink) -> bool {
 ///
 /// # Errors
 /// If it depends on when one is asked.
-fn asked(program: &Program, graph: &LaunchGraph, never: &BTreeSet<Node>) -> Result<Vec<Asked>, String> {
+fn asked(program: &Program, graph: &LaunchGraph, never: &BTreeSet<Node>) -> Result<Vec<Asked>, Reason> {
     let mut found = Vec::new();
     for query in queries(program) {
         let views: Vec<bool> =
             (0..graph.views_of(query.of)).map(|v| never.contains(&Node::Query(query.of, v))).collect();
         match (views.contains(&true), views.contains(&false)) {
             (true, true) => {
-                return Err("liveness of host programs in which it depends on when a query is asked whether what it asks about can ever be complete, as threads may loop or wait for ever".to_string());
+                return Err(Reason::Calls("liveness of host programs in which it depends on when a query is asked whether what it asks about can ever be complete, as threads may loop or wait for ever".into()));
             }
             (true, false) => found.push(query),
             _ => {}
@@ -302,15 +295,15 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Takes a set, and all that begin with it.
-    fn from(&mut self, set: &mut Vec<usize>) -> Result<(), String> {
+    fn from(&mut self, set: &mut Vec<usize>) -> Result<(), Reason> {
         self.sets += 1;
         if self.sets > MAX_SETS {
-            return Err(format!(
+            return Err(Reason::Calls(format!(
                 "liveness of host programs in which more than {MAX_SETS} sets of commands and calls may wait for ever for threads that may loop or wait"
-            ));
+            )));
         }
         let stops: Vec<Node> = set.iter().map(|&i| self.all[i].node).collect();
-        let partials = Partial::all(self.program, &stops).map_err(|why| why.to_string())?;
+        let partials = Partial::all(self.program, &stops).map_err(|why| Reason::Calls(why.to_string()))?;
         let mut ways: Vec<(Kind, Case)> = Vec::new();
         for partial in partials.iter().filter(|p| self.is_minimal(set, p)) {
             let kind = self.kind(set, partial)?;
@@ -352,7 +345,7 @@ impl Search<'_> {
     }
 
     /// What an order of calls makes of the program if just these points are never reached.
-    fn kind(&self, set: &[usize], partial: &Partial) -> Result<Kind, String> {
+    fn kind(&self, set: &[usize], partial: &Partial) -> Result<Kind, Reason> {
         let (program, never) = (self.program, &partial.never);
         let reached = self.all.iter().enumerate().filter(|(i, b)| !set.contains(i) && !never.contains(&b.node));
         Ok(Kind {

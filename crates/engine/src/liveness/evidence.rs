@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::eval::{Assignment, Eval};
+use crate::eval::Eval;
 use crate::execution::Execution;
 use crate::skeleton::Cond;
 use crate::skeleton::progress::{Progress, Repeat, Spin};
@@ -60,14 +60,10 @@ pub(super) fn judge<'s>(
     progress: &'s Progress,
     model: ProgressModel,
 ) -> Result<Evidence<'s>, String> {
-    let known = Assignment {
-        reads: execution.reads.clone(),
-        choices: execution.choices.iter().map(|&b| Some(b)).collect(),
-    };
-    let mut seen = Seen { task, execution, eval: Eval::new(&task.sk.pool, &known), cells: Vec::new() };
+    let known = execution.known();
+    let mut seen = Seen { task, execution, eval: Eval::new(&task.sk, &known), cells: Vec::new() };
     for e in 0..task.sk.len() {
-        let address = task.sk.events[e].addr.and_then(|a| seen.eval.term(a));
-        let cell = address.and_then(|a| task.sk.memory.at(a)).map(|c| task.sk.memory.cell(c).memory);
+        let cell = seen.eval.memory(e).flatten();
         seen.cells.push(cell.filter(|_| execution.executed.has(e)));
     }
     let ends = seen.ends(progress)?;
@@ -148,8 +144,7 @@ impl Seen<'_, '_> {
 
     /// What an executed event did.
     fn content(&mut self, e: usize) -> (Option<i64>, Option<i64>) {
-        let event = &self.task.sk.events[e];
-        (event.addr.and_then(|a| self.eval.term(a)), event.value.and_then(|v| self.eval.term(v)))
+        (self.eval.address(e), self.eval.value(e))
     }
 
     /// That what repeats can repeat.

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use super::cases::Case;
 use super::evidence::{End, Evidence};
-use crate::eval::{Assignment, Eval};
+use crate::eval::Eval;
 use crate::execution::Execution;
 use crate::skeleton::progress::Progress;
 use crate::task::Task;
 use program::progress::ProgressModel;
 use program::waiting::{Rest, Scene, Walk, loop_at};
-use program::{BarrierNaming, LocId, Op, Program, ThreadId};
+use program::{BarrierNaming, EventKind, LocId, Program, ThreadId};
 use verdict::hang::{Goal, Site, Wait, never_arrive, reading};
 use verdict::{Ending, ThreadEnd};
 
@@ -22,11 +22,8 @@ pub(super) fn explain(
     (evidence, model): (&Evidence<'_>, ProgressModel),
     case: &Case,
 ) -> Vec<ThreadEnd> {
-    let known = Assignment {
-        reads: execution.reads.clone(),
-        choices: execution.choices.iter().map(|&b| Some(b)).collect(),
-    };
-    let eval = Eval::new(&task.sk.pool, &known);
+    let known = execution.known();
+    let eval = Eval::new(&task.sk, &known);
     let mut teller = Teller { task, execution, eval, progress, evidence, model, case };
     let mut ends: Vec<ThreadEnd> = task.sk.program.thread_ids().map(|t| teller.thread(t)).collect();
     // Who never comes to where it would be held up says so itself.
@@ -109,7 +106,7 @@ impl Teller<'_, '_> {
         if !event.is_read() || !self.execution.executed.has(e) {
             return None;
         }
-        let cell = self.task.sk.memory.at(self.eval.term(event.addr?)?)?;
+        let cell = self.task.sk.memory.cell_at(self.eval.address(e)?, event.ty.bytes())?;
         let value = self.execution.reads[e]?;
         Some((self.task.sk.memory.cell(cell).name.clone(), self.task.show(value)))
     }
@@ -122,8 +119,7 @@ impl Teller<'_, '_> {
         let Some(range) = loop_at(program, t, header) else { return Vec::new() };
         let asked = self.case.polls.iter().filter(|(u, at, _)| *u == t && range.contains(at));
         let mut waits: Vec<Wait> = asked.map(|(_, _, wait)| wait.clone()).collect();
-        let address =
-            |t: ThreadId, loc: LocId| memory.cell_of(program, loc, 0, Some(t)).map(|c| memory.cell(c).address);
+        let address = |t: ThreadId, loc: LocId| memory.address(program, loc, 0, Some(t));
         let cell = |a: i64| memory.at(a).map(|c| memory.cell(c).memory);
         let same = |a: i64, b: i64| cell(a) == cell(b);
         let rest = self.rest();
@@ -154,8 +150,7 @@ impl Teller<'_, '_> {
             let mut missed = Vec::new();
             for &w in &writes {
                 let event = &sk.events[w];
-                let at = event.addr.and_then(|a| self.eval.term(a));
-                let value = event.value.and_then(|v| self.eval.term(v));
+                let (at, value) = (self.eval.address(w), self.eval.value(w));
                 if let (Some(at), Some(value), Some(u)) = (at, value, event.thread)
                     && same(at, poll.address)
                     && poll.wants(value)
@@ -198,16 +193,14 @@ impl Teller<'_, '_> {
     /// The threads that could let a blocked one pass, and never arrive.
     fn absent(&mut self, t: ThreadId, wait: usize) -> Vec<String> {
         let sk = &self.task.sk;
-        let Op::Barrier(barrier) = &sk.program.thread(t).code[sk.events[wait].instr].op else {
+        let Some(barrier) = sk.program.thread(t).code[sk.events[wait].instr].op.barrier() else {
             return Vec::new();
         };
         // The wait itself never executes, so it has no partners; its thread's last arrival has.
         let executed = |e: usize| self.execution.executed.has(e);
-        let mine = (0..wait).rev().find(|&e| {
-            executed(e)
-                && sk.events[e].thread == Some(t)
-                && sk.events[e].kind == crate::skeleton::EventKind::Arrive
-        });
+        let mine = (0..wait)
+            .rev()
+            .find(|&e| executed(e) && sk.events[e].thread == Some(t) && sk.events[e].kind == EventKind::Arrive);
         let mut here = vec![false; sk.program.threads.len()];
         let mut awaited = vec![false; sk.program.threads.len()];
         for (a, b, cond) in &self.progress.partners {
@@ -215,7 +208,7 @@ impl Teller<'_, '_> {
             if executed(b.index()) {
                 here[other.0 as usize] |= self.eval.cond(*cond) == Some(true);
             } else {
-                awaited[other.0 as usize] |= sk.event(*b).kind == crate::skeleton::EventKind::Arrive;
+                awaited[other.0 as usize] |= sk.event(*b).kind == EventKind::Arrive;
             }
         }
         let place = &sk.program.thread(t).place;

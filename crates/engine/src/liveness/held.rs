@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::cases::{Asked, Brink};
 use program::host::{Asked as About, CommandId, HostOp, LaunchGraph, Node, Origin, Partial, QueryId, Ref};
-use program::{Op, Program, ThreadId};
+use program::{Program, ThreadId};
 use verdict::hang::{Goal, Site, Wait};
 use verdict::{Ending, ThreadEnd, Witness};
 
@@ -15,10 +15,9 @@ pub(super) fn runs(program: &Program, never: &BTreeSet<Node>, t: ThreadId) -> us
     if never.contains(&Node::Enter(t)) {
         return 0;
     }
-    let stop = code.iter().enumerate().find_map(|(at, i)| match i.op {
-        Op::Call(c) if never.contains(&Node::Call(c)) => Some(at),
-        Op::Enqueue(c) if never.contains(&Node::Enqueue(c)) => Some(at),
-        Op::Call(c) if never.contains(&Node::Return(c)) => Some(at + 1),
+    let stop = code.iter().enumerate().find_map(|(at, i)| match Node::of(&i.op)? {
+        (before, _) if never.contains(&before) => Some(at),
+        (_, after) if never.contains(&after) => Some(at + 1),
         _ => None,
     });
     stop.unwrap_or(code.len())
@@ -26,13 +25,13 @@ pub(super) fn runs(program: &Program, never: &BTreeSet<Node>, t: ThreadId) -> us
 
 /// How each thread ends if some points are never reached, for a reason.
 pub(super) fn witness(program: &Program, graph: &LaunchGraph, never: &BTreeSet<Node>, why: &str) -> Witness {
-    let (events, relations, state, threads, derived) = Default::default();
+    let (events, relations, state, threads, derived, styles) = Default::default();
     let teller = Teller { program, graph, never };
     let ends = program.thread_ids().map(|t| match teller.held(t) {
         Some(point) => teller.end(t, point, why),
         None => ThreadEnd::done(&program.thread(t).name),
     });
-    Witness { events, relations, state, ends: ends.collect(), threads, derived }
+    Witness { events, relations, state, ends: ends.collect(), threads, derived, styles }
 }
 
 /// How those threads stand that are held up, where just these points are never reached, and those that wait for them.
@@ -83,12 +82,8 @@ impl Teller<'_> {
         if self.never.contains(&Node::Enter(t)) {
             return Some(Node::Enter(t));
         }
-        let points = self.program.thread(t).code.iter().filter_map(|i| match i.op {
-            Op::Call(c) => Some([Node::Call(c), Node::Return(c)]),
-            Op::Enqueue(c) => Some([Node::Enqueue(c); 2]),
-            _ => None,
-        });
-        points.flatten().find(|point| self.never.contains(point))
+        let points = self.program.thread(t).code.iter().filter_map(|i| Node::of(&i.op));
+        points.flat_map(|(before, after)| [before, after]).find(|point| self.never.contains(point))
     }
 
     fn end(&self, t: ThreadId, point: Node, why: &str) -> ThreadEnd {
@@ -113,13 +108,7 @@ impl Teller<'_> {
                 wait_for(point);
                 end.ending = Ending::Blocked;
                 end.why = format!("waits for ever: {why}");
-                let mut code = thread.code.iter();
-                let at = |op: &Op| match (op, point) {
-                    (Op::Call(c), Node::Call(p) | Node::Return(p)) => *c == p,
-                    (Op::Enqueue(c), Node::Enqueue(p)) => *c == p,
-                    _ => false,
-                };
-                if let Some(call) = code.find(|i| at(&i.op)) {
+                if let Some((_, call)) = point.site(self.program) {
                     (end.line, end.text) = (call.line, call.text.clone());
                 }
             }
@@ -172,18 +161,16 @@ impl Teller<'_> {
             return;
         }
         let host = self.program.host.as_deref().expect("a host program");
-        let line = |is: &dyn Fn(&Op) -> bool| {
-            let threads = self.program.threads.iter();
-            let mut all = threads.flat_map(|t| t.code.iter().map(move |i| (t, i)));
-            all.find(|(_, i)| is(&i.op)).map(|(t, i)| Site { thread: t.name.clone(), line: i.line })
-        };
         let of_command = |c: CommandId, found: &mut Vec<Site>| {
             let names = host.command(c).threads.iter().map(|t| self.program.thread(*t).name.clone());
             found.extend(names.map(|thread| Site { thread, line: 0 }));
         };
         match node {
-            Node::Call(c) => found.extend(line(&|op| matches!(op, Op::Call(d) if *d == c))),
-            Node::Enqueue(c) => found.extend(line(&|op| matches!(op, Op::Enqueue(d) if *d == c))),
+            Node::Call(_) | Node::Enqueue(_) => {
+                let site = node.site(self.program);
+                let thread = |t| self.program.thread(t).name.clone();
+                found.extend(site.map(|(t, i)| Site { thread: thread(t), line: i.line }));
+            }
             Node::User(h) => {
                 let sets = host.call_ids().filter(|c| host.call(*c).op == HostOp::SetUser(h));
                 sets.for_each(|c| self.bringers(Node::Call(c), seen, found));

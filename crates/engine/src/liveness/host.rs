@@ -12,7 +12,7 @@
 use super::held::witness;
 use program::Program;
 use program::host::{LaunchGraph, Launches, Node};
-use verdict::Witness;
+use verdict::{Reason, Witness};
 
 /// What launches alone say about the end of a program.
 pub(super) enum Ends {
@@ -21,7 +21,7 @@ pub(super) enum Ends {
     /// It can hang so.
     Hangs(Box<Witness>),
     /// Nobody knows.
-    Undecided(String),
+    Undecided(Reason),
 }
 
 /// What launches alone say about the end of a program.
@@ -29,7 +29,7 @@ pub(super) fn ends(program: &Program) -> Ends {
     let Some(host) = program.host.as_deref() else { return Ends::Open(Vec::new()) };
     let launches = match Launches::of(program) {
         Ok(launches) => launches,
-        Err(error) => return Ends::Undecided(error.to_string()),
+        Err(error) => return Ends::Undecided(Reason::Calls(error.to_string())),
     };
     if let Some((graph, stuck)) = &launches.stuck {
         let never = graph.never(&stuck.nodes());

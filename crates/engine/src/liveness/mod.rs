@@ -33,21 +33,23 @@ use std::time::Instant;
 pub use program::progress::ProgressModel;
 
 use super::engines::{Checked, Halt, Prepared};
-use super::query::{Deadline, Query, TIMED_OUT};
+use super::query::{Deadline, Query};
 use super::task::Task;
 use super::{Engine, Limits, witness};
-use crate::skeleton::{Cond, Purpose, progress};
+use crate::skeleton::signature::of_endless;
+use crate::skeleton::{Cond, Purpose};
 use cases::Case;
 use cat::model::{Library, Model, Shipped, load};
 use fairness::Conditions;
 use host::Ends;
 use program::litmus::LitmusTest;
-use verdict::{Answer, Verdict, Witness};
+use program::options;
+use verdict::{Answer, Reason, Verdict, Witness};
 
 /// The rules about endless executions.
 static RULES: LazyLock<Model> = LazyLock::new(|| {
     let text = Library::file("lib/liveness.cat").expect("it is shipped");
-    load(text, "liveness", &Shipped, &progress::signature(), None).expect("it is valid")
+    load(text, "liveness", &Shipped, &of_endless(), None).expect("it is valid")
 });
 
 /// A test and a model, made ready for questions about liveness.
@@ -56,7 +58,7 @@ pub struct Setting {
     test: LitmusTest,
     ends: Ends,
     /// The cases where every thread is run, and where threads may be stopped.
-    posed: [OnceCell<Result<Vec<Posed>, String>>; 2],
+    posed: [OnceCell<Result<Vec<Posed>, Reason>>; 2],
 }
 
 /// A case, as a test.
@@ -77,7 +79,7 @@ impl Setting {
     ///
     /// # Errors
     /// Why nobody knows them.
-    fn posed(&self, stops: bool) -> Result<&[Posed], String> {
+    fn posed(&self, stops: bool) -> Result<&[Posed], Reason> {
         let (program, ways) = match &self.ends {
             Ends::Open(ways) => (&self.test.program, ways),
             _ => return Ok(&[]),
@@ -100,9 +102,9 @@ pub struct Liveness<'a> {
     setting: &'a Setting,
     engine: Engine,
     limits: Limits,
-    set: Vec<(String, String)>,
+    set: Vec<options::Setting>,
     /// By loop bound, whether threads may stop, and case.
-    ready: BTreeMap<(u32, bool, usize), Result<Ready<'a>, String>>,
+    ready: BTreeMap<(u32, bool, usize), Result<Ready<'a>, Reason>>,
 }
 
 /// A task with its engines and the conditions to ask for.
@@ -115,8 +117,8 @@ struct Ready<'a> {
 
 impl<'a> Liveness<'a> {
     /// Prepares nothing yet; every failure shows up as an `undecided` answer.
-    /// `set` overrides options of the test and of the model (validated names and values).
-    pub fn new(setting: &'a Setting, engine: Engine, limits: Limits, set: &[(String, String)]) -> Self {
+    /// `set` overrides options of the test and of the model .
+    pub fn new(setting: &'a Setting, engine: Engine, limits: Limits, set: &[options::Setting]) -> Self {
         Liveness { setting, engine, limits, set: set.to_vec(), ready: BTreeMap::new() }
     }
 
@@ -156,7 +158,7 @@ impl<'a> Liveness<'a> {
 
     /// The answer where the progress model leaves none, for a reason. What is fair to every thread is so under each of them;
     /// and who is served under `obe` is so under those that serve more, whatever the order of groups.
-    fn by_others(&mut self, model: ProgressModel, reason: String) -> Answer {
+    fn by_others(&mut self, model: ProgressModel, reason: Reason) -> Answer {
         let undecided = Answer::new(Verdict::Terminates, self.engine.name()).undecided(reason);
         if !model.may_stop() {
             return undecided;
@@ -217,12 +219,12 @@ impl<'a> Liveness<'a> {
             return Ok(Found::Hang);
         }
         if task.open_values {
-            return Err(Halt::Undecided(crate::open::OPEN_VALUES.to_string()));
+            return Err(Halt::Undecided(Reason::ThinAir));
         }
         if task.fault != Cond::FALSE {
             let astray = Query { props: Vec::new(), require: task.fault, no_fault: false, ..query.clone() };
             if let Some(found) = ready.prepared.ask(engine, &astray, deadline).0.found()? {
-                return Err(Halt::Undecided(crate::open::astray(&task, &found.0)));
+                return Err(Halt::Undecided(witness::astray(&task, &found.0)));
             }
         }
         if task.sk.cut == Cond::FALSE {
@@ -239,11 +241,11 @@ impl<'a> Liveness<'a> {
         (case, bound): (usize, u32),
         (model, posed): (ProgressModel, &'a Posed),
         deadline: Deadline,
-    ) -> Result<&mut Ready<'a>, String> {
+    ) -> Result<&mut Ready<'a>, Reason> {
         let (setting, set, stops) = (self.setting, &self.set, model.may_stop());
         let (test, of, key) = (&posed.test, &posed.case, (bound, stops, case));
         // Time is per question: what ran out of it for one may do for the next.
-        if matches!(self.ready.get(&key), Some(Err(reason)) if reason == TIMED_OUT) {
+        if matches!(self.ready.get(&key), Some(Err(Reason::Time))) {
             self.ready.remove(&key);
         }
         self.ready

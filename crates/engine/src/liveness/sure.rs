@@ -44,13 +44,7 @@ fn meetings(thread: &Thread) -> Option<Vec<Meeting>> {
             Op::Branch { cond, target } if value(cond, &regs)? != 0 => next = *target,
             Op::Barrier(b) => found.push(meeting(b, &regs)?),
             Op::Assign { dst, value: e } => regs[usize::from(dst.0)] = value(e, &regs),
-            Op::Load { dst, .. }
-            | Op::Spurious { dst }
-            | Op::Status { dst, .. }
-            | Op::Rmw { dst: Some(dst), .. } => {
-                regs[usize::from(dst.0)] = None;
-            }
-            _ => {}
+            op => op.defines().into_iter().for_each(|dst| regs[usize::from(dst.0)] = None),
         }
         pc = next;
     }
@@ -69,14 +63,5 @@ fn meeting(b: &Barrier, regs: &[Option<i64>]) -> Option<Meeting> {
 
 /// The value of an expression, if it does not depend on what is read.
 fn value(e: &Expr, regs: &[Option<i64>]) -> Option<i64> {
-    let of = |e: &Expr| value(e, regs);
-    Some(match e {
-        Expr::Const(v) => *v,
-        Expr::Reg(r) => regs[usize::from(r.0)]?,
-        Expr::Address(_) => return None,
-        Expr::Bin(op, ty, a, b) => op.apply(*ty, of(a)?, of(b)?),
-        Expr::Cmp(op, ty, a, b) => i64::from(op.holds(*ty, of(a)?, of(b)?)),
-        Expr::Select(c, a, b) => of(if of(c)? != 0 { a } else { b })?,
-        Expr::Cast(ty, a) => ty.wrap(of(a)?),
-    })
+    e.value(&|leaf| if let Expr::Reg(r) = leaf { regs[usize::from(r.0)] } else { None })
 }

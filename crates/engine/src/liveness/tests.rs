@@ -6,10 +6,10 @@
 use super::super::replay;
 use super::*;
 use crate::execution::Execution;
-use crate::skeleton::EventKind;
 use crate::skeleton::signature::signature;
 use cat::model::load_shipped;
 use front::litmus::parse;
+use program::EventKind;
 
 const FAIR: ProgressModel = ProgressModel::Fair;
 

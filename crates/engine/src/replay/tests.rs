@@ -2,12 +2,9 @@
 //!
 //! Each comes with a twin that differs in one edge, or one access, and that no axiom rejects.
 
-use std::collections::BTreeMap;
-
 use super::replay;
 use crate::eval::{Assignment, Eval};
 use crate::execution::Execution;
-use crate::skeleton::EventKind::{self, Fence, Init, Read, Write};
 use crate::skeleton::base::Base;
 use crate::skeleton::signature::signature;
 use crate::task::Task;
@@ -15,6 +12,7 @@ use cat::model::ir::Model;
 use cat::model::load_shipped;
 use cat::rel::{EventSet, Rel};
 use front::litmus;
+use program::EventKind::{self, Fence, Init, Read, Write};
 use program::litmus::LitmusTest;
 
 /// An event: the number of its thread (any, for initial writes), what it is, and how many of that kind come before it.
@@ -51,14 +49,16 @@ fn execution(task: &Task<'_>, rf: &[(Name, Name)], co: &[(Name, Name)], sc: &[(N
     let edges =
         |pairs: &[(Name, Name)]| Rel::from_pairs(n, pairs.iter().map(|&(a, b)| (event(task, a), event(task, b))));
     let (rf, mut co, sc) = (edges(rf), edges(co), edges(sc));
-    let Base::Rel(loc) = task.base("loc") else { panic!("`loc` is a relation") };
+    let Base::Rel(loc) = task.base(task.model.signature.find("loc").expect("a base name")) else {
+        panic!("`loc` is a relation")
+    };
     for (i, w) in loc.fixed.iter().filter(|&(i, w)| sk.events[i].kind == Init && sk.events[w].kind == Write) {
         co.insert(i, w);
     }
     let mut known = Assignment { reads: vec![None; n], choices: Vec::new() };
     let values: Vec<Option<i64>> = {
-        let mut eval = Eval::new(&sk.pool, &known);
-        sk.events.iter().map(|e| e.value.filter(|_| e.is_write()).and_then(|v| eval.term(v))).collect()
+        let mut eval = Eval::new(sk, &known);
+        (0..n).map(|e| if sk.events[e].is_write() { eval.value(e) } else { None }).collect()
     };
     for (w, r) in rf.iter() {
         known.reads[r] = values[w];
@@ -74,7 +74,7 @@ fn execution(task: &Task<'_>, rf: &[(Name, Name)], co: &[(Name, Name)], sc: &[(N
         reads: known.reads,
         choices: vec![true; sk.pool.choice_count() as usize],
         free: free.collect(),
-        finals: BTreeMap::new(),
+        finals: Vec::new(),
     }
 }
 

@@ -24,15 +24,13 @@ mod phases;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::BuildError;
+use super::graph::Edges;
 use super::pool::{Cond, Pool};
 use super::progress::Purpose;
 use super::unrolled::{Unrolled, WaitKey};
-use cat::rel::EventId;
-use program::{Dialect, Program};
-
-/// Pairs of events, each under a condition that holds given that both execute.
-pub(super) type Edges = Vec<(EventId, EventId, Cond)>;
+use program::Program;
+use program::dialect::Convergence;
+use verdict::Reason;
 
 /// What barriers contribute to a skeleton.
 #[derive(Default)]
@@ -55,7 +53,7 @@ pub(super) struct BarrierEdges {
 }
 
 /// Waits that pass whenever they are reached, whatever the other threads read.
-pub(super) fn passing(program: &Program, out: &mut Unrolled) -> Result<FxHashSet<WaitKey>, BuildError> {
+pub(super) fn passing(program: &Program, out: &mut Unrolled) -> Result<FxHashSet<WaitKey>, Reason> {
     let mut known: FxHashSet<WaitKey> = FxHashSet::default();
     let waits = out.waits.clone();
     loop {
@@ -81,7 +79,7 @@ pub(super) fn passing(program: &Program, out: &mut Unrolled) -> Result<FxHashSet
 }
 
 /// The edges and constraints of all barriers.
-pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> Result<BarrierEdges, BuildError> {
+pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> Result<BarrierEdges, Reason> {
     let mut result = BarrierEdges::default();
     if out.arrivals.is_empty() && out.waits.is_empty() {
         return Ok(result);
@@ -119,7 +117,7 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> 
             }
         }
     }
-    if matches!(program.dialect, Dialect::OpenCl | Dialect::Cuda) {
+    if matches!(program.dialect.row().convergence, Convergence::All | Convergence::Running) {
         for (i, a) in arrivals.iter().enumerate() {
             let absent = rules.diverges(i, a, &chosen);
             let elsewhere = rules.other_call(i, a, &chosen);

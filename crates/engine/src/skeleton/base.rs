@@ -1,18 +1,15 @@
-//! Base sets and relations of a skeleton, by name: what the rows of [`super::signature`] mean.
-//!
-//! # Invariants
-//! - A relation speaks of two events *given that both execute*. Pairs that depend on more than that (an address known
-//!   only at run time, the phase of a barrier) are *open*: each has the condition under which it holds.
-//! - Initial writes belong to no thread: scope relations leave them out.
+//! How base sets and relations of a skeleton are built: the rows of [`super::signature`] are put together from these.
 
 use rustc_hash::FxHashMap;
 
-use super::domain::{Domains, fits};
-use super::{Cond, Event, EventKind, Skeleton};
-use cat::model::ir::Kind;
+use super::domain::Domains;
+use super::graph::Edges;
+use super::signature::row;
+use super::{Cond, Event, Skeleton};
+use cat::model::signature::BaseId;
 use cat::rel::{EventId, EventSet, Rel};
-use program::tags::SCOPE_TAGS;
-use program::{ATTRIBUTES, CmpOp, LocId, LocationKind, MemoryKind, OpenClMemory, Scope, Ty};
+use program::memory::{CellId, Memory};
+use program::{CmpOp, LocId, LocationKind, MemoryKind, OpenClMemory, Scope, ThreadId, Ty};
 
 /// A base relation.
 #[derive(Clone, Debug)]
@@ -21,6 +18,22 @@ pub struct BaseRel {
     pub fixed: Rel,
     /// Further pairs, in lexicographic order, each with its condition.
     pub open: Vec<(usize, usize, Cond)>,
+}
+
+impl BaseRel {
+    /// A relation that is known.
+    pub(super) fn fixed(fixed: Rel) -> BaseRel {
+        BaseRel { fixed, open: Vec::new() }
+    }
+
+    /// Adds a pair that holds under a condition.
+    pub(super) fn add(&mut self, i: usize, j: usize, cond: Cond) {
+        match cond {
+            Cond::TRUE => self.fixed.insert(i, j),
+            Cond::FALSE => {}
+            cond => self.open.push((i, j, cond)),
+        }
+    }
 }
 
 /// A base set or relation.
@@ -32,54 +45,104 @@ pub enum Base {
     Rel(BaseRel),
 }
 
-/// Builds the base set or relation of that name.
-///
-/// # Panics
-/// If a relation is not in the signature: models are resolved against it.
-pub fn base(sk: &mut Skeleton, domains: &Domains, name: &str, kind: Kind) -> Base {
-    match kind {
-        Kind::Set => Base::Set(set(sk, domains, name)),
-        Kind::Rel => Base::Rel(relation(sk, domains, name)),
+/// How a base set or relation is built.
+pub(super) enum Build {
+    /// As a set.
+    Set(SetOf),
+    /// As a relation.
+    Rel(RelOf),
+}
+
+type SetOf = Box<dyn Fn(&Skeleton, &Domains) -> EventSet + Send + Sync>;
+type RelOf = Box<dyn Fn(&mut Skeleton, &Domains) -> BaseRel + Send + Sync>;
+
+/// Builds a base set or relation.
+pub fn base(sk: &mut Skeleton, domains: &Domains, id: BaseId) -> Base {
+    match &row(id).build {
+        Build::Set(build) => Base::Set(build(sk, domains)),
+        Build::Rel(build) => Base::Rel(build(sk, domains)),
     }
 }
 
-fn set(sk: &Skeleton, domains: &Domains, name: &str) -> EventSet {
-    let n = sk.len();
-    let of = |f: &dyn Fn(&Event) -> bool| EventSet::from_fn(n, |e| f(sk.event(e)));
-    match name {
-        "R" => of(&Event::is_read),
-        "W" => of(&Event::is_write),
-        "M" => of(&Event::is_memory),
-        "F" => of(&|e| matches!(e.kind, EventKind::Fence | EventKind::Arrive | EventKind::Wait)),
-        "IW" => of(&|e| e.kind == EventKind::Init),
-        "FW" | "UL" | "LK" => EventSet::empty(n),
-        "NAL" => accesses(sk, domains, &|object| !object.atomic),
-        "FGA" => accesses(sk, domains, &|object| sk.program.machine.has_svm_atomics(object.kind)),
-        "HOST" => of(&|e| e.thread.is_some_and(|t| sk.program.thread(t).place.host)),
-        "P2P" => EventSet::from_fn(n, |e| peers(sk, domains, e.index())),
-        // Fences have these as tags, accesses by the memory they are to.
-        "GLOBAL" => of(&|e| e.tags.has(name)).or(&accesses(sk, domains, &|object| object.opencl.global)),
-        "LOCAL" => of(&|e| e.tags.has(name)).or(&accesses(sk, domains, &|object| object.opencl.local)),
-        "CAPPED" => of(&|e| e.tags.has(name)).or(&accesses(sk, domains, &|object| object.opencl.capped)),
-        _ if ATTRIBUTES.contains(&name) => of(&|_| sk.program.machine.has(name)),
-        _ if super::signature::MEMORY_KINDS.iter().any(|k| k.0 == name) => {
-            accesses(sk, domains, &|object| object.kind.set() == name)
-        }
-        _ => {
-            if let Some((_, scope)) = SCOPE_TAGS.iter().find(|t| t.0 == name) {
-                return of(&|e| e.scope == Some(*scope));
-            }
-            // Tags of other dialects are sets without members.
-            of(&|e| e.tags.has(name))
-        }
-    }
+/// Events of some kind.
+pub(super) fn events(is: impl Fn(&Skeleton, &Event) -> bool + Send + Sync + 'static) -> Build {
+    Build::Set(Box::new(move |sk, _| EventSet::from_fn(sk.len(), |e| is(sk, sk.event(e)))))
+}
+
+/// Accesses that may be to an object of some kind. Of initial writes this is exact; models that must be exact for
+/// other accesses to addresses from registers say `range([IW & X]; loc)`.
+pub(super) fn accesses(to: impl Fn(&Skeleton, Known) -> bool + Send + Sync + 'static) -> Build {
+    Build::Set(Box::new(move |sk, domains| {
+        EventSet::from_fn(sk.len(), |e| objects(sk, domains, e).any(|object| to(sk, object)))
+    }))
+}
+
+/// A relation in its own way.
+pub(super) fn relation(build: fn(&mut Skeleton, &Domains) -> BaseRel) -> Build {
+    Build::Rel(Box::new(build))
+}
+
+/// Pairs of events.
+pub(super) fn pairs(holds: impl Fn(&Skeleton, &Event, &Event) -> bool + Send + Sync + 'static) -> Build {
+    let all = move |sk: &Skeleton| Rel::from_fn(sk.len(), |i, j| holds(sk, &sk.events[i], &sk.events[j]));
+    Build::Rel(Box::new(move |sk, _| BaseRel::fixed(all(sk))))
+}
+
+/// Pairs of events by their threads.
+pub(super) fn threads(holds: impl Fn(&Skeleton, ThreadId, ThreadId) -> bool + Send + Sync + 'static) -> Build {
+    pairs(move |sk, a, b| a.thread.zip(b.thread).is_some_and(|(a, b)| holds(sk, a, b)))
+}
+
+/// Events of threads in one group.
+pub(super) fn group(scope: Scope) -> Build {
+    threads(move |sk, a, b| a == b || sk.program.thread(a).place.same(&sk.program.thread(b).place, scope))
+}
+
+/// Pairs with their conditions, as the skeleton lists them.
+pub(super) fn edges(list: fn(&Skeleton) -> &Edges) -> Build {
+    Build::Rel(Box::new(move |sk, _| {
+        let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
+        list(sk).iter().for_each(|&(a, b, cond)| rel.add(a.index(), b.index(), cond));
+        rel.open.retain(|&(i, j, _)| !rel.fixed.has(i, j));
+        rel.open.sort();
+        rel
+    }))
+}
+
+/// Accesses whose cells agree in `key`.
+pub(super) fn cells<K: PartialEq + 'static>(key: fn(&Memory, CellId) -> K) -> Build {
+    Build::Rel(Box::new(move |sk, domains| location(sk, domains, key)))
+}
+
+/// Each one's scope includes the other's thread.
+pub(super) fn includes(sk: &Skeleton, a: &Event, b: &Event) -> bool {
+    let (Some(x), Some(y), Some(sa), Some(sb)) = (a.thread, b.thread, a.scope, b.scope) else { return false };
+    let (px, py) = (&sk.program.thread(x).place, &sk.program.thread(y).place);
+    x == y || (px.same(py, sa) && px.same(py, sb))
+}
+
+/// The read half of each atomic with its write half.
+pub(super) fn halves(sk: &mut Skeleton, _: &Domains) -> BaseRel {
+    BaseRel::fixed(Rel::from_pairs(sk.len(), sk.rmw.iter().map(|&(a, b)| (a.index(), b.index()))))
+}
+
+/// Accesses of commands that map memory, each with those of the command that ends its mapping.
+pub(super) fn mapping(sk: &mut Skeleton, _: &Domains) -> BaseRel {
+    let host = sk.program.host.as_deref();
+    let mappings = host.map_or(Vec::new(), |host| host.mappings(&sk.program));
+    let command = |e: &Event| host.and_then(|host| host.command_of(e.thread?));
+    let commands: Vec<_> = sk.events.iter().map(command).collect();
+    let ends = |i: usize, j: usize| {
+        commands[i].is_some_and(|begin| mappings.contains(&(begin, commands[j])) && commands[j].is_some())
+    };
+    BaseRel::fixed(Rel::from_fn(sk.len(), ends))
 }
 
 /// What is known of an object.
-struct Known {
-    atomic: bool,
-    opencl: OpenClMemory,
-    kind: MemoryKind,
+pub(super) struct Known {
+    pub(super) atomic: bool,
+    pub(super) opencl: OpenClMemory,
+    pub(super) kind: MemoryKind,
 }
 
 fn known(sk: &Skeleton, loc: LocId) -> Option<Known> {
@@ -90,20 +153,18 @@ fn known(sk: &Skeleton, loc: LocId) -> Option<Known> {
 }
 
 /// The objects that an event may access.
-fn objects<'a>(sk: &'a Skeleton, domains: &'a Domains, event: usize) -> impl Iterator<Item = Known> + 'a {
-    let object = |c: program::memory::CellId| known(sk, sk.memory.cell(sk.memory.cell(c).memory).location.0);
-    domains.cells[event].iter().copied().filter_map(object)
-}
-
-/// Accesses that may be to an object of some kind. Of initial writes this is exact; models that must be exact for
-/// other accesses to addresses from registers say `range([IW & X]; loc)`.
-fn accesses(sk: &Skeleton, domains: &Domains, kind: &dyn Fn(Known) -> bool) -> EventSet {
-    EventSet::from_fn(sk.len(), |e| objects(sk, domains, e.index()).any(kind))
+pub(super) fn objects<'a>(
+    sk: &'a Skeleton,
+    domains: &'a Domains,
+    event: EventId,
+) -> impl Iterator<Item = Known> + 'a {
+    let object = |c: CellId| known(sk, sk.memory.cell(sk.memory.cell(c).memory).location.0);
+    domains.cells[event.index()].iter().copied().filter_map(object)
 }
 
 /// Whether an event is of a GPU and, as an access to memory of a GPU, surely of that one or of a peer with native atomics.
-fn peers(sk: &Skeleton, domains: &Domains, event: usize) -> bool {
-    let Some(thread) = sk.events[event].thread else { return false };
+pub(super) fn near(sk: &Skeleton, domains: &Domains, event: EventId) -> bool {
+    let Some(thread) = sk.event(event).thread else { return false };
     let place = &sk.program.thread(thread).place;
     let near = |object: Known| match object.kind {
         MemoryKind::Device(gpu) => !place.host && sk.program.machine.peers(place.gpu, gpu),
@@ -112,97 +173,11 @@ fn peers(sk: &Skeleton, domains: &Domains, event: usize) -> bool {
     objects(sk, domains, event).all(near)
 }
 
-fn relation(sk: &mut Skeleton, domains: &Domains, name: &str) -> BaseRel {
-    let n = sk.len();
-    let pairs = |f: &dyn Fn(&Event, &Event) -> bool| BaseRel {
-        fixed: Rel::from_fn(n, |i, j| f(&sk.events[i], &sk.events[j])),
-        open: Vec::new(),
-    };
-    let same = |scope: Scope| {
-        pairs(&|a, b| match (a.thread, b.thread) {
-            (Some(x), Some(y)) => x == y || sk.program.thread(x).place.same(&sk.program.thread(y).place, scope),
-            _ => false,
-        })
-    };
-    match name {
-        "po" => BaseRel { fixed: sk.program_order(), open: Vec::new() },
-        "int" => pairs(&|a, b| a.thread == b.thread),
-        "ext" => pairs(&|a, b| a.thread != b.thread),
-        "loc" => location(sk, domains, |sk, c| sk.memory.cell(c).memory),
-        "vloc" => location(sk, domains, |sk, c| sk.memory.cell(c).virtual_address),
-        "rmw" => BaseRel {
-            fixed: Rel::from_pairs(n, sk.rmw.iter().map(|&(a, b)| (a.index(), b.index()))),
-            open: Vec::new(),
-        },
-        "addr" => edges(n, &sk.addr),
-        "data" => edges(n, &sk.data),
-        "ctrl" => edges(n, &sk.ctrl),
-        "syncbar" | "sync_barrier" => edges(n, &sk.syncbar),
-        "exitbar" => edges(n, &sk.exitbar),
-        "sr" => pairs(&|a, b| {
-            let (Some(x), Some(y), Some(sa), Some(sb)) = (a.thread, b.thread, a.scope, b.scope) else {
-                return false;
-            };
-            let (px, py) = (&sk.program.thread(x).place, &sk.program.thread(y).place);
-            x == y || (px.same(py, sa) && px.same(py, sb))
-        }),
-        "swarp" | "ssg" => same(Scope::Warp),
-        "scta" | "swg" => same(Scope::Cta),
-        "scluster" => same(Scope::Cluster),
-        "sqf" => same(Scope::QueueFamily),
-        "sgpu" | "sdv" => same(Scope::Gpu),
-        "one-gpu" => pairs(&|a, b| match (a.thread, b.thread) {
-            (Some(x), Some(y)) => x == y || sk.program.thread(x).place.same_gpu(&sk.program.thread(y).place),
-            _ => false,
-        }),
-        "skernel" => pairs(&|a, b| match (a.thread, b.thread) {
-            (Some(x), Some(y)) => sk.program.same_kernel(x, y),
-            _ => false,
-        }),
-        "mapping" => {
-            let host = sk.program.host.as_deref();
-            let mappings = host.map_or(Vec::new(), |host| host.mappings(&sk.program));
-            let command = |e: &Event| host.and_then(|host| host.command_of(e.thread?));
-            let commands: Vec<_> = sk.events.iter().map(command).collect();
-            let ends = |i: usize, j: usize| {
-                commands[i].is_some_and(|begin| mappings.contains(&(begin, commands[j])) && commands[j].is_some())
-            };
-            BaseRel { fixed: Rel::from_fn(n, ends), open: Vec::new() }
-        }
-        "same-object" => location(sk, domains, |sk, c| sk.memory.cell(sk.memory.cell(c).memory).location.0),
-        "divergence" => edges(n, &sk.divergence),
-        "launch" | "ssw" => edges(n, &sk.launch),
-        "launch-fine" => edges(n, &sk.launch_fine),
-        "call-order" => edges(n, &sk.call_order),
-        "asw" => pairs(&|a, b| a.kind == EventKind::Init && b.thread.is_some()),
-        _ => super::progress::relation(sk, name)
-            .unwrap_or_else(|| panic!("`{name}` is not a relation of the signature")),
-    }
-}
-
-fn edges(n: usize, list: &[(EventId, EventId, Cond)]) -> BaseRel {
-    let mut rel = BaseRel { fixed: Rel::empty(n), open: Vec::new() };
-    for &(a, b, cond) in list {
-        match cond {
-            Cond::TRUE => rel.fixed.insert(a.index(), b.index()),
-            Cond::FALSE => {}
-            cond => rel.open.push((a.index(), b.index(), cond)),
-        }
-    }
-    rel.open.retain(|&(i, j, _)| !rel.fixed.has(i, j));
-    rel.open.sort();
-    rel
-}
-
 /// Pairs of accesses whose addresses agree in `key`.
-fn location<K: PartialEq>(
-    sk: &mut Skeleton,
-    domains: &Domains,
-    key: impl Fn(&Skeleton, program::memory::CellId) -> K,
-) -> BaseRel {
+fn location<K: PartialEq>(sk: &mut Skeleton, domains: &Domains, key: fn(&Memory, CellId) -> K) -> BaseRel {
     let n = sk.len();
-    let mut rel = BaseRel { fixed: Rel::empty(n), open: Vec::new() };
-    let accesses: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_memory()).collect();
+    let mut rel = BaseRel::fixed(Rel::empty(n));
+    let accesses: Vec<usize> = (0..n).filter(|&i| sk.events[i].addr.is_some()).collect();
     // The condition that an access is to a cell, made once per pair of access and cell.
     let mut at: FxHashMap<(usize, u32), Cond> = FxHashMap::default();
     for &i in &accesses {
@@ -219,25 +194,21 @@ fn location<K: PartialEq>(
             } else {
                 for &x in &domains.cells[i] {
                     for &y in &domains.cells[j] {
-                        if key(sk, x) == key(sk, y) {
+                        if key(&sk.memory, x) == key(&sk.memory, y) {
                             let both = sk.pool.and(at[&(i, x.0)], at[&(j, y.0)]);
                             cond = sk.pool.or(cond, both);
                         }
                     }
                 }
             }
-            match cond {
-                Cond::TRUE => rel.fixed.insert(i, j),
-                Cond::FALSE => {}
-                cond => rel.open.push((i, j, cond)),
-            }
+            rel.add(i, j, cond);
         }
     }
     rel
 }
 
 /// When an access is to a cell.
-pub fn is_at(sk: &mut Skeleton, event: usize, cell: program::memory::CellId) -> Cond {
+pub fn is_at(sk: &mut Skeleton, event: usize, cell: CellId) -> Cond {
     let addr = sk.events[event].addr.expect("accesses have addresses");
     let address = sk.memory.cell(cell).address;
     let value = sk.pool.constant(address);
@@ -251,10 +222,8 @@ pub fn faults(sk: &mut Skeleton, domains: &Domains, event: usize) -> Cond {
     }
     let mut ok = Cond::FALSE;
     for &c in &domains.cells[event] {
-        if fits(sk, &sk.events[event], c) {
-            let here = is_at(sk, event, c);
-            ok = sk.pool.or(ok, here);
-        }
+        let here = is_at(sk, event, c);
+        ok = sk.pool.or(ok, here);
     }
     sk.pool.not(ok)
 }

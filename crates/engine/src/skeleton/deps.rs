@@ -15,9 +15,10 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::event::{Event, EventKind};
+use super::event::Event;
 use super::pool::{Atom, AtomId, Cond, Pool, Term, TermId};
 use cat::rel::EventId;
+use program::EventKind;
 
 type Support = BTreeMap<EventId, Cond>;
 
@@ -79,7 +80,7 @@ impl<'a> Dependencies<'a> {
         for atom in self.pool.support(c) {
             reads.extend(self.of_atom(atom));
         }
-        reads.sort();
+        reads.sort_unstable();
         reads.dedup();
         reads
     }

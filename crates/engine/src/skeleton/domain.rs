@@ -16,6 +16,7 @@ use super::pool::{Atom, Cond, Term, TermId};
 use super::{Event, Pool, Skeleton};
 use program::BinOp;
 use program::memory::CellId;
+use verdict::Reason;
 
 /// At most this many values for one term.
 pub(super) const MAX_VALUES: usize = 1024;
@@ -36,21 +37,12 @@ pub struct Domains {
     pub open: bool,
 }
 
-/// Why there are no domains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DomainError {
-    /// A term takes too many values to be enumerated.
-    TooManyValues,
-    /// The deadline has passed.
-    Late,
-}
-
 impl Domains {
     /// Computes the domains. `seeds`: values that a read that can depend on itself may return out of nowhere.
     ///
     /// # Errors
     /// If some term takes more than a thousand values, or `deadline` passes.
-    pub fn compute(sk: &Skeleton, seeds: &[i64], deadline: Option<Instant>) -> Result<Domains, DomainError> {
+    pub fn compute(sk: &Skeleton, seeds: &[i64], deadline: Option<Instant>) -> Result<Domains, Reason> {
         let n = sk.len();
         let reads: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_read()).collect();
         let writes: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_write()).collect();
@@ -70,13 +62,13 @@ impl Domains {
             d.terms = term_values(&sk.pool, &of_read)?;
             for (i, event) in sk.events.iter().enumerate() {
                 if let Some(addr) = event.addr {
-                    (d.cells[i], d.may_fault[i]) = d.accessible(sk, event, addr);
+                    (d.cells[i], d.may_fault[i]) = d.accessible(sk, i, addr);
                 }
             }
             let mut changed = false;
             for &r in &reads {
                 if stop::late(deadline) {
-                    return Err(DomainError::Late);
+                    return Err(Reason::Time);
                 }
                 if d.may_fault[r] {
                     changed |= of_read[r].insert(0);
@@ -91,7 +83,7 @@ impl Domains {
                     }
                 }
                 if of_read[r].len() > MAX_VALUES {
-                    return Err(DomainError::TooManyValues);
+                    return Err(Reason::TooManyValues);
                 }
             }
             if !changed {
@@ -120,30 +112,25 @@ impl Domains {
             .any(|&x| self.cells[b].iter().any(|&y| sk.memory.cell(x).memory == sk.memory.cell(y).memory))
     }
 
-    fn accessible(&self, sk: &Skeleton, event: &Event, addr: TermId) -> (Vec<CellId>, bool) {
+    fn accessible(&self, sk: &Skeleton, event: usize, addr: TermId) -> (Vec<CellId>, bool) {
         let mut cells = Vec::new();
         let mut fault = false;
         for &a in self.of(addr) {
-            match sk.memory.at(a) {
-                Some(c) if fits(sk, event, c) => cells.push(c),
-                _ => fault = true,
+            match sk.cell(event, a) {
+                Some(c) => cells.push(c),
+                None => fault = true,
             }
         }
         (cells, fault)
     }
 }
 
-/// Whether an access to that cell is one: right size, reachable, not a write to constant memory.
-pub fn fits(sk: &Skeleton, event: &Event, cell: CellId) -> bool {
-    let write = event.kind == super::EventKind::Write;
-    event.thread.is_none_or(|t| sk.memory.accessible(&sk.program, cell, t, event.ty, write))
-}
-
 /// Groups of accesses whose values may depend on themselves through what other threads write.
 fn self_dependent(sk: &Skeleton, reads: &[usize], writes: &[usize]) -> Vec<Vec<usize>> {
     // Coarse on purpose: dynamic addresses may reach anything.
     let constant_cell = |e: &Event| {
-        e.addr.and_then(|a| sk.pool.as_const(a)).and_then(|a| sk.memory.at(a)).map(|c| sk.memory.cell(c).memory)
+        let cell = e.addr.and_then(|a| sk.pool.as_const(a)).and_then(|a| sk.memory.cell_at(a, e.ty.bytes()));
+        cell.map(|c| sk.memory.cell(c).memory)
     };
     let mut graph = petgraph::graphmap::DiGraphMap::<usize, ()>::new();
     for &(r, w, _) in &sk.flow {

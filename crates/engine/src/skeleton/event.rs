@@ -1,24 +1,7 @@
 //! Events: what a program's instructions do to memory, each under the condition that it executes.
 
 use super::pool::{Cond, TermId};
-use program::{Scope, Tags, ThreadId, Ty};
-
-/// What an event is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum EventKind {
-    /// Initial write of one cell.
-    Init,
-    /// Reads memory.
-    Read,
-    /// Writes memory.
-    Write,
-    /// A fence.
-    Fence,
-    /// Arrival at a barrier.
-    Arrive,
-    /// Passing a barrier: executes only if the barrier lets the thread pass.
-    Wait,
-}
+use program::{EventKind, Scope, Tags, ThreadId, Ty};
 
 /// One event of a skeleton.
 #[derive(Clone, Debug)]
@@ -35,7 +18,7 @@ pub struct Event {
     pub tags: Tags,
     /// Scope of the operation.
     pub scope: Option<Scope>,
-    /// Address, for reads and writes.
+    /// Address, for reads, writes and what else names one.
     pub addr: Option<TermId>,
     /// Value read or written.
     pub value: Option<TermId>,
@@ -46,7 +29,7 @@ pub struct Event {
 impl Event {
     /// Whether it is a write, initial or not.
     pub fn is_write(&self) -> bool {
-        matches!(self.kind, EventKind::Write | EventKind::Init)
+        self.kind.writes()
     }
 
     /// Whether it is a read.
@@ -56,6 +39,6 @@ impl Event {
 
     /// Whether it accesses memory.
     pub fn is_memory(&self) -> bool {
-        self.is_write() || self.is_read()
+        self.kind.accesses()
     }
 }

@@ -5,14 +5,32 @@
 
 use std::rc::Rc;
 
-use super::event::{Event, EventKind};
+use super::event::Event;
+use super::graph::{MAX_EVENTS, MAX_VALUE_DEPTH};
 use super::loops::Position;
 use super::pool::{Cond, TermId};
 use super::unroll::{State, Taint, Unroller};
 use super::unrolled::{Answer, Arrival, Group, Naming, Use, Wait};
-use super::{BuildError, MAX_EVENTS, MAX_VALUE_DEPTH};
 use cat::rel::EventId;
-use program::{BarrierAction, BarrierNaming, Expr, Op, RegId, Tags, ThreadId, Ty, Update};
+use program::{
+    Access, BarrierAction, BarrierNaming, EventKind, Expr, Op, RegId, Scope, Tags, ThreadId, Ty, Update,
+};
+use verdict::Reason;
+
+/// Where an instruction is executed.
+struct Here<'a> {
+    thread: ThreadId,
+    pc: usize,
+    at: &'a Position,
+}
+
+impl Here<'_> {
+    /// An event without address and value.
+    fn event(&self, kind: EventKind, guard: Cond, tags: &Tags, scope: Option<Scope>) -> Event {
+        let (thread, instr, tags) = (Some(self.thread), self.pc, tags.clone());
+        Event { kind, thread, instr, guard, tags, scope, addr: None, value: None, ty: Ty::WORD }
+    }
+}
 
 impl Unroller<'_> {
     /// The value of an expression, and what it depends on.
@@ -21,9 +39,8 @@ impl Unroller<'_> {
             Expr::Const(v) => (self.out.pool.constant(*v), Taint::default()),
             Expr::Reg(r) => (state.regs[r.0 as usize], state.taints[r.0 as usize].clone()),
             Expr::Address(loc) => {
-                let cell = self.memory.cell_of(self.program, *loc, 0, Some(thread));
-                let address = cell.map_or(0, |c| self.memory.cell(c).address);
-                (self.out.pool.constant(address), Taint::default())
+                let address = self.memory.address(self.program, *loc, 0, Some(thread));
+                (self.out.pool.constant(address.unwrap_or(0)), Taint::default())
             }
             Expr::Bin(op, ty, a, b) => {
                 let ((a, ta), (b, tb)) = (self.eval(state, a, thread), self.eval(state, b, thread));
@@ -48,9 +65,9 @@ impl Unroller<'_> {
     }
 
     /// Adds an event at the state.
-    fn push(&mut self, event: Event, state: &mut State, at: &Position) -> Result<EventId, BuildError> {
+    fn push(&mut self, event: Event, state: &mut State, at: &Position) -> Result<EventId, Reason> {
         if self.out.events.len() >= MAX_EVENTS {
-            return Err(BuildError::TooManyEvents);
+            return Err(Reason::TooManyEvents(MAX_EVENTS));
         }
         let id = EventId::new(self.out.events.len());
         self.out.ctrl.extend(state.ctrl.iter().map(|&r| (r, id)));
@@ -71,60 +88,37 @@ impl Unroller<'_> {
         thread: ThreadId,
         pc: usize,
         at: &Position,
-    ) -> Result<Cond, BuildError> {
-        let event = |kind, guard, tags: &Tags, scope| Event {
-            kind,
-            thread: Some(thread),
-            instr: pc,
-            guard,
-            tags: tags.clone(),
-            scope,
-            addr: None,
-            value: None,
-            ty: Ty::WORD,
-        };
+    ) -> Result<Cond, Reason> {
+        let here = Here { thread, pc, at };
         match op {
             Op::Branch { .. } => unreachable!("branches are steps"),
             Op::Assign { dst, value } => {
                 let (v, t) = self.eval(state, value, thread);
                 if self.out.pool.depth(v) > MAX_VALUE_DEPTH {
-                    return Err(BuildError::TooDeepValue);
+                    return Err(Reason::TooDeepValue(MAX_VALUE_DEPTH));
                 }
                 state.set(*dst, v, t);
                 Ok(Cond::FALSE)
             }
             Op::Load { dst, addr, access } => {
-                let (a, ta) = self.eval(state, addr, thread);
-                let mut e = event(EventKind::Read, state.guard, &access.tags, access.scope);
-                let id = EventId::new(self.out.events.len());
-                let value = self.out.pool.read(id, access.ty);
-                (e.addr, e.value, e.ty) = (Some(a), Some(value), access.ty);
-                self.push(e, state, at)?;
-                self.depend(id, &ta, true);
-                state.set(*dst, value, Taint::new([id].into()));
+                let addr = self.eval(state, addr, thread);
+                let (_, value, taint) = self.read(state, &here, access, &addr)?;
+                state.set(*dst, value, taint);
                 Ok(Cond::FALSE)
             }
             Op::Store { addr, value, access } => {
-                let (a, ta) = self.eval(state, addr, thread);
-                let (v, tv) = self.eval(state, value, thread);
-                let mut e = event(EventKind::Write, state.guard, &access.tags, access.scope);
-                let v = self.out.pool.cast(access.ty, v);
-                (e.addr, e.value, e.ty) = (Some(a), Some(v), access.ty);
-                let id = self.push(e, state, at)?;
-                self.depend(id, &ta, true);
-                self.depend(id, &tv, false);
-                Ok(state.guard)
+                let addr = self.eval(state, addr, thread);
+                let value = self.eval(state, value, thread);
+                let guard = state.guard;
+                self.write(state, &here, access, (&addr, value), guard)?;
+                Ok(guard)
             }
-            Op::Rmw { .. } if self.options.rmw_single => Err(BuildError::SingleEventRmw),
+            Op::Rmw { .. } if self.options.rmw_single => Err(Reason::Unsupported(
+                "a model in which a read-modify-write is one event (`rmw = single`), asked about one".into(),
+            )),
             Op::Rmw { dst, addr, update, read, write } => {
-                let (a, ta) = self.eval(state, addr, thread);
-                let mut r = event(EventKind::Read, state.guard, &self.half(&read.tags)?, read.scope);
-                let r_id = EventId::new(self.out.events.len());
-                let old = self.out.pool.read(r_id, read.ty);
-                (r.addr, r.value, r.ty) = (Some(a), Some(old), read.ty);
-                self.push(r, state, at)?;
-                self.depend(r_id, &ta, true);
-                let from_read = Taint::new([r_id].into());
+                let addr = self.eval(state, addr, thread);
+                let (r_id, old, from_read) = self.read(state, &here, read, &addr)?;
                 let mut guard = state.guard;
                 let (new, taint) = match update {
                     Update::When { cond, new } => {
@@ -158,12 +152,7 @@ impl Unroller<'_> {
                     }
                 };
                 if guard != Cond::FALSE {
-                    let mut w = event(EventKind::Write, guard, &self.half(&write.tags)?, write.scope);
-                    let new = self.out.pool.cast(write.ty, new);
-                    (w.addr, w.value, w.ty) = (Some(a), Some(new), write.ty);
-                    let w_id = self.push(w, state, at)?;
-                    self.depend(w_id, &ta, true);
-                    self.depend(w_id, &taint, false);
+                    let w_id = self.write(state, &here, write, (&addr, (new, taint)), guard)?;
                     self.out.rmw.push((r_id, w_id));
                 }
                 if let Some(dst) = dst {
@@ -171,8 +160,11 @@ impl Unroller<'_> {
                 }
                 Ok(guard)
             }
-            Op::Fence { tags, scope } => {
-                self.push(event(EventKind::Fence, state.guard, tags, *scope), state, at)?;
+            Op::Mark { addr, mark } => {
+                let addr = addr.as_ref().map(|addr| self.eval(state, addr, thread));
+                let event = here.event(mark.kind, state.guard, &mark.tags, mark.scope);
+                let id = self.push(Event { addr: addr.as_ref().map(|a| a.0), ..event }, state, at)?;
+                addr.iter().for_each(|(_, taint)| self.depend(id, taint, true));
                 Ok(Cond::FALSE)
             }
             Op::Call(_) | Op::Enqueue(_) => Ok(Cond::FALSE),
@@ -217,7 +209,8 @@ impl Unroller<'_> {
                 };
                 let named = Use { thread, group, naming };
                 if b.action != BarrierAction::Wait {
-                    let id = self.push(event(EventKind::Arrive, state.guard, &b.arrive, b.scope), state, at)?;
+                    let id =
+                        self.push(here.event(EventKind::Arrive, state.guard, &b.arrive, b.scope), state, at)?;
                     self.out.arrivals.push(Arrival { event: id, guard: state.guard, at: named });
                 }
                 if b.action != BarrierAction::Arrive {
@@ -226,7 +219,7 @@ impl Unroller<'_> {
                     let key = (thread, at.clone());
                     let pass = if self.passing.contains(&key) { Cond::TRUE } else { self.out.pool.fresh_choice() };
                     let guard = self.out.pool.and(reached, pass);
-                    let id = self.push(event(EventKind::Wait, guard, &b.wait, b.scope), state, at)?;
+                    let id = self.push(here.event(EventKind::Wait, guard, &b.wait, b.scope), state, at)?;
                     if self.purpose.is_progress() {
                         let blocked = self.out.pool.not(pass);
                         state.guard = self.out.pool.and(reached, blocked);
@@ -240,8 +233,42 @@ impl Unroller<'_> {
         }
     }
 
+    /// Adds a read; answers with what it returns.
+    fn read(
+        &mut self,
+        state: &mut State,
+        here: &Here<'_>,
+        access: &Access,
+        (addr, on): &(TermId, Taint),
+    ) -> Result<(EventId, TermId, Taint), Reason> {
+        let event = here.event(EventKind::Read, state.guard, &self.half(&access.tags)?, access.scope);
+        let id = EventId::new(self.out.events.len());
+        let value = self.out.pool.read(id, access.ty);
+        self.push(Event { addr: Some(*addr), value: Some(value), ty: access.ty, ..event }, state, here.at)?;
+        self.depend(id, on, true);
+        Ok((id, value, Taint::new([id].into())))
+    }
+
+    /// Adds a write of a value.
+    fn write(
+        &mut self,
+        state: &mut State,
+        here: &Here<'_>,
+        access: &Access,
+        ((addr, on), (value, of)): (&(TermId, Taint), (TermId, Taint)),
+        guard: Cond,
+    ) -> Result<EventId, Reason> {
+        let event = here.event(EventKind::Write, guard, &self.half(&access.tags)?, access.scope);
+        let value = self.out.pool.cast(access.ty, value);
+        let event = Event { addr: Some(*addr), value: Some(value), ty: access.ty, ..event };
+        let id = self.push(event, state, here.at)?;
+        self.depend(id, on, true);
+        self.depend(id, &of, false);
+        Ok(id)
+    }
+
     /// The tags of an RMW half under the option `red`.
-    fn half(&self, tags: &Tags) -> Result<Tags, BuildError> {
+    fn half(&self, tags: &Tags) -> Result<Tags, Reason> {
         if !tags.has("RED") {
             return Ok(tags.clone());
         }
@@ -249,7 +276,9 @@ impl Unroller<'_> {
             return Ok(Tags::of(&tags.iter().filter(|t| *t != "RED").collect::<Vec<_>>()));
         }
         if tags.has("ACQ") {
-            return Err(BuildError::AcquiringReduction);
+            return Err(Reason::NotInModel(
+                "`red` with acquire order (the option `red = atom` gives it a meaning)".into(),
+            ));
         }
         Ok(tags.clone())
     }

@@ -8,10 +8,11 @@
 
 use std::collections::BTreeSet;
 
-use super::domain::{DomainError, MAX_VALUES, Values};
+use super::domain::{MAX_VALUES, Values};
 use super::pool::{Atom, Cond, Pool, Term, TermId};
 use cat::rel::EventId;
 use program::CmpOp;
+use verdict::Reason;
 
 /// What is known of one term.
 enum Image {
@@ -42,25 +43,25 @@ impl Image {
 }
 
 /// The values of all terms, by index.
-pub(super) fn term_values(pool: &Pool, of_read: &[BTreeSet<i64>]) -> Result<Vec<Values>, DomainError> {
+pub(super) fn term_values(pool: &Pool, of_read: &[BTreeSet<i64>]) -> Result<Vec<Values>, Reason> {
     let mut images: Vec<Image> = Vec::with_capacity(pool.term_count());
     for id in pool.term_ids() {
         let image = image(pool, of_read, &images, id)?;
         if let Image::Any(values) = &image
             && values.len() > MAX_VALUES
         {
-            return Err(DomainError::TooManyValues);
+            return Err(Reason::TooManyValues);
         }
         images.push(image);
     }
     let sorted = |image: Image| {
         let values: BTreeSet<i64> = image.values().into_iter().collect();
-        if values.len() > MAX_VALUES { Err(DomainError::TooManyValues) } else { Ok(values.into_iter().collect()) }
+        if values.len() > MAX_VALUES { Err(Reason::TooManyValues) } else { Ok(values.into_iter().collect()) }
     };
     images.into_iter().map(sorted).collect()
 }
 
-fn image(pool: &Pool, of_read: &[BTreeSet<i64>], images: &[Image], id: TermId) -> Result<Image, DomainError> {
+fn image(pool: &Pool, of_read: &[BTreeSet<i64>], images: &[Image], id: TermId) -> Result<Image, Reason> {
     let get = |t: TermId| &images[Pool::term_index(t)];
     let any = |values: BTreeSet<i64>| Image::Any(values.into_iter().collect());
     Ok(match pool.term(id) {
@@ -80,7 +81,7 @@ fn image(pool: &Pool, of_read: &[BTreeSet<i64>], images: &[Image], id: TermId) -
             None => {
                 let (a, b) = (get(a).values(), get(b).values());
                 if a.len() * b.len() > MAX_VALUES * 64 {
-                    return Err(DomainError::TooManyValues);
+                    return Err(Reason::TooManyValues);
                 }
                 any(a.iter().flat_map(|&x| b.iter().map(move |&y| op.apply(ty, x, y))).collect())
             }

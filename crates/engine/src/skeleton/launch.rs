@@ -6,14 +6,14 @@
 //! # Sources
 //! - See [`program::host`].
 
-use super::BuildError;
 use super::answers::Answers;
-use super::barrier::Edges;
+use super::graph::Edges;
 use super::pool::Cond;
 use super::unrolled::Unrolled;
 use cat::rel::EventId;
 use program::host::{LaunchGraph, Launches};
 use program::{Program, ThreadId};
+use verdict::Reason;
 
 /// What launches order.
 #[derive(Default)]
@@ -32,15 +32,15 @@ pub(super) struct LaunchEdges {
 type Table = Vec<Vec<Cond>>;
 
 /// The pairs of events that launches order.
-pub(super) fn edges(program: &Program, out: &mut Unrolled) -> Result<LaunchEdges, BuildError> {
+pub(super) fn edges(program: &Program, out: &mut Unrolled) -> Result<LaunchEdges, Reason> {
     let mut result = LaunchEdges::default();
     if program.host.is_none() {
         return Ok(result);
     }
-    let launches = Launches::of(program).map_err(|e| BuildError::TooManyOrders(e.to_string()))?;
+    let launches = Launches::of(program).map_err(|e| Reason::Calls(e.to_string()))?;
     if launches.ways.is_empty() {
         let why = launches.stuck.map_or(String::new(), |(_, stuck)| stuck.brief(program));
-        return Err(BuildError::Deadlock(why));
+        return Err(Reason::Deadlock(why));
     }
     let pool = &mut out.pool;
     let ways: Vec<Cond> = match launches.ways.len() {

@@ -7,7 +7,7 @@
 //! - [`Position`]s of one thread are totally ordered, and every step of control flow goes to a larger one: that is
 //!   the order in which a thread is unrolled.
 
-use program::{Op, RegId, Thread, live_registers};
+use program::{RegId, Thread, live_registers};
 
 /// One loop: `header ..= end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,11 +58,7 @@ impl Loops {
     pub(super) fn new(thread: &Thread, observed: &[bool]) -> Loops {
         let mut loops: Vec<Loop> = Vec::new();
         for (pc, instr) in thread.code.iter().enumerate() {
-            if let Op::Branch { target, .. } = instr.op
-                && target <= pc
-            {
-                loops.push(Loop { header: target, end: pc });
-            }
+            loops.extend(instr.op.target().filter(|t| *t <= pc).map(|header| Loop { header, end: pc }));
         }
         merge(&mut loops);
         // Nobody asks without loops, and the table is large.

@@ -12,7 +12,7 @@
 //! # Invariants
 //! - To stop and to repeat are choices of the program; a choice is true only where the thread takes it, so each execution
 //!   is described once.
-//! - The relations of [`RELATIONS`] are what rules about endless executions speak of; outside [`Purpose::Progress`] they
+//! - The relations of [`ROWS`] are what rules about endless executions speak of; outside [`Purpose::Progress`] they
 //!   do not exist.
 //!
 //! # Sources
@@ -22,17 +22,16 @@
 
 use rustc_hash::FxHashMap;
 
-use super::base::BaseRel;
-use super::event::EventKind;
+use super::Skeleton;
+use super::base::{BaseRel, Build};
+use super::graph::Edges;
 use super::loops::{Loops, Position};
 use super::pool::{Cond, TermId};
 use super::unroll::{Iteration, State, Unroller};
 use super::unrolled::{Ending, Naming, Unrolled};
-use super::{BuildError, Skeleton};
-use cat::model::ir::Kind;
-use cat::model::signature::{BaseName, Signature};
 use cat::rel::{EventId, Rel};
-use program::{CmpOp, Program, RegId, ThreadId, Ty};
+use program::{CmpOp, EventKind, Program, RegId, ThreadId, Ty};
+use verdict::Reason;
 
 /// What a skeleton is built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -109,21 +108,43 @@ pub struct Progress {
     pub partners: Vec<(EventId, EventId, Cond)>,
 }
 
+/// What can be said of how threads end: pairs of events, each under a condition.
+pub(super) type Pairs = fn(&Skeleton, &Progress) -> Edges;
+
 /// Base relations of rules about endless executions. Sets that depend on the execution are parts of the identity.
-pub const RELATIONS: &[(&str, &str)] = &[
-    ("repeated", "an event that is executed again and again, to itself"),
-    ("block", "an event of one of the two blocks of a thread that loops with effect, to itself"),
-    ("unfinished", "an event of a thread that is cut at the loop bound, to itself"),
-    ("again", "event of an earlier block to the same one in the later block"),
-    ("partner", "barrier events of one barrier and phase"),
+pub(super) const ROWS: &[(&str, &str, Pairs)] = &[
+    ("repeated", "an event that is executed again and again, to itself", |_, progress| {
+        let of_thread = |thread: &ThreadProgress| {
+            let blocks = thread
+                .repeats
+                .iter()
+                .flat_map(|r| r.pairs.iter().filter_map(|&(_, later)| Some((later?, later?, r.choice))));
+            let spins = thread.spins.iter().flat_map(|s| s.events.iter().map(|&e| (e, e, s.cond)));
+            blocks.chain(spins).collect::<Edges>()
+        };
+        progress.threads.iter().flat_map(of_thread).collect()
+    }),
+    ("block", "an event of one of the two blocks of a thread that loops with effect, to itself", |_, progress| {
+        let either = |(a, b): (Option<EventId>, Option<EventId>)| a.into_iter().chain(b);
+        let repeats = progress.repeats();
+        repeats.flat_map(|(pair, choice)| either(pair).map(move |e| (e, e, choice))).collect()
+    }),
+    ("unfinished", "an event of a thread that is cut at the loop bound, to itself", |sk, progress| {
+        let cut = |e: EventId| Some((e, e, progress.threads[usize::from(sk.event(e).thread?.0)].cut));
+        (0..sk.len()).map(EventId::new).filter_map(cut).collect()
+    }),
+    ("again", "event of an earlier block to the same one in the later block", |_, progress| {
+        progress.repeats().filter_map(|((earlier, later), choice)| Some((earlier?, later?, choice))).collect()
+    }),
+    ("partner", "barrier events of one barrier and phase", |_, progress| progress.partners.clone()),
 ];
 
-/// The words of rules about endless executions: those of models, and [`RELATIONS`].
-pub fn signature() -> Signature {
-    let mut signature = super::signature::signature();
-    let row = |&(name, doc): &(&'static str, &'static str)| BaseName { name, kind: Kind::Rel, doc };
-    signature.names.extend(RELATIONS.iter().map(row));
-    signature
+impl Progress {
+    /// Pairs of events of repeating blocks, each with the choice to end there.
+    fn repeats(&self) -> impl Iterator<Item = ((Option<EventId>, Option<EventId>), Cond)> {
+        let repeats = self.threads.iter().flat_map(|t| &t.repeats);
+        repeats.flat_map(|r| r.pairs.iter().map(|&pair| (pair, r.choice)))
+    }
 }
 
 /// Collects what an unrolling says about progress.
@@ -157,57 +178,26 @@ pub(super) fn collect(program: &Program, out: &mut Unrolled, partners: Vec<(Even
     Progress { threads, partners }
 }
 
-/// Builds one of [`RELATIONS`]; `None` for other names, and if the skeleton was built for something else.
-pub(super) fn relation(sk: &mut Skeleton, name: &str) -> Option<BaseRel> {
-    let progress = sk.progress.clone()?;
-    let mut pairs: FxHashMap<(EventId, EventId), Cond> = FxHashMap::default();
-    let events = sk.events.len();
-    let mut add = |sk: &mut Skeleton, a: EventId, b: EventId, cond: Cond| {
-        let old = pairs.get(&(a, b)).copied().unwrap_or(Cond::FALSE);
-        pairs.insert((a, b), sk.pool.or(old, cond));
-    };
-    match name {
-        "repeated" | "block" | "again" => {
-            for thread in &progress.threads {
-                for repeat in &thread.repeats {
-                    for &(earlier, later) in &repeat.pairs {
-                        match (name, earlier, later) {
-                            ("again", Some(a), Some(b)) => add(sk, a, b, repeat.choice),
-                            ("again", ..) => {}
-                            (_, a, b) => {
-                                let a = a.filter(|_| name == "block");
-                                a.into_iter().chain(b).for_each(|e| add(sk, e, e, repeat.choice));
-                            }
-                        }
-                    }
-                }
-                for spin in thread.spins.iter().filter(|_| name == "repeated") {
-                    spin.events.iter().for_each(|&e| add(sk, e, e, spin.cond));
-                }
-            }
+/// How one of [`ROWS`] is built.
+pub(super) fn relation(pairs: Pairs) -> Build {
+    Build::Rel(Box::new(move |sk, _| {
+        let progress =
+            sk.progress.clone().expect("rules about endless executions are for skeletons that know them");
+        let mut found: FxHashMap<(EventId, EventId), Cond> = FxHashMap::default();
+        for (a, b, cond) in pairs(sk, &progress) {
+            let old = found.get(&(a, b)).copied().unwrap_or(Cond::FALSE);
+            found.insert((a, b), sk.pool.or(old, cond));
         }
-        "unfinished" => {
-            for e in (0..events).map(EventId::new) {
-                if let Some(t) = sk.event(e).thread {
-                    add(sk, e, e, progress.threads[t.0 as usize].cut);
-                }
-            }
+        let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
+        for ((a, b), cond) in found {
+            // Only executions in which both execute matter.
+            let care = sk.pool.and(sk.event(a).guard, sk.event(b).guard);
+            let cond = sk.pool.restrict(cond, care);
+            rel.add(a.index(), b.index(), cond);
         }
-        "partner" => progress.partners.iter().for_each(|&(a, b, cond)| add(sk, a, b, cond)),
-        _ => return None,
-    }
-    let mut rel = BaseRel { fixed: Rel::empty(events), open: Vec::new() };
-    for ((a, b), cond) in pairs {
-        // Only executions in which both execute matter.
-        let care = sk.pool.and(sk.event(a).guard, sk.event(b).guard);
-        match sk.pool.restrict(cond, care) {
-            Cond::TRUE => rel.fixed.insert(a.index(), b.index()),
-            Cond::FALSE => {}
-            cond => rel.open.push((a.index(), b.index(), cond)),
-        }
-    }
-    rel.open.sort();
-    Some(rel)
+        rel.open.sort_unstable();
+        rel
+    }))
 }
 
 impl Unroller<'_> {
@@ -218,7 +208,7 @@ impl Unroller<'_> {
         iteration: &[u32],
         header: usize,
         thread: ThreadId,
-    ) -> Result<(), BuildError> {
+    ) -> Result<(), Reason> {
         if state.guard == Cond::FALSE {
             return Ok(());
         }
@@ -264,7 +254,7 @@ impl Unroller<'_> {
         iterations: &FxHashMap<Vec<u32>, Iteration>,
         loops: &Loops,
         thread: ThreadId,
-    ) -> Result<(), BuildError> {
+    ) -> Result<(), Reason> {
         let (&last, prefix) = iteration.split_last().expect("an iteration has a number");
         let header = *prefix.last().expect("a loop has a header") as usize;
         let executed = last + 1;

@@ -1,30 +1,207 @@
-//! The one table of base names: what a model may say about a skeleton, with one line each.
+//! The one table of base names: what a model may say about a skeleton. A row has everything: the name, what it means, how
+//! explanations say it, and how it is built.
 //!
-//! Tags (from [`program::tags`]) are sets too; they need no row here.
+//! # Invariants
+//! - A relation speaks of two events *given that both execute*. Pairs that depend on more than that (an address known
+//!   only at run time, the phase of a barrier) are *open*: each has the condition under which it holds.
+//! - Initial writes belong to no thread: scope relations leave them out.
+//! - A tag ([`program::tags`]) is the set of the events that carry it; it needs no row here.
+//! - The words of rules about endless executions come last, so that a model that may not use them has the same ids.
 
-use cat::model::ir::Kind;
-use cat::model::signature::{BaseName, OptionSpec, Signature};
-use program::ATTRIBUTES;
+use std::sync::LazyLock;
+
+use super::base::{
+    BaseRel, Build, Known, accesses, cells, edges, events, group, halves, includes, mapping, near, objects, pairs,
+    relation, threads,
+};
+use super::domain::Domains;
+use super::{Skeleton, progress};
+use cat::model::ir::{Kind, Model, NodeOp};
+use cat::model::signature::{BaseId, BaseName, OptionSpec, Signature};
+use cat::rel::{EventId, EventSet};
+use program::options::OPTIONS;
 use program::tags::{SCOPE_TAGS, TAGS};
+use program::{ATTRIBUTES, EVENT_SETS, EventKind, Scope};
 
-/// Base sets that are not tags.
-const SETS: &[(&str, &str)] = &[
-    ("R", "reads"),
-    ("W", "writes, initial ones included"),
-    ("M", "reads and writes"),
-    ("F", "fences and both halves of barriers"),
-    ("IW", "initial writes"),
-    ("FW", "final writes: empty, kept for published files"),
-    ("NAL", "accesses to locations declared non-atomic (C-like dialects)"),
-    ("FGA", "OpenCL: accesses to fine-grained shared virtual memory with atomics"),
-    ("HOST", "events of host threads"),
-    ("P2P", "CUDA: events of GPU threads, but accesses to memory of a GPU without native atomics between the two"),
-    ("UL", "unlock events: empty, kept for published files"),
-    ("LK", "lock events: empty, kept for published files"),
+/// A base set or relation.
+pub struct Row {
+    /// Its name in models.
+    pub name: &'static str,
+    /// One line; what stands before a colon is the dialect that has it.
+    pub doc: &'static str,
+    /// As a clause, in which `{a}` and `{b}` stand for the events: if it has them, and if not. What depends on the program
+    /// (which memory, which groups) is added by whoever has the events.
+    pub says: [String; 2],
+    /// What tools know it as.
+    pub role: Role,
+    /// How it is built.
+    pub(super) build: Build,
+}
+
+/// What tools know a base relation as, so that none of them knows its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Nothing.
+    None,
+    /// Program order.
+    ProgramOrder,
+    /// One kind of dependency.
+    Dependency,
+    /// What calls of the runtime order.
+    Launch,
+    /// Accesses to the same memory.
+    Memory,
+    /// Accesses through the same address.
+    Address,
+    /// Scopes that include each other's thread.
+    Inclusion,
+}
+
+impl Row {
+    fn kind(&self) -> Kind {
+        match self.build {
+            Build::Set(_) => Kind::Set,
+            Build::Rel(_) => Kind::Rel,
+        }
+    }
+
+    /// What it means, without the dialect that has it.
+    pub fn meaning(&self) -> &'static str {
+        self.doc.split_once(": ").map_or(self.doc, |(_, doc)| doc)
+    }
+}
+
+/// A set, of which an event is said to be `noun`.
+fn called(name: &'static str, doc: &'static str, noun: &str, build: Build) -> Row {
+    Row { name, doc, says: ["", "not "].map(|not| format!("{{a}} is {not}{noun}")), role: Role::None, build }
+}
+
+/// A set that is said by its name.
+fn set(name: &'static str, doc: &'static str, build: Build) -> Row {
+    called(name, doc, &format!("in `{name}`"), build)
+}
+
+/// The row of a base name.
+pub fn row(id: BaseId) -> &'static Row {
+    &ROWS[id.index()]
+}
+
+/// How many base relations have a role.
+pub fn count(role: Role) -> usize {
+    ROWS.iter().filter(|row| row.role == role).count()
+}
+
+/// Whether a model speaks of a base relation with that role.
+pub fn speaks_of(model: &Model, role: Role) -> bool {
+    model.nodes.iter().any(|n| matches!(n.op, NodeOp::Base(id) if row(id).role == role))
+}
+
+/// The words of models.
+pub fn signature() -> Signature {
+    of(&ROWS[..ROWS.len() - progress::ROWS.len()])
+}
+
+/// The words of rules about endless executions: those of models, and [`progress::ROWS`].
+pub fn of_endless() -> Signature {
+    of(&ROWS)
+}
+
+fn of(rows: &[Row]) -> Signature {
+    let names = rows.iter().map(|row| BaseName { name: row.name, kind: row.kind(), doc: row.doc });
+    let option = |o: &'static program::options::Row| OptionSpec {
+        name: o.name,
+        values: o.values,
+        doc: o.doc,
+        unspoken: o.unspoken,
+    };
+    Signature { names: names.collect(), options: OPTIONS.iter().map(option).collect() }
+}
+
+static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
+    let mut rows = sets();
+    rows.extend(relations());
+    let endless = progress::ROWS.iter().map(|&(name, doc, pairs)| {
+        let says = ["", "not "].map(|not| format!("{{a}} and {{b}} are {not}in `{name}`"));
+        Row { name, doc, says, role: Role::None, build: progress::relation(pairs) }
+    });
+    rows.extend(endless);
+    rows
+});
+
+/// Base sets: those of the skeleton, attributes of the machine, tags.
+fn sets() -> Vec<Row> {
+    let none = || Build::Set(Box::new(|sk, _| EventSet::empty(sk.len())));
+    let mut rows: Vec<Row> = (EVENT_SETS.iter())
+        .map(|&(name, doc, noun, kinds)| called(name, doc, noun, events(move |_, e| kinds.contains(&e.kind))))
+        .collect();
+    rows.extend([
+        set("FW", "final writes: empty, kept for published files", none()),
+        set(
+            "NAL",
+            "accesses to locations declared non-atomic (C-like dialects)",
+            accesses(|_, object| !object.atomic),
+        ),
+        set(
+            "FGA",
+            "OpenCL: accesses to fine-grained shared virtual memory with atomics",
+            accesses(|sk, object| sk.program.machine.has_svm_atomics(object.kind)),
+        ),
+        set(
+            "HOST",
+            "events of host threads",
+            events(|sk, e| e.thread.is_some_and(|t| sk.program.thread(t).place.host)),
+        ),
+        set(
+            "P2P",
+            "CUDA: events of GPU threads, but accesses to memory of a GPU without native atomics between the two",
+            Build::Set(Box::new(|sk, domains| EventSet::from_fn(sk.len(), |e| near(sk, domains, e)))),
+        ),
+        set("UL", "unlock events: empty, kept for published files", none()),
+        set("LK", "lock events: empty, kept for published files", none()),
+    ]);
+    rows.extend(
+        MEMORY_KINDS
+            .iter()
+            .map(|&(name, doc)| set(name, doc, accesses(move |_, object| object.kind.set() == name))),
+    );
+    rows.extend(ATTRIBUTES.iter().map(|&name| {
+        let doc = "CUDA, OpenCL: every event if the test's machine has the attribute, else none";
+        set(name, doc, events(move |sk, _| sk.program.machine.has(name)))
+    }));
+    rows.extend(TAGS.iter().map(|&(name, doc)| tag(name, doc)));
+    rows.extend(
+        SCOPE_TAGS.iter().map(|&(name, scope)| {
+            set(name, "operations of this scope", events(move |_, e| e.scope == Some(scope)))
+        }),
+    );
+    // Tags of other dialects are sets without members. A dialect that makes such events lists the tag in `TAGS`.
+    rows.extend(DIALECT_TAGS.iter().map(|&(name, doc)| set(name, doc, none())));
+    rows
+}
+
+/// The events that carry a tag; of a region of memory also the accesses to it.
+fn tag(name: &'static str, doc: &'static str) -> Row {
+    let to = REGIONS.iter().find(|r| r.0 == name).map(|r| r.1);
+    let carries = move |sk: &Skeleton, domains: &Domains, e: EventId| {
+        sk.event(e).tags.has(name) || to.is_some_and(|to| objects(sk, domains, e).any(to))
+    };
+    let build = Build::Set(Box::new(move |sk, domains| EventSet::from_fn(sk.len(), |e| carries(sk, domains, e))));
+    let noun = format!("`{name}` ({})", doc.split_once(": ").map_or(doc, |(_, doc)| doc));
+    called(name, doc, &noun, build)
+}
+
+/// Whether an object is of some kind.
+type Is = fn(Known) -> bool;
+
+/// Tags that fences have by their flags, and accesses by their memory.
+const REGIONS: &[(&str, Is)] = &[
+    ("GLOBAL", |object| object.opencl.global),
+    ("LOCAL", |object| object.opencl.local),
+    ("CAPPED", |object| object.opencl.capped),
 ];
 
 /// Accesses by who allocated the memory ([`program::MemoryKind`]).
-pub(super) const MEMORY_KINDS: &[(&str, &str)] = &[
+const MEMORY_KINDS: &[(&str, &str)] = &[
     ("MANAGED", "CUDA: accesses to managed memory"),
     ("MAPPED", "CUDA: accesses to mapped (pinned) memory of the host"),
     ("PAGEABLE", "CUDA: accesses to system-allocated memory, files aside"),
@@ -38,9 +215,6 @@ pub(super) const MEMORY_KINDS: &[(&str, &str)] = &[
     ("SVM_SYSTEM", "OpenCL: accesses to fine-grained shared virtual memory of the system"),
     ("PROGRAM_SCOPE", "OpenCL: accesses to variables at program scope"),
 ];
-
-/// Attributes of the machine ([`program::ATTRIBUTES`]).
-const MACHINE: &str = "CUDA, OpenCL: every event if the test's machine has the attribute, else none";
 
 /// Tags of single dialects that published models speak of: an event is in such a set if it carries the tag.
 const DIALECT_TAGS: &[(&str, &str)] = &[
@@ -63,172 +237,97 @@ const DIALECT_TAGS: &[(&str, &str)] = &[
     ("CBAR", "Vulkan: control barrier"),
 ];
 
-/// Base relations.
-const RELATIONS: &[(&str, &str)] = &[
-    ("po", "program order"),
-    ("int", "both events in one thread (initial writes form one)"),
-    ("ext", "events in different threads"),
-    ("loc", "same memory (physical location)"),
-    ("vloc", "same virtual address"),
-    ("rmw", "read half to write half of one atomic"),
-    ("addr", "address dependency"),
-    ("data", "data dependency"),
-    ("ctrl", "control dependency"),
-    ("sr", "each event's scope includes the other's thread"),
-    ("swarp", "threads of one warp (sub-group)"),
-    ("scta", "threads of one CTA (work-group)"),
-    ("scluster", "threads of one cluster"),
-    ("sgpu", "threads of one GPU (device), and of one memory synchronization domain"),
-    ("one-gpu", "threads on one GPU, whatever their memory synchronization domains"),
-    ("ssg", "threads of one sub-group"),
-    ("swg", "threads of one work-group"),
-    ("sqf", "threads of one queue family"),
-    ("sdv", "threads of one device"),
-    ("skernel", "OpenCL: work-items of one kernel instance that the host enqueued, and of its descendants"),
-    ("mapping", "OpenCL: accesses of a command that maps memory, and those of the one that ends the mapping"),
-    ("same-object", "accesses to elements of one object"),
-    ("syncbar", "arrival to wait of one barrier and phase"),
-    (
-        "divergence",
-        "OpenCL, CUDA: arrivals at a barrier that some thread of the group does not execute as it must",
-    ),
-    ("exitbar", "event of a thread to a wait that passes because the thread has ended"),
-    ("launch", "event of a host program to one that calls of the runtime order after it"),
-    ("launch-fine", "OpenCL: the same, for accesses to fine-grained shared virtual memory"),
-    (
-        "call-order",
-        "event before a call of the runtime to one after a later call by another host thread on the same stream, queue or event; \
-         event before a query of CUDA that finds work incomplete to one after that work",
-    ),
-    ("ssw", "system-synchronises-with: the same as `launch`"),
-    ("asw", "additional synchronises-with: initial writes before every event of a thread"),
-];
-
-/// Options; the first value is the default.
-const OPTIONS: &[OptionSpec] = &[
-    OptionSpec {
-        name: "failed-cas",
-        values: &["none", "write"],
-        doc: "what a failed compare-and-swap writes: nothing, or the old value",
-    },
-    OptionSpec {
-        name: "red",
-        values: &["no-acquire", "atom"],
-        doc: "whether the read half of a reduction can acquire: never (PTX ISA, 8.11), or as an atom does",
-    },
-    OptionSpec {
-        name: "dep",
-        values: &["value", "syntactic"],
-        doc: "dependencies: only those that a value really carries, or all that the syntax shows",
-    },
-    OptionSpec {
-        name: "rmw",
-        values: &["pair", "single"],
-        doc: "a read-modify-write: a read and a write, or one event that is both (published files that never say rmw)",
-    },
-];
-
-/// Base relations as clauses, in which `{a}` and `{b}` stand for the events; and what to say of two events that are not
-/// so related. What depends on the program (which memory, which groups) is added by whoever has the events.
-const CLAUSES: &[(&str, &str, &str)] = &[
-    ("po", "{a} comes before {b} in its thread", "{a} does not come before {b} in program order"),
-    ("int", "both are of one thread", "they are of different threads"),
-    ("ext", "they are of different threads", "both are of one thread"),
-    ("loc", "both access the same memory", "they do not access the same memory"),
-    ("vloc", "both use the same address", "they do not use the same address"),
-    ("rmw", "{a} and {b} are the two halves of one atomic", "they are not the two halves of one atomic"),
-    ("addr", "the address of {b} depends on what {a} reads", "the address of {b} does not depend on {a}"),
-    ("data", "what {b} writes depends on what {a} reads", "what {b} writes does not depend on {a}"),
-    ("ctrl", "whether {b} executes depends on what {a} reads", "whether {b} executes does not depend on {a}"),
-    ("sr", "each one's scope includes the other's thread", "one's scope does not include the other's thread"),
-    ("swarp", "both threads are in one warp", "their threads are in different warps"),
-    ("scta", "both threads are in one CTA", "their threads are in different CTAs"),
-    ("scluster", "both threads are in one cluster", "their threads are in different clusters"),
-    ("sgpu", "both threads are on one GPU", "their threads are not of one GPU"),
-    ("one-gpu", "both threads are on one GPU", "their threads are on different GPUs"),
-    ("ssg", "both are in one sub-group", "they are in different sub-groups"),
-    ("swg", "both are in one work-group", "they are in different work-groups"),
-    ("sqf", "both are in one queue family", "they are in different queue families"),
-    ("sdv", "both are on one device", "they are on different devices"),
-    (
-        "skernel",
-        "both are of one kernel instance that the host enqueued, and of its descendants",
-        "they are not of one kernel instance that the host enqueued, and of its descendants",
-    ),
-    (
-        "mapping",
-        "the command of {b} ends the mapping that the command of {a} begins",
-        "the command of {b} ends no mapping that the command of {a} begins",
-    ),
-    ("same-object", "both access one object", "they do not access one object"),
-    (
-        "syncbar",
-        "{a} arrives at a barrier in the phase that {b} waits for",
-        "{b} does not wait for the phase of a barrier in which {a} arrives",
-    ),
-    ("divergence", "not all threads of the group come to the barrier of {a}", "all threads come to the barrier"),
-    (
-        "exitbar",
-        "{b} passes because the thread of {a} has ended",
-        "{b} does not wait for the end of the thread of {a}",
-    ),
-    ("launch", "calls of the runtime order {a} before {b}", "no calls of the runtime order {a} before {b}"),
-    (
-        "launch-fine",
-        "calls of the runtime order {a} before {b} in fine-grained memory",
-        "no calls of the runtime order {a} before {b} in fine-grained memory",
-    ),
-    (
-        "call-order",
-        "a call after {a} comes before one of another host thread on the same stream, queue or event, before {b}",
-        "no call after {a} comes before one of another host thread on the same stream, queue or event, before {b}",
-    ),
-    ("ssw", "calls of the runtime order {a} before {b}", "no calls of the runtime order {a} before {b}"),
-    ("asw", "{a} comes before all threads start", "{a} is no initial write"),
-];
-
-/// A base relation as a clause; `holds`: of a pair that it has.
-pub fn clause(name: &str, holds: bool) -> Option<&'static str> {
-    CLAUSES.iter().find(|c| c.0 == name).map(|c| if holds { c.1 } else { c.2 })
-}
-
-/// What a base relation is, without the dialect that has it.
-pub fn doc(name: &str) -> Option<&'static str> {
-    let row = RELATIONS.iter().chain(TAGS).find(|r| r.0 == name)?;
-    Some(row.1.split_once(": ").map_or(row.1, |(_, doc)| doc))
-}
-
-/// The table.
-pub fn signature() -> Signature {
-    let set = |(name, doc): &(&'static str, &'static str)| BaseName { name, kind: Kind::Set, doc };
-    let mut names: Vec<BaseName> = SETS.iter().map(set).collect();
-    names.extend(MEMORY_KINDS.iter().map(set));
-    names.extend(ATTRIBUTES.iter().map(|name| set(&(*name, MACHINE))));
-    names.extend(TAGS.iter().map(set));
-    names.extend(SCOPE_TAGS.iter().map(|(name, _)| BaseName {
-        name,
-        kind: Kind::Set,
-        doc: "operations of this scope",
-    }));
-    for tag in DIALECT_TAGS {
-        // A dialect that makes such events lists the tag in `TAGS`.
-        if names.iter().all(|n| n.name != tag.0) {
-            names.push(set(tag));
-        }
+/// Base relations: the role, the name, how it is built and what it means; then what is said of a pair that is in it, and of
+/// one that is not.
+fn relations() -> Vec<Row> {
+    macro_rules! rows {
+        ($($role:ident $name:literal = $build:expr => $doc:literal, $yes:literal, $no:literal;)*) => {
+            vec![$(Row {
+                name: $name,
+                doc: $doc,
+                says: [$yes, $no].map(str::to_owned),
+                role: Role::$role,
+                build: $build,
+            }),*]
+        };
     }
-    names.extend(RELATIONS.iter().map(|(name, doc)| BaseName { name, kind: Kind::Rel, doc }));
-    Signature { names, options: OPTIONS.to_vec() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_base_relation_has_its_clauses() {
-        for (name, _) in RELATIONS {
-            assert!(clause(name, true).is_some() && clause(name, false).is_some(), "`{name}` has no clause");
-        }
-        assert_eq!(CLAUSES.len(), RELATIONS.len());
+    rows! {
+        ProgramOrder "po" = relation(|sk, _| BaseRel::fixed(sk.program_order().clone())) => "program order",
+            "{a} comes before {b} in its thread", "{a} does not come before {b} in program order";
+        None "int" = pairs(|_, a, b| a.thread == b.thread) => "both events in one thread (initial writes form one)",
+            "both are of one thread", "they are of different threads";
+        None "ext" = pairs(|_, a, b| a.thread != b.thread) => "events in different threads",
+            "they are of different threads", "both are of one thread";
+        Memory "loc" = cells(|memory, c| memory.cell(c).memory) => "same memory (physical location)",
+            "both access the same memory", "they do not access the same memory";
+        Address "vloc" = cells(|memory, c| memory.cell(c).virtual_address) => "same virtual address",
+            "both use the same address", "they do not use the same address";
+        None "rmw" = relation(halves) => "read half to write half of one atomic",
+            "{a} and {b} are the two halves of one atomic", "they are not the two halves of one atomic";
+        Dependency "addr" = edges(|sk| &sk.addr) => "address dependency",
+            "the address of {b} depends on what {a} reads", "the address of {b} does not depend on {a}";
+        Dependency "data" = edges(|sk| &sk.data) => "data dependency",
+            "what {b} writes depends on what {a} reads", "what {b} writes does not depend on {a}";
+        Dependency "ctrl" = edges(|sk| &sk.ctrl) => "control dependency",
+            "whether {b} executes depends on what {a} reads", "whether {b} executes does not depend on {a}";
+        Inclusion "sr" = pairs(includes) => "each event's scope includes the other's thread",
+            "each one's scope includes the other's thread", "one's scope does not include the other's thread";
+        None "swarp" = group(Scope::Warp) => "threads of one warp (sub-group)",
+            "both threads are in one warp", "their threads are in different warps";
+        None "scta" = group(Scope::Cta) => "threads of one CTA (work-group)",
+            "both threads are in one CTA", "their threads are in different CTAs";
+        None "scluster" = group(Scope::Cluster) => "threads of one cluster",
+            "both threads are in one cluster", "their threads are in different clusters";
+        None "sgpu" = group(Scope::Gpu) => "threads of one GPU (device), and of one memory synchronization domain",
+            "both threads are on one GPU", "their threads are not of one GPU";
+        None "one-gpu" = threads(|sk, a, b| a == b || sk.program.thread(a).place.same_gpu(&sk.program.thread(b).place)) =>
+            "threads on one GPU, whatever their memory synchronization domains",
+            "both threads are on one GPU", "their threads are on different GPUs";
+        None "ssg" = group(Scope::Warp) => "threads of one sub-group",
+            "both are in one sub-group", "they are in different sub-groups";
+        None "swg" = group(Scope::Cta) => "threads of one work-group",
+            "both are in one work-group", "they are in different work-groups";
+        None "sqf" = group(Scope::QueueFamily) => "threads of one queue family",
+            "both are in one queue family", "they are in different queue families";
+        None "sdv" = group(Scope::Gpu) => "threads of one device",
+            "both are on one device", "they are on different devices";
+        None "skernel" = threads(|sk, a, b| sk.program.same_kernel(a, b)) =>
+            "OpenCL: work-items of one kernel instance that the host enqueued, and of its descendants",
+            "both are of one kernel instance that the host enqueued, and of its descendants",
+            "they are not of one kernel instance that the host enqueued, and of its descendants";
+        None "mapping" = relation(mapping) =>
+            "OpenCL: accesses of a command that maps memory, and those of the one that ends the mapping",
+            "the command of {b} ends the mapping that the command of {a} begins",
+            "the command of {b} ends no mapping that the command of {a} begins";
+        None "same-object" = cells(|memory, c| memory.cell(memory.cell(c).memory).location.0) =>
+            "accesses to elements of one object",
+            "both access one object", "they do not access one object";
+        None "syncbar" = edges(|sk| &sk.syncbar) => "arrival to wait of one barrier and phase",
+            "{a} arrives at a barrier in the phase that {b} waits for",
+            "{b} does not wait for the phase of a barrier in which {a} arrives";
+        None "divergence" = edges(|sk| &sk.divergence) =>
+            "OpenCL, CUDA: arrivals at a barrier that some thread of the group does not execute as it must",
+            "not all threads of the group come to the barrier of {a}", "all threads come to the barrier";
+        None "exitbar" = edges(|sk| &sk.exitbar) =>
+            "event of a thread to a wait that passes because the thread has ended",
+            "{b} passes because the thread of {a} has ended",
+            "{b} does not wait for the end of the thread of {a}";
+        Launch "launch" = edges(|sk| &sk.launch) =>
+            "event of a host program to one that calls of the runtime order after it",
+            "calls of the runtime order {a} before {b}", "no calls of the runtime order {a} before {b}";
+        Launch "launch-fine" = edges(|sk| &sk.launch_fine) =>
+            "OpenCL: the same, for accesses to fine-grained shared virtual memory",
+            "calls of the runtime order {a} before {b} in fine-grained memory",
+            "no calls of the runtime order {a} before {b} in fine-grained memory";
+        None "call-order" = edges(|sk| &sk.call_order) =>
+            "event before a call of the runtime to one after a later call by another host thread on the same stream, \
+             queue or event; event before a query of CUDA that finds work incomplete to one after that work",
+            "a call after {a} comes before one of another host thread on the same stream, queue or event, before {b}",
+            "no call after {a} comes before one of another host thread on the same stream, queue or event, before {b}";
+        Launch "ssw" = edges(|sk| &sk.launch) => "system-synchronises-with: the same as `launch`",
+            "calls of the runtime order {a} before {b}", "no calls of the runtime order {a} before {b}";
+        None "asw" = pairs(|_, a, b| a.kind == EventKind::Init && b.thread.is_some()) =>
+            "additional synchronises-with: initial writes before every event of a thread",
+            "{a} comes before all threads start", "{a} is no initial write";
     }
 }

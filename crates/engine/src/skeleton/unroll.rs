@@ -22,14 +22,16 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::execute::union;
+use super::graph::{MAX_POOL, MAX_STEPS, MAX_VALUE_DEPTH};
 use super::loops::{Loops, Position, Step};
 use super::pool::{Cond, TermId};
 use super::progress::Purpose;
 use super::unrolled::{Ending, Endings, Unrolled, WaitKey};
-use super::{BuildError, MAX_POOL, MAX_STEPS, MAX_VALUE_DEPTH, Options};
 use cat::rel::EventId;
 use program::memory::Memory;
+use program::options::Options;
 use program::{CmpOp, Op, Program, RegId, ThreadId, Ty};
+use verdict::Reason;
 
 /// Read events that a value depends on in the eyes of the syntax.
 pub(super) type Taint = Rc<BTreeSet<EventId>>;
@@ -67,7 +69,7 @@ pub(super) struct Unroller<'a> {
 
 impl Unroller<'_> {
     /// Adds the events of a thread. `observed`: the registers needed at its end.
-    pub(super) fn thread(&mut self, id: ThreadId, observed: &[bool]) -> Result<(), BuildError> {
+    pub(super) fn thread(&mut self, id: ThreadId, observed: &[bool]) -> Result<(), Reason> {
         let program = self.program;
         let thread = program.thread(id);
         let loops = Loops::new(thread, observed);
@@ -106,10 +108,10 @@ impl Unroller<'_> {
         while let Some((at, mut state)) = pending.pop_first() {
             steps += 1;
             if steps > MAX_STEPS {
-                return Err(BuildError::TooManySteps);
+                return Err(Reason::TooManySteps(MAX_STEPS));
             }
             if self.out.pool.size() > MAX_POOL {
-                return Err(BuildError::TooManyParts);
+                return Err(Reason::TooManyParts(MAX_POOL));
             }
             let pc = at.pc();
             for iteration in at.iterations() {
@@ -214,7 +216,7 @@ impl Unroller<'_> {
     }
 
     /// Notes the registers of a state in which the thread ends, if somebody asks for them.
-    pub(super) fn ends(&mut self, state: &State) -> Result<(), BuildError> {
+    pub(super) fn ends(&mut self, state: &State) -> Result<(), Reason> {
         if !matches!(self.purpose, Purpose::Progress { registers: true, .. }) || state.guard == Cond::FALSE {
             return Ok(());
         }
@@ -225,7 +227,7 @@ impl Unroller<'_> {
     }
 
     /// A place where a thread may stop for ever, if it executed anything since the last one.
-    pub(super) fn may_stop(&mut self, state: &mut State, at: usize) -> Result<(), BuildError> {
+    pub(super) fn may_stop(&mut self, state: &mut State, at: usize) -> Result<(), Reason> {
         if !matches!(self.purpose, Purpose::Progress { stops: true, .. })
             || state.fresh
             || state.guard == Cond::FALSE
@@ -246,7 +248,7 @@ impl Unroller<'_> {
     }
 
     /// Merges a state into the one that waits at the same position.
-    fn merge(&mut self, slot: &mut Option<State>, new: State) -> Result<(), BuildError> {
+    fn merge(&mut self, slot: &mut Option<State>, new: State) -> Result<(), Reason> {
         let Some(old) = slot else {
             *slot = Some(new);
             return Ok(());
@@ -257,7 +259,7 @@ impl Unroller<'_> {
         for (o, n) in old.regs.iter_mut().zip(&new.regs) {
             *o = pool.ite(choose_new, *n, *o);
             if pool.depth(*o) > MAX_VALUE_DEPTH {
-                return Err(BuildError::TooDeepValue);
+                return Err(Reason::TooDeepValue(MAX_VALUE_DEPTH));
             }
         }
         for (o, n) in old.taints.iter_mut().zip(&new.taints) {

@@ -3,17 +3,15 @@
 //! # Invariants
 //! - A gate of an axiom, a flag or a final value is made when it is first asked for.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
+use super::bounds::TaskBounds;
 use super::leaves::{Cases, LeafGates, collect, compare_cases};
 use super::relations::exactly_one;
-use crate::bounds::TaskBounds;
 use crate::execution::Execution;
 use crate::query::Deadline;
-use crate::skeleton::base::Base;
 use crate::skeleton::{Cond, TermId};
 use crate::task::Task;
 use cat::algebra::bounds::Bound;
@@ -33,7 +31,7 @@ pub(super) struct Encoding<'a> {
     pub(super) start: Rc<TaskBounds>,
     pub(super) inner: Circuit<'a, LeafGates<'a>>,
     /// By cell: the writes that may be its last, and when they are.
-    pub(super) finals: BTreeMap<CellId, Vec<(usize, Lit)>>,
+    pub(super) finals: Vec<(CellId, Vec<(usize, Lit)>)>,
     axioms: Vec<Option<Lit>>,
     flags: Vec<Option<Lit>>,
 }
@@ -66,21 +64,12 @@ pub(super) fn with_encoding<'a>(task: &Rc<Task<'a>>, start: Rc<TaskBounds>, dead
         };
         reads[r] = Some(Rc::new(cases));
     }
-    let mut open = FxHashMap::default();
-    for (name, base) in &task.bases {
-        if let Base::Rel(r) = base {
-            for &(i, j, cond) in &r.open {
-                open.insert((name.clone(), i as u32, j as u32), cond);
-            }
-        }
-    }
     let leaves = LeafGates {
         task: task.clone(),
         conds: FxHashMap::default(),
         terms: FxHashMap::default(),
         choices,
         reads,
-        open,
         free: vec![FxHashMap::default(); task.model.free.len()],
     };
     let mut e = Encoding {
@@ -89,7 +78,7 @@ pub(super) fn with_encoding<'a>(task: &Rc<Task<'a>>, start: Rc<TaskBounds>, dead
         task: task.clone(),
         inner: Circuit::new(task.model, start.algebra.clone(), start.values.clone(), leaves),
         start,
-        finals: BTreeMap::new(),
+        finals: Vec::new(),
         axioms: vec![None; task.model.axioms.len()],
         flags: vec![None; task.model.flags.len()],
     };
@@ -168,7 +157,8 @@ impl Encoding<'_> {
         if let Observable::Reg(t, r) = o {
             return self.term(sk.final_regs[t.0 as usize][r.0 as usize]).to_vec();
         }
-        let Some(last) = sk.observed_cell(o).and_then(|c| self.finals.get(&c).cloned()) else {
+        let cell = sk.observed_cell(o);
+        let Some((_, last)) = self.finals.iter().find(|last| Some(last.0) == cell).cloned() else {
             return vec![(0, Lit::TRUE)];
         };
         let mut list = Vec::new();
@@ -236,8 +226,8 @@ impl Encoding<'_> {
                     .restricted(&executed)
             })
             .collect();
-        let finals =
-            self.finals.iter().filter_map(|(&c, last)| Some((c, last.iter().find(|l| holds(l.1))?.0))).collect();
+        let last = |(cell, of): &(CellId, Vec<(usize, Lit)>)| Some((*cell, of.iter().find(|l| holds(l.1))?.0));
+        let finals = self.finals.iter().filter_map(last).collect();
         Execution { executed, reads, choices, free, finals }
     }
 }

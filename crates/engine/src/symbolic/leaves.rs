@@ -10,11 +10,13 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
+use crate::skeleton::base::Base;
 use crate::skeleton::{Atom, Cond, Term, TermId};
 use crate::task::Task;
 use cat::algebra::circuit::CircuitLeaves;
 use cat::algebra::gates::{Gates, Lit};
 use cat::model::ir::FreeId;
+use cat::model::signature::BaseId;
 use program::CmpOp;
 
 /// A value by cases.
@@ -28,7 +30,6 @@ pub(super) struct LeafGates<'a> {
     pub(super) choices: Vec<Lit>,
     /// Values of reads, as inputs.
     pub(super) reads: Vec<Option<Rc<Cases>>>,
-    pub(super) open: FxHashMap<(String, u32, u32), Cond>,
     pub(super) free: Vec<FxHashMap<(u32, u32), Lit>>,
 }
 
@@ -134,9 +135,16 @@ impl CircuitLeaves for LeafGates<'_> {
         self.cond(gates, self.task.sk.events[event].guard)
     }
 
-    fn base(&mut self, gates: &mut Gates, name: &str, i: usize, j: usize) -> Lit {
-        let cond = self.open[&(name.to_string(), i as u32, j as u32)];
-        self.cond(gates, cond)
+    fn base(&mut self, gates: &mut Gates, id: BaseId, i: usize, j: usize) -> Lit {
+        let Base::Rel(relation) = self.task.base(id) else { unreachable!("sets have no open cells") };
+        let from = relation.open.partition_point(|cell| (cell.0, cell.1) < (i, j));
+        let here: Vec<Cond> = relation.open[from..]
+            .iter()
+            .take_while(|cell| (cell.0, cell.1) == (i, j))
+            .map(|cell| cell.2)
+            .collect();
+        let here: Vec<Lit> = here.into_iter().map(|cond| self.cond(gates, cond)).collect();
+        gates.any(here)
     }
 
     fn free(&mut self, _: &mut Gates, id: FreeId, i: usize, j: usize) -> Lit {

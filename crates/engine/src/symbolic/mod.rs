@@ -5,6 +5,7 @@
 //!   every question about a task.
 //! - Every execution found is decoded to plain data before anyone sees it.
 
+mod bounds;
 mod encode;
 mod leaves;
 mod relations;
@@ -13,12 +14,13 @@ mod z3;
 
 use std::rc::Rc;
 
-use super::bounds::TaskBounds;
-use super::query::{Checker, Deadline, FinalState, Found, Query, TIMED_OUT};
+use super::query::{Checker, Deadline, FinalState, Found, Query};
 use super::task::Task;
+use bounds::TaskBounds;
 use cat::algebra::gates::{Exhausted, Lit};
 use encode::{Encoding, with_encoding};
 use sat::{Cnf, Outcome, SatLit, Solver};
+use verdict::Reason;
 
 /// The symbolic engine, prepared for one task.
 pub(crate) struct Symbolic<'a> {
@@ -42,24 +44,22 @@ impl<'a> Symbolic<'a> {
     }
 
     /// Why the encoding is of no use, if it is not.
-    fn given_up(&self) -> Option<String> {
+    fn given_up(&self) -> Option<Reason> {
         match self.encoding.gates.exhausted() {
-            Some(Exhausted::Time) => Some(TIMED_OUT.to_string()),
-            Some(Exhausted::Size) => {
-                Some("too large: the circuit has more than 2 million gates or clauses".to_string())
-            }
+            Some(Exhausted::Time) => Some(Reason::Time),
+            Some(Exhausted::Size) => Some(Reason::TooManyGates),
             None if self.encoding.failed() => {
-                Some("not supported: a recursive definition that needs too many rounds".to_string())
+                Some(Reason::Unsupported("a recursive definition that needs too many rounds".into()))
             }
             None => None,
         }
     }
 
     /// Hands new clauses to the solver; what is left when time is up stays for later.
-    fn flush(&mut self, deadline: Deadline) -> Result<(), String> {
+    fn flush(&mut self, deadline: Deadline) -> Result<(), Reason> {
         while self.emitted < self.encoding.clauses.len() {
             if self.emitted.is_multiple_of(256) && deadline.passed() {
-                return Err(TIMED_OUT.to_string());
+                return Err(Reason::Time);
             }
             self.cnf.demand(&self.encoding.gates, &self.encoding.clauses[self.emitted]);
             self.emitted += 1;
@@ -68,8 +68,8 @@ impl<'a> Symbolic<'a> {
         self.define(deadline)
     }
 
-    fn define(&mut self, deadline: Deadline) -> Result<(), String> {
-        if self.cnf.define(&self.encoding.gates, deadline) { Ok(()) } else { Err(TIMED_OUT.to_string()) }
+    fn define(&mut self, deadline: Deadline) -> Result<(), Reason> {
+        if self.cnf.define(&self.encoding.gates, deadline) { Ok(()) } else { Err(Reason::Time) }
     }
 
     /// The assumptions that stand for a query; `None` if one of them is plainly false.
@@ -78,7 +78,7 @@ impl<'a> Symbolic<'a> {
         query: &Query<'_>,
         complete: bool,
         deadline: Deadline,
-    ) -> Result<Option<Vec<SatLit>>, String> {
+    ) -> Result<Option<Vec<SatLit>>, Reason> {
         let mut lits: Vec<Lit> = Vec::new();
         for (i, _) in query.axioms.iter().enumerate().filter(|(_, on)| **on) {
             lits.push(self.encoding.axiom(i));
@@ -110,7 +110,7 @@ impl<'a> Symbolic<'a> {
                 sat.push(self.cnf.lit(&self.encoding.gates, l));
             }
         }
-        sat.sort();
+        sat.sort_unstable();
         sat.dedup();
         self.flush(deadline)?;
         Ok(Some(sat))
@@ -135,10 +135,10 @@ impl Checker for Symbolic<'_> {
         }
     }
 
-    fn states(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<String>) {
+    fn states(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<Reason>) {
         let mut states: Vec<FinalState> = Vec::new();
         let finish = |mut states: Vec<FinalState>, reason| {
-            states.sort();
+            states.sort_unstable();
             (states, reason)
         };
         self.encoding.gates.set_deadline(deadline.0);
@@ -167,13 +167,13 @@ impl Checker for Symbolic<'_> {
             for map in &observed {
                 let holds = |l: Lit| values[l.gate()] != l.negated();
                 let Some(&(v, lit)) = map.iter().find(|(_, l)| holds(*l)) else {
-                    return finish(states, Some("an observed value has no case".to_string()));
+                    return finish(states, Some(Reason::Engine("an observed value has no case".into())));
                 };
                 state.push(v);
                 block.push(!lit);
             }
             if states.contains(&state) {
-                return finish(states, Some("a state was found twice".to_string()));
+                return finish(states, Some(Reason::Engine("a state was found twice".into())));
             }
             states.push(state);
             self.cnf.demand(&self.encoding.gates, &block);

@@ -7,7 +7,6 @@ use rustc_hash::FxHashMap;
 
 use super::encode::Encoding;
 use super::leaves::compare_cases;
-use crate::skeleton::domain::fits;
 use cat::algebra::circuit::CircuitLeaves;
 use cat::algebra::gates::{Gates, Lit};
 use cat::rel::Rel;
@@ -19,12 +18,9 @@ impl Encoding<'_> {
         let sk = &task.sk;
         let (x, y) = (sk.events[a].addr.expect("an access"), sk.events[b].addr.expect("an access"));
         let (x, y) = (self.term(x), self.term(y));
-        let cell = |e: usize, address: i64| {
-            sk.memory.at(address).filter(|&c| fits(sk, &sk.events[e], c)).map(|c| sk.memory.cell(c).memory)
-        };
         compare_cases(&mut self.gates, &x, &y, |p, q| {
-            let c = cell(a, p);
-            c.is_some() && c == cell(b, q)
+            let memory = sk.accessed(a, p);
+            memory.is_some() && memory == sk.accessed(b, q)
         })
     }
 
@@ -36,8 +32,7 @@ impl Encoding<'_> {
         let task = self.task.clone();
         let sk = &task.sk;
         let cases = self.term(sk.events[e].addr.expect("an access"));
-        let bad = |&&(a, _): &&(i64, Lit)| sk.memory.at(a).is_none_or(|c| !fits(sk, &sk.events[e], c));
-        let lits: Vec<Lit> = cases.iter().filter(bad).map(|c| c.1).collect();
+        let lits: Vec<Lit> = cases.iter().filter(|c| sk.accessed(e, c.0).is_none()).map(|c| c.1).collect();
         self.gates.any(lits)
     }
 
@@ -195,7 +190,7 @@ impl Encoding<'_> {
         }
         let task = self.task.clone();
         let sk = &task.sk;
-        let mut may = sk.program_order();
+        let mut may = sk.program_order().clone();
         let mut edges: FxHashMap<(usize, usize), Lit> = may.iter().map(|p| (p, Lit::TRUE)).collect();
         for &(a, b, cond) in &sk.barrier_order {
             let (i, j) = (a.index(), b.index());
@@ -238,7 +233,7 @@ impl Encoding<'_> {
                     }
                 }
             }
-            self.finals.insert(cell, last);
+            self.finals.push((cell, last));
         }
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::query::Deadline;
 use cat::algebra::gates::{Gate, Gates, Lit};
+use verdict::Reason;
 
 /// A solver variable or its negation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,7 +31,7 @@ pub(super) enum Outcome {
     /// There is none.
     Unsat,
     /// A limit was hit.
-    Unknown(String),
+    Unknown(Reason),
 }
 
 /// A propositional solver.
@@ -172,7 +173,7 @@ mod tests {
         }
 
         fn solve(&mut self, _: &[SatLit], _: Option<u64>) -> Outcome {
-            Outcome::Unknown("a recorder".to_string())
+            Outcome::Unknown(Reason::Time)
         }
 
         fn value(&self, _: u32) -> bool {

@@ -12,7 +12,7 @@ use z3::ast::Bool;
 use z3::{Context, Params, SatResult};
 
 use super::sat::{Outcome, SatLit, Solver};
-use crate::query::TIMED_OUT;
+use verdict::Reason;
 
 /// A Z3 solver.
 pub(super) struct Z3 {
@@ -87,7 +87,7 @@ impl Solver for Z3 {
     fn solve(&mut self, assumptions: &[SatLit], milliseconds: Option<u64>) -> Outcome {
         if let Some(ms) = milliseconds {
             if ms == 0 {
-                return Outcome::Unknown(TIMED_OUT.to_string());
+                return Outcome::Unknown(Reason::Time);
             }
             let mut params = params();
             params.set_u32("timeout", u32::try_from(ms).unwrap_or(u32::MAX));
@@ -99,7 +99,7 @@ impl Solver for Z3 {
             SatResult::Unsat => Outcome::Unsat,
             SatResult::Sat => {
                 let Some(model) = self.solver.get_model() else {
-                    return Outcome::Unknown("the solver has no model".to_string());
+                    return Outcome::Unknown(Reason::Engine("the solver has no model".into()));
                 };
                 self.values = self
                     .vars
@@ -111,8 +111,8 @@ impl Solver for Z3 {
             SatResult::Unknown => {
                 let reason = self.solver.get_reason_unknown().unwrap_or_default();
                 Outcome::Unknown(match reason.as_str() {
-                    "timeout" | "canceled" | "" => TIMED_OUT.to_string(),
-                    other => format!("the solver gave up: {other}"),
+                    "timeout" | "canceled" | "" => Reason::Time,
+                    other => Reason::Engine(format!("the solver gave up: {other}")),
                 })
             }
         }

@@ -48,6 +48,8 @@ pub struct Object {
     pub ty: Option<(Ty, Span)>,
     /// Whether the type was declared rather than inferred.
     pub declared: bool,
+    /// Whether code names other elements than the first; where they lie rests on the type.
+    pub indexed: bool,
     /// Initial values, one per element.
     pub init: Vec<Init>,
     /// Where it lives.
@@ -68,6 +70,7 @@ impl Object {
         Object {
             ty: None,
             declared: false,
+            indexed: false,
             init: vec![Init::Int(value)],
             space: Space::Global,
             atomic: None,
@@ -168,10 +171,10 @@ impl Symbols {
         }
     }
 
-    /// The objects of which no declaration and no access names the type.
+    /// The objects of which no declaration, no access and no named element says the type.
     pub fn untyped(&self) -> Vec<LocId> {
         let open = |(i, s): (usize, &Symbol)| match &s.kind {
-            SymbolKind::Object(object) if object.ty.is_none() => Some(LocId(i as u16)),
+            SymbolKind::Object(object) if object.ty.is_none() && !object.indexed => Some(LocId(i as u16)),
             _ => None,
         };
         self.list.iter().enumerate().filter_map(open).collect()

@@ -37,6 +37,7 @@ fn warps(places: &[Place]) -> impl Fn(&Place) -> u32 + use<> {
 
 /// Lowers all threads.
 pub(super) fn build(
+    dialect: Dialect,
     threads: Vec<ThreadDraft>,
     units: &[Unit],
     mut symbols: Symbols,
@@ -51,7 +52,7 @@ pub(super) fn build(
     let (threads, untyped): (Vec<Thread>, Vec<_>) =
         lowered.map(|(thread, untyped)| (thread, Some(untyped))).unzip();
     let open = symbols.untyped();
-    let (dialect, locations) = (Dialect::Ptx, symbols.into_locations());
+    let locations = symbols.into_locations();
     let mut program = Program { dialect, threads, locations, machine: Machine::full(), host: None };
     if sink.errors() == errors {
         pointers::resolve(&mut program, &untyped, &open, sink);
@@ -114,7 +115,7 @@ pub(super) fn declare_votes<'a>(
     symbols: &mut Symbols,
     sink: &mut Sink,
 ) {
-    if dialect == Dialect::Cuda && units.any(clike::Unit::votes) {
+    if clike::Language::of(dialect).is_some_and(|l| l.cpp) && units.any(clike::Unit::votes) {
         clike::declare_votes(symbols, sink);
     }
 }
@@ -146,7 +147,7 @@ pub(super) fn lower_clike(
 /// A thread of the host is in no group that could meet at a barrier.
 pub(super) fn refuse_host_barriers(program: &Program, sink: &mut Sink) {
     for thread in program.threads.iter().filter(|t| t.place.host) {
-        for instr in thread.code.iter().filter(|i| matches!(i.op, Op::Barrier(_))) {
+        for instr in thread.code.iter().filter(|i| i.op.barrier().is_some()) {
             sink.error("host-barrier", instr.span, "a barrier of the device in code of the host", |d| {
                 d.label("expected it in code of the device").note("a thread of the host is in no group of threads")
             });
@@ -184,15 +185,5 @@ pub(super) fn warn_of_shared_local(program: &Program, sink: &mut Sink) {
 
 /// Whether an instruction accesses the location by its name.
 fn names(op: &Op, loc: LocId) -> bool {
-    fn has(expr: &Expr, loc: LocId) -> bool {
-        match expr {
-            Expr::Address(l) => *l == loc,
-            Expr::Bin(_, _, a, b) => has(a, loc) || has(b, loc),
-            _ => false,
-        }
-    }
-    match op {
-        Op::Load { addr, .. } | Op::Store { addr, .. } | Op::Rmw { addr, .. } => has(addr, loc),
-        _ => false,
-    }
+    op.address().is_some_and(|addr| addr.any(&|e| *e == Expr::Address(loc)))
 }

@@ -18,6 +18,7 @@ use indexmap::IndexMap;
 
 use super::build::{CThreadDraft, ThreadDraft, build, build_clike};
 use super::condition::{self, Resolver, Unknown};
+use super::fronts::{Front, Syntax};
 use crate::isa::ptx::{Env, RegInit, Unit};
 use crate::isa::{Object, SymbolKind, Symbols};
 use diag::{MappedText, Sink, Span};
@@ -43,17 +44,18 @@ enum Threads {
 pub(super) fn read(sink: &mut Sink) -> Option<LitmusTest> {
     let file = sink.file().clone();
     let dialect = dialect(&file.text, sink)?;
-    let (clean, strings) = blank(&file.text, dialect != Dialect::Ptx, sink)?;
+    let front = Front::of(dialect);
+    let (clean, strings) = blank(&file.text, matches!(front.syntax, Syntax::C), sink)?;
     let mut reader =
         Reader { text: &file.text, clean: &clean, dialect, sink, symbols: Symbols::default(), regs: Vec::new() };
     let (name, header_end) = reader.header()?;
     let body = reader.init_block(header_end)?;
-    let (threads, end) = match dialect {
-        Dialect::Ptx => {
+    let (threads, end) = match front.syntax {
+        Syntax::Ptx => {
             let (threads, units, end) = reader.program(body)?;
             (Threads::Ptx(threads, units), end)
         }
-        _ => {
+        Syntax::C => {
             let (threads, end) = reader.functions(body)?;
             (Threads::CLike(threads), end)
         }
@@ -63,7 +65,7 @@ pub(super) fn read(sink: &mut Sink) -> Option<LitmusTest> {
     let mut program = match threads {
         Threads::Ptx(threads, units) => {
             let env = Env { instance_barriers: true, acquiring_red: true, ..Env::default() };
-            build(threads, &units, symbols, &env, sink)
+            build(dialect, threads, &units, symbols, &env, sink)
         }
         Threads::CLike(threads) => build_clike(dialect, threads, symbols, sink),
     };
@@ -148,7 +150,7 @@ impl Reader<'_> {
 
     /// Reads `{ x = 0; … }`; the offset behind it.
     fn init_block(&mut self, open: usize) -> Option<usize> {
-        if self.dialect != Dialect::Ptx {
+        if let Syntax::C = Front::of(self.dialect).syntax {
             return self.c_init_block(open);
         }
         let Some(close) = self.clean[open..].find('}').map(|n| open + n) else {
@@ -185,15 +187,10 @@ impl Reader<'_> {
             }
             "@" if cells::is_name(name) => {
                 let proxy_range = at.token();
-                let proxy = match &clean[proxy_range.clone()] {
-                    "generic" => Proxy::Generic,
-                    "surface" => Proxy::Surface,
-                    "texture" => Proxy::Texture,
-                    "constant" => Proxy::Constant,
-                    other => {
-                        let message = format!("`{other}` is no proxy");
-                        return self.fail(proxy_range, message, "`generic`, `surface`, `texture` or `constant`");
-                    }
+                let proxy = &clean[proxy_range.clone()];
+                let Some(proxy) = Proxy::named(proxy) else {
+                    let message = format!("`{proxy}` is no proxy");
+                    return self.fail(proxy_range, message, "`generic`, `surface`, `texture` or `constant`");
                 };
                 let word = at.token();
                 if &clean[word.clone()] != "aliases" {

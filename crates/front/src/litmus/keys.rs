@@ -3,7 +3,12 @@
 //! # Invariants
 //! - A key that is not in here does not exist: the reader rejects it, the schema forbids it.
 
+use super::fronts::FRONTS;
+use program::options::OPTIONS;
+use program::proxy::PROXY_FENCE_WORDS;
+
 /// One key of a table.
+#[derive(Clone, Copy)]
 pub(super) struct Key {
     pub(super) name: &'static str,
     pub(super) shape: Shape,
@@ -12,6 +17,7 @@ pub(super) struct Key {
 }
 
 /// What a value looks like.
+#[derive(Clone, Copy)]
 pub(super) enum Shape {
     /// Any string.
     Text,
@@ -67,7 +73,15 @@ pub(super) const TYPES: &[&str] = &[
     "atomic_ulong",
 ];
 /// Dialects that are read.
-pub(super) const DIALECTS: &[&str] = &["ptx", "cuda", "opencl", "c"];
+pub(super) const DIALECTS: &[&str] = &{
+    let mut names = [""; FRONTS.len()];
+    let mut n = 0;
+    while n < names.len() {
+        names[n] = FRONTS[n].dialect.name();
+        n += 1;
+    }
+    names
+};
 /// Kinds of shared virtual memory.
 pub(super) const SVM: &[&str] = &["none", "coarse", "fine", "fine-atomic"];
 /// Regions of OpenCL memory.
@@ -95,7 +109,7 @@ const ALL_KINDS: &[&str] = &[
     "program-scope",
 ];
 /// Names of proxies.
-pub(super) const PROXIES: &[&str] = &["generic", "surface", "texture", "constant"];
+pub(super) const PROXIES: &[&str] = PROXY_FENCE_WORDS.split_at(1).1;
 /// Expected answers about the condition.
 pub(super) const REACHABILITY: &[&str] = &["allowed", "forbidden", "required"];
 /// Expected answers about races.
@@ -148,11 +162,7 @@ pub(super) const TEST: &[Key] = &[
     ),
     key("filter", Shape::Text, "only executions that satisfy this proposition are considered"),
     key("observe", Shape::List(&Shape::Text), "what outcomes show besides what the condition names"),
-    key(
-        "options",
-        Shape::Open(&[], &Shape::OneOf(&[Shape::Text, Shape::Integer, Shape::Bool])),
-        "options of the model, such as `dep = \"syntactic\"`",
-    ),
+    key("options", Shape::Table(&OPTION_KEYS), "options of the model, such as `dep = \"syntactic\"`"),
     key(
         "memory",
         Shape::Open(
@@ -191,6 +201,17 @@ pub(super) const TEST: &[Key] = &[
         "template: one test each, with a name and values for placeholders",
     ),
 ];
+
+/// Options of models.
+const OPTION_KEYS: [Key; OPTIONS.len()] = {
+    let mut keys = [key("", Shape::Text, ""); OPTIONS.len()];
+    let mut i = 0;
+    while i < keys.len() {
+        keys[i] = key(OPTIONS[i].name, Shape::Word(OPTIONS[i].values), OPTIONS[i].doc);
+        i += 1;
+    }
+    keys
+};
 
 /// A location given as a table.
 pub(super) const LOCATION: &[Key] = &[

@@ -10,12 +10,13 @@
 //! - A [`LitmusTest`] is fully resolved; every name in its condition was found.
 //! - Spans point into [`LitmusTest::file`]; code that came through a placeholder points to where it was written.
 //! - A file gives all its tests or all its errors, never some of both.
-//! - Offsets in addresses are in elements once a test is read: element 1 of `a` is `Address(a) + 1`.
+//! - Offsets in addresses are in bytes once a test is read: element 1 of `a`, of type `u32`, is `Address(a) + 4`.
 
 mod bless;
 mod build;
 pub mod condition;
 mod dotlitmus;
+mod fronts;
 mod host;
 mod keys;
 mod program_scope;
@@ -26,6 +27,7 @@ mod write;
 
 pub use bless::bless;
 pub use condition::parse_prop;
+pub use fronts::{dialects, printed};
 pub use read::{Read, parse, read, read_path};
 pub use schema::schema;
 pub use write::to_toml;

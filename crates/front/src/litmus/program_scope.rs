@@ -8,7 +8,7 @@
 
 use diag::{Sink, Span};
 use program::host::CommandKind;
-use program::{Expr, Init, Instr, LocId, LocationKind, MemoryKind, Op, Program, Thread};
+use program::{Expr, Init, Instr, LocId, LocationKind, MemoryKind, Program, Thread};
 
 /// What the host, or a command of the host, may not name, and initialisers may not.
 pub(super) fn check(program: &Program, sink: &mut Sink) {
@@ -75,20 +75,12 @@ fn refuse(
 
 /// The memory that an instruction names.
 fn named(instr: &Instr) -> Vec<LocId> {
-    fn inside(e: &Expr, found: &mut Vec<LocId>) {
-        match e {
-            Expr::Address(loc) => found.push(*loc),
-            Expr::Bin(_, _, a, b) | Expr::Cmp(_, _, a, b) => {
-                inside(a, found);
-                inside(b, found);
-            }
-            Expr::Select(c, a, b) => [c, a, b].into_iter().for_each(|e| inside(e, found)),
-            Expr::Cast(_, a) => inside(a, found),
-            Expr::Const(_) | Expr::Reg(_) => {}
-        }
-    }
     let mut found = Vec::new();
-    let op: &Op = &instr.op;
-    op.expressions(&mut |e| inside(e, &mut found));
+    let mut note = |e: &Expr| {
+        if let Expr::Address(loc) = e {
+            found.push(*loc);
+        }
+    };
+    instr.op.operands().iter().for_each(|e| e.visit(&mut note));
     found
 }

@@ -7,14 +7,15 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
+use super::fronts::{Front, Syntax, printed};
 use crate::isa::clike::class_name;
-use crate::isa::ptx;
 use diag::Diagnostic;
+use program::dialect::Allocation;
 use program::litmus::{Expectation, LitmusTest, Quantifier, Reachability, RunExpectation};
 use program::litmus::{show, show_observable};
 use program::{
     ATTRIBUTES, BarrierNaming, Class, Dialect, Init, Location, LocationKind, Machine, MemoryKind, Op,
-    OpenClMemory, Place, Program, Proxy, RegId, Space, Thread, ThreadId, Ty,
+    OpenClMemory, Place, Program, Proxy, RegId, Scope, Space, Thread, ThreadId, Ty,
 };
 
 /// The test as TOML text.
@@ -37,15 +38,15 @@ pub fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
     if !test.tags.is_empty() {
         let _ = writeln!(out, "tags = [{}]", list(test.tags.iter().map(|t| quote(t))));
     }
-    if program.dialect != Dialect::Ptx {
+    if program.dialect != Dialect::default() {
         let _ = writeln!(out, "dialect = {}", quote(program.dialect.name()));
     }
-    let ops = || program.threads.iter().flat_map(|t| &t.code).map(|i| &i.op);
-    let instance = |op: &Op| matches!(op, Op::Barrier(b) if matches!(b.naming, BarrierNaming::Instance { .. }));
-    if program.dialect == Dialect::Ptx && ops().any(instance) {
+    let ops = || program.instrs().map(|(_, _, i)| &i.op);
+    let instance = |op: &Op| op.barrier().is_some_and(|b| matches!(b.naming, BarrierNaming::Instance { .. }));
+    if matches!(Front::of(program.dialect).syntax, Syntax::Ptx) && ops().any(instance) {
         out.push_str("barriers = \"litmus\"\n");
     }
-    if ops().any(|op| matches!(op, Op::Rmw { read, .. } if read.tags.has("RED") && read.tags.has("ACQ"))) {
+    if ops().any(|op| op.has("RED") && op.has("ACQ")) {
         out.push_str("reductions = \"litmus\"\n");
     }
     if let Some(condition) = &test.condition {
@@ -65,8 +66,8 @@ pub fn to_toml(test: &LitmusTest) -> Result<String, Box<Diagnostic>> {
     }
     if !test.options.is_empty() {
         out.push_str("\n[options]\n");
-        for (key, value, _) in &test.options {
-            let _ = writeln!(out, "{} = {}", toml_key(key), quote(value));
+        for (key, value) in test.options.iter().map(|o| o.words()) {
+            let _ = writeln!(out, "{key} = {}", quote(value));
         }
     }
     write_machine(&program.machine, &mut out);
@@ -150,12 +151,12 @@ fn write_thread(test: &LitmusTest, id: ThreadId, out: &mut String) -> Result<(),
     if !regs.is_empty() {
         let _ = writeln!(out, "regs = {{ {} }}", list(regs.into_iter()));
     }
-    if program.dialect != Dialect::Ptx && thread.source.is_empty() && !thread.code.is_empty() {
-        let message = "a thread of a kernel cannot be written alone";
-        let diagnostic = Diagnostic::error("cannot-write", &test.file, thread.code[0].span, message);
-        return Err(Box::new(diagnostic.label("it shares its code with the others")));
-    }
-    if program.dialect != Dialect::Ptx {
+    let Some(printed) = printed(thread, program) else {
+        if thread.source.is_empty() && !thread.code.is_empty() {
+            let message = "a thread of a kernel cannot be written alone";
+            let diagnostic = Diagnostic::error("cannot-write", &test.file, thread.code[0].span, message);
+            return Err(Box::new(diagnostic.label("it shares its code with the others")));
+        }
         // The code as it was written, without the indentation that all lines share.
         let lines: Vec<&str> = thread.source.lines().map(str::trim_end).filter(|l| !l.trim().is_empty()).collect();
         let indent = lines.iter().map(|l| l.len() - l.trim_start().len()).min().unwrap_or(0);
@@ -166,8 +167,8 @@ fn write_thread(test: &LitmusTest, id: ThreadId, out: &mut String) -> Result<(),
             write!(out, "code = '''\n{code}'''\n")
         };
         return Ok(());
-    }
-    let code = ptx::print(thread, program).map_err(|e| {
+    };
+    let code = printed.map_err(|e| {
         let span = thread.code.get(e.index).map_or(diag::Span::default(), |i| i.span);
         let message = "this instruction cannot be written as TOML";
         let diagnostic = Diagnostic::error("cannot-write", &test.file, span, message);
@@ -178,11 +179,6 @@ fn write_thread(test: &LitmusTest, id: ThreadId, out: &mut String) -> Result<(),
 }
 
 fn write_place(place: &Place, dialect: Dialect, out: &mut String) {
-    let [gpu, cta, warp] = match dialect {
-        Dialect::OpenCl => ["device", "work_group", "sub_group"],
-        Dialect::Cuda => ["gpu", "block", "warp"],
-        _ => ["gpu", "cta", "warp"],
-    };
     if place.host {
         out.push_str("host = true\n");
         return;
@@ -193,31 +189,23 @@ fn write_place(place: &Place, dialect: Dialect, out: &mut String) {
     if place.domain != 0 {
         let _ = writeln!(out, "domain = {}", place.domain);
     }
-    if place.gpu != 0 {
-        let _ = writeln!(out, "{gpu} = {}", place.gpu);
-    }
-    if let Some(cluster) = place.cluster {
-        let _ = writeln!(out, "cluster = {cluster}");
-    }
-    if dialect != Dialect::C {
-        let _ = writeln!(out, "{cta} = {}", place.cta);
-    }
-    if let Some(number) = place.warp {
-        let _ = writeln!(out, "{warp} = {number}");
+    let row = dialect.row();
+    for level in row.tree() {
+        // What is understood: the first device, and that of its queue families; where there are no groups, the first one.
+        let understood = match level.scope {
+            Scope::Gpu | Scope::QueueFamily => true,
+            Scope::Cta => row.levels.is_empty(),
+            _ => false,
+        };
+        if let Some(number) = place.group(level.scope).filter(|n| *n != 0 || !understood) {
+            let _ = writeln!(out, "{} = {number}", level.key);
+        }
     }
 }
 
 /// The registers that need an initial value: those that do not start at 0, and those that no instruction writes.
 fn initial(thread: &Thread, program: &Program) -> Vec<String> {
-    let written: HashSet<RegId> = thread
-        .code
-        .iter()
-        .filter_map(|i| match &i.op {
-            Op::Load { dst, .. } | Op::Assign { dst, .. } => Some(*dst),
-            Op::Rmw { dst, .. } => *dst,
-            _ => None,
-        })
-        .collect();
+    let written: HashSet<RegId> = thread.code.iter().filter_map(|i| i.op.defines()).collect();
     let needed = thread
         .regs
         .iter()
@@ -235,18 +223,17 @@ fn value(init: &Init, program: &Program) -> String {
 }
 
 fn memory(location: &Location, program: &Program) -> String {
+    let allocation = program.dialect.row().allocation;
     match &location.kind {
         LocationKind::Alias { of, proxy } => {
             let proxy = match proxy {
-                Proxy::Generic => "",
-                Proxy::Surface => ", proxy = \"surface\"",
-                Proxy::Texture => ", proxy = \"texture\"",
-                Proxy::Constant => ", proxy = \"constant\"",
+                Proxy::Generic => String::new(),
+                other => format!(", proxy = \"{}\"", other.row().word),
             };
             format!("{{ alias = {}{proxy} }}", quote(&program.location(*of).name))
         }
         LocationKind::Object { ty, init, atomic, opencl, space, kind, class }
-            if program.dialect != Dialect::Ptx =>
+            if matches!(Front::of(program.dialect).syntax, Syntax::C) =>
         {
             let start = match init.as_slice() {
                 [one] => value(one, program),
@@ -266,7 +253,7 @@ fn memory(location: &Location, program: &Program) -> String {
                 Space::Local => "local",
                 Space::Global => "",
             };
-            if program.dialect == Dialect::Cuda && !space.is_empty() {
+            if allocation == Allocation::Cuda && !space.is_empty() {
                 parts.push(format!("space = {}", quote(space)));
             }
             let word = match kind {
@@ -280,10 +267,10 @@ fn memory(location: &Location, program: &Program) -> String {
                 MemoryKind::File => "file",
                 _ => "",
             };
-            if !word.is_empty() && program.dialect == Dialect::Cuda {
+            if !word.is_empty() && allocation == Allocation::Cuda {
                 parts.push(format!("kind = {}", quote(word)));
             }
-            if program.dialect == Dialect::OpenCl {
+            if allocation == Allocation::OpenCl {
                 parts.extend(opencl_memory(*opencl, *kind, capped(program)));
             }
             format!("{{ {} }}", parts.join(", "))
@@ -341,12 +328,7 @@ fn c_type(ty: Ty) -> &'static str {
 /// memory is given by its regions.
 fn capped(program: &Program) -> bool {
     let memory = |l: &Location| matches!(&l.kind, LocationKind::Object { opencl, .. } if opencl.capped);
-    let fence = |op: &Op| match op {
-        Op::Fence { tags, .. } => tags.has("CAPPED"),
-        Op::Barrier(b) => b.arrive.has("CAPPED"),
-        _ => false,
-    };
-    program.locations.iter().any(memory) || program.threads.iter().flat_map(|t| &t.code).any(|i| fence(&i.op))
+    program.locations.iter().any(memory) || program.instrs().any(|(_, _, i)| i.op.has("CAPPED"))
 }
 
 fn opencl_memory(memory: OpenClMemory, kind: MemoryKind, capped: bool) -> Option<String> {

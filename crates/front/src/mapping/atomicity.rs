@@ -6,20 +6,17 @@
 //! # Sources
 //! - libcu++, *Memory model*, Atomicity.
 
-use program::{Expr, LocId, LocationKind, MemoryKind, Op, Program, Scope};
+use program::{LocId, LocationKind, MemoryKind, Op, Program, Scope};
 
 /// The condition that an operation of a program may not meet; `None`: it is atomic.
 pub(super) fn unmet(program: &Program, op: &Op) -> Option<String> {
-    let (addr, access, rmw) = match op {
-        Op::Load { addr, access, .. } | Op::Store { addr, access, .. } => (addr, access, false),
-        Op::Rmw { addr, read, .. } => (addr, read, true),
-        _ => return None,
-    };
+    let (addr, access) = (op.address()?, op.accesses().next()?);
+    let rmw = op.read().is_some() && op.write().is_some();
     if !access.tags.has("A") || access.scope != Some(Scope::Sys) {
         return None;
     }
     let all = || (0..program.locations.len() as u16).map(LocId);
-    let objects: Vec<LocId> = match base(addr) {
+    let objects: Vec<LocId> = match addr.base() {
         Some(loc) => vec![program.object(loc)],
         None => all().collect(),
     };
@@ -27,15 +24,6 @@ pub(super) fn unmet(program: &Program, op: &Op) -> Option<String> {
         LocationKind::Object { kind, .. } => lacking(program, kind, rmw),
         LocationKind::Alias { .. } => None,
     })
-}
-
-/// The location that an address names, if it names one.
-fn base(addr: &Expr) -> Option<LocId> {
-    match addr {
-        Expr::Address(loc) => Some(*loc),
-        Expr::Bin(_, _, a, _) => base(a),
-        _ => None,
-    }
 }
 
 fn lacking(program: &Program, kind: MemoryKind, rmw: bool) -> Option<String> {

@@ -30,49 +30,32 @@ pub struct Gap {
 /// How to tell that an outcome lies in a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// By the source model: it allows the outcome once less stands for some of its axioms.
-    Less {
-        /// The axioms that the mapping keeps in part.
-        axioms: &'static [&'static str],
-        /// The definition in the source model that must be acyclic instead.
-        kept: &'static str,
-    },
+    /// By the source model: it allows the outcome once less stands for some of its axioms. Its text says for which, and what,
+    /// under the gap's name.
+    Less,
     /// By another mapping of that name: through it, PTX forbids the outcome.
     Mended(&'static str),
 }
-
-/// The axioms of the OpenCL models that order sequentially consistent operations.
-const OPENCL_SC: &[&str] = &[
-    "Scoped-SC",
-    "Simple-SC",
-    "S-happens-before",
-    "S-modification-order",
-    "S-read-before-write",
-    "S-last-write",
-    "S-fence-read",
-    "S-write-fence",
-    "S-fence-fence",
-];
 
 /// Happens-before between sequentially consistent operations through other locations.
 const LEADING_FENCES: Gap = Gap {
     name: "leading fences",
     lost: "a happens-before edge between seq_cst operations that goes through other locations",
-    told: Told::Less { axioms: OPENCL_SC, kept: "sc-of-leading-fences" },
+    told: Told::Less,
 };
 
 /// Sequential consistency beyond scopes.
 const SCOPES_OF_SC: Gap = Gap {
     name: "scopes of SC",
     lost: "an order of seq_cst operations whose scopes do not include each other",
-    told: Told::Less { axioms: OPENCL_SC, kept: "sc-of-scopes" },
+    told: Told::Less,
 };
 
 /// Both of them in one outcome.
 const BOTH: Gap = Gap {
     name: "leading fences and scopes of SC",
     lost: "an order of seq_cst operations through other locations and beyond their scopes",
-    told: Told::Less { axioms: OPENCL_SC, kept: "sc-of-both" },
+    told: Told::Less,
 };
 
 /// A sequentially consistent read-modify-write that does not release.

@@ -1,8 +1,9 @@
 //! One micro-op of a source language to those of PTX.
 
 use super::table::{self, Kind, Mapping, Order, Step};
-use program::strength;
-use program::{Access, Barrier, BarrierAction, BarrierNaming, BinOp, Expr, Op, Scope, Tags, Ty, Update};
+use program::{
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, EventKind, Expr, Op, Scope, Tags, Ty, Update,
+};
 
 /// PTX's resource for the one barrier of a CTA that source languages have: `bar.sync 0`.
 const CTA_BARRIER: i64 = 0;
@@ -12,72 +13,56 @@ const CLUSTER_BARRIER: i64 = -2;
 
 /// What the micro-op becomes, or the rule that it has no counterpart under.
 pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
-    let of_library = match op {
-        Op::Load { access, .. } | Op::Store { access, .. } | Op::Rmw { read: access, .. } => {
-            access.tags.has("OBJECT")
-        }
-        Op::Fence { tags, .. } => tags.has("MISUSE"),
-        _ => false,
-    };
-    if of_library {
+    if op.has("OBJECT") || op.has("MISUSE") {
         let text = "object rows: no documented mapping covers barriers, latches, semaphores and votes of the library \
                     (at block scope, PTX's counterparts are `mbarrier` and `bar.red`, which are not supported)";
         return Err(text.into());
     }
+    let accesses = match (op.read(), op.write()) {
+        (Some(read), Some(write)) => Some((Kind::Rmw, order_of_rmw(&read.tags, &write.tags))),
+        (Some(read), None) => Some((Kind::Load, order_of(&read.tags, Kind::Load))),
+        (None, Some(write)) => Some((Kind::Store, order_of(&write.tags, Kind::Store))),
+        (None, None) => None,
+    };
+    if let Op::Rmw { update, read, .. } = op {
+        supported(update, read.ty)?;
+    }
+    if let Some((kind, order)) = accesses {
+        return steps(mapping, kind, order?, op.scope(), |step| {
+            let (acquires, releases) = half(step)?;
+            let mut new = op.clone();
+            let (read, write) = new.halves_mut();
+            for (access, tag) in [(read, acquires), (write, releases)] {
+                if let Some(access) = access {
+                    *access = strong(step, tag, access)?;
+                    if kind == Kind::Rmw {
+                        access.tags.insert("RMW");
+                    }
+                }
+            }
+            Ok(new)
+        });
+    }
     match op {
-        Op::Load { dst, addr, access } => {
-            let order = order_of(&access.tags, Kind::Load)?;
-            steps(mapping, Kind::Load, order, access.scope, |step| {
-                let (tag, _) = half(step)?;
-                Ok(Op::Load { dst: *dst, addr: addr.clone(), access: strong(step, tag, access)? })
-            })
+        Op::Mark { mark, .. } if mark.kind == EventKind::Fence => {
+            let order = order_of(&mark.tags, Kind::Fence)?;
+            steps(mapping, Kind::Fence, order, mark.scope, |_| Err("a fence becomes fences".into()))
         }
-        Op::Store { addr, value, access } => {
-            let order = order_of(&access.tags, Kind::Store)?;
-            steps(mapping, Kind::Store, order, access.scope, |step| {
-                let (_, tag) = half(step)?;
-                let access = strong(step, tag, access)?;
-                Ok(Op::Store { addr: addr.clone(), value: value.clone(), access })
-            })
-        }
-        Op::Rmw { dst, addr, update, read, write } => {
-            supported(update, read.ty)?;
-            let order = order_of_rmw(&read.tags, &write.tags)?;
-            steps(mapping, Kind::Rmw, order, read.scope, |step| {
-                let (acquires, releases) = half(step)?;
-                let half = |tag, access| -> Result<Access, String> {
-                    let mut access = strong(step, tag, access)?;
-                    access.tags.insert("RMW");
-                    Ok(access)
-                };
-                let (read, write) = (half(acquires, read)?, half(releases, write)?);
-                Ok(Op::Rmw { dst: *dst, addr: addr.clone(), update: update.clone(), read, write })
-            })
-        }
-        Op::Fence { tags, scope } => {
-            let order = order_of(tags, Kind::Fence)?;
-            steps(mapping, Kind::Fence, order, *scope, |_| Err("a fence becomes fences".into()))
+        Op::Mark { mark, .. } => {
+            Err(format!("mapping `{}` has no row for: {}", mapping.name, mark.kind.row().noun))
         }
         Op::Barrier(barrier) => self::barrier(barrier),
         // PTX's `atom.cas` never fails without a reason.
         Op::Spurious { dst } => Ok(vec![Op::Assign { dst: *dst, value: Expr::Const(0) }]),
-        Op::Assign { .. } | Op::Branch { .. } | Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => {
-            Ok(vec![op.clone()])
-        }
+        other => Ok(vec![other.clone()]),
     }
 }
 
 /// The operation of a host thread at the widest scope, if it is atomic: OpenCL's scopes are no part of the host's language.
 pub(super) fn of_host(op: &Op) -> Op {
     let mut op = op.clone();
-    let scope = match &op {
-        Op::Load { access, .. } | Op::Store { access, .. } => access.scope,
-        Op::Rmw { read, .. } => read.scope,
-        Op::Fence { scope, .. } => *scope,
-        _ => None,
-    };
-    if scope.is_some_and(|s| s != Scope::Thread) {
-        strength::set_scope(&mut op, Scope::Sys);
+    if op.scope().is_some_and(|s| s != Scope::Thread) {
+        op.set_scope(Some(Scope::Sys));
     }
     op
 }
@@ -104,7 +89,7 @@ fn steps(
 }
 
 fn fence(tag: &'static str, scope: Scope) -> Op {
-    Op::Fence { tags: Tags::of(&[tag, "GEN"]), scope: Some(scope) }
+    Op::fence(Tags::of(&[tag, "GEN"]), Some(scope))
 }
 
 fn fence_tag(step: Step) -> Option<&'static str> {

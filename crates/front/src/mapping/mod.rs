@@ -24,7 +24,7 @@ pub use table::{Kind, MAPPINGS, Mapping, Order, Row, SCOPES, Step, scope};
 
 use diag::Span;
 use program::litmus::LitmusTest;
-use program::{Dialect, Instr, LocationKind, Machine, MemoryKind, Op, Program, ThreadId};
+use program::{Instr, LocationKind, Machine, MemoryKind, Program, ThreadId};
 
 /// An operation that PTX has no counterpart of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,10 +74,10 @@ impl Mapping {
         program: &Program,
         maps: impl Fn(ThreadId) -> bool,
     ) -> Result<Program, Vec<Unmapped>> {
-        let mut mapped = Program { dialect: Dialect::Ptx, machine: Machine::full(), ..program.clone() };
+        let mut mapped = Program { dialect: self.to, machine: Machine::full(), ..program.clone() };
         let mut unmapped = Vec::new();
         for (_, thread) in program.thread_ids().zip(&mut mapped.threads).filter(|(t, _)| maps(*t)) {
-            let host = thread.place.host && program.dialect == Dialect::OpenCl;
+            let host = thread.place.host && program.dialect.row().host_without_scopes;
             match self.code(program, &thread.code, host) {
                 Ok(code) => thread.code = code,
                 Err(errors) => unmapped.extend(errors),
@@ -116,7 +116,7 @@ impl Mapping {
         }
         starts.push(out.len());
         for instr in &mut out {
-            if let Op::Branch { target, .. } = &mut instr.op {
+            if let Some(target) = instr.op.target_mut() {
                 *target = starts[*target];
             }
         }

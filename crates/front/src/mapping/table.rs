@@ -131,6 +131,8 @@ pub struct Mapping {
     pub name: &'static str,
     /// The language it maps from.
     pub from: Dialect,
+    /// The language it maps to.
+    pub to: Dialect,
     /// What it is.
     pub doc: &'static str,
     /// Its rows in groups; the first row that fits counts.
@@ -144,6 +146,7 @@ pub const MAPPINGS: &[Mapping] = &[
     Mapping {
         name: "opencl-ptx",
         from: Dialect::OpenCl,
+        to: Dialect::Ptx,
         doc: "the current Atomics ABI: leading fence.sc",
         groups: &[COMMON],
         gaps: gaps::OPENCL,
@@ -151,6 +154,7 @@ pub const MAPPINGS: &[Mapping] = &[
     Mapping {
         name: "opencl-ptx-erratum",
         from: Dialect::OpenCl,
+        to: Dialect::Ptx,
         doc: "seq_cst load without acquire, as a middle revision of the ABI had it",
         groups: &[ERRATUM, COMMON],
         gaps: gaps::OPENCL_FENCES,
@@ -158,6 +162,7 @@ pub const MAPPINGS: &[Mapping] = &[
     Mapping {
         name: "opencl-ptx-old-rmw",
         from: Dialect::OpenCl,
+        to: Dialect::Ptx,
         doc: "seq_cst read-modify-write as atom.acq_rel, as the older ABI had it",
         groups: &[OLD_RMW, COMMON],
         gaps: gaps::OPENCL_FENCES,
@@ -165,6 +170,7 @@ pub const MAPPINGS: &[Mapping] = &[
     Mapping {
         name: "cuda-ptx",
         from: Dialect::Cuda,
+        to: Dialect::Ptx,
         doc: "the current Atomics ABI: leading fence.sc",
         groups: &[COMMON],
         gaps: gaps::CUDA,
@@ -172,6 +178,7 @@ pub const MAPPINGS: &[Mapping] = &[
     Mapping {
         name: "cuda-ptx-erratum",
         from: Dialect::Cuda,
+        to: Dialect::Ptx,
         doc: "seq_cst load without acquire, as a middle revision of the ABI had it",
         groups: &[ERRATUM, COMMON],
         gaps: &[],
@@ -179,6 +186,7 @@ pub const MAPPINGS: &[Mapping] = &[
     Mapping {
         name: "cuda-ptx-old-rmw",
         from: Dialect::Cuda,
+        to: Dialect::Ptx,
         doc: "seq_cst read-modify-write as atom.acq_rel, as the older ABI had it",
         groups: &[OLD_RMW, COMMON],
         gaps: &[],

@@ -1,8 +1,9 @@
 //! Unit tests of the mappings: every row, scopes, barriers, branches.
 
 use super::*;
+use program::Dialect;
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Expr, LocId, Place, RegId, Scope, Tags, Thread, Ty,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Expr, LocId, Op, Place, RegId, Scope, Tags, Thread, Ty,
     Update,
 };
 
@@ -50,7 +51,7 @@ fn source(row: &Row, scope: Scope) -> Op {
             read: access(&read, scope),
             write: access(&write, scope),
         },
-        Kind::Fence => Op::Fence { tags: Tags::of(&read), scope },
+        Kind::Fence => Op::fence(Tags::of(&read), scope),
     }
 }
 
@@ -92,7 +93,7 @@ fn spelled(op: &Op) -> String {
         Op::Spurious { .. } => "spurious".to_string(),
         Op::Call(_) | Op::Enqueue(_) => "call".to_string(),
         Op::Status { .. } => "status".to_string(),
-        Op::Fence { tags, scope } => format!("fence.{}{}", order(tags), suffix(*scope)),
+        Op::Mark { mark, .. } => format!("fence.{}{}", order(&mark.tags), suffix(mark.scope)),
         Op::Barrier(b) => match (&b.naming, b.domain) {
             (BarrierNaming::Counted { id: Expr::Const(0), count: None }, Scope::Cta) => "bar.sync 0".into(),
             (_, Scope::Warp) => "bar.warp.sync".into(),
@@ -227,10 +228,7 @@ fn branches_go_where_they_went() {
     let code = &mapped.threads[0].code;
     // 0: branch; 1, 2: load; 3, 4: load; 5, 6: branches.
     assert_eq!(code.iter().map(|i| i.line).collect::<Vec<_>>(), [0, 1, 1, 3, 3, 4, 5]);
-    let targets = code.iter().filter_map(|i| match i.op {
-        Op::Branch { target, .. } => Some(target),
-        _ => None,
-    });
+    let targets = code.iter().filter_map(|i| i.op.target());
     assert_eq!(targets.collect::<Vec<_>>(), [3, 1, 7]);
 }
 

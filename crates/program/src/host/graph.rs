@@ -26,7 +26,7 @@ use super::submission::makers;
 use super::{
     CallId, CommandId, CommandKind, HandleId, HostOp, HostProgram, Lanes, Need, On, Origin, QueryId, Rule, View,
 };
-use crate::{Op, Program, ThreadId};
+use crate::{Instr, Op, Program, ThreadId};
 
 /// What an order of calls comes to: edges, what is never submitted, and what queries find.
 pub(super) type Effect =
@@ -57,6 +57,23 @@ pub enum Node {
     User(HandleId),
     /// What a query asks about in one of its views is complete. Nothing waits for it; it stands for no point of a thread.
     Query(QueryId, usize),
+}
+
+impl Node {
+    /// The points that a micro-op makes: when a thread comes to it, and when it goes on.
+    pub fn of(op: &Op) -> Option<(Node, Node)> {
+        match *op {
+            Op::Call(id) => Some((Node::Call(id), Node::Return(id))),
+            Op::Enqueue(id) => Some((Node::Enqueue(id), Node::Enqueue(id))),
+            _ => None,
+        }
+    }
+
+    /// Where a micro-op makes it.
+    pub fn site(self, program: &Program) -> Option<(ThreadId, &Instr)> {
+        let makes = |op: &Op| Node::of(op).is_some_and(|(before, after)| before == self || after == self);
+        program.instrs().find(|(_, _, i)| makes(&i.op)).map(|(t, _, i)| (t, i))
+    }
 }
 
 /// For what an edge holds.
@@ -364,14 +381,9 @@ impl Builder<'_> {
 
     /// The points of a thread, one after the other.
     fn thread(&mut self, thread: ThreadId) {
-        let mut points: Vec<(usize, Node, Node)> = Vec::new();
-        for (at, instr) in self.program.thread(thread).code.iter().enumerate() {
-            match instr.op {
-                Op::Call(id) => points.push((at, Node::Call(id), Node::Return(id))),
-                Op::Enqueue(id) => points.push((at, Node::Enqueue(id), Node::Enqueue(id))),
-                _ => {}
-            }
-        }
+        let code = self.program.thread(thread).code.iter().enumerate();
+        let point = |(at, instr): (usize, &Instr)| Node::of(&instr.op).map(|(before, after)| (at, before, after));
+        let points: Vec<(usize, Node, Node)> = code.filter_map(point).collect();
         let mut last = Node::Enter(thread);
         for &(_, before, after) in &points {
             self.edge(last, before, Rule::HostOrder, Mask::All);

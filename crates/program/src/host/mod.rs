@@ -140,10 +140,7 @@ impl HostProgram {
     pub fn mappings(&self, program: &super::Program) -> Vec<(CommandId, Option<CommandId>)> {
         let object = |id: CommandId| {
             let code = self.command(id).threads.first().map(|t| &program.thread(*t).code);
-            code.and_then(|c| c.first()).and_then(|i| match &i.op {
-                super::Op::Load { addr: super::Expr::Address(loc), .. } => Some(*loc),
-                _ => None,
-            })
+            code.and_then(|c| c.first()).and_then(|i| i.op.read().and(i.op.address())?.base())
         };
         let mut all: Vec<(CommandId, Option<CommandId>)> = Vec::new();
         for id in self.command_ids() {

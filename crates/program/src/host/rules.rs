@@ -55,7 +55,7 @@ rules! {
     KernelStart "H9" "the start of a command precedes all its operations" "OpenCL API, Commands, rule 9";
     KernelEnd "H10" "an operation precedes the end of its work-group" "OpenCL API, Commands, rule 10; Execution Model";
     Callback "H11" "an event precedes the callback registered for its completion" "OpenCL API, Commands, rule 11; clSetEventCallback";
-    UserEvent "H12" "setting a user event precedes its completion (D7)" "OpenCL API, Commands, rule 12; clSetUserEventStatus";
+    UserEvent "H12" "setting a user event precedes its completion" "OpenCL API, Commands, rule 12; clSetUserEventStatus";
     WaitKernel "H13" "the end of the parent precedes the start of a child enqueued with WAIT_KERNEL" "OpenCL API, Commands, rule 13";
     WaitWorkGroup "H14" "the end of the enqueuing work-group precedes the start of a child enqueued with WAIT_WORK_GROUP"
         "OpenCL API, Commands, rule 14";

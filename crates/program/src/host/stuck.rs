@@ -14,7 +14,7 @@ use petgraph::visit::EdgeRef;
 
 use super::submission::never_set;
 use super::{CallId, CommandId, Edge, HandleId, LaunchGraph, Mask, Node, Origin, Rule};
-use crate::{Op, Program};
+use crate::{Instr, Op, Program, ThreadId};
 
 /// A step of a chain of waits: `waits` cannot happen before `awaited`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,21 +65,16 @@ impl Node {
     /// The point in words, for people.
     pub fn describe(&self, program: &Program) -> String {
         let host = program.host.as_deref().expect("a host program");
-        let place = |op: &dyn Fn(&Op) -> bool| {
-            let all = program.threads.iter().flat_map(|t| t.code.iter().map(move |i| (t, i)));
-            all.into_iter().find(|(_, i)| op(&i.op)).map(|(t, i)| (t.name.as_str(), i.line, i.text.as_str()))
-        };
-        let call = |id: CallId| match place(&|op| matches!(op, Op::Call(c) if *c == id)) {
-            Some((thread, line, text)) => format!("`{text}` of {thread} (line {line})"),
-            None => "a call".to_string(),
-        };
+        let place =
+            |(t, i): (ThreadId, &Instr)| format!("`{}` of {} (line {})", i.text, program.thread(t).name, i.line);
+        let call = |id: CallId| Node::Call(id).site(program).map_or("a call".to_string(), place);
         let command = |id: CommandId| {
             let name = &host.command(id).name;
-            let line = match host.command(id).origin {
-                Origin::Call(c) => place(&|op| matches!(op, Op::Call(o) if *o == c)).map(|p| p.1),
-                _ => place(&|op| matches!(op, Op::Enqueue(o) if *o == id)).map(|p| p.1),
+            let enqueued = match host.command(id).origin {
+                Origin::Call(c) => Node::Call(c),
+                _ => Node::Enqueue(id),
             };
-            line.map_or(format!("`{name}`"), |line| format!("`{name}` (line {line})"))
+            enqueued.site(program).map_or(format!("`{name}`"), |(_, i)| format!("`{name}` (line {})", i.line))
         };
         match *self {
             Node::Call(c) => format!("the call {}", call(c)),
@@ -91,8 +86,9 @@ impl Node {
             Node::Done(c) => format!("the completion of {}", command(c)),
             Node::User(h) => format!("the user event `{}`", host.handle(h).name),
             Node::Query(q, _) => {
-                let asked = place(&|op| matches!(op, Op::Status { of, .. } if *of == q));
-                asked.map_or("a query".to_string(), |(t, line, text)| format!("`{text}` of {t} (line {line})"))
+                let asks = |op: &Op| matches!(op, Op::Status { of, .. } if *of == q);
+                let asked = program.instrs().find(|(_, _, i)| asks(&i.op)).map(|(t, _, i)| (t, i));
+                asked.map_or("a query".to_string(), place)
             }
         }
     }

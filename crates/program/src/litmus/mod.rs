@@ -15,6 +15,7 @@ use std::sync::Arc;
 use diag::{SourceFile, Span};
 use indexmap::IndexMap;
 
+use crate::options::Setting;
 use crate::{CmpOp, LocId, Program, RegId, ThreadId, Ty};
 
 /// One litmus test (one instance, if its file is a template).
@@ -46,8 +47,8 @@ pub struct LitmusTest {
     pub observe: Vec<Observable>,
     /// Expected answers by model name, in file order.
     pub expect: IndexMap<String, Expectation>,
-    /// Model options that the test sets (`[options]`), with the place of each.
-    pub options: Vec<(String, String, Span)>,
+    /// Model options that the test sets (`[options]`).
+    pub options: Vec<Setting>,
     /// What runs of the executor are expected to show.
     pub runs: Vec<RunExpectation>,
 }

@@ -6,8 +6,8 @@
 use serde::Serialize;
 
 use super::sentence;
-use crate::jsonl::{WitnessObject, witness};
-use verdict::{Breach, Explanation, Link, MissingLink, Need, Witness};
+use crate::execution::{WitnessObject, witness};
+use verdict::{Breach, Explanation, Link, MissingLink, Need, Reason, Witness};
 
 /// The value of the key.
 #[derive(Serialize)]
@@ -21,7 +21,7 @@ pub(crate) struct ExplanationObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     missing: Option<MissingObject<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    given_up: Option<&'a str>,
+    given_up: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -61,7 +61,7 @@ struct NeedsObject<'a> {
     needed: Vec<NeedObject<'a>>,
     spare: Vec<NeedObject<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    given_up: Option<&'a str>,
+    given_up: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -94,7 +94,7 @@ pub(crate) fn object(explanation: &Explanation) -> ExplanationObject<'_> {
         needs: explanation.needs.as_ref().map(|n| NeedsObject {
             needed: all(&n.needed),
             spare: all(&n.spare),
-            given_up: n.given_up.as_deref(),
+            given_up: n.given_up.as_ref().map(Reason::to_string),
         }),
         missing: explanation.missing.as_ref().map(|m| MissingObject {
             edits: all(&m.edits),
@@ -102,7 +102,7 @@ pub(crate) fn object(explanation: &Explanation) -> ExplanationObject<'_> {
             links: &m.links,
             none: m.none.as_deref(),
         }),
-        given_up: explanation.given_up.as_deref(),
+        given_up: explanation.given_up.as_ref().map(Reason::to_string),
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::human::letter;
+use super::super::execution::letter;
 use super::style::{self, Kind, WAITS};
 use verdict::{Ending, Seat, Witness, hang};
 
@@ -256,7 +256,7 @@ impl Scene {
         if edges.is_empty() {
             return;
         }
-        self.relations.push(Relation { name: WAITS.to_owned(), kind: style::of(WAITS, 0), shown: true });
+        self.relations.push(Relation { name: WAITS.to_owned(), kind: style::WAIT, shown: true });
         for &(from, to) in &edges {
             let (Some(a), Some(b)) = (at[from], at[to]) else { continue };
             let bold = reaches(&edges, to, from);
@@ -279,7 +279,7 @@ impl Scene {
         let edges = self
             .edges
             .iter()
-            .filter(|e| self.relations[e.relation].shown && self.relations[e.relation].name != "po");
+            .filter(|e| self.relations[e.relation].shown && self.relations[e.relation].kind.class != "po");
         let edges: Vec<_> = edges
             .map(|e| format!("{} {} {}", name(e.from), self.relations[e.relation].name, name(e.to)))
             .collect();

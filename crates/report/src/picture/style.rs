@@ -6,6 +6,8 @@
 //! # Sources
 //! - The names, and the colours of `rf`, `co` and `fr`: herd7 (herdtools7, manual, *Drawing diagrams*).
 
+use verdict::Style;
+
 /// A way to draw edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Kind {
@@ -38,19 +40,18 @@ const fn kind(
     Kind { class, light, dark, dashes, shown }
 }
 
-/// Kinds with their relations.
-const KINDS: &[(Kind, &[&str])] = &[
-    (kind("po", "#444444", "#c4c4c4", "", true), &["po", "sb"]),
-    (kind("rf", "#b80f1f", "#ff7b72", "", true), &["rf"]),
-    (kind("co", "#1846c4", "#7db3ff", "8 3", true), &["co", "mo"]),
-    (kind("fr", "#9a4a00", "#ffb35c", "3 3", true), &["fr", "rb"]),
-    (
-        kind("sync", "#0b6b32", "#5fd38a", "10 3 2 3", true),
-        &["sc", "sw", "gsw", "lsw", "synchronizes", "syncbar", "exitbar", "scob", "ssw", "S", "po;sc"],
-    ),
-    (kind("dep", "#6a1b9a", "#d5a6ff", "5 2", true), &["addr", "data", "ctrl", "rmw"]),
-    (kind("wait", "#8a0f55", "#ff8cc6", "6 2", true), &[WAITS]),
+/// Kinds of relations that tools know.
+const KINDS: &[(Style, Kind)] = &[
+    (Style::ProgramOrder, kind("po", "#444444", "#c4c4c4", "", true)),
+    (Style::ReadsFrom, kind("rf", "#b80f1f", "#ff7b72", "", true)),
+    (Style::Coherence, kind("co", "#1846c4", "#7db3ff", "8 3", true)),
+    (Style::FromReads, kind("fr", "#9a4a00", "#ffb35c", "3 3", true)),
+    (Style::Synchronization, kind("sync", "#0b6b32", "#5fd38a", "10 3 2 3", true)),
+    (Style::Dependency, kind("dep", "#6a1b9a", "#d5a6ff", "5 2", true)),
 ];
+
+/// That of [`WAITS`].
+pub const WAIT: Kind = kind("wait", "#8a0f55", "#ff8cc6", "6 2", true);
 
 /// What is missing: longer gaps than anything else has.
 const LACKING: Kind = kind("missing", "#111111", "#ffffff", "14 9", false);
@@ -69,18 +70,18 @@ pub const WAITS: &str = "waits for";
 /// How the name of a relation begins that does not hold, where that is why an outcome is allowed.
 pub const MISSING: &str = "missing: ";
 
-/// How relation `name` is drawn; `others` counts relations that have no kind of their own.
-pub fn of(name: &str, others: usize) -> Kind {
+/// How relation `name` is drawn; `others` counts relations that have no style.
+pub fn of(name: &str, style: Option<Style>, others: usize) -> Kind {
     if name.starts_with(MISSING) {
         return LACKING;
     }
-    let known = KINDS.iter().find(|(_, names)| names.contains(&name));
-    known.map_or(OTHERS[others % OTHERS.len()], |(kind, _)| *kind)
+    let known = KINDS.iter().find(|k| Some(k.0) == style);
+    known.map_or(OTHERS[others % OTHERS.len()], |k| k.1)
 }
 
 /// Every kind there is.
 pub fn all() -> impl Iterator<Item = Kind> {
-    KINDS.iter().map(|(kind, _)| *kind).chain([LACKING]).chain(OTHERS.iter().copied())
+    KINDS.iter().map(|k| k.1).chain([WAIT, LACKING]).chain(OTHERS.iter().copied())
 }
 
 /// The style sheet of pictures; `scope` is a selector that stands for one.

@@ -96,7 +96,7 @@ fn forbidden<'a>(line: &'a Line, breach: &'a Breach, all: &[Breach]) -> Subject<
     for link in breach.chain.iter().chain(besides) {
         steps(link, &mut cycle);
     }
-    let name = |e: usize| super::super::human::letter(e);
+    let name = |e: usize| super::super::execution::letter(e);
     let mut chain: Vec<String> = Vec::new();
     for link in &breach.chain {
         if chain.is_empty() {

@@ -25,7 +25,7 @@ use super::code::Code;
 use super::state::Thread;
 use program::host::{
     Asked, CallId, ChildStart, CommandId, CommandKind, HandleId, HandleKind, HostOp, HostProgram, LaneId,
-    LaneKind, Origin, Query, Ref,
+    LaneKind, Node, Origin, Query, Ref,
 };
 pub(super) use tell::{held, unmet};
 
@@ -115,7 +115,7 @@ struct InCall {
 }
 
 /// Host programs while they run; `C` is what is known at a point.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct HostState<C> {
     /// By command.
     stages: Vec<Stage>,
@@ -133,21 +133,7 @@ pub(super) struct HostState<C> {
     pub(super) known: BTreeMap<Point, C>,
 }
 
-impl<C> Default for HostState<C> {
-    fn default() -> Self {
-        HostState {
-            stages: Vec::new(),
-            items: Vec::new(),
-            made: Vec::new(),
-            set: Vec::new(),
-            recorded: Vec::new(),
-            calls: BTreeMap::new(),
-            known: BTreeMap::new(),
-        }
-    }
-}
-
-impl<C> HostState<C> {
+impl<C: Default> HostState<C> {
     /// Before the first call.
     pub(super) fn new(code: &Code) -> HostState<C> {
         let Some(host) = code.program.host.as_deref() else { return HostState::default() };
@@ -384,7 +370,6 @@ fn members(host: &HostProgram, command: CommandId, group: u32) -> impl Iterator<
 /// The line of a call, and who makes it.
 fn call_site(code: &Code, call: CallId) -> (usize, u32) {
     let thread = host(code).call(call).thread;
-    let instrs = &code.program.thread(thread).code;
-    let at = instrs.iter().find(|i| matches!(i.op, program::Op::Call(c) if c == call));
-    (usize::from(thread.0), at.map_or(0, |i| i.line))
+    let at = Node::Call(call).site(&code.program);
+    (usize::from(thread.0), at.map_or(0, |(_, i)| i.line))
 }

@@ -3,17 +3,16 @@
 use std::collections::BTreeSet;
 
 use super::{Cond, HostState, InCall, Item, Point, Stage, What, host, members};
-use crate::Halt;
-use crate::layer::Layer;
+use crate::Result;
 use crate::memory::{At, Backend, Context};
 use crate::record::{Event, Log};
-use crate::state::Status;
-use crate::step::{Machine, StateOf};
+use crate::state::{State, Status};
+use crate::step::Machine;
 use program::host::{CallId, CommandId, CommandKind, HostOp, LaneKind, Origin, QueryId, Ref};
 
-impl<B: Backend, L: Layer> Machine<'_, B, L> {
+impl<B: Backend> Machine<'_, B> {
     /// Holds the threads of all commands, and enqueues what runs before everything else.
-    pub(crate) fn start_host(&self, state: &mut StateOf<B, L>) {
+    pub(crate) fn start_host(&self, state: &mut State<B>) {
         let Some(host) = self.code.program.host.as_deref() else { return };
         for command in &host.commands {
             command.threads.iter().for_each(|t| state.threads[usize::from(t.0)].status = Status::Held);
@@ -26,11 +25,11 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     /// A thread calls the runtime. `false`: the call does not return yet.
     pub(crate) fn call(
         &self,
-        state: &mut StateOf<B, L>,
+        state: &mut State<B>,
         (cx, woken): (&mut Context<'_>, &mut Vec<usize>),
         at: At,
         call: CallId,
-    ) -> Result<bool, Halt> {
+    ) -> Result<bool> {
         let host = host(self.code);
         let op = &host.call(call).op;
         let waits = HostState::<B::Carried>::names(host, op);
@@ -88,11 +87,11 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     /// A thread of a kernel enqueues a command.
     pub(crate) fn enqueue_child(
         &self,
-        state: &mut StateOf<B, L>,
+        state: &mut State<B>,
         (cx, woken): (&mut Context<'_>, &mut Vec<usize>),
         at: At,
         command: CommandId,
-    ) -> Result<(), Halt> {
+    ) -> Result {
         if self.code.calls_hand_over {
             self.hand(state, cx, at, Point::Issue(command))?;
         }
@@ -102,7 +101,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     }
 
     /// A thread asks whether something is complete. If it is, the thread learns in CUDA what it would learn from a wait.
-    pub(crate) fn asks(&self, state: &mut StateOf<B, L>, cx: &mut Context<'_>, at: At, query: QueryId) -> bool {
+    pub(crate) fn asks(&self, state: &mut State<B>, cx: &mut Context<'_>, at: At, query: QueryId) -> bool {
         let host = host(self.code);
         let query = host.query(query);
         let waits = state.host.asked(host, query);
@@ -113,7 +112,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
         complete
     }
 
-    fn enqueue(&self, state: &mut StateOf<B, L>, id: CommandId) {
+    fn enqueue(&self, state: &mut State<B>, id: CommandId) {
         let host = host(self.code);
         let waits = state.host.needs(host, id);
         let lane = host.command(id).lane;
@@ -124,7 +123,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     }
 
     /// Lets come to pass what can, but for steps of threads. Adds to `woken` who may step now.
-    pub(crate) fn advance(&self, state: &mut StateOf<B, L>, log: &mut dyn Log, woken: &mut Vec<usize>) -> bool {
+    pub(crate) fn advance(&self, state: &mut State<B>, log: &mut dyn Log, woken: &mut Vec<usize>) -> bool {
         let Some(host) = self.code.program.host.as_deref() else { return false };
         let mut any = false;
         loop {
@@ -163,18 +162,12 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
         }
     }
 
-    fn all(&self, state: &StateOf<B, L>, conds: &BTreeSet<Cond>) -> bool {
+    fn all(&self, state: &State<B>, conds: &BTreeSet<Cond>) -> bool {
         conds.iter().all(|&c| state.host.holds(self.code, &state.threads, c))
     }
 
     /// Takes a command to its next stage, if it can go there.
-    fn further(
-        &self,
-        state: &mut StateOf<B, L>,
-        log: &mut dyn Log,
-        woken: &mut Vec<usize>,
-        id: CommandId,
-    ) -> bool {
+    fn further(&self, state: &mut State<B>, log: &mut dyn Log, woken: &mut Vec<usize>, id: CommandId) -> bool {
         let host = host(self.code);
         let command = host.command(id);
         let mut changed = false;
@@ -193,7 +186,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
                     self.tell(state, log, At { thread: t, instr: 0, clock: 0 }, Point::Start(id));
                     woken.push(t);
                 }
-                let StateOf::<B, L> { layer, threads, .. } = state;
+                let State { layer, threads, .. } = state;
                 self.layer.started(layer, threads);
                 changed = true;
             }
@@ -211,7 +204,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
                         let at = At { thread: t, instr, clock: thread.clock };
                         let carried = self.memory.hand(self.code, &mut state.memory, at);
                         B::join(state.host.known.entry(point).or_default(), &carried);
-                        log.note(Event::Hand { thread: t, instr, point: point.number() });
+                        log.note(Event::Hand(at.spot(), point.number()));
                     }
                     changed = true;
                 }
@@ -241,37 +234,37 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     }
 
     /// What a thread knows is known at a point.
-    fn hand(&self, state: &mut StateOf<B, L>, cx: &mut Context<'_>, at: At, point: Point) -> Result<(), Halt> {
+    fn hand(&self, state: &mut State<B>, cx: &mut Context<'_>, at: At, point: Point) -> Result {
         self.memory.shut(cx, &mut state.memory, at.thread)?;
         let carried = self.memory.hand(self.code, &mut state.memory, at);
         B::join(state.host.known.entry(point).or_default(), &carried);
-        cx.log.note(Event::Hand { thread: at.thread, instr: at.instr, point: point.number() });
+        cx.log.note(Event::Hand(at.spot(), point.number()));
         Ok(())
     }
 
     /// What is known at a point is known at another.
-    fn pour(&self, state: &mut StateOf<B, L>, log: &mut dyn Log, from: Point, into: Point) {
+    fn pour(&self, state: &mut State<B>, log: &mut dyn Log, from: Point, into: Point) {
         let Some(carried) = state.host.known.get(&from).cloned() else { return };
         B::join(state.host.known.entry(into).or_default(), &carried);
-        log.note(Event::Pour { from: from.number(), into: into.number() });
+        log.note(Event::Pour(from.number(), into.number()));
     }
 
     /// What comes with conditions is known at a point.
-    fn gather(&self, state: &mut StateOf<B, L>, log: &mut dyn Log, conds: &BTreeSet<Cond>, into: Point) {
+    fn gather(&self, state: &mut State<B>, log: &mut dyn Log, conds: &BTreeSet<Cond>, into: Point) {
         for point in conds.iter().filter_map(|&c| HostState::<B::Carried>::point(c)) {
             self.pour(state, log, point, into);
         }
     }
 
     /// A thread learns what is known at a point.
-    fn tell(&self, state: &mut StateOf<B, L>, log: &mut dyn Log, at: At, point: Point) {
+    fn tell(&self, state: &mut State<B>, log: &mut dyn Log, at: At, point: Point) {
         let Some(carried) = state.host.known.get(&point) else { return };
         self.memory.tell(self.code, &mut state.memory, at, carried);
-        log.note(Event::Tell { thread: at.thread, instr: at.instr, point: point.number() });
+        log.note(Event::Tell(at.spot(), point.number()));
     }
 
     /// A thread learns what comes with conditions.
-    fn learn(&self, state: &mut StateOf<B, L>, log: &mut dyn Log, at: At, conds: &BTreeSet<Cond>) {
+    fn learn(&self, state: &mut State<B>, log: &mut dyn Log, at: At, conds: &BTreeSet<Cond>) {
         for point in conds.iter().filter_map(|&c| HostState::<B::Carried>::point(c)) {
             self.tell(state, log, at, point);
         }

@@ -4,14 +4,14 @@ use super::{Cond, HostState, Stage, What, call_site, host};
 use crate::code::Code;
 use crate::state::Thread;
 use program::Op;
-use program::host::{CommandId, CommandKind, HostOp, Origin};
+use program::host::{CommandId, CommandKind, HostOp, Node, Origin};
 use verdict::hang::{Goal, Site, Wait};
 
 /// Chains of waits longer than this are cut: a circle is told once.
 const MAX_DEPTH: usize = 8;
 
 /// What a thread waits for that is held, each with who could bring it.
-pub(crate) fn held<C>(code: &Code, state: &HostState<C>, threads: &[Thread], t: usize) -> Vec<Wait> {
+pub(crate) fn held<C: Default>(code: &Code, state: &HostState<C>, threads: &[Thread], t: usize) -> Vec<Wait> {
     let mut waits: Vec<Wait> = Vec::new();
     for cond in open(code, state, threads, t) {
         let mut helpers = Vec::new();
@@ -24,7 +24,7 @@ pub(crate) fn held<C>(code: &Code, state: &HostState<C>, threads: &[Thread], t: 
 }
 
 /// What has not come to pass yet of what a thread waits for, in words.
-pub(crate) fn unmet<C>(code: &Code, state: &HostState<C>, threads: &[Thread], t: usize) -> String {
+pub(crate) fn unmet<C: Default>(code: &Code, state: &HostState<C>, threads: &[Thread], t: usize) -> String {
     let texts: Vec<String> = open(code, state, threads, t).into_iter().map(|c| text(code, c)).collect();
     let command = host(code).command_of(program::ThreadId(t as u16));
     match (command, texts.as_slice()) {
@@ -36,7 +36,7 @@ pub(crate) fn unmet<C>(code: &Code, state: &HostState<C>, threads: &[Thread], t:
     }
 }
 
-fn open<C>(code: &Code, state: &HostState<C>, threads: &[Thread], t: usize) -> Vec<Cond> {
+fn open<C: Default>(code: &Code, state: &HostState<C>, threads: &[Thread], t: usize) -> Vec<Cond> {
     let conds = match (state.calls.get(&t), host(code).command_of(program::ThreadId(t as u16))) {
         (Some(call), _) => call.waits.clone(),
         (None, Some(c)) => state.item(c).map(|i| i.waits.clone()).unwrap_or_default(),
@@ -62,7 +62,7 @@ fn text(code: &Code, cond: Cond) -> String {
 }
 
 /// The threads that could bring what has not come to pass.
-fn bringers<C>(
+fn bringers<C: Default>(
     code: &Code,
     state: &HostState<C>,
     threads: &[Thread],
@@ -98,13 +98,8 @@ fn bringers<C>(
                     found.push(Site { thread: name(t), line });
                 }
                 Origin::Device { thread, .. } => {
-                    let at = code
-                        .program
-                        .thread(thread)
-                        .code
-                        .iter()
-                        .find(|i| matches!(i.op, Op::Enqueue(id) if id == c));
-                    found.push(Site { thread: name(usize::from(thread.0)), line: at.map_or(0, |i| i.line) });
+                    let at = Node::Enqueue(c).site(&code.program);
+                    found.push(Site { thread: name(usize::from(thread.0)), line: at.map_or(0, |(_, i)| i.line) });
                 }
                 Origin::Start => {}
             },
@@ -145,7 +140,7 @@ fn bringers<C>(
     }
 }
 
-impl<C> HostState<C> {
+impl<C: Default> HostState<C> {
     /// Whether a thread is in a call that has not returned.
     pub(crate) fn is_calling(&self, t: usize) -> bool {
         self.calls.contains_key(&t)

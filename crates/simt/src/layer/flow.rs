@@ -13,12 +13,8 @@ pub(super) fn reconvergence(acts: &[Act]) -> Vec<usize> {
     let mut back: DiGraph<(), ()> = DiGraph::with_capacity(end + 1, 2 * end);
     let nodes: Vec<NodeIndex> = (0..=end).map(|_| back.add_node(())).collect();
     for (pc, act) in acts.iter().enumerate() {
-        if let Act::Branch { target, .. } = act {
-            back.add_edge(nodes[*target], nodes[pc], ());
-        }
-        // A branch that is always taken does not fall through.
-        if !matches!(act, Act::Branch { cond: program::Expr::Const(c), .. } if *c != 0) {
-            back.add_edge(nodes[pc + 1], nodes[pc], ());
+        for next in act.target().into_iter().chain(act.falls_through().then_some(pc + 1)) {
+            back.add_edge(nodes[next], nodes[pc], ());
         }
     }
     let dominators = simple_fast(&back, nodes[end]);

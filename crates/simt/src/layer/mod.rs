@@ -19,65 +19,13 @@ pub(super) mod residency;
 mod turns;
 mod warps;
 
-use std::fmt::Debug;
-use std::hash::Hash;
-
 use super::code::Code;
 use super::state::Thread;
-use super::{Halt, Launch, Scheduling};
+use super::{Launch, Result, Scheduling};
 use program::{Barrier, Scope};
 use residency::Residency;
 use turns::Turns;
 use warps::{Warp, Warps};
-
-/// Which threads may step now.
-pub(super) trait Layer {
-    /// What it remembers.
-    type State: Clone + Debug + Hash;
-
-    /// Before the first step.
-    fn start(&self, code: &Code, threads: &[Thread]) -> Self::State;
-
-    /// Whether a thread may step now.
-    fn may_step(&self, code: &Code, state: &Self::State, threads: &[Thread], thread: usize) -> bool;
-
-    /// Whether a thread that may step may also go on by itself: whether that decides nothing.
-    fn decides_nothing(&self, state: &Self::State, thread: usize) -> bool;
-
-    /// A command has started, and its threads are no longer held.
-    fn started(&self, state: &mut Self::State, threads: &[Thread]);
-
-    /// A thread went on, or waits at a barrier now; it was at instruction `from`. Adds to `woken` who may step now and
-    /// might not before.
-    fn stepped(
-        &self,
-        code: &Code,
-        state: &mut Self::State,
-        threads: &[Thread],
-        thread: usize,
-        from: usize,
-        woken: &mut Vec<usize>,
-    );
-
-    /// A thread is about to arrive at a barrier.
-    ///
-    /// # Errors
-    /// If it must not, as it is now.
-    fn arrives(
-        &self,
-        code: &Code,
-        state: &Self::State,
-        threads: &[Thread],
-        thread: usize,
-        barrier: &Barrier,
-    ) -> Result<(), Halt>;
-
-    /// Why a thread may not step now, in words; `None` if it may.
-    fn obstacle(&self, code: &Code, state: &Self::State, threads: &[Thread], thread: usize) -> Option<String>;
-
-    /// The lanes that are active beside a thread, as trace lines show them.
-    fn active(&self, state: &Self::State, thread: usize) -> Option<u64>;
-}
 
 /// In which order the threads that are there step.
 #[derive(Clone, Debug)]
@@ -121,12 +69,9 @@ impl Layers {
         };
         Ok(Layers { residency: Residency::new(code, launch), order })
     }
-}
 
-impl Layer for Layers {
-    type State = LayersState;
-
-    fn start(&self, code: &Code, threads: &[Thread]) -> LayersState {
+    /// Before the first step.
+    pub(super) fn start(&self, code: &Code, threads: &[Thread]) -> LayersState {
         LayersState {
             admitted: self.residency.as_ref().map_or(Vec::new(), |r| r.start(threads)),
             warps: match &self.order {
@@ -137,7 +82,8 @@ impl Layer for Layers {
         }
     }
 
-    fn may_step(&self, code: &Code, state: &LayersState, threads: &[Thread], thread: usize) -> bool {
+    /// Whether a thread may step now.
+    pub(super) fn may_step(&self, code: &Code, state: &LayersState, threads: &[Thread], thread: usize) -> bool {
         // Threads of the host are nobody's work-items.
         code.program.threads[thread].place.host
             || self.residency.as_ref().is_none_or(|r| r.may_enter(&state.admitted, threads, thread))
@@ -148,7 +94,8 @@ impl Layer for Layers {
                 }
     }
 
-    fn decides_nothing(&self, state: &LayersState, thread: usize) -> bool {
+    /// Whether a thread that may step may also go on by itself: whether that decides nothing.
+    pub(super) fn decides_nothing(&self, state: &LayersState, thread: usize) -> bool {
         self.residency.as_ref().is_none_or(|r| r.is_in(&state.admitted, thread))
             && match &self.order {
                 Order::Any => true,
@@ -157,13 +104,16 @@ impl Layer for Layers {
             }
     }
 
-    fn started(&self, state: &mut LayersState, threads: &[Thread]) {
+    /// A command has started, and its threads are no longer held.
+    pub(super) fn started(&self, state: &mut LayersState, threads: &[Thread]) {
         if let Some(residency) = &self.residency {
             residency.started(&mut state.admitted, threads);
         }
     }
 
-    fn stepped(
+    /// A thread went on, or waits at a barrier now; it was at instruction `from`. Adds to `woken` who may step now and
+    /// might not before.
+    pub(super) fn stepped(
         &self,
         code: &Code,
         state: &mut LayersState,
@@ -182,21 +132,32 @@ impl Layer for Layers {
         }
     }
 
-    fn arrives(
+    /// A thread is about to arrive at a barrier.
+    ///
+    /// # Errors
+    /// If it must not, as it is now.
+    pub(super) fn arrives(
         &self,
         code: &Code,
         state: &LayersState,
         threads: &[Thread],
         thread: usize,
         barrier: &Barrier,
-    ) -> Result<(), Halt> {
+    ) -> Result {
         match &self.order {
             Order::Lockstep(warps) => warps.arrives(code, &state.warps, threads, (thread, barrier)),
             Order::Any | Order::Turns(_) => Ok(()),
         }
     }
 
-    fn obstacle(&self, code: &Code, state: &LayersState, threads: &[Thread], thread: usize) -> Option<String> {
+    /// Why a thread may not step now, in words; `None` if it may.
+    pub(super) fn obstacle(
+        &self,
+        code: &Code,
+        state: &LayersState,
+        threads: &[Thread],
+        thread: usize,
+    ) -> Option<String> {
         if self.residency.as_ref().is_some_and(|r| !r.may_enter(&state.admitted, threads, thread)) {
             return Some("its block is not resident: it waits for another block to finish".into());
         }
@@ -207,7 +168,8 @@ impl Layer for Layers {
         }
     }
 
-    fn active(&self, state: &LayersState, thread: usize) -> Option<u64> {
+    /// The lanes that are active beside a thread, as trace lines show them.
+    pub(super) fn active(&self, state: &LayersState, thread: usize) -> Option<u64> {
         match &self.order {
             Order::Lockstep(warps) => Some(warps.active(&state.warps, thread)),
             Order::Any | Order::Turns(_) => None,

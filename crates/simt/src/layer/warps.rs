@@ -19,8 +19,9 @@ use std::mem::discriminant;
 
 use super::flow::reconvergence;
 use crate::code::{Act, Code};
+use crate::set::bits;
 use crate::state::{Status, Thread};
-use crate::{Fault, Halt};
+use crate::{Fault, Halt, Result};
 use program::{Barrier, Scope};
 
 /// A set of lanes.
@@ -53,16 +54,6 @@ struct Frame {
     lanes: Lanes,
     /// Where they meet the others again; `None` for the whole warp.
     until: Option<usize>,
-}
-
-fn bits(mut lanes: Lanes) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        (lanes != 0).then(|| {
-            let lane = lanes.trailing_zeros() as usize;
-            lanes &= lanes - 1;
-            lane
-        })
-    })
 }
 
 impl Warps {
@@ -201,7 +192,7 @@ impl Warps {
         state: &[Warp],
         threads: &[Thread],
         (thread, barrier): (usize, &Barrier),
-    ) -> Result<(), Halt> {
+    ) -> Result {
         let (w, lane) = self.place[thread];
         let named = barrier.lanes.map_or(Lanes::MAX, Lanes::from);
         let active = self.side(&state[w], lane).map_or(0, |f| f.lanes);
@@ -257,9 +248,6 @@ impl Warps {
 
 /// Whether two threads run one code: the same kinds of instructions, and branches to the same places.
 fn same_code(a: &[Act], b: &[Act]) -> bool {
-    let same = |(x, y): (&Act, &Act)| match (x, y) {
-        (Act::Branch { target: s, .. }, Act::Branch { target: t, .. }) => s == t,
-        _ => discriminant(x) == discriminant(y),
-    };
+    let same = |(x, y): (&Act, &Act)| discriminant(x) == discriminant(y) && x.target() == y.target();
     a.len() == b.len() && a.iter().zip(b).all(same)
 }

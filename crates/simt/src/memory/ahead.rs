@@ -12,10 +12,10 @@
 
 use super::Context;
 use crate::code::{Access, Act, Code, Fence, Place};
-use crate::record::Event;
+use crate::record::{Event, Spot};
 use crate::state::Thread;
 use crate::step::new_value;
-use crate::{Early, Halt};
+use crate::{Early, Halt, Result};
 use program::{BinOp, Expr, Proxy, RegId, Scope, Update};
 
 /// How far a thread looks ahead: accesses, fences and barriers.
@@ -61,17 +61,17 @@ pub(super) struct Candidate {
 
 impl Candidate {
     /// Has one of those that there are chosen, and noted.
-    pub(super) fn choose(mut all: Vec<Candidate>, cx: &mut Context<'_>, thread: usize) -> Result<Candidate, Halt> {
+    pub(super) fn choose(mut all: Vec<Candidate>, cx: &mut Context<'_>, thread: usize) -> Result<Candidate> {
         if all.is_empty() {
             return Err(Halt::Refused);
         }
         let chosen = all.swap_remove(cx.chooser.choose(all.len()));
-        cx.log.note(Event::Early { thread, instr: chosen.instr });
+        cx.log.note(Event::Early(Spot { thread, instr: chosen.instr }));
         Ok(chosen)
     }
 
     /// What an atomic writes that reads a value; `None` if it writes nothing.
-    pub(super) fn written(&self, atomic: &Act, read: i64) -> Result<Option<i64>, Halt> {
+    pub(super) fn written(&self, atomic: &Act, read: i64) -> Result<Option<i64>> {
         let Act::Rmw { dst, update, read: from, write: to, .. } = atomic else { return Err(Halt::Refused) };
         let old = from.ty.wrap(read);
         let regs = once_read(update, *dst, &self.regs, old);
@@ -186,10 +186,7 @@ fn operands_known(update: &Update, dst: Option<RegId>, regs: &[Option<i64>]) -> 
     // Whatever is read is known by then.
     let regs = once_read(update, dst, regs, 0);
     let ready = |e: &Expr| known(e, &regs).is_some();
-    match update {
-        Update::Exchange(e) | Update::Apply(_, e) => ready(e),
-        Update::CompareExchange { expected: a, new: b } | Update::When { cond: a, new: b } => ready(a) && ready(b),
-    }
+    update.operands().iter().all(|e| ready(e))
 }
 
 impl Look<'_> {
@@ -271,7 +268,7 @@ impl Look<'_> {
                         walk.set(*dst, old);
                     }
                 }
-                Act::Fence(fence) => {
+                Act::Mark { mark: fence, .. } => {
                     walk.passed.wall = true;
                     if let Fence::Thread { release: true, scope, .. } = fence {
                         walk.release(*scope, None);

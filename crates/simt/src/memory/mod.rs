@@ -5,18 +5,19 @@
 
 mod ahead;
 pub(super) mod clike;
-mod rules;
+mod early;
+pub(super) mod rules;
 pub(super) mod sc;
 pub(super) mod weak;
 
 use std::fmt::Debug;
 use std::hash::Hasher;
 
-use super::Halt;
 use super::choice::Chooser;
 use super::code::{Access, Code, Fence, Place};
-use super::record::{Hazard, Log};
+use super::record::{Hazard, Log, Spot};
 use super::state::Thread;
+use super::{Halt, Result};
 use program::Barrier;
 
 /// Where and when a step happens.
@@ -27,6 +28,20 @@ pub(super) struct At {
     pub(super) instr: usize,
     /// Micro-ops that the thread carried out before it.
     pub(super) clock: u32,
+}
+
+impl At {
+    pub(super) fn spot(self) -> Spot {
+        Spot { thread: self.thread, instr: self.instr }
+    }
+}
+
+/// An access of a thread: when, where, and how.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target {
+    pub(super) at: At,
+    pub(super) place: Place,
+    pub(super) access: Access,
 }
 
 /// What a step may use besides the state.
@@ -52,6 +67,14 @@ pub(super) enum Age {
 }
 
 impl Context<'_> {
+    /// One of those that there are.
+    ///
+    /// # Errors
+    /// Refused, if there is none.
+    pub(super) fn pick<T: Copy>(&mut self, all: &[T]) -> Result<T> {
+        if all.is_empty() { Err(Halt::Refused) } else { Ok(all[self.chooser.choose(all.len())]) }
+    }
+
     /// Something the step did is of that age.
     pub(super) fn ages(&mut self, old: bool, age: Age) {
         if old {
@@ -64,7 +87,7 @@ impl Context<'_> {
 pub(super) type NewValue<'a> = &'a dyn Fn(i64) -> Option<i64>;
 
 /// A memory: its rules. The contents are [`Backend::Memory`].
-pub(super) trait Backend {
+pub(super) trait Backend: Clone {
     /// The contents.
     type Memory: Clone + Debug;
     /// What an arrival at a barrier hands to the waits.
@@ -83,42 +106,27 @@ pub(super) trait Backend {
     fn start(&self, code: &Code) -> Self::Memory;
 
     /// Reads; gives the value as stored.
-    fn load(
-        &self,
-        cx: &mut Context<'_>,
-        m: &mut Self::Memory,
-        at: At,
-        place: Place,
-        access: &Access,
-    ) -> Result<i64, Halt>;
+    fn load(&self, cx: &mut Context<'_>, m: &mut Self::Memory, t: Target) -> Result<i64>;
 
     /// Writes.
-    fn store(
-        &self,
-        cx: &mut Context<'_>,
-        m: &mut Self::Memory,
-        at: At,
-        place: Place,
-        access: &Access,
-        value: i64,
-    ) -> Result<(), Halt>;
+    fn store(&self, cx: &mut Context<'_>, m: &mut Self::Memory, t: Target, value: i64) -> Result;
 
-    /// Reads and writes; gives the old value as stored.
+    /// Reads and writes, by two halves of one instruction; gives the old value as stored.
     fn rmw(
         &self,
         cx: &mut Context<'_>,
         m: &mut Self::Memory,
-        at: At,
-        place: Place,
-        halves: (&Access, &Access),
+        halves: (Target, Target),
         new: NewValue<'_>,
-    ) -> Result<i64, Halt>;
+    ) -> Result<i64>;
 
     /// A fence of either kind.
-    fn fence(&self, cx: &mut Context<'_>, m: &mut Self::Memory, at: At, fence: Fence) -> Result<(), Halt>;
+    fn fence(&self, cx: &mut Context<'_>, m: &mut Self::Memory, at: At, fence: Fence) -> Result;
 
     /// Whether a fence commutes with every step of other threads, so that it may be carried out at once.
-    fn fence_commutes(&self, m: &Self::Memory, thread: usize, fence: Fence) -> bool;
+    fn fence_commutes(&self, _: &Self::Memory, _thread: usize, _: Fence) -> bool {
+        true
+    }
 
     /// A thread arrives at a barrier; what it hands over.
     fn arrive(
@@ -127,7 +135,7 @@ pub(super) trait Backend {
         m: &mut Self::Memory,
         at: At,
         barrier: &Barrier,
-    ) -> Result<Self::Carried, Halt>;
+    ) -> Result<Self::Carried>;
 
     /// Whether the next arrival of a thread commutes with every step of other threads, as far as memory goes.
     fn arrival_commutes(&self, _: &Self::Memory, _thread: usize) -> bool {
@@ -141,7 +149,7 @@ pub(super) trait Backend {
     fn pass(&self, code: &Code, m: &mut Self::Memory, at: At, carried: &Self::Carried);
 
     /// Makes up a thread's mind about what it relied on, where that was left open.
-    fn shut(&self, _: &mut Context<'_>, _: &mut Self::Memory, _thread: usize) -> Result<(), Halt> {
+    fn shut(&self, _: &mut Context<'_>, _: &mut Self::Memory, _thread: usize) -> Result {
         Ok(())
     }
 
@@ -152,22 +160,24 @@ pub(super) trait Backend {
     fn tell(&self, code: &Code, m: &mut Self::Memory, at: At, carried: &Self::Carried);
 
     /// Whether anything is ever bound early.
-    fn binds(&self) -> bool;
+    fn binds(&self) -> bool {
+        false
+    }
 
     /// Whether the thread may bind an instruction early now.
-    fn may_bind_early(&self, code: &Code, m: &Self::Memory, threads: &[Thread], thread: usize) -> bool;
+    fn may_bind_early(&self, _: &Code, _: &Self::Memory, _: &[Thread], _thread: usize) -> bool {
+        false
+    }
 
     /// Binds an instruction of a thread before its turn.
-    fn bind_early(
-        &self,
-        cx: &mut Context<'_>,
-        m: &mut Self::Memory,
-        threads: &[Thread],
-        thread: usize,
-    ) -> Result<(), Halt>;
+    fn bind_early(&self, _: &mut Context<'_>, _: &mut Self::Memory, _: &[Thread], _: usize) -> Result {
+        Err(Halt::Refused)
+    }
 
     /// Whether something was bound early and has not had its turn: a state without successors is then no hang.
-    fn is_pending(&self, m: &Self::Memory) -> bool;
+    fn is_pending(&self, _: &Self::Memory) -> bool {
+        false
+    }
 
     /// Whether a thread may find no way on because of what was chosen earlier: a state without successors in which not
     /// all who are left wait at barriers is then no hang either.
@@ -187,12 +197,9 @@ pub(super) trait Backend {
 
     /// Brings the contents, and what barriers carry, into a normal form. `false` if that lost possible behaviour
     /// (a bound on the history was met).
-    fn tidy(
-        &self,
-        code: &Code,
-        m: &mut Self::Memory,
-        carried: &mut dyn Iterator<Item = &mut Self::Carried>,
-    ) -> bool;
+    fn tidy(&self, _: &Code, _: &mut Self::Memory, _: &mut dyn Iterator<Item = &mut Self::Carried>) -> bool {
+        true
+    }
 
     /// Hashes contents and what barriers carry, after [`Backend::tidy`]. Equal behaviour may hash differently, different
     /// behaviour never equally.

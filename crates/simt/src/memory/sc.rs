@@ -5,9 +5,9 @@
 
 use std::hash::{Hash, Hasher};
 
-use super::{At, Backend, Context, NewValue};
-use crate::Halt;
-use crate::code::{Access, Code, Fence, Place};
+use super::{At, Backend, Context, NewValue, Target};
+use crate::Result;
+use crate::code::{Code, Fence};
 use crate::record::{Event, Source};
 use crate::state::Thread;
 use program::Barrier;
@@ -33,19 +33,13 @@ struct Cell {
 }
 
 impl Sc {
-    fn write(cx: &mut Context<'_>, m: &mut Store, at: At, place: Place, value: i64) {
+    fn write(cx: &mut Context<'_>, m: &mut Store, Target { at, place, .. }: Target, value: i64) {
         let source = Source::Write(at.thread, m.writes[at.thread]);
         m.writes[at.thread] += 1;
         cx.log.note(Event::Write { source, instr: at.instr, loc: place.loc, value });
         cx.log.note(Event::After(place.loc, m.cells[place.loc].by, source));
         cx.log.note(Event::Commit(source));
         m.cells[place.loc] = Cell { value, by: source };
-    }
-
-    fn read(cx: &mut Context<'_>, m: &Store, at: At, place: Place) -> i64 {
-        let Cell { value, by } = m.cells[place.loc];
-        cx.log.note(Event::Read { thread: at.thread, instr: at.instr, loc: place.loc, source: by, value });
-        value
     }
 }
 
@@ -64,20 +58,14 @@ impl Backend for Sc {
         Store { cells: code.locations.iter().enumerate().map(cell).collect(), writes: vec![0; code.threads.len()] }
     }
 
-    fn load(&self, cx: &mut Context<'_>, m: &mut Store, at: At, place: Place, _: &Access) -> Result<i64, Halt> {
-        Ok(Sc::read(cx, m, at, place))
+    fn load(&self, cx: &mut Context<'_>, m: &mut Store, Target { at, place, .. }: Target) -> Result<i64> {
+        let Cell { value, by } = m.cells[place.loc];
+        cx.log.note(Event::Read { thread: at.thread, instr: at.instr, loc: place.loc, source: by, value });
+        Ok(value)
     }
 
-    fn store(
-        &self,
-        cx: &mut Context<'_>,
-        m: &mut Store,
-        at: At,
-        place: Place,
-        _: &Access,
-        value: i64,
-    ) -> Result<(), Halt> {
-        Sc::write(cx, m, at, place, value);
+    fn store(&self, cx: &mut Context<'_>, m: &mut Store, t: Target, value: i64) -> Result {
+        Sc::write(cx, m, t, value);
         Ok(())
     }
 
@@ -85,28 +73,22 @@ impl Backend for Sc {
         &self,
         cx: &mut Context<'_>,
         m: &mut Store,
-        at: At,
-        place: Place,
-        _: (&Access, &Access),
+        (read, write): (Target, Target),
         new: NewValue<'_>,
-    ) -> Result<i64, Halt> {
-        let old = Sc::read(cx, m, at, place);
+    ) -> Result<i64> {
+        let old = self.load(cx, m, read)?;
         if let Some(new) = new(old) {
-            Sc::write(cx, m, at, place, new);
+            Sc::write(cx, m, write, new);
         }
         Ok(old)
     }
 
-    fn fence(&self, cx: &mut Context<'_>, _: &mut Store, at: At, _: Fence) -> Result<(), Halt> {
-        cx.log.note(Event::Fence { thread: at.thread, instr: at.instr });
+    fn fence(&self, cx: &mut Context<'_>, _: &mut Store, at: At, _: Fence) -> Result {
+        cx.log.note(Event::Fence(at.spot()));
         Ok(())
     }
 
-    fn fence_commutes(&self, _: &Store, _: usize, _: Fence) -> bool {
-        true
-    }
-
-    fn arrive(&self, _: &mut Context<'_>, _: &mut Store, _: At, _: &Barrier) -> Result<(), Halt> {
+    fn arrive(&self, _: &mut Context<'_>, _: &mut Store, _: At, _: &Barrier) -> Result {
         Ok(())
     }
 
@@ -117,26 +99,6 @@ impl Backend for Sc {
     fn hand(&self, _: &Code, _: &mut Store, _: At) {}
 
     fn tell(&self, _: &Code, _: &mut Store, _: At, (): &()) {}
-
-    fn binds(&self) -> bool {
-        false
-    }
-
-    fn may_bind_early(&self, _: &Code, _: &Store, _: &[Thread], _: usize) -> bool {
-        false
-    }
-
-    fn bind_early(&self, _: &mut Context<'_>, _: &mut Store, _: &[Thread], _: usize) -> Result<(), Halt> {
-        Err(Halt::Refused)
-    }
-
-    fn is_pending(&self, _: &Store) -> bool {
-        false
-    }
-
-    fn tidy(&self, _: &Code, _: &mut Store, _: &mut dyn Iterator<Item = &mut ()>) -> bool {
-        true
-    }
 
     fn hash(&self, m: &Store, _: &[Thread], _: &mut dyn Iterator<Item = &()>, mut hasher: &mut dyn Hasher) {
         m.cells.iter().for_each(|c| c.value.hash(&mut hasher));

@@ -22,7 +22,6 @@ use super::place::place;
 use super::record::{Event, Hazard, HazardKind};
 use super::schedule::Recorded;
 use order::{Asked, Order, Touch};
-use program::Dialect;
 
 /// One of the two accesses of a race.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,10 +68,11 @@ impl fmt::Display for Side {
 
 /// Whether races can be looked for in runs of this program, and if not, why.
 pub(super) fn applies(code: &Code) -> Result<(), String> {
-    match code.program.dialect {
-        Dialect::Ptx | Dialect::Cuda if code.plain => Ok(()),
-        Dialect::Ptx | Dialect::Cuda => Err("races are not looked for in programs with proxies or aliases".into()),
-        other => Err(format!("races are not looked for in runs of {other} code")),
+    let dialect = code.program.dialect;
+    match dialect.row().race_rules {
+        Some(_) if code.plain => Ok(()),
+        Some(_) => Err("races are not looked for in programs with proxies or aliases".into()),
+        None => Err(format!("races are not looked for in runs of {dialect} code")),
     }
 }
 
@@ -153,8 +153,8 @@ fn pairs(code: &Code, events: &[Event]) -> Vec<Found> {
     let mut epochs = vec![0; code.threads.len()];
     let mut found: Vec<Found> = Vec::new();
     for event in events {
-        if let Event::Pass { thread, .. } = event {
-            epochs[*thread] += 1;
+        if let Event::Pass(at, _) = event {
+            epochs[at.thread] += 1;
         }
         order.event(event, &mut |order, touch| {
             let clock = &order.clocks[touch.thread];

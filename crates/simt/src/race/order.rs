@@ -16,8 +16,9 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use crate::code::{Access, Act, Code, Fence};
-use crate::record::{Event, Source};
-use program::{Dialect, Scope};
+use crate::record::{Event, Source, Spot};
+use program::Scope;
+use program::dialect::RaceRules;
 
 /// How much is asked for before one thing comes before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +113,7 @@ impl<'a> Order<'a> {
         Order {
             code,
             asked,
-            ptx: code.program.dialect == Dialect::Ptx,
+            ptx: code.program.dialect.row().race_rules == Some(RaceRules::Patterns),
             clocks: vec![vec![0; n]; n],
             fences: vec![BTreeMap::new(); n],
             releases: vec![BTreeMap::new(); n],
@@ -128,11 +129,8 @@ impl<'a> Order<'a> {
     }
 
     fn half(&self, thread: usize, instr: usize, write: bool) -> Option<Access> {
-        match &self.code.threads[thread].acts[instr] {
-            Act::Load { access, .. } | Act::Store { access, .. } => Some(*access),
-            Act::Rmw { read, write: w, .. } => Some(if write { *w } else { *read }),
-            _ => None,
-        }
+        let act = &self.code.threads[thread].acts[instr];
+        if write { act.write() } else { act.read() }.copied()
     }
 
     /// Takes note of an event. Calls `touch` for every access, before the access hands over or takes anything.
@@ -156,13 +154,13 @@ impl<'a> Order<'a> {
                 touch(self, Touch { thread, instr, loc, write: true, access });
                 self.writes((thread, instr), loc, source, access);
             }
-            Event::Fence { thread, instr } => {
+            Event::Fence(Spot { thread, instr }) => {
                 self.clocks[thread][thread] += 1;
-                if let Act::Fence(fence) = self.code.threads[thread].acts[instr] {
+                if let Act::Mark { mark: fence, .. } = self.code.threads[thread].acts[instr] {
                     self.fences((thread, instr), fence);
                 }
             }
-            Event::Arrive { thread, instr, phase } => {
+            Event::Arrive(Spot { thread, instr }, phase) => {
                 self.clocks[thread][thread] += 1;
                 let relaxed = matches!(&self.code.threads[thread].acts[instr],
                     Act::Barrier(b) if b.arrive.has("RLX"))
@@ -175,29 +173,29 @@ impl<'a> Order<'a> {
                 let into = self.phases.entry(phase).or_insert_with(|| vec![0; self.clocks.len()]);
                 given.into_iter().for_each(|c| join(into, c));
             }
-            Event::Pass { thread, phase, .. } => {
+            Event::Pass(Spot { thread, .. }, phase) => {
                 if let Some(given) = self.phases.get(&phase) {
                     join(&mut self.clocks[thread], given);
                 }
                 self.clocks[thread][thread] += 1;
             }
-            Event::Hand { thread, point, .. } => {
+            Event::Hand(Spot { thread, .. }, point) => {
                 self.clocks[thread][thread] += 1;
                 let into = self.points.entry(point).or_insert_with(|| vec![0; self.clocks.len()]);
                 join(into, &self.clocks[thread]);
             }
-            Event::Pour { from, into } => {
+            Event::Pour(from, into) => {
                 if let Some(given) = self.points.get(&from).cloned() {
                     join(self.points.entry(into).or_insert_with(|| vec![0; given.len()]), &given);
                 }
             }
-            Event::Tell { thread, point, .. } => {
+            Event::Tell(Spot { thread, .. }, point) => {
                 if let Some(given) = self.points.get(&point) {
                     join(&mut self.clocks[thread], given);
                 }
                 self.clocks[thread][thread] += 1;
             }
-            Event::Early { .. } | Event::After(..) | Event::Turn { .. } | Event::Jump { .. } | Event::Round => {}
+            Event::Early(_) | Event::After(..) | Event::Turn { .. } | Event::Jump(..) | Event::Round => {}
         }
     }
 

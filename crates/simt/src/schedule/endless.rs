@@ -10,12 +10,10 @@
 
 use std::collections::VecDeque;
 
-use petgraph::algo::tarjan_scc;
-use petgraph::graph::{DiGraph, NodeIndex};
 use rustc_hash::FxHashMap;
 
 use super::Recorded;
-use super::graph::Graph;
+use super::graph::{Graph, components};
 use crate::memory::Age;
 use crate::state::Status;
 use program::Program;
@@ -115,23 +113,12 @@ fn parts(points: usize, edges: &[Move], running: u32) -> Vec<usize> {
     if running == 0 {
         return (0..points).collect();
     }
-    let mut graph: DiGraph<(), ()> = DiGraph::with_capacity(points, edges.len());
-    (0..points).for_each(|_| {
-        graph.add_node(());
-    });
     let taken = || edges.iter().filter(|(_, _, t, age)| running >> t & 1 != 0 && *age == Age::New);
-    for &(a, b, ..) in taken() {
-        graph.add_edge(NodeIndex::new(a), NodeIndex::new(b), ());
-    }
-    let sets = tarjan_scc(&graph);
-    let mut set_of = vec![0; points];
-    for (i, set) in sets.iter().enumerate() {
-        set.iter().for_each(|p| set_of[p.index()] = i);
-    }
+    let (sets, set_of) = components(points, taken().map(|&(a, b, ..)| (a as u32, b as u32)));
     let mut stepping = vec![0u32; sets.len()];
     for &(a, _, t, _) in taken().filter(|(a, b, ..)| set_of[*a] == set_of[*b]) {
-        stepping[set_of[a]] |= 1 << t;
+        stepping[set_of[a] as usize] |= 1 << t;
     }
     let all = sets.iter().zip(stepping).filter(|(_, stepping)| *stepping == running);
-    all.map(|(set, _)| set[0].index()).collect()
+    all.map(|(set, _)| set[0] as usize).collect()
 }

@@ -12,17 +12,13 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::graph::Graph;
-use super::spins::Spins;
-use super::{
-    Clock, Ended, Hazards, How, Limits, Observation, Outcomes, Reason, Recorded, Step, Stops, endless, replay,
-    rounds,
-};
+use super::{Clock, How, Limits, Observation, Reason, Recorded, Seeing, Step, endless, replay, rounds};
 use crate::choice::Script;
-use crate::code::{Act, eval};
-use crate::layer::Layer;
+use crate::code::Act;
 use crate::memory::{Age, Backend};
 use crate::record::{HazardKind, Silent};
-use crate::step::{Action, Machine, StateOf};
+use crate::state::State;
+use crate::step::{Action, Machine};
 use crate::{Halt, explain, race};
 
 /// At most so many cycles are explained, those reached first.
@@ -48,18 +44,16 @@ struct Frame<S> {
 }
 
 /// Visits all states.
-pub(super) fn explore<B: Backend, L: Layer>(
-    machine: &Machine<'_, B, L>,
-    start: StateOf<B, L>,
+pub(super) fn explore<B: Backend>(
+    machine: &Machine<'_, B>,
+    start: State<B>,
     limits: &Limits,
 ) -> Result<Observation, String> {
     let mut seen: FxHashMap<u128, u32> = FxHashMap::default();
-    let (mut outcomes, mut ended) = (Outcomes::default(), Ended::default());
+    let (mut seeing, mut graph) = (Seeing::default(), Graph::default());
     let mut clock = Clock::new(limits.timeout);
-    let (mut reason, mut whole, mut steps) = (None, true, 0u64);
-    let (mut graph, mut stops) = (Graph::default(), Stops::default());
-    let (mut spins, mut hazards) = (Spins::default(), Hazards::default());
-    let mut stack: Vec<Frame<StateOf<B, L>>> = Vec::new();
+    let (mut whole, mut steps) = (true, 0u64);
+    let mut stack: Vec<Frame<State<B>>> = Vec::new();
     let mut path: Vec<Step> = Vec::new();
     let mut enter = Some(start);
     let keeps = machine.code.loops || limits.progress;
@@ -69,11 +63,10 @@ pub(super) fn explore<B: Backend, L: Layer>(
             let number = seen.len() as u32;
             let known = *seen.entry(machine.fingerprint(&state)).or_insert(number);
             if keeps {
-                spins.edges.extend(stack.last().map(|from| (from.number, known)));
                 if known == number {
                     let found = machine.memory.hazards(machine.code, &state.memory);
                     let races = found.into_iter().filter(|h| h.kind == HazardKind::Race);
-                    spins.races.extend(races.map(|h| (number, h)));
+                    graph.races.extend(races.map(|h| (number, h)));
                     graph.enter(stack.last().zip(path.last()).map(|(f, step)| (f.number, step.clone())));
                     if limits.progress {
                         graph.stand(state.threads.iter().map(|t| t.status).collect());
@@ -87,12 +80,12 @@ pub(super) fn explore<B: Backend, L: Layer>(
             if known != number {
                 path.pop();
             } else if machine.is_finished(&state) {
-                finish(machine, &state, &path, &mut outcomes, (&mut ended, &mut hazards))?;
-                spins.ends.push(number);
+                finish(machine, &state, &path, &mut seeing)?;
+                graph.ends.push(number);
                 path.pop();
             } else if stack.len() >= limits.steps {
-                ended.step_limit += 1;
-                reason = Some(format!("step limit: a run takes more than {} steps", limits.steps));
+                seeing.ended.count(How::Limit, 1);
+                seeing.reason = Some(format!("step limit: a run takes more than {} steps", limits.steps));
                 path.pop();
             } else {
                 let actions = if limits.progress { machine.actions(&state) } else { picks(machine, &state) };
@@ -101,22 +94,17 @@ pub(super) fn explore<B: Backend, L: Layer>(
             }
         }
         if seen.len() >= limits.states {
-            reason = Some(format!("state limit: more than {} states", limits.states));
+            seeing.reason = Some(format!("state limit: more than {} states", limits.states));
             break;
         }
         if clock.is_over() {
-            reason = Some("out of time".into());
+            seeing.reason = Some("out of time".into());
             break;
         }
         let Some(frame) = stack.last_mut() else { break };
         let Some(&action) = frame.actions.get(frame.next) else {
-            let how = if frame.alive { None } else { machine.count_stuck(&frame.state, &mut ended) };
-            if let Some(how) = how {
-                let recorded = Recorded { period: 1, steps: path.clone(), ..Recorded::default() };
-                if how == How::Deadlock {
-                    machine.note_hazards(&frame.state, None, &mut hazards, || recorded.clone());
-                }
-                stops.add(how, || explain::stuck(machine, &frame.state), recorded);
+            if !frame.alive {
+                seeing.stuck(machine, &frame.state, || Recorded::whole(path.clone()));
             }
             stack.pop();
             path.pop();
@@ -142,34 +130,33 @@ pub(super) fn explore<B: Backend, L: Layer>(
             // What was bound early may be what led astray, and may turn out to be wrong.
             Err(Halt::Fault { .. }) if machine.memory.is_pending(&frame.state.memory) => {
                 frame.alive = true;
-                ended.discarded += 1;
+                seeing.ended.discarded += 1;
             }
             Err(halt @ (Halt::Fault { .. } | Halt::Limit(_))) => {
                 frame.alive = true;
-                let how = ended.count_fault(&halt);
                 let mut steps = path.clone();
                 steps.push(Step::new(action, answers));
-                let recorded = Recorded { period: 1, steps, ..Recorded::default() };
-                stops.add(how, || Reason::line(machine.why(&halt)), recorded);
-                reason.get_or_insert_with(|| machine.why(&halt));
+                seeing.fault(machine, &halt, Recorded::whole(steps));
             }
             Err(halt @ Halt::Unsupported(_)) => return Err(machine.why(&halt)),
         }
     }
     if !whole {
-        reason.get_or_insert_with(|| "history bound: a thread wrote much that another never looked at".into());
+        seeing
+            .reason
+            .get_or_insert_with(|| "history bound: a thread wrote much that another never looked at".into());
     }
     let states = seen.len() as u64;
     if machine.code.loops && !machine.binds() {
         let cycles = graph.fair_cycles(Age::New);
-        ended.livelock += cycles.len() as u64;
+        seeing.ended.count(How::Livelock, cycles.len() as u64);
         let stale = graph.fair_cycles(Age::Stale);
         let stale = stale.iter().filter(|c| !cycles.iter().any(|new| c.has(new)));
-        ended.stale += stale.clone().count() as u64;
+        seeing.ended.count(How::Stale, stale.clone().count() as u64);
         let fresh = cycles.iter().map(|c| (How::Livelock, Age::New, c));
         let all = fresh.chain(stale.map(|c| (How::Stale, Age::Stale, c)));
         for (how, oldest, cycle) in all.take(MAX_EXPLAINED) {
-            let mut recorded = Recorded { period: 1, steps: graph.path(cycle.first), ..Recorded::default() };
+            let mut recorded = Recorded::whole(graph.path(cycle.first));
             let why = match replay::state_after(machine, &recorded) {
                 Ok(state) => {
                     let why = explain::spinning(machine, &state, Some(&cycle.threads));
@@ -181,80 +168,62 @@ pub(super) fn explore<B: Backend, L: Layer>(
                 }
                 Err(why) => Reason::line(why),
             };
-            stops.add(how, || why, recorded);
+            seeing.stops.add(how, || why, recorded);
         }
     }
     drop(seen);
-    if reason.is_none() && machine.code.loops {
-        for (state, hazard) in spins.endless(states as usize) {
-            let steps = graph.path(state);
-            hazards.add(hazard, None, || Recorded { period: 1, steps, ..Recorded::default() });
+    let complete = seeing.reason.is_none();
+    if complete && machine.code.loops {
+        for (state, hazard) in graph.endless_races() {
+            seeing.hazard(hazard, None, || Recorded::whole(graph.path(state)));
         }
     }
-    let complete = reason.is_none();
-    let mut endless = Vec::new();
+    let mut seen = Observation { complete, states, steps, ..seeing.into() };
     if limits.progress && complete {
-        endless = endless::find(&graph, &machine.code.program)?;
+        seen.endless = endless::find(&graph, &machine.code.program)?;
     }
-    let (outcomes, stops) = (outcomes.into_list(), stops.into_list());
-    let (mut races, mut judged, mut not_judged) = (Vec::new(), 0, None);
     if limits.races {
         // Of each outcome and each way to stop, one run.
         // As much time again: chains of read-modify-writes take long.
         let clock = Clock::new(limits.timeout);
-        let runs = outcomes.iter().map(|o| &o.schedule).chain(stops.iter().map(|s| &s.schedule));
+        let runs = seen.outcomes.iter().map(|o| &o.schedule).chain(seen.stops.iter().map(|s| &s.schedule));
         for recorded in runs {
             if recorded.steps.len() > MAX_JUDGED_STEPS {
                 let why =
                     || format!("runs of more than {MAX_JUDGED_STEPS} steps were not looked through for races");
-                not_judged.get_or_insert_with(why);
+                seen.not_judged.get_or_insert_with(why);
                 continue;
             }
             if clock.is_past() {
-                not_judged.get_or_insert_with(|| "not all runs were looked through for races: out of time".into());
+                seen.not_judged
+                    .get_or_insert_with(|| "not all runs were looked through for races: out of time".into());
                 break;
             }
             let played = replay::play(machine, recorded, &Limits { races: false, explain: false, ..*limits })?;
-            judged += 1;
-            race::find(machine.code, &played.events, recorded, &mut races);
+            seen.judged += 1;
+            race::find(machine.code, &played.events, recorded, &mut seen.races);
         }
     }
-    let hazards = hazards.into_list();
     if limits.explain {
-        for undefined in hazards.iter().take(MAX_EXPLAINED) {
-            races.extend(replay::play(machine, &undefined.schedule, limits)?.races);
+        for undefined in seen.hazards.iter().take(MAX_EXPLAINED) {
+            seen.races.extend(replay::play(machine, &undefined.schedule, limits)?.races);
         }
     }
-    Ok(Observation {
-        outcomes,
-        ended,
-        complete,
-        reason,
-        states,
-        steps,
-        stops,
-        races,
-        judged,
-        not_judged,
-        endless,
-        hazards,
-        ..Observation::default()
-    })
+    Ok(seen)
 }
 
 /// Counts the outcomes of a finished state.
-fn finish<B: Backend, L: Layer>(
-    machine: &Machine<'_, B, L>,
-    state: &StateOf<B, L>,
+fn finish<B: Backend>(
+    machine: &Machine<'_, B>,
+    state: &State<B>,
     path: &[Step],
-    outcomes: &mut Outcomes,
-    (ended, hazards): (&mut Ended, &mut Hazards),
+    seeing: &mut Seeing,
 ) -> Result<(), String> {
     if !machine.memory.is_whole(&state.memory) {
-        ended.discarded += 1;
+        seeing.ended.discarded += 1;
         return Ok(());
     }
-    ended.finished += 1;
+    seeing.ended.finished += 1;
     let values = machine.final_values(state);
     let all = values.iter().fold(1usize, |n, v| n.saturating_mul(v.1.len()));
     if all > MAX_COMBINATIONS {
@@ -265,12 +234,11 @@ fn finish<B: Backend, L: Layer>(
     for _ in 0..all {
         let outcome = machine.outcome(state, &values, &picks);
         if counted.insert(outcome.clone()) {
-            let recorded =
-                || Recorded { steps: path.to_vec(), finals: picks.clone(), period: 1, ..Recorded::default() };
+            let recorded = || Recorded { finals: picks.clone(), ..Recorded::whole(path.to_vec()) };
             if machine.code.filtered || counted.len() == 1 {
-                machine.note_hazards(state, Some(&outcome), hazards, recorded);
+                seeing.hazards(machine, state, Some(&outcome), recorded);
             }
-            outcomes.add(outcome, recorded);
+            seeing.outcomes.add(outcome, recorded);
         }
         for (pick, value) in picks.iter_mut().zip(&values) {
             *pick += 1;
@@ -284,20 +252,16 @@ fn finish<B: Backend, L: Layer>(
 }
 
 /// The picks worth trying.
-fn picks<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, state: &StateOf<B, L>) -> Vec<Action> {
+fn picks<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Vec<Action> {
     let actions = machine.actions(state);
     if machine.code.loops || actions.iter().any(|a| a.early) || machine.memory.is_pending(&state.memory) {
         return actions;
     }
     let alone = |a: &&Action| {
         let (code, thread) = (machine.code, &state.threads[a.thread]);
-        let (addr, acquire) = match &code.threads[a.thread].acts[thread.pc] {
-            Act::Load { addr, access, .. } | Act::Store { addr, access, .. } => (addr, access.acquire),
-            Act::Rmw { addr, read, .. } => (addr, read.acquire),
-            _ => return false,
-        };
-        let Some(cell) = code.memory.at(eval(addr, &thread.regs)) else { return false };
-        let loc = code.location(cell);
+        let act = &code.threads[a.thread].acts[thread.pc];
+        let Some(loc) = code.touched(act, &thread.regs) else { return false };
+        let acquire = act.accesses().next().is_some_and(|access| access.acquire);
         let others = (0..state.threads.len()).filter(|&u| u != a.thread);
         let mut reach = others.map(|u| code.threads[u].reach[state.threads[u].pc]);
         // A pick that also says which side of a branch, or which group, comes first has to be weighed against the others.

@@ -15,7 +15,8 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use super::Step;
 use super::rounds::Ways;
 use crate::memory::Age;
-use crate::set::Threads;
+use crate::record::Hazard;
+use crate::set::Set;
 use crate::state::Status;
 
 /// One step from a state to another.
@@ -32,11 +33,15 @@ pub(super) struct Edge {
 pub(super) struct Graph {
     pub(super) edges: Vec<Edge>,
     /// By state: who can step.
-    able: Vec<Threads>,
+    able: Vec<Set>,
     /// By state: where it was reached from first, and how.
     parents: Vec<Option<(u32, Step)>>,
     /// By state: what threads do, if that was asked for.
     pub(super) stands: Vec<Vec<Status>>,
+    /// States that are ends.
+    pub(super) ends: Vec<u32>,
+    /// Races, and the states that have seen them.
+    pub(super) races: Vec<(u32, Hazard)>,
 }
 
 /// States between which a fair run may go on for ever.
@@ -45,7 +50,7 @@ pub(super) struct Cycle {
     /// The state of it that was visited first.
     pub(super) first: u32,
     /// Who steps in it.
-    pub(super) threads: Threads,
+    pub(super) threads: Set,
     /// All its states, sorted.
     pub(super) states: Vec<u32>,
 }
@@ -61,7 +66,7 @@ impl Graph {
     /// A state is visited for the first time.
     pub(super) fn enter(&mut self, parent: Option<(u32, Step)>) {
         self.parents.push(parent);
-        self.able.push(Threads::default());
+        self.able.push(Set::default());
     }
 
     /// A step of a thread leads from one state to another.
@@ -77,6 +82,22 @@ impl Graph {
     /// A thread can step in a state.
     pub(super) fn can_step(&mut self, state: u32, thread: usize) {
         self.able[state as usize].insert(thread);
+    }
+
+    /// Races seen in states that lead to no end, whatever the threads do. A run that goes on for ever has no outcome, but it
+    /// races all the same; fairness plays no part: models count executions that spin, however unlucky.
+    pub(super) fn endless_races(&mut self) -> Vec<(u32, Hazard)> {
+        let mut before: Vec<Vec<u32>> = vec![Vec::new(); self.parents.len()];
+        self.edges.iter().for_each(|e| before[e.to as usize].push(e.from));
+        let mut hopeful = vec![false; self.parents.len()];
+        let mut todo = std::mem::take(&mut self.ends);
+        while let Some(s) = todo.pop() {
+            if !std::mem::replace(&mut hopeful[s as usize], true) {
+                todo.extend(&before[s as usize]);
+            }
+        }
+        self.races.retain(|(state, _)| !hopeful[*state as usize]);
+        std::mem::take(&mut self.races)
     }
 
     /// The steps that lead to a state.
@@ -103,40 +124,43 @@ impl Graph {
     /// The cycles of steps of at most that age in which every thread has its turn, in the order in which they were reached.
     pub(super) fn fair_cycles(&self, oldest: Age) -> Vec<Cycle> {
         let edges = || self.edges.iter().filter(|e| e.age <= oldest);
-        let n = self.parents.len();
-        let mut graph: DiGraph<(), ()> = DiGraph::with_capacity(n, self.edges.len());
-        (0..n).for_each(|_| {
-            graph.add_node(());
-        });
-        let node = |s: u32| NodeIndex::new(s as usize);
-        edges().for_each(|e| {
-            graph.add_edge(node(e.from), node(e.to), ());
-        });
-        let sets = kosaraju_scc(&graph);
-        drop(graph);
-        let mut set_of = vec![0u32; n];
-        for (i, set) in sets.iter().enumerate() {
-            set.iter().for_each(|s| set_of[s.index()] = i as u32);
-        }
-        let mut steps: Vec<Option<Threads>> = vec![None; sets.len()];
+        let (sets, set_of) = components(self.parents.len(), edges().map(|e| (e.from, e.to)));
+        let mut steps: Vec<Option<Set>> = vec![None; sets.len()];
         for e in edges().filter(|e| set_of[e.from as usize] == set_of[e.to as usize]) {
             steps[set_of[e.from as usize] as usize].get_or_insert_default().insert(e.thread as usize);
         }
         let mut cycles = Vec::new();
-        for (set, threads) in sets.iter().zip(steps) {
+        for (set, threads) in sets.into_iter().zip(steps) {
             let Some(threads) = threads else { continue };
-            let able = |s: &NodeIndex| &self.able[s.index()];
-            let Some(first) = set.iter().map(|s| s.index() as u32).min() else { continue };
-            let left_out = |&t: &usize| !threads.has(t) && set.iter().all(|s| able(s).has(t));
-            if !self.able[first as usize].iter().any(|t| left_out(&t)) {
-                let mut states: Vec<u32> = set.iter().map(|s| s.index() as u32).collect();
-                states.sort_unstable();
-                cycles.push(Cycle { first, threads, states });
+            let first = set[0];
+            let left_out = |t: usize| !threads.has(t) && set.iter().all(|&s| self.able[s as usize].has(t));
+            if !self.able[first as usize].iter().any(left_out) {
+                cycles.push(Cycle { first, threads, states: set });
             }
         }
         cycles.sort_by_key(|c| c.first);
         cycles
     }
+}
+
+/// The strongly connected sets of the numbers below `n`, each sorted, and by number which of them it is in.
+pub(super) fn components(n: usize, edges: impl Iterator<Item = (u32, u32)>) -> (Vec<Vec<u32>>, Vec<u32>) {
+    let mut graph: DiGraph<(), ()> = DiGraph::with_capacity(n, edges.size_hint().0);
+    (0..n).for_each(|_| {
+        graph.add_node(());
+    });
+    edges.for_each(|(a, b)| {
+        graph.add_edge(NodeIndex::new(a as usize), NodeIndex::new(b as usize), ());
+    });
+    let mut set_of = vec![0; n];
+    let mut sets: Vec<Vec<u32>> = Vec::new();
+    for set in kosaraju_scc(&graph) {
+        set.iter().for_each(|s| set_of[s.index()] = sets.len() as u32);
+        let mut set: Vec<u32> = set.into_iter().map(|s| s.index() as u32).collect();
+        set.sort_unstable();
+        sets.push(set);
+    }
+    (sets, set_of)
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ mod graph;
 mod random;
 mod replay;
 mod rounds;
-mod spins;
 mod stops;
 
 use std::collections::BTreeMap;
@@ -20,18 +19,18 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::choice::Chooser;
-use super::layer::Layer;
 use super::memory::Backend;
 use super::race::{self, Race};
 use super::record::{Event, Hazard};
-use super::state::Status;
-use super::step::{Action, Machine, StateOf};
-use super::{Fault, Halt, Schedule};
+use super::state::{State, Status};
+use super::step::{Action, Machine};
+use super::{Halt, Result, Schedule, explain};
 pub use endless::Endless;
 use program::litmus::Observable;
+use stop;
 pub(crate) use stops::Reason;
 use stops::Stops;
-pub use stops::{How, Stop};
+pub use stops::{Ended, How, Stop};
 
 /// One step of a recorded run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +80,13 @@ pub struct Recorded {
     pub finals: Vec<u32>,
 }
 
+impl Recorded {
+    /// Those steps, each in normal form.
+    fn whole(steps: Vec<Step>) -> Recorded {
+        Recorded { period: 1, steps, ..Recorded::default() }
+    }
+}
+
 fn is_zero(n: &usize) -> bool {
     *n == 0
 }
@@ -101,40 +107,6 @@ pub(super) struct Limits {
     pub(super) progress: bool,
     /// Whether to say why races are that the memory itself finds.
     pub(super) explain: bool,
-}
-
-/// How runs ended; of an exhaustive exploration, how many states are such ends.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ended {
-    /// Every thread ran to its end.
-    pub finished: u64,
-    /// Threads wait at barriers that never let them pass.
-    pub deadlock: u64,
-    /// Threads go round and round, and no schedule leads out of it.
-    pub livelock: u64,
-    /// Threads go round and round if a weak read finds for ever what was overwritten.
-    pub stale: u64,
-    /// The limit of steps was met.
-    pub step_limit: u64,
-    /// An access named no memory.
-    pub stray: u64,
-    /// A barrier was reached by part of those for whom it is.
-    pub divergence: u64,
-    /// A division by zero.
-    pub division: u64,
-    /// The launch failed, and nothing ran.
-    pub launch_failure: u64,
-    /// Something bound early could not be committed: such a run counts for nothing.
-    pub discarded: u64,
-}
-
-impl Ended {
-    /// Whether no run finished, or came to anything else that says what the program does: they wait, or go on.
-    pub fn only_hangs(&self) -> bool {
-        let without = self.deadlock + self.livelock + self.stale + self.step_limit;
-        let undefined = self.stray + self.divergence + self.division + self.launch_failure;
-        self.finished + undefined == 0 && without > 0
-    }
 }
 
 /// An outcome that was observed.
@@ -207,10 +179,9 @@ impl Outcomes {
 impl Observation {
     /// A launch that failed, whatever the schedule.
     pub(super) fn launch_failed(why: String) -> Observation {
-        let (mut stops, reason) = (Stops::default(), Some(why.clone()));
-        stops.add(How::Launch, || Reason::line(why), Recorded { period: 1, ..Recorded::default() });
-        let ended = Ended { launch_failure: 1, ..Ended::default() };
-        Observation { ended, stops: stops.into_list(), reason, ..Observation::default() }
+        let mut seeing = Seeing { reason: Some(why.clone()), ..Seeing::default() };
+        seeing.stop(How::Launch, || Reason::line(why), Recorded::whole(Vec::new()));
+        seeing.into()
     }
 
     /// Why it is not all that was asked for, if a limit of time, steps, states or history is the reason and not what
@@ -228,17 +199,7 @@ impl Observation {
                 Err(at) => self.outcomes.insert(at, seen),
             }
         }
-        let (a, b) = (&mut self.ended, other.ended);
-        a.finished += b.finished;
-        a.deadlock += b.deadlock;
-        a.livelock += b.livelock;
-        a.stale += b.stale;
-        a.step_limit += b.step_limit;
-        a.stray += b.stray;
-        a.divergence += b.divergence;
-        a.division += b.division;
-        a.launch_failure += b.launch_failure;
-        a.discarded += b.discarded;
+        self.ended.add(&other.ended);
         self.states += other.states;
         self.steps += other.steps;
         for stop in other.stops {
@@ -266,18 +227,90 @@ impl Observation {
     }
 }
 
-/// Hazards while they are collected.
+/// What is being observed.
 #[derive(Default)]
-struct Hazards(BTreeMap<(Hazard, Option<Vec<i64>>), Recorded>);
+struct Seeing {
+    outcomes: Outcomes,
+    ended: Ended,
+    stops: Stops,
+    hazards: BTreeMap<(Hazard, Option<Vec<i64>>), Recorded>,
+    races: Vec<Race>,
+    judged: u64,
+    reason: Option<String>,
+}
 
-impl Hazards {
-    fn add(&mut self, hazard: Hazard, state: Option<Vec<i64>>, run: impl FnOnce() -> Recorded) {
-        self.0.entry((hazard, state)).or_insert_with(run);
+impl Seeing {
+    /// A run ended so.
+    fn stop(&mut self, how: How, reason: impl FnOnce() -> Reason, schedule: Recorded) {
+        self.ended.count(how, 1);
+        self.stops.add(how, reason, schedule);
     }
 
-    fn into_list(self) -> Vec<Undefined> {
-        let one = |((hazard, state), schedule)| Undefined { hazard, state, schedule };
-        self.0.into_iter().map(one).collect()
+    /// A run ended with a fault, or met a limit.
+    fn fault<B: Backend>(&mut self, machine: &Machine<'_, B>, halt: &Halt, schedule: Recorded) {
+        let how = match halt {
+            Halt::Fault { kind, .. } => How::Fault(*kind),
+            _ => How::Limit,
+        };
+        self.stop(how, || Reason::line(machine.why(halt)), schedule);
+        self.reason.get_or_insert_with(|| machine.why(halt));
+    }
+
+    /// A run came to a state without successors in which not every thread has ended.
+    fn stuck<B: Backend>(
+        &mut self,
+        machine: &Machine<'_, B>,
+        state: &State<B>,
+        schedule: impl FnOnce() -> Recorded,
+    ) {
+        let memory = &machine.memory;
+        let refused = memory.may_refuse() && state.threads.iter().any(|t| t.status == Status::Running);
+        if refused || memory.is_pending(&state.memory) || !memory.is_whole(&state.memory) {
+            self.ended.discarded += 1;
+            return;
+        }
+        let schedule = schedule();
+        let lost = state.threads.iter().any(|t| t.status == Status::Lost);
+        if !lost {
+            self.hazards(machine, state, None, || schedule.clone());
+        }
+        let how = if lost { How::Livelock } else { How::Deadlock };
+        self.stop(how, || explain::stuck(machine, state), schedule);
+    }
+
+    /// What is undefined about a state in which every thread has ended, with that outcome, or waits for ever.
+    fn hazards<B: Backend>(
+        &mut self,
+        machine: &Machine<'_, B>,
+        state: &State<B>,
+        outcome: Option<&[i64]>,
+        run: impl Fn() -> Recorded,
+    ) {
+        let outcome = outcome.filter(|_| machine.code.filtered);
+        for hazard in machine.memory.hazards(machine.code, &state.memory) {
+            self.hazard(hazard, outcome.map(<[i64]>::to_vec), &run);
+        }
+    }
+
+    fn hazard(&mut self, hazard: Hazard, outcome: Option<Vec<i64>>, run: impl FnOnce() -> Recorded) {
+        self.hazards.entry((hazard, outcome)).or_insert_with(run);
+    }
+}
+
+impl From<Seeing> for Observation {
+    fn from(seeing: Seeing) -> Observation {
+        let Seeing { outcomes, ended, stops, hazards, races, judged, reason } = seeing;
+        let undefined = |((hazard, state), schedule)| Undefined { hazard, state, schedule };
+        Observation {
+            outcomes: outcomes.into_list(),
+            ended,
+            stops: stops.into_list(),
+            hazards: hazards.into_iter().map(undefined).collect(),
+            races,
+            judged,
+            reason,
+            ..Observation::default()
+        }
     }
 }
 
@@ -304,8 +337,8 @@ impl Clock {
 }
 
 /// Runs a machine under a schedule.
-pub(super) fn run<B: Backend, L: Layer>(
-    machine: &Machine<'_, B, L>,
+pub(super) fn run<B: Backend>(
+    machine: &Machine<'_, B>,
     schedule: Schedule<'_>,
     limits: &Limits,
 ) -> Result<Observation, String> {
@@ -314,11 +347,9 @@ pub(super) fn run<B: Backend, L: Layer>(
         Ok(start) => start,
         Err(halt @ Halt::Fault { .. }) => {
             // Whatever the schedule: it happens before the first choice.
-            let (mut ended, mut stops) = (Ended::default(), Stops::default());
-            let how = ended.count_fault(&halt);
-            stops.add(how, || Reason::line(machine.why(&halt)), machine.recorded());
-            let (stops, reason) = (stops.into_list(), Some(machine.why(&halt)));
-            return Ok(Observation { ended, stops, reason, events: begun, ..Observation::default() });
+            let mut seeing = Seeing::default();
+            seeing.fault(machine, &halt, machine.recorded());
+            return Ok(Observation { events: begun, ..seeing.into() });
         }
         Err(halt) => return Err(machine.why(&halt)),
     };
@@ -336,23 +367,7 @@ pub(super) fn run<B: Backend, L: Layer>(
     Ok(observation)
 }
 
-impl Ended {
-    /// Counts a run that ended with a fault.
-    fn count_fault(&mut self, halt: &Halt) -> How {
-        let Halt::Fault { kind, .. } = halt else {
-            self.step_limit += 1;
-            return How::Limit;
-        };
-        match kind {
-            Fault::Stray => self.stray += 1,
-            Fault::Barrier => self.divergence += 1,
-            Fault::Division => self.division += 1,
-        }
-        How::Fault(*kind)
-    }
-}
-
-impl<B: Backend, L: Layer> Machine<'_, B, L> {
+impl<B: Backend> Machine<'_, B> {
     /// A halt in words.
     pub(super) fn why(&self, halt: &Halt) -> String {
         match halt {
@@ -368,7 +383,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     }
 
     /// The possible final values of the observed locations, in order of first mention.
-    fn final_values(&self, state: &StateOf<B, L>) -> Vec<(usize, Vec<i64>)> {
+    fn final_values(&self, state: &State<B>) -> Vec<(usize, Vec<i64>)> {
         let mut values: Vec<(usize, Vec<i64>)> = Vec::new();
         for o in &self.code.observed {
             if let Some(loc) = self.code.observed_location(*o)
@@ -381,7 +396,7 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     }
 
     /// The outcome of a finished state, given which final value each observed location has.
-    fn outcome(&self, state: &StateOf<B, L>, values: &[(usize, Vec<i64>)], picks: &[u32]) -> Vec<i64> {
+    fn outcome(&self, state: &State<B>, values: &[(usize, Vec<i64>)], picks: &[u32]) -> Vec<i64> {
         let value = |o: &Observable| match o {
             Observable::Reg(t, r) => {
                 let (t, r) = (usize::from(t.0), usize::from(r.0));
@@ -397,39 +412,26 @@ impl<B: Backend, L: Layer> Machine<'_, B, L> {
     }
 
     /// Draws one outcome of a finished state.
-    fn draw(&self, state: &StateOf<B, L>, chooser: &mut dyn Chooser) -> (Vec<i64>, Vec<u32>) {
+    fn draw(&self, state: &State<B>, chooser: &mut dyn Chooser) -> (Vec<i64>, Vec<u32>) {
         let values = self.final_values(state);
         let picks: Vec<u32> = values.iter().map(|v| chooser.choose(v.1.len()) as u32).collect();
         (self.outcome(state, &values, &picks), picks)
     }
 
-    /// Counts a state without successors in which not every thread has ended; `None`: it counts for nothing.
-    fn count_stuck(&self, state: &StateOf<B, L>, ended: &mut Ended) -> Option<How> {
-        let refused = self.memory.may_refuse() && state.threads.iter().any(|t| t.status == Status::Running);
-        if refused || self.memory.is_pending(&state.memory) || !self.memory.is_whole(&state.memory) {
-            ended.discarded += 1;
-            None
-        } else if state.threads.iter().any(|t| t.status == Status::Lost) {
-            ended.livelock += 1;
-            Some(How::Livelock)
-        } else {
-            ended.deadlock += 1;
-            Some(How::Deadlock)
-        }
-    }
-
-    /// Notes what is undefined about a state in which every thread has ended, with that outcome, or waits for ever.
-    fn note_hazards(
-        &self,
-        state: &StateOf<B, L>,
-        outcome: Option<&[i64]>,
-        hazards: &mut Hazards,
-        run: impl Fn() -> Recorded,
-    ) {
-        let outcome = outcome.filter(|_| self.code.filtered);
-        for hazard in self.memory.hazards(self.code, &state.memory) {
-            hazards.add(hazard, outcome.map(<[i64]>::to_vec), &run);
-        }
+    /// Whether some thread finds no way on because of what was bound early or relied on: the run is the beginning of no
+    /// execution, and counts for nothing.
+    fn is_astray(&self, state: &State<B>) -> bool {
+        let pending = self.memory.is_pending(&state.memory);
+        let has_no_way = |thread: usize| {
+            let action = Action { thread, early: false };
+            let results = || self.ways(state, action).map(|(_, result, _)| result);
+            // Who only has to wait may wait for something else than memory.
+            let is_no_way = |r: Result<_>| matches!(r, Err(Halt::Refused | Halt::Blocked));
+            self.may(state, action)
+                && results().all(is_no_way)
+                && (pending || results().any(|r| matches!(r, Err(Halt::Refused))))
+        };
+        (pending || self.memory.may_refuse()) && (0..state.threads.len()).any(has_no_way)
     }
 
     /// How many steps lie between two tidyings of a random run: tidying looks at everything.

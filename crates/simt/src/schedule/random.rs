@@ -7,15 +7,13 @@
 //! # Invariants
 //! - Run number `i` of a seed depends on the seed and `i` alone.
 
-use super::{Clock, Ended, Hazards, How, Limits, Observation, Outcomes, Reason, Recorded, Step, Stops};
-use crate::choice::{Dice, Script};
-use crate::layer::Layer;
+use super::{Clock, How, Limits, Observation, Reason, Recorded, Seeing, Step};
+use crate::choice::Dice;
 use crate::memory::Backend;
 use crate::race;
-use crate::race::Race;
 use crate::record::{Event, HazardKind, Log, Silent};
 use crate::state::{State, Status};
-use crate::step::{Action, Machine, StateOf};
+use crate::step::{Action, Machine};
 use crate::{Halt, explain};
 
 /// After so many choices in a row that were refused, per thread that may step, all successors are looked at.
@@ -40,17 +38,14 @@ enum End {
 }
 
 /// Draws runs.
-pub(super) fn sample<B: Backend, L: Layer>(
-    machine: &Machine<'_, B, L>,
-    (start, begun): (&StateOf<B, L>, &[Event]),
+pub(super) fn sample<B: Backend>(
+    machine: &Machine<'_, B>,
+    (start, begun): (&State<B>, &[Event]),
     (runs, seed): (u64, u64),
     limits: &Limits,
 ) -> Result<Observation, String> {
-    let (mut outcomes, mut ended, mut steps) = (Outcomes::default(), Ended::default(), 0);
-    let (mut stops, mut races): (Stops, Vec<Race>) = (Stops::default(), Vec::new());
+    let (mut seeing, mut steps, mut looked) = (Seeing::default(), 0, 0);
     let clock = Clock::new(limits.timeout);
-    let mut reason = None;
-    let (mut looked, mut hazards) = (0, Hazards::default());
     for run in 0..runs {
         let judge = (limits.races || limits.explain) && looked < MAX_JUDGED;
         let mut events = begun.to_vec();
@@ -63,35 +58,28 @@ pub(super) fn sample<B: Backend, L: Layer>(
         if judge {
             looked += 1;
             if limits.races {
-                race::find(machine.code, &events, &recorded, &mut races);
+                race::find(machine.code, &events, &recorded, &mut seeing.races);
             } else {
                 let found = machine.memory.hazards(machine.code, &state.memory);
-                race::explain(machine.code, &events, (&recorded, &found), &mut races);
+                race::explain(machine.code, &events, (&recorded, &found), &mut seeing.races);
             }
         }
         match end {
-            End::Finished(..) if !machine.memory.is_whole(&state.memory) => ended.discarded += 1,
+            End::Finished(..) if !machine.memory.is_whole(&state.memory) => seeing.ended.discarded += 1,
             End::Finished(outcome, finals) => {
-                ended.finished += 1;
+                seeing.ended.finished += 1;
                 recorded.finals = finals;
-                machine.note_hazards(&state, Some(&outcome), &mut hazards, || recorded.clone());
-                outcomes.add(outcome, || recorded);
+                seeing.hazards(machine, &state, Some(&outcome), || recorded.clone());
+                seeing.outcomes.add(outcome, || recorded);
             }
-            End::Stuck => {
-                let how = machine.count_stuck(&state, &mut ended);
-                if let Some(how) = how {
-                    if how == How::Deadlock {
-                        machine.note_hazards(&state, None, &mut hazards, || recorded.clone());
-                    }
-                    stops.add(how, || explain::stuck(machine, &state), recorded);
-                }
-            }
+            End::Stuck => seeing.stuck(machine, &state, || recorded),
+            // The others may well go on, but not as the program would have them.
+            End::Limit(..) if machine.is_astray(&state) => seeing.ended.discarded += 1,
             End::Limit(what, endless) => {
-                ended.step_limit += 1;
                 // It may well go on for ever; what it has done it has done.
                 let found = machine.memory.hazards(machine.code, &state.memory);
                 for hazard in found.into_iter().filter(|h| h.kind == HazardKind::Race) {
-                    hazards.add(hazard, None, || recorded.clone());
+                    seeing.hazard(hazard, None, || recorded.clone());
                 }
                 let reason = || {
                     let mut reason =
@@ -99,46 +87,30 @@ pub(super) fn sample<B: Backend, L: Layer>(
                     reason.why.insert(0, what);
                     reason
                 };
-                stops.add(How::Limit, reason, recorded);
+                seeing.stop(How::Limit, reason, recorded);
             }
             // What was bound early may be what led astray, and may turn out to be wrong.
-            End::Fault(_) if machine.memory.is_pending(&state.memory) => ended.discarded += 1,
-            End::Fault(halt) => {
-                let how = ended.count_fault(&halt);
-                stops.add(how, || Reason::line(machine.why(&halt)), recorded);
-                reason.get_or_insert_with(|| machine.why(&halt));
-            }
+            End::Fault(_) if machine.memory.is_pending(&state.memory) => seeing.ended.discarded += 1,
+            End::Fault(halt) => seeing.fault(machine, &halt, recorded),
         }
         if clock.is_past() && run + 1 < runs {
-            reason = Some("out of time".into());
+            seeing.reason = Some("out of time".into());
             break;
         }
     }
-    let outcomes = outcomes.into_list();
-    let stops = stops.into_list();
-    Ok(Observation {
-        outcomes,
-        ended,
-        stops,
-        races,
-        judged: if limits.races { looked } else { 0 },
-        hazards: hazards.into_list(),
-        reason,
-        states: steps,
-        steps,
-        ..Observation::default()
-    })
+    seeing.judged = if limits.races { looked } else { 0 };
+    Ok(Observation { states: steps, steps, ..seeing.into() })
 }
 
 /// A run that is being drawn.
-struct Run<'m, 'c, B: Backend, L: Layer> {
-    machine: &'m Machine<'c, B, L>,
-    state: StateOf<B, L>,
+struct Run<'m, 'c, B: Backend> {
+    machine: &'m Machine<'c, B>,
+    state: State<B>,
     dice: Dice,
     recorded: Recorded,
 }
 
-impl<B: Backend, L: Layer> Run<'_, '_, B, L> {
+impl<B: Backend> Run<'_, '_, B> {
     fn finish(&mut self, limit: usize, mut log: Option<&mut Vec<Event>>, clock: &Clock) -> Result<End, String> {
         let machine = self.machine;
         let (mut last, mut tries, mut alive) = (None, 0, 0);
@@ -243,25 +215,42 @@ impl<B: Backend, L: Layer> Run<'_, '_, B, L> {
 
 /// All successors of a state, with what happens on the way.
 #[allow(clippy::type_complexity)] // one triple, used once
-fn successors<B: Backend, L: Layer>(
-    machine: &Machine<'_, B, L>,
-    state: &StateOf<B, L>,
-) -> Result<Vec<(Step, StateOf<B, L>, Vec<Event>)>, String> {
+fn successors<B: Backend>(
+    machine: &Machine<'_, B>,
+    state: &State<B>,
+) -> Result<Vec<(Step, State<B>, Vec<Event>)>, String> {
     let mut all = Vec::new();
     for action in machine.actions(state) {
-        let mut script = Script::default();
-        loop {
-            script.rewind();
-            let (mut next, mut events) = (state.clone(), Vec::new());
-            match machine.step(&mut next, action, &mut script, &mut events) {
-                Ok(_) => all.push((Step::new(action, script.taken()), next, events)),
+        for (answers, result, events) in machine.ways(state, action) {
+            match result {
+                Ok(next) => all.push((Step::new(action, answers), next, events)),
                 Err(Halt::Refused | Halt::Blocked | Halt::Fault { .. } | Halt::Limit(_)) => {}
                 Err(halt @ Halt::Unsupported(_)) => return Err(machine.why(&halt)),
-            }
-            if !script.advance() {
-                break;
             }
         }
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::schedule::How;
+    use crate::{Early, Options, Schedule, observe};
+
+    /// Where one thread never has its turn because of what it was bound to, and another one spins until it has.
+    #[test]
+    fn an_early_bind_that_cannot_be_kept_is_no_hang() {
+        let text = "name = 'T'\nmemory = { x = 0, c = 0 }\n\
+            [[thread]]\ncta = 0\ncode = 'st.weak x, 1; fence.sc.gpu; atom.relaxed.gpu.add r0, c, 1'\n\
+            [[thread]]\ncta = 1\ncode = 'atom.relaxed.gpu.add r9, c, 10; L: ld.relaxed.gpu r0, c; bne r0, 11, L'\n";
+        let test = &front::litmus::parse("test.toml", text.as_bytes()).expect("well-formed")[0];
+        let with = |early| {
+            let options = Options { early, steps: 1_000, ..Options::default() };
+            observe(test, &options, Schedule::Random { runs: 200, seed: 1 }).expect("runs").ended
+        };
+        let (none, some) = (with(Early::None), with(Early::Full(2)));
+        assert_eq!((none.finished, none.discarded), (200, 0), "{none:?}");
+        assert!(some.discarded > 0 && some.by(How::Limit) == 0, "{some:?}");
+        assert_eq!(some.finished + some.discarded, 200, "{some:?}");
+    }
 }

@@ -1,25 +1,25 @@
 //! Replay: the steps and choices of a recording, with everything that happens written down.
 
-use super::{Ended, Hazards, How, Limits, Observation, Reason, Recorded, Seen, Stops};
+use super::{Ended, How, Limits, Observation, Recorded, Seeing};
 use crate::choice::Tape;
-use crate::layer::Layer;
 use crate::memory::Backend;
 use crate::record::{Event, Silent};
-use crate::step::{Machine, StateOf};
+use crate::state::State;
+use crate::step::Machine;
 use crate::{Halt, explain, race};
 
 /// Plays a recording.
 ///
 /// # Errors
 /// If it does not fit the program.
-pub(super) fn play<B: Backend, L: Layer>(
-    machine: &Machine<'_, B, L>,
+pub(super) fn play<B: Backend>(
+    machine: &Machine<'_, B>,
     recorded: &Recorded,
     limits: &Limits,
 ) -> Result<Observation, String> {
     let mut events: Vec<Event> = Vec::new();
     let mut state = machine.start(&mut events).map_err(|halt| machine.why(&halt))?;
-    let (mut ended, mut stops) = (Ended::default(), Stops::default());
+    let mut seeing = Seeing::default();
     let before = recorded.steps.len().checked_sub(recorded.round).filter(|_| recorded.round > 0);
     let mut begun = None;
     for (i, step) in recorded.steps.iter().enumerate() {
@@ -42,8 +42,7 @@ pub(super) fn play<B: Backend, L: Layer>(
             Ok(_) => {}
             // What a run ends with is its last step.
             Err(halt @ (Halt::Fault { .. } | Halt::Limit(_))) if i + 1 == recorded.steps.len() => {
-                let how = ended.count_fault(&halt);
-                stops.add(how, || Reason::line(machine.why(&halt)), recorded.clone());
+                seeing.fault(machine, &halt, recorded.clone());
             }
             Err(halt) => return Err(misfit(&machine.why(&halt))),
         }
@@ -51,7 +50,7 @@ pub(super) fn play<B: Backend, L: Layer>(
             machine.tidy(&mut state);
         }
     }
-    let (mut outcomes, mut hazards) = (Vec::new(), Hazards::default());
+    let open = seeing.ended == Ended::default();
     if machine.is_finished(&state) {
         let values = machine.final_values(&state);
         let picks = if recorded.finals.is_empty() { vec![0; values.len()] } else { recorded.finals.clone() };
@@ -60,58 +59,39 @@ pub(super) fn play<B: Backend, L: Layer>(
         if !fits {
             return Err("the recorded schedule does not fit this test: its final values are others".into());
         }
-        ended.finished = 1;
+        seeing.ended.finished = 1;
         let outcome = machine.outcome(&state, &values, &picks);
-        machine.note_hazards(&state, Some(&outcome), &mut hazards, || recorded.clone());
-        let state = outcome;
-        outcomes.push(Seen { state, count: 1, schedule: recorded.clone() });
-    } else if begun.is_some() && ended == Ended::default() {
+        seeing.hazards(machine, &state, Some(&outcome), || recorded.clone());
+        seeing.outcomes.add(outcome, || recorded.clone());
+    } else if begun.is_some() && open {
         if begun != Some(fingerprint(machine, &state)) {
             return Err("the recorded schedule does not fit this test: its last steps do not come back".into());
         }
         let turning = recorded.steps[recorded.steps.len() - recorded.round..].iter().map(|s| s.thread).collect();
-        ended.livelock = 1;
-        stops.add(How::Livelock, || explain::spinning(machine, &state, Some(&turning)), recorded.clone());
-    } else if ended == Ended::default() {
-        let stuck = machine.actions(&state).is_empty().then(|| machine.count_stuck(&state, &mut ended)).flatten();
-        let why = || {
-            if stuck.is_some() {
-                explain::stuck(machine, &state)
-            } else {
-                explain::spinning(machine, &state, None)
-            }
-        };
-        if stuck == Some(How::Deadlock) {
-            machine.note_hazards(&state, None, &mut hazards, || recorded.clone());
+        seeing.stop(How::Livelock, || explain::spinning(machine, &state, Some(&turning)), recorded.clone());
+    } else if open {
+        if machine.actions(&state).is_empty() {
+            seeing.stuck(machine, &state, || recorded.clone());
         }
-        ended.step_limit += u64::from(ended == Ended::default());
-        stops.add(stuck.unwrap_or(How::Limit), why, recorded.clone());
+        if seeing.stops.is_empty() {
+            seeing.ended.count(How::Limit, u64::from(seeing.ended == Ended::default()));
+            seeing.stops.add(How::Limit, || explain::spinning(machine, &state, None), recorded.clone());
+        }
     }
-    let mut races = Vec::new();
     if limits.races {
-        race::find(machine.code, &events, recorded, &mut races);
+        race::find(machine.code, &events, recorded, &mut seeing.races);
+        seeing.judged = 1;
     } else if limits.explain {
         let found = machine.memory.hazards(machine.code, &state.memory);
-        race::explain(machine.code, &events, (recorded, &found), &mut races);
+        race::explain(machine.code, &events, (recorded, &found), &mut seeing.races);
     }
     let steps = recorded.steps.len() as u64;
-    let (stops, judged) = (stops.into_list(), u64::from(limits.races));
-    Ok(Observation {
-        outcomes,
-        ended,
-        stops,
-        races,
-        judged,
-        hazards: hazards.into_list(),
-        states: steps,
-        steps,
-        events,
-        ..Observation::default()
-    })
+    // A replay shows what was recorded, and is cut by nothing.
+    Ok(Observation { states: steps, steps, events, reason: None, ..seeing.into() })
 }
 
 /// The fingerprint of a state that may not be in normal form.
-fn fingerprint<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, state: &StateOf<B, L>) -> u128 {
+fn fingerprint<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> u128 {
     let mut state = state.clone();
     machine.tidy(&mut state);
     machine.fingerprint(&state)
@@ -121,10 +101,7 @@ fn fingerprint<B: Backend, L: Layer>(machine: &Machine<'_, B, L>, state: &StateO
 ///
 /// # Errors
 /// If it does not fit after all.
-pub(super) fn state_after<B: Backend, L: Layer>(
-    machine: &Machine<'_, B, L>,
-    recorded: &Recorded,
-) -> Result<StateOf<B, L>, String> {
+pub(super) fn state_after<B: Backend>(machine: &Machine<'_, B>, recorded: &Recorded) -> Result<State<B>, String> {
     let mut state = machine.start(&mut Silent).map_err(|halt| machine.why(&halt))?;
     for (i, step) in recorded.steps.iter().enumerate() {
         let mut tape = Tape::new(&step.answers);

@@ -11,19 +11,17 @@ use rustc_hash::FxHashMap;
 
 use super::Step;
 use super::graph::Cycle;
-use crate::choice::Script;
-use crate::layer::Layer;
 use crate::memory::Backend;
-use crate::record::Silent;
-use crate::step::{Action, Machine, StateOf};
+use crate::state::State;
+use crate::step::{Action, Machine};
 
 /// Longer rounds are not shown.
 const MAX_STEPS: usize = 200;
 
 /// A round of a cycle, from its first state; `None` if it takes too many steps.
-pub(super) fn round<B: Backend, L: Layer>(
-    machine: &Machine<'_, B, L>,
-    mut state: StateOf<B, L>,
+pub(super) fn round<B: Backend>(
+    machine: &Machine<'_, B>,
+    mut state: State<B>,
     (ways, cycle): (Ways, &Cycle),
     seen: &FxHashMap<u128, u32>,
 ) -> Option<Vec<Step>> {
@@ -81,27 +79,18 @@ fn shortest(ways: &Ways, from: u32, wanted: impl Fn(u32, usize) -> bool) -> Opti
 }
 
 /// A step of a thread to a state that is known by its fingerprint.
-fn step_to<B: Backend, L: Layer>(
-    machine: &Machine<'_, B, L>,
-    state: &StateOf<B, L>,
+fn step_to<B: Backend>(
+    machine: &Machine<'_, B>,
+    state: &State<B>,
     thread: usize,
     is_wanted: impl Fn(u128) -> bool,
-) -> Option<(Step, StateOf<B, L>)> {
+) -> Option<(Step, State<B>)> {
     let action = Action { thread, early: false };
-    let mut script = Script::default();
-    loop {
-        script.rewind();
-        let mut next = state.clone();
-        if machine.step(&mut next, action, &mut script, &mut Silent).is_ok() {
-            machine.tidy(&mut next);
-            if is_wanted(machine.fingerprint(&next)) {
-                return Some((Step::new(action, script.taken()), next));
-            }
-        }
-        if !script.advance() {
-            return None;
-        }
-    }
+    machine.ways(state, action).find_map(|(answers, next, _)| {
+        let mut next = next.ok()?;
+        machine.tidy(&mut next);
+        is_wanted(machine.fingerprint(&next)).then(|| (Step::new(action, answers), next))
+    })
 }
 
 #[cfg(test)]

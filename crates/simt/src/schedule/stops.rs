@@ -23,18 +23,73 @@ pub enum How {
 }
 
 impl How {
+    /// All of them, with the words for them in reports.
+    const ALL: [(How, &'static str); 8] = [
+        (How::Deadlock, "deadlock"),
+        (How::Livelock, "livelock"),
+        (How::Stale, "stale-livelock"),
+        (How::Limit, "step-limit"),
+        (How::Fault(Fault::Stray), "stray"),
+        (How::Fault(Fault::Barrier), "divergence"),
+        (How::Fault(Fault::Division), "division"),
+        (How::Launch, "launch-failure"),
+    ];
+
+    fn number(self) -> usize {
+        How::ALL.iter().position(|how| how.0 == self).expect("all are listed")
+    }
+
     /// The word for it in reports.
     pub fn name(self) -> &'static str {
-        match self {
-            How::Deadlock => "deadlock",
-            How::Livelock => "livelock",
-            How::Stale => "stale-livelock",
-            How::Limit => "step-limit",
-            How::Fault(Fault::Stray) => "stray",
-            How::Fault(Fault::Barrier) => "divergence",
-            How::Fault(Fault::Division) => "division",
-            How::Launch => "launch-failure",
-        }
+        How::ALL[self.number()].1
+    }
+}
+
+/// How runs ended; of an exhaustive exploration, how many states are such ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// Every thread ran to its end.
+    pub finished: u64,
+    /// Something bound early could not be committed: such a run counts for nothing.
+    pub discarded: u64,
+    /// The others, as [`How::ALL`] has them.
+    stopped: [u64; How::ALL.len()],
+}
+
+impl Ended {
+    /// How many ended so.
+    pub fn by(&self, how: How) -> u64 {
+        self.stopped[how.number()]
+    }
+
+    pub(super) fn count(&mut self, how: How, times: u64) {
+        self.stopped[how.number()] += times;
+    }
+
+    /// Those that finished or count for nothing.
+    pub(crate) fn without_stops(self) -> Ended {
+        Ended { stopped: Default::default(), ..self }
+    }
+
+    /// Adds those of another exploration.
+    pub(super) fn add(&mut self, other: &Ended) {
+        self.finished += other.finished;
+        self.discarded += other.discarded;
+        self.stopped.iter_mut().zip(other.stopped).for_each(|(a, b)| *a += b);
+    }
+
+    /// In words, as far as there are any.
+    pub fn words(&self) -> Vec<(&'static str, u64)> {
+        let stopped = How::ALL.iter().zip(self.stopped).map(|(how, n)| (how.1, n));
+        let all = [("finished", self.finished)].into_iter().chain(stopped).chain([("discarded", self.discarded)]);
+        all.filter(|e| e.1 > 0).collect()
+    }
+
+    /// Whether no run finished, or came to anything else that says what the program does: they wait, or go on.
+    pub fn only_hangs(&self) -> bool {
+        let hangs =
+            [How::Deadlock, How::Livelock, How::Stale, How::Limit].map(|how| self.by(how)).iter().sum::<u64>();
+        self.finished == 0 && hangs > 0 && hangs == self.stopped.iter().sum::<u64>()
     }
 }
 
@@ -88,6 +143,10 @@ impl Stops {
             Some(known) => known.count += 1,
             None => self.0.push(Stop { how, why, ends, count: 1, schedule }),
         }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     pub(super) fn into_list(self) -> Vec<Stop> {

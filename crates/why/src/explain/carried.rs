@@ -63,7 +63,7 @@ fn start(task: &Task<'_>, edits: &[Edit], changed: &Task<'_>, from: &Execution) 
         reads,
         choices: from.choices.clone(),
         free: from.free.iter().map(rel).collect(),
-        finals: from.finals.iter().map(|(&c, &w)| (c, place[w])).collect(),
+        finals: from.finals.iter().map(|&(c, w)| (c, place[w])).collect(),
     })
 }
 

@@ -93,7 +93,7 @@ impl<'a> Deriver<'a> {
 
     /// A recursive name stands for its body in the round in which the pair first was in it.
     fn settle(&self, node: NodeId, round: Round, i: usize, j: usize) -> (NodeId, Round) {
-        let (group, body, before) = match (self.model.node(node).op.clone(), self.group_of(node)) {
+        let (group, body, before) = match (self.model.node(node).op, self.group_of(node)) {
             (NodeOp::Var(g, member), _) => {
                 let body = self.model.groups[g as usize].bodies[member as usize];
                 (g as usize, body, round.map_or(usize::MAX, |(_, r)| r))

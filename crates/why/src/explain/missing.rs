@@ -148,7 +148,7 @@ impl Before {
             reads,
             choices: from.choices.clone(),
             free: from.free.iter().map(rel).collect(),
-            finals: from.finals.iter().filter_map(|(&c, &w)| Some((c, event[w]?))).collect(),
+            finals: from.finals.iter().filter_map(|&(c, w)| Some((c, event[w]?))).collect(),
         };
         Some(Before { execution, event })
     }

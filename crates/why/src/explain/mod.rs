@@ -5,8 +5,6 @@
 //! | `derive` | why a pair is in a relation, in one execution |
 //! | `links` | derivations as chains, as plain data |
 //! | `words` | steps of a derivation in words |
-//! | `knobs` | what of a program is turned down or up |
-//! | `turn` | what a forbidden outcome rests on, and what an allowed one lacks |
 //! | `missing` | the link that holds in a changed program only |
 //! | `carried` | an execution as one of a changed program |
 //!
@@ -17,15 +15,12 @@
 
 mod carried;
 mod derive;
-mod knobs;
 mod links;
 mod missing;
-mod turn;
 mod words;
 
 pub(super) use carried::carried_over;
 pub(super) use missing::{Refuting, missing_links};
-pub(super) use turn::{forbidding, needs};
 
 use self::derive::Deriver;
 use self::links::Chain;

@@ -170,7 +170,7 @@ fn check(test: &LitmusTest, model: &Model, counts: &mut Counts) {
         return;
     };
     if let Some(reason) = &explanation.given_up {
-        *counts.given_up.entry(reason.clone()).or_default() += 1;
+        *counts.given_up.entry(reason.to_string()).or_default() += 1;
     }
     let claims = session.claims();
     match answer.verdict {
@@ -186,7 +186,7 @@ fn check(test: &LitmusTest, model: &Model, counts: &mut Counts) {
             check_claims(&claims, model, negate, &name, counts);
             let Some(needs) = explanation.needs else { return };
             match needs.given_up {
-                Some(reason) => *counts.given_up.entry(reason).or_default() += 1,
+                Some(reason) => *counts.given_up.entry(reason.to_string()).or_default() += 1,
                 None => {
                     assert!(!claims.is_empty(), "{name}");
                     counts.nothing_needed += usize::from(needs.needed.is_empty());

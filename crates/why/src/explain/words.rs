@@ -10,9 +10,10 @@ use std::collections::BTreeMap;
 
 use super::derive::Step;
 use cat::model::ir::{Kind, NodeId, NodeOp, Shape};
+use cat::model::signature::BaseId;
 use cat::model::text;
 use engine::execution::Execution;
-use engine::skeleton::signature;
+use engine::skeleton::signature::{self, Role};
 use engine::task::Task;
 use engine::{fault, witness};
 use program::{Dialect, Place, Scope};
@@ -56,11 +57,7 @@ impl<'a> Words<'a> {
         }
         match &node.op {
             _ if node.name.is_some() => plain(&name, node.kind, step.holds),
-            NodeOp::Base(base) if node.kind == Kind::Rel => self.base(base, step),
-            NodeOp::Base(tag) => {
-                let not = if step.holds { "" } else { "not " };
-                format!("{{a}} is {not}{}", set_words(tag))
-            }
+            NodeOp::Base(base) => self.base(*base, step),
             NodeOp::Free(free) => {
                 let relation = &model.free[free.0 as usize];
                 let place = witness::cell(self.task, self.execution, step.from)
@@ -95,38 +92,38 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// A base relation: what the signature says, and what the program adds to it.
-    fn base(&self, name: &str, step: &Step) -> String {
-        let clause =
-            signature::clause(name, step.holds).map_or_else(|| plain(name, Kind::Rel, step.holds), str::to_owned);
-        match self.detail(name, step) {
+    /// A base set or relation: what the signature says, and what the program adds to it.
+    fn base(&self, base: BaseId, step: &Step) -> String {
+        let row = signature::row(base);
+        let clause = &row.says[usize::from(!step.holds)];
+        match self.detail(row.role, step) {
             Some(Detail::Instead(detail)) => detail,
             Some(Detail::More(detail)) => format!("{clause}: {detail}"),
-            None => clause,
+            None => clause.clone(),
         }
     }
 
-    fn detail(&self, name: &str, step: &Step) -> Option<Detail> {
+    fn detail(&self, role: Role, step: &Step) -> Option<Detail> {
         let sk = &self.task.sk;
         let (a, b) = (&sk.events[step.from], &sk.events[step.to]);
-        match name {
-            "loc" | "vloc" => {
+        match role {
+            Role::Memory | Role::Address => {
                 let place = |e| witness::cell(self.task, self.execution, e).map(|c| &sk.memory.cell(c).name);
                 let (x, y) = (place(step.from)?, place(step.to)?);
                 Some(match (step.holds, x == y) {
                     (true, true) => Detail::Instead(format!("both access `{x}`")),
                     (true, false) => Detail::Instead(format!("`{x}` and `{y}` are one memory")),
-                    (false, _) if name == "vloc" => {
+                    (false, _) if role == Role::Address => {
                         Detail::Instead(format!("`{x}` and `{y}` are different addresses"))
                     }
                     (false, _) => Detail::Instead(format!("`{x}` and `{y}` are different memory")),
                 })
             }
-            "sr" => {
+            Role::Inclusion => {
                 let (x, y) = (a.thread?, b.thread?);
                 let (px, py) = (sk.program.thread(x), sk.program.thread(y));
                 if step.holds {
-                    let common = common_group(&px.place, &py.place, sk.program.dialect)?;
+                    let common = common_group(&px.place, &py.place, sk.program.dialect);
                     return Some(Detail::More(format!("{} and {} are {common}", px.name, py.name)));
                 }
                 for (event, which, from, to) in [(a, "{a}", px, py), (b, "{b}", py, px)] {
@@ -169,40 +166,13 @@ fn swapped(clause: &str) -> String {
     clause.replace("{a}", "{c}").replace("{b}", "{a}").replace("{c}", "{b}")
 }
 
-/// What a base set is: `a write (W)`.
-fn set_words(name: &str) -> String {
-    let one = match name {
-        "R" => "a read",
-        "W" => "a write",
-        "M" => "a memory access",
-        "F" => "a fence",
-        "IW" => "an initial write",
-        _ => "",
-    };
-    match (one, signature::doc(name)) {
-        ("", Some(doc)) => format!("`{name}` ({doc})"),
-        ("", None) => format!("in `{name}`"),
-        (one, _) => one.to_owned(),
-    }
-}
-
 /// The narrowest group that holds two threads, after "are".
-fn common_group(a: &Place, b: &Place, dialect: Dialect) -> Option<&'static str> {
-    let opencl = dialect == Dialect::OpenCl;
-    let cuda = dialect == Dialect::Cuda;
-    let scopes = [Scope::Warp, Scope::Cta, Scope::Cluster, Scope::QueueFamily, Scope::Gpu, Scope::Sys];
-    let has = |scope: &Scope| *scope != Scope::QueueFamily || dialect == Dialect::Vulkan;
-    let scope = scopes.into_iter().filter(has).find(|&scope| a.same(b, scope))?;
-    Some(match scope {
-        Scope::Warp if opencl => "in one sub-group",
-        Scope::Cta if opencl => "in one work-group",
-        Scope::Gpu if opencl => "on one device",
-        Scope::Cta if cuda => "in one block",
-        Scope::Warp => "in one warp",
-        Scope::Cta => "in one CTA",
-        Scope::Cluster => "in one cluster",
-        Scope::QueueFamily => "in one queue family",
-        Scope::Gpu => "on one GPU",
-        _ => "in one system",
-    })
+fn common_group(a: &Place, b: &Place, dialect: Dialect) -> String {
+    let row = dialect.row();
+    let levels = row.levels.iter().rev().map(|level| level.scope);
+    match levels.into_iter().find(|&scope| a.same(b, scope)) {
+        Some(scope @ Scope::Gpu) => format!("on one {}", row.noun(scope)),
+        Some(scope) => format!("in one {}", row.noun(scope)),
+        None => "in one system".to_owned(),
+    }
 }

@@ -7,22 +7,23 @@
 use std::time::Instant;
 
 use super::{Question, Session};
+use cat::model::ir::Effect;
 use engine::engines::{Halt, Prepared, Said};
-use engine::query::{Deadline, Query, TIMED_OUT};
+use engine::query::{Deadline, Query};
 use engine::skeleton::{Cond, Purpose};
 use engine::task::Task;
-use engine::{fault, open, witness};
-use verdict::{Answer, Verdict};
+use engine::{fault, witness};
+use verdict::{Answer, Reason, Verdict};
 
 impl<'a> Session<'a> {
     pub(super) fn deadline(&self) -> Deadline {
         Deadline(self.limits.timeout.map(|t| Instant::now() + t))
     }
 
-    pub(super) fn prepare(&mut self, bound: u32, deadline: Deadline) -> Result<&mut Prepared<'a>, String> {
+    pub(super) fn prepare(&mut self, bound: u32, deadline: Deadline) -> Result<&mut Prepared<'a>, Reason> {
         let (test, model, set, thin_air, detail) = (self.test, self.model, &self.set, self.thin_air, self.detail);
         // Time is per question: what ran out of it for one may do for the next.
-        if matches!(self.prepared.get(&bound), Some(Err(reason)) if reason == TIMED_OUT) {
+        if matches!(self.prepared.get(&bound), Some(Err(Reason::Time))) {
             self.prepared.remove(&bound);
         }
         self.prepared
@@ -60,7 +61,7 @@ impl<'a> Session<'a> {
             answer.verdict = question.positive.clone();
             answer.witness = Some(witness::describe(&task, &found.0, &found.1));
             answer.fault = question.flags.as_ref().and_then(|flags| {
-                let races = self.flags(true).unwrap_or_default();
+                let races = self.flags(Effect::Race).unwrap_or_default();
                 fault::describe(&task, &found.0, &found.1, flags, &races).map(Box::new)
             });
             self.show_missing(answer, bound, question, &found, deadline);
@@ -76,7 +77,7 @@ impl<'a> Session<'a> {
     /// Whether the executions seen at a bound are all there are; if not, a larger bound may tell more.
     pub(super) fn closed(&mut self, task: &Task<'a>, bound: u32, deadline: Deadline) -> Result<bool, Halt> {
         if task.open_values {
-            return Err(Halt::Undecided(open::OPEN_VALUES.into()));
+            return Err(Halt::Undecided(Reason::ThinAir));
         }
         let mut query = Query {
             complete: false,
@@ -89,7 +90,7 @@ impl<'a> Session<'a> {
         if task.fault != Cond::FALSE
             && let Some(found) = self.ask(bound, &query, deadline).0.found()?
         {
-            return Err(Halt::Undecided(open::astray(task, &found.0)));
+            return Err(Halt::Undecided(witness::astray(task, &found.0)));
         }
         if task.sk.cut == Cond::FALSE {
             return Ok(true);

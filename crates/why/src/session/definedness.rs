@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::{Question, Session};
-use crate::repair;
-use engine::query::{Deadline, TIMED_OUT};
+use crate::remedy::remedy;
+use cat::model::ir::Effect;
+use engine::query::Deadline;
 use engine::{Engine, Limits};
-use program::Dialect;
 use program::litmus::{LitmusTest, Prop};
-use verdict::{Definedness, Fault, Remedy, Verdict};
+use verdict::{Definedness, Fault, Reason, Remedy, Verdict};
 
 impl<'a> Session<'a> {
     /// Whether the program is defined at all, which an answer about one of its outcomes takes for granted; `None` if
@@ -18,9 +18,9 @@ impl<'a> Session<'a> {
     /// # Errors
     /// A broken law, as in [`Answer::defect`](verdict::Answer::defect).
     pub fn definedness(&mut self, timeout: Option<Duration>) -> Option<Result<Definedness, String>> {
-        self.flags(false)?;
+        self.flags(Effect::Undefined)?;
         if timeout.is_some_and(|t| t.is_zero()) {
-            return Some(Ok(Definedness::Undecided(TIMED_OUT.to_string())));
+            return Some(Ok(Definedness::Undecided(Reason::Time)));
         }
         let (limits, explain) = (self.limits, self.explain);
         (self.limits.timeout, self.explain) = (timeout, false);
@@ -44,7 +44,7 @@ impl<'a> Session<'a> {
 
     /// A race in an execution that satisfies `prop`, if there is one.
     pub fn race_with(&mut self, prop: &Prop) -> Option<Box<Fault>> {
-        let flags = self.flags(true)?;
+        let flags = self.flags(Effect::Race)?;
         let test = LitmusTest { condition: Some(prop.clone()), ..self.test.clone() };
         let mut session = Session::new(&test, self.model, self.engine, self.limits, &self.set);
         session.answer(&Question { condition: Some(false), complete: true, ..Question::race(flags) }).fault
@@ -61,8 +61,8 @@ impl<'a> Session<'a> {
 
     /// What would make the program race-free; nothing is known about how to change PTX.
     fn remedy(&mut self, fault: &Fault, deadline: Deadline) -> Option<Remedy> {
-        let repairable = matches!(self.test.program.dialect, Dialect::C | Dialect::OpenCl | Dialect::Cuda);
+        let repairable = self.test.program.dialect.row().repairable;
         let task = self.prepare(self.limits.bounds()[0], deadline).ok()?.task.clone();
-        repairable.then(|| repair::search(self, &task, fault, deadline.0))
+        repairable.then(|| remedy(self, &task, fault, deadline.0))
     }
 }

@@ -3,22 +3,21 @@
 use std::rc::Rc;
 
 use super::{Question, Session};
-use crate::explain;
-use crate::explain::Refuting;
+use crate::explain::{self, Refuting};
+use crate::needs::{forbidding, needs};
 use cat::model::ir::Model;
 use engine::engines::{Checked, Said};
 use engine::eval::Eval;
 use engine::execution::Execution;
-use engine::query::{Deadline, Query, TIMED_OUT};
+use engine::query::{Deadline, Query};
 use engine::task::Task;
-use engine::witness;
 use front::litmus::condition;
 use program::ThreadId;
 use program::edits::Edit;
 #[cfg(test)]
 use program::litmus::LitmusTest;
 use program::litmus::Prop;
-use verdict::{Answer, Explanation, Missing};
+use verdict::{Answer, Explanation, Missing, Reason};
 
 impl<'a> Session<'a> {
     /// Answers about outcomes come with an [`Explanation`]; costs many more questions.
@@ -69,7 +68,7 @@ impl<'a> Session<'a> {
                 Said::Unknown(reason) => explanation.given_up = Some(reason),
                 Said::Defect(law) => answer.defect = Some(law),
                 // What was not found out in time counts as needed.
-                Said::No if deadline.passed() => explanation.given_up = Some(TIMED_OUT.into()),
+                Said::No if deadline.passed() => explanation.given_up = Some(Reason::Time),
                 Said::No => answer.defect = Some("an axiom that can be spared counts as needed".into()),
             }
         }
@@ -79,7 +78,7 @@ impl<'a> Session<'a> {
             let negate = query.props.last().is_some_and(|p| !p.1);
             let value = |spot| written(&task, &found.0, spot);
             let path = |spot| taken(&task, &found.0, spot);
-            explanation.needs = Some(explain::needs(self, negate, &value, &path, deadline.0));
+            explanation.needs = Some(needs(self, negate, &value, &path, deadline.0));
         }
         answer.explanation = Some(Box::new(explanation));
     }
@@ -132,7 +131,7 @@ impl<'a> Session<'a> {
         }
         let Some(negate) = question.condition else { return };
         let mut missing = Missing { edits: Vec::new(), breach: None, links: Vec::new(), none: None };
-        match explain::forbidding(self, negate, deadline.0) {
+        match forbidding(self, negate, deadline.0) {
             Err(reason) => missing.none = Some(reason),
             Ok(changed) => {
                 missing.edits = changed.needs;
@@ -190,15 +189,13 @@ fn written(task: &Task<'_>, execution: &Execution, (thread, instr): (ThreadId, u
     if !execution.executed.has(e) {
         return None;
     }
-    let known = witness::known(execution);
-    Eval::new(&task.sk.pool, &known).term(task.sk.events[e].value?)
+    Eval::new(&task.sk, &execution.known()).value(e)
 }
 
 /// Whether a branch that leads over instructions is taken in an execution: whether none of them executes.
 fn taken(task: &Task<'_>, execution: &Execution, (thread, instr): (ThreadId, usize)) -> Option<bool> {
     let code = &task.sk.program.thread(thread).code;
-    let program::Op::Branch { target, .. } = code[instr].op else { return None };
-    let between = instr + 1..target;
+    let between = instr + 1..code[instr].op.target()?;
     let events: Vec<usize> = (0..task.sk.len())
         .filter(|&e| task.sk.events[e].thread == Some(thread) && between.contains(&task.sk.events[e].instr))
         .collect();

@@ -1,11 +1,11 @@
 //! Every outcome of a test, one loop bound after the other.
 
 use super::{Question, Session};
+use cat::model::ir::Effect;
 use engine::engines::{Halt, name_state};
-use engine::open::loop_bound;
 use engine::query::{Deadline, FinalState, Query};
 use engine::skeleton::Cond;
-use verdict::{Outcome, Outcomes};
+use verdict::{Outcome, Outcomes, Reason};
 
 impl Session<'_> {
     /// Every outcome: final values of what the test observes, for complete executions that satisfy its filter.
@@ -28,12 +28,12 @@ impl Session<'_> {
                 Err(Halt::Defect(law)) => return Outcomes { defect: Some(law), ..result },
             }
         }
-        Outcomes { reason: Some(loop_bound(self.limits.bound)), ..result }
+        Outcomes { reason: Some(Reason::LoopBound(self.limits.bound)), ..result }
     }
 
     /// Lists the outcomes at one loop bound. `false`: a larger one may tell more.
     fn outcomes_at(&mut self, bound: u32, deadline: Deadline, result: &mut Outcomes) -> Result<bool, Halt> {
-        let (race, engine) = (self.flags(true), self.engine);
+        let (race, engine) = (self.flags(Effect::Race), self.engine);
         let task = self.prepare(bound, deadline).map_err(Halt::Undecided)?.task.clone();
         if task.sk.cut != Cond::FALSE {
             result.bound = Some(bound);
@@ -62,7 +62,7 @@ impl Session<'_> {
         let allowed = &lists[0];
         let racy: &[FinalState] = if race.is_some() { &lists[1] } else { &[] };
         let mut all: Vec<FinalState> = lists.iter().flatten().cloned().collect();
-        all.sort();
+        all.sort_unstable();
         all.dedup();
         result.outcomes = all
             .iter()

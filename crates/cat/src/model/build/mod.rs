@@ -13,6 +13,7 @@
 use rustc_hash::FxHashMap;
 
 use super::ir::{Kind, NodeId, NodeOp};
+use super::signature::BaseId;
 use diag::Span;
 
 mod finish;
@@ -117,8 +118,8 @@ impl Builder {
 
     // Leaves.
 
-    pub(super) fn base(&mut self, name: &str, kind: Kind) -> NodeId {
-        self.add(Op::Plain(NodeOp::Base(name.to_string())), kind, true, None)
+    pub(super) fn base(&mut self, id: BaseId, kind: Kind) -> NodeId {
+        self.add(Op::Plain(NodeOp::Base(id)), kind, true, None)
     }
 
     pub(super) fn free(&mut self, id: super::ir::FreeId) -> NodeId {

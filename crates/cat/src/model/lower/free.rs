@@ -9,7 +9,7 @@
 //!   coherence is total over `S` already: `x` is its part on `S`, so final values agree with it.
 
 use super::super::ast::{Expr, ExprKind, FreeDecl, Ident};
-use super::super::ir::{Axiom, FreeId, FreeRel, Kind, NodeId, Shape, Test};
+use super::super::ir::{Axiom, Effect, FreeId, FreeRel, Kind, NodeId, Shape, Test};
 use super::super::resolve::{Env, Value};
 use super::Lowerer;
 use diag::{Diagnostic, Span};
@@ -190,7 +190,7 @@ impl Lowerer<'_> {
                 return None;
             }
         };
-        let writes = self.base_set("W");
+        let writes = self.base("W", Kind::Set);
         let set = match set {
             Some(e) => {
                 let value = self.eval(e, env);
@@ -213,7 +213,7 @@ impl Lowerer<'_> {
         self.build.place = (env.file, expr.span);
         let mut within = self.build.product(set, set);
         if per_location {
-            let loc = self.build.base("loc", Kind::Rel);
+            let loc = self.base("loc", Kind::Rel);
             within = self.build.inter(within, loc);
         }
         let id = self.build.id();
@@ -246,6 +246,7 @@ impl Lowerer<'_> {
                 name: format!("{}-extends", name.name),
                 test: Test::Empty,
                 negated: false,
+                effect: Effect::Rejects,
                 node: violated,
                 doc: format!("`{}` ranges over the orders that extend the given relation.", name.name),
                 span: (env.file, expr.span),

@@ -18,10 +18,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ast::{Expr, File, Ident, Stmt, StmtKind, TestRole, TestStmt, TestWord};
 use super::build::{Builder, Place};
-use super::ir::{Axiom, FreeId, FreeRel, Kind, Model, NodeId, Test};
+use super::ir::{Axiom, EFFECTS, Effect, FreeId, FreeRel, Kind, Model, NodeId, Test};
 use super::library::IncludeResolver;
 use super::resolve::{CallSite, Env, Function, FunctionBody, LibraryScope, Scope, Value};
-use super::signature::Signature;
+use super::signature::{OptionValue, Signature};
+use super::words::notes;
 use diag::{Diagnostic, SourceFile, Span};
 
 mod expr;
@@ -60,11 +61,14 @@ pub(super) struct Lowerer<'a> {
     free: Vec<FreeRel>,
     values: Option<(FreeId, Place)>,
     finals: Option<(FreeId, Place)>,
+    /// What the model will state as `values` and `final`.
+    named_values: Option<String>,
+    named_final: Option<String>,
     axioms: Vec<Axiom>,
     flags: Vec<Axiom>,
     lets: Vec<(String, NodeId, Place)>,
     shows: Vec<(String, NodeId)>,
-    options: Vec<(String, String)>,
+    options: Vec<OptionValue>,
     /// Parameters and definitions of the procedure being run; `None` outside procedures.
     procedure: Option<(u32, Vec<(String, Value)>)>,
     calls: Vec<CallSite>,
@@ -92,6 +96,8 @@ impl<'a> Lowerer<'a> {
             free: Vec::new(),
             values: None,
             finals: None,
+            named_values: None,
+            named_final: None,
             axioms: Vec::new(),
             flags: Vec::new(),
             lets: Vec::new(),
@@ -117,11 +123,19 @@ impl<'a> Lowerer<'a> {
             if !self.prelude(prelude) {
                 return Err(self.diagnostics);
             }
-            let rmw = statements.iter().any(|f| mentions(f, "rmw"));
-            if !rmw && self.signature.options.iter().any(|o| o.name == "rmw") {
-                // Published files that never speak of `rmw` take a read-modify-write for one event.
-                self.options.push(("rmw".to_string(), "single".to_string()));
+            let spoken = |name| statements.iter().any(|f| mentions(f, name));
+            for (option, spec) in self.signature.options.iter().enumerate() {
+                if spec.unspoken.is_some_and(|name| !spoken(name)) {
+                    self.options.push((option, spec.values.len() - 1));
+                }
             }
+        }
+        for file in &statements {
+            each_statement(&file.statements, &mut |s| match &s.kind {
+                StmtKind::Values(name) => self.named_values = Some(name.name.clone()),
+                StmtKind::Final(name) => self.named_final = Some(name.name.clone()),
+                _ => {}
+            });
         }
         self.file(0, &main);
         self.check_roles();
@@ -210,7 +224,7 @@ impl<'a> Lowerer<'a> {
 
     fn option(&mut self, name: &Ident, value: &Ident, file: u32) {
         let source = self.files[file as usize].clone();
-        let Some(spec) = self.signature.options.iter().find(|o| o.name == name.name) else {
+        let Some(option) = self.signature.options.iter().position(|o| o.name == name.name) else {
             let names: Vec<&str> = self.signature.options.iter().map(|o| o.name).collect();
             let diagnostic = Diagnostic::error(
                 "unknown-option",
@@ -222,7 +236,8 @@ impl<'a> Lowerer<'a> {
             .did_you_mean(&name.name, names.iter().copied());
             return self.report(diagnostic, file);
         };
-        if !spec.values.contains(&value.name.as_str()) {
+        let spec = &self.signature.options[option];
+        let Some(at) = spec.values.iter().position(|v| *v == value.name) else {
             let diagnostic = Diagnostic::error(
                 "unknown-option-value",
                 &source,
@@ -232,12 +247,21 @@ impl<'a> Lowerer<'a> {
             .note(format!("it can be `{}`", spec.values.join("`, `")))
             .did_you_mean(&value.name, spec.values.iter().copied());
             return self.report(diagnostic, file);
-        }
-        self.options.retain(|(n, _)| *n != name.name);
-        self.options.push((name.name.clone(), value.name.clone()));
+        };
+        self.options.retain(|&(o, _)| o != option);
+        self.options.push((option, at));
     }
 
     fn test(&mut self, test: &TestStmt, place: Place) {
+        if let Some(word) = test.means.as_ref().filter(|w| Effect::read(&w.name).is_none()) {
+            let source = self.files[place.0 as usize].clone();
+            let message = format!("a flag cannot mean `{}`", word.name);
+            let words = EFFECTS.map(|(word, _)| word);
+            let diagnostic = Diagnostic::error("unknown-meaning", &source, word.span, message)
+                .note(format!("it can mean `{}`", words.join("`, `")))
+                .did_you_mean(&word.name, words);
+            self.report(diagnostic, place.0);
+        }
         let mut env = self.env(place.0);
         let value = self.eval(&test.expr, &mut env);
         let node = match test.word {
@@ -256,11 +280,16 @@ impl<'a> Lowerer<'a> {
             TestRole::Flag => (&mut self.flags, test.negated),
             TestRole::UndefinedUnless => (&mut self.flags, !test.negated),
         };
+        let effect = match (test.role, &test.means, &test.name) {
+            (TestRole::Axiom, ..) => Effect::Rejects,
+            (_, Some(word), _) => Effect::read(&word.name).unwrap_or(Effect::Undefined),
+            (_, None, name) => Effect::of_published(name.as_ref().map_or("", |n| &n.name)),
+        };
         let name = match &test.name {
             Some(name) => name.name.clone(),
             None => format!("{word}-{}", list.len() + 1),
         };
-        list.push(Axiom { name, test: kind, negated, node, doc: test.doc.clone(), span: place });
+        list.push(Axiom { name, test: kind, negated, effect, node, doc: test.doc.clone(), span: place });
     }
 
     fn show(&mut self, list: &[(Expr, Option<Ident>)], file: u32) {
@@ -329,7 +358,9 @@ impl<'a> Lowerer<'a> {
             flags: self.flags,
             lets: self.lets,
             shows: self.shows,
+            drawn: drawn(&self.files),
             options: self.options,
+            signature: self.signature.clone(),
             files: self.files,
         };
         let mut free = self.free;
@@ -384,9 +415,22 @@ impl<'a> Lowerer<'a> {
     }
 
     /// A base set of the skeleton, whatever the model calls by its name.
-    fn base_set(&mut self, name: &str) -> NodeId {
-        self.build.base(name, Kind::Set)
+    ///
+    /// # Panics
+    /// If the signature has none: every one has the names that the language itself speaks of.
+    fn base(&mut self, name: &str, kind: Kind) -> NodeId {
+        let id = self.signature.find(name).expect("the language speaks of it");
+        self.build.base(id, kind)
     }
+}
+
+/// How relations are drawn, as the texts say, by name; of one file after the other.
+fn drawn(files: &[Arc<SourceFile>]) -> Vec<(String, String)> {
+    let of_file = |file| notes(std::slice::from_ref(file), "Drawn as:");
+    let named = |(style, names): (String, String)| -> Vec<(String, String)> {
+        names.split(", ").map(|name| (name.to_owned(), style.clone())).collect()
+    };
+    files.iter().flat_map(of_file).flat_map(named).collect()
 }
 
 fn wrong_arity(source: &Arc<SourceFile>, name: &Ident, wanted: usize, given: usize) -> Diagnostic {

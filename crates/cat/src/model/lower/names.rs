@@ -3,13 +3,13 @@
 //! # Invariants
 //! - Lookup order: parameters and local definitions, definitions of the model, base names, the library.
 //! - A definition of the library is evaluated once, when it is first used; if it needs a free relation that is not
-//!   declared, the error is at the use.
+//!   declared, the error is at the use. It speaks of free relations by their roles alone.
 
 use std::rc::Rc;
 
 use super::super::ast::{Expr, ExprKind, Ident};
 use super::super::build::Place;
-use super::super::ir::Kind;
+use super::super::ir::{COHERENCE, Kind, READS_FROM};
 use super::super::resolve::{Env, FunctionBody, Value};
 use super::{FreeId, Lowerer};
 use diag::{Diagnostic, Span};
@@ -39,10 +39,6 @@ impl Lowerer<'_> {
             if let Some(at) = self.library.find(name, limit) {
                 return Some(self.library_value(at, env));
             }
-            if let Some(at) = self.free.iter().position(|f| f.name == name) {
-                let id = FreeId(at as u32);
-                return Some((Value::Node(self.build.free(id)), Some(self.free[at].span)));
-            }
             return self.builtin(name).map(|v| (v, None));
         }
         if let Some(definition) = self.scope.get(name, env.limit) {
@@ -57,11 +53,13 @@ impl Lowerer<'_> {
 
     /// Base names and what the language itself defines.
     fn builtin(&mut self, name: &str) -> Option<Value> {
-        if let Some(base) = self.signature.get(name) {
-            return Some(Value::Node(self.build.base(name, base.kind)));
+        if let Some(id) = self.signature.find(name) {
+            return Some(Value::Node(self.build.base(id, self.signature.names[id.index()].kind)));
         }
         let body = match name {
             "id" => return Some(Value::Node(self.build.id())),
+            READS_FROM => return self.of_role(self.values, self.named_values.clone()),
+            COHERENCE => return self.of_role(self.finals, self.named_final.clone()),
             "emptyset" => return Some(Value::Node(self.build.empty(Kind::Set))),
             "domain" => FunctionBody::Domain,
             "range" => FunctionBody::Range,
@@ -69,6 +67,13 @@ impl Lowerer<'_> {
             _ => return None,
         };
         Some(self.new_function(name, body, Env::default()))
+    }
+
+    /// The free relation with a role that is stated, or will be.
+    fn of_role(&mut self, stated: Option<(FreeId, Place)>, named: Option<String>) -> Option<Value> {
+        let later = || self.free.iter().position(|f| Some(&f.name) == named.as_ref()).map(|at| FreeId(at as u32));
+        let id = stated.map(|s| s.0).or_else(later)?;
+        Some(Value::Node(self.build.free(id)))
     }
 
     /// A definition of the library, evaluated the first time it is used.
@@ -97,7 +102,10 @@ impl Lowerer<'_> {
                 self.reported.remove(&(cause.id, file, cause.span));
             }
             if let Some(cause) = causes.into_iter().next() {
-                let missing = cause.source.map_or(String::new(), |s| s.text[cause.span.range()].to_string());
+                let role = match cause.source.as_ref().map(|s| &s.text[cause.span.range()]) {
+                    Some(COHERENCE) => "final",
+                    _ => "values",
+                };
                 let source = self.files[user.file as usize].clone();
                 let span = self.build.place.1;
                 let diagnostic = Diagnostic::error(
@@ -105,11 +113,11 @@ impl Lowerer<'_> {
                     &source,
                     span,
                     format!(
-                        "`{}` of the library needs `{missing}`, which is not declared here",
+                        "`{}` of the library needs the free relation that is `{role}`, which is not declared here",
                         binding.name.name
                     ),
                 )
-                .help(format!("declare it first: `free {missing} : …`"));
+                .help(format!("declare it first: `free NAME : …` and `{role} NAME`"));
                 self.report(diagnostic, user.file);
             }
             return (Value::Poison, Some(place));

@@ -243,7 +243,9 @@ impl Parser<'_> {
         self.at += 1;
         let expr = self.expr()?;
         let name = if self.take_word("as") { Some(self.name("a name for the axiom")?) } else { None };
-        Ok(StmtKind::Test(Box::new(TestStmt { role, negated, word, expr, name, doc })))
+        let flag = role != TestRole::Axiom;
+        let means = if flag && self.take_word("means") { Some(self.name("what it means")?) } else { None };
+        Ok(StmtKind::Test(Box::new(TestStmt { role, negated, word, expr, name, means, doc })))
     }
 
     fn bindings(&mut self) -> Parsed<Vec<Binding>> {

@@ -5,9 +5,15 @@ use super::phases::Chosen;
 use crate::skeleton::pool::Cond;
 use crate::skeleton::unrolled::{Arrival, Naming, Unrolled};
 use cat::rel::EventId;
-use program::{Dialect, Scope, ThreadId};
+use program::dialect::Convergence;
+use program::{Scope, ThreadId};
 
 impl Rules<'_> {
+    /// Whether barriers meet those threads that have not ended.
+    fn running(&self) -> bool {
+        self.program.dialect.row().convergence == Convergence::Running
+    }
+
     /// When a thread of the group meets arrival `i` at another call of the code that both run, given that it executes.
     /// OpenCL C, *Synchronization Functions*: all work-items must come to the barrier. CUDA Programming Guide,
     /// *Synchronization Functions*: the condition that leads to `__syncthreads` must not differ in the block; a warp's
@@ -18,7 +24,7 @@ impl Rules<'_> {
             return Cond::TRUE;
         }
         let counted = matches!(a.at.naming, Naming::Counted { .. });
-        if !counted || (self.program.dialect == Dialect::Cuda && a.at.group.domain == Scope::Warp) {
+        if !counted || (self.running() && a.at.group.domain == Scope::Warp) {
             return Cond::FALSE;
         }
         let program = self.program;
@@ -69,10 +75,7 @@ impl Rules<'_> {
                     })
                 }
             };
-            let mut over = match self.program.dialect {
-                Dialect::Cuda => Cond::FALSE,
-                _ => self.ended(t),
-            };
+            let mut over = if self.running() { Cond::FALSE } else { self.ended(t) };
             for w in waits.iter().filter(|w| w.at.thread == t) {
                 let blocked = self.pool().not(w.pass);
                 let blocked = self.pool().and(w.reached, blocked);

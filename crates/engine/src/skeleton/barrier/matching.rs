@@ -1,11 +1,11 @@
 //! Which operations meet at one barrier, and how many threads it takes.
 
 use super::Rules;
-use crate::skeleton::BuildError;
 use crate::skeleton::pool::{Cond, TermId};
 use crate::skeleton::unrolled::{Arrival, Group, Naming, Use};
 use cat::rel::EventId;
 use program::{CmpOp, ThreadId, Ty};
+use verdict::Reason;
 
 impl Rules<'_> {
     /// Whether two threads can meet at barriers of a group.
@@ -51,8 +51,12 @@ impl Rules<'_> {
     }
 
     /// An operand that no execution changes.
-    pub(super) fn constant(&self, t: TermId, what: &'static str) -> Result<usize, BuildError> {
-        let v = self.out.pool.as_const(t).ok_or(BuildError::DynamicBarrierOperand(what))?;
+    pub(super) fn constant(&self, t: TermId, what: &'static str) -> Result<usize, Reason> {
+        let v = self
+            .out
+            .pool
+            .as_const(t)
+            .ok_or_else(|| Reason::Unsupported(format!("a barrier's {what} that is not a constant")))?;
         Ok(usize::try_from(v).unwrap_or(0))
     }
 
@@ -68,7 +72,7 @@ impl Rules<'_> {
     }
 
     /// The number of threads in a phase, if the barrier at `to` has a count.
-    pub(super) fn count_of(&mut self, to: Use) -> Result<Option<usize>, BuildError> {
+    pub(super) fn count_of(&mut self, to: Use) -> Result<Option<usize>, Reason> {
         let mut counts = Vec::new();
         for (_, a, _) in self.matching_arrivals(to) {
             let Naming::Counted { count, .. } = a.at.naming else { continue };
@@ -80,14 +84,14 @@ impl Rules<'_> {
         counts.dedup();
         match counts.as_slice() {
             [one] => Ok(*one),
-            _ => Err(BuildError::MixedBarrierCounts),
+            _ => Err(Reason::Unsupported("one barrier used with different thread counts".into())),
         }
     }
 
     /// The threads that may arrive at this barrier.
     pub(super) fn users(&mut self, to: Use) -> Vec<ThreadId> {
         let mut users: Vec<ThreadId> = self.matching_arrivals(to).iter().map(|(_, a, _)| a.at.thread).collect();
-        users.sort();
+        users.sort_unstable();
         users.dedup();
         users
     }
@@ -103,7 +107,7 @@ impl Rules<'_> {
                 quorums.push(q);
             }
         }
-        quorums.sort();
+        quorums.sort_unstable();
         quorums.dedup();
         quorums
     }

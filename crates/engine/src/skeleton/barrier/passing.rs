@@ -2,15 +2,15 @@
 
 use super::phases::{Chosen, conditions};
 use super::{BarrierEdges, Rules};
-use crate::skeleton::BuildError;
 use crate::skeleton::pool::Cond;
 use crate::skeleton::unrolled::{Arrival, Naming, Wait};
 use cat::rel::EventId;
 use program::ThreadId;
+use verdict::Reason;
 
 impl Rules<'_> {
     /// When a wait passes, whatever is chosen.
-    pub(super) fn passes(&mut self, w: &Wait) -> Result<Cond, BuildError> {
+    pub(super) fn passes(&mut self, w: &Wait) -> Result<Cond, Reason> {
         // A chosen phase never lets a wait pass for sure: those barriers stay choices.
         let none = Chosen::nothing(self.out.arrivals.len());
         if let Naming::Counted { .. } = w.at.naming {
@@ -24,7 +24,7 @@ impl Rules<'_> {
     }
 
     /// When a wait that is reached lets its thread pass.
-    pub(super) fn passes_with(&mut self, w: &Wait, chosen: &Chosen) -> Result<Cond, BuildError> {
+    pub(super) fn passes_with(&mut self, w: &Wait, chosen: &Chosen) -> Result<Cond, Reason> {
         let to = w.at;
         let matching = self.matching_arrivals(to);
         match w.at.naming {
@@ -81,12 +81,7 @@ impl Rules<'_> {
 
     /// The events that come before a wait because their thread has to end before it passes: those of threads of the
     /// group that do not arrive in the phase waited for, if the barrier waits for all that have not ended.
-    pub(super) fn exits(
-        &mut self,
-        w: &Wait,
-        chosen: &Chosen,
-        result: &mut BarrierEdges,
-    ) -> Result<(), BuildError> {
+    pub(super) fn exits(&mut self, w: &Wait, chosen: &Chosen, result: &mut BarrierEdges) -> Result<(), Reason> {
         let to = w.at;
         if !matches!(w.at.naming, Naming::Counted { .. }) || self.count_of(to)?.is_some() {
             return Ok(());
@@ -129,7 +124,7 @@ impl Rules<'_> {
         a: &Arrival,
         w: &Wait,
         chosen: &Chosen,
-    ) -> Result<Cond, BuildError> {
+    ) -> Result<Cond, Reason> {
         let m = self.matches(a.at, w.at);
         if m == Cond::FALSE {
             return Ok(m);

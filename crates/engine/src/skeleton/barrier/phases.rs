@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use super::Rules;
+use crate::skeleton::graph::MAX_PHASE_CHOICES;
 use crate::skeleton::pool::{Cond, TermId};
 use crate::skeleton::unrolled::{Arrival, Naming, Use, Wait};
-use crate::skeleton::{BuildError, MAX_PHASE_CHOICES};
 use program::ThreadId;
+use verdict::Reason;
 
 /// Free choices made for arrivals, by index.
 pub(super) struct Chosen {
@@ -25,7 +26,7 @@ impl Chosen {
 
 impl Rules<'_> {
     /// Makes the free choices of all barriers, with their constraints.
-    pub(super) fn choose(&mut self, constraints: &mut Vec<Cond>) -> Result<Chosen, BuildError> {
+    pub(super) fn choose(&mut self, constraints: &mut Vec<Cond>) -> Result<Chosen, Reason> {
         let arrivals = self.out.arrivals.clone();
         let mut chosen = Chosen::nothing(arrivals.len());
         for (i, a) in arrivals.iter().enumerate() {
@@ -36,7 +37,7 @@ impl Rules<'_> {
                     if self.count_of(to)?.is_some_and(|c| c < users) {
                         let all = self.matching_arrivals(to).len();
                         if all > MAX_PHASE_CHOICES {
-                            return Err(BuildError::TooManyPhases);
+                            return Err(Reason::TooManyPhases(MAX_PHASE_CHOICES));
                         }
                         let phases: Vec<Cond> = (0..all).map(|_| self.pool().fresh_choice()).collect();
                         let one = self.pool().exactly(1, &phases);
@@ -65,7 +66,7 @@ impl Rules<'_> {
     }
 
     /// A wait with a quorum passes if enough of the chosen have arrived, one without if all that arrive are chosen.
-    fn constrain_members(&mut self, chosen: &Chosen, constraints: &mut Vec<Cond>) -> Result<(), BuildError> {
+    fn constrain_members(&mut self, chosen: &Chosen, constraints: &mut Vec<Cond>) -> Result<(), Reason> {
         let waits = self.out.waits.clone();
         for w in &waits {
             if let Naming::Instance { quorum, .. } = w.at.naming {
@@ -102,7 +103,7 @@ impl Rules<'_> {
         arrivals: &[Arrival],
         chosen: &Chosen,
         constraints: &mut Vec<Cond>,
-    ) -> Result<(), BuildError> {
+    ) -> Result<(), Reason> {
         for (i, a) in arrivals.iter().enumerate() {
             let Some(phases) = &chosen.phase[i] else { continue };
             let to = a.at;
@@ -242,7 +243,7 @@ impl Rules<'_> {
         j: usize,
         b: &Arrival,
         chosen: &Chosen,
-    ) -> Result<Cond, BuildError> {
+    ) -> Result<Cond, Reason> {
         let Naming::Counted { .. } = a.at.naming else { return Ok(Cond::FALSE) };
         if i == j {
             return Ok(Cond::FALSE);

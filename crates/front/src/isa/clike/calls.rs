@@ -7,8 +7,9 @@
 //! - The published suites: which orders and scopes occur; a failure order is read and ignored.
 
 use super::groups::Vote;
+use super::language::Language;
 use program::words::{OF_LOADS, OF_OTHERS, OF_STORES, Order};
-use program::{BinOp, Dialect, Scope};
+use program::{BinOp, Scope};
 
 /// Which dialects have a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +90,7 @@ pub(super) struct Row {
     pub(super) dialects: In,
     pub(super) does: Does,
     pub(super) args: &'static [Role],
-    /// CUDA: the order and scope that the name says.
+    /// The order and scope that the name says.
     pub(super) fixed: Option<(Order, Scope)>,
 }
 
@@ -106,13 +107,17 @@ const fn row(name: &'static str, dialects: In, does: Does, args: &'static [Role]
     Row { name, dialects, does, args, fixed: None }
 }
 
+const fn mem_fence(name: &'static str, order: Order) -> Row {
+    let does = Does::Fence(Some(order));
+    Row { name, dialects: In::OpenCl, does, args: &[Role::Flags], fixed: Some((order, Scope::Cta)) }
+}
+
 const LOAD: &[Role] = &[Role::Addr];
 const LOAD_X: &[Role] = &[Role::Addr, Role::Order, Role::Scope];
 const STORE: &[Role] = &[Role::Addr, Role::Val];
 const STORE_X: &[Role] = &[Role::Addr, Role::Val, Role::Order, Role::Scope];
 const CAS: &[Role] = &[Role::Addr, Role::Expected, Role::Val];
 const CAS_X: &[Role] = &[Role::Addr, Role::Expected, Role::Val, Role::Order, Role::FailOrder, Role::Scope];
-const FLAGS: &[Role] = &[Role::Flags];
 const BARRIER: &[Role] = &[Role::Flags, Role::Scope];
 
 use Does::{CompareExchange, Exchange, Fetch};
@@ -146,9 +151,9 @@ pub(super) const ROWS: &[Row] = &[
     row("atomic_compare_exchange_weak_explicit", In::Both, CompareExchange { weak: true }, CAS_X),
     row("atomic_thread_fence", In::C, Does::Fence(None), &[Role::Order]),
     row("atomic_work_item_fence", In::OpenCl, Does::Fence(None), &[Role::Flags, Role::Order, Role::Scope]),
-    row("mem_fence", In::OpenCl, Does::Fence(Some(Order::AcqRel)), FLAGS),
-    row("read_mem_fence", In::OpenCl, Does::Fence(Some(Order::Acquire)), FLAGS),
-    row("write_mem_fence", In::OpenCl, Does::Fence(Some(Order::Release)), FLAGS),
+    mem_fence("mem_fence", Order::AcqRel),
+    mem_fence("read_mem_fence", Order::Acquire),
+    mem_fence("write_mem_fence", Order::Release),
     row("barrier", In::OpenCl, Does::Barrier(Scope::Cta), BARRIER),
     row("work_group_barrier", In::OpenCl, Does::Barrier(Scope::Cta), BARRIER),
     row("sub_group_barrier", In::OpenCl, Does::Barrier(Scope::Warp), BARRIER),
@@ -156,34 +161,33 @@ pub(super) const ROWS: &[Row] = &[
 
 impl Row {
     /// How many arguments it may have: at least and at most.
-    pub(super) fn arity(&self, dialect: Dialect) -> (usize, usize) {
+    pub(super) fn arity(&self, language: &Language) -> (usize, usize) {
         let optional = |role: &&Role| match role {
             Role::Scope | Role::Mask => true,
             // A fence says its order.
-            Role::Order | Role::FailOrder => dialect == Dialect::Cuda && !matches!(self.does, Does::Fence(_)),
+            Role::Order | Role::FailOrder => language.cpp && !matches!(self.does, Does::Fence(_)),
             _ => false,
         };
-        let most = self.args.iter().filter(|r| dialect != Dialect::C || **r != Role::Scope).count();
+        let most = self.args.iter().filter(|r| language.scope.is_some() || **r != Role::Scope).count();
         (self.args.len() - self.args.iter().filter(optional).count(), most)
     }
 
     /// How it is written, for messages.
-    pub(super) fn syntax(&self, dialect: Dialect) -> String {
-        let cuda = dialect == Dialect::Cuda;
+    pub(super) fn syntax(&self, language: &Language) -> String {
         let mut parts = Vec::new();
         for role in self.args {
             let word = match role {
-                Role::Addr if cuda => "&x",
+                Role::Addr if language.cpp => "&x",
                 Role::Addr => "x",
                 Role::Val => "value",
                 Role::Expected => "expected",
                 Role::Compared => "compared",
                 Role::Mask => "[mask]",
-                Role::Order if cuda => "[order]",
-                Role::FailOrder if cuda => "[failure order]",
+                Role::Order if language.cpp => "[order]",
+                Role::FailOrder if language.cpp => "[failure order]",
                 Role::Order => "order",
                 Role::FailOrder => "failure order",
-                Role::Scope if dialect != Dialect::C => "[scope]",
+                Role::Scope if language.scope.is_some() => "[scope]",
                 Role::Scope => continue,
                 Role::Flags => "flags",
             };

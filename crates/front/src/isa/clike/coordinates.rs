@@ -4,9 +4,10 @@
 //! - CUDA C++ Programming Guide, *Built-in Variables*; OpenCL C, *Work-Item Functions*.
 
 use super::ast::Expr as Tree;
+use super::calls::In;
 use super::eval::Value;
 use super::lower::Lowering;
-use program::{Dialect, Expr, Item, NdRange, SubGroups, Ty};
+use program::{Expr, Item, NdRange, SubGroups, Ty};
 
 /// The place of a thread in its kernel.
 #[derive(Clone, Copy, Debug)]
@@ -27,51 +28,49 @@ const VARIABLES: [[&str; 3]; 4] = [
     ["gridDim.x", "gridDim.y", "gridDim.z"],
 ];
 
-/// The values that code can name, in that dialect. OpenCL's functions of a dimension have three entries, one for each.
-pub fn specials(dialect: Dialect, at: Coordinates) -> Vec<(&'static str, i64)> {
-    let Coordinates { range, item, warp } = at;
-    let mut all: Vec<(&'static str, u64)> = Vec::new();
-    match dialect {
-        Dialect::Cuda => {
-            let values = [item.local, item.group, range.local(), range.groups()];
-            for (names, values) in VARIABLES.into_iter().zip(values) {
-                all.extend(names.into_iter().zip(values));
-            }
-            all.push(("warpSize", u64::from(warp)));
-        }
-        Dialect::OpenCl => {
-            let (size, room) = (range.size(item.group), u64::from(warp));
-            let lane = range.local_linear_id(item);
-            let here = SubGroups { size: size.iter().product(), room };
-            let full = SubGroups { size: range.local().iter().product(), room };
-            let of_dimension = [
-                range.global_id(item),
-                item.local,
-                item.group,
-                range.offset(),
-                range.global(),
-                size,
-                range.local(),
-                range.groups(),
-            ];
-            for ((name, _), values) in OF_DIMENSION.iter().zip(of_dimension) {
-                all.extend(values.map(|value| (*name, value)));
-            }
-            all.extend([
-                ("get_global_linear_id", range.global_linear_id(item)),
-                ("get_local_linear_id", lane),
-                ("get_work_dim", range.dimensions() as u64),
-                ("get_sub_group_id", here.of(lane)),
-                ("get_sub_group_local_id", lane % room),
-                ("get_sub_group_size", here.members(here.of(lane))),
-                ("get_max_sub_group_size", room.min(full.size)),
-                ("get_num_sub_groups", here.count()),
-                ("get_enqueued_num_sub_groups", full.count()),
-            ]);
-        }
-        _ => {}
+/// CUDA's variables of a thread's place.
+pub(super) fn of_thread(Coordinates { range, item, warp }: Coordinates) -> Vec<(&'static str, u64)> {
+    let mut all = Vec::new();
+    let values = [item.local, item.group, range.local(), range.groups()];
+    for (names, values) in VARIABLES.into_iter().zip(values) {
+        all.extend(names.into_iter().zip(values));
     }
-    all.into_iter().map(|(name, value)| (name, value as i64)).collect()
+    all.push(("warpSize", u64::from(warp)));
+    all
+}
+
+/// What OpenCL's functions of a work-item's place give. Those of a dimension have three entries, one for each.
+pub(super) fn of_item(Coordinates { range, item, warp }: Coordinates) -> Vec<(&'static str, u64)> {
+    let mut all = Vec::new();
+    let (size, room) = (range.size(item.group), u64::from(warp));
+    let lane = range.local_linear_id(item);
+    let here = SubGroups { size: size.iter().product(), room };
+    let full = SubGroups { size: range.local().iter().product(), room };
+    let of_dimension = [
+        range.global_id(item),
+        item.local,
+        item.group,
+        range.offset(),
+        range.global(),
+        size,
+        range.local(),
+        range.groups(),
+    ];
+    for ((name, _), values) in OF_DIMENSION.iter().zip(of_dimension) {
+        all.extend(values.map(|value| (*name, value)));
+    }
+    all.extend([
+        ("get_global_linear_id", range.global_linear_id(item)),
+        ("get_local_linear_id", lane),
+        ("get_work_dim", range.dimensions() as u64),
+        ("get_sub_group_id", here.of(lane)),
+        ("get_sub_group_local_id", lane % room),
+        ("get_sub_group_size", here.members(here.of(lane))),
+        ("get_max_sub_group_size", room.min(full.size)),
+        ("get_num_sub_groups", here.count()),
+        ("get_enqueued_num_sub_groups", full.count()),
+    ]);
+    all
 }
 
 /// OpenCL's functions of a dimension, with what they give for one that no index space has.
@@ -107,10 +106,8 @@ impl Lowering<'_, '_> {
 
     /// The same, of a function of a dimension.
     fn special_of(&self, name: &str, dimension: usize) -> Option<Value> {
-        let ty = match (self.env.dialect, name.contains("sub_group") || name == "get_work_dim") {
-            (Dialect::Cuda, _) | (_, true) => Ty::U32,
-            _ => Ty::U64,
-        };
+        let narrow = self.env.language.cpp || name.contains("sub_group") || name == "get_work_dim";
+        let ty = if narrow { Ty::U32 } else { Ty::U64 };
         let value = self.env.specials.iter().filter(|s| s.0 == name).nth(dimension)?.1;
         Some(Value { expr: Expr::Const(value), ty, target: None })
     }
@@ -137,7 +134,7 @@ impl Lowering<'_, '_> {
     pub(super) fn coordinate(&mut self, tree: &Tree, name: &str, args: &[Tree]) -> Option<Value> {
         let of_dimension = OF_DIMENSION.iter().find(|f| f.0 == name);
         let known = of_dimension.is_some() || OF_ITEM.contains(&name);
-        if self.env.dialect != Dialect::OpenCl || !known {
+        if !self.env.language.functions.contains(&In::OpenCl) || !known {
             return None;
         }
         let Some(value) = self.special(name) else {

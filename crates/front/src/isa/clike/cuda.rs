@@ -11,7 +11,7 @@ use super::cuda_calls::{FLAG_METHODS, METHODS};
 use super::eval::Value;
 use super::lower::Lowering;
 use program::words::{CUDA_SCOPES, Order};
-use program::{Access, BinOp, Class, Dialect, Expr, LocId, Op, Scope, Ty};
+use program::{Access, BinOp, Class, Expr, LocId, Op, Scope, Ty};
 
 /// An atomic reference.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Atomic {
 impl Lowering<'_, '_> {
     /// Whether a location's name is a variable, as in C++; elsewhere, and for arrays, it is an address.
     pub(super) fn is_variable(&self, loc: LocId) -> bool {
-        self.env.dialect == Dialect::Cuda && self.symbols.object(loc).1.init.len() == 1
+        self.env.language.cpp && self.symbols.object(loc).1.init.len() == 1
     }
 
     /// What a plain access to `tree` carries.
@@ -43,7 +43,7 @@ impl Lowering<'_, '_> {
     /// CUDA reads consume as acquire; so do the compiler's builtins.
     pub(super) fn effective(&self, order: Order) -> Order {
         match order {
-            Order::Consume if self.env.dialect == Dialect::Cuda => Order::Acquire,
+            Order::Consume if self.env.language.cpp => Order::Acquire,
             order => order,
         }
     }
@@ -99,7 +99,7 @@ impl Lowering<'_, '_> {
 
     fn reference(&mut self, reference: &Reference) -> Option<Atomic> {
         let name = self.str(&reference.name);
-        if self.env.dialect != Dialect::Cuda {
+        if !self.env.language.cpp {
             self.error("c-syntax", &reference.name, format!("`{name}` is C++"), |d| {
                 d.label("expected a function of this dialect")
             });
@@ -176,7 +176,7 @@ impl Lowering<'_, '_> {
             ExprKind::Index(array, _) if matches!(array.kind, ExprKind::Name) => &array.range,
             _ => return false,
         };
-        self.env.dialect == Dialect::Cuda && self.class_at(self.str(name)).is_some()
+        self.env.language.cpp && self.class_at(self.str(name)).is_some()
     }
 
     /// An object of a class, used as plain memory.

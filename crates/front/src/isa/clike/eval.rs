@@ -7,11 +7,11 @@
 use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind};
-use super::calls::{In, ROWS};
+use super::calls::ROWS;
 use super::cuda_calls::FUNCTIONS;
 use super::lower::Lowering;
 use super::words::bare;
-use program::{Access, BinOp, CmpOp, Dialect, Expr, LocId, Op, Ty};
+use program::{Access, BinOp, CmpOp, Expr, LocId, Op, Ty};
 
 /// A value.
 #[derive(Clone, Debug)]
@@ -28,18 +28,41 @@ impl Value {
         Value { expr: Expr::Const(value), ty, target: None }
     }
 
-    /// `a op b` after the usual conversions. A pointer stays one under addition and subtraction of an integer.
-    pub(super) fn bin(op: BinOp, a: Value, b: Value) -> Value {
+    /// `a op b` after the usual conversions. A pointer stays one under addition and subtraction of an integer, which counts
+    /// elements, as does the difference of two.
+    pub(super) fn bin(op: BinOp, mut a: Value, mut b: Value) -> Value {
         let target = match op {
             BinOp::Add => a.target.or(b.target),
             BinOp::Sub if b.target.is_none() => a.target,
             _ => None,
         };
+        if let Some(to) = target {
+            let integer = if a.target.is_none() { &mut a } else { &mut b };
+            *integer = integer.times(i64::from(to.bytes()));
+        }
         let ty = match op {
             BinOp::Shl | BinOp::Shr => promoted(a.ty),
             _ => common(a.ty, b.ty),
         };
-        Value { expr: Expr::Bin(op, ty, a.expr.into(), b.expr.into()), ty, target }
+        let expr = Expr::Bin(op, ty, a.expr.into(), b.expr.into());
+        match (op, a.target, b.target) {
+            (BinOp::Sub, Some(to), Some(_)) => {
+                let size = Expr::Const(i64::from(to.bytes()));
+                Value { expr: Expr::Bin(BinOp::Div, Ty::WORD, expr.into(), size.into()), ty: Ty::WORD, target }
+            }
+            _ => Value { expr, ty, target },
+        }
+    }
+
+    /// So many elements of some size, in bytes.
+    fn times(&self, size: i64) -> Value {
+        let ty = common(self.ty, Ty::WORD);
+        let expr = match self.constant() {
+            Some(n) => Expr::Const(n.wrapping_mul(size)),
+            None if size == 1 => self.expr.clone(),
+            None => Expr::Bin(BinOp::Mul, ty, self.expr.clone().into(), Expr::Const(size).into()),
+        };
+        Value { expr, ty, target: None }
     }
 
     fn cmp(op: CmpOp, a: Value, b: Value) -> Value {
@@ -63,14 +86,7 @@ impl Value {
 }
 
 pub(super) fn fold(expr: &Expr) -> Option<i64> {
-    match expr {
-        Expr::Const(v) => Some(*v),
-        Expr::Bin(op, ty, a, b) => Some(op.apply(*ty, fold(a)?, fold(b)?)),
-        Expr::Cmp(op, ty, a, b) => Some(i64::from(op.holds(*ty, fold(a)?, fold(b)?))),
-        Expr::Select(c, a, b) => fold(if fold(c)? != 0 { a } else { b }),
-        Expr::Cast(ty, a) => Some(ty.wrap(fold(a)?)),
-        Expr::Reg(_) | Expr::Address(_) => None,
-    }
+    expr.value(&|_| None)
 }
 
 /// Whether every value of type `from` is one of `ty`.
@@ -372,17 +388,13 @@ impl Lowering<'_, '_> {
         if let Some(value) = self.answer(tree, name, args) {
             return value;
         }
-        if self.env.dialect == Dialect::Cuda && bare(word) == "init" {
+        if self.env.language.cpp && bare(word) == "init" {
             return self.init_object(tree, args);
         }
-        let here: &[In] = match self.env.dialect {
-            Dialect::C => &[In::C, In::Both],
-            Dialect::Cuda => &[In::Cuda],
-            _ => &[In::OpenCl, In::Both],
-        };
-        let here = |r: &&super::calls::Row| here.contains(&r.dialects);
+        let language = self.env.language;
+        let here = |r: &&super::calls::Row| language.functions.contains(&r.dialects);
         let rows = || ROWS.iter().chain(FUNCTIONS);
-        let plain = if self.env.dialect == Dialect::Cuda { bare(word) } else { word };
+        let plain = if language.cpp { bare(word) } else { word };
         match rows().filter(here).find(|r| r.name == plain) {
             Some(row) => self.function(row, tree, args, None),
             None => {

@@ -11,12 +11,10 @@ use super::cuda::Atomic;
 use super::eval::Value;
 use super::groups::{SUB_GROUP_BARRIER, WORK_GROUP_BARRIER};
 use super::lower::{Lowering, Variable};
-use super::refused::{order_rule, scope_meant};
+use super::refused::scope_meant;
 use super::words::bare;
-use program::words::{CUDA_SCOPES, FLAGS, ORDERS, Order, SCOPES};
-use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Dialect, Expr, Op, Scope, Tags, Ty, Update,
-};
+use program::words::{FLAGS, Order};
+use program::{Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Tags, Ty, Update};
 
 /// Where a compare-exchange finds what it expects.
 enum Expected {
@@ -57,7 +55,7 @@ impl Lowering<'_, '_> {
         given: &[Tree],
         atomic: Option<Atomic>,
     ) -> Value {
-        let (least, most) = row.arity(self.env.dialect);
+        let (least, most) = row.arity(self.env.language);
         if given.len() > most || given.len() < least {
             let wanted = match most - least {
                 0 => most.to_string(),
@@ -66,11 +64,11 @@ impl Lowering<'_, '_> {
             };
             let message = format!("`{}` takes {wanted} arguments, {} given", row.name, given.len());
             self.error("wrong-operands", &tree.range, message, |d| {
-                let d = d.label(format!("expected the form {}", row.syntax(self.env.dialect)));
+                let d = d.label(format!("expected the form {}", row.syntax(self.env.language)));
                 let scope = given
                     .last()
                     .is_some_and(|last| self.unit.text.as_str()[last.range.clone()].contains("_scope_"));
-                if scope && self.env.dialect == Dialect::C { d.note("there are no scopes in C") } else { d }
+                if scope && self.env.language.scope.is_none() { d.note("there are no scopes in C") } else { d }
             });
             return Value::int(0);
         }
@@ -102,14 +100,14 @@ impl Lowering<'_, '_> {
             Role::Expected => args.expected = Some(self.expected(tree)?),
             Role::Order => {
                 let order = self.order(tree)?;
-                let opencl = self.env.dialect == Dialect::OpenCl;
-                let mut allowed = legal(row.does).iter().filter(|o| !opencl || **o != Order::Consume);
+                let (consume, words) = (self.env.language.consume, self.env.language.row());
+                let mut allowed = legal(row.does).iter().filter(|o| consume || **o != Order::Consume);
                 if !allowed.clone().any(|o| *o == order) {
-                    let message = format!("`{}` cannot have the order `{}`", row.name, order.name());
-                    let names: Vec<_> = allowed.by_ref().map(|o| format!("`{}`", o.name())).collect();
+                    let message = format!("`{}` cannot have the order `{}`", row.name, words.order_word(order));
+                    let names: Vec<_> = allowed.by_ref().map(|o| format!("`{}`", words.order_word(*o))).collect();
                     self.error("illegal-order", &tree.range, message, |d| {
                         d.label(format!("expected one of {}", names.join(", ")))
-                            .note(order_rule(row.does, self.env.dialect))
+                            .note(self.env.language.order_rule(row.does))
                     });
                     return None;
                 }
@@ -118,7 +116,8 @@ impl Lowering<'_, '_> {
             Role::FailOrder => {
                 let order = self.order(tree)?;
                 if self.env.strict && matches!(order, Order::Release | Order::AcqRel) {
-                    let message = format!("a failed compare-exchange cannot have the order `{}`", order.name());
+                    let word = self.env.language.row().order_word(order);
+                    let message = format!("a failed compare-exchange cannot have the order `{word}`");
                     self.error("illegal-order", &tree.range, message, |d| {
                         d.label("expected the order of a load").note("a compare-exchange that fails is a load")
                     });
@@ -127,9 +126,8 @@ impl Lowering<'_, '_> {
                 args.failure = Some(order);
             }
             Role::Scope => {
-                let table = if self.env.dialect == Dialect::Cuda { CUDA_SCOPES } else { SCOPES };
-                let scope = self.word(&tree.range, "scope", table)?;
-                if self.env.dialect == Dialect::OpenCl && scope == Scope::Thread {
+                let scope = self.word(&tree.range, "scope", self.env.language.row().scopes)?;
+                if !self.env.language.cpp && scope == Scope::Thread {
                     let message = format!("`{}` has the scope of one work-item", row.name);
                     let span = self.unit.text.span(tree.range.clone());
                     self.sink.warn("useless-scope", span, message, |d| {
@@ -146,7 +144,7 @@ impl Lowering<'_, '_> {
     }
 
     fn order(&mut self, tree: &Tree) -> Option<Order> {
-        self.word(&tree.range, "order", ORDERS)
+        self.word(&tree.range, "order", self.env.language.row().orders)
     }
 
     /// One of the words of a table.
@@ -157,13 +155,13 @@ impl Lowering<'_, '_> {
         table: &[(&'static str, T)],
     ) -> Option<T> {
         let word = self.str(range);
-        let plain = if self.env.dialect == Dialect::Cuda { bare(word) } else { word };
+        let plain = if self.env.language.cpp { bare(word) } else { word };
         if let Some((_, value)) = table.iter().find(|w| w.0 == plain) {
             return Some(*value);
         }
         let names: Vec<&str> = table.iter().map(|w| w.0).collect();
         let id = if what == "order" { "unknown-order" } else { "unknown-scope" };
-        let meant = scope_meant(word, self.env.dialect).filter(|_| what == "scope");
+        let meant = scope_meant(word, self.env.language.dialect).filter(|_| what == "scope");
         self.error(id, range, format!("`{word}` is no memory {what}"), |d| {
             let d = d.label(format!("expected one of `{}`", names.join("`, `")));
             match meant {
@@ -208,7 +206,7 @@ impl Lowering<'_, '_> {
     }
 
     fn expected(&mut self, tree: &Tree) -> Option<Expected> {
-        if self.env.dialect == Dialect::Cuda {
+        if self.env.language.cpp {
             // An argument that is a reference.
             if let ExprKind::Name = tree.kind
                 && let Some(variable) = self.variables.get(self.str(&tree.range))
@@ -229,13 +227,14 @@ impl Lowering<'_, '_> {
         Some(Expected::Memory(addr, ty))
     }
 
+    /// The scope of an operation: that which its name says, that which is given, or that of the language.
+    fn scope(&self, row: &Row, args: &Args) -> Option<Scope> {
+        self.env.language.scope.map(|default| row.fixed.map(|f| f.1).or(args.scope).unwrap_or(default))
+    }
+
     fn act(&mut self, row: &Row, tree: &Tree, args: Args) -> Option<Value> {
         let order = row.fixed.map(|f| f.0).or(args.order).unwrap_or(Order::SeqCst);
-        let scope = match self.env.dialect {
-            Dialect::OpenCl => Some(args.scope.unwrap_or(Scope::Gpu)),
-            Dialect::Cuda => Some(row.fixed.map(|f| f.1).or(args.scope).unwrap_or(Scope::Sys)),
-            _ => None,
-        };
+        let scope = self.scope(row, &args);
         let order = self.effective(order);
         let half = |order, ty, rmw: bool| {
             let mut tags = Tags::of(&["A", order]);
@@ -292,8 +291,7 @@ impl Lowering<'_, '_> {
             }
             Does::Fetch(op) => Update::Apply(op, value),
             Does::CompareExchange { weak } => {
-                let failure =
-                    args.failure.map(|o| self.effective(o)).filter(|_| self.env.dialect == Dialect::Cuda);
+                let failure = args.failure.map(|o| self.effective(o)).filter(|_| self.env.language.cpp);
                 let orders = Orders { success: order, failure, weak };
                 return self.compare_exchange(args.expected?, (addr, ty), value, orders, scope);
             }
@@ -320,7 +318,7 @@ impl Lowering<'_, '_> {
         scope: Option<Scope>,
     ) -> Option<Value> {
         // The published OpenCL tests give the accesses to the expected location the operation's scope.
-        let of_plain = scope.filter(|_| self.env.dialect == Dialect::OpenCl);
+        let of_plain = scope.filter(|_| self.env.language.plain_scope.is_some());
         let plain = |ty| Access { tags: Tags::default(), scope: of_plain, ty };
         let wanted = self.temporary(ty);
         match &expected {
@@ -382,8 +380,8 @@ impl Lowering<'_, '_> {
     }
 
     fn fence(&mut self, row: &Row, tree: &Tree, fixed: Option<Order>, args: &Args) -> Option<()> {
-        let opencl = self.env.dialect == Dialect::OpenCl;
-        if opencl && args.flags.is_empty() && self.env.strict {
+        let language = self.env.language;
+        if language.row().regions && args.flags.is_empty() && self.env.strict {
             self.error("missing-flag", &tree.range, format!("`{}` needs a fence flag", row.name), |d| {
                 d.label("expected `CLK_GLOBAL_MEM_FENCE`, `CLK_LOCAL_MEM_FENCE` or both")
                     .note("a fence without flags is undefined (OpenCL C, Fences)")
@@ -391,21 +389,16 @@ impl Lowering<'_, '_> {
             return None;
         }
         let order = fixed.or(args.order).unwrap_or(Order::SeqCst);
-        if self.env.dialect == Dialect::Cuda {
-            // A relaxed fence has no effect (ISO C++, atomics.fences).
-            if order != Order::Relaxed {
-                let scope = Some(row.fixed.map(|f| f.1).or(args.scope).unwrap_or(Scope::Sys));
-                self.push(Op::Fence { tags: Tags::of(&[order.of_fence()]), scope });
-            }
+        // A relaxed fence has no effect (ISO C++, atomics.fences).
+        if language.cpp && order == Order::Relaxed {
             return Some(());
         }
         let mut tags = self.flagged(&[order.of_fence()], &args.flags);
-        if opencl && self.env.capped {
+        if self.env.capped {
             tags.insert("CAPPED");
         }
-        let default = if fixed.is_some() { Scope::Cta } else { Scope::Gpu };
-        let scope = opencl.then(|| args.scope.unwrap_or(default));
-        self.push(Op::Fence { tags, scope });
+        let scope = self.scope(row, args);
+        self.push(Op::fence(tags, scope));
         Some(())
     }
 
@@ -417,7 +410,7 @@ impl Lowering<'_, '_> {
 
     /// A release fence, the meeting of the group, and an acquire fence.
     fn barrier(&mut self, domain: Scope, args: &Args) {
-        let cuda = self.env.dialect == Dialect::Cuda;
+        let regions = self.env.language.row().regions;
         let mut arrive = self.flagged(&["B", "BA", "EF", "REL"], &args.flags);
         let mut wait = self.flagged(&["B", "BW", "XF", "ACQ"], &args.flags);
         if self.env.capped {
@@ -431,11 +424,11 @@ impl Lowering<'_, '_> {
                 BarrierNaming::Counted { id: Expr::Const(id), count: None }
             }
         };
-        if cuda {
+        if !regions {
             // No fences: they order what precedes before what follows, whatever it is.
             (arrive, wait) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]));
         }
-        let scope = (!cuda).then(|| args.scope.unwrap_or(domain));
+        let scope = regions.then(|| args.scope.unwrap_or(domain));
         self.push(Op::Barrier(Barrier {
             action: BarrierAction::Sync,
             domain,

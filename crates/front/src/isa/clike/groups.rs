@@ -17,9 +17,7 @@ use super::ast::{Expr as Tree, ExprKind};
 use super::eval::Value;
 use super::lower::Lowering;
 use super::words::group_word;
-use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Dialect, Expr, Op, Scope, Tags, Ty, Update,
-};
+use program::{Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Tags, Ty, Update};
 
 /// The barrier resources of barriers without a label: one per group and kind, apart from those of PTX.
 pub(super) const WORK_GROUP_BARRIER: i64 = -3;
@@ -80,7 +78,7 @@ impl Lowering<'_, '_> {
 
     /// The group that an expression stands for; `None`: it stands for none.
     pub(super) fn group_of(&mut self, tree: &Tree) -> Option<ThreadGroup> {
-        if self.env.dialect != Dialect::Cuda {
+        if !self.env.language.cpp {
             return None;
         }
         match &tree.kind {
@@ -195,7 +193,7 @@ impl Lowering<'_, '_> {
     pub(super) fn group_call(&mut self, tree: &Tree, name: &Range<usize>, args: &[Tree]) -> Option<Value> {
         let word = self.str(name);
         let bare = group_word(word);
-        if self.env.dialect != Dialect::Cuda || bare == word {
+        if !self.env.language.cpp || bare == word {
             return None;
         }
         if let ("sync", [group]) = (bare, args)

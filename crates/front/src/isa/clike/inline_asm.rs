@@ -14,7 +14,7 @@ use super::lower::Lowering;
 use super::parse::{Failed, Parsed, Parser};
 use crate::isa::{Symbols, ptx};
 use diag::MappedText;
-use program::{Barrier, BarrierNaming, Dialect, Expr, Op, Scope, Tags};
+use program::{Barrier, BarrierNaming, Expr, Op, Scope, Tags};
 
 /// What may stand between `asm` and its parenthesis.
 const QUALIFIERS: &[&str] = &["volatile", "__volatile__"];
@@ -59,7 +59,7 @@ impl Parser<'_, '_> {
 impl Lowering<'_, '_> {
     /// The barriers of an assembly statement.
     pub(super) fn assembly(&mut self, strings: &[Range<usize>], range: &Range<usize>) {
-        if self.env.dialect != Dialect::Cuda {
+        if !self.env.language.cpp {
             self.error("unsupported", range, "assembly is not supported in this dialect", |d| {
                 d.label("expected another statement")
             });

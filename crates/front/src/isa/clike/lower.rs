@@ -15,7 +15,7 @@ use super::host::HostState;
 use super::{Env, Lowered, Unit};
 use crate::isa::{SymbolKind, Symbols};
 use diag::{Diagnostic, Sink, Span};
-use program::{Access, BinOp, Dialect, Expr, Init, Instr, Op, RegId, Register, Scope, Space, Tags, Ty};
+use program::{Access, BinOp, Expr, Init, Instr, Op, RegId, Register, Space, Tags, Ty};
 
 /// A branch target that is still to be filled in.
 const OPEN: usize = usize::MAX;
@@ -125,7 +125,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     pub(super) fn patch(&mut self, at: usize, to: usize) {
-        if let Some(Instr { op: Op::Branch { target, .. }, .. }) = self.code.get_mut(at) {
+        if let Some(target) = self.code.get_mut(at).and_then(|instr| instr.op.target_mut()) {
             *target = to;
         }
     }
@@ -164,20 +164,14 @@ impl<'a> Lowering<'a, '_> {
 
     /// What a plain access carries. In OpenCL it has the scope of its work-item, as the published models have it.
     pub(super) fn plain(&self, ty: Ty) -> Access {
-        let scope = (self.env.dialect == Dialect::OpenCl).then_some(Scope::Thread);
-        Access { tags: Tags::default(), scope, ty }
+        Access { tags: Tags::default(), scope: self.env.language.plain_scope, ty }
     }
 
     /// The location of constant memory that an address names, if it surely names one.
     pub(super) fn constant(&self, addr: &Expr) -> Option<&'a str> {
-        match addr {
-            Expr::Address(loc) => match &self.symbols.get(*loc).kind {
-                SymbolKind::Object(object) if object.space == Space::Constant => {
-                    Some(&self.symbols.get(*loc).name)
-                }
-                _ => None,
-            },
-            Expr::Bin(BinOp::Add, _, base, _) => self.constant(base),
+        let symbol = self.symbols.get(addr.base()?);
+        match &symbol.kind {
+            SymbolKind::Object(object) if object.space == Space::Constant => Some(&symbol.name),
             _ => None,
         }
     }

@@ -21,7 +21,7 @@ use std::rc::Rc;
 
 use crate::isa::{Object, SymbolKind, Symbols};
 use diag::{MappedText, Sink, Span};
-use program::{Dialect, Init, Instr, MemoryKind, Register, Space, Ty};
+use program::{Init, Instr, MemoryKind, Register, Space, Ty};
 
 mod ast;
 mod calls;
@@ -36,6 +36,7 @@ mod function;
 mod groups;
 pub mod host;
 mod inline_asm;
+mod language;
 mod lex;
 mod lower;
 mod objects;
@@ -46,7 +47,8 @@ mod tests;
 mod words;
 
 pub use classes::{class_name, class_named, initial as class_initial};
-pub use coordinates::{Coordinates, specials};
+pub use coordinates::Coordinates;
+pub use language::Language;
 
 /// One thread's code, parsed.
 #[derive(Debug)]
@@ -59,8 +61,8 @@ pub struct Unit {
 /// What a thread's code is read with.
 #[derive(Clone, Debug)]
 pub struct Env {
-    /// [`Dialect::C`], [`Dialect::OpenCl`] or [`Dialect::Cuda`].
-    pub dialect: Dialect,
+    /// The language it is in.
+    pub language: &'static Language,
     /// Registers must be declared; what OpenCL C forbids of fences is an error. Not so in the published suites.
     pub strict: bool,
     /// Fences of local memory reach no further than the work-group (OpenCL).

@@ -21,7 +21,7 @@ use super::cuda::Atomic;
 use super::eval::Value;
 use super::lower::Lowering;
 use program::words::Order;
-use program::{Access, BinOp, Class, CmpOp, Dialect, Expr, Op, RegId, Tags, Ty, Update};
+use program::{Access, BinOp, Class, CmpOp, Expr, Op, RegId, Tags, Ty, Update};
 
 /// Bits of a barrier's word to the right of the phase, and of the expected arrivals.
 const PHASE: i64 = 32;
@@ -218,7 +218,7 @@ impl Lowering<'_, '_> {
     ) -> RegId {
         let old = self.rmw(object, order, &ok, new);
         let skip = self.branch(ok(Expr::Reg(old)));
-        self.push(Op::Fence { tags: Tags::of(&["MISUSE"]), scope: None });
+        self.push(Op::fence(Tags::of(&["MISUSE"]), None));
         self.leave();
         let end = self.code.len();
         self.patch(skip, end);
@@ -288,7 +288,7 @@ impl Lowering<'_, '_> {
 
     /// The atomic object that an expression names: `f`, or `a[i]` of an array of them.
     pub(super) fn atomic_object(&mut self, tree: &Tree) -> Option<(Class, Atomic)> {
-        if self.env.dialect != Dialect::Cuda {
+        if !self.env.language.cpp {
             return None;
         }
         let (name, index) = match &tree.kind {

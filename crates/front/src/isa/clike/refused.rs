@@ -4,8 +4,6 @@
 //! - C11, 7.17.7, *Operations on atomic types*; ISO C++, atomics.ref.ops; OpenCL C, *Atomic Functions*, *Memory Scope*,
 //!   *constant Address Space*.
 
-use super::calls::Does;
-use program::words::{CUDA_SCOPES, SCOPES};
 use program::{Dialect, Scope};
 
 /// Names of constructs that are not supported: what they are, and what to write instead.
@@ -70,20 +68,6 @@ pub(super) fn unsupported(word: &str) -> Option<(&'static str, &'static str)> {
     UNSUPPORTED.iter().find(|u| u.0 == name).map(|u| (u.1, u.2))
 }
 
-/// The rule that says which orders an operation may have.
-pub(super) fn order_rule(does: Does, dialect: Dialect) -> &'static str {
-    match (dialect, does) {
-        (Dialect::Cuda, Does::Load) => "a load cannot release (ISO C++, atomics.ref.ops)",
-        (Dialect::Cuda, Does::Store) => "a store cannot acquire (ISO C++, atomics.ref.ops)",
-        (Dialect::C, Does::Load) => "a load cannot release (C11, 7.17.7.2)",
-        (Dialect::C, Does::Store) => "a store cannot acquire (C11, 7.17.7.1)",
-        (Dialect::OpenCl, Does::Load) => "a load cannot release (OpenCL C, The atomic_load Functions)",
-        (Dialect::OpenCl, Does::Store) => "a store cannot acquire (OpenCL C, The atomic_store Functions)",
-        (Dialect::OpenCl, _) => "there is no consume order in OpenCL C (Memory Order)",
-        _ => "the language does not have it here",
-    }
-}
-
 /// Endings of names of scopes in all dialects and in PTX.
 const ENDINGS: &[(&str, Scope)] = &[
     ("thread", Scope::Thread),
@@ -103,9 +87,8 @@ const ENDINGS: &[(&str, Scope)] = &[
 
 /// The dialect's name for a scope that another dialect calls so.
 pub(super) fn scope_meant(word: &str, dialect: Dialect) -> Option<&'static str> {
-    let table = if dialect == Dialect::Cuda { CUDA_SCOPES } else { SCOPES };
     let (_, scope) = ENDINGS.iter().find(|e| word.ends_with(&format!("_{}", e.0)))?;
-    table.iter().find(|s| s.1 == *scope).map(|s| s.0)
+    dialect.row().scopes.iter().find(|s| s.1 == *scope).map(|s| s.0)
 }
 
 #[cfg(test)]

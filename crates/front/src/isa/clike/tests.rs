@@ -1,6 +1,6 @@
 //! Tests of the C-like front end: what statements become.
 
-use super::{Env, Unit};
+use super::{Env, Language, Unit};
 use crate::isa::{Object, SymbolKind, Symbols};
 use diag::{MappedText, Sink, SourceFile, Style, render};
 use program::{Access, BarrierNaming, Dialect, Expr, Op, Scope, Update};
@@ -15,7 +15,7 @@ fn lowered(dialect: Dialect, code: &str) -> String {
         symbols.declare(name, Default::default(), SymbolKind::Object(object), &mut sink);
     }
     let env = Env {
-        dialect,
+        language: Language::of(dialect).expect("a C-like one"),
         strict: true,
         capped: false,
         visible: None,
@@ -55,7 +55,9 @@ fn word(op: &Op) -> String {
         Op::Spurious { .. } => "spurious".to_string(),
         Op::Call(_) | Op::Enqueue(_) => "call".to_string(),
         Op::Status { .. } => "status".to_string(),
-        Op::Fence { tags, scope } => format!("F.{tags:?}{}", scope.map_or(String::new(), |s| format!("@{s:?}"))),
+        Op::Mark { mark, .. } => {
+            format!("F.{:?}{}", mark.tags, mark.scope.map_or(String::new(), |s| format!("@{s:?}")))
+        }
         Op::Barrier(b) => match &b.naming {
             BarrierNaming::Instance { instance, .. } => format!("bar#{instance}"),
             BarrierNaming::Counted { .. } => format!("bar.{:?}", b.domain),
@@ -170,9 +172,9 @@ fn deep_and_long_input_is_refused_without_harm() {
 
 #[test]
 fn scopes_have_all_their_names() {
-    for (name, scope) in program::words::SCOPES {
+    for (name, scope) in program::words::OPENCL_SCOPES {
         let code = format!("atomic_store_explicit(x, 1, memory_order_relaxed, {name});");
         assert_eq!(lowered(Dialect::OpenCl, &code), format!("W.RLX@{scope:?}"));
     }
-    assert!(program::words::SCOPES.iter().any(|s| s.1 == Scope::Sys));
+    assert!(program::words::OPENCL_SCOPES.iter().any(|s| s.1 == Scope::Sys));
 }

@@ -6,12 +6,11 @@
 //!
 //! # Where we differ
 //! - Types may be left out: 64 bits, signed.
-//! - Address arithmetic is settled afterwards, by [`super::pointers`].
+//! - Arithmetic on addresses is restricted, by [`super::pointers`].
 
 use super::lower::{Call, Emit, truth};
-use super::pointers::scale;
 use super::table::{Group, GroupKind, PRED, ResultTy, Role, Row, TYPES, TYPES_PRED};
-use program::{BinOp, CmpOp, Expr, LocId, Op, Ty};
+use program::{BinOp, CmpOp, Expr, Op, Ty};
 
 const LOW: Group = Group { kind: GroupKind::Ignored, words: &["lo"] };
 const ARITH: &[Group] = &[LOW, TYPES];
@@ -204,41 +203,7 @@ fn op(op: BinOp, ty: Ty, a: Expr, b: Expr) -> Expr {
 }
 
 fn bin(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
-    let (mut a, mut b) = (c.expr(1), c.expr(2));
-    if let Some(loc) = address(&a).or(address(&b)) {
-        // Bytes to elements, as for addresses in registers.
-        let size = e.symbols.ty(loc).bytes();
-        let offset = match (operation, address(&a).is_some(), address(&b).is_some()) {
-            (BinOp::Add | BinOp::Sub, true, false) => &mut b,
-            (BinOp::Add, false, true) => &mut a,
-            _ => {
-                let message = "this arithmetic on an address is not supported";
-                e.error("unsupported-address", c.opcode.clone(), message, |d| {
-                    d.label("computes with an address").note("only adding an offset to an address is supported")
-                });
-                return;
-            }
-        };
-        match scale(offset, size) {
-            Some(scaled) => *offset = scaled,
-            None => {
-                let message = "this offset is not a multiple of the element size";
-                e.error("misaligned", c.opcode.clone(), message, |d| {
-                    d.label(format!("elements have {size} bytes"))
-                });
-            }
-        }
-    }
-    assign(e, c, op(operation, c.ty, a, b));
-}
-
-/// The location whose address a value is, if it is one.
-fn address(value: &Expr) -> Option<LocId> {
-    match value {
-        Expr::Address(loc) => Some(*loc),
-        Expr::Bin(BinOp::Add, _, base, _) => address(base),
-        _ => None,
-    }
+    assign(e, c, op(operation, c.ty, c.expr(1), c.expr(2)));
 }
 
 fn double(ty: Ty) -> Ty {

@@ -7,12 +7,12 @@
 
 use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, Role, Row, SCOPES};
+use program::proxy::{PROXY_FENCE_WORDS, PROXY_FENCES};
 use program::{Op, Tags};
 
 const SEM: Group = Group { kind: GroupKind::Sem, words: &["sc", "acq_rel", "acquire", "release"] };
 const LEVELS: Group = Group { kind: GroupKind::Scope, words: &["cta", "gl", "sys"] };
-const PROXIES: Group =
-    Group { kind: GroupKind::Op, words: &["alias", "generic", "surface", "texture", "constant"] };
+const PROXIES: Group = Group { kind: GroupKind::Op, words: &PROXY_FENCE_WORDS };
 const NO_OPERANDS: &[Role] = &[];
 
 pub(super) const ROWS: &[Row] = &[
@@ -62,7 +62,7 @@ pub(super) const ROWS: &[Row] = &[
 
 fn fence(e: &mut Emit<'_, '_>, c: &Call, order: &'static str) {
     match c.quals.scope() {
-        Some(scope) => e.push(Op::Fence { tags: Tags::of(&[order, "GEN"]), scope: Some(scope) }),
+        Some(scope) => e.push(Op::fence(Tags::of(&[order, "GEN"]), Some(scope))),
         None => e.error("missing-scope", c.opcode.clone(), format!("`{}` needs a scope", c.row.opcode), |d| {
             d.label(format!("expected the form {}", c.row.syntax))
         }),
@@ -70,18 +70,12 @@ fn fence(e: &mut Emit<'_, '_>, c: &Call, order: &'static str) {
 }
 
 fn proxy_fence(e: &mut Emit<'_, '_>, c: &Call) {
-    let kind = match c.quals.get(GroupKind::Op) {
-        Some("alias") => "ALIAS",
-        Some("generic") => "GEN",
-        Some("surface") => "SUR",
-        Some("texture") => "TEX",
-        Some(_) => "CON",
-        None => {
-            e.error("missing-operation", c.opcode.clone(), "a proxy fence names its proxy", |d| {
-                d.label(format!("expected the form {}", c.row.syntax))
-            });
-            return;
-        }
+    let word = c.quals.get(GroupKind::Op);
+    let Some((_, kind)) = PROXY_FENCES.iter().find(|kind| Some(kind.0) == word) else {
+        e.error("missing-operation", c.opcode.clone(), "a proxy fence names its proxy", |d| {
+            d.label(format!("expected the form {}", c.row.syntax))
+        });
+        return;
     };
-    e.push(Op::Fence { tags: Tags::of(&["PF", kind]), scope: None });
+    e.push(Op::fence(Tags::of(&["PF", kind]), None));
 }

@@ -132,7 +132,7 @@ impl<'a> Emit<'a, '_> {
     /// Appends a micro-op of the current instruction.
     pub(super) fn push(&mut self, op: Op) {
         let (span, line, text) = self.current.clone();
-        if self.through_register && matches!(op, Op::Load { .. } | Op::Store { .. } | Op::Rmw { .. }) {
+        if self.through_register && op.is_access() {
             self.untyped.push(self.code.len());
         }
         self.code.push(Instr { op, span, line, text });
@@ -237,7 +237,7 @@ impl<'a> Emit<'a, '_> {
         (m.row.lower)(self, &call);
         if let Some(at) = around {
             let end = self.code.len();
-            if let Op::Branch { target, .. } = &mut self.code[at].op {
+            if let Some(target) = self.code[at].op.target_mut() {
                 *target = end;
             }
         }
@@ -250,7 +250,7 @@ impl<'a> Emit<'a, '_> {
             let name = self.str(&range);
             match self.labels.get(name) {
                 Some(&place) => {
-                    if let Op::Branch { target, .. } = &mut self.code[at].op {
+                    if let Some(target) = self.code[at].op.target_mut() {
                         *target = place;
                     }
                 }
@@ -267,7 +267,7 @@ impl<'a> Emit<'a, '_> {
             }
         }
         for instr in &mut self.code {
-            if let Op::Branch { target, .. } = &mut instr.op {
+            if let Some(target) = instr.op.target_mut() {
                 *target = (*target).min(end);
             }
         }

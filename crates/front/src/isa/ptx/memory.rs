@@ -125,20 +125,10 @@ pub(super) fn read_only(e: &mut Emit<'_, '_>, c: &Call) {
     }
 }
 
-/// The tag of an access path.
-pub(super) fn proxy_tag(proxy: Proxy) -> &'static str {
-    match proxy {
-        Proxy::Generic => "GEN",
-        Proxy::Surface => "SUR",
-        Proxy::Texture => "TEX",
-        Proxy::Constant => "CON",
-    }
-}
-
 /// Order, scope and proxy of a load or store.
 fn access(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) -> Option<Access> {
     let (sem, scope, flag) = (c.quals.get(GroupKind::Sem), c.quals.scope(), c.quals.get(GroupKind::Flag));
-    let mut tags = Tags::of(&[proxy_tag(proxy)]);
+    let mut tags = Tags::of(&[proxy.row().tag]);
     if flag == Some("volatile") {
         let extra = c.quals.place(GroupKind::Sem).or(c.quals.place(GroupKind::Scope));
         if let Some(place) = extra {

@@ -7,7 +7,7 @@
 //! 1. [`Unit::parse`]: a thread's text to instructions that have a row.
 //! 2. [`Unit::settle_types`], for every thread: locations get the type of their accesses.
 //! 3. [`Unit::lower`]: names resolved, micro-ops emitted.
-//! 4. [`pointers::resolve`], once per program: accesses and arithmetic through registers that hold addresses.
+//! 4. [`pointers::resolve`], once per program: the types of accesses through registers that hold addresses.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *Instruction Statements*, *Memory Consistency Model* and the pages of the single instructions.
@@ -136,6 +136,13 @@ impl Unit {
             for (role, operand) in m.row.operands.iter().zip(&m.raw.operands) {
                 let OperandKind::Name(n) = &operand.kind else { continue };
                 let name = &self.text.as_str()[n.name.clone()];
+                if (n.offset, n.index) != (0, 0)
+                    && let Some(id) = symbols.find(name)
+                    && let (object, _) = symbols.object(id)
+                    && let Some(object) = symbols.object_mut(object)
+                {
+                    object.indexed = true;
+                }
                 if *role != Role::Addr || name.starts_with('%') {
                     continue;
                 }

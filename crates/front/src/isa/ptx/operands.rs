@@ -74,9 +74,7 @@ impl Emit<'_, '_> {
                     self.error("type-mismatch", n.name.clone(), message, |d| d.label("an address"));
                     return None;
                 }
-                let element = self.element(n, self.symbols.ty(id))?;
-                self.in_bounds(n, id, element)?;
-                Some(Arg::Expr(plus(Expr::Address(id), element)))
+                Some(Arg::Expr(self.named(n, id)?))
             }
             Name::Register | Name::Unknown => {
                 let reg = self.regs.find(name)?;
@@ -117,10 +115,12 @@ impl Emit<'_, '_> {
         n.index.checked_add(n.offset / size)
     }
 
-    fn in_bounds(&mut self, n: &NameOperand, id: LocId, element: i64) -> Option<()> {
-        let count = self.symbols.object(id).1.init.len();
+    /// The address that a location with an offset names.
+    fn named(&mut self, n: &NameOperand, id: LocId) -> Option<Expr> {
+        let (ty, count) = (self.symbols.ty(id), self.symbols.object(id).1.init.len());
+        let element = self.element(n, ty)?;
         if usize::try_from(element).is_ok_and(|e| e < count) {
-            return Some(());
+            return Some(plus(Expr::Address(id), element, ty));
         }
         let name = self.str(&n.name);
         let has = if count == 1 { "one element".to_string() } else { format!("{count} elements") };
@@ -139,15 +139,13 @@ impl Emit<'_, '_> {
             Name::Location(id) => {
                 *loc = Some(id);
                 self.check_space(m, n, id);
-                let element = self.element(n, self.symbols.ty(id))?;
-                self.in_bounds(n, id, element)?;
-                Some(Arg::Expr(plus(Expr::Address(id), element)))
+                Some(Arg::Expr(self.named(n, id)?))
             }
             Name::Register => {
                 let reg = self.regs.find(name)?;
                 let element = self.element(n, ty)?;
                 self.through_register = m.quals.ty().is_none();
-                Some(Arg::Expr(plus(Expr::Reg(reg), element)))
+                Some(Arg::Expr(plus(Expr::Reg(reg), element, ty)))
             }
             Name::Special(_) | Name::UnknownSpecial => {
                 self.error("wrong-operand", n.name.clone(), format!("`{name}` is not an address"), |d| {
@@ -207,9 +205,9 @@ fn plain(n: &NameOperand) -> bool {
     !n.brackets && !n.negated && n.offset == 0 && n.index == 0
 }
 
-/// `base + element`.
-fn plus(base: Expr, element: i64) -> Expr {
-    match element {
+/// The address of an element of type `ty`, counted from `base`.
+fn plus(base: Expr, element: i64, ty: Ty) -> Expr {
+    match element.wrapping_mul(i64::from(ty.bytes())) {
         0 => base,
         n => Expr::Bin(BinOp::Add, Ty::U64, Box::new(base), Box::new(Expr::Const(n))),
     }

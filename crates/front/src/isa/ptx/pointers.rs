@@ -1,24 +1,21 @@
-//! Addresses in registers: what they can point to, and arithmetic on them.
+//! Addresses in registers: which objects they can be of.
 //!
-//! PTX counts addresses in bytes, micro-ops in elements. Which size an element has is known for a named location; for
-//! a register it follows from the locations whose address can reach it. A flow-insensitive analysis over the whole
-//! program finds these; offsets added to an address are then divided by the element size.
+//! An access through a register names no object. The type of one that was written without, and of an object that only such
+//! accesses are to, follows from the objects whose address can get into the register; a flow-insensitive analysis over the
+//! whole program finds these.
 //!
 //! # Invariants
 //! - An access through a register has the size of every object that the register can point to; anything else is
 //!   reported as `mixed-size`.
-//! - Nothing is guessed: arithmetic that has no meaning in elements is reported.
-//! - Threads that were not written in PTX, such as those of the host, count in elements already: addresses are followed
+//! - No result rests on where objects lie: arithmetic on addresses other than with offsets is reported.
+//! - Threads that were not written in PTX, such as those of the host, have types from the start: addresses are followed
 //!   through them, and they stay as they are.
 
 use std::collections::{BTreeSet, HashMap};
 
 use super::Lowered;
 use diag::{Sink, Span};
-use program::{BinOp, Expr, Init, LocId, LocationKind, Op, Program, RegId, Ty, Update};
-
-/// Rounds of the analysis. Each follows addresses along the whole code, so few are needed.
-const MAX_ROUNDS: usize = 64;
+use program::{BinOp, Expr, Init, LocId, LocationKind, Op, Program, RegId, Ty};
 
 /// Objects by index.
 type Targets = BTreeSet<LocId>;
@@ -26,35 +23,23 @@ type Targets = BTreeSet<LocId>;
 /// Of a thread in PTX, its accesses through registers that were written without a type; `None`: it was not written in PTX.
 type Untyped = Option<Vec<usize>>;
 
-/// Settles accesses and arithmetic through addresses in registers. `untyped` says which they are, thread by thread; `open`
-/// lists the objects that have no type yet.
+/// Settles accesses through addresses in registers. `untyped` says which have no type, thread by thread; `open` lists the
+/// objects that have none yet.
 pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &[LocId], sink: &mut Sink) {
-    let indirect = |op: &Op| address_of(op).is_some_and(|(addr, _)| static_base(addr).is_none());
-    let any = program.threads.iter().any(|t| t.code.iter().any(|i| indirect(&i.op) || takes_address(&i.op)));
-    let pointers = program.threads.iter().flat_map(|t| &t.regs).any(|r| matches!(r.init, Init::Address { .. }));
-    if !any && !pointers {
-        return;
-    }
-    let Some(points) = Points::compute(program) else {
-        let span = program.threads.iter().flat_map(|t| &t.code).next().map_or(Span::default(), |i| i.span);
-        sink.error("unsupported-address", span, "addresses take too long a way through registers", |d| {
-            d.label("in this test").note(format!("an address is followed through at most {MAX_ROUNDS} copies"))
-        });
-        return;
-    };
+    let points = Points::compute(program);
     infer(program, &points, untyped, open, sink);
     for (t, untyped) in untyped.iter().enumerate() {
         let Some(untyped) = untyped else { continue };
         for i in 0..program.threads[t].code.len() {
-            let span = program.threads[t].code[i].span;
-            let mut op = program.threads[t].code[i].op.clone();
-            let was_untyped = untyped.binary_search(&i).is_ok();
-            let mut pass = Pass { program, points: &points, thread: t, span, sink };
-            pass.access(&mut op, was_untyped);
-            if let Op::Assign { value, .. } = &mut op {
+            let instr = &program.threads[t].code[i];
+            let mut pass = Pass { program, points: &points, thread: t, span: instr.span, sink };
+            let ty = pass.access(&instr.op, untyped.binary_search(&i).is_ok());
+            if let Op::Assign { value, .. } = &instr.op {
                 pass.arithmetic(value);
             }
-            program.threads[t].code[i].op = op;
+            if let Some(ty) = ty {
+                program.threads[t].code[i].op.accesses_mut().for_each(|access| access.ty = ty);
+            }
         }
     }
 }
@@ -65,9 +50,9 @@ fn infer(program: &mut Program, points: &Points, untyped: &[Untyped], open: &[Lo
     for (t, (thread, untyped)) in program.threads.iter().zip(untyped).enumerate() {
         let Some(untyped) = untyped else { continue };
         for (i, instr) in thread.code.iter().enumerate() {
-            let Some((addr, ty)) = address_of(&instr.op) else { continue };
-            if untyped.binary_search(&i).is_err() && static_base(addr).is_none() {
-                for object in points.of(program, t, addr).into_iter().filter(|o| open.contains(o)) {
+            let Some((addr, ty)) = access_of(&instr.op) else { continue };
+            if untyped.binary_search(&i).is_err() && addr.base().is_none() {
+                for object in points.of(t, addr).into_iter().filter(|o| open.contains(o)) {
                     found.entry(object).or_insert(ty);
                 }
             }
@@ -85,13 +70,13 @@ fn infer(program: &mut Program, points: &Points, untyped: &[Untyped], open: &[Lo
     }
     for (t, untyped) in untyped.iter().enumerate() {
         for i in 0..program.threads[t].code.len() {
-            let Some((addr, known)) = address_of(&program.threads[t].code[i].op) else { continue };
-            let object = static_base(addr).map(|loc| program.object(loc));
+            let Some((addr, known)) = access_of(&program.threads[t].code[i].op) else { continue };
+            let object = addr.base().map(|loc| program.object(loc));
             let Some((object, ty)) = object.and_then(|object| Some((object, found.get(&object)?))) else {
                 continue;
             };
             if untyped.is_some() {
-                set_ty(&mut program.threads[t].code[i].op, *ty);
+                program.threads[t].code[i].op.accesses_mut().for_each(|access| access.ty = *ty);
             } else if known != *ty {
                 // What the thread does with the value rests on its type.
                 let (name, span) = (program.location(object).name.clone(), program.threads[t].code[i].span);
@@ -104,174 +89,92 @@ fn infer(program: &mut Program, points: &Points, untyped: &[Untyped], open: &[Lo
     }
 }
 
-fn set_ty(op: &mut Op, ty: Ty) {
-    match op {
-        Op::Load { access, .. } | Op::Store { access, .. } => access.ty = ty,
-        Op::Rmw { read, write, .. } => {
-            read.ty = ty;
-            write.ty = ty;
-        }
-        _ => {}
-    }
-}
-
 /// The address and type of a memory access.
-fn address_of(op: &Op) -> Option<(&Expr, Ty)> {
-    match op {
-        Op::Load { addr, access, .. } | Op::Store { addr, access, .. } => Some((addr, access.ty)),
-        Op::Rmw { addr, read, .. } => Some((addr, read.ty)),
-        _ => None,
-    }
+fn access_of(op: &Op) -> Option<(&Expr, Ty)> {
+    Some((op.address()?, op.accesses().next()?.ty))
 }
 
-/// The location that an address names, if it names one.
-fn static_base(addr: &Expr) -> Option<LocId> {
-    match addr {
-        Expr::Address(loc) => Some(*loc),
-        Expr::Bin(_, _, base, _) => static_base(base),
-        _ => None,
-    }
-}
-
-/// Whether a value that is stored or assigned holds the address of a location.
-fn takes_address(op: &Op) -> bool {
-    match op {
-        Op::Assign { value, .. } | Op::Store { value, .. } => names_address(value),
-        Op::Rmw { update: Update::Exchange(v) | Update::Apply(_, v), .. } => names_address(v),
-        Op::Rmw { update: Update::CompareExchange { new, .. }, .. } => names_address(new),
-        _ => false,
-    }
-}
-
-fn names_address(value: &Expr) -> bool {
-    match value {
-        Expr::Address(_) => true,
-        Expr::Const(_) | Expr::Reg(_) => false,
-        Expr::Bin(_, _, a, b) | Expr::Cmp(_, _, a, b) => names_address(a) || names_address(b),
-        Expr::Select(_, a, b) => names_address(a) || names_address(b),
-        Expr::Cast(_, a) => names_address(a),
-    }
+/// What can hold an address.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Holder {
+    Reg(usize, RegId),
+    Object(LocId),
 }
 
 /// What registers and memory can hold.
 struct Points {
-    regs: HashMap<(usize, RegId), Targets>,
-    memory: HashMap<LocId, Targets>,
-    /// Registers that also hold plain integers.
-    integers: BTreeSet<(usize, RegId)>,
+    /// Of each location, its object.
+    objects: Vec<LocId>,
+    held: HashMap<Holder, Targets>,
 }
 
 impl Points {
-    fn compute(program: &Program) -> Option<Points> {
-        let mut points = Points { regs: HashMap::new(), memory: HashMap::new(), integers: BTreeSet::new() };
-        for (i, location) in program.locations.iter().enumerate() {
+    fn compute(program: &Program) -> Points {
+        let all = || (0..program.locations.len() as u16).map(LocId);
+        let mut points = Points { objects: all().map(|l| program.object(l)).collect(), held: HashMap::new() };
+        for (loc, location) in all().zip(&program.locations) {
             if let LocationKind::Object { init, .. } = &location.kind {
-                let targets = init.iter().filter_map(|v| match v {
-                    Init::Address { loc, .. } => Some(program.object(*loc)),
-                    Init::Int(_) => None,
-                });
-                points.memory.entry(LocId(i as u16)).or_default().extend(targets);
+                init.iter().for_each(|v| points.start(Holder::Object(loc), v));
             }
         }
         for (t, thread) in program.threads.iter().enumerate() {
             for (r, reg) in thread.regs.iter().enumerate() {
-                if let Init::Address { loc, .. } = reg.init {
-                    points.regs.entry((t, RegId(r as u16))).or_default().insert(program.object(loc));
-                }
+                points.start(Holder::Reg(t, RegId(r as u16)), &reg.init);
             }
         }
-        let mut stable = false;
-        for round in 0..MAX_ROUNDS {
-            let before = points.size();
-            for (t, thread) in program.threads.iter().enumerate() {
-                // Backwards now and then: copies against the order of the code are then followed in one round too.
-                if round % 2 == 0 {
-                    thread.code.iter().for_each(|i| points.step(program, t, &i.op));
-                } else {
-                    thread.code.iter().rev().for_each(|i| points.step(program, t, &i.op));
-                }
-            }
-            stable = points.size() == before;
-            if stable {
-                break;
-            }
-        }
-        if !stable {
-            return None;
-        }
-        for (t, thread) in program.threads.iter().enumerate() {
-            for instr in &thread.code {
-                let written = match &instr.op {
-                    Op::Assign { dst, value } => Some((*dst, points.of(program, t, value).is_empty())),
-                    Op::Load { dst, .. } | Op::Rmw { dst: Some(dst), .. } => {
-                        Some((*dst, points.loaded(program, t, &instr.op).is_empty()))
-                    }
-                    _ => None,
-                };
-                if let Some((dst, true)) = written {
-                    points.integers.insert((t, dst));
-                }
-            }
-        }
-        Some(points)
+        let code =
+            || program.threads.iter().enumerate().flat_map(|(t, thread)| thread.code.iter().map(move |i| (t, i)));
+        while code().fold(false, |grown, (t, instr)| points.step(t, &instr.op) || grown) {}
+        points
     }
 
-    fn size(&self) -> usize {
-        self.regs.values().chain(self.memory.values()).map(BTreeSet::len).sum()
+    fn start(&mut self, holder: Holder, init: &Init) {
+        if let Init::Address { loc, .. } = init {
+            self.add(holder, Targets::from([self.objects[usize::from(loc.0)]]));
+        }
+    }
+
+    /// Whether that was new.
+    fn add(&mut self, holder: Holder, targets: Targets) -> bool {
+        if targets.is_empty() {
+            return false;
+        }
+        let held = self.held.entry(holder).or_default();
+        let before = held.len();
+        held.extend(targets);
+        held.len() > before
     }
 
     /// The objects that a value can point to.
-    fn of(&self, program: &Program, thread: usize, value: &Expr) -> Targets {
+    fn of(&self, thread: usize, value: &Expr) -> Targets {
         match value {
-            Expr::Const(_) | Expr::Cmp(..) => Targets::new(),
-            Expr::Address(loc) => Targets::from([program.object(*loc)]),
-            Expr::Reg(r) => self.regs.get(&(thread, *r)).cloned().unwrap_or_default(),
-            Expr::Bin(_, _, a, b) | Expr::Select(_, a, b) => {
-                let mut all = self.of(program, thread, a);
-                all.extend(self.of(program, thread, b));
-                all
-            }
-            Expr::Cast(ty, _) if ty.bits < 64 => Targets::new(),
-            Expr::Cast(_, a) => self.of(program, thread, a),
+            Expr::Address(loc) => Targets::from([self.objects[usize::from(loc.0)]]),
+            Expr::Reg(r) => self.held.get(&Holder::Reg(thread, *r)).cloned().unwrap_or_default(),
+            Expr::Bin(_, _, a, b) | Expr::Select(_, a, b) => &self.of(thread, a) | &self.of(thread, b),
+            Expr::Cast(ty, a) if ty.bits == 64 => self.of(thread, a),
+            Expr::Const(_) | Expr::Cmp(..) | Expr::Cast(..) => Targets::new(),
         }
     }
 
-    /// What an access can read. Narrow accesses cannot hold an address.
-    fn loaded(&self, program: &Program, thread: usize, op: &Op) -> Targets {
-        match address_of(op) {
-            Some((addr, ty)) if ty.bits == 64 => {
-                let objects = self.of(program, thread, addr);
-                objects.iter().filter_map(|o| self.memory.get(o)).flatten().copied().collect()
-            }
+    /// Follows what an instruction copies; whether that was new.
+    fn step(&mut self, t: usize, op: &Op) -> bool {
+        // Narrow accesses cannot hold an address.
+        let places = match access_of(op) {
+            Some((addr, ty)) if ty.bits == 64 => self.of(t, addr),
             _ => Targets::new(),
-        }
-    }
-
-    fn step(&mut self, program: &Program, t: usize, op: &Op) {
+        };
         let read = match op {
-            Op::Assign { dst, value } => Some((*dst, self.of(program, t, value))),
-            Op::Load { dst, .. } | Op::Rmw { dst: Some(dst), .. } => Some((*dst, self.loaded(program, t, op))),
-            _ => None,
+            Op::Assign { value, .. } => self.of(t, value),
+            _ => places.iter().filter_map(|o| self.held.get(&Holder::Object(*o))).flatten().copied().collect(),
         };
-        if let Some((dst, targets)) = read.filter(|r| !r.1.is_empty()) {
-            self.regs.entry((t, dst)).or_default().extend(targets);
+        let mut grown = op.defines().is_some_and(|dst| self.add(Holder::Reg(t, dst), read));
+        // The last operand is what is written.
+        let written =
+            op.write().and_then(|_| op.operands().pop()).map_or(Targets::new(), |value| self.of(t, value));
+        for object in places {
+            grown |= self.add(Holder::Object(object), written.clone());
         }
-        let written = match op {
-            Op::Store { addr, value, .. } => Some((addr, self.of(program, t, value))),
-            Op::Rmw { addr, update, .. } => {
-                let (Update::Exchange(v)
-                | Update::Apply(_, v)
-                | Update::CompareExchange { new: v, .. }
-                | Update::When { new: v, .. }) = update;
-                Some((addr, self.of(program, t, v)))
-            }
-            _ => None,
-        };
-        if let Some((addr, targets)) = written.filter(|w| !w.1.is_empty()) {
-            for object in self.of(program, t, addr) {
-                self.memory.entry(object).or_default().extend(targets.iter().copied());
-            }
-        }
+        grown
     }
 }
 
@@ -285,24 +188,10 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    fn ty(&self, object: LocId) -> Ty {
-        match &self.program.location(object).kind {
-            LocationKind::Object { ty, .. } => *ty,
-            LocationKind::Alias { .. } => Ty::WORD,
-        }
-    }
-
-    fn name(&self, object: LocId) -> &str {
-        &self.program.location(object).name
-    }
-
-    /// Checks an access through a register, and gives it a type if it has none.
-    fn access(&mut self, op: &mut Op, untyped: bool) {
-        let Some((addr, ty)) = address_of(op) else { return };
-        if static_base(addr).is_some() {
-            return;
-        }
-        let targets = self.points.of(self.program, self.thread, addr);
+    /// The type of an access through a register, unless it is refused.
+    fn access(&mut self, op: &Op, untyped: bool) -> Option<Ty> {
+        let (addr, ty) = access_of(op).filter(|(addr, _)| addr.base().is_none())?;
+        let targets = self.points.of(self.thread, addr);
         let Some(first) = targets.first().copied() else {
             self.sink.error(
                 "not-an-address",
@@ -313,73 +202,52 @@ impl Pass<'_> {
                         .help("give it one with `mov.u64 %rd1, x` or with `regs = { rd1 = \"&x\" }`")
                 },
             );
-            return;
+            return None;
         };
-        let wanted = if untyped { self.ty(first) } else { ty };
-        let offset = matches!(addr, Expr::Bin(..));
-        if untyped && wanted.bits != ty.bits && offset {
+        let wanted = if untyped { self.program.element(first) } else { ty };
+        if untyped && wanted.bits != ty.bits && matches!(addr, Expr::Bin(..)) {
             self.sink.error("missing-type", self.span, "an offset from a register needs the access's type", |d| {
                 d.label(format!("expected a type of {} bits", wanted.bits))
             });
-            return;
+            return None;
         }
-        if let Some(other) = targets.iter().copied().find(|o| self.ty(*o).bits != wanted.bits) {
-            let (name, bits) = (self.name(other), self.ty(other).bits);
+        let bits = |object: LocId| self.program.element(object).bits;
+        if let Some(other) = targets.into_iter().find(|o| bits(*o) != wanted.bits) {
+            let (name, bits) = (&self.program.location(other).name, bits(other));
             let message =
                 format!("a {}-bit access that can reach `{name}`, which has {bits}-bit elements", wanted.bits);
             self.sink.error("mixed-size", self.span, message, |d| {
                 d.label(format!("{} bits", wanted.bits))
                     .note("accesses of different sizes to one location are not supported")
             });
-            return;
+            return None;
         }
-        set_ty(op, wanted);
+        Some(wanted)
     }
 
-    fn pointer(&self, value: &Expr) -> bool {
-        !self.points.of(self.program, self.thread, value).is_empty()
-    }
-
-    /// Turns byte offsets into elements. Addresses of named locations were dealt with when they were read.
-    fn arithmetic(&mut self, value: &mut Expr) {
+    /// Reports what does more with an address than to add an offset, and offsets that lead inside of an element.
+    fn arithmetic(&mut self, value: &Expr) {
         match value {
             Expr::Bin(op, ty, a, b) => {
-                let (left, right) = (self.pointer(a), self.pointer(b));
-                if static_base(a).is_some() || static_base(b).is_some() || (!left && !right) {
-                    return;
-                }
-                let scalable = matches!((*op, left, right), (BinOp::Add, true, false) | (BinOp::Add, false, true))
-                    || (*op == BinOp::Sub && left && !right);
-                if !scalable || ty.bits != 64 {
-                    self.unsupported("only adding an offset to an address, in 64 bits, is supported");
-                    return;
-                }
-                let (base, offset) = if left { (a, b) } else { (b, a) };
-                if self.holds_integers(base) {
-                    self.unsupported("this register holds addresses and integers; use two registers");
-                    return;
-                }
-                let targets = self.points.of(self.program, self.thread, base);
-                let sizes: BTreeSet<u32> = targets.iter().map(|o| self.ty(*o).bytes()).collect();
-                let [size] = sizes.into_iter().collect::<Vec<_>>()[..] else {
-                    self.unsupported("this address can be of locations with different element sizes");
-                    return;
+                let (left, right) = (self.points.of(self.thread, a), self.points.of(self.thread, b));
+                let (base, offset) = match (op, left.is_empty(), right.is_empty()) {
+                    (_, true, true) => return,
+                    (BinOp::Add | BinOp::Sub, false, true) if ty.bits == 64 => (left, b),
+                    (BinOp::Add, true, false) if ty.bits == 64 => (right, a),
+                    _ => return self.unsupported("only adding an offset to an address, in 64 bits, is supported"),
                 };
-                if let Some(scaled) = scale(offset, size) {
-                    **offset = scaled;
-                } else {
-                    self.sink.error(
-                        "misaligned",
-                        self.span,
-                        "this offset is not a multiple of the element size",
-                        |d| {
-                            d.label(format!("elements have {size} bytes"))
-                                .note("partially overlapping accesses are not supported")
-                        },
-                    );
+                let size = base.iter().map(|o| self.program.element(*o).bytes()).min().unwrap_or(1);
+                if matches!(**offset, Expr::Const(n) if n % i64::from(size) != 0) {
+                    let message = "this offset is not a multiple of the element size";
+                    self.sink.error("misaligned", self.span, message, |d| {
+                        d.label(format!("elements have {size} bytes"))
+                            .note("partially overlapping accesses are not supported")
+                    });
                 }
+                self.arithmetic(a);
+                self.arithmetic(b);
             }
-            Expr::Cast(ty, inner) if ty.bits < 64 && self.pointer(inner) => {
+            Expr::Cast(ty, inner) if ty.bits < 64 && !self.points.of(self.thread, inner).is_empty() => {
                 self.unsupported("an address does not fit fewer than 64 bits");
             }
             Expr::Select(_, a, b) => {
@@ -390,30 +258,10 @@ impl Pass<'_> {
         }
     }
 
-    fn holds_integers(&self, value: &Expr) -> bool {
-        let mut found = false;
-        value.registers(&mut |r| found |= self.points.integers.contains(&(self.thread, r)));
-        found
-    }
-
     fn unsupported(&mut self, why: &str) {
         self.sink.error("unsupported-address", self.span, "this arithmetic on an address is not supported", |d| {
             d.label("computes with an address").note(why)
         });
-    }
-}
-
-/// A byte offset in elements of `size` bytes; `None` if a constant is not a multiple.
-pub(super) fn scale(offset: &Expr, size: u32) -> Option<Expr> {
-    let size = i64::from(size);
-    match offset {
-        Expr::Const(n) if n % size == 0 => Some(Expr::Const(n / size)),
-        Expr::Const(_) => None,
-        other if size == 1 => Some(other.clone()),
-        other => {
-            let wide = Ty { bits: 64, signed: true };
-            Some(Expr::Bin(BinOp::Div, wide, Box::new(other.clone()), Box::new(Expr::Const(size))))
-        }
     }
 }
 

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::table::PRED;
+use program::proxy::PROXY_FENCES;
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Init, LocationKind, Op, Program, RegId,
-    Scope, Tags, Thread, Ty, Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, EventKind, Expr, Mark, Op, Program, Proxy, RegId,
+    Scope, Thread, Ty, Update,
 };
 
 /// Why a micro-op cannot be printed, with its index in the thread.
@@ -26,22 +27,9 @@ pub struct Unprintable {
 /// # Errors
 /// If a micro-op is not one that a PTX instruction makes.
 pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> {
-    let pointers = thread.regs.iter().any(|r| matches!(r.init, Init::Address { .. }))
-        || program.locations.iter().any(|l| match &l.kind {
-            LocationKind::Object { init, .. } => init.iter().any(|v| matches!(v, Init::Address { .. })),
-            LocationKind::Alias { .. } => false,
-        })
-        || program.threads.iter().flat_map(|t| &t.code).any(|i| match &i.op {
-            Op::Assign { value: Expr::Address(_), .. } => true,
-            Op::Assign { value: Expr::Bin(_, _, a, _), .. } => matches!(**a, Expr::Address(_)),
-            _ => false,
-        });
-    let printer = Printer { thread, program, pointers };
-    let targets = thread.code.iter().filter_map(|i| match &i.op {
-        Op::Branch { target, .. } => Some((*target, String::new())),
-        _ => None,
-    });
-    let mut labels: BTreeMap<usize, String> = targets.collect();
+    let printer = Printer { thread, program };
+    let targets = thread.code.iter().filter_map(|i| i.op.target());
+    let mut labels: BTreeMap<usize, String> = targets.map(|target| (target, String::new())).collect();
     labels.iter_mut().enumerate().for_each(|(n, (_, label))| *label = format!("L{n}"));
     let mut out = String::new();
     for index in 0..=thread.code.len() {
@@ -60,8 +48,6 @@ pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> 
 struct Printer<'a> {
     thread: &'a Thread,
     program: &'a Program,
-    /// Registers may hold addresses: sums are then in elements, which PTX cannot say.
-    pointers: bool,
 }
 
 impl Printer<'_> {
@@ -72,32 +58,18 @@ impl Printer<'_> {
     fn op(&self, op: &Op, labels: &BTreeMap<usize, String>) -> Option<String> {
         Some(match op {
             Op::Load { dst, addr, access } => {
-                let opcode = match proxy(&access.tags)? {
-                    "GEN" => "ld",
-                    "TEX" => "tld",
-                    "SUR" => "suld",
-                    _ => "cold",
-                };
+                let opcode = Proxy::tagged(&access.tags)?.row().load;
                 let suffix = self.suffix(addr, access.ty);
-                format!(
-                    "{opcode}{}{suffix} {}, {}",
-                    order(access)?,
-                    self.reg(*dst),
-                    self.address(addr, access.ty)?
-                )
+                format!("{opcode}{}{suffix} {}, {}", order(access)?, self.reg(*dst), self.address(addr)?)
             }
             Op::Store { addr, value, access } => {
-                let opcode = match proxy(&access.tags)? {
-                    "GEN" => "st",
-                    "SUR" => "sust",
-                    _ => return None,
-                };
+                let opcode = Proxy::tagged(&access.tags)?.row().store?;
                 let suffix = self.suffix(addr, access.ty);
                 let value = self.fitted(value, access.ty)?;
-                format!("{opcode}{}{suffix} {}, {value}", order(access)?, self.address(addr, access.ty)?)
+                format!("{opcode}{}{suffix} {}, {value}", order(access)?, self.address(addr)?)
             }
             Op::Rmw { dst, addr, update, read, write } => self.rmw(*dst, addr, update, read, write)?,
-            Op::Fence { tags, scope } => fence(tags, *scope)?,
+            Op::Mark { mark, .. } => fence(mark)?,
             Op::Barrier(barrier) => self.barrier(barrier)?,
             Op::Spurious { .. } | Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => return None,
             Op::Assign { dst, value } => self.assign(*dst, value)?,
@@ -126,33 +98,22 @@ impl Printer<'_> {
 
     /// The type qualifier of an access, where it differs from what is understood.
     fn suffix(&self, addr: &Expr, ty: Ty) -> String {
-        let understood = match addr {
-            Expr::Address(loc) => Some(*loc),
-            Expr::Bin(BinOp::Add, _, base, _) => match **base {
-                Expr::Address(loc) => Some(loc),
-                _ => None,
-            },
-            _ => None,
-        };
-        match understood.map(|loc| &self.program.location(self.program.object(loc)).kind) {
-            Some(LocationKind::Object { ty: own, .. }) if *own == ty => String::new(),
+        match addr.base().map(|loc| self.program.element(loc)) {
+            Some(own) if own == ty => String::new(),
             _ => named(ty),
         }
     }
 
-    fn address(&self, addr: &Expr, ty: Ty) -> Option<String> {
-        Some(match addr {
-            Expr::Address(_) => self.value(addr)?,
-            Expr::Reg(r) => format!("[{}]", self.reg(*r)),
-            Expr::Bin(BinOp::Add, Ty::U64, base, element) => match (&**base, &**element) {
-                (Expr::Address(_), Expr::Const(_)) => self.value(addr)?,
-                (Expr::Reg(r), Expr::Const(n)) => {
-                    format!("[{}+{}]", self.reg(*r), n.checked_mul(i64::from(ty.bytes()))?)
-                }
-                _ => return None,
+    fn address(&self, addr: &Expr) -> Option<String> {
+        match addr {
+            Expr::Address(_) => self.value(addr),
+            Expr::Reg(r) => Some(format!("[{}]", self.reg(*r))),
+            Expr::Bin(BinOp::Add, Ty::U64, base, offset) => match (&**base, &**offset) {
+                (Expr::Reg(r), Expr::Const(n)) => Some(format!("[{}+{n}]", self.reg(*r))),
+                _ => self.value(addr),
             },
-            _ => return None,
-        })
+            _ => None,
+        }
     }
 
     /// An operand.
@@ -161,8 +122,11 @@ impl Printer<'_> {
             Expr::Const(v) => v.to_string(),
             Expr::Reg(r) => self.reg(*r).to_string(),
             Expr::Address(loc) => self.program.location(*loc).name.clone(),
-            Expr::Bin(BinOp::Add, Ty::U64, base, element) => match (&**base, &**element) {
-                (Expr::Address(loc), Expr::Const(n)) => format!("{}[{n}]", self.program.location(*loc).name),
+            Expr::Bin(BinOp::Add, Ty::U64, base, offset) => match (&**base, &**offset) {
+                (Expr::Address(loc), Expr::Const(n)) => {
+                    let size = i64::from(self.program.element(*loc).bytes());
+                    format!("{}[{}]", self.program.location(*loc).name, (n % size == 0).then_some(n / size)?)
+                }
                 _ => return None,
             },
             _ => return None,
@@ -201,7 +165,7 @@ impl Printer<'_> {
                 ("cas", format!("{}, {}", self.fitted(expected, ty)?, self.fitted(new, ty)?))
             }
         };
-        let (place, suffix) = (self.address(addr, ty)?, self.suffix(addr, ty));
+        let (place, suffix) = (self.address(addr)?, self.suffix(addr, ty));
         Some(if read.tags.has("RED") {
             format!("red.{order}.{scope}.{op}{suffix} {place}, {operands}")
         } else {
@@ -243,10 +207,7 @@ impl Printer<'_> {
                 let suffix = if ty == PRED { ".pred".to_string() } else { dotted(ty) };
                 format!("mov{suffix} {dst}, {}", self.value(value)?)
             }
-            Expr::Bin(BinOp::Add | BinOp::Sub, ty, a, _) if self.pointers && ty.bits == 64 => match **a {
-                Expr::Address(_) => format!("mov.u64 {dst}, {}", self.value(value)?),
-                _ => return None,
-            },
+            Expr::Bin(..) if self.value(value).is_some() => format!("mov.u64 {dst}, {}", self.value(value)?),
             Expr::Bin(BinOp::Add, ty, a, b) if self.product(a, *ty).is_some() => {
                 let (x, y) = self.product(a, *ty)?;
                 format!("mad{} {dst}, {x}, {y}, {}", dotted(*ty), self.value(b)?)
@@ -282,10 +243,6 @@ impl Printer<'_> {
     }
 }
 
-fn proxy(tags: &Tags) -> Option<&'static str> {
-    ["GEN", "SUR", "TEX", "CON"].into_iter().find(|t| tags.has(t))
-}
-
 /// Order and scope of a load or store.
 fn order(access: &Access) -> Option<String> {
     let tags = &access.tags;
@@ -299,16 +256,17 @@ fn order(access: &Access) -> Option<String> {
     Some(format!("{mmio}.{order}.{}", scope_name(scope)?))
 }
 
-fn fence(tags: &Tags, scope: Option<Scope>) -> Option<String> {
+fn fence(Mark { kind, tags, scope }: &Mark) -> Option<String> {
+    if *kind != EventKind::Fence {
+        return None;
+    }
     if tags.has("PF") {
-        let kinds =
-            [("ALIAS", "alias"), ("SUR", "surface"), ("TEX", "texture"), ("CON", "constant"), ("GEN", "generic")];
-        let kind = kinds.into_iter().find(|k| tags.has(k.0))?.1;
+        let (kind, _) = PROXY_FENCES.iter().find(|kind| tags.has(kind.1))?;
         return Some(format!("fence.proxy.{kind}"));
     }
     let orders = [("SC", "sc"), ("ACQ_REL", "acq_rel"), ("ACQ", "acquire"), ("REL", "release")];
     let order = orders.into_iter().find(|o| tags.has(o.0))?.1;
-    Some(format!("fence.{order}.{}", scope_name(scope?)?))
+    Some(format!("fence.{order}.{}", scope_name((*scope)?)?))
 }
 
 fn scope_name(scope: Scope) -> Option<&'static str> {

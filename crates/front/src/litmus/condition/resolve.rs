@@ -175,9 +175,7 @@ impl<'p> Resolver<'p> {
             });
             return None;
         }
-        let LocationKind::Object { ty, .. } = self.program.location(self.program.object(loc)).kind else {
-            return None;
-        };
+        let ty = self.program.element(loc);
         let copied = self.program.copied(loc);
         if viewer.is_none() && self.copies(copied) > 1 {
             let name = &text.as_str()[range.clone()];

@@ -16,8 +16,9 @@ use super::cells::{self, Cursor, skip_space};
 use crate::isa::clike::{Declaration, Env, Unit};
 use crate::isa::{Object, SymbolKind};
 use crate::litmus::build::CThreadDraft;
+use crate::litmus::fronts::language;
 use diag::{MappedText, Span};
-use program::{Dialect, Init, LocId, MemoryKind, Place};
+use program::{Init, LocId, MemoryKind, Place};
 
 impl Reader<'_> {
     /// Reads `{ [x] = 0; atomic_int y[2] = {0, 0}; 0:r0 = 1; }`; the offset behind it.
@@ -219,7 +220,7 @@ impl Reader<'_> {
         let text = MappedText::verbatim(&clean[body + 1..end - 1], body + 1);
         let unit = Unit::parse(text, self.sink);
         let env = Env {
-            dialect: self.dialect,
+            language: language(self.dialect),
             strict: false,
             capped: false,
             warp_threads: 1,
@@ -256,7 +257,7 @@ impl Reader<'_> {
                     return self.fail(token, "malformed parameter", "a parameter such as `atomic_int* x`");
                 }
                 _ => {
-                    if let Err(near) = declaration.word(word, self.dialect == Dialect::OpenCl) {
+                    if let Err(near) = declaration.word(word, self.dialect.row().regions) {
                         let span = Span::new(token.start, token.end);
                         self.sink.error("unknown-type", span, format!("`{word}` is no type"), |d| {
                             let d = d.label("expected a type such as `atomic_int`");

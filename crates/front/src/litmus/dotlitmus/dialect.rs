@@ -1,18 +1,12 @@
 //! The dialect of a `.litmus` file: its first word.
 
 use super::cells::skip_space;
+use crate::litmus::fronts::FRONTS;
 use diag::{Sink, Span};
 use program::Dialect;
 
-/// First words of the dialects.
-const DIALECTS: &[(&str, Dialect)] = &[
-    ("PTX", Dialect::Ptx),
-    ("OPENCL", Dialect::OpenCl),
-    ("OpenCL", Dialect::OpenCl),
-    ("C", Dialect::C),
-    ("VULKAN", Dialect::Vulkan),
-    ("Vulkan", Dialect::Vulkan),
-];
+/// First words of dialects that are not read.
+const UNREAD: &[&str] = &["VULKAN", "Vulkan"];
 
 /// Where the text begins, byte order mark and white space aside.
 pub(super) fn begin(text: &str) -> usize {
@@ -25,19 +19,21 @@ pub(super) fn dialect(text: &str, sink: &mut Sink) -> Option<Dialect> {
     let start = begin(text);
     let word = text[start..].split_whitespace().next().unwrap_or("");
     let span = Span::new(start, start + word.len());
-    match DIALECTS.iter().find(|d| d.0 == word) {
-        Some((_, Dialect::Vulkan)) => {
-            let message = "`.litmus` files of the Vulkan dialect are not supported yet";
-            sink.error("unsupported-dialect", span, message, |d| d.label("only `PTX`, `OPENCL` and `C` are read"));
-            None
-        }
-        Some((_, dialect)) => Some(*dialect),
-        None => {
-            sink.error("unknown-dialect", span, format!("`{word}` is no dialect of `.litmus` files"), |d| {
-                let known = DIALECTS.iter().map(|d| d.0);
-                d.label("expected `PTX`, `OPENCL` or `C`").did_you_mean(word, known)
-            });
-            None
-        }
+    if let Some(front) = FRONTS.iter().find(|front| front.heads.contains(&word)) {
+        return Some(front.dialect);
     }
+    let heads: Vec<String> =
+        FRONTS.iter().filter_map(|front| front.heads.first()).map(|word| format!("`{word}`")).collect();
+    let (last, others) = heads.split_last().expect("some dialect has `.litmus` files");
+    let read = format!("{} and {last}", others.join(", "));
+    if UNREAD.contains(&word) {
+        let message = "`.litmus` files of the Vulkan dialect are not supported yet";
+        sink.error("unsupported-dialect", span, message, |d| d.label(format!("only {read} are read")));
+    } else {
+        sink.error("unknown-dialect", span, format!("`{word}` is no dialect of `.litmus` files"), |d| {
+            let known = FRONTS.iter().flat_map(|front| front.heads).chain(UNREAD).copied();
+            d.label(format!("expected {} or {last}", others.join(", "))).did_you_mean(word, known)
+        });
+    }
+    None
 }

@@ -2,7 +2,6 @@
 //!
 //! # Invariants
 //! - What is judged is PTX alone: the host's accesses are what the current mapping from CUDA C++ makes of them.
-//! - Addresses in the host's code count in elements from the start, those of kernels once they are resolved.
 //! # Sources
 //! - NVIDIA, *PTX Writer's Guide to Interoperability*, Atomics ABI, for the host's accesses ([`crate::mapping`]).
 //! - PTX ISA, Memory Consistency Model, *Proxies*: a C++ access goes through the generic proxy.
@@ -13,7 +12,7 @@ use crate::isa::ptx;
 use crate::isa::ptx::{Unit, pointers};
 use crate::mapping::Mapping;
 use diag::{Sink, Span};
-use program::{Dialect, Expr, LocId, LocationKind, Op, Program, Proxy, Space, ThreadId};
+use program::{Expr, LocId, LocationKind, Program, Proxy, Space, ThreadId};
 
 /// The code of kernels in PTX.
 pub(in crate::litmus) struct Assembly {
@@ -43,12 +42,12 @@ pub(super) fn in_ptx(
     let of_kernel = |t: ThreadId| untyped[usize::from(t.0)].is_some();
     for t in program.thread_ids().filter(|t| !of_kernel(*t)) {
         for instr in &program.thread(t).code {
-            if let Some(loc) = accessed(&instr.op) {
+            if let Some(loc) = instr.op.address().and_then(Expr::base) {
                 reachable(&program, loc, instr.span, sink);
             }
         }
     }
-    let mapping = Mapping::current(Dialect::Cuda).expect("CUDA C++ maps to PTX");
+    let mapping = Mapping::current(program.dialect).expect("CUDA C++ maps to PTX");
     let mut mapped = match mapping.lower_where(&program, |t| !of_kernel(t)) {
         Ok(mapped) => mapped,
         Err(all) => {
@@ -66,21 +65,6 @@ pub(super) fn in_ptx(
         pointers::resolve(&mut mapped, untyped, open, sink);
     }
     mapped
-}
-
-/// The location that an access names, if it names one.
-fn accessed(op: &Op) -> Option<LocId> {
-    let mut addr = match op {
-        Op::Load { addr, .. } | Op::Store { addr, .. } | Op::Rmw { addr, .. } => addr,
-        _ => return None,
-    };
-    loop {
-        match addr {
-            Expr::Address(loc) => return Some(*loc),
-            Expr::Bin(_, _, base, _) => addr = base,
-            _ => return None,
-        }
-    }
 }
 
 /// Reports memory that an access of the host, or a copy, cannot go to.

@@ -9,14 +9,15 @@ use std::collections::{HashMap, VecDeque};
 use super::{Assembly, Code, Declared, Text};
 use crate::isa::Symbols;
 use crate::isa::clike::host::{Does, Request};
-use crate::isa::clike::{Coordinates, Env, specials};
+use crate::isa::clike::{Coordinates, Env};
 use crate::litmus::build::{CThreadDraft, ThreadDraft, lower_clike, lower_ptx};
+use crate::litmus::fronts::language;
 use crate::litmus::toml::{Layout, MAX_THREADS, host_place, special_registers};
 use diag::Sink;
 use program::host::{Command, CommandKind, HostProgram, Origin};
 use program::{
-    Access, BinOp, Dialect, Expr, Init, Instr, LocId, MemoryKind, NdRange, Op, Place, RegId, Register, Scope,
-    Tags, Thread, ThreadId, Ty,
+    Access, BinOp, Expr, Init, Instr, LocId, MemoryKind, NdRange, Op, Place, RegId, Register, Tags, Thread,
+    ThreadId, Ty,
 };
 
 /// The threads of a command, and the group of each.
@@ -141,7 +142,7 @@ impl<'a> Bodies<'a> {
         let name = String::new();
         match &code.text {
             Text::C(unit, env) => {
-                let env = Env { specials: specials(self.declared.runtime, at), ..env.clone() };
+                let env = Env { specials: env.language.specials(at), ..env.clone() };
                 Draft::Code(CThreadDraft { name, place, unit: unit.clone(), of_kernel: true, env })
             }
             Text::Ptx { unit, regs } => {
@@ -177,12 +178,12 @@ impl<'a> Bodies<'a> {
         for i in 0..elements {
             let value = match from {
                 Some(from) => {
-                    ops.push(Op::Load { dst: RegId(0), addr: element(from, i), access: self.plain(ty) });
+                    ops.push(Op::Load { dst: RegId(0), addr: element(from, i, ty), access: self.plain(ty) });
                     Expr::Reg(RegId(0))
                 }
                 None => Expr::Const(ty.wrap(request.value)),
             };
-            ops.push(Op::Store { addr: element(to, i), value, access: self.plain(ty) });
+            ops.push(Op::Store { addr: element(to, i, ty), value, access: self.plain(ty) });
         }
         self.made(request, ops, ty, device)
     }
@@ -207,17 +208,17 @@ impl<'a> Bodies<'a> {
         let access = || Access { tags: Tags::of(&[tag]), ..self.plain(ty) };
         let mut ops = Vec::new();
         for i in 0..self.elements(memory) {
-            ops.push(Op::Load { dst: RegId(0), addr: element(memory, i), access: access() });
+            ops.push(Op::Load { dst: RegId(0), addr: element(memory, i, ty), access: access() });
             if writes {
                 let value = Expr::Reg(RegId(0));
-                ops.push(Op::Store { addr: element(memory, i), value, access: access() });
+                ops.push(Op::Store { addr: element(memory, i, ty), value, access: access() });
             }
         }
         self.made(request, ops, ty, device)
     }
 
     fn plain(&self, ty: Ty) -> Access {
-        let scope = (self.declared.runtime == Dialect::OpenCl).then_some(Scope::Thread);
+        let scope = language(self.declared.runtime.dialect()).plain_scope;
         Access { tags: Tags::default(), scope, ty }
     }
 
@@ -307,13 +308,13 @@ impl<'a> Bodies<'a> {
     }
 }
 
-/// The address of an element.
-fn element(loc: LocId, index: u32) -> Expr {
+/// The address of an element of that type.
+fn element(loc: LocId, index: u32, ty: Ty) -> Expr {
     match index {
         0 => Expr::Address(loc),
         n => {
-            let (base, index) = (Expr::Address(loc), Expr::Const(i64::from(n)));
-            Expr::Bin(BinOp::Add, Ty::WORD, base.into(), index.into())
+            let (base, offset) = (Expr::Address(loc), Expr::Const(i64::from(n * ty.bytes())));
+            Expr::Bin(BinOp::Add, Ty::WORD, base.into(), offset.into())
         }
     }
 }

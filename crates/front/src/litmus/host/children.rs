@@ -17,10 +17,11 @@ use super::events::Events;
 use super::{Declared, Part};
 use crate::isa::clike::host::{Does, Request};
 use diag::Sink;
+use program::dialect::Runtime;
 use program::host::{
     ChildStart, Command, CommandId, CommandKind, HostProgram, Lane, LaneId, LaneKind, Origin, Ref,
 };
-use program::{Dialect, Op, Thread, ThreadId};
+use program::{Op, Thread, ThreadId};
 
 /// At most so many kernels that launch one another.
 const MAX_DEPTH: usize = 24;
@@ -139,7 +140,7 @@ impl Part<'_, '_> {
             return None;
         }
         let lane = match self.declared.runtime {
-            Dialect::Cuda => self.stream(caller, request, lanes)?,
+            Runtime::Cuda => self.stream(caller, request, lanes)?,
             _ => *lanes.queues.entry(caller.device).or_insert_with(|| {
                 self.host.lanes.push(Lane {
                     name: "the queue of the device".to_string(),

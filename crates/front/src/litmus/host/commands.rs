@@ -8,8 +8,9 @@ use super::Part;
 use super::events::enqueues;
 use crate::isa::clike::host::{Does, Request};
 use crate::litmus::toml::MAX_THREADS;
+use program::dialect::Runtime;
 use program::host::{CallId, Command, CommandId, CommandKind, HostOp, Origin};
-use program::{Dialect, LocId, MemoryKind, NdRange, RangeError, ThreadId};
+use program::{LocId, MemoryKind, NdRange, RangeError, ThreadId};
 
 impl Part<'_, '_> {
     /// A call that enqueues.
@@ -17,7 +18,7 @@ impl Part<'_, '_> {
         assert!(enqueues(request.does), "every other call was seen to");
         let id = CommandId(self.host.commands.len() as u16);
         let context = request.lane.and_then(|l| self.declared.contexts.get(usize::from(l.0)));
-        let context = context.filter(|_| self.declared.runtime == Dialect::OpenCl).cloned();
+        let context = context.filter(|_| self.declared.runtime == Runtime::OpenCl).cloned();
         let mut waits = Vec::new();
         for name in &request.waits {
             waits.push(self.events.find(name, from, context.as_deref(), self.sink)?);
@@ -36,7 +37,7 @@ impl Part<'_, '_> {
                 let (to, source) = (request.memory[0]?, request.memory[1]?);
                 let elements = self.extent(request, to.0, source.0)?;
                 blocking = match self.declared.runtime {
-                    Dialect::Cuda => blocking && self.synchronous(request, to.0, source.0)?,
+                    Runtime::Cuda => blocking && self.synchronous(request, to.0, source.0)?,
                     _ => blocking,
                 };
                 (CommandKind::Copy, self.bodies.copy(request, Some(source.0), to.0, elements, device))
@@ -72,7 +73,7 @@ impl Part<'_, '_> {
 
     /// The work-items of a launch.
     pub(super) fn range(&mut self, request: &Request) -> Option<NdRange> {
-        let cuda = self.declared.runtime == Dialect::Cuda;
+        let cuda = self.declared.runtime == Runtime::Cuda;
         let list = |n: usize| request.sizes[n].as_ref().map(|s| s.0.as_slice());
         let at = |n: usize| request.sizes[n].as_ref().map_or(request.span, |s| s.1);
         if cuda {

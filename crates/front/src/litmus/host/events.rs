@@ -10,8 +10,9 @@
 use super::Declared;
 use crate::isa::clike::host::{Does, Name, Request};
 use diag::{Sink, Span};
+use program::ThreadId;
+use program::dialect::Runtime;
 use program::host::{CommandId, Handle, HandleId, HandleKind, Ref};
-use program::{Dialect, ThreadId};
 
 /// An event and the call that makes it.
 struct Event {
@@ -55,7 +56,7 @@ impl Events {
                         let context = request.words.first().map_or("context", |w| w.text.as_str());
                         (all.handle_for(&name.text, HandleKind::User), context.to_string())
                     }
-                    does if enqueues(does) && does != Does::Callback && declared.runtime == Dialect::OpenCl => {
+                    does if enqueues(does) && does != Does::Callback && declared.runtime == Runtime::OpenCl => {
                         let lane = request.lane.map_or(0, |l| usize::from(l.0));
                         (is, declared.contexts.get(lane).cloned().unwrap_or_default())
                     }
@@ -84,7 +85,7 @@ impl Events {
 
     /// Waits for events that no call records, which end at once.
     fn warn_of_empty(&self, declared: &Declared, requests: &[Vec<Request>], sink: &mut Sink) {
-        if declared.runtime != Dialect::Cuda {
+        if declared.runtime != Runtime::Cuda {
             return;
         }
         let all = || requests.iter().flatten();

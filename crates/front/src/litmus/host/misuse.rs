@@ -14,8 +14,9 @@ use super::Declared;
 use crate::isa::Symbols;
 use crate::isa::clike::host::{Does, Name, Request};
 use diag::{Diagnostic, Sink, Span};
+use program::dialect::Runtime;
 use program::host::LaneKind;
-use program::{Dialect, LocId, MemoryKind};
+use program::{LocId, MemoryKind};
 
 /// The most threads that a block of CUDA has.
 const BLOCK: u64 = 1024;
@@ -28,15 +29,15 @@ pub(super) fn report(declared: &Declared, requests: &[Vec<Request>], symbols: &S
     for request in requests.iter().flatten() {
         misuse.own_event(request);
         match (declared.runtime, request.does) {
-            (Dialect::Cuda, Does::Launch) => {
+            (Runtime::Cuda, Does::Launch) => {
                 misuse.block(request);
                 misuse.device(declared, request);
             }
-            (Dialect::Cuda, Does::Copy) => {
+            (Runtime::Cuda, Does::Copy) => {
                 misuse.direction(request);
                 misuse.onto_itself(request, "cudaMemcpy: the memory areas may not overlap");
             }
-            (Dialect::OpenCl, does) => {
+            (Runtime::OpenCl, does) => {
                 misuse.memory(request);
                 if does == Does::Copy {
                     misuse.onto_itself(request, "OpenCL API, clEnqueueCopyBuffer: CL_MEM_COPY_OVERLAP");

@@ -16,8 +16,9 @@ use crate::isa::clike::host::{Does, Request};
 use crate::isa::clike::{Env, Unit};
 use crate::isa::ptx::RegInit;
 use diag::{Sink, Span};
+use program::dialect::Runtime;
 use program::host::{Asked, Call, CallId, CommandKind, HostOp, HostProgram, Lane, Query, QueryId};
-use program::{BarrierNaming, Dialect, Machine, Op, Program, RegId, Scope, Thread, ThreadId};
+use program::{BarrierNaming, Machine, Op, Program, RegId, Scope, Thread, ThreadId};
 
 mod assembly;
 mod bodies;
@@ -52,7 +53,7 @@ pub(super) enum Text {
 /// What a host program declares.
 pub(super) struct Declared {
     /// Whose runtime the host calls.
-    pub(super) runtime: Dialect,
+    pub(super) runtime: Runtime,
     /// The code of kernels, if it is PTX.
     pub(super) assembly: Option<Assembly>,
     pub(super) lanes: Vec<Lane>,
@@ -69,13 +70,13 @@ impl Default for Declared {
     fn default() -> Declared {
         let (lanes, contexts, events) = Default::default();
         let (assembly, kernels, functions, hosts) = Default::default();
-        Declared { runtime: Dialect::OpenCl, assembly, lanes, contexts, events, kernels, functions, hosts }
+        Declared { runtime: Runtime::OpenCl, assembly, lanes, contexts, events, kernels, functions, hosts }
     }
 }
 
 /// Puts a host program together.
 pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut Sink) -> Program {
-    let dialect = declared.runtime;
+    let dialect = declared.runtime.dialect();
     let hosts = std::mem::take(&mut declared.hosts);
     let errors = sink.errors();
     if let Some(assembly) = &declared.assembly {
@@ -214,7 +215,7 @@ fn refuse_grid_barriers(program: &Program, sink: &mut Sink) {
     }
     for thread in host.commands.iter().flat_map(|c| &c.threads) {
         for instr in &program.thread(*thread).code {
-            let Op::Barrier(b) = &instr.op else { continue };
+            let Some(b) = instr.op.barrier() else { continue };
             if b.domain == Scope::Gpu && matches!(b.naming, BarrierNaming::Counted { .. }) {
                 let message = "the barrier of a grid beside other kernels is not supported";
                 sink.error("unsupported", instr.span, message, |d| d.label("expected a single launch"));

@@ -11,22 +11,14 @@ use ::toml::de::{DeTable, DeValue};
 use super::Reader;
 use super::template::Choice;
 use super::validate::{Value, span_of};
-use crate::isa::clike::{Env, Unit, specials};
+use crate::isa::clike::{Env, Language, Unit};
 use crate::isa::{SymbolKind, Symbols};
 use crate::litmus::build::CThreadDraft;
+use crate::litmus::fronts::{Front, Syntax, language};
 use crate::litmus::keys;
 use diag::Span;
+use program::dialect::Allocation;
 use program::{Dialect, MemoryKind, OpenClMemory, SVM_ATOMICS, Space, Ty};
-
-/// Keys of a location that the dialect lacks.
-fn foreign_to(dialect: Dialect) -> &'static [&'static str] {
-    match dialect {
-        Dialect::Ptx => &["atomic", "svm", "regions", "kind", "gpu"],
-        Dialect::C => &["alias", "proxy", "svm", "regions", "space", "kind", "gpu"],
-        Dialect::Cuda => &["alias", "proxy", "svm", "regions", "atomic"],
-        _ => &["alias", "proxy", "gpu"],
-    }
-}
 
 impl Reader<'_, '_> {
     /// Adds what the C-like dialects say of an object.
@@ -40,23 +32,22 @@ impl Reader<'_, '_> {
         let empty = DeTable::new();
         let table = value.get_ref().as_table().unwrap_or(&empty);
         // Who allocated memory decides what copies of the host do.
-        let of_host = dialect == Dialect::Ptx && self.root.contains_key("host");
-        let foreign = match (dialect, &*kind) {
-            (Dialect::Ptx, SymbolKind::Object(_)) if of_host => &["atomic", "svm", "regions"],
-            _ => foreign_to(dialect),
-        };
-        for key in foreign.iter().filter(|k| table.contains_key(**k)) {
+        let (front, allocation) = (Front::of(dialect), dialect.row().allocation);
+        let of_host = matches!(front.syntax, Syntax::Ptx) && self.root.contains_key("host");
+        let of_host_too =
+            |key: &str| of_host && matches!(kind, SymbolKind::Object(_)) && ["kind", "gpu"].contains(&key);
+        for key in front.foreign.iter().filter(|k| table.contains_key(**k) && !of_host_too(k)) {
             let span = table.get(*key).map_or(span_of(value), span_of);
             let message = format!("memory of the dialect `{dialect}` has no `{key}`");
             self.sink.error("conflicting-keys", span, message, |d| d.label("expected no such key"));
         }
         let SymbolKind::Object(object) = kind else { return };
-        if object.class.is_some() && dialect != Dialect::Cuda {
+        if object.class.is_some() && !Language::of(dialect).is_some_and(|l| l.cpp) {
             let span = table.get("type").map_or(span_of(value), span_of);
             let message = format!("memory of the dialect `{dialect}` is of no class of C++");
             self.sink.error("conflicting-keys", span, message, |d| d.label("expected a type of this dialect"));
         }
-        if dialect == Dialect::Ptx {
+        if let Syntax::Ptx = front.syntax {
             if of_host {
                 self.cuda_memory(table, object, choice);
             }
@@ -67,10 +58,10 @@ impl Reader<'_, '_> {
         if let Some(DeValue::Boolean(atomic)) = table.get("atomic").map(Value::get_ref) {
             object.atomic = Some(*atomic);
         }
-        if dialect == Dialect::Cuda {
+        if allocation == Allocation::Cuda {
             self.cuda_memory(table, object, choice);
         }
-        if dialect != Dialect::OpenCl {
+        if allocation != Allocation::OpenCl {
             return;
         }
         let memory = self.opencl_kind(table, choice);
@@ -154,9 +145,10 @@ impl Reader<'_, '_> {
         choice: &Choice,
     ) -> Env {
         let regs = self.regs(table, symbols, choice).into_iter().map(|r| (r.name, r.init, r.span)).collect();
-        let capped = dialect == Dialect::OpenCl && !self.as_published();
+        let capped = dialect.row().regions && !self.as_published();
         let specials = Vec::new();
-        Env { dialect, strict: true, capped, warp_threads: 1, lane: 0, specials, visible: None, regs, host: None }
+        let language = language(dialect);
+        Env { language, strict: true, capped, warp_threads: 1, lane: 0, specials, visible: None, regs, host: None }
     }
 
     /// One code, many threads; they differ in their place and in the built-in variables.
@@ -168,9 +160,10 @@ impl Reader<'_, '_> {
         choice: &Choice,
         threads: &mut Vec<CThreadDraft>,
     ) {
-        if dialect == Dialect::C {
+        if dialect.row().levels.is_empty() {
             let span = self.root.get("kernel").map_or(Span::default(), span_of);
-            self.sink.error("unsupported-kernel", span, "the dialect `c` has no kernels", |d| {
+            let message = format!("the dialect `{dialect}` has no kernels");
+            self.sink.error("unsupported-kernel", span, message, |d| {
                 d.label("expected one `[[thread]]` for each thread")
             });
             return;
@@ -181,7 +174,7 @@ impl Reader<'_, '_> {
         let env = self.env(dialect, table, symbols, choice);
         for (at, place) in grid {
             let name = format!("P{}", threads.len());
-            let env = Env { specials: specials(dialect, at), ..env.clone() };
+            let env = Env { specials: env.language.specials(at), ..env.clone() };
             threads.push(CThreadDraft { name, place, unit: unit.clone(), of_kernel: true, env });
         }
     }

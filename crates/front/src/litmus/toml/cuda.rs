@@ -11,6 +11,7 @@ use super::{Reader, integer};
 use crate::isa::clike::{class_initial, class_named};
 use crate::isa::{Object, Symbols};
 use crate::litmus::keys;
+use program::dialect::Allocation;
 use program::{ATTRIBUTES, Class, Dialect, Init, LocId, Machine, MemoryKind, SVM_ATOMICS, Space, Ty};
 
 impl Reader<'_, '_> {
@@ -101,12 +102,13 @@ impl Reader<'_, '_> {
         let mut machine = Machine::full();
         let Some(value) = self.root.get("machine") else { return machine };
         let Some(table) = value.get_ref().as_table() else { return machine };
-        let has = |key: &str| match dialect {
-            Dialect::Cuda => key != SVM_ATOMICS,
-            Dialect::OpenCl => key == SVM_ATOMICS,
-            _ => false,
+        let allocation = dialect.row().allocation;
+        let has = |key: &str| match allocation {
+            Allocation::Cuda => key != SVM_ATOMICS,
+            Allocation::OpenCl => key == SVM_ATOMICS,
+            Allocation::Unsaid => false,
         };
-        if !matches!(dialect, Dialect::Cuda | Dialect::OpenCl) {
+        if allocation == Allocation::Unsaid {
             let message = format!("tests of the dialect `{dialect}` have no `machine`");
             self.sink.error("conflicting-keys", span_of(value), message, |d| d.label("expected no such key"));
         } else if let Some((key, span, _)) = entries(table).into_iter().find(|(key, ..)| !has(key)) {

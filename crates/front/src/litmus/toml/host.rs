@@ -17,9 +17,11 @@ use crate::isa::clike::{Env, Unit};
 use crate::isa::ptx;
 use crate::isa::{SymbolKind, Symbols};
 use crate::litmus::build::{CThreadDraft, declare_votes};
+use crate::litmus::fronts::{Front, Syntax};
 use crate::litmus::host::{Assembly, Code, Declared, Text, assemble};
 use crate::litmus::keys;
 use diag::{MappedText, Sink, Span};
+use program::dialect::Runtime;
 use program::host::{Lane, LaneId, LaneKind};
 use program::{Dialect, Machine, MemoryKind, Place, Program};
 
@@ -44,9 +46,11 @@ impl Reader<'_, '_> {
     ) -> Program {
         let errors = self.sink.errors();
         self.host_keys(dialect);
-        let runtime = runtime(dialect);
+        // Where there are no host programs, which was said, the rest is read all the same: it may have further errors.
+        let runtime = dialect.row().runtime.unwrap_or(Runtime::OpenCl);
+        let in_ptx = matches!(Front::of(dialect).syntax, Syntax::Ptx);
         let mut declared = Declared { runtime, ..Declared::default() };
-        if dialect == Dialect::Ptx {
+        if in_ptx {
             declared.assembly = Some(Assembly { units: Vec::new(), env: assembly });
         }
         self.lanes(runtime, &symbols, choice, &mut declared);
@@ -57,7 +61,7 @@ impl Reader<'_, '_> {
         };
         names.contexts.push(CONTEXT.to_string());
         declared.contexts.resize(declared.lanes.len(), CONTEXT.to_string());
-        if runtime == Dialect::Cuda {
+        if runtime == Runtime::Cuda {
             let devices = self.devices(&symbols, &declared);
             for device in 0..devices {
                 names.null.push(LaneId(declared.lanes.len() as u16));
@@ -112,14 +116,14 @@ impl Reader<'_, '_> {
             }
             let Some(code) = self.string(table, "code", choice) else { continue };
             let mut names = names.clone();
-            if runtime == Dialect::Cuda && code.as_str().contains("cudaStreamPerThread") {
+            if runtime == Runtime::Cuda && code.as_str().contains("cudaStreamPerThread") {
                 names.per_thread = Some(LaneId(declared.lanes.len() as u16));
                 let name = format!("the default stream of {name}");
                 declared.lanes.push(Lane { name, kind: LaneKind::Stream { blocking: true }, device: 0 });
                 declared.contexts.push(CONTEXT.to_string());
             }
-            let unit = Rc::new(self.c_code(code, dialect == Dialect::Ptx, WRONG_HOST));
-            let env = Env { host: Some(Rc::new(names)), ..self.env(runtime, table, &symbols, choice) };
+            let unit = Rc::new(self.c_code(code, in_ptx, WRONG_HOST));
+            let env = Env { host: Some(Rc::new(names)), ..self.env(runtime.dialect(), table, &symbols, choice) };
             let place = host_place(number);
             declared.hosts.push(CThreadDraft { name, place, unit, of_kernel: false, env });
         }
@@ -129,9 +133,8 @@ impl Reader<'_, '_> {
         });
         declare_votes(dialect, units, &mut symbols, self.sink);
         if self.sink.errors() > errors {
-            let locations = symbols.into_locations();
-            let threads = Vec::new();
-            return Program { dialect, threads, locations, machine: Machine::full(), host: None };
+            let (threads, locations, machine) = (Vec::new(), symbols.into_locations(), Machine::full());
+            return Program { dialect, threads, locations, machine, host: None };
         }
         assemble(declared, symbols, self.sink)
     }
@@ -152,19 +155,19 @@ impl Reader<'_, '_> {
     /// Keys that do not go with a host program, or with this dialect.
     fn host_keys(&mut self, dialect: Dialect) {
         let at = |key: &str| self.root.get(key).map_or(Span::default(), span_of);
-        if dialect == Dialect::C {
+        if dialect.row().runtime.is_none() {
             let message = format!("host programs in the dialect `{dialect}` are not supported");
             self.sink.error("unsupported", at("host"), message, |d| {
                 d.label("expected `dialect = \"cuda\"`, `dialect = \"opencl\"` or `dialect = \"ptx\"`")
             });
         }
-        let foreign: &[(&str, &str)] = match runtime(dialect) {
-            Dialect::Cuda => &[("queues", "CUDA has streams: declare `[streams]`")],
-            Dialect::OpenCl => &[
+        let foreign: &[(&str, &str)] = match dialect.row().runtime {
+            Some(Runtime::Cuda) => &[("queues", "CUDA has streams: declare `[streams]`")],
+            Some(Runtime::OpenCl) => &[
                 ("streams", "OpenCL has command queues: declare `[queues]`"),
                 ("events", "an event is named by the call that makes it, as in `&e`"),
             ],
-            _ => &[],
+            None => &[],
         };
         let never = [("thread", "kernels run where the host launches them: declare `[[kernel]]`")];
         for (key, help) in foreign.iter().chain(&never).filter(|k| self.root.contains_key(k.0)) {
@@ -180,8 +183,8 @@ impl Reader<'_, '_> {
     }
 
     /// Streams and queues.
-    fn lanes(&mut self, dialect: Dialect, symbols: &Symbols, choice: &Choice, declared: &mut Declared) {
-        let key = if dialect == Dialect::Cuda { "streams" } else { "queues" };
+    fn lanes(&mut self, runtime: Runtime, symbols: &Symbols, choice: &Choice, declared: &mut Declared) {
+        let key = if runtime == Runtime::Cuda { "streams" } else { "queues" };
         let Some(table) = self.root.get(key).and_then(|v| v.get_ref().as_table()) else { return };
         for (name, span, value) in entries(table) {
             self.code_name(name, span);
@@ -195,13 +198,13 @@ impl Reader<'_, '_> {
             let word = match value.get_ref() {
                 DeValue::Table(t) => {
                     let (key, words) =
-                        if dialect == Dialect::Cuda { ("kind", keys::STREAMS) } else { ("order", keys::QUEUES) };
+                        if runtime == Runtime::Cuda { ("kind", keys::STREAMS) } else { ("order", keys::QUEUES) };
                     self.word(t, key, words, choice).map(str::to_string)
                 }
                 _ => self.text(value, choice).map(|t| t.as_str().to_string()),
             };
-            let kind = match (dialect, word.as_deref()) {
-                (Dialect::Cuda, word) => LaneKind::Stream { blocking: word != Some("non-blocking") },
+            let kind = match (runtime, word.as_deref()) {
+                (Runtime::Cuda, word) => LaneKind::Stream { blocking: word != Some("non-blocking") },
                 (_, Some("out-of-order")) => LaneKind::OutOfOrder,
                 _ => LaneKind::InOrder,
             };
@@ -230,7 +233,7 @@ impl Reader<'_, '_> {
     /// Kernels or functions; into `assembly` goes their code, if that is what they are written in.
     fn codes(
         &mut self,
-        dialect: Dialect,
+        runtime: Runtime,
         key: &str,
         symbols: &Symbols,
         assembly: &mut Option<Assembly>,
@@ -251,19 +254,19 @@ impl Reader<'_, '_> {
                     Text::Ptx { unit: assembly.units.len() - 1, regs: self.regs(table, symbols, choice) }
                 }
                 None => {
-                    let may_be_ptx = key == "kernel" && dialect == Dialect::Cuda;
+                    let may_be_ptx = key == "kernel" && runtime == Runtime::Cuda;
                     let unit = self.c_code(code, may_be_ptx, WRONG_KERNEL);
-                    Text::C(unit.into(), self.env(dialect, table, symbols, choice))
+                    Text::C(unit.into(), self.env(runtime.dialect(), table, symbols, choice))
                 }
             };
             let Some(layout) = self.layout(table, choice) else { continue };
             let initializer = table.get("initializer").and_then(|v| v.get_ref().as_bool()).unwrap_or(false);
-            if initializer && dialect != Dialect::OpenCl {
+            if initializer && runtime != Runtime::OpenCl {
                 self.sink.error("conflicting-keys", span, "only OpenCL has kernels of initialisers", |d| {
                     d.label("expected no `initializer`")
                 });
             }
-            let uniform = self.uniform(dialect, table);
+            let uniform = self.uniform(runtime.dialect(), table);
             all.push(Code { name: name.as_str().to_string(), span, text, layout, initializer, uniform });
         }
         all
@@ -318,14 +321,6 @@ impl Reader<'_, '_> {
             self.code_name(name, *span);
         }
         all
-    }
-}
-
-/// Whose runtime the host of a program in that dialect calls; its own code is in that language.
-fn runtime(dialect: Dialect) -> Dialect {
-    match dialect {
-        Dialect::Ptx => Dialect::Cuda,
-        own => own,
     }
 }
 

@@ -71,12 +71,8 @@ impl Reader<'_, '_> {
                 });
             }
         }
-        let proxy = match self.word(table, "proxy", keys::PROXIES, choice) {
-            Some("surface") => Proxy::Surface,
-            Some("texture") => Proxy::Texture,
-            Some("constant") => Proxy::Constant,
-            _ => Proxy::Generic,
-        };
+        let proxy =
+            self.word(table, "proxy", keys::PROXIES, choice).and_then(Proxy::named).unwrap_or(Proxy::Generic);
         let target = self.string(table, "alias", choice)?;
         let name = target.as_str();
         let Some(of) = symbols.find(name) else {

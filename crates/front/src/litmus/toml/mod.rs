@@ -12,11 +12,12 @@ use indexmap::IndexMap;
 
 use super::build::{build, build_clike};
 use super::condition::{self, Resolver, Unknown};
+use super::fronts::{Front, Syntax, dialects};
 use super::keys;
 use crate::isa::ptx::Env;
 use diag::{MappedText, Sink, Span};
-use program::Dialect;
 use program::litmus::{LitmusTest, Quantifier};
+use program::options::{OPTIONS, Row, Setting};
 
 mod clike;
 mod cuda;
@@ -37,7 +38,7 @@ pub(super) use range::{Layout, MAX_THREADS};
 use strings::map_string;
 use template::{Choice, Template};
 pub(super) use threads::special_registers;
-use validate::{Value, entries, span_of};
+use validate::{Value, span_of};
 
 /// Reads a TOML file.
 pub(super) fn read(sink: &mut Sink) -> Vec<LitmusTest> {
@@ -134,12 +135,8 @@ impl Reader<'_, '_> {
 
     fn test(&mut self, choice: &Choice) -> Option<(LitmusTest, Span)> {
         let root = self.root;
-        let dialect = match self.word(root, "dialect", keys::DIALECTS, choice) {
-            Some("opencl") => Dialect::OpenCl,
-            Some("c") => Dialect::C,
-            Some("cuda") => Dialect::Cuda,
-            _ => Dialect::Ptx,
-        };
+        let word = self.word(root, "dialect", keys::DIALECTS, choice);
+        let dialect = dialects().find(|d| Some(d.name()) == word).unwrap_or_default();
         let (name, name_span) = self.name(choice)?;
         let barriers = self.word(root, "barriers", &["ptx", "litmus"], choice);
         let reductions = self.word(root, "reductions", &["ptx", "litmus"], choice);
@@ -156,12 +153,17 @@ impl Reader<'_, '_> {
         }
         let mut program = if self.root.contains_key("host") {
             self.host_program(dialect, symbols, env, choice)
-        } else if dialect == Dialect::Ptx {
-            let (threads, units) = self.threads(&symbols, choice);
-            build(threads, &units, symbols, &env, self.sink)
         } else {
-            let threads = self.c_threads(dialect, &symbols, choice);
-            build_clike(dialect, threads, symbols, self.sink)
+            match Front::of(dialect).syntax {
+                Syntax::Ptx => {
+                    let (threads, units) = self.threads(dialect, &symbols, choice);
+                    build(dialect, threads, &units, symbols, &env, self.sink)
+                }
+                Syntax::C => {
+                    let threads = self.c_threads(dialect, &symbols, choice);
+                    build_clike(dialect, threads, symbols, self.sink)
+                }
+            }
         };
         program.machine = self.machine(dialect);
         let broken = self.sink.errors() > errors;
@@ -233,21 +235,10 @@ impl Reader<'_, '_> {
         Some((name, span))
     }
 
-    fn options(&mut self, choice: &Choice) -> Vec<(String, String, Span)> {
+    fn options(&mut self, choice: &Choice) -> Vec<Setting> {
         let Some(table) = self.root.get("options").and_then(|v| v.get_ref().as_table()) else { return Vec::new() };
-        let mut options = Vec::new();
-        for (key, _, value) in entries(table) {
-            let text = match value.get_ref() {
-                DeValue::Integer(i) => i.to_string(),
-                DeValue::Boolean(b) => b.to_string(),
-                _ => match self.text(value, choice) {
-                    Some(text) => text.as_str().to_string(),
-                    None => continue,
-                },
-            };
-            options.push((key.to_string(), text, span_of(value)));
-        }
-        options
+        let read = |row: &Row| Setting::read(row.name, self.word(table, row.name, row.values, choice)?).ok();
+        OPTIONS.iter().filter_map(read).collect()
     }
 
     /// Reports expectations that nothing can be held against.

@@ -10,6 +10,7 @@ use super::template::Choice;
 use super::validate::{Value, span_of};
 use super::{Reader, integer};
 use crate::isa::clike::Coordinates;
+use crate::litmus::fronts::Front;
 use diag::Span;
 use program::{Dialect, NdRange, Place, RangeError, SubGroups};
 
@@ -116,7 +117,7 @@ impl Reader<'_, '_> {
         let given = OF_OPENCL.into_iter().find_map(|key| Some((key, table.get(key)?)));
         let Some((key, value)) = given else { return self.grid_of_blocks(table, choice) };
         let blocks = ["grid", "block"].into_iter().find_map(|key| Some((key, table.get(key)?)));
-        if dialect != Dialect::OpenCl {
+        if !Front::of(dialect).ranges {
             let message = format!("kernels of the dialect `{dialect}` have no `{key}`");
             self.sink.error("conflicting-keys", span_of(value), message, |d| {
                 d.label("expected `grid` and `block`: how many CTAs, and how many threads in each")
@@ -189,7 +190,7 @@ impl Reader<'_, '_> {
     /// Whether all work-groups have to be full, which only OpenCL can say.
     pub(super) fn uniform(&mut self, dialect: Dialect, table: &DeTable<'_>) -> bool {
         let Some(value) = table.get("uniform") else { return false };
-        if dialect != Dialect::OpenCl {
+        if !Front::of(dialect).ranges {
             let message = format!("kernels of the dialect `{dialect}` have no `uniform`");
             self.sink.error("conflicting-keys", span_of(value), message, |d| {
                 d.label("expected no such key").help("leave it out: blocks are always full here")

@@ -203,7 +203,7 @@ impl Template {
     /// Reports keys that no placeholder used. To be called after all texts were filled.
     pub(super) fn report_unused(&self, sink: &mut Sink) {
         let mut unused: Vec<_> = self.keys.iter().filter(|(k, _)| !self.used.contains(*k)).collect();
-        unused.sort();
+        unused.sort_unstable();
         for (key, span) in unused {
             sink.error("unused-substitution", *span, format!("no placeholder `${{{key}}}` uses this"), |d| {
                 d.label("this key has no effect")

@@ -13,19 +13,25 @@ use crate::isa::Symbols;
 use crate::isa::clike::Coordinates;
 use crate::isa::ptx::Unit;
 use crate::litmus::build::ThreadDraft;
+use crate::litmus::fronts::Front;
 use diag::Span;
-use program::{Dialect, Place, SubGroups};
+use program::{Dialect, Place, Scope, SubGroups};
 
 impl Reader<'_, '_> {
     /// The threads of the kernel, then those listed.
-    pub(super) fn threads(&mut self, symbols: &Symbols, choice: &Choice) -> (Vec<ThreadDraft>, Vec<Unit>) {
+    pub(super) fn threads(
+        &mut self,
+        dialect: Dialect,
+        symbols: &Symbols,
+        choice: &Choice,
+    ) -> (Vec<ThreadDraft>, Vec<Unit>) {
         let mut threads = Vec::new();
         let mut units = Vec::new();
         if let Some(kernel) = self.root.get("kernel").and_then(|v| v.get_ref().as_table()) {
-            self.kernel(kernel, symbols, choice, &mut threads, &mut units);
+            self.kernel(dialect, kernel, symbols, choice, &mut threads, &mut units);
         }
         let first = threads.len();
-        self.each_thread(Dialect::Ptx, first, choice, |reader, table, name, place| {
+        self.each_thread(dialect, first, choice, |reader, table, name, place| {
             let regs = reader.regs(table, symbols, choice);
             if let Some(code) = reader.string(table, "code", choice) {
                 units.push(Unit::parse(code, reader.sink));
@@ -114,20 +120,19 @@ impl Reader<'_, '_> {
     }
 
     fn place(&mut self, dialect: Dialect, table: &DeTable<'_>, number: usize, choice: &Choice) -> Place {
-        let gpu = self.count(table, &["gpu", "device"], choice);
-        let cta = self.count(table, &["cta", "block", "work_group"], choice);
-        let cluster = self.count(table, &["cluster"], choice);
-        let warp = self.count(table, &["warp", "sub_group"], choice);
+        let mut group = |level| self.count(table, &Dialect::keys(level), choice);
+        let (gpu, queue_family) = (group(Scope::Gpu), group(Scope::QueueFamily));
+        let (cta, cluster, warp) = (group(Scope::Cta), group(Scope::Cluster), group(Scope::Warp));
         let domain = self.count(table, &["domain"], choice);
         let kernel = self.count(table, &["kernel"], choice);
-        if let (Some(value), true) = (table.get("kernel"), dialect != Dialect::OpenCl) {
+        if let (Some(value), true) = (table.get("kernel"), !Front::of(dialect).ranges) {
             let message = format!("threads of the dialect `{dialect}` have no `kernel`");
             self.sink.error("conflicting-keys", span_of(value), message, |d| {
                 d.label("only OpenCL asks to which kernel instance a work-item belongs")
             });
         }
         let host = table.get("host").and_then(|v| v.get_ref().as_bool()).unwrap_or(false);
-        if host && [gpu, cta, cluster, warp, domain, kernel].iter().any(Option::is_some) {
+        if host && [gpu, queue_family, cta, cluster, warp, domain, kernel].iter().any(Option::is_some) {
             let span = table.get("host").map_or(Span::default(), span_of);
             self.sink.error("conflicting-keys", span, "a host thread is on no GPU and in no CTA", |d| {
                 d.label("expected no place beside it")
@@ -137,7 +142,7 @@ impl Reader<'_, '_> {
         let own_device = u32::MAX - u32::try_from(number).unwrap_or(0);
         Place {
             gpu: if host { own_device } else { gpu.unwrap_or(0) },
-            queue_family: 0,
+            queue_family: queue_family.unwrap_or(0),
             cluster,
             cta: cta.unwrap_or(0),
             warp,
@@ -151,13 +156,14 @@ impl Reader<'_, '_> {
     /// One code, many threads; they differ in their place and in their special registers.
     fn kernel(
         &mut self,
+        dialect: Dialect,
         table: &DeTable<'_>,
         symbols: &Symbols,
         choice: &Choice,
         threads: &mut Vec<ThreadDraft>,
         units: &mut Vec<Unit>,
     ) {
-        let grid = self.grid(Dialect::Ptx, table, choice);
+        let grid = self.grid(dialect, table, choice);
         let regs = self.regs(table, symbols, choice);
         let Some(code) = self.string(table, "code", choice) else { return };
         if grid.is_empty() {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::style::{self, Kind};
 use super::{Choice, Edge, FAR_TOO_MANY, MOST_EDGES, Relation, Scene, Step, Subject};
+use verdict::{Style, Witness};
 
 impl Scene {
     /// Adds the relations that are chosen, then the steps of the cycle.
@@ -11,25 +12,25 @@ impl Scene {
         let witness = subject.witness;
         let own = witness.relations.iter().map(|(name, pairs)| (name, pairs, true));
         let derived = witness.derived.iter().map(|(name, pairs)| (name, pairs, false));
-        let co = witness.relations.iter().find(|(name, _)| name == "co").map(|(_, pairs)| pairs.as_slice());
         let mut others = 0;
         let mut not_drawn = Vec::new();
         for (name, pairs, always) in own.chain(derived) {
-            let kind = style::of(name, others);
+            let style = witness.style(name);
+            let kind = style::of(name, style, others);
             let asked = choice.relations.as_ref().map(|names| names.contains(name));
             let mut shown = asked.unwrap_or(kind.shown || always);
             if !shown && !choice.rest {
                 continue;
             }
-            if pairs.len() > FAR_TOO_MANY * 8 && name != "po" {
+            if pairs.len() > FAR_TOO_MANY * 8 && style != Some(Style::ProgramOrder) {
                 if shown {
                     not_drawn.push(format!("`{name}` ({} pairs)", pairs.len()));
                 }
                 continue;
             }
             let mut pairs = reduced(pairs, place.len());
-            if let (Some(co), "fr") = (co, name.as_str()) {
-                pairs = nearest(&pairs, co);
+            if style == Some(Style::FromReads) {
+                pairs = nearest(&pairs, witness.drawn_as(Style::Coherence));
             }
             let edges = self.drawable(&pairs, kind, asked == Some(true), place);
             if edges.is_empty() {
@@ -37,7 +38,7 @@ impl Scene {
             }
             let too_many = edges.len() > if asked == Some(true) { FAR_TOO_MANY } else { MOST_EDGES };
             // Program order is the picture's backbone, and never in the way.
-            if too_many && name != "po" {
+            if too_many && style != Some(Style::ProgramOrder) {
                 if shown {
                     not_drawn.push(format!("`{name}` ({} pairs)", edges.len()));
                 }
@@ -62,7 +63,7 @@ impl Scene {
             self.says.push(format!("Not drawn, since they would cover the rest: {}.", not_drawn.join(", ")));
         }
         for step in &subject.cycle {
-            self.add_step(step, place);
+            self.add_step(step, witness, place);
         }
     }
 
@@ -98,7 +99,7 @@ impl Scene {
     }
 
     /// A step of the cycle: its edge in bold, made if it is not there.
-    fn add_step(&mut self, step: &Step, place: &[Option<usize>]) {
+    fn add_step(&mut self, step: &Step, witness: &Witness, place: &[Option<usize>]) {
         let (Some(mut from), Some(mut to)) = (place[step.from], place[step.to]) else { return };
         let mut name = step.name.as_str();
         // A step against a relation is drawn as the relation is.
@@ -110,7 +111,7 @@ impl Scene {
         }
         let found = self.relations.iter().position(|r| r.name == name);
         let relation = found.unwrap_or_else(|| {
-            let kind = style::of(name, self.relations.len());
+            let kind = style::of(name, witness.style(name), self.relations.len());
             self.relations.push(Relation { name: name.to_owned(), kind, shown: true });
             self.relations.len() - 1
         });

@@ -9,7 +9,7 @@ use super::super::super::Line;
 use super::super::scene::{Step, Subject};
 use super::super::style::MISSING;
 use super::{facts, final_state, steps, witnessed as shown};
-use verdict::{Breach, Missing, Witness, WitnessEvent};
+use verdict::{Breach, Missing, Style, Witness, WitnessEvent};
 
 /// The execution that shows an answer, and what an allowed outcome lacks.
 pub(super) fn witnessed<'a>(line: &'a Line, witness: &'a Witness) -> Vec<Subject<'a>> {
@@ -91,7 +91,7 @@ fn placed(changed: &Witness, witness: &Witness) -> Option<Vec<Option<usize>>> {
             }
         }
     }
-    let pairs = |w: &Witness| w.relations.iter().find(|r| r.0 == "rf").map(|r| r.1.clone()).unwrap_or_default();
+    let pairs = |w: &Witness| w.drawn_as(Style::ReadsFrom).to_vec();
     let sources: Option<Vec<(usize, usize)>> =
         pairs(changed).into_iter().map(|(a, b)| Some((place[a]?, place[b]?))).collect();
     let (mut new, mut old) = (sources?, pairs(witness));

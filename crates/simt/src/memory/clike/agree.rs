@@ -15,11 +15,11 @@
 
 use rustc_hash::FxHashMap;
 
-use super::bits::{Bits, Relation};
 use super::graph::{Contents, Event, Kind};
 use super::language::{Agreement, Scopes};
 use super::{Clike, GLOBAL};
 use crate::code::Code;
+use crate::set::{Relation, Set};
 
 impl Clike {
     /// Whether the sequentially consistent operations agree.
@@ -37,7 +37,7 @@ impl Clike {
             return true;
         }
         let images = Images { memory: self, code, m, first };
-        let rows: Vec<Bits> = strong
+        let rows: Vec<Set> = strong
             .iter()
             .map(|&a| match self.language.agreement {
                 Agreement::Simple => images.simple(a, &strong),
@@ -64,9 +64,8 @@ struct Images<'a> {
 
 impl Images<'_> {
     /// The strong events that one must precede: no cycle of happens-before and communication (Overhauling).
-    fn simple(&self, a: usize, strong: &[usize]) -> Bits {
-        let mut from = Bits::default();
-        from.insert(a);
+    fn simple(&self, a: usize, strong: &[usize]) -> Set {
+        let mut from: Set = [a].into_iter().collect();
         if self.is_fence(a) {
             from.join(&self.po(&from));
         }
@@ -77,9 +76,8 @@ impl Images<'_> {
     }
 
     /// The strong events that one must precede: no cycle of partial SC (Repairing).
-    fn partial(&self, a: usize, strong: &[usize]) -> Bits {
-        let mut one = Bits::default();
-        one.insert(a);
+    fn partial(&self, a: usize, strong: &[usize]) -> Set {
+        let one: Set = [a].into_iter().collect();
         let mut from = one.clone();
         let behind = self.hb(&one);
         if self.is_fence(a) {
@@ -101,10 +99,8 @@ impl Images<'_> {
         row
     }
 
-    fn among(&self, events: &[usize], keep: impl Fn(usize) -> bool) -> Bits {
-        let mut out = Bits::default();
-        events.iter().filter(|&&e| keep(e)).for_each(|&e| out.insert(e));
-        out
+    fn among(&self, events: &[usize], keep: impl Fn(usize) -> bool) -> Set {
+        events.iter().copied().filter(|&e| keep(e)).collect()
     }
 
     fn all(&self) -> impl Iterator<Item = (usize, &Event)> {
@@ -116,20 +112,18 @@ impl Images<'_> {
         self.m.events[event].kind == Kind::Fence
     }
 
-    fn filter(&self, keep: impl Fn(&Event) -> bool) -> Bits {
-        let mut out = Bits::default();
-        self.all().filter(|(_, e)| keep(e)).for_each(|(i, _)| out.insert(i));
-        out
+    fn filter(&self, keep: impl Fn(&Event) -> bool) -> Set {
+        self.all().filter(|(_, e)| keep(e)).map(|(i, _)| i).collect()
     }
 
     /// What some of these happen before.
-    fn hb(&self, from: &Bits) -> Bits {
+    fn hb(&self, from: &Set) -> Set {
         self.filter(|e| e.past.iter().any(|p| p.meets(from)))
     }
 
     /// … and access the same location.
-    fn hb_of_location(&self, from: &Bits) -> Bits {
-        let mut of: FxHashMap<usize, Bits> = FxHashMap::default();
+    fn hb_of_location(&self, from: &Set) -> Set {
+        let mut of: FxHashMap<usize, Set> = FxHashMap::default();
         for i in from.iter().filter(|&i| self.m.events[i].is_access()) {
             of.entry(self.m.events[i].loc).or_default().insert(i);
         }
@@ -138,8 +132,8 @@ impl Images<'_> {
     }
 
     /// What follows some of these in program order.
-    fn po(&self, from: &Bits) -> Bits {
-        let mut out = Bits::default();
+    fn po(&self, from: &Set) -> Set {
+        let mut out = Set::default();
         for thread in &self.m.threads {
             if let Some(at) = thread.iter().position(|&i| from.has(i)) {
                 thread[at + 1..].iter().for_each(|&i| out.insert(i));
@@ -149,8 +143,8 @@ impl Images<'_> {
     }
 
     /// … and does not access the same location.
-    fn other(&self, from: &Bits) -> Bits {
-        let mut out = Bits::default();
+    fn other(&self, from: &Set) -> Set {
+        let mut out = Set::default();
         for thread in &self.m.threads {
             // Of those that came by: whether there is one that accesses nothing, and the locations of the others.
             let (mut free, mut locs): (bool, [Option<usize>; 2]) = (false, [None; 2]);
@@ -172,12 +166,12 @@ impl Images<'_> {
     }
 
     /// What reads from some of these.
-    fn rf(&self, from: &Bits) -> Bits {
+    fn rf(&self, from: &Set) -> Set {
         self.filter(|e| e.kind == Kind::Read && from.has(e.source))
     }
 
     /// The writes that come later in modification order than some of these, or than what they read.
-    fn later(&self, from: &Bits) -> Bits {
+    fn later(&self, from: &Set) -> Set {
         let mut least: FxHashMap<usize, usize> = FxHashMap::default();
         for i in from.iter() {
             let e = &self.m.events[i];
@@ -186,7 +180,7 @@ impl Images<'_> {
                 least.entry(e.loc).and_modify(|l| *l = level.min(*l)).or_insert(level);
             }
         }
-        let mut out = Bits::default();
+        let mut out = Set::default();
         for (loc, level) in least {
             self.m.order[loc][level + 1..].iter().for_each(|&w| out.insert(w));
         }

@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use super::graph::{Contents, Event, Kind};
 use super::{Clike, GLOBAL, REGIONS};
-use crate::Halt;
-use crate::code::Code;
-use crate::memory::{Age, At, Context};
-use crate::record;
-use crate::record::{Hazard, HazardKind};
+use crate::code::{Code, Failure, Location, Place, Regions};
+use crate::memory::{Age, Context, Target};
+use crate::record::{self, Hazard, HazardKind};
+use crate::{Halt, Result};
+use program::Scope;
 
 /// At most so many events of one history.
 const MAX_EVENTS: usize = 8_192;
@@ -34,7 +34,7 @@ impl Clike {
     }
 
     /// Carries out the acquire fence of the wait that a thread has just passed.
-    pub(super) fn close(&self, cx: &mut Context<'_>, m: &mut Contents, thread: usize) -> Result<(), Halt> {
+    pub(super) fn close(&self, cx: &mut Context<'_>, m: &mut Contents, thread: usize) -> Result {
         let Some(&last) = m.threads[thread].last().filter(|&&i| m.events[i].open) else { return Ok(()) };
         let mut wait = (*m.events[last]).clone();
         wait.open = false;
@@ -44,13 +44,7 @@ impl Clike {
     }
 
     /// Appends an event to its thread; if it was early, under the number that it has.
-    pub(super) fn append(
-        &self,
-        code: &Code,
-        m: &mut Contents,
-        e: Event,
-        early: Option<usize>,
-    ) -> Result<usize, Halt> {
+    pub(super) fn append(&self, code: &Code, m: &mut Contents, e: Event, early: Option<usize>) -> Result<usize> {
         if m.events.len() >= MAX_EVENTS {
             return Err(Halt::Limit(
                 "a history of more than 8,192 events, which is all that this memory holds (`--model ptx` runs it as PTX)",
@@ -75,7 +69,7 @@ impl Clike {
         m: &mut Contents,
         make: &dyn Fn(i64) -> Event,
         (loc, bound): (usize, Option<usize>),
-    ) -> Result<usize, Halt> {
+    ) -> Result<usize> {
         let code = cx.code;
         let given = bound.map(|b| m.events[b].source);
         // What the thread knows already rules out most writes; the rest is known once the source is.
@@ -90,10 +84,7 @@ impl Clike {
                 && !m.is_own_early(w, start.thread)
                 && (start.acquire || self.sees(code, m, &start))
         });
-        if candidates.is_empty() {
-            return Err(Halt::Refused);
-        }
-        let source = candidates[cx.chooser.choose(candidates.len())];
+        let source = cx.pick(&candidates)?;
         // An atomic write becomes visible to those who keep looking.
         let age = if start.atomic { Age::Old } else { Age::Stale };
         cx.ages(m.order[loc].last() != Some(&source), age);
@@ -150,42 +141,42 @@ impl Clike {
         })
     }
 
-    /// Commits a write, at one of the places in its location's list that it may have.
-    pub(super) fn write(&self, cx: &mut Context<'_>, m: &mut Contents, mut e: Event) -> Result<(), Halt> {
+    /// Commits a write, at one of the places in its location's list that it may have; or, if it was bound early, at its own.
+    pub(super) fn write(
+        &self,
+        cx: &mut Context<'_>,
+        m: &mut Contents,
+        mut e: Event,
+        bound: Option<usize>,
+    ) -> Result {
+        if let Some(index) = bound {
+            return self.keep(cx, m, e, index);
+        }
         let code = cx.code;
         self.follow(code, m, &mut e);
-        let (instr, loc, value) = (e.instr, e.loc, e.value);
         let least = self.least(code, m, &e).map_or(1, |p| p + 1);
-        let len = m.order[loc].len();
-        let places = if self.loose[loc] { vec![len] } else { self.places(m, &e, least) };
+        let len = m.order[e.loc].len();
+        let places = if self.loose[e.loc] { vec![len] } else { self.places(m, &e, least) };
         let index = self.append(code, m, e, None)?;
-        if places.is_empty() {
-            return Err(Halt::Refused);
-        }
-        let at = places[cx.chooser.choose(places.len())];
+        let at = cx.pick(&places)?;
         cx.ages(at < len, Age::Old);
         m.place_at(index, at);
         if at < len && !self.agrees(code, m) {
             return Err(Halt::Refused);
         }
-        self.note_place(cx, m, (index, at), (instr, loc, value));
+        self.note_place(cx, m, index);
         cx.log.note(record::Event::Commit(m.name(index)));
         Ok(())
     }
 
     /// Tells the log of a write, and where it is in its location's list.
-    pub(super) fn note_place(
-        &self,
-        cx: &mut Context<'_>,
-        m: &Contents,
-        (index, at): (usize, usize),
-        (instr, loc, value): (usize, usize, i64),
-    ) {
-        let source = m.name(index);
-        cx.log.note(record::Event::Write { source, instr, loc, value });
+    pub(super) fn note_place(&self, cx: &mut Context<'_>, m: &Contents, index: usize) {
+        let (source, at, e) = (m.name(index), m.position(index), &m.events[index]);
+        let (loc, list) = (e.loc, &m.order[e.loc]);
+        cx.log.note(record::Event::Write { source, instr: e.instr, loc, value: e.value });
         if !self.loose[loc] {
-            cx.log.note(record::Event::After(loc, m.name(m.order[loc][at - 1]), source));
-            if let Some(&next) = m.order[loc].get(at + 1) {
+            cx.log.note(record::Event::After(loc, m.name(list[at - 1]), source));
+            if let Some(&next) = list.get(at + 1) {
                 cx.log.note(record::Event::After(loc, source, m.name(next)));
             }
         }
@@ -243,16 +234,8 @@ impl Clike {
     }
 
     /// An access as an event, but for its past and, of a read, its source.
-    pub(super) fn access(
-        &self,
-        code: &Code,
-        at: At,
-        (kind, loc, value): (Kind, usize, i64),
-        access: &crate::code::Access,
-        failed: bool,
-    ) -> Event {
-        use crate::code::Failure;
-        use program::Scope;
+    pub(super) fn access(&self, code: &Code, t: Target, (kind, value): (Kind, i64), failed: bool) -> Event {
+        let Target { at, place: Place { loc, .. }, access } = t;
         let location = &code.locations[loc];
         let read = kind == Kind::Read;
         let (mut acquire, mut sc) = (read && (access.acquire || access.sc || access.consume), access.sc);
@@ -268,32 +251,15 @@ impl Clike {
             atomic &= self.kinds[loc].holds(access.updates);
             sc &= atomic;
         }
-        Event {
-            kind,
-            thread: at.thread,
-            instr: at.instr,
-            loc,
-            value,
-            source: 0,
-            read: None,
-            regions: self.home(location),
-            acquire,
-            release: !read && (access.release || access.sc),
-            sc,
-            atomic,
-            scope: if self.language.regions {
-                self.reach(code, at.thread, location, access.scope)
-            } else {
-                [access.scope; 2]
-            },
-            open: false,
-            past: Default::default(),
-        }
+        let local = self.language.regions;
+        let scope = if local { self.reach(code, at.thread, location, access.scope) } else { [access.scope; 2] };
+        let release = !read && (access.release || access.sc);
+        let e = Event::new(kind, at.spot(), self.home(location));
+        Event { loc, value, acquire, release, sc, atomic, scope, ..e }
     }
 
     /// The regions of a location.
-    pub(super) fn home(&self, location: &crate::code::Location) -> crate::code::Regions {
-        use crate::code::Regions;
+    pub(super) fn home(&self, location: &Location) -> Regions {
         match () {
             () if !self.language.regions => Regions::one(GLOBAL),
             () if !self.rules.regions => Regions::of(true, true),

@@ -9,10 +9,10 @@
 
 use std::rc::Rc;
 
-use super::bits::Bits;
-use super::early::Bind;
 use crate::code::{Code, Regions};
-use crate::record::{Hazard, Source};
+use crate::memory::early::Binds;
+use crate::record::{Hazard, Source, Spot};
+use crate::set::Set;
 use program::Scope;
 
 /// What an event is.
@@ -62,10 +62,31 @@ pub(super) struct Event {
     /// A wait whose acquire fence has not been carried out: nothing of its thread has followed yet.
     pub(super) open: bool,
     /// What happens before it, by region.
-    pub(super) past: [Bits; 2],
+    pub(super) past: [Set; 2],
 }
 
 impl Event {
+    /// One that neither accesses nor synchronizes yet.
+    pub(super) fn new(kind: Kind, Spot { thread, instr }: Spot, regions: Regions) -> Event {
+        Event {
+            kind,
+            thread,
+            instr,
+            loc: usize::MAX,
+            value: 0,
+            source: 0,
+            read: None,
+            regions,
+            acquire: false,
+            release: false,
+            sc: false,
+            atomic: false,
+            scope: [Scope::Thread; 2],
+            open: false,
+            past: Default::default(),
+        }
+    }
+
     pub(super) fn is_write(&self) -> bool {
         matches!(self.kind, Kind::Initial | Kind::Write)
     }
@@ -103,7 +124,7 @@ pub(crate) struct Contents {
     rank: Vec<(u32, u32)>,
     pub(super) pins: Vec<Pin>,
     /// What was bound early: events that are in no thread's list yet.
-    pub(super) early: Vec<Bind>,
+    pub(super) early: Binds,
     /// The first race found.
     pub(super) race: Option<Hazard>,
     /// The first call of a function whose precondition did not hold: thread and instruction.
@@ -113,23 +134,8 @@ pub(crate) struct Contents {
 impl Contents {
     pub(super) fn new(code: &Code, regions: impl Fn(usize) -> Regions) -> Contents {
         let initial = |(loc, location): (usize, &crate::code::Location)| {
-            Rc::new(Event {
-                kind: Kind::Initial,
-                thread: usize::MAX,
-                instr: 0,
-                loc,
-                value: location.init,
-                source: 0,
-                read: None,
-                regions: regions(loc),
-                acquire: false,
-                release: false,
-                sc: false,
-                atomic: false,
-                scope: [Scope::Thread; 2],
-                open: false,
-                past: [Bits::default(), Bits::default()],
-            })
+            let initial = Event::new(Kind::Initial, Spot { thread: usize::MAX, instr: 0 }, regions(loc));
+            Rc::new(Event { loc, value: location.init, ..initial })
         };
         Contents {
             events: code.locations.iter().enumerate().map(initial).collect(),
@@ -137,7 +143,7 @@ impl Contents {
             fences: vec![Vec::new(); code.threads.len()],
             order: (0..code.locations.len()).map(|loc| vec![loc]).collect(),
             rank: vec![(0, 0); code.locations.len()],
-            early: Vec::new(),
+            early: Binds::default(),
             pins: Vec::new(),
             race: None,
             misuse: None,
@@ -170,7 +176,7 @@ impl Contents {
         let mut made = 0;
         if event.is_write() {
             let committed = self.of(event.thread).filter(|(_, e)| e.kind == Kind::Write);
-            let early = self.early.iter().filter(|b| b.thread == event.thread && b.write.is_some());
+            let early = self.early.of(event.thread).filter(|b| b.write.is_some());
             made = committed.count() + early.count();
         }
         self.rank.push((0, made as u32));
@@ -243,7 +249,7 @@ impl Contents {
         for pin in &mut self.pins {
             (pin.head, pin.last) = (moved(pin.head), moved(pin.last));
         }
-        for bind in &mut self.early {
+        for bind in self.early.iter_mut() {
             (bind.read, bind.write) = (bind.read.map(moved), bind.write.map(moved));
         }
     }

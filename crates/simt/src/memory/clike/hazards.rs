@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::Clike;
 use super::graph::{Contents, Kind};
 use super::language::Uniform;
-use crate::code::{Act, Code};
+use crate::code::Code;
 use crate::record::{Hazard, HazardKind};
 use program::{Barrier, BarrierNaming, Expr, Scope};
 
@@ -47,7 +47,7 @@ fn calls<'a>(code: &'a Code, m: &Contents, kind: Kind) -> Vec<Call<'a>> {
     for thread in 0..m.threads.len() {
         let mut earlier: FxHashMap<Key, usize> = FxHashMap::default();
         for (_, e) in m.of(thread).filter(|(_, e)| e.kind == kind) {
-            let Act::Barrier(barrier) = &code.threads[thread].acts[e.instr] else { continue };
+            let Some(barrier) = code.threads[thread].acts[e.instr].barrier() else { continue };
             let key = key(barrier);
             let number = earlier.entry(key).or_default();
             let instance = matches!(barrier.naming, BarrierNaming::Instance { .. });

@@ -5,7 +5,7 @@
 //!
 //! Source: NVIDIA, libcu++, "Memory model", Atomicity.
 
-use crate::code::{Access, Act, Code};
+use crate::code::{Access, Code};
 use program::{MemoryKind, Scope};
 
 /// What is atomic at system scope.
@@ -31,11 +31,7 @@ impl Atomicity {
 pub(super) fn all(code: &Code) -> Result<Vec<Atomicity>, String> {
     let machine = &code.program.machine;
     let wide = |a: &Access| a.atomic && a.scope == Scope::Sys;
-    let asks = code.threads.iter().flat_map(|t| &t.acts).any(|a| match a {
-        Act::Load { access, .. } | Act::Store { access, .. } => wide(access),
-        Act::Rmw { read, .. } => wide(read),
-        _ => false,
-    });
+    let asks = code.threads.iter().flat_map(|t| &t.acts).any(|a| a.accesses().any(wide));
     let when = |all: bool| if all { Atomicity::Everything } else { Atomicity::Nothing };
     let one = |(loc, l): (usize, &crate::code::Location)| {
         let users = || {

@@ -7,7 +7,7 @@
 
 /// When two atomic operations include each other's threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scopes {
+pub(crate) enum Scopes {
     /// Always.
     Everywhere,
     /// Each scope holds the other thread.
@@ -20,7 +20,7 @@ pub(super) enum Scopes {
 
 /// What follows the head of a release sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sequence {
+pub(crate) enum Sequence {
     /// Read-modify-writes that read from it, one from the other.
     Chain,
     /// The same, from the head or from a later write of its thread.
@@ -31,7 +31,7 @@ pub(super) enum Sequence {
 
 /// What a barrier does to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Meeting {
+pub(crate) enum Meeting {
     /// Nothing.
     Nothing,
     /// What precedes it happens before what follows.
@@ -42,7 +42,7 @@ pub(super) enum Meeting {
 
 /// What is required of sequentially consistent operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Agreement {
+pub(crate) enum Agreement {
     /// No cycle of happens-before and communication (Overhauling).
     Simple,
     /// No cycle of partial SC (Repairing).
@@ -51,7 +51,7 @@ pub(super) enum Agreement {
 
 /// What is undefined about barriers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Uniform {
+pub(crate) enum Uniform {
     /// Nothing.
     Free,
     /// CUDA: a thread waits for ever elsewhere, is at another call, or is not in its own mask.
@@ -62,26 +62,26 @@ pub(super) enum Uniform {
 
 /// A language, as far as memory is concerned.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Language {
-    pub(super) scopes: Scopes,
+pub(crate) struct Language {
+    pub(crate) scopes: Scopes,
     /// Global and local memory are ordered apart.
-    pub(super) regions: bool,
-    pub(super) sequence: Sequence,
-    pub(super) meeting: Meeting,
-    pub(super) agreement: Agreement,
+    pub(crate) regions: bool,
+    pub(crate) sequence: Sequence,
+    pub(crate) meeting: Meeting,
+    pub(crate) agreement: Agreement,
     /// Locations declared non-atomic have no modification order: reads take what is visible.
-    pub(super) visible: bool,
+    pub(crate) visible: bool,
     /// A failed compare-exchange has its failure order.
-    pub(super) failure: bool,
+    pub(crate) failure: bool,
     /// What is undefined about barriers.
-    pub(super) uniform: Uniform,
+    pub(crate) uniform: Uniform,
     /// Who allocated a location decides whether operations at system scope are atomic.
-    pub(super) kinds: bool,
+    pub(crate) kinds: bool,
     /// Program order and reads-from have no cycle.
-    pub(super) in_order: bool,
+    pub(crate) in_order: bool,
 }
 
-pub(super) const OPENCL: Language = Language {
+pub(crate) const OPENCL: Language = Language {
     scopes: Scopes::Equal,
     regions: true,
     sequence: Sequence::Run,
@@ -94,9 +94,9 @@ pub(super) const OPENCL: Language = Language {
     in_order: false,
 };
 
-pub(super) const OPENCL_3_1: Language = Language { scopes: Scopes::AtLeast, ..OPENCL };
+pub(crate) const OPENCL_3_1: Language = Language { scopes: Scopes::AtLeast, ..OPENCL };
 
-pub(super) const CUDA: Language = Language {
+pub(crate) const CUDA: Language = Language {
     scopes: Scopes::Mutual,
     regions: false,
     sequence: Sequence::Chain,
@@ -109,9 +109,9 @@ pub(super) const CUDA: Language = Language {
     in_order: false,
 };
 
-pub(super) const CUDA_17: Language = Language { sequence: Sequence::LaterChain, ..CUDA };
+pub(crate) const CUDA_17: Language = Language { sequence: Sequence::LaterChain, ..CUDA };
 
-pub(super) const C11: Language = Language {
+pub(crate) const C11: Language = Language {
     scopes: Scopes::Everywhere,
     regions: false,
     sequence: Sequence::Run,
@@ -124,7 +124,7 @@ pub(super) const C11: Language = Language {
     in_order: false,
 };
 
-pub(super) const RC11: Language = Language {
+pub(crate) const RC11: Language = Language {
     scopes: Scopes::Everywhere,
     regions: false,
     sequence: Sequence::LaterChain,

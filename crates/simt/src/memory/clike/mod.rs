@@ -23,16 +23,14 @@
 //! "Memory model".
 
 mod agree;
-mod bits;
 mod commit;
 mod early;
 mod graph;
 mod hazards;
 mod include;
 mod kinds;
-mod language;
+pub(crate) mod language;
 mod objects;
-mod rules;
 mod synchronize;
 mod tidy;
 
@@ -41,15 +39,15 @@ use std::hash::Hasher;
 use graph::{Contents, Event, Kind};
 use language::{Language, Meeting, Sequence};
 use objects::Objects;
-pub use rules::LanguageRules;
 use smallvec::SmallVec;
 
-use super::{At, Backend, Context, NewValue};
-use crate::code::{Access, Act, Code, Fence, Place, Regions};
-use crate::record;
-use crate::record::Hazard;
+use super::early::Binding;
+use super::rules::Rules;
+use super::{At, Backend, Context, NewValue, Target};
+use crate::code::{Act, Code, Fence, Regions};
+use crate::record::{self, Hazard};
 use crate::state::Thread;
-use crate::{Early, Halt, MachineMemory};
+use crate::{Early, Halt, Result};
 use program::{Barrier, Scope};
 
 /// The region of global memory; the only one where regions mean nothing.
@@ -61,7 +59,7 @@ const REGIONS: [usize; 2] = [GLOBAL, LOCAL];
 #[derive(Clone, Debug)]
 pub(crate) struct Clike {
     language: Language,
-    rules: LanguageRules,
+    rules: Rules,
     early: Early,
     /// By location: its writes need no order at all.
     loose: Vec<bool>,
@@ -71,35 +69,12 @@ pub(crate) struct Clike {
     objects: Option<Objects>,
 }
 
-/// The language of a memory.
-fn language(memory: MachineMemory) -> Option<Language> {
-    Some(match memory {
-        MachineMemory::OpenCl => language::OPENCL,
-        MachineMemory::OpenCl31 => language::OPENCL_3_1,
-        MachineMemory::Cuda => language::CUDA,
-        MachineMemory::Cuda17 => language::CUDA_17,
-        MachineMemory::C11 => language::C11,
-        MachineMemory::Rc11 => language::RC11,
-        MachineMemory::Sc | MachineMemory::Weak => return None,
-    })
-}
-
-/// Whether a memory may bind anything early: its language has one, and lets program order and reads-from have cycles.
-pub(crate) fn may_bind(memory: MachineMemory) -> bool {
-    language(memory).is_some_and(|l| !l.in_order)
-}
-
 impl Clike {
-    /// The memory of that kind.
+    /// The memory of a language.
     ///
     /// # Errors
     /// Why it cannot run the program.
-    pub(crate) fn new(
-        memory: MachineMemory,
-        (rules, early): (LanguageRules, Early),
-        code: &Code,
-    ) -> Result<Clike, String> {
-        let language = language(memory).ok_or("not in this machine: that memory")?;
+    pub(crate) fn new(language: Language, (rules, early): (Rules, Early), code: &Code) -> Result<Clike, String> {
         let updated = |loc: usize| {
             code.threads.iter().any(|t| {
                 // What the last instruction from which on a location may be accessed is.
@@ -117,31 +92,14 @@ impl Clike {
 
     /// A fence or half of a barrier as an event, but for its past.
     fn strait(&self, code: &Code, at: At, kind: Kind, (regions, capped, scope): (Regions, bool, Scope)) -> Event {
-        Event {
-            kind,
-            thread: at.thread,
-            instr: at.instr,
-            loc: usize::MAX,
-            value: 0,
-            source: 0,
-            read: None,
-            regions: match () {
-                () if !self.language.regions => Regions::one(GLOBAL),
-                () if !self.rules.regions => Regions::of(true, true),
-                () => regions,
-            },
-            acquire: false,
-            release: false,
-            sc: false,
-            atomic: true,
-            scope: if self.language.regions {
-                Clike::fence_reach(code, at.thread, capped, scope)
-            } else {
-                [scope; 2]
-            },
-            open: false,
-            past: Default::default(),
-        }
+        let regions = match () {
+            () if !self.language.regions => Regions::one(GLOBAL),
+            () if !self.rules.regions => Regions::of(true, true),
+            () => regions,
+        };
+        let local = self.language.regions;
+        let scope = if local { Clike::fence_reach(code, at.thread, capped, scope) } else { [scope; 2] };
+        Event { atomic: true, scope, ..Event::new(kind, at.spot(), regions) }
     }
 
     /// A half of a barrier; where barriers are fences, it is one.
@@ -168,6 +126,12 @@ impl Clike {
 
 /// Arrivals: thread, and the how manieth of it.
 type Arrivals = SmallVec<[(u16, u16); 4]>;
+
+/// The one that a thread makes next.
+fn next(m: &Contents, thread: usize) -> Arrivals {
+    let earlier = m.of(thread).filter(|(_, e)| e.kind.gives()).count();
+    SmallVec::from_slice(&[(thread as u16, earlier as u16)])
+}
 
 /// The events that were handed over.
 fn given(m: &Contents, carried: &Arrivals) -> Vec<usize> {
@@ -196,38 +160,21 @@ impl Backend for Clike {
         Contents::new(code, |loc| self.home(&code.locations[loc]))
     }
 
-    fn load(
-        &self,
-        cx: &mut Context<'_>,
-        m: &mut Contents,
-        at: At,
-        place: Place,
-        access: &Access,
-    ) -> Result<i64, Halt> {
-        self.close(cx, m, at.thread)?;
+    fn load(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target) -> Result<i64> {
+        self.close(cx, m, t.at.thread)?;
         let code = cx.code;
-        let bound = m.take_bind(at).and_then(|b| b.read);
-        let make = |value| self.access(code, at, (Kind::Read, place.loc, value), access, false);
-        let read = self.read(cx, m, &make, (place.loc, bound))?;
+        let bound = m.early.take(t.at).and_then(|b| b.read);
+        let make = |value| self.access(code, t, (Kind::Read, value), false);
+        let read = self.read(cx, m, &make, (t.place.loc, bound))?;
         Ok(m.events[read].value)
     }
 
-    fn store(
-        &self,
-        cx: &mut Context<'_>,
-        m: &mut Contents,
-        at: At,
-        place: Place,
-        access: &Access,
-        value: i64,
-    ) -> Result<(), Halt> {
-        self.close(cx, m, at.thread)?;
-        let e = self.access(cx.code, at, (Kind::Write, place.loc, value), access, false);
-        match m.take_bind(at).and_then(|b| b.write) {
-            Some(index) => self.keep(cx, m, e, index)?,
-            None => self.write(cx, m, e)?,
-        }
-        m.had_turn(at);
+    fn store(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target, value: i64) -> Result {
+        self.close(cx, m, t.at.thread)?;
+        let e = self.access(cx.code, t, (Kind::Write, value), false);
+        let bound = m.early.take(t.at).and_then(|b| b.write);
+        self.write(cx, m, e, bound)?;
+        m.early.had_turn(t.at);
         Ok(())
     }
 
@@ -235,30 +182,25 @@ impl Backend for Clike {
         &self,
         cx: &mut Context<'_>,
         m: &mut Contents,
-        at: At,
-        place: Place,
-        (read, write): (&Access, &Access),
+        (read, write): (Target, Target),
         new: NewValue<'_>,
-    ) -> Result<i64, Halt> {
-        self.close(cx, m, at.thread)?;
+    ) -> Result<i64> {
+        self.close(cx, m, read.at.thread)?;
         let code = cx.code;
-        let bind = m.take_bind(at);
-        let make = |value| self.access(code, at, (Kind::Read, place.loc, value), read, new(value).is_none());
-        let half = self.read(cx, m, &make, (place.loc, bind.as_ref().and_then(|b| b.read)))?;
+        let bind = m.early.take(read.at);
+        let make = |value| self.access(code, read, (Kind::Read, value), new(value).is_none());
+        let half = self.read(cx, m, &make, (read.place.loc, bind.as_ref().and_then(|b| b.read)))?;
         let old = m.events[half].value;
         if let Some(value) = new(old) {
-            let mut e = self.access(code, at, (Kind::Write, place.loc, value), write, false);
+            let mut e = self.access(code, write, (Kind::Write, value), false);
             e.read = Some(half);
-            match bind.and_then(|b| b.write) {
-                Some(index) => self.keep(cx, m, e, index)?,
-                None => self.write(cx, m, e)?,
-            }
+            self.write(cx, m, e, bind.and_then(|b| b.write))?;
         }
-        m.had_turn(at);
+        m.early.had_turn(read.at);
         Ok(old)
     }
 
-    fn fence(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, fence: Fence) -> Result<(), Halt> {
+    fn fence(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, fence: Fence) -> Result {
         let Fence::Thread { acquire, release, sc, scope, regions, capped, misuse } = fence else {
             return Err(Halt::Unsupported("not in this machine: a proxy fence outside PTX".into()));
         };
@@ -274,8 +216,8 @@ impl Backend for Clike {
         if misuse {
             m.misuse.get_or_insert((at.thread, at.instr));
         }
-        m.had_turn(at);
-        cx.log.note(record::Event::Fence { thread: at.thread, instr: at.instr });
+        m.early.had_turn(at);
+        cx.log.note(record::Event::Fence(at.spot()));
         Ok(())
     }
 
@@ -285,13 +227,13 @@ impl Backend for Clike {
         !(self.is_open(m, thread) || acquires && self.language.sequence == Sequence::Run)
     }
 
-    fn arrive(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, b: &Barrier) -> Result<Arrivals, Halt> {
+    fn arrive(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, b: &Barrier) -> Result<Arrivals> {
         self.close(cx, m, at.thread)?;
         let mut e = self.half(cx.code, at, Kind::Arrive, b);
         self.follow(cx.code, m, &mut e);
-        let earlier = m.of(at.thread).filter(|(_, e)| e.kind.gives()).count();
+        let arrivals = next(m, at.thread);
         self.append(cx.code, m, e, None)?;
-        Ok(SmallVec::from_slice(&[(at.thread as u16, earlier as u16)]))
+        Ok(arrivals)
     }
 
     fn arrival_commutes(&self, m: &Contents, thread: usize) -> bool {
@@ -305,7 +247,7 @@ impl Backend for Clike {
     }
 
     fn pass(&self, code: &Code, m: &mut Contents, at: At, carried: &Arrivals) {
-        let Act::Barrier(b) = &code.threads[at.thread].acts[at.instr] else { return };
+        let Some(b) = code.threads[at.thread].acts[at.instr].barrier() else { return };
         let mut e = self.half(code, at, Kind::Wait, b);
         self.follow(code, m, &mut e);
         self.take(m, &mut e, given(m, carried).into_iter());
@@ -313,16 +255,16 @@ impl Backend for Clike {
         m.push(e);
     }
 
-    fn shut(&self, cx: &mut Context<'_>, m: &mut Contents, thread: usize) -> Result<(), Halt> {
+    fn shut(&self, cx: &mut Context<'_>, m: &mut Contents, thread: usize) -> Result {
         self.close(cx, m, thread)
     }
 
     fn hand(&self, code: &Code, m: &mut Contents, at: At) -> Arrivals {
-        let earlier = m.of(at.thread).filter(|(_, e)| e.kind.gives()).count();
+        let arrivals = next(m, at.thread);
         let mut e = self.edge(code, at, Kind::Hand);
         self.follow(code, m, &mut e);
         m.push(e);
-        SmallVec::from_slice(&[(at.thread as u16, earlier as u16)])
+        arrivals
     }
 
     fn tell(&self, code: &Code, m: &mut Contents, at: At, carried: &Arrivals) {
@@ -333,21 +275,15 @@ impl Backend for Clike {
     }
 
     fn binds(&self) -> bool {
-        self.binds_early()
+        self.early != Early::None && !(self.language.in_order && self.rules.in_order)
     }
 
     fn may_bind_early(&self, code: &Code, m: &Contents, threads: &[Thread], thread: usize) -> bool {
-        self.binds_early() && !self.candidates(code, m, threads, thread).is_empty()
+        self.binds() && !self.candidates(code, m, threads, thread).is_empty()
     }
 
-    fn bind_early(
-        &self,
-        cx: &mut Context<'_>,
-        m: &mut Contents,
-        threads: &[Thread],
-        thread: usize,
-    ) -> Result<(), Halt> {
-        self.bind(cx, m, threads, thread)
+    fn bind_early(&self, cx: &mut Context<'_>, m: &mut Contents, all: &[Thread], t: usize) -> Result {
+        self.bind(cx, m, all, t)
     }
 
     fn is_pending(&self, m: &Contents) -> bool {

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use super::graph::{Contents, Event};
 use super::{Clike, GLOBAL};
-use crate::code::{Access, Act, Code};
+use crate::code::{Access, Code};
 use crate::record::{Hazard, HazardKind};
 use program::host::{CommandId, CommandKind};
 use program::{LocId, MemoryKind, ThreadId};
@@ -60,11 +60,7 @@ impl Objects {
             |t: usize, loc: usize| loc >= 128 || code.threads[t].reach.first().is_some_and(|r| r >> loc & 1 != 0);
         let atomic = |t: usize| {
             let wide = |a: &Access| a.scope != program::Scope::Thread;
-            code.threads[t].acts.iter().any(|a| match a {
-                Act::Load { access, .. } | Act::Store { access, .. } => wide(access),
-                Act::Rmw { read, .. } => wide(read),
-                _ => false,
-            })
+            code.threads[t].acts.iter().any(|a| a.accesses().any(wide))
         };
         let threads = code.threads.len();
         for (t, u) in (0..threads).flat_map(|t| (0..t).map(move |u| (t, u))) {

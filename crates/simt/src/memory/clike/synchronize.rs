@@ -8,9 +8,9 @@ use rustc_hash::FxHashSet;
 use super::graph::{Contents, Event, Kind, Pin};
 use super::language::{Meeting, Sequence};
 use super::{Clike, LOCAL, REGIONS};
-use crate::Halt;
 use crate::choice::Chooser;
 use crate::code::Code;
+use crate::{Halt, Result};
 use program::Scope;
 
 /// Writes that an acquire has come by, each with the scope of the read that it came by it through and whether that was atomic: through
@@ -25,7 +25,7 @@ impl Clike {
         chooser: &mut dyn Chooser,
         m: &mut Contents,
         e: &mut Event,
-    ) -> Result<(), Halt> {
+    ) -> Result {
         if !e.acquire || !self.rules.synchronization {
             return Ok(());
         }
@@ -61,7 +61,7 @@ impl Clike {
         e: &mut Event,
         (read, region): (&Event, usize),
         met: &mut Met,
-    ) -> Result<(), Halt> {
+    ) -> Result {
         let source = read.source;
         if !read.atomic || !m.events[source].atomic {
             return Ok(());
@@ -121,7 +121,7 @@ impl Clike {
         read: &Event,
         acquire: (&Event, usize),
         met: &mut Met,
-    ) -> Result<Vec<usize>, Halt> {
+    ) -> Result<Vec<usize>> {
         let source = read.source;
         let waits = |w: usize| self.awaits(code, m, w, acquire);
         if self.language.sequence == Sequence::Run {

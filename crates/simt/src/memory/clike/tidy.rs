@@ -3,7 +3,6 @@
 use std::hash::{Hash, Hasher};
 
 use super::Clike;
-use super::early::Bind;
 use super::graph::{Contents, Event, Kind};
 use crate::code::Code;
 use crate::state::Thread;
@@ -45,9 +44,7 @@ impl Clike {
             hasher.write_usize(loc);
             list.iter().for_each(|&w| m.place(w).hash(&mut hasher));
         }
-        let mut early: Vec<&Bind> = m.early.iter().collect();
-        early.sort_unstable_by_key(|b| (b.thread, b.clock));
-        for b in early {
+        for b in m.early.iter() {
             // Clocks count rounds of loops; what matters is how far ahead it is.
             (b.thread, b.clock - threads[b.thread].clock).hash(&mut hasher);
             b.read.map(|r| (m.events[r].instr, m.place(m.events[r].source))).hash(&mut hasher);

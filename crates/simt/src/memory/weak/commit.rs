@@ -7,36 +7,37 @@ use std::rc::Rc;
 use super::tags::Tag;
 use super::tail::Pending;
 use super::view::{Key, Row, View};
-use super::write::{Head, Origin, Write, bits};
+use super::write::{Head, Origin, Write};
 use super::{Contents, Weak};
-use crate::Halt;
 use crate::code::{Access, Code, Place};
-use crate::memory::{Age, At, Context};
+use crate::memory::{Age, At, Context, Target};
 use crate::record::{Event, Source};
+use crate::set::bits;
+use crate::{Halt, Result};
 
 impl Weak {
     /// Whether an access is morally strong with a write of its location: by one thread or both strong with scopes that
     /// include each other, through one proxy, at one address. Initial writes never are.
-    pub(super) fn strong_with(code: &Code, write: &Write, thread: usize, place: Place, access: &Access) -> bool {
+    pub(super) fn strong_with(code: &Code, write: &Write, t: Target) -> bool {
         let Some(u) = write.thread() else { return false };
+        let Target { at: At { thread, .. }, place, access } = t;
         write.va == place.va
             && write.proxy == access.proxy
             && (u == thread
                 || write.strong && access.strong && code.mutual((u, write.scope), (thread, access.scope)))
     }
 
+    /// The origin of the write of a read-modify-write that reads from there.
+    pub(super) fn origin(m: &Contents, code: &Code, read: Target, source: usize) -> Origin {
+        let from = m.locations[read.place.loc].get(source);
+        Origin::From(source as u8, Self::strong_with(code, from, read))
+    }
+
     /// An entry that a thread makes by this access itself.
-    fn know(
-        code: &Code,
-        known: &mut View,
-        thread: usize,
-        (place, slot): (Place, usize),
-        access: &Access,
-        token: bool,
-    ) {
-        let cta = code.cta[thread] as u16;
-        let key = |tag| Key { loc: place.loc as u16, va: place.va, tag, token };
-        known.add(key(Tag::of(access.proxy, cta)), 1 << slot);
+    fn know(code: &Code, known: &mut View, t: Target, slot: usize, token: bool) {
+        let cta = code.cta[t.at.thread] as u16;
+        let key = |tag| Key { loc: t.place.loc as u16, va: t.place.va, tag, token };
+        known.add(key(Tag::of(t.access.proxy, cta)), 1 << slot);
         // Whose access it is counts where kernels end: elsewhere, or where there are no proxies, nobody asks.
         if !code.plain && code.program.host.is_some() {
             known.add(key(Tag::Of(cta)), 1 << slot);
@@ -44,21 +45,14 @@ impl Weak {
     }
 
     /// The writes of the location that `K` holds (as known, or as tokens) and that apply to the access.
-    pub(super) fn applying(
-        m: &Contents,
-        code: &Code,
-        thread: usize,
-        place: Place,
-        access: &Access,
-        token: Option<bool>,
-    ) -> Row {
-        let cta = code.cta[thread] as u16;
+    pub(super) fn applying(m: &Contents, code: &Code, t: Target, token: Option<bool>) -> Row {
+        let cta = code.cta[t.at.thread] as u16;
         let fits = |k: &Key| {
-            usize::from(k.loc) == place.loc
-                && token.is_none_or(|t| k.token == t)
-                && k.tag.applies(k.va, place.va, access.proxy, cta)
+            usize::from(k.loc) == t.place.loc
+                && token.is_none_or(|token| k.token == token)
+                && k.tag.applies(k.va, t.place.va, t.access.proxy, cta)
         };
-        let entries = m.threads[thread].known.entries();
+        let entries = m.threads[t.at.thread].known.entries();
         entries.iter().filter(|e| fits(&e.key)).fold(0, |row, e| row | e.writes)
     }
 
@@ -72,41 +66,31 @@ impl Weak {
         &self,
         cx: &mut Context<'_>,
         m: &mut Contents,
-        at: At,
-        place: Place,
-        access: &Access,
+        t: Target,
         bound: Option<usize>,
-    ) -> Result<usize, Halt> {
-        let code = cx.code;
-        let known = Self::applying(m, code, at.thread, place, access, Some(false));
+    ) -> Result<usize> {
+        let (code, Target { at, place, access }) = (cx.code, t);
+        let known = Self::applying(m, code, t, Some(false));
         let slot = match bound {
             Some(slot) if self.hides(m, place, slot, known) => return Err(Halt::Refused),
             Some(slot) => slot,
             None => {
                 let own_later = |w: &Write| !w.committed && w.thread() == Some(at.thread);
-                let candidates: Vec<usize> = m.locations[place.loc]
-                    .live()
-                    .filter(|(i, w)| {
-                        let later = own_later(w) && w.va == place.va && w.proxy == access.proxy;
-                        !later && !self.hides(m, place, *i, known)
-                    })
-                    .map(|(i, _)| i)
-                    .collect();
-                if candidates.is_empty() {
-                    return Err(Halt::Refused);
-                }
-                candidates[cx.chooser.choose(candidates.len())]
+                let later = |w: &Write| own_later(w) && w.va == place.va && w.proxy == access.proxy;
+                let live = m.locations[place.loc].live();
+                let candidates = live.filter(|(i, w)| !later(w) && !self.hides(m, place, *i, known));
+                cx.pick(&candidates.map(|(i, _)| i).collect::<Vec<_>>())?
             }
         };
         if self.rules.never_before {
             m.locations[place.loc].get_mut(slot).never |= known & !(1 << slot);
         }
         let write = m.locations[place.loc].get_mut(slot);
-        let strong = Self::strong_with(code, write, at.thread, place, access);
+        let strong = Self::strong_with(code, write, t);
         let me = &mut m.threads[at.thread];
         // Observation order: what follows is causally after the write.
         if strong && self.rules.observation {
-            Self::know(code, &mut me.known, at.thread, (place, slot), access, false);
+            Self::know(code, &mut me.known, t, slot, false);
         }
         if !write.committed {
             // Reads-from against causality: the write must not turn out to come causally after this read.
@@ -116,7 +100,7 @@ impl Weak {
                 return Err(Halt::Refused);
             }
             if self.rules.tokens {
-                Self::know(code, &mut me.known, at.thread, (place, slot), access, true);
+                Self::know(code, &mut me.known, t, slot, true);
             }
         }
         let (value, source) = (write.value, write.source);
@@ -127,7 +111,7 @@ impl Weak {
         if access.acquire && !(access.red && self.rules.reductions) {
             self.tail(m, code, at.thread, access.scope, Some(place.va))?;
         }
-        self.done(m, code, (at.thread, place), access, (false, slot))?;
+        self.done(m, code, t, (false, slot))?;
         cx.log.note(Event::Read { thread: at.thread, instr: at.instr, loc: place.loc, source, value });
         Ok(slot)
     }
@@ -137,50 +121,28 @@ impl Weak {
         &self,
         cx: &mut Context<'_>,
         m: &mut Contents,
-        at: At,
-        place: Place,
-        (access, value, origin): (&Access, i64, Origin),
-    ) -> Result<usize, Halt> {
-        let code = cx.code;
+        t: Target,
+        (value, origin): (i64, Origin),
+    ) -> Result<usize> {
+        let (code, Target { at, place, access }) = (cx.code, t);
         let number = m.threads[at.thread].writes;
         m.threads[at.thread].writes += 1;
-        let write = Write {
-            source: Source::Write(at.thread, number),
-            va: place.va,
-            proxy: access.proxy,
-            strong: access.strong,
-            scope: access.scope,
-            value,
-            committed: false,
-            read_early: false,
-            origin,
-            heads: Rc::default(),
-            flat: false,
-            co_after: 0,
-            never: 0,
-            ms: 0,
-        };
+        let (va, Access { proxy, strong, scope, .. }) = (place.va, access);
+        let write =
+            Write { va, proxy, strong, scope, origin, ..Write::new(Source::Write(at.thread, number), value) };
         cx.log.note(Event::Write { source: write.source, instr: at.instr, loc: place.loc, value });
-        let strong = |other: &Write| Self::strong_with(code, other, at.thread, place, access);
+        let strong = |other: &Write| Self::strong_with(code, other, t);
         m.locations[place.loc].insert(write, strong)
     }
 
     /// Commits a write that is visible.
-    pub(super) fn commit(
-        &self,
-        cx: &mut Context<'_>,
-        m: &mut Contents,
-        at: At,
-        place: Place,
-        access: &Access,
-        slot: usize,
-    ) -> Result<(), Halt> {
-        let code = cx.code;
-        let either = Self::applying(m, code, at.thread, place, access, None);
+    pub(super) fn commit(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target, slot: usize) -> Result {
+        let (code, Target { at, place, access }) = (cx.code, t);
+        let either = Self::applying(m, code, t, None);
         if self.rules.tokens && either >> slot & 1 != 0 {
             return Err(Halt::Refused);
         }
-        let known = Self::applying(m, code, at.thread, place, access, Some(false));
+        let known = Self::applying(m, code, t, Some(false));
         let location = &mut m.locations[place.loc];
         // Coherence: causality order of writes.
         if self.rules.after_known {
@@ -218,9 +180,9 @@ impl Weak {
         if self.early != crate::Early::None {
             m.drop_tokens(place.loc, slot);
         }
+        m.early.had_turn(at);
         let me = &mut m.threads[at.thread];
-        Self::know(code, &mut me.known, at.thread, (place, slot), access, false);
-        me.release_done(at.clock);
+        Self::know(code, &mut me.known, t, slot, false);
         if access.release {
             let known = me.known.clone();
             me.release_writes.insert((place.va, access.scope), known);
@@ -243,6 +205,6 @@ impl Weak {
             write.flat = true;
         }
         m.flatten(place.loc);
-        self.done(m, code, (at.thread, place), access, (true, slot))
+        self.done(m, code, t, (true, slot))
     }
 }

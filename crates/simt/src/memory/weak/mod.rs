@@ -16,9 +16,8 @@
 //! | `commit` | read half and write half: causality, coherence, observation |
 //! | `tail` | release and acquire patterns |
 //! | `per_location` | program order of an address used through several proxies |
-//! | `early` | binding before commit |
+//! | `early` | binding before commit: see [`memory::early`](super::early) |
 //! | `tidy` | normal form, dead writes, fingerprints |
-//! | `rules` | the rules by name, for the tests that take them out |
 //!
 //! # Why it is sound
 //! Take a finished run, with `rf` and `co` as recorded and `sc` the order in which fences were committed. The order of
@@ -45,25 +44,23 @@
 mod commit;
 mod early;
 mod per_location;
-mod rules;
 mod tags;
 mod tail;
 mod tidy;
 mod view;
 mod write;
 
-pub use rules::Rules;
-
 use std::collections::BTreeMap;
 use std::hash::Hasher;
 use std::rc::Rc;
 
-use super::{Age, At, Backend, Context, NewValue};
-use crate::code::{Access, Code, Fence, Place};
+use super::early::{Binding, Binds};
+use super::rules::Rules;
+use super::{Age, At, Backend, Context, NewValue, Target};
+use crate::code::{Code, Fence};
 use crate::record::{Event, Source};
 use crate::state::Thread;
-use crate::{Early, Halt};
-use early::Bind;
+use crate::{Early, Halt, Result};
 use program::{Barrier, Scope};
 use tail::Pending;
 use view::{Key, Row, View};
@@ -89,8 +86,6 @@ pub(crate) struct Knowledge {
     release_writes: BTreeMap<(u16, Scope), View>,
     /// Strong reads by address, which a later acquire may complete.
     pending: Vec<(u16, Pending)>,
-    /// What was bound early, by clock.
-    early: Vec<Bind>,
     /// How many writes it made.
     writes: u32,
 }
@@ -102,6 +97,7 @@ pub(crate) struct Contents {
     threads: Vec<Knowledge>,
     /// By thread and scope: its view after the latest `fence.sc`.
     fence_sc: BTreeMap<(u16, Scope), View>,
+    early: Binds,
 }
 
 /// What one access can change.
@@ -154,19 +150,6 @@ impl Contents {
     }
 }
 
-impl Knowledge {
-    /// A release had its turn: early writes after it no longer wait for it.
-    fn release_done(&mut self, clock: u32) {
-        self.early.iter_mut().for_each(|b| b.releases.retain(|r| r.clock != clock));
-    }
-
-    /// What the instruction at that clock was bound to.
-    fn take_bind(&mut self, clock: u32) -> Option<Bind> {
-        let at = self.early.iter().position(|b| b.clock == clock)?;
-        Some(self.early.remove(at))
-    }
-}
-
 impl Backend for Weak {
     type Memory = Contents;
     type Carried = View;
@@ -185,95 +168,64 @@ impl Backend for Weak {
 
     fn start(&self, code: &Code) -> Contents {
         let initial = |(i, l): (usize, &crate::code::Location)| {
-            let write = Write {
-                source: Source::Initial(i),
-                va: 0,
-                proxy: program::Proxy::Generic,
-                strong: false,
-                scope: Scope::Thread,
-                value: l.init,
-                committed: true,
-                read_early: false,
-                origin: Origin::None,
-                heads: Rc::default(),
-                flat: true,
-                co_after: 0,
-                never: 0,
-                ms: 0,
-            };
+            let write = Write { committed: true, flat: true, ..Write::new(Source::Initial(i), l.init) };
             Location { slots: vec![Some(write)], ..Location::default() }
         };
         Contents {
             locations: code.locations.iter().enumerate().map(initial).collect(),
             threads: vec![Knowledge::default(); code.threads.len()],
             fence_sc: BTreeMap::new(),
+            early: Binds::default(),
         }
     }
 
-    fn load(
-        &self,
-        cx: &mut Context<'_>,
-        m: &mut Contents,
-        at: At,
-        place: Place,
-        access: &Access,
-    ) -> Result<i64, Halt> {
-        let bound = m.threads[at.thread].take_bind(at.clock).and_then(|b| b.read);
-        let slot = self.read(cx, m, at, place, access, bound)?;
-        let write = m.locations[place.loc].get(slot);
-        cx.ages(write.co_after != 0, if access.strong { Age::Old } else { Age::Stale });
+    fn load(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target) -> Result<i64> {
+        let bound = m.early.take(t.at).and_then(|b| b.read);
+        let slot = self.read(cx, m, t, bound)?;
+        let write = m.locations[t.place.loc].get(slot);
+        cx.ages(write.co_after != 0, if t.access.strong { Age::Old } else { Age::Stale });
         Ok(write.value)
     }
 
-    fn store(
-        &self,
-        cx: &mut Context<'_>,
-        m: &mut Contents,
-        at: At,
-        place: Place,
-        access: &Access,
-        value: i64,
-    ) -> Result<(), Halt> {
-        let slot = match m.threads[at.thread].take_bind(at.clock).and_then(|b| b.write) {
+    fn store(&self, cx: &mut Context<'_>, m: &mut Contents, t: Target, value: i64) -> Result {
+        let slot = match m.early.take(t.at).and_then(|b| b.write) {
             // Published early and read by nobody: the run in which it was not published early is the same.
-            Some(slot) if !m.locations[place.loc].get(slot).read_early => return Err(Halt::Refused),
+            Some(slot) if !m.locations[t.place.loc].get(slot).read_early => return Err(Halt::Refused),
             Some(slot) => slot,
-            None => self.publish(cx, m, at, place, (access, value, Origin::None))?,
+            None => self.publish(cx, m, t, (value, Origin::None))?,
         };
-        self.commit(cx, m, at, place, access, slot)
+        self.commit(cx, m, t, slot)
     }
 
     fn rmw(
         &self,
         cx: &mut Context<'_>,
         m: &mut Contents,
-        at: At,
-        place: Place,
-        (read, write): (&Access, &Access),
+        (read, write): (Target, Target),
         new: NewValue<'_>,
-    ) -> Result<i64, Halt> {
-        let bind = m.threads[at.thread].take_bind(at.clock);
-        let source = self.read(cx, m, at, place, read, bind.as_ref().and_then(|b| b.read))?;
-        let from = m.locations[place.loc].get(source);
+    ) -> Result<i64> {
+        let bind = m.early.take(read.at);
+        let source = self.read(cx, m, read, bind.as_ref().and_then(|b| b.read))?;
+        let from = m.locations[read.place.loc].get(source);
         let old = from.value;
         cx.ages(from.co_after != 0, Age::Old);
         let Some(value) = new(old) else {
-            m.threads[at.thread].release_done(at.clock);
+            m.early.had_turn(read.at);
             return Ok(old);
         };
-        let origin = Origin::From(source as u8, Self::strong_with(cx.code, from, at.thread, place, read));
+        let origin = Self::origin(m, cx.code, read, source);
         let slot = match bind.and_then(|b| b.write) {
             Some(slot) => {
-                m.locations[place.loc].get_mut(slot).origin = origin;
+                m.locations[read.place.loc].get_mut(slot).origin = origin;
                 slot
             }
-            None => self.publish(cx, m, at, place, (write, value, origin))?,
+            None => self.publish(cx, m, write, (value, origin))?,
         };
-        self.commit(cx, m, at, place, write, slot)?;
+        self.commit(cx, m, write, slot)?;
         Ok(old)
     }
 
-    fn fence(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, fence: Fence) -> Result<(), Halt> {
+    fn fence(&self, cx: &mut Context<'_>, m: &mut Contents, at: At, fence: Fence) -> Result {
         let code = cx.code;
         match fence {
             Fence::Thread { acquire, release, sc, scope, .. } => {
@@ -293,12 +245,12 @@ impl Backend for Weak {
                 if release {
                     let me = &mut m.threads[at.thread];
                     me.release_fences.insert(scope, me.known.clone());
-                    me.release_done(at.clock);
+                    m.early.had_turn(at);
                 }
             }
             proxy => tags::cross(&mut m.threads[at.thread].known, proxy, code.cta[at.thread] as u16),
         }
-        cx.log.note(Event::Fence { thread: at.thread, instr: at.instr });
+        cx.log.note(Event::Fence(at.spot()));
         Ok(())
     }
 
@@ -306,7 +258,7 @@ impl Backend for Weak {
         !matches!(fence, Fence::Thread { sc: true, .. })
     }
 
-    fn arrive(&self, _: &mut Context<'_>, m: &mut Contents, at: At, barrier: &Barrier) -> Result<View, Halt> {
+    fn arrive(&self, _: &mut Context<'_>, m: &mut Contents, at: At, barrier: &Barrier) -> Result<View> {
         let me = &m.threads[at.thread];
         if !self.rules.barriers {
             return Ok(View::default());
@@ -352,18 +304,12 @@ impl Backend for Weak {
         self.early != Early::None && !self.candidates(code, m, threads, thread).is_empty()
     }
 
-    fn bind_early(
-        &self,
-        cx: &mut Context<'_>,
-        m: &mut Contents,
-        threads: &[Thread],
-        thread: usize,
-    ) -> Result<(), Halt> {
-        self.bind(cx, m, threads, thread)
+    fn bind_early(&self, cx: &mut Context<'_>, m: &mut Contents, all: &[Thread], t: usize) -> Result {
+        self.bind(cx, m, all, t)
     }
 
     fn is_pending(&self, m: &Contents) -> bool {
-        m.threads.iter().any(|t| !t.early.is_empty())
+        !m.early.is_empty()
     }
 
     fn tidy(&self, code: &Code, m: &mut Contents, carried: &mut dyn Iterator<Item = &mut View>) -> bool {

@@ -12,8 +12,10 @@ use std::hash::{Hash, Hasher};
 
 use super::write::Location;
 use super::{Contents, Weak};
-use crate::Halt;
-use crate::code::{Access, Code, Place};
+use crate::code::{Access, Code};
+use crate::memory::{At, Target};
+use crate::set::Relation;
+use crate::{Halt, Result};
 use program::{Proxy, Scope};
 
 /// A committed access.
@@ -36,14 +38,13 @@ impl Weak {
         &self,
         m: &mut Contents,
         code: &Code,
-        (thread, place): (usize, Place),
-        access: &Access,
+        Target { at: At { thread, .. }, place, access }: Target,
         (write, slot): (bool, usize),
-    ) -> Result<(), Halt> {
+    ) -> Result {
         if !code.proxies || !self.rules.per_location {
             return Ok(());
         }
-        let Access { proxy, strong, scope, .. } = *access;
+        let Access { proxy, strong, scope, .. } = access;
         let done = Done { thread, va: place.va, proxy, strong, scope, write, slot };
         let list = &mut m.locations[place.loc].done;
         // A read that repeats the one before it, as in a loop that waits, stands for both.
@@ -77,15 +78,7 @@ fn is_acyclic(code: &Code, location: &Location) -> bool {
                 (false, false) => false,
             }
     };
-    // Take away what nothing comes before, again and again.
-    let mut left: Vec<usize> = (0..list.len()).collect();
-    loop {
-        let first = left.iter().position(|&j| left.iter().all(|&i| !edge(i, j)));
-        match first {
-            Some(at) => left.swap_remove(at),
-            None => return left.is_empty(),
-        };
-    }
+    Relation::from_fn(list.len(), edge).is_acyclic()
 }
 
 impl Location {

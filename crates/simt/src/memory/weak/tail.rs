@@ -5,8 +5,8 @@ use std::rc::Rc;
 use super::view::View;
 use super::write::{Head, Origin};
 use super::{Contents, Weak};
-use crate::Halt;
 use crate::code::Code;
+use crate::{Halt, Result};
 use program::Scope;
 
 /// A strong read that a later acquire may make an acquire pattern, by the write that it read.
@@ -86,7 +86,7 @@ impl Weak {
         thread: usize,
         scope: Scope,
         va: Option<u16>,
-    ) -> Result<(), Halt> {
+    ) -> Result {
         if !self.rules.synchronization {
             return Ok(());
         }
@@ -137,10 +137,10 @@ impl Weak {
         (loc, slot): (usize, usize),
         joins: &dyn Fn(usize, Scope) -> bool,
         take: &mut dyn FnMut(&Head),
-    ) -> Result<(), Halt> {
+    ) -> Result {
         let write = m.locations[loc].get(slot);
         let Some(u) = write.thread() else { return Ok(()) };
-        if self.rules.waiting && self.releases_to_come(m, loc, slot).iter().any(|&s| joins(u, s)) {
+        if self.rules.waiting && Self::releases_to_come(m, loc, slot).any(|s| joins(u, s)) {
             return Err(Halt::Blocked);
         }
         let them = &m.threads[u];

@@ -14,11 +14,12 @@ use std::rc::Rc;
 use super::tags::Tag;
 use super::tail::Pending;
 use super::view::{Key, Row, View};
-use super::write::{Head, Origin, bits};
+use super::write::{Head, Origin};
 use super::{Contents, Weak};
 use crate::code::Code;
 use crate::fingerprint::Fingerprint;
 use crate::record::Source;
+use crate::set::bits;
 use crate::state::Thread;
 use program::Proxy;
 
@@ -129,13 +130,12 @@ impl Contents {
                     named |= 1 << slot;
                 }
             }
-            for b in &t.early {
-                let slots = [b.read, b.write].into_iter().flatten().filter(|_| b.loc == loc);
-                named |= slots.fold(0, |row, s| row | 1 << s);
-            }
             for e in t.known.entries().iter().filter(|e| e.key.token && usize::from(e.key.loc) == loc) {
                 named |= e.writes;
             }
+        }
+        for b in self.early.iter().filter(|b| b.loc == loc) {
+            named |= [b.read, b.write].into_iter().flatten().fold(0, |row, s| row | 1 << s);
         }
         for (_, w) in location.live() {
             if let (Origin::From(s, _), false) = (w.origin, w.flat) {
@@ -250,7 +250,7 @@ impl Contents {
             (row(loc, l.sealed), row(loc, l.sealed_ms)).hash(&mut out);
             l.hash_done(&names[loc], out);
         }
-        for (t, thread) in self.threads.iter().zip(threads) {
+        for t in &self.threads {
             view(&t.known, out);
             for (scope, v) in &t.release_fences {
                 scope.hash(&mut out);
@@ -269,13 +269,13 @@ impl Contents {
                 })
             });
             (t.pending.len(), pending).hash(&mut out);
-            out.write_usize(t.early.len());
-            for b in &t.early {
-                (b.clock - thread.clock, b.loc).hash(&mut out);
-                (b.read.map(|s| names[b.loc][s]), b.write.map(|s| names[b.loc][s])).hash(&mut out);
-                let releases = b.releases.iter().map(|r| (r.clock - thread.clock, r.scope));
-                releases.for_each(|r| r.hash(&mut out));
-            }
+        }
+        out.write_usize(self.early.iter().count());
+        for b in self.early.iter() {
+            let clock = threads[b.thread].clock;
+            (b.thread, b.clock - clock, b.loc).hash(&mut out);
+            (b.read.map(|s| names[b.loc][s]), b.write.map(|s| names[b.loc][s])).hash(&mut out);
+            b.releases.iter().for_each(|r| (r.clock - clock, r.scope).hash(&mut out));
         }
         for (key, v) in &self.fence_sc {
             key.hash(&mut out);

@@ -9,8 +9,9 @@ use std::rc::Rc;
 
 use super::per_location::Done;
 use super::view::{Row, View};
-use crate::Halt;
 use crate::record::Source;
+use crate::set::bits;
+use crate::{Halt, Result};
 use program::{Proxy, Scope};
 
 /// At most so many writes of one location may live at once.
@@ -61,6 +62,26 @@ pub(super) struct Write {
 }
 
 impl Write {
+    /// A weak one of the generic proxy that nothing is known about yet.
+    pub(super) fn new(source: Source, value: i64) -> Write {
+        Write {
+            source,
+            va: 0,
+            proxy: Proxy::Generic,
+            strong: false,
+            scope: Scope::Thread,
+            value,
+            committed: false,
+            read_early: false,
+            origin: Origin::None,
+            heads: Rc::default(),
+            flat: false,
+            co_after: 0,
+            never: 0,
+            ms: 0,
+        }
+    }
+
     /// Its thread; `None` for initial writes.
     pub(super) fn thread(&self) -> Option<usize> {
         match self.source {
@@ -82,17 +103,6 @@ pub(super) struct Location {
     pub(super) sealed_ms: Row,
 }
 
-/// The numbers of the bits of a row.
-pub(super) fn bits(mut row: Row) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        (row != 0).then(|| {
-            let bit = row.trailing_zeros() as usize;
-            row &= row - 1;
-            bit
-        })
-    })
-}
-
 impl Location {
     pub(super) fn get(&self, slot: usize) -> &Write {
         self.slots[slot].as_ref().expect("slots in rows are taken")
@@ -108,7 +118,7 @@ impl Location {
     }
 
     /// Puts a write into the lowest free slot, and settles whom it is morally strong with.
-    pub(super) fn insert(&mut self, mut write: Write, ms: impl Fn(&Write) -> bool) -> Result<usize, Halt> {
+    pub(super) fn insert(&mut self, mut write: Write, ms: impl Fn(&Write) -> bool) -> Result<usize> {
         let slot = match self.slots.iter().position(Option::is_none) {
             Some(slot) => slot,
             None if self.slots.len() < MAX_SLOTS => {
@@ -166,7 +176,7 @@ impl Location {
     }
 
     /// Makes `b` coherence-after `a`, and closes transitively.
-    pub(super) fn add_co(&mut self, a: usize, b: usize, check_atomicity: bool) -> Result<(), Halt> {
+    pub(super) fn add_co(&mut self, a: usize, b: usize, check_atomicity: bool) -> Result {
         if a == b || self.get(b).co_after >> a & 1 != 0 {
             return Err(Halt::Refused);
         }
@@ -186,7 +196,7 @@ impl Location {
     }
 
     /// Atomicity: no write that is morally strong with a read-modify-write comes between its source and its write half.
-    fn check_atomicity(&self) -> Result<(), Halt> {
+    fn check_atomicity(&self) -> Result {
         for (u, w) in self.live() {
             let Origin::From(s, _) = w.origin else { continue };
             let s = usize::from(s);

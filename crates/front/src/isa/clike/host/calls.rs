@@ -3,7 +3,7 @@
 //! # Sources
 //! - CUDA runtime API; OpenCL API specification, *The OpenCL Runtime*: operands come in their order there.
 
-use program::Dialect;
+use program::dialect::Runtime;
 
 /// What a call does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -110,7 +110,7 @@ pub(super) enum Param {
 /// A call.
 pub(super) struct Row {
     pub(super) name: &'static str,
-    pub(super) dialect: Dialect,
+    pub(super) runtime: Runtime,
     pub(super) does: Does,
     /// How many operands there must be.
     pub(super) needed: usize,
@@ -122,11 +122,11 @@ pub(super) struct Row {
 }
 
 const fn cuda(name: &'static str, does: Does, needed: usize, params: &'static [Param]) -> Row {
-    Row { name, dialect: Dialect::Cuda, does, needed, params, waits: false, of_device: false }
+    Row { name, runtime: Runtime::Cuda, does, needed, params, waits: false, of_device: false }
 }
 
 const fn cl(name: &'static str, does: Does, needed: usize, params: &'static [Param]) -> Row {
-    Row { name, dialect: Dialect::OpenCl, does, needed, params, waits: false, of_device: false }
+    Row { name, runtime: Runtime::OpenCl, does, needed, params, waits: false, of_device: false }
 }
 
 const fn device(name: &'static str, does: Does, needed: usize, params: &'static [Param]) -> Row {
@@ -213,7 +213,7 @@ pub(super) const ROWS: &[Row] = &[
 
 /// Whether a call gives a value: it is an expression, no statement.
 pub(super) fn is_value(word: &str) -> bool {
-    ROWS.iter().any(|row| row.name == word && row.does == Status && row.dialect == Dialect::Cuda)
+    ROWS.iter().any(|row| row.name == word && row.does == Status && row.runtime == Runtime::Cuda)
 }
 
 /// Whether a word looks like a call of a runtime: it begins as they all do.

@@ -13,7 +13,6 @@ use super::calls::Param;
 use super::parse::Arg;
 use super::{Name, Request};
 use crate::isa::clike::lower::Lowering;
-use program::Dialect;
 
 /// CUDA's streams of the device by name.
 const STREAMS: [&str; 2] = ["cudaStreamFireAndForget", "cudaStreamTailLaunch"];
@@ -155,8 +154,7 @@ impl Lowering<'_, '_> {
 
     /// Whether the code is OpenCL's or CUDA's of a kernel.
     pub(super) fn is_kernel_code(&self) -> bool {
-        self.env.host.as_ref().is_some_and(|names| names.of_kernel)
-            && matches!(self.env.dialect, Dialect::OpenCl | Dialect::Cuda)
+        self.env.host.as_ref().is_some_and(|names| names.of_kernel) && self.runtime().is_some()
     }
 
     /// What an operand of kernel code is, in words.

@@ -10,7 +10,7 @@ use super::parse::Arg;
 use super::{Name, Request};
 use crate::isa::clike::lower::Lowering;
 use diag::Span;
-use program::Dialect;
+use program::dialect::Runtime;
 use program::host::LaneId;
 
 /// What was given back, and where.
@@ -43,8 +43,8 @@ impl Lowering<'_, '_> {
             return Ok(());
         };
         let text = self.str(&arg.range()).to_string();
-        let (what, note) = match self.env.dialect {
-            Dialect::Cuda => {
+        let (what, note) = match self.runtime() {
+            Some(Runtime::Cuda) => {
                 ("stream", "using a destroyed stream is undefined (CUDA runtime API, cudaStreamDestroy)")
             }
             _ => ("queue", "a released queue must not be used (OpenCL API, clReleaseCommandQueue)"),
@@ -56,8 +56,8 @@ impl Lowering<'_, '_> {
     pub(super) fn event_lives(&mut self, event: &Name, arg: &Arg) -> Result<(), Wrong> {
         let all = &self.host.lifetimes.events;
         let Some(span) = all.iter().find(|e| e.0 == event.text).map(|e| e.1) else { return Ok(()) };
-        let note = match self.env.dialect {
-            Dialect::Cuda => "using a destroyed event is undefined (CUDA runtime API, cudaEventDestroy)",
+        let note = match self.runtime() {
+            Some(Runtime::Cuda) => "using a destroyed event is undefined (CUDA runtime API, cudaEventDestroy)",
             _ => "an event that is not valid is an error (OpenCL API, clReleaseEvent: CL_INVALID_EVENT)",
         };
         self.host_gone(arg, format!("the event `{}`", event.text), span, note)

@@ -13,8 +13,9 @@ use super::{Name, Request, advice};
 use crate::isa::clike::lower::Lowering;
 use crate::isa::clike::words::type_named;
 use diag::Diagnostic;
+use program::dialect::Runtime;
 use program::host::{CallId, CommandId};
-use program::{Dialect, LocId, Op, Ty};
+use program::{LocId, Op, Ty};
 
 /// What the lowering of host code knows beyond that of other code.
 #[derive(Default)]
@@ -118,7 +119,7 @@ impl Lowering<'_, '_> {
             });
             return;
         }
-        if row.dialect == Dialect::Cuda && request.lane.is_none() && !names.of_kernel {
+        if row.runtime == Runtime::Cuda && request.lane.is_none() && !names.of_kernel {
             request.lane = names.null.get(self.host.device as usize).copied();
         }
         if is_value(row.name) {
@@ -135,20 +136,25 @@ impl Lowering<'_, '_> {
         self.host.requests.push(request);
     }
 
+    /// Whose runtime the code calls.
+    pub(super) fn runtime(&self) -> Option<Runtime> {
+        self.env.language.row().runtime
+    }
+
     /// The row of a call.
     fn host_row(&mut self, call: &HostCall, name: &Range<usize>) -> Option<&'static Row> {
-        let dialect = self.env.dialect;
-        if call.launch && dialect == Dialect::Cuda {
+        let runtime = self.runtime();
+        if call.launch && runtime == Some(Runtime::Cuda) {
             return Some(&LAUNCH);
         }
         let word = self.str(name);
         let of_kernel = self.is_kernel_code();
-        let here = || ROWS.iter().filter(move |r| r.dialect == dialect && r.of_device == of_kernel);
+        let here = || ROWS.iter().filter(move |r| Some(r.runtime) == runtime && r.of_device == of_kernel);
         let row = here().find(|r| r.name == word && !call.launch);
         if row.is_none() {
             let elsewhere = call.launch || ROWS.iter().any(|r| r.name == word);
             self.error("unknown-function", name, format!("there is no call `{word}` here"), |d| {
-                let whose = if dialect == Dialect::Cuda { "CUDA" } else { "OpenCL" };
+                let whose = runtime.unwrap_or(Runtime::OpenCl).name();
                 let d = d.label(format!("expected a call of {whose}'s runtime"));
                 let d = if elsewhere {
                     d.note("another dialect has it, or other code: the host's or that of kernels")
@@ -166,7 +172,7 @@ impl Lowering<'_, '_> {
 
     /// Functions of the host that the runtime calls must not call the runtime.
     fn host_call_inside(&mut self, row: &Row, call: &HostCall, word: &str, range: &Range<usize>) {
-        let cuda = row.dialect == Dialect::Cuda;
+        let cuda = row.runtime == Runtime::Cuda;
         let blocks = |arg: &Arg| matches!(self.str(&arg.range()), "CL_TRUE" | "CL_BLOCKING");
         let waits = row.waits || (row.params.contains(&Param::Blocking) && call.args.iter().any(blocks));
         if !cuda && !waits {
@@ -299,8 +305,8 @@ impl Lowering<'_, '_> {
                 };
                 request.kernel = Some(at);
             }
-            (Param::Lane, Arg::Int(0, _)) if self.env.dialect == Dialect::Cuda => {}
-            (Param::Lane, Arg::Names(_)) if self.env.dialect == Dialect::Cuda && null => {}
+            (Param::Lane, Arg::Int(0, _)) if self.runtime() == Some(Runtime::Cuda) => {}
+            (Param::Lane, Arg::Names(_)) if self.runtime() == Some(Runtime::Cuda) && null => {}
             (Param::Lane, Arg::Names(_) | Arg::Address(_)) => match text.trim_start_matches('&') {
                 "cudaStreamLegacy" => {}
                 "cudaStreamPerThread" => request.lane = names.per_thread,
@@ -310,7 +316,7 @@ impl Lowering<'_, '_> {
                         request.lane = Some(*lane);
                     }
                     None => {
-                        let what = if self.env.dialect == Dialect::Cuda { "stream" } else { "queue" };
+                        let what = if self.runtime() == Some(Runtime::Cuda) { "stream" } else { "queue" };
                         let known: Vec<String> = names.lanes.iter().map(|l| l.0.clone()).collect();
                         self.host_unknown(&range, what, &known);
                         return Err(Wrong);
@@ -367,7 +373,7 @@ impl Lowering<'_, '_> {
             (Param::Event, Arg::Names(_) | Arg::Address(_)) => {
                 let name = self.host_name(&range);
                 self.event_lives(&name, arg)?;
-                if self.env.dialect == Dialect::Cuda && !names.events.contains(&name.text) {
+                if self.runtime() == Some(Runtime::Cuda) && !names.events.contains(&name.text) {
                     self.host_unknown(&range, "event", &names.events);
                     return Err(Wrong);
                 }

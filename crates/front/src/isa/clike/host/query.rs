@@ -11,7 +11,8 @@ use crate::isa::clike::ast::{Expr as Tree, ExprKind};
 use crate::isa::clike::eval::Value;
 use crate::isa::clike::lower::Lowering;
 use crate::isa::clike::words::RESULTS;
-use program::{Dialect, Expr, Ty};
+use program::dialect::Runtime;
+use program::{Expr, Ty};
 
 impl Lowering<'_, '_> {
     /// The value of a call that is an expression: a query. `None`: it is none.
@@ -47,7 +48,7 @@ impl Lowering<'_, '_> {
 
     /// The results of calls that this code can name.
     pub(in crate::isa::clike) fn results(&self) -> impl Iterator<Item = (&'static str, i64)> + use<> {
-        let here = self.env.dialect == Dialect::Cuda && self.env.host.is_some();
+        let here = self.runtime() == Some(Runtime::Cuda) && self.env.host.is_some();
         RESULTS.into_iter().filter(move |_| here)
     }
 
@@ -59,7 +60,7 @@ impl Lowering<'_, '_> {
     /// The calls that are expressions, where code may make them.
     pub(in crate::isa::clike) fn value_calls(&self) -> impl Iterator<Item = &'static str> + use<> {
         let host = self.env.host.as_ref().is_some_and(|names| !names.of_kernel);
-        let here = self.env.dialect == Dialect::Cuda && host;
+        let here = self.runtime() == Some(Runtime::Cuda) && host;
         ROWS.iter().map(|row| row.name).filter(move |name| here && is_value(name))
     }
 }

@@ -1,0 +1,126 @@
+//! The guarded event graph itself, and how large it may become.
+
+use std::sync::Arc;
+
+use cat::rel::{EventId, Rel};
+use program::litmus::Observable;
+use program::memory::{CellId, Memory};
+use program::options::Options;
+use program::{EventKind, Program, ThreadId, Ty};
+
+use super::event::Event;
+use super::pool::{Cond, Pool, TermId};
+use super::progress::Progress;
+
+/// At most this many events: relations are dense, so memory grows with the square.
+pub const MAX_EVENTS: usize = 2048;
+/// At most this many steps of one thread while it is unrolled.
+pub(crate) const MAX_STEPS: usize = 200_000;
+/// At most this deep values may nest: whatever walks over them goes as deep.
+pub(crate) const MAX_VALUE_DEPTH: u32 = 4_000;
+/// At most this many terms and decisions of conditions.
+pub(crate) const MAX_POOL: usize = 2_000_000;
+/// At most this many arrivals at one barrier whose phases are not determined.
+pub(crate) const MAX_PHASE_CHOICES: usize = 12;
+
+/// Pairs of events, each under a condition that holds given that both execute.
+pub(super) type Edges = Vec<(EventId, EventId, Cond)>;
+
+/// A test's guarded event graph.
+#[derive(Clone, Debug)]
+pub struct Skeleton {
+    /// The program it was built from.
+    pub program: Arc<Program>,
+    /// What it was built for.
+    pub options: Options,
+    /// The loop bound it was built for.
+    pub bound: u32,
+    /// Terms and conditions.
+    pub pool: Pool,
+    /// The address map.
+    pub memory: Memory,
+    /// All events.
+    pub events: Vec<Event>,
+    /// The cell of each initial write, by event index.
+    pub init_cells: Vec<CellId>,
+    /// When each thread runs to its end.
+    pub done: Vec<Cond>,
+    /// When final values exist: every thread runs to its end, or was unrolled to have some wherever it ends.
+    pub complete: Cond,
+    /// When some thread is cut at the loop bound.
+    pub cut: Cond,
+    /// Whether any thread has a loop.
+    pub has_loops: bool,
+    /// Final value of every register of every thread, meaningful where the thread is done.
+    pub final_regs: Vec<Vec<TermId>>,
+    /// What holds in every execution, whatever the model.
+    pub constraints: Vec<Cond>,
+    /// Order in time that barriers impose; with program order it must be acyclic.
+    pub barrier_order: Vec<(EventId, EventId, Cond)>,
+    /// Read half and write half of each RMW.
+    pub rmw: Vec<(EventId, EventId)>,
+    pub(super) order: Rel,
+    /// How threads end that do not run to their end, if the skeleton was built for that question.
+    pub progress: Option<Arc<Progress>>,
+    pub(crate) syncbar: Vec<(EventId, EventId, Cond)>,
+    pub(crate) exitbar: Vec<(EventId, EventId, Cond)>,
+    pub(crate) divergence: Vec<(EventId, EventId, Cond)>,
+    pub(crate) launch: Vec<(EventId, EventId, Cond)>,
+    pub(crate) launch_fine: Vec<(EventId, EventId, Cond)>,
+    pub(crate) call_order: Vec<(EventId, EventId, Cond)>,
+    pub(crate) addr: Vec<(EventId, EventId, Cond)>,
+    pub(crate) data: Vec<(EventId, EventId, Cond)>,
+    pub(crate) ctrl: Vec<(EventId, EventId, Cond)>,
+    /// Real value flow, whatever the option `dep`: from reads to the writes whose value, address or execution they
+    /// decide.
+    pub(crate) flow: Vec<(EventId, EventId, Cond)>,
+}
+
+impl Skeleton {
+    /// Number of events.
+    pub fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Program order over all events; pairs on different sides of a branch are in it, and never both execute.
+    pub fn program_order(&self) -> &Rel {
+        &self.order
+    }
+
+    /// The cell that an access to that address is to, if it can access what is there.
+    pub fn cell(&self, event: usize, address: i64) -> Option<CellId> {
+        let Event { thread, kind, ty, .. } = self.events[event];
+        match thread {
+            Some(t) => self.memory.accessed(&self.program, t, address, ty.bytes(), kind == EventKind::Write),
+            None => self.memory.cell_at(address, ty.bytes()),
+        }
+    }
+
+    /// The same, of an alias the memory that it names.
+    pub fn accessed(&self, event: usize, address: i64) -> Option<CellId> {
+        self.cell(event, address).map(|c| self.memory.cell(c).memory)
+    }
+
+    /// Whether it has no events at all.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// The event with that id.
+    pub fn event(&self, id: EventId) -> &Event {
+        &self.events[id.index()]
+    }
+
+    /// The memory cell that an observable names.
+    pub fn observed_cell(&self, observable: Observable) -> Option<CellId> {
+        self.memory.observed(&self.program, observable)
+    }
+}
+
+/// The type in which an observable is compared and printed.
+pub fn observable_ty(program: &Program, memory: &Memory, observable: Observable) -> Ty {
+    match observable {
+        Observable::Reg(ThreadId(t), r) => program.threads[t as usize].regs[r.0 as usize].ty,
+        o => memory.observed(program, o).map_or(Ty::WORD, |c| memory.cell(c).ty),
+    }
+}

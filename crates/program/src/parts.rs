@@ -1,0 +1,382 @@
+//! The parts of micro-ops and of expressions: the only place that goes through all kinds of them.
+//!
+//! # Invariants
+//! - The matches name every kind, so that a new one has its parts stated here. Whoever wants a part of a micro-op asks for
+//!   it; whoever matches on micro-ops carries them out, writes them, or makes others of them.
+
+use smallvec::SmallVec;
+
+use super::{Barrier, BarrierNaming, EventKind, Expr, LocId, Mark, Op, RegId, Scope, Tags, Update};
+
+/// A few parts.
+pub type Parts<T> = SmallVec<[T; 3]>;
+
+/// The operands of an update, shared or mutable as it is itself.
+macro_rules! update_operands {
+    ($update:expr) => {{
+        let mut all = Parts::new();
+        match $update {
+            Update::Exchange(e) | Update::Apply(_, e) => all.push(e),
+            Update::CompareExchange { expected: a, new: b } | Update::When { cond: a, new: b } => {
+                all.extend([a, b])
+            }
+        }
+        all
+    }};
+}
+
+/// The operands of a micro-op, shared or mutable as it is itself.
+macro_rules! operands {
+    ($op:expr) => {{
+        let mut all = Parts::new();
+        match $op {
+            Op::Load { addr, .. } => all.push(addr),
+            Op::Store { addr, value, .. } => all.extend([addr, value]),
+            Op::Rmw { addr, update, .. } => {
+                all.push(addr);
+                all.extend(update_operands!(update));
+            }
+            Op::Mark { addr, .. } => all.extend(addr),
+            Op::Barrier(Barrier { naming: BarrierNaming::Counted { id, count }, .. }) => {
+                all.push(id);
+                all.extend(count);
+            }
+            Op::Barrier(Barrier { naming: BarrierNaming::Instance { id, quorum, .. }, .. }) => {
+                all.extend(id);
+                all.extend(quorum);
+            }
+            Op::Assign { value, .. } => all.push(value),
+            Op::Branch { cond, .. } => all.push(cond),
+            Op::Spurious { .. } | Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => {}
+        }
+        all
+    }};
+}
+
+/// The address that a micro-op names, shared or mutable as it is itself.
+macro_rules! address {
+    ($op:expr) => {
+        match $op {
+            Op::Load { addr, .. } | Op::Store { addr, .. } | Op::Rmw { addr, .. } => Some(addr),
+            Op::Mark { addr, .. } => addr.into(),
+            Op::Barrier(_)
+            | Op::Spurious { .. }
+            | Op::Call(_)
+            | Op::Enqueue(_)
+            | Op::Status { .. }
+            | Op::Assign { .. }
+            | Op::Branch { .. } => None,
+        }
+    };
+}
+
+/// What a micro-op reads with and what it writes with, shared or mutable as it is itself.
+macro_rules! halves {
+    ($op:expr) => {
+        match $op {
+            Op::Load { access, .. } => (Some(access), None),
+            Op::Store { access, .. } => (None, Some(access)),
+            Op::Rmw { read, write, .. } => (Some(read), Some(write)),
+            Op::Mark { .. }
+            | Op::Barrier(_)
+            | Op::Spurious { .. }
+            | Op::Call(_)
+            | Op::Enqueue(_)
+            | Op::Status { .. }
+            | Op::Assign { .. }
+            | Op::Branch { .. } => (None, None),
+        }
+    };
+}
+
+impl<A, M> Op<A, M> {
+    /// Every expression that it evaluates, addresses first.
+    pub fn operands(&self) -> Parts<&Expr> {
+        operands!(self)
+    }
+
+    /// The same, to be changed.
+    pub fn operands_mut(&mut self) -> Parts<&mut Expr> {
+        operands!(self)
+    }
+
+    /// The register that it writes.
+    pub fn defines(&self) -> Option<RegId> {
+        match self {
+            Op::Load { dst, .. } | Op::Assign { dst, .. } | Op::Spurious { dst } | Op::Status { dst, .. } => {
+                Some(*dst)
+            }
+            Op::Rmw { dst, .. } => *dst,
+            Op::Store { .. }
+            | Op::Mark { .. }
+            | Op::Barrier(_)
+            | Op::Branch { .. }
+            | Op::Call(_)
+            | Op::Enqueue(_) => None,
+        }
+    }
+
+    /// The address that it names.
+    pub fn address(&self) -> Option<&Expr> {
+        address!(self)
+    }
+
+    /// The same, to be changed.
+    pub fn address_mut(&mut self) -> Option<&mut Expr> {
+        address!(self)
+    }
+
+    /// What it writes if it writes, unless that depends on what it reads.
+    pub fn written(&self) -> Option<&Expr> {
+        match self {
+            Op::Store { value, .. } => Some(value),
+            Op::Rmw { update: Update::Exchange(e) | Update::CompareExchange { new: e, .. }, .. } => Some(e),
+            _ => None,
+        }
+    }
+
+    /// What it reads memory with.
+    pub fn read(&self) -> Option<&A> {
+        halves!(self).0
+    }
+
+    /// What it writes memory with.
+    pub fn write(&self) -> Option<&A> {
+        halves!(self).1
+    }
+
+    /// What it reads memory with, and what it writes it with.
+    pub fn accesses(&self) -> impl Iterator<Item = &A> {
+        let (read, write) = halves!(self);
+        read.into_iter().chain(write)
+    }
+
+    /// The same, to be changed, one apart from the other.
+    pub fn halves_mut(&mut self) -> (Option<&mut A>, Option<&mut A>) {
+        halves!(self)
+    }
+
+    /// What [`Op::accesses`] gives, to be changed.
+    pub fn accesses_mut(&mut self) -> impl Iterator<Item = &mut A> {
+        let (read, write) = halves!(self);
+        read.into_iter().chain(write)
+    }
+
+    /// Whether it reads or writes memory.
+    pub fn is_access(&self) -> bool {
+        self.accesses().next().is_some()
+    }
+
+    /// Whether it makes events.
+    pub fn is_visible(&self) -> bool {
+        self.is_access() || matches!(self, Op::Mark { .. } | Op::Barrier(_))
+    }
+
+    /// The barrier that it is.
+    pub fn barrier(&self) -> Option<&Barrier> {
+        if let Op::Barrier(b) = self { Some(b) } else { None }
+    }
+
+    /// Where it jumps to.
+    pub fn target(&self) -> Option<usize> {
+        if let Op::Branch { target, .. } = self { Some(*target) } else { None }
+    }
+
+    /// The same, to be changed.
+    pub fn target_mut(&mut self) -> Option<&mut usize> {
+        if let Op::Branch { target, .. } = self { Some(target) } else { None }
+    }
+
+    /// Whether it jumps to itself or to what stands before it.
+    pub fn jumps_back(&self, pc: usize) -> bool {
+        self.target().is_some_and(|target| target <= pc)
+    }
+
+    /// Whether what stands after it may come next: not so of a jump that is always taken.
+    pub fn falls_through(&self) -> bool {
+        !matches!(self, Op::Branch { cond: Expr::Const(c), .. } if *c != 0)
+    }
+
+    /// The same micro-op with what it accesses memory with, or its mark, made into something else.
+    ///
+    /// # Errors
+    /// Those of `access` and `mark`.
+    pub fn try_map<B, N, E>(
+        self,
+        access: impl Fn(A) -> Result<B, E>,
+        mark: impl Fn(M) -> Result<N, E>,
+    ) -> Result<Op<B, N>, E> {
+        Ok(match self {
+            Op::Load { dst, addr, access: a } => Op::Load { dst, addr, access: access(a)? },
+            Op::Store { addr, value, access: a } => Op::Store { addr, value, access: access(a)? },
+            Op::Rmw { dst, addr, update, read, write } => {
+                Op::Rmw { dst, addr, update, read: access(read)?, write: access(write)? }
+            }
+            Op::Mark { addr, mark: m } => Op::Mark { addr, mark: mark(m)? },
+            Op::Barrier(b) => Op::Barrier(b),
+            Op::Spurious { dst } => Op::Spurious { dst },
+            Op::Call(call) => Op::Call(call),
+            Op::Enqueue(command) => Op::Enqueue(command),
+            Op::Status { dst, of } => Op::Status { dst, of },
+            Op::Assign { dst, value } => Op::Assign { dst, value },
+            Op::Branch { cond, target } => Op::Branch { cond, target },
+        })
+    }
+}
+
+impl Update {
+    /// Every expression that it evaluates.
+    pub fn operands(&self) -> Parts<&Expr> {
+        update_operands!(self)
+    }
+}
+
+/// The tags of a micro-op's events, shared or mutable.
+macro_rules! tags {
+    ($op:expr $(, $mut:tt)?) => {{
+        let mut all = Parts::new();
+        match $op {
+            Op::Load { access, .. } => all.push((EventKind::Read, &$($mut)? access.tags)),
+            Op::Store { access, .. } => all.push((EventKind::Write, &$($mut)? access.tags)),
+            Op::Rmw { read, write, .. } => {
+                all.extend([(EventKind::Read, &$($mut)? read.tags), (EventKind::Write, &$($mut)? write.tags)]);
+            }
+            Op::Mark { mark, .. } => all.push((mark.kind, &$($mut)? mark.tags)),
+            Op::Barrier(b) => {
+                all.extend([(EventKind::Arrive, &$($mut)? b.arrive), (EventKind::Wait, &$($mut)? b.wait)]);
+            }
+            Op::Spurious { .. }
+            | Op::Call(_)
+            | Op::Enqueue(_)
+            | Op::Status { .. }
+            | Op::Assign { .. }
+            | Op::Branch { .. } => {}
+        }
+        all
+    }};
+}
+
+impl Op {
+    /// A fence.
+    pub fn fence(tags: Tags, scope: Option<Scope>) -> Op {
+        Op::Mark { addr: None, mark: Mark { kind: EventKind::Fence, tags, scope } }
+    }
+
+    /// The events that it may make, in order, each with its tags; of a barrier always both.
+    pub fn tags(&self) -> Parts<(EventKind, &Tags)> {
+        tags!(self)
+    }
+
+    /// The same, to be changed.
+    pub fn tags_mut(&mut self) -> Parts<(EventKind, &mut Tags)> {
+        tags!(self, mut)
+    }
+
+    /// Whether one of its events has the tag.
+    pub fn has(&self, tag: &str) -> bool {
+        self.tags().iter().any(|(_, tags)| tags.has(tag))
+    }
+
+    /// The mark that it leaves, if it is one of that kind.
+    pub fn mark(&self, kind: EventKind) -> Option<&Mark> {
+        if let Op::Mark { mark, .. } = self { Some(mark).filter(|m| m.kind == kind) } else { None }
+    }
+
+    /// What sentences call it, if it makes events.
+    pub fn noun(&self) -> &'static str {
+        match (self.tags().as_slice(), self.is_access()) {
+            ([_, _], true) => "read-modify-write",
+            (tags, _) => tags.first().map_or("", |(kind, _)| kind.row().noun),
+        }
+    }
+
+    /// Whether it is a fence.
+    pub fn is_fence(&self) -> bool {
+        self.mark(EventKind::Fence).is_some()
+    }
+
+    /// The scope of an access or a mark.
+    pub fn scope(&self) -> Option<Scope> {
+        match self {
+            Op::Mark { mark, .. } => mark.scope,
+            other => other.accesses().next().and_then(|access| access.scope),
+        }
+    }
+
+    /// Gives it another scope.
+    pub fn set_scope(&mut self, scope: Option<Scope>) {
+        match self {
+            Op::Mark { mark, .. } => mark.scope = scope,
+            other => other.accesses_mut().for_each(|access| access.scope = scope),
+        }
+    }
+}
+
+/// The parts of an expression, shared or mutable as it is itself.
+macro_rules! children {
+    ($e:expr) => {{
+        let mut all = Parts::new();
+        match $e {
+            Expr::Const(_) | Expr::Reg(_) | Expr::Address(_) => {}
+            Expr::Bin(_, _, a, b) | Expr::Cmp(_, _, a, b) => all.extend([a, b]),
+            Expr::Select(c, a, b) => all.extend([c, a, b]),
+            Expr::Cast(_, a) => all.push(a),
+        }
+        all
+    }};
+}
+
+impl Expr {
+    /// Calls `f` for the expression and all within it.
+    pub fn visit(&self, f: &mut impl FnMut(&Expr)) {
+        f(self);
+        children!(self).into_iter().for_each(|e| e.visit(f));
+    }
+
+    /// Calls `f` for all within the expression, then for itself.
+    pub fn visit_mut(&mut self, f: &mut impl FnMut(&mut Expr)) {
+        children!(self).into_iter().for_each(|e| e.visit_mut(f));
+        f(self);
+    }
+
+    /// Whether `is` holds of the expression or of one within it.
+    pub fn any(&self, is: &impl Fn(&Expr) -> bool) -> bool {
+        is(self) || children!(self).into_iter().any(|e| e.any(is))
+    }
+
+    /// Calls `f` for every register that it reads.
+    pub fn registers(&self, f: &mut impl FnMut(RegId)) {
+        self.visit(&mut |e| {
+            if let Expr::Reg(r) = e {
+                f(*r);
+            }
+        });
+    }
+
+    /// Whether it reads a register.
+    pub fn reads(&self) -> bool {
+        self.any(&|e| matches!(e, Expr::Reg(_)))
+    }
+
+    /// The location whose address it begins with, if it does.
+    pub fn base(&self) -> Option<LocId> {
+        match self {
+            Expr::Address(loc) => Some(*loc),
+            Expr::Bin(_, _, base, _) => base.base(),
+            _ => None,
+        }
+    }
+
+    /// Its value, given those of registers and addresses; `None` if one that matters has none.
+    pub fn value(&self, leaf: &impl Fn(&Expr) -> Option<i64>) -> Option<i64> {
+        let of = |e: &Expr| e.value(leaf);
+        match self {
+            Expr::Const(v) => Some(*v),
+            Expr::Reg(_) | Expr::Address(_) => leaf(self),
+            Expr::Bin(op, ty, a, b) => Some(op.apply(*ty, of(a)?, of(b)?)),
+            Expr::Cmp(op, ty, a, b) => Some(i64::from(op.holds(*ty, of(a)?, of(b)?))),
+            Expr::Select(c, a, b) => of(if of(c)? != 0 { a } else { b }),
+            Expr::Cast(ty, a) => of(a).map(|v| ty.wrap(v)),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Proxies, the ways to memory: each is a row.
+
+use super::Tags;
+
+/// The access path to memory (PTX ISA, Memory Consistency Model, Proxies).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Proxy {
+    /// Ordinary loads, stores and atomics.
+    Generic,
+    /// Surface instructions.
+    Surface,
+    /// Texture instructions.
+    Texture,
+    /// Constant loads.
+    Constant,
+}
+
+/// What is told of a proxy.
+pub struct ProxyRow {
+    /// The proxy.
+    pub proxy: Proxy,
+    /// Its name in tests and in proxy fences.
+    pub word: &'static str,
+    /// The tag of what goes through it.
+    pub tag: &'static str,
+    /// The instruction that loads through it, in the short form.
+    pub load: &'static str,
+    /// The one that stores, if there is one.
+    pub store: Option<&'static str>,
+}
+
+/// Every proxy, in the order of [`Proxy`].
+pub const PROXIES: [ProxyRow; 4] = [
+    ProxyRow { proxy: Proxy::Generic, word: "generic", tag: "GEN", load: "ld", store: Some("st") },
+    ProxyRow { proxy: Proxy::Surface, word: "surface", tag: "SUR", load: "suld", store: Some("sust") },
+    ProxyRow { proxy: Proxy::Texture, word: "texture", tag: "TEX", load: "tld", store: None },
+    ProxyRow { proxy: Proxy::Constant, word: "constant", tag: "CON", load: "cold", store: None },
+];
+
+/// What a proxy fence can name, with its tag: aliases, or a proxy.
+pub const PROXY_FENCES: [(&str, &str); PROXIES.len() + 1] = {
+    let mut all = [("alias", "ALIAS"); PROXIES.len() + 1];
+    let mut i = 0;
+    while i < PROXIES.len() {
+        all[i + 1] = (PROXIES[i].word, PROXIES[i].tag);
+        i += 1;
+    }
+    all
+};
+
+/// The words of [`PROXY_FENCES`]; all but the first are names of proxies.
+pub const PROXY_FENCE_WORDS: [&str; PROXY_FENCES.len()] = {
+    let mut words = [""; PROXY_FENCES.len()];
+    let mut i = 0;
+    while i < words.len() {
+        words[i] = PROXY_FENCES[i].0;
+        i += 1;
+    }
+    words
+};
+
+impl Proxy {
+    /// Its row.
+    pub fn row(self) -> &'static ProxyRow {
+        &PROXIES[self as usize]
+    }
+
+    /// The proxy of that name.
+    pub fn named(word: &str) -> Option<Proxy> {
+        PROXIES.iter().find(|row| row.word == word).map(|row| row.proxy)
+    }
+
+    /// The proxy of which an access or a proxy fence has the tag. In C, that of the constant proxy is the consume order.
+    pub fn tagged(tags: &Tags) -> Option<Proxy> {
+        PROXIES.iter().find(|row| tags.has(row.tag)).map(|row| row.proxy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_proxy_stands_in_its_place() {
+        for (i, row) in PROXIES.iter().enumerate() {
+            assert_eq!(row.proxy as usize, i);
+        }
+    }
+}

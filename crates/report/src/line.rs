@@ -1,0 +1,141 @@
+//! What reports are about: an answer with what it answers, a list of outcomes, and where in a file something stands.
+
+use std::fmt;
+use std::sync::Arc;
+
+use diag::{SourceFile, Span};
+use verdict::{Answer, Definedness, Fault, Outcomes, Property, Verdict, Witness};
+
+/// Where in a file something stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Site {
+    /// The file, as the user named it or it was found; empty: none.
+    pub file: String,
+    /// From 1.
+    pub line: usize,
+    /// In characters, from 1.
+    pub column: usize,
+}
+
+impl Site {
+    /// The beginning of a span.
+    pub fn at(file: &Arc<SourceFile>, span: Span) -> Site {
+        let (line, column) = file.line_column(span.start as usize);
+        // As version control names it.
+        let name = file.name.strip_prefix("./").unwrap_or(&file.name);
+        Site { file: name.to_owned(), line, column }
+    }
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", visible(&self.file), self.line, self.column)
+    }
+}
+
+/// One answer, and what it answers.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Relative to the PATH argument the test was found under.
+    pub path: String,
+    /// The test's name.
+    pub test: String,
+    /// Where the test says what it expects, or else what it asks.
+    pub site: Site,
+    /// The model's name.
+    pub model: String,
+    /// What was asked.
+    pub property: Property,
+    /// How the condition is quantified: `exists`, `~exists`, `forall`, `none`.
+    pub quantifier: &'static str,
+    /// The proposition asked about, as written; empty if there is none.
+    pub proposition: String,
+    /// What the test expects: a verdict's word, or `required`.
+    pub expected: Option<&'static str>,
+    /// What came out.
+    pub answer: Answer,
+    /// The mapping through which the test was judged.
+    pub mapping: Option<&'static str>,
+    /// Remarks for people.
+    pub notes: Vec<String>,
+    /// Wall time in milliseconds, if timings were asked for.
+    pub ms: Option<f64>,
+}
+
+impl Line {
+    /// Whether the answer is the expected one; `None` if nothing is expected or nothing was decided.
+    pub fn met(&self) -> Option<bool> {
+        is_met(self.expected, &self.answer.verdict)
+    }
+
+    /// What makes the program undefined, or race.
+    pub fn fault(&self) -> Option<&Fault> {
+        match &self.answer.definedness {
+            Some(Definedness::Undefined(fault)) => Some(fault),
+            _ => self.answer.fault.as_deref(),
+        }
+    }
+
+    /// Forgets the executions that show the answer; the accesses that race stay.
+    pub fn drop_evidence(&mut self) {
+        self.answer.witness = None;
+        let undefined = match &mut self.answer.definedness {
+            Some(Definedness::Undefined(fault)) => Some(fault),
+            _ => None,
+        };
+        for fault in undefined.into_iter().chain(self.answer.fault.as_mut()) {
+            fault.execution = None;
+        }
+    }
+
+    /// As [`Line::drop_evidence`], but how the threads of a run that hangs end is kept: that is the answer's reason.
+    pub fn drop_executions(&mut self) {
+        let ends = self.answer.witness.take().map(|w| w.ends).filter(|ends| !ends.is_empty());
+        self.drop_evidence();
+        let (events, relations, state, threads, derived, styles) = Default::default();
+        self.answer.witness =
+            ends.map(|ends| Witness { events, relations, state, ends, threads, derived, styles });
+    }
+}
+
+/// Whether a verdict is the expected one; `None` if nothing is expected or nothing was decided.
+pub fn is_met(expected: Option<&str>, verdict: &Verdict) -> Option<bool> {
+    let expected = expected?;
+    match verdict {
+        Verdict::Undecided(_) => None,
+        // `required P` asks whether some execution violates P, and is met if none does.
+        verdict if expected == "required" => Some(*verdict == Verdict::Forbidden),
+        verdict => Some(verdict.word() == expected),
+    }
+}
+
+/// Every outcome of one test under one model.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// As in [`Line`].
+    pub path: String,
+    /// As in [`Line`].
+    pub test: String,
+    /// As in [`Line`].
+    pub model: String,
+    /// As in [`Line`].
+    pub mapping: Option<&'static str>,
+    /// What came out.
+    pub outcomes: Outcomes,
+    /// Wall time in milliseconds, if timings were asked for.
+    pub ms: Option<f64>,
+}
+
+/// A text on one line, without anything that a terminal or a log would act upon: control characters, and those that
+/// change the direction of what follows, are written as Rust escapes them.
+pub(crate) fn visible(text: &str) -> String {
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+            || matches!(c, '\u{fffe}' | '\u{ffff}')
+    };
+    if !text.contains(hidden) {
+        return text.to_owned();
+    }
+    text.chars().map(|c| if hidden(c) { c.escape_default().to_string() } else { c.to_string() }).collect()
+}

@@ -1,0 +1,70 @@
+//! Which program a recording is of.
+//!
+//! # Invariants
+//! - It depends on what a test's text says, and on nothing of how programs are kept here: a recording can be played for as
+//!   long as its test stays what it is. Names of tests, comments and places in the file do not count.
+
+use std::hash::Hasher;
+
+use program::litmus::LitmusTest;
+use program::memory::Memory;
+use program::{Program, Register};
+
+use super::fingerprint::Fingerprint;
+
+/// A name for what a test runs.
+pub fn identity(test: &LitmusTest) -> String {
+    let mut hash = Fingerprint::default();
+    for line in lines(&test.program) {
+        hash.write_usize(line.len());
+        hash.write(line.as_bytes());
+    }
+    format!("{:032x}", hash.value())
+}
+
+/// The language; memory, cell by cell; and of each thread where it runs, what its registers begin with, and its code as written.
+fn lines(program: &Program) -> Vec<String> {
+    let memory = Memory::new(program);
+    let mut lines = vec![program.dialect.name().to_owned()];
+    for cell in &memory.cells {
+        let (space, of) = (cell.space.name(), &memory.cell(cell.memory).name);
+        lines.push(format!("{space} {} {of} {}", cell.name, memory.show(program, cell.init)));
+    }
+    for (id, thread) in program.thread_ids().zip(&program.threads) {
+        let p = &thread.place;
+        // 0: none.
+        let [cluster, warp] = [p.cluster, p.warp].map(|n| n.map_or(0, |n| u64::from(n) + 1));
+        let (host, cooperative) = (u8::from(p.host), u8::from(p.cooperative));
+        lines.push(format!(
+            "thread {} {} {cluster} {} {warp} {} {} {host} {cooperative}",
+            p.gpu, p.queue_family, p.cta, p.domain, p.kernel
+        ));
+        let init = |r: &Register| memory.show(program, memory.initial(program, &r.init, Some(id)));
+        let value = |r: &Register| format!("{} {}", r.name, init(r));
+        lines.extend(thread.regs.iter().map(value));
+        lines.extend(thread.code.iter().map(|i| i.text.clone()));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> String {
+        identity(&front::litmus::parse("test.toml", text.as_bytes()).expect("well-formed")[0])
+    }
+
+    const TEST: &str = "name = 'T'\nmemory = { x = 0 }\n[[thread]]\ncta = 0\ncode = 'st.weak x, 1'\n";
+
+    #[test]
+    fn what_counts_is_what_runs() {
+        let name = of(TEST);
+        // It stands in files: it must not change with this program.
+        assert_eq!(name, "baac64c618d0514fc90168101e1d3b6c");
+        assert_eq!(of(&TEST.replace("'T'", "'U'").replace("cta", "# where\ncta")), name);
+        for (old, new) in [("x = 0", "x = 2"), ("cta = 0", "cta = 1"), ("x, 1", "x, 2"), ("weak", "relaxed.gpu")] {
+            assert_ne!(of(&TEST.replace(old, new)), name, "{new}");
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Makes a test ready to run: addresses become numbers, and tags what the machine asks of an operation.
+//!
+//! # Invariants
+//! - What the machine cannot run is refused here, by name, or where it turns up while running ([`super::Halt`]).
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::code::{Access, Act, Code, Failure, Fence, Location, Regions, ThreadCode};
+use super::groups::Groups;
+use program::litmus::{LitmusTest, Observable};
+use program::memory::Memory;
+use program::{
+    Barrier, BarrierAction, BarrierNaming, EventKind, Expr, LocationKind, Mark, MemoryKind, Op, OpenClMemory,
+    Program, Proxy, Scope, Space, Tags, ThreadId, Ty, live_registers,
+};
+
+impl Code {
+    /// Makes a test ready.
+    ///
+    /// # Errors
+    /// Why it cannot be run.
+    pub(super) fn new(test: &LitmusTest) -> Result<Code, String> {
+        let program = Arc::new(test.program.clone());
+        let memory = Memory::new(&program);
+        let mut locations = Vec::new();
+        let mut loc_of = vec![0; memory.cells.len()];
+        for (i, cell) in memory.cells.iter().enumerate() {
+            if cell.memory.0 as usize == i {
+                loc_of[i] = locations.len();
+                let (atomic, opencl, kind) = match program.location(cell.location.0).kind {
+                    LocationKind::Object { atomic, opencl, kind, .. } => (atomic, opencl, kind),
+                    LocationKind::Alias { .. } => (false, OpenClMemory::default(), MemoryKind::Private),
+                };
+                locations.push(Location { cell: cell.memory, init: cell.init, atomic, opencl, kind });
+            } else {
+                loc_of[i] = loc_of[cell.memory.0 as usize];
+            }
+        }
+        if memory.cells.len() > usize::from(u16::MAX) {
+            return Err("not in this machine: more than 65,535 memory cells".into());
+        }
+        let observed = test.observables();
+        let groups = Groups::new(&program);
+        let mut code = Code {
+            threads: Vec::new(),
+            locations,
+            loc_of,
+            observed,
+            filtered: test.filter.is_some(),
+            cta: (0..program.threads.len()).map(|t| groups.of(t, Scope::Cta)).collect(),
+            groups,
+            kin: kin(&program),
+            lanes: program.thread_ids().map(|t| program.lane(t)).collect(),
+            plain: true,
+            proxies: false,
+            calls_hand_over: false,
+            loops: false,
+            branches: false,
+            memory,
+            program: program.clone(),
+        };
+        for t in program.thread_ids() {
+            let thread = code.thread(t)?;
+            code.loops |= thread.loops;
+            code.branches |= thread.acts.iter().any(|a| a.target().is_some());
+            code.threads.push(thread);
+        }
+        let mut acts = code.threads.iter().flat_map(|t| &t.acts);
+        code.proxies = acts.any(|a| a.accesses().any(|access| access.proxy != Proxy::Generic));
+        code.calls_hand_over = code.calls_hand_over()?;
+        code.plain = !code.proxies && code.memory.cells.iter().enumerate().all(|(i, c)| c.memory.0 as usize == i);
+        Ok(code)
+    }
+
+    /// Whether what a thread of a kernel knows is known to the commands that it enqueues: on streams of CUDA, and on
+    /// queues of OpenCL if all global memory is fine-grained shared virtual memory.
+    ///
+    /// # Errors
+    /// If a kernel enqueues commands on a queue, and it is so of part of the memory alone.
+    fn calls_hand_over(&self) -> Result<bool, String> {
+        let host = self.program.host.as_deref();
+        if host.is_some_and(|h| h.lanes.iter().all(|l| l.kind.is_stream())) {
+            return Ok(true);
+        }
+        let enqueues = self.threads.iter().flat_map(|t| &t.acts).any(|a| matches!(a, Act::Enqueue(_)));
+        let global = |l: &&Location| self.memory.cell(l.cell).space == Space::Global;
+        let mut fine = self.locations.iter().filter(global).map(|l| l.kind.is_fine_grained());
+        let (first, mut rest) = (fine.next().unwrap_or(false), fine);
+        if enqueues && rest.any(|f| f != first) {
+            return Err(
+                "not in this machine: commands enqueued by kernels where part of memory is fine-grained".into()
+            );
+        }
+        Ok(first)
+    }
+
+    fn thread(&self, id: ThreadId) -> Result<ThreadCode, String> {
+        let thread = self.program.thread(id);
+        let mut acts = Vec::with_capacity(thread.code.len());
+        for instr in &thread.code {
+            acts.push(self.act(&instr.op, id).map_err(|what| format!("{what} (`{}`)", instr.text))?);
+        }
+        let mut needed = vec![false; thread.regs.len()];
+        for o in &self.observed {
+            if let Observable::Reg(t, r) = o
+                && *t == id
+            {
+                needed[r.0 as usize] = true;
+            }
+        }
+        let start = thread.regs.iter().map(|r| self.memory.initial(&self.program, &r.init, Some(id))).collect();
+        let reach = self.reach(&acts);
+        let undefined = self.program.dialect.row().undefined_division;
+        let divides = thread.code.iter().map(|i| undefined && divides(&i.op)).collect();
+        Ok(ThreadCode {
+            divides,
+            live: live_registers(thread, &needed),
+            used: live_registers(thread, &vec![false; thread.regs.len()]),
+            acts,
+            start,
+            reach,
+            loops: thread.has_loop(),
+        })
+    }
+
+    fn act(&self, op: &Op, t: ThreadId) -> Result<Act, String> {
+        let mut act = op.clone();
+        act.operands_mut().into_iter().for_each(|e| self.resolve(e, t));
+        if let Op::Barrier(Barrier {
+            naming: BarrierNaming::Instance { .. }, action: BarrierAction::Wait, ..
+        }) = op
+        {
+            return Err("not in this machine: a barrier instance that only waits".into());
+        }
+        act.try_map(|a| access(&a.tags, a.scope, a.ty), |mark| fence(&mark))
+    }
+
+    /// Puts numbers in the place of addresses.
+    fn resolve(&self, e: &mut Expr, t: ThreadId) {
+        e.visit_mut(&mut |e| {
+            if let Expr::Address(loc) = e {
+                *e = Expr::Const(self.memory.address(&self.program, *loc, 0, Some(t)).unwrap_or(0));
+            }
+        });
+    }
+
+    /// By instruction: the locations that the code from there on may access; all bits if that is not known.
+    fn reach(&self, acts: &[Act]) -> Vec<u128> {
+        let at = |act: &Act| match act.address() {
+            None => 0,
+            Some(Expr::Const(_)) => self.touched(act, &[]).map_or(0, |loc| match loc {
+                loc if loc < 128 => 1u128 << loc,
+                _ => u128::MAX,
+            }),
+            Some(_) => u128::MAX,
+        };
+        let mut reach = vec![0; acts.len() + 1];
+        loop {
+            let before = reach.clone();
+            for (pc, act) in acts.iter().enumerate().rev() {
+                let here = at(act) | act.target().map_or(0, |target| reach[target]);
+                reach[pc] |= here | reach[pc + 1];
+            }
+            if reach == before {
+                return reach;
+            }
+        }
+    }
+}
+
+/// By thread: the first one whose instructions stand at the same places of the file.
+fn kin(program: &Program) -> Vec<usize> {
+    let mut first: FxHashMap<Vec<_>, usize> = FxHashMap::default();
+    let places = program.threads.iter().map(|t| t.code.iter().map(|i| (i.span.start, i.span.end)).collect());
+    places.enumerate().map(|(t, spans)| *first.entry(spans).or_insert(t)).collect()
+}
+
+fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
+    // The tag of the constant proxy also stands for C's consume order, which no weak access has.
+    let goes = |proxy: &Proxy| *proxy != Proxy::Constant || tags.has("WEAK");
+    let proxy = Proxy::tagged(tags).filter(goes).unwrap_or(Proxy::Generic);
+    // Accesses of PTX are never sequentially consistent by themselves; those of the other languages may be.
+    let sc = tags.has("SC");
+    let strong = tags.has("RLX") || tags.has("ACQ") || tags.has("REL") || sc;
+    Ok(Access {
+        ty,
+        strong,
+        scope: scope.unwrap_or(Scope::Thread),
+        acquire: tags.has("ACQ") || sc,
+        release: tags.has("REL") || sc,
+        proxy,
+        red: tags.has("RED"),
+        atomic: tags.has("A"),
+        updates: tags.has("RMW"),
+        sc,
+        consume: tags.has("CON"),
+        failure: match () {
+            () if tags.has("FAIL_RLX") => Some(Failure::Relaxed),
+            () if tags.has("FAIL_ACQ") => Some(Failure::Acquire),
+            () if tags.has("FAIL_SC") => Some(Failure::SeqCst),
+            () => None,
+        },
+    })
+}
+
+fn fence(Mark { kind, tags, scope }: &Mark) -> Result<Fence, String> {
+    if *kind != EventKind::Fence {
+        return Err(format!("not in this machine: a {}", kind.row().noun));
+    }
+    if tags.has("PF") {
+        let proxy = || Fence::Proxy(Proxy::tagged(tags).unwrap_or(Proxy::Generic));
+        return Ok(if tags.has("ALIAS") { Fence::Alias } else { proxy() });
+    }
+    let sc = tags.has("SC");
+    let both = sc || tags.has("ACQ_REL");
+    Ok(Fence::Thread {
+        acquire: both || tags.has("ACQ"),
+        release: both || tags.has("REL"),
+        sc,
+        scope: scope.unwrap_or(Scope::Thread),
+        regions: Regions::of(tags.has("GLOBAL"), tags.has("LOCAL")),
+        capped: tags.has("CAPPED"),
+        misuse: tags.has("MISUSE"),
+    })
+}
+
+fn divides(op: &Op) -> bool {
+    op.operands().iter().any(|e| e.any(&|e| matches!(e, Expr::Bin(op, ..) if op.divides())))
+}

@@ -1,0 +1,431 @@
+//! An interpreter of programs: threads take turns on one memory.
+//!
+//! It explores every interleaving, depth first, and remembers the states it has seen. It shares nothing with the
+//! skeleton or the checkers: control flow, values, read-modify-writes and barriers are those of the micro-ops'
+//! documentation, carried out one step at a time.
+//!
+//! # Meaning
+//! - Loads, stores and whole read-modify-writes are single steps. Fences, orders, scopes and proxies mean nothing.
+//! - A counted barrier has a set of threads that have arrived. Once it has as many as its count (without a count: all
+//!   threads of its group that have not ended), the phase completes: the set is emptied and who waits goes on. A thread
+//!   that has arrived in a phase cannot arrive again before the phase completes.
+//! - An instance barrier without a quorum is passed once every thread ran into the barriers of its group with its number;
+//!   those are left out here ([`Stop::Unsupported`]).
+//! - Only executions in which every thread runs to its end have a final state.
+
+use std::collections::{BTreeSet, HashSet};
+
+use program::litmus::{LitmusTest, Observable};
+use program::{
+    BarrierAction, BarrierNaming, Expr, Init, LocId, LocationKind, Op, Program, Scope, Space, Ty, Update,
+};
+
+/// Why there is no set of final states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// A construct that is not interpreted here.
+    Unsupported(&'static str),
+    /// More states than worth looking at.
+    TooManyStates,
+    /// An access to no memory.
+    Astray,
+}
+
+/// Final values by name, as the checkers print them.
+pub type FinalState = Vec<(String, String)>;
+
+/// At most this many states.
+pub(super) const MAX_STATES: usize = 400_000;
+/// A thread that takes so many steps without touching memory never comes back.
+const MAX_LOCAL_STEPS: usize = 2_000;
+/// Distance between objects.
+const SPACING: i64 = 0x1_0000;
+
+/// A state of the whole program.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct State {
+    pub(super) threads: Vec<ThreadState>,
+    memory: Vec<i64>,
+    barriers: Vec<Phase>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct ThreadState {
+    pc: usize,
+    regs: Vec<i64>,
+    pub(super) doing: Doing,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Doing {
+    Running,
+    /// Has arrived at the barrier at `pc` and waits there.
+    Waiting,
+    /// Goes round and round without touching memory.
+    Lost,
+    Ended,
+}
+
+/// The present phase of one barrier of one group.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct Phase {
+    domain: Scope,
+    /// The mask of a warp's lanes that it is for, if it has one.
+    lanes: Option<u32>,
+    group: usize,
+    id: i64,
+    count: Option<i64>,
+    arrived: u64,
+}
+
+pub(super) struct Machine<'a> {
+    program: &'a Program,
+    /// Base address, first cell, element type and count, by location and owner.
+    objects: Vec<(LocId, usize, usize, Ty, usize)>,
+}
+
+/// The final states of a test, restricted to what it observes.
+///
+/// # Errors
+/// If the program is out of reach of this interpreter.
+pub fn final_states(test: &LitmusTest) -> Result<BTreeSet<FinalState>, Stop> {
+    let (machine, start) = machine(test);
+    let mut seen: HashSet<State> = HashSet::new();
+    let mut finals = BTreeSet::new();
+    let mut stack = vec![start];
+    while let Some(state) = stack.pop() {
+        if seen.contains(&state) {
+            continue;
+        }
+        if seen.len() >= MAX_STATES {
+            return Err(Stop::TooManyStates);
+        }
+        if state.threads.iter().all(|t| t.doing == Doing::Ended) {
+            finals.insert(machine.observe(test, &state)?);
+        }
+        for t in 0..state.threads.len() {
+            if state.threads[t].doing == Doing::Running {
+                let mut next = state.clone();
+                if machine.step(&mut next, t)? {
+                    stack.push(next);
+                }
+            }
+        }
+        seen.insert(state);
+    }
+    Ok(finals)
+}
+
+/// The interpreter of a test's program, and the state in which it begins.
+pub(super) fn machine(test: &LitmusTest) -> (Machine<'_>, State) {
+    let program = &test.program;
+    let mut machine = Machine { program, objects: Vec::new() };
+    let mut memory = Vec::new();
+    for (i, location) in program.locations.iter().enumerate() {
+        let LocationKind::Object { ty, init, space, .. } = &location.kind else { continue };
+        let owners: Vec<usize> = match space {
+            Space::Global | Space::Constant => vec![0],
+            Space::Local => (0..program.threads.len()).collect(),
+            Space::Shared => {
+                let mut owners: Vec<usize> =
+                    (0..program.threads.len()).map(|t| machine.group(t, Scope::Cta)).collect();
+                owners.sort_unstable();
+                owners.dedup();
+                owners
+            }
+        };
+        for owner in owners {
+            machine.objects.push((LocId(i as u16), owner, memory.len(), *ty, init.len()));
+            memory.extend(init.iter().map(|v| match v {
+                Init::Int(v) => ty.wrap(*v),
+                Init::Address { loc, index } => machine.element_address(*loc, *index, owner),
+            }));
+        }
+    }
+    let threads = program
+        .threads
+        .iter()
+        .enumerate()
+        .map(|(t, thread)| ThreadState {
+            pc: 0,
+            regs: thread
+                .regs
+                .iter()
+                .map(|r| match &r.init {
+                    Init::Int(v) => *v,
+                    Init::Address { loc, index } => machine.element_address(*loc, *index, t),
+                })
+                .collect(),
+            doing: Doing::Running,
+        })
+        .collect();
+    let mut start = State { threads, memory, barriers: Vec::new() };
+    for t in 0..program.threads.len() {
+        machine.settle(&mut start, t);
+    }
+    (machine, start)
+}
+
+/// The element of an object's copy that begins at an address.
+fn element(address: i64, loc: LocId, owner: usize, ty: Ty, count: usize) -> Option<usize> {
+    let (offset, size) = (address - (i64::from(loc.0) * 64 + owner as i64 + 1) * SPACING, i64::from(ty.bytes()));
+    (offset % size == 0 && (0..count as i64 * size).contains(&offset)).then_some((offset / size) as usize)
+}
+
+impl Machine<'_> {
+    /// The first thread of a thread's group.
+    fn group(&self, thread: usize, scope: Scope) -> usize {
+        let place = &self.program.threads[thread].place;
+        (0..thread).find(|&u| self.program.threads[u].place.same(place, scope)).unwrap_or(thread)
+    }
+
+    /// The object's base address in the copy that a thread sees.
+    fn address(&self, loc: LocId, thread: usize) -> i64 {
+        let object = self.program.object(loc);
+        let LocationKind::Object { space, .. } = self.program.location(object).kind else { unreachable!() };
+        let owner = match space {
+            Space::Global | Space::Constant => 0,
+            Space::Local => thread,
+            Space::Shared => self.group(thread, Scope::Cta),
+        };
+        // Objects are numbered by location and owner, so that an address does not depend on the order of set-up.
+        (i64::from(object.0) * 64 + owner as i64 + 1) * SPACING
+    }
+
+    fn element_address(&self, loc: LocId, index: u32, thread: usize) -> i64 {
+        self.address(loc, thread) + i64::from(index * self.program.element(loc).bytes())
+    }
+
+    /// A value, by name if it is an address.
+    fn show(&self, v: i64) -> String {
+        for &(loc, owner, _, ty, count) in &self.objects {
+            if let Some(index) = element(v, loc, owner, ty, count) {
+                let mut name = self.program.location(loc).name.clone();
+                if count > 1 {
+                    name.push_str(&format!("[{index}]"));
+                }
+                if self.objects.iter().filter(|o| o.0 == loc).count() > 1 {
+                    name = format!("{}:{name}", self.program.threads[owner].name);
+                }
+                return format!("&{name}");
+            }
+        }
+        v.to_string()
+    }
+
+    /// The cell that an access of that type at an address is to.
+    fn cell(&self, address: i64, access: Ty) -> Result<(usize, Ty), Stop> {
+        let found = self.objects.iter().find_map(|&(loc, owner, first, ty, count)| {
+            let index = element(address, loc, owner, ty, count).filter(|_| ty.bits == access.bits)?;
+            Some((first + index, ty))
+        });
+        found.ok_or(Stop::Astray)
+    }
+
+    fn eval(&self, state: &State, t: usize, e: &Expr) -> i64 {
+        let leaf = |e: &Expr| match e {
+            Expr::Reg(r) => Some(state.threads[t].regs[r.0 as usize]),
+            Expr::Address(loc) => Some(self.address(*loc, t)),
+            _ => None,
+        };
+        e.value(&leaf).expect("registers and addresses have values")
+    }
+
+    /// Carries out one instruction that others can notice, and what follows up to the next one. `false`: it must wait.
+    pub(super) fn step(&self, state: &mut State, t: usize) -> Result<bool, Stop> {
+        let pc = state.threads[t].pc;
+        match &self.program.threads[t].code[pc].op {
+            Op::Load { dst, addr, access } => {
+                let (cell, _) = self.cell(self.eval(state, t, addr), access.ty)?;
+                state.threads[t].regs[dst.0 as usize] = access.ty.wrap(state.memory[cell]);
+            }
+            Op::Store { addr, value, access } => {
+                let (cell, ty) = self.cell(self.eval(state, t, addr), access.ty)?;
+                state.memory[cell] = ty.wrap(access.ty.wrap(self.eval(state, t, value)));
+            }
+            Op::Rmw { dst, addr, update, read, write } => {
+                let (cell, ty) = self.cell(self.eval(state, t, addr), read.ty)?;
+                let old = read.ty.wrap(state.memory[cell]);
+                if let (Update::When { .. }, Some(dst)) = (update, dst) {
+                    state.threads[t].regs[dst.0 as usize] = old;
+                }
+                let new = match update {
+                    Update::When { cond, new } => {
+                        (self.eval(state, t, cond) != 0).then(|| self.eval(state, t, new))
+                    }
+                    Update::Exchange(e) => Some(self.eval(state, t, e)),
+                    Update::Apply(op, e) => Some(op.apply(write.ty, old, self.eval(state, t, e))),
+                    Update::CompareExchange { expected, new } => {
+                        (read.ty.wrap(self.eval(state, t, expected)) == old).then(|| self.eval(state, t, new))
+                    }
+                };
+                if let Some(new) = new {
+                    state.memory[cell] = ty.wrap(write.ty.wrap(new));
+                }
+                if let Some(dst) = dst {
+                    state.threads[t].regs[dst.0 as usize] = old;
+                }
+            }
+            Op::Barrier(b) => {
+                let BarrierNaming::Counted { id, count } = &b.naming else {
+                    return Err(Stop::Unsupported("instance barriers"));
+                };
+                if b.action == BarrierAction::Wait {
+                    return Err(Stop::Unsupported("waits apart from arrivals"));
+                }
+                let id = self.eval(state, t, id);
+                let count = count.as_ref().map(|c| self.eval(state, t, c));
+                let group = self.group(t, b.domain);
+                let key = (b.domain, b.lanes, group, id);
+                let is_it = |p: &Phase| (p.domain, p.lanes, p.group, p.id) == key;
+                let at = state.barriers.iter().position(is_it).unwrap_or_else(|| {
+                    state.barriers.push(Phase { domain: b.domain, lanes: b.lanes, group, id, count, arrived: 0 });
+                    state.barriers.sort_by_key(|p| (p.domain, p.lanes, p.group, p.id));
+                    state.barriers.iter().position(is_it).expect("just put there")
+                });
+                if state.barriers[at].count != count {
+                    return Err(Stop::Unsupported("one barrier with different counts"));
+                }
+                if state.barriers[at].arrived >> t & 1 != 0 {
+                    return Ok(false);
+                }
+                state.barriers[at].arrived |= 1 << t;
+                if b.action == BarrierAction::Sync {
+                    state.threads[t].doing = Doing::Waiting;
+                    self.complete(state);
+                    return Ok(true);
+                }
+            }
+            Op::Spurious { .. } => return Err(Stop::Unsupported("spurious failures")),
+            Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => return Err(Stop::Unsupported("host programs")),
+            Op::Mark { .. } | Op::Assign { .. } | Op::Branch { .. } => unreachable!("settled"),
+        }
+        state.threads[t].pc += 1;
+        self.settle(state, t);
+        self.complete(state);
+        Ok(true)
+    }
+
+    /// Runs a thread up to its next instruction that others can notice.
+    fn settle(&self, state: &mut State, t: usize) {
+        let code = &self.program.threads[t].code;
+        for _ in 0..MAX_LOCAL_STEPS {
+            let pc = state.threads[t].pc;
+            let Some(instr) = code.get(pc) else {
+                state.threads[t].doing = Doing::Ended;
+                return;
+            };
+            match &instr.op {
+                Op::Assign { dst, value } => {
+                    let v = self.eval(state, t, value);
+                    state.threads[t].regs[dst.0 as usize] = v;
+                    state.threads[t].pc += 1;
+                }
+                Op::Branch { cond, target } => {
+                    state.threads[t].pc = if self.eval(state, t, cond) != 0 { *target } else { pc + 1 };
+                }
+                Op::Mark { .. } => state.threads[t].pc += 1,
+                _ => return,
+            }
+        }
+        state.threads[t].doing = Doing::Lost;
+    }
+
+    /// Completes phases until none can be.
+    fn complete(&self, state: &mut State) {
+        loop {
+            let full = state.barriers.iter().position(|p| match p.count {
+                Some(n) => p.arrived != 0 && i64::from(p.arrived.count_ones()) >= n,
+                None => {
+                    p.arrived != 0
+                        && (0..state.threads.len()).all(|u| {
+                            !self.takes_part(u, p)
+                                || p.arrived >> u & 1 != 0
+                                || state.threads[u].doing == Doing::Ended
+                        })
+                }
+            });
+            let Some(at) = full else { return };
+            let phase = state.barriers.remove(at);
+            for u in 0..state.threads.len() {
+                if phase.arrived >> u & 1 != 0 && self.waits_at(state, u, &phase) {
+                    state.threads[u].doing = Doing::Running;
+                    state.threads[u].pc += 1;
+                    self.settle(state, u);
+                }
+            }
+        }
+    }
+
+    /// Whether a thread waits at this barrier (it may have arrived here and wait at another).
+    fn waits_at(&self, state: &State, t: usize, phase: &Phase) -> bool {
+        if state.threads[t].doing != Doing::Waiting {
+            return false;
+        }
+        let Op::Barrier(b) = &self.program.threads[t].code[state.threads[t].pc].op else {
+            unreachable!("threads wait at barriers")
+        };
+        let BarrierNaming::Counted { id, .. } = &b.naming else { unreachable!("checked on arrival") };
+        (b.domain, b.lanes) == (phase.domain, phase.lanes) && self.eval(state, t, id) == phase.id
+    }
+
+    /// Whether a thread is one of those that a phase without a count waits for.
+    fn takes_part(&self, thread: usize, phase: &Phase) -> bool {
+        let warp = self.group(thread, Scope::Warp);
+        let lane = (0..thread).filter(|&u| self.group(u, Scope::Warp) == warp).count();
+        self.group(thread, phase.domain) == phase.group && phase.lanes.is_none_or(|mask| mask >> lane & 1 != 0)
+    }
+
+    fn observe(&self, test: &LitmusTest, state: &State) -> Result<FinalState, Stop> {
+        let mut observed = Vec::new();
+        let mut note = |o: Observable| {
+            if !observed.contains(&o) {
+                observed.push(o);
+            }
+        };
+        for prop in test.condition.iter().chain(&test.filter) {
+            prop.observables(&mut note);
+        }
+        test.observe.iter().copied().for_each(&mut note);
+        let mut values = Vec::new();
+        for o in observed {
+            match o {
+                Observable::Reg(t, r) => {
+                    let thread = &self.program.threads[t.0 as usize];
+                    let register = &thread.regs[r.0 as usize];
+                    let v = register.ty.wrap(state.threads[t.0 as usize].regs[r.0 as usize]);
+                    values.push((format!("{}:{}", thread.name, register.name), self.show(v)));
+                }
+                Observable::Mem { loc, index, viewer } => {
+                    let object = self.program.object(loc);
+                    let copies = self.objects.iter().filter(|o| o.0 == object).count();
+                    if copies > 1 && viewer.is_none() {
+                        return Err(Stop::Unsupported("memory with several copies"));
+                    }
+                    let owner = self.objects.iter().find(|o| o.0 == object).map_or(0, |o| o.1);
+                    let address = match viewer {
+                        Some(v) => self.element_address(loc, index, v.0 as usize),
+                        None => self.element_address(loc, index, owner),
+                    };
+                    let (cell, ty) = self.cell(address, self.program.element(loc))?;
+                    let elements = self.objects.iter().find(|o| o.0 == object).map_or(1, |o| o.4);
+                    let mut name = self.program.location(loc).name.clone();
+                    if elements > 1 {
+                        name.push_str(&format!("[{index}]"));
+                    }
+                    if copies > 1 {
+                        let viewer = viewer.map_or(0, |v| v.0 as usize);
+                        let owner = match self.program.location(object).kind {
+                            LocationKind::Object { space: Space::Shared, .. } => self.group(viewer, Scope::Cta),
+                            _ => viewer,
+                        };
+                        name = format!("{}:{name}", self.program.threads[owner].name);
+                    }
+                    values.push((name, self.show(ty.wrap(state.memory[cell]))));
+                }
+            }
+        }
+        values.sort();
+        Ok(values)
+    }
+}

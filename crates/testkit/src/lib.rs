@@ -1,0 +1,26 @@
+//! What tests share: random programs, oracles, changes of programs, folders of tests.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `generate`, `rings`, `spins` | random programs in PTX: loose, critical cycles, loops that may hang |
+//! | `clike` | random programs in OpenCL C, CUDA C++ and C |
+//! | `hosts`, `in_ptx` | random host programs; those whose kernels are given in two languages |
+//! | `rewrite` | changes that must mean nothing, or must only forbid |
+//! | `interleave`, `lasso` | oracles: final states and endless behaviour of threads that take turns on one memory |
+//! | `sides` | the executor's memories of languages beside their models |
+//! | `suite`, `lines` | tests in folders, how much is tested; lines of reports |
+// Programs that are made and looked at by tests alone: their fields say what they are.
+#![allow(missing_docs)]
+
+pub mod clike;
+pub mod generate;
+pub mod hosts;
+pub mod in_ptx;
+pub mod interleave;
+pub mod lasso;
+pub mod lines;
+pub mod rewrite;
+pub mod rings;
+pub mod sides;
+pub mod spins;
+pub mod suite;

@@ -1,0 +1,23 @@
+//! Answers as reports take them, where no test file expects anything.
+
+use program::litmus::LitmusTest;
+use report::{Line, Site};
+use verdict::{Answer, Property};
+
+/// The line of an answer.
+pub fn line(path: &str, test: &LitmusTest, model: &str, property: Property, answer: Answer) -> Line {
+    Line {
+        path: path.into(),
+        test: test.name.clone(),
+        site: Site::default(),
+        model: model.into(),
+        property,
+        quantifier: test.quantifier.name(),
+        proposition: test.condition_text.trim().into(),
+        expected: None,
+        answer,
+        mapping: None,
+        notes: Vec::new(),
+        ms: None,
+    }
+}

@@ -1,0 +1,124 @@
+//! The executor's memories of languages beside their models: what each shows, and what each allows.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use cat::model::{Library, Model, Shipped, load, load_shipped};
+use diag::SourceFile;
+use engine::skeleton::signature::signature;
+use engine::{Engine, Limits};
+use front::litmus::read_path;
+use program::litmus::LitmusTest;
+use simt::record::HazardKind;
+use simt::{MachineMemory, Options, Rules, Schedule, observe};
+use verdict::{State, Verdict};
+use why::Session;
+
+use super::clike::Lang;
+use super::clike::shapes::program;
+use super::suite::{files, number};
+
+/// A memory, the language of its programs, and its model with and without early binds.
+pub struct Side {
+    pub memory: MachineMemory,
+    pub lang: Lang,
+    pub full: Model,
+    pub in_order: Model,
+}
+
+impl Side {
+    pub fn new(memory: MachineMemory, lang: Lang) -> Side {
+        let name = memory.model();
+        let text = &Library::model(name).expect("shipped").text;
+        let text = format!("{text}\nacyclic po | rf | syncbar | exitbar as In-Order\n");
+        let file = SourceFile::new("in-order.cat", text);
+        let in_order = load(file, "in-order", &Shipped, &signature(), None).expect("valid");
+        Side { memory, lang, full: load_shipped(name, &signature()).expect("shipped").expect("valid"), in_order }
+    }
+
+    pub fn options(&self, rules: Rules) -> Options {
+        let timeout = Some(Duration::from_millis(timeout()));
+        Options { memory: self.memory, rules, states: 400_000, timeout, ..Options::default() }
+    }
+}
+
+pub fn sides() -> [Side; 6] {
+    [
+        Side::new(MachineMemory::OpenCl, Lang::OpenCl),
+        Side::new(MachineMemory::OpenCl31, Lang::OpenCl),
+        Side::new(MachineMemory::Cuda, Lang::Cuda),
+        Side::new(MachineMemory::Cuda17, Lang::Cuda),
+        Side::new(MachineMemory::C11, Lang::C),
+        Side::new(MachineMemory::Rc11, Lang::C),
+    ]
+}
+
+pub fn timeout() -> u64 {
+    number("FENCEPOST_TIMEOUT_MS", 2_000)
+}
+
+/// What can happen: outcomes, whether some execution races, and whether some is undefined at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Behaviour {
+    pub outcomes: BTreeSet<State>,
+    pub racy: bool,
+    pub undefined: bool,
+}
+
+/// What a model says; `None` if that is not known within the time.
+pub fn modelled(test: &LitmusTest, model: &Model) -> Option<Behaviour> {
+    let limits = Limits { bound: 6, timeout: Some(Duration::from_millis(timeout())) };
+    let mut session = Session::new(test, model, Engine::Auto, limits, &[]);
+    let outcomes = session.outcomes();
+    assert_eq!(outcomes.defect, None, "{}", test.file.text);
+    let flag = |answer: Option<verdict::Answer>| match answer?.verdict {
+        Verdict::Racy | Verdict::Undefined => Some(true),
+        Verdict::RaceFree | Verdict::Defined => Some(false),
+        _ => None,
+    };
+    let (racy, undefined) = (flag(session.race())?, flag(session.undefined())?);
+    let allowed = outcomes.outcomes.into_iter().filter(|o| o.allowed).map(|o| o.state);
+    outcomes.complete.then(|| Behaviour { outcomes: allowed.collect(), racy, undefined })
+}
+
+/// What the machine shows, and in how many states.
+pub fn shown(test: &LitmusTest, options: &Options) -> Result<(Behaviour, u64), String> {
+    let observation = observe(test, options, Schedule::Exhaustive)?;
+    if let Some(reason) = &observation.reason {
+        return Err(format!("machine: {}", reason.split(':').next().unwrap_or_default()));
+    }
+    let hazards = operational::hazards(test, &observation);
+    let racy = hazards.iter().any(|h| h.kind == HazardKind::Race);
+    let outcomes = operational::name(test, &observation).into_iter().map(|n| n.0).collect();
+    let undefined = hazards.iter().any(|h| h.kind.is_undefined());
+    Ok((Behaviour { outcomes, racy, undefined }, observation.states))
+}
+
+/// A rule, how to take it out, and the memories on which that must show.
+pub type Mutant = (&'static str, fn(&mut Rules), &'static [MachineMemory]);
+
+/// Requires of each rule that some program, of the written ones of the language or random, shows that it is taken out.
+pub fn each_is_missed(mutants: &[Mutant], shows: &dyn Fn(&Side, &LitmusTest, Rules) -> Option<String>) {
+    let (sides, limit) = (sides(), number("FENCEPOST_MUTANTS", 4_000));
+    let litmus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus");
+    for (name, remove, memories) in mutants {
+        let mut rules = Rules::ALL;
+        remove(&mut rules);
+        for memory in *memories {
+            let side = sides.iter().find(|s| s.memory == *memory).expect("one of them");
+            let folder = match side.lang {
+                Lang::OpenCl => "opencl",
+                Lang::Cuda => "cuda",
+                Lang::C => "c11",
+            };
+            let written = files(&litmus.join(folder), &["toml"]);
+            let written = written.iter().flat_map(|f| read_path(f).unwrap_or_default());
+            let random = (1..=limit).map(|seed| program(side.lang, seed).read(&format!("seed {seed}")));
+            let caught = written.chain(random).find_map(|test| Some((shows(side, &test, rules)?, test.name)));
+            let (how, test) =
+                caught.unwrap_or_else(|| panic!("{}: nobody misses the rule `{name}`", memory.name()));
+            println!("{} without {name}: {test}: {how}", memory.name());
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Why a question is left undecided.
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// A reason, as data; how it reads is made at the end. Answers that have one are not kept, so it is never written as such.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Reason {
+    /// Time was up.
+    #[error("out of time")]
+    Time,
+    /// The program was told to end.
+    #[error("interrupted")]
+    Interrupted,
+    /// A consistent execution reaches the cut after that many iterations.
+    #[error("loop bound: a thread can go on after {0} iterations")]
+    LoopBound(u32),
+    /// The model does not exclude values that depend on themselves.
+    #[error("values out of thin air: this model does not exclude them, and they are too many")]
+    ThinAir,
+    /// An access can name no memory that it may access: which, if it is of a thread.
+    #[error("{}", astray(.0))]
+    Astray(Option<Place>),
+    /// Implementations may settle what these instructions do: in what way, by the model.
+    #[error("implementation-defined: {}; {what}", .at.iter().map(Place::to_string).collect::<Vec<_>>().join(" and "))]
+    ImplementationDefined {
+        /// Where.
+        at: Vec<Place>,
+        /// What the model says.
+        what: String,
+    },
+    /// Only executions in which a thread does not end show what was asked for.
+    #[error("only executions in which a thread does not end show it, and then later commands may not run")]
+    Unended,
+    /// A host program in which some wait never ends.
+    #[error("deadlock: {0}")]
+    Deadlock(String),
+    /// What calls of host threads can come to is not known.
+    #[error("{0}")]
+    Calls(String),
+    /// A progress model leaves something open.
+    #[error("{model} does not say who is run where {what}")]
+    Unserved {
+        /// The progress model.
+        model: String,
+        /// What it does not speak of.
+        what: String,
+    },
+    /// The model has no words for it.
+    #[error("not in this model: {0}")]
+    NotInModel(String),
+    /// We have none.
+    #[error("not supported: {0}")]
+    Unsupported(String),
+    /// More events than relations can hold.
+    #[error("too many events: the test unrolls to more than {0}")]
+    TooManyEvents(usize),
+    /// Unrolling does not end in reasonable time.
+    #[error("too many steps: a thread unrolls to more than {0} instructions")]
+    TooManySteps(usize),
+    /// A register is computed from itself too often.
+    #[error("too deep a value: a register takes more than {0} operations in a row")]
+    TooDeepValue(u32),
+    /// Conditions and values take too much memory.
+    #[error("too many paths: conditions and values of the test have more than {0} parts")]
+    TooManyParts(usize),
+    /// A barrier with more possible phase assignments than are worth trying.
+    #[error("too many barrier phases: more than {0} arrivals share a barrier with a smaller count")]
+    TooManyPhases(usize),
+    /// A term takes too many values to be enumerated.
+    #[error("too many values: a value takes more than a thousand")]
+    TooManyValues,
+    /// The circuit is too large for a solver.
+    #[error("too large: the circuit has more than 2 million gates or clauses")]
+    TooManyGates,
+    /// Runs that are too long to be put before the checkers.
+    #[error("its {0} accesses are too many for the checkers; the runs were looked through for races alone")]
+    TooManyAccesses(usize),
+    /// A search through changes of the program was given up.
+    #[error("there are too many changes to try")]
+    TooManyChanges,
+    /// An engine failed.
+    #[error("{0}")]
+    Engine(String),
+    /// A law was broken: the answer comes with it.
+    #[error("defect")]
+    Defect,
+    /// The checker itself failed.
+    #[error("a defect of Fencepost")]
+    Broken,
+}
+
+impl Reason {
+    /// In short, without the details: which line, which instruction.
+    pub fn kind(&self) -> String {
+        let text = self.to_string();
+        text.split(": ").next().unwrap_or(&text).to_owned()
+    }
+}
+
+/// An instruction of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// As written.
+    pub text: String,
+    /// The name of its thread.
+    pub thread: String,
+    /// Its 1-based line in the test file; 0: none.
+    pub line: u32,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` ({}, line {})", self.text, self.thread, self.line)
+    }
+}
+
+fn astray(access: &Option<Place>) -> String {
+    match access {
+        Some(access) => {
+            format!("{access} can access memory that no location names, or that it may not access")
+        }
+        None => "an access can name no memory".to_owned(),
+    }
+}

@@ -1,0 +1,391 @@
+//! The rule that makes the difference between two models on a program, found by trying.
+//!
+//! Where one model forbids what the other allows, the program is changed a little, by one kind of change at a time, until
+//! they agree; then every change that is not needed is taken back. The kind that removes the difference is the rule, and
+//! the instructions that had to change are where it bites. So whatever is reported was seen: with that change, both models
+//! gave the same answer.
+//!
+//! # Invariants
+//! - A rule is named only if every question about the changed programs was decided.
+//! - Rules are tried in a fixed order, the narrower first, so that the report is repeatable.
+
+use cat::model::ir::Model;
+use engine::task::thin_air_axioms;
+use program::edits::{Change, Edit, Site, edited};
+use program::litmus::{LitmusTest, Prop};
+use program::strength::{self, Order};
+use program::{LocationKind, Op, Program};
+use verdict::{Place, Style, Verdict, Witness, WitnessEvent};
+
+use super::{Means, Side, listed};
+use crate::knobs::{self, Around, Kind, Knob};
+use crate::search::Search;
+
+/// A kind of change, and what a difference that it removes is called.
+struct Rule {
+    /// The rule's name in reports.
+    name: &'static str,
+    kinds: &'static [Kind],
+    /// Of which instructions.
+    of: fn(&Op) -> bool,
+    /// To which level.
+    to: fn(Change) -> bool,
+    /// What the changes do, after "with".
+    with: &'static str,
+}
+
+/// Changes that make a program stronger, in the order in which they are tried; the first [`NARROW`] before those of
+/// [`WEAKER`].
+const STRONGER: &[Rule] = &[
+    Rule {
+        name: "scope inclusion",
+        kinds: &[knobs::scopes],
+        of: any,
+        to: every,
+        with: "a scope that holds all threads",
+    },
+    Rule {
+        name: "region",
+        kinds: &[knobs::flags, knobs::regions],
+        of: any,
+        to: every,
+        with: "the flags of both regions",
+    },
+    Rule {
+        name: "proxy",
+        kinds: &[knobs::names, knobs::proxies],
+        of: any,
+        to: every,
+        with: "the location's own name and the generic proxy",
+    },
+    Rule {
+        name: "reduction",
+        kinds: &[knobs::strengths],
+        of: any,
+        to: |c| c == Change::Result,
+        with: "`atom` in place of `red`",
+    },
+    Rule {
+        name: "release and acquire",
+        kinds: &[knobs::orders],
+        of: any,
+        to: synchronizes,
+        with: "release or acquire order",
+    },
+    Rule {
+        name: "moral strength",
+        kinds: &[knobs::orders],
+        of: |op| !knobs::has_proxy(op),
+        to: |c| matches!(c, Change::Atomic(Order::Relaxed, _)),
+        with: "a relaxed access in place of a weak one",
+    },
+    Rule {
+        name: "sequential consistency",
+        kinds: &[knobs::orders],
+        of: any,
+        to: |c| c == Change::Order(Order::SeqCst),
+        with: "seq_cst order",
+    },
+    Rule {
+        name: "program order",
+        kinds: &[knobs::fences_before],
+        of: any,
+        to: every,
+        with: "a fence of sequential consistency in front",
+    },
+];
+
+/// How many of [`STRONGER`] are about what an operation concerns, not about what it does.
+const NARROW: usize = 3;
+
+/// Changes that take away what one model orders by and the other does not.
+const WEAKER: &[Rule] = &[
+    Rule {
+        name: "SC fence",
+        kinds: &[knobs::fences],
+        of: is_sc,
+        to: synchronizes,
+        with: "an acq_rel fence in its place",
+    },
+    Rule {
+        name: "SC access",
+        kinds: &[knobs::orders],
+        of: is_sc,
+        to: synchronizes,
+        with: "acquire or release order in its place",
+    },
+    Rule { name: "barrier", kinds: &[knobs::barriers], of: any, to: every, with: "the barrier taken out" },
+];
+
+fn any(_: &Op) -> bool {
+    true
+}
+
+fn is_sc(op: &Op) -> bool {
+    strength::order(op) == Some(Order::SeqCst)
+}
+
+fn every(_: Change) -> bool {
+    true
+}
+
+fn synchronizes(change: Change) -> bool {
+    matches!(change, Change::Order(Order::Acquire | Order::Release | Order::AcqRel))
+}
+
+impl Rule {
+    /// Its knobs in a program, each as written or changed; `up`: to something stronger.
+    fn knobs(&'static self, program: &Program, up: bool) -> Vec<Turned> {
+        let around = Around::new(program);
+        let knobs = self.kinds.iter().flat_map(|kind| {
+            let mut knobs: Vec<Knob> = kind(&around).into_iter().flat_map(Knob::apart).collect();
+            knobs.sort_by_key(|knob| knob.sites[0]);
+            knobs
+        });
+        let concerned = |knob: &Knob| knob.instr(program).is_none_or(|i| (self.of)(&i.op));
+        let turned = |knob: Knob| if up { knob.up() } else { knob.down() };
+        knobs.filter(concerned).filter_map(turned).filter_map(|knob| Some((self, knob.only(self.to)?))).collect()
+    }
+}
+
+/// A knob that can be as written or changed, and whose it is.
+type Turned = (&'static Rule, Knob);
+
+/// What the models differ on.
+#[derive(Clone, Copy)]
+pub(super) enum Asked<'p> {
+    /// Whether a proposition can hold (`true`: fail).
+    Outcome(&'p Prop, bool),
+    /// Whether the program races, or is undefined in another way.
+    Race,
+}
+
+/// What makes the difference.
+#[derive(Clone, Debug)]
+pub(super) struct Cause {
+    /// The rule.
+    pub rule: String,
+    /// Where it bites.
+    pub places: Vec<Place>,
+    /// What was seen: the end of a sentence.
+    pub seen: String,
+}
+
+/// Two models that differ: `refusing` says no, `weak` yes. Without the first one, only the second must change its mind.
+pub(super) struct Difference<'s> {
+    pub refusing: Option<&'s Side<'s>>,
+    pub weak: &'s Side<'s>,
+    pub asked: Asked<'s>,
+    pub means: &'s Means,
+}
+
+impl Difference<'_> {
+    /// The rule; `None` if no change of one kind, and no sum of them, removes the difference.
+    pub(super) fn cause(&self) -> Option<Cause> {
+        let (narrow, broad) = STRONGER.split_at(NARROW);
+        let weaker = if matches!(self.asked, Asked::Race) { &[] } else { WEAKER };
+        self.thin_air()
+            .or_else(|| narrow.iter().find_map(|rule| self.removed(rule.knobs(self.program(), true), true)))
+            .or_else(|| weaker.iter().find_map(|rule| self.removed(rule.knobs(self.program(), false), false)))
+            .or_else(|| broad.iter().find_map(|rule| self.removed(rule.knobs(self.program(), true), true)))
+            .or_else(|| self.sum())
+    }
+
+    /// The sequentially consistent operations that the difference rests on: if they are less, the models agree, on
+    /// whatever answer.
+    pub(super) fn of_sc(&self) -> Vec<Place> {
+        let ways = [&WEAKER[1], &WEAKER[0]].into_iter().flat_map(|rule| [(rule, false), (rule, true)]);
+        let least = |(rule, no): (&'static Rule, bool)| self.least(rule.knobs(self.program(), false), no);
+        ways.into_iter().find_map(least).map(|knobs| self.places(&knobs)).unwrap_or_default()
+    }
+
+    fn program(&self) -> &Program {
+        &self.weak.source.program
+    }
+
+    /// Whether both models say no (`true`) or yes to a changed program.
+    fn both(&self, test: &LitmusTest, no: bool) -> bool {
+        let says = |side: &Side<'_>| self.refuses(side, side.model, test) == Some(no);
+        // The one that has to change its mind first.
+        let (first, second) = if no { (Some(self.weak), self.refusing) } else { (self.refusing, Some(self.weak)) };
+        first.is_none_or(says) && second.is_none_or(says)
+    }
+
+    /// The knobs that have to be turned for both models to say no (`true`) or yes; `None` if not even all together do it.
+    fn least(&self, knobs: Vec<Turned>, no: bool) -> Option<Vec<Turned>> {
+        let decide = |test: &LitmusTest, _| Ok(self.both(test, no));
+        let list = knobs.iter().map(|k| k.1.clone()).collect();
+        let mut search = Search::new(self.weak.source, list, (false, usize::MAX, None), decide);
+        let all = search.top();
+        let found = search.first_of([all]).ok()??;
+        let setting = search.lowered(found, (0..knobs.len()).rev()).ok()?;
+        Some(knobs.into_iter().zip(setting).filter(|(_, level)| *level > 0).map(|(knob, _)| knob).collect())
+    }
+
+    /// The rules, if stronger programs make both models say no (`no`), or weaker ones make them say yes.
+    fn removed(&self, knobs: Vec<Turned>, no: bool) -> Option<Cause> {
+        let least = self.least(knobs, no)?;
+        let mut rules: Vec<&Rule> = least.iter().map(|k| k.0).collect();
+        rules.dedup_by_key(|rule| rule.name);
+        let with: Vec<String> = rules.iter().map(|rule| self.with(rule, &least)).collect();
+        let there = if no { " there" } else { "" };
+        let seen = format!("with {}{there}, {}", with.join(" and "), self.agreed(no));
+        let rule = rules.iter().map(|rule| rule.name).collect::<Vec<_>>().join(", ");
+        Some(Cause { rule, places: self.places(&least), seen })
+    }
+
+    /// All kinds of change together, one after the other.
+    fn sum(&self) -> Option<Cause> {
+        let mut all: Vec<Turned> = Vec::new();
+        STRONGER.iter().enumerate().find_map(|(r, rule)| {
+            // Later kinds see what earlier ones made; places stay, but for the fences, which come last.
+            let edits: Vec<Edit> = all.iter().flat_map(|(_, knob)| knob.edits(1)).collect();
+            let more = rule.knobs(&edited(self.program(), &edits), true);
+            let is_new = r > 0 && !more.is_empty();
+            all.extend(more);
+            is_new.then(|| self.removed(all.clone(), true)).flatten()
+        })
+    }
+
+    /// Whether a model says no to a version of its program: the outcome is forbidden, or nothing is undefined. `None`:
+    /// undecided.
+    fn refuses(&self, side: &Side<'_>, model: &Model, source: &LitmusTest) -> Option<bool> {
+        let lowered = match side.mapping {
+            None => None,
+            Some(mapping) => Some(mapping.lowered(source).ok()?),
+        };
+        let mut session = self.means.session(lowered.as_ref().unwrap_or(source), model);
+        match self.asked {
+            Asked::Outcome(prop, negate) => match session.reachability(Some(prop), negate).verdict {
+                Verdict::Forbidden => Some(true),
+                Verdict::Allowed => Some(false),
+                _ => None,
+            },
+            Asked::Race => {
+                let answers = [session.race(), session.undefined()];
+                let mut none = true;
+                for answer in answers.into_iter().flatten() {
+                    match answer.verdict {
+                        Verdict::RaceFree | Verdict::Defined => {}
+                        Verdict::Undecided(_) => return None,
+                        _ => none = false,
+                    }
+                }
+                Some(none)
+            }
+        }
+    }
+
+    /// Values that justify themselves: only an axiom against them stands between the two models.
+    fn thin_air(&self) -> Option<Cause> {
+        let (refusing, Asked::Outcome(prop, negate)) = (self.refusing?, self.asked) else { return None };
+        let mut lesser = Model::clone(refusing.model);
+        let against = thin_air_axioms(&lesser);
+        if against.is_empty() {
+            return None;
+        }
+        let names: Vec<String> = against.iter().map(|&i| lesser.axioms[i].name.clone()).collect();
+        lesser.axioms.retain(|a| !names.contains(&a.name));
+        if self.refuses(refusing, &lesser, refusing.source) != Some(false) {
+            return None;
+        }
+        let mut weak = self.means.session(self.weak.test, self.weak.model);
+        let witness = weak.reachability(Some(prop), negate).witness?;
+        let places = cycle_of_values(&witness);
+        let label = refusing.label;
+        let seen = format!("these values rest on each other, which `{label}` excludes by {}", listed(&names));
+        Some(Cause { rule: "thin air".into(), places, seen })
+    }
+
+    fn with(&self, rule: &Rule, knobs: &[Turned]) -> String {
+        let changes: Vec<Change> = knobs.iter().filter_map(|(_, knob)| knob.change(1)).collect();
+        let scope = changes.iter().find_map(|change| match *change {
+            Change::Scope(scope) if rule.name == "scope inclusion" => Some(scope),
+            _ => None,
+        });
+        match scope {
+            Some(scope) => format!("{} scope", self.program().dialect.row().bare_scope(scope)),
+            None if rule.name == "region" && changes.contains(&Change::Global) => {
+                match changes.contains(&Change::Regions) {
+                    true => "the flags of both regions and global memory".into(),
+                    false => "global memory".into(),
+                }
+            }
+            None => rule.with.into(),
+        }
+    }
+
+    /// What both say then.
+    fn agreed(&self, no: bool) -> String {
+        let word = match (self.asked, no) {
+            (Asked::Race, _) => "calls it defined",
+            (_, true) => "forbids it",
+            (_, false) => "allows it",
+        };
+        let changed = if no { Some(self.weak) } else { self.refusing };
+        let label = changed.map_or("", |side| side.label);
+        let too = if self.refusing.is_some() { " too" } else { "" };
+        format!("`{label}` {word}{too}")
+    }
+
+    fn places(&self, knobs: &[Turned]) -> Vec<Place> {
+        let mut places: Vec<Place> = Vec::new();
+        for site in knobs.iter().flat_map(|(_, knob)| &knob.sites) {
+            let place = match *site {
+                Site::Instr(t, i) => {
+                    let thread = self.program().thread(t);
+                    let instr = &thread.code[i];
+                    Place { thread: thread.name.clone(), line: instr.line, text: instr.text.clone() }
+                }
+                Site::Thread(t) => {
+                    let thread = self.program().thread(t).name.clone();
+                    Place { text: format!("the place of {thread}"), thread, line: 0 }
+                }
+                Site::Location(l) => {
+                    let location = self.program().location(l);
+                    let what = match location.kind {
+                        LocationKind::Alias { .. } => "which is another location's second name",
+                        LocationKind::Object { .. } => "which is local memory",
+                    };
+                    let text = format!("location `{}`, {what}", location.name);
+                    Place { thread: String::new(), line: 0, text }
+                }
+            };
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        places
+    }
+}
+
+/// The instructions on a cycle of program order and reads-from in an execution.
+fn cycle_of_values(witness: &Witness) -> Vec<Place> {
+    let (order, sources) = (witness.drawn_as(Style::ProgramOrder), witness.drawn_as(Style::ReadsFrom));
+    let steps: Vec<(usize, usize)> = order.iter().chain(sources).copied().collect();
+    let n = witness.events.len();
+    let reach = |from: usize| {
+        let mut seen = vec![false; n];
+        let mut todo = vec![from];
+        while let Some(e) = todo.pop() {
+            for &(_, b) in steps.iter().filter(|s| s.0 == e) {
+                if !std::mem::replace(&mut seen[b], true) {
+                    todo.push(b);
+                }
+            }
+        }
+        seen
+    };
+    let on_cycle: Vec<bool> = (0..n).map(|e| reach(e)[e]).collect();
+    // The ends of reads-from between threads say enough.
+    let mut ends: Vec<usize> =
+        sources.iter().filter(|&&(a, b)| on_cycle[a] && on_cycle[b]).flat_map(|&(a, b)| [a, b]).collect();
+    ends.sort_unstable();
+    ends.dedup();
+    ends.into_iter().map(|e| place_of(&witness.events[e])).collect()
+}
+
+/// The instruction of an event.
+pub(super) fn place_of(event: &WitnessEvent) -> Place {
+    Place { thread: event.thread_name.clone(), line: event.line, text: event.text.clone() }
+}

@@ -1,0 +1,461 @@
+//! Kinds of change: what of a program can be turned down or up, in every dialect.
+//!
+//! A kind lists its [`Knob`]s in a program. The levels of a knob go from the weakest to the strongest, and one of them is
+//! what is written. Whoever wants to know what an answer rests on turns knobs down; whoever wants to know what it lacks
+//! turns them up ([`search`](crate::search)).
+//!
+//! # Invariants
+//! - What is written changes nothing; every other level is one change of all places of the knob.
+//! - Copies of one instruction (threads of one kernel) have one knob; so have barriers that meet, since one without its
+//!   partner waits for ever.
+
+use std::collections::{BTreeSet, HashMap};
+
+use front::litmus::printed;
+use program::edits::{Change, Edit, Fence, PROXIES, Site, edited, enough, fence_text};
+use program::litmus::LitmusTest;
+use program::strength::{self, Order};
+use program::{
+    BarrierNaming, DialectRow, Expr, Instr, LocId, Location, LocationKind, MemoryKind, Op, Program, Scope, Space,
+    Thread, ThreadId,
+};
+use verdict::Need;
+
+/// An instruction of a thread.
+pub type Spot = (ThreadId, usize);
+
+/// A level of a knob: what changes, and what is there then; empty: nothing.
+type Level = (Option<Change>, String);
+
+/// Something that can be turned.
+#[derive(Clone, Debug)]
+pub struct Knob {
+    /// What it changes.
+    pub sites: Vec<Site>,
+    levels: Vec<Level>,
+    /// Which of them is there.
+    written: usize,
+}
+
+impl Knob {
+    /// A knob with levels below and above what is written.
+    fn new(sites: Vec<Site>, below: Vec<(Change, String)>, own: String, above: Vec<(Change, String)>) -> Knob {
+        let written = below.len();
+        let change = |(change, says)| (Some(change), says);
+        let levels =
+            below.into_iter().map(change).chain([(None, own)]).chain(above.into_iter().map(change)).collect();
+        Knob { sites, levels, written }
+    }
+
+    /// As written, or weaker; `None` if nothing is weaker.
+    pub fn down(mut self) -> Option<Knob> {
+        self.levels.truncate(self.written + 1);
+        (self.levels.len() > 1).then_some(self)
+    }
+
+    /// As written, or stronger; `None` if nothing is stronger.
+    pub fn up(mut self) -> Option<Knob> {
+        self.levels.drain(..self.written);
+        self.written = 0;
+        (self.levels.len() > 1).then_some(self)
+    }
+
+    /// As written, or the last level of which something holds.
+    pub fn only(mut self, wanted: impl Fn(Change) -> bool) -> Option<Knob> {
+        let own = self.levels[self.written].clone();
+        let level = self.levels.into_iter().rev().find(|level| level.0.is_some_and(&wanted))?;
+        (self.levels, self.written) = (vec![own, level], 0);
+        Some(self)
+    }
+
+    /// One knob for each place.
+    pub fn apart(self) -> impl Iterator<Item = Knob> {
+        let Knob { sites, levels, written } = self;
+        sites.into_iter().map(move |site| Knob { sites: vec![site], levels: levels.clone(), written })
+    }
+
+    /// One knob for the places of all; `None` if there are none.
+    pub fn joined(knobs: Vec<Knob>) -> Option<Knob> {
+        let mut sites: Vec<Site> = knobs.iter().flat_map(|knob| knob.sites.clone()).collect();
+        sites.sort_unstable();
+        knobs.into_iter().next().map(|first| Knob { sites, ..first })
+    }
+
+    /// Its strongest level.
+    pub fn top(&self) -> usize {
+        self.levels.len() - 1
+    }
+
+    /// The level that is written.
+    pub fn written(&self) -> usize {
+        self.written
+    }
+
+    /// What changes at a level.
+    pub fn change(&self, level: usize) -> Option<Change> {
+        self.levels[level].0
+    }
+
+    /// Its changes at a level.
+    pub fn edits(&self, level: usize) -> impl Iterator<Item = Edit> {
+        self.change(level).into_iter().flat_map(|change| self.sites.iter().map(move |&site| (site, change)))
+    }
+
+    /// The instructions that it changes.
+    pub fn spots(&self) -> impl Iterator<Item = Spot> {
+        self.sites.iter().filter_map(|site| match *site {
+            Site::Instr(t, i) => Some((t, i)),
+            _ => None,
+        })
+    }
+
+    /// The first of its instructions.
+    pub fn instr<'p>(&self, program: &'p Program) -> Option<&'p Instr> {
+        self.spots().next().map(|spot| instr(program, spot))
+    }
+
+    /// What is there at one level, and what is at another.
+    pub fn need(&self, program: &Program, what: usize, instead: usize) -> Need {
+        let mut threads: Vec<ThreadId> = self.spots().map(|s| s.0).collect();
+        threads.dedup();
+        let name = |t: &ThreadId| program.thread(*t).name.clone();
+        let thread = match threads.as_slice() {
+            [first, .., last] => format!("{} to {}", name(first), name(last)),
+            [one] => name(one),
+            [] => String::new(),
+        };
+        let (line, text) = self.instr(program).map_or((0, String::new()), |i| (i.line, i.text.clone()));
+        let says = |level: usize| self.levels[level].1.clone();
+        Need { thread, line, text, what: says(what), instead: says(instead) }
+    }
+}
+
+/// A kind of change: its knobs in a program.
+pub type Kind = fn(&Around<'_>) -> Vec<Knob>;
+
+/// A program, and the narrowest scope that is wide enough for it.
+pub struct Around<'p> {
+    program: &'p Program,
+    wide: Scope,
+}
+
+impl<'p> Around<'p> {
+    /// A program, with its narrowest scope that is wide enough.
+    pub fn new(program: &'p Program) -> Around<'p> {
+        Around { program, wide: enough(program) }
+    }
+
+    /// A program, in which even wider scopes are tried.
+    pub fn unbounded(program: &'p Program) -> Around<'p> {
+        Around { program, wide: Scope::Sys }
+    }
+
+    /// A knob for each instruction, with its copies, that has `levels`: below, as written, above.
+    fn each(&self, levels: impl Fn(&Op) -> Option<Levels>) -> Vec<Knob> {
+        let sites = sites_of(self.program, &|op| levels(op).is_some());
+        let knob = |spots: Vec<Spot>| {
+            let (below, own, above) = levels(&instr(self.program, spots[0]).op)?;
+            Some(Knob::new(at(&spots), below, own, above))
+        };
+        sites.into_iter().filter_map(knob).collect()
+    }
+
+    fn row(&self) -> &'static DialectRow {
+        self.program.dialect.row()
+    }
+
+    /// The levels of an order.
+    fn order(&self, op: &Op) -> Option<Levels> {
+        let row = self.row();
+        let word = |o: Order| row.order_word(o).to_owned();
+        if op.has("WEAK") {
+            let synchronizing = if op.read().is_some() { Order::Acquire } else { Order::Release };
+            let scope = row.scope_word(self.wide);
+            let strong = |o: Order| (Change::Atomic(o, Some(self.wide)), format!("{}{scope}", word(o)));
+            return Some((vec![], WEAK.to_owned(), [Order::Relaxed, synchronizing].map(strong).into()));
+        }
+        let own = strength::order(op);
+        let mut below = Vec::new();
+        if op.is_fence() {
+            below.push((Change::Nothing, String::new()));
+        } else if row.weak && op.accesses().count() == 1 {
+            below.push((Change::Weak, WEAK.to_owned()));
+        }
+        let may = |o: &Order| *o != Order::SeqCst || row.sc_accesses || op.is_fence();
+        let level = |o: Order| (Change::Order(o), word(o));
+        below.extend(strength::weaker(op).into_iter().map(level));
+        let above = strength::stronger(op).into_iter().filter(may).map(level).collect();
+        (own.is_some() || op.is_fence()).then(|| (below, own.map_or_else(String::new, word), above))
+    }
+
+    /// Fences in front of all accesses but the first of a thread.
+    fn fences_before(&self, kinds: &[Fence]) -> Vec<Knob> {
+        let program = self.program;
+        let first = |t: ThreadId| program.thread(t).code.iter().position(|i| i.op.is_visible());
+        let level = |&fence: &Fence| {
+            (Change::FenceBefore(fence), format!("{} before", fence_text(program.dialect, fence)))
+        };
+        let above: Vec<_> = kinds.iter().map(level).collect();
+        let mut sites = sites_of(program, &Op::is_access);
+        sites.retain(|spots| Some(spots[0].1) != first(spots[0].0));
+        sites.iter().map(|spots| Knob::new(at(spots), vec![], String::new(), above.clone())).collect()
+    }
+
+    /// A knob for each location that can become another.
+    fn locations(&self, change: Change, says: &str, can: impl Fn(&LocationKind) -> bool) -> Vec<Knob> {
+        let locations = self.program.locations.iter().zip(0..).filter(|(l, _)| can(&l.kind));
+        let above = || vec![(change, says.to_owned())];
+        locations.map(|(_, l)| Knob::new(vec![Site::Location(LocId(l))], vec![], String::new(), above())).collect()
+    }
+}
+
+/// Levels below what is written, that, and those above.
+type Levels = (Vec<(Change, String)>, String, Vec<(Change, String)>);
+
+/// What an access is that is not strong.
+pub const WEAK: &str = ".weak";
+
+/// Scopes, up to one that holds all threads.
+pub fn scopes(around: &Around<'_>) -> Vec<Knob> {
+    let row = around.row();
+    around.each(|op| {
+        let own = strength::scope(op)?;
+        let level = |s: Scope| (Change::Scope(s), row.scope_word(s));
+        let (below, above): (Vec<Scope>, Vec<Scope>) =
+            row.choices().into_iter().filter(|s| *s != own).partition(|s| *s < own);
+        let above = above.into_iter().filter(|s| *s <= around.wide);
+        Some((below.into_iter().map(level).collect(), level(own).1, above.map(level).collect()))
+    })
+}
+
+/// Orders of accesses.
+pub fn orders(around: &Around<'_>) -> Vec<Knob> {
+    around.each(|op| around.order(op).filter(|_| !op.is_fence()))
+}
+
+/// Fences, and their orders.
+pub fn fences(around: &Around<'_>) -> Vec<Knob> {
+    around.each(|op| around.order(op).filter(|_| op.is_fence()))
+}
+
+/// Orders of accesses and fences; of a reduction of PTX, whether it reads.
+pub fn strengths(around: &Around<'_>) -> Vec<Knob> {
+    around.each(|op| match op.has("RED") {
+        true => Some((vec![], "red".to_owned(), vec![(Change::Result, "atom".to_owned())])),
+        false => around.order(op),
+    })
+}
+
+/// Proxies of PTX.
+pub fn proxies(around: &Around<'_>) -> Vec<Knob> {
+    let generic = || vec![(Change::Generic, "the generic proxy".to_owned())];
+    let through = |op: &Op| around.row().proxies && has_proxy(op);
+    around.each(|op| through(op).then(|| (vec![], "its proxy".to_owned(), generic())))
+}
+
+/// Whether an access of PTX goes through another proxy than the generic one.
+pub fn has_proxy(op: &Op) -> bool {
+    PROXIES.iter().any(|p| goes_through(op, p))
+}
+
+/// Second names of locations (PTX).
+pub fn names(around: &Around<'_>) -> Vec<Knob> {
+    around.locations(Change::OneName, "", |kind| matches!(kind, LocationKind::Alias { .. }))
+}
+
+/// Flags of fences and barriers of OpenCL.
+pub fn flags(around: &Around<'_>) -> Vec<Knob> {
+    let all = || vec![(Change::Regions, strength::ALL_FLAGS.to_owned())];
+    let lacks = |op: &Op| around.row().regions && strength::lacks_flags(op);
+    around.each(|op| lacks(op).then(|| (vec![], "its flags".to_owned(), all())))
+}
+
+/// Local memory of OpenCL.
+pub fn regions(around: &Around<'_>) -> Vec<Knob> {
+    let local = |kind: &LocationKind| matches!(kind, LocationKind::Object { opencl, .. } if opencl.local && !opencl.global);
+    around.locations(Change::Global, "", local)
+}
+
+/// Buffers of OpenCL that several devices use.
+pub fn buffers(around: &Around<'_>) -> Vec<Knob> {
+    let program = around.program;
+    let devices: BTreeSet<u32> = program.threads.iter().map(|t| t.place.gpu).collect();
+    let several = around.row().regions && devices.len() > 1;
+    around.locations(Change::FineGrained, "", |kind| match kind {
+        // What each device has of its own is not shared.
+        LocationKind::Object { kind: MemoryKind::ProgramScope, .. } => false,
+        LocationKind::Object { opencl, kind, .. } => {
+            several && opencl.global && !program.machine.has_svm_atomics(*kind)
+        }
+        LocationKind::Alias { .. } => false,
+    })
+}
+
+/// All accesses to a location that are plain become atomic.
+pub fn atomicity(program: &Program, loc: LocId, plain: &[Spot]) -> Knob {
+    let mut scopes: Vec<Option<Scope>> = program.dialect.row().choices().into_iter().map(Some).collect();
+    if scopes.is_empty() {
+        scopes.push(None);
+    }
+    let orders = [Order::Relaxed, Order::AcqRel, Order::SeqCst];
+    let levels =
+        orders.into_iter().flat_map(|o| scopes.iter().map(move |&s| (Change::Atomic(o, s), String::new())));
+    let sites = [Site::Location(loc)].into_iter().chain(at(plain)).collect();
+    Knob::new(sites, vec![], String::new(), levels.collect())
+}
+
+/// Barriers, with those that they meet.
+pub fn barriers(around: &Around<'_>) -> Vec<Knob> {
+    let mut groups: Vec<(String, Vec<Spot>)> = Vec::new();
+    for spot in spots(around.program) {
+        let Some(barrier) = instr(around.program, spot).op.barrier() else { continue };
+        let key = match &barrier.naming {
+            BarrierNaming::Counted { id, .. } => format!("{id:?}"),
+            BarrierNaming::Instance { instance, .. } => instance.to_string(),
+        };
+        match groups.iter_mut().find(|g| g.0 == key) {
+            Some(group) => group.1.push(spot),
+            None => groups.push((key, vec![spot])),
+        }
+    }
+    let nothing = || vec![(Change::Nothing, String::new())];
+    groups.iter().map(|g| Knob::new(at(&g.1), nothing(), String::new(), vec![])).collect()
+}
+
+/// Threads where others run; not in programs with barriers or shared memory, which mean something else elsewhere.
+pub fn places(around: &Around<'_>) -> Vec<Knob> {
+    let program = around.program;
+    let local = |l: &Location| matches!(l.kind, LocationKind::Object { space: Space::Shared, .. });
+    let barrier = program.instrs().any(|(_, _, i)| i.op.barrier().is_some());
+    if barrier || program.locations.iter().any(local) || around.row().levels.is_empty() {
+        return Vec::new();
+    }
+    let group = around.row().noun(Scope::Cta);
+    let elsewhere = |t: ThreadId| {
+        let b = program.thread(t);
+        let other = program.thread_ids().take_while(|o| *o < t).find(|&o| {
+            let a = program.thread(o);
+            a.place != b.place && !a.place.host && !b.place.host
+        })?;
+        let says = format!("{} in the {group} of {}", b.name, program.thread(other).name);
+        Some(Knob::new(vec![Site::Thread(t)], vec![], String::new(), vec![(Change::PlaceOf(other), says)]))
+    };
+    program.thread_ids().filter_map(elsewhere).collect()
+}
+
+/// Fences between the proxies that a program of PTX goes through.
+pub fn proxy_fences(around: &Around<'_>) -> Vec<Knob> {
+    let program = around.program;
+    let used = |proxy: &str| match proxy {
+        "ALIAS" => program.locations.iter().any(|l| matches!(l.kind, LocationKind::Alias { .. })),
+        _ => spots(program).any(|s| goes_through(&instr(program, s).op, proxy)),
+    };
+    let kinds = PROXIES.iter().filter(|p| around.row().proxies && used(p));
+    kinds.flat_map(|p| around.fences_before(&[Fence::Proxy(p)])).collect()
+}
+
+/// Fences that order memory.
+pub fn fences_before(around: &Around<'_>) -> Vec<Knob> {
+    around.fences_before(&[Order::AcqRel, Order::SeqCst].map(|order| Fence::Memory(order, around.wide)))
+}
+
+/// Stores of values that were read, and branches on them: `value` says what a store writes, `path` whether a branch is
+/// taken, in the execution that the answer rests on.
+pub fn dependencies(
+    program: &Program,
+    value: &dyn Fn(Spot) -> Option<i64>,
+    path: &dyn Fn(Spot) -> Option<bool>,
+) -> Vec<Knob> {
+    let reads = |e: &Expr| {
+        let mut any = false;
+        e.registers(&mut |_| any = true);
+        any
+    };
+    let knob = |spot: Spot| {
+        let level = match &instr(program, spot).op {
+            Op::Store { value: written, .. } if reads(written) => {
+                let v = value(spot)?;
+                (Change::Value(v), format!("the value {v} whatever was read"))
+            }
+            Op::Branch { cond, .. } if reads(cond) => {
+                let taken = path(spot)?;
+                let word = if taken { "always" } else { "never" };
+                (Change::Path(taken), format!("a branch that is {word} taken"))
+            }
+            _ => return None,
+        };
+        Some(Knob::new(at(&[spot]), vec![level], DEPENDENCE.to_owned(), vec![]))
+    };
+    spots(program).filter_map(knob).collect()
+}
+
+/// What is there of a dependency as written.
+const DEPENDENCE: &str = "the dependence on what was read";
+
+/// Whether an access goes through a proxy of PTX.
+fn goes_through(op: &Op, proxy: &str) -> bool {
+    op.is_access() && op.has(proxy)
+}
+
+/// An instruction.
+pub fn instr(program: &Program, (thread, at): Spot) -> &Instr {
+    &program.thread(thread).code[at]
+}
+
+fn spots(program: &Program) -> impl Iterator<Item = Spot> {
+    program.instrs().map(|(t, i, _)| (t, i))
+}
+
+fn at(spots: &[Spot]) -> Vec<Site> {
+    spots.iter().map(|&(t, i)| Site::Instr(t, i)).collect()
+}
+
+/// The instructions of a kind, each with its copies: those made of the same text.
+fn sites_of(program: &Program, wanted: &dyn Fn(&Op) -> bool) -> Vec<Vec<Spot>> {
+    let mut sites: Vec<(_, usize, Vec<Spot>)> = Vec::new();
+    for thread in program.thread_ids() {
+        let mut seen: HashMap<_, usize> = HashMap::new();
+        for (at, this) in program.thread(thread).code.iter().enumerate() {
+            if !wanted(&this.op) {
+                continue;
+            }
+            let ordinal = *seen.entry(this.span).and_modify(|n| *n += 1).or_default();
+            let like = |site: &&mut (_, usize, Vec<Spot>)| {
+                let op = &instr(program, site.2[0]).op;
+                (site.0, site.1) == (this.span, ordinal)
+                    && strength::order(op) == strength::order(&this.op)
+                    && strength::scope(op) == strength::scope(&this.op)
+            };
+            match sites.iter_mut().find(like) {
+                Some(site) => site.2.push((thread, at)),
+                None => sites.push((this.span, ordinal, vec![(thread, at)])),
+            }
+        }
+    }
+    sites.into_iter().map(|site| site.2).collect()
+}
+
+/// The test after some edits; what was changed says so in its text.
+pub fn version(test: &LitmusTest, edits: &[Edit]) -> LitmusTest {
+    let mut program = edited(&test.program, edits);
+    for (site, change) in edits {
+        let Site::Instr(t, i) = *site else { continue };
+        let before = |e: &&Edit| matches!(**e, (Site::Instr(u, j), Change::FenceBefore(_)) if u == t && j <= i);
+        let at = i + edits.iter().filter(before).count();
+        let (thread, old) = (&program.threads[usize::from(t.0)], instr(&test.program, (t, i)));
+        let new = &thread.code[at];
+        if matches!((&new.op, change), (Op::Branch { .. }, _) | (_, Change::FenceBefore(_) | Change::Value(_))) {
+            continue;
+        }
+        let alone = Thread { code: vec![new.clone()], ..thread.clone() };
+        let row = program.dialect.row();
+        let text = match (printed(&alone, &program), *change) {
+            (Some(Ok(text)), _) => text.trim().to_owned(),
+            (_, Change::Scope(scope)) => format!("{} /* {} */", old.text.trim(), row.scope_word(scope)),
+            (_, Change::Order(order)) => format!("{} /* {} */", old.text.trim(), row.order_word(order)),
+            _ => continue,
+        };
+        program.threads[usize::from(t.0)].code[at].text = text;
+    }
+    LitmusTest { program, ..test.clone() }
+}

@@ -1,0 +1,140 @@
+//! What a forbidden outcome rests on, and what an allowed one lacks: the program is changed, and decided anew.
+//!
+//! # Invariants
+//! - Every program that the results speak of was decided by the engine of the session.
+
+use std::time::{Duration, Instant};
+
+use engine::skeleton::signature::{self, Role};
+use program::edits::{Change, Edit};
+use program::litmus::LitmusTest;
+use verdict::{Need, Needs, Reason, Verdict};
+
+use crate::knobs::{self, Around, Kind, Knob, Spot, WEAK};
+use crate::search::{GivenUp, Search};
+use crate::session::Session;
+
+/// At most so many programs are decided for one explanation.
+const DECISIONS: usize = 400;
+
+/// What could forbid an outcome: wider scopes, one proxy, stronger orders, one place, fences.
+const STRONGER: &[Kind] = &[
+    knobs::scopes,
+    knobs::proxies,
+    knobs::flags,
+    knobs::strengths,
+    knobs::places,
+    knobs::proxy_fences,
+    knobs::fences_before,
+];
+
+/// Whether a program forbids the outcome.
+fn forbids(
+    session: &Session<'_>,
+    negate: bool,
+) -> impl FnMut(&LitmusTest, Option<Duration>) -> Result<bool, GivenUp> {
+    move |test, left| match session.of(test, left).reachability(None, negate).verdict {
+        Verdict::Forbidden => Ok(true),
+        Verdict::Allowed => Ok(false),
+        Verdict::Undecided(reason) => Err(GivenUp(reason)),
+        other => Err(GivenUp(Reason::Engine(format!("`{}` is no answer about an outcome", other.word())))),
+    }
+}
+
+/// What of its program a forbidden outcome rests on: everything that orders it (fences, barriers, orders, dependencies,
+/// scopes) is turned down. `value` and `path` say what stores write, and which way branches go, in an execution that has
+/// the outcome.
+pub(crate) fn needs(
+    session: &Session<'_>,
+    negate: bool,
+    value: &dyn Fn(Spot) -> Option<i64>,
+    path: &dyn Fn(Spot) -> Option<bool>,
+    deadline: Option<Instant>,
+) -> Needs {
+    let program = &session.test().program;
+    let around = Around::new(program);
+    let dependencies = match signature::speaks_of(session.model(), Role::Dependency) {
+        true => knobs::dependencies(program, value, path),
+        false => Vec::new(),
+    };
+    let mut kinds: Vec<Vec<Knob>> =
+        [knobs::fences, knobs::barriers, knobs::orders].map(|kind: Kind| kind(&around)).into();
+    kinds.extend([dependencies, knobs::scopes(&around)]);
+    let knobs = kinds.into_iter().flatten().filter_map(Knob::down).collect();
+    let mut search = Search::new(session.test(), knobs, (true, DECISIONS, deadline), forbids(session, negate));
+    let top = search.top();
+    let setting = match search.least(top.clone()) {
+        Ok(setting) => setting,
+        Err(GivenUp(reason)) => return Needs { needed: Vec::new(), spare: Vec::new(), given_up: Some(reason) },
+    };
+    #[cfg(test)]
+    session.claim(claims(&search, &setting));
+    let needed = search.turned(&setting).map(|(knob, at)| knob.need(program, at, at - 1)).collect();
+    let may_be_spare = |knob: &Knob| !matches!(knob.change(0), Some(Change::Value(_) | Change::Path(_)));
+    let levels = search.knobs.iter().zip(&setting).zip(&top);
+    let mut spare: Vec<Need> = levels
+        .filter(|((knob, at), top)| at < top && may_be_spare(knob))
+        .map(|((knob, &at), &top)| knob.need(program, top, at))
+        .collect();
+    // What is not there, or weak, has no scope to speak of.
+    let gone = |n: &Need| n.instead.is_empty() || n.instead == WEAK;
+    let without: Vec<Need> = spare.iter().filter(|n| gone(n)).cloned().collect();
+    spare.retain(|n| {
+        gone(n) || !without.iter().any(|w| (&w.thread, w.line, &w.text) == (&n.thread, n.line, &n.text))
+    });
+    Needs { needed, spare, given_up: None }
+}
+
+/// Changes that forbid an allowed outcome: what they are, and the program that has them.
+pub(crate) struct Forbidding {
+    pub(crate) needs: Vec<Need>,
+    pub(crate) edits: Vec<Edit>,
+    pub(crate) test: LitmusTest,
+}
+
+/// Looks for the fewest changes that forbid an outcome: wider scopes, one proxy, stronger orders, one place, fences.
+///
+/// # Errors
+/// Why there are none.
+pub(crate) fn forbidding(
+    session: &Session<'_>,
+    negate: bool,
+    deadline: Option<Instant>,
+) -> Result<Forbidding, String> {
+    let program = &session.test().program;
+    let around = Around::new(program);
+    let knobs = STRONGER.iter().flat_map(|kind| kind(&around)).filter_map(Knob::up).collect();
+    let mut search = Search::new(session.test(), knobs, (false, DECISIONS, deadline), forbids(session, negate));
+    let found = search.one_two_or_all().and_then(|found| match found {
+        Some(setting) => search.least(setting).map(Some),
+        None => Ok(None),
+    });
+    match found {
+        Ok(Some(setting)) => {
+            #[cfg(test)]
+            session.claim(claims(&search, &setting));
+            let needs = search.turned(&setting).map(|(knob, at)| knob.need(program, 0, at)).collect();
+            Ok(Forbidding { needs, edits: search.edits(&setting), test: search.version(&setting) })
+        }
+        Ok(None) => {
+            Err("no wider scope, stronger order, added fence or other place of a thread forbids it".into())
+        }
+        Err(GivenUp(reason)) => Err(format!("what would forbid it was not found out: {reason}")),
+    }
+}
+
+/// For the tests: the programs that a setting speaks of, and whether each forbids the outcome: the one of the setting does,
+/// and none that has less in one place.
+#[cfg(test)]
+fn claims<D: FnMut(&LitmusTest, Option<Duration>) -> Result<bool, GivenUp>>(
+    search: &Search<'_, D>,
+    setting: &[usize],
+) -> Vec<(LitmusTest, bool)> {
+    let setting = setting.to_vec();
+    let less = (0..setting.len()).filter(|&i| setting[i] > 0).map(|i| {
+        let mut lower = setting.clone();
+        lower[i] -= 1;
+        (search.version(&lower), false)
+    });
+    std::iter::once((search.version(&setting), true)).chain(less).collect()
+}

@@ -1,0 +1,581 @@
+//! Input that is wrong, hostile or too large, given to the built binary: what it says, and what it must not say.
+//!
+//! # Invariants
+//! - Bad input has no verdict: no line on standard output, a diagnostic with its place on standard error, code 2.
+//! - What is too large is `undecided` with the limit that it met, code 3; never a wrong answer, a panic or an abort.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use super::{Said, fencepost};
+
+const GOOD: &str = r#"name = "MP"
+condition = 'P1:r0 == 1 /\ P1:r1 == 0'
+memory = { x = 0, f = 0 }
+
+[[thread]]
+cta = 0
+code = """
+st.weak x, 1
+st.release.gpu f, 1
+"""
+
+[[thread]]
+cta = 1
+code = """
+ld.acquire.gpu r0, f
+ld.weak r1, x
+"""
+
+[expect]
+ptx = { reachability = "forbidden" }
+"#;
+
+/// A folder with files to run the binary in.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new(files: &[(&str, &str)]) -> Folder {
+        let folder = Folder(tempfile::tempdir().unwrap());
+        files.iter().for_each(|(name, text)| folder.write(name, text.as_bytes()));
+        folder
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Runs the binary. Whatever it is given, it never panics and never dies of a signal.
+    fn run(&self, arguments: &[&str]) -> Said {
+        let said = fencepost(self.path(), &[arguments, &["--color", "never"]].concat());
+        assert!(said.code.is_some(), "{arguments:?} died:\n{}", said.err);
+        for word in ["panicked", "overflowed", "a defect of Fencepost"] {
+            assert!(!said.err.contains(word) && !said.out.contains(word), "{arguments:?}: {}", said.err);
+        }
+        said
+    }
+
+    /// `check` on bad input: no verdict, code 2, and each of `words` on standard error.
+    fn refused(&self, arguments: &[&str], words: &[&str]) {
+        let said = self.run(&[&["check", "--format", "jsonl"], arguments].concat());
+        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{arguments:?}: {}", said.err);
+        for word in words {
+            assert!(said.err.contains(word), "{arguments:?}: `{word}` is missing in:\n{}", said.err);
+        }
+    }
+
+    /// `check` on input that is too much: undecided for that reason, code 3.
+    fn undecided(&self, arguments: &[&str], reason: &str) {
+        let said = self.run(&[&["check", "--format", "jsonl"], arguments].concat());
+        assert_eq!(said.code, Some(3), "{arguments:?}: {}{}", said.out, said.err);
+        for line in said.out.lines() {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert_eq!(line["verdict"], "undecided", "{arguments:?}: {line}");
+            let told = line["reason"].as_str().unwrap_or_default();
+            assert!(told.contains(reason), "{arguments:?}: `{reason}` is missing in `{told}`");
+        }
+        assert!(!said.out.is_empty(), "{arguments:?}");
+    }
+}
+
+/// A test whose one thread runs `code`.
+fn one_thread(condition: &str, memory: &str, code: &str) -> String {
+    format!(
+        "name = \"T\"\ncondition = '{condition}'\nmemory = {{ {memory} }}\n[[thread]]\ncode = '''\n{code}\n'''\n"
+    )
+}
+
+#[test]
+fn paths_that_hold_no_test() {
+    let folder = Folder::new(&[("empty/README.md", "")]);
+    folder.refused(&["gone.toml"], &["error[missing-path]: `gone.toml` does not exist"]);
+    let said = folder.run(&["check", "empty"]);
+    assert_eq!(said.code, Some(4));
+    assert!(said.err.contains("no test matched"), "{}", said.err);
+}
+
+#[test]
+fn text_that_is_no_test() {
+    let folder = Folder::new(&[
+        ("syntax.toml", "name = \"T\"\ncondition = = 1\n"),
+        ("key.toml", &GOOD.replace("condition", "conditoin")),
+        ("type.toml", &GOOD.replace("cta = 1", "cta = \"one\"")),
+        ("name.toml", &GOOD.replace("\"MP\"", "\"M\\nP\"")),
+        ("escape.toml", &GOOD.replace("\"MP\"", "\"\\u001b[31mMP\"")),
+    ]);
+    folder.write("latin.toml", b"name = \"T\"\ndoc = \"gr\xfcn\"\n");
+    folder.refused(&["syntax.toml"], &["error[toml-syntax]", "syntax.toml:2:"]);
+    folder.refused(&["key.toml"], &["no key `conditoin`", "key.toml:2:1", "did you mean `condition`?"]);
+    folder.refused(&["type.toml"], &["error[wrong-type]", "type.toml:13:7"]);
+    folder.refused(&["latin.toml"], &["error[not-utf8]: `latin.toml` is not UTF-8", "line 2, column 10"]);
+    folder.refused(&["name.toml"], &["error[bad-name]: `M\\nP` cannot be", "name.toml:1:"]);
+    folder.refused(&["escape.toml"], &["error[bad-name]", "holds a control character"]);
+}
+
+#[test]
+fn code_that_means_nothing() {
+    let cases = [
+        ("st.weak x, 1", "sst.weak x, 1", "error[unknown-instruction]: there is no instruction `sst`", "8:1"),
+        ("st.weak x, 1", "st.weak x, r9", "`r9`", "8:12"),
+        ("st.weak x, 1", "bra nowhere;", "`nowhere`", "8:5"),
+        ("st.weak x, 1", "st.weak y, 1", "error[unknown-location]: there is no location `y`", "8:9"),
+        ("st.weak x, 1", "st.weak x[7], 1", "error[out-of-bounds]: `x` has one element, this is number 7", "8:9"),
+        ("P1:r0 == 1", "P1:r7 == 1", "`r7`", "2:"),
+        ("P1:r0 == 1", "P9:r0 == 1", "error[unknown-thread]: there is no thread `P9`", "2:"),
+        ("P1:r0 == 1", "x[3] == 1", "error[out-of-bounds]", "2:"),
+        ("P1:r0 == 1", "P1:r0 = = 1", "error[condition-syntax]", "2:"),
+        ("ptx = {", "pxt = {", "there is no model `pxt`", ":20:"),
+        ("\"forbidden\"", "\"forbiden\"", "`reachability` cannot be `forbiden`", ":20:"),
+    ];
+    for (good, bad, message, place) in cases {
+        let folder = Folder::new(&[("t.toml", &GOOD.replacen(good, bad, 1))]);
+        folder.refused(&["t.toml"], &[message, place, "t.toml:"]);
+    }
+}
+
+#[test]
+fn models_that_mean_nothing() {
+    let deep = format!("\"deep\"\nacyclic {}po{} as a\n", "(".repeat(100_000), ")".repeat(100_000));
+    let folder = Folder::new(&[
+        ("good.toml", GOOD),
+        ("type.cat", "\"T\"\nlet a = W | po\nacyclic a as x\n"),
+        ("name.cat", "\"T\"\nacyclic poo as x\n"),
+        ("set.cat", "\"T\"\nempty RR & R as x\n"),
+        ("self.cat", "\"T\"\ninclude \"self.cat\"\nacyclic po as x\n"),
+        ("gone.cat", "\"T\"\ninclude \"nothing.cat\"\n"),
+        ("open.cat", "\"T\" (* no end\nacyclic po as x\n"),
+        ("rec.cat", "\"T\"\nlet rec a = po \\ a\nacyclic a as x\n"),
+        ("deep.cat", &deep),
+        ("folder.cat/README.md", ""),
+    ]);
+    folder.write("latin.cat", b"\"T\"\n(* gr\xfcn *)\n");
+    let cases = [
+        ("type.cat", "`|` joins a set and a relation", "type.cat:2:13"),
+        ("name.cat", "error[unknown-name]: unknown name `poo`", "name.cat:2:9"),
+        ("set.cat", "error[unknown-name]: unknown name `RR`", "set.cat:2:7"),
+        ("self.cat", "error[include-cycle]", "self.cat:2:1"),
+        ("gone.cat", "there is no file `nothing.cat`", "gone.cat:2:1"),
+        ("open.cat", "error[unterminated-comment]", "open.cat:1:5"),
+        ("rec.cat", "error[not-monotone]", "rec.cat:2:18"),
+        ("deep.cat", "error[nesting-too-deep]", "deep.cat:2:2"),
+        ("latin.cat", "`latin.cat` is not UTF-8: byte 0xfc", "line 2, column 6"),
+        ("folder.cat", "cannot read `folder.cat`", ""),
+        ("missing.cat", "cannot read `missing.cat`", ""),
+        ("pxt", "there is no model `pxt`", "did you mean `ptx`?"),
+        ("vulkan", "not shipped", ""),
+    ];
+    for (model, message, place) in cases {
+        folder.refused(&["good.toml", "--model", model], &[message, place]);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_model_file_without_end_is_not_read_for_ever() {
+    Folder::new(&[("good.toml", GOOD)]).refused(&["good.toml", "--model", "/dev/zero"], &["error[too-large]"]);
+}
+
+#[test]
+fn good_tests_beside_bad_ones_are_still_decided() {
+    let folder = Folder::new(&[
+        ("a.toml", "name = "),
+        ("b.toml", GOOD),
+        ("sub/c.toml", &GOOD.replace("st.weak", "sst.weak")),
+        ("sub/d.toml", GOOD),
+    ]);
+    folder.write("e.litmus", &[0xff, 0xfe]);
+    let said = folder.run(&["check", "--format", "jsonl"]);
+    assert_eq!(said.code, Some(2));
+    let paths: Vec<String> = (said.out.lines())
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .inspect(|line| assert_eq!(line["verdict"], "forbidden"))
+        .map(|line| line["path"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(paths, ["b.toml", "sub/d.toml"]);
+    for word in ["a.toml:1:", "c.toml:8:1", "e.litmus"] {
+        assert!(said.err.contains(word), "{word}: {}", said.err);
+    }
+}
+
+#[test]
+fn large_files_are_read() {
+    let comment = format!("# {}\n", "x".repeat(10_000_000));
+    let folder = Folder::new(&[
+        ("good.toml", &format!("{comment}{GOOD}")),
+        ("bad.toml", &format!("{comment}{}", GOOD.replace("st.weak", "sst.weak"))),
+        ("huge.toml", &comment.repeat(2)),
+    ]);
+    assert_eq!(folder.run(&["check", "good.toml"]).code, Some(0));
+    folder.refused(&["bad.toml"], &["unknown-instruction", "bad.toml:9:1"]);
+    folder.refused(&["huge.toml"], &["larger than 16 MiB"]);
+}
+
+#[test]
+fn too_many_events() {
+    let folder = Folder::new(&[
+        ("t.toml", &one_thread("x == 1", "x = 0", &"st x, 1\n".repeat(100_000))),
+        ("array.toml", &one_thread("x == 1", &format!("x = 0, a = [{}]", "0,".repeat(100_000)), "st x, 1")),
+    ]);
+    for engine in ["auto", "enumerate"] {
+        folder.undecided(&["t.toml", "--engine", engine], "too many events");
+        folder.undecided(&["array.toml", "--engine", engine], "too many events");
+    }
+}
+
+#[test]
+fn loops_that_never_end() {
+    let counts = "L: atom.add r0, x, 1\ngoto L";
+    let folder = Folder::new(&[
+        ("counts.toml", &one_thread("x == 1000000", "x = 0", counts)),
+        ("spins.toml", &one_thread("x == 0", "x = 0", "L: goto L")),
+    ]);
+    folder.undecided(&["counts.toml"], "loop bound: a thread can go on after 4 iterations");
+    folder.undecided(&["counts.toml", "--bound", "7"], "after 7 iterations");
+    // No execution completes, which no bound changes.
+    let said = folder.run(&["check", "spins.toml", "--format", "jsonl"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("\"verdict\":\"forbidden\"") && said.out.contains("\"bound\":null"), "{}", said.out);
+    folder.refused(&["counts.toml", "--bound", "1000000"], &["1000000", "--bound"]);
+}
+
+#[test]
+fn propositions_that_nest() {
+    let nested = |n: usize| format!("{}x == 1{}", "(".repeat(n), ")".repeat(n));
+    let test = |condition: &str| one_thread(condition, "x = 0", "st x, 1");
+    let folder = Folder::new(&[
+        ("some.toml", &test(&nested(300))),
+        ("deep.toml", &test(&nested(100_000))),
+        ("not.toml", &test(&format!("{}x == 1", "~".repeat(100_000)))),
+        ("wide.toml", &test(&vec!["x == 1"; 20_000].join(" /\\ "))),
+        ("table.toml", &format!("name = {}", "[".repeat(100_000))),
+    ]);
+    assert_eq!(folder.run(&["check", "some.toml", "wide.toml"]).code, Some(0));
+    for file in ["deep.toml", "not.toml"] {
+        folder.refused(&[file], &["error[nesting-too-deep]: a condition nests at most 500 deep", ":2:"]);
+    }
+    folder.refused(&["table.toml"], &["error[toml-syntax]", "table.toml:1:"]);
+}
+
+#[test]
+fn values_that_nest() {
+    let doubled = |n: usize| format!("ld r0, x\n{}st x, r0", "add r0, r0, r0\n".repeat(n));
+    let mut chosen = "ld r0, x\nld r1, x\n".to_owned();
+    for i in 0..4000 {
+        write!(chosen, "beq r1, {i}, L{i}\nadd r0, r0, r1\nL{i}:\n").unwrap();
+    }
+    let folder = Folder::new(&[
+        ("some.toml", &one_thread("x == 1", "x = 0", &doubled(3000))),
+        ("deep.toml", &one_thread("x == 1", "x = 0", &doubled(100_000))),
+        ("chosen.toml", &one_thread("x == 1", "x = 0", &format!("{chosen}st x, r0"))),
+    ]);
+    assert_eq!(folder.run(&["check", "some.toml"]).code, Some(0));
+    folder.undecided(&["deep.toml"], "too deep a value");
+    folder.undecided(&["chosen.toml"], "too ");
+}
+
+/// Once exponential in the number of increments: with 40 of them this did not end.
+#[test]
+fn counters_behind_branches() {
+    let mut code = "mov.u32 s, 0;\n".to_owned();
+    for i in 0..40 {
+        write!(code, "ld.weak.u32 r{i}, [x];\nbeq r{i}, 0, L{i}\nadd.u32 s, s, 1;\nL{i}:\n").unwrap();
+    }
+    let mut test = one_thread("P0:s == 1", "x = 0", &code);
+    test += "[[thread]]\ncta = 1\ncode = 'st x, 1'\n";
+    let folder = Folder::new(&[("t.toml", &test)]);
+    let said = folder.run(&["check", "t.toml", "--engine", "enumerate", "--format", "jsonl"]);
+    assert_eq!(said.code, Some(0), "{}", said.out);
+    assert!(said.out.contains("\"verdict\":\"allowed\""), "{}", said.out);
+}
+
+/// Once a table of instructions times registers, also without loops.
+#[test]
+fn many_registers() {
+    let mut code = String::new();
+    for i in 0..20_000 {
+        writeln!(code, "add r{i}, 1, 1").unwrap();
+    }
+    let folder = Folder::new(&[("t.toml", &one_thread("P0:r7 == 2", "x = 0", &code))]);
+    assert_eq!(folder.run(&["check", "t.toml"]).code, Some(0));
+}
+
+#[test]
+fn pointers_that_may_be_null() {
+    let mut test =
+        one_thread("P0:r1 == 5", "y = 0, p = 0", "ld.relaxed.gpu.u64 %rd0, [p];\nld.weak.u32 %r1, [%rd0];");
+    test += "[[thread]]\ncta = 1\ncode = 'mov.u64 %rd1, y; st.relaxed.gpu.u64 [p], %rd1;'\n";
+    let folder = Folder::new(&[("t.toml", &test)]);
+    folder.undecided(&["t.toml"], "ld.weak.u32 %r1, [%rd0]");
+}
+
+#[test]
+fn addresses_inside_of_an_element() {
+    let code = "ld.weak.u64 %rd0, [i];\nmov.u64 %rd1, a;\nadd.u64 %rd2, %rd1, %rd0;\nld.weak.u32 %r1, [%rd2];";
+    let test = one_thread("P0:r1 == 5", "a = { type = 'u32', init = [0, 5] }, i = 2", code);
+    let folder = Folder::new(&[("t.toml", &test)]);
+    folder.undecided(&["t.toml"], "ld.weak.u32 %r1, [%rd2]");
+}
+
+#[test]
+fn time_that_runs_out() {
+    let folder = Folder::new(&[("t.toml", &one_thread("x == 7", "x = 0", &"atom.add r0, x, 1\n".repeat(400)))]);
+    folder.undecided(&["t.toml", "--timeout", "1ms"], "out of time");
+    folder.undecided(&["t.toml", "--timeout", "1ms", "--engine", "enumerate"], "out of time");
+}
+
+#[test]
+fn options_that_mean_nothing() {
+    let folder = Folder::new(&[("good.toml", GOOD)]);
+    folder.refused(&["good.toml", "--prelude", "ptxx"], &["there is no prelude `ptxx`", "did you mean `ptx`?"]);
+    folder.refused(&["good.toml", "--set", "dep=syn"], &["option `dep` cannot be `syn`"]);
+    folder.refused(&["good.toml", "--report", "json=a", "--report", "human=a"], &["two reports would go to `a`"]);
+    folder.refused(&["good.toml", "--report", "json=gone/a"], &["cannot write `gone/a`"]);
+    folder.refused(&["good.toml", "--jobs", "0"], &["--jobs"]);
+    assert!(!folder.path().join("a").exists());
+}
+
+#[test]
+fn repetitions_are_answered_once() {
+    let folder = Folder::new(&[("good.toml", GOOD)]);
+    let absolute = folder.path().join("good.toml");
+    let arguments = ["check", "good.toml", "./good.toml", absolute.to_str().unwrap(), "--format", "jsonl"];
+    let said = folder.run(&[&arguments[..], &["--model", "ptx", "--model", "sc", "--model", "ptx"]].concat());
+    assert_eq!((said.code, said.out.lines().count()), (Some(0), 2), "{}{}", said.out, said.err);
+}
+
+#[test]
+fn a_model_without_axioms_is_worth_a_warning() {
+    let folder = Folder::new(&[("good.toml", GOOD), ("none.cat", "\"none\"\n")]);
+    let said = folder.run(&["check", "good.toml", "--model", "none.cat"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.err.contains("warning[no-axioms]: model `none.cat` has no axioms"), "{}", said.err);
+}
+
+#[test]
+fn line_ends_and_marks_of_other_systems() {
+    let litmus = "PTX MP\n\"doc\"\n{\nx=0;\nf=0;\n}\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n\
+                  st.weak x, 1 | ld.acquire.gpu r0, f ;\n | ld.weak r2, f ;\n\
+                  st.release.gpu f, 1 | ld.weak r1, x ;\nexists (P1:r0 == 1 /\\ P1:r1 == 0)";
+    let model = "\"sc\"\nacyclic po | rf | co | fr as sc\n";
+    let folder = Folder::new(&[("a.cat", &model.replace('\n', "\r\n")), ("b.cat", &format!("\u{feff}{model}"))]);
+    for (name, text) in [("t.toml", GOOD), ("t.litmus", litmus)] {
+        let variants =
+            [text.to_owned(), text.replace('\n', "\r\n"), format!("\u{feff}{text}"), text.trim_end().to_owned()];
+        for text in variants {
+            folder.write(name, text.as_bytes());
+            for model in ["ptx", "a.cat", "b.cat"] {
+                let said = folder.run(&["check", name, "--model", model, "--format", "jsonl"]);
+                assert_eq!(said.code, Some(0), "{text:?}: {}", said.err);
+                assert!(said.out.contains("\"verdict\":\"forbidden\""), "{text:?}: {}", said.out);
+            }
+        }
+    }
+}
+
+/// A test in a C-like dialect whose one thread runs `code`.
+fn c_like(dialect: &str, memory: &str, code: &str) -> String {
+    format!(
+        "name = \"T\"\ndialect = \"{dialect}\"\ncondition = 'true'\n[memory]\n{memory}\n[[thread]]\ncode = '''\n{code}\n'''\n"
+    )
+}
+
+#[test]
+fn orders_and_scopes_that_a_dialect_does_not_have() {
+    let cases = [
+        ("c", "atomic_store_explicit(x, 1, memory_order_acquire);", "a store cannot acquire (C11, 7.17.7.1)"),
+        ("c", "int r = atomic_load_explicit(x, memory_order_release);", "a load cannot release (C11, 7.17.7.2)"),
+        (
+            "c",
+            "atomic_store_explicit(x, 1, memory_order_relaxed, memory_scope_device);",
+            "there are no scopes in C",
+        ),
+        (
+            "opencl",
+            "atomic_store_explicit(x, 1, memory_order_acquire, memory_scope_device);",
+            "a store cannot acquire",
+        ),
+        (
+            "opencl",
+            "int r = atomic_load_explicit(x, memory_order_release, memory_scope_device);",
+            "a load cannot release",
+        ),
+        (
+            "opencl",
+            "int r = atomic_load_explicit(x, memory_order_consume, memory_scope_device);",
+            "a load cannot release",
+        ),
+        (
+            "opencl",
+            "atomic_store_explicit(x, 1, memory_order_relaxed, memory_scope_block);",
+            "did you mean `memory_scope_work_group`?",
+        ),
+        (
+            "opencl",
+            "atomic_store_explicit(x, 1, memory_order_relaxed, thread_scope_device);",
+            "did you mean `memory_scope_device`?",
+        ),
+        (
+            "opencl",
+            "atomic_work_item_fence(0, memory_order_release, memory_scope_device);",
+            "a fence without flags is undefined",
+        ),
+    ];
+    for (dialect, code, rule) in cases {
+        let folder = Folder::new(&[("t.toml", &c_like(dialect, "x = { type = \"atomic_int\" }", code))]);
+        folder.refused(&["t.toml"], &["t.toml:8:", rule]);
+    }
+    let reference = "cuda::atomic_ref<int, cuda::thread_scope_device>(x)";
+    let cases = [
+        (
+            format!("{reference}.store(1, cuda::memory_order_acquire);"),
+            "a store cannot acquire (ISO C++, atomics.ref.ops)",
+        ),
+        (
+            format!("int r = {reference}.load(cuda::memory_order_release);"),
+            "a load cannot release (ISO C++, atomics.ref.ops)",
+        ),
+        (reference.replace("device", "gpu") + ".store(1);", "did you mean `thread_scope_device`?"),
+        ("cuda::atomic<int> a;".into(), "declarations of atomic objects in the code are not supported"),
+        ("#include <cuda/atomic>".into(), "there is no preprocessor here"),
+    ];
+    for (code, rule) in cases {
+        let folder = Folder::new(&[("t.toml", &c_like("cuda", "x = 0", &code))]);
+        folder.refused(&["t.toml"], &["t.toml:8:", rule]);
+    }
+}
+
+#[test]
+fn evaluations_that_are_not_sequenced_cannot_be_written() {
+    for code in [
+        "*x = (*x)++;",
+        "int r = ++*x + *x;",
+        "int i = 0; int r = i++ + i;",
+        "int r = (*x = 1) + *x;",
+        "int r = (*x += 1) + *x;",
+    ] {
+        let folder = Folder::new(&[("t.toml", &c_like("c", "x = { type = \"int\" }", code))]);
+        folder.refused(&["t.toml"], &["t.toml:8:", "an assignment is a statement of its own here"]);
+    }
+}
+
+#[test]
+fn constant_memory_is_neither_atomic_nor_written() {
+    let memory = "c = { type = \"atomic_int\", space = \"const\" }\nd = { type = \"int\", space = \"const\" }";
+    let cases = [
+        "int r = atomic_load_explicit(c, memory_order_relaxed, memory_scope_device);",
+        "atomic_store_explicit(c, 1, memory_order_relaxed, memory_scope_device);",
+        "*d = 1;",
+    ];
+    for code in cases {
+        let folder = Folder::new(&[("t.toml", &c_like("opencl", memory, code))]);
+        folder.refused(&["t.toml"], &["error[constant-memory]", "t.toml:9:", "which is in constant memory"]);
+    }
+    // A plain load is what constant memory is for.
+    let folder = Folder::new(&[("t.toml", &c_like("opencl", memory, "int r = *d;"))]);
+    assert_eq!(folder.run(&["check", "t.toml"]).code, Some(0));
+}
+
+#[test]
+fn local_memory_that_work_groups_share_is_worth_a_warning() {
+    let litmus = "OPENCL shared\n{ [x] = 0; }\n\
+        P0@wg 0, dev 0 (local atomic_int* x) { atomic_store_explicit(x, 1, memory_order_relaxed); }\n\
+        P1@wg 1, dev 0 (local atomic_int* x) { int r0 = atomic_load_explicit(x, memory_order_relaxed); }\n\
+        exists (1:r0 = 1)\n";
+    let folder = Folder::new(&[("t.litmus", litmus), ("own.litmus", &litmus.replace("@wg 1", "@wg 0"))]);
+    let said = folder.run(&["check", "t.litmus", "--format", "jsonl"]);
+    assert_eq!((said.code, said.out.lines().count()), (Some(0), 1), "{}", said.err);
+    for words in
+        ["warning[shared-local]: local memory `x` is shared by two work-groups", "t.litmus:4:", "3 | P0@wg 0"]
+    {
+        assert!(said.err.contains(words), "{words}: {}", said.err);
+    }
+    assert_eq!(folder.run(&["check", "own.litmus"]).err, "");
+    // In TOML, each work-group has a copy of its own: nothing is shared, and nobody sees the other's value.
+    let toml = "name = \"T\"\ndialect = \"opencl\"\ncondition = 'P1:r0 == 1'\n[memory]\n\
+        x = { type = \"atomic_int\", space = \"local\" }\n[[thread]]\nwork_group = 0\ncode = 'atomic_store(x, 1);'\n\
+        [[thread]]\nwork_group = 1\ncode = 'int r0 = atomic_load(x);'\n";
+    folder.write("t.toml", toml.as_bytes());
+    let said = folder.run(&["check", "t.toml", "--format", "jsonl"]);
+    assert!(said.err.is_empty() && said.out.contains("\"verdict\":\"forbidden\""), "{}{}", said.out, said.err);
+}
+
+#[test]
+fn the_scope_of_one_work_item_is_worth_a_warning() {
+    let code = "atomic_store_explicit(x, 1, memory_order_relaxed, memory_scope_work_item);";
+    let folder = Folder::new(&[("t.toml", &c_like("opencl", "x = { type = \"atomic_int\" }", code))]);
+    let said = folder.run(&["check", "t.toml"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.err.contains("warning[useless-scope]") && said.err.contains("OpenCL C, Memory Scope"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn index_spaces_that_there_are_not() {
+    let cases: &[(&str, &str, &[&str])] = &[
+        (
+            "opencl",
+            "global = 2\nlocal = 2\noffset = 18446744073709551614",
+            &["bad-range", "exceed the largest `size_t`", ":7:10"],
+        ),
+        (
+            "opencl",
+            "global = [4, 3]\nlocal = [2, 2]\nuniform = true",
+            &["bad-range", "dimension 1, 3 work-items are not whole work-groups of 2", ":5:10"],
+        ),
+        ("opencl", "global = 4\nlocal = 0", &["bad-range", "groups of size 0", ":6:9"]),
+        ("opencl", "global = 4\nlocal = [2, 2]", &["bad-range", "2 dimensions, but `global` has 1"]),
+        ("opencl", "global = [1, 1, 1, 1]\nlocal = 1", &["bad-range", "1 to 3 dimensions"]),
+        ("opencl", "global = 4", &["missing-key", "no `local`"]),
+        ("opencl", "global = 4\nlocal = 2\ngrid = 2", &["conflicting-keys", "both say how many work-items"]),
+        ("opencl", "global = [4294967296, 4294967296]\nlocal = [1, 1]", &["too-many-threads"]),
+        ("opencl", "global = -4\nlocal = 2", &["wrong-type", "a negative integer"]),
+        ("cuda", "global = 4\nlocal = 2", &["conflicting-keys", "expected `grid` and `block`"]),
+        ("cuda", "block = [2, 0]", &["bad-number", "`block` cannot be 0", ":5:9"]),
+        ("cuda", "grid = 2", &["missing-key", "no `block`"]),
+        ("cuda", "grid = [4294967296, 4294967296]\nblock = [4294967296, 2]", &["too-many-threads"]),
+    ];
+    for (dialect, range, words) in cases {
+        let text = format!(
+            "name = \"t\"\ndialect = \"{dialect}\"\nmemory = {{ x = 0 }}\n[kernel]\n{range}\ncode = \"int r = 1;\"\n"
+        );
+        Folder::new(&[("t.toml", &text)]).refused(&["t.toml"], words);
+    }
+}
+
+#[test]
+fn what_has_no_counterpart_in_ptx_is_undecided_under_models_of_ptx() {
+    let code = "int r = atomic_fetch_add_explicit(x, 1, memory_order_relaxed, memory_scope_device);";
+    let folder = Folder::new(&[("t.toml", &c_like("opencl", "x = { type = \"u8\", atomic = true }", code))]);
+    let said = folder.run(&["check", "t.toml", "--model", "ptx"]);
+    assert_eq!(said.code, Some(3), "{}", said.err);
+    for words in [
+        "undecided",
+        "not in this model: mapping `opencl-ptx` has no counterpart in PTX of `int r = atomic_fetch_add_explicit(",
+        "line 8",
+        "PTX `atom` has no such operation of 8 bits",
+    ] {
+        assert!(said.out.contains(words), "{words}: {}", said.out);
+    }
+    // Of an undecided program no outcome is listed, and none is compared.
+    for command in ["outcomes t.toml --model ptx", "compare t.toml --models opencl,ptx", "run t.toml --model ptx"]
+    {
+        let said = folder.run(&command.split(' ').collect::<Vec<_>>());
+        assert!(
+            said.out.contains("not in this model: mapping `opencl-ptx`"),
+            "{command}: {}{}",
+            said.out,
+            said.err
+        );
+    }
+    assert_eq!(folder.run(&["check", "t.toml", "--model", "opencl"]).code, Some(0));
+}

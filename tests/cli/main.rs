@@ -1,0 +1,39 @@
+//! The built binary from outside.
+
+mod bad_input;
+mod by_hand;
+mod ci;
+mod compare;
+mod explain;
+mod run;
+mod streams;
+mod undefined;
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// What the binary said.
+struct Said {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl From<Output> for Said {
+    fn from(Output { status, stdout, stderr }: Output) -> Said {
+        let text = |bytes| String::from_utf8(bytes).expect("what is said is UTF-8");
+        Said { code: status.code(), out: text(stdout), err: text(stderr) }
+    }
+}
+
+/// The binary in a folder, with nothing to read.
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fencepost"));
+    command.args(arguments).current_dir(folder).env_remove("NO_COLOR").stdin(Stdio::null());
+    command
+}
+
+/// What the binary says in a folder.
+fn fencepost(folder: &Path, arguments: &[&str]) -> Said {
+    command(folder, arguments).output().expect("the binary was built for this test").into()
+}

@@ -1,0 +1,242 @@
+//! Every expectation in `litmus/`, by every engine, each as a test of its own.
+//!
+//! - `FILE::TEST::MODEL::ENGINE` decides all that the test expects of the model. An expected `forbidden` that names an
+//!   axiom must need it: the axiom is in the minimal set that the explanation gives.
+//! - `agreement::FILE::TEST` compares the whole outcome sets of the two engines under `ptx`, for small tests.
+//! - `axioms::MODEL` asks that some expectation names each axiom of a shipped PTX model, [`IMPLIED`] ones aside.
+//! - `FILE` alone fails if a file cannot be read, or if a test in it expects nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
+use fencepost::check::{Engine, Limits, Session};
+use fencepost::diag::{Diagnostic, Style, render};
+use fencepost::litmus::{Expectation, LitmusTest, Quantifier, Reachability, read_path};
+use fencepost::model::ir::Model;
+use fencepost::model::{Library, load_shipped};
+use fencepost::program::Dialect;
+use fencepost::program::mapping::Mapping;
+use fencepost::skeleton::signature::signature;
+use fencepost::verdict::{Answer, Reason, Verdict};
+use libtest_mimic::{Failed, Trial};
+
+/// Axioms that the specification calls implied by the others where all accesses take the generic proxy: then no outcome
+/// rests on them alone. Executions that each of them rejects are given by hand in the unit tests of `check::replay`, and
+/// `litmus/proxies/implied.toml` has outcomes beyond the generic proxy.
+const IMPLIED: &[(&str, &str)] = &[
+    ("Fence-SC", "Fence-SC order is total on morally strong fences, so Causality excludes the outcomes"),
+    (
+        "SC-per-Location",
+        "follows from Coherence, Atomicity and Causality where base causality holds program order",
+    ),
+    ("Well-Formedness", "a cycle in base causality is no schedule; barriers and communication exclude it"),
+];
+
+/// Outcome sets are compared for tests with at most this many instructions.
+const SMALL: usize = 24;
+
+#[cfg(feature = "z3")]
+const ENGINES: &[(&str, Engine)] = &[("symbolic", Engine::Symbolic), ("enumerate", Engine::Enumerate)];
+#[cfg(not(feature = "z3"))]
+const ENGINES: &[(&str, Engine)] = &[("enumerate", Engine::Enumerate)];
+
+pub(super) fn trials() -> Vec<Trial> {
+    let models = models();
+    let mut trials = Vec::new();
+    let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for path in files(Path::new("litmus")) {
+        let file = label(&path);
+        match read_path(&path) {
+            Ok(tests) => {
+                for test in tests {
+                    add(&mut trials, &mut named, &models, &file, Arc::new(test));
+                }
+            }
+            Err(diagnostics) => {
+                trials.push(Trial::test(file, move || Err(rendered(&diagnostics).into())));
+            }
+        }
+    }
+    for (name, model) in models.iter().filter(|(name, _)| name.starts_with("ptx")) {
+        let (model, named) = (model.clone(), named.get(name).cloned().unwrap_or_default());
+        trials.push(Trial::test(format!("axioms::{name}"), move || every_axiom_is_named(&model, &named)));
+    }
+    trials
+}
+
+/// The shipped models.
+fn models() -> BTreeMap<String, Arc<Model>> {
+    let signature = signature();
+    let load = |name: &str| match load_shipped(name, &signature) {
+        Some(Ok(model)) => (name.to_string(), Arc::new(model)),
+        Some(Err(diagnostics)) => panic!("{}", rendered(&diagnostics)),
+        None => panic!("`{name}` is listed and not there"),
+    };
+    Library::names().into_iter().map(load).collect()
+}
+
+/// The test files in a folder, sorted.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("a folder").map(|e| e.expect("readable").path()).collect();
+    entries.sort();
+    let mut found = Vec::new();
+    for entry in entries {
+        if entry.is_dir() {
+            found.extend(files(&entry));
+        } else if entry.extension().is_some_and(|e| e == "toml" || e == "litmus") {
+            found.push(entry);
+        }
+    }
+    found
+}
+
+/// `litmus/a/b.toml` as `a/b`.
+fn label(path: &Path) -> String {
+    let inner = path.strip_prefix("litmus").unwrap_or(path).with_extension("");
+    inner.components().map(|c| c.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
+}
+
+fn rendered(diagnostics: &[Diagnostic]) -> String {
+    diagnostics.iter().map(|d| render(d, Style::Plain)).collect::<Vec<_>>().join("\n")
+}
+
+/// Adds the trials of one test, and notes the axioms that it names by model.
+fn add(
+    trials: &mut Vec<Trial>,
+    named: &mut BTreeMap<String, BTreeSet<String>>,
+    models: &BTreeMap<String, Arc<Model>>,
+    file: &str,
+    test: Arc<LitmusTest>,
+) {
+    let name = format!("{file}::{}", test.name);
+    // What is expected of runs is the business of `kernels`.
+    if test.expect.values().all(expects_nothing) && test.runs.is_empty() {
+        trials.push(Trial::test(name.clone(), || Err("this test expects nothing of any model".into())));
+    }
+    for (model_name, expectation) in &test.expect {
+        // Names of models that are not shipped are the business of `fencepost check`.
+        let Some(model) = models.get(model_name) else { continue };
+        if let (Some(Reachability::Forbidden), Some(axiom)) = (expectation.reachability, &expectation.axiom) {
+            named.entry(model_name.clone()).or_default().insert(axiom.clone());
+        }
+        // Models of PTX judge the others through the mapping of their dialect.
+        let mapping = Mapping::current(test.program.dialect).filter(|_| model_name.starts_with("ptx"));
+        let judged = match mapping.map(|mapping| mapping.lowered(&test)) {
+            None => test.clone(),
+            Some(Ok(lowered)) => Arc::new(lowered),
+            Some(Err(why)) => {
+                trials.push(Trial::test(name.clone(), move || Err(why.into())));
+                continue;
+            }
+        };
+        for &(engine_name, engine) in ENGINES {
+            let (test, model, expectation) = (judged.clone(), model.clone(), expectation.clone());
+            trials.push(Trial::test(format!("{name}::{model_name}::{engine_name}"), move || {
+                decide(&test, &model, engine, &expectation)
+            }));
+        }
+    }
+    if cfg!(feature = "z3") && test.program.dialect == Dialect::Ptx && is_small(&test) {
+        let model = models["ptx"].clone();
+        trials.push(Trial::test(format!("agreement::{name}"), move || agree(&test, &model)));
+    }
+}
+
+fn expects_nothing(e: &Expectation) -> bool {
+    e.reachability.is_none() && e.race.is_none() && e.undefined.is_none() && e.liveness.is_empty()
+}
+
+fn is_small(test: &LitmusTest) -> bool {
+    test.program.threads.iter().map(|t| t.code.len()).sum::<usize>() <= SMALL
+}
+
+fn limits() -> Limits {
+    Limits { timeout: Some(Duration::from_secs(60)), ..Limits::default() }
+}
+
+/// Decides all that a test expects of a model.
+fn decide(test: &LitmusTest, model: &Model, engine: Engine, expectation: &Expectation) -> Result<(), Failed> {
+    let mut session = Session::new(test, model, engine, limits(), &[]);
+    if expectation.axiom.is_some() {
+        session = session.explaining();
+    }
+    if let Some(expected) = expectation.reachability {
+        let required = expected == Reachability::Required;
+        let negate = required || test.quantifier == Quantifier::ForAll;
+        let answer = session.reachability(None, negate);
+        let verdict = match expected {
+            Reachability::Allowed => Verdict::Allowed,
+            Reachability::Forbidden | Reachability::Required => Verdict::Forbidden,
+        };
+        compare(&answer, &verdict)?;
+        if let (Some(axiom), Verdict::Forbidden) = (&expectation.axiom, &verdict)
+            && !answer.axioms.contains(axiom)
+        {
+            return Err(format!("expected to rest on {axiom}, rests on [{}]", answer.axioms.join(", ")).into());
+        }
+    }
+    if let Some(racy) = expectation.race {
+        let answer = session.race().ok_or("the model knows no races")?;
+        compare(&answer, if racy { &Verdict::Racy } else { &Verdict::RaceFree })?;
+    }
+    if let Some(undefined) = expectation.undefined {
+        let answer = session.undefined().ok_or("the model knows no undefined behaviour")?;
+        compare(&answer, if undefined { &Verdict::Undefined } else { &Verdict::Defined })?;
+    }
+    let setting = Setting::new(test, model);
+    let mut liveness = Liveness::new(&setting, engine, limits(), &[]);
+    for (progress, &hangs) in &expectation.liveness {
+        let model = ProgressModel::from_name(progress).ok_or("no such progress model")?;
+        let expected = if hangs { Verdict::Hangs } else { Verdict::Terminates };
+        compare(&liveness.ask(model), &expected).map_err(|why| {
+            let why = why.message().unwrap_or_default();
+            Failed::from(format!("{progress}: {why}"))
+        })?;
+    }
+    Ok(())
+}
+
+fn compare(answer: &Answer, expected: &Verdict) -> Result<(), Failed> {
+    if let Some(defect) = &answer.defect {
+        return Err(format!("defect: {defect}").into());
+    }
+    if answer.verdict == *expected {
+        return Ok(());
+    }
+    let why = answer.verdict.reason().map(|r| format!(" ({r})")).unwrap_or_default();
+    Err(format!("expected {}, got {}{why}", expected.word(), answer.verdict.word()).into())
+}
+
+/// Both engines list the same outcomes.
+fn agree(test: &LitmusTest, model: &Model) -> Result<(), Failed> {
+    // Two iterations are enough to compare the engines; loops of any length are the business of the expectations.
+    let limits = Limits { bound: 2, ..limits() };
+    let outcomes = Session::new(test, model, Engine::Both, limits, &[]).outcomes();
+    match (&outcomes.defect, &outcomes.reason) {
+        (Some(defect), _) => Err(format!("defect: {defect}").into()),
+        (None, Some(Reason::Time)) => Err("out of time".into()),
+        _ => Ok(()),
+    }
+}
+
+fn every_axiom_is_named(model: &Model, named: &BTreeSet<String>) -> Result<(), Failed> {
+    let is_implied = |name: &str| IMPLIED.iter().any(|(implied, _)| *implied == name);
+    let missing: Vec<&str> = model
+        .axioms
+        .iter()
+        .map(|a| a.name.as_str())
+        .filter(|name| !named.contains(*name) && !is_implied(name))
+        .collect();
+    let unknown: Vec<&String> = named.iter().filter(|n| model.axioms.iter().all(|a| a.name != **n)).collect();
+    if !missing.is_empty() {
+        return Err(format!("no expectation names {}", missing.join(", ")).into());
+    }
+    if !unknown.is_empty() {
+        return Err(format!("expectations name axioms that the model has not: {unknown:?}").into());
+    }
+    Ok(())
+}

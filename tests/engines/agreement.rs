@@ -1,0 +1,128 @@
+//! The two engines against each other, and models against changes that must not matter or must only forbid.
+//!
+//! On random programs the whole outcome sets of both engines are compared, under every shipped model. Permuting threads
+//! and renaming changes nothing; stronger orders, wider scopes and further fences allow nothing new under `ptx`.
+//!
+//! `testkit::suite` says how many random programs there are, `FENCEPOST_SEED` sets the first seed,
+//! `FENCEPOST_TIMEOUT_MS` the time for one question; programs that take longer are left out.
+
+#![cfg(feature = "z3")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use fencepost::check::{Engine, Limits, Session};
+use fencepost::litmus::LitmusTest;
+use fencepost::model::{Model, load_shipped};
+use fencepost::skeleton::signature::signature;
+use fencepost::verdict::Outcomes;
+use rand::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+use testkit::generate::{Shape, Source, program};
+use testkit::suite::{number, programs};
+
+const SHAPE: Shape = Shape { threads: 4, instructions: 5 };
+/// Programs for which whole sets are computed many times are smaller.
+const SMALL: Shape = Shape { threads: 3, instructions: 4 };
+
+fn model(name: &str) -> Model {
+    load_shipped(name, &signature()).expect("shipped").expect("valid")
+}
+
+fn outcomes(test: &LitmusTest, model: &Model, engine: Engine) -> Outcomes {
+    let limits = Limits { bound: 2, timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 300))) };
+    Session::new(test, model, engine, limits, &[]).outcomes()
+}
+
+fn name(source: &Source) -> LitmusTest {
+    source.read("generated")
+}
+
+#[test]
+fn engines_agree() {
+    let models: Vec<Model> = ["ptx", "ptx-v6.0", "ptx-v7.5", "sc"].into_iter().map(model).collect();
+    let (count, first) = (programs(60), number("FENCEPOST_SEED", 1));
+    let mut incomplete: BTreeMap<String, u64> = BTreeMap::new();
+    for seed in first..first + count {
+        let source = program(seed, SHAPE);
+        if std::env::var_os("FENCEPOST_TRACE").is_some() {
+            // The last seed printed is the one that does not end.
+            eprintln!("seed {seed}");
+        }
+        let test = name(&source);
+        for model in &models {
+            let result = outcomes(&test, model, Engine::Both);
+            if result.defect.is_some() {
+                let small = source.shrink(|s| outcomes(&name(s), model, Engine::Both).defect.is_some());
+                let law = outcomes(&name(&small), model, Engine::Both).defect.unwrap_or_default();
+                panic!("seed {seed}, {}: {law}\n{}", model.name, small.text(&format!("Seed-{seed}")));
+            }
+            if !result.complete {
+                let why = result.reason.map_or(String::new(), |reason| reason.to_string());
+                *incomplete.entry(why.split([':', '`']).next().unwrap_or_default().to_owned()).or_default() += 1;
+            }
+        }
+    }
+    println!("{count} programs; not complete: {incomplete:?}");
+    // How many run out of time depends on the machine, so it is shown and not judged.
+    incomplete.remove("out of time");
+    assert!(incomplete.values().sum::<u64>() <= count, "too many are incomplete: {incomplete:?}");
+}
+
+/// States with whether they are racy, names sorted and changed; `None` if the list is not complete.
+type States = BTreeMap<Vec<(String, String)>, (bool, bool)>;
+
+fn states(source: &Source, model: &Model, names: &BTreeMap<String, String>) -> Option<States> {
+    let result = outcomes(&name(source), model, Engine::Auto);
+    assert_eq!(result.defect, None);
+    let rename = |n: String| names.get(&n).cloned().unwrap_or(n);
+    result.complete.then(|| {
+        let sorted = result.outcomes.into_iter().map(|o| {
+            let mut state: Vec<_> = o.state.into_iter().map(|(n, v)| (rename(n), v)).collect();
+            state.sort();
+            (state, (o.allowed, o.racy))
+        });
+        sorted.collect()
+    })
+}
+
+#[test]
+fn order_of_threads_and_names_mean_nothing() {
+    let (count, first) = (programs(40), number("FENCEPOST_SEED", 1));
+    let same = BTreeMap::new();
+    for model in [model("ptx"), model("sc")] {
+        for seed in first..first + count {
+            let source = program(seed, SMALL);
+            let mut rng = Pcg64Mcg::seed_from_u64(seed);
+            let permuted = source.permuted(&mut rng);
+            let (renamed, names) = source.renamed();
+            let Some(expected) = states(&source, &model, &same) else { continue };
+            // Any of them may run out of time.
+            if let Some(found) = states(&permuted, &model, &same) {
+                assert_eq!(found, expected, "{}\n{}", source.text("A"), permuted.text("B"));
+            }
+            let expected = states(&source, &model, &names);
+            if let (Some(found), Some(expected)) = (states(&renamed, &model, &same), expected) {
+                assert_eq!(found, expected, "{}\n{}", source.text("A"), renamed.text("B"));
+            }
+        }
+    }
+}
+
+#[test]
+fn strengthening_allows_nothing_new() {
+    let model = model("ptx");
+    let same = BTreeMap::new();
+    let (count, first) = (programs(200), number("FENCEPOST_SEED", 1));
+    let allowed = |source: &Source| {
+        let states = states(source, &model, &same)?;
+        Some(states.into_iter().filter(|s| s.1.0).map(|s| s.0).collect::<BTreeSet<_>>())
+    };
+    for seed in first..first + count {
+        let source = program(seed, SMALL);
+        let (stronger, change) = source.strengthened(&mut Pcg64Mcg::seed_from_u64(seed));
+        let (Some(before), Some(after)) = (allowed(&source), allowed(&stronger)) else { continue };
+        let new: Vec<_> = after.difference(&before).collect();
+        assert!(new.is_empty(), "seed {seed}: {change}\nallows {new:#?}\n{}", source.text("Before"));
+    }
+}

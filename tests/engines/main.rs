@@ -1,0 +1,15 @@
+//! What the engines decide, held against each other, against authorities that share nothing with them, and against changes
+//! of a program that must not matter.
+//!
+//! Random programs come in two sizes: `testkit::suite::programs` says which.
+
+mod agreement;
+mod bounds;
+mod clike;
+mod interleaving;
+mod liveness;
+mod mapping;
+mod memory_kinds;
+mod metamorphic;
+mod outcomes;
+mod stopped;

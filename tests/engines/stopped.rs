@@ -1,0 +1,52 @@
+//! What a request to stop ends, and what it must not: in a process of its own, since a request is never taken back.
+
+use std::env;
+use std::process::Command;
+
+use fencepost::algebra::bits::Bits;
+use fencepost::algebra::{Leaves, Value, interpret, interpret_all, needed};
+use fencepost::model::ir::{FreeId, Kind, NodeId};
+use fencepost::model::load_shipped;
+use fencepost::model::signature::BaseId;
+use fencepost::rel::{EventSet, Rel};
+use fencepost::skeleton::signature::signature;
+use fencepost::stop;
+
+const EVENTS: usize = 3;
+
+struct Nothing;
+
+impl Leaves<Bits> for Nothing {
+    fn base(&self, _: BaseId, kind: Kind) -> Value<EventSet, Rel> {
+        match kind {
+            Kind::Set => Value::Set(EventSet::empty(EVENTS)),
+            Kind::Rel => Value::Rel(Rel::empty(EVENTS)),
+        }
+    }
+
+    fn free(&self, _: FreeId) -> Rel {
+        Rel::empty(EVENTS)
+    }
+}
+
+/// Set in the process that is asked to stop.
+const INSIDE: &str = "FENCEPOST_TEST_STOPPED";
+
+/// A replay that a signal came into panicked: its interpreter had ended, though nobody had set it a deadline.
+#[test]
+fn a_request_ends_searches_and_no_replay() {
+    if env::var_os(INSIDE).is_none() {
+        let this = ["--exact", "stopped::a_request_ends_searches_and_no_replay"];
+        let inside =
+            Command::new(env::current_exe().expect("a test is a program")).args(this).env(INSIDE, "1").status();
+        return assert!(inside.expect("it can be run again").success());
+    }
+    let model = load_shipped("ptx", &signature()).expect("shipped").expect("valid");
+    let all = needed(&model, (0..model.nodes.len() as u32).map(NodeId));
+    let algebra = Bits { executed: EventSet::from_fn(EVENTS, |_| true) };
+    let search = || interpret(&model, &algebra, &Nothing, &all, (&[], &[]), None);
+    assert!(search().is_some());
+    stop::listen().store(2, std::sync::atomic::Ordering::Relaxed);
+    assert!(search().is_none());
+    assert!(interpret_all(&model, &algebra, &Nothing, &all).iter().all(Option::is_some));
+}

@@ -1,0 +1,237 @@
+//! The executor's memories of OpenCL C, CUDA C++ and C against the models of these languages.
+//!
+//! Without early binds a memory shows exactly what its model allows in executions in which program order, reads-from and
+//! barriers are acyclic: the model with that as one more axiom. Whole outcome sets are compared, and whether the program
+//! races or is undefined otherwise, on random programs, on the tests of the repository, and on those of `FENCEPOST_SUITE`.
+//!
+//! `testkit::suite` says how many random programs there are per language, `FENCEPOST_SEED` sets the first seed,
+//! `FENCEPOST_TIMEOUT_MS` the time for one question, `FENCEPOST_FULL` asks the model itself, too, for how much of it is
+//! shown.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use fencepost::check::operational;
+use fencepost::litmus::{LitmusTest, read_path};
+use fencepost::program::Dialect;
+use fencepost::simt::{MachineMemory, Rules, Schedule, observe};
+use testkit::clike::shapes::program;
+use testkit::clike::{Lang, Program};
+use testkit::sides::{Behaviour, Mutant, Side, each_is_missed, modelled, shown, sides};
+use testkit::suite::{files, number, programs, sample};
+
+/// Sums over programs.
+#[derive(Debug, Default)]
+struct Sums {
+    equal: u64,
+    skipped: BTreeMap<String, u64>,
+    outcomes: usize,
+    racy: u64,
+    undefined: u64,
+    states: u64,
+    machine: Duration,
+    /// Of the model itself: programs, outcomes, outcomes shown, outcomes shown outside, race verdicts that differ.
+    full: [usize; 5],
+}
+
+/// Compares one test; says what differs.
+fn compare(test: &LitmusTest, side: &Side, rules: Rules, sums: &mut Sums) -> Option<String> {
+    let start = Instant::now();
+    let (machine, states) = match shown(test, &side.options(rules)) {
+        Ok(shown) => shown,
+        Err(why) => {
+            *sums.skipped.entry(why.split('(').next().unwrap_or_default().to_owned()).or_default() += 1;
+            return None;
+        }
+    };
+    sums.machine += start.elapsed();
+    sums.states += states;
+    let Some(expected) = modelled(test, &side.in_order) else {
+        *sums.skipped.entry("model: not complete".into()).or_default() += 1;
+        return None;
+    };
+    if number("FENCEPOST_FULL", 0) != 0
+        && let Some(full) = modelled(test, &side.full)
+    {
+        let reached = full.outcomes.intersection(&machine.outcomes).count();
+        let outside = machine.outcomes.len() - reached;
+        let figures = [1, full.outcomes.len(), reached, outside, usize::from(full.racy != machine.racy)];
+        sums.full.iter_mut().zip(figures).for_each(|(sum, n)| *sum += n);
+    }
+    sums.outcomes += expected.outcomes.len();
+    sums.racy += u64::from(expected.racy);
+    sums.undefined += u64::from(expected.undefined);
+    // An answer about a status has its time in runs; in OpenCL it orders nothing.
+    let asks = test.program.host.as_deref().is_some_and(|h| h.queries.iter().any(|q| !q.orders(h)));
+    let fewer = asks && machine.outcomes.is_subset(&expected.outcomes);
+    if (machine.racy, machine.undefined) == (expected.racy, expected.undefined)
+        && (fewer || machine.outcomes == expected.outcomes)
+    {
+        sums.equal += 1;
+        return None;
+    }
+    let only = |a: &Behaviour, b: &Behaviour| a.outcomes.difference(&b.outcomes).cloned().collect::<Vec<_>>();
+    Some(format!(
+        "only the model: {:?}\nonly the machine: {:?}\nracy: model {}, machine {}; undefined: model {}, machine {}",
+        only(&expected, &machine),
+        only(&machine, &expected),
+        expected.racy,
+        machine.racy,
+        expected.undefined,
+        machine.undefined
+    ))
+}
+
+fn random(count: u64, side: &Side) {
+    let (count, first) = (programs(count), number("FENCEPOST_SEED", 1));
+    let mut sums = Sums::default();
+    for seed in first..first + count {
+        let source: Program = program(side.lang, seed);
+        let differs = |p: &Program| compare(&p.read("generated"), side, Rules::ALL, &mut Sums::default());
+        if compare(&source.read("generated"), side, Rules::ALL, &mut sums).is_some() {
+            let small = source.shrink(|p| differs(p).is_some());
+            let how = differs(&small).unwrap_or_default();
+            panic!("{}, seed {seed}:\n{how}\n{}", side.memory.name(), small.text("Smaller"));
+        }
+    }
+    println!("{}: {count} programs: {sums:?}", side.memory.name());
+}
+
+#[test]
+fn memories_are_their_models_in_order_on_random_programs() {
+    for side in sides() {
+        random(40, &side);
+    }
+}
+
+fn folder(path: &Path) {
+    for side in sides() {
+        let dialect = match side.lang {
+            Lang::OpenCl => Dialect::OpenCl,
+            Lang::Cuda => Dialect::Cuda,
+            Lang::C => Dialect::C,
+        };
+        let (mut sums, mut different) = (Sums::default(), Vec::new());
+        for file in sample(files(path, &["toml", "litmus"])) {
+            for test in read_path(&file).unwrap_or_default().iter().filter(|t| t.program.dialect == dialect) {
+                if let Some(how) = compare(test, &side, Rules::ALL, &mut sums) {
+                    different.push(format!("{} {}: {how}", file.display(), test.name));
+                }
+            }
+        }
+        println!("{}: {}: {sums:?}", side.memory.name(), path.display());
+        assert!(different.is_empty(), "{} differ\n{}", different.len(), different.join("\n"));
+    }
+}
+
+#[test]
+fn memories_are_their_models_in_order_on_the_tests_of_the_repository() {
+    folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus"));
+}
+
+#[test]
+fn memories_are_their_models_in_order_on_the_shared_suite() {
+    if let Some(path) = std::env::var_os("FENCEPOST_SUITE") {
+        folder(&PathBuf::from(path));
+    }
+}
+
+const MUTANTS: &[Mutant] = {
+    use MachineMemory::{C11, Cuda, OpenCl, Rc11};
+    &[
+        ("coherence", |r| r.coherence = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("atomicity", |r| r.atomicity = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("visible", |r| r.visible = false, &[OpenCl, C11]),
+        ("agreement", |r| r.agreement = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("agreement of fences", |r| r.agreement_fences = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("synchronization", |r| r.synchronization = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("release fence", |r| r.release_fence = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("acquire fence", |r| r.acquire_fence = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("release sequence", |r| r.sequence = false, &[OpenCl, Cuda, C11, Rc11]),
+        ("both flags", |r| r.cross = false, &[OpenCl]),
+        ("regions", |r| r.regions = false, &[OpenCl]),
+        ("scopes", |r| r.scopes = false, &[OpenCl, Cuda]),
+        ("barriers", |r| r.barriers = false, &[OpenCl, Cuda]),
+    ]
+};
+
+#[test]
+fn every_rule_is_needed() {
+    each_is_missed(MUTANTS, &|side, test, rules| {
+        // The machine is quick, and most programs do not use the rule.
+        let run = |rules| shown(test, &side.options(rules)).ok().map(|s| s.0);
+        if run(rules) == run(Rules::ALL) {
+            return None;
+        }
+        compare(test, side, rules, &mut Sums::default()).map(|how| how.replace('\n', "; "))
+    });
+}
+
+/// A store relied on as part of a release sequence, or not: which is right is known only when another thread's store,
+/// which waits for the acquire, takes its place in modification order.
+const LATE_BREAK: &str = r#"
+name = "RelSeq+late-break"
+dialect = "c"
+condition = 'P1:r0 == 2 /\ P1:r1 == 0 /\ P2:r2 == 1 /\ y == 2'
+[memory]
+x = { type = "atomic_int" }
+y = { type = "atomic_int" }
+z = { type = "atomic_int" }
+[[thread]]
+code = '''
+atomic_store_explicit(x, 1, memory_order_relaxed);
+atomic_store_explicit(y, 1, memory_order_release);
+atomic_store_explicit(y, 2, memory_order_relaxed);
+'''
+[[thread]]
+code = '''
+int r0 = atomic_load_explicit(y, memory_order_acquire);
+int r1 = atomic_load_explicit(x, memory_order_relaxed);
+atomic_store_explicit(z, 1, memory_order_relaxed);
+'''
+[[thread]]
+code = '''
+int r2 = atomic_load_explicit(z, memory_order_relaxed);
+atomic_store_explicit(y, 3, memory_order_relaxed);
+'''
+"#;
+
+#[test]
+fn what_a_release_sequence_was_relied_on_for_stays_true() {
+    let texts = [LATE_BREAK.to_owned(), LATE_BREAK.replace("dialect = \"c\"", "dialect = \"opencl\"")];
+    for (text, memory, lang) in
+        [(&texts[0], MachineMemory::C11, Lang::C), (&texts[1], MachineMemory::OpenCl, Lang::OpenCl)]
+    {
+        let side = Side::new(memory, lang);
+        let test = fencepost::litmus::parse("late-break.toml", text.as_bytes()).expect("valid").remove(0);
+        let mut sums = Sums::default();
+        let all = Rules::ALL;
+        assert_eq!(compare(&test, &side, all, &mut sums), None);
+        assert_eq!(sums.equal, 1, "{sums:?}");
+        for rules in [Rules { pins: false, ..all }, Rules { breaks: false, ..all }] {
+            assert!(compare(&test, &side, rules, &mut sums).is_some(), "{}: {rules:?}", memory.name());
+        }
+    }
+}
+
+#[test]
+fn random_runs_show_what_every_schedule_shows() {
+    for side in sides() {
+        let seeds = 1..=programs(20);
+        for test in seeds.map(|seed| program(side.lang, seed).read("generated")) {
+            let Ok((all, _)) = shown(&test, &side.options(Rules::ALL)) else { continue };
+            let schedule = Schedule::Random { runs: 200, seed: 1 };
+            let some = observe(&test, &side.options(Rules::ALL), schedule).expect("it runs");
+            let named = operational::name(&test, &some);
+            assert!(named.iter().all(|n| all.outcomes.contains(&n.0)), "{}", test.file.text);
+            assert!(some.hazards.is_empty() || all.undefined, "{}", test.file.text);
+            // Every recorded run can be played again, to the same end.
+            for (state, seen) in named {
+                let again = fencepost::simt::replay(&test, &side.options(Rules::ALL), &seen.schedule);
+                let again = operational::name(&test, &again.expect("it fits"));
+                assert_eq!(again.iter().map(|n| &n.0).collect::<Vec<_>>(), [&state], "{}", test.file.text);
+            }
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! What runs show, held against what the models allow.
+//!
+//! What the tests of the repository expect of runs is judged with all that they expect (`tests/corpus`).
+
+mod buffering;
+mod hangs;
+mod languages;
+mod loops;
+mod outcomes;
+mod trace;

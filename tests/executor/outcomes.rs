@@ -1,0 +1,537 @@
+//! The executor against the models, on random programs and on the tests of the repository.
+//!
+//! - The memory `sc` has exactly the outcomes of the model `sc`; `weak` without early binds exactly those of `ptx` with one
+//!   axiom more; with early binds it stays inside of `ptx` and covers nearly all of it.
+//! - Every rule of the weak memory is needed: without it, some program shows what `ptx` forbids.
+//! - Runs are repeatable, recorded ones replay to the same events, and each is a consistent execution of the model.
+//!
+//! `testkit::suite` says how many random programs there are, `FENCEPOST_SEED` sets the first seed, `FENCEPOST_TIMEOUT_MS` the time
+//! for one question, `FENCEPOST_SUITE` a folder of further tests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+
+use fencepost::check::{Engine, Limits, Session, operational};
+use fencepost::litmus::{LitmusTest, read_path};
+use fencepost::model::{Model, load_shipped};
+use fencepost::program::Op;
+use fencepost::program::host::{ChildStart, Command, Origin};
+use fencepost::simt::schedule::How;
+use fencepost::simt::{Early, MachineMemory, Options, Rules, Schedule, identity, observe, replay, trace};
+use fencepost::skeleton::signature::signature;
+use fencepost::verdict::State;
+use testkit::generate::{Shape, Source, program};
+use testkit::rings::ring;
+use testkit::suite::{files, is_long, number, programs, sample};
+
+const SHAPE: Shape = Shape { threads: 3, instructions: 4 };
+
+fn model(name: &str) -> Model {
+    load_shipped(name, &signature()).expect("shipped").expect("valid")
+}
+
+/// What a model allows; `None` if that is not known within the time.
+fn allowed(test: &LitmusTest, model: &Model) -> Option<BTreeSet<State>> {
+    allowed_within(test, model, Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 500)))
+}
+
+fn allowed_within(test: &LitmusTest, model: &Model, timeout: Duration) -> Option<BTreeSet<State>> {
+    let limits = Limits { bound: 6, timeout: Some(timeout) };
+    let outcomes = Session::new(test, model, Engine::Auto, limits, &[]).outcomes();
+    assert_eq!(outcomes.defect, None, "{}", test.file.text);
+    outcomes.complete.then(|| outcomes.outcomes.into_iter().filter(|o| o.allowed).map(|o| o.state).collect())
+}
+
+/// What the machine shows; the second says whether that is all that it can show.
+fn shown(test: &LitmusTest, options: &Options) -> Result<(BTreeSet<State>, bool), String> {
+    let observation = observe(test, options, Schedule::Exhaustive)?;
+    let named = operational::name(test, &observation);
+    Ok((named.into_iter().map(|n| n.0).collect(), observation.complete))
+}
+
+/// A comparison of whole sets.
+#[derive(Debug, PartialEq)]
+enum Compared {
+    Equal,
+    Skipped(String),
+    Different { only_model: BTreeSet<State>, only_machine: BTreeSet<State> },
+}
+
+fn compare(test: &LitmusTest, model: &Model, options: &Options) -> Compared {
+    let (machine, complete) = match shown(test, options) {
+        Ok(shown) => shown,
+        Err(why) => return Compared::Skipped(why.split('(').next().unwrap_or_default().to_owned()),
+    };
+    let Some(expected) = allowed(test, model) else { return Compared::Skipped("model: not complete".into()) };
+    let only_machine: BTreeSet<State> = machine.difference(&expected).cloned().collect();
+    if only_machine.is_empty() && !complete {
+        return Compared::Skipped("machine: not complete".into());
+    }
+    let only_model: BTreeSet<State> = expected.difference(&machine).cloned().collect();
+    if only_machine.is_empty() && only_model.is_empty() {
+        return Compared::Equal;
+    }
+    Compared::Different { only_model, only_machine }
+}
+
+fn options(memory: MachineMemory, early: Early) -> Options {
+    let timeout = Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 500)));
+    Options { memory, early, states: 200_000, timeout, ..Options::default() }
+}
+
+fn random(count: u64, what: &str, compare: impl Fn(&LitmusTest) -> Compared) {
+    let (count, first) = (programs(count), number("FENCEPOST_SEED", 1));
+    let mut skipped = BTreeMap::<String, u64>::new();
+    for seed in first..first + count {
+        let source: Source = program(seed, SHAPE);
+        match compare(&source.read(&format!("seed-{seed}"))) {
+            Compared::Equal => {}
+            Compared::Skipped(why) => *skipped.entry(why).or_default() += 1,
+            Compared::Different { .. } => {
+                let fails = |s: &Source| matches!(compare(&s.read("smaller")), Compared::Different { .. });
+                let small = source.shrink(fails);
+                panic!("seed {seed}: {:#?}\n{}", compare(&small.read("smaller")), small.text("Smaller"));
+            }
+        }
+    }
+    println!("{what}: {count} programs; skipped: {skipped:?}");
+}
+
+#[test]
+fn sc_is_the_model_sc_on_random_programs() {
+    let sc = model("sc");
+    random(60, "sc", |test| compare(test, &sc, &options(MachineMemory::Sc, Early::None)));
+}
+
+/// Whether the model leaves things unordered that one order of everything has to order: the call of `enqueue_kernel` before
+/// a child that waits for nothing, and the end of a command before a thread that sees it by asking for its status. The
+/// specification promises nothing about memory there; a machine that runs one step after the other shows less.
+fn is_weaker_than_any_order(test: &LitmusTest) -> bool {
+    let Some(host) = test.program.host.as_deref() else { return false };
+    let no_wait = |c: &Command| matches!(c.origin, Origin::Device { flag: ChildStart::NoWait, .. });
+    let queue = |c: &Command| c.lane.is_some_and(|l| !host.lane(l).kind.is_stream());
+    let mut code = test.program.threads.iter().flat_map(|t| &t.code);
+    host.commands.iter().any(|c| no_wait(c) && queue(c)) || code.any(|i| matches!(i.op, Op::Status { .. }))
+}
+
+fn folder(path: &Path, what: &str, compare: impl Fn(&LitmusTest) -> Compared) {
+    let (mut equal, mut skipped, mut different) = (0, BTreeMap::<String, u64>::new(), Vec::new());
+    for file in sample(files(path, &["toml", "litmus"])) {
+        for test in read_path(&file).unwrap_or_default() {
+            match compare(&test) {
+                Compared::Equal => equal += 1,
+                Compared::Different { only_machine, .. }
+                    if only_machine.is_empty() && is_weaker_than_any_order(&test) =>
+                {
+                    *skipped.entry("model: weaker than any order of steps".into()).or_default() += 1;
+                }
+                Compared::Skipped(why) => *skipped.entry(why).or_default() += 1,
+                other => different.push(format!("{} {}: {other:#?}", file.display(), test.name)),
+            }
+        }
+    }
+    println!("{what}: {}: {equal} equal, skipped: {skipped:#?}", path.display());
+    assert!(different.is_empty(), "{} differ\n{}", different.len(), different.join("\n"));
+}
+
+#[test]
+fn sc_is_the_model_sc_on_the_tests_of_the_repository() {
+    let sc = model("sc");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus");
+    folder(&path, "sc", |test| compare(test, &sc, &options(MachineMemory::Sc, Early::None)));
+}
+
+/// `ptx` with early binds ruled out: nothing is read before it is written, in one order of everything.
+fn in_order() -> Model {
+    let ptx = fencepost::model::Library::model("ptx").expect("shipped");
+    let text = format!("{}\nacyclic po | rf | sc | syncbar | exitbar as In-Order\n", ptx.text);
+    let file = fencepost::diag::SourceFile::new("in-order.cat", text);
+    fencepost::model::load(file, "in-order", &fencepost::model::Shipped, &signature(), None).expect("valid")
+}
+
+#[test]
+fn without_early_binds_weak_is_ptx_in_order() {
+    let model = in_order();
+    random(60, "none", |test| compare(test, &model, &options(MachineMemory::Weak, Early::None)));
+}
+
+#[test]
+fn weak_in_order_on_the_tests_of_the_repository() {
+    let model = in_order();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus");
+    folder(&path, "none", |test| compare(test, &model, &options(MachineMemory::Weak, Early::None)));
+}
+
+/// Rings and mixed programs in turn.
+fn either(seed: u64) -> Source {
+    if seed.is_multiple_of(2) { ring(seed) } else { program(seed, SHAPE) }
+}
+
+/// Counts over programs on which both sides are complete.
+#[derive(Debug, Default)]
+struct Coverage {
+    programs: u64,
+    allowed: usize,
+    shown: usize,
+    missing_in: u64,
+    states: u64,
+}
+
+fn coverage(early: Early, seeds: std::ops::Range<u64>, source: impl Fn(u64) -> Source) -> Coverage {
+    let ptx = model("ptx");
+    let mut sum = Coverage::default();
+    for seed in seeds {
+        let source = source(seed);
+        let test = source.read(&format!("seed-{seed}"));
+        let Ok(observation) = observe(&test, &options(MachineMemory::Weak, early), Schedule::Exhaustive) else {
+            continue;
+        };
+        let shown: BTreeSet<State> = operational::name(&test, &observation).into_iter().map(|n| n.0).collect();
+        let Some(allowed) = allowed(&test, &ptx) else { continue };
+        let outside: Vec<&State> = shown.difference(&allowed).collect();
+        assert!(outside.is_empty(), "seed {seed}, {early}: {outside:#?}\n{}", source.text("Outside"));
+        if observation.complete {
+            sum.programs += 1;
+            sum.allowed += allowed.len();
+            sum.shown += shown.len();
+            sum.missing_in += u64::from(shown.len() < allowed.len());
+            sum.states += observation.states;
+            if shown.len() < allowed.len() && std::env::var_os("FENCEPOST_TRACE").is_some() {
+                let missing: Vec<&State> = allowed.difference(&shown).collect();
+                eprintln!("seed {seed}, {early} lacks {missing:?}");
+            }
+        }
+    }
+    sum
+}
+
+#[test]
+fn early_binds_stay_inside_ptx_and_cover_it() {
+    let (count, first) = (programs(120), number("FENCEPOST_SEED", 1));
+    for (early, least) in [(Early::None, 85.0), (Early::Local, 88.0), (Early::Full(1), 99.0)] {
+        let sum = coverage(early, first..first + count, either);
+        let percent = 100.0 * sum.shown as f64 / sum.allowed.max(1) as f64;
+        println!("{early}: {sum:?}: {percent:.3} %");
+        assert!(count < 120 || percent >= least, "{early}: {percent} % of {sum:?}");
+    }
+}
+
+#[test]
+fn early_binds_stay_inside_ptx_on_the_tests_of_the_repository() {
+    let ptx = model("ptx");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus");
+    let suite = std::env::var_os("FENCEPOST_SUITE").map(std::path::PathBuf::from);
+    for path in std::iter::once(path).chain(suite) {
+        let (mut shown_all, mut shown_some, mut skipped) = (0, 0, BTreeMap::<String, u64>::new());
+        for file in sample(files(&path, &["toml", "litmus"])) {
+            for test in read_path(&file).unwrap_or_default() {
+                let settings = Options { states: 20_000, ..options(MachineMemory::Weak, Early::Full(1)) };
+                match compare(&test, &ptx, &settings) {
+                    Compared::Equal => shown_all += 1,
+                    Compared::Skipped(why) => *skipped.entry(why).or_default() += 1,
+                    Compared::Different { only_machine, .. } => {
+                        assert!(only_machine.is_empty(), "{} {}: {only_machine:#?}", file.display(), test.name);
+                        shown_some += 1;
+                    }
+                }
+            }
+        }
+        println!("full:1: {}: {shown_all} equal, {shown_some} with less, skipped: {skipped:#?}", path.display());
+        assert!(shown_all > 10 * shown_some);
+    }
+}
+
+#[test]
+fn sc_is_inside_weak() {
+    for seed in 1..40 {
+        let test = either(seed).read("generated");
+        let weak = shown(&test, &options(MachineMemory::Weak, Early::None));
+        let sc = shown(&test, &options(MachineMemory::Sc, Early::None));
+        if let (Ok((weak, true)), Ok((sc, true))) = (weak, sc) {
+            assert!(sc.is_subset(&weak), "seed {seed}");
+        }
+    }
+}
+
+/// A rule taken out: its name, what is left, early binds, and a seed that shows the difference.
+type Mutant = (&'static str, Rules, Early, u64);
+
+fn mutants() -> Vec<Mutant> {
+    let all = Rules::ALL;
+    let (none, full) = (Early::None, Early::Full(1));
+    vec![
+        ("hidden", Rules { hidden: false, ..all }, none, 5),
+        ("never_before", Rules { never_before: false, ..all }, none, 2095),
+        ("after_known", Rules { after_known: false, ..all }, none, 2),
+        ("strong_order", Rules { strong_order: false, ..all }, none, 2),
+        ("atomicity", Rules { atomicity: false, ..all }, none, 2),
+        ("observation", Rules { observation: false, ..all }, none, 2),
+        ("tokens", Rules { tokens: false, ..all }, full, 20),
+        ("waiting", Rules { waiting: false, ..all }, full, 6),
+        ("synchronization", Rules { synchronization: false, ..all }, none, 6),
+        ("release_fence", Rules { release_fence: false, ..all }, none, 56),
+        ("release_write", Rules { release_write: false, ..all }, none, 56),
+        ("chains", Rules { chains: false, ..all }, none, 138),
+        ("fence_sc", Rules { fence_sc: false, ..all }, none, 40),
+        ("barriers", Rules { barriers: false, ..all }, none, 844),
+    ]
+}
+
+#[test]
+fn scopes_and_proxies_are_needed() {
+    let cases = [
+        (
+            // A release fence of CTA scope before a flag that another CTA reads.
+            "condition = 'P1:r0 == 1 && P1:r1 == 0'\nmemory = { x = 0, f = 0 }",
+            [
+                "cta = 0\ncode = 'st.weak x, 1; fence.release.cta; st.relaxed.gpu f, 1'",
+                "cta = 1\ncode = 'ld.relaxed.gpu r0, f; fence.acquire.gpu; ld.weak r1, x'",
+            ],
+            Rules { scopes: false, ..Rules::ALL },
+        ),
+        (
+            // A reduction does not acquire.
+            "condition = 'f == 2 && P1:r1 == 0'\nmemory = { x = 0, f = 0 }",
+            [
+                "cta = 0\ncode = 'st.weak x, 1; st.release.gpu f, 1'",
+                "cta = 1\ncode = 'red.relaxed.gpu.add f, 1; fence.acquire.gpu; ld.weak r1, x'",
+            ],
+            Rules { reductions: false, ..Rules::ALL },
+        ),
+    ];
+    for (head, threads, rules) in cases {
+        let threads: String = threads.iter().map(|t| format!("[[thread]]\n{t}\n")).collect();
+        let test = read(&format!("name = 'T'\n{head}\n{threads}"));
+        let settings = options(MachineMemory::Weak, Early::None);
+        let whole = shown(&test, &settings).expect("runs").0;
+        let without = shown(&test, &Options { rules, ..settings }).expect("runs").0;
+        let allowed = allowed(&test, &model("ptx")).expect("small");
+        assert!(whole.is_subset(&allowed));
+        // Too much synchronization loses outcomes.
+        let missing = whole.difference(&without);
+        assert!(missing.count() > 0, "{head}: {whole:?}");
+    }
+    // Program order of an address through two proxies.
+    let file = "litmus/ptx/05-sc-per-location/CoWW-RR.gen-sur+sur-gen.toml";
+    let test = read_path(&Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).expect("well-formed").remove(0);
+    let rules = Rules { per_location: false, ..Rules::ALL };
+    let without = shown(&test, &Options { rules, ..options(MachineMemory::Weak, Early::None) }).expect("runs").0;
+    let allowed = allowed(&test, &model("ptx")).expect("small");
+    assert!(without.difference(&allowed).count() > 0, "{without:?}");
+}
+
+/// Outcomes that a machine without a rule shows and the model forbids.
+fn outside(seed: u64, rules: Rules, early: Early, ptx: &Model) -> Vec<State> {
+    let test = either(seed).read(&format!("seed-{seed}"));
+    // On a busy machine, too, the seeds show what they are known for.
+    let patience = Duration::from_secs(20);
+    let whole = Options { timeout: Some(patience), ..options(MachineMemory::Weak, early) };
+    let (Ok((all, true)), Ok((mutated, _))) = (shown(&test, &whole), shown(&test, &Options { rules, ..whole }))
+    else {
+        return Vec::new();
+    };
+    let new: Vec<State> = mutated.difference(&all).cloned().collect();
+    if new.is_empty() {
+        return new;
+    }
+    let Some(allowed) = allowed_within(&test, ptx, patience) else { return Vec::new() };
+    new.into_iter().filter(|s| !allowed.contains(s)).collect()
+}
+
+#[test]
+fn every_rule_is_needed() {
+    let ptx = model("ptx");
+    // With more programs, the search goes on from the seed that is known to show it.
+    let most = number("FENCEPOST_PROGRAMS", 1);
+    let missed: Vec<String> = mutants()
+        .into_iter()
+        .filter_map(|(name, rules, early, seed)| {
+            let found = (seed..seed + most).find(|&s| !outside(s, rules, early, &ptx).is_empty());
+            println!("{name}: {found:?}");
+            found.is_none().then(|| format!("without `{name}` nothing forbidden shows"))
+        })
+        .collect();
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+fn read(text: &str) -> LitmusTest {
+    let errors = |errors: Vec<fencepost::diag::Diagnostic>| {
+        errors.iter().map(|d| fencepost::diag::render(d, fencepost::diag::Style::Plain)).collect::<String>()
+    };
+    fencepost::litmus::parse("test.toml", text.as_bytes())
+        .map_err(errors)
+        .unwrap_or_else(|e| panic!("{e}"))
+        .remove(0)
+}
+
+/// Whether the machine shows the condition.
+fn shows(condition: &str, memory: &str, threads: &[&str], early: Early) -> bool {
+    let threads: String = threads.iter().map(|t| format!("[[thread]]\n{t}\n")).collect();
+    let text =
+        format!("name = 'T'\ncondition = 'true'\nfilter = '{condition}'\nmemory = {{ {memory} }}\n{threads}");
+    let test = read(&text);
+    let observation = observe(&test, &options(MachineMemory::Weak, early), Schedule::Exhaustive).expect("runs");
+    assert!(observation.complete, "{:?}", observation.reason);
+    !operational::name(&test, &observation).is_empty()
+}
+
+#[test]
+fn classical_weak_behaviour_is_shown() {
+    let sb = [
+        "cta = 0\ncode = 'st.relaxed.gpu x, 1; ld.relaxed.gpu r0, y'",
+        "cta = 1\ncode = 'st.relaxed.gpu y, 1; ld.relaxed.gpu r0, x'",
+    ];
+    assert!(shows("P0:r0 == 0 && P1:r0 == 0", "x = 0, y = 0", &sb, Early::None));
+    let fenced = sb.map(|t| t.replace("; ld", "; fence.sc.gpu; ld"));
+    assert!(!shows("P0:r0 == 0 && P1:r0 == 0", "x = 0, y = 0", &[&fenced[0], &fenced[1]], Early::Full(2)));
+    let mp = |order: &str, scope: &str| {
+        let (st, ld) = if order == "relaxed" { ("relaxed", "relaxed") } else { ("release", "acquire") };
+        let threads = [
+            format!("cta = 0\ncode = 'st.weak x, 1; st.{st}.{scope} f, 1'"),
+            format!("cta = 1\ncode = 'ld.{ld}.{scope} r0, f; ld.weak r1, x'"),
+        ];
+        shows("P1:r0 == 1 && P1:r1 == 0", "x = 0, f = 0", &[&threads[0], &threads[1]], Early::Full(2))
+    };
+    assert!(mp("relaxed", "gpu"));
+    assert!(mp("release", "cta"), "scopes that do not include each other");
+    assert!(!mp("release", "gpu"));
+    let lb = [
+        "cta = 0\ncode = 'ld.relaxed.gpu r0, x; st.relaxed.gpu y, 1'",
+        "cta = 1\ncode = 'ld.relaxed.gpu r0, y; st.relaxed.gpu x, 1'",
+    ];
+    assert!(!shows("P0:r0 == 1 && P1:r0 == 1", "x = 0, y = 0", &lb, Early::None));
+    assert!(shows("P0:r0 == 1 && P1:r0 == 1", "x = 0, y = 0", &lb, Early::Local));
+    let thin = lb.map(|t| t.replace(", 1'", ", r0'"));
+    assert!(!shows("P0:r0 == 1 && P1:r0 == 1", "x = 0, y = 0", &[&thin[0], &thin[1]], Early::Full(4)));
+    let iriw = [
+        "cta = 0\ncode = 'st.relaxed.gpu x, 1'",
+        "cta = 1\ncode = 'st.relaxed.gpu y, 1'",
+        "cta = 2\ncode = 'ld.acquire.gpu r0, x; ld.acquire.gpu r1, y'",
+        "cta = 3\ncode = 'ld.acquire.gpu r0, y; ld.acquire.gpu r1, x'",
+    ];
+    let split = "P2:r0 == 1 && P2:r1 == 0 && P3:r0 == 1 && P3:r1 == 0";
+    assert!(shows(split, "x = 0, y = 0", &iriw, Early::None));
+    let surface = |fence: &str| {
+        let thread = format!("cta = 0\ncode = 'st.weak x, 1; {fence} suld.weak r0, s'");
+        shows("P0:r0 == 0", "x = 0, s = { alias = 'x', proxy = 'surface' }", &[&thread], Early::None)
+    };
+    assert!(surface("") && !surface("fence.proxy.surface;"));
+}
+
+#[test]
+fn random_runs_repeat_and_are_inside_ptx() {
+    let ptx = model("ptx");
+    for seed in 1..30 {
+        let test = either(seed).read("generated");
+        for early in [Early::None, Early::Full(2)] {
+            // The clock would end some runs early, and not the same ones each time.
+            let settings = Options { timeout: None, ..options(MachineMemory::Weak, early) };
+            let sample = |seed| observe(&test, &settings, Schedule::Random { runs: 200, seed }).expect("runs");
+            let (a, b) = (sample(1), sample(1));
+            let list = |o: &fencepost::simt::schedule::Observation| {
+                o.outcomes.iter().map(|s| (s.state.clone(), s.count, s.schedule.clone())).collect::<Vec<_>>()
+            };
+            assert_eq!(list(&a), list(&b), "seed {seed}");
+            let Some(allowed) = allowed(&test, &ptx) else { continue };
+            for (state, _) in operational::name(&test, &a) {
+                assert!(allowed.contains(&state), "seed {seed}, {early}: {state:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn recorded_runs_replay_and_are_executions_of_the_model() {
+    let (ptx, sc) = (model("ptx"), model("sc"));
+    let mut replayed = 0;
+    for seed in 1..=programs(50) {
+        let test = either(seed).read("generated");
+        for (memory, early, model) in [
+            (MachineMemory::Sc, Early::None, &sc),
+            (MachineMemory::Weak, Early::None, &ptx),
+            (MachineMemory::Weak, Early::Full(1), &ptx),
+        ] {
+            let settings = options(memory, early);
+            let limits = Limits { bound: 6, timeout: settings.timeout };
+            let Ok(all) = observe(&test, &settings, Schedule::Exhaustive) else { continue };
+            for seen in &all.outcomes {
+                let again = replay(&test, &settings, &seen.schedule).expect("fits");
+                assert_eq!(again.outcomes[0].state, seen.state, "seed {seed}");
+                assert!(!trace(&test, &again.events).is_empty() || again.events.is_empty());
+            }
+            let mut held = operational::hold(&test, model, Engine::Enumerate, limits, &[], &all);
+            operational::replay(&mut held, &test, model, limits, &settings);
+            assert_eq!(held.defect, None, "seed {seed}, {early}: {}", test.file.text);
+            replayed += held.replayed;
+        }
+    }
+    println!("{replayed} runs replayed through the model");
+    assert!(!is_long() || replayed > 500, "{replayed}");
+}
+
+#[test]
+fn fences_of_threads_that_are_not_in_each_others_scope_are_not_ordered() {
+    let fences = |cta: u32, first: &str, second: &str| {
+        format!("[[thread]]\ncta = {cta}\ncode = \"{first}; fence.sc.cta; {second}\"\n")
+    };
+    let text = String::from("name = \"MP\"\ncondition = 'P1:r2 == 0'\n[memory]\nx = 0\nf = 0\n")
+        + &fences(0, "st.weak x, 1", "st.relaxed.gpu f, 1")
+        + &fences(1, "ld.relaxed.gpu r1, f", "ld.weak r2, x");
+    let test = read(&text);
+    let settings = options(MachineMemory::Weak, Early::None);
+    let limits = Limits { bound: 6, timeout: settings.timeout };
+    // Every run, not only one to each outcome: in some the fence of the writer is committed first.
+    for seed in 0..200 {
+        let one = observe(&test, &settings, Schedule::Random { runs: 1, seed }).expect("it runs");
+        let mut held = operational::hold(&test, &model("ptx"), Engine::Enumerate, limits, &[], &one);
+        operational::replay(&mut held, &test, &model("ptx"), limits, &settings);
+        assert_eq!(held.defect, None, "seed {seed}");
+    }
+}
+
+#[test]
+fn runs_that_end_at_a_limit_replay() {
+    let lock = "LOOP: atom.relaxed.gpu.exch r0, l, 1; bne r0, 0, LOOP; ld.weak r1, x; add r1, r1, 1; st.weak x, r1; st.relaxed.gpu l, 0";
+    let text = format!(
+        "name = \"lock\"\ncondition = \"x != 2\"\n[memory]\nx = 0\nl = 0\n[[thread]]\ncta = 0\ncode = \"{lock}\"\n[[thread]]\ncta = 1\ncode = \"{lock}\"\n"
+    );
+    let test = read(&text);
+    let settings = options(MachineMemory::Weak, Early::Full(1));
+    let all = observe(&test, &settings, Schedule::Exhaustive).expect("what was observed is reported");
+    assert!(!all.complete && !all.stops.is_empty());
+    for stop in &all.stops {
+        let again = replay(&test, &settings, &stop.schedule).expect("it fits");
+        assert_eq!(again.stops.len(), 1, "{:?}", stop.why);
+    }
+}
+
+#[test]
+fn a_schedule_of_another_test_is_rejected() {
+    let (a, b) = (either(2).read("a"), either(4).read("b"));
+    let settings = options(MachineMemory::Weak, Early::None);
+    let all = observe(&a, &settings, Schedule::Exhaustive).expect("runs");
+    let why = replay(&b, &settings, &all.outcomes[0].schedule).expect_err("another program");
+    assert!(why.contains("does not fit"), "{why}");
+    assert_ne!(identity(&a), identity(&b));
+    assert_eq!(identity(&a), identity(&either(2).read("another name")));
+}
+
+#[test]
+fn hangs_are_told() {
+    let ended = |threads: &[&str]| {
+        let threads: String = threads.iter().map(|t| format!("[[thread]]\ncta = 0\n{t}\n")).collect();
+        let test = read(&format!("name = 'T'\ncondition = 'x == 0'\nmemory = {{ x = 0 }}\n{threads}"));
+        let observation =
+            observe(&test, &options(MachineMemory::Weak, Early::None), Schedule::Exhaustive).expect("runs");
+        assert!(observation.complete, "{:?}", observation.reason);
+        observation.ended
+    };
+    let waits = "code = 'bar.sync 0, 2'";
+    assert!(ended(&[waits]).by(How::Deadlock) > 0);
+    assert_eq!(ended(&[waits, waits]).by(How::Deadlock), 0);
+    let spins = "code = 'L: ld.relaxed.gpu r0, x; beq r0, 0, L'";
+    assert!(ended(&[spins]).by(How::Livelock) > 0);
+    let both = ended(&[spins, "code = 'st.relaxed.gpu x, 1'"]);
+    assert!(both.by(How::Livelock) == 0 && both.finished > 0, "{both:?}");
+}

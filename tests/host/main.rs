@@ -1,0 +1,7 @@
+//! Host programs: ordering rules, waits that never end, runs against the launch graph, kernels in PTX and kernels that
+//! enqueue kernels.
+
+mod device_enqueue;
+mod ptx;
+mod rules;
+mod runs;

@@ -1,0 +1,68 @@
+//! The sources themselves: what cargo does not enforce of how the rooms of the house depend on each other, and their map.
+//!
+//! # Invariants
+//! - Inside a crate, files of different folders do not import each other in circles, but for what [`TANGLED`] counts.
+//! - The solver's crate has two doors, [`SOLVER`]; nothing else knows which solver there is.
+//! - Every file says what it is, and none is unsafe.
+//! - The map in the book is true. `BLESS=1 cargo test --test texts house` rewrites it.
+
+mod imports;
+mod map;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use imports::{Crate, rust_files, tokens};
+
+/// How many files of a crate import each other in circles that lead through several folders. No number may grow.
+const TANGLED: &[(&str, usize)] = &[("front", 29), ("program", 15), ("simt", 34)];
+
+/// The files that may name the solver's crate.
+const SOLVER: &[&str] = &["crates/engine/src/symbolic/z3.rs", "crates/engine/src/z3_version.rs"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// All crates of the house by name.
+fn crates() -> BTreeMap<String, Crate> {
+    let mut all = BTreeMap::from([("fencepost".to_owned(), Crate::read(root(), "src"))]);
+    for entry in std::fs::read_dir(root().join("crates")).expect("the crates") {
+        let name = entry.expect("readable").file_name().to_string_lossy().into_owned();
+        let source = format!("crates/{name}/src");
+        all.insert(name, Crate::read(root(), &source));
+    }
+    all
+}
+
+#[test]
+fn folders_do_not_import_each_other_in_circles() {
+    for (name, house) in crates() {
+        let cycles = house.cycles();
+        let files: usize = cycles.iter().map(|cycle| cycle.len()).sum();
+        let known = TANGLED.iter().find(|(tangled, _)| *tangled == name).map_or(0, |row| row.1);
+        assert!(files <= known, "{name}: {files} files import each other, {known} did: {cycles:#?}");
+    }
+}
+
+#[test]
+fn the_solver_has_two_doors() {
+    for (file, words) in crates().values().flat_map(Crate::outside) {
+        let is_door = SOLVER.iter().any(|door| Path::new(door) == file);
+        assert_eq!(words.contains("z3"), is_door, "{}", file.display());
+    }
+}
+
+#[test]
+fn every_file_begins_with_what_it_is() {
+    for file in ["src", "crates", "tests", "benches"].iter().flat_map(|folder| rust_files(&root().join(folder))) {
+        let text = std::fs::read_to_string(&file).expect("readable");
+        let first = text.lines().next().unwrap_or("");
+        assert!(
+            first.starts_with("//! ") && first.len() > "//! ".len() + 10,
+            "{} has no module doc",
+            file.display()
+        );
+        assert!(!tokens(&text).iter().any(|token| token == "unsafe"), "{} is unsafe", file.display());
+    }
+}

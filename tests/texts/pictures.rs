@@ -1,0 +1,487 @@
+//! Pictures: small ones in full, and laws that hold for all tests of the corpus.
+//!
+//! # Invariants
+//! - Boxes, headings and names of edges never overlap, and stay inside the picture; every edge that is shown has its name.
+//! - Every SVG is well-formed XML that names its parts, every `.dot` file parses, and both are the same when made again.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::Duration;
+
+use fencepost::check::liveness::{Liveness, ProgressModel, Setting};
+use fencepost::check::{Engine, Limits, Session};
+use fencepost::litmus::{LitmusTest, Quantifier};
+use fencepost::model::{self, Model};
+use fencepost::program::Dialect;
+use fencepost::report::Line;
+use fencepost::report::picture::layout::Layout;
+use fencepost::report::picture::layout::geometry::Rect;
+use fencepost::report::picture::page::{self, Page, View};
+use fencepost::report::picture::{Choice, Scene, dot, subject, svg};
+use fencepost::skeleton::signature::signature;
+use fencepost::verdict::{Property, Verdict};
+use testkit::lines::line;
+use testkit::suite::{files, sample};
+
+/// No clock: a busy machine draws the same pictures.
+fn limits() -> Limits {
+    Limits { bound: 2, timeout: None }
+}
+
+fn session<'a>(test: &'a LitmusTest, model: &'a Model) -> Session<'a> {
+    Session::new(test, model, Engine::Enumerate, limits(), &[]).detailed()
+}
+
+/// The answer to the test's own question, with all that shows it.
+fn asked(test: &LitmusTest, model: &Model) -> Line {
+    asked_within(test, model, limits())
+}
+
+/// As [`asked`], where not every question is worth its time.
+fn asked_within(test: &LitmusTest, model: &Model, limits: Limits) -> Line {
+    let negate = test.quantifier == Quantifier::ForAll;
+    let mut session = Session::new(test, model, Engine::Enumerate, limits, &[]).detailed().with_explanations();
+    let answer = session.reachability(test.condition.as_ref(), negate);
+    line("test.toml", test, &model.name, Property::Reachability, answer)
+}
+
+fn parsed(text: &str) -> LitmusTest {
+    fencepost::litmus::parse("test.toml", text.as_bytes()).expect("a good test").remove(0)
+}
+
+fn shipped(name: &str) -> Model {
+    model::load_shipped(name, &signature()).expect("shipped").expect("valid")
+}
+
+fn scenes(line: &Line, rest: bool) -> Vec<Scene> {
+    subject::subjects(line).iter().map(|s| Scene::new(s, &Choice { relations: None, rest })).collect()
+}
+
+const MP: &str = r#"
+name = "MP"
+condition = 'P1:r0 == 1 /\ P1:r1 == 0'
+memory = { x = 0, f = 0 }
+[[thread]]
+code = "st.weak x, 1; st.release.gpu f, 1"
+[[thread]]
+cta = 1
+code = "ld.acquire.gpu r0, f; ld.weak r1, x"
+"#;
+
+#[test]
+fn a_forbidden_outcome_is_drawn_with_its_cycle() {
+    let line = asked(&parsed(MP), &shipped("ptx"));
+    assert_eq!(line.answer.verdict, Verdict::Forbidden);
+    let scenes = scenes(&line, false);
+    let bold: Vec<_> = scenes[0].edges.iter().filter(|e| e.bold).collect();
+    assert!(!bold.is_empty());
+    // Bold edges close: each event is left as often as it is come to.
+    for event in 0..scenes[0].events.len() {
+        let (out, into) = bold.iter().fold((0, 0), |(out, into), e| {
+            (out + usize::from(e.from == event), into + usize::from(e.to == event))
+        });
+        assert_eq!(out, into, "event {event}");
+    }
+    insta::assert_snapshot!("mp_forbidden_svg", svg::file(&scenes[0]));
+    insta::assert_snapshot!("mp_forbidden_dot", dot::file(&scenes[0]));
+}
+
+/// A release that is too narrow.
+fn narrow() -> LitmusTest {
+    parsed(&MP.replace("st.release.gpu", "st.release.cta"))
+}
+
+#[test]
+fn the_link_that_an_allowed_outcome_lacks_is_drawn_into_its_execution() {
+    let line = asked(&narrow(), &shipped("ptx"));
+    assert_eq!(line.answer.verdict, Verdict::Allowed);
+    let scenes = scenes(&line, false);
+    assert_eq!(scenes.len(), 1);
+    let bold = |missing: bool| {
+        let scene = &scenes[0];
+        let names = scene.edges.iter().filter(|e| e.bold).map(|e| scene.relations[e.relation].name.as_str());
+        names.filter(|name| name.starts_with("missing: ") == missing).collect::<Vec<_>>()
+    };
+    assert_eq!(bold(true), ["missing: synchronizes"]);
+    assert_eq!(bold(false), ["po", "po", "fr"]);
+    assert!(scenes[0].says.iter().any(|s| s.contains("does not include P1")), "{:?}", scenes[0].says);
+    check_layout("narrow", &scenes[0]);
+    assert!(svg::file(&scenes[0]).contains("class=\"edge k-missing cycle\""));
+}
+
+#[test]
+fn a_link_of_events_that_are_not_there_is_drawn_in_the_changed_program() {
+    // Only fences forbid store buffering.
+    let test = parsed(
+        r#"
+name = "SB"
+condition = 'P0:r0 == 0 /\ P1:r1 == 0'
+memory = { x = 0, y = 0 }
+[[thread]]
+code = "st.relaxed.gpu x, 1; ld.relaxed.gpu r0, y"
+[[thread]]
+code = "st.relaxed.gpu y, 1; ld.relaxed.gpu r1, x"
+"#,
+    );
+    let line = asked(&test, &shipped("ptx"));
+    let scenes = scenes(&line, false);
+    assert_eq!(scenes.len(), 2);
+    assert!(!scenes[0].edges.iter().any(|e| e.bold));
+    assert!(scenes[1].says[0].contains("program changed"), "{:?}", scenes[1].says);
+    let missing = |e: &&fencepost::report::picture::scene::Edge| {
+        scenes[1].relations[e.relation].name.starts_with("missing: ")
+    };
+    assert!(scenes[1].edges.iter().filter(missing).count() > 0);
+}
+
+#[test]
+fn a_file_shows_every_axiom_of_the_set() {
+    let file = "litmus/ptx/02-fence-sc/R+fence.sc.gpu+fence.sc.gpu.toml";
+    let (code, text, _) = fencepost(&["show", file, "--model", "ptx", "--engine", "enumerate"]);
+    assert_eq!(code, 0);
+    check_svg("both", &text);
+    assert!(text.contains("breaks Coherence") || text.contains("Coherence ("), "{text}");
+    assert!(text.contains("Causality ("), "{text}");
+    assert_eq!(text.matches("<g transform=\"translate(0 ").count(), 1);
+}
+
+#[test]
+fn the_accesses_of_a_race_are_marked() {
+    let test = parsed(
+        r#"
+name = "Race"
+dialect = "cuda"
+condition = 'P1:r0 == 1'
+memory = { x = 0 }
+[[thread]]
+code = "x = 1;"
+[[thread]]
+block = 1
+code = "int r0 = x;"
+"#,
+    );
+    let model = shipped("cuda");
+    let answer = session(&test, &model).race().expect("the model knows races");
+    let line = line("test.toml", &test, "cuda", Property::Race, answer);
+    let scene = &scenes(&line, false)[0];
+    let marked: Vec<_> = scene.events.iter().filter(|e| e.mark.is_some()).map(|e| e.code.as_str()).collect();
+    assert_eq!(marked, ["7: x = 1;", "10: int r0 = x;"]);
+    insta::assert_snapshot!("race_dot", dot::file(scene));
+}
+
+#[test]
+fn a_hang_is_drawn_with_who_waits_for_whom() {
+    let test = parsed(
+        r#"
+name = "Two barriers"
+condition = "true"
+[[thread]]
+code = "bar.sync 0, 2; bar.sync 1, 2"
+[[thread]]
+code = "bar.sync 1, 2; bar.sync 0, 2"
+"#,
+    );
+    let ptx = shipped("ptx");
+    let setting = Setting::new(&test, &ptx);
+    let answer = Liveness::new(&setting, Engine::Enumerate, limits(), &[]).ask(ProgressModel::Fair);
+    assert_eq!(answer.verdict, Verdict::Hangs);
+    let line = line("test.toml", &test, "ptx", Property::Liveness("fair".into()), answer);
+    let scene = &scenes(&line, false)[0];
+    let bold = scene.edges.iter().filter(|e| e.bold && scene.relations[e.relation].name == "waits for");
+    assert_eq!(bold.count(), 2, "each waits for the other");
+    insta::assert_snapshot!("hang_dot", dot::file(scene));
+}
+
+/// Threads of a kernel that meet at a barrier: more than are drawn.
+#[test]
+fn what_is_not_drawn_is_said() {
+    let test = parsed(
+        r#"
+name = "Forty"
+condition = "a[0] == 0"
+memory = { a = [0] }
+[kernel]
+block = 40
+code = """
+ld.weak.u32 r0, a[0];
+bar.sync 0;
+"""
+"#,
+    );
+    let ptx = shipped("ptx");
+    let answer = session(&test, &ptx).reachability(test.condition.as_ref(), false);
+    let line = line("test.toml", &test, "ptx", Property::Reachability, answer);
+    let scene = &scenes(&line, false)[0];
+    assert_eq!(scene.seats.len(), 32);
+    assert!(scene.says.iter().any(|s| s.contains("8 more threads with 24 events")), "{:?}", scene.says);
+    check_layout("Forty", scene);
+}
+
+#[test]
+fn names_with_markup_are_text_everywhere() {
+    // Files with such names are refused; whoever uses the library may have them all the same.
+    let evil = "</title><script>alert(1)</script>\n\"'&\u{7}\u{202e} --> \\";
+    let mut test = parsed(MP);
+    test.name = evil.into();
+    test.program.threads[0].name = evil.into();
+    test.program.threads[0].code[0].text = evil.into();
+    let line = asked(&test, &shipped("ptx"));
+    assert!(line.test.contains("<script>"));
+    for scene in scenes(&line, true) {
+        check_layout("evil", &scene);
+        check_svg("evil", &svg::file(&scene));
+        check_dot("evil", &dot::file(&scene));
+        let view = View {
+            outcome: 0,
+            model: 0,
+            verdict: "x".into(),
+            texts: vec![line.test.clone()],
+            scenes: vec![scene],
+        };
+        let page = Page {
+            title: line.test.clone(),
+            about: vec![line.test.clone()],
+            models: vec![line.test.clone()],
+            outcomes: vec![line.test.clone()],
+            views: vec![view],
+            notes: vec![line.test.clone()],
+        };
+        let page = page::file(&page);
+        assert_eq!(page.matches("<script>").count(), 1, "only its own");
+        assert_eq!(page.matches("</title>").count(), page.matches("<title").count());
+    }
+}
+
+#[test]
+fn long_code_is_cut_and_kept_whole_as_a_tooltip() {
+    let sum = vec!["1"; 60].join(" + ");
+    let test = parsed(&format!(
+        "name = \"Long\"\ndialect = \"cuda\"\ncondition = 'x == 60'\nmemory = {{ x = 0 }}\n[[thread]]\ncode = \"x = {sum};\"\n"
+    ));
+    let line = asked(&test, &shipped("cuda"));
+    let scene = &scenes(&line, false)[0];
+    check_layout("Long", scene);
+    let svg = svg::file(scene);
+    assert!(svg.contains('\u{2026}'));
+    assert!(svg.contains(&sum), "the tooltip has all of it");
+    let width = Layout::of(scene, true).size.0;
+    assert!(width < 700.0, "{width}");
+}
+
+#[test]
+fn every_test_has_a_good_picture() {
+    let mut models: HashMap<String, Model> = HashMap::new();
+    let (mut pictures, mut cycles) = (0, 0);
+    for file in sample(files(Path::new("litmus"), &["toml"])) {
+        let name = file.display().to_string();
+        let read = fencepost::litmus::read(&name, &std::fs::read(&file).unwrap()).expect("the corpus is valid");
+        for test in read.tests.iter().take(2) {
+            let Some(model) = model_for(test, &mut models) else { continue };
+            let line = asked_within(test, model, Limits { timeout: Some(Duration::from_secs(1)), ..limits() });
+            for rest in [false, true] {
+                for scene in scenes(&line, rest) {
+                    let name = format!("{name}: {} under {}", test.name, model.name);
+                    check_layout(&name, &scene);
+                    let text = svg::file(&scene);
+                    check_svg(&name, &text);
+                    check_dot(&name, &dot::file(&scene));
+                    assert_eq!(text, svg::file(&scene));
+                    pictures += 1;
+                    cycles += usize::from(scene.edges.iter().any(|e| e.bold));
+                }
+            }
+        }
+    }
+    assert!(pictures > 100 && cycles > 40, "{pictures} pictures, {cycles} of them with a cycle");
+}
+
+/// The first model that the test speaks of, and that needs no mapping.
+fn model_for<'m>(test: &LitmusTest, models: &'m mut HashMap<String, Model>) -> Option<&'m Model> {
+    let default = test.program.dialect.default_model().to_owned();
+    let ptx = test.program.dialect == Dialect::Ptx;
+    let name = test.expect.keys().find(|name| ptx || !name.starts_with("ptx")).cloned().unwrap_or(default);
+    if !models.contains_key(&name) {
+        models.insert(name.clone(), model::load_shipped(&name, &signature())?.expect("valid"));
+    }
+    models.get(&name)
+}
+
+fn check_layout(name: &str, scene: &Scene) {
+    let layout = Layout::of(scene, true);
+    let solid = layout.solid();
+    let (width, height) = layout.size;
+    for (i, a) in solid.iter().enumerate() {
+        let inside = a.x >= 0.0 && a.y >= 0.0 && a.right() <= width + 1.0 && a.bottom() <= height + 1.0;
+        assert!(inside, "{name}: {a:?} is not inside {width} × {height}");
+        for b in &solid[..i] {
+            // Columns are measured to the tenth of a pixel.
+            let a = Rect { x: a.x + 0.1, y: a.y + 0.1, w: a.w - 0.2, h: a.h - 0.2 };
+            assert!(!a.overlaps(b), "{name}: {a:?} and {b:?} overlap");
+        }
+    }
+    for (edge, drawn) in scene.edges.iter().zip(&layout.edges) {
+        let relation = &scene.relations[edge.relation];
+        assert!(drawn.label.is_some() || !relation.shown, "{name}: an edge of {} has no name", relation.name);
+        assert!(drawn.path.points(5.0).iter().all(|p| p.x.is_finite() && p.y.is_finite()), "{name}");
+        // An edge ends at the boxes that it joins.
+        for (event, end) in [(edge.from, drawn.path.start), (edge.to, drawn.path.end())] {
+            let r = layout.events[event].rect;
+            let near = Rect { x: r.x - 1.0, y: r.y - 1.0, w: r.w + 2.0, h: r.h + 2.0 };
+            assert!(near.holds(end), "{name}: an edge of {} misses its event", relation.name);
+        }
+    }
+}
+
+fn check_svg(name: &str, text: &str) {
+    let document = roxmltree::Document::parse(text).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let root = document.root_element();
+    assert_eq!(root.attribute("role"), Some("img"), "{name}");
+    let named: Vec<_> = root.attribute("aria-labelledby").unwrap_or("").split(' ').collect();
+    for (id, tag) in named.iter().zip(["title", "desc"]) {
+        let found = root.children().find(|c| c.attribute("id") == Some(id));
+        let found = found.unwrap_or_else(|| panic!("{name}: no element {id}"));
+        assert!(found.has_tag_name(("http://www.w3.org/2000/svg", tag)) && found.text().is_some(), "{name}");
+    }
+    assert!(!root.descendants().any(|n| n.has_tag_name("script")), "{name}");
+}
+
+/// A reader of the part of Graphviz's language that is written: `digraph ID { statements }`, strings in quotes.
+fn check_dot(name: &str, text: &str) {
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let length = match c {
+            c if c.is_whitespace() => {
+                rest = &rest[c.len_utf8()..];
+                continue;
+            }
+            '"' => {
+                let mut escaped = false;
+                let end = rest[1..].char_indices().find(|&(_, c)| {
+                    let ends = c == '"' && !escaped;
+                    escaped = c == '\\' && !escaped;
+                    ends
+                });
+                end.unwrap_or_else(|| panic!("{name}: a string has no end: {rest}")).0 + 2
+            }
+            '-' if rest.starts_with("->") => 2,
+            c if c.is_alphanumeric() || c == '_' || c == '.' => {
+                rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.')).unwrap_or(rest.len())
+            }
+            '{' | '}' | '[' | ']' | '=' | ',' | ';' => 1,
+            other => panic!("{name}: `{other}` has no place here: {rest}"),
+        };
+        tokens.push(&rest[..length]);
+        rest = &rest[length..];
+    }
+    assert_eq!((tokens[0], tokens[2]), ("digraph", "{"), "{name}");
+    let (mut depth, mut nodes, mut ends) = (0_i32, Vec::new(), Vec::new());
+    for (i, token) in tokens.iter().enumerate() {
+        depth += i32::from(*token == "{") - i32::from(*token == "}");
+        assert!(depth > 0 || i < 3 || i + 1 == tokens.len(), "{name}: it goes on after its end");
+        match *token {
+            "->" => ends.extend([tokens[i - 1], tokens[i + 1]]),
+            "[" if !ends.contains(&tokens[i - 1]) => nodes.push(tokens[i - 1]),
+            "=" => assert!(!"{}[]=,;".contains(tokens[i + 1]), "{name}: a key has no value"),
+            _ => {}
+        }
+    }
+    assert_eq!(depth, 0, "{name}");
+    assert!(ends.iter().all(|e| nodes.contains(e)), "{name}: an edge joins no nodes");
+}
+
+fn fencepost(arguments: &[&str]) -> (i32, String, String) {
+    let run = std::process::Command::new(env!("CARGO_BIN_EXE_fencepost"))
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("it runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (run.status.code().expect("an exit code"), text(run.stdout), text(run.stderr))
+}
+
+/// A file of the corpus with a forbidden outcome, and one with several tests.
+const ONE: &str = "litmus/ptx/06-causality/MP+rel.gpu+acq.gpu.toml";
+const SEVERAL: &str = "litmus/liveness/barriers.toml";
+
+#[test]
+fn show_writes_what_the_name_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (code, svg, _) = fencepost(&["show", ONE, "--engine", "enumerate"]);
+    assert_eq!(code, 0);
+    check_svg("standard output", &svg);
+    for name in ["a.svg", "a.dot", "a.html"] {
+        let (code, out, err) = fencepost(&["show", ONE, "-o", &at(name), "--engine", "enumerate"]);
+        assert_eq!((code, out.as_str()), (0, ""), "{err}");
+    }
+    assert_eq!(std::fs::read_to_string(at("a.svg")).unwrap(), svg);
+    check_dot("a.dot", &std::fs::read_to_string(at("a.dot")).unwrap());
+    // A file is replaced, not written over: who has the old one open keeps the whole of it.
+    std::fs::write(at("old.svg"), "old").unwrap();
+    std::fs::hard_link(at("old.svg"), at("kept.svg")).unwrap();
+    assert_eq!(fencepost(&["show", ONE, "-o", &at("old.svg"), "--engine", "enumerate"]).0, 0);
+    assert_eq!(std::fs::read_to_string(at("kept.svg")).unwrap(), "old");
+    assert_eq!(std::fs::read_to_string(at("old.svg")).unwrap(), svg);
+    let page = std::fs::read_to_string(at("a.html")).unwrap();
+    for outside in ["http-equiv=\"refresh\"", "src=", "href=", "@import", "url("] {
+        assert!(!page.contains(outside), "the page would fetch something: {outside}");
+    }
+    // The question and four outcomes, under four models.
+    assert_eq!(page.matches("<section class=\"view\"").count(), 20);
+    for bad in [at("a.png"), "no/such/folder/a.svg".to_owned()] {
+        assert_eq!(fencepost(&["show", ONE, "-o", &bad, "--engine", "enumerate"]).0, 2, "{bad}");
+    }
+}
+
+#[test]
+fn show_draws_the_relations_that_are_asked_for() {
+    let ask = |names: &str| fencepost(&["show", ONE, "--relations", names, "--engine", "enumerate"]);
+    let (code, svg, _) = ask("rf,base-causality");
+    assert_eq!(code, 0);
+    assert!(svg.contains("data-rel=\"base-causality\"") && !svg.contains("data-rel=\"co\""));
+    let (code, out, err) = ask("base-casuality");
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(err.contains("did you mean `base-causality`"), "{err}");
+    let (code, _, err) = ask("rmw");
+    assert_eq!(code, 0);
+    assert!(err.contains("`rmw` relates no events"), "{err}");
+}
+
+#[test]
+fn show_wants_one_test_and_one_model() {
+    let (code, _, err) = fencepost(&["show", SEVERAL]);
+    assert_eq!(code, 2);
+    assert!(err.contains("choose one with `--name`"), "{err}");
+    let (code, _, err) = fencepost(&["show", SEVERAL, "--name", "Count.mett"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("did you mean `Count.met`"), "{err}");
+    let (code, _, err) = fencepost(&["show", ONE, "--model", "ptx", "--model", "sc"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("choose one with `--model`"), "{err}");
+    let (code, _, err) = fencepost(&["show", ONE, "--property", "rac"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("did you mean `race`"), "{err}");
+}
+
+#[test]
+fn a_report_has_a_row_for_each_answer_and_pictures_where_they_are_wanted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = |name: &str, pictures: &str| {
+        let file = folder.path().join(name);
+        let to = format!("html={}", file.display());
+        let arguments = ["check", "litmus/ptx/06-causality", "--engine", "enumerate", "--pictures", pictures];
+        let (code, out, err) = fencepost(&[&arguments[..], &["--format", "jsonl", "--report", &to]].concat());
+        assert_eq!(code, 0, "{err}");
+        (std::fs::read_to_string(file).unwrap(), out)
+    };
+    let (all, lines) = report("all.html", "all");
+    let (again, _) = report("again.html", "all");
+    assert!(all == again, "two runs give two pages");
+    let (unmet, plain) = report("unmet.html", "unmet");
+    assert_eq!(all.matches("<tbody ").count(), lines.lines().count());
+    assert_eq!(unmet.matches("<tbody ").count(), plain.lines().count());
+    assert!(all.matches("<figure").count() >= lines.lines().count() / 2);
+    assert_eq!(unmet.matches("<figure").count(), 0, "everything is as expected");
+    assert!(!lines.contains("\"witness\""), "evidence is for the page alone");
+}
