@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(messages[1], "reachability is allowed, expected forbidden");
         assert_eq!(
             messages[4],
-            "reachability is undecided, expected allowed: loop bound: a thread can go on after 4 iterations"
+            "reachability is undecided, expected allowed: loop bound: P1 can go on after 4 iterations of the loop at line 7; try `--bound 8`"
         );
     }
 

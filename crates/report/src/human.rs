@@ -284,7 +284,7 @@ MP-gpu  ptx-v7.5  reachability  exists  forbidden  as expected
 MP      ptx-v7.5  reachability  exists  allowed    NOT MET: expected forbidden
 MP      ptx-v7.5  race                  racy
 Atom    ptx-v7.5  reachability  forall  forbidden  as expected
-Loop    ptx-v7.5  reachability  exists  undecided  expected allowed, loop bound: a thread can go on after 4 iterations, loop bound 4
+Loop    ptx-v7.5  reachability  exists  undecided  expected allowed, loop bound: P1 can go on after 4 iterations of the loop at line 7; try `--bound 8`, loop bound 4
 Odd     ptx-v7.5  reachability  exists  allowed
   DEFECT: engines differ: symbolic allowed, enumerate forbidden
 6 answers: 2 allowed, 2 forbidden, 1 racy, 1 undecided; 3 expectations, 1 NOT MET; undecided: 1 × loop bound; \
