@@ -44,7 +44,8 @@ fn undecided(answer: &Answer) -> bool {
 /// Stores 1 to n, which is 5.
 const FIVE: &str = "ld.relaxed.gpu r1, n; LOOP: add r0, r0, 1; st.relaxed.gpu x, r0; blt r0, r1, LOOP";
 /// The same, with the test before the store.
-const BEFORE: &str = "ld.relaxed.gpu r1, n; LOOP: bge r0, r1, END; add r0, r0, 1; st.relaxed.gpu x, r0; goto LOOP; END:";
+const BEFORE: &str =
+    "ld.relaxed.gpu r1, n; LOOP: bge r0, r1, END; add r0, r0, 1; st.relaxed.gpu x, r0; goto LOOP; END:";
 
 #[test]
 fn a_loop_longer_than_the_bound_is_undecided() {
@@ -70,7 +71,10 @@ fn an_answer_says_which_bound_it_needs() {
         }
     }
     // The second thread shows it after one iteration of the first.
-    let early = ["LOOP: add r0, r0, 1; st.relaxed.gpu x, r0; ld.relaxed.gpu r1, f; beq r1, 0, LOOP", "st.relaxed.gpu f, 1"];
+    let early = [
+        "LOOP: add r0, r0, 1; st.relaxed.gpu x, r0; ld.relaxed.gpu r1, f; beq r1, 0, LOOP",
+        "st.relaxed.gpu f, 1",
+    ];
     assert_eq!(ask("P0:r0 == 1", &early, 8).bound, Some(1));
     assert_eq!(ask("P0:r0 == 3", &early, 8).bound, Some(3));
 }
@@ -111,7 +115,11 @@ fn a_loop_that_counts_too_far_is_bounded() {
     let answer = ask("P0:r0 == 1", &[code, "st.relaxed.gpu f, 1"], 4);
     assert_eq!((answer.verdict, answer.bound), (Verdict::Allowed, Some(2)));
     // What it counts with does not change: it is no counter.
-    assert!(undecided(&ask("x == 3", &["mov r0, 0; LOOP: st.relaxed.gpu x, 1; and r0, r0, 1; blt r0, 1, LOOP"], 4)));
+    assert!(undecided(&ask(
+        "x == 3",
+        &["mov r0, 0; LOOP: st.relaxed.gpu x, 1; and r0, r0, 1; blt r0, 1, LOOP"],
+        4
+    )));
 }
 
 #[test]

@@ -252,7 +252,8 @@ impl Unroller<'_> {
         let Some(last) = arrivals.iter().rev().find(|a| same(a.at) && splits(a)).map(|a| a.event) else {
             return false;
         };
-        let Some(since) = waits.iter().find(|w| w.event > last && w.at.thread == to.thread && w.at.naming == to.naming)
+        let Some(since) =
+            waits.iter().find(|w| w.event > last && w.at.thread == to.thread && w.at.naming == to.naming)
         else {
             return true;
         };

@@ -69,7 +69,8 @@ impl Skeleton {
         let observed = observed_registers(test);
         let (mut passing, mut long) = <(_, LongLoops)>::default();
         let (mut out, first_events) = loop {
-            let (mut out, init) = unroll((&program, &memory), options, bound, (&passing, &mut long), &observed, purpose)?;
+            let (mut out, init) =
+                unroll((&program, &memory), options, bound, (&passing, &mut long), &observed, purpose)?;
             let known = barrier::passing(&program, &mut out)?;
             // Waits that were found to pass keep their key from one unrolling to the next.
             let grown: rustc_hash::FxHashSet<_> = passing.union(&known).cloned().collect();
