@@ -11,7 +11,8 @@
 use std::io::{self, Write};
 
 use super::Summary;
-use super::case::{Case, Cases, Status};
+use super::case::{Case, Cases};
+use super::status::Status;
 use diag::visible;
 
 /// Writes `github`.

@@ -12,9 +12,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::case::{Case, Status};
+use super::case::Case;
 use super::picture::escape::xml;
 use super::picture::{Choice, Scene, page, subject};
+use super::status::Status;
 use super::{Comparison, Line, Reporter, Summary};
 use diag::Diagnostic;
 use diag::visible;

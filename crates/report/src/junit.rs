@@ -15,7 +15,8 @@ use std::io::{self, Write};
 use indexmap::IndexMap;
 
 use super::Summary;
-use super::case::{Case, Cases, Status};
+use super::case::{Case, Cases};
+use super::status::Status;
 
 /// Collects the cases; the counts come first in the file, so it is written at the end.
 #[derive(Debug, Default)]

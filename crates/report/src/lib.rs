@@ -27,10 +27,10 @@ mod line;
 mod observations;
 pub mod picture;
 mod sarif;
+mod status;
 mod summary;
 mod tap;
 
-pub use case::Status;
 pub use comparison::{Column, Comparison};
 pub use github::Github;
 pub use html::Html;
@@ -41,6 +41,7 @@ pub use junit::Junit;
 pub use line::{Known, Line, Site, Table, is_met};
 pub use observations::{Hazard, Hazards, Observations, Observed, Part, Raced, RunExpected, Stopped};
 pub use sarif::Sarif;
+pub use status::Status;
 pub use summary::Summary;
 pub use tap::Tap;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use diag::{SourceFile, Span, visible};
 use verdict::{Answer, Definedness, Fault, Outcomes, Property, State, Verdict, Witness};
 
-use super::Status;
+use super::status::Status;
 
 /// Where in a file something stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

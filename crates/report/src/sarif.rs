@@ -16,7 +16,8 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::Summary;
-use super::case::{Case, Cases, Status};
+use super::case::{Case, Cases};
+use super::status::Status;
 
 /// Where the schema of the format is published.
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
