@@ -13,3 +13,4 @@ mod memory_kinds;
 mod metamorphic;
 mod outcomes;
 mod stopped;
+mod vectors;

@@ -249,7 +249,8 @@ impl Lowering<'_, '_> {
                     if !self.sized(&op, &mut points, range) {
                         return;
                     }
-                    self.push(op);
+                    let at = self.push(op);
+                    self.code[at].element = instr.element;
                 }
             }
         }

@@ -15,7 +15,7 @@ use super::host::HostState;
 use super::{Env, Lowered, Unit};
 use crate::isa::{SymbolKind, Symbols};
 use diag::{Diagnostic, Sink, Span};
-use program::{Access, BinOp, Expr, Init, Instr, Op, RegId, Register, Space, Tags, Ty};
+use program::{Access, BinOp, Element, Expr, Init, Instr, Op, RegId, Register, Space, Tags, Ty};
 
 /// A branch target that is still to be filled in.
 const OPEN: usize = usize::MAX;
@@ -115,7 +115,7 @@ impl<'a> Lowering<'a, '_> {
     /// Appends a micro-op of the current statement.
     pub(super) fn push(&mut self, op: Op) -> usize {
         let (span, line, text) = self.current.clone();
-        self.code.push(Instr { op, span, line, text });
+        self.code.push(Instr { op, element: Element::ONLY, span, line, text });
         self.code.len() - 1
     }
 

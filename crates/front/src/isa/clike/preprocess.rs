@@ -347,7 +347,7 @@ impl<'a> Preprocessor<'a, '_> {
                         || matches!(*w, "::" | "<" | ">" | ",")
                         || w.starts_with(|c: char| c.is_ascii_digit())
                 };
-                if of.iter().all(|w| plain(w)) {
+                if of.iter().all(plain) {
                     let body = of.iter().map(|w| w.to_string()).collect();
                     self.macros.insert(name.to_string(), Macro { parameters: None, body, depth: self.depth });
                 } else {
