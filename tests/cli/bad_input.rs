@@ -444,7 +444,11 @@ fn orders_and_scopes_that_a_dialect_does_not_have() {
         ),
         (reference.replace("device", "gpu") + ".store(1);", "did you mean `thread_scope_device`?"),
         ("cuda::atomic<int> a;".into(), "declarations of atomic objects in the code are not supported"),
-        ("#include <cuda/atomic>".into(), "there is no preprocessor here"),
+        ("#include \"mine.h\"".into(), "headers of your own are not supported"),
+        ("#if 1".into(), "conditional compilation is not supported"),
+        ("template <int N> void f() {}".into(), "templates of your own are not supported"),
+        ("int r = __shfl_sync(-1, 1, 0);".into(), "`__shfl_sync` is not supported: warp shuffles"),
+        ("int r = __ldg(&x);".into(), "`__ldg` is not supported: loads through the read-only cache"),
     ];
     for (code, rule) in cases {
         let folder = Folder::new(&[("t.toml", &c_like("cuda", "x = 0", &code))]);

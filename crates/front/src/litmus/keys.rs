@@ -71,6 +71,7 @@ pub(super) const TYPES: &[&str] = &[
     "atomic_uint",
     "atomic_long",
     "atomic_ulong",
+    "atomic_flag",
 ];
 /// Dialects that are read.
 pub(super) const DIALECTS: &[&str] = &{
