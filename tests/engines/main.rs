@@ -12,4 +12,5 @@ mod mapping;
 mod memory_kinds;
 mod metamorphic;
 mod outcomes;
+mod sequential;
 mod stopped;

@@ -39,29 +39,17 @@ const UNSUPPORTED: &[(&str, &str, &str)] = &[
         "declare it in `[memory]`, with its `type`",
     ),
     ("pipeline", "pipelines are", "leave asynchronous copies out"),
-    (
-        "__shared__",
-        "declarations of memory in the code are",
-        "declare it in `[memory]`: `s = { space = \"shared\" }`",
-    ),
-    (
-        "__constant__",
-        "declarations of memory in the code are",
-        "declare it in `[memory]`: `c = { space = \"const\" }`",
-    ),
-    ("__device__", "declarations of memory in the code are", "declare it in `[memory]`"),
     ("float", "floating-point types are", "use an integer type"),
     ("double", "floating-point types are", "use an integer type"),
     ("half", "floating-point types are", "use an integer type"),
     ("goto", "jumps are", "use `if` and loops"),
-    ("switch", "`switch` is", "use `if`"),
 ];
 
 /// What is not supported about a word that begins a statement, and what to do instead. A namespace in front says that
 /// a class of a library is meant.
 pub(super) fn unsupported(word: &str) -> Option<(&'static str, &'static str)> {
     let name = word.rsplit("::").next().unwrap_or(word);
-    let class = UNSUPPORTED.iter().take_while(|u| u.0 != "__shared__").any(|u| u.0 == name);
+    let class = UNSUPPORTED.iter().take_while(|u| u.0 != "float").any(|u| u.0 == name);
     if class != word.contains("::") {
         return None;
     }
@@ -99,7 +87,7 @@ mod tests {
     fn classes_need_their_namespace_and_keywords_have_none() {
         assert!(unsupported("cuda::barrier").is_some() && unsupported("cuda::std::atomic").is_some());
         assert!(unsupported("barrier").is_none() && unsupported("latch").is_none());
-        assert!(unsupported("__shared__").is_some() && unsupported("x").is_none());
+        assert!(unsupported("goto").is_some() && unsupported("x").is_none());
     }
 
     #[test]
