@@ -14,3 +14,4 @@ mod metamorphic;
 mod outcomes;
 mod sequential;
 mod stopped;
+mod vectors;

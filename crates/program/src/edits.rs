@@ -8,7 +8,8 @@
 //! - What is not changed keeps its place in the source.
 
 use super::{
-    Dialect, Expr, Instr, LocId, Location, LocationKind, MemoryKind, Op, Program, Scope, Space, Tags, ThreadId,
+    Dialect, Element, Expr, Instr, LocId, Location, LocationKind, MemoryKind, Op, Program, Scope, Space, Tags,
+    ThreadId,
 };
 use crate::proxy::PROXY_FENCES;
 use crate::strength;
@@ -77,7 +78,15 @@ pub fn edited(program: &Program, edits: &[Edit]) -> Program {
     let mut new = program.clone();
     for &(site, change) in edits {
         match site {
-            Site::Instr(t, i) => alter(&mut new.threads[usize::from(t.0)].code[i].op, i, change, program),
+            Site::Instr(t, i) => {
+                let code = &mut new.threads[usize::from(t.0)].code;
+                // The elements of a vector have one order and scope.
+                for at in code[i].element.siblings(i) {
+                    if at == i || !matches!(change, Change::Value(_)) {
+                        alter(&mut code[at].op, at, change, program);
+                    }
+                }
+            }
             Site::Thread(t) => {
                 if let Change::PlaceOf(other) = change {
                     new.threads[usize::from(t.0)].place = program.thread(other).place.clone();
@@ -95,7 +104,8 @@ pub fn edited(program: &Program, edits: &[Edit]) -> Program {
     let mut fences: Vec<(ThreadId, usize, Fence)> = Vec::new();
     for edit in edits {
         if let (Site::Instr(t, i), Change::FenceBefore(fence)) = *edit {
-            fences.push((t, i, fence));
+            let first = program.thread(t).code[i].element.siblings(i).start;
+            fences.push((t, first, fence));
         }
     }
     fences.sort_by_key(|f| std::cmp::Reverse((f.0, f.1)));
@@ -105,7 +115,7 @@ pub fn edited(program: &Program, edits: &[Edit]) -> Program {
             instr.op.target_mut().filter(|target| **target > i).into_iter().for_each(|target| *target += 1);
         }
         let text = fence_text(program.dialect, fence);
-        let fence = Instr { op: fence_op(program, fence), text, ..code[i].clone() };
+        let fence = Instr { op: fence_op(program, fence), element: Element::ONLY, text, ..code[i].clone() };
         code.insert(i, fence);
     }
     new

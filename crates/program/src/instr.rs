@@ -12,12 +12,35 @@ use diag::Span;
 pub struct Instr {
     /// What it does.
     pub op: Op,
+    /// Which element of a vector instruction it is.
+    pub element: Element,
     /// The instruction in the test's source file.
     pub span: Span,
     /// Its 1-based line in the test's source file.
     pub line: u32,
     /// The instruction as written, on one line.
     pub text: String,
+}
+
+/// A vector instruction is one micro-op per element, one behind the other and in no order among themselves (PTX ISA, Memory
+/// Consistency Model, Vector Data-types). What is no vector has one element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Element {
+    /// How many elements of its instruction stand before it.
+    pub at: u8,
+    /// How many elements its instruction has.
+    pub of: u8,
+}
+
+impl Element {
+    /// That of an instruction that is no vector.
+    pub const ONLY: Element = Element { at: 0, of: 1 };
+
+    /// The micro-ops of its instruction, where it is number `index` of the code.
+    pub fn siblings(self, index: usize) -> std::ops::Range<usize> {
+        let first = index - usize::from(self.at);
+        first..first + usize::from(self.of)
+    }
 }
 
 /// Micro-ops. The executor has them with accesses `A` and marks `M` of its own.

@@ -32,7 +32,7 @@ pub mod words;
 
 pub use dialect::{Dialect, DialectRow};
 pub use event::{EVENT_SETS, EventKind, KINDS, KindRow};
-pub use instr::{Access, Barrier, BarrierAction, BarrierNaming, Expr, Instr, Mark, Op, Update};
+pub use instr::{Access, Barrier, BarrierAction, BarrierNaming, Element, Expr, Instr, Mark, Op, Update};
 pub use live::live_registers;
 pub use machine::{ATTRIBUTES, Machine, MemoryKind, SVM_ATOMICS};
 pub use ndrange::{Item, NdRange, RangeError, SubGroups};

@@ -38,6 +38,7 @@
 mod barrier;
 pub mod choice;
 mod code;
+pub mod elements;
 mod explain;
 mod fingerprint;
 mod groups;
@@ -202,7 +203,9 @@ pub fn replay(test: &LitmusTest, options: &Options, recorded: &Recorded) -> Resu
 fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
     runnable(test, options)?;
     let regrouped = launch::regroup(test, options.launch.warp_size)?;
-    let code = Code::new(regrouped.as_ref().unwrap_or(test))?;
+    let test = regrouped.as_ref().unwrap_or(test);
+    let ordered = elements::in_any_order(test)?;
+    let code = Code::new(ordered.as_ref().unwrap_or(test))?;
     let layer = match launch::fits(&code, &options.launch) {
         Ok(()) => Layers::new(&code, options.scheduling, &options.launch)?,
         Err(why) => return Ok(Observation::launch_failed(why)),

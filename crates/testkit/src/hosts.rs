@@ -8,7 +8,7 @@ use program::host::{
     LaneId, LaneKind, Origin, Query, QueryId, Ref, Rules,
 };
 use program::litmus::{LitmusTest, Observable};
-use program::{CmpOp, Expr, Init, Instr, Op, RegId, Register, Tags, Thread, ThreadId, Ty};
+use program::{CmpOp, Element, Expr, Init, Instr, Op, RegId, Register, Tags, Thread, ThreadId, Ty};
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 
@@ -290,7 +290,7 @@ fn host_code((t, mut line): (ThreadId, u32), thread: &mut Thread, steps: Vec<Ste
     let (mut places, mut next) = (vec![0; old.len()], 0);
     let mut ends = vec![None; old.len() + 1];
     let mut new: Vec<(Instr, Option<usize>)> = Vec::new();
-    let plain = |op: Op, text: String| Instr { op, line: 0, span, text };
+    let plain = |op: Op, text: String| Instr { op, element: Element::ONLY, line: 0, span, text };
     for step in steps.into_iter().chain([Step::Access("int z = 0;".to_owned())]) {
         match step {
             Step::Access(code) => {

@@ -416,7 +416,8 @@ fn sites_of(program: &Program, wanted: &dyn Fn(&Op) -> bool) -> Vec<Vec<Spot>> {
     for thread in program.thread_ids() {
         let mut seen: HashMap<_, usize> = HashMap::new();
         for (at, this) in program.thread(thread).code.iter().enumerate() {
-            if !wanted(&this.op) {
+            // Elements of a vector change together.
+            if this.element.at > 0 || !wanted(&this.op) {
                 continue;
             }
             let ordinal = *seen.entry(this.span).and_modify(|n| *n += 1).or_default();
@@ -447,7 +448,8 @@ pub fn version(test: &LitmusTest, edits: &[Edit]) -> LitmusTest {
         if matches!((&new.op, change), (Op::Branch { .. }, _) | (_, Change::FenceBefore(_) | Change::Value(_))) {
             continue;
         }
-        let alone = Thread { code: vec![new.clone()], ..thread.clone() };
+        let elements = new.element.siblings(at);
+        let alone = Thread { code: thread.code[elements.clone()].to_vec(), ..thread.clone() };
         let row = program.dialect.row();
         let text = match (printed(&alone, &program), *change) {
             (Some(Ok(text)), _) => text.trim().to_owned(),
@@ -455,7 +457,7 @@ pub fn version(test: &LitmusTest, edits: &[Edit]) -> LitmusTest {
             (_, Change::Order(order)) => format!("{} /* {} */", old.text.trim(), row.order_word(order)),
             _ => continue,
         };
-        program.threads[usize::from(t.0)].code[at].text = text;
+        program.threads[usize::from(t.0)].code[elements].iter_mut().for_each(|e| e.text.clone_from(&text));
     }
     LitmusTest { program, ..test.clone() }
 }

@@ -96,7 +96,7 @@ impl Skeleton {
             constraints: barriers.constraints,
             barrier_order: barriers.order,
             rmw: out.rmw,
-            order: program_order(&out.events),
+            order: program_order(&program, &out.events),
             progress,
             syncbar: barriers.sync,
             exitbar: barriers.exits,
@@ -152,8 +152,22 @@ impl Skeleton {
     }
 }
 
-fn program_order(events: &[Event]) -> Rel {
-    Rel::from_fn(events.len(), |i, j| i < j && events[i].thread.is_some() && events[i].thread == events[j].thread)
+/// Program order. Elements of one execution of a vector instruction are in none among themselves (PTX ISA, Memory Consistency
+/// Model, Vector Data-types): their events stand side by side.
+fn program_order(program: &Program, events: &[Event]) -> Rel {
+    let element = |e: &Event| Some(program.thread(e.thread?).code.get(e.instr)?.element);
+    let elements: Vec<_> = events.iter().map(|e| element(e).filter(|e| e.of > 1)).collect();
+    let one_vector = |i: usize, j: usize| match (elements[i], elements[j]) {
+        (Some(a), Some(b)) => {
+            b.at > a.at
+                && j - i == usize::from(b.at - a.at)
+                && j - i == events[j].instr.wrapping_sub(events[i].instr)
+        }
+        _ => false,
+    };
+    Rel::from_fn(events.len(), |i, j| {
+        i < j && events[i].thread.is_some() && events[i].thread == events[j].thread && !one_vector(i, j)
+    })
 }
 
 /// What a test asks about: the registers needed at the end of each thread.

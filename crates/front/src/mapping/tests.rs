@@ -3,8 +3,8 @@
 use super::*;
 use program::Dialect;
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Expr, LocId, Op, Place, RegId, Scope, Tags, Thread, Ty,
-    Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Element, Expr, LocId, Op, Place, RegId, Scope, Tags,
+    Thread, Ty, Update,
 };
 
 fn access(tags: &[&'static str], scope: Option<Scope>) -> Access {
@@ -212,7 +212,10 @@ fn branches_go_where_they_went() {
     let fence = source(&Row { kind: Kind::Fence, order: Order::Relaxed, steps: &[] }, Scope::Gpu);
     let branch = |target| Op::Branch { cond: Expr::Const(1), target };
     let ops = [branch(3), load.clone(), fence, load, branch(1), branch(6)];
-    let line = |(i, op): (usize, Op)| Instr { op, span: Span::new(i, i + 1), line: i as u32, text: i.to_string() };
+    let line = |(i, op): (usize, Op)| {
+        let (span, line, text) = (Span::new(i, i + 1), i as u32, i.to_string());
+        Instr { op, element: Element::ONLY, span, line, text }
+    };
     let code: Vec<Instr> = ops.into_iter().enumerate().map(line).collect();
     let thread =
         Thread { name: "P0".into(), place: Place::device(0, 0), regs: Vec::new(), code, source: String::new() };

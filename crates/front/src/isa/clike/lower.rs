@@ -14,7 +14,7 @@ use super::types::{Type, fold};
 use super::{Env, Lowered, Unit};
 use crate::isa::{SymbolKind, Symbols};
 use diag::{Diagnostic, Sink, Span};
-use program::{Access, CmpOp, Expr, Init, Instr, LocId, Op, RegId, Register, Space, Tags, Ty};
+use program::{Access, CmpOp, Element, Expr, Init, Instr, LocId, Op, RegId, Register, Space, Tags, Ty};
 
 /// A branch target that is still to be filled in.
 const OPEN: usize = usize::MAX;
@@ -116,7 +116,7 @@ impl<'a> Lowering<'a, '_> {
     /// Appends a micro-op of the current statement.
     pub(super) fn push(&mut self, op: Op) -> usize {
         let (span, line, text) = self.current.clone();
-        self.code.push(Instr { op, span, line, text });
+        self.code.push(Instr { op, element: Element::ONLY, span, line, text });
         self.code.len() - 1
     }
 

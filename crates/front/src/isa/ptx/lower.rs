@@ -15,7 +15,7 @@ use super::table::{Matched, Quals, Role, Row};
 use super::{Env, Item, Lowered, Unit};
 use crate::isa::Symbols;
 use diag::{Diagnostic, Sink, Span};
-use program::{CmpOp, Expr, Init, Instr, LocId, Op, RegId, Ty};
+use program::{CmpOp, Element, Expr, Init, Instr, LocId, Op, RegId, Ty};
 
 /// An operand, resolved.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub(super) enum Arg {
     Dst(Option<RegId>),
     /// A value or an address.
     Expr(Expr),
+    /// The elements of a vector.
+    Vector(Vec<Arg>),
     /// The text range of a label.
     Label(Range<usize>),
 }
@@ -50,6 +52,15 @@ impl Call {
         match self.args.get(i) {
             Some(Arg::Dst(reg)) => *reg,
             _ => None,
+        }
+    }
+
+    /// Operand `i`, element by element.
+    pub(super) fn elements(&self, i: usize) -> &[Arg] {
+        match self.args.get(i) {
+            Some(Arg::Vector(all)) => all,
+            Some(one) => std::slice::from_ref(one),
+            None => &[],
         }
     }
 
@@ -135,7 +146,18 @@ impl<'a> Emit<'a, '_> {
         if self.through_register && op.is_access() {
             self.untyped.push(self.code.len());
         }
-        self.code.push(Instr { op, span, line, text });
+        self.code.push(Instr { op, element: Element::ONLY, span, line, text });
+    }
+
+    /// Appends the elements of the current instruction.
+    pub(super) fn push_elements(&mut self, ops: Vec<Op>) {
+        let first = self.code.len();
+        // There are at most eight.
+        let of = ops.len() as u8;
+        ops.into_iter().for_each(|op| self.push(op));
+        for (at, instr) in (0..of).zip(&mut self.code[first..]) {
+            instr.element = Element { at, of };
+        }
     }
 
     /// Appends a jump to a label.
@@ -215,7 +237,7 @@ impl<'a> Emit<'a, '_> {
         self.through_register = false;
         let mut args = Vec::with_capacity(given);
         for (role, operand) in m.row.operands.iter().zip(&m.raw.operands) {
-            match self.operand(m, *role, operand, ty, &mut loc) {
+            match self.argument(m, *role, operand, ty, &mut loc) {
                 Some(arg) => args.push(arg),
                 None => return,
             }

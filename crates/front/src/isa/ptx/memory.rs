@@ -6,23 +6,25 @@
 //! - PTX ISA 9.4, *Cache Operators* and *Cache Eviction Priority Hints*: no effect on consistency, hence ignored.
 //! - `tld`, `suld`, `cold`, `sust`: the notation of the published mixed-proxy tests (ISCA 2022).
 
+use super::lower::Arg;
 use super::lower::{Call, Emit};
-use super::table::{BARE, CACHE, Group, GroupKind, Role, Row, SCOPES, SPACES, TYPES};
-use program::{Access, Op, Proxy, Scope, Space, Tags};
+use super::operands::plus;
+use super::table::{BARE, CACHE, Group, GroupKind, Role, Row, SCOPES, SPACES, TYPES, VECTORS};
+use program::{Access, BinOp, CmpOp, Expr, Op, Proxy, Scope, Space, Tags, Ty};
 
 const LOAD_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "acquire"] };
 const STORE_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "release"] };
 const FLAGS: Group = Group { kind: GroupKind::Flag, words: &["volatile", "mmio"] };
 
-const LOAD: &[Group] = &[LOAD_SEM, SCOPES, SPACES, FLAGS, CACHE, TYPES];
-const STORE: &[Group] = &[STORE_SEM, SCOPES, SPACES, FLAGS, CACHE, TYPES];
+const LOAD: &[Group] = &[LOAD_SEM, SCOPES, SPACES, FLAGS, CACHE, VECTORS, TYPES];
+const STORE: &[Group] = &[STORE_SEM, SCOPES, SPACES, FLAGS, CACHE, VECTORS, TYPES];
 const PROXY_LOAD: &[Group] = &[LOAD_SEM, SCOPES, TYPES];
 const PROXY_STORE: &[Group] = &[STORE_SEM, SCOPES, TYPES];
 
 pub(super) const ROWS: &[Row] = &[
     Row::new(
         "ld",
-        "`ld{.weak|.relaxed.scope|.acquire.scope|.volatile}{.space}{.type} d, [a]`",
+        "`ld{.weak|.relaxed.scope|.acquire.scope|.volatile}{.space}{.v2|.v4|.v8}{.type} d, [a]`",
         "load; weak unless it says otherwise",
         LOAD,
         &[Role::Dst, Role::Addr],
@@ -47,7 +49,7 @@ pub(super) const ROWS: &[Row] = &[
     .keyed(&[BARE]),
     Row::new(
         "st",
-        "`st{.weak|.relaxed.scope|.release.scope|.volatile}{.space}{.type} [a], b`",
+        "`st{.weak|.relaxed.scope|.release.scope|.volatile}{.space}{.v2|.v4|.v8}{.type} [a], b`",
         "store; weak unless it says otherwise",
         STORE,
         &[Role::Addr, Role::Val],
@@ -97,19 +99,76 @@ pub(super) const ROWS: &[Row] = &[
 
 fn load(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) {
     let Some(access) = access(e, c, proxy) else { return };
-    match c.dst(0) {
-        Some(dst) => e.push(Op::Load { dst, addr: c.expr(1), access }),
-        None => e.error("wrong-operand", c.opcode.clone(), "a load needs a register to write to", |d| {
-            d.label("only `atom` can discard its result with `_`")
-        }),
+    let mut ops = Vec::new();
+    let Some(addresses) = addresses(e, c, c.expr(1)) else { return };
+    for (addr, dst) in addresses.into_iter().zip(c.elements(0)) {
+        let Arg::Dst(Some(dst)) = *dst else {
+            e.error("wrong-operand", c.opcode.clone(), "a load needs a register to write to", |d| {
+                d.label("only `atom` can discard its result with `_`")
+            });
+            return;
+        };
+        if ops.iter().any(|op: &Op| op.defines() == Some(dst)) {
+            e.error("wrong-operand", c.opcode.clone(), "a vector load writes a register twice", |d| {
+                d.label("expected a register for each element")
+            });
+            return;
+        }
+        ops.push(Op::Load { dst, addr, access: access.clone() });
     }
+    // The one that changes the address comes last: all are to the address that was there before.
+    ops.sort_by_key(changes_own_address);
+    e.push_elements(ops);
 }
 
 fn store(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) {
     let Some(access) = access(e, c, proxy) else { return };
     read_only(e, c);
-    let value = e.fit(c.expr(1), access.ty);
-    e.push(Op::Store { addr: c.expr(0), value, access });
+    let Some(addresses) = addresses(e, c, c.expr(0)) else { return };
+    let ops = addresses.into_iter().zip(c.elements(1)).map(|(addr, value)| {
+        let value = if let Arg::Expr(value) = value { value.clone() } else { Expr::Const(0) };
+        Op::Store { addr, value: e.fit(value, access.ty), access: access.clone() }
+    });
+    let ops = ops.collect();
+    e.push_elements(ops);
+}
+
+fn changes_own_address(op: &Op) -> bool {
+    op.address().zip(op.defines()).is_some_and(|(addr, dst)| addr.any(&|e| *e == Expr::Reg(dst)))
+}
+
+/// The addresses of the elements of an access. Through a register, the address of a vector is checked when it is known: one
+/// that is no multiple of the vector's size is no address of memory (PTX ISA, Addresses as Operands, Alignment).
+fn addresses(e: &mut Emit<'_, '_>, c: &Call, first: Expr) -> Option<Vec<Expr>> {
+    let (width, bytes) = (c.quals.width() as i64, i64::from(c.ty.bytes()));
+    if width == 1 {
+        return Some(vec![first]);
+    }
+    let place = c.quals.place(GroupKind::Vector).unwrap_or_default();
+    if c.quals.ty().is_none() {
+        e.error("missing-type", place, "a vector access needs the type of its elements", |d| {
+            d.label("expected a type such as `.u32` behind it")
+        });
+        return None;
+    }
+    let size = width * bytes;
+    if size > 32 || (width == 8 && bytes != 4) {
+        let message = format!("there is no vector of {width} elements of {} bits", c.ty.bits);
+        e.error("unsupported-qualifier", place, message, |d| {
+            d.label("expected at most 16 bytes, or `.v4` of 64 bits or `.v8` of 32 bits (PTX ISA, ld, st)")
+        });
+        return None;
+    }
+    let cast = |op, a: &Expr, n| Expr::Bin(op, Ty::U64, Box::new(a.clone()), Box::new(Expr::Const(n)));
+    let aligned = |addr: Expr| match first.base() {
+        Some(_) => addr,
+        None => {
+            let rest = cast(BinOp::And, &first, size - 1);
+            let aligned = Expr::Cmp(CmpOp::Eq, Ty::U64, Box::new(rest), Box::new(Expr::Const(0)));
+            Expr::Select(Box::new(aligned), Box::new(addr), Box::new(Expr::Const(0)))
+        }
+    };
+    Some((0..width).map(|n| aligned(plus(first.clone(), n, c.ty))).collect())
 }
 
 /// Reports a write to constant memory.

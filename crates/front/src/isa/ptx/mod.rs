@@ -42,7 +42,7 @@ mod table;
 mod tests;
 
 use super::Symbols;
-use parse::{OperandKind, Stmt};
+use parse::{Operand, OperandKind, Stmt};
 use table::{Matched, Role};
 
 pub use print::{Unprintable, print};
@@ -113,7 +113,7 @@ impl Unit {
                 Stmt::Label(range) => items.push(Item::Label(range)),
                 Stmt::Reg { ty, name, count } => items.push(Item::Reg { ty, name, count }),
                 Stmt::Instr(raw) => {
-                    let names = raw.operands.iter().filter_map(|o| match &o.kind {
+                    let names = raw.operands.iter().flat_map(Operand::elements).filter_map(|o| match &o.kind {
                         OperandKind::Name(n) => Some(regs::bare(&text.as_str()[n.name.clone()]).to_string()),
                         _ => None,
                     });

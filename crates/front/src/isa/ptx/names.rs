@@ -30,7 +30,7 @@ impl<'a> Emit<'a, '_> {
         self.written.extend(self.env.regs.iter().map(|r| bare(&r.name)));
         for item in &unit.items {
             let Item::Instr(m) = item else { continue };
-            for (role, operand) in m.row.operands.iter().zip(&m.raw.operands) {
+            for (role, operand) in m.operands() {
                 if let (Role::Dst, OperandKind::Name(n)) = (role, &operand.kind) {
                     self.written.insert(bare(self.str(&n.name)));
                 }
@@ -126,11 +126,11 @@ impl<'a> Emit<'a, '_> {
             self.note_read(pred, Role::Pred, PRED);
         }
         let ty = self.call_ty(m);
-        for (role, operand) in m.row.operands.iter().zip(&m.raw.operands) {
+        for (role, operand) in m.operands() {
             let OperandKind::Name(n) = &operand.kind else { continue };
             match role {
                 Role::Dst => self.note_write(&n.name, result_ty(m.row, ty)),
-                Role::Val | Role::Addr | Role::Pred | Role::Loose => self.note_read(&n.name, *role, ty),
+                Role::Val | Role::Addr | Role::Pred | Role::Loose => self.note_read(&n.name, role, ty),
                 Role::Label => {}
             }
         }

@@ -9,7 +9,35 @@ use diag::Diagnostic;
 use program::{BinOp, Expr, LocId, Space, Ty};
 
 impl Emit<'_, '_> {
-    pub(super) fn operand(
+    /// An operand, or the elements of one that is a vector.
+    pub(super) fn argument(
+        &mut self,
+        m: &Matched,
+        role: Role,
+        operand: &Operand,
+        ty: Ty,
+        loc: &mut Option<LocId>,
+    ) -> Option<Arg> {
+        let width = m.quals.width();
+        let takes_vector = width > 1 && matches!(role, Role::Dst | Role::Val);
+        match &operand.kind {
+            OperandKind::Vector(all) if takes_vector && all.len() == width => all
+                .iter()
+                .map(|element| self.operand(m, role, element, ty, loc))
+                .collect::<Option<_>>()
+                .map(Arg::Vector),
+            _ if takes_vector => {
+                let message = format!("`.v{width}` takes a vector of {width} elements");
+                self.error("wrong-operand", operand.range.clone(), message, |d| {
+                    d.label(format!("expected the form {}", m.row.syntax))
+                });
+                None
+            }
+            _ => self.operand(m, role, operand, ty, loc),
+        }
+    }
+
+    fn operand(
         &mut self,
         m: &Matched,
         role: Role,
@@ -44,6 +72,7 @@ impl Emit<'_, '_> {
             (OperandKind::Int(_), _) => wrong(self, "a constant"),
             (OperandKind::Discard, Role::Dst) => Some(Arg::Dst(None)),
             (OperandKind::Discard, _) => wrong(self, "`_`"),
+            (OperandKind::Vector(_), _) => wrong(self, "a vector"),
             (OperandKind::Name(n), Role::Dst) if plain(n) => {
                 Some(Arg::Dst(self.regs.find(self.str(&n.name)))).filter(|arg| matches!(arg, Arg::Dst(Some(_))))
             }
@@ -139,7 +168,9 @@ impl Emit<'_, '_> {
             Name::Location(id) => {
                 *loc = Some(id);
                 self.check_space(m, n, id);
-                Some(Arg::Expr(self.named(n, id)?))
+                let address = self.named(n, id)?;
+                self.check_vector(m, n, id)?;
+                Some(Arg::Expr(address))
             }
             Name::Register => {
                 let reg = self.regs.find(name)?;
@@ -175,6 +206,34 @@ impl Emit<'_, '_> {
         }
     }
 
+    /// A vector lies in one object, at a multiple of its size (PTX ISA, Operands, Vectors as Operands; Addresses as
+    /// Operands).
+    fn check_vector(&mut self, m: &Matched, n: &NameOperand, id: LocId) -> Option<()> {
+        let width = m.quals.width() as i64;
+        let (ty, count) = (self.symbols.ty(id), self.symbols.object(id).1.init.len());
+        let first = self.element(n, ty)?;
+        let name = self.str(&n.name);
+        if first % width != 0 {
+            let size = width * i64::from(ty.bytes());
+            let message = format!("element {first} of `{name}` is not at a multiple of {size} bytes");
+            self.error("misaligned", n.name.clone(), message, |d| {
+                d.label("expected the address of a vector to be a multiple of its size")
+            });
+            return None;
+        }
+        if first + width > count as i64 {
+            let message = format!("`{name}` ends before element {} of it", first + width - 1);
+            self.error("out-of-bounds", n.name.clone(), message, |d| {
+                d.label(format!("the vector has {width} elements, from number {first} on")).help(format!(
+                    "declare it with as many: `{name} = {{ init = [{}] }}`",
+                    vec!["0"; (first + width) as usize].join(", ")
+                ))
+            });
+            return None;
+        }
+        Some(())
+    }
+
     fn check_space(&mut self, m: &Matched, n: &NameOperand, id: LocId) {
         let Some(written) = m.quals.get(GroupKind::Space) else { return };
         let space = self.symbols.object(id).1.space;
@@ -206,10 +265,14 @@ fn plain(n: &NameOperand) -> bool {
 }
 
 /// The address of an element of type `ty`, counted from `base`.
-fn plus(base: Expr, element: i64, ty: Ty) -> Expr {
-    match element.wrapping_mul(i64::from(ty.bytes())) {
-        0 => base,
-        n => Expr::Bin(BinOp::Add, Ty::U64, Box::new(base), Box::new(Expr::Const(n))),
+pub(super) fn plus(base: Expr, element: i64, ty: Ty) -> Expr {
+    match (element.wrapping_mul(i64::from(ty.bytes())), base) {
+        (0, base) => base,
+        (n, Expr::Bin(BinOp::Add, Ty::U64, base, first)) if matches!(*first, Expr::Const(_)) => {
+            let Expr::Const(first) = *first else { unreachable!("just matched") };
+            Expr::Bin(BinOp::Add, Ty::U64, base, Box::new(Expr::Const(first.wrapping_add(n))))
+        }
+        (n, base) => Expr::Bin(BinOp::Add, Ty::U64, Box::new(base), Box::new(Expr::Const(n))),
     }
 }
 

@@ -53,8 +53,20 @@ pub(super) enum OperandKind {
     Name(NameOperand),
     /// `_`
     Discard,
+    /// `{a, b}`: the elements of a vector.
+    Vector(Vec<Operand>),
     /// Something PTX has and this checker has not: what it is.
     Unsupported(&'static str),
+}
+
+impl Operand {
+    /// Its elements, if it is a vector; else itself.
+    pub(super) fn elements(&self) -> &[Operand] {
+        match &self.kind {
+            OperandKind::Vector(all) => all,
+            _ => std::slice::from_ref(self),
+        }
+    }
 }
 
 /// A name with what was written around it.
@@ -295,11 +307,22 @@ impl Parser<'_> {
         }
         match self.peek() {
             Kind::Punct('{') => {
-                while !matches!(self.peek(), Kind::Punct('}' | ';') | Kind::Newline | Kind::End) {
-                    self.at += 1;
+                self.at += 1;
+                let mut all = Vec::new();
+                loop {
+                    self.skip_newlines();
+                    if self.peek() == Kind::Punct('{') {
+                        return self.fail("an element of the vector");
+                    }
+                    all.push(self.operand()?);
+                    self.skip_newlines();
+                    if self.eat('}') {
+                        return Ok(OperandKind::Vector(all));
+                    }
+                    if !self.eat(',') {
+                        return self.fail("`,` or `}`");
+                    }
                 }
-                self.eat('}');
-                Ok(OperandKind::Unsupported("vector operands"))
             }
             Kind::Punct('[') => {
                 self.at += 1;

@@ -9,8 +9,8 @@ use std::fmt::Write;
 use super::table::PRED;
 use program::proxy::PROXY_FENCES;
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, EventKind, Expr, Mark, Op, Program, Proxy, RegId,
-    Scope, Thread, Ty, Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, EventKind, Expr, Instr, Mark, Op, Program, Proxy,
+    RegId, Scope, Thread, Ty, Update,
 };
 
 /// Why a micro-op cannot be printed, with its index in the thread.
@@ -36,8 +36,11 @@ pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> 
         if let Some(label) = labels.get(&index) {
             let _ = writeln!(out, "{label}:");
         }
-        if let Some(instr) = thread.code.get(index) {
-            let line = printer.op(&instr.op, &labels);
+        if let Some(instr) = thread.code.get(index).filter(|instr| instr.element.at == 0) {
+            let line = match &thread.code[instr.element.siblings(index)] {
+                [_] => printer.op(&instr.op, &labels),
+                elements => printer.vector(elements),
+            };
             let line = line.ok_or_else(|| Unprintable { index, what: format!("{:?}", instr.op) })?;
             let _ = writeln!(out, "{line}");
         }
@@ -93,6 +96,41 @@ impl Printer<'_> {
                     _ => return None,
                 }
             }
+        })
+    }
+
+    /// A vector instruction, from its elements.
+    fn vector(&self, elements: &[Instr]) -> Option<String> {
+        // What checks the alignment is not written.
+        let plain = |op: &Op| match op.address() {
+            Some(Expr::Select(_, address, _)) => Some((**address).clone()),
+            address => address.cloned(),
+        };
+        let offset = |op: &Op| match plain(op) {
+            Some(Expr::Bin(BinOp::Add, _, _, n)) => {
+                if let Expr::Const(n) = *n {
+                    n
+                } else {
+                    0
+                }
+            }
+            _ => 0,
+        };
+        let mut ops: Vec<&Op> = elements.iter().map(|e| &e.op).collect();
+        ops.sort_by_key(|op| offset(op));
+        let access = ops[0].accesses().next()?;
+        let row = Proxy::tagged(&access.tags)?.row();
+        let items = ops.iter().map(|op| match op {
+            Op::Load { dst, .. } => Some(self.reg(*dst).to_owned()),
+            Op::Store { value, access, .. } => self.fitted(value, access.ty),
+            _ => None,
+        });
+        let items = items.collect::<Option<Vec<_>>>()?.join(", ");
+        let (order, count, ty) = (order(access)?, ops.len(), named(access.ty));
+        let address = self.address(&plain(ops[0])?)?;
+        Some(match ops[0].write() {
+            None => format!("{}{order}.v{count}{ty} {{{items}}}, {address}", row.load),
+            Some(_) => format!("{}{order}.v{count}{ty} {address}, {{{items}}}", row.store?),
         })
     }
 

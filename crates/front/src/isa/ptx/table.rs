@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::lower::{Call, Emit};
-use super::parse::{OperandKind, RawInstr};
+use super::parse::{Operand, OperandKind, RawInstr};
 use super::{arith, atomics, barriers, control, fences, memory};
 use diag::{MappedText, Sink};
 use program::{Scope, Ty};
@@ -138,6 +138,8 @@ pub(super) enum GroupKind {
     Space,
     /// Type.
     Type,
+    /// How many elements a vector has.
+    Vector,
     /// A second type (`cvt`).
     Types,
     /// Cache operator or eviction hint: never changes consistency (PTX ISA, Cache Operators).
@@ -165,6 +167,7 @@ pub(super) const TYPES_PRED: Group = Group {
     kind: GroupKind::Type,
     words: &["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "pred"],
 };
+pub(super) const VECTORS: Group = Group { kind: GroupKind::Vector, words: &["v2", "v4", "v8"] };
 pub(super) const CACHE: Group = Group {
     kind: GroupKind::Cache,
     words: &[
@@ -297,6 +300,16 @@ impl Quals {
         })
     }
 
+    /// How many elements the vector has that is accessed; 1: it is none.
+    pub(super) fn width(&self) -> usize {
+        match self.get(GroupKind::Vector) {
+            Some("v2") => 2,
+            Some("v4") => 4,
+            Some(_) => 8,
+            None => 1,
+        }
+    }
+
     /// The source type of a conversion: the second one written.
     pub(super) fn source_ty(&self) -> Option<Ty> {
         self.0.iter().filter(|q| q.0 == GroupKind::Types).nth(1).and_then(|q| type_named(q.1))
@@ -324,6 +337,14 @@ pub(super) struct Matched {
     pub(super) row: &'static Row,
     pub(super) quals: Quals,
     pub(super) raw: RawInstr,
+}
+
+impl Matched {
+    /// Its operands with their roles; elements of a vector have that of the vector.
+    pub(super) fn operands(&self) -> impl Iterator<Item = (Role, &Operand)> {
+        let operands = self.row.operands.iter().zip(&self.raw.operands);
+        operands.flat_map(|(role, operand)| operand.elements().iter().map(|element| (*role, element)))
+    }
 }
 
 /// Finds the row of an instruction and sorts its qualifiers; `None` with a diagnostic if there is none.

@@ -111,6 +111,46 @@ fn what_is_printed_lowers_to_the_same_micro_ops() {
 }
 
 #[test]
+fn elements_of_vectors_are_accesses_of_their_own() {
+    let elements = |code: &str| -> Vec<(u8, u8)> {
+        lower(code).threads[0].code.iter().map(|i| (i.element.at, i.element.of)).collect()
+    };
+    assert_eq!(elements("ld.v2.u32 {r0, r1}, [a]\nst x, 1"), [(0, 2), (1, 2), (0, 1)]);
+    for code in [
+        "ld.weak.v2.u32 {r0, r1}, a\n",
+        "ld.acquire.gpu.v2.u32 {r0, r1}, a\n",
+        "ld.volatile.v2.u32 {r0, r1}, a\n",
+        "st.release.cta.v2.u32 a, {7, 8}\n",
+        "mov.u64 rd, a\nst.weak.v2.u32 [rd], {7, 8}\n",
+    ] {
+        assert_eq!(short(code), code);
+    }
+    // The address is that before the instruction: what changes it comes last.
+    let program = lower("mov.u64 rd, a\nld.v2.u64 {rd, r1}, [rd]");
+    assert!(matches!(program.threads[0].code[2].op, Op::Load { dst, .. } if dst.0 == 0));
+    for (code, id) in [
+        ("ld.v2.u32 r0, [a]", "wrong-operand"),
+        ("ld.v2.u32 {r0}, [a]", "wrong-operand"),
+        ("ld.v2.u32 {r0, r0}, [a]", "wrong-operand"),
+        ("ld.v2.u32 {r0, _}, [a]", "wrong-operand"),
+        ("ld.u32 {r0, r1}, [a]", "wrong-operand"),
+        ("st.v2.u32 [a], {1, {2}}", "syntax"),
+        ("st.v2.u32 [a], {1 2}", "syntax"),
+        ("st.v2.u32 [a], {1, 2", "syntax"),
+        ("st.v2.u32 [a+4], {1, 2}", "misaligned"),
+        ("st.v2.u32 [x], {1, 2}", "out-of-bounds"),
+        ("st.v4.u32 [a], {1, 2, 3, 4}", "out-of-bounds"),
+        ("st.v2 [a], {1, 2}", "missing-type"),
+        ("st.v8.u64 [a], {1, 2, 3, 4, 5, 6, 7, 8}", "out-of-bounds"),
+        ("mov.u64 rd, a\nst.v8.u64 [rd], {1, 2, 3, 4, 5, 6, 7, 8}", "unsupported-qualifier"),
+        ("st.v3.u32 [a], {1, 2, 3}", "unknown-qualifier"),
+        ("atom.v2.add.u32 {r0, r1}, [a], {1, 1}", "unsupported-qualifier"),
+    ] {
+        fails(code, id);
+    }
+}
+
+#[test]
 fn halves_of_atomics_carry_their_own_order() {
     let tags = |code: &str| match &lower(code).threads[0].code[0].op {
         Op::Rmw { read, write, .. } => format!("{:?} {:?}", read.tags, write.tags),
@@ -176,7 +216,7 @@ fn mistakes_have_names() {
         ("lds r0, x", "unknown-instruction"),
         ("mbarrier.init.shared.b64 [x], 1", "unsupported-instruction"),
         ("ld.aquire.gpu r0, x", "unknown-qualifier"),
-        ("ld.v2.u32 {r0, r1}, [x]", "unsupported-qualifier"),
+        ("ld.v2.u32 {r0, r1}, [x]", "out-of-bounds"),
         ("ld.f32 r0, x", "unsupported-qualifier"),
         ("ld.relaxed r0, x", "missing-scope"),
         ("ld.weak.gpu r0, x", "conflicting-qualifiers"),

@@ -16,8 +16,8 @@ use crate::litmus::toml::{Layout, MAX_THREADS, host_place, special_registers};
 use diag::Sink;
 use program::host::{Command, CommandKind, HostProgram, Origin};
 use program::{
-    Access, BinOp, Expr, Init, Instr, LocId, MemoryKind, NdRange, Op, Place, RegId, Register, Tags, Thread,
-    ThreadId, Ty,
+    Access, BinOp, Element, Expr, Init, Instr, LocId, MemoryKind, NdRange, Op, Place, RegId, Register, Tags,
+    Thread, ThreadId, Ty,
 };
 
 /// The threads of a command, and the group of each.
@@ -226,7 +226,8 @@ impl<'a> Bodies<'a> {
     fn made(&mut self, request: &Request, ops: Vec<Op>, ty: Ty, device: u32) -> Body {
         let number = self.launch(&request.name);
         let place = Place::device(device, self.next_groups(device, 1));
-        let instr = |op| Instr { op, span: request.span, line: 0, text: request.name.clone() };
+        let (span, text) = (request.span, &request.name);
+        let instr = |op| Instr { op, element: Element::ONLY, span, line: 0, text: text.clone() };
         let code: Vec<Instr> = ops.into_iter().map(instr).collect();
         let regs = vec![Register { name: "copied".to_string(), ty, init: Init::Int(0) }];
         let thread = Thread { name: String::new(), place, regs, code, source: String::new() };

@@ -1,0 +1,110 @@
+//! Random programs with vector accesses of PTX: both engines find the same outcomes, the machine `sc` exactly those of the
+//! model `sc`, and the weak machine stays inside of `ptx`.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use fencepost::check::{Engine, Limits, Session, operational};
+use fencepost::litmus::{LitmusTest, parse};
+use fencepost::model::load_shipped;
+use fencepost::simt::{Early, MachineMemory, Options, Schedule, observe};
+use fencepost::skeleton::signature::signature;
+use fencepost::verdict::State;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use testkit::suite::{number, programs};
+
+/// Two or three threads over four elements of memory.
+fn generate(seed: u64) -> String {
+    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    let mut text = format!("name = \"seed-{seed}\"\n");
+    let (mut threads, mut observe) = (String::new(), vec!["x[0]".to_owned(), "x[2]".to_owned()]);
+    let mut value = 0;
+    for t in 0..rng.random_range(2..=3) {
+        let (mut code, mut regs) = (String::new(), 0);
+        for _ in 0..rng.random_range(1..=2) {
+            let wide = rng.random_range(0..8);
+            let (suffix, count, at) = match wide {
+                0..=2 => ("", 1, rng.random_range(0..4)),
+                3..=6 => (".v2", 2, 2 * rng.random_range(0..2)),
+                _ => (".v4", 4, 0),
+            };
+            let scope = *["cta", "gpu"].choose(&mut rng).expect("two");
+            let list = |items: Vec<String>| {
+                if count == 1 { items[0].clone() } else { format!("{{{}}}", items.join(", ")) }
+            };
+            let place = format!("[x+{}]", 4 * at);
+            if rng.random_bool(0.5) {
+                let order = *["weak", "relaxed", "acquire"].choose(&mut rng).expect("three");
+                let order = if order == "weak" { order.to_owned() } else { format!("{order}.{scope}") };
+                let names: Vec<String> = (regs..regs + count).map(|r| format!("r{r}")).collect();
+                observe.extend(names.iter().take(2).map(|r| format!("P{t}:{r}")));
+                regs += count;
+                code += &format!("ld.{order}{suffix}.u32 {}, {place};\n", list(names));
+            } else {
+                let order = *["weak", "relaxed", "release"].choose(&mut rng).expect("three");
+                let order = if order == "weak" { order.to_owned() } else { format!("{order}.{scope}") };
+                value += 1;
+                code += &format!(
+                    "st.{order}{suffix}.u32 {place}, {};\n",
+                    list(vec![value.to_string(); count as usize])
+                );
+            }
+            if rng.random_bool(0.2) {
+                code += &format!("fence.{}.{scope};\n", ["acq_rel", "sc"].choose(&mut rng).expect("two"));
+            }
+        }
+        threads += &format!("\n[[thread]]\ncta = {}\ncode = '''\n{code}'''\n", rng.random_range(0..2));
+    }
+    let observe: Vec<String> = observe.iter().map(|o| format!("\"{o}\"")).collect();
+    text += &format!(
+        "observe = [{}]\n\n[memory]\nx = {{ init = [0, 0, 0, 0], type = \"u32\" }}\n{threads}",
+        observe.join(", ")
+    );
+    text
+}
+
+fn allowed(test: &LitmusTest, model: &str, engine: Engine) -> Option<BTreeSet<State>> {
+    let model = load_shipped(model, &signature()).expect("shipped").expect("valid");
+    let limits = Limits { bound: 4, timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000))) };
+    let outcomes = Session::new(test, &model, engine, limits, &[]).outcomes();
+    assert_eq!(outcomes.defect, None, "{}", test.file.text);
+    outcomes.complete.then(|| outcomes.outcomes.into_iter().filter(|o| o.allowed).map(|o| o.state).collect())
+}
+
+fn shown(test: &LitmusTest, memory: MachineMemory) -> Option<BTreeSet<State>> {
+    let options =
+        Options { memory, early: Early::None, timeout: Some(Duration::from_secs(2)), ..Options::default() };
+    let observation = observe(test, &options, Schedule::Exhaustive).expect("it runs");
+    let seen = operational::name(test, &observation).into_iter().map(|n| n.0).collect();
+    observation.complete.then_some(seen)
+}
+
+#[test]
+fn engines_and_machine_agree() {
+    let (count, first) = (programs(200), number("FENCEPOST_SEED", 1));
+    let (mut compared, mut run) = (0, 0);
+    for seed in first..first + count {
+        let text = generate(seed);
+        let test = &parse("generated.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}\n{text}"))[0];
+        let ptx = allowed(test, "ptx", Engine::Enumerate);
+        if let (Some(ptx), Some(other)) = (&ptx, allowed(test, "ptx", Engine::Auto)) {
+            assert_eq!(*ptx, other, "{text}");
+            compared += 1;
+        }
+        #[cfg(feature = "z3")]
+        if let (Some(ptx), Some(other)) = (&ptx, allowed(test, "ptx", Engine::Symbolic)) {
+            assert_eq!(*ptx, other, "{text}");
+        }
+        if let (Some(model), Some(machine)) = (allowed(test, "sc", Engine::Auto), shown(test, MachineMemory::Sc)) {
+            assert_eq!(model, machine, "{text}");
+            run += 1;
+        }
+        if let (Some(ptx), Some(machine)) = (&ptx, shown(test, MachineMemory::Weak)) {
+            assert!(machine.is_subset(ptx), "{text}{:?}", machine.difference(ptx));
+        }
+    }
+    println!("{count} programs, engines compared on {compared}, machine and `sc` on {run}");
+    assert!(compared * 2 > count && run * 2 > count, "too few are decided: {compared}, {run} of {count}");
+}
