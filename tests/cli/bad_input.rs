@@ -178,8 +178,9 @@ fn models_that_mean_nothing() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_model_file_without_end_is_not_read_for_ever() {
-    Folder::new(&[("good.toml", GOOD)]).refused(&["good.toml", "--model", "/dev/zero"], &["error[too-large]"]);
+fn a_model_file_without_end_is_not_read() {
+    Folder::new(&[("good.toml", GOOD)])
+        .refused(&["good.toml", "--model", "/dev/zero"], &["only regular files are read"]);
 }
 
 #[test]
@@ -336,7 +337,7 @@ fn options_that_mean_nothing() {
     folder.refused(&["good.toml", "--prelude", "ptxx"], &["there is no prelude `ptxx`", "did you mean `ptx`?"]);
     folder.refused(&["good.toml", "--set", "dep=syn"], &["option `dep` cannot be `syn`"]);
     folder.refused(&["good.toml", "--report", "json=a", "--report", "human=a"], &["two reports would go to `a`"]);
-    folder.refused(&["good.toml", "--report", "json=gone/a"], &["cannot write `gone/a`"]);
+    folder.refused(&["good.toml", "--report", "json=good.toml/a"], &["cannot write `good.toml/a`"]);
     folder.refused(&["good.toml", "--jobs", "0"], &["--jobs"]);
     assert!(!folder.path().join("a").exists());
 }
