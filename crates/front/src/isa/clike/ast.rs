@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::host::HostCall;
+use super::inline_asm::Assembly;
 use program::{BinOp, CmpOp, Space, Ty};
 
 /// How deep expressions and statements may be nested.
@@ -263,8 +264,8 @@ pub(super) enum StmtKind {
     },
     /// A call of the runtime by host code.
     Host(Box<HostCall>),
-    /// CUDA: `asm("bar.sync 1, 64;");`: the contents of the strings.
-    Assembly(Vec<Range<usize>>),
+    /// CUDA: `asm volatile("…" : … : … : "memory");`
+    Assembly(Box<Assembly>),
     /// `static_assert(n == 4, "…");`
     Assert(Expr),
     Break,

@@ -10,12 +10,13 @@
 use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind};
-use super::calls::ROWS;
+use super::calls::{Does, ROWS};
 use super::cuda_calls::FUNCTIONS;
 use super::language::Shifts;
 use super::lex::CHARACTER;
 use super::lower::Lowering;
 use super::place::Place;
+use super::refused;
 use super::scope::Binding;
 use super::types::{Qualified, Type, Value, common, folded};
 use super::words::bare;
@@ -444,6 +445,12 @@ impl Lowering<'_, '_> {
         match rows().filter(here).find(|r| r.name == plain) {
             Some(row) => self.function(row, tree, args, None),
             None => {
+                if let Some((what, instead)) = refused::function(word) {
+                    self.error("unsupported-function", name, format!("`{word}` is not supported: {what}"), |d| {
+                        d.label("the language has it, the checker has not").help(instead)
+                    });
+                    return Value::int(0);
+                }
                 let other = rows().any(|r| r.name == word);
                 let calls: Vec<&str> = self.value_calls().collect();
                 self.error("unknown-function", name, format!("there is no function `{word}` here"), |d| {
@@ -458,7 +465,10 @@ impl Lowering<'_, '_> {
 
     /// Whether a call of that name changes nothing and reads no memory.
     pub(super) fn is_pure(&self, name: &str) -> bool {
-        self.env.specials.iter().any(|s| s.0 == name)
+        let pure = |does| matches!(does, Does::Larger | Does::Smaller | Does::Nothing);
+        let row = ROWS.iter().chain(FUNCTIONS).find(|r| r.name == bare(name));
+        row.is_some_and(|row| pure(row.does))
+            || self.env.specials.iter().any(|s| s.0 == name)
             || name.starts_with("get_")
             || matches!(name, "thread_rank" | "size" | "num_threads")
     }

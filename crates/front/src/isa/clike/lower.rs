@@ -275,9 +275,9 @@ impl<'a> Lowering<'a, '_> {
                 self.at(&stmt.range);
                 self.declaration(declaration);
             }
-            StmtKind::Assembly(strings) => {
+            StmtKind::Assembly(assembly) => {
                 self.at(&stmt.range);
-                self.assembly(strings, &stmt.range);
+                self.assembly(assembly, &stmt.range);
             }
             StmtKind::Host(call) => {
                 self.at(&stmt.range);

@@ -48,6 +48,7 @@ mod lower;
 mod objects;
 mod parse;
 mod place;
+mod preprocess;
 mod refused;
 mod scope;
 #[cfg(test)]
@@ -105,6 +106,7 @@ impl Unit {
     /// Parses a thread's code; what is wrong with it goes to `sink`.
     pub fn parse(text: MappedText, language: &'static Language, sink: &mut Sink) -> Unit {
         let errors = sink.errors();
+        let text = preprocess::preprocess(text, sink);
         let stmts = parse::statements(&text, language, sink);
         Unit { text, stmts, broken: sink.errors() > errors }
     }

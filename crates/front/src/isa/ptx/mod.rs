@@ -33,6 +33,7 @@ mod lower;
 mod memory;
 mod names;
 mod operands;
+mod outside;
 mod parse;
 pub mod pointers;
 mod print;

@@ -176,6 +176,20 @@ fn registers_come_in_order_of_appearance_with_the_type_of_their_first_writer() {
 }
 
 #[test]
+fn bytes_go_through_wider_registers() {
+    let code = ".reg .b16 %rs<3>;\nld.u8 %rs1, [x]\nst.u8 [x], %rs1\nmov.b16 %rs1, 300\nst.u8 [x], %rs1";
+    let program = lower(code);
+    let thread = &program.threads[0];
+    assert_eq!(thread.regs[0].ty, Ty { bits: 16, signed: false }, "as wide as what is written to it");
+    match &thread.code[3].op {
+        Op::Store { value, .. } => {
+            assert!(matches!(value, program::Expr::Cast(Ty { bits: 8, .. }, _)), "{value:?}")
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
 fn addresses_count_bytes() {
     let program = lower(
         "mov.u64 %rd1, a\nmul.wide.u32 %rd2, %r1, 4\nadd.s64 %rd3, %rd1, %rd2\nadd.s64 %rd4, %rd1, 8\n\
@@ -215,6 +229,9 @@ fn mistakes_have_names() {
         ("setp.eq.and.u32 p, 1, 1", "wrong-operands"),
         ("lds r0, x", "unknown-instruction"),
         ("mbarrier.init.shared.b64 [x], 1", "unsupported-instruction"),
+        ("lop3.b32 r0, r1, r2, r3, 0x96", "unsupported-instruction"),
+        ("lop4.b32 r0, r1, r2, r3, 0x96", "unknown-instruction"),
+        ("setp.equ.f32 p, 1, 1", "unsupported-qualifier"),
         ("ld.aquire.gpu r0, x", "unknown-qualifier"),
         ("ld.v2.u32 {r0, r1}, [x]", "out-of-bounds"),
         ("ld.f32 r0, x", "unsupported-qualifier"),
@@ -238,6 +255,8 @@ fn mistakes_have_names() {
         ("red.acquire.gpu.add x, 1", "acquire-on-red"),
         ("atom.gpu r0, x, 1", "missing-operation"),
         (".reg .pred p; add.u32 r0, p, 1", "type-mismatch"),
+        (".reg .pred p; ld.u8 p, [x]", "type-mismatch"),
+        (".reg .b16 q; setp.eq.u32 q, 1, 1", "type-mismatch"),
         ("mov.u32 r0, x", "type-mismatch"),
         ("mov.u32 r0, %tid.x", "unknown-register"),
         (".shared .u32 y;", "unsupported-directive"),
