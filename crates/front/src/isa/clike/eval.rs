@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind};
-use super::calls::ROWS;
+use super::calls::{Does, ROWS};
 use super::cuda_calls::FUNCTIONS;
 use super::language::Shifts;
 use super::lex::CHARACTER;
@@ -465,7 +465,10 @@ impl Lowering<'_, '_> {
 
     /// Whether a call of that name changes nothing and reads no memory.
     pub(super) fn is_pure(&self, name: &str) -> bool {
-        self.env.specials.iter().any(|s| s.0 == name)
+        let pure = |does| matches!(does, Does::Larger | Does::Smaller | Does::Nothing);
+        let row = ROWS.iter().chain(FUNCTIONS).find(|r| r.name == bare(name));
+        row.is_some_and(|row| pure(row.does))
+            || self.env.specials.iter().any(|s| s.0 == name)
             || name.starts_with("get_")
             || matches!(bare(name), "thread_rank" | "size" | "num_threads" | "min" | "max")
     }
