@@ -470,7 +470,7 @@ impl Lowering<'_, '_> {
         row.is_some_and(|row| pure(row.does))
             || self.env.specials.iter().any(|s| s.0 == name)
             || name.starts_with("get_")
-            || matches!(bare(name), "thread_rank" | "size" | "num_threads" | "min" | "max")
+            || matches!(name, "thread_rank" | "size" | "num_threads")
     }
 
     /// Reports arguments whose order could be noticed: no language says which comes first.
