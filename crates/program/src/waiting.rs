@@ -229,6 +229,18 @@ impl Scene<'_> {
         (found, sure)
     }
 
+    /// Whether some thread, of what it may still execute, may write to an address.
+    pub fn may_write(&self, address: i64) -> bool {
+        self.program.thread_ids().any(|u| {
+            let Some(from) = self.rest[u.0 as usize] else { return false };
+            self.reachable(u, from).into_iter().any(|pc| {
+                let op = &self.program.thread(u).code[pc].op;
+                let at = op.write().and(op.address()).map(|addr| self.eval(u, addr, None));
+                at.is_some_and(|at| at.is_none_or(|a| (self.same)(a, address)))
+            })
+        })
+    }
+
     /// The instructions that a thread may come to from one of them, that one included, in order.
     fn reachable(&self, t: ThreadId, from: usize) -> BTreeSet<usize> {
         let code = &self.program.thread(t).code;

@@ -190,6 +190,16 @@ impl<C: Clone + Default> Barriers<C> {
         Ok((Came::Waits, phase.number))
     }
 
+    /// Whether a thread comes to a barrier where it has arrived before, in a phase that is not over: it waits until that is.
+    pub(super) fn holds_up(&self, code: &Code, t: usize, thread: &Thread) -> bool {
+        let Some(b) = code.threads[t].acts.get(thread.pc).and_then(Act::barrier) else { return false };
+        if b.action == BarrierAction::Wait || matches!(b.naming, BarrierNaming::Instance { .. }) {
+            return false;
+        }
+        let (key, _) = naming(code, t, b, &thread.regs);
+        self.phases.iter().any(|p| p.key == key && p.arrived.has(t))
+    }
+
     /// A thread that runs the same code and waits in the phase that another one is about to join, but at another call,
     /// where that is an error: `__syncthreads` in the whole block, PTX's aligned barriers in a warp.
     pub(super) fn elsewhere(

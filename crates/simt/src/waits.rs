@@ -44,6 +44,10 @@ fn end<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, turning: Option<&
             end.why = hang::never_arrive(&end.waits_for);
             end.waits.push(Wait::at_barrier(&end.waits_for));
         }
+        Status::Running if state.barriers.holds_up(code, t, thread) => {
+            end.ending = Ending::Blocked;
+            end.why = "waits to arrive again: the phase in which it arrived is not over".to_owned();
+        }
         Status::Running
             if turns
                 && obstacle.is_none()

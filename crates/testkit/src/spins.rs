@@ -1,4 +1,4 @@
-//! Random programs that may hang: spin loops, exchanges in loops, barriers, writes that wake somebody.
+//! Random programs that may hang: spin loops of many shapes, exchanges in loops, barriers, writes that wake somebody.
 //!
 //! Most writes write 1, and most loops wait for 1: else nearly every program hangs.
 
@@ -45,7 +45,7 @@ fn thread(words: &Words, rng: &mut Pcg64Mcg, labels: &mut u32) -> String {
         let (test, tested) = [("beq", 0), ("beq", 0), ("bne", 1), ("beq", 1)][rng.random_range(0..4)];
         *labels += 1;
         let l = format!("L{labels}");
-        code.push(match rng.random_range(0..20u32) {
+        code.push(match rng.random_range(0..26u32) {
             0..=3 => format!("ld.{load} r0, {place}; {test} r0, {tested}, {l}; st.{store} x, {value}; {l}:"),
             4 | 5 => format!("{l}: ld.{load} r0, {place}; {test} r0, {tested}, {l}"),
             6 => format!("{l}: atom.{update}.exch r0, {place}, {value}; {test} r0, {tested}, {l}"),
@@ -56,8 +56,49 @@ fn thread(words: &Words, rng: &mut Pcg64Mcg, labels: &mut u32) -> String {
             10 => format!("{l}: bar.sync 0; ld.{load} r0, {place}; {test} r0, {tested}, {l}"),
             11 => "fence.sc.gpu".to_string(),
             12 => format!("{l}: ld.{load} r0, x; ld.{load} r1, y; {test} r1, {tested}, {l}"),
+            13..=16 => wait(words, rng, &l, place, (test, tested)),
+            17 => "bar.arrive 1, 2".to_string(),
             _ => format!("st.{store} {place}, {value}"),
         });
     }
     code.join("; ")
+}
+
+/// Waits of other shapes than one loop with one poll, as compilers and libraries have them.
+fn wait(
+    Words { load, .. }: &Words,
+    rng: &mut Pcg64Mcg,
+    l: &str,
+    place: &str,
+    (test, tested): (&str, i32),
+) -> String {
+    let other = if test == "beq" { "bne" } else { "beq" };
+    let poll = |to: &str| format!("ld.{load} r0, {place}; {other} r0, {tested}, {to}");
+    let end = format!("{l}E");
+    match rng.random_range(0..8u32) {
+        // Polls until the value changes, then loads it anew: two backward jumps that cross.
+        0 => format!("{l}: {}; {l}P: ld.{load} r1, {place}; bne r1, r0, {l}; goto {l}P; {end}:", poll(&end)),
+        // Enters a loop of two reads at the second one, or not.
+        1 => format!(
+            "ld.{load} r2, y; beq r2, 0, {l}S; {l}: {}; {l}S: ld.{load} r1, x; beq r1, 0, {l}; bne r1, 1, {l}S; {end}:",
+            poll(&end)
+        ),
+        // Polls several times in a round.
+        2 => format!("{l}: {}; {}; {}; goto {l}; {end}:", poll(&end), poll(&end), poll(&end)),
+        // Waits for two places.
+        3 => format!("{l}: ld.{load} r0, x; ld.{load} r1, y; add r2, r0, r1; {test} r2, {tested}, {l}"),
+        // Until it finds the same twice, which is not what it waits for.
+        4 => format!("{l}: mov r1, r0; ld.{load} r0, {place}; bne r0, r1, {l}; {test} r0, {tested}, {l}"),
+        // Counts a few polls, then goes on with others.
+        5 => format!(
+            "{l}: mov r3, 0; {l}P: {}; add r3, r3, 1; blt r3, 2, {l}P; ld.{load} r1, y; beq r1, r0, {l}; {end}:",
+            poll(&end)
+        ),
+        // Waits for two values in turn.
+        6 => format!("{l}: xor r3, r3, 1; ld.{load} r0, {place}; beq r0, r3, {l}; {test} r0, {tested}, {l}"),
+        // A loop in a loop.
+        _ => format!(
+            "{l}: ld.{load} r1, x; {l}P: ld.{load} r0, {place}; {test} r0, {tested}, {l}P; ld.{load} r2, x; bne r2, r1, {l}"
+        ),
+    }
 }

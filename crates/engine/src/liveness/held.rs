@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 
 use super::cases::{Asked, Brink};
 use program::host::{Asked as About, CommandId, HostOp, LaunchGraph, Node, Origin, Partial, QueryId, Ref};
-use program::{Program, ThreadId};
-use verdict::hang::{Goal, Site, Wait};
+use program::memory::Memory;
+use program::waiting::{Rest, Scene, Walk, loop_at};
+use program::{LocId, Program, ThreadId};
+use verdict::hang::{Goal, Site, Wait, reading};
 use verdict::{Ending, ThreadEnd, Witness};
 
 /// How many instructions of a thread run if some points are never reached.
@@ -29,7 +31,7 @@ pub(super) fn witness(program: &Program, graph: &LaunchGraph, never: &BTreeSet<N
     let teller = Teller { program, graph, never };
     let ends = program.thread_ids().map(|t| match teller.held(t) {
         Some(point) => teller.end(t, point, why),
-        None => ThreadEnd::done(&program.thread(t).name),
+        None => teller.at_liberty(t),
     });
     Witness { events, relations, state, ends: ends.collect(), threads, derived, styles }
 }
@@ -84,6 +86,60 @@ impl Teller<'_> {
         }
         let points = self.program.thread(t).code.iter().filter_map(|i| Node::of(&i.op));
         points.flat_map(|(before, after)| [before, after]).find(|point| self.never.contains(point))
+    }
+
+    /// How a thread ends that no call holds up: it may loop for what only those bring that never run.
+    fn at_liberty(&self, t: ThreadId) -> ThreadEnd {
+        let (program, thread) = (self.program, self.program.thread(t));
+        let mut end = ThreadEnd::done(&thread.name);
+        let jumps = thread.code.iter().enumerate().filter(|(at, i)| i.op.jumps_back(*at));
+        let Some(header) = jumps.filter_map(|(_, i)| i.op.target()).min() else { return end };
+        // Whether it ends may depend on what other threads do, which the graph does not tell.
+        end.why = "no call holds it up".to_owned();
+        let Some(range) = loop_at(program, t, header) else { return end };
+        let memory = Memory::new(program);
+        let address = |t: ThreadId, loc: LocId| memory.address(program, loc, 0, Some(t));
+        let cell = |a: i64| memory.at(a).map(|c| memory.cell(c).memory);
+        let same = |a: i64, b: i64| cell(a) == cell(b);
+        let ways = |idle: bool| {
+            let rest = program.thread_ids().map(|u| {
+                let never = self.never.contains(&Node::Enter(u));
+                (never == idle).then_some(0)
+            });
+            Scene { program, address: &address, same: &same, rest: rest.collect() }
+        };
+        // What is there at the start stays unless somebody who runs writes it, the thread itself or another.
+        let (running, idle) = (ways(false), ways(true));
+        let stays = |a: i64| !running.may_write(a);
+        let seen = |a: i64| stays(a).then(|| memory.cell(cell(a).expect("it has a value")).init);
+        let seen = |a: i64| cell(a).and_then(|_| seen(a));
+        let regs = thread.regs.iter().map(|r| memory.initial(program, &r.init, Some(t))).collect();
+        let mut walk = Walk { pc: 0, regs };
+        if header > 0 && idle.walk(t, &mut walk, Some(&(0..=header - 1)), &mut |a| seen(a)) != Rest::Left
+            || walk.pc != header
+            || idle.walk(t, &mut walk.clone(), Some(&range), &mut |a| seen(a)) != Rest::Again
+        {
+            return end;
+        }
+        let show = |v: i64| memory.show(program, v);
+        for poll in idle.polls(t, &walk, &range, &|a| seen(a)) {
+            let place = cell(poll.address).map_or_else(String::new, |c| memory.cell(c).name.clone());
+            end.polls.push((place.clone(), show(poll.seen)));
+            let site = |&(u, pc): &(ThreadId, usize)| {
+                let by = program.thread(u);
+                Site { thread: by.name.clone(), line: by.code[pc].line }
+            };
+            let goal = match &poll.wanted {
+                Some(wanted) => Goal::Value(wanted.text(&place, &show)),
+                None => Goal::Change(place),
+            };
+            let helpers = poll.writers.iter().map(site).collect();
+            end.waits.push(Wait { goal, helpers, only: poll.sure, missed: Vec::new() });
+        }
+        end.ending = Ending::Looping;
+        end.why = format!("loops for ever{}", reading(&end.polls));
+        (end.line, end.text) = (thread.code[header].line, thread.code[header].text.clone());
+        end
     }
 
     fn end(&self, t: ThreadId, point: Node, why: &str) -> ThreadEnd {

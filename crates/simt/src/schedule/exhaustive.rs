@@ -17,7 +17,7 @@ use crate::choice::Script;
 use crate::code::Act;
 use crate::memory::{Age, Backend};
 use crate::record::{HazardKind, Silent};
-use crate::state::State;
+use crate::state::{State, Status};
 use crate::step::{Action, Machine};
 use crate::{Halt, explain, race};
 
@@ -69,7 +69,12 @@ pub(super) fn explore<B: Backend>(
                     graph.races.extend(races.map(|h| (number, h)));
                     graph.enter(stack.last().zip(path.last()).map(|(f, step)| (f.number, step.clone())));
                     if limits.progress {
-                        graph.stand(state.threads.iter().map(|t| t.status).collect());
+                        let holds = |t: usize| state.barriers.holds_up(machine.code, t, &state.threads[t]);
+                        let status = |t: usize| match state.threads[t].status {
+                            Status::Running if holds(t) => Status::Waiting,
+                            status => status,
+                        };
+                        graph.stand((0..state.threads.len()).map(status).collect());
                     }
                 }
                 if let (Some(from), Some(step)) = (stack.last(), path.last()) {
