@@ -326,7 +326,7 @@ impl Lowering<'_, '_> {
             let mut at = string.start;
             while at < string.end {
                 let rest = self.str(&(at..string.end));
-                let digits = rest[1.min(rest.len())..].chars().take_while(char::is_ascii_digit).count();
+                let digits = rest.bytes().skip(1).take_while(u8::is_ascii_digit).count();
                 let (new, len) = match rest.as_bytes() {
                     [b'%', b'%', ..] => ("%".to_string(), 2),
                     [b'%', ..] if digits > 0 => {

@@ -241,6 +241,13 @@ fn mistakes_are_named() {
 }
 
 #[test]
+fn letters_of_other_alphabets_are_refused_without_harm() {
+    wrong(Dialect::C, "int é = 1;", "means nothing here");
+    wrong(Dialect::Cuda, "asm volatile(\"é %0 é\" :: \"r\"(1));", "é");
+    wrong(Dialect::Cuda, "#define é 1\né;", "without a name");
+}
+
+#[test]
 fn deep_and_long_input_is_refused_without_harm() {
     for code in [
         format!("int r = {}1{};", "(".repeat(5000), ")".repeat(5000)),
