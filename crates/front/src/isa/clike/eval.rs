@@ -426,6 +426,9 @@ impl Lowering<'_, '_> {
     fn call(&mut self, tree: &Tree, name: &Range<usize>, args: &[Tree]) -> Value {
         let word = self.str(name);
         self.in_any_order(args, &tree.range);
+        if let Some(value) = self.call_of_code(tree, name, args) {
+            return value;
+        }
         if let Some(value) = self.coordinate(tree, word, args) {
             return value;
         }
@@ -467,7 +470,8 @@ impl Lowering<'_, '_> {
     pub(super) fn is_pure(&self, name: &str) -> bool {
         let pure = |does| matches!(does, Does::Larger | Does::Smaller | Does::Nothing);
         let row = ROWS.iter().chain(FUNCTIONS).find(|r| r.name == bare(name));
-        row.is_some_and(|row| pure(row.does))
+        self.functions.get(name).is_some_and(|known| known.pure)
+            || row.is_some_and(|row| pure(row.does))
             || self.env.specials.iter().any(|s| s.0 == name)
             || name.starts_with("get_")
             || matches!(name, "thread_rank" | "size" | "num_threads")

@@ -63,6 +63,13 @@ pub(super) struct Assembly {
     memory: bool,
 }
 
+impl Assembly {
+    /// The operands.
+    pub(super) fn values(&self) -> impl Iterator<Item = &Tree> {
+        self.outputs.iter().chain(&self.inputs).map(|operand| &operand.value)
+    }
+}
+
 /// An operand, evaluated.
 enum Given {
     /// The register that stands for it, its size, and the type it points to.

@@ -9,8 +9,9 @@ use std::ops::Range;
 
 use super::ast::{Expr as Tree, Stmt, StmtKind};
 use super::host::HostState;
+use super::inline::Known;
 use super::scope::{Binding, Scopes, Variable};
-use super::types::{Type, fold};
+use super::types::{Qualified, Type, fold};
 use super::{Env, Lowered, Unit};
 use crate::isa::{SymbolKind, Symbols};
 use diag::{Diagnostic, Sink, Span};
@@ -26,6 +27,17 @@ struct Exits {
     continues: Vec<usize>,
     /// Of a `switch`: the branches to each of its labels, by where the label stands.
     cases: Option<HashMap<usize, Vec<usize>>>,
+}
+
+/// A function whose body is being written where it is called.
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub(super) name: String,
+    /// What it returns, and the register for it.
+    pub(super) result: Qualified,
+    pub(super) dst: Option<RegId>,
+    /// Branches to its end.
+    pub(super) returns: Vec<usize>,
 }
 
 /// Where a lowering puts its micro-ops.
@@ -48,6 +60,12 @@ pub(super) struct Lowering<'a, 's> {
     /// What only host code has.
     pub(super) host: HostState,
     exits: Vec<Exits>,
+    /// Functions of the code by name.
+    pub(super) functions: HashMap<String, Known>,
+    /// The functions that the code is in, the innermost last.
+    pub(super) frames: Vec<Frame>,
+    /// What is lowered stands outside of all functions.
+    pub(super) outside: bool,
     returns: Vec<usize>,
     current: (Span, u32, String),
     /// The number of the label before a barrier.
@@ -70,6 +88,9 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Si
         code: Vec::new(),
         host: HostState::default(),
         exits: Vec::new(),
+        functions: HashMap::new(),
+        frames: Vec::new(),
+        outside: false,
         returns: Vec::new(),
         current: (Span::default(), 0, String::new()),
         instance: None,
@@ -88,7 +109,7 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Si
     }
     l.given = l.regs.len();
     l.scopes.enter();
-    l.statements(&unit.stmts);
+    l.thread(&unit.stmts);
     let end = l.code.len();
     for at in std::mem::take(&mut l.returns) {
         l.patch(at, end);
@@ -161,9 +182,36 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
+    /// A register for a variable that conditions do not know.
+    pub(super) fn hidden_register(&mut self, word: &str, ty: &Type) -> RegId {
+        let name = format!("{word}#{}", self.regs.len());
+        self.add(&name, ty.word().unwrap_or(Ty::WORD), Init::Int(0))
+    }
+
+    /// What a register is at the start.
+    pub(super) fn initial(&self, reg: RegId) -> Init {
+        self.regs[usize::from(reg.0)].init.clone()
+    }
+
+    /// The body of a function where it is called.
+    pub(super) fn inside(&mut self, frame: Frame, body: &[Stmt]) {
+        let (exits, current) = (std::mem::take(&mut self.exits), self.current.clone());
+        self.frames.push(frame);
+        self.statements(body);
+        let frame = self.frames.pop();
+        (self.exits, self.current) = (exits, current);
+        let end = self.code.len();
+        for at in frame.into_iter().flat_map(|frame| frame.returns) {
+            self.patch(at, end);
+        }
+    }
+
     /// The register of a variable that is declared, and whether it still has its initial value.
     pub(super) fn variable_register(&mut self, word: &str, ty: &Type) -> (RegId, bool) {
         let machine = ty.word().unwrap_or(Ty::WORD);
+        if !self.frames.is_empty() {
+            return (self.hidden_register(word, ty), false);
+        }
         match self.scopes.find(word) {
             // The test gives the register its initial value, the code its type.
             Some(Binding::Register(given)) if usize::from(given.reg.0) < self.given => {
@@ -175,10 +223,7 @@ impl<'a> Lowering<'a, '_> {
                 return (given.reg, true);
             }
             // It hides another one.
-            Some(_) => {
-                let name = format!("{word}#{}", self.regs.len());
-                return (self.add(&name, machine, Init::Int(0)), false);
-            }
+            Some(_) => return (self.hidden_register(word, ty), false),
             None => {}
         }
         let known = self.named.get(word).and_then(|all| all.iter().find(|one| one.0 == *ty));
@@ -250,7 +295,33 @@ impl<'a> Lowering<'a, '_> {
         self.current = (span, self.sink.line(span.start), text);
     }
 
-    fn statements(&mut self, all: &[Stmt]) {
+    /// `return value;` in a function.
+    fn give_back(&mut self, value: Option<&Tree>, range: &Range<usize>) {
+        let Some((result, dst)) = self.frames.last().map(|frame| (frame.result.ty.clone(), frame.dst)) else {
+            return;
+        };
+        match (value, dst) {
+            (Some(tree), Some(dst)) => {
+                let value = self.scalar(tree);
+                let value = self.assignable(&value, &result, &tree.range);
+                self.push(Op::Assign { dst, value });
+            }
+            (None, None) => {}
+            (Some(tree), None) => self.discard(tree),
+            (None, Some(_)) => {
+                let name = result.name();
+                self.error("wrong-operand", range, "this function returns a value", |d| {
+                    d.label(format!("expected a `{name}` behind `return`"))
+                });
+            }
+        }
+        let at = self.branch(Expr::Const(1));
+        if let Some(frame) = self.frames.last_mut() {
+            frame.returns.push(at);
+        }
+    }
+
+    pub(super) fn statements(&mut self, all: &[Stmt]) {
         for stmt in all {
             self.statement(stmt);
         }
@@ -365,6 +436,15 @@ impl<'a> Lowering<'a, '_> {
                         });
                     }
                 }
+            }
+            StmtKind::Function(function) => {
+                if let Some(function) = function {
+                    self.function_of_code(function);
+                }
+            }
+            StmtKind::Return(value) if !self.frames.is_empty() => {
+                self.at(&stmt.range);
+                self.give_back(value.as_ref(), &stmt.range);
             }
             StmtKind::Return(value) => {
                 self.at(&stmt.range);

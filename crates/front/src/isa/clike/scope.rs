@@ -56,6 +56,19 @@ impl Scopes {
         self.blocks.push(HashMap::new());
     }
 
+    /// Begins a function, whose code sees nothing of its caller; what [`Scopes::leave_function`] wants.
+    pub(super) fn enter_function(&mut self) -> usize {
+        let base = std::mem::replace(&mut self.base, self.blocks.len());
+        self.enter();
+        base
+    }
+
+    /// Ends a function.
+    pub(super) fn leave_function(&mut self, base: usize) {
+        self.leave();
+        self.base = base;
+    }
+
     /// Ends the innermost block.
     pub(super) fn leave(&mut self) {
         self.blocks.pop();
