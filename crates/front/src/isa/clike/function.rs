@@ -306,8 +306,7 @@ impl Lowering<'_, '_> {
         let update = match row.does {
             Does::Read => {
                 self.in_global(row, tree, &addr)?;
-                let access = self.plain(ty);
-                return Some(self.load(addr, access));
+                return Some(self.read(Place::Memory(addr, of)));
             }
             Does::Load => {
                 let dst = self.temporary(ty);

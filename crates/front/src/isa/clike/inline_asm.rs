@@ -16,6 +16,7 @@ use super::ast::Expr as Tree;
 use super::groups::WORK_GROUP_BARRIER;
 use super::lower::Lowering;
 use super::parse::{Failed, Parsed, Parser};
+use super::place::Place;
 use super::types::Value;
 use crate::isa::{Symbols, ptx};
 use diag::MappedText;
@@ -72,12 +73,13 @@ impl Assembly {
 
 /// An operand, evaluated.
 enum Given {
-    /// The register that stands for it, its size, and the type it points to.
+    /// The register that stands for it, what it points to, and where an output goes.
     Register {
         reg: RegId,
         name: String,
-        bits: u8,
+        ty: Ty,
         target: Option<Ty>,
+        place: Option<Place>,
     },
     Constant(i64),
 }
@@ -261,10 +263,10 @@ impl Lowering<'_, '_> {
                 }
             }
         }
-        for (operand, value) in assembly.outputs.iter().zip(&given) {
-            if let Given::Register { reg, bits, .. } = value {
-                let ty = Ty { bits: *bits, signed: false };
-                self.put(&operand.value, Value::of(Expr::Reg(*reg), ty));
+        for value in given {
+            if let Given::Register { reg, ty, place: Some(place), .. } = value {
+                let value = Value::of(Expr::Reg(reg), ty).converted(&place.of().ty).expr;
+                self.write(&place, value);
             }
         }
     }
@@ -286,20 +288,15 @@ impl Lowering<'_, '_> {
             });
             return None;
         };
-        if output && self.effects_of_place(&operand.value).any() {
-            self.error("unsupported", &operand.value.range, "finding this place does something itself", |d| {
-                d.label("expected a variable, or the element of an array").help("take a pointer to it before")
-            });
-            return None;
-        }
-        let value = if output && !constraint.starts_with('+') {
-            self.type_of(&operand.value)?
-        } else {
-            self.eval(&operand.value)
+        let place = if output { Some(self.place(&operand.value)?) } else { None };
+        let value = match &place {
+            Some(place) if !self.writable(place, &operand.value.range) => return None,
+            Some(place) if constraint.starts_with('+') => self.read(place.clone()),
+            Some(place) => Value::new(Expr::Const(0), place.of().ty.clone()),
+            None => self.scalar(&operand.value),
         };
-        let size = value.word().bits;
-        if size != *bits {
-            let message = format!("`{constraint}` is for {bits} bits, this operand has {size}");
+        if value.word().bits != *bits {
+            let message = format!("`{constraint}` is for {bits} bits, this operand has {}", value.word().bits);
             self.error("type-mismatch", &operand.value.range, message, |d| {
                 d.label("expected a value of that size, as the compiler does")
             });
@@ -309,7 +306,7 @@ impl Lowering<'_, '_> {
         let reg = self.temporary(ty);
         self.push(Op::Assign { dst: reg, value: value.fit(ty) });
         let target = value.target().and_then(|to| to.word());
-        Some(Given::Register { reg, name: format!("$op{number}"), bits: *bits, target })
+        Some(Given::Register { reg, name: format!("$op{number}"), ty, target, place })
     }
 
     fn constant_operand(&mut self, value: &Tree) -> Option<Given> {
@@ -326,8 +323,8 @@ impl Lowering<'_, '_> {
     fn expanded(&mut self, strings: &[Range<usize>], given: &[Given]) -> Option<MappedText> {
         let mut text = MappedText::new();
         for (value, range) in given.iter().zip(std::iter::repeat(&strings[0])) {
-            if let Given::Register { name, bits, .. } = value {
-                let declared = CONSTRAINTS.iter().find(|c| c.1 == *bits).map_or("", |c| c.2);
+            if let Given::Register { name, ty, .. } = value {
+                let declared = CONSTRAINTS.iter().find(|c| c.1 == ty.bits).map_or("", |c| c.2);
                 text.push_opaque(&format!(".reg {declared} {name}; "), self.unit.text.span(range.clone()));
             }
         }
@@ -416,24 +413,6 @@ impl Lowering<'_, '_> {
         }
         (barrier.arrive, barrier.wait) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]));
         self.push(Op::Barrier(barrier));
-    }
-
-    /// What a value to be assigned to has: its type, as a value without meaning.
-    fn type_of(&mut self, tree: &Tree) -> Option<Value> {
-        let code = self.code.len();
-        let place = self.place(tree)?;
-        self.code.truncate(code);
-        Some(Value::new(Expr::Const(0), place.of().ty.clone()))
-    }
-
-    /// Assigns a value to what an expression names.
-    fn put(&mut self, tree: &Tree, value: Value) {
-        if let Some(place) = self.place(tree)
-            && self.writable(&place, &tree.range)
-        {
-            let value = value.converted(&place.of().ty).expr;
-            self.write(&place, value);
-        }
     }
 }
 
