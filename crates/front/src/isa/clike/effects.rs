@@ -213,6 +213,7 @@ impl Lowering<'_, '_> {
             ExprKind::Name => match self.binding(tree) {
                 Some(Binding::Register(variable)) => is_volatile(&variable.of.ty),
                 Some(Binding::Memory(_, of)) => of.volatile || of.atomic || is_volatile(&of.ty),
+                Some(Binding::Constant(value)) => is_volatile(&value.ty),
                 _ => self.location(self.str(&tree.range)).is_some_and(|loc| {
                     let of = self.of_location(loc);
                     of.volatile || of.atomic

@@ -22,6 +22,9 @@ use super::types::{Qualified, Type, Value, common, folded};
 use super::words::bare;
 use program::{Access, BinOp, CmpOp, Expr, LocId, Op, Ty};
 
+/// Calls with more arguments are wrong, or of a function of the code with as many parameters, which is refused.
+pub(super) const MOST_ARGUMENTS: usize = 64;
+
 impl Lowering<'_, '_> {
     /// The location of the test's memory that a name stands for in this thread.
     pub(super) fn location(&self, name: &str) -> Option<LocId> {
@@ -33,6 +36,13 @@ impl Lowering<'_, '_> {
 
     /// Evaluates an expression. What is wrong with it was reported, and it then has some value.
     pub(super) fn eval(&mut self, tree: &Tree) -> Value {
+        self.depth += 1;
+        let value = self.eval_inner(tree);
+        self.depth -= 1;
+        value
+    }
+
+    fn eval_inner(&mut self, tree: &Tree) -> Value {
         match &tree.kind {
             ExprKind::Int(v, ty) => Value::literal(*v, Type::Int(*ty)),
             ExprKind::Name | ExprKind::Index(..) if self.is_object(tree) => self.read_object(tree),
@@ -479,6 +489,10 @@ impl Lowering<'_, '_> {
 
     /// Reports arguments whose order could be noticed: no language says which comes first.
     pub(super) fn in_any_order(&mut self, args: &[Tree], range: &Range<usize>) {
+        // More than any function takes.
+        if args.len() > MOST_ARGUMENTS {
+            return;
+        }
         for (n, arg) in args.iter().enumerate() {
             let of_arg = self.effects(arg);
             for before in &args[..n] {

@@ -13,24 +13,19 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::ast::{Declarator, Expr as Tree, ExprKind, Function, Stmt, StmtKind, Storage};
-use super::lower::{Frame, Lowering};
+use super::eval::MOST_ARGUMENTS;
+use super::lower::{Frame, Known, Lowering};
 use super::place::Place;
 use super::scope::{Binding, Variable};
 use super::types::{Qualified, Type, Value};
 use program::{Expr, Init, Op, Ty};
 
-/// At most so many micro-ops in one thread, its functions written out.
+/// At most so many micro-ops in one thread, its functions written out, and so many calls.
 const LONGEST: usize = 50_000;
+const MOST_CALLS: usize = 10_000;
 
-/// A function of the code.
-#[derive(Clone, Debug)]
-pub(super) struct Known {
-    function: Rc<Function>,
-    /// It changes and reads nothing but its own variables.
-    pub(super) pure: bool,
-    /// Which parameters are C++ references that it may write to.
-    pub(super) written: Vec<bool>,
-}
+/// A call stands at most so deep in expressions and statements, those of the functions around it included.
+const DEEPEST: usize = 150;
 
 impl Lowering<'_, '_> {
     /// The statements of a thread: all of them, or those of the kernel among the functions of its code.
@@ -68,9 +63,7 @@ impl Lowering<'_, '_> {
                     });
                     return;
                 }
-                self.outside = true;
                 self.statements(all);
-                self.outside = false;
                 self.kernel(kernel);
             }
             [_, (again, _), ..] => {
@@ -85,6 +78,11 @@ impl Lowering<'_, '_> {
     pub(super) fn function_of_code(&mut self, function: &Rc<Function>) {
         let name = &function.result.declarator.name;
         let word = self.str(name);
+        if function.params.len() > MOST_ARGUMENTS {
+            let message = format!("`{word}` has more than {MOST_ARGUMENTS} parameters");
+            self.error("unsupported", name, message, |d| d.label("expected fewer"));
+            return;
+        }
         if self.functions.contains_key(word) {
             self.error("duplicate-name", name, format!("there is a function `{word}` before"), |d| {
                 d.label("expected another name").note("functions are not overloaded here")
@@ -259,11 +257,16 @@ impl Lowering<'_, '_> {
         }
         let kernel = function.result.specifiers.has(Storage::Kernel).is_some();
         let recursive = self.frames.iter().any(|frame| frame.name == word);
-        if kernel || recursive || self.code.len() > LONGEST {
+        self.calls += 1;
+        let long = self.code.len() > LONGEST || self.calls > MOST_CALLS;
+        if kernel || recursive || long || self.depth > DEEPEST {
             let (message, label) = match (kernel, recursive) {
                 (true, _) => (format!("`{word}` is a kernel"), "kernels are launched, not called"),
                 (_, true) => (format!("`{word}` calls itself"), "recursion is not supported: expected a loop"),
-                _ => ("this thread is too long, its functions written out".to_string(), "expected less code"),
+                _ if long => {
+                    ("this thread is too long, its functions written out".to_string(), "expected less code")
+                }
+                _ => ("this is nested too deeply, its functions written out".to_string(), "expected fewer levels"),
             };
             self.error("unsupported", &tree.range, message, |d| d.label(label));
             return Some(self.nothing());

@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+use std::rc::Rc;
 
-use super::ast::{Expr as Tree, Stmt, StmtKind};
+use super::ast::{Expr as Tree, Function, Stmt, StmtKind};
 use super::host::HostState;
-use super::inline::Known;
 use super::scope::{Binding, Scopes, Variable};
 use super::types::{Qualified, Type, fold};
 use super::{Env, Lowered, Unit};
@@ -40,6 +40,16 @@ pub(super) struct Frame {
     pub(super) returns: Vec<usize>,
 }
 
+/// A function of the code.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    pub(super) function: Rc<Function>,
+    /// It changes and reads nothing but its own variables.
+    pub(super) pure: bool,
+    /// Which parameters are C++ references that it may write to.
+    pub(super) written: Vec<bool>,
+}
+
 /// Where a lowering puts its micro-ops.
 pub(super) struct Lowering<'a, 's> {
     pub(super) unit: &'a Unit,
@@ -64,8 +74,9 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) functions: HashMap<String, Known>,
     /// The functions that the code is in, the innermost last.
     pub(super) frames: Vec<Frame>,
-    /// What is lowered stands outside of all functions.
-    pub(super) outside: bool,
+    /// How many calls of functions of the code there were, and how deep in statements and expressions the walk is.
+    pub(super) calls: usize,
+    pub(super) depth: usize,
     returns: Vec<usize>,
     current: (Span, u32, String),
     /// The number of the label before a barrier.
@@ -90,7 +101,8 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Si
         exits: Vec::new(),
         functions: HashMap::new(),
         frames: Vec::new(),
-        outside: false,
+        calls: 0,
+        depth: 0,
         returns: Vec::new(),
         current: (Span::default(), 0, String::new()),
         instance: None,
@@ -335,6 +347,12 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn statement(&mut self, stmt: &Stmt) {
+        self.depth += 1;
+        self.statement_inner(stmt);
+        self.depth -= 1;
+    }
+
+    fn statement_inner(&mut self, stmt: &Stmt) {
         match &stmt.kind {
             StmtKind::Empty => {}
             StmtKind::Block(all) => {

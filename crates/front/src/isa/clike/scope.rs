@@ -9,10 +9,8 @@
 
 use std::collections::HashMap;
 
-use super::cuda::Atomic;
-use super::groups::ThreadGroup;
 use super::types::{Qualified, Value};
-use program::{Expr, RegId};
+use program::{Expr, RegId, Scope};
 
 /// A variable that is a register.
 #[derive(Clone, Debug)]
@@ -21,6 +19,23 @@ pub(super) struct Variable {
     pub(super) of: Qualified,
     /// The constant that it always has, if it is one (C++).
     pub(super) known: Option<i64>,
+}
+
+/// CUDA: an atomic reference.
+#[derive(Clone, Debug)]
+pub(super) struct Atomic {
+    pub(super) addr: Expr,
+    /// What is there.
+    pub(super) of: Qualified,
+    pub(super) scope: Scope,
+}
+
+/// CUDA: a group of threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ThreadGroup {
+    pub(super) domain: Scope,
+    /// Of a warp: the lanes in it; `None`: all.
+    pub(super) lanes: Option<u32>,
 }
 
 /// What a name stands for.

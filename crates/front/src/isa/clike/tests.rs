@@ -236,6 +236,15 @@ fn functions_stand_where_they_are_called() {
     wrong(Dialect::C, "int f(long *p) { return *p; } int r = f(x) + f(y);", "left open");
     wrong(Dialect::Cuda, "__device__ int f(int &a) { return a++; } int i = 0; int r = f(i) + i;", "in no order");
     wrong(Dialect::Cuda, "__device__ void f(int &a) { a = 1; } const int n = 0; f(n);", "would lose `const`");
+    wrong(Dialect::C, "int r = atomic_store(x, 1);", "this has no value");
+    wrong(Dialect::Cuda, "__global__ void k(volatile long *x) { int r = *x + *x; }", "left open");
+    // Doubling calls without code, and calls within calls, end with a message.
+    let mut doubling = String::from("void f0(void) { }\n");
+    (1..40).for_each(|i| doubling += &format!("void f{i}(void) {{ f{0}(); f{0}(); }}\n", i - 1));
+    wrong(Dialect::C, &format!("{doubling} f39();"), "too long");
+    let mut nested = String::from("int f0(int v) { return v; }\n");
+    (1..200).for_each(|i| nested += &format!("int f{i}(int v) {{ return f{}(v); }}\n", i - 1));
+    wrong(Dialect::C, &format!("{nested} int r = f199(1);"), "nested too deeply");
     wrong(Dialect::C, "struct S { int a; }; int r = 1;", "structures are not supported");
 }
 
