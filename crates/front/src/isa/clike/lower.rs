@@ -11,7 +11,7 @@ use std::rc::Rc;
 use super::ast::{Expr as Tree, Function, Stmt, StmtKind};
 use super::host::HostState;
 use super::scope::{Binding, Scopes, Variable};
-use super::types::{Qualified, Type, fold};
+use super::types::{Qualified, Type, Value, fold};
 use super::{Env, Lowered, Unit};
 use crate::isa::{SymbolKind, Symbols};
 use diag::{Diagnostic, Sink, Span};
@@ -110,13 +110,10 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Si
     for (name, init, _) in &env.regs {
         let ty = match init {
             Init::Address { loc, .. } => l.of_location(*loc).pointer(),
-            Init::Int(_) => Type::INT,
+            // What the code declares decides; a number that is no `int` is not made one.
+            Init::Int(v) => Value::int(*v).ty,
         };
-        let init = match init {
-            Init::Int(v) => Init::Int(Ty::S32.wrap(*v)),
-            address => address.clone(),
-        };
-        let reg = l.add(name, ty.word().unwrap_or(Ty::WORD), init);
+        let reg = l.add(name, ty.word().unwrap_or(Ty::WORD), init.clone());
         l.scopes.bind_outside(name, Binding::Register(Variable { reg, of: ty.into(), known: None }));
     }
     l.given = l.regs.len();
