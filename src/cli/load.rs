@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::paths::{self, Found};
 use super::pool::{Event, Pool};
@@ -96,6 +96,20 @@ fn read(found: &Found) -> Outcome {
         Ok(Err(diagnostics)) => Outcome::Invalid(diagnostics),
         Err(message) => Outcome::Crashed(bytes, message),
     }
+}
+
+/// The text of a file that is no test.
+///
+/// # Errors
+/// If it cannot be read, is too large, or is no text.
+pub(super) fn text(path: &Path) -> Result<String, Diagnostic> {
+    let found = Found { path: path.display().to_string(), file: Some(path.to_owned()) };
+    let bytes = bytes(&found).map_err(|error| paths::unreadable(path, &error))?;
+    let name = path.display();
+    if bytes.len() as u64 > LARGEST {
+        return Err(Diagnostic::plain("too-large", format!("`{name}` is larger than {} MiB", LARGEST >> 20)));
+    }
+    String::from_utf8(bytes).map_err(|_| Diagnostic::plain("not-utf8", format!("`{name}` is no UTF-8 text")))
 }
 
 /// The content, cut off soon after the limit.

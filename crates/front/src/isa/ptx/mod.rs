@@ -31,6 +31,7 @@ mod fences;
 mod lex;
 mod lower;
 mod memory;
+pub mod module;
 mod names;
 mod operands;
 mod parse;

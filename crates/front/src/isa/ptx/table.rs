@@ -105,6 +105,8 @@ pub(super) enum Role {
     Loose,
     /// A predicate register, perhaps negated.
     Pred,
+    /// A parameter of the kernel, `[name]`: a register that only the test sets.
+    Param,
     /// A label.
     Label,
 }
@@ -116,6 +118,7 @@ impl Role {
             Role::Addr => "an address such as `[x]`, `[x+4]` or `[%rd1]`",
             Role::Val | Role::Loose => "a register or a constant",
             Role::Pred => "a predicate register",
+            Role::Param => "a parameter such as `[name]`",
             Role::Label => "a label",
         }
     }
@@ -208,8 +211,8 @@ const UNSUPPORTED_QUALIFIERS: &[(&str, &str)] = &[
     ("v2", "vector accesses"),
     ("v4", "vector accesses"),
     ("v8", "vector accesses"),
-    ("param", "the parameter space; give a register the address with `regs`, as in `rd1 = \"&x\"`"),
-    ("param::entry", "the parameter space; give a register the address with `regs`, as in `rd1 = \"&x\"`"),
+    ("param", "the parameter space but for `ld.param`, which reads what `regs` sets"),
+    ("param::entry", "the parameter space but for `ld.param`, which reads what `regs` sets"),
     ("param::func", "the parameter space"),
     ("nc", "non-coherent loads, which the PTX memory model does not cover"),
     ("unified", "unified loads"),
