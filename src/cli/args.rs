@@ -13,7 +13,7 @@ mod values;
 
 pub use hand::{CompletionsArgs, ExplainArgs, ManArgs, NewArgs, TemplateArg};
 pub(super) use values::report_file;
-pub use values::{Color, EngineArg, FormatArg, MemoryArg, PicturesArg, ScheduleArg, SchedulingArg};
+pub use values::{Color, Deny, EngineArg, FormatArg, MemoryArg, NoTests, PicturesArg, ScheduleArg, SchedulingArg};
 use values::{early, option_value, schedule};
 
 /// A memory-model checker for GPU programs.
@@ -30,8 +30,8 @@ pub struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0   every expectation met (ask, outcomes, compare: answered)
-  1   at least one expectation not met
+  0   every expectation met (ask, outcomes: answered)
+  1   at least one expectation not met (compare: or a mapping violated)
   2   invalid input or usage; the other inputs are still decided
   3   nothing failed, but something is undecided
   4   no test matched
@@ -75,10 +75,10 @@ pub struct Talk {
     /// Colours in human output (`NO_COLOR` is honoured)
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
     pub color: Color,
-    /// Only what needs attention: unmet, undecided, defects
+    /// Only what needs attention: unmet, undecided, defects; no warnings
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// More: the engine of each answer, and the axioms it rests on
+    /// More: every answer, with its engine, the axioms it rests on, and the proof of what is not as expected
     #[arg(short, long, global = true)]
     pub verbose: bool,
 }
@@ -139,6 +139,9 @@ pub struct SelectArgs {
     /// Only the M-th of N parts, as in hash:1/4
     #[arg(long, value_name = "hash:M/N", value_parser = Partition::parse)]
     pub partition: Option<Partition>,
+    /// What to do if no test matches, as in an empty part: pass, or fail with exit code 4
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "fail")]
+    pub no_tests: NoTests,
     /// The filter of a configuration, with what messages call it.
     #[arg(skip)]
     pub configured_filter: Option<(String, String)>,
@@ -159,6 +162,9 @@ pub struct CheckArgs {
     /// Keep going (the default)
     #[arg(long, overrides_with = "fail_fast")]
     pub no_fail_fast: bool,
+    /// Fail where a program is undefined under the model and the test does not mention it
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub deny: Option<Deny>,
     /// Which answers come with pictures and explanations in an HTML report
     #[arg(long, value_enum, value_name = "WHICH", default_value = "unmet")]
     pub pictures: PicturesArg,

@@ -5,14 +5,13 @@
 //! - A file is written only if it is still what was read, and if what comes out is a valid file; as a whole or not at all.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::sync::Arc;
 
 use super::plan::Unit;
 use super::{files, seams};
-use diag::{Diagnostic, SourceFile};
+use diag::{Diagnostic, SourceFile, file, visible};
 use program::litmus::Quantifier;
-use report::Line;
+use report::{Line, Site, Status};
 
 /// An expectation to write.
 pub(super) struct Edit {
@@ -21,13 +20,15 @@ pub(super) struct Edit {
     model: String,
     property: String,
     verdict: &'static str,
+    /// For people: where, and what becomes what.
+    told: (Site, String),
 }
 
 /// What came of blessing.
 #[derive(Default)]
 pub(super) struct Blessed {
-    /// How many expectations were written.
-    pub expectations: usize,
+    /// The expectations that were written: where, and what became what.
+    pub written: Vec<(Site, String)>,
     /// Into how many files.
     pub files: usize,
     /// How many could not be written.
@@ -38,7 +39,8 @@ pub(super) struct Blessed {
 
 /// The edit that makes an answer the expected one; `None` if it is, or nothing was expected or decided.
 pub(super) fn edit(unit: &Unit<'_>, line: &Line) -> Option<Result<Edit, Diagnostic>> {
-    if line.met() != Some(false) {
+    // What is known not to be met stays as it is: that is what the test says.
+    if line.met() != Some(false) || line.status() == Status::Known {
         return None;
     }
     let left = |why: &str| {
@@ -58,6 +60,17 @@ pub(super) fn edit(unit: &Unit<'_>, line: &Line) -> Option<Result<Edit, Diagnost
         model: line.model.clone(),
         property: line.property.to_string(),
         verdict: line.answer.verdict.word(),
+        told: (
+            line.site.clone(),
+            visible(&format!(
+                "{} under {}, {}: {} becomes {}",
+                line.test,
+                line.model,
+                line.property,
+                line.expected.unwrap_or_default(),
+                line.answer.verdict.word()
+            )),
+        ),
     }))
 }
 
@@ -76,12 +89,12 @@ pub(super) fn apply(edits: &[Edit]) -> Blessed {
         };
         let old = &edits[0].file.text;
         let mut text = old.clone();
-        let mut written = 0;
+        let mut written = Vec::new();
         for edit in &edits {
             match seams::bless(&text, &edit.test, &edit.model, &edit.property, edit.verdict) {
                 Some(new) => {
                     text = new;
-                    written += 1;
+                    written.push(edit.told.clone());
                 }
                 None => refuse(
                     1,
@@ -90,17 +103,25 @@ pub(super) fn apply(edits: &[Edit]) -> Blessed {
                 ),
             }
         }
-        if written == 0 {
+        if written.is_empty() {
             continue;
         }
-        if fs::read(name).ok().as_deref() != Some(old.as_bytes()) {
-            refuse(written, "not-blessed", format!("`{name}` changed since it was read; it is left as it is"));
+        if file::read(name.as_ref(), file::LARGEST).ok().as_deref() != Some(old.as_bytes()) {
+            refuse(
+                written.len(),
+                "not-blessed",
+                format!("`{name}` changed since it was read; it is left as it is"),
+            );
         } else if seams::read_tests(name, text.as_bytes()).is_err() {
-            refuse(written, "not-blessed", format!("`{name}` would not be valid any more; it is left as it is"));
-        } else if let Err(error) = files::replace(name.as_ref(), text.as_bytes()) {
-            refuse(written, "unwritable-path", format!("cannot write `{name}`: {error}"));
+            refuse(
+                written.len(),
+                "not-blessed",
+                format!("`{name}` would not be valid any more; it is left as it is"),
+            );
+        } else if let Err(error) = files::keep(name.as_ref(), text.as_bytes()) {
+            refuse(written.len(), "unwritable-path", format!("cannot write `{name}`: {error}"));
         } else {
-            blessed.expectations += written;
+            blessed.written.extend(written);
             blessed.files += 1;
         }
     }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::args::{CheckArgs, FormatArg, PicturesArg};
+use super::args::{CheckArgs, Deny, FormatArg, PicturesArg};
 use super::blessing::{self, Edit};
 use super::cache::{self, Cache};
 use super::decide::{self, Decided};
@@ -30,6 +30,7 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut run = Run::new(terminal, &args.question, Subject::Answers)?;
     run.settings.explain = terminal.verbose;
     run.settings.explain_unmet = true;
+    run.settings.deny_undefined = args.deny == Some(Deny::Undefined);
     let pictures = args.pictures;
     let formats = args.question.reports.iter().map(|(format, _)| *format).chain([args.question.format]);
     let drawn = formats.into_iter().any(|format| format == FormatArg::Html);
@@ -80,8 +81,7 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
                 (true, false) => run.outputs.line(line)?,
                 (false, _) => run.summary.hidden += 1,
             }
-            let failed = line.met() == Some(false) || line.answer.defect.is_some();
-            if args.fail_fast && failed {
+            if args.fail_fast && (line.status().fails() || line.answer.defect.is_some()) {
                 run.summary.stopped = true;
                 return ControlFlow::Break(());
             }
@@ -122,7 +122,7 @@ fn judge(unit: &Unit<'_>, answers: Decided<Line>, selection: &Selection, wanted:
         let question = unit.questions.iter().find(|q| q.property == line.property);
         let shown = selection.shows(unit, question, line.answer.verdict.word());
         let edit = wanted.bless.then(|| blessing::edit(unit, &line)).flatten();
-        let unmet = line.met() == Some(false);
+        let unmet = line.status().fails();
         let drawn = match wanted.pictures {
             PicturesArg::None => false,
             PicturesArg::Unmet => unmet,
@@ -143,7 +143,7 @@ fn judge(unit: &Unit<'_>, answers: Decided<Line>, selection: &Selection, wanted:
 fn count(run: &mut Run<'_>, line: &Line, blessed: bool) {
     run.summary.add(line);
     run.events.answered = true;
-    run.events.unmet |= line.met() == Some(false) && !blessed;
+    run.events.unmet |= line.status().fails() && !blessed;
     run.events.undecided |= line.answer.verdict.reason().is_some();
 }
 
@@ -167,7 +167,10 @@ fn bless(run: &mut Run<'_>, edits: &[Edit]) {
     run.complain(&blessed.diagnostics);
     run.events.unmet |= blessed.left > 0;
     let plural = |n: usize, thing: &str| format!("{n} {thing}{}", if n == 1 { "" } else { "s" });
-    let (expectations, files) = (plural(blessed.expectations, "expectation"), plural(blessed.files, "file"));
+    for (site, what) in &blessed.written {
+        run.terminal.remark(&format!("blessed: {site}: {what}"));
+    }
+    let (expectations, files) = (plural(blessed.written.len(), "expectation"), plural(blessed.files, "file"));
     run.terminal.remark(&format!("blessed: {expectations} in {files}"));
 }
 

@@ -29,7 +29,7 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
         return Err(super::exit::INVALID);
     }
     let question = QuestionArgs { models, ..args.question.clone() };
-    let mut run = Run::new(terminal, &question, Subject::Others)?;
+    let mut run = Run::new(terminal, &question, Subject::Comparisons)?;
     let selection = run.select(&args.select)?;
     let files = run.load(&args.paths);
     let mut units = run.plan(&files, |test, model| Ok(questions(test, model)));
@@ -51,6 +51,9 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
         |run, comparison| {
             run.summary.add_comparison(&comparison);
             run.events.answered = true;
+            // A difference that the test expects is none to complain of, nor is one that nobody expects otherwise.
+            run.events.unmet |= comparison.findings.iter().any(|f| f.relation == Relation::Violated)
+                || comparison.columns.iter().flat_map(|c| &c.lines).any(|line| line.status().fails());
             let undecided = |c: &Column| {
                 let verdict = c.lines.first().map(|line| &line.answer.verdict);
                 verdict.is_none_or(|v| v.reason().is_some())

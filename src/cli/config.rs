@@ -7,7 +7,7 @@
 //!
 //! Formats, reports, filters and paths are about suites: they apply to `check` alone.
 
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use toml::de::{DeTable, DeValue};
 use super::args::{self, Command, EngineArg, FormatArg, QuestionArgs};
 use super::duration::{self, Timeout};
 use super::terminal::Terminal;
-use diag::{Diagnostic, Sink, SourceFile, Span};
+use diag::{Diagnostic, Sink, SourceFile, Span, file};
 
 /// The file's name.
 const NAME: &str = "fencepost.toml";
@@ -229,10 +229,11 @@ fn find() -> Result<Option<Found>, Box<Diagnostic>> {
     let Ok(here) = std::env::current_dir() else { return Ok(None) };
     let mut folder = PathBuf::new();
     for above in here.ancestors() {
-        if above.join(NAME).is_file() {
+        if above.join(NAME).exists() && !above.join(NAME).is_dir() {
             let path = folder.join(NAME);
-            let text =
-                fs::read_to_string(&path).map_err(|error| Box::new(super::paths::unreadable(&path, &error)))?;
+            let unreadable = |error| Box::new(super::paths::unreadable(&path, &error));
+            let bytes = file::read(&path, file::LARGEST).map_err(unreadable)?;
+            let text = String::from_utf8(bytes).map_err(|e| unreadable(io::Error::other(e.utf8_error())))?;
             return Ok(Some((folder, SourceFile::new(path.to_string_lossy(), text))));
         }
         folder.push("..");

@@ -11,7 +11,8 @@ use super::{panics, seams};
 use cat::model::ir::Model;
 use diag::nearest;
 use engine::liveness::{Liveness, Setting};
-use report::{self, Line, Table};
+use program::litmus::Expectation;
+use report::{self, Known, Line, Table};
 use verdict::{Answer, Definedness, Explanation, Fault, Outcomes, Property, Reason, Remedy, Verdict, as_prop};
 use why::Session;
 
@@ -72,6 +73,8 @@ fn lines(
     answers: impl Iterator<Item = (Option<Answer>, f64)>,
 ) -> Decided<Line> {
     let mut decided = Decided::new(Vec::new(), Vec::new());
+    let expectation = unit.source.expect.get(&unit.model.label);
+    let mentions_undefined = expectation.is_some_and(|e| e.race.is_some() || e.undefined.is_some());
     for (question, (answer, ms)) in unit.questions.iter().zip(answers) {
         let Some(answer) = answer else { continue };
         if let Some(text) = &answer.defect {
@@ -88,14 +91,34 @@ fn lines(
             proposition: question.proposition.clone(),
             expected: question.expected,
             mapping: unit.mapping,
+            values: Vec::new(),
+            known: None,
+            mentions_undefined,
+            denies_undefined: settings.deny_undefined,
             notes: notes(&unit.model.model, question, &answer),
             answer,
             ms: settings.timings.then_some(ms),
         });
     }
-    decided.failed = decided.results.iter().filter(|l| l.met() == Some(false)).count() + decided.defects.len();
+    if let Some(expectation) = expectation {
+        know(&mut decided.results, expectation);
+    }
+    decided.failed = decided.results.iter().filter(|l| l.status().fails()).count() + decided.defects.len();
     decided.undecided = decided.results.iter().filter(|l| l.answer.verdict.reason().is_some()).count();
     decided
+}
+
+/// Notes which of the expectations of a model are known not to be met. Of several, some have to fail: once all of them are
+/// met, the first one says so.
+fn know(lines: &mut [Line], expectation: &Expectation) {
+    let Some(reason) = &expectation.known else { return };
+    let met = lines.iter().filter(|line| line.met() == Some(true)).count();
+    let passes = met == expectation.answers();
+    for line in
+        lines.iter_mut().filter(|line| line.met() == Some(passes)).take(if passes { 1 } else { usize::MAX })
+    {
+        line.known = Some(Known { reason: reason.clone(), passes });
+    }
 }
 
 /// Asks the checkers: the answers, how long each took, and whether they would be the same at any other time.
@@ -104,6 +127,10 @@ fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> (Vec<Option<Ans
     let setting = OnceCell::new();
     let mut liveness = None;
     let (mut answers, mut times, mut lasting) = (Vec::new(), Vec::new(), true);
+    let opened = || {
+        let session = open(unit, settings, explain);
+        if settings.explain { session.with_explanations() } else { session }
+    };
     for question in &unit.questions {
         let start = Instant::now();
         let asked = panics::catch(|| {
@@ -117,13 +144,10 @@ fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> (Vec<Option<Ans
             if let Ask::Liveness(progress) = question.ask {
                 let setting = setting.get_or_init(|| Setting::new(&unit.test, &unit.model.model));
                 let new = || Liveness::new(setting, settings.engine, settings.limits, &settings.set);
-                return Some(liveness.get_or_insert_with(new).ask(progress));
+                let answer = liveness.get_or_insert_with(new).ask(progress);
+                return Some(with_definedness(answer, session.get_or_insert_with(opened), settings, start));
             }
-            let new = || {
-                let session = open(unit, settings, explain);
-                if settings.explain { session.with_explanations() } else { session }
-            };
-            ask(session.get_or_insert_with(new), question, settings)
+            ask(session.get_or_insert_with(opened), question, settings)
         });
         let mut answer = match asked {
             // What was at work then may have been cut short anywhere.
@@ -163,19 +187,31 @@ fn is_settled(answer: &Answer) -> bool {
     answer.verdict.reason().is_none() && answer.defect.is_none() && definedness && fault && explained
 }
 
-/// Explains an answer about an outcome that is not what the test expects.
+/// Explains an answer that is not what the test expects.
 fn explain_unmet(unit: &Unit<'_>, question: &Question, answer: &mut Answer, settings: &Settings) {
-    let Ask::Reachability { prop, negate } = &question.ask else { return };
     let met = report::is_met(question.expected, &answer.verdict);
     if !settings.explain_unmet || met != Some(false) || answer.explanation.is_some() {
         return;
     }
-    let asked =
-        panics::catch(|| open(unit, settings, true).with_explanations().reachability(prop.as_ref(), *negate));
+    let asked = panics::catch(|| match &question.ask {
+        Ask::Reachability { prop, negate } => {
+            Some(open(unit, settings, true).with_explanations().reachability(prop.as_ref(), *negate))
+        }
+        // What would make the program race-free.
+        Ask::Race if !settings.explain => open(unit, settings, true).race(),
+        Ask::Undefined if !settings.explain => open(unit, settings, true).undefined(),
+        _ => None,
+    });
     match asked {
         // What was cut short explains nothing.
         Ok(_) if stop::requested().is_some() => {}
-        Ok(again) => (answer.axioms, answer.explanation) = (again.axioms, again.explanation),
+        Ok(None) => {}
+        Ok(Some(again)) => {
+            (answer.axioms, answer.explanation) = (again.axioms, again.explanation);
+            if let (Some(fault), Some(again)) = (&mut answer.fault, again.fault) {
+                fault.remedy = again.remedy;
+            }
+        }
         Err(message) => answer.defect = Some(message),
     }
 }
@@ -255,16 +291,8 @@ fn ask(session: &mut Session<'_>, question: &Question, settings: &Settings) -> O
     match &question.ask {
         Ask::Reachability { prop, negate } => {
             let start = Instant::now();
-            let mut answer = session.reachability(prop.as_ref(), *negate);
-            // An answer about an outcome is worth little if the program is undefined.
-            match definedness(session, settings, start) {
-                Some(Ok(known)) => answer.definedness = Some(known),
-                Some(Err(law)) => {
-                    answer.defect.get_or_insert(law);
-                }
-                None => {}
-            }
-            Some(answer)
+            let answer = session.reachability(prop.as_ref(), *negate);
+            Some(with_definedness(answer, session, settings, start))
         }
         Ask::Race => session
             .race()
@@ -283,6 +311,18 @@ fn definedness(
     start: Instant,
 ) -> Option<Result<Definedness, String>> {
     session.definedness(settings.limits.timeout.map(|t| t.saturating_sub(start.elapsed())))
+}
+
+/// An answer about an outcome, or about the end, is worth little if the program is undefined.
+fn with_definedness(mut answer: Answer, session: &mut Session<'_>, settings: &Settings, start: Instant) -> Answer {
+    match definedness(session, settings, start) {
+        Some(Ok(known)) => answer.definedness = Some(known),
+        Some(Err(law)) => {
+            answer.defect.get_or_insert(law);
+        }
+        None => {}
+    }
+    answer
 }
 
 fn undecided(settings: &Settings, reason: Reason) -> Answer {

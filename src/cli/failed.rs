@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use super::digest::{hex, sha256};
 use super::files;
-use diag::Diagnostic;
-use report::Line;
+use diag::{Diagnostic, file};
+use report::{Line, Status};
 use verdict::Property;
 
 /// Path, test, model, property.
@@ -57,7 +57,9 @@ impl Record {
 
     /// What failed before; `None`: nothing is known. What is wrong with the file is a warning.
     pub(super) fn before(&self) -> (Option<Failed>, Option<Diagnostic>) {
-        let read = || -> io::Result<BTreeSet<Asked>> { Ok(serde_json::from_slice(&fs::read(&self.file)?)?) };
+        let read = || -> io::Result<BTreeSet<Asked>> {
+            Ok(serde_json::from_slice(&file::read(&self.file, file::LARGEST)?)?)
+        };
         match read() {
             Ok(failed) => (Some(Failed(failed)), None),
             Err(error) if error.kind() == io::ErrorKind::NotFound => (None, None),
@@ -71,9 +73,8 @@ impl Record {
     /// Notes an answer.
     pub(super) fn note(&mut self, line: &Line) {
         let asked = (line.path.clone(), line.test.clone(), line.model.clone(), line.property.to_string());
-        let failed =
-            line.met() == Some(false) || line.answer.defect.is_some() || line.answer.verdict.reason().is_some();
-        if failed {
+        let status = line.status();
+        if status.fails() || matches!(status, Status::Undecided(_) | Status::Defect) {
             self.failed.insert(asked.clone());
         }
         self.asked.insert(asked);
@@ -88,7 +89,7 @@ impl Record {
             if let Some(folder) = self.file.parent() {
                 fs::create_dir_all(folder)?;
             }
-            files::replace(&self.file, &bytes)
+            files::keep(&self.file, &bytes)
         });
         let error = written.err()?;
         let message =

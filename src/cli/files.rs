@@ -35,6 +35,11 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     new.persist(&path).map(drop).map_err(|e| e.error)
 }
 
+/// As [`replace`], of a file of our own, which is read again: never anything but a regular file.
+pub(super) fn keep(path: &Path, content: &[u8]) -> io::Result<()> {
+    if replaceable(path) { replace(path, content) } else { Err(io::Error::other("it is no regular file")) }
+}
+
 /// A link stays one: what it points to is replaced.
 fn behind_links(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())

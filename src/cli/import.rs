@@ -17,13 +17,6 @@ use front::litmus::kernel::{Launch, Source};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {
-    let pool = match Pool::new(None) {
-        Ok(pool) => pool,
-        Err(error) => {
-            terminal.diagnose(&Diagnostic::plain("no-threads", format!("cannot start the workers: {error}")));
-            return exit::INVALID;
-        }
-    };
     if let [one] = args.files.as_slice()
         && one.extension().is_some_and(|e| e == "ptx")
     {
@@ -36,7 +29,7 @@ pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {
         terminal.diagnose(&Diagnostic::plain("conflicting-options", message));
         return exit::INVALID;
     }
-    let Loaded { files, mut diagnostics, crashes } = load::load(&args.files, &pool);
+    let Loaded { files, mut diagnostics, crashes } = load::load(&args.files, Pool::new(None));
     let mut events =
         exit::Events { answered: !files.is_empty(), defect: !crashes.is_empty(), ..Default::default() };
     for crash in crashes {
@@ -126,7 +119,7 @@ fn put(target: &Path, text: String, force: bool) -> Result<(), Box<Diagnostic>> 
 }
 
 fn target(file: &File, folder: &Path) -> PathBuf {
-    let path = if file.path == "-" { "stdin" } else { file.path.as_str() };
+    let path = if file.below == "-" { "stdin" } else { file.below.as_str() };
     let stem = path.strip_suffix(".litmus").or_else(|| path.strip_suffix(".toml")).unwrap_or(path);
     folder.join(format!("{stem}.toml"))
 }
@@ -137,7 +130,9 @@ mod tests {
 
     #[test]
     fn the_tree_is_kept_and_dots_in_names_survive() {
-        let at = |path: &str| target(&File { path: path.into(), tests: Vec::new() }, Path::new("out"));
+        let at = |path: &str| {
+            target(&File { path: String::new(), below: path.into(), tests: Vec::new() }, Path::new("out"))
+        };
         assert_eq!(at("ptx/MP.v2.litmus"), Path::new("out/ptx/MP.v2.toml"));
         assert_eq!(at("odd"), Path::new("out/odd.toml"));
         assert_eq!(at("-"), Path::new("out/stdin.toml"));

@@ -1,24 +1,22 @@
 //! Reads test files, several at once, and keeps their order.
 
-use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use super::paths::{self, Found};
 use super::pool::{Event, Pool};
-use super::{panics, seams};
-use diag::Diagnostic;
+use super::{exit, interrupt, panics, seams};
+use diag::{Diagnostic, file};
 use front::litmus::Read as Tests;
 use program::litmus::LitmusTest;
-
-/// No test is larger. Without a limit, a device that never ends would fill the memory.
-const LARGEST: u64 = 16 << 20;
 
 /// The tests of one file.
 pub(super) struct File {
     /// `path` in result lines.
     pub path: String,
+    /// Where it lay below the folder it was found under.
+    pub below: String,
     /// Its tests, in order.
     pub tests: Vec<LitmusTest>,
 }
@@ -45,19 +43,21 @@ pub(super) struct Loaded {
 }
 
 /// Finds and reads all tests under `arguments`.
-pub(super) fn load(arguments: &[PathBuf], pool: &Pool) -> Loaded {
+pub(super) fn load(arguments: &[PathBuf], pool: Pool) -> Loaded {
     let mut loaded = Loaded::default();
     let found = paths::discover(arguments, &mut loaded.diagnostics);
     pool.in_order(
         &found,
-        |found| (found.path.clone(), read(found)),
+        |found| (found.clone(), read(found)),
         |event| {
-            // Reading is over soon, with or without a request to stop.
-            let Event::Result((path, result)) = event else { return ControlFlow::Break(()) };
+            let Event::Result((Found { path, below, .. }, result)) = event else {
+                // Somebody waits for standard input.
+                interrupt::leave(interrupt::code().unwrap_or(exit::INVALID));
+            };
             match result {
                 Outcome::Tests(Tests { tests, warnings }) => {
                     loaded.diagnostics.extend(warnings);
-                    loaded.files.push(File { path, tests });
+                    loaded.files.push(File { path, below, tests });
                 }
                 Outcome::Invalid(diagnostics) => loaded.diagnostics.extend(diagnostics),
                 Outcome::Crashed(bytes, message) => loaded.crashes.push(Crash { path, bytes, message }),
@@ -83,11 +83,11 @@ fn read(found: &Found) -> Outcome {
         Some(file) => file.to_string_lossy().into_owned(),
         None => "<stdin>".to_owned(),
     };
-    let bytes = match bytes(found) {
-        Ok(bytes) if bytes.len() as u64 > LARGEST => {
-            let message = format!("`{name}` is larger than {} MiB: that is no test", LARGEST >> 20);
-            return Outcome::Invalid(vec![Diagnostic::plain("too-large", message)]);
-        }
+    let read = match &found.file {
+        Some(path) => file::read(path, file::LARGEST),
+        None => file::take(io::stdin(), file::LARGEST),
+    };
+    let bytes = match read {
         Ok(bytes) => bytes,
         Err(error) => return Outcome::Invalid(vec![paths::unreadable(name.as_ref(), &error)]),
     };
@@ -103,21 +103,7 @@ fn read(found: &Found) -> Outcome {
 /// # Errors
 /// If it cannot be read, is too large, or is no text.
 pub(super) fn text(path: &Path) -> Result<String, Diagnostic> {
-    let found = Found { path: path.display().to_string(), file: Some(path.to_owned()) };
-    let bytes = bytes(&found).map_err(|error| paths::unreadable(path, &error))?;
-    let name = path.display();
-    if bytes.len() as u64 > LARGEST {
-        return Err(Diagnostic::plain("too-large", format!("`{name}` is larger than {} MiB", LARGEST >> 20)));
-    }
-    String::from_utf8(bytes).map_err(|_| Diagnostic::plain("not-utf8", format!("`{name}` is no UTF-8 text")))
-}
-
-/// The content, cut off soon after the limit.
-fn bytes(found: &Found) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    match &found.file {
-        Some(file) => fs::File::open(file)?.take(LARGEST + 1).read_to_end(&mut bytes)?,
-        None => io::stdin().take(LARGEST + 1).read_to_end(&mut bytes)?,
-    };
-    Ok(bytes)
+    let bytes = file::read(path, file::LARGEST).map_err(|error| paths::unreadable(path, &error))?;
+    String::from_utf8(bytes)
+        .map_err(|_| Diagnostic::plain("not-utf8", format!("`{}` is no UTF-8 text", path.display())))
 }

@@ -55,7 +55,7 @@ mod show;
 mod terminal;
 mod watch;
 
-use args::{Cli, Command};
+use args::{Cli, Color, Command, Talk};
 use terminal::Terminal;
 
 /// Runs a command line, the program's name first.
@@ -64,9 +64,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let (mut cli, matches) = match parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches))) {
         Ok(parsed) => parsed,
         Err(error) => {
-            // Help and version are errors for clap, too; a closed pipe is none for us.
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { exit::INVALID } else { exit::OK });
+            // Help and version are errors for clap, too.
+            let terminal = Terminal::new(&Talk { color: Color::Auto, quiet: false, verbose: false });
+            let text = error.render().ansi().to_string();
+            if error.use_stderr() {
+                terminal.remark(text.trim_end());
+                return ExitCode::from(exit::INVALID);
+            }
+            return ExitCode::from(terminal.printed(&text, exit::OK));
         }
     };
     let terminal = Terminal::new(&cli.talk);

@@ -30,6 +30,9 @@ enum Target {
 impl Target {
     fn open(path: &Path) -> io::Result<Target> {
         if files::replaceable(path) {
+            if let Some(folder) = path.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
             files::probe(path)?;
             return Ok(Target::File(path.to_owned(), StripStream::new(Vec::new())));
         }
@@ -82,13 +85,17 @@ impl Outputs {
         human: &HumanOptions,
     ) -> Result<Outputs, Box<Diagnostic>> {
         let sink = |target, format, human: &HumanOptions| Sink { target, reporter: reporter(format, human) };
-        let mut sinks = vec![sink(Target::Stdout(terminal.stdout()), Format::from(format), human)];
+        let (mut sinks, mut failures) = (Vec::new(), Vec::new());
+        match terminal.stdout() {
+            Ok(stdout) => sinks.push(sink(Target::Stdout(stdout), Format::from(format), human)),
+            Err(error) => failures.push(cannot_write("standard output".as_ref(), &error)),
+        }
         for (format, path) in reports {
             let target = Target::open(path).map_err(|error| Box::new(cannot_write(path, &error)))?;
-            let human = HumanOptions { quiet: false, ..human.clone() };
+            let human = HumanOptions { quiet: false, columns: None, ..human.clone() };
             sinks.push(sink(target, report::Format::from(*format), &human));
         }
-        Ok(Outputs { sinks, failures: Vec::new() })
+        Ok(Outputs { sinks, failures })
     }
 
     /// Reports an answer; breaks if nobody is left to hear more.

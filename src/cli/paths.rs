@@ -5,8 +5,9 @@
 //!   names alone, never on the file system's own order.
 //! - What cannot be read becomes a diagnostic; everything else is still found.
 //! - A file that two arguments lead to under the same name is taken once, where it is first.
+//! - Two files never have the same `path`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,8 +19,10 @@ use diag::{Diagnostic, nearest};
 pub struct Found {
     /// Where to read it; `None` for standard input.
     pub file: Option<PathBuf>,
-    /// `path` in result lines: relative to the folder it was found under; the base name of a file given by name.
+    /// `path` in result lines: relative to the folder it was found under; of a file given by name, that name.
     pub path: String,
+    /// Where it lies below the folder it was found under; the base name of a file given by name.
+    pub below: String,
 }
 
 /// Files in a folder that are no tests although they end like some.
@@ -30,7 +33,7 @@ pub fn discover(arguments: &[PathBuf], diagnostics: &mut Vec<Diagnostic>) -> Vec
     let mut found = Vec::new();
     for argument in arguments {
         if argument.as_os_str() == "-" {
-            found.push(Found { file: None, path: "-".into() });
+            found.push(Found { file: None, path: "-".into(), below: "-".into() });
             continue;
         }
         match fs::metadata(argument) {
@@ -38,18 +41,30 @@ pub fn discover(arguments: &[PathBuf], diagnostics: &mut Vec<Diagnostic>) -> Vec
                 search(argument, &mut Vec::new(), &mut Vec::new(), &mut found, diagnostics)
             }
             Ok(_) => {
-                let name = argument.file_name().unwrap_or(argument.as_os_str()).to_string_lossy().into_owned();
-                found.push(Found { file: Some(argument.clone()), path: name });
+                let below = argument.file_name().unwrap_or(argument.as_os_str()).to_string_lossy().into_owned();
+                found.push(Found { file: Some(argument.clone()), path: as_given(argument), below });
             }
             Err(error) => diagnostics.push(unreadable(argument, &error)),
         }
     }
     let mut seen = HashSet::new();
+    let mut files: HashMap<String, usize> = HashMap::new();
     found.retain(|f| {
         let file = f.file.as_ref().map(|file| fs::canonicalize(file).unwrap_or_else(|_| file.clone()));
-        seen.insert((file, f.path.clone()))
+        let new = seen.insert((file, f.below.clone()));
+        *files.entry(f.path.clone()).or_default() += usize::from(new);
+        new
     });
+    // Two folders with files of one name: only the whole path tells them apart.
+    for f in found.iter_mut().filter(|f| files[&f.path] > 1) {
+        f.path = f.file.as_deref().map_or_else(|| f.path.clone(), as_given);
+    }
     found
+}
+
+/// A path as it is told.
+fn as_given(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 /// A file or folder that cannot be read.
@@ -114,7 +129,7 @@ fn search(
             }
             Ok(_) if is_test => {
                 parts.push(name);
-                found.push(Found { file: Some(path), path: parts.join("/") });
+                found.push(Found { file: Some(path), path: parts.join("/"), below: parts.join("/") });
                 parts.pop();
             }
             Ok(_) => {}
@@ -173,7 +188,8 @@ mod tests {
         let folder = tree(&["odd.txt", "Cargo.toml", "target/x.toml"]);
         let at = |name: &str| folder.path().join(name);
         let (found, diagnostics) = paths(&[at("odd.txt"), "-".into(), at("Cargo.toml"), at("target"), at("gone")]);
-        assert_eq!(found, ["odd.txt", "-", "Cargo.toml", "x.toml"]);
+        let given = |name: &str| at(name).display().to_string();
+        assert_eq!(found, [given("odd.txt"), "-".into(), given("Cargo.toml"), "x.toml".into()]);
         assert_eq!(diagnostics, ["missing-path"]);
     }
 
@@ -193,7 +209,19 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         let arguments =
             [at("a.toml"), "-".into(), at("sub/../a.toml"), "-".into(), folder.path().into(), at("sub")];
-        assert_eq!(paths(&arguments).0, ["a.toml", "-", "sub/a.toml", "a.toml"]);
+        let given = at("a.toml").display().to_string();
+        assert_eq!(paths(&arguments).0, [&given, "-", "sub/a.toml", "a.toml"]);
+    }
+
+    #[test]
+    fn files_of_one_name_are_told_apart() {
+        let folder = tree(&["x/a.toml", "y/a.toml", "y/b.toml"]);
+        let at = |name: &str| folder.path().join(name);
+        let given = |name: &str| at(name).display().to_string();
+        let (found, _) = paths(&[at("x"), at("y")]);
+        assert_eq!(found, [given("x/a.toml"), given("y/a.toml"), "b.toml".into()]);
+        let (found, _) = paths(&[at("x/a.toml"), at("y/a.toml")]);
+        assert_eq!(found, [given("x/a.toml"), given("y/a.toml")]);
     }
 
     #[cfg(unix)]

@@ -369,7 +369,7 @@ mod tests {
         for name in ["vulkan", "pxt"] {
             t.expect.insert(name.into(), Expectation::default());
         }
-        let files = [File { path: "T.toml".into(), tests: vec![t.clone(), t] }];
+        let files = [File { path: "T.toml".into(), below: "T.toml".into(), tests: vec![t.clone(), t] }];
         let plan = plan(&files, Asked::Expected(&[]), None, Catalogue::new(None), |_, _| Ok(Vec::new()));
         assert_eq!(plan.passed_over, 2);
         let ids: Vec<_> = plan.diagnostics.iter().map(|d| d.id).collect();

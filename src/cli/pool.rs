@@ -8,7 +8,8 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::interrupt;
@@ -27,18 +28,17 @@ pub(super) enum Event<R> {
     Abandoned,
 }
 
-/// The threads that answer questions.
-pub(super) struct Pool(rayon::ThreadPool);
+/// The threads that answer questions: at most so many, and never more than there are questions.
+#[derive(Clone, Copy)]
+pub(super) struct Pool {
+    jobs: usize,
+}
 
 impl Pool {
     /// `jobs` threads; `None`: one per processor.
-    pub(super) fn new(jobs: Option<u16>) -> Result<Pool, rayon::ThreadPoolBuildError> {
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(jobs.map_or(0, usize::from))
-            .stack_size(STACK_BYTES)
-            .thread_name(|i| format!("worker-{i}"))
-            .build()
-            .map(Pool)
+    pub(super) fn new(jobs: Option<u16>) -> Pool {
+        let processors = || thread::available_parallelism().map_or(1, usize::from);
+        Pool { jobs: jobs.map_or_else(processors, usize::from) }
     }
 
     /// Does `work` on each item and hands the results to `sink`, in order, on the calling thread.
@@ -72,20 +72,28 @@ impl Pool {
         let next = AtomicUsize::new(0);
         let stop = AtomicBool::new(false);
         let (sender, receiver) = mpsc::channel();
-        std::thread::scope(|scope| {
-            let (next, stop, work, pool) = (&next, &stop, &work, &self.0);
-            scope.spawn(move || {
-                pool.broadcast(|_| {
-                    while !stop.load(Ordering::Relaxed) {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(item) = items.get(index) else { break };
-                        // The receiver goes away once the sink has broken off.
-                        if sender.send((index, work(item))).is_err() {
-                            break;
-                        }
+        thread::scope(|scope| {
+            let (next, stop, work) = (&next, &stop, &work);
+            let does = move |sender: Sender<(usize, R)>| {
+                while !stop.load(Ordering::Relaxed) {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(index) else { break };
+                    // The receiver goes away once the sink has broken off.
+                    if sender.send((index, work(item))).is_err() {
+                        break;
                     }
-                });
-            });
+                }
+            };
+            let start = |i: usize| {
+                let sender = sender.clone();
+                let worker = thread::Builder::new().name(format!("worker-{i}")).stack_size(STACK_BYTES);
+                worker.spawn_scoped(scope, move || does(sender)).is_ok()
+            };
+            // Where the system gives fewer threads, fewer have to do; where it gives none, this one.
+            if (0..self.jobs.min(items.len())).take_while(|i| start(*i)).count() == 0 {
+                does(sender.clone());
+            }
+            drop(sender);
             let mut waiting = BTreeMap::new();
             let mut due = 0;
             let mut since: Option<Instant> = None;
@@ -131,7 +139,7 @@ mod tests {
     fn results_come_in_order_and_breaking_off_works() {
         let items: Vec<u64> = (0..200).collect();
         for jobs in [1, 2, 8] {
-            let pool = Pool::new(Some(jobs)).unwrap();
+            let pool = Pool::new(Some(jobs));
             let slow_at_first = |&i: &u64| {
                 std::thread::sleep(std::time::Duration::from_micros(if i % 7 == 0 { 500 } else { 0 }));
                 i
@@ -147,7 +155,7 @@ mod tests {
     }
     #[test]
     fn whoever_does_not_listen_is_not_waited_for() {
-        let (pool, stopped) = (Pool::new(Some(2)).unwrap(), AtomicBool::new(false));
+        let (pool, stopped) = (Pool::new(Some(2)), AtomicBool::new(false));
         let work = |&i: &u32| {
             if i == 1 && !stopped.swap(true, Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_secs(2));

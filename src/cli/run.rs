@@ -1,11 +1,11 @@
 //! What `check`, `ask` and `outcomes` share: read, plan, decide on several threads, report in order.
 
+use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::sync::Arc;
 
-use super::args::{QuestionArgs, SelectArgs};
+use super::args::{NoTests, QuestionArgs, SelectArgs};
 use super::cache::Cache;
 use super::catalogue::Catalogue;
 use super::decide::Decided;
@@ -28,6 +28,9 @@ use verdict::Property;
 /// Columns are no wider: one long name must not push all others off the screen.
 const WIDEST: usize = 80;
 
+/// So many answers can be looked at one by one, whatever they are.
+const FEW: usize = 10;
+
 /// Of tests that no model is asked about.
 const OF_RUNS: &str = "{} something of runs of the executor alone (`[[run]]`), and of no model";
 const RUN_THEM: &str =
@@ -44,13 +47,15 @@ pub(super) struct Run<'a> {
     /// Verdicts that are known.
     pub cache: Option<Arc<Cache>>,
     /// The workers.
-    pub pool: Rc<Pool>,
+    pub pool: Pool,
     /// What happened so far.
     pub events: Events,
     /// In numbers.
     pub summary: Summary,
     /// Where the results go, once they are open.
     pub outputs: Outputs,
+    /// What to do if there is no test.
+    no_tests: NoTests,
     /// How many tests expect something of runs alone, and were passed by.
     pub of_runs: usize,
     /// Errors in the input that were told before there were outputs.
@@ -60,19 +65,11 @@ pub(super) struct Run<'a> {
 impl<'a> Run<'a> {
     /// Checks the options and starts the workers; on failure, says why and gives the exit code.
     pub(super) fn new(terminal: &'a Terminal, args: &'a QuestionArgs, subject: Subject) -> Result<Run<'a>, u8> {
-        let settings = Settings::new(args, subject);
+        let settings = Settings::new(args, subject).map_err(|diagnostics| {
+            terminal.diagnose_all(&diagnostics);
+            super::exit::INVALID
+        })?;
         let pool = Pool::new(args.jobs);
-        let (settings, pool) = match (settings, pool) {
-            (Ok(settings), Ok(pool)) => (settings, Rc::new(pool)),
-            (settings, pool) => {
-                let mut diagnostics = settings.err().unwrap_or_default();
-                diagnostics.extend(
-                    pool.err().map(|e| Diagnostic::plain("no-threads", format!("cannot start the workers: {e}"))),
-                );
-                terminal.diagnose_all(&diagnostics);
-                return Err(super::exit::INVALID);
-            }
-        };
         let (events, summary) = (Events::default(), Summary::default());
         let outputs = Outputs::default();
         Ok(Run {
@@ -84,6 +81,7 @@ impl<'a> Run<'a> {
             events,
             summary,
             outputs,
+            no_tests: NoTests::default(),
             of_runs: 0,
             told: Vec::new(),
         })
@@ -91,7 +89,7 @@ impl<'a> Run<'a> {
 
     /// Reads the tests under `paths`, and says what is wrong with the others.
     pub(super) fn load(&mut self, paths: &[PathBuf]) -> Vec<File> {
-        let Loaded { files, diagnostics, crashes } = load::load(paths, &self.pool);
+        let Loaded { files, diagnostics, crashes } = load::load(paths, self.pool);
         self.complain(&diagnostics);
         for crash in crashes {
             self.summary.defects += 1;
@@ -127,7 +125,8 @@ impl<'a> Run<'a> {
     }
 
     /// What the run is about; on failure, says why and gives the exit code.
-    pub(super) fn select(&self, args: &SelectArgs) -> Result<Selection, u8> {
+    pub(super) fn select(&mut self, args: &SelectArgs) -> Result<Selection, u8> {
+        self.no_tests = args.no_tests;
         Selection::new(args).map_err(|diagnostic| {
             self.terminal.diagnose(&diagnostic);
             super::exit::INVALID
@@ -139,14 +138,19 @@ impl<'a> Run<'a> {
         let width = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
         let properties = units.iter().flat_map(|u| &u.questions).map(|q| &q.property);
         let others = properties.clone().any(|p| *p != Property::Reachability);
-        let human = HumanOptions {
+        let mut human = HumanOptions {
             quiet: self.terminal.quiet,
             verbose: self.terminal.verbose,
             explain,
-            test_width: width(&mut units.iter().map(|u| u.test.name.chars().count())).min(WIDEST),
+            few: properties.clone().count() <= FEW,
+            columns: self.terminal.columns(),
+            namesakes: namesakes(units),
+            test_width: 0,
             model_width: width(&mut units.iter().map(|u| u.model.label.chars().count())).min(WIDEST),
             property_width: if others { width(&mut properties.map(|p| p.to_string().len())) } else { 0 },
         };
+        let name = |u: &Unit<'_>| human.called(&u.test.name, u.path).chars().count();
+        human.test_width = width(&mut units.iter().map(name)).min(WIDEST);
         let opened = Outputs::open(self.terminal, self.args.format, &self.args.reports, &human);
         self.outputs = opened.map_err(|diagnostic| {
             self.terminal.diagnose(&diagnostic);
@@ -165,7 +169,7 @@ impl<'a> Run<'a> {
     ) {
         let progress = Progress::new(self.terminal, units.len());
         let settings = self.settings.clone();
-        let pool = Rc::clone(&self.pool);
+        let pool = self.pool;
         pool.in_order(
             units,
             |unit| {
@@ -198,6 +202,9 @@ impl<'a> Run<'a> {
             return code;
         }
         let code = self.events.code();
+        if code == super::exit::NO_TEST && self.no_tests == NoTests::Pass {
+            return super::exit::OK;
+        }
         if code == super::exit::NO_TEST {
             let plain = Diagnostic::plain("no-test", "no test matched");
             self.terminal.diagnose(&match self.of_runs {
@@ -222,4 +229,16 @@ impl<'a> Run<'a> {
         self.events.defect = true;
         self.terminal.diagnose(&defect::diagnostic(defect));
     }
+}
+
+/// Names that tests of several files have.
+fn namesakes(units: &[Unit<'_>]) -> BTreeSet<String> {
+    let mut path_of: HashMap<&str, &str> = HashMap::new();
+    let mut found = BTreeSet::new();
+    for unit in units {
+        if *path_of.entry(&unit.source.name).or_insert(unit.path) != unit.path {
+            found.insert(unit.source.name.clone());
+        }
+    }
+    found
 }

@@ -25,8 +25,11 @@ pub(super) fn unfit(format: Format, subject: Subject) -> Option<Diagnostic> {
     (!format.tells(subject)).then(|| {
         let others: Vec<_> = FORMATS.iter().filter(|row| row.0.tells(subject)).map(|row| row.1).collect();
         let name = format.name();
-        Diagnostic::plain("unfit-format", format!("`{name}` is for answers to questions: `check` and `ask`"))
-            .help(format!("formats of this command: {}", others.join(", ")))
+        Diagnostic::plain(
+            "unfit-format",
+            format!("`{name}` is for answers to questions: `check`, `ask`, `compare`"),
+        )
+        .help(format!("formats of this command: {}", others.join(", ")))
     })
 }
 
@@ -57,6 +60,8 @@ pub(super) struct Settings {
     pub explain_unmet: bool,
     /// Whether executions come with every relation that the model names.
     pub detail: bool,
+    /// Whether an undefined program is a failure where the test does not mention it.
+    pub deny_undefined: bool,
     /// Whether to measure.
     pub timings: bool,
     /// Where reproducers go.
@@ -126,6 +131,7 @@ impl Settings {
             explain: false,
             explain_unmet: false,
             detail: false,
+            deny_undefined: false,
             timings: args.timings,
             repro_dir: args.repro_dir.clone().unwrap_or_else(std::env::temp_dir),
         })

@@ -2,7 +2,9 @@
 //!
 //! # Invariants
 //! - stdout carries the result; warnings, diagnostics and the progress bar go to stderr.
-//! - A reader that went away ends the output quietly; nothing in here panics over a failed write.
+//! - A reader that went away ends the output quietly; nothing in here panics over a failed write. Standard output that was
+//!   closed from the beginning is a failed write.
+//! - No text of an input begins a line of standard error, where it might be taken for a command of a CI job.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -11,7 +13,7 @@ use anstream::{AutoStream, ColorChoice};
 
 use super::args::{Color, Talk};
 use super::exit;
-use diag::{self, Diagnostic, Severity, Style};
+use diag::{self, Diagnostic, Severity, Style, harmless};
 
 /// How to talk to the user.
 #[derive(Clone, Copy, Debug)]
@@ -35,13 +37,29 @@ impl Terminal {
     }
 
     /// Standard output; takes colours out if it must.
-    pub(super) fn stdout(&self) -> AutoStream<io::Stdout> {
-        AutoStream::new(io::stdout(), self.colour)
+    ///
+    /// # Errors
+    /// If it is closed.
+    pub(super) fn stdout(&self) -> io::Result<AutoStream<io::Stdout>> {
+        if streams::stdout_was_closed() {
+            return Err(io::Error::other("it is closed"));
+        }
+        Ok(AutoStream::new(io::stdout(), self.colour))
+    }
+
+    /// How many columns a line of human output has; `None`: as many as it takes.
+    pub(super) fn columns(&self) -> Option<usize> {
+        let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let found = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+        set.or_else(found).filter(|columns| *columns > 0)
     }
 
     /// Prints a text to standard output.
     pub(super) fn print(&self, text: &str) -> io::Result<()> {
-        let mut out = self.stdout();
+        if text.is_empty() {
+            return Ok(());
+        }
+        let mut out = self.stdout()?;
         out.write_all(text.as_bytes())?;
         out.flush()
     }
@@ -60,7 +78,7 @@ impl Terminal {
     /// A line on standard error.
     pub(super) fn remark(&self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(AutoStream::new(io::stderr(), self.colour), "{text}");
+            let _ = writeln!(AutoStream::new(io::stderr(), self.colour), "{}", harmless(text));
         }
     }
 

@@ -114,7 +114,7 @@ fn an_unknown_model_is_invalid_input() {
 #[test]
 fn a_report_that_cannot_be_written_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let output = fencepost(folder.path(), &["check", "--report", "jsonl=no/such/folder"]);
+    let output = fencepost(folder.path(), &["check", "--report", "jsonl=."]);
     assert_eq!(output.code, Some(2));
     assert!(output.err.contains("cannot write"), "{}", output.err);
 }
@@ -159,10 +159,10 @@ fn standard_input_is_a_test_file() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_file_without_end_is_not_read_for_ever() {
+fn a_file_without_end_is_not_read() {
     let output = here(&["check", "/dev/zero"]);
     assert_eq!(output.code, Some(2));
-    assert!(output.err.contains("larger than"), "{}", output.err);
+    assert!(output.err.contains("only regular files are read"), "{}", output.err);
 }
 
 #[cfg(unix)]

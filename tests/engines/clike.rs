@@ -204,7 +204,7 @@ c = { init = 0, space = "const" }
 [[thread]]
 block = 0
 code = '''
-#include <cuda/atomic>
+#include "mine.h"
 cuda::atomic_ref<int, cuda::thread_scope_device> a(f);
 a.store(1, cuda::memory_order_acquire);
 int r0 = a.load(cuda::memory_order_release);

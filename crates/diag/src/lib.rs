@@ -8,13 +8,16 @@
 use std::fmt;
 use std::sync::Arc;
 
+pub mod file;
 mod mapped;
 mod render;
 mod sink;
+mod visible;
 
 pub use mapped::MappedText;
 pub use render::{Style, render};
 pub use sink::Sink;
+pub use visible::{harmless, visible};
 
 /// A half-open range of byte offsets into one source text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -195,9 +198,9 @@ impl fmt::Display for Diagnostic {
         };
         if let Some(source) = &self.source {
             let (line, column) = source.line_column(self.span.start as usize);
-            write!(f, "{}:{line}:{column}: ", source.name)?;
+            write!(f, "{}:{line}:{column}: ", visible(&source.name))?;
         }
-        write!(f, "{word}: {}", self.message)
+        write!(f, "{word}: {}", visible(&self.message))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-use super::{Diagnostic, Severity};
+use super::{Diagnostic, Severity, harmless, visible};
 
 /// With or without terminal colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,13 +13,16 @@ pub enum Style {
     Coloured,
 }
 
-/// Several lines of text for one diagnostic, ending in a newline.
+/// Several lines of text for one diagnostic, ending in a newline. No text of the input begins a line, or gives a command.
 pub fn render(diagnostic: &Diagnostic, style: Style) -> String {
+    let label = visible(&diagnostic.label);
+    let name = diagnostic.source.as_ref().map(|source| visible(&source.name)).unwrap_or_default();
+    let secondary: Vec<_> = diagnostic.secondary.iter().map(|(span, text)| (span, visible(text))).collect();
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let title = level.primary_title(&diagnostic.message).id(diagnostic.id);
+    let title = level.primary_title(visible(&diagnostic.message)).id(diagnostic.id);
     let mut group = match &diagnostic.source {
         Some(source) => {
             let len = source.text.len();
@@ -45,11 +48,11 @@ pub fn render(diagnostic: &Diagnostic, style: Style) -> String {
                 let r = whole(r);
                 r.start - begin..r.end - begin
             };
-            let mut snippet =
-                Snippet::source(&source.text[begin..end]).line_start(line).path(source.name.as_str()).annotation(
-                    AnnotationKind::Primary.span(clamp(diagnostic.span.range())).label(diagnostic.label.as_str()),
-                );
-            for (span, text) in &diagnostic.secondary {
+            let mut snippet = Snippet::source(&source.text[begin..end])
+                .line_start(line)
+                .path(name.as_str())
+                .annotation(AnnotationKind::Primary.span(clamp(diagnostic.span.range())).label(label.as_str()));
+            for (span, text) in &secondary {
                 snippet =
                     snippet.annotation(AnnotationKind::Context.span(clamp(span.range())).label(text.as_str()));
             }
@@ -58,16 +61,16 @@ pub fn render(diagnostic: &Diagnostic, style: Style) -> String {
         None => Group::with_title(title),
     };
     for note in &diagnostic.notes {
-        group = group.element(Level::NOTE.message(note.as_str()));
+        group = group.element(Level::NOTE.message(visible(note)));
     }
     if let Some(help) = &diagnostic.help {
-        group = group.element(Level::HELP.message(help.as_str()));
+        group = group.element(Level::HELP.message(visible(help)));
     }
     let renderer = match style {
         Style::Plain => Renderer::plain(),
         Style::Coloured => Renderer::styled(),
     };
-    let mut text = renderer.render(&[group]).to_string();
+    let mut text = harmless(&renderer.render(&[group]).to_string()).into_owned();
     text.push('\n');
     text
 }

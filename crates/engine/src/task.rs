@@ -91,6 +91,10 @@ impl<'a> Task<'a> {
         if test.program.host.is_some() && !signature::speaks_of(model, Role::Launch) {
             return Err(Reason::NotInModel("calls of the runtime by host threads".into()));
         }
+        if let Some(instr) = test.program.assembly().filter(|_| signature::is_deaf_to(model, "GEN")) {
+            let why = "assembly, which means something under a model of PTX alone";
+            return Err(Reason::NotInModel(format!("`{}` (line {}), {why}", instr.text, instr.line)));
+        }
         let of_model = model.options.iter().map(|&(option, value)| Setting { option, on: value == 1 });
         let settings = of_model.chain(test.options.iter().chain(set).copied());
         let mut sk = Skeleton::build_for(purpose, test, Options::of(settings), bound)?;

@@ -91,6 +91,12 @@ impl Program {
         self.thread_ids().flat_map(of)
     }
 
+    /// The first access or fence in assembly: one of PTX, in a program of another language. Its models have no words for it.
+    pub fn assembly(&self) -> Option<&Instr> {
+        let foreign = !self.dialect.row().proxies;
+        self.instrs().map(|(_, _, instr)| instr).find(|instr| foreign && instr.op.is_ptx())
+    }
+
     /// The thread's lane: how many threads of its warp come before it.
     pub fn lane(&self, id: ThreadId) -> u32 {
         let place = &self.thread(id).place;

@@ -70,6 +70,24 @@ macro_rules! address {
     };
 }
 
+/// The register that a micro-op writes, shared or mutable as it is itself.
+macro_rules! defined {
+    ($op:expr) => {
+        match $op {
+            Op::Load { dst, .. } | Op::Assign { dst, .. } | Op::Spurious { dst } | Op::Status { dst, .. } => {
+                Some(dst)
+            }
+            Op::Rmw { dst, .. } => dst.into(),
+            Op::Store { .. }
+            | Op::Mark { .. }
+            | Op::Barrier(_)
+            | Op::Branch { .. }
+            | Op::Call(_)
+            | Op::Enqueue(_) => None,
+        }
+    };
+}
+
 /// What a micro-op reads with and what it writes with, shared or mutable as it is itself.
 macro_rules! halves {
     ($op:expr) => {
@@ -102,18 +120,12 @@ impl<A, M> Op<A, M> {
 
     /// The register that it writes.
     pub fn defines(&self) -> Option<RegId> {
-        match self {
-            Op::Load { dst, .. } | Op::Assign { dst, .. } | Op::Spurious { dst } | Op::Status { dst, .. } => {
-                Some(*dst)
-            }
-            Op::Rmw { dst, .. } => *dst,
-            Op::Store { .. }
-            | Op::Mark { .. }
-            | Op::Barrier(_)
-            | Op::Branch { .. }
-            | Op::Call(_)
-            | Op::Enqueue(_) => None,
-        }
+        defined!(self).copied()
+    }
+
+    /// The same, to be changed.
+    pub fn defines_mut(&mut self) -> Option<&mut RegId> {
+        defined!(self)
     }
 
     /// The address that it names.
@@ -275,6 +287,11 @@ impl Op {
     /// Whether one of its events has the tag.
     pub fn has(&self, tag: &str) -> bool {
         self.tags().iter().any(|(_, tags)| tags.has(tag))
+    }
+
+    /// Whether it is an access or a fence of PTX through the generic proxy, or a proxy fence.
+    pub fn is_ptx(&self) -> bool {
+        self.has("GEN") || self.has("PF")
     }
 
     /// The mark that it leaves, if it is one of that kind.

@@ -3,7 +3,7 @@
 /// An integer type: size and signedness. Untyped short-form accesses use [`Ty::WORD`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ty {
-    /// 8, 16, 32 or 64.
+    /// 8, 16, 32 or 64; 1 in registers that hold a truth value.
     pub bits: u8,
     /// Decides how values are extended, divided and compared.
     pub signed: bool,

@@ -1,49 +1,17 @@
-//! An answer in the words that the formats for CI share: passed, failed, undecided, broken; a title, and what to say.
-//! What writes such a format is a [`Cases`], and by that a [`Reporter`].
+//! An answer in the words that all formats share: passed, failed, undecided, broken; a title, what to say, and what to do
+//! about it. What writes a format of such cases is a [`Cases`], and by that a [`Reporter`].
 //!
 //! # Invariants
 //! - Every text of a [`Case`] is one line and holds no control characters, whatever a test is called.
-//! - The formats differ in how they write a case, never in what they take it for.
+//! - The formats differ in how they write a case, never in what they take it for: [`Case::line`] is the same in each.
 
 use std::io::{self, Write};
 
-use super::line::{Line, Site, visible};
-use super::{Reporter, Summary};
-use diag::{Diagnostic, Severity};
-use verdict::{Definedness, Reason, Verdict};
-
-/// What became of a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Status {
-    /// As expected, or answered where nothing was expected.
-    Passed,
-    /// Not as expected.
-    Unmet,
-    /// Not decided; whether something was expected.
-    Undecided(bool),
-    /// A law of ours was broken.
-    Defect,
-    /// The input cannot be used.
-    Invalid,
-}
-
-impl Status {
-    /// Identifier of the rule that a case of this kind falls under.
-    pub(super) fn rule(self) -> &'static str {
-        match self {
-            Status::Passed => "answered",
-            Status::Unmet => "expectation-not-met",
-            Status::Undecided(_) => "undecided",
-            Status::Defect => "defect",
-            Status::Invalid => "invalid-input",
-        }
-    }
-
-    /// Whether somebody has to look.
-    pub(super) fn needs_attention(self) -> bool {
-        self != Status::Passed
-    }
-}
+use super::line::{Known, Line, Site};
+use super::status::Status;
+use super::{Comparison, Reporter, Summary, execution, explanation};
+use diag::{Diagnostic, Severity, visible};
+use verdict::{Definedness, Ending, Fault, Finding, Property, Reason, Relation, Remedy, Verdict};
 
 /// One question with its answer, or one mistake in the input.
 #[derive(Clone, Debug)]
@@ -53,8 +21,10 @@ pub(super) struct Case {
     pub(super) group: String,
     /// What it is about: `MP under ptx: reachability`.
     pub(super) title: String,
-    /// What came out, in a sentence.
+    /// What was expected and what came out, in a sentence.
     pub(super) message: String,
+    /// What to do about it.
+    pub(super) help: Option<String>,
     /// More of it, by name.
     pub(super) details: Vec<(&'static str, String)>,
     /// Where in the file; `None` for what has no file.
@@ -64,37 +34,24 @@ pub(super) struct Case {
 }
 
 impl Case {
+    /// What it comes to, and where: `a.toml:13: expected forbidden, got allowed (x = 1)`.
+    pub(super) fn line(&self) -> String {
+        match &self.site {
+            // Of a mistake in the input, the formats say where in their own ways.
+            Some(site) if self.status != Status::Invalid => format!("{site}: {}", self.message),
+            _ => self.message.clone(),
+        }
+    }
+
     /// An answer.
     pub(super) fn of(line: &Line) -> Case {
         let answer = &line.answer;
-        let status = match (&answer.verdict, line.met()) {
-            _ if answer.defect.is_some() => Status::Defect,
-            (Verdict::Undecided(_), _) => Status::Undecided(line.expected.is_some()),
-            (_, Some(false)) => Status::Unmet,
-            _ => Status::Passed,
-        };
-        let word = answer.verdict.word();
-        let mut message = match (status, line.expected) {
-            (Status::Defect, _) => {
-                format!("a defect of Fencepost: {}", answer.defect.as_deref().unwrap_or_default())
-            }
-            (Status::Undecided(_), _) => {
-                let expected = line.expected.map_or(String::new(), |e| format!(", expected {e}"));
-                let reason = answer.verdict.reason().map_or("no reason".to_owned(), Reason::to_string);
-                format!("{} is undecided{expected}: {reason}", line.property)
-            }
-            (Status::Unmet, Some(expected)) => format!("{} is {word}, expected {expected}", line.property),
-            (_, Some(_)) => format!("{} is {word}, as expected", line.property),
-            (_, None) => format!("{} is {word}", line.property),
-        };
-        if let Some(Definedness::Undefined(fault)) = &answer.definedness {
-            message += &format!("; {}", fault.brief());
-        }
+        let status = line.status();
         let mut details = vec![
             ("test", line.test.clone()),
             ("model", line.model.clone()),
             ("property", line.property.to_string()),
-            ("verdict", word.to_owned()),
+            ("verdict", answer.verdict.word().to_owned()),
         ];
         let mut tell = |name, value: Option<String>| details.extend(value.map(|v| (name, v)));
         tell("expected", line.expected.map(str::to_owned));
@@ -106,17 +63,48 @@ impl Case {
         tell("axioms", (!answer.axioms.is_empty()).then(|| answer.axioms.join(", ")));
         tell("at", answer.fault.as_ref().map(|fault| fault.places()));
         tell("mapping", line.mapping.map(str::to_owned));
+        tell("known", line.known.as_ref().map(|known| known.reason.clone()));
         for note in &line.notes {
             tell("note", Some(note.clone()));
         }
+        let help = help(line, status).map(|help| visible(&help));
+        tell("help", help.clone());
         Case {
             status,
             group: visible(&line.path),
             title: visible(&format!("{} under {}: {}", line.test, line.model, line.property)),
-            message: visible(&message),
+            message: visible(&message(line, status)),
+            help,
             details: details.into_iter().map(|(name, value)| (name, visible(&value))).collect(),
             site: Some(line.site.clone()).filter(|site| !site.file.is_empty()),
             ms: line.ms,
+        }
+    }
+
+    /// How two models stand to each other on a test.
+    pub(super) fn of_finding(comparison: &Comparison, finding: &Finding) -> Case {
+        let status = match finding.relation {
+            Relation::Violated => Status::Unmet,
+            Relation::Undecided => Status::Undecided(false),
+            _ => Status::Passed,
+        };
+        let word = finding.relation.word();
+        let mut details = vec![
+            ("test", comparison.test.clone()),
+            ("models", format!("{} and {}", finding.left, finding.right)),
+            ("relation", word.to_owned()),
+        ];
+        details.extend(finding.rule.clone().map(|rule| ("rule", rule)));
+        let first = comparison.columns.iter().find_map(|column| column.lines.first());
+        Case {
+            status,
+            group: visible(&comparison.path),
+            title: visible(&format!("{}: {} and {}", comparison.test, finding.left, finding.right)),
+            message: visible(&format!("{word}: {}", finding.why)),
+            help: None,
+            details: details.into_iter().map(|(name, value)| (name, visible(&value))).collect(),
+            site: first.map(|line| line.site.clone()).filter(|site| !site.file.is_empty()),
+            ms: None,
         }
     }
 
@@ -137,10 +125,108 @@ impl Case {
             group: site.as_ref().map_or("input".to_owned(), |site| visible(&site.file)),
             title: visible(diagnostic.id),
             message: visible(&diagnostic.message),
+            help: diagnostic.help.as_deref().map(visible),
             details: details.into_iter().map(|(name, value)| (name, visible(&value))).collect(),
             site,
             ms: None,
         })
+    }
+}
+
+/// What came out, in the words of the question: of a `forall`, whether it holds.
+pub(super) fn outcome(line: &Line) -> &'static str {
+    let holds = line.quantifier == "forall"
+        && line.property == Property::Reachability
+        && matches!(line.expected, None | Some("required"));
+    match &line.answer.verdict {
+        Verdict::Forbidden if holds => "always holds",
+        Verdict::Allowed if holds => "violated",
+        verdict => verdict.word(),
+    }
+}
+
+/// What was expected, and what came out.
+fn message(line: &Line, status: Status) -> String {
+    let answer = &line.answer;
+    let mut got = outcome(line).to_owned();
+    if let Some(reason) = answer.verdict.reason() {
+        got += &format!(" ({reason})");
+    }
+    if let Some(shown) = shown(line).filter(|_| matches!(status, Status::Unmet | Status::Known)) {
+        got += &if got == "violated" { format!(", by {shown}") } else { format!(" ({shown})") };
+    }
+    let undefined = match &answer.definedness {
+        Some(Definedness::Undefined(fault)) => Some(fault.brief()),
+        _ => None,
+    };
+    let also = undefined.as_ref().map_or(String::new(), |brief| format!("; {brief}"));
+    match (status, line.expected, &line.known) {
+        (Status::Defect, ..) => {
+            format!("a defect of Fencepost: {}", answer.defect.as_deref().unwrap_or_default())
+        }
+        (Status::Known, Some(expected), _) => format!("known failure: expected {expected}, got {got}{also}"),
+        (_, _, Some(Known { reason, passes: true })) => {
+            format!("expected a known failure ({reason}), got every expectation met{also}")
+        }
+        (Status::Undefined(true), ..) => {
+            format!("expected defined, got undefined: {}", undefined.unwrap_or_default())
+        }
+        (Status::Passed | Status::Undefined(_), Some(_), _) => format!("{got}, as expected{also}"),
+        (_, Some(expected), _) => format!("expected {expected}, got {got}{also}"),
+        (_, None, _) => format!("{got}{also}"),
+    }
+}
+
+/// What shows the answer, in short: values, accesses that race, threads that do not end.
+fn shown(line: &Line) -> Option<String> {
+    let answer = &line.answer;
+    match &answer.verdict {
+        Verdict::Allowed => Some(execution::state_text(line.values())).filter(|_| !line.values().is_empty()),
+        Verdict::Racy | Verdict::Undefined => {
+            answer.fault.as_ref().map(|fault| fault.places()).filter(|places| !places.is_empty())
+        }
+        Verdict::Hangs => {
+            let mut ends = answer.witness.iter().flat_map(|witness| &witness.ends);
+            let stuck = ends.find(|end| matches!(end.ending, Ending::Blocked | Ending::Looping))?;
+            Some(format!("{} {}", stuck.thread, stuck.why))
+        }
+        _ => None,
+    }
+}
+
+/// What to do about it, on one line.
+fn help(line: &Line, status: Status) -> Option<String> {
+    let answer = &line.answer;
+    match (status, &line.known, answer.verdict.reason()) {
+        (_, Some(Known { passes: true, .. }), _) => Some("take `known` out of the test".to_owned()),
+        (Status::Known, Some(known), _) => Some(format!("known: {}", known.reason)),
+        (Status::Undecided(_), _, Some(Reason::LoopBound(bound))) => {
+            Some(format!("`--bound {}` goes on for longer", bound.saturating_mul(2).max(1)))
+        }
+        (Status::Undecided(_), _, Some(Reason::Time)) => Some("`--timeout` gives it more time".to_owned()),
+        (Status::Unmet, ..) => {
+            let explained = answer.explanation.as_deref().and_then(explanation::remedy);
+            let race_free = || line.fault().and_then(remedy);
+            let blessed = || "if the model is right, `--bless` writes what was decided into the test".to_owned();
+            explained.or_else(race_free).or_else(|| Some(blessed()))
+        }
+        (Status::Undefined(_), ..) => {
+            let fault = line.fault()?;
+            let word = if fault.race { "race = \"racy\"" } else { "undefined = \"undefined\"" };
+            remedy(fault).or_else(|| Some(format!("if that is meant, let the test expect `{word}`")))
+        }
+        _ => None,
+    }
+}
+
+/// What makes a program defined.
+fn remedy(fault: &Fault) -> Option<String> {
+    match &fault.remedy {
+        Some(Remedy::Changes(changes)) => {
+            let texts: Vec<_> = changes.iter().map(|change| change.text.as_str()).collect();
+            Some(format!("it becomes race-free if {}", texts.join(" and ")))
+        }
+        _ => None,
     }
 }
 
@@ -161,6 +247,12 @@ impl<C: Cases> Reporter for C {
         Case::of_diagnostic(diagnostic).map_or(Ok(()), |case| self.case(out, case))
     }
 
+    fn comparison(&mut self, out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
+        comparison.columns.iter().flat_map(|column| &column.lines).try_for_each(|line| self.line(out, line))?;
+        let mut findings = comparison.findings.iter();
+        findings.try_for_each(|finding| self.case(out, Case::of_finding(comparison, finding)))
+    }
+
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
         self.finish(out, summary)
     }
@@ -170,6 +262,7 @@ impl<C: Cases> Reporter for C {
 mod tests {
     use super::super::samples;
     use super::*;
+    use verdict::Property;
 
     #[test]
     fn every_kind_of_answer_has_its_status() {
@@ -186,17 +279,67 @@ mod tests {
     }
 
     #[test]
-    fn the_message_says_what_came_out_and_what_was_expected() {
-        let messages: Vec<_> = samples::lines().iter().map(|line| Case::of(line).message).collect();
-        assert_eq!(messages[1], "reachability is allowed, expected forbidden");
+    fn the_line_says_where_what_was_expected_and_what_came_out() {
+        let lines: Vec<_> = samples::lines().iter().map(|line| Case::of(line).line()).collect();
+        assert_eq!(lines[1], "tests/MP.litmus:3: expected forbidden, got allowed");
         assert_eq!(
-            messages[4],
-            "reachability is undecided, expected allowed: loop bound: a thread can go on after 4 iterations"
+            lines[4],
+            "tests/Loop.litmus:3: expected allowed, got undecided (loop bound: a thread can go on after 4 iterations)"
         );
+        let mut line = samples::line("MP", Verdict::Allowed, Some("forbidden"));
+        line.answer.witness = Some(samples::witness());
+        assert_eq!(Case::of(&line).message, "expected forbidden, got allowed (P1:r0 = 1, x = 1)");
+        line.drop_evidence();
+        assert_eq!(Case::of(&line).message, "expected forbidden, got allowed (P1:r0 = 1, x = 1)");
     }
 
     #[test]
-    fn what_a_terminal_would_act_upon_is_escaped() {
-        assert_eq!(visible("a\nb\u{1b}[31m\u{202e}é"), "a\\nb\\u{1b}[31m\\u{202e}é");
+    fn a_requirement_always_holds_or_is_violated() {
+        let mut line = samples::line("A", Verdict::Allowed, Some("required"));
+        line.quantifier = "forall";
+        line.values = vec![("x".into(), "1".into())];
+        assert_eq!(Case::of(&line).message, "expected required, got violated, by x = 1");
+        line.answer.verdict = Verdict::Forbidden;
+        assert_eq!(Case::of(&line).message, "always holds, as expected");
+    }
+
+    #[test]
+    fn what_is_known_fails_when_it_passes() {
+        let mut line = samples::line("A", Verdict::Allowed, Some("forbidden"));
+        line.known = Some(Known { reason: "a gap".into(), passes: false });
+        let case = Case::of(&line);
+        assert_eq!(case.message, "known failure: expected forbidden, got allowed");
+        assert!(!case.status.fails() && case.help.as_deref() == Some("known: a gap"));
+        line.answer.verdict = Verdict::Forbidden;
+        line.known = Some(Known { reason: "a gap".into(), passes: true });
+        let case = Case::of(&line);
+        assert_eq!(case.message, "expected a known failure (a gap), got every expectation met");
+        assert!(case.status.fails());
+    }
+
+    #[test]
+    fn an_undefined_program_that_nobody_mentions_is_told() {
+        let fault = Fault {
+            flag: "race".into(),
+            relation: "data-race".into(),
+            race: true,
+            place: None,
+            object: None,
+            events: Vec::new(),
+            why: Vec::new(),
+            remedy: None,
+            execution: None,
+        };
+        let mut line = samples::line("A", Verdict::Terminates, Some("terminates"));
+        line.property = Property::Liveness("fair".into());
+        line.answer.definedness = Some(Definedness::Undefined(Box::new(fault)));
+        assert_eq!(
+            Case::of(&line).line(),
+            "tests/A.litmus:3: terminates, as expected; racy: the program is undefined"
+        );
+        line.denies_undefined = true;
+        assert!(line.status().fails());
+        line.mentions_undefined = true;
+        assert_eq!(line.status(), Status::Passed);
     }
 }

@@ -81,7 +81,7 @@ pub(crate) fn end_line(out: &mut dyn Write, end: &ThreadEnd, width: usize) -> io
 }
 
 /// `P1:r0 = 1, x = 2`.
-fn state_text(state: &State) -> String {
+pub(crate) fn state_text(state: &State) -> String {
     match state.as_slice() {
         [] => "(nothing is observed)".to_owned(),
         some => some.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", "),

@@ -230,23 +230,50 @@ fn called(need: &Need, what: &str) -> String {
     text
 }
 
+/// A change that would forbid the outcome.
+fn edit(edit: &Need) -> String {
+    match (edit.line, edit.what.as_str()) {
+        (0, _) => edit.instead.clone(),
+        (_, "") => format!("`{}` before {}", edit.instead.trim_end_matches(" before"), called(edit, "")),
+        (_, what) => format!("{} in place of {}", quoted(&edit.instead), called(edit, what)),
+    }
+}
+
+/// A change that would turn the answer, in one line; why there is none.
+pub(super) fn remedy(explanation: &Explanation) -> Option<String> {
+    if let Some(missing) = &explanation.missing {
+        let edits: Vec<String> = missing.edits.iter().map(edit).collect();
+        let none = missing.none.as_ref().map(|none| format!("why not forbidden: {none}"));
+        return none.or_else(|| {
+            (!edits.is_empty()).then(|| format!("it would be forbidden with {}", edits.join(" and ")))
+        });
+    }
+    if !explanation.impossible.is_empty() {
+        return Some(format!(
+            "no execution at all comes to {}, whatever the axioms",
+            explanation.impossible.join(", ")
+        ));
+    }
+    let needs = explanation.needs.as_ref().filter(|needs| needs.given_up.is_none())?;
+    Some(match needs.needed.first() {
+        None => "it is forbidden whatever the orders, scopes and fences".to_owned(),
+        Some(need) if need.instead.is_empty() => {
+            format!("it would be allowed without {}", called(need, &need.what))
+        }
+        Some(need) => {
+            format!("it would be allowed with {} in place of {}", quoted(&need.instead), called(need, &need.what))
+        }
+    })
+}
+
 fn missing(out: &mut dyn Write, missing: &Missing, whole: bool) -> io::Result<()> {
     if let Some(none) = &missing.none {
         return writeln!(out, "  why not forbidden: {none}");
     }
     writeln!(out, "  it would be forbidden with")?;
-    for (i, edit) in missing.edits.iter().enumerate() {
+    for (i, one) in missing.edits.iter().enumerate() {
         let and = if i == 0 { "" } else { "and " };
-        let text = match (edit.line, edit.what.as_str()) {
-            (0, _) => edit.instead.clone(),
-            (_, "") => format!(
-                "`{}` {}",
-                edit.instead.trim_end_matches(" before"),
-                format_args!("before {}", called(edit, ""))
-            ),
-            (_, what) => format!("{} in place of {}", quoted(&edit.instead), called(edit, what)),
-        };
-        writeln!(out, "    {and}{text}")?;
+        writeln!(out, "    {and}{}", edit(one))?;
     }
     if let Some(b) = &missing.breach {
         writeln!(out, "  then it would break {BOLD}{}{BOLD:#} ({}):", b.axiom, b.text)?;

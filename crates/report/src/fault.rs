@@ -46,6 +46,11 @@ impl<'a> Undefined<'a> {
         };
         Undefined { undefined, undefined_reason, race, misuse }
     }
+
+    /// The same without the fault, which another answer about the program tells.
+    pub(super) fn alone(self) -> Self {
+        Undefined { race: None, misuse: None, ..self }
+    }
 }
 
 /// A fault; fields in the order of the keys.

@@ -11,8 +11,9 @@
 use std::io::{self, Write};
 
 use super::Summary;
-use super::case::{Case, Cases, Status};
-use super::line::visible;
+use super::case::{Case, Cases};
+use super::status::Status;
+use diag::visible;
 
 /// Writes `github`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,14 +22,15 @@ pub struct Github;
 fn annotation(out: &mut dyn Write, case: &Case) -> io::Result<()> {
     let command = match case.status {
         Status::Passed => return Ok(()),
-        Status::Undecided(_) => "warning",
-        Status::Unmet | Status::Defect | Status::Invalid => "error",
+        Status::Known => "notice",
+        status if status.warns() => "warning",
+        _ => "error",
     };
     write!(out, "::{command} ")?;
     if let Some(site) = &case.site {
         write!(out, "file={},line={},col={},", property(&site.file), site.line, site.column)?;
     }
-    let mut message = case.message.clone();
+    let mut message = case.line();
     let wanted = ["condition", "axioms", "at", "note", "help"];
     for (name, value) in case.details.iter().filter(|(name, _)| wanted.contains(name)) {
         message += &format!("\n{name}: {value}");
@@ -67,9 +69,9 @@ mod tests {
         let text = samples::written(Format::Github, &HumanOptions::default());
         let heads: Vec<&str> = text.lines().filter_map(|l| l.split(' ').next()).collect();
         assert_eq!(heads, ["::error", "::warning", "::error", "fencepost:"]);
-        let first = "::error file=tests/MP.litmus,line=3,col=1,title=MP under ptx-v7.5%3A reachability::reachability \
-                     is allowed, expected forbidden%0Acondition: exists (P1:r0 == 1 /\\ P1:r1 == 0)";
-        assert_eq!(text.lines().next(), Some(first));
+        let first = "::error file=tests/MP.litmus,line=3,col=1,title=MP under ptx-v7.5%3A reachability::tests/MP.litmus:3: \
+                     expected forbidden, got allowed%0Acondition: exists (P1:r0 == 1 /\\ P1:r1 == 0)";
+        assert!(text.starts_with(first), "{text}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! # Invariants
 //! - The page stands alone: no network, no other file. Without its script, the table is all there, unfiltered.
+//! - What somebody has to look at comes first; each of the two parts is in the order of the answers.
 //! - An answer has a picture if its line has the evidence: who reports decides for which lines to keep it.
 //!
 //! # Sources
@@ -11,19 +12,22 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::case::{Case, Status};
-use super::line::visible;
+use super::case::Case;
 use super::picture::escape::xml;
 use super::picture::{Choice, Scene, page, subject};
-use super::{Line, Reporter, Summary};
+use super::status::Status;
+use super::{Comparison, Line, Reporter, Summary};
 use diag::Diagnostic;
+use diag::visible;
 
 const SCRIPT: &str = include_str!("html.js");
 
 /// Writes `html`.
 #[derive(Clone, Debug, Default)]
 pub struct Html {
-    rows: String,
+    /// What somebody has to look at.
+    first: String,
+    rest: String,
     answers: usize,
     pictures: usize,
     models: BTreeSet<String>,
@@ -37,6 +41,8 @@ fn word(status: Status, expected: bool) -> &'static str {
     match status {
         Status::Passed if expected => "as expected",
         Status::Passed => "answered",
+        Status::Known => "known failure",
+        Status::Undefined(_) => "undefined program",
         Status::Unmet => "not met",
         Status::Undecided(_) => "undecided",
         Status::Defect => "defect",
@@ -47,43 +53,63 @@ fn word(status: Status, expected: bool) -> &'static str {
 impl Html {
     fn row(&mut self, line: &Line) {
         let case = Case::of(line);
-        let result = word(case.status, line.expected.is_some());
-        let (verdict, property) = (line.answer.verdict.word(), line.property.to_string());
-        self.answers += 1;
-        self.models.insert(line.model.clone());
-        self.properties.insert(property.clone());
-        self.verdicts.insert(verdict.to_owned());
-        let class = match case.status {
-            Status::Passed => "good",
-            Status::Undecided(_) => "unsure",
-            _ => "bad",
-        };
         let bound = line.answer.bound.map_or(String::new(), |b| b.to_string());
-        let mut cells = String::new();
-        for cell in [line.model.as_str(), &property, verdict, line.expected.unwrap_or("")] {
-            let _ = write!(cells, "<td>{}</td>", xml(cell));
-        }
-        let _ = write!(cells, "<td class=\"{class}\">{result}</td>");
-        let _ = write!(cells, "<td>{}</td><td>{bound}</td>", xml(line.answer.engine));
-        let _ = writeln!(
-            self.rows,
-            "<tbody data-model=\"{}\" data-property=\"{}\" data-verdict=\"{verdict}\" data-result=\"{result}\">\n\
-             <tr><th scope=\"row\">{}</th>{cells}</tr>",
-            xml(&line.model),
-            xml(&property),
-            xml(&line.test),
-        );
-        self.details(line, &case);
-        self.rows.push_str("</tbody>\n");
+        let cells = [
+            &line.test,
+            &line.model,
+            &line.property.to_string(),
+            line.answer.verdict.word(),
+            line.expected.unwrap_or_default(),
+            word(case.status, line.expected.is_some()),
+            line.answer.engine,
+            &bound,
+        ];
+        let (inside, drawn) = self.details(line, &case);
+        self.add(&case, cells, &line.path, &inside, drawn);
     }
 
-    /// What opens below a row.
-    fn details(&mut self, line: &Line, case: &Case) {
+    /// One row, and what opens below it.
+    fn add(&mut self, case: &Case, cells: [&str; 8], path: &str, inside: &str, drawn: bool) {
+        let [test, model, property, verdict, expected, result, engine, bound] = cells.map(xml);
+        self.answers += 1;
+        for (set, word) in
+            [(&mut self.models, cells[1]), (&mut self.properties, cells[2]), (&mut self.verdicts, cells[3])]
+        {
+            set.insert(word.to_owned());
+        }
+        let class = match case.status {
+            Status::Passed => "good",
+            Status::Known => "unsure",
+            status if status.warns() => "unsure",
+            _ => "bad",
+        };
+        let rows = if case.status.needs_attention() { &mut self.first } else { &mut self.rest };
+        let _ = writeln!(
+            rows,
+            "<tbody data-model=\"{model}\" data-property=\"{property}\" data-verdict=\"{verdict}\" \
+             data-result=\"{result}\">\n<tr><th scope=\"row\">{test}</th><td>{model}</td><td>{property}</td>\
+             <td>{verdict}</td><td>{expected}</td><td class=\"{class}\">{result}</td><td>{engine}</td><td>{bound}</td></tr>"
+        );
+        let path = xml(path);
+        let _ = write!(rows, "<tr><td colspan=\"8\">");
+        let _ = match (inside, drawn) {
+            ("", _) => write!(rows, "<small class=\"dim\">{path}</small>"),
+            (_, drawn) => write!(
+                rows,
+                "<details><summary>why{} <small class=\"dim\">{path}</small></summary>\n{inside}</details>",
+                if drawn { ", with a picture" } else { "" }
+            ),
+        };
+        rows.push_str("</td></tr>\n</tbody>\n");
+    }
+
+    /// What opens below the row of an answer, and whether there is a picture.
+    fn details(&mut self, line: &Line, case: &Case) -> (String, bool) {
         let mut inside = String::new();
         if case.status.needs_attention() {
-            let _ = writeln!(inside, "<p>{}</p>", xml(&case.message));
+            let _ = writeln!(inside, "<p>{}</p>", xml(&case.line()));
         }
-        let told = ["condition", "axioms", "at", "mapping", "note"];
+        let told = ["condition", "axioms", "at", "mapping", "note", "help"];
         for (name, value) in case.details.iter().filter(|(name, _)| told.contains(name)) {
             let _ = writeln!(inside, "<p><span class=\"dim\">{name}:</span> <code>{}</code></p>", xml(value));
         }
@@ -101,17 +127,7 @@ impl Html {
         for text in subject::texts(line) {
             page::pre(&mut inside, &text);
         }
-        let path = xml(&line.path);
-        let _ = write!(self.rows, "<tr><td colspan=\"8\">");
-        let _ = match (inside.is_empty(), subjects.is_empty()) {
-            (true, _) => write!(self.rows, "<small class=\"dim\">{path}</small>"),
-            (false, pictures) => write!(
-                self.rows,
-                "<details><summary>why{} <small class=\"dim\">{path}</small></summary>\n{inside}</details>",
-                if pictures { "" } else { ", with a picture" }
-            ),
-        };
-        self.rows.push_str("</td></tr>\n");
+        (inside, !subjects.is_empty())
     }
 
     fn select(&self, out: &mut String, id: &str, label: &str, values: &BTreeSet<String>) {
@@ -161,7 +177,9 @@ impl Html {
         self.select(&mut out, "model", "model", &self.models);
         self.select(&mut out, "property", "property", &self.properties);
         self.select(&mut out, "verdict", "verdict", &self.verdicts);
-        let results = ["as expected", "answered", "not met", "undecided", "defect"].map(str::to_owned);
+        let results =
+            ["as expected", "answered", "not met", "known failure", "undefined program", "undecided", "defect"]
+                .map(str::to_owned);
         self.select(&mut out, "result", "result", &results.into());
         out.push_str("<span id=\"count\" role=\"status\"></span>\n</fieldset></div>\n");
         out.push_str("<div class=\"scroll\"><table class=\"suite\">\n<thead><tr>");
@@ -188,9 +206,32 @@ impl Reporter for Html {
         Ok(())
     }
 
+    fn comparison(&mut self, _: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
+        comparison.columns.iter().flat_map(|column| &column.lines).for_each(|line| self.row(line));
+        for finding in &comparison.findings {
+            let case = Case::of_finding(comparison, finding);
+            let models = format!("{} and {}", finding.left, finding.right);
+            let word = finding.relation.word();
+            let cells = [
+                &comparison.test,
+                models.as_str(),
+                "comparison",
+                word,
+                "",
+                self::word(case.status, false),
+                "",
+                "",
+            ];
+            let inside = format!("<p>{}</p>\n", xml(&case.message));
+            self.add(&case, cells, &comparison.path, &inside, false);
+        }
+        Ok(())
+    }
+
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
         out.write_all(self.page(summary).as_bytes())?;
-        out.write_all(self.rows.as_bytes())?;
+        out.write_all(self.first.as_bytes())?;
+        out.write_all(self.rest.as_bytes())?;
         write!(out, "</table></div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n")
     }
 }

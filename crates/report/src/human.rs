@@ -1,14 +1,21 @@
-//! `human`: one aligned line per answer, the evidence where it was asked for, and one line of numbers at the end.
+//! `human`: what somebody has to look at, with its place and what to do about it, and one line of numbers at the end; or
+//! one aligned line per answer, with the evidence where it was asked for.
 //!
 //! Colours are always written; a stream that is no terminal takes them out again.
+//!
+//! # Invariants
+//! - Lines fold between words where there is a width; no text of an input is a command to whoever reads the log.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use super::execution::{end_line, execution, picture};
-use super::line::visible;
-use super::{Comparison, Line, Observations, Reporter, Summary, Table};
+use super::case::{Case, outcome};
+use super::execution::{end_line, execution, picture, state_text};
+use super::fold::fold;
+use super::{Comparison, Line, Observations, Reporter, Status, Summary, Table};
+use diag::visible;
 use verdict::{Definedness, Property, Reason, Verdict};
 
 const GOOD: Style = AnsiColor::Green.on_default();
@@ -22,16 +29,29 @@ const BOLD: Style = Style::new().bold();
 pub struct HumanOptions {
     /// Only what needs attention.
     pub quiet: bool,
-    /// Engine and axioms of each answer.
+    /// Every answer, with its engine and axioms.
     pub verbose: bool,
-    /// Show the evidence: the execution, or the axioms.
+    /// Every answer, with the evidence: the execution, or the axioms.
     pub explain: bool,
+    /// Few answers were asked for: those of which nothing is expected are told, too.
+    pub few: bool,
+    /// How many columns a line may take; `None`: as many as it needs.
+    pub columns: Option<usize>,
+    /// Names that several tests have: only their paths tell these apart.
+    pub namesakes: BTreeSet<String>,
     /// Width of the test column.
     pub test_width: usize,
     /// Width of the model column.
     pub model_width: usize,
     /// Width of the property column; 0 leaves it out, if reachability is all that is asked.
     pub property_width: usize,
+}
+
+impl HumanOptions {
+    /// What a test is called: with its path, where its name is not enough.
+    pub fn called(&self, test: &str, path: &str) -> String {
+        visible(&if self.namesakes.contains(test) { format!("{test} ({path})") } else { test.to_owned() })
+    }
 }
 
 /// Writes `human`.
@@ -45,28 +65,51 @@ impl Human {
     pub fn new(options: HumanOptions) -> Self {
         Human { options }
     }
-}
 
-/// The colour of a verdict's word says whether it is one, and whether it was expected; never whether it is "good".
-fn verdict_style(line: &Line) -> Style {
-    match (&line.answer.verdict, line.met()) {
-        (Verdict::Undecided(_), _) => UNSURE,
-        (_, Some(true)) => GOOD,
-        (_, Some(false)) => BAD,
-        (_, None) => BOLD,
+    /// Writes lines as they fit.
+    fn told(&self, out: &mut dyn Write, tell: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        let mut text = Vec::new();
+        tell(&mut text)?;
+        out.write_all(fold(&String::from_utf8_lossy(&text), self.options.columns).as_bytes())
     }
-}
 
-impl Reporter for Human {
-    fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()> {
+    /// What somebody has to look at: what was expected and what came out, and what to do about it.
+    fn attention(&self, out: &mut dyn Write, line: &Line, case: &Case) -> io::Result<()> {
+        let style = match case.status {
+            Status::Known => DIM,
+            status if status.warns() => UNSURE,
+            _ => BAD,
+        };
+        let place = case.site.as_ref().map_or(String::new(), |site| format!("{site}: "));
+        let property = if line.property == Property::Reachability { "" } else { &format!(", {}", line.property) };
+        let via = line.mapping.map_or(String::new(), |mapping| format!(" via {mapping}"));
+        let (test, model) = (visible(&line.test), visible(&line.model));
+        let ms = line.ms.map_or(String::new(), |ms| format!(", {ms} ms"));
+        let message = &case.message;
+        writeln!(out, "{BOLD}{place}{BOLD:#}{style}{message}{style:#}: {test} under {model}{via}{property}{ms}")?;
+        if let Some(help) = &case.help {
+            writeln!(out, "  help: {help}")?;
+        }
+        if self.options.verbose {
+            defect(out, line)?;
+            if let Some(witness) = &line.answer.witness {
+                witness.ends.iter().try_for_each(|end| end_line(out, end, 0))?;
+                picture(out, &witness.ends)?;
+            }
+            if let Some(explanation) = &line.answer.explanation {
+                super::explanation::human(out, explanation, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One line per answer.
+    fn row(&self, out: &mut dyn Write, line: &Line) -> io::Result<()> {
         let options = &self.options;
         let answer = &line.answer;
-        let attention = answer.defect.is_some() || answer.verdict.reason().is_some() || line.met() == Some(false);
-        if options.quiet && !attention {
-            return Ok(());
-        }
         let (test, model) = (options.test_width, options.model_width);
-        write!(out, "{:test$}  {DIM}{:model$}{DIM:#}  ", visible(&line.test), visible(&line.model))?;
+        let name = options.called(&line.test, &line.path);
+        write!(out, "{name:test$}  {DIM}{:model$}{DIM:#}  ", visible(&line.model))?;
         if options.property_width > 0 {
             write!(out, "{:1$}  ", line.property.to_string(), options.property_width)?;
         }
@@ -98,101 +141,148 @@ impl Reporter for Human {
             }
         }
         rest.extend(line.ms.map(|ms| format!("{ms} ms")));
-        let word = answer.verdict.word();
+        let word = match outcome(line) {
+            "violated" if !line.values().is_empty() => &format!("violated, by {}", state_text(line.values())),
+            word => word,
+        };
         if rest.is_empty() {
             writeln!(out, "{DIM}{quantifier:7}{DIM:#} {style}{word}{style:#}")?;
         } else {
             writeln!(out, "{DIM}{quantifier:7}{DIM:#} {style}{word:9}{style:#}  {}", rest.join(", "))?;
         }
-        for note in &line.notes {
-            writeln!(out, "  note: {note}")?;
-        }
-        if let Some(defect) = &answer.defect {
-            for (i, text) in defect.lines().enumerate() {
-                let head = if i == 0 { "DEFECT:" } else { "       " };
-                writeln!(out, "  {BAD}{head}{BAD:#} {text}")?;
-            }
-        }
-        let hang = answer.witness.iter().flat_map(|w| &w.ends);
-        if !options.explain && (options.verbose || line.met() == Some(false)) {
-            for end in hang {
-                end_line(out, end, 0)?;
-            }
-            if let Some(witness) = &answer.witness {
+        defect(out, line)?;
+        if !options.explain {
+            if let (true, Some(witness)) = (options.verbose, &answer.witness) {
+                witness.ends.iter().try_for_each(|end| end_line(out, end, 0))?;
                 picture(out, &witness.ends)?;
             }
+            return match &answer.explanation {
+                Some(explanation) => super::explanation::human(out, explanation, false),
+                None => Ok(()),
+            };
         }
-        if let (false, Some(explanation)) = (options.explain, &answer.explanation) {
-            super::explanation::human(out, explanation, false)?;
+        explain(out, line, options.verbose)?;
+        match line.fault() {
+            Some(fault) => super::fault::human(out, &line.path, fault, options.verbose),
+            None => Ok(()),
         }
-        if options.explain {
-            explain(out, line, options.verbose)?;
-            if let Some(fault) = line.fault() {
-                super::fault::human(out, &line.path, fault, options.verbose)?;
+    }
+}
+
+/// The broken law of a defect.
+fn defect(out: &mut dyn Write, line: &Line) -> io::Result<()> {
+    let texts = line.answer.defect.iter().flat_map(|defect| defect.lines()).enumerate();
+    texts.into_iter().try_for_each(|(i, text)| {
+        let head = if i == 0 { "DEFECT:" } else { "       " };
+        writeln!(out, "  {BAD}{head}{BAD:#} {text}")
+    })
+}
+
+/// The colour of a verdict's word says whether it is one, and whether it was expected; never whether it is "good".
+fn verdict_style(line: &Line) -> Style {
+    match (&line.answer.verdict, line.met()) {
+        (Verdict::Undecided(_), _) => UNSURE,
+        (_, Some(true)) => GOOD,
+        (_, Some(false)) => BAD,
+        (_, None) => BOLD,
+    }
+}
+
+impl Reporter for Human {
+    fn line(&mut self, out: &mut dyn Write, line: &Line) -> io::Result<()> {
+        let options = &self.options;
+        let case = Case::of(line);
+        let status = case.status;
+        // All of these are told in one line at the end.
+        if line.answer.verdict.reason() == Some(&Reason::Interrupted) {
+            return Ok(());
+        }
+        let must = status.fails() || matches!(status, Status::Undecided(_) | Status::Defect);
+        if options.quiet && !must {
+            return Ok(());
+        }
+        self.told(out, |out| {
+            if !options.explain && status.needs_attention() {
+                self.attention(out, line, &case)?;
+            } else if options.explain || options.verbose || (options.few && line.expected.is_none()) {
+                self.row(out, line)?;
+            } else if !line.notes.is_empty() {
+                writeln!(out, "{}: {}: {}", line.site, case.message, case.title)?;
             }
-        }
-        Ok(())
+            line.notes.iter().try_for_each(|note| writeln!(out, "  note: {}", visible(note)))
+        })
     }
 
     fn observations(&mut self, out: &mut dyn Write, observations: &Observations) -> io::Result<()> {
         if self.options.quiet && !observations.striking() {
             return Ok(());
         }
-        super::observations::human(out, observations)
+        self.told(out, |out| super::observations::human(out, observations))
     }
 
     fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()> {
-        let list = &table.outcomes;
-        write!(out, "{BOLD}{}{BOLD:#} under {}", visible(&table.test), visible(&table.model))?;
-        if let Some(mapping) = table.mapping {
-            write!(out, " via {mapping}")?;
-        }
-        match list.outcomes.iter().filter(|o| o.allowed).count() {
-            1 => write!(out, ": 1 outcome allowed")?,
-            n => write!(out, ": {n} outcomes allowed")?,
-        }
-        match (list.complete, &list.reason) {
-            (true, _) => write!(out, ", and the list is complete")?,
-            (false, None) => write!(out, ", {UNSURE}and the list is not complete{UNSURE:#}")?,
-            (false, Some(why)) => write!(out, ", {UNSURE}and the list is not complete: {why}{UNSURE:#}")?,
-        }
-        if let Some(bound) = list.bound {
-            write!(out, ", loop bound {bound}")?;
-        }
-        if self.options.verbose {
-            write!(out, ", {}", list.engine)?;
-        }
-        if let Some(ms) = table.ms {
-            write!(out, ", {ms} ms")?;
-        }
-        if let Some(text) = undefined(list.definedness.as_ref(), self.options.verbose) {
-            write!(out, ", {text}")?;
-        }
-        writeln!(out)?;
-        outcome_rows(out, table)?;
-        if let Some(Definedness::Undefined(fault)) = &list.definedness {
-            writeln!(out, "  the program is undefined, so that every outcome is possible:")?;
-            super::fault::human(out, &table.path, fault, self.options.verbose)?;
-        }
-        if let Some(defect) = &list.defect {
-            writeln!(out, "  {BAD}DEFECT:{BAD:#} {defect}")?;
-        }
-        writeln!(out)
+        self.told(out, |out| outcomes(out, table, self.options.verbose))
     }
 
     fn comparison(&mut self, out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
         if self.options.quiet && !comparison.striking() {
             return Ok(());
         }
-        super::comparison::human(out, comparison, self.options.verbose)
+        self.told(out, |out| super::comparison::human(out, comparison, self.options.verbose))
     }
 
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
-        for line in summary.comparisons().into_iter().chain(summary.observations()) {
-            writeln!(out, "{line}")?;
-        }
-        writeln!(out, "{BOLD}{summary}{BOLD:#}")
+        self.told(out, |out| {
+            if summary.unasked > 0 {
+                let (unasked, all) = (summary.unasked, summary.answers);
+                writeln!(out, "{UNSURE}interrupted: {unasked} of {all} answers were not found{UNSURE:#}")?;
+            }
+            for line in summary.comparisons().into_iter().chain(summary.observations()) {
+                writeln!(out, "{line}")?;
+            }
+            writeln!(out, "{BOLD}{summary}{BOLD:#}")
+        })
     }
+}
+
+/// One list of outcomes.
+fn outcomes(out: &mut dyn Write, table: &Table, verbose: bool) -> io::Result<()> {
+    let list = &table.outcomes;
+    write!(out, "{BOLD}{}{BOLD:#} under {}", visible(&table.test), visible(&table.model))?;
+    if let Some(mapping) = table.mapping {
+        write!(out, " via {mapping}")?;
+    }
+    match list.outcomes.iter().filter(|o| o.allowed).count() {
+        1 => write!(out, ": 1 outcome allowed")?,
+        n => write!(out, ": {n} outcomes allowed")?,
+    }
+    match (list.complete, &list.reason) {
+        (true, _) => write!(out, ", and the list is complete")?,
+        (false, None) => write!(out, ", {UNSURE}and the list is not complete{UNSURE:#}")?,
+        (false, Some(why)) => write!(out, ", {UNSURE}and the list is not complete: {why}{UNSURE:#}")?,
+    }
+    if let Some(bound) = list.bound {
+        write!(out, ", loop bound {bound}")?;
+    }
+    if verbose {
+        write!(out, ", {}", list.engine)?;
+    }
+    if let Some(ms) = table.ms {
+        write!(out, ", {ms} ms")?;
+    }
+    if let Some(text) = undefined(list.definedness.as_ref(), verbose) {
+        write!(out, ", {text}")?;
+    }
+    writeln!(out)?;
+    outcome_rows(out, table)?;
+    if let Some(Definedness::Undefined(fault)) = &list.definedness {
+        writeln!(out, "  the program is undefined, so that every outcome is possible:")?;
+        super::fault::human(out, &table.path, fault, verbose)?;
+    }
+    if let Some(defect) = &list.defect {
+        writeln!(out, "  {BAD}DEFECT:{BAD:#} {defect}")?;
+    }
+    writeln!(out)
 }
 
 /// What the result line says of undefined behaviour.
@@ -276,28 +366,58 @@ mod tests {
         HumanOptions { test_width: 6, model_width: 8, property_width: 12, ..HumanOptions::default() }
     }
 
-    #[test]
-    fn lines_are_aligned_and_say_what_was_expected() {
-        let text = plain(&samples::written(Format::Human, &options()));
-        let expected = "\
-MP-gpu  ptx-v7.5  reachability  exists  forbidden  as expected
-MP      ptx-v7.5  reachability  exists  allowed    NOT MET: expected forbidden
-MP      ptx-v7.5  race                  racy
-Atom    ptx-v7.5  reachability  forall  forbidden  as expected
-Loop    ptx-v7.5  reachability  exists  undecided  expected allowed, loop bound: a thread can go on after 4 iterations, loop bound 4
-Odd     ptx-v7.5  reachability  exists  allowed
-  DEFECT: engines differ: symbolic allowed, enumerate forbidden
+    const ATTENTION: &str = "\
+tests/MP.litmus:3: expected forbidden, got allowed: MP under ptx-v7.5
+  help: if the model is right, `--bless` writes what was decided into the test
+tests/Loop.litmus:3: expected allowed, got undecided (loop bound: a thread can go on after 4 iterations): Loop under ptx-v7.5
+  help: `--bound 8` goes on for longer
+tests/Odd.litmus:3: a defect of Fencepost: engines differ: symbolic allowed, enumerate forbidden: Odd under ptx-v7.5
+";
+    const SUMMARY: &str = "\
 6 answers: 2 allowed, 2 forbidden, 1 racy, 1 undecided; 3 expectations, 1 NOT MET; undecided: 1 × loop bound; \
 1 DEFECT; 1 error in the input
 ";
-        assert_eq!(text, expected);
+
+    #[test]
+    fn what_needs_attention_is_told_and_counted() {
+        let text = plain(&samples::written(Format::Human, &options()));
+        assert_eq!(text, format!("{ATTENTION}{SUMMARY}"));
+        let quiet = plain(&samples::written(Format::Human, &HumanOptions { quiet: true, ..options() }));
+        assert_eq!(quiet, text);
     }
 
     #[test]
-    fn quiet_keeps_what_needs_attention() {
-        let text = plain(&samples::written(Format::Human, &HumanOptions { quiet: true, ..options() }));
-        let tests: Vec<_> = text.lines().filter_map(|l| l.split_whitespace().next()).collect();
-        assert_eq!(tests, ["MP", "Loop", "Odd", "DEFECT:", "6"]);
+    fn every_answer_is_an_aligned_line_if_asked_for() {
+        let text = plain(&samples::written(Format::Human, &HumanOptions { verbose: true, ..options() }));
+        let rows = [
+            "MP-gpu  ptx-v7.5  reachability  exists  forbidden  as expected, symbolic, by Causality",
+            "MP      ptx-v7.5  race                  racy       symbolic",
+            "Atom    ptx-v7.5  reachability  forall  always holds  as expected, symbolic, by Causality",
+        ];
+        for row in rows {
+            assert!(text.lines().any(|line| line == row), "{row}: {text}");
+        }
+        // Of few answers, those are told that nobody expects.
+        let text = plain(&samples::written(Format::Human, &HumanOptions { few: true, ..options() }));
+        assert!(
+            text.contains("\nMP      ptx-v7.5  race                  racy\n") && !text.contains("MP-gpu"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_was_interrupted_is_one_line() {
+        let mut summary = Summary::default();
+        let (mut out, mut human) = (Vec::new(), Human::new(options()));
+        for _ in 0..3 {
+            let line = samples::line("MP", Verdict::Undecided(Reason::Interrupted), Some("forbidden"));
+            summary.add(&line);
+            human.line(&mut out, &line).unwrap();
+        }
+        assert!(out.is_empty());
+        human.end(&mut out, &summary).unwrap();
+        let text = plain(&String::from_utf8(out).unwrap());
+        assert!(text.starts_with("interrupted: 3 of 3 answers were not found\n"), "{text}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::execution::{WitnessObject, state_object, witness};
 use super::explanation::{self, ExplanationObject};
 use super::fault::{FaultObject, Undefined};
 use super::{Comparison, Line, Observations, Reporter, Summary, Table};
-use verdict::{Finding, Outcome, Outcomes, Place, Reason};
+use verdict::{Finding, Outcome, Outcomes, Place, Property, Reason};
 
 /// Writes `jsonl`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,6 +78,9 @@ struct AnswerObject<'a> {
     undefined: Undefined<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<ExplanationObject<'a>>,
+    /// Why the expectation is known not to be met.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known: Option<&'a str>,
 }
 
 /// How a model stands to another one.
@@ -199,8 +202,12 @@ fn object(line: &Line) -> AnswerObject<'_> {
         mapping: line.mapping,
         compared: None,
         outcomes: None,
-        undefined: Undefined::of(answer.definedness.as_ref(), answer.fault.as_deref()),
+        undefined: match &line.property {
+            Property::Liveness(_) => Undefined::of(answer.definedness.as_ref(), None).alone(),
+            _ => Undefined::of(answer.definedness.as_ref(), answer.fault.as_deref()),
+        },
         explanation: answer.explanation.as_deref().map(explanation::object),
+        known: line.known.as_ref().map(|known| known.reason.as_str()),
     }
 }
 

@@ -15,7 +15,8 @@ use std::io::{self, Write};
 use indexmap::IndexMap;
 
 use super::Summary;
-use super::case::{Case, Cases, Status};
+use super::case::{Case, Cases};
+use super::status::Status;
 
 /// Collects the cases; the counts come first in the file, so it is written at the end.
 #[derive(Debug, Default)]
@@ -60,9 +61,9 @@ impl Cases for Junit {
 /// The element that a case that did not pass has.
 fn element(status: Status) -> Option<&'static str> {
     match status {
-        Status::Passed => None,
-        Status::Undecided(false) => Some("skipped"),
-        Status::Unmet => Some("failure"),
+        Status::Passed | Status::Undefined(false) => None,
+        Status::Undecided(false) | Status::Known => Some("skipped"),
+        Status::Unmet | Status::Undefined(true) => Some("failure"),
         Status::Undecided(true) | Status::Defect | Status::Invalid => Some("error"),
     }
 }
@@ -80,7 +81,7 @@ fn write_case(out: &mut dyn Write, suite: &str, case: &Case) -> io::Result<()> {
     let name = escaped(&case.title);
     write!(out, "        <testcase name=\"{name}\" classname=\"{}\"{}", escaped(suite), time(case.ms))?;
     if let Some(site) = &case.site {
-        write!(out, " file=\"{}\" line=\"{}\"", escaped(&site.file), site.line)?;
+        write!(out, " file=\"{}\" line=\"{}\"", whole(&site.file), site.line)?;
     }
     let element = element(case.status);
     if element.is_none() && case.details.is_empty() {
@@ -97,11 +98,8 @@ fn write_case(out: &mut dyn Write, suite: &str, case: &Case) -> io::Result<()> {
     }
     if let Some(element) = element {
         if case.status.needs_attention() {
-            let (message, rule) = (escaped(&case.message), escaped(case.status.rule()));
+            let (message, rule) = (escaped(&case.line()), escaped(case.status.rule()));
             let mut text = String::new();
-            if let Some(site) = &case.site {
-                let _ = writeln!(text, "{site}");
-            }
             for (name, value) in &case.details {
                 let _ = writeln!(text, "{name}: {value}");
             }
@@ -117,6 +115,11 @@ fn write_case(out: &mut dyn Write, suite: &str, case: &Case) -> io::Result<()> {
 /// The attribute `time`, in seconds.
 fn time(ms: Option<f64>) -> String {
     ms.map_or(String::new(), |ms| format!(" time=\"{:.3}\"", ms / 1000.0))
+}
+
+/// As an attribute whose text stays what it is, in one line that is no command to a CI server: as character references.
+fn whole(text: &str) -> String {
+    escaped(text).replace('\n', "&#10;").replace('\t', "&#9;").replace("##", "#&#35;")
 }
 
 /// As content of an element, or of an attribute in double quotes; characters that XML excludes are left out.
@@ -147,7 +150,7 @@ mod tests {
         let head = r#"<testsuites name="fencepost" tests="6" skipped="0" failures="1" errors="2">"#;
         assert!(text.contains(head), "{text}");
         let failure =
-            r#"<failure message="reachability is allowed, expected forbidden" type="expectation-not-met">"#;
+            r#"<failure message="tests/MP.litmus:3: expected forbidden, got allowed" type="expectation-not-met">"#;
         assert!(text.contains(failure), "{text}");
         assert!(!text.contains("time"), "{text}");
     }

@@ -16,6 +16,7 @@ mod comparison;
 mod execution;
 mod explanation;
 mod fault;
+mod fold;
 mod github;
 mod html;
 mod human;
@@ -26,6 +27,7 @@ mod line;
 mod observations;
 pub mod picture;
 mod sarif;
+mod status;
 mod summary;
 mod tap;
 
@@ -36,9 +38,10 @@ pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use jsonl::Jsonl;
 pub use junit::Junit;
-pub use line::{Line, Site, Table, is_met};
+pub use line::{Known, Line, Site, Table, is_met};
 pub use observations::{Hazard, Hazards, Observations, Observed, Part, Raced, RunExpected, Stopped};
 pub use sarif::Sarif;
+pub use status::Status;
 pub use summary::Summary;
 pub use tap::Tap;
 
@@ -64,24 +67,26 @@ pub enum Format {
 }
 
 /// What reports are about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// Answers, each to one question.
     Answers,
-    /// Lists of outcomes, comparisons, observations.
+    /// What several models say of a test.
+    Comparisons,
+    /// Lists of outcomes, observations.
     Others,
 }
 
-/// Every format: its name, and whether it can tell of answers only.
+/// Every format: its name, and the last of the subjects that it can tell of.
 pub const FORMATS: &[(Format, &str, Subject)] = &[
     (Format::Human, "human", Subject::Others),
     (Format::Json, "json", Subject::Others),
     (Format::Jsonl, "jsonl", Subject::Others),
-    (Format::Junit, "junit", Subject::Answers),
-    (Format::Sarif, "sarif", Subject::Answers),
-    (Format::Github, "github", Subject::Answers),
-    (Format::Tap, "tap", Subject::Answers),
-    (Format::Html, "html", Subject::Answers),
+    (Format::Junit, "junit", Subject::Comparisons),
+    (Format::Sarif, "sarif", Subject::Comparisons),
+    (Format::Github, "github", Subject::Comparisons),
+    (Format::Tap, "tap", Subject::Comparisons),
+    (Format::Html, "html", Subject::Comparisons),
 ];
 
 impl Format {
@@ -92,7 +97,7 @@ impl Format {
 
     /// Whether it has words for more than answers to questions.
     pub fn tells(self, subject: Subject) -> bool {
-        subject == Subject::Answers || FORMATS.iter().any(|row| row.0 == self && row.2 == subject)
+        FORMATS.iter().any(|row| row.0 == self && subject <= row.2)
     }
 }
 
@@ -168,6 +173,10 @@ pub(crate) mod samples {
             expected,
             answer: answer(verdict),
             mapping: None,
+            values: Vec::new(),
+            known: None,
+            mentions_undefined: false,
+            denies_undefined: false,
             notes: Vec::new(),
             ms: None,
         }

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use diag::{SourceFile, Span};
-use verdict::{Answer, Definedness, Fault, Outcomes, Property, Verdict, Witness};
+use diag::{SourceFile, Span, visible};
+use verdict::{Answer, Definedness, Fault, Outcomes, Property, State, Verdict, Witness};
+
+use super::status::Status;
 
 /// Where in a file something stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,8 +30,9 @@ impl Site {
 }
 
 impl fmt::Display for Site {
+    /// `file:line`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", visible(&self.file), self.line, self.column)
+        write!(f, "{}:{}", visible(&self.file), self.line)
     }
 }
 
@@ -56,13 +59,51 @@ pub struct Line {
     pub answer: Answer,
     /// The mapping through which the test was judged.
     pub mapping: Option<&'static str>,
+    /// Final values of an execution that shows the answer, where the execution itself is not kept.
+    pub values: State,
+    /// What is known of the expectation.
+    pub known: Option<Known>,
+    /// Whether the test says of this model that programs race, or are undefined.
+    pub mentions_undefined: bool,
+    /// Whether it is a failure if the program is undefined, and the test does not mention it.
+    pub denies_undefined: bool,
     /// Remarks for people.
     pub notes: Vec<String>,
     /// Wall time in milliseconds, if timings were asked for.
     pub ms: Option<f64>,
 }
 
+/// An expectation that is known not to be met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Why.
+    pub reason: String,
+    /// Whether it is met all the same.
+    pub passes: bool,
+}
+
 impl Line {
+    /// The final values of an execution that shows the answer.
+    pub fn values(&self) -> &State {
+        self.answer.witness.as_ref().map_or(&self.values, |witness| &witness.state)
+    }
+
+    /// What became of the question.
+    pub fn status(&self) -> Status {
+        match (&self.answer.verdict, &self.known, self.met()) {
+            _ if self.answer.defect.is_some() => Status::Defect,
+            (Verdict::Undecided(_), ..) => Status::Undecided(self.expected.is_some()),
+            (_, Some(Known { passes: false, .. }), Some(false)) => Status::Known,
+            (_, Some(Known { passes: true, .. }), _) | (_, _, Some(false)) => Status::Unmet,
+            _ => match &self.answer.definedness {
+                Some(Definedness::Undefined(_)) if !self.mentions_undefined => {
+                    Status::Undefined(self.denies_undefined)
+                }
+                _ => Status::Passed,
+            },
+        }
+    }
+
     /// Whether the answer is the expected one; `None` if nothing is expected or nothing was decided.
     pub fn met(&self) -> Option<bool> {
         is_met(self.expected, &self.answer.verdict)
@@ -78,7 +119,9 @@ impl Line {
 
     /// Forgets the executions that show the answer; the accesses that race stay.
     pub fn drop_evidence(&mut self) {
-        self.answer.witness = None;
+        if let Some(witness) = self.answer.witness.take() {
+            self.values = witness.state;
+        }
         let undefined = match &mut self.answer.definedness {
             Some(Definedness::Undefined(fault)) => Some(fault),
             _ => None,
@@ -90,7 +133,8 @@ impl Line {
 
     /// As [`Line::drop_evidence`], but how the threads of a run that hangs end is kept: that is the answer's reason.
     pub fn drop_executions(&mut self) {
-        let ends = self.answer.witness.take().map(|w| w.ends).filter(|ends| !ends.is_empty());
+        let ends =
+            self.answer.witness.as_mut().map(|w| std::mem::take(&mut w.ends)).filter(|ends| !ends.is_empty());
         self.drop_evidence();
         let (events, relations, state, threads, derived, styles) = Default::default();
         self.answer.witness =
@@ -124,18 +168,4 @@ pub struct Table {
     pub outcomes: Outcomes,
     /// Wall time in milliseconds, if timings were asked for.
     pub ms: Option<f64>,
-}
-
-/// A text on one line, without anything that a terminal or a log would act upon: control characters, and those that
-/// change the direction of what follows, are written as Rust escapes them.
-pub(crate) fn visible(text: &str) -> String {
-    let hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-            || matches!(c, '\u{fffe}' | '\u{ffff}')
-    };
-    if !text.contains(hidden) {
-        return text.to_owned();
-    }
-    text.chars().map(|c| if hidden(c) { c.escape_default().to_string() } else { c.to_string() }).collect()
 }

@@ -16,7 +16,8 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::Summary;
-use super::case::{Case, Cases, Status};
+use super::case::{Case, Cases};
+use super::status::Status;
 
 /// Where the schema of the format is published.
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -161,11 +162,19 @@ struct Logical {
 fn rule(id: &'static str) -> Rule {
     let text = match id {
         "expectation-not-met" => "The model's verdict is not the one that the test expects",
+        "known-failure" => {
+            "The model's verdict is not the one that the test expects, which the test says is known"
+        }
+        "undefined-program" => "The program is undefined under the model, which the test does not mention",
         "undecided" => "A limit of time, memory or loop iterations was hit before there was a verdict",
         "defect" => "A defect of Fencepost: engines disagree, a witness failed its replay, a law was broken",
         _ => "A test, model, option or file that could not be understood",
     };
-    let level = if id == "undecided" { "warning" } else { "error" };
+    let level = match id {
+        "undecided" | "undefined-program" => "warning",
+        "known-failure" => "note",
+        _ => "error",
+    };
     Rule { id, short_description: Message { text: text.into() }, default_configuration: Configuration { level } }
 }
 
@@ -176,14 +185,18 @@ fn result(case: &Case, rules: &[&'static str]) -> Finding {
         region: Region { start_line: site.line, start_column: site.column },
     });
     let name = format!("{}: {}", case.group, case.title);
-    let mut text = format!("{}: {}", case.title, case.message);
+    let mut text = format!("{}: {}", case.line(), case.title);
     for (detail, value) in case.details.iter().filter(|(detail, _)| ["note", "help"].contains(detail)) {
         text += &format!("\n{detail}: {value}");
     }
     Finding {
         rule_id: id,
         rule_index: rules.iter().position(|r| *r == id).unwrap_or_default(),
-        level: if matches!(case.status, Status::Undecided(_)) { "warning" } else { "error" },
+        level: match case.status {
+            Status::Known => "note",
+            status if status.warns() => "warning",
+            _ => "error",
+        },
         message: Message { text },
         locations: vec![Location {
             physical_location: physical,

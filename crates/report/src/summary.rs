@@ -7,8 +7,8 @@ use indexmap::IndexMap;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{Comparison, Line, Observations, Table};
-use verdict::Relation;
+use super::{Comparison, Line, Observations, Status, Table};
+use verdict::{Reason, Relation};
 
 /// Verdicts in the order in which they are counted out.
 const WORDS: [&str; 9] =
@@ -59,6 +59,14 @@ pub struct Summary {
     pub met: usize,
     /// Expectations not met.
     pub unmet: usize,
+    /// Expectations that are known not to be met, and are not.
+    pub known: usize,
+    /// (test, model) pairs whose program is undefined, which the test does not mention; whether that is a failure.
+    pub undefined: (usize, bool),
+    /// Answers that were not asked for any more.
+    pub unasked: usize,
+    /// The pair that was counted last among the undefined ones.
+    last_undefined: (String, String, String),
     /// How many answers are undecided for which kind of reason: what stands before its first `: `.
     pub undecided: BTreeMap<String, usize>,
     /// Broken laws of ours.
@@ -89,11 +97,20 @@ impl Summary {
         if let Some(index) = WORDS.iter().position(|word| *word == line.answer.verdict.word()) {
             self.verdicts[index] += 1;
         }
-        match line.met() {
-            Some(true) => self.met += 1,
-            Some(false) => self.unmet += 1,
-            None => {}
+        let status = line.status();
+        match (status, line.met()) {
+            (Status::Known, _) => self.known += 1,
+            (Status::Unmet, _) | (_, Some(false)) => self.unmet += 1,
+            (_, Some(true)) => self.met += 1,
+            (_, None) => {}
         }
+        if let Status::Undefined(denied) = status {
+            let pair = (line.path.clone(), line.test.clone(), line.model.clone());
+            // The answers about a pair come one after the other.
+            self.undefined = (self.undefined.0 + usize::from(self.last_undefined != pair), denied);
+            self.last_undefined = pair;
+        }
+        self.unasked += usize::from(line.answer.verdict.reason() == Some(&Reason::Interrupted));
         if let Some(reason) = line.answer.verdict.reason() {
             self.add_undecided(&reason.to_string());
         }
@@ -240,6 +257,14 @@ impl fmt::Display for Summary {
             };
             parts.push(format!("{}, {not}", counted(self.met + self.unmet, "expectation")));
         }
+        if self.known > 0 {
+            parts.push(counted(self.known, "known failure"));
+        }
+        match self.undefined {
+            (0, _) => {}
+            (n, false) => parts.push(counted(n, "undefined program")),
+            (n, true) => parts.push(counted(n, "undefined program").to_uppercase()),
+        }
         if !self.undecided.is_empty() {
             let reasons: Vec<_> = self.undecided.iter().map(|(reason, n)| format!("{n} × {reason}")).collect();
             parts.push(format!("undecided: {}", reasons.join(", ")));
@@ -281,8 +306,11 @@ impl Serialize for Summary {
         map.serialize_entry("invalid", &self.invalid)?;
         map.serialize_entry("passed_over", &self.passed_over)?;
         map.serialize_entry("stopped", &self.stopped)?;
-        if self.hidden > 0 {
-            map.serialize_entry("hidden", &self.hidden)?;
+        for (key, n) in [("hidden", self.hidden), ("known", self.known), ("undefined_programs", self.undefined.0)]
+        {
+            if n > 0 {
+                map.serialize_entry(key, &n)?;
+            }
         }
         if self.interrupted {
             map.serialize_entry("interrupted", &true)?;

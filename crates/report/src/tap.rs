@@ -11,8 +11,9 @@
 use std::io::{self, Write};
 
 use super::Summary;
-use super::case::{Case, Cases, Status};
-use super::line::visible;
+use super::case::{Case, Cases};
+use super::status::Status;
+use diag::visible;
 
 /// Writes `tap`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,12 +30,14 @@ impl Tap {
         self.begin(out)?;
         self.points += 1;
         let ok = match case.status {
-            Status::Passed | Status::Undecided(false) => "ok",
+            Status::Passed | Status::Undecided(false) | Status::Undefined(false) => "ok",
             _ => "not ok",
         };
         write!(out, "{ok} {} - {}: {}", self.points, escaped(&case.group), escaped(&case.title))?;
-        if case.status == Status::Undecided(false) {
-            write!(out, " # SKIP {}", case.message)?;
+        match case.status {
+            Status::Undecided(false) => write!(out, " # SKIP {}", case.message)?,
+            Status::Known => write!(out, " # TODO {}", case.message)?,
+            _ => {}
         }
         writeln!(out)?;
         if !case.status.needs_attention() && case.ms.is_none() {
@@ -42,7 +45,7 @@ impl Tap {
         }
         writeln!(out, "  ---")?;
         if case.status.needs_attention() {
-            writeln!(out, "  message: {}", json(&case.message))?;
+            writeln!(out, "  message: {}", json(&case.line()))?;
             writeln!(out, "  severity: {}", case.status.rule())?;
             if let Some(site) = &case.site {
                 writeln!(out, "  at:\n    file: {}", json(&site.file))?;
@@ -101,7 +104,7 @@ mod tests {
         assert_eq!(lines[0], "TAP version 14");
         assert_eq!(lines[1], "ok 1 - ptx/MP-gpu.litmus: MP-gpu under ptx-v7.5: reachability");
         assert_eq!(lines[2], "not ok 2 - ptx/MP.litmus: MP under ptx-v7.5: reachability");
-        assert_eq!(lines[4], r#"  message: "reachability is allowed, expected forbidden""#);
+        assert_eq!(lines[4], r#"  message: "tests/MP.litmus:3: expected forbidden, got allowed""#);
         assert!(text.contains("\n1..6\n# 6 answers"), "{text}");
     }
 

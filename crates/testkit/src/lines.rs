@@ -17,6 +17,10 @@ pub fn line(path: &str, test: &LitmusTest, model: &str, property: Property, answ
         expected: None,
         answer,
         mapping: None,
+        values: Vec::new(),
+        known: None,
+        mentions_undefined: false,
+        denies_undefined: false,
         notes: Vec::new(),
         ms: None,
     }

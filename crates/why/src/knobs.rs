@@ -152,7 +152,9 @@ impl<'p> Around<'p> {
 
     /// A knob for each instruction, with its copies, that has `levels`: below, as written, above.
     fn each(&self, levels: impl Fn(&Op) -> Option<Levels>) -> Vec<Knob> {
-        let sites = sites_of(self.program, &|op| levels(op).is_some());
+        // Assembly has other words than its program.
+        let own = |op: &Op| self.row().proxies || !op.is_ptx();
+        let sites = sites_of(self.program, &|op| own(op) && levels(op).is_some());
         let knob = |spots: Vec<Spot>| {
             let (below, own, above) = levels(&instr(self.program, spots[0]).op)?;
             Some(Knob::new(at(&spots), below, own, above))

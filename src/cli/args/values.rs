@@ -114,6 +114,23 @@ impl From<EngineArg> for Engine {
     }
 }
 
+/// What to do if there is no test.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum NoTests {
+    /// All is well.
+    Pass,
+    /// Exit code 4.
+    #[default]
+    Fail,
+}
+
+/// What may be denied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Deny {
+    /// Programs that are undefined under the model, where the test does not mention it.
+    Undefined,
+}
+
 /// Names of formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FormatArg {
@@ -123,15 +140,15 @@ pub enum FormatArg {
     Json,
     /// One object per line.
     Jsonl,
-    /// XML for CI servers (`check`, `ask`).
+    /// XML for CI servers (`check`, `ask`, `compare`).
     Junit,
-    /// What needs attention, for code scanning (`check`, `ask`).
+    /// What needs attention, for code scanning (`check`, `ask`, `compare`).
     Sarif,
-    /// What needs attention, as annotations of GitHub Actions (`check`, `ask`).
+    /// What needs attention, as annotations of GitHub Actions (`check`, `ask`, `compare`).
     Github,
-    /// The Test Anything Protocol (`check`, `ask`).
+    /// The Test Anything Protocol (`check`, `ask`, `compare`).
     Tap,
-    /// A page with a table to search, and pictures (`check`, `ask`).
+    /// A page with a table to search, and pictures (`check`, `ask`, `compare`).
     Html,
 }
 

@@ -35,6 +35,9 @@ mod prune;
 pub(super) use folder::{default_folder, is_off};
 use key::{BUILD, Key, Keys};
 
+/// No entry is larger.
+const LARGEST: u64 = 64 << 20;
+
 /// Kept verdicts of this build.
 pub(super) struct Cache {
     folder: PathBuf,
@@ -70,7 +73,7 @@ impl Cache {
     /// The answers to so many questions, if they are known; `None` is a question that the model has no words for.
     pub(super) fn get(&self, key: &Key, questions: usize) -> Option<Vec<Option<Answer>>> {
         let path = self.path(key);
-        let bytes = match fs::read(&path) {
+        let bytes = match diag::file::read(&path, LARGEST) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(error) => {
@@ -100,7 +103,7 @@ impl Cache {
             if let Some(folder) = path.parent() {
                 fs::create_dir_all(folder)?;
             }
-            files::replace(&path, &bytes)
+            files::keep(&path, &bytes)
         });
         if let Err(error) = kept {
             self.troubles().unwritable.get_or_insert((path, error));

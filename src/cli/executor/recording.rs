@@ -14,6 +14,9 @@ use program::litmus::LitmusTest;
 use simt::schedule::Recorded;
 use simt::{self, MachineMemory};
 
+/// No recording is larger.
+const LARGEST: u64 = 256 << 20;
+
 /// A file of recorded runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -54,9 +57,9 @@ pub(super) fn read(file: &Path) -> Result<Recording, Box<Diagnostic>> {
                 .help("such files are written by `fencepost run --record FILE`"),
         )
     };
-    let text = fs::read_to_string(file)
+    let bytes = diag::file::read(file, LARGEST)
         .map_err(|e| Box::new(Diagnostic::plain("unreadable-file", format!("`{name}` cannot be read: {e}"))))?;
-    let recording: Recording = serde_json::from_str(&text).map_err(|e| unreadable(e.to_string()))?;
+    let recording: Recording = serde_json::from_slice(&bytes).map_err(|e| unreadable(e.to_string()))?;
     if recording.version != 1 {
         return Err(unreadable(format!("version {} of the format; this program knows 1", recording.version)));
     }

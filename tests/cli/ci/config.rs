@@ -46,8 +46,8 @@ fn a_profile_wins_over_the_file_and_the_command_line_over_both() {
     assert_eq!(names(&mine), ["SB"]);
     assert!(mine.out.contains("\"model\":\"sc\""), "{}", mine.out);
     let human = folder.run(&["check", "--format", "human", "tests/MP.toml"]);
-    assert!(human.out.starts_with("MP"), "{}", human.out);
-    let none = folder.run(&["check", "--no-config", "tests/MP.toml"]);
+    assert!(human.out.starts_with("MP  sc  exists  forbidden"), "{}", human.out);
+    let none = folder.run(&["check", "--no-config", "-v", "tests/MP.toml"]);
     assert!(none.out.starts_with("MP  ptx"), "{}", none.out);
 }
 

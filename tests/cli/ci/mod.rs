@@ -3,7 +3,9 @@
 mod cache;
 mod config;
 mod formats;
+mod hostile;
 mod interrupt;
+mod output;
 mod select;
 mod trouble;
 

@@ -53,6 +53,9 @@ fn the_solver_has_two_doors() {
     }
 }
 
+/// What runs before `main` cannot be said without the word; nothing else is.
+const UNSAFE: &str = "crates/streams/src/lib.rs";
+
 #[test]
 fn every_file_begins_with_what_it_is() {
     for file in ["src", "crates", "tests", "benches"].iter().flat_map(|folder| rust_files(&root().join(folder))) {
@@ -63,6 +66,7 @@ fn every_file_begins_with_what_it_is() {
             "{} has no module doc",
             file.display()
         );
-        assert!(!tokens(&text).iter().any(|token| token == "unsafe"), "{} is unsafe", file.display());
+        let is_unsafe = tokens(&text).iter().any(|token| token == "unsafe");
+        assert!(!is_unsafe || file.ends_with(UNSAFE), "{} is unsafe", file.display());
     }
 }

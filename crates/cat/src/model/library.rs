@@ -5,8 +5,6 @@
 //!   libraries that published files include.
 //! - A file beside the including one wins over a shipped one of the same name.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -97,7 +95,7 @@ pub struct OnDisk;
 impl IncludeResolver for OnDisk {
     fn resolve(&self, including: &SourceFile, path: &str) -> Result<Option<Arc<SourceFile>>, Box<Diagnostic>> {
         let beside = Path::new(&including.name).parent().unwrap_or(Path::new("")).join(path);
-        if beside.is_file() {
+        if beside.exists() && !beside.is_dir() {
             return read(&beside).map(Some);
         }
         Ok(Library::included(path))
@@ -107,18 +105,8 @@ impl IncludeResolver for OnDisk {
 /// Reads a model file; its name is its path.
 pub(super) fn read(path: &Path) -> Result<Arc<SourceFile>, Box<Diagnostic>> {
     let shown = path.display();
-    let mut bytes = Vec::new();
-    // Not all at once: a device may have no end.
-    File::open(path)
-        .and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes))
+    let bytes = diag::file::read(path, diag::file::LARGEST)
         .map_err(|e| Box::new(Diagnostic::plain("cannot-read", format!("cannot read `{shown}`: {e}"))))?;
-    // Offsets are 32 bits wide.
-    if bytes.len() > MAX_BYTES {
-        return Err(Box::new(Diagnostic::plain(
-            "too-large",
-            format!("`{shown}` is larger than {MAX_BYTES} bytes"),
-        )));
-    }
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let read = String::from_utf8_lossy(&error.as_bytes()[..at]).into_owned();
@@ -130,6 +118,3 @@ pub(super) fn read(path: &Path) -> Result<Arc<SourceFile>, Box<Diagnostic>> {
     })?;
     Ok(SourceFile::new(shown.to_string(), text))
 }
-
-/// The largest model file that is read.
-pub(super) const MAX_BYTES: usize = 8 << 20;

@@ -59,8 +59,8 @@ pub fn load(
     signature: &Signature,
     prelude: Option<&str>,
 ) -> Result<Model, Vec<Diagnostic>> {
-    if main.text.len() > library::MAX_BYTES {
-        let message = format!("`{}` is larger than {} bytes", main.name, library::MAX_BYTES);
+    if main.text.len() as u64 > diag::file::LARGEST {
+        let message = format!("`{}` is larger than {} MiB", main.name, diag::file::LARGEST >> 20);
         return Err(vec![Diagnostic::plain("too-large", message)]);
     }
     lower::Lowerer::new(signature, includes, main).run(name, prelude)

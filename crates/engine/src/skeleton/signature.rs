@@ -96,6 +96,13 @@ pub fn speaks_of(model: &Model, role: Role) -> bool {
     model.nodes.iter().any(|n| matches!(n.op, NodeOp::Base(id) if row(id).role == role))
 }
 
+/// Whether a model tells accesses apart by their tags, but does not speak of this one.
+pub fn is_deaf_to(model: &Model, tag: &str) -> bool {
+    let words =
+        || model.nodes.iter().filter_map(|n| if let NodeOp::Base(id) = n.op { Some(row(id).name) } else { None });
+    words().any(|word| TAGS.iter().any(|t| t.0 == word)) && !words().any(|word| word == tag)
+}
+
 /// The words of models.
 pub fn signature() -> Signature {
     of(&ROWS[..ROWS.len() - progress::ROWS.len()])

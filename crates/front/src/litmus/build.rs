@@ -99,13 +99,30 @@ pub(super) fn build_clike(
     sink: &mut Sink,
 ) -> Program {
     declare_votes(dialect, threads.iter().map(|t| &*t.unit), &mut symbols, sink);
+    let published = threads.iter().any(|t| !t.env.strict);
     let threads = lower_clike(threads, &symbols, sink).into_iter().map(|(thread, _)| thread).collect();
     let machine = Machine::full();
-    let program = Program { dialect, threads, locations: symbols.into_locations(), machine, host: None };
+    let mut program = Program { dialect, threads, locations: symbols.into_locations(), machine, host: None };
+    if !published {
+        settle_atomicity(&mut program);
+    }
     refuse_host_barriers(&program, sink);
     warn_of_shared_local(&program, sink);
     program_scope::check(&program, sink);
     program
+}
+
+/// Makes atomic what is accessed atomically, whatever its type: functions of OpenCL 1.x and builtins of compilers are for plain
+/// objects. Through a register, that is any object; one that is not accessed atomically has the same executions, unless they race.
+pub(super) fn settle_atomicity(program: &mut Program) {
+    let accesses = program.instrs().filter(|(_, _, instr)| instr.op.is_access() && instr.op.has("A"));
+    let bases: Vec<Option<LocId>> =
+        accesses.map(|(_, _, instr)| instr.op.address().and_then(Expr::base)).collect();
+    let objects: Vec<LocId> = bases.iter().flatten().map(|loc| program.object(*loc)).collect();
+    for (i, location) in program.locations.iter_mut().enumerate() {
+        let LocationKind::Object { atomic, .. } = &mut location.kind else { continue };
+        *atomic |= bases.contains(&None) || objects.contains(&LocId(i as u16));
+    }
 }
 
 /// Declares the memory in which blocks vote, if some code does.

@@ -71,6 +71,7 @@ pub(super) const TYPES: &[&str] = &[
     "atomic_uint",
     "atomic_long",
     "atomic_ulong",
+    "atomic_flag",
 ];
 /// Dialects that are read.
 pub(super) const DIALECTS: &[&str] = &{
@@ -372,6 +373,11 @@ pub(super) const EXPECT: &[Key] = &[
     key("liveness", Shape::Table(LIVENESS_KEYS), "whether it ends, by progress model"),
     key("axiom", Shape::Text, "the axiom that `forbidden` rests on"),
     key("source", Shape::Text, "the section of the specification"),
+    key(
+        "known",
+        Shape::Text,
+        "why the model is known to say otherwise: not met, it is told and does not fail; met, it fails",
+    ),
 ];
 
 /// Memories of the executor.

@@ -6,14 +6,11 @@
 use std::path::Path;
 
 use super::{dotlitmus, toml};
-use diag::{Diagnostic, Sink, SourceFile, Span};
+use diag::{Diagnostic, Sink, SourceFile, Span, file};
 use program::litmus::LitmusTest;
 
 /// First words of `.litmus` files.
 const LITMUS_WORDS: &[&str] = &["PTX", "VULKAN", "Vulkan", "OPENCL", "OpenCL", "C"];
-
-/// Larger files are refused: spans count bytes in 32 bits, and no test is that long.
-const MAX_BYTES: usize = 256 << 20;
 
 /// Reads the tests of a file; messages call it by its path as given.
 ///
@@ -21,7 +18,7 @@ const MAX_BYTES: usize = 256 << 20;
 /// Everything that is wrong with the file.
 pub fn read_path(path: &Path) -> Result<Vec<LitmusTest>, Vec<Diagnostic>> {
     let name = path.display().to_string();
-    match std::fs::read(path) {
+    match file::read(path, file::LARGEST) {
         Ok(bytes) => parse(&name, &bytes),
         Err(error) => Err(vec![Diagnostic::plain("unreadable-file", format!("`{name}` cannot be read: {error}"))]),
     }
@@ -50,8 +47,8 @@ pub fn parse(source_name: &str, bytes: &[u8]) -> Result<Vec<LitmusTest>, Vec<Dia
 /// # Errors
 /// Everything that is wrong with the text.
 pub fn read(source_name: &str, bytes: &[u8]) -> Result<Read, Vec<Diagnostic>> {
-    if bytes.len() > MAX_BYTES {
-        let message = format!("`{source_name}` is too large: more than {} MiB", MAX_BYTES >> 20);
+    if bytes.len() as u64 > file::LARGEST {
+        let message = format!("`{source_name}` is too large: more than {} MiB", file::LARGEST >> 20);
         return Err(vec![Diagnostic::plain("file-too-large", message)]);
     }
     let text = match std::str::from_utf8(bytes) {

@@ -369,6 +369,7 @@ fn expected(expectation: &Expectation) -> String {
     word("race", expectation.race.map(|racy| if racy { "racy" } else { "race-free" }));
     word("undefined", expectation.undefined.map(|u| if u { "undefined" } else { "defined" }));
     word("axiom", expectation.axiom.as_deref());
+    word("known", expectation.known.as_deref());
     word("source", expectation.source.as_deref());
     if !expectation.liveness.is_empty() {
         let entry = |(progress, hangs): (&String, &bool)| {

@@ -24,6 +24,9 @@ pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
         (None, Some(write)) => Some((Kind::Store, order_of(&write.tags, Kind::Store))),
         (None, None) => None,
     };
+    if op.is_ptx() {
+        return Ok(vec![op.clone()]);
+    }
     if let Op::Rmw { update, read, .. } = op {
         supported(update, read.ty)?;
     }
@@ -44,6 +47,9 @@ pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
         });
     }
     match op {
+        Op::Mark { mark, .. } if mark.kind == EventKind::Fence && table::FENCELESS.contains(&mark.scope) => {
+            Ok(Vec::new())
+        }
         Op::Mark { mark, .. } if mark.kind == EventKind::Fence => {
             let order = order_of(&mark.tags, Kind::Fence)?;
             steps(mapping, Kind::Fence, order, mark.scope, |_| Err("a fence becomes fences".into()))

@@ -11,6 +11,7 @@
 //! - Threads, registers and locations keep their indices, so that a condition means the same before and after.
 //! - Every micro-op of the result points to the source instruction that it comes from.
 //! - Branches go to the first micro-op of what their target became.
+//! - What is in PTX already, in assembly, stays as it is.
 
 mod atomicity;
 mod gaps;
@@ -104,7 +105,7 @@ impl Mapping {
         let mut unmapped = Vec::new();
         for instr in code {
             starts.push(out.len());
-            let lowered = match atomicity::unmet(program, &instr.op) {
+            let lowered = match atomicity::unmet(program, &instr.op).filter(|_| !instr.op.is_ptx()) {
                 Some(rule) => Err(rule),
                 None if host => lower::op(self, &lower::of_host(&instr.op)),
                 None => lower::op(self, &instr.op),

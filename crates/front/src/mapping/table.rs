@@ -124,6 +124,10 @@ pub const SCOPES: &[(Scope, Scope)] = &[
     (Scope::Sys, Scope::Sys),
 ];
 
+/// Scopes whose fences become nothing: they order nothing that another thread could see. Compilers emit no instruction for
+/// `cuda::atomic_thread_fence(…, cuda::thread_scope_thread)` (libcu++), nor for a fence of LLVM's `singlethread`.
+pub(super) const FENCELESS: &[Option<Scope>] = &[Some(Scope::Thread)];
+
 /// A named mapping from a source language to PTX.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapping {

@@ -176,6 +176,14 @@ fn every_scope_has_its_counterpart() {
     assert!(error.contains("scope table"), "{error}");
 }
 
+#[test]
+fn a_fence_of_one_thread_becomes_nothing() {
+    for mapping in MAPPINGS {
+        let fence = source(&Row { kind: Kind::Fence, order: Order::SeqCst, steps: &[] }, Scope::Thread);
+        assert_eq!(lowered(mapping, &fence), "", "{}", mapping.name);
+    }
+}
+
 fn barrier(domain: Scope, scope: Scope) -> Op {
     Op::Barrier(Barrier {
         action: BarrierAction::Sync,

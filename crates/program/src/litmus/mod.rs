@@ -178,8 +178,18 @@ pub struct Expectation {
     pub axiom: Option<String>,
     /// The section of the specification.
     pub source: Option<String>,
+    /// Why the model is known to say otherwise.
+    pub known: Option<String>,
     /// Where the expectation stands in the file.
     pub span: Span,
+}
+
+impl Expectation {
+    /// How many properties have an expected answer.
+    pub fn answers(&self) -> usize {
+        let each = [self.reachability.is_some(), self.race.is_some(), self.undefined.is_some()];
+        each.into_iter().filter(|expected| *expected).count() + self.liveness.len()
+    }
 }
 
 /// Runs of the executor, and what they are expected to show; words are those of the format, `None` is what is understood.

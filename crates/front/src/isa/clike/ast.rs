@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use super::host::HostCall;
+use super::inline_asm::Assembly;
 use program::{BinOp, CmpOp, Ty};
 
 /// How deep expressions and statements may be nested.
@@ -133,8 +134,8 @@ pub(super) enum StmtKind {
     },
     /// A call of the runtime by host code.
     Host(Box<HostCall>),
-    /// CUDA: `asm("bar.sync 1, 64;");`: the contents of the strings.
-    Assembly(Vec<Range<usize>>),
+    /// CUDA: `asm volatile("…" : … : … : "memory");`
+    Assembly(Box<Assembly>),
     Break,
     Continue,
     Return,

@@ -3,7 +3,8 @@
 //! # Sources
 //! - C11, 7.17, *Atomics*: functions without `_explicit` are sequentially consistent.
 //! - OpenCL C, *Atomic Functions*, *Synchronization Functions*, *Fences*: without a scope argument the scope is that of
-//!   the device, of a barrier that of its group.
+//!   the device, of a barrier that of its group. *Legacy Atomic Functions*: relaxed, at the scope of the work-group.
+//! - GCC, *Built-in Functions for Memory Model Aware Atomic Operations*.
 //! - The published suites: which orders and scopes occur; a failure order is read and ignored.
 
 use super::groups::Vote;
@@ -22,6 +23,15 @@ pub(super) enum In {
     Both,
     /// CUDA C++.
     Cuda,
+    /// C and CUDA C++: builtins of compilers.
+    Builtin,
+}
+
+/// The words for orders and scopes where they are not those of the dialect.
+#[derive(Debug)]
+pub(super) struct Vocabulary {
+    pub(super) orders: &'static [(&'static str, Order)],
+    pub(super) scopes: &'static [(&'static str, Scope)],
 }
 
 /// What an argument is.
@@ -45,6 +55,10 @@ pub(super) enum Role {
     Flags,
     /// CUDA: the threads of a warp; may be left out.
     Mask,
+    /// Whether a compare-exchange may fail without a reason: a constant.
+    Weak,
+    /// A value that does not matter.
+    Ignored,
 }
 
 /// What a function does.
@@ -54,12 +68,18 @@ pub(super) enum Does {
     Load,
     /// Writes.
     Store,
-    /// Initialises: a plain write.
-    Init,
+    /// Reads plainly.
+    Read,
+    /// Writes plainly: initialises, or hints at a cache.
+    Write,
     /// Reads and writes another value.
     Exchange,
     /// Reads and writes a value made of the old one.
     Fetch(BinOp),
+    /// The same; gives the new value.
+    FetchNew(BinOp),
+    /// Reads and writes a value that is one more or less.
+    Step(BinOp),
     /// Compares and exchanges; gives 1 or 0.
     CompareExchange {
         /// It may fail without a reason.
@@ -69,11 +89,15 @@ pub(super) enum Does {
     CompareAndSwap,
     /// CUDA: reads until the value is another one.
     Wait,
-    /// CUDA: wakes waiting threads; nothing that memory shows.
-    Notify,
-    /// CUDA: sets a flag; gives what it was.
+    /// The larger of two values.
+    Larger,
+    /// The smaller one.
+    Smaller,
+    /// Nothing that memory shows: wakes waiting threads, or sleeps.
+    Nothing,
+    /// Sets a flag; gives what it was.
     TestAndSet,
-    /// CUDA: clears a flag.
+    /// Clears a flag.
     Clear,
     /// CUDA: waits for the threads of a block, and combines what they say.
     Vote(Vote),
@@ -92,6 +116,8 @@ pub(super) struct Row {
     pub(super) args: &'static [Role],
     /// The order and scope that the name says.
     pub(super) fixed: Option<(Order, Scope)>,
+    /// The words of its orders and scopes.
+    pub(super) words: Option<&'static Vocabulary>,
 }
 
 /// The orders that an operation may have.
@@ -104,12 +130,20 @@ pub(super) fn legal(does: Does) -> &'static [Order] {
 }
 
 const fn row(name: &'static str, dialects: In, does: Does, args: &'static [Role]) -> Row {
-    Row { name, dialects, does, args, fixed: None }
+    Row { name, dialects, does, args, fixed: None, words: None }
+}
+
+const fn builtin(name: &'static str, does: Does, args: &'static [Role]) -> Row {
+    Row { words: Some(&GNU), ..row(name, In::Builtin, does, args) }
+}
+
+const fn legacy(name: &'static str, does: Does, args: &'static [Role]) -> Row {
+    Row { fixed: Some((Order::Relaxed, Scope::Cta)), ..row(name, In::OpenCl, does, args) }
 }
 
 const fn mem_fence(name: &'static str, order: Order) -> Row {
     let does = Does::Fence(Some(order));
-    Row { name, dialects: In::OpenCl, does, args: &[Role::Flags], fixed: Some((order, Scope::Cta)) }
+    Row { fixed: Some((order, Scope::Cta)), ..row(name, In::OpenCl, does, &[Role::Flags]) }
 }
 
 const LOAD: &[Role] = &[Role::Addr];
@@ -120,7 +154,26 @@ const CAS: &[Role] = &[Role::Addr, Role::Expected, Role::Val];
 const CAS_X: &[Role] = &[Role::Addr, Role::Expected, Role::Val, Role::Order, Role::FailOrder, Role::Scope];
 const BARRIER: &[Role] = &[Role::Flags, Role::Scope];
 
-use Does::{CompareExchange, Exchange, Fetch};
+const BUILTIN_CAS: &[Role] = &[Role::Addr, Role::Expected, Role::Val, Role::Weak, Role::Order, Role::FailOrder];
+const BUILTIN_VALUE: &[Role] = &[Role::Addr, Role::Val, Role::Order];
+/// Two values.
+pub(super) const PAIR: &[Role] = &[Role::Compared, Role::Val];
+const OLD: &[Role] = &[Role::Addr, Role::Val];
+const OLD_CAS: &[Role] = &[Role::Addr, Role::Compared, Role::Val];
+
+/// Orders of the builtins of GCC and Clang.
+pub(super) const GNU_ORDERS: &[(&str, Order)] = &[
+    ("__ATOMIC_RELAXED", Order::Relaxed),
+    ("__ATOMIC_CONSUME", Order::Consume),
+    ("__ATOMIC_ACQUIRE", Order::Acquire),
+    ("__ATOMIC_RELEASE", Order::Release),
+    ("__ATOMIC_ACQ_REL", Order::AcqRel),
+    ("__ATOMIC_SEQ_CST", Order::SeqCst),
+];
+
+const GNU: Vocabulary = Vocabulary { orders: GNU_ORDERS, scopes: &[] };
+
+use Does::{CompareExchange, Exchange, Fetch, FetchNew};
 
 /// The table.
 pub(super) const ROWS: &[Row] = &[
@@ -128,7 +181,7 @@ pub(super) const ROWS: &[Row] = &[
     row("atomic_load_explicit", In::Both, Does::Load, LOAD_X),
     row("atomic_store", In::Both, Does::Store, STORE),
     row("atomic_store_explicit", In::Both, Does::Store, STORE_X),
-    row("atomic_init", In::Both, Does::Init, STORE),
+    row("atomic_init", In::Both, Does::Write, STORE),
     row("atomic_exchange", In::Both, Exchange, STORE),
     row("atomic_exchange_explicit", In::Both, Exchange, STORE_X),
     row("atomic_fetch_add", In::Both, Fetch(BinOp::Add), STORE),
@@ -157,15 +210,74 @@ pub(super) const ROWS: &[Row] = &[
     row("barrier", In::OpenCl, Does::Barrier(Scope::Cta), BARRIER),
     row("work_group_barrier", In::OpenCl, Does::Barrier(Scope::Cta), BARRIER),
     row("sub_group_barrier", In::OpenCl, Does::Barrier(Scope::Warp), BARRIER),
+    row("atomic_flag_test_and_set", In::Both, Does::TestAndSet, LOAD),
+    row("atomic_flag_test_and_set_explicit", In::Both, Does::TestAndSet, LOAD_X),
+    row("atomic_flag_clear", In::Both, Does::Clear, LOAD),
+    row("atomic_flag_clear_explicit", In::Both, Does::Clear, LOAD_X),
+    row("min", In::OpenCl, Does::Smaller, PAIR),
+    row("max", In::OpenCl, Does::Larger, PAIR),
+    legacy("atomic_add", Fetch(BinOp::Add), OLD),
+    legacy("atom_add", Fetch(BinOp::Add), OLD),
+    legacy("atomic_sub", Fetch(BinOp::Sub), OLD),
+    legacy("atom_sub", Fetch(BinOp::Sub), OLD),
+    legacy("atomic_xchg", Exchange, OLD),
+    legacy("atom_xchg", Exchange, OLD),
+    legacy("atomic_inc", Does::Step(BinOp::Add), LOAD),
+    legacy("atom_inc", Does::Step(BinOp::Add), LOAD),
+    legacy("atomic_dec", Does::Step(BinOp::Sub), LOAD),
+    legacy("atom_dec", Does::Step(BinOp::Sub), LOAD),
+    legacy("atomic_min", Fetch(BinOp::Min), OLD),
+    legacy("atom_min", Fetch(BinOp::Min), OLD),
+    legacy("atomic_max", Fetch(BinOp::Max), OLD),
+    legacy("atom_max", Fetch(BinOp::Max), OLD),
+    legacy("atomic_and", Fetch(BinOp::And), OLD),
+    legacy("atom_and", Fetch(BinOp::And), OLD),
+    legacy("atomic_or", Fetch(BinOp::Or), OLD),
+    legacy("atom_or", Fetch(BinOp::Or), OLD),
+    legacy("atomic_xor", Fetch(BinOp::Xor), OLD),
+    legacy("atom_xor", Fetch(BinOp::Xor), OLD),
+    legacy("atomic_cmpxchg", Does::CompareAndSwap, OLD_CAS),
+    legacy("atom_cmpxchg", Does::CompareAndSwap, OLD_CAS),
+    builtin("__atomic_load_n", Does::Load, &[Role::Addr, Role::Order]),
+    builtin("__atomic_store_n", Does::Store, &[Role::Addr, Role::Val, Role::Order]),
+    builtin("__atomic_exchange_n", Exchange, &[Role::Addr, Role::Val, Role::Order]),
+    builtin("__atomic_compare_exchange_n", CompareExchange { weak: false }, BUILTIN_CAS),
+    builtin("__atomic_fetch_add", Fetch(BinOp::Add), BUILTIN_VALUE),
+    builtin("__atomic_add_fetch", FetchNew(BinOp::Add), BUILTIN_VALUE),
+    builtin("__atomic_fetch_sub", Fetch(BinOp::Sub), BUILTIN_VALUE),
+    builtin("__atomic_sub_fetch", FetchNew(BinOp::Sub), BUILTIN_VALUE),
+    builtin("__atomic_fetch_and", Fetch(BinOp::And), BUILTIN_VALUE),
+    builtin("__atomic_and_fetch", FetchNew(BinOp::And), BUILTIN_VALUE),
+    builtin("__atomic_fetch_or", Fetch(BinOp::Or), BUILTIN_VALUE),
+    builtin("__atomic_or_fetch", FetchNew(BinOp::Or), BUILTIN_VALUE),
+    builtin("__atomic_fetch_xor", Fetch(BinOp::Xor), BUILTIN_VALUE),
+    builtin("__atomic_xor_fetch", FetchNew(BinOp::Xor), BUILTIN_VALUE),
+    builtin("__atomic_fetch_min", Fetch(BinOp::Min), BUILTIN_VALUE),
+    builtin("__atomic_min_fetch", FetchNew(BinOp::Min), BUILTIN_VALUE),
+    builtin("__atomic_fetch_max", Fetch(BinOp::Max), BUILTIN_VALUE),
+    builtin("__atomic_max_fetch", FetchNew(BinOp::Max), BUILTIN_VALUE),
+    builtin("__atomic_thread_fence", Does::Fence(None), &[Role::Order]),
 ];
 
 impl Row {
+    /// How orders are written in its calls.
+    pub(super) fn orders(&self, language: &Language) -> &'static [(&'static str, Order)] {
+        self.words.map_or(language.row().orders, |w| w.orders)
+    }
+
+    /// An order as it is written in its calls.
+    pub(super) fn order_word(&self, order: Order, language: &Language) -> &'static str {
+        self.orders(language).iter().find(|o| o.1 == order).map_or("", |o| o.0)
+    }
+
     /// How many arguments it may have: at least and at most.
     pub(super) fn arity(&self, language: &Language) -> (usize, usize) {
         let optional = |role: &&Role| match role {
             Role::Scope | Role::Mask => true,
             // A fence says its order.
-            Role::Order | Role::FailOrder => language.cpp && !matches!(self.does, Does::Fence(_)),
+            Role::Order | Role::FailOrder => {
+                language.cpp && self.words.is_none() && !matches!(self.does, Does::Fence(_))
+            }
             _ => false,
         };
         let most = self.args.iter().filter(|r| language.scope.is_some() || **r != Role::Scope).count();
@@ -177,14 +289,17 @@ impl Row {
         let mut parts = Vec::new();
         for role in self.args {
             let word = match role {
+                Role::Val | Role::Compared if self.args == PAIR => "value",
                 Role::Addr if language.cpp => "&x",
                 Role::Addr => "x",
                 Role::Val => "value",
                 Role::Expected => "expected",
                 Role::Compared => "compared",
                 Role::Mask => "[mask]",
-                Role::Order if language.cpp => "[order]",
-                Role::FailOrder if language.cpp => "[failure order]",
+                Role::Weak => "weak",
+                Role::Ignored => "number",
+                Role::Order if language.cpp && self.words.is_none() => "[order]",
+                Role::FailOrder if language.cpp && self.words.is_none() => "[failure order]",
                 Role::Order => "order",
                 Role::FailOrder => "failure order",
                 Role::Scope if language.scope.is_some() => "[scope]",

@@ -61,7 +61,7 @@ impl Lowering<'_, '_> {
         Value { expr: value.expr, ty: Ty::WORD, target: Some(to.ty) }
     }
 
-    fn mixed_size(&mut self, range: &Range<usize>, ty: Ty, object: Ty) {
+    pub(super) fn mixed_size(&mut self, range: &Range<usize>, ty: Ty, object: Ty) {
         let message = format!("a {}-bit access to {}-bit elements", ty.bits, object.bits);
         self.error("mixed-size", range, message, |d| {
             d.label(format!("expected a type of {} bits", object.bits))

@@ -4,24 +4,35 @@
 //! - libcu++, *Extended API*: `cuda::atomic_ref`, `cuda::atomic_thread_fence`. Orders that are left out are seq_cst,
 //!   scopes that are left out are the system's.
 //! - CUDA Programming Guide: *Atomic Functions* (relaxed; at device scope without a suffix), *Memory Fence Functions*
-//!   (seq_cst), *Synchronization Functions*.
+//!   (seq_cst), *Synchronization Functions*, *Built-in atomic functions* (`__nv_atomic_…`: at system scope if none is given).
+//! - CUDA Programming Guide, *Load Functions Using Cache Hints*, *Store Functions Using Cache Hints*; PTX ISA, *Cache Operators*:
+//!   performance hints on weak accesses, which they do not make any stronger.
+//! - Clang, *Language Extensions*, *Scoped Atomic Builtins*.
 
-use super::calls::{Does, In, Role, Row};
+use super::calls::{Does, GNU_ORDERS, In, PAIR, Role, Row, Vocabulary};
 use super::groups::Vote;
 use program::words::Order;
 use program::{BinOp, Scope};
 
 const fn row(name: &'static str, does: Does, args: &'static [Role]) -> Row {
-    Row { name, dialects: In::Cuda, does, args, fixed: None }
+    Row { name, dialects: In::Cuda, does, args, fixed: None, words: None }
+}
+
+const fn nv(name: &'static str, does: Does, args: &'static [Role]) -> Row {
+    Row { words: Some(&NV), ..row(name, does, args) }
+}
+
+const fn scoped(name: &'static str, does: Does, args: &'static [Role]) -> Row {
+    Row { words: Some(&CLANG), ..row(name, does, args) }
 }
 
 const fn legacy(name: &'static str, scope: Scope, does: Does, args: &'static [Role]) -> Row {
-    Row { name, dialects: In::Cuda, does, args, fixed: Some((Order::Relaxed, scope)) }
+    Row { fixed: Some((Order::Relaxed, scope)), ..row(name, does, args) }
 }
 
 const fn fence(name: &'static str, scope: Scope) -> Row {
     let order = Order::SeqCst;
-    Row { name, dialects: In::Cuda, does: Does::Fence(Some(order)), args: &[], fixed: Some((order, scope)) }
+    Row { fixed: Some((order, scope)), ..row(name, Does::Fence(Some(order)), &[]) }
 }
 
 const VALUE: &[Role] = &[Role::Val, Role::Order];
@@ -29,7 +40,42 @@ const CAS: &[Role] = &[Role::Expected, Role::Val, Role::Order, Role::FailOrder];
 const LEGACY: &[Role] = &[Role::Addr, Role::Val];
 const LEGACY_CAS: &[Role] = &[Role::Addr, Role::Compared, Role::Val];
 
-use Does::{CompareAndSwap, CompareExchange, Exchange, Fetch};
+const BUILTIN_LOAD: &[Role] = &[Role::Addr, Role::Order, Role::Scope];
+const BUILTIN_VALUE: &[Role] = &[Role::Addr, Role::Val, Role::Order, Role::Scope];
+const BUILTIN_CAS: &[Role] =
+    &[Role::Addr, Role::Expected, Role::Val, Role::Weak, Role::Order, Role::FailOrder, Role::Scope];
+
+const NV: Vocabulary = Vocabulary {
+    orders: &[
+        ("__NV_ATOMIC_RELAXED", Order::Relaxed),
+        ("__NV_ATOMIC_CONSUME", Order::Consume),
+        ("__NV_ATOMIC_ACQUIRE", Order::Acquire),
+        ("__NV_ATOMIC_RELEASE", Order::Release),
+        ("__NV_ATOMIC_ACQ_REL", Order::AcqRel),
+        ("__NV_ATOMIC_SEQ_CST", Order::SeqCst),
+    ],
+    scopes: &[
+        ("__NV_THREAD_SCOPE_THREAD", Scope::Thread),
+        ("__NV_THREAD_SCOPE_BLOCK", Scope::Cta),
+        ("__NV_THREAD_SCOPE_CLUSTER", Scope::Cluster),
+        ("__NV_THREAD_SCOPE_DEVICE", Scope::Gpu),
+        ("__NV_THREAD_SCOPE_SYSTEM", Scope::Sys),
+    ],
+};
+
+const CLANG: Vocabulary = Vocabulary {
+    orders: GNU_ORDERS,
+    scopes: &[
+        ("__MEMORY_SCOPE_SINGLE", Scope::Thread),
+        ("__MEMORY_SCOPE_WVFRNT", Scope::Warp),
+        ("__MEMORY_SCOPE_WRKGRP", Scope::Cta),
+        ("__MEMORY_SCOPE_CLUSTR", Scope::Cluster),
+        ("__MEMORY_SCOPE_DEVICE", Scope::Gpu),
+        ("__MEMORY_SCOPE_SYSTEM", Scope::Sys),
+    ],
+};
+
+use Does::{CompareAndSwap, CompareExchange, Exchange, Fetch, FetchNew};
 
 /// Functions of an atomic reference.
 pub(super) const METHODS: &[Row] = &[
@@ -46,8 +92,8 @@ pub(super) const METHODS: &[Row] = &[
     row("compare_exchange_strong", CompareExchange { weak: false }, CAS),
     row("compare_exchange_weak", CompareExchange { weak: true }, CAS),
     row("wait", Does::Wait, VALUE),
-    row("notify_one", Does::Notify, &[]),
-    row("notify_all", Does::Notify, &[]),
+    row("notify_one", Does::Nothing, &[]),
+    row("notify_all", Does::Nothing, &[]),
 ];
 
 /// Functions of an atomic flag.
@@ -56,8 +102,8 @@ pub(super) const FLAG_METHODS: &[Row] = &[
     row("test_and_set", Does::TestAndSet, &[Role::Order]),
     row("clear", Does::Clear, &[Role::Order]),
     row("wait", Does::Wait, VALUE),
-    row("notify_one", Does::Notify, &[]),
-    row("notify_all", Does::Notify, &[]),
+    row("notify_one", Does::Nothing, &[]),
+    row("notify_all", Does::Nothing, &[]),
 ];
 
 /// Free functions.
@@ -104,4 +150,54 @@ pub(super) const FUNCTIONS: &[Row] = &[
     legacy("atomicCAS", Scope::Gpu, CompareAndSwap, LEGACY_CAS),
     legacy("atomicCAS_block", Scope::Cta, CompareAndSwap, LEGACY_CAS),
     legacy("atomicCAS_system", Scope::Sys, CompareAndSwap, LEGACY_CAS),
+    row("__ldca", Does::Read, &[Role::Addr]),
+    row("__ldcg", Does::Read, &[Role::Addr]),
+    row("__ldcs", Does::Read, &[Role::Addr]),
+    row("__ldlu", Does::Read, &[Role::Addr]),
+    row("__ldcv", Does::Read, &[Role::Addr]),
+    row("__stwb", Does::Write, LEGACY),
+    row("__stcg", Does::Write, LEGACY),
+    row("__stcs", Does::Write, LEGACY),
+    row("__stwt", Does::Write, LEGACY),
+    row("min", Does::Smaller, PAIR),
+    row("max", Does::Larger, PAIR),
+    row("__nanosleep", Does::Nothing, &[Role::Ignored]),
+    nv("__nv_atomic_load_n", Does::Load, BUILTIN_LOAD),
+    nv("__nv_atomic_store_n", Does::Store, BUILTIN_VALUE),
+    nv("__nv_atomic_exchange_n", Exchange, BUILTIN_VALUE),
+    nv("__nv_atomic_compare_exchange_n", CompareExchange { weak: false }, BUILTIN_CAS),
+    nv("__nv_atomic_fetch_add", Fetch(BinOp::Add), BUILTIN_VALUE),
+    nv("__nv_atomic_add", Fetch(BinOp::Add), BUILTIN_VALUE),
+    nv("__nv_atomic_fetch_sub", Fetch(BinOp::Sub), BUILTIN_VALUE),
+    nv("__nv_atomic_sub", Fetch(BinOp::Sub), BUILTIN_VALUE),
+    nv("__nv_atomic_fetch_and", Fetch(BinOp::And), BUILTIN_VALUE),
+    nv("__nv_atomic_and", Fetch(BinOp::And), BUILTIN_VALUE),
+    nv("__nv_atomic_fetch_or", Fetch(BinOp::Or), BUILTIN_VALUE),
+    nv("__nv_atomic_or", Fetch(BinOp::Or), BUILTIN_VALUE),
+    nv("__nv_atomic_fetch_xor", Fetch(BinOp::Xor), BUILTIN_VALUE),
+    nv("__nv_atomic_xor", Fetch(BinOp::Xor), BUILTIN_VALUE),
+    nv("__nv_atomic_fetch_min", Fetch(BinOp::Min), BUILTIN_VALUE),
+    nv("__nv_atomic_min", Fetch(BinOp::Min), BUILTIN_VALUE),
+    nv("__nv_atomic_fetch_max", Fetch(BinOp::Max), BUILTIN_VALUE),
+    nv("__nv_atomic_max", Fetch(BinOp::Max), BUILTIN_VALUE),
+    nv("__nv_atomic_thread_fence", Does::Fence(None), &[Role::Order, Role::Scope]),
+    scoped("__scoped_atomic_load_n", Does::Load, BUILTIN_LOAD),
+    scoped("__scoped_atomic_store_n", Does::Store, BUILTIN_VALUE),
+    scoped("__scoped_atomic_exchange_n", Exchange, BUILTIN_VALUE),
+    scoped("__scoped_atomic_compare_exchange_n", CompareExchange { weak: false }, BUILTIN_CAS),
+    scoped("__scoped_atomic_fetch_add", Fetch(BinOp::Add), BUILTIN_VALUE),
+    scoped("__scoped_atomic_add_fetch", FetchNew(BinOp::Add), BUILTIN_VALUE),
+    scoped("__scoped_atomic_fetch_sub", Fetch(BinOp::Sub), BUILTIN_VALUE),
+    scoped("__scoped_atomic_sub_fetch", FetchNew(BinOp::Sub), BUILTIN_VALUE),
+    scoped("__scoped_atomic_fetch_and", Fetch(BinOp::And), BUILTIN_VALUE),
+    scoped("__scoped_atomic_and_fetch", FetchNew(BinOp::And), BUILTIN_VALUE),
+    scoped("__scoped_atomic_fetch_or", Fetch(BinOp::Or), BUILTIN_VALUE),
+    scoped("__scoped_atomic_or_fetch", FetchNew(BinOp::Or), BUILTIN_VALUE),
+    scoped("__scoped_atomic_fetch_xor", Fetch(BinOp::Xor), BUILTIN_VALUE),
+    scoped("__scoped_atomic_xor_fetch", FetchNew(BinOp::Xor), BUILTIN_VALUE),
+    scoped("__scoped_atomic_fetch_min", Fetch(BinOp::Min), BUILTIN_VALUE),
+    scoped("__scoped_atomic_min_fetch", FetchNew(BinOp::Min), BUILTIN_VALUE),
+    scoped("__scoped_atomic_fetch_max", Fetch(BinOp::Max), BUILTIN_VALUE),
+    scoped("__scoped_atomic_max_fetch", FetchNew(BinOp::Max), BUILTIN_VALUE),
+    scoped("__scoped_atomic_thread_fence", Does::Fence(None), &[Role::Order, Role::Scope]),
 ];

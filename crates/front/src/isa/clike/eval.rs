@@ -10,6 +10,7 @@ use super::ast::{Expr as Tree, ExprKind};
 use super::calls::ROWS;
 use super::cuda_calls::FUNCTIONS;
 use super::lower::Lowering;
+use super::refused;
 use super::words::bare;
 use program::{Access, BinOp, CmpOp, Expr, LocId, Op, Ty};
 
@@ -398,6 +399,12 @@ impl Lowering<'_, '_> {
         match rows().filter(here).find(|r| r.name == plain) {
             Some(row) => self.function(row, tree, args, None),
             None => {
+                if let Some((what, instead)) = refused::function(word) {
+                    self.error("unsupported-function", name, format!("`{word}` is not supported: {what}"), |d| {
+                        d.label("the language has it, the checker has not").help(instead)
+                    });
+                    return Value::int(0);
+                }
                 let other = rows().any(|r| r.name == word);
                 let calls: Vec<&str> = self.value_calls().collect();
                 self.error("unknown-function", name, format!("there is no function `{word}` here"), |d| {

@@ -6,15 +6,17 @@
 use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind};
-use super::calls::{Does, Role, Row, legal};
+use super::calls::{Does, In, Role, Row, legal};
 use super::cuda::Atomic;
 use super::eval::Value;
 use super::groups::{SUB_GROUP_BARRIER, WORK_GROUP_BARRIER};
 use super::lower::{Lowering, Variable};
 use super::refused::scope_meant;
-use super::words::bare;
+use super::words::enumerator;
 use program::words::{FLAGS, Order};
-use program::{Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Tags, Ty, Update};
+use program::{
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Space, Tags, Ty, Update,
+};
 
 /// Where a compare-exchange finds what it expects.
 enum Expected {
@@ -40,6 +42,8 @@ struct Args {
     compared: Option<Value>,
     order: Option<Order>,
     failure: Option<Order>,
+    /// Whether a compare-exchange may fail without a reason, where an argument says so.
+    weak: Option<bool>,
     scope: Option<Scope>,
     flags: Vec<&'static str>,
     /// The lanes that a barrier of a warp names; `None`: all.
@@ -97,14 +101,25 @@ impl Lowering<'_, '_> {
             Role::Val => args.value = Some(self.eval(tree)),
             Role::Compared => args.compared = Some(self.eval(tree)),
             Role::Mask => args.lanes = self.mask(tree)?,
-            Role::Expected => args.expected = Some(self.expected(tree)?),
+            Role::Ignored => drop(self.eval(tree)),
+            Role::Weak => {
+                let Some(weak) = self.eval(tree).constant() else {
+                    self.error("wrong-operand", &tree.range, "only a constant says whether it is weak", |d| {
+                        d.label("expected `true` or `false`")
+                    });
+                    return None;
+                };
+                args.weak = Some(weak != 0);
+            }
+            Role::Expected => args.expected = Some(self.expected(row, tree)?),
             Role::Order => {
-                let order = self.order(tree)?;
-                let (consume, words) = (self.env.language.consume, self.env.language.row());
+                let order = self.order(row, tree)?;
+                let consume = self.env.language.consume;
                 let mut allowed = legal(row.does).iter().filter(|o| consume || **o != Order::Consume);
                 if !allowed.clone().any(|o| *o == order) {
-                    let message = format!("`{}` cannot have the order `{}`", row.name, words.order_word(order));
-                    let names: Vec<_> = allowed.by_ref().map(|o| format!("`{}`", words.order_word(*o))).collect();
+                    let written = |order: &Order| row.order_word(*order, self.env.language);
+                    let message = format!("`{}` cannot have the order `{}`", row.name, written(&order));
+                    let names: Vec<_> = allowed.by_ref().map(|o| format!("`{}`", written(o))).collect();
                     self.error("illegal-order", &tree.range, message, |d| {
                         d.label(format!("expected one of {}", names.join(", ")))
                             .note(self.env.language.order_rule(row.does))
@@ -114,9 +129,9 @@ impl Lowering<'_, '_> {
                 args.order = Some(order);
             }
             Role::FailOrder => {
-                let order = self.order(tree)?;
+                let order = self.order(row, tree)?;
                 if self.env.strict && matches!(order, Order::Release | Order::AcqRel) {
-                    let word = self.env.language.row().order_word(order);
+                    let word = row.order_word(order, self.env.language);
                     let message = format!("a failed compare-exchange cannot have the order `{word}`");
                     self.error("illegal-order", &tree.range, message, |d| {
                         d.label("expected the order of a load").note("a compare-exchange that fails is a load")
@@ -126,7 +141,8 @@ impl Lowering<'_, '_> {
                 args.failure = Some(order);
             }
             Role::Scope => {
-                let scope = self.word(&tree.range, "scope", self.env.language.row().scopes)?;
+                let scopes = row.words.map_or(self.env.language.row().scopes, |w| w.scopes);
+                let scope = self.word(&tree.range, "scope", scopes)?;
                 if !self.env.language.cpp && scope == Scope::Thread {
                     let message = format!("`{}` has the scope of one work-item", row.name);
                     let span = self.unit.text.span(tree.range.clone());
@@ -143,8 +159,8 @@ impl Lowering<'_, '_> {
         Some(())
     }
 
-    fn order(&mut self, tree: &Tree) -> Option<Order> {
-        self.word(&tree.range, "order", self.env.language.row().orders)
+    fn order(&mut self, row: &Row, tree: &Tree) -> Option<Order> {
+        self.word(&tree.range, "order", row.orders(self.env.language))
     }
 
     /// One of the words of a table.
@@ -155,7 +171,8 @@ impl Lowering<'_, '_> {
         table: &[(&'static str, T)],
     ) -> Option<T> {
         let word = self.str(range);
-        let plain = if self.env.language.cpp { bare(word) } else { word };
+        let plain = if self.env.language.cpp { enumerator(word) } else { word.into() };
+        let plain = plain.as_ref();
         if let Some((_, value)) = table.iter().find(|w| w.0 == plain) {
             return Some(*value);
         }
@@ -205,8 +222,9 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn expected(&mut self, tree: &Tree) -> Option<Expected> {
-        if self.env.language.cpp {
+    fn expected(&mut self, row: &Row, tree: &Tree) -> Option<Expected> {
+        // Builtins of compilers take a pointer.
+        if self.env.language.cpp && row.words.is_none() {
             // An argument that is a reference.
             if let ExprKind::Name = tree.kind
                 && let Some(variable) = self.variables.get(self.str(&tree.range))
@@ -253,7 +271,11 @@ impl Lowering<'_, '_> {
                 return Some(Value::int(0));
             }
             Does::Vote(vote) => return Some(self.vote(tree, vote, args.value?)),
-            Does::Notify => return Some(Value::int(0)),
+            Does::Nothing => return Some(Value::int(0)),
+            Does::Larger | Does::Smaller => {
+                let op = if row.does == Does::Larger { BinOp::Max } else { BinOp::Min };
+                return Some(Value::bin(op, args.compared?, args.value?));
+            }
             _ => {}
         }
         let (addr, ty) = args.addr?;
@@ -265,7 +287,13 @@ impl Lowering<'_, '_> {
             return None;
         }
         let value = args.value.map(|v| v.fit(ty)).unwrap_or(Expr::Const(0));
+        let mut new = None;
         let update = match row.does {
+            Does::Read => {
+                self.in_global(row, tree, &addr)?;
+                let access = self.plain(ty);
+                return Some(self.load(addr, access));
+            }
             Does::Load => {
                 let dst = self.temporary(ty);
                 self.push(Op::Load { dst, addr, access: half(order.of_read(), ty, false) });
@@ -284,13 +312,20 @@ impl Lowering<'_, '_> {
                 self.push(Op::Store { addr, value, access: half(order.of_write(), ty, false) });
                 return Some(Value::int(0));
             }
-            Does::Init => {
+            Does::Write => {
+                self.in_global(row, tree, &addr)?;
                 let access = self.plain(ty);
                 self.push(Op::Store { addr, value, access });
                 return Some(Value::int(0));
             }
             Does::Fetch(op) => Update::Apply(op, value),
+            Does::FetchNew(op) => {
+                new = Some((op, value.clone()));
+                Update::Apply(op, value)
+            }
+            Does::Step(op) => Update::Apply(op, Expr::Const(1)),
             Does::CompareExchange { weak } => {
+                let weak = args.weak.unwrap_or(weak);
                 let failure = args.failure.map(|o| self.effective(o)).filter(|_| self.env.language.cpp);
                 let orders = Orders { success: order, failure, weak };
                 return self.compare_exchange(args.expected?, (addr, ty), value, orders, scope);
@@ -304,7 +339,28 @@ impl Lowering<'_, '_> {
         let dst = self.temporary(ty);
         let (read, write) = (half(order.of_read(), ty, true), half(order.of_write(), ty, true));
         self.push(Op::Rmw { dst: Some(dst), addr, update, read, write });
-        Some(Value { expr: Expr::Reg(dst), ty, target: None })
+        let old = Expr::Reg(dst);
+        let expr = match new {
+            Some((op, value)) => Expr::Bin(op, ty, old.into(), value.into()),
+            None => old,
+        };
+        Some(Value { expr, ty, target: None })
+    }
+
+    /// What hints at caches of global memory is for that alone.
+    fn in_global(&mut self, row: &Row, tree: &Tree, addr: &Expr) -> Option<()> {
+        let Some(loc) = addr.base().filter(|_| row.dialects == In::Cuda) else { return Some(()) };
+        let (object, declared) = self.symbols.object(loc);
+        if declared.space == Space::Global {
+            return Some(());
+        }
+        let message =
+            format!("`{}` on `{}`, which is not in global memory", row.name, self.symbols.get(object).name);
+        self.error("wrong-space", &tree.range, message, |d| {
+            d.label("expected an address of global memory")
+                .note("it becomes an instruction for global memory (PTX ISA, Cache Operators)")
+        });
+        None
     }
 
     /// A plain read of the expected value; then the atomic operation; on failure a plain write of the value seen. One that

@@ -1,34 +1,92 @@
-//! Assembly in CUDA C++: named barriers, which the language has no other form of.
+//! Assembly in CUDA C++: PTX between the statements of a thread, with operands.
 //!
 //! # Invariants
-//! - The text is read by the rows of PTX; what it means is said there alone. Anything but barriers is refused.
-//! - Barrier 0 is the one that `__syncthreads()` waits at.
+//! - The text is read by the rows of PTX; what it means is said there alone. Its accesses and fences stay those of PTX: a mapping
+//!   to PTX leaves them as they are, and a model of C++ has no words for them ([`program::Program::assembly`]).
+//! - Its barriers are named barriers, which the language has no other form of; barrier 0 is the one that `__syncthreads()` waits at.
+//! - An operand has the size that its constraint says, and an access that of the type which its address points to.
 //!
 //! # Sources
-//! - NVIDIA, *Inline PTX Assembly in CUDA*; PTX ISA, *bar / barrier*.
+//! - NVIDIA, *Inline PTX Assembly in CUDA*: operands, constraints, `%%`, `volatile`, `"memory"`; PTX ISA, *bar / barrier*.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
+use super::ast::{Expr as Tree, ExprKind};
+use super::eval::Value;
 use super::groups::WORK_GROUP_BARRIER;
 use super::lower::Lowering;
 use super::parse::{Failed, Parsed, Parser};
 use crate::isa::{Symbols, ptx};
 use diag::MappedText;
-use program::{Barrier, BarrierNaming, Expr, Op, Scope, Tags};
+use program::{Barrier, BarrierNaming, BinOp, Expr, Op, RegId, Scope, Tags, Ty};
 
 /// What may stand between `asm` and its parenthesis.
-const QUALIFIERS: &[&str] = &["volatile", "__volatile__"];
+const VOLATILE: &[&str] = &["volatile", "__volatile__", "__volatile"];
+
+/// Operands by the last letter of their constraint: the size, and how PTX declares a register of it.
+const CONSTRAINTS: &[(&str, u8, &str)] = &[("h", 16, ".b16"), ("r", 32, ".b32"), ("l", 64, ".b64")];
+
+/// PTX's names of the place of a thread, and those of CUDA C++.
+const SPECIALS: &[(&str, &str)] = &[
+    ("%tid.x", "threadIdx.x"),
+    ("%tid.y", "threadIdx.y"),
+    ("%tid.z", "threadIdx.z"),
+    ("%ctaid.x", "blockIdx.x"),
+    ("%ctaid.y", "blockIdx.y"),
+    ("%ctaid.z", "blockIdx.z"),
+    ("%ntid.x", "blockDim.x"),
+    ("%ntid.y", "blockDim.y"),
+    ("%ntid.z", "blockDim.z"),
+    ("%nctaid.x", "gridDim.x"),
+    ("%nctaid.y", "gridDim.y"),
+    ("%nctaid.z", "gridDim.z"),
+];
+
+/// An operand of a statement.
+#[derive(Debug)]
+pub(super) struct Operand {
+    /// The contents of its string.
+    constraint: Range<usize>,
+    value: Tree,
+}
+
+/// An assembly statement.
+#[derive(Debug)]
+pub(super) struct Assembly {
+    /// The contents of its strings.
+    strings: Vec<Range<usize>>,
+    volatile: bool,
+    outputs: Vec<Operand>,
+    inputs: Vec<Operand>,
+    /// It says that it touches memory.
+    memory: bool,
+}
+
+/// An operand, evaluated.
+enum Given {
+    /// The register that stands for it, its size, and the type it points to.
+    Register {
+        reg: RegId,
+        name: String,
+        bits: u8,
+        target: Option<Ty>,
+    },
+    Constant(i64),
+}
 
 /// Whether a word begins such a statement.
 pub(super) fn begins(word: &str) -> bool {
-    matches!(word, "asm" | "__asm__")
+    matches!(word, "asm" | "__asm__" | "__asm")
 }
 
 impl Parser<'_, '_> {
-    /// `asm volatile("bar.sync 1, 64;" ::: "memory")`, without the `;`: the contents of its strings.
-    pub(super) fn assembly(&mut self) -> Parsed<Vec<Range<usize>>> {
+    /// `asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory")`, without the `;`.
+    pub(super) fn assembly(&mut self) -> Parsed<Assembly> {
         self.next();
-        while QUALIFIERS.contains(&self.word()) {
+        let mut volatile = false;
+        while VOLATILE.contains(&self.word()) {
+            volatile = true;
             self.next();
         }
         self.expect("(")?;
@@ -37,52 +95,303 @@ impl Parser<'_, '_> {
             strings.push(contents);
         }
         if strings.is_empty() {
-            return self.unexpected("a string of PTX, such as `\"bar.sync 1, 64;\"`");
+            return self.unexpected("a string of PTX, such as `\"fence.acq_rel.gpu;\"`");
         }
-        // A barrier takes constants, and is a compiler barrier with or without the clobber.
-        while self.eat(":") || self.eat("::") {}
-        let clobber = self.range();
-        if let Some(contents) = self.string()
-            && self.str(&contents) != "memory"
-        {
-            let span = self.text.span(clobber);
-            self.sink.error("unsupported", span, "operands of assembly are not supported", |d| {
-                d.label("expected `\"memory\"`").help("write constants into the text: `asm(\"bar.sync 1, 64;\");`")
-            });
-            return Err(Failed);
+        let (mut outputs, mut inputs, mut memory) = (Vec::new(), Vec::new(), false);
+        if self.eat(":") {
+            outputs = self.operands()?;
+            if self.eat(":") {
+                inputs = self.operands()?;
+                if self.eat(":") {
+                    memory = self.clobbers()?;
+                }
+            }
         }
         self.expect(")")?;
-        Ok(strings)
+        Ok(Assembly { strings, volatile, outputs, inputs, memory })
+    }
+
+    fn operands(&mut self) -> Parsed<Vec<Operand>> {
+        let mut all = Vec::new();
+        while let Some(constraint) = self.string() {
+            self.expect("(")?;
+            let value = self.expression()?;
+            self.expect(")")?;
+            all.push(Operand { constraint, value });
+            if !self.eat(",") {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    /// What else the statement touches: whether memory is named.
+    fn clobbers(&mut self) -> Parsed<bool> {
+        let mut memory = false;
+        while let Some(contents) = self.string() {
+            if self.str(&contents) != "memory" {
+                let span = self.text.span(contents);
+                self.sink.error("unsupported", span, "only memory can be named here", |d| {
+                    d.label("expected `\"memory\"`").note("PTX has no registers that a program could name")
+                });
+                return Err(Failed);
+            }
+            memory = true;
+            if !self.eat(",") {
+                break;
+            }
+        }
+        Ok(memory)
     }
 }
 
 impl Lowering<'_, '_> {
-    /// The barriers of an assembly statement.
-    pub(super) fn assembly(&mut self, strings: &[Range<usize>], range: &Range<usize>) {
+    /// An assembly statement.
+    pub(super) fn assembly(&mut self, assembly: &Assembly, range: &Range<usize>) {
         if !self.env.language.cpp {
             self.error("unsupported", range, "assembly is not supported in this dialect", |d| {
                 d.label("expected another statement")
             });
             return;
         }
-        let mut text = MappedText::new();
-        strings.iter().for_each(|s| text.push_slice(&self.unit.text, s.clone()));
+        let mut given = Vec::new();
+        for (operand, output) in
+            assembly.outputs.iter().map(|o| (o, true)).chain(assembly.inputs.iter().map(|o| (o, false)))
+        {
+            match self.given(operand, output, given.len()) {
+                Some(value) => given.push(value),
+                None => return,
+            }
+        }
+        let Some(text) = self.expanded(&assembly.strings, &given) else { return };
         let before = self.sink.errors();
-        let env = ptx::Env { strict: true, warp_threads: self.env.warp_threads, ..ptx::Env::default() };
+        let lane = ("%laneid".to_string(), i64::from(self.env.lane));
+        let special = |(ptx, cuda): &(&str, &str)| {
+            let value = self.env.specials.iter().find(|s| s.0 == *cuda)?.1;
+            Some((ptx.to_string(), value))
+        };
+        let specials = SPECIALS.iter().filter_map(special).chain([lane]).collect();
+        let regs = given.iter().filter_map(|g| match g {
+            Given::Register { name, .. } => {
+                let init = program::Init::Int(0);
+                Some(ptx::RegInit { name: name.clone(), init, span: diag::Span::default() })
+            }
+            Given::Constant(_) => None,
+        });
+        let warp_threads = self.env.warp_threads;
+        let env = ptx::Env { strict: true, warp_threads, specials, regs: regs.collect(), ..ptx::Env::default() };
         let lowered = ptx::Unit::parse(text, self.sink).lower(&env, &Symbols::default(), self.sink);
         if self.sink.errors() > before {
             return;
         }
-        for instr in lowered.code {
+        if !lowered.untyped().is_empty() {
+            self.error("missing-type", range, "an access of assembly names its type", |d| {
+                d.label("expected a type such as `.u32` or `.b32`")
+            });
+            return;
+        }
+        let acts = lowered.code.iter().any(|i| i.op.is_ptx() || matches!(i.op, Op::Barrier(_)));
+        if acts && !(assembly.volatile && assembly.memory) {
+            let what = if assembly.volatile { "without `\"memory\"`" } else { "without `volatile`" };
+            let span = self.unit.text.span(range.clone());
+            self.sink.warn("movable-assembly", span, format!("an assembly statement {what} may be moved"), |d| {
+                d.label("here it stays where it is").help("write `asm volatile(\"…\" : … : … : \"memory\")`").note(
+                    "a compiler may move accesses to memory across it (Inline PTX Assembly in CUDA, Incorrect Optimization)",
+                )
+            });
+        }
+        // Registers of its own and of operands, as the thread knows them.
+        let mut regs = Vec::new();
+        for reg in &lowered.regs {
+            let of_operand = given.iter().find_map(|g| match g {
+                Given::Register { reg: id, name, .. } if *name == reg.name => Some(*id),
+                _ => None,
+            });
+            regs.push(of_operand.unwrap_or_else(|| self.temporary(reg.ty)));
+        }
+        let mut points: HashMap<RegId, Ty> = HashMap::new();
+        for value in &given {
+            if let Given::Register { reg, target: Some(ty), .. } = value {
+                points.insert(*reg, *ty);
+            }
+        }
+        let start = self.code.len();
+        for mut instr in lowered.code {
+            let of = |r: &mut RegId| *r = regs[usize::from(r.0)];
+            instr.op.operands_mut().into_iter().for_each(|e| {
+                e.visit_mut(&mut |e| {
+                    if let Expr::Reg(r) = e {
+                        of(r);
+                    }
+                })
+            });
+            if let Some(dst) = instr.op.defines_mut() {
+                of(dst);
+            }
+            if let Some(target) = instr.op.target_mut() {
+                *target += start;
+            }
             match instr.op {
                 Op::Barrier(barrier) if barrier.domain == Scope::Cta => self.named_barrier(barrier),
-                _ => {
-                    self.error("unsupported", range, "only barriers of a block are supported in assembly", |d| {
-                        d.label("expected `bar.sync` or `bar.arrive`")
-                            .help("write the test in PTX: `dialect = \"ptx\"`")
-                    });
+                Op::Barrier(_) => {
+                    self.error(
+                        "unsupported",
+                        range,
+                        "of barriers, only those of a block are supported here",
+                        |d| {
+                            d.label("expected `bar.sync` or `bar.arrive`")
+                                .help("use `__syncwarp` or a group, or write the test in PTX: `dialect = \"ptx\"`")
+                        },
+                    );
                     return;
                 }
+                op => {
+                    if !self.sized(&op, &mut points, range) {
+                        return;
+                    }
+                    let at = self.push(op);
+                    self.code[at].element = instr.element;
+                }
+            }
+        }
+        for (operand, value) in assembly.outputs.iter().zip(&given) {
+            if let Given::Register { reg, bits, .. } = value {
+                let ty = Ty { bits: *bits, signed: false };
+                self.put(&operand.value, Value { expr: Expr::Reg(*reg), ty, target: None });
+            }
+        }
+    }
+
+    /// Evaluates an operand into a register of its own.
+    fn given(&mut self, operand: &Operand, output: bool, number: usize) -> Option<Given> {
+        let constraint = self.str(&operand.constraint);
+        let letter = constraint.trim_start_matches(['=', '+', '&']);
+        let known = CONSTRAINTS.iter().find(|c| c.0 == letter);
+        let marked = constraint.starts_with(['=', '+']);
+        let (Some((_, bits, _)), true) = (known, marked == output) else {
+            if (letter, output, marked) == ("n", false, false) {
+                return self.constant_operand(&operand.value);
+            }
+            let expected = if output { "`=r`, `=l`, `=h`, `+r`, `+l` or `+h`" } else { "`r`, `l`, `h` or `n`" };
+            let message = format!("`{constraint}` is no constraint that is supported here");
+            self.error("unsupported", &operand.constraint, message, |d| {
+                d.label(format!("expected {expected}")).note("floating point and 128 bits are not supported")
+            });
+            return None;
+        };
+        let value = if output && !constraint.starts_with('+') {
+            self.type_of(&operand.value)?
+        } else {
+            self.eval(&operand.value)
+        };
+        let size = if value.target.is_some() { 64 } else { value.ty.bits };
+        if size != *bits {
+            let message = format!("`{constraint}` is for {bits} bits, this operand has {size}");
+            self.error("type-mismatch", &operand.value.range, message, |d| {
+                d.label("expected a value of that size, as the compiler does")
+            });
+            return None;
+        }
+        let ty = Ty { bits: *bits, signed: false };
+        let reg = self.temporary(ty);
+        self.push(Op::Assign { dst: reg, value: value.fit(ty) });
+        Some(Given::Register { reg, name: format!("$op{number}"), bits: *bits, target: value.target })
+    }
+
+    fn constant_operand(&mut self, value: &Tree) -> Option<Given> {
+        let constant = self.eval(value).constant();
+        if constant.is_none() {
+            self.error("wrong-operand", &value.range, "this is no constant", |d| {
+                d.label("expected a constant, as `n` says")
+            });
+        }
+        constant.map(Given::Constant)
+    }
+
+    /// The text of the strings, with operands for `%0`, white space for `\n` and `\t`.
+    fn expanded(&mut self, strings: &[Range<usize>], given: &[Given]) -> Option<MappedText> {
+        let mut text = MappedText::new();
+        for (value, range) in given.iter().zip(std::iter::repeat(&strings[0])) {
+            if let Given::Register { name, bits, .. } = value {
+                let declared = CONSTRAINTS.iter().find(|c| c.1 == *bits).map_or("", |c| c.2);
+                text.push_opaque(&format!(".reg {declared} {name}; "), self.unit.text.span(range.clone()));
+            }
+        }
+        for string in strings {
+            let mut from = string.start;
+            let mut at = string.start;
+            while at < string.end {
+                let rest = self.str(&(at..string.end));
+                let digits = rest[1.min(rest.len())..].chars().take_while(char::is_ascii_digit).count();
+                let (new, len) = match rest.as_bytes() {
+                    [b'%', b'%', ..] => ("%".to_string(), 2),
+                    [b'%', ..] if digits > 0 => {
+                        let number = rest[1..=digits].parse::<usize>().ok();
+                        match number.and_then(|n| given.get(n)) {
+                            Some(Given::Register { name, .. }) => (name.clone(), digits + 1),
+                            Some(Given::Constant(value)) => (value.to_string(), digits + 1),
+                            None => {
+                                let range = at..at + digits + 1;
+                                let message = format!("there is no operand `{}`", self.str(&range));
+                                self.error("wrong-operands", &range, message, |d| {
+                                    d.label(format!("{} given", given.len()))
+                                });
+                                return None;
+                            }
+                        }
+                    }
+                    [b'\\', b'n', ..] => ("\n".to_string(), 2),
+                    [b'\\', b't' | b'r', ..] => (" ".to_string(), 2),
+                    [b'\\', ..] => {
+                        self.error("c-syntax", &(at..at + 1), "this escape means nothing in PTX", |d| {
+                            d.label("expected `\\n` or `\\t`")
+                        });
+                        return None;
+                    }
+                    _ => {
+                        at += rest.chars().next().map_or(1, char::len_utf8);
+                        continue;
+                    }
+                };
+                text.push_slice(&self.unit.text, from..at);
+                text.push_opaque(&new, self.unit.text.span(at..at + len));
+                (at, from) = (at + len, at + len);
+            }
+            text.push_slice(&self.unit.text, from..string.end);
+        }
+        Some(text)
+    }
+
+    /// Whether an access has the size of what its address points to; follows addresses from register to register.
+    fn sized(&mut self, op: &Op, points: &mut HashMap<RegId, Ty>, range: &Range<usize>) -> bool {
+        if let Op::Assign { dst, value } = op {
+            match pointee(value, points) {
+                Some(ty) => points.insert(*dst, ty),
+                None => points.remove(dst),
+            };
+            return true;
+        }
+        let (Some(addr), Some(access)) = (op.address(), op.accesses().next()) else { return true };
+        if !op.is_ptx() {
+            self.error("unsupported", range, "assembly through other proxies than the generic one", |d| {
+                d.label("expected accesses such as `ld.global` and `ld.shared`")
+                    .help("write the test in PTX: `dialect = \"ptx\"`")
+            });
+            return false;
+        }
+        let wanted = access.ty;
+        match pointee(addr, points) {
+            Some(ty) if ty.bits == wanted.bits => true,
+            Some(ty) => {
+                self.mixed_size(range, wanted, ty);
+                false
+            }
+            None => {
+                self.error("unsupported-address", range, "what this access is to cannot be told", |d| {
+                    d.label("expected the address of a pointer operand, perhaps with an offset")
+                        .help("give the pointer itself: `\"l\"(p)`")
+                });
+                false
             }
         }
     }
@@ -93,5 +402,38 @@ impl Lowering<'_, '_> {
         }
         (barrier.arrive, barrier.wait) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]));
         self.push(Op::Barrier(barrier));
+    }
+
+    /// What a value to be assigned to has: its type, as a value without meaning.
+    fn type_of(&mut self, tree: &Tree) -> Option<Value> {
+        let name = self.str(&tree.range);
+        if let (ExprKind::Name, Some(variable)) = (&tree.kind, self.variables.get(name)) {
+            return Some(Value { expr: Expr::Const(0), ty: variable.ty, target: variable.target });
+        }
+        let (_, ty) = self.place(tree)?;
+        Some(Value { expr: Expr::Const(0), ty, target: None })
+    }
+
+    /// Assigns a value to what an expression names.
+    fn put(&mut self, tree: &Tree, value: Value) {
+        let name = self.str(&tree.range);
+        if let (ExprKind::Name, Some(variable)) = (&tree.kind, self.variables.get(name)) {
+            let (dst, value) = (variable.reg, value.fit(variable.ty));
+            self.push(Op::Assign { dst, value });
+            return;
+        }
+        if let Some((addr, ty)) = self.place(tree) {
+            let (value, access) = (value.fit(ty), self.access(tree, ty));
+            self.push(Op::Store { addr, value, access });
+        }
+    }
+}
+
+/// What an expression points to, given what registers do: a register, perhaps with a constant added.
+fn pointee(expr: &Expr, points: &HashMap<RegId, Ty>) -> Option<Ty> {
+    match expr {
+        Expr::Reg(r) => points.get(r).copied(),
+        Expr::Bin(BinOp::Add, _, a, b) if matches!(**b, Expr::Const(_)) => pointee(a, points),
+        _ => None,
     }
 }

@@ -33,7 +33,7 @@ static LANGUAGES: [Language; 3] = [
     Language {
         dialect: Dialect::C,
         cpp: false,
-        functions: &[In::C, In::Both],
+        functions: &[In::C, In::Both, In::Builtin],
         scope: None,
         plain_scope: None,
         consume: true,
@@ -57,7 +57,7 @@ static LANGUAGES: [Language; 3] = [
     Language {
         dialect: Dialect::Cuda,
         cpp: true,
-        functions: &[In::Cuda],
+        functions: &[In::Cuda, In::Builtin],
         scope: Some(Scope::Sys),
         plain_scope: None,
         consume: true,

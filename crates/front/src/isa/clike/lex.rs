@@ -31,7 +31,7 @@ pub(super) struct Token {
 }
 
 /// Operators and brackets; longer ones before those they begin with.
-const PUNCTUATION: &[&str] = &[
+pub(super) const PUNCTUATION: &[&str] = &[
     "<<=", ">>=", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "++", "--", "+=", "-=", "*=", "/=", "%=", "&=",
     "|=", "^=", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "<", ">", "=", "(", ")", "[", "]", "{", "}",
     ",", ";", ":", "?", ".",
@@ -63,8 +63,8 @@ pub(super) fn tokens(text: &MappedText, sink: &mut Sink) -> Vec<Token> {
             continue;
         } else if c == '#' {
             let end = at + rest.find('\n').unwrap_or(rest.len());
-            sink.error("unsupported", text.span(at..end), "there is no preprocessor here", |d| {
-                d.label("expected a statement").help("leave it out: the names of the libraries are known")
+            sink.error("unsupported", text.span(at..end), "a directive begins a line", |d| {
+                d.label("expected a statement").help("write it on a line of its own")
             });
             at = end;
             continue;

@@ -199,9 +199,9 @@ impl<'a> Lowering<'a, '_> {
                     self.declare(declared);
                 }
             }
-            StmtKind::Assembly(strings) => {
+            StmtKind::Assembly(assembly) => {
                 self.at(&stmt.range);
-                self.assembly(strings, &stmt.range);
+                self.assembly(assembly, &stmt.range);
             }
             StmtKind::Host(call) => {
                 self.at(&stmt.range);

@@ -41,6 +41,7 @@ mod lex;
 mod lower;
 mod objects;
 mod parse;
+mod preprocess;
 mod refused;
 #[cfg(test)]
 mod tests;
@@ -96,6 +97,7 @@ impl Unit {
     /// Parses a thread's code; what is wrong with it goes to `sink`.
     pub fn parse(text: MappedText, sink: &mut Sink) -> Unit {
         let errors = sink.errors();
+        let text = preprocess::preprocess(text, sink);
         let stmts = parse::statements(&text, sink);
         Unit { text, stmts, broken: sink.errors() > errors }
     }

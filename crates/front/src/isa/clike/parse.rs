@@ -237,9 +237,9 @@ impl<'a> Parser<'a, '_> {
             }
             (_, "for") => self.for_loop()?,
             (_, word) if inline_asm::begins(word) => {
-                let strings = self.assembly()?;
+                let assembly = self.assembly()?;
                 self.expect(";")?;
-                StmtKind::Assembly(strings)
+                StmtKind::Assembly(assembly.into())
             }
             (_, "break" | "continue" | "return") => {
                 let kind = match self.word() {

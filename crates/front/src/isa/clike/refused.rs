@@ -53,9 +53,114 @@ const UNSUPPORTED: &[(&str, &str, &str)] = &[
     ("float", "floating-point types are", "use an integer type"),
     ("double", "floating-point types are", "use an integer type"),
     ("half", "floating-point types are", "use an integer type"),
+    ("class", "classes of your own are", "use plain variables"),
+    ("template", "templates of your own are", "write out the instance that is used"),
+    ("operator", "operators of your own are", "write out what they do"),
+    ("try", "exceptions are", "leave them out"),
+    ("throw", "exceptions are", "leave them out"),
+    ("delete", "memory from the heap is", "declare it in `[memory]`"),
     ("goto", "jumps are", "use `if` and loops"),
     ("switch", "`switch` is", "use `if`"),
 ];
+
+/// Functions that the languages and their compilers have, and the checker has not: how their names begin, what they are, and
+/// what to write instead.
+const FUNCTIONS: &[(&str, &str, &str)] = &[
+    (
+        "__shfl",
+        "warp shuffles: an exchange of registers that orders no memory, of which the models have no relation",
+        "exchange through shared memory and `__syncwarp()`, which orders more",
+    ),
+    (
+        "__ballot",
+        "warp votes: an exchange of registers that orders no memory, of which the models have no relation",
+        "count with `atomicOr` and `__syncwarp()`, which orders more",
+    ),
+    ("__any", "warp votes: an exchange of registers that orders no memory", "see `__ballot_sync`"),
+    ("__all", "warp votes: an exchange of registers that orders no memory", "see `__ballot_sync`"),
+    ("__uni", "warp votes: an exchange of registers that orders no memory", "see `__ballot_sync`"),
+    ("__match_", "warp matches: an exchange of registers that orders no memory", "exchange through shared memory"),
+    ("__reduce_", "warp reductions: an exchange of registers that orders no memory", "use an atomic operation"),
+    (
+        "__activemask",
+        "which lanes of a warp run together is not determined by the program",
+        "write the mask that is meant",
+    ),
+    (
+        "__ldg",
+        "loads through the read-only cache, which no memory model covers",
+        "use a plain load, if nothing writes there",
+    ),
+    (
+        "__sync_",
+        "builtins that are documented as full barriers, which no order of C11 is",
+        "use `__atomic_…`, with an order",
+    ),
+    (
+        "__atomic_",
+        "builtins with values in memory, or without effect on it",
+        "use the forms that end in `_n`, or `__atomic_fetch_…`",
+    ),
+    (
+        "__scoped_atomic_",
+        "builtins with values in memory, or without effect on it",
+        "use the forms that end in `_n`",
+    ),
+    ("__nv_atomic_", "builtins with values in memory", "use the forms that end in `_n`"),
+    ("__cvta_", "conversions between address spaces", "give assembly the pointer itself: `\"l\"(p)`"),
+    ("__cluster_", "queries of clusters", "leave them out"),
+    ("__pipeline_", "asynchronous copies", "copy with plain loads and stores"),
+    ("memcpy_async", "asynchronous copies", "copy with plain loads and stores"),
+    ("async_work_group_", "asynchronous copies", "copy with plain loads and stores"),
+    ("wait_group_events", "asynchronous copies", "copy with plain loads and stores"),
+    ("clock", "time", "leave it out"),
+    ("__trap", "the abortion of a kernel", "write the outcome that must not be into `condition`"),
+    ("abort", "the abortion of a program", "write the outcome that must not be into `condition`"),
+    ("exit", "the end of a program", "use `return`"),
+    ("assert", "assertions", "write what is asserted into `condition`, with `forall`"),
+    ("printf", "output", "write into a register, and name it in `condition`"),
+    ("malloc", "memory from the heap", "declare it in `[memory]`"),
+    ("free", "memory from the heap", "leave it out"),
+    ("memcpy", "copies of memory", "copy with plain loads and stores"),
+    ("memset", "copies of memory", "write with plain stores"),
+    ("tex", "textures", "see the texture proxy of PTX: `tld`"),
+    ("surf", "surfaces", "see the surface proxy of PTX: `suld`, `sust`"),
+    ("read_image", "images, which no published model covers", "use buffers"),
+    ("write_image", "images, which no published model covers", "use buffers"),
+    ("read_pipe", "pipes", "use a buffer and atomic operations"),
+    ("write_pipe", "pipes", "use a buffer and atomic operations"),
+    (
+        "work_group_",
+        "collective functions: an exchange of values that is no barrier, of which the models have no relation",
+        "exchange through local memory and `barrier`, which orders more",
+    ),
+    (
+        "sub_group_",
+        "collective functions: an exchange of values that is no barrier, of which the models have no relation",
+        "exchange through local memory and `sub_group_barrier`, which orders more",
+    ),
+    ("__popc", "counts of bits", "use arithmetic"),
+    ("__ffs", "counts of bits", "use arithmetic"),
+    ("__clz", "counts of bits", "use arithmetic"),
+    (
+        "atomic_signal_fence",
+        "fences between a thread and its signal handlers",
+        "leave it out: it orders no threads",
+    ),
+    ("thrd_", "threads that programs start", "write each as a `[[thread]]`"),
+    (
+        "pthread_",
+        "threads that programs start, and their locks",
+        "write each as a `[[thread]]`, and the lock with atomic operations",
+    ),
+    ("mtx_", "locks of the C library", "write the lock with atomic operations"),
+];
+
+/// What a function that is not supported is, and what to write instead; `None`: there is none of that name.
+pub(super) fn function(name: &str) -> Option<(&'static str, &'static str)> {
+    let name = name.rsplit("::").next().unwrap_or(name);
+    FUNCTIONS.iter().find(|f| name.starts_with(f.0)).map(|f| (f.1, f.2))
+}
 
 /// What is not supported about a word that begins a statement, and what to do instead. A namespace in front says that
 /// a class of a library is meant.

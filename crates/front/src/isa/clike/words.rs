@@ -1,5 +1,7 @@
 //! Words of the C-like dialects: integer types, qualifiers, namespaces.
 
+use std::borrow::Cow;
+
 use program::Ty;
 
 /// Integer types by name. `atomic_` in front of one makes it atomic.
@@ -31,6 +33,9 @@ pub(super) const RESULTS: [(&str, i64); 2] = [("cudaSuccess", 0), ("cudaErrorNot
 /// The type of that name, and whether it is atomic.
 pub(super) fn type_named(name: &str) -> Option<(Ty, bool)> {
     let name = bare(name);
+    if name == "atomic_flag" {
+        return Some((Ty::S32, true));
+    }
     let plain = |name: &str| TYPES.iter().chain(RESULT_TYPES).find(|t| t.0 == name).map(|t| t.1);
     match name.strip_prefix("atomic_") {
         Some(rest) => plain(rest).map(|ty| (ty, true)),
@@ -49,6 +54,16 @@ pub(super) const QUALIFIERS: &[&str] = &["volatile", "const", "restrict", "__res
 /// A name without the namespaces of the standard libraries.
 pub(super) fn bare(name: &str) -> &str {
     ["cuda::std::", "cuda::", "std::"].iter().find_map(|p| name.strip_prefix(p)).unwrap_or(name)
+}
+
+/// An order or scope of C++ as C would write it: `cuda::std::memory_order::release` is `memory_order_release`.
+pub(super) fn enumerator(name: &str) -> Cow<'_, str> {
+    let name = bare(name.strip_prefix("::").unwrap_or(name));
+    match (name.strip_prefix("memory_order::"), name.strip_prefix("thread_scope::")) {
+        (Some(order), _) => format!("memory_order_{order}").into(),
+        (_, Some(scope)) => scope.into(),
+        _ => name.into(),
+    }
 }
 
 /// Types of groups of threads, without their namespace.

@@ -8,7 +8,7 @@
 //! - Types may be left out: 64 bits, signed.
 //! - Arithmetic on addresses is restricted, by [`super::pointers`].
 
-use super::lower::{Call, Emit, truth};
+use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, PRED, ResultTy, Role, Row, TYPES, TYPES_PRED};
 use program::{BinOp, CmpOp, Expr, Op, Ty};
 
@@ -117,14 +117,7 @@ pub(super) const ROWS: &[Row] = &[
         "bitwise complement; of a predicate, the opposite",
         LOGIC,
         UNARY,
-        |e, c| {
-            let value = if c.ty == PRED && c.quals.get(GroupKind::Type) == Some("pred") {
-                truth(c.expr(1), true)
-            } else {
-                op(BinOp::Xor, c.ty, c.expr(1), Expr::Const(c.ty.wrap(-1)))
-            };
-            assign(e, c, value);
-        },
+        |e, c| assign(e, c, op(BinOp::Xor, c.ty, c.expr(1), Expr::Const(c.ty.wrap(-1)))),
     ),
     Row::new("neg", "`neg{.type} d, a`", "negation", ARITH, UNARY, |e, c| {
         assign(e, c, op(BinOp::Sub, c.ty, Expr::Const(0), c.expr(1)));

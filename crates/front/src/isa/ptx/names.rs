@@ -257,6 +257,7 @@ fn result_ty(row: &Row, ty: Ty) -> Ty {
     match row.result {
         ResultTy::Own => ty,
         ResultTy::Pred => PRED,
+        ResultTy::U32 => Ty::U32,
         ResultTy::Wide => Ty { bits: ty.bits.saturating_mul(2).min(64), ..ty },
     }
 }

@@ -3,7 +3,7 @@
 use super::lower::{Arg, Emit, truth};
 use super::names::Name;
 use super::parse::{NameOperand, Operand, OperandKind};
-use super::table::{GroupKind, Matched, PRED, Role};
+use super::table::{GroupKind, Matched, Role};
 use crate::isa::SymbolKind;
 use diag::Diagnostic;
 use program::{BinOp, Expr, LocId, Space, Ty};
@@ -286,7 +286,7 @@ pub(super) fn plus(base: Expr, element: i64, ty: Ty) -> Expr {
 
 /// Whether a constant is a value of the type, read as signed or unsigned.
 fn fits(v: i64, ty: Ty) -> bool {
-    ty.bits == 64 || ty.bits == 8 && ty == PRED && (0..=1).contains(&v) || {
+    ty.bits == 64 || {
         let half = 1i64 << (ty.bits - 1);
         -half <= v && v < 2 * half
     }

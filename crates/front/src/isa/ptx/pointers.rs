@@ -151,7 +151,7 @@ impl Points {
             Expr::Address(loc) => Targets::from([self.objects[usize::from(loc.0)]]),
             Expr::Reg(r) => self.held.get(&Holder::Reg(thread, *r)).cloned().unwrap_or_default(),
             Expr::Bin(_, _, a, b) | Expr::Select(_, a, b) => &self.of(thread, a) | &self.of(thread, b),
-            Expr::Cast(ty, a) if ty.bits == 64 => self.of(thread, a),
+            Expr::Cast(ty, a) if ty.bits >= 32 => self.of(thread, a),
             Expr::Const(_) | Expr::Cmp(..) | Expr::Cast(..) => Targets::new(),
         }
     }

@@ -20,7 +20,7 @@ pub(super) struct Regs {
 /// One register while its thread is being read.
 pub(super) struct Info {
     pub(super) name: String,
-    /// Of the first instruction that writes it.
+    /// Of the instructions that write it, the widest; of equally wide ones, that of the first.
     pub(super) ty: Option<Ty>,
     /// Instructions of different types write it.
     pub(super) mixed: bool,
@@ -62,7 +62,12 @@ impl Regs {
         let info = &mut self.list[usize::from(id.0)];
         match info.ty {
             None => info.ty = Some(ty),
-            Some(first) => info.mixed |= first != ty,
+            Some(first) => {
+                info.mixed |= first != ty;
+                if ty.bits > first.bits {
+                    info.ty = Some(ty);
+                }
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use super::lower::{Call, Emit};
 use super::parse::{Operand, OperandKind, RawInstr};
-use super::{arith, atomics, barriers, control, fences, memory};
+use super::{arith, atomics, barriers, bits, control, fences, memory, outside};
 use diag::{MappedText, Sink};
 use program::{Scope, Ty};
 
@@ -87,10 +87,12 @@ pub(super) enum ResultTy {
     Pred,
     /// Twice as wide (`mul.wide`).
     Wide,
+    /// 32 bits, whatever it reads (`popc`).
+    U32,
 }
 
-/// Predicates hold 0 or 1.
-pub(super) const PRED: Ty = Ty { bits: 8, signed: false };
+/// Predicates hold 0 or 1: one bit, so that they are no integers of 8 bits.
+pub(super) const PRED: Ty = Ty { bits: 1, signed: false };
 
 /// What an operand is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,76 +197,11 @@ pub(super) const CACHE: Group = Group {
     ],
 };
 
-/// Qualifiers that PTX has and this checker has not, with what they are.
-const UNSUPPORTED_QUALIFIERS: &[(&str, &str)] = &[
-    ("f16", "floating-point types"),
-    ("f32", "floating-point types"),
-    ("f64", "floating-point types"),
-    ("bf16", "floating-point types"),
-    ("tf32", "floating-point types"),
-    ("f16x2", "packed types"),
-    ("bf16x2", "packed types"),
-    ("u16x2", "packed types"),
-    ("s16x2", "packed types"),
-    ("noftz", "floating-point operations"),
-    ("b128", "128-bit types"),
-    ("v2", "vector accesses"),
-    ("v4", "vector accesses"),
-    ("v8", "vector accesses"),
-    ("param", "the parameter space but for `ld.param`, which reads what `regs` sets"),
-    ("param::entry", "the parameter space but for `ld.param`, which reads what `regs` sets"),
-    ("param::func", "the parameter space"),
-    ("nc", "non-coherent loads, which the PTX memory model does not cover"),
-    ("unified", "unified loads"),
-    ("L2::cache_hint", "cache policies"),
-    ("async", "the asynchronous proxy"),
-    ("async::generic", "the asynchronous proxy"),
-    ("tensormap::generic", "the tensormap proxy"),
-    ("mbarrier_init", "mbarrier objects"),
-    ("sync_restrict::shared::cta", "fences restricted to a state space"),
-    ("sync_restrict::shared::cluster", "fences restricted to a state space"),
-    ("red", "barriers with a reduction; use `bar.sync` and an atomic operation"),
-    ("hi", "the upper half of a product"),
-    ("sat", "saturation"),
-    ("cc", "carry"),
-    ("multimem", "multimem addresses"),
-];
-
-/// Instructions that PTX has and this checker has not, with what they are.
-const UNSUPPORTED_OPCODES: &[(&str, &str)] = &[
-    ("mbarrier", "mbarrier objects"),
-    ("cp", "asynchronous copies"),
-    ("multimem", "multimem addresses"),
-    ("wgmma", "matrix instructions"),
-    ("wmma", "matrix instructions"),
-    ("mma", "matrix instructions"),
-    ("ldmatrix", "matrix instructions"),
-    ("stmatrix", "matrix instructions"),
-    ("tcgen05", "matrix instructions"),
-    ("tensormap", "tensor maps"),
-    ("tex", "texture fetches as compilers print them; write `tld.weak r, x`"),
-    ("sured", "surface reductions"),
-    ("shfl", "warp shuffles"),
-    ("vote", "warp votes"),
-    ("match", "warp matches"),
-    ("redux", "warp reductions"),
-    ("activemask", "warp masks"),
-    ("elect", "warp election"),
-    ("mapa", "addresses in another CTA's shared memory"),
-    ("getctarank", "addresses in another CTA's shared memory"),
-    ("isspacep", "address space queries"),
-    ("griddepcontrol", "dependent launch"),
-    ("discard", "`discard`"),
-    ("call", "calls"),
-    ("brx", "indirect branches"),
-    ("trap", "traps"),
-    ("fma", "floating-point operations"),
-    ("alloca", "stack allocation"),
-];
-
 /// The instruction set: every row, in order of documentation.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
-    [memory::ROWS, atomics::ROWS, fences::ROWS, barriers::ROWS, control::ROWS, arith::ROWS].into_iter().flatten()
+    [memory::ROWS, atomics::ROWS, fences::ROWS, barriers::ROWS, control::ROWS, arith::ROWS, bits::ROWS]
+        .into_iter()
+        .flatten()
 }
 
 fn by_opcode() -> &'static HashMap<&'static str, Vec<&'static Row>> {
@@ -356,7 +293,7 @@ pub(super) fn find(text: &MappedText, raw: RawInstr, sink: &mut Sink) -> Option<
     let opcode = str(&raw.opcode);
     let span = text.span(raw.opcode.clone());
     let Some(rows) = by_opcode().get(opcode) else {
-        if let Some((_, what)) = UNSUPPORTED_OPCODES.iter().find(|u| u.0 == opcode) {
+        if let Some(what) = outside::instruction(opcode) {
             sink.error("unsupported-instruction", span, format!("`{opcode}` is not supported: {what}"), |d| {
                 d.label("PTX has this instruction, the checker has not")
             });
@@ -374,7 +311,7 @@ pub(super) fn find(text: &MappedText, raw: RawInstr, sink: &mut Sink) -> Option<
         keys => keys.iter().all(|k| written(k)),
     };
     let Some(row) = rows.iter().filter(fits).max_by_key(|row| row.keys.len()).copied() else {
-        let bad = raw.quals.iter().find(|q| unsupported(str(q)).is_some());
+        let bad = raw.quals.iter().find(|q| outside::qualifier(str(q)).is_some());
         if let Some(bad) = bad {
             report_unsupported(text, opcode, bad, sink);
             return None;
@@ -404,7 +341,7 @@ pub(super) fn find(text: &MappedText, raw: RawInstr, sink: &mut Sink) -> Option<
         let group = row.groups.iter().find_map(|g| Some((g.kind, *g.words.iter().find(|w| **w == word)?)));
         let Some((kind, known)) = group else {
             ok = false;
-            if unsupported(word).is_some() {
+            if outside::qualifier(word).is_some() {
                 report_unsupported(text, opcode, range, sink);
             } else {
                 let words = || row.groups.iter().flat_map(|g| g.words.iter().copied());
@@ -434,13 +371,9 @@ pub(super) fn find(text: &MappedText, raw: RawInstr, sink: &mut Sink) -> Option<
 /// The key of a row that is chosen when there are no qualifiers and the last operand is a constant.
 pub(super) const BARE: &str = "";
 
-fn unsupported(word: &str) -> Option<&'static str> {
-    UNSUPPORTED_QUALIFIERS.iter().find(|u| u.0 == word).map(|u| u.1)
-}
-
 fn report_unsupported(text: &MappedText, opcode: &str, range: &Range<usize>, sink: &mut Sink) {
     let word = &text.as_str()[range.clone()];
-    let what = unsupported(word).unwrap_or_default();
+    let what = outside::qualifier(word).unwrap_or_default();
     let message = format!("`{opcode}` with `.{word}` is not supported: {what}");
     sink.error("unsupported-qualifier", text.span(range.clone()), message, |d| {
         d.label("PTX has this qualifier, the checker has not")

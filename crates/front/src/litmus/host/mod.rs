@@ -8,7 +8,7 @@
 
 use std::rc::Rc;
 
-use super::build::{CThreadDraft, lower_clike, refuse_host_barriers, warn_of_shared_local};
+use super::build::{CThreadDraft, lower_clike, refuse_host_barriers, settle_atomicity, warn_of_shared_local};
 use super::program_scope;
 use super::toml::Layout;
 use crate::isa::Symbols;
@@ -134,7 +134,8 @@ pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut 
     }
     let open = symbols.untyped();
     let locations = symbols.into_locations();
-    let program = Program { dialect, threads, locations, machine, host: Some(Box::new(host)) };
+    let mut program = Program { dialect, threads, locations, machine, host: Some(Box::new(host)) };
+    settle_atomicity(&mut program);
     refuse_grid_barriers(&program, sink);
     refuse_host_barriers(&program, sink);
     warn_of_shared_local(&program, sink);

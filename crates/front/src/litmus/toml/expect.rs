@@ -41,7 +41,8 @@ impl Reader<'_, '_> {
                     }
                 }
             }
-            for (key, field) in [("axiom", &mut entry.axiom), ("source", &mut entry.source)] {
+            let texts = [("axiom", &mut entry.axiom), ("source", &mut entry.source), ("known", &mut entry.known)];
+            for (key, field) in texts {
                 if let Some(text) = self.string(table, key, choice) {
                     *field = Some(text.as_str().to_string());
                 }

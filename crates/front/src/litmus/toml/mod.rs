@@ -251,6 +251,19 @@ impl Reader<'_, '_> {
                 d.label("reachability of what?").help("add a `condition`")
             });
         }
+        for (model, expectation) in &test.expect {
+            let Some(reason) = &expectation.known else { continue };
+            let problem = match (reason.trim(), expectation.answers()) {
+                ("", _) => "without a reason",
+                (_, 0) => "of no expected answer",
+                _ => continue,
+            };
+            let message = format!("`{model}` has a known failure {problem}");
+            self.sink.error("bad-known-failure", expectation.span, message, |d| {
+                d.label("expected an answer that the model is known not to give, and why")
+                    .help("as in `{ reachability = \"forbidden\", known = \"why\" }`")
+            });
+        }
     }
 }
 

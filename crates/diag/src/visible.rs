@@ -1,0 +1,82 @@
+//! Texts of others on a terminal or in a log: nothing that these would act upon.
+//!
+//! # Sources
+//! - GitHub Docs, *Workflow commands for GitHub Actions*: `::command` at the beginning of a line, blanks before it or not;
+//!   the older `##[command]` anywhere in it, by `actions/runner`, `src/Runner.Common/ActionCommand.cs`.
+//! - Azure Pipelines, *Logging commands*: `##vso[…]`; TeamCity, *Service Messages*: `##teamcity[…]`.
+
+use std::borrow::Cow;
+
+/// How commands begin that CI servers look for anywhere in a line.
+const ANYWHERE: [&str; 3] = ["##[", "##vso[", "##teamcity["];
+
+/// A text on one line, without anything that a terminal or a log would act upon: control characters, those that change the
+/// direction of what follows, and beginnings of commands to CI servers are written as Rust escapes them.
+pub fn visible(text: &str) -> String {
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+            || matches!(c, '\u{fffe}' | '\u{ffff}')
+    };
+    if !text.contains(hidden) {
+        return without_commands(text).into_owned();
+    }
+    let escaped: String =
+        text.chars().map(|c| if hidden(c) { c.escape_default().to_string() } else { c.to_string() }).collect();
+    without_commands(&escaped).into_owned()
+}
+
+/// Lines of which none is a command to a CI server, whatever is quoted in them.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    let text = without_commands(text);
+    if !text.contains("::") || !text.split('\n').any(|line| first_letter(line).is_some()) {
+        return text;
+    }
+    let line = |line: &str| match first_letter(line) {
+        Some(at) => format!("{}\\u{{3a}}{}", &line[..at], &line[at + 1..]),
+        None => line.to_owned(),
+    };
+    Cow::Owned(text.split('\n').map(line).collect::<Vec<_>>().join("\n"))
+}
+
+/// Where the `::` stands that a line begins with, behind blanks and colours.
+fn first_letter(line: &str) -> Option<usize> {
+    let mut rest = line;
+    loop {
+        rest = rest.trim_start();
+        match rest.strip_prefix('\x1b').and_then(|colour| colour.split_once('m')) {
+            Some((_, after)) => rest = after,
+            None => break,
+        }
+    }
+    rest.starts_with("::").then_some(line.len() - rest.len())
+}
+
+fn without_commands(text: &str) -> Cow<'_, str> {
+    if !text.contains("##") {
+        return Cow::Borrowed(text);
+    }
+    let text = ANYWHERE
+        .iter()
+        .fold(text.to_owned(), |text, command| text.replace(command, &command.replacen("##", "#\\u{23}", 1)));
+    Cow::Owned(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_act_upon_is_escaped() {
+        assert_eq!(visible("a\nb\u{1b}[31m\u{202e}é"), "a\\nb\\u{1b}[31m\\u{202e}é");
+        assert_eq!(visible("##[error]x ##vso[a ## b"), "#\\u{23}[error]x #\\u{23}vso[a ## b");
+    }
+
+    #[test]
+    fn no_line_begins_with_a_command() {
+        assert_eq!(harmless("a ::error::x\n"), "a ::error::x\n");
+        assert_eq!(harmless("a\n  ::error::x\n"), "a\n  \\u{3a}:error::x\n");
+        assert_eq!(harmless("\x1b[1m::error::x"), "\x1b[1m\\u{3a}:error::x");
+        assert_eq!(harmless("x ##[group]y"), "x #\\u{23}[group]y");
+    }
+}

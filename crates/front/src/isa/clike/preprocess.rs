@@ -1,0 +1,592 @@
+//! What comes before the grammar: directives, macros, and the aliases of namespaces that stand for their text.
+//!
+//! # Invariants
+//! - The result is the text without directives and with its macros expanded; what was expanded points to where it was written.
+//! - Text of a macro is expanded once: a name is not expanded inside of its own text (C11, 6.10.3.4).
+//! - What is left out says nothing that a model could see; whatever else is a directive is refused.
+//!
+//! # Sources
+//! - C11, 6.10, *Preprocessing directives*; ISO C++, namespace.alias, namespace.udir, dcl.typedef.
+//! - CUDA C++ Programming Guide, *#pragma unroll*; OpenCL C, *Attributes* and *#pragma OPENCL EXTENSION*.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::lex::PUNCTUATION;
+use diag::{MappedText, Sink};
+
+/// Headers of the languages and their libraries, whose names are known.
+const HEADERS: &[&str] = &[
+    "cuda",
+    "cub",
+    "thrust",
+    "cooperative_groups",
+    "device_",
+    "sm_",
+    "nv",
+    "atomic",
+    "barrier",
+    "latch",
+    "semaphore",
+    "std",
+    "assert.h",
+    "cassert",
+    "stdatomic.h",
+    "threads.h",
+    "pthread.h",
+    "cstd",
+    "cinttypes",
+    "inttypes.h",
+    "limits",
+    "type_traits",
+    "utility",
+    "new",
+    "stddef.h",
+    "cstddef",
+    "iostream",
+    "vector",
+    "thread",
+    "memory",
+    "CL/",
+    "math.h",
+    "cmath",
+    "string.h",
+    "cstring",
+    "chrono",
+];
+
+/// Pragmas that change nothing that a model could see, by their first words.
+const PRAGMAS: &[&str] = &[
+    "unroll",
+    "nounroll",
+    "once",
+    "nv_diag_suppress",
+    "nv_diag_default",
+    "nv_exec_check_disable",
+    "hd_warning_disable",
+    "diag_suppress",
+    "GCC diagnostic",
+    "clang diagnostic",
+    "clang loop",
+    "OPENCL EXTENSION",
+    "STDC FP_CONTRACT",
+    "region",
+    "endregion",
+];
+
+/// Namespaces whose names are known without them.
+const NAMESPACES: &[&str] =
+    &["cuda", "cuda::std", "std", "cooperative_groups", "cuda::experimental", "cuda::device"];
+
+/// How long a text may get.
+const LONGEST: usize = 1 << 20;
+
+/// How many words an alias may have, and how deep uses of macros in macros may be.
+const LONGEST_ALIAS: usize = 100;
+const DEEPEST: usize = 100;
+
+/// A macro, or another name that stands for a text.
+#[derive(Debug)]
+struct Macro {
+    /// Names of its parameters; `None`: it takes no arguments.
+    parameters: Option<Vec<String>>,
+    /// Its words.
+    body: Vec<String>,
+    /// In how many open blocks it was made: it is gone where they end. Macros stay.
+    depth: usize,
+}
+
+/// Removes directives and expands macros.
+pub(super) fn preprocess(text: MappedText, sink: &mut Sink) -> MappedText {
+    let source = text.as_str();
+    if !source.contains('#')
+        && !source.contains("namespace")
+        && !source.contains("using")
+        && !source.contains("typedef")
+    {
+        return text;
+    }
+    let words = words(source);
+    let mut p =
+        Preprocessor { text: &text, words, at: 0, macros: HashMap::new(), depth: 0, sink, out: MappedText::new() };
+    p.run();
+    p.out
+}
+
+/// A word, and whether it is the first one of its line.
+type Word = (Range<usize>, bool);
+
+/// Signs of the preprocessor alone.
+const SIGNS: &[&str] = &["::", "##"];
+
+/// The words of a text: identifiers, numbers, strings, operators; no white space, no comments.
+fn words(source: &str) -> Vec<Word> {
+    let mut all = Vec::new();
+    let (mut at, mut first) = (0, true);
+    while let Some(c) = source[at..].chars().next() {
+        let rest = &source[at..];
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+        let len = if c == '\n' {
+            first = true;
+            at += 1;
+            continue;
+        } else if c.is_whitespace() {
+            at += c.len_utf8();
+            continue;
+        } else if rest.starts_with("\\\n") || rest.starts_with("\\\r\n") {
+            at += rest.find('\n').map_or(1, |n| n + 1);
+            continue;
+        } else if rest.starts_with("//") {
+            at += rest.find('\n').unwrap_or(rest.len());
+            continue;
+        } else if let Some(body) = rest.strip_prefix("/*") {
+            at += body.find("*/").map_or(rest.len(), |n| n + 4);
+            continue;
+        } else if word(c) {
+            rest.find(|c| !word(c)).unwrap_or(rest.len())
+        } else if c == '"' || c == '\'' {
+            quoted(rest, c)
+        } else {
+            SIGNS.iter().chain(PUNCTUATION).find(|p| rest.starts_with(**p)).map_or(c.len_utf8(), |p| p.len())
+        };
+        all.push((at..at + len, first));
+        (at, first) = (at + len, false);
+    }
+    all
+}
+
+/// The length of a string or character; without an end, that of its first sign.
+fn quoted(text: &str, quote: char) -> usize {
+    let mut escaped = false;
+    for (n, c) in text.char_indices().skip(1) {
+        match c {
+            '\n' => break,
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            c if c == quote => return n + 1,
+            _ => {}
+        }
+    }
+    1
+}
+
+fn is_name(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '$')
+}
+
+struct Preprocessor<'a, 's> {
+    text: &'a MappedText,
+    words: Vec<Word>,
+    at: usize,
+    macros: HashMap<String, Macro>,
+    depth: usize,
+    sink: &'s mut Sink,
+    out: MappedText,
+}
+
+impl<'a> Preprocessor<'a, '_> {
+    fn str(&self, range: &Range<usize>) -> &'a str {
+        &self.text.as_str()[range.clone()]
+    }
+
+    fn word(&self, n: usize) -> &'a str {
+        self.words.get(self.at + n).map_or("", |w| self.str(&w.0))
+    }
+
+    fn run(&mut self) {
+        // What is copied as it is begins here.
+        let mut from = 0;
+        while let Some((range, first)) = self.words.get(self.at).cloned() {
+            let word = self.str(&range);
+            let behind = match word {
+                "#" if first => self.directive(range.start),
+                "{" => {
+                    self.depth += 1;
+                    None
+                }
+                "}" => {
+                    self.depth = self.depth.saturating_sub(1);
+                    let depth = self.depth;
+                    self.macros.retain(|_, m| m.depth <= depth);
+                    None
+                }
+                "namespace" | "using" | "typedef" => self.alias(range.start),
+                _ => self.expansion(&range, from),
+            };
+            match behind {
+                Some((behind, copied)) => {
+                    if !copied {
+                        self.out.push_slice(self.text, from..range.start);
+                    }
+                    from = behind;
+                    while self.words.get(self.at).is_some_and(|w| w.0.start < behind) {
+                        self.at += 1;
+                    }
+                }
+                None => self.at += 1,
+            }
+            if self.out.as_str().len() > LONGEST {
+                let span = self.text.span(range);
+                self.sink.error("unsupported", span, "the macros of this code expand to too long a text", |d| {
+                    d.label(format!("expected at most {LONGEST} bytes"))
+                });
+                break;
+            }
+        }
+        self.out.push_slice(self.text, from..self.text.as_str().len());
+    }
+
+    /// The words of the line from here on, lines that end in `\` joined, and where it ends.
+    fn line(&self) -> (Vec<Range<usize>>, usize) {
+        let rest = self.words[self.at..].iter().enumerate();
+        let all: Vec<_> = rest.take_while(|(n, w)| *n == 0 || !w.1).map(|(_, w)| w.0.clone()).collect();
+        let last = all.last().map_or(self.text.as_str().len(), |w| w.end);
+        let end = self.text.as_str()[last..].find('\n').map_or(self.text.as_str().len(), |n| last + n);
+        (all, end)
+    }
+
+    /// A directive: where the text goes on behind it.
+    fn directive(&mut self, start: usize) -> Option<(usize, bool)> {
+        let (line, end) = self.line();
+        let words: Vec<&str> = line.iter().map(|r| self.str(r)).collect();
+        let rest = |n: usize| line.get(n).map_or("", |r| self.text.as_str()[r.start..end].trim());
+        let refused = match (words.get(1).copied().unwrap_or_default(), rest(2)) {
+            ("", _) => None,
+            ("include", name) => {
+                let name = name.trim_matches(['<', '>', '"']);
+                let known = HEADERS.iter().any(|h| name.starts_with(h));
+                (!known).then_some(("headers of your own are", "write here what it declares"))
+            }
+            ("pragma", pragma) => {
+                let known = PRAGMAS.iter().any(|p| pragma.starts_with(p));
+                (!known).then_some(("this pragma is", "leave it out, if it does not change what the program does"))
+            }
+            ("define", _) => self.define(&line),
+            ("undef", name) => {
+                self.macros.remove(name);
+                None
+            }
+            ("if" | "ifdef" | "ifndef" | "elif" | "else" | "endif", _) => {
+                Some(("conditional compilation is", "write the branch that is compiled"))
+            }
+            ("error" | "warning" | "line", _) => Some(("this directive is", "leave it out")),
+            _ => Some(("this is no directive: it is", "expected `#define`, `#include` or `#pragma`")),
+        };
+        if let Some((what, instead)) = refused {
+            let span = self.text.span(start..end);
+            self.sink.error("unsupported", span, format!("{what} not supported"), |d| {
+                d.label("expected code that stands for itself").help(instead)
+            });
+        }
+        Some((end, false))
+    }
+
+    /// `#define NAME words`, `#define NAME(a, b) words`: why it is refused, if it is.
+    fn define(&mut self, line: &[Range<usize>]) -> Option<(&'static str, &'static str)> {
+        let words: Vec<&str> = line.iter().map(|r| self.str(r)).collect();
+        let Some(name) = words.get(2).filter(|w| is_name(w)) else {
+            return Some(("a macro without a name is", "write `#define NAME words`"));
+        };
+        let adjacent = line.get(3).is_some_and(|r| r.start == line[2].end && self.str(r) == "(");
+        let (parameters, body) = if adjacent {
+            let Some(close) = words.iter().position(|w| *w == ")") else {
+                return Some(("a list of parameters without an end is", "write `)` behind it"));
+            };
+            let names: Vec<String> =
+                words[4..close].iter().filter(|w| **w != ",").map(|w| w.to_string()).collect();
+            if !names.iter().all(|n| is_name(n)) {
+                return Some(("macros with a variable number of arguments are", "write out what it stands for"));
+            }
+            (Some(names), &words[close + 1..])
+        } else {
+            (None, &words[3..])
+        };
+        if body.contains(&"#") || body.contains(&"##") {
+            return Some(("`#` and `##` in macros are", "write out what it stands for"));
+        }
+        let body: Vec<String> = body.iter().map(|w| w.to_string()).collect();
+        if let Some(old) = self.macros.get(*name)
+            && (&old.parameters, &old.body) != (&parameters, &body)
+        {
+            return Some(("a macro with two definitions is", "give it another name, or `#undef` it first"));
+        }
+        self.macros.insert(name.to_string(), Macro { parameters, body, depth: 0 });
+        None
+    }
+
+    /// `using namespace cuda;`, `namespace cg = cooperative_groups;`, `using T = int;`, `typedef int T;`: names for other
+    /// names. Where the text goes on; `None`: it is something else.
+    fn alias(&mut self, start: usize) -> Option<(usize, bool)> {
+        let mut words = Vec::new();
+        let mut end = None;
+        for (range, _) in self.words[self.at..].iter().take(LONGEST_ALIAS) {
+            match self.str(range) {
+                ";" => {
+                    end = Some(range.end);
+                    break;
+                }
+                "{" | "}" => break,
+                word => words.push(word),
+            }
+        }
+        let end = end?;
+        let name_of = |words: &[&str]| words.concat();
+        let mut refused = None;
+        match words[..] {
+            ["using", "namespace", ref name @ ..] => {
+                if !NAMESPACES.contains(&name_of(name).trim_start_matches("::")) {
+                    refused = Some((
+                        "namespaces of your own are",
+                        "expected a namespace of the libraries, such as `cuda`",
+                    ));
+                }
+            }
+            ["namespace", name, "=", ref of @ ..] | ["using", name, "=", ref of @ ..] if is_name(name) => {
+                let plain = |w: &&str| {
+                    is_name(w)
+                        || matches!(*w, "::" | "<" | ">" | ",")
+                        || w.starts_with(|c: char| c.is_ascii_digit())
+                };
+                if of.iter().all(plain) {
+                    let body = of.iter().map(|w| w.to_string()).collect();
+                    self.macros.insert(name.to_string(), Macro { parameters: None, body, depth: self.depth });
+                } else {
+                    refused = Some(("names of such types are", "write out the type"));
+                }
+            }
+            ["typedef", ref of @ .., name]
+                if is_name(name) && of.iter().all(|w| is_name(w)) && !of.contains(&"struct") =>
+            {
+                let body = of.iter().map(|w| w.to_string()).collect();
+                self.macros.insert(name.to_string(), Macro { parameters: None, body, depth: self.depth });
+            }
+            ["using", ref name @ ..]
+                if NAMESPACES
+                    .iter()
+                    .any(|n| name_of(name).trim_start_matches("::").starts_with(&format!("{n}::"))) => {}
+            // A definition, which the grammar knows or not.
+            _ => return None,
+        }
+        if let Some((what, instead)) = refused {
+            let span = self.text.span(start..end);
+            self.sink.error("unsupported", span, format!("{what} not supported"), |d| {
+                d.label("stands here").help(instead)
+            });
+        }
+        Some((end, false))
+    }
+
+    /// The expansion of a name, written out: where the text goes on. What was not copied before begins at `from`.
+    fn expansion(&mut self, range: &Range<usize>, from: usize) -> Option<(usize, bool)> {
+        let word = self.str(range);
+        let of = self.macros.get(word)?;
+        let words = &self.words[self.at..];
+        let mut end = range.end;
+        let mut call = vec![word.to_string()];
+        if of.parameters.is_some() {
+            if self.word(1) != "(" {
+                return None;
+            }
+            let mut open = 0;
+            for (word, _) in &words[1..] {
+                let text = self.str(word);
+                call.push(text.to_string());
+                end = word.end;
+                match text {
+                    "(" => open += 1,
+                    ")" => open -= 1,
+                    _ => {}
+                }
+                if open == 0 {
+                    break;
+                }
+            }
+        }
+        let span = self.text.span(range.start..end);
+        let mut out = Vec::new();
+        let mut budget = LONGEST;
+        let message = expand(&call, &self.macros, &mut Vec::new(), 0, &mut out, &mut budget).err();
+        self.out.push_slice(self.text, from..range.start);
+        if let Some(message) = message {
+            self.sink
+                .error("c-syntax", span, message, |d| d.label("expected a use of the macro as it is defined"));
+        }
+        let (before, behind) = self.text.as_str().split_at(range.start);
+        let mut text = joined(&out);
+        // Names of namespaces have no space in them.
+        if behind[end - range.start..].starts_with("::") {
+            text.truncate(text.trim_end().len());
+        }
+        if before.ends_with("::") {
+            text.remove(0);
+        }
+        self.out.push_opaque(&text, span);
+        Some((end, true))
+    }
+}
+
+/// Words as a text: apart from each other, but for names of namespaces.
+fn joined(words: &[String]) -> String {
+    let mut text = String::from(" ");
+    for (n, word) in words.iter().enumerate() {
+        text.push_str(word);
+        if word != "::" && words.get(n + 1).is_none_or(|next| next != "::") {
+            text.push(' ');
+        }
+    }
+    text
+}
+
+/// Expands words, `hidden` names aside, into `out`.
+fn expand(
+    words: &[String],
+    macros: &HashMap<String, Macro>,
+    hidden: &mut Vec<String>,
+    depth: usize,
+    out: &mut Vec<String>,
+    budget: &mut usize,
+) -> Result<(), String> {
+    if depth > DEEPEST {
+        return Err("macros are nested too deeply here".to_string());
+    }
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        at += 1;
+        *budget = budget.checked_sub(word.len() + 1).ok_or("this macro expands to too long a text")?;
+        let of = macros.get(word).filter(|_| !hidden.contains(word));
+        let body = match of {
+            None => None,
+            Some(Macro { parameters: None, body, .. }) => Some(body.clone()),
+            Some(Macro { parameters: Some(_), .. }) if words.get(at).map(String::as_str) != Some("(") => None,
+            Some(Macro { parameters: Some(names), body, .. }) => {
+                let (arguments, behind) = arguments(words, at).ok_or("this macro's arguments have no end")?;
+                at = behind;
+                let given =
+                    if names.is_empty() && arguments == [Vec::<String>::new()] { 0 } else { arguments.len() };
+                if given != names.len() {
+                    return Err(format!("the macro `{word}` takes {} arguments, {given} given", names.len()));
+                }
+                let mut whole = Vec::new();
+                for argument in &arguments {
+                    let mut expanded = Vec::new();
+                    expand(argument, macros, hidden, depth + 1, &mut expanded, budget)?;
+                    whole.push(expanded);
+                }
+                let put = |w: &String| match names.iter().position(|n| n == w) {
+                    Some(n) => whole[n].clone(),
+                    None => vec![w.clone()],
+                };
+                Some(body.iter().flat_map(put).collect())
+            }
+        };
+        match body {
+            None => out.push(word.clone()),
+            Some(body) => {
+                hidden.push(word.clone());
+                expand(&body, macros, hidden, depth + 1, out, budget)?;
+                hidden.pop();
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The arguments of a call whose `(` is word `at`, and the word behind its `)`.
+fn arguments(words: &[String], at: usize) -> Option<(Vec<Vec<String>>, usize)> {
+    let mut all = vec![Vec::new()];
+    let mut open = 0;
+    for (n, word) in words.iter().enumerate().skip(at) {
+        match word.as_str() {
+            "(" => open += 1,
+            ")" => open -= 1,
+            _ => {}
+        }
+        match (word.as_str(), open) {
+            ("(", 1) => {}
+            (_, 0) => return Some((all, n + 1)),
+            (",", 1) => all.push(Vec::new()),
+            _ => all.last_mut()?.push(word.clone()),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diag::{SourceFile, Span};
+
+    fn read(code: &str) -> (String, String) {
+        let file = SourceFile::new("test", code);
+        let mut sink = Sink::new(&file);
+        let out = preprocess(MappedText::verbatim(code, 0), &mut sink);
+        let text = out.as_str().split_whitespace().collect::<Vec<_>>().join(" ");
+        let found = sink.into_diagnostics();
+        (text, found.iter().map(|d| d.message.clone()).collect::<Vec<_>>().join("; "))
+    }
+
+    #[track_caller]
+    fn reads(code: &str, expected: &str) {
+        assert_eq!(read(code), (expected.to_string(), String::new()), "{code}");
+    }
+
+    #[test]
+    fn directives_and_aliases_leave_code_without_them() {
+        reads("#include <cuda/atomic>\n#pragma unroll 4\nx = 1;", "x = 1;");
+        reads("#define N 4\n#define M (N + 1)\nx = M; y = xN;", "x = ( 4 + 1 ) ; y = xN;");
+        reads(
+            "#define LOAD(p) atomicAdd(p, 0)\nr = LOAD(&x) + LOAD(&y);",
+            "r = atomicAdd ( & x , 0 ) + atomicAdd ( & y , 0 ) ;",
+        );
+        reads("#define A B\n#define B A\nA;", "A ;");
+        reads("#define S \\\n  cuda::thread_scope_device\nS;", "cuda::thread_scope_device ;");
+        reads("#define N 1\n#undef N\nN; \"N\" // N", "N; \"N\" // N");
+        reads(
+            "using namespace cuda; namespace cg = cooperative_groups; cg::sync(g);",
+            "cooperative_groups::sync(g);",
+        );
+        reads("{ using T = unsigned int; T r; } T s;", "{ unsigned int r; } T s;");
+        reads("typedef unsigned long long ull; ull r;", "unsigned long long r;");
+        reads(
+            "using R = cuda::atomic_ref<int, cuda::thread_scope_device>; R f(x);",
+            "cuda::atomic_ref < int , cuda::thread_scope_device > f(x);",
+        );
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused() {
+        for (code, part) in [
+            ("#include \"mine.h\"", "headers of your own"),
+            ("#if 1\nx = 1;\n#endif", "conditional compilation"),
+            ("#pragma omp parallel", "this pragma"),
+            ("#define F(...) x", "variable number"),
+            ("#define F(a) a##1\n", "`#` and `##`"),
+            ("#define N 1\n#define N 2", "two definitions"),
+            ("#define F(a, b) a\nF(1);", "takes 2 arguments"),
+            ("#define F(a) a\nF(1;", "no end"),
+            ("using namespace mine;", "namespaces of your own"),
+            ("using P = int *;", "such types"),
+            ("#frob", "no directive"),
+        ] {
+            let (_, messages) = read(code);
+            assert!(messages.contains(part), "{code}: {messages}");
+        }
+    }
+
+    #[test]
+    fn expansions_point_to_where_they_are_used() {
+        let code = "#define N 4\nx = N;";
+        let out = preprocess(MappedText::verbatim(code, 0), &mut Sink::new(&SourceFile::new("test", code)));
+        let at = out.as_str().find('4').unwrap();
+        assert_eq!(out.span(at..at + 1), Span::new(16, 17));
+    }
+
+    #[test]
+    fn growth_is_bounded() {
+        let mut code = String::from("#define A0 x x\n");
+        for n in 1..40 {
+            code.push_str(&format!("#define A{n} A{} A{}\n", n - 1, n - 1));
+        }
+        assert!(read(&format!("{code}A39")).1.contains("too long"));
+    }
+}

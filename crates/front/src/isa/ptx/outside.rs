@@ -1,0 +1,140 @@
+//! What PTX has and the checker has not: instructions and qualifiers, told apart from what does not exist.
+//!
+//! # Invariants
+//! - No instruction of [`super::rows`] is in the table, and every other one of the ISA is.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *Instruction Set* and *Identifiers*, reserved instruction keywords. The assembler `ptxas` knows each of these names.
+
+/// Instructions without a row: what they are, and their names.
+const INSTRUCTIONS: &[(&str, &[&str])] = &[
+    ("mbarrier objects", &["mbarrier"]),
+    ("asynchronous copies", &["cp"]),
+    ("cache policies", &["applypriority", "createpolicy", "discard", "prefetch", "prefetchu"]),
+    ("multimem addresses", &["multimem"]),
+    ("matrix instructions", &["wgmma", "wmma", "mma", "ldmatrix", "stmatrix", "movmatrix", "tcgen05"]),
+    ("tensor maps", &["tensormap"]),
+    ("texture fetches as compilers print them; write `tld.weak r, x`", &["tex", "tld4"]),
+    ("queries of textures and surfaces", &["txq", "suq", "istypep"]),
+    ("surface reductions", &["sured"]),
+    ("warp shuffles", &["shfl"]),
+    ("warp votes", &["vote"]),
+    ("warp matches", &["match"]),
+    ("warp reductions", &["redux"]),
+    ("warp masks", &["activemask", "fns"]),
+    ("warp election", &["elect"]),
+    ("addresses in another CTA's shared memory", &["mapa", "getctarank"]),
+    ("address space queries", &["isspacep"]),
+    ("dependent launch", &["griddepcontrol"]),
+    ("requests to the scheduler of clusters", &["clusterlaunchcontrol"]),
+    ("the number of registers", &["setmaxnreg"]),
+    ("non-coherent loads, which the PTX memory model does not cover", &["ldu"]),
+    ("calls", &["call"]),
+    ("indirect branches", &["brx"]),
+    ("traps", &["trap", "brkpt"]),
+    ("performance events", &["pmevent"]),
+    ("stack allocation", &["alloca", "stacksave", "stackrestore"]),
+    (
+        "floating-point operations",
+        &["fma", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2", "tanh", "testp", "copysign"],
+    ),
+    ("carry", &["addc", "subc", "madc"]),
+    (
+        "arithmetic and bit operations that no litmus test has needed",
+        &["bmsk", "szext", "mul24", "mad24", "dp2a", "dp4a", "set", "slct"],
+    ),
+    (
+        "video instructions",
+        &[
+            "vadd",
+            "vsub",
+            "vabsdiff",
+            "vmin",
+            "vmax",
+            "vshl",
+            "vshr",
+            "vmad",
+            "vset",
+            "vadd2",
+            "vsub2",
+            "vavrg2",
+            "vabsdiff2",
+            "vmin2",
+            "vmax2",
+            "vset2",
+            "vadd4",
+            "vsub4",
+            "vavrg4",
+            "vabsdiff4",
+            "vmin4",
+            "vmax4",
+            "vset4",
+        ],
+    ),
+];
+
+/// Qualifiers that no row has: what they are, and their names.
+const QUALIFIERS: &[(&str, &[&str])] = &[
+    ("floating-point types", &["f16", "f32", "f64", "bf16", "tf32", "e4m3", "e5m2"]),
+    ("packed types", &["f16x2", "bf16x2", "u16x2", "s16x2", "f32x2"]),
+    (
+        "floating-point operations",
+        &[
+            "noftz", "ftz", "rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi", "approx", "full", "NaN",
+            "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
+        ],
+    ),
+    ("128-bit types", &["b128"]),
+    ("vectors of atomics", &["v2", "v4", "v8"]),
+    ("the parameter space but for `ld.param`, which reads what `regs` sets", &["param", "param::entry"]),
+    ("the parameter space", &["param::func"]),
+    ("non-coherent loads, which the PTX memory model does not cover", &["nc"]),
+    ("unified loads", &["unified"]),
+    ("cache policies", &["L2::cache_hint"]),
+    ("the asynchronous proxy", &["async", "async::generic"]),
+    ("the tensormap proxy", &["tensormap::generic"]),
+    ("mbarrier objects", &["mbarrier_init"]),
+    ("fences restricted to a state space", &["sync_restrict::shared::cta", "sync_restrict::shared::cluster"]),
+    ("barriers with a reduction; use `bar.sync` and an atomic operation", &["red"]),
+    ("the upper half of a product", &["hi"]),
+    ("saturation", &["sat"]),
+    ("carry", &["cc"]),
+    ("multimem addresses", &["multimem"]),
+];
+
+fn what(table: &'static [(&'static str, &'static [&'static str])], name: &str) -> Option<&'static str> {
+    table.iter().find(|row| row.1.contains(&name)).map(|row| row.0)
+}
+
+/// What an instruction without a row is; `None`: PTX has none of that name.
+pub(super) fn instruction(name: &str) -> Option<&'static str> {
+    what(INSTRUCTIONS, name)
+}
+
+/// What a qualifier that no row has is; `None`: PTX has none of that name.
+pub(super) fn qualifier(name: &str) -> Option<&'static str> {
+    what(QUALIFIERS, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_not_outside_and_names_stand_once() {
+        for row in super::super::rows() {
+            assert_eq!(instruction(row.opcode), None, "{}", row.opcode);
+        }
+        for table in [INSTRUCTIONS, QUALIFIERS] {
+            let mut names: Vec<_> = table.iter().flat_map(|row| row.1).collect();
+            names.sort_unstable();
+            assert!(names.windows(2).all(|w| w[0] != w[1]));
+        }
+    }
+
+    #[test]
+    fn instructions_that_exist_are_told_from_those_that_do_not() {
+        assert!(instruction("bmsk").is_some() && instruction("wgmma").is_some());
+        assert!(instruction("lop4").is_none() && instruction("fance").is_none());
+    }
+}
