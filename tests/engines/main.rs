@@ -12,5 +12,6 @@ mod mapping;
 mod memory_kinds;
 mod metamorphic;
 mod outcomes;
+mod sequential;
 mod stopped;
 mod vectors;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `generate`, `rings`, `spins` | random programs in PTX: loose, critical cycles, loops that may hang |
 //! | `clike` | random programs in OpenCL C, CUDA C++ and C |
+//! | `sequential` | random programs of one thread in C and C++, also for a compiler of the language |
 //! | `hosts`, `in_ptx` | random host programs; those whose kernels are given in two languages |
 //! | `rewrite` | changes that must mean nothing, or must only forbid |
 //! | `interleave`, `lasso` | oracles: final states and endless behaviour of threads that take turns on one memory |
@@ -21,6 +22,7 @@ pub mod lasso;
 pub mod lines;
 pub mod rewrite;
 pub mod rings;
+pub mod sequential;
 pub mod sides;
 pub mod spins;
 pub mod suite;

@@ -62,6 +62,10 @@ pub struct Object {
     pub kind: MemoryKind,
     /// The class it is of, if it is of one.
     pub class: Option<Class>,
+    /// Its elements are 0 or 1: what is written to them is converted so.
+    pub boolean: bool,
+    /// Code declares it, and names it only there.
+    pub of_code: bool,
 }
 
 impl Object {
@@ -77,6 +81,8 @@ impl Object {
             opencl: OpenClMemory::default(),
             kind: MemoryKind::default(),
             class: None,
+            boolean: false,
+            of_code: false,
         }
     }
 }
@@ -142,6 +148,15 @@ impl Symbols {
         }
     }
 
+    /// Whether the code of another thread declared the same object.
+    pub fn is_like(&self, id: LocId, object: &Object) -> bool {
+        let old = self.object(id).1;
+        let word = |o: &Object| o.ty.map(|ty| ty.0);
+        old.of_code
+            && (word(old), old.init.len(), old.space) == (word(object), object.init.len(), object.space)
+            && (old.boolean, old.atomic) == (object.boolean, object.atomic)
+    }
+
     /// The type of the elements of the object that a name stands for.
     pub fn ty(&self, id: LocId) -> Ty {
         self.object(id).1.ty.map_or(Ty::WORD, |(ty, _)| ty)
@@ -188,6 +203,7 @@ impl Symbols {
                 SymbolKind::Object(object) => {
                     let ty = object.ty.map_or(Ty::WORD, |(ty, _)| ty);
                     let wrapped = |init| match init {
+                        Init::Int(v) if object.boolean => Init::Int(i64::from(v != 0)),
                         Init::Int(v) => Init::Int(ty.wrap(v)),
                         address => address,
                     };

@@ -100,7 +100,7 @@ pub(super) fn build_clike(
 ) -> Program {
     declare_votes(dialect, threads.iter().map(|t| &*t.unit), &mut symbols, sink);
     let published = threads.iter().any(|t| !t.env.strict);
-    let threads = lower_clike(threads, &symbols, sink).into_iter().map(|(thread, _)| thread).collect();
+    let threads = lower_clike(threads, &mut symbols, sink).into_iter().map(|(thread, _)| thread).collect();
     let machine = Machine::full();
     let mut program = Program { dialect, threads, locations: symbols.into_locations(), machine, host: None };
     if !published {
@@ -140,7 +140,7 @@ pub(super) fn declare_votes<'a>(
 /// Lowers threads in a C-like dialect; with each, its calls of the runtime.
 pub(super) fn lower_clike(
     threads: Vec<CThreadDraft>,
-    symbols: &Symbols,
+    symbols: &mut Symbols,
     sink: &mut Sink,
 ) -> Vec<(Thread, Vec<clike::host::Request>)> {
     let warps = warps(&threads.iter().map(|t| t.place.clone()).collect::<Vec<_>>());

@@ -1,13 +1,17 @@
 //! Syntax trees of the C-like dialects.
 //!
+//! Trees have the types that are written in them, unresolved; what type an expression has is found as it is lowered, in one
+//! walk with its meaning.
+//!
 //! # Invariants
 //! - No tree is deeper than [`MAX_DEPTH`]; walks over it may recurse.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use super::host::HostCall;
 use super::inline_asm::Assembly;
-use program::{BinOp, CmpOp, Ty};
+use program::{BinOp, CmpOp, Space, Ty};
 
 /// How deep expressions and statements may be nested.
 pub(super) const MAX_DEPTH: usize = 100;
@@ -24,9 +28,12 @@ pub(super) struct Expr {
 /// What an expression is.
 #[derive(Debug)]
 pub(super) enum ExprKind {
-    Int(i64),
+    /// A number with the type that its spelling gives it.
+    Int(i64, Ty),
     Name,
     Neg(Box<Expr>),
+    /// `+a`: promotes.
+    Plus(Box<Expr>),
     Not(Box<Expr>),
     Complement(Box<Expr>),
     /// `*p`
@@ -41,10 +48,18 @@ pub(super) enum ExprKind {
     Logic(bool, Box<Expr>, Box<Expr>),
     /// `c ? a : b`
     Choice(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// `a, b`
+    Comma(Box<Expr>, Box<Expr>),
+    /// `target = value`, or `target op= value`.
+    Assign(Option<BinOp>, Box<Expr>, Box<Expr>),
     /// A call; the name has its own place.
     Call(Range<usize>, Vec<Expr>),
-    /// `(int)a`, `(volatile int*)p`
-    Cast(Target, Box<Expr>),
+    /// `(int)a`, `(volatile int*)p`, `static_cast<int>(a)`
+    Cast(Box<TypeName>, Box<Expr>),
+    /// `sizeof(int)`
+    SizeOfType(Box<TypeName>),
+    /// `sizeof a`
+    SizeOf(Box<Expr>),
     /// CUDA: `cuda::atomic_ref<int, scope>(x)`
     Refer(Box<Reference>),
     /// `x++`, `--x`: the target, the number 1, and whether the sign is in front.
@@ -60,14 +75,32 @@ pub(super) enum ExprKind {
     Method(Box<Expr>, Range<usize>, Vec<Expr>),
 }
 
-/// The type of a cast.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Target {
-    pub(super) ty: Ty,
-    /// It is a pointer to something of type `ty`.
-    pub(super) pointer: bool,
-    /// What it points to is volatile.
-    pub(super) volatile: bool,
+impl Expr {
+    /// The expressions that it is made of.
+    pub(super) fn parts(&self) -> Vec<&Expr> {
+        match &self.kind {
+            ExprKind::Int(..) | ExprKind::Name | ExprKind::Member | ExprKind::SizeOfType(_) => Vec::new(),
+            ExprKind::Neg(a)
+            | ExprKind::Plus(a)
+            | ExprKind::Not(a)
+            | ExprKind::Complement(a)
+            | ExprKind::Deref(a)
+            | ExprKind::AddressOf(a)
+            | ExprKind::Cast(_, a)
+            | ExprKind::SizeOf(a)
+            | ExprKind::Step { target: a, .. } => vec![a],
+            ExprKind::Index(a, b)
+            | ExprKind::Bin(_, a, b)
+            | ExprKind::Cmp(_, a, b)
+            | ExprKind::Logic(_, a, b)
+            | ExprKind::Comma(a, b)
+            | ExprKind::Assign(_, a, b) => vec![a, b],
+            ExprKind::Choice(a, b, c) => vec![a, b, c],
+            ExprKind::Call(_, all) => all.iter().collect(),
+            ExprKind::Refer(reference) => vec![&reference.object],
+            ExprKind::Method(object, _, all) => std::iter::once(&**object).chain(all).collect(),
+        }
+    }
 }
 
 /// CUDA: an atomic reference to an object.
@@ -75,9 +108,120 @@ pub(super) struct Target {
 pub(super) struct Reference {
     /// Name of the template, such as `cuda::atomic_ref`.
     pub(super) name: Range<usize>,
-    pub(super) ty: Ty,
+    /// Its first argument; `None`: the type of the object.
+    pub(super) ty: Option<TypeName>,
     pub(super) scope: Option<Range<usize>>,
     pub(super) object: Expr,
+}
+
+/// What stands beside a type or a `*`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Qualifiers {
+    pub(super) constant: bool,
+    pub(super) volatile: bool,
+    pub(super) atomic: bool,
+    /// OpenCL C: the address space.
+    pub(super) space: Option<Space>,
+}
+
+/// The type that a declaration begins with.
+#[derive(Debug)]
+pub(super) enum Base {
+    Void,
+    Bool,
+    Int(Ty),
+    /// The value decides.
+    Auto,
+    /// A name that the code gave to a type.
+    Named(Range<usize>),
+    Enum(Rc<EnumSyntax>),
+}
+
+/// `enum E : int { A, B = 2 }`
+#[derive(Debug)]
+pub(super) struct EnumSyntax {
+    pub(super) name: Option<Range<usize>>,
+    pub(super) underlying: Option<Ty>,
+    /// The enumerators; `None`: a type that was defined before.
+    pub(super) all: Option<Vec<(Range<usize>, Option<Expr>)>>,
+}
+
+/// A word that says where and how long an object lives, or who may call a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Storage {
+    Static,
+    Extern,
+    Register,
+    Typedef,
+    Constexpr,
+    /// `inline` and its like: of functions alone.
+    Inline,
+    /// `__shared__`
+    Shared,
+    /// `__constant__`
+    Constant,
+    /// `__device__`, `__host__`
+    Device,
+    /// `__global__`, `kernel`
+    Kernel,
+}
+
+/// What a declaration begins with.
+#[derive(Debug)]
+pub(super) struct Specifiers {
+    pub(super) base: Base,
+    pub(super) of_base: Qualifiers,
+    pub(super) storage: Vec<(Storage, Range<usize>)>,
+    pub(super) range: Range<usize>,
+}
+
+impl Specifiers {
+    /// Where a storage class is said, if it is.
+    pub(super) fn has(&self, storage: Storage) -> Option<&Range<usize>> {
+        self.storage.iter().find(|s| s.0 == storage).map(|s| &s.1)
+    }
+}
+
+/// What stands around a declared name: `*const p[4]`.
+#[derive(Debug, Default)]
+pub(super) struct Declarator {
+    /// The qualifiers behind each `*`, from the left.
+    pub(super) pointers: Vec<Qualifiers>,
+    /// C++: `&`.
+    pub(super) reference: bool,
+    /// Empty if there is none.
+    pub(super) name: Range<usize>,
+    /// Sizes of an array, from the left; `None`: those of the initialiser decide.
+    pub(super) arrays: Vec<(Option<Expr>, Range<usize>)>,
+}
+
+/// A type where no name is declared: of a cast.
+#[derive(Debug)]
+pub(super) struct TypeName {
+    pub(super) specifiers: Specifiers,
+    pub(super) declarator: Declarator,
+}
+
+/// `int *p = &x, n;`
+#[derive(Debug)]
+pub(super) struct Declaration {
+    pub(super) specifiers: Specifiers,
+    pub(super) all: Vec<Declared>,
+}
+
+/// A declared name.
+#[derive(Debug)]
+pub(super) struct Declared {
+    pub(super) declarator: Declarator,
+    pub(super) value: Option<Initial>,
+}
+
+/// An initialiser.
+#[derive(Debug)]
+pub(super) enum Initial {
+    Value(Expr),
+    /// `{1, 2}`
+    List(Vec<Initial>, Range<usize>),
 }
 
 /// A statement with its place in the text.
@@ -87,31 +231,11 @@ pub(super) struct Stmt {
     pub(super) range: Range<usize>,
 }
 
-/// A declared register.
-#[derive(Debug)]
-pub(super) struct Declared {
-    pub(super) ty: Ty,
-    /// It is a pointer to something of type `ty`.
-    pub(super) pointer: bool,
-    /// CUDA: `auto`; the value decides the type.
-    pub(super) auto: bool,
-    pub(super) name: Range<usize>,
-    pub(super) value: Option<Expr>,
-}
-
 /// What a statement is.
 #[derive(Debug)]
 pub(super) enum StmtKind {
     Empty,
-    Declare(Vec<Declared>),
-    /// CUDA: `cuda::atomic_ref<int, scope> f(x);`: the name and what it refers to.
-    Refer(Range<usize>, Reference),
-    /// `target = value`, or `target op= value`.
-    Assign {
-        target: Expr,
-        op: Option<BinOp>,
-        value: Expr,
-    },
+    Declare(Declaration),
     Expr(Expr),
     If {
         cond: Expr,
@@ -126,6 +250,12 @@ pub(super) enum StmtKind {
         body: Box<Stmt>,
         test_last: bool,
     },
+    Switch {
+        value: Expr,
+        body: Box<Stmt>,
+    },
+    /// `case n:`; `default:` has no value.
+    Case(Option<Expr>),
     Block(Vec<Stmt>),
     /// `B1: barrier(…);`: the barrier's instance.
     Instance {
@@ -136,7 +266,9 @@ pub(super) enum StmtKind {
     Host(Box<HostCall>),
     /// CUDA: `asm volatile("…" : … : … : "memory");`
     Assembly(Box<Assembly>),
+    /// `static_assert(n == 4, "…");`
+    Assert(Expr),
     Break,
     Continue,
-    Return,
+    Return(Option<Expr>),
 }

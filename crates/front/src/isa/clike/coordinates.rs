@@ -5,8 +5,8 @@
 
 use super::ast::Expr as Tree;
 use super::calls::In;
-use super::eval::Value;
 use super::lower::Lowering;
+use super::types::Value;
 use program::{Expr, Item, NdRange, SubGroups, Ty};
 
 /// The place of a thread in its kernel.
@@ -111,7 +111,7 @@ impl Lowering<'_, '_> {
         let narrow = self.env.language.cpp || name.contains("sub_group") || name == "get_work_dim";
         let ty = if narrow { Ty::U32 } else { Ty::U64 };
         let value = self.env.specials.iter().filter(|s| s.0 == name).nth(dimension)?.1;
-        Some(Value { expr: Expr::Const(value), ty, target: None })
+        Some(Value::of(Expr::Const(value), ty))
     }
 
     /// `threadIdx.x` and its like.

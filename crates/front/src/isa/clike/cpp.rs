@@ -5,9 +5,11 @@
 
 use std::ops::Range;
 
-use super::ast::{Declared, Expr, ExprKind, Reference, StmtKind, Target};
+use super::ast::{
+    Base, Declaration, Declarator, Declared, Expr, ExprKind, Initial, Qualifiers, Reference, Specifiers,
+};
 use super::lex::Tok;
-use super::parse::{Parsed, Parser, is_type_word};
+use super::parse::{Parsed, Parser};
 use super::words::{GROUP_TYPES, group_word};
 use program::Ty;
 
@@ -17,7 +19,7 @@ const TEMPLATES: &[&str] = &["cuda::atomic_ref", "cuda::std::atomic_ref", "std::
 impl Parser<'_, '_> {
     /// Whether the next tokens begin the type of an atomic reference.
     pub(super) fn names_reference(&self) -> bool {
-        TEMPLATES.contains(&self.word()) && self.peek_at(1) == Tok::Punct("<")
+        TEMPLATES.contains(&self.word()) && matches!(self.peek_at(1), Tok::Punct("<" | "(" | "{") | Tok::Name)
     }
 
     /// Whether the next tokens declare an atomic reference: a name stands behind its type.
@@ -25,22 +27,34 @@ impl Parser<'_, '_> {
         if !self.names_reference() {
             return false;
         }
-        let mut n = 2;
+        let mut n = 1;
         loop {
             match self.peek_at(n) {
+                Tok::Name if n == 1 => return true,
                 Tok::Punct(">") => return self.peek_at(n + 1) == Tok::Name,
-                Tok::Name | Tok::Punct(",") => n += 1,
+                Tok::Name | Tok::Punct("," | "<" | "*") => n += 1,
                 _ => return false,
             }
         }
     }
 
+    /// A name whose value decides what it is.
+    fn deduced(&self, range: Range<usize>, name: Range<usize>, value: Expr) -> Declaration {
+        let (storage, of_base) = (Vec::new(), Qualifiers::default());
+        let declarator = Declarator { name, ..Declarator::default() };
+        let all = vec![Declared { declarator, value: Some(Initial::Value(value)) }];
+        Declaration { specifiers: Specifiers { base: Base::Auto, of_base, storage, range }, all }
+    }
+
     /// `cuda::atomic_ref<int, scope> f(x)`, without the `;`.
-    pub(super) fn refer(&mut self) -> Parsed<StmtKind> {
+    pub(super) fn refer(&mut self) -> Parsed<Declaration> {
         let mut reference = self.template()?;
         let name = self.next();
+        // `= cuda::atomic_ref<…>(x)` says it twice.
         reference.object = self.object()?;
-        Ok(StmtKind::Refer(name, reference))
+        let (range, depth) = (reference.name.start..self.last_end(), reference.object.depth);
+        let value = self.node(ExprKind::Refer(reference.into()), range.clone(), depth)?;
+        Ok(self.deduced(range, name, value))
     }
 
     /// `cuda::atomic_ref<int, scope>(x)`.
@@ -53,8 +67,11 @@ impl Parser<'_, '_> {
     /// The type of a reference; the object is still to be filled in.
     fn template(&mut self) -> Parsed<Reference> {
         let name = self.next();
-        self.expect("<")?;
-        let ty = self.type_words()?;
+        let object = Expr { kind: ExprKind::Name, range: name.clone(), depth: 1 };
+        if !self.eat("<") {
+            return Ok(Reference { name, ty: None, scope: None, object });
+        }
+        let ty = Some(self.type_name()?);
         let mut scope = None;
         if self.eat(",") {
             if self.peek() != Tok::Name {
@@ -63,7 +80,6 @@ impl Parser<'_, '_> {
             scope = Some(self.next());
         }
         self.expect(">")?;
-        let object = Expr { kind: ExprKind::Name, range: name.clone(), depth: 1 };
         Ok(Reference { name, ty, scope, object })
     }
 
@@ -86,16 +102,16 @@ impl Parser<'_, '_> {
     }
 
     /// `cg::grid_group g = value`, without the `;`.
-    pub(super) fn group(&mut self) -> Parsed<StmtKind> {
-        self.next();
+    pub(super) fn group(&mut self) -> Parsed<Declaration> {
+        let start = self.next().start;
         if self.eat("<") {
             self.next();
             self.expect(">")?;
         }
         let name = self.next();
         self.expect("=")?;
-        let value = Some(self.expression()?);
-        Ok(StmtKind::Declare(vec![Declared { ty: Ty::S32, pointer: false, auto: true, name, value }]))
+        let value = self.expression()?;
+        Ok(self.deduced(start..self.last_end(), name, value))
     }
 
     /// Whether the name just read is followed by the size of a tile.
@@ -107,12 +123,12 @@ impl Parser<'_, '_> {
     pub(super) fn partition(&mut self, name: Range<usize>) -> Parsed<Expr> {
         self.next();
         let at = self.range();
-        let Tok::Int(size) = self.peek() else { return self.unexpected("the size of a tile, such as 4") };
+        let Tok::Int(size, _) = self.peek() else { return self.unexpected("the size of a tile, such as 4") };
         self.next();
         self.expect(">")?;
         self.expect("(")?;
         let (given, depth) = self.arguments()?;
-        let mut args = vec![Expr { kind: ExprKind::Int(size), range: at, depth: 1 }];
+        let mut args = vec![Expr { kind: ExprKind::Int(size, Ty::S32), range: at, depth: 1 }];
         args.extend(given);
         let whole = name.start..self.last_end();
         self.node(ExprKind::Call(name, args), whole, depth.max(1))
@@ -135,18 +151,62 @@ impl Parser<'_, '_> {
 
     /// Whether the next tokens begin a cast.
     pub(super) fn casts(&self) -> bool {
-        self.peek() == Tok::Punct("(") && self.peek_at(1) == Tok::Name && is_type_word(self.word_at(1))
+        self.peek() == Tok::Punct("(") && self.is_type(1)
     }
 
     /// `(type) a` or `(type*) a`.
     pub(super) fn cast(&mut self) -> Parsed<Expr> {
         let start = self.next().start;
-        let volatile = self.word() == "volatile" || self.word_at(1) == "volatile";
-        let ty = self.type_words()?;
-        let pointer = self.eat("*");
+        let to = self.type_name()?;
         self.expect(")")?;
+        if self.peek() == Tok::Punct("{") {
+            return self.refuse("compound literals are", "declare a variable");
+        }
         let inner = self.nested(Self::unary)?;
         let (range, depth) = (start..inner.range.end, inner.depth);
-        self.node(ExprKind::Cast(Target { ty, pointer, volatile }, inner.into()), range, depth)
+        self.node(ExprKind::Cast(to.into(), inner.into()), range, depth)
+    }
+
+    /// Whether the next tokens begin a cast such as `static_cast<int>(a)`.
+    pub(super) fn named_cast(&self) -> bool {
+        self.language.cpp
+            && matches!(self.word(), "static_cast" | "reinterpret_cast" | "const_cast")
+            && self.peek_at(1) == Tok::Punct("<")
+    }
+
+    /// `static_cast<int>(a)`
+    pub(super) fn cast_by_name(&mut self) -> Parsed<Expr> {
+        let start = self.next().start;
+        self.expect("<")?;
+        let to = self.type_name()?;
+        self.expect(">")?;
+        self.expect("(")?;
+        let inner = self.comma()?;
+        let (range, depth) = (start..self.expect(")")?.end, inner.depth);
+        self.node(ExprKind::Cast(to.into(), inner.into()), range, depth)
+    }
+
+    /// `int(a)`, `unsigned{a}`
+    pub(super) fn cast_by_call(&mut self) -> Parsed<Expr> {
+        let start = self.range().start;
+        let specifiers = self.specifiers()?;
+        let inner = self.object()?;
+        let (range, depth) = (start..self.last_end(), inner.depth);
+        let to = super::ast::TypeName { specifiers, declarator: Declarator::default() };
+        self.node(ExprKind::Cast(to.into(), inner.into()), range, depth)
+    }
+
+    /// `sizeof(int)`, `sizeof a`
+    pub(super) fn size_of(&mut self) -> Parsed<Expr> {
+        let start = self.next().start;
+        if self.casts() {
+            self.next();
+            let of = self.type_name()?;
+            let end = self.expect(")")?.end;
+            return self.node(ExprKind::SizeOfType(of.into()), start..end, 0);
+        }
+        let of = self.nested(Self::unary)?;
+        let (range, depth) = (start..of.range.end, of.depth);
+        self.node(ExprKind::SizeOf(of.into()), range, depth)
     }
 }

@@ -6,18 +6,20 @@
 
 use std::ops::Range;
 
-use super::ast::{Expr as Tree, ExprKind, Reference, Target};
+use super::ast::{Expr as Tree, ExprKind, Reference};
 use super::cuda_calls::{FLAG_METHODS, METHODS};
-use super::eval::Value;
 use super::lower::Lowering;
+use super::scope::Binding;
+use super::types::{Qualified, Value};
 use program::words::{CUDA_SCOPES, Order};
-use program::{Access, BinOp, Class, Expr, LocId, Op, Scope, Ty};
+use program::{BinOp, Class, Expr, LocId, Scope};
 
 /// An atomic reference.
 #[derive(Clone, Debug)]
 pub(super) struct Atomic {
     pub(super) addr: Expr,
-    pub(super) ty: Ty,
+    /// What is there.
+    pub(super) of: Qualified,
     pub(super) scope: Scope,
 }
 
@@ -27,46 +29,12 @@ impl Lowering<'_, '_> {
         self.env.language.cpp && self.symbols.object(loc).1.init.len() == 1
     }
 
-    /// What a plain access to `tree` carries.
-    pub(super) fn access(&self, tree: &Tree, ty: Ty) -> Access {
-        let mut access = self.plain(ty);
-        let pointer = match &tree.kind {
-            ExprKind::Deref(a) | ExprKind::Index(a, _) => Some(&a.kind),
-            _ => None,
-        };
-        if let Some(ExprKind::Cast(Target { volatile: true, .. }, _)) = pointer {
-            access.tags.insert("VOLATILE");
-        }
-        access
-    }
-
     /// CUDA reads consume as acquire; so do the compiler's builtins.
     pub(super) fn effective(&self, order: Order) -> Order {
         match order {
             Order::Consume if self.env.language.cpp => Order::Acquire,
             order => order,
         }
-    }
-
-    /// A cast. A pointer may not be cast to one of another size.
-    pub(super) fn cast(&mut self, tree: &Tree, to: Target, a: &Tree) -> Value {
-        let value = self.eval(a);
-        if !to.pointer {
-            return Value { expr: value.fit(to.ty), ty: to.ty, target: None };
-        }
-        let Some((_, from)) = self.address(value.clone(), &a.range) else { return Value::int(0) };
-        if from.bits != to.ty.bits {
-            self.mixed_size(&tree.range, to.ty, from);
-        }
-        Value { expr: value.expr, ty: Ty::WORD, target: Some(to.ty) }
-    }
-
-    pub(super) fn mixed_size(&mut self, range: &Range<usize>, ty: Ty, object: Ty) {
-        let message = format!("a {}-bit access to {}-bit elements", ty.bits, object.bits);
-        self.error("mixed-size", range, message, |d| {
-            d.label(format!("expected a type of {} bits", object.bits))
-                .note("accesses of different sizes to one location are not supported")
-        });
     }
 
     /// An atomic reference where a value stands.
@@ -79,21 +47,10 @@ impl Lowering<'_, '_> {
 
     /// Declares an atomic reference.
     pub(super) fn refer(&mut self, name: &Range<usize>, reference: &Reference) {
-        let word = self.str(name);
-        if self.location(word).is_some() || self.variables.contains_key(word) {
-            self.error("duplicate-name", name, format!("`{word}` is the name of something else"), |d| {
-                d.label("expected another name for the reference")
-            });
-            return;
-        }
-        if let Some(mut atomic) = self.reference(reference) {
-            if !matches!(atomic.addr, Expr::Address(_)) {
-                // It stays where it is, whatever happens to the registers.
-                let dst = self.temporary(Ty::WORD);
-                self.push(Op::Assign { dst, value: atomic.addr });
-                atomic.addr = Expr::Reg(dst);
-            }
-            self.references.insert(word.to_string(), atomic);
+        if let Some(atomic) = self.reference(reference) {
+            // It stays where it is, whatever happens to the registers.
+            let addr = self.stable(atomic.addr);
+            self.bind(name, Binding::Atomic(Atomic { addr, ..atomic }));
         }
     }
 
@@ -115,12 +72,23 @@ impl Lowering<'_, '_> {
                 return None;
             }
         };
-        let (addr, ty) = self.place(&reference.object)?;
-        if ty.bits != reference.ty.bits {
-            self.mixed_size(&reference.object.range, reference.ty, ty);
+        let (addr, there) = self.memory_place(&reference.object)?;
+        let of = match &reference.ty {
+            Some(name) => self.named_type(name)?,
+            None => there.clone(),
+        };
+        let (Some(ty), Some(object)) = (of.word(), there.word()) else {
+            let name = there.ty.name();
+            self.error("wrong-operand", &reference.object.range, format!("a `{name}` is no integer"), |d| {
+                d.label("expected an integer")
+            });
+            return None;
+        };
+        if ty.bits != object.bits {
+            self.mixed_size(&reference.object.range, ty, object);
             return None;
         }
-        Some(Atomic { addr, ty: reference.ty, scope })
+        Some(Atomic { addr, of: Qualified { constant: of.constant || there.constant, ..of }, scope })
     }
 
     /// A call such as `f.load()`.
@@ -143,8 +111,10 @@ impl Lowering<'_, '_> {
                 Some(atomic) => Some(atomic),
                 None => return Value::int(0),
             },
-            ExprKind::Name => self.references.get(self.str(&object.range)).cloned(),
-            _ => None,
+            _ => match self.binding(object) {
+                Some(Binding::Atomic(atomic)) => Some(atomic.clone()),
+                _ => None,
+            },
         };
         let Some(atomic) = atomic else {
             if !self.unit.broken {
@@ -176,7 +146,8 @@ impl Lowering<'_, '_> {
             ExprKind::Index(array, _) if matches!(array.kind, ExprKind::Name) => &array.range,
             _ => return false,
         };
-        self.env.language.cpp && self.class_at(self.str(name)).is_some()
+        let word = self.str(name);
+        self.env.language.cpp && self.scopes.find(word).is_none() && self.class_at(word).is_some()
     }
 
     /// An object of a class, used as plain memory.
@@ -212,7 +183,7 @@ impl Lowering<'_, '_> {
     }
 
     /// `f = 1` or `f += 1`: a sequentially consistent store or read-modify-write.
-    pub(super) fn assign_object(&mut self, target: &Tree, op: Option<BinOp>, value: &Tree) {
+    pub(super) fn assign_object(&mut self, target: &Tree, op: Option<BinOp>, value: &Tree) -> Value {
         let name = match op {
             None => "store",
             Some(op) => match fetch(op) {
@@ -221,11 +192,15 @@ impl Lowering<'_, '_> {
                     self.error("wrong-operand", &target.range, "an atomic object has no such operator", |d| {
                         d.label("expected `=`, `+=`, `-=`, `&=`, `|=` or `^=`")
                     });
-                    return;
+                    return self.nothing();
                 }
             },
         };
-        self.operator(name, target, std::slice::from_ref(value));
+        let old = self.operator(name, target, std::slice::from_ref(value));
+        match op {
+            Some(_) => old,
+            None => old,
+        }
     }
 
     /// `f++` and its like, as a value.
@@ -235,8 +210,8 @@ impl Lowering<'_, '_> {
         if !prefix {
             return old;
         }
-        let ty = old.ty;
-        Value { expr: Value::bin(op, old, Value::int(1)).fit(ty), ty, target: None }
+        let ty = old.ty.clone();
+        self.arithmetic(op, old, Value::int(1), &target.range).converted(&ty)
     }
 }
 

@@ -1,290 +1,339 @@
 //! Expressions to values: loads and calls become micro-ops, the rest stays an expression over registers.
 //!
 //! # Sources
-//! - C11, 6.3.1.8, *Usual arithmetic conversions*: here, 32 bits unless an operand has 64, unsigned if one of the widest
-//!   operands is; comparisons and logic give `int`.
+//! - C11, 6.3 and 6.5; ISO C++17, expr; OpenCL C, *Operators*.
+//!
+//! # Where we differ
+//! - Signed arithmetic wraps; a shift by the width or more gives 0, or the sign, as PTX has it; a division by zero gives all
+//!   ones, and a run of the executor ends there. Where constants say so, these are errors.
 
 use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind};
-use super::calls::ROWS;
+use super::calls::{Does, ROWS};
 use super::cuda_calls::FUNCTIONS;
+use super::language::Shifts;
+use super::lex::CHARACTER;
 use super::lower::Lowering;
+use super::place::Place;
 use super::refused;
+use super::scope::Binding;
+use super::types::{Qualified, Type, Value, common, folded};
 use super::words::bare;
 use program::{Access, BinOp, CmpOp, Expr, LocId, Op, Ty};
 
-/// A value.
-#[derive(Clone, Debug)]
-pub(super) struct Value {
-    pub(super) expr: Expr,
-    pub(super) ty: Ty,
-    /// What it points to, if it is an address.
-    pub(super) target: Option<Ty>,
-}
-
-impl Value {
-    pub(super) fn int(value: i64) -> Value {
-        let ty = if Ty::S32.wrap(value) == value { Ty::S32 } else { Ty::WORD };
-        Value { expr: Expr::Const(value), ty, target: None }
-    }
-
-    /// `a op b` after the usual conversions. A pointer stays one under addition and subtraction of an integer, which counts
-    /// elements, as does the difference of two.
-    pub(super) fn bin(op: BinOp, mut a: Value, mut b: Value) -> Value {
-        let target = match op {
-            BinOp::Add => a.target.or(b.target),
-            BinOp::Sub if b.target.is_none() => a.target,
-            _ => None,
-        };
-        if let Some(to) = target {
-            let integer = if a.target.is_none() { &mut a } else { &mut b };
-            *integer = integer.times(i64::from(to.bytes()));
-        }
-        let ty = match op {
-            BinOp::Shl | BinOp::Shr => promoted(a.ty),
-            _ => common(a.ty, b.ty),
-        };
-        let expr = Expr::Bin(op, ty, a.expr.into(), b.expr.into());
-        match (op, a.target, b.target) {
-            (BinOp::Sub, Some(to), Some(_)) => {
-                let size = Expr::Const(i64::from(to.bytes()));
-                Value { expr: Expr::Bin(BinOp::Div, Ty::WORD, expr.into(), size.into()), ty: Ty::WORD, target }
-            }
-            _ => Value { expr, ty, target },
-        }
-    }
-
-    /// So many elements of some size, in bytes.
-    fn times(&self, size: i64) -> Value {
-        let ty = common(self.ty, Ty::WORD);
-        let expr = match self.constant() {
-            Some(n) => Expr::Const(n.wrapping_mul(size)),
-            None if size == 1 => self.expr.clone(),
-            None => Expr::Bin(BinOp::Mul, ty, self.expr.clone().into(), Expr::Const(size).into()),
-        };
-        Value { expr, ty, target: None }
-    }
-
-    fn cmp(op: CmpOp, a: Value, b: Value) -> Value {
-        let ty = common(a.ty, b.ty);
-        Value { expr: Expr::Cmp(op, ty, a.expr.into(), b.expr.into()), ty: Ty::S32, target: None }
-    }
-
-    /// The number that it is, if it is one whatever happens.
-    pub(super) fn constant(&self) -> Option<i64> {
-        fold(&self.expr)
-    }
-
-    /// The value converted to a type.
-    pub(super) fn fit(&self, ty: Ty) -> Expr {
-        match &self.expr {
-            Expr::Const(v) => Expr::Const(ty.wrap(*v)),
-            expr if holds(ty, self.ty) => expr.clone(),
-            expr => Expr::Cast(ty, expr.clone().into()),
-        }
-    }
-}
-
-pub(super) fn fold(expr: &Expr) -> Option<i64> {
-    expr.value(&|_| None)
-}
-
-/// Whether every value of type `from` is one of `ty`.
-fn holds(ty: Ty, from: Ty) -> bool {
-    ty == from || (ty.bits > from.bits && (ty.signed || !from.signed))
-}
-
-fn promoted(ty: Ty) -> Ty {
-    if ty.bits < 32 { Ty::S32 } else { ty }
-}
-
-fn common(a: Ty, b: Ty) -> Ty {
-    let (a, b) = (promoted(a), promoted(b));
-    match a.bits.cmp(&b.bits) {
-        std::cmp::Ordering::Greater => a,
-        std::cmp::Ordering::Less => b,
-        std::cmp::Ordering::Equal => Ty { bits: a.bits, signed: a.signed && b.signed },
-    }
-}
-
-/// An expression that is not 0 where the value is 0.
-pub(super) fn falsity(value: &Value) -> Expr {
-    match &value.expr {
-        Expr::Cmp(op, ty, a, b) => {
-            let negated = match op {
-                CmpOp::Eq => CmpOp::Ne,
-                CmpOp::Ne => CmpOp::Eq,
-                CmpOp::Lt => CmpOp::Ge,
-                CmpOp::Le => CmpOp::Gt,
-                CmpOp::Gt => CmpOp::Le,
-                CmpOp::Ge => CmpOp::Lt,
-            };
-            Expr::Cmp(negated, *ty, a.clone(), b.clone())
-        }
-        expr => Expr::Cmp(CmpOp::Eq, value.ty, expr.clone().into(), Expr::Const(0).into()),
-    }
-}
-
-/// An expression that is 1 where the value is not 0, else 0.
-fn truth(value: &Value) -> Expr {
-    match &value.expr {
-        cmp @ Expr::Cmp(..) => cmp.clone(),
-        expr => Expr::Cmp(CmpOp::Ne, value.ty, expr.clone().into(), Expr::Const(0).into()),
-    }
-}
-
-/// Whether an expression reads memory or calls something; where names are `memory`, they read it.
-fn acts(tree: &Tree, memory: &dyn Fn(&Range<usize>) -> bool) -> bool {
-    let acts = |tree| acts(tree, memory);
-    match &tree.kind {
-        ExprKind::Int(_) | ExprKind::Member => false,
-        ExprKind::Step { .. } => true,
-        ExprKind::Name => memory(&tree.range),
-        ExprKind::Deref(_) | ExprKind::Index(..) | ExprKind::Call(..) => true,
-        ExprKind::Refer(_) | ExprKind::Method(..) => true,
-        ExprKind::Neg(a)
-        | ExprKind::Cast(_, a)
-        | ExprKind::Not(a)
-        | ExprKind::Complement(a)
-        | ExprKind::AddressOf(a) => acts(a),
-        ExprKind::Bin(_, a, b) | ExprKind::Cmp(_, a, b) | ExprKind::Logic(_, a, b) => acts(a) || acts(b),
-        ExprKind::Choice(c, a, b) => acts(c) || acts(a) || acts(b),
-    }
-}
-
 impl Lowering<'_, '_> {
-    /// The location that a name stands for in this thread.
+    /// The location of the test's memory that a name stands for in this thread.
     pub(super) fn location(&self, name: &str) -> Option<LocId> {
         match &self.env.visible {
             Some(visible) if !visible.contains(name) => None,
-            _ => self.symbols.find(name),
+            _ => self.symbols.find(name).filter(|loc| !self.symbols.object(*loc).1.of_code),
         }
     }
 
     /// Evaluates an expression. What is wrong with it was reported, and it then has some value.
     pub(super) fn eval(&mut self, tree: &Tree) -> Value {
         match &tree.kind {
-            ExprKind::Int(v) => Value::int(*v),
-            ExprKind::Name if self.is_object(tree) => self.read_object(tree),
-            ExprKind::Name => self.name(&tree.range),
+            ExprKind::Int(v, ty) => Value::literal(*v, Type::Int(*ty)),
+            ExprKind::Name | ExprKind::Index(..) if self.is_object(tree) => self.read_object(tree),
+            ExprKind::Name => self.name(tree),
             ExprKind::Member => self.member(tree),
-            ExprKind::Step { target, one, op, prefix } => self.step(target, one, *op, *prefix),
+            ExprKind::Step { target, one, op, prefix } => self.step(tree, (target, one), *op, *prefix, true),
             ExprKind::Neg(a) => {
                 let a = self.eval(a);
-                match a.expr {
-                    Expr::Const(v) => Value::int(v.wrapping_neg()),
-                    _ => Value::bin(BinOp::Sub, Value::int(0), a),
-                }
+                self.arithmetic(BinOp::Sub, Value::int(0), a, &tree.range)
             }
-            ExprKind::Not(a) => {
+            ExprKind::Plus(a) => {
                 let a = self.eval(a);
-                Value { expr: falsity(&a), ty: Ty::S32, target: None }
+                self.arithmetic(BinOp::Add, a, Value::int(0), &tree.range)
             }
             ExprKind::Complement(a) => {
                 let a = self.eval(a);
-                Value::bin(BinOp::Xor, a, Value::int(-1))
+                self.arithmetic(BinOp::Xor, a, Value::int(-1), &tree.range)
             }
-            ExprKind::Index(..) if self.is_object(tree) => self.read_object(tree),
+            ExprKind::Not(a) => {
+                let a = self.scalar(a);
+                Value { fixed: a.fixed, ..self.truth(folded(a.is_false())) }
+            }
             ExprKind::Deref(_) | ExprKind::Index(..) => match self.place(tree) {
-                Some((addr, ty)) => {
-                    let access = self.access(tree, ty);
-                    self.load(addr, access)
-                }
-                None => Value::int(0),
+                Some(place) => self.read(place),
+                None => self.nothing(),
             },
-            ExprKind::AddressOf(a) => match &a.kind {
-                ExprKind::Deref(_) | ExprKind::Index(..) => match self.place(a) {
-                    Some((expr, ty)) => Value { expr, ty: Ty::WORD, target: Some(ty) },
-                    None => Value::int(0),
-                },
-                // Where memory is given by name, `&x` is a common way to write its address.
-                ExprKind::Name if self.location(self.str(&a.range)).is_some() => self.address_of(&a.range),
-                _ if self.is_object(a) => {
-                    self.object_as_memory(&a.range);
-                    Value { target: Some(Ty::S32), ..Value::int(0) }
-                }
-                _ => {
-                    self.error("wrong-operand", &tree.range, "only memory has an address", |d| {
-                        d.label("expected a location or an element of one")
-                            .note("`&r` of a register is understood as the expected value of a compare-exchange")
-                    });
-                    Value::int(0)
-                }
-            },
+            ExprKind::AddressOf(a) => self.take_address(tree, a),
             ExprKind::Bin(op, a, b) => {
-                let a = self.eval(a);
-                let b = self.eval(b);
-                Value::bin(*op, a, b)
+                let shift = matches!(op, BinOp::Shl | BinOp::Shr);
+                let (a, b) = self.operands(a, b, shift && self.env.language.sequenced, &tree.range);
+                self.arithmetic(*op, a, b, &tree.range)
             }
             ExprKind::Cmp(op, a, b) => {
-                let a = self.eval(a);
-                let b = self.eval(b);
-                Value::cmp(*op, a, b)
+                let (a, b) = self.operands(a, b, false, &tree.range);
+                self.compare(*op, a, b, &tree.range)
             }
             ExprKind::Logic(and, a, b) => self.logic(*and, a, b),
-            ExprKind::Choice(c, a, b) => self.choice(c, a, b),
+            ExprKind::Choice(c, a, b) => self.choice(tree, c, a, b),
+            ExprKind::Comma(a, b) => {
+                self.discard(a);
+                Value { fixed: false, ..self.eval(b) }
+            }
+            ExprKind::Assign(op, target, value) => self.assign(tree, target, *op, value, true),
             ExprKind::Call(name, args) => self.call(tree, name, args),
-            ExprKind::Cast(target, a) => self.cast(tree, *target, a),
+            ExprKind::Cast(to, a) => self.cast(tree, to, a),
+            ExprKind::SizeOfType(of) => {
+                let size = self.named_type(of).map_or(0, |of| of.ty.size());
+                self.size(size, &tree.range)
+            }
+            ExprKind::SizeOf(of) => {
+                let size = match of.kind {
+                    // A character is an `int` in C.
+                    ExprKind::Int(_, CHARACTER) if !self.env.language.cpp => 4,
+                    _ => self.unevaluated(of).ty.size(),
+                };
+                self.size(size, &tree.range)
+            }
             ExprKind::Refer(_) => self.bare_reference(&tree.range),
             ExprKind::Method(object, name, args) => self.method(tree, object, name, args),
         }
     }
 
-    fn name(&mut self, range: &Range<usize>) -> Value {
-        let name = self.str(range);
-        if let Some(v) = self.variables.get(name) {
-            return Value { expr: Expr::Reg(v.reg), ty: v.ty, target: v.target };
-        }
-        match self.location(name) {
-            Some(loc) if self.is_variable(loc) => {
-                let ty = self.symbols.ty(loc);
-                let access = self.plain(ty);
-                self.load(Expr::Address(loc), access)
+    /// Evaluates an expression whose value is not asked for.
+    pub(super) fn discard(&mut self, tree: &Tree) {
+        match &tree.kind {
+            ExprKind::Assign(op, target, value) => drop(self.assign(tree, target, *op, value, false)),
+            ExprKind::Step { target, one, op, prefix } => {
+                drop(self.step(tree, (target, one), *op, *prefix, false));
             }
-            Some(_) => self.address_of(range),
-            None if self.special(name).is_some() => self.special(name).unwrap_or(Value::int(0)),
-            None if self.result(name).is_some() => Value::int(self.result(name).unwrap_or(0)),
-            None if self.references.contains_key(name) => self.bare_reference(range),
-            None => {
+            ExprKind::Comma(a, b) => {
+                self.discard(a);
+                self.discard(b);
+            }
+            _ => drop(self.eval(tree)),
+        }
+    }
+
+    /// The value of something that was wrong; whatever is done with it is no further mistake.
+    pub(super) fn nothing(&self) -> Value {
+        Value::new(Expr::Const(0), Type::pointer_to(Ty::S32))
+    }
+
+    /// Whether a value is that of a mistake, or may be.
+    pub(super) fn is_nothing(&self, value: &Value) -> bool {
+        self.unit.broken || (self.sink.errors() > 0 && value.expr == Expr::Const(0) && !value.fixed)
+    }
+
+    /// The value of a comparison: an `int` in C, a `bool` in C++.
+    fn truth(&self, expr: Expr) -> Value {
+        let ty = if self.env.language.cpp { Type::Bool } else { Type::INT };
+        Value::new(expr, ty)
+    }
+
+    /// Evaluates an expression that has to have a value.
+    pub(super) fn scalar(&mut self, tree: &Tree) -> Value {
+        let value = self.eval(tree);
+        if value.ty == Type::Void {
+            self.error("wrong-operand", &tree.range, "this has no value", |d| d.label("expected a number"));
+            return self.nothing();
+        }
+        value
+    }
+
+    /// What an expression would be, without evaluating it.
+    fn unevaluated(&mut self, tree: &Tree) -> Value {
+        let code = self.code.len();
+        let of = match self.whole(tree) {
+            Some(of) => Value::new(Expr::Const(0), of.ty),
+            None => self.eval(tree),
+        };
+        self.code.truncate(code);
+        of
+    }
+
+    /// The size of something.
+    fn size(&mut self, size: u64, range: &Range<usize>) -> Value {
+        if size == 0 {
+            self.error("wrong-operand", range, "this has no size", |d| d.label("expected a type that has one"));
+        }
+        Value::literal(size as i64, Type::Int(Ty::U64))
+    }
+
+    /// Both operands of an operator; `in_order`: the language has the left one evaluated first.
+    fn operands(&mut self, a: &Tree, b: &Tree, in_order: bool, range: &Range<usize>) -> (Value, Value) {
+        let (of_a, of_b) = (self.effects(a), self.effects(b));
+        if !in_order {
+            self.unsequenced(&of_a, &of_b, range);
+        }
+        let mut left = self.scalar(a);
+        if of_b.changes(&left.expr) {
+            left = self.kept(left);
+        }
+        (left, self.scalar(b))
+    }
+
+    /// A value that stays what it is whatever happens to variables.
+    pub(super) fn kept(&mut self, value: Value) -> Value {
+        let dst = self.temporary(value.word());
+        self.push(Op::Assign { dst, value: value.expr });
+        Value { expr: Expr::Reg(dst), ..value }
+    }
+
+    /// `a op b` after the conversions of the language.
+    pub(super) fn arithmetic(&mut self, op: BinOp, a: Value, b: Value, range: &Range<usize>) -> Value {
+        let fixed = a.fixed && b.fixed;
+        match (op, a.target().cloned(), b.target().cloned()) {
+            (BinOp::Add, Some(_), None) => return self.moved(a, b, false, range),
+            (BinOp::Add, None, Some(_)) => return self.moved(b, a, false, range),
+            (BinOp::Sub, Some(_), None) => return self.moved(a, b, true, range),
+            (BinOp::Sub, Some(to), Some(_)) => {
+                let bytes = Expr::Bin(BinOp::Sub, Ty::WORD, a.expr.into(), b.expr.into());
+                let size = Expr::Const((to.ty.size() as i64).max(1));
+                return Value::of(Expr::Bin(BinOp::Div, Ty::WORD, bytes.into(), size.into()), Ty::WORD);
+            }
+            _ => {}
+        }
+        let (Some(left), Some(right)) = (a.ty.promoted(), b.ty.promoted()) else {
+            if !self.is_nothing(&a) && !self.is_nothing(&b) {
+                let (a, b) = (a.ty.name(), b.ty.name());
+                self.error("wrong-operand", range, format!("no such operation on `{a}` and `{b}`"), |d| {
+                    d.label("expected integers")
+                });
+            }
+            return self.nothing();
+        };
+        let shift = matches!(op, BinOp::Shl | BinOp::Shr);
+        let ty = if shift { left } else { common(left, right) };
+        let mut second = if shift { b.fit(right) } else { b.fit(ty) };
+        if shift {
+            let last = i64::from(ty.bits) - 1;
+            match (self.env.language.shifts, b.constant().filter(|_| b.fixed)) {
+                (Shifts::Modulo, Some(n)) => second = Expr::Const(n & last),
+                (Shifts::Modulo, None) => {
+                    second = Expr::Bin(BinOp::And, right, second.into(), Expr::Const(last).into());
+                }
+                (Shifts::Undefined, Some(n)) if !(0..=last).contains(&n) => {
+                    self.error("undefined-value", range, format!("a shift by {n} of {} bits", ty.bits), |d| {
+                        d.label(format!("expected an amount of 0 to {last}")).note("any other is undefined")
+                    });
+                }
+                _ => {}
+            }
+        }
+        if op.divides() && b.fixed && b.constant() == Some(0) {
+            self.error("undefined-value", range, "a division by zero", |d| {
+                d.label("expected another divisor").note("it is undefined")
+            });
+        }
+        if fixed && overflows(op, ty, a.constant(), b.constant()) {
+            self.error("undefined-value", range, format!("this overflows `{}`", Type::Int(ty).name()), |d| {
+                d.label("expected a value that the type has").note("overflow of a signed type is undefined")
+            });
+        }
+        Value::calculated(op, ty, &a, second, fixed)
+    }
+
+    /// A pointer so many elements further on, or back.
+    pub(super) fn moved(&mut self, pointer: Value, by: Value, back: bool, range: &Range<usize>) -> Value {
+        let size = pointer.target().map_or(0, |to| to.ty.size()) as i64;
+        if size == 0 || by.ty.promoted().is_none() {
+            if !self.is_nothing(&pointer) && !self.is_nothing(&by) {
+                self.error("wrong-operand", range, format!("no such operation on `{}`", pointer.ty.name()), |d| {
+                    d.label("expected a pointer to something that has a size, and an integer")
+                });
+            }
+            return self.nothing();
+        }
+        let ty = common(by.word(), Ty::WORD);
+        let by = match by.constant() {
+            Some(n) => Expr::Const(n.wrapping_mul(size)),
+            None if size == 1 => by.expr,
+            None => Expr::Bin(BinOp::Mul, ty, by.expr.into(), Expr::Const(size).into()),
+        };
+        let op = if back { BinOp::Sub } else { BinOp::Add };
+        Value::new(Expr::Bin(op, Ty::WORD, pointer.expr.into(), by.into()), pointer.ty)
+    }
+
+    fn compare(&mut self, op: CmpOp, a: Value, b: Value, range: &Range<usize>) -> Value {
+        let pointer = |value: &Value| value.target().is_some();
+        let null = |value: &Value| value.fixed && value.constant() == Some(0);
+        let ty = match (a.ty.promoted(), b.ty.promoted()) {
+            (Some(a), Some(b)) => common(a, b),
+            _ if (pointer(&a) || null(&a)) && (pointer(&b) || null(&b)) => Ty::U64,
+            _ => {
+                if self.env.strict && !self.is_nothing(&a) && !self.is_nothing(&b) {
+                    let (a, b) = (a.ty.name(), b.ty.name());
+                    self.error("wrong-operand", range, format!("no comparison of `{a}` and `{b}`"), |d| {
+                        d.label("expected two integers or two pointers")
+                    });
+                }
+                Ty::U64
+            }
+        };
+        let fixed = a.fixed && b.fixed;
+        let expr = Expr::Cmp(op, ty, a.fit(ty).into(), b.fit(ty).into());
+        Value { fixed, ..self.truth(if fixed { folded(expr) } else { expr }) }
+    }
+
+    fn name(&mut self, tree: &Tree) -> Value {
+        let range = &tree.range;
+        let name = self.str(range);
+        match self.scopes.find(name).cloned() {
+            Some(Binding::Register(variable)) => return self.read(Place::Register(variable)),
+            Some(Binding::Memory(addr, of)) => return self.read(Place::Memory(addr, of)),
+            Some(Binding::Constant(value)) => return value,
+            Some(Binding::Atomic(_)) => return self.bare_reference(range),
+            Some(Binding::Group(_) | Binding::Type(_)) => {
+                self.error("wrong-operand", range, format!("`{name}` is no value"), |d| d.label("expected one"));
+                return self.nothing();
+            }
+            None => {}
+        }
+        if let Some(loc) = self.location(name) {
+            let of = self.of_location(loc);
+            return match self.is_variable(loc) {
+                true => self.read(Place::Memory(Expr::Address(loc), of)),
+                false => self.address_of(range),
+            };
+        }
+        if let Some(value) = self.special(name).or_else(|| self.result(name).map(Value::int)) {
+            return value;
+        }
+        match name {
+            "true" | "false" if self.env.language.cpp => Value::literal(i64::from(name == "true"), Type::Bool),
+            "true" | "false" => Value::int(i64::from(name == "true")),
+            "nullptr" | "NULL" => Value::literal(0, Qualified::from(Type::Void).pointer()),
+            _ => {
                 self.unknown_register(range);
-                // Whatever is done with it is no further mistake.
-                Value { target: Some(Ty::S32), ..Value::int(0) }
+                self.nothing()
             }
         }
     }
 
-    /// The address of the location that is named there.
-    fn address_of(&mut self, range: &Range<usize>) -> Value {
+    /// The address of the location of the test's memory that is named there.
+    pub(super) fn address_of(&mut self, range: &Range<usize>) -> Value {
         if self.class_at(self.str(range)).is_some() {
             self.object_as_memory(range);
         }
         match self.location(self.str(range)) {
-            Some(loc) => Value { expr: Expr::Address(loc), ty: Ty::WORD, target: Some(self.symbols.ty(loc)) },
-            None => Value::int(0),
+            Some(loc) => Value::new(Expr::Address(loc), self.of_location(loc).pointer()),
+            None => self.nothing(),
         }
-    }
-
-    /// Whether an expression reads memory or calls something.
-    fn acts(&self, tree: &Tree) -> bool {
-        acts(tree, &|range| self.location(self.str(range)).is_some_and(|loc| self.is_variable(loc)))
     }
 
     pub(super) fn unknown_register(&mut self, range: &Range<usize>) {
         let name = self.str(range);
         let elsewhere = self.symbols.find(name).is_some();
-        let mut known: Vec<String> = self.variables.keys().filter(|n| !n.starts_with('$')).cloned().collect();
+        let mut known: Vec<String> = self.scopes.names().map(str::to_string).collect();
         known.extend(self.symbols.names().filter(|n| self.location(n).is_some()).map(str::to_string));
         known.extend(self.results().map(|r| r.0.to_string()));
         known.sort_unstable();
-        let broken = self.unit.broken;
-        if broken {
+        let behind = self.is_known_elsewhere(name);
+        if self.unit.broken {
             // The declaration may be in a statement that could not be read.
             return;
         }
         self.error("unknown-name", range, format!("there is no register or parameter `{name}` here"), |d| {
             let d = d.label("expected a declared register or a location");
-            if elsewhere {
+            if behind {
+                d.help(format!("`{name}` is declared in another block, and known there only"))
+            } else if elsewhere {
                 d.help(format!("`{name}` is a location; add it to the parameters of this thread"))
             } else {
                 d.did_you_mean(name, known.iter().map(String::as_str))
@@ -297,89 +346,86 @@ impl Lowering<'_, '_> {
         let ty = access.ty;
         let dst = self.temporary(ty);
         self.push(Op::Load { dst, addr, access });
-        Value { expr: Expr::Reg(dst), ty, target: None }
-    }
-
-    /// The address of `*p` or `a[i]`, and the type there.
-    pub(super) fn place(&mut self, tree: &Tree) -> Option<(Expr, Ty)> {
-        let pointer = match &tree.kind {
-            ExprKind::Name if self.location(self.str(&tree.range)).is_some_and(|loc| self.is_variable(loc)) => {
-                self.address_of(&tree.range)
-            }
-            ExprKind::Deref(a) => self.eval(a),
-            ExprKind::Index(a, i) => {
-                let a = self.eval(a);
-                let i = self.eval(i);
-                Value::bin(BinOp::Add, a, i)
-            }
-            _ => {
-                self.error("wrong-operand", &tree.range, "this cannot be assigned to", |d| {
-                    d.label("expected a register, `*x` or `x[i]`")
-                });
-                return None;
-            }
-        };
-        self.address(pointer, &tree.range)
-    }
-
-    /// The value as an address, and the type there.
-    pub(super) fn address(&mut self, pointer: Value, range: &Range<usize>) -> Option<(Expr, Ty)> {
-        match pointer.target {
-            Some(ty) => Some((pointer.expr, ty)),
-            None => {
-                if !self.unit.broken {
-                    self.error("wrong-operand", range, "this is no pointer", |d| {
-                        d.label("expected a location, or a register declared as a pointer")
-                    });
-                }
-                None
-            }
-        }
+        Value::of(Expr::Reg(dst), ty)
     }
 
     fn logic(&mut self, and: bool, a: &Tree, b: &Tree) -> Value {
-        let left = self.eval(a);
-        if !self.acts(b) {
-            let right = self.eval(b);
+        let left = self.scalar(a);
+        if !self.effects(b).any() {
+            let right = self.scalar(b);
             let op = if and { BinOp::And } else { BinOp::Or };
-            let expr = Expr::Bin(op, Ty::S32, truth(&left).into(), truth(&right).into());
-            return Value { expr, ty: Ty::S32, target: None };
+            let fixed = left.fixed && right.fixed;
+            let expr = Expr::Bin(op, Ty::S32, left.is_true().into(), right.is_true().into());
+            return Value { fixed, ..self.truth(if fixed { folded(expr) } else { expr }) };
         }
         let dst = self.temporary(Ty::S32);
-        self.push(Op::Assign { dst, value: truth(&left) });
-        let known = Value { expr: Expr::Reg(dst), ty: Ty::S32, target: None };
-        let skip = self.branch(if and { falsity(&known) } else { Expr::Reg(dst) });
-        let right = self.eval(b);
-        self.push(Op::Assign { dst, value: truth(&right) });
+        self.push(Op::Assign { dst, value: left.is_true() });
+        let known = Value::of(Expr::Reg(dst), Ty::S32);
+        let skip = self.branch(if and { known.is_false() } else { Expr::Reg(dst) });
+        let right = self.scalar(b);
+        self.push(Op::Assign { dst, value: right.is_true() });
         let end = self.code.len();
         self.patch(skip, end);
-        known
+        self.truth(Expr::Reg(dst))
     }
 
-    fn choice(&mut self, cond: &Tree, a: &Tree, b: &Tree) -> Value {
-        let cond = self.eval(cond);
-        if !self.acts(a) && !self.acts(b) {
+    fn choice(&mut self, tree: &Tree, cond: &Tree, a: &Tree, b: &Tree) -> Value {
+        let cond = self.scalar(cond);
+        if !self.effects(a).any() && !self.effects(b).any() {
             let (a, b) = (self.eval(a), self.eval(b));
-            let (ty, target) = (common(a.ty, b.ty), a.target.or(b.target));
-            let expr = Expr::Select(truth(&cond).into(), a.fit(ty).into(), b.fit(ty).into());
-            return Value { expr, ty, target };
+            let ty = self.of_both(&a, &b, &tree.range);
+            let fixed = cond.fixed && a.fixed && b.fixed;
+            let (a, b) = (a.converted(&ty).expr, b.converted(&ty).expr);
+            let expr = Expr::Select(cond.is_true().into(), a.into(), b.into());
+            return Value { expr: if fixed { folded(expr) } else { expr }, ty, fixed };
         }
         let dst = self.temporary(Ty::WORD);
-        let skip = self.branch(falsity(&cond));
+        let skip = self.branch(cond.is_false());
         let a = self.eval(a);
-        self.push(Op::Assign { dst, value: a.expr });
+        // What it is converted to is known once the other one is.
+        let first = self.push(Op::Assign { dst, value: Expr::Const(0) });
         let over = self.branch(Expr::Const(1));
         let middle = self.code.len();
         self.patch(skip, middle);
         let b = self.eval(b);
-        self.push(Op::Assign { dst, value: b.expr });
+        let ty = self.of_both(&a, &b, &tree.range);
+        self.code[first].op = Op::Assign { dst, value: a.converted(&ty).expr };
+        self.push(Op::Assign { dst, value: b.converted(&ty).expr });
         let end = self.code.len();
         self.patch(over, end);
-        Value { expr: Expr::Reg(dst), ty: common(a.ty, b.ty), target: a.target.or(b.target) }
+        Value::new(Expr::Reg(dst), ty)
+    }
+
+    /// The type of a choice between two values.
+    fn of_both(&mut self, a: &Value, b: &Value, range: &Range<usize>) -> Type {
+        let null = |value: &Value| value.fixed && value.constant() == Some(0);
+        match (&a.ty, &b.ty) {
+            (x, y) if x == y => x.clone(),
+            (Type::Pointer(_), _) if null(b) => a.ty.clone(),
+            (_, Type::Pointer(_)) if null(a) => b.ty.clone(),
+            (Type::Pointer(x), Type::Pointer(y)) if x.ty == y.ty => {
+                let volatile = x.volatile || y.volatile;
+                let constant = x.constant || y.constant;
+                Qualified { volatile, constant, ..Qualified::clone(x) }.pointer()
+            }
+            (x, y) => match (x.promoted(), y.promoted()) {
+                (Some(x), Some(y)) => Type::Int(common(x, y)),
+                _ => {
+                    if !self.is_nothing(a) && !self.is_nothing(b) {
+                        let (x, y) = (x.name(), y.name());
+                        self.error("wrong-operand", range, format!("`{x}` or `{y}`: no type is both"), |d| {
+                            d.label("expected two values of one type")
+                        });
+                    }
+                    Type::INT
+                }
+            },
+        }
     }
 
     fn call(&mut self, tree: &Tree, name: &Range<usize>, args: &[Tree]) -> Value {
         let word = self.str(name);
+        self.in_any_order(args, &tree.range);
         if let Some(value) = self.coordinate(tree, word, args) {
             return value;
         }
@@ -412,8 +458,44 @@ impl Lowering<'_, '_> {
                     let d = if other { d.note("another dialect has it") } else { d };
                     d.did_you_mean(plain, rows().filter(here).map(|r| r.name).chain(calls))
                 });
-                Value::int(0)
+                self.nothing()
             }
         }
     }
+
+    /// Whether a call of that name changes nothing and reads no memory.
+    pub(super) fn is_pure(&self, name: &str) -> bool {
+        let pure = |does| matches!(does, Does::Larger | Does::Smaller | Does::Nothing);
+        let row = ROWS.iter().chain(FUNCTIONS).find(|r| r.name == bare(name));
+        row.is_some_and(|row| pure(row.does))
+            || self.env.specials.iter().any(|s| s.0 == name)
+            || name.starts_with("get_")
+            || matches!(name, "thread_rank" | "size" | "num_threads")
+    }
+
+    /// Reports arguments whose order could be noticed: no language says which comes first.
+    pub(super) fn in_any_order(&mut self, args: &[Tree], range: &Range<usize>) {
+        for (n, arg) in args.iter().enumerate() {
+            let of_arg = self.effects(arg);
+            for before in &args[..n] {
+                let of_before = self.effects(before);
+                self.unsequenced(&of_before, &of_arg, range);
+            }
+        }
+    }
+}
+
+/// Whether an operation on constants of a signed type leaves the type.
+fn overflows(op: BinOp, ty: Ty, a: Option<i64>, b: Option<i64>) -> bool {
+    let (true, Some(a), Some(b)) = (ty.signed, a, b) else { return false };
+    let (a, b) = (i128::from(ty.wrap(a)), i128::from(ty.wrap(b)));
+    let exact = match op {
+        BinOp::Add => a + b,
+        BinOp::Sub => a - b,
+        BinOp::Mul => a * b,
+        BinOp::Div if b != 0 => a / b,
+        BinOp::Rem if b != 0 => a / b,
+        _ => return false,
+    };
+    i64::try_from(exact).map_or(true, |v| ty.wrap(v) != v)
 }

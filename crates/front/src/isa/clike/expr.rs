@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::ast::{Expr, ExprKind, MAX_DEPTH};
 use super::lex::Tok;
-use super::parse::{Failed, Parser};
-use program::{BinOp, CmpOp};
+use super::parse::{ASSIGNMENTS, Failed, Parser};
+use program::{BinOp, CmpOp, Ty};
 
 /// A binary operator.
 #[derive(Clone, Copy)]
@@ -36,14 +36,36 @@ const LEVELS: &[&[(&str, Operator)]] = &[
 ];
 
 impl Parser<'_, '_> {
-    /// Any expression but an assignment.
+    /// Any expression.
+    pub(super) fn comma(&mut self) -> Result<Expr, Failed> {
+        let mut left = self.expression()?;
+        while self.eat(",") {
+            let right = self.expression()?;
+            let (range, depth) = (left.range.start..right.range.end, left.depth.max(right.depth));
+            left = self.node(ExprKind::Comma(left.into(), right.into()), range, depth)?;
+        }
+        Ok(left)
+    }
+
+    /// Any expression without a comma of its own.
     pub(super) fn expression(&mut self) -> Result<Expr, Failed> {
         self.nested(|p| {
             let cond = p.binary(0)?;
+            let assignment = match p.peek() {
+                Tok::Punct("=") => Some(None),
+                Tok::Punct(sign) => ASSIGNMENTS.iter().find(|a| a.0 == sign).map(|a| Some(a.1)),
+                _ => None,
+            };
+            if let Some(op) = assignment {
+                p.next();
+                let value = p.expression()?;
+                let (range, depth) = (cond.range.start..value.range.end, cond.depth.max(value.depth));
+                return p.node(ExprKind::Assign(op, cond.into(), value.into()), range, depth);
+            }
             if !p.eat("?") {
                 return Ok(cond);
             }
-            let then = p.expression()?;
+            let then = p.comma()?;
             p.expect(":")?;
             let other = p.expression()?;
             let range = cond.range.start..other.range.end;
@@ -85,6 +107,9 @@ impl Parser<'_, '_> {
         if self.casts() {
             return self.nested(Self::cast);
         }
+        if self.word() == "sizeof" {
+            return self.nested(Self::size_of);
+        }
         if let Tok::Punct(sign @ ("++" | "--")) = self.peek() {
             let start = self.next().start;
             let target = self.nested(Self::unary)?;
@@ -94,13 +119,11 @@ impl Parser<'_, '_> {
         let Tok::Punct(sign @ ("-" | "+" | "!" | "~" | "*" | "&")) = self.peek() else { return self.postfix() };
         let start = self.next().start;
         let inner = self.nested(Self::unary)?;
-        if sign == "+" {
-            return Ok(inner);
-        }
         let (range, depth) = (start..inner.range.end, inner.depth);
         let inner = Box::new(inner);
         let kind = match sign {
             "-" => ExprKind::Neg(inner),
+            "+" => ExprKind::Plus(inner),
             "!" => ExprKind::Not(inner),
             "~" => ExprKind::Complement(inner),
             "*" => ExprKind::Deref(inner),
@@ -110,7 +133,7 @@ impl Parser<'_, '_> {
     }
 
     fn step(&mut self, target: Expr, sign: &str, range: Range<usize>, prefix: bool) -> Result<Expr, Failed> {
-        let one = Expr { kind: ExprKind::Int(1), range: target.range.clone(), depth: 1 };
+        let one = Expr { kind: ExprKind::Int(1, Ty::S32), range: target.range.clone(), depth: 1 };
         let op = if sign == "++" { BinOp::Add } else { BinOp::Sub };
         let depth = target.depth;
         self.node(ExprKind::Step { target: target.into(), one: one.into(), op, prefix }, range, depth)
@@ -131,7 +154,7 @@ impl Parser<'_, '_> {
             if !self.eat("[") {
                 return Ok(inner);
             }
-            let index = self.expression()?;
+            let index = self.comma()?;
             let end = self.expect("]")?.end;
             let (range, depth) = (inner.range.start..end, inner.depth.max(index.depth));
             inner = self.node(ExprKind::Index(inner.into(), index.into()), range, depth)?;
@@ -141,16 +164,18 @@ impl Parser<'_, '_> {
     fn primary(&mut self) -> Result<Expr, Failed> {
         let range = self.range();
         match self.peek() {
-            Tok::Int(value) => {
+            Tok::Int(value, ty) => {
                 self.next();
-                self.node(ExprKind::Int(value), range, 0)
+                self.node(ExprKind::Int(value, ty), range, 0)
             }
             Tok::Punct("(") => {
                 self.next();
-                let inner = self.expression()?;
+                let inner = self.comma()?;
                 self.expect(")")?;
                 Ok(inner)
             }
+            Tok::Name if self.named_cast() => self.nested(Self::cast_by_name),
+            Tok::Name if self.language.cpp && self.is_type(0) => self.nested(Self::cast_by_call),
             Tok::Name if self.names_reference() => {
                 let reference = self.reference()?;
                 let (range, depth) = (range.start..self.last_end(), reference.object.depth);

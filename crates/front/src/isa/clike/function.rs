@@ -8,10 +8,12 @@ use std::ops::Range;
 use super::ast::{Expr as Tree, ExprKind};
 use super::calls::{Does, In, Role, Row, legal};
 use super::cuda::Atomic;
-use super::eval::Value;
 use super::groups::{SUB_GROUP_BARRIER, WORK_GROUP_BARRIER};
-use super::lower::{Lowering, Variable};
+use super::lower::Lowering;
+use super::place::Place;
 use super::refused::scope_meant;
+use super::scope::{Binding, Variable};
+use super::types::{Qualified, Type, Value};
 use super::words::enumerator;
 use program::words::{FLAGS, Order};
 use program::{
@@ -20,7 +22,7 @@ use program::{
 
 /// Where a compare-exchange finds what it expects.
 enum Expected {
-    Memory(Expr, Ty),
+    Memory(Expr, Qualified),
     Register(Variable),
 }
 
@@ -36,7 +38,7 @@ struct Orders {
 /// The arguments of a call.
 #[derive(Default)]
 struct Args {
-    addr: Option<(Expr, Ty)>,
+    addr: Option<(Expr, Qualified)>,
     value: Option<Value>,
     expected: Option<Expected>,
     compared: Option<Value>,
@@ -78,7 +80,7 @@ impl Lowering<'_, '_> {
         }
         let mut args = Args::default();
         if let Some(atomic) = atomic {
-            args.addr = Some((atomic.addr, atomic.ty));
+            args.addr = Some((atomic.addr, atomic.of));
             args.scope = Some(atomic.scope);
         }
         let mut whole = true;
@@ -98,8 +100,8 @@ impl Lowering<'_, '_> {
                 let pointer = self.eval(tree);
                 args.addr = Some(self.address(pointer, &tree.range)?);
             }
-            Role::Val => args.value = Some(self.eval(tree)),
-            Role::Compared => args.compared = Some(self.eval(tree)),
+            Role::Val => args.value = Some(self.scalar(tree)),
+            Role::Compared => args.compared = Some(self.scalar(tree)),
             Role::Mask => args.lanes = self.mask(tree)?,
             Role::Ignored => drop(self.eval(tree)),
             Role::Weak => {
@@ -192,7 +194,7 @@ impl Lowering<'_, '_> {
     /// `0`, a flag, or flags joined with `|`.
     fn flags(&mut self, tree: &Tree, flags: &mut Vec<&'static str>) -> Option<()> {
         match &tree.kind {
-            ExprKind::Int(0) => Some(()),
+            ExprKind::Int(0, _) => Some(()),
             ExprKind::Bin(BinOp::Or, a, b) => {
                 self.flags(a, flags)?;
                 self.flags(b, flags)
@@ -226,23 +228,23 @@ impl Lowering<'_, '_> {
         // Builtins of compilers take a pointer.
         if self.env.language.cpp && row.words.is_none() {
             // An argument that is a reference.
-            if let ExprKind::Name = tree.kind
-                && let Some(variable) = self.variables.get(self.str(&tree.range))
-            {
-                return Some(Expected::Register(*variable));
+            let place = self.place(tree)?;
+            if !self.writable(&place, &tree.range) {
+                return None;
             }
-            let (addr, ty) = self.place(tree)?;
-            return Some(Expected::Memory(addr, ty));
+            return Some(match place {
+                Place::Register(variable) => Expected::Register(variable),
+                Place::Memory(addr, of) => Expected::Memory(addr, of),
+            });
         }
         if let ExprKind::AddressOf(inner) = &tree.kind
-            && let ExprKind::Name = inner.kind
-            && let Some(variable) = self.variables.get(self.str(&inner.range))
+            && let Some(Binding::Register(variable)) = self.binding(inner)
         {
-            return Some(Expected::Register(*variable));
+            return Some(Expected::Register(variable.clone()));
         }
         let pointer = self.eval(tree);
-        let (addr, ty) = self.address(pointer, &tree.range)?;
-        Some(Expected::Memory(addr, ty))
+        let (addr, of) = self.address(pointer, &tree.range)?;
+        Some(Expected::Memory(addr, of))
     }
 
     /// The scope of an operation: that which its name says, that which is given, or that of the language.
@@ -274,30 +276,42 @@ impl Lowering<'_, '_> {
             Does::Nothing => return Some(Value::int(0)),
             Does::Larger | Does::Smaller => {
                 let op = if row.does == Does::Larger { BinOp::Max } else { BinOp::Min };
-                return Some(Value::bin(op, args.compared?, args.value?));
+                return Some(self.arithmetic(op, args.compared?, args.value?, &tree.range));
             }
             _ => {}
         }
-        let (addr, ty) = args.addr?;
-        if let Some(name) = self.constant(&addr) {
+        let (addr, of) = args.addr?;
+        let Some(ty) = of.word() else {
+            let name = of.ty.name();
+            self.error("wrong-operand", &tree.range, format!("a `{name}` is no integer"), |d| {
+                d.label("expected the address of an integer")
+            });
+            return None;
+        };
+        if of.constant && !matches!(row.does, Does::Load | Does::Wait) {
+            self.error("constant", &tree.range, format!("`{}` on something `const`", row.name), |d| {
+                d.label("expected something that may be changed")
+            });
+            return None;
+        }
+        if let Some(name) = self.constant(&addr).map(str::to_string) {
             let message = format!("`{}` on `{name}`, which is in constant memory", row.name);
             self.error("constant-memory", &tree.range, message, |d| {
                 d.label("expected global or local memory").note("constant memory is read-only, and never atomic")
             });
             return None;
         }
-        let value = args.value.map(|v| v.fit(ty)).unwrap_or(Expr::Const(0));
+        let value = args.value.map(|v| v.converted(&of.ty).expr).unwrap_or(Expr::Const(0));
         let mut new = None;
         let update = match row.does {
             Does::Read => {
                 self.in_global(row, tree, &addr)?;
-                let access = self.plain(ty);
-                return Some(self.load(addr, access));
+                return Some(self.read(Place::Memory(addr, of)));
             }
             Does::Load => {
                 let dst = self.temporary(ty);
                 self.push(Op::Load { dst, addr, access: half(order.of_read(), ty, false) });
-                return Some(Value { expr: Expr::Reg(dst), ty, target: None });
+                return Some(Value::new(Expr::Reg(dst), of.ty));
             }
             Does::Wait => {
                 let head = self.code.len();
@@ -331,7 +345,7 @@ impl Lowering<'_, '_> {
                 return self.compare_exchange(args.expected?, (addr, ty), value, orders, scope);
             }
             Does::CompareAndSwap => {
-                let expected = args.compared?.fit(ty);
+                let expected = args.compared?.converted(&of.ty).expr;
                 Update::CompareExchange { expected, new: value }
             }
             _ => Update::Exchange(value),
@@ -344,7 +358,7 @@ impl Lowering<'_, '_> {
             Some((op, value)) => Expr::Bin(op, ty, old.into(), value.into()),
             None => old,
         };
-        Some(Value { expr, ty, target: None })
+        Some(Value::new(expr, of.ty))
     }
 
     /// What hints at caches of global memory is for that alone.
@@ -378,11 +392,12 @@ impl Lowering<'_, '_> {
         let plain = |ty| Access { tags: Tags::default(), scope: of_plain, ty };
         let wanted = self.temporary(ty);
         match &expected {
-            Expected::Memory(at, ty) => {
-                self.push(Op::Load { dst: wanted, addr: at.clone(), access: plain(*ty) });
+            Expected::Memory(at, of) => {
+                let access = plain(of.word().unwrap_or(ty));
+                self.push(Op::Load { dst: wanted, addr: at.clone(), access });
             }
             Expected::Register(variable) => {
-                let value = Value { expr: Expr::Reg(variable.reg), ty: variable.ty, target: None }.fit(ty);
+                let value = Value::new(Expr::Reg(variable.reg), variable.of.ty.clone()).fit(ty);
                 self.push(Op::Assign { dst: wanted, value });
             }
         }
@@ -419,20 +434,21 @@ impl Lowering<'_, '_> {
             let here = self.code.len();
             self.patch(over, here);
         }
-        let seen = Value { expr: Expr::Reg(old), ty, target: None };
+        let seen = Value::of(Expr::Reg(old), ty);
         match expected {
-            Expected::Memory(at, ty) => {
-                let value = seen.fit(ty);
-                self.push(Op::Store { addr: at, value, access: plain(ty) });
+            Expected::Memory(at, of) => {
+                let access = plain(of.word().unwrap_or(ty));
+                let value = seen.converted(&of.ty).expr;
+                self.push(Op::Store { addr: at, value, access });
             }
             Expected::Register(variable) => {
-                let value = seen.fit(variable.ty);
+                let value = seen.converted(&variable.of.ty).expr;
                 self.push(Op::Assign { dst: variable.reg, value });
             }
         }
         let end = self.code.len();
         self.patch(skip, end);
-        Some(Value { expr: Expr::Reg(result), ty: Ty::S32, target: None })
+        Some(Value::new(Expr::Reg(result), Type::Bool))
     }
 
     fn fence(&mut self, row: &Row, tree: &Tree, fixed: Option<Order>, args: &Args) -> Option<()> {

@@ -14,8 +14,9 @@
 use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind};
-use super::eval::Value;
 use super::lower::Lowering;
+use super::scope::Binding;
+use super::types::Value;
 use super::words::group_word;
 use program::{Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Tags, Ty, Update};
 
@@ -82,7 +83,10 @@ impl Lowering<'_, '_> {
             return None;
         }
         match &tree.kind {
-            ExprKind::Name => self.groups.get(self.str(&tree.range)).copied(),
+            ExprKind::Name => match self.binding(tree) {
+                Some(Binding::Group(group)) => Some(*group),
+                _ => None,
+            },
             ExprKind::Call(name, args) => {
                 let word = self.str(name);
                 let bare = group_word(word);
@@ -116,19 +120,6 @@ impl Lowering<'_, '_> {
         let named = if size == 32 { u32::MAX } else { ((1u32 << size) - 1) << first };
         let all = self.lanes();
         Some(ThreadGroup { domain: Scope::Warp, lanes: (named & all != all).then_some(named & all) })
-    }
-
-    /// Gives a name to a group. `false`: the value is no group.
-    pub(super) fn declare_group(&mut self, name: &Range<usize>, value: &Tree) -> bool {
-        let Some(group) = self.group_of(value) else { return false };
-        let word = self.str(name);
-        if self.location(word).is_some() || self.variables.contains_key(word) {
-            self.error("duplicate-name", name, format!("`{word}` is the name of something else"), |d| {
-                d.label("expected another name for the group")
-            });
-        }
-        self.groups.insert(word.to_string(), group);
-        true
     }
 
     /// A call such as `block.sync()`.
@@ -243,12 +234,9 @@ impl Lowering<'_, '_> {
             return Value::int(0);
         };
         let block = ThreadGroup { domain: Scope::Cta, lanes: None };
-        let before = match self.variables.get(VOTES_BEFORE) {
-            Some(variable) => variable.reg,
-            None => self.hidden(VOTES_BEFORE, Ty::S32),
-        };
+        let before = self.hidden(VOTES_BEFORE, Ty::S32);
         let op = if vote == Vote::And { CmpOp::Eq } else { CmpOp::Ne };
-        let counts = Expr::Cmp(op, predicate.ty, predicate.expr.into(), Expr::Const(0).into());
+        let counts = Expr::Cmp(op, predicate.word(), predicate.expr.into(), Expr::Const(0).into());
         let half = |rmw: bool| {
             let mut tags = Tags::of(&["A", "RLX", "OBJECT"]);
             if rmw {
@@ -272,6 +260,6 @@ impl Lowering<'_, '_> {
         };
         self.push(Op::Assign { dst: result, value });
         self.push(Op::Assign { dst: before, value: Expr::Reg(now) });
-        Value { expr: Expr::Reg(result), ty: Ty::S32, target: None }
+        Value::of(Expr::Reg(result), Ty::S32)
     }
 }

@@ -12,11 +12,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::ast::{Expr as Tree, ExprKind};
-use super::eval::Value;
+use super::ast::Expr as Tree;
 use super::groups::WORK_GROUP_BARRIER;
 use super::lower::Lowering;
 use super::parse::{Failed, Parsed, Parser};
+use super::place::Place;
+use super::types::Value;
 use crate::isa::{Symbols, ptx};
 use diag::MappedText;
 use program::{Barrier, BarrierNaming, BinOp, Expr, Op, RegId, Scope, Tags, Ty};
@@ -65,12 +66,13 @@ pub(super) struct Assembly {
 
 /// An operand, evaluated.
 enum Given {
-    /// The register that stands for it, its size, and the type it points to.
+    /// The register that stands for it, what it points to, and where an output goes.
     Register {
         reg: RegId,
         name: String,
-        bits: u8,
+        ty: Ty,
         target: Option<Ty>,
+        place: Option<Place>,
     },
     Constant(i64),
 }
@@ -254,10 +256,10 @@ impl Lowering<'_, '_> {
                 }
             }
         }
-        for (operand, value) in assembly.outputs.iter().zip(&given) {
-            if let Given::Register { reg, bits, .. } = value {
-                let ty = Ty { bits: *bits, signed: false };
-                self.put(&operand.value, Value { expr: Expr::Reg(*reg), ty, target: None });
+        for value in given {
+            if let Given::Register { reg, ty, place: Some(place), .. } = value {
+                let value = Value::of(Expr::Reg(reg), ty).converted(&place.of().ty).expr;
+                self.write(&place, value);
             }
         }
     }
@@ -279,14 +281,15 @@ impl Lowering<'_, '_> {
             });
             return None;
         };
-        let value = if output && !constraint.starts_with('+') {
-            self.type_of(&operand.value)?
-        } else {
-            self.eval(&operand.value)
+        let place = if output { Some(self.place(&operand.value)?) } else { None };
+        let value = match &place {
+            Some(place) if !self.writable(place, &operand.value.range) => return None,
+            Some(place) if constraint.starts_with('+') => self.read(place.clone()),
+            Some(place) => Value::new(Expr::Const(0), place.of().ty.clone()),
+            None => self.scalar(&operand.value),
         };
-        let size = if value.target.is_some() { 64 } else { value.ty.bits };
-        if size != *bits {
-            let message = format!("`{constraint}` is for {bits} bits, this operand has {size}");
+        if value.word().bits != *bits {
+            let message = format!("`{constraint}` is for {bits} bits, this operand has {}", value.word().bits);
             self.error("type-mismatch", &operand.value.range, message, |d| {
                 d.label("expected a value of that size, as the compiler does")
             });
@@ -295,7 +298,8 @@ impl Lowering<'_, '_> {
         let ty = Ty { bits: *bits, signed: false };
         let reg = self.temporary(ty);
         self.push(Op::Assign { dst: reg, value: value.fit(ty) });
-        Some(Given::Register { reg, name: format!("$op{number}"), bits: *bits, target: value.target })
+        let target = value.target().and_then(|to| to.word());
+        Some(Given::Register { reg, name: format!("$op{number}"), ty, target, place })
     }
 
     fn constant_operand(&mut self, value: &Tree) -> Option<Given> {
@@ -312,8 +316,8 @@ impl Lowering<'_, '_> {
     fn expanded(&mut self, strings: &[Range<usize>], given: &[Given]) -> Option<MappedText> {
         let mut text = MappedText::new();
         for (value, range) in given.iter().zip(std::iter::repeat(&strings[0])) {
-            if let Given::Register { name, bits, .. } = value {
-                let declared = CONSTRAINTS.iter().find(|c| c.1 == *bits).map_or("", |c| c.2);
+            if let Given::Register { name, ty, .. } = value {
+                let declared = CONSTRAINTS.iter().find(|c| c.1 == ty.bits).map_or("", |c| c.2);
                 text.push_opaque(&format!(".reg {declared} {name}; "), self.unit.text.span(range.clone()));
             }
         }
@@ -402,30 +406,6 @@ impl Lowering<'_, '_> {
         }
         (barrier.arrive, barrier.wait) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]));
         self.push(Op::Barrier(barrier));
-    }
-
-    /// What a value to be assigned to has: its type, as a value without meaning.
-    fn type_of(&mut self, tree: &Tree) -> Option<Value> {
-        let name = self.str(&tree.range);
-        if let (ExprKind::Name, Some(variable)) = (&tree.kind, self.variables.get(name)) {
-            return Some(Value { expr: Expr::Const(0), ty: variable.ty, target: variable.target });
-        }
-        let (_, ty) = self.place(tree)?;
-        Some(Value { expr: Expr::Const(0), ty, target: None })
-    }
-
-    /// Assigns a value to what an expression names.
-    fn put(&mut self, tree: &Tree, value: Value) {
-        let name = self.str(&tree.range);
-        if let (ExprKind::Name, Some(variable)) = (&tree.kind, self.variables.get(name)) {
-            let (dst, value) = (variable.reg, value.fit(variable.ty));
-            self.push(Op::Assign { dst, value });
-            return;
-        }
-        if let Some((addr, ty)) = self.place(tree) {
-            let (value, access) = (value.fit(ty), self.access(tree, ty));
-            self.push(Op::Store { addr, value, access });
-        }
     }
 }
 

@@ -4,6 +4,15 @@ use super::calls::{Does, In};
 use super::coordinates::{self, Coordinates};
 use program::{Dialect, DialectRow, Scope};
 
+/// What a shift by the width of a type or more is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shifts {
+    /// Undefined.
+    Undefined,
+    /// By the amount modulo the width (OpenCL C, *Operators*).
+    Modulo,
+}
+
 /// A C-like language.
 #[derive(Debug)]
 pub struct Language {
@@ -12,6 +21,10 @@ pub struct Language {
     /// The C++ of CUDA: names have namespaces, arguments may be references, memory is named as a variable, and there are
     /// references to it and objects of classes.
     pub cpp: bool,
+    /// Assignments evaluate the right operand first, shifts and subscripts the left one (ISO C++17); else in any order.
+    pub(super) sequenced: bool,
+    /// What shifts by too much are.
+    pub(super) shifts: Shifts,
     /// Which functions of the tables it has.
     pub(super) functions: &'static [In],
     /// The scope of an operation that names none; `None`: there are no scopes.
@@ -33,6 +46,8 @@ static LANGUAGES: [Language; 3] = [
     Language {
         dialect: Dialect::C,
         cpp: false,
+        sequenced: false,
+        shifts: Shifts::Undefined,
         functions: &[In::C, In::Both, In::Builtin],
         scope: None,
         plain_scope: None,
@@ -43,6 +58,8 @@ static LANGUAGES: [Language; 3] = [
     Language {
         dialect: Dialect::OpenCl,
         cpp: false,
+        sequenced: false,
+        shifts: Shifts::Modulo,
         functions: &[In::OpenCl, In::Both],
         scope: Some(Scope::Gpu),
         plain_scope: Some(Scope::Thread),
@@ -57,6 +74,8 @@ static LANGUAGES: [Language; 3] = [
     Language {
         dialect: Dialect::Cuda,
         cpp: true,
+        sequenced: true,
+        shifts: Shifts::Undefined,
         functions: &[In::Cuda, In::Builtin],
         scope: Some(Scope::Sys),
         plain_scope: None,

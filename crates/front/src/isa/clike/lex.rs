@@ -7,14 +7,15 @@
 use std::ops::Range;
 
 use diag::{MappedText, Sink};
+use program::Ty;
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tok {
     /// An identifier or keyword, with its namespaces.
     Name,
-    /// An integer, decimal or hexadecimal, suffix aside.
-    Int(i64),
+    /// An integer or character, with the type that its spelling gives it.
+    Int(i64, Ty),
     /// A string, quotes included.
     Str,
     /// An operator or a bracket, as written.
@@ -22,6 +23,9 @@ pub(super) enum Tok {
     /// Behind the last one.
     End,
 }
+
+/// The type of a character: one that no number has.
+pub(super) const CHARACTER: Ty = Ty { bits: 8, signed: true };
 
 /// A token with its place in the text.
 #[derive(Clone, Debug)]
@@ -32,9 +36,9 @@ pub(super) struct Token {
 
 /// Operators and brackets; longer ones before those they begin with.
 pub(super) const PUNCTUATION: &[&str] = &[
-    "<<=", ">>=", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "++", "--", "+=", "-=", "*=", "/=", "%=", "&=",
-    "|=", "^=", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "<", ">", "=", "(", ")", "[", "]", "{", "}",
-    ",", ";", ":", "?", ".",
+    "<<=", ">>=", "->", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "++", "--", "+=", "-=", "*=", "/=", "%=",
+    "&=", "|=", "^=", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "<", ">", "=", "(", ")", "[", "]", "{",
+    "}", ",", ";", ":", "?", ".",
 ];
 
 /// Splits a text into tokens.
@@ -82,6 +86,11 @@ pub(super) fn tokens(text: &MappedText, sink: &mut Sink) -> Vec<Token> {
                     continue;
                 }
             }
+        } else if let ('\'', Some((len, value))) = (c, character(rest)) {
+            // A character is a `char` in C++ and an `int` in C: the same value, once promoted.
+            tokens.push(Token { tok: Tok::Int(value, CHARACTER), range: at..at + len });
+            at += len;
+            continue;
         } else {
             PUNCTUATION.iter().find(|p| rest.starts_with(**p)).map_or(c.len_utf8(), |p| p.len())
         };
@@ -125,21 +134,59 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '$'
 }
 
-/// The value of an integer; 0 with a diagnostic if it has none.
+/// The value of an integer and its type, the first of those that its spelling allows that can hold it (C11, 6.4.4.1); 0
+/// with a diagnostic if it has none.
 fn integer(text: &MappedText, range: &Range<usize>, sink: &mut Sink) -> Tok {
     let word = &text.as_str()[range.clone()];
-    let digits = word.trim_end_matches(['u', 'U', 'l', 'L']);
-    let hex = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
-    let value = match hex {
-        Some(hex) => u64::from_str_radix(hex, 16).ok(),
-        None => digits.parse::<u64>().ok(),
+    let lower = word.to_ascii_lowercase();
+    let (radix, rest) = match lower.strip_prefix("0x") {
+        Some(hex) => (16, hex),
+        None => match (lower.strip_prefix("0b"), lower.strip_prefix('0')) {
+            (Some(binary), _) => (2, binary),
+            (None, Some(octal)) if octal.starts_with(|c: char| c.is_ascii_digit()) => (8, octal),
+            _ => (10, lower.as_str()),
+        },
     };
-    if value.is_none() {
-        sink.error("bad-number", text.span(range.clone()), format!("`{word}` is no integer"), |d| {
-            d.label("expected a decimal or hexadecimal integer of at most 64 bits")
-        });
+    let digits = rest.trim_end_matches(['u', 'l']);
+    let suffix = &rest[digits.len()..];
+    let (unsigned, long) = (suffix.contains('u'), suffix.contains('l'));
+    let known = ["", "u", "l", "ul", "lu", "ll", "ull", "llu"].contains(&suffix);
+    let value = u64::from_str_radix(digits, radix).ok().filter(|_| known);
+    let holds = |ty: &Ty, value| (long, ty.bits) != (true, 32) && ty.wrap(value as i64) as u64 == value;
+    let mut types = [Ty::S32, Ty::U32, Ty::WORD, Ty::U64].into_iter();
+    // A decimal number without `u` is of no unsigned type.
+    let may = |ty: &Ty| if ty.signed { !unsigned } else { unsigned || radix != 10 };
+    let fits = |ty: &Ty, value: u64| holds(ty, value) && (!ty.signed || value <= i64::MAX as u64);
+    match value.and_then(|v| Some((v, types.find(|ty| may(ty) && fits(ty, v))?))) {
+        Some((value, ty)) => Tok::Int(value as i64, ty),
+        None => {
+            sink.error("bad-number", text.span(range.clone()), format!("`{word}` is no integer"), |d| {
+                d.label("expected a decimal, octal, hexadecimal or binary integer of at most 64 bits")
+            });
+            Tok::Int(0, Ty::S32)
+        }
     }
-    Tok::Int(value.unwrap_or(0) as i64)
+}
+
+/// The length of `'a'`, and its value.
+fn character(text: &str) -> Option<(usize, i64)> {
+    let mut chars = text[1..].chars();
+    let (value, len) = match chars.next()? {
+        '\\' => {
+            let value = match chars.next()? {
+                'n' => 10,
+                't' => 9,
+                'r' => 13,
+                '0' => 0,
+                c @ ('\\' | '\'' | '"') => c as i64,
+                _ => return None,
+            };
+            (value, 2)
+        }
+        c if c.is_ascii() && c != '\'' => (c as i64, 1),
+        _ => return None,
+    };
+    (chars.next()? == '\'').then_some((len + 2, value))
 }
 
 /// The table's entry for an operator or bracket.

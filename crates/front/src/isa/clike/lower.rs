@@ -4,54 +4,50 @@
 //! - Errors never stop the walk: one pass reports everything that is wrong with a thread.
 //! - Every branch target is filled in when the walk ends.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use super::ast::{Declared, Expr as Tree, ExprKind, Stmt, StmtKind};
-use super::cuda::Atomic;
-use super::eval::{Value, falsity, fold};
-use super::groups::ThreadGroup;
+use super::ast::{Expr as Tree, Stmt, StmtKind};
 use super::host::HostState;
+use super::scope::{Binding, Scopes, Variable};
+use super::types::{Type, fold};
 use super::{Env, Lowered, Unit};
 use crate::isa::{SymbolKind, Symbols};
 use diag::{Diagnostic, Sink, Span};
-use program::{Access, BinOp, Element, Expr, Init, Instr, Op, RegId, Register, Space, Tags, Ty};
+use program::{Access, CmpOp, Element, Expr, Init, Instr, LocId, Op, RegId, Register, Space, Tags, Ty};
 
 /// A branch target that is still to be filled in.
 const OPEN: usize = usize::MAX;
 
-/// Branches out of the innermost loop, by index.
+/// Branches out of a loop or `switch`, by index.
 #[derive(Default)]
 struct Exits {
     breaks: Vec<usize>,
     continues: Vec<usize>,
-}
-
-/// A register as the code sees it.
-#[derive(Clone, Copy)]
-pub(super) struct Variable {
-    pub(super) reg: RegId,
-    pub(super) ty: Ty,
-    /// The type it points to, if it is a pointer.
-    pub(super) target: Option<Ty>,
+    /// Of a `switch`: the branches to each of its labels, by where the label stands.
+    cases: Option<HashMap<usize, Vec<usize>>>,
 }
 
 /// Where a lowering puts its micro-ops.
 pub(super) struct Lowering<'a, 's> {
     pub(super) unit: &'a Unit,
     pub(super) env: &'a Env,
-    pub(super) symbols: &'a Symbols,
+    pub(super) symbols: &'s mut Symbols,
     pub(super) sink: &'s mut Sink,
-    pub(super) variables: HashMap<String, Variable>,
-    /// CUDA: atomic references by name.
-    pub(super) references: HashMap<String, Atomic>,
-    /// CUDA: groups of threads by name.
-    pub(super) groups: HashMap<String, ThreadGroup>,
+    pub(super) scopes: Scopes,
+    /// Memory that this thread's code has declared so far.
+    pub(super) declared_memory: Vec<LocId>,
     regs: Vec<Register>,
+    /// The registers that conditions may know by a name, with their types.
+    named: BTreeMap<String, Vec<(Type, RegId)>>,
+    /// How many registers the test gave values to; they are the first ones.
+    given: usize,
+    /// Registers that no code can name, and that keep their values.
+    hidden: HashMap<&'static str, RegId>,
     pub(super) code: Vec<Instr>,
     /// What only host code has.
     pub(super) host: HostState,
-    loops: Vec<Exits>,
+    exits: Vec<Exits>,
     returns: Vec<usize>,
     current: (Span, u32, String),
     /// The number of the label before a barrier.
@@ -59,40 +55,45 @@ pub(super) struct Lowering<'a, 's> {
 }
 
 /// Lowers one thread.
-pub(super) fn lower(unit: &Unit, env: &Env, symbols: &Symbols, sink: &mut Sink) -> Lowered {
+pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Sink) -> Lowered {
     let mut l = Lowering {
         unit,
         env,
         symbols,
         sink,
-        variables: HashMap::new(),
-        references: HashMap::new(),
-        groups: HashMap::new(),
+        scopes: Scopes::new(),
+        declared_memory: Vec::new(),
         regs: Vec::new(),
+        named: BTreeMap::new(),
+        given: 0,
+        hidden: HashMap::new(),
         code: Vec::new(),
         host: HostState::default(),
-        loops: Vec::new(),
+        exits: Vec::new(),
         returns: Vec::new(),
         current: (Span::default(), 0, String::new()),
         instance: None,
     };
     for (name, init, _) in &env.regs {
-        let target = match init {
-            Init::Address { loc, .. } => Some(symbols.ty(*loc)),
-            Init::Int(_) => None,
+        let ty = match init {
+            Init::Address { loc, .. } => l.of_location(*loc).pointer(),
+            Init::Int(_) => Type::INT,
         };
-        let ty = if target.is_some() { Ty::WORD } else { Ty::S32 };
         let init = match init {
-            Init::Int(v) => Init::Int(ty.wrap(*v)),
+            Init::Int(v) => Init::Int(Ty::S32.wrap(*v)),
             address => address.clone(),
         };
-        l.add(name, ty, target, init);
+        let reg = l.add(name, ty.word().unwrap_or(Ty::WORD), init);
+        l.scopes.bind_outside(name, Binding::Register(Variable { reg, of: ty.into(), known: None }));
     }
+    l.given = l.regs.len();
+    l.scopes.enter();
     l.statements(&unit.stmts);
     let end = l.code.len();
     for at in std::mem::take(&mut l.returns) {
         l.patch(at, end);
     }
+    l.rename();
     Lowered { regs: l.regs, code: l.code, calls: l.host.requests }
 }
 
@@ -130,29 +131,90 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    fn add(&mut self, name: &str, ty: Ty, target: Option<Ty>, init: Init) -> Variable {
+    fn add(&mut self, name: &str, ty: Ty, init: Init) -> RegId {
         // A thread with more registers than there are indices has long exceeded every other limit.
         let reg = RegId(u16::try_from(self.regs.len()).unwrap_or(u16::MAX));
-        let variable = Variable { reg, ty, target };
         if self.regs.len() < usize::from(u16::MAX) {
             self.regs.push(Register { name: name.to_string(), ty, init });
         } else {
             let span = self.current.0;
             self.sink.error("too-many-registers", span, "a thread has at most 65535 registers", |d| d);
         }
-        self.variables.insert(name.to_string(), variable);
-        variable
+        reg
     }
 
     /// A register that no code can name.
     pub(super) fn temporary(&mut self, ty: Ty) -> RegId {
         let name = format!("${}", self.regs.len());
-        self.add(&name, ty, None, Init::Int(0)).reg
+        self.add(&name, ty, Init::Int(0))
     }
 
-    /// A register that no code can name, and that keeps its value.
-    pub(super) fn hidden(&mut self, name: &str, ty: Ty) -> RegId {
-        self.add(name, ty, None, Init::Int(0)).reg
+    /// The register of that name that no code can name, and that keeps its value.
+    pub(super) fn hidden(&mut self, name: &'static str, ty: Ty) -> RegId {
+        match self.hidden.get(name) {
+            Some(reg) => *reg,
+            None => {
+                let reg = self.add(name, ty, Init::Int(0));
+                self.hidden.insert(name, reg);
+                reg
+            }
+        }
+    }
+
+    /// The register of a variable that is declared, and whether it still has its initial value.
+    pub(super) fn variable_register(&mut self, word: &str, ty: &Type) -> (RegId, bool) {
+        let machine = ty.word().unwrap_or(Ty::WORD);
+        match self.scopes.find(word) {
+            // The test gives the register its initial value, the code its type.
+            Some(Binding::Register(given)) if usize::from(given.reg.0) < self.given => {
+                let register = &mut self.regs[usize::from(given.reg.0)];
+                register.ty = machine;
+                if let Init::Int(v) = &mut register.init {
+                    *v = machine.wrap(*v);
+                }
+                return (given.reg, true);
+            }
+            // It hides another one.
+            Some(_) => {
+                let name = format!("{word}#{}", self.regs.len());
+                return (self.add(&name, machine, Init::Int(0)), false);
+            }
+            None => {}
+        }
+        let known = self.named.get(word).and_then(|all| all.iter().find(|one| one.0 == *ty));
+        if let Some((_, reg)) = known {
+            return (*reg, false);
+        }
+        let reg = self.add(word, machine, Init::Int(0));
+        self.named.entry(word.to_string()).or_default().push((ty.clone(), reg));
+        (reg, self.exits.is_empty())
+    }
+
+    /// A name that needs no declaration, where registers need none.
+    pub(super) fn undeclared(&mut self, word: &str) {
+        let reg = self.add(word, Ty::S32, Init::Int(0));
+        let variable = Variable { reg, of: Type::INT.into(), known: None };
+        self.scopes.bind_outside(word, Binding::Register(variable));
+    }
+
+    /// Whether some block that has ended declared a name.
+    pub(super) fn is_known_elsewhere(&self, name: &str) -> bool {
+        self.named.contains_key(name)
+    }
+
+    /// What a variable is called.
+    pub(super) fn register_name(&self, reg: RegId) -> String {
+        let name = self.regs.get(usize::from(reg.0)).map_or("", |r| r.name.as_str());
+        name.split('#').next().unwrap_or("").to_string()
+    }
+
+    /// No condition can name a variable that has two types.
+    fn rename(&mut self) {
+        for (name, all) in self.named.iter().filter(|(_, all)| all.len() > 1) {
+            for (_, reg) in all {
+                self.regs[usize::from(reg.0)].name = format!("{name}#{}", reg.0);
+            }
+        }
     }
 
     /// Ends the thread.
@@ -168,12 +230,17 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// The location of constant memory that an address names, if it surely names one.
-    pub(super) fn constant(&self, addr: &Expr) -> Option<&'a str> {
+    pub(super) fn constant(&self, addr: &Expr) -> Option<&str> {
         let symbol = self.symbols.get(addr.base()?);
         match &symbol.kind {
             SymbolKind::Object(object) if object.space == Space::Constant => Some(&symbol.name),
             _ => None,
         }
+    }
+
+    /// Where the statement stands that is lowered.
+    pub(super) fn here(&self) -> Span {
+        self.current.0
     }
 
     /// Marks what is lowered from now on as made of that text.
@@ -189,15 +256,24 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
+    /// A statement that is a block, whether or not it has braces.
+    fn block(&mut self, stmt: &Stmt) {
+        self.scopes.enter();
+        self.statement(stmt);
+        self.scopes.leave();
+    }
+
     fn statement(&mut self, stmt: &Stmt) {
         match &stmt.kind {
             StmtKind::Empty => {}
-            StmtKind::Block(all) => self.statements(all),
-            StmtKind::Declare(all) => {
+            StmtKind::Block(all) => {
+                self.scopes.enter();
+                self.statements(all);
+                self.scopes.leave();
+            }
+            StmtKind::Declare(declaration) => {
                 self.at(&stmt.range);
-                for declared in all {
-                    self.declare(declared);
-                }
+                self.declaration(declaration);
             }
             StmtKind::Assembly(assembly) => {
                 self.at(&stmt.range);
@@ -207,19 +283,16 @@ impl<'a> Lowering<'a, '_> {
                 self.at(&stmt.range);
                 self.host_call(call, &stmt.range);
             }
-            StmtKind::Refer(name, reference) => {
-                self.at(&stmt.range);
-                self.refer(name, reference);
-            }
-            StmtKind::Assign { target, op, value } => {
-                self.at(&stmt.range);
-                self.assign(target, *op, value);
-            }
             StmtKind::Expr(e) => {
                 self.at(&stmt.range);
-                match &e.kind {
-                    ExprKind::Step { target, one, op, .. } => self.assign(target, Some(*op), one),
-                    _ => drop(self.eval(e)),
+                self.discard(e);
+            }
+            StmtKind::Assert(holds) => {
+                self.at(&stmt.range);
+                if self.fixed(holds, "what is asserted") == Some(0) {
+                    self.error("failed-assertion", &holds.range, "this does not hold", |d| {
+                        d.label("expected a constant other than 0")
+                    });
                 }
             }
             StmtKind::If { cond, then, other } => {
@@ -229,7 +302,7 @@ impl<'a> Lowering<'a, '_> {
                     _ => None,
                 };
                 self.host.paths.enter(taken);
-                self.statement(then);
+                self.block(then);
                 self.host.paths.exit(taken);
                 self.host.paths.enter(taken.map(|t| !t));
                 match other {
@@ -241,7 +314,7 @@ impl<'a> Lowering<'a, '_> {
                         let over = self.branch(Expr::Const(1));
                         let middle = self.code.len();
                         self.patch(skip, middle);
-                        self.statement(other);
+                        self.block(other);
                         let end = self.code.len();
                         self.patch(over, end);
                     }
@@ -249,10 +322,25 @@ impl<'a> Lowering<'a, '_> {
                 self.host.paths.exit(taken.map(|t| !t));
             }
             StmtKind::Loop { init, cond, step, body, test_last } => {
+                self.scopes.enter();
                 if let Some(init) = init {
                     self.statement(init);
                 }
                 self.repeat(cond.as_ref(), step.as_deref(), body, *test_last);
+                self.scopes.leave();
+            }
+            StmtKind::Switch { value, body } => self.switch(value, body),
+            StmtKind::Case(_) => {
+                let here = self.code.len();
+                let cases = self.exits.last_mut().and_then(|exits| exits.cases.as_mut());
+                match cases.and_then(|cases| cases.remove(&stmt.range.start)) {
+                    Some(branches) => branches.into_iter().for_each(|at| self.patch(at, here)),
+                    None => {
+                        self.error("c-syntax", &stmt.range, "this labels nothing of a `switch`", |d| {
+                            d.label("expected it in the block of one").note("not in a loop or a branch inside")
+                        });
+                    }
+                }
             }
             StmtKind::Instance { number, barrier } => {
                 self.instance = Some(*number);
@@ -267,7 +355,7 @@ impl<'a> Lowering<'a, '_> {
                 self.at(&stmt.range);
                 let leave = matches!(stmt.kind, StmtKind::Break);
                 let at = self.branch(Expr::Const(1));
-                match self.loops.last_mut() {
+                match self.exits.iter_mut().rev().find(|exits| leave || exits.cases.is_none()) {
                     Some(exits) if leave => exits.breaks.push(at),
                     Some(exits) => exits.continues.push(at),
                     None => {
@@ -278,8 +366,13 @@ impl<'a> Lowering<'a, '_> {
                     }
                 }
             }
-            StmtKind::Return => {
+            StmtKind::Return(value) => {
                 self.at(&stmt.range);
+                if let Some(value) = value {
+                    self.error("wrong-operand", &value.range, "a thread gives no value back", |d| {
+                        d.label("expected `return;`")
+                    });
+                }
                 self.leave();
             }
         }
@@ -288,8 +381,8 @@ impl<'a> Lowering<'a, '_> {
     /// Evaluates a condition; the branch that is taken where it does not hold.
     fn unless(&mut self, cond: &Tree) -> usize {
         self.at(&cond.range);
-        let value = self.eval(cond);
-        self.branch(falsity(&value))
+        let value = self.scalar(cond);
+        self.branch(value.is_false())
     }
 
     fn repeat(&mut self, cond: Option<&Tree>, step: Option<&Stmt>, body: &Stmt, test_last: bool) {
@@ -298,11 +391,11 @@ impl<'a> Lowering<'a, '_> {
             Some(cond) if !test_last => Some(self.unless(cond)),
             _ => None,
         };
-        self.loops.push(Exits::default());
+        self.exits.push(Exits::default());
         self.host.paths.enter(None);
-        self.statement(body);
+        self.block(body);
         self.host.paths.exit(None);
-        let exits = self.loops.pop().unwrap_or_default();
+        let exits = self.exits.pop().unwrap_or_default();
         let next = self.code.len();
         if let Some(step) = step {
             self.statement(step);
@@ -322,117 +415,67 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    fn declare(&mut self, declared: &Declared) {
-        let name = self.str(&declared.name);
-        if let (true, Some(value)) = (declared.auto, &declared.value)
-            && self.declare_group(&declared.name, value)
-        {
+    /// Branches to the labels of a `switch`, then its body, in which control falls from one label to the next.
+    fn switch(&mut self, value: &Tree, body: &Stmt) {
+        self.at(&value.range);
+        let value_of = self.scalar(value);
+        let Some(ty) = value_of.ty.promoted() else {
+            self.error("wrong-operand", &value.range, "this is no integer", |d| d.label("expected one"));
             return;
-        }
-        let value = declared.value.as_ref().map(|e| self.eval(e));
-        let taken = self.references.contains_key(name) || self.groups.contains_key(name);
-        if taken || self.location(name).is_some() {
-            self.error("duplicate-name", &declared.name, format!("`{name}` is the name of a location"), |d| {
-                d.label("expected another name for the register")
-            });
-            return;
-        }
-        let (ty, target) = match &value {
-            Some(value) if declared.auto => (promoted(value), value.target),
-            _ if declared.pointer => (Ty::WORD, Some(declared.ty)),
-            _ => (declared.ty, None),
         };
-        let variable = match self.variables.get(name) {
-            Some(old) if old.ty == ty && old.target == target => *old,
-            Some(_) => {
-                self.error("duplicate-name", &declared.name, format!("`{name}` has another type before"), |d| {
-                    d.label("expected another name").note("a register is known in the whole thread")
-                });
-                return;
-            }
-            None => self.add(name, ty, target, Init::Int(0)),
+        let value_of = match value_of.expr {
+            Expr::Reg(_) | Expr::Const(_) => value_of,
+            _ => self.kept(value_of),
         };
-        if let Some(value) = value {
-            self.set(variable, value);
-        }
-    }
-
-    /// `f++` and its like, as a value: of atomic objects alone, where it is a call of a function.
-    pub(super) fn step(&mut self, target: &Tree, one: &Tree, op: BinOp, prefix: bool) -> Value {
-        if self.is_object(target) {
-            return self.step_object(target, one, op, prefix);
-        }
-        let message = format!("the value of `{}` as it changes cannot be used", self.str(&target.range));
-        self.error("c-syntax", &target.range, message, |d| {
-            d.label("expected an expression that changes nothing")
-                .note("an assignment is a statement of its own here, so that no evaluations are unsequenced")
-        });
-        Value::int(0)
-    }
-
-    fn set(&mut self, variable: Variable, value: Value) {
-        let value = value.fit(variable.ty);
-        self.push(Op::Assign { dst: variable.reg, value });
-    }
-
-    fn assign(&mut self, target: &Tree, op: Option<BinOp>, value: &Tree) {
-        if self.is_object(target) {
-            self.assign_object(target, op, value);
+        let mut cases: HashMap<usize, Vec<usize>> = HashMap::new();
+        let mut seen: Vec<i64> = Vec::new();
+        let mut default = None;
+        let StmtKind::Block(all) = &body.kind else {
+            self.error("unsupported", &body.range, "a `switch` without a block", |d| d.label("expected `{`"));
             return;
-        }
-        let name = self.str(&target.range);
-        let memory = || self.location(name).is_some_and(|loc| self.is_variable(loc));
-        if matches!(target.kind, ExprKind::Name) && (self.variables.contains_key(name) || !memory()) {
-            let mut value = self.eval(value);
-            let variable = match self.variables.get(name) {
-                Some(variable) => *variable,
-                None if self.location(name).is_some() => {
-                    self.error("wrong-operand", &target.range, format!("`{name}` is a location"), |d| {
-                        d.label("expected a register").help(format!("`*{name} = …` is a plain store"))
-                    });
-                    return;
+        };
+        let mut initialised = None;
+        for stmt in all {
+            match &stmt.kind {
+                StmtKind::Declare(d) if d.all.iter().any(|d| d.value.is_some()) => initialised = Some(&stmt.range),
+                StmtKind::Case(label) => {
+                    if let Some(range) = initialised {
+                        self.error("c-syntax", range, "a label behind it jumps past this declaration", |d| {
+                            d.label("expected it in a block of its own, `case 1: { int t = 0; … }`")
+                        });
+                        return;
+                    }
+                    let Some(label) = label else {
+                        default = Some(stmt.range.start);
+                        continue;
+                    };
+                    let Some(n) = self.fixed(label, "a label").map(|n| ty.wrap(n)) else { return };
+                    if seen.contains(&n) {
+                        self.error("c-syntax", &label.range, format!("there is a `case {n}` before"), |d| {
+                            d.label("expected another value")
+                        });
+                    }
+                    seen.push(n);
+                    let here = Expr::Cmp(CmpOp::Eq, ty, value_of.fit(ty).into(), Expr::Const(n).into());
+                    let at = self.branch(here);
+                    cases.entry(stmt.range.start).or_default().push(at);
                 }
-                None if self.env.strict => {
-                    self.unknown_register(&target.range);
-                    return;
-                }
-                None => self.add(name, Ty::S32, None, Init::Int(0)),
-            };
-            if let Some(op) = op {
-                let old = Value { expr: Expr::Reg(variable.reg), ty: variable.ty, target: variable.target };
-                value = Value::bin(op, old, value);
+                _ => {}
             }
-            self.set(variable, value);
-            return;
         }
-        let Some((addr, ty)) = self.place(target) else {
-            self.eval(value);
-            return;
-        };
-        if let Some(name) = self.constant(&addr) {
-            let message = format!("a store to `{name}`, which is in constant memory");
-            self.error("constant-memory", &target.range, message, |d| {
-                d.label("expected memory that can be written").note("constant memory is read-only")
-            });
-            return;
+        let otherwise = self.branch(Expr::Const(1));
+        let mut exits = Exits::default();
+        match default {
+            Some(at) => cases.entry(at).or_default().push(otherwise),
+            None => exits.breaks.push(otherwise),
         }
-        let mut value = match op {
-            None => self.eval(value),
-            Some(op) => {
-                let access = self.access(target, ty);
-                let old = self.load(addr.clone(), access);
-                let value = self.eval(value);
-                Value::bin(op, old, value)
-            }
-        };
-        // A store through a pointer keeps addresses whole.
-        value.expr = value.fit(ty);
-        let access = self.access(target, ty);
-        self.push(Op::Store { addr, value: value.expr, access });
+        exits.cases = Some(cases);
+        self.exits.push(exits);
+        self.host.paths.enter(None);
+        self.block(body);
+        self.host.paths.exit(None);
+        let exits = self.exits.pop().unwrap_or_default();
+        let end = self.code.len();
+        exits.breaks.into_iter().for_each(|at| self.patch(at, end));
     }
-}
-
-/// The type of a register that is declared with `auto`.
-fn promoted(value: &Value) -> Ty {
-    if value.target.is_some() { Ty::WORD } else { value.ty }
 }

@@ -12,9 +12,12 @@
 //! - The published C11 and OpenCL litmus suites: what a compare-exchange does (a plain read of the expected value; on
 //!   failure a plain write of the value seen and no atomic write), labels of barriers.
 //!
+//! What is in which file: `lex`, `parse`, `decl`, `expr`, `cpp` make the tree (`ast`); `types` has the types, `scope` what names
+//! stand for, `effects` the order of evaluation; `lower` walks over statements, `declare` over declarations, `place` and
+//! `eval` over expressions.
+//!
 //! # Where we differ
-//! - Operands are evaluated from left to right, so no evaluations are unsequenced.
-//! - A register is known in the whole thread, whatever block declares it, and starts at 0.
+//! - A variable of a thread is a register: it has no address.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -30,6 +33,9 @@ mod coordinates;
 mod cpp;
 mod cuda;
 mod cuda_calls;
+mod decl;
+mod declare;
+mod effects;
 mod eval;
 mod expr;
 mod function;
@@ -41,10 +47,13 @@ mod lex;
 mod lower;
 mod objects;
 mod parse;
+mod place;
 mod preprocess;
 mod refused;
+mod scope;
 #[cfg(test)]
 mod tests;
+mod types;
 mod words;
 
 pub use classes::{class_name, class_named, initial as class_initial};
@@ -95,10 +104,10 @@ pub struct Lowered {
 
 impl Unit {
     /// Parses a thread's code; what is wrong with it goes to `sink`.
-    pub fn parse(text: MappedText, sink: &mut Sink) -> Unit {
+    pub fn parse(text: MappedText, language: &'static Language, sink: &mut Sink) -> Unit {
         let errors = sink.errors();
         let text = preprocess::preprocess(text, sink);
-        let stmts = parse::statements(&text, sink);
+        let stmts = parse::statements(&text, language, sink);
         Unit { text, stmts, broken: sink.errors() > errors }
     }
 
@@ -113,7 +122,8 @@ impl Unit {
     }
 
     /// Lowers the code. The result is meaningful only if nothing was reported to `sink`.
-    pub fn lower(&self, env: &Env, symbols: &Symbols, sink: &mut Sink) -> Lowered {
+    /// Memory that it declares is added to `symbols`.
+    pub fn lower(&self, env: &Env, symbols: &mut Symbols, sink: &mut Sink) -> Lowered {
         lower::lower(self, env, symbols, sink)
     }
 }
@@ -130,6 +140,12 @@ pub fn type_named(name: &str) -> Option<(Ty, bool)> {
     words::type_named(name)
 }
 
+/// Whether the values of a type, or of the objects of a class, are 0 and 1 alone.
+pub fn is_boolean(name: &str) -> bool {
+    let argument = name.split_once('<').and_then(|(_, rest)| rest.split([',', '>']).next());
+    words::is_boolean(argument.unwrap_or(name).trim())
+}
+
 /// What the words of a declaration such as `volatile global atomic_int*` say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Declaration {
@@ -137,6 +153,8 @@ pub struct Declaration {
     pub ty: Option<Ty>,
     /// Whether it is atomic.
     pub atomic: bool,
+    /// Whether its values are 0 and 1 alone.
+    pub boolean: bool,
     /// It names global memory.
     pub global: bool,
     /// It names local memory.
@@ -157,6 +175,7 @@ impl Declaration {
                 Some((ty, atomic)) => {
                     self.ty = Some(ty);
                     self.atomic |= atomic;
+                    self.boolean |= words::is_boolean(word);
                 }
                 None => {
                     let names = words::type_names();

@@ -18,8 +18,8 @@ use std::ops::Range;
 use super::ast::{Expr as Tree, ExprKind};
 use super::classes::EXPECTED_AND_MISSING;
 use super::cuda::Atomic;
-use super::eval::Value;
 use super::lower::Lowering;
+use super::types::{Type, Value};
 use program::words::Order;
 use program::{Access, BinOp, Class, CmpOp, Expr, Op, RegId, Tags, Ty, Update};
 
@@ -115,7 +115,7 @@ impl Lowering<'_, '_> {
         };
         match (class, word) {
             (Class::Barrier(_), "arrive") => {
-                return Value { expr: self.arrive(&object, arg, false), ty: Ty::WORD, target: None };
+                return Value::of(self.arrive(&object, arg, false), Ty::WORD);
             }
             (Class::Barrier(_), "wait") => self.wait_for_phase(&object, arg),
             (Class::Barrier(_), "arrive_and_wait") => {
@@ -259,7 +259,7 @@ impl Lowering<'_, '_> {
         self.push(Op::Assign { dst: result, value });
         let end = self.code.len();
         self.patch(skip, end);
-        Value { expr: Expr::Reg(result), ty: Ty::S32, target: None }
+        Value::new(Expr::Reg(result), Type::Bool)
     }
 
     /// Arrives `n` times; the phase in which that was.
@@ -299,7 +299,7 @@ impl Lowering<'_, '_> {
         let word = self.str(name);
         let class = self.class_at(word)?;
         let loc = self.location(word)?;
-        let (ty, elements) = (self.symbols.ty(loc), self.symbols.object(loc).1.init.len());
+        let (of, elements) = (self.of_location(loc), self.symbols.object(loc).1.init.len());
         if (elements > 1) != index.is_some() {
             let message =
                 format!("`{word}` is {}", if elements > 1 { "an array of objects" } else { "one object" });
@@ -309,14 +309,14 @@ impl Lowering<'_, '_> {
         }
         let mut addr = Expr::Address(loc);
         if let Some(index) = index {
-            let base = Value { expr: addr, ty: Ty::WORD, target: Some(ty) };
-            let index = self.eval(index);
-            addr = Value::bin(BinOp::Add, base, index).expr;
+            let base = Value::new(addr, of.clone().pointer());
+            let index = self.scalar(index);
+            addr = self.moved(base, index, false, &tree.range).expr;
         }
         let scope = match class {
             Class::Atomic(s) | Class::Barrier(s) | Class::Latch(s) | Class::Semaphore(s, _) => s,
             Class::Flag => program::Scope::Sys,
         };
-        Some((class, Atomic { addr, ty, scope }))
+        Some((class, Atomic { addr, of, scope }))
     }
 }

@@ -3,20 +3,24 @@
 //! # Invariants
 //! - After an error the parser goes on behind the next `;` or `}`: one pass reports all errors.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
-use super::ast::{Declared, Expr, MAX_DEPTH, Stmt, StmtKind};
+use super::ast::{Expr, MAX_DEPTH, Stmt, StmtKind};
 use super::host::begins;
 use super::inline_asm;
+use super::language::Language;
 use super::lex::{Tok, Token, tokens};
 use super::refused::unsupported;
-use super::words::{QUALIFIERS, type_named};
 use diag::{MappedText, Sink};
-use program::{BinOp, Ty};
+use program::BinOp;
 
 /// Reads tokens one by one.
 pub(super) struct Parser<'a, 's> {
     pub(super) text: &'a MappedText,
+    pub(super) language: &'static Language,
+    /// Names that the code gave to types.
+    pub(super) types: HashSet<&'a str>,
     tokens: Vec<Token>,
     at: usize,
     pub(super) sink: &'s mut Sink,
@@ -29,7 +33,7 @@ pub(super) struct Failed;
 pub(super) type Parsed<T> = Result<T, Failed>;
 
 /// Compound assignments.
-const ASSIGNMENTS: &[(&str, BinOp)] = &[
+pub(super) const ASSIGNMENTS: &[(&str, BinOp)] = &[
     ("+=", BinOp::Add),
     ("-=", BinOp::Sub),
     ("*=", BinOp::Mul),
@@ -43,9 +47,9 @@ const ASSIGNMENTS: &[(&str, BinOp)] = &[
 ];
 
 /// The statements of a thread's code.
-pub(super) fn statements(text: &MappedText, sink: &mut Sink) -> Vec<Stmt> {
+pub(super) fn statements(text: &MappedText, language: &'static Language, sink: &mut Sink) -> Vec<Stmt> {
     let tokens = tokens(text, sink);
-    let mut parser = Parser { text, tokens, at: 0, sink, depth: 0 };
+    let mut parser = Parser { text, language, types: HashSet::new(), tokens, at: 0, sink, depth: 0 };
     let mut all = Vec::new();
     while parser.peek() != Tok::End {
         parser.one(&mut all);
@@ -130,15 +134,6 @@ impl<'a> Parser<'a, '_> {
             Tok::End => "the code ends here".to_string(),
             _ => format!("`{}` cannot stand here", self.str(&range)),
         };
-        let effect = |p: &str| matches!(p, "=" | "++" | "--") || ASSIGNMENTS.iter().any(|a| a.0 == p);
-        if matches!(self.peek(), Tok::Punct(p) if effect(p)) {
-            let span = self.text.span(range);
-            self.sink.error("c-syntax", span, found, |d| {
-                d.label(format!("expected {expected}"))
-                    .note("an assignment is a statement of its own here, so that no evaluations are unsequenced")
-            });
-            return Err(Failed);
-        }
         self.fail(range, found, expected)
     }
 
@@ -241,15 +236,45 @@ impl<'a> Parser<'a, '_> {
                 self.expect(";")?;
                 StmtKind::Assembly(assembly.into())
             }
-            (_, "break" | "continue" | "return") => {
-                let kind = match self.word() {
-                    "break" => StmtKind::Break,
-                    "continue" => StmtKind::Continue,
-                    _ => StmtKind::Return,
-                };
+            (_, "break" | "continue") => {
+                let kind = if self.word() == "break" { StmtKind::Break } else { StmtKind::Continue };
                 self.next();
                 self.expect(";")?;
                 kind
+            }
+            (_, "return") => {
+                self.next();
+                let value = if self.peek() == Tok::Punct(";") { None } else { Some(self.comma()?) };
+                self.expect(";")?;
+                StmtKind::Return(value)
+            }
+            (_, "switch") => {
+                self.next();
+                let value = self.condition()?;
+                let body = Box::new(self.statement()?);
+                StmtKind::Switch { value, body }
+            }
+            (_, "case") => {
+                self.next();
+                let value = self.expression()?;
+                self.expect(":")?;
+                StmtKind::Case(Some(value))
+            }
+            (_, "default") if self.peek_at(1) == Tok::Punct(":") => {
+                self.next();
+                self.next();
+                StmtKind::Case(None)
+            }
+            (_, "static_assert" | "_Static_assert") if self.peek_at(1) == Tok::Punct("(") => {
+                self.next();
+                self.next();
+                let holds = self.expression()?;
+                if self.eat(",") && self.string().is_none() {
+                    return self.unexpected("a message in quotes");
+                }
+                self.expect(")")?;
+                self.expect(";")?;
+                StmtKind::Assert(holds)
             }
             (Tok::Name, word) if self.peek_at(1) == Tok::Punct(":") => {
                 let label = self.next();
@@ -267,25 +292,25 @@ impl<'a> Parser<'a, '_> {
                 self.expect(";")?;
                 kind
             }
-            (Tok::Name, word) if is_type_word(word) => {
-                let kind = self.declaration()?;
+            (Tok::Name, _) if self.declares() => {
+                let all = self.declaration()?;
                 self.expect(";")?;
-                kind
+                StmtKind::Declare(all)
             }
             (Tok::Name, _) if self.declares_group() => {
-                let kind = self.group()?;
+                let all = self.group()?;
                 self.expect(";")?;
-                kind
+                StmtKind::Declare(all)
             }
             (Tok::Name, _) if self.declares_reference() => {
-                let kind = self.refer()?;
+                let all = self.refer()?;
                 self.expect(";")?;
-                kind
+                StmtKind::Declare(all)
             }
             _ => {
-                let kind = self.simple()?;
+                let value = self.comma()?;
                 self.expect(";")?;
-                kind
+                StmtKind::Expr(value)
             }
         };
         let end = self.last_end().max(start);
@@ -309,7 +334,7 @@ impl<'a> Parser<'a, '_> {
 
     fn condition(&mut self) -> Parsed<Expr> {
         self.expect("(")?;
-        let cond = self.expression()?;
+        let cond = self.comma()?;
         self.expect(")")?;
         Ok(cond)
     }
@@ -318,102 +343,22 @@ impl<'a> Parser<'a, '_> {
         self.next();
         self.expect("(")?;
         let start = self.range().start;
-        let init = match (self.peek(), self.word()) {
-            (Tok::Punct(";"), _) => None,
-            (Tok::Name, word) if is_type_word(word) => Some(self.declaration()?),
-            _ => Some(self.simple()?),
+        let init = match self.peek() {
+            Tok::Punct(";") => None,
+            _ if self.declares() => Some(StmtKind::Declare(self.declaration()?)),
+            _ => Some(StmtKind::Expr(self.comma()?)),
         };
         let init = init.map(|kind| Box::new(Stmt { kind, range: start..self.range().start }));
         self.expect(";")?;
-        let cond = if self.peek() == Tok::Punct(";") { None } else { Some(self.expression()?) };
+        let cond = if self.peek() == Tok::Punct(";") { None } else { Some(self.comma()?) };
         self.expect(";")?;
         let start = self.range().start;
-        let step = if self.peek() == Tok::Punct(")") { None } else { Some(self.simple()?) };
-        let step = step.map(|kind| Box::new(Stmt { kind, range: start..self.range().start }));
+        let step = if self.peek() == Tok::Punct(")") { None } else { Some(self.comma()?) };
+        let step = step.map(|e| Box::new(Stmt { kind: StmtKind::Expr(e), range: start..self.range().start }));
         self.expect(")")?;
         let body = Box::new(self.statement()?);
         Ok(StmtKind::Loop { init, cond, step, body, test_last: false })
     }
-
-    /// `int r = E, s`, without the `;`.
-    fn declaration(&mut self) -> Parsed<StmtKind> {
-        let mut auto = false;
-        let mut ahead = 0;
-        while QUALIFIERS.contains(&self.word_at(ahead)) {
-            ahead += 1;
-        }
-        let ty = if self.word_at(ahead) == "auto" {
-            auto = true;
-            for _ in 0..=ahead {
-                self.next();
-            }
-            Ty::S32
-        } else {
-            self.type_words()?
-        };
-        let mut all = Vec::new();
-        loop {
-            let pointer = self.eat("*");
-            while QUALIFIERS.contains(&self.word()) {
-                self.next();
-            }
-            if self.peek() != Tok::Name {
-                return self.unexpected("the name of a register");
-            }
-            let name = self.next();
-            let value = if self.eat("=") { Some(self.expression()?) } else { None };
-            if auto && value.is_none() {
-                return self.unexpected("`=` and a value, which decides the type");
-            }
-            all.push(Declared { ty, pointer, auto, name, value });
-            if !self.eat(",") {
-                return Ok(StmtKind::Declare(all));
-            }
-        }
-    }
-
-    /// The words of a type, such as `unsigned int`, qualifiers aside.
-    pub(super) fn type_words(&mut self) -> Parsed<Ty> {
-        let mut ty: Option<Ty> = None;
-        while self.peek() == Tok::Name && is_type_word(self.word()) {
-            let word = self.word();
-            self.next();
-            // `unsigned int`, `long int`: the first word decides, but for `unsigned long` and its like.
-            match (ty, type_named(word)) {
-                (Some(Ty { signed: false, bits: 32 }), Some((long, _))) if word == "long" => {
-                    ty = Some(Ty { signed: false, ..long });
-                }
-                (None, Some((new, _))) => ty = Some(new),
-                _ => {}
-            }
-        }
-        match ty {
-            Some(ty) => Ok(ty),
-            None => self.unexpected("a type such as `int`"),
-        }
-    }
-
-    /// An assignment or an expression, without the `;`.
-    fn simple(&mut self) -> Parsed<StmtKind> {
-        let target = self.expression()?;
-        if self.eat("=") {
-            let value = self.expression()?;
-            return Ok(StmtKind::Assign { target, op: None, value });
-        }
-        for (sign, op) in ASSIGNMENTS {
-            if self.eat(sign) {
-                let value = self.expression()?;
-                return Ok(StmtKind::Assign { target, op: Some(*op), value });
-            }
-        }
-        Ok(StmtKind::Expr(target))
-    }
-}
-
-pub(super) fn is_type_word(word: &str) -> bool {
-    type_named(word).is_some()
-        || QUALIFIERS.contains(&word)
-        || matches!(word, "global" | "__global" | "local" | "__local" | "auto")
 }
 
 /// The same text with the lifetime that tokens have; one that is no punctuation equals no token.

@@ -25,8 +25,8 @@ fn lowered(dialect: Dialect, code: &str) -> String {
         specials: Vec::new(),
         host: None,
     };
-    let unit = Unit::parse(MappedText::verbatim(code, 0), &mut sink);
-    let lowered = unit.lower(&env, &symbols, &mut sink);
+    let unit = Unit::parse(MappedText::verbatim(code, 0), env.language, &mut sink);
+    let lowered = unit.lower(&env, &mut symbols, &mut sink);
     if sink.errors() > 0 {
         return sink.into_diagnostics().iter().map(|d| render(d, Style::Plain)).collect();
     }
@@ -135,6 +135,90 @@ fn fences_and_barriers() {
         "B3: barrier(CLK_GLOBAL_MEM_FENCE); work_group_barrier(0); sub_group_barrier(0);",
         "bar#3 bar.Cta bar.Warp",
     );
+}
+
+#[test]
+fn qualifiers_belong_to_their_level() {
+    c("volatile long *p = x; *p = 1; long r = p[0];", "= W.VOLATILE R.VOLATILE =");
+    c("long *volatile p = x; *p = 1;", "= W.na");
+    c("typedef volatile long word; word *p = x; *p = 1;", "= W.VOLATILE");
+    opencl("volatile global long *p = x; *p = 1;", "= W.VOLATILE@Thread");
+    opencl("local int t; t = 1; local int *p = &t; *p = 2;", "W.na@Thread = W.na@Thread");
+    wrong(Dialect::C, "const long *p = x; *p = 1;", "is `const`");
+    wrong(Dialect::C, "const int r = 1; r = 2;", "is `const`");
+    wrong(Dialect::C, "volatile long *p = x; long *q = p;", "would lose its `volatile`");
+    wrong(Dialect::C, "const long *p = x; long *q = p;", "would lose its `const`");
+    wrong(Dialect::C, "int *p = x;", "a 32-bit access to 64-bit elements");
+    wrong(Dialect::Cuda, "const int n = 1; int &r = n;", "would lose `const`");
+}
+
+#[test]
+fn what_no_order_is_said_of_is_refused() {
+    let undefined = ["i++ + i", "i + (i = 2)", "i++ + i++", "(i = 1) + (i = 2)", "i = i++", "i = ++i", "i += i++"];
+    for code in undefined {
+        wrong(Dialect::C, &format!("int i = 0; int r = {code};"), "in no order");
+    }
+    c("int i = 0; int r = (i++, i) + 1; i = (i++, 2);", "= = = = =");
+    for code in ["i = i++", "i << i++", "i += i++"] {
+        assert!(lowered(Dialect::Cuda, &format!("int i = 0; int r = {code};")).starts_with('='), "{code}");
+    }
+    wrong(Dialect::Cuda, "int i = 0; int r = i++ + i;", "in no order");
+    wrong(Dialect::C, "int r = atomic_load(x) + *y;", "left open");
+    wrong(Dialect::C, "volatile long *p = x; int r = *p + *p;", "left open");
+    wrong(Dialect::Cuda, "int r = (x = 1) + y;", "left open");
+    c("long r = *x + *y + a[1];", "R.na R.na R.na =");
+}
+
+#[test]
+fn what_the_languages_forbid_is_refused() {
+    let both = [
+        ("int t = 1; int t = 2;", "declared twice"),
+        ("int r = t; int t = 1;", "no register or parameter `t`"),
+        ("{ int t = 1; } int r = t;", "is declared in another block"),
+        ("int t = t + 1;", "in its own initialiser"),
+        ("int r = 1 / 0;", "division by zero"),
+        ("int n = 1; int r = n >> 32;", "a shift by 32 of 32 bits"),
+        ("int r = 2147483647 + 1;", "overflows `int`"),
+        ("int r = 08;", "is no integer"),
+        ("int r = 99999999999999999999;", "is no integer"),
+        ("int p[2]; p = 0;", "cannot be assigned to"),
+        ("int n = 2; int t[n];", "is no constant"),
+        ("int t[2] = {1, 2, 3};", "3 values for 2 elements"),
+        ("switch (1) { case 1: case 1: ; }", "there is a `case 1` before"),
+        ("switch (1) { int t = 1; case 1: ; }", "jumps past this declaration"),
+        ("switch (1) { if (1) { case 1: ; } }", "labels nothing"),
+        ("case 1: ;", "labels nothing"),
+        ("static_assert(1 > 2);", "does not hold"),
+        ("void v;", "would be a `void`"),
+        ("return 1;", "gives no value back"),
+        ("unsigned char short c;", "is no type"),
+        ("1 = 2;", "cannot be assigned to"),
+        ("int r = sizeof(void);", "has no size"),
+    ];
+    for (code, part) in both {
+        wrong(Dialect::C, code, part);
+        wrong(Dialect::Cuda, code, part);
+    }
+    wrong(Dialect::OpenCl, "local int t = 1;", "has an initialiser");
+    wrong(Dialect::OpenCl, "global int t;", "outside of kernels only");
+    wrong(Dialect::Cuda, "__shared__ int t = 1;", "has an initialiser");
+    wrong(Dialect::Cuda, "__device__ int t;", "outside of functions only");
+    wrong(Dialect::Cuda, "enum E { A }; E e = 1;", "a `int` is no `E`");
+    wrong(Dialect::Cuda, "int *p = 1;", "a number is no address");
+    wrong(Dialect::C, "int r = x;", "an address is no number");
+    wrong(Dialect::C, "int &r = *x;", "there are no references in C");
+}
+
+#[test]
+fn what_the_languages_have_and_fencepost_does_not_is_said() {
+    for code in ["static int t;", "extern int t[];", "goto out;", "float t;", "const double t = 0;"] {
+        wrong(Dialect::Cuda, code, "not supported");
+    }
+    wrong(Dialect::C, "int (*p)[2];", "not supported");
+    wrong(Dialect::Cuda, "int t[2][2];", "not supported");
+    wrong(Dialect::Cuda, "enum class E { A };", "not supported");
+    wrong(Dialect::Cuda, "int t = 0; int *p = &t;", "a variable of a thread is a register");
+    wrong(Dialect::Cuda, "volatile int *p = &y; int r = (*p = 1);", "left open");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::types::BYTE;
 use program::Ty;
 
 /// Integer types by name. `atomic_` in front of one makes it atomic.
@@ -16,7 +17,7 @@ const TYPES: &[(&str, Ty)] = &[
     ("uchar", Ty { bits: 8, signed: false }),
     ("unsigned", Ty::U32),
     ("signed", Ty::S32),
-    ("bool", Ty::S32),
+    ("bool", BYTE),
     ("size_t", Ty::U64),
     ("int32_t", Ty::S32),
     ("uint32_t", Ty::U32),
@@ -29,6 +30,11 @@ const RESULT_TYPES: &[(&str, Ty)] = &[("cudaError_t", Ty::S32), ("cl_int", Ty::S
 
 /// What queries of CUDA give back (CUDA runtime API, *Data types used by CUDA Runtime*, cudaError).
 pub(super) const RESULTS: [(&str, i64); 2] = [("cudaSuccess", 0), ("cudaErrorNotReady", 600)];
+
+/// Whether a type's values are 0 and 1 alone, by its name.
+pub(super) fn is_boolean(name: &str) -> bool {
+    matches!(bare(name), "bool" | "atomic_bool")
+}
 
 /// The type of that name, and whether it is atomic.
 pub(super) fn type_named(name: &str) -> Option<(Ty, bool)> {

@@ -138,6 +138,9 @@ impl Reader<'_> {
         if let Some(ty) = declaration.ty {
             self.symbols.access(id, ty, span, self.sink);
         }
+        if let Some(object) = self.symbols.object_mut(id) {
+            object.boolean = declaration.boolean;
+        }
         Some(())
     }
 
@@ -218,7 +221,7 @@ impl Reader<'_> {
         }
         let end = self.closing(body, "body of this thread")?;
         let text = MappedText::verbatim(&clean[body + 1..end - 1], body + 1);
-        let unit = Unit::parse(text, self.sink);
+        let unit = Unit::parse(text, language(self.dialect), self.sink);
         let env = Env {
             language: language(self.dialect),
             strict: false,
@@ -289,6 +292,7 @@ impl Reader<'_> {
     fn unite(&mut self, id: LocId, declaration: &Declaration) {
         if let Some(object) = self.symbols.object_mut(id) {
             object.atomic = Some(object.atomic.unwrap_or(true) && declaration.atomic);
+            object.boolean |= declaration.boolean;
             object.opencl.global |= declaration.global;
             if declaration.global {
                 object.kind = MemoryKind::SvmFineAtomic;

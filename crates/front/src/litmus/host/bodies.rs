@@ -45,7 +45,7 @@ pub(super) struct Lowered {
 /// The threads of all commands so far.
 pub(super) struct Bodies<'a> {
     declared: &'a Declared,
-    symbols: &'a Symbols,
+    symbols: &'a mut Symbols,
     first: usize,
     /// Those that were lowered are gone.
     drafts: Vec<Option<Draft>>,
@@ -60,7 +60,7 @@ pub(super) struct Bodies<'a> {
 }
 
 impl<'a> Bodies<'a> {
-    pub(super) fn new(declared: &'a Declared, symbols: &'a Symbols, first: usize) -> Bodies<'a> {
+    pub(super) fn new(declared: &'a Declared, symbols: &'a mut Symbols, first: usize) -> Bodies<'a> {
         let (drafts, names, launches, mappings, groups) = Default::default();
         Bodies { declared, symbols, first, drafts, names, launches, mappings, groups }
     }

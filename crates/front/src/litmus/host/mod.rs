@@ -82,7 +82,7 @@ pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut 
     if let Some(assembly) = &declared.assembly {
         assembly.settle_types(&mut symbols, sink);
     }
-    let lowered = lower_clike(hosts, &symbols, sink);
+    let lowered = lower_clike(hosts, &mut symbols, sink);
     let (mut threads, requests): (Vec<Thread>, Vec<Vec<Request>>) = lowered.into_iter().unzip();
     let machine = Machine::full();
     let empty = |threads, symbols: Symbols| {
@@ -97,7 +97,7 @@ pub(super) fn assemble(mut declared: Declared, mut symbols: Symbols, sink: &mut 
         return empty(threads, symbols);
     }
     let mut host = HostProgram { lanes: declared.lanes.clone(), ..HostProgram::default() };
-    let mut bodies = Bodies::new(&declared, &symbols, threads.len());
+    let mut bodies = Bodies::new(&declared, &mut symbols, threads.len());
     bodies.initializers(&mut host);
     let events = Events::of(&declared, &requests, host.commands.len(), sink);
     host.handles = events.handles();

@@ -130,7 +130,7 @@ impl Reader<'_, '_> {
         }
         self.each_thread(dialect, threads.len(), choice, |reader, table, name, place| {
             let Some(code) = reader.string(table, "code", choice) else { return };
-            let unit = Rc::new(Unit::parse(code, reader.sink));
+            let unit = Rc::new(Unit::parse(code, language(dialect), reader.sink));
             let env = reader.env(dialect, table, symbols, choice);
             threads.push(CThreadDraft { name, place, unit, of_kernel: false, env });
         });
@@ -170,7 +170,7 @@ impl Reader<'_, '_> {
         }
         let grid = self.grid(dialect, table, choice);
         let Some(code) = self.string(table, "code", choice) else { return };
-        let unit = Rc::new(Unit::parse(code, self.sink));
+        let unit = Rc::new(Unit::parse(code, language(dialect), self.sink));
         let env = self.env(dialect, table, symbols, choice);
         for (at, place) in grid {
             let name = format!("P{}", threads.len());

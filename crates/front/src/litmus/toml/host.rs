@@ -17,7 +17,7 @@ use crate::isa::clike::{Env, Unit};
 use crate::isa::ptx;
 use crate::isa::{SymbolKind, Symbols};
 use crate::litmus::build::{CThreadDraft, declare_votes};
-use crate::litmus::fronts::{Front, Syntax};
+use crate::litmus::fronts::{Front, Syntax, language};
 use crate::litmus::host::{Assembly, Code, Declared, Text, assemble};
 use crate::litmus::keys;
 use diag::{MappedText, Sink, Span};
@@ -122,7 +122,7 @@ impl Reader<'_, '_> {
                 declared.lanes.push(Lane { name, kind: LaneKind::Stream { blocking: true }, device: 0 });
                 declared.contexts.push(CONTEXT.to_string());
             }
-            let unit = Rc::new(self.c_code(code, in_ptx, WRONG_HOST));
+            let unit = Rc::new(self.c_code(runtime.dialect(), code, in_ptx, WRONG_HOST));
             let env = Env { host: Some(Rc::new(names)), ..self.env(runtime.dialect(), table, &symbols, choice) };
             let place = host_place(number);
             declared.hosts.push(CThreadDraft { name, place, unit, of_kernel: false, env });
@@ -255,7 +255,7 @@ impl Reader<'_, '_> {
                 }
                 None => {
                     let may_be_ptx = key == "kernel" && runtime == Runtime::Cuda;
-                    let unit = self.c_code(code, may_be_ptx, WRONG_KERNEL);
+                    let unit = self.c_code(runtime.dialect(), code, may_be_ptx, WRONG_KERNEL);
                     Text::C(unit.into(), self.env(runtime.dialect(), table, symbols, choice))
                 }
             };
@@ -273,10 +273,10 @@ impl Reader<'_, '_> {
     }
 
     /// Code in a C-like dialect. If it cannot be read, and reads as PTX where somebody may mean that, `advice` is given.
-    fn c_code(&mut self, code: MappedText, may_be_ptx: bool, advice: &str) -> Unit {
+    fn c_code(&mut self, dialect: Dialect, code: MappedText, may_be_ptx: bool, advice: &str) -> Unit {
         let (kept, errors) = (self.sink.kept(), self.sink.errors());
         let text = may_be_ptx.then(|| code.clone());
-        let unit = Unit::parse(code, self.sink);
+        let unit = Unit::parse(code, language(dialect), self.sink);
         if let (Some(text), true) = (text, self.sink.errors() > errors) {
             let mut other = Sink::new(self.sink.file());
             ptx::Unit::parse(text, &mut other);
@@ -294,7 +294,7 @@ impl Reader<'_, '_> {
         let unit = ptx::Unit::parse(code, self.sink);
         if self.sink.errors() > errors {
             let mut other = Sink::new(self.sink.file());
-            Unit::parse(text.clone(), &mut other);
+            Unit::parse(text.clone(), language(Dialect::Cuda), &mut other);
             if ["cuda", "<<<"].iter().any(|call| text.as_str().contains(call)) {
                 self.sink.advise(kept, CALLS_IN_KERNEL);
             } else if other.errors() == 0 {

@@ -7,7 +7,7 @@ use ::toml::de::{DeTable, DeValue};
 use super::template::Choice;
 use super::validate::{Value, entries, span_of};
 use super::{Reader, integer};
-use crate::isa::clike::type_named as c_type_named;
+use crate::isa::clike::{is_boolean, type_named as c_type_named};
 use crate::isa::ptx::{RegInit, type_named};
 use crate::isa::{Object, SymbolKind, Symbols};
 use crate::litmus::keys;
@@ -127,6 +127,8 @@ impl Reader<'_, '_> {
                 object.ty = Some((ty, span));
                 object.class = Some(class);
             }
+            let name = self.string(table, "type", choice);
+            object.boolean = name.is_some_and(|name| is_boolean(name.as_str()));
             object.declared = true;
         } else if let (SymbolKind::Object(object), Some(word)) =
             (&mut kind, self.word(table, "type", keys::TYPES, choice))
@@ -138,6 +140,7 @@ impl Reader<'_, '_> {
                 Some(ty)
             });
             object.ty = ty.map(|ty| (ty, span));
+            object.boolean = is_boolean(word);
             object.declared = true;
         }
         (kind, values)

@@ -11,6 +11,7 @@ use super::lifetimes::Lifetimes;
 use super::parse::{Arg, HostCall};
 use super::{Name, Request, advice};
 use crate::isa::clike::lower::Lowering;
+use crate::isa::clike::scope::Binding;
 use crate::isa::clike::words::type_named;
 use diag::Diagnostic;
 use program::dialect::Runtime;
@@ -431,9 +432,9 @@ impl Lowering<'_, '_> {
             }
             (Param::Status, Arg::Address(_)) => {
                 let name = self.host_name(&range);
-                match self.variables.get(&name.text) {
-                    Some(variable) => request.status = Some(variable.reg),
-                    None => return self.host_wrong(arg, cannot, "the address of a declared register"),
+                match self.scopes.find(&name.text) {
+                    Some(Binding::Register(variable)) => request.status = Some(variable.reg),
+                    _ => return self.host_wrong(arg, cannot, "the address of a declared register"),
                 }
             }
             (Param::Context, Arg::Names(_)) if names.contexts.contains(&text) => {

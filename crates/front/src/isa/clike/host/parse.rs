@@ -145,7 +145,7 @@ impl Parser<'_, '_> {
         }
         let minus = self.eat("-");
         match (self.peek(), self.word()) {
-            (Tok::Int(n), _) => {
+            (Tok::Int(n, _), _) => {
                 self.next();
                 let n = if minus { n.wrapping_neg() } else { n };
                 if !self.eat("*") {

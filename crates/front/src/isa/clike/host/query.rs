@@ -8,8 +8,8 @@ use std::ops::Range;
 use super::calls::{ROWS, is_value};
 use super::parse::{Arg, HostCall};
 use crate::isa::clike::ast::{Expr as Tree, ExprKind};
-use crate::isa::clike::eval::Value;
 use crate::isa::clike::lower::Lowering;
+use crate::isa::clike::types::Value;
 use crate::isa::clike::words::RESULTS;
 use program::dialect::Runtime;
 use program::{Expr, Ty};
@@ -26,7 +26,7 @@ impl Lowering<'_, '_> {
             return None;
         }
         let arg = |arg: &Tree| match &arg.kind {
-            ExprKind::Int(n) => Arg::Int(*n, arg.range.clone()),
+            ExprKind::Int(n, _) => Arg::Int(*n, arg.range.clone()),
             ExprKind::Name => Arg::Names(vec![arg.range.clone()]),
             ExprKind::AddressOf(_) => Arg::Address(arg.range.clone()),
             _ => Arg::List(Vec::new(), arg.range.clone()),
@@ -40,7 +40,7 @@ impl Lowering<'_, '_> {
         Some(match status {
             Some(reg) => {
                 let expr = Expr::Select(Box::new(Expr::Reg(reg)), not_ready, success);
-                Value { expr, ty: Ty::S32, target: None }
+                Value::of(expr, Ty::S32)
             }
             None => Value::int(0),
         })

@@ -1,0 +1,345 @@
+//! Declarations of the C family to syntax trees: specifiers, declarators, initialisers.
+//!
+//! # Sources
+//! - C11, 6.7, *Declarations*; ISO C++, dcl.dcl; OpenCL C, *Address Space Qualifiers*; CUDA C++ Programming Guide,
+//!   *Variable Memory Space Specifiers*.
+
+use super::ast::{
+    Base, Declaration, Declarator, Declared, EnumSyntax, Initial, Qualifiers, Specifiers, Storage, TypeName,
+};
+use super::lex::Tok;
+use super::parse::{Failed, Parsed, Parser};
+use super::refused::unsupported;
+use super::types::BYTE;
+use super::words::type_named;
+use program::{Space, Ty};
+
+/// Words for where an object lives, or what a function is; with whether C, OpenCL C and CUDA C++ have them.
+const STORAGE: &[(&str, Storage, [bool; 3])] = &[
+    ("static", Storage::Static, [true, true, true]),
+    ("extern", Storage::Extern, [true, true, true]),
+    ("register", Storage::Register, [true, true, false]),
+    ("typedef", Storage::Typedef, [true, true, true]),
+    ("constexpr", Storage::Constexpr, [false, false, true]),
+    ("inline", Storage::Inline, [true, true, true]),
+    ("__inline__", Storage::Inline, [true, true, true]),
+    ("__forceinline__", Storage::Inline, [false, false, true]),
+    ("__noinline__", Storage::Inline, [false, false, true]),
+    ("__shared__", Storage::Shared, [false, false, true]),
+    ("__constant__", Storage::Constant, [false, false, true]),
+    ("__device__", Storage::Device, [false, false, true]),
+    ("__host__", Storage::Device, [false, false, true]),
+    ("__global__", Storage::Kernel, [false, false, true]),
+    ("kernel", Storage::Kernel, [false, true, false]),
+    ("__kernel", Storage::Kernel, [false, true, false]),
+];
+
+/// OpenCL's address spaces. The generic one is any.
+const REGIONS: &[(&str, Option<Space>)] = &[
+    ("global", Some(Space::Global)),
+    ("__global", Some(Space::Global)),
+    ("local", Some(Space::Shared)),
+    ("__local", Some(Space::Shared)),
+    ("constant", Some(Space::Constant)),
+    ("__constant", Some(Space::Constant)),
+    ("private", Some(Space::Local)),
+    ("__private", Some(Space::Local)),
+    ("generic", None),
+    ("__generic", None),
+];
+
+/// Qualifiers that promise something of pointers which no model asks about.
+const PROMISES: &[&str] = &["restrict", "__restrict", "__restrict__"];
+
+/// Words that integer types are made of.
+const PARTS: &[&str] = &["signed", "unsigned", "char", "short", "int", "long"];
+
+/// Types of floating-point numbers.
+const FLOATING: &[&str] = &["float", "double", "half", "__half"];
+
+impl Parser<'_, '_> {
+    fn storage(&self, word: &str) -> Option<Storage> {
+        let here = usize::from(self.language.row().regions) + 2 * usize::from(self.language.cpp);
+        STORAGE.iter().find(|s| s.0 == word && s.2[here]).map(|s| s.1)
+    }
+
+    fn region(&self, word: &str) -> Option<Option<Space>> {
+        REGIONS.iter().find(|r| r.0 == word && self.language.row().regions).map(|r| r.1)
+    }
+
+    fn is_qualifier(&self, word: &str) -> bool {
+        matches!(word, "const" | "volatile" | "_Atomic") || PROMISES.contains(&word) || self.region(word).is_some()
+    }
+
+    /// Whether the word `n` tokens ahead belongs to a type.
+    pub(super) fn is_type(&self, n: usize) -> bool {
+        let word = self.word_at(n);
+        !word.is_empty()
+            && (self.is_qualifier(word)
+                || PARTS.contains(&word)
+                || FLOATING.contains(&word)
+                || matches!(word, "void" | "bool" | "_Bool" | "auto" | "enum")
+                || type_named(word).is_some()
+                || self.types.contains(word))
+    }
+
+    /// Whether a declaration begins with the next token.
+    pub(super) fn declares(&self) -> bool {
+        // `size_t(n)` is a cast.
+        let cast = self.language.cpp && matches!(self.peek_at(1), Tok::Punct("(" | "{"));
+        self.storage(self.word()).is_some() || (self.is_type(0) && !cast)
+    }
+
+    /// Takes a qualifier into `all`, if one comes next.
+    fn qualifier(&mut self, all: &mut Qualifiers) -> bool {
+        match self.word() {
+            "const" => all.constant = true,
+            "volatile" => all.volatile = true,
+            "_Atomic" if self.peek_at(1) != Tok::Punct("(") => all.atomic = true,
+            word if PROMISES.contains(&word) => {}
+            word => match self.region(word) {
+                Some(space) => all.space = space,
+                None => return false,
+            },
+        }
+        self.next();
+        true
+    }
+
+    /// The words that a declaration begins with.
+    pub(super) fn specifiers(&mut self) -> Parsed<Specifiers> {
+        let start = self.range().start;
+        let mut storage = Vec::new();
+        let mut of_base = Qualifiers::default();
+        let mut base: Option<Base> = None;
+        let mut parts: Vec<&str> = Vec::new();
+        loop {
+            let (word, range) = (self.word(), self.range());
+            if self.qualifier(&mut of_base) {
+                continue;
+            }
+            if let Some(class) = self.storage(word) {
+                self.next();
+                storage.push((class, range));
+            } else if PARTS.contains(&word) && base.is_none() {
+                self.next();
+                parts.push(word);
+            } else if base.is_some() || !parts.is_empty() {
+                break;
+            } else if FLOATING.contains(&word) {
+                let span = self.text.span(range);
+                let (what, instead) =
+                    unsupported(word).unwrap_or(("floating-point types are", "use an integer type"));
+                self.sink.error("unsupported", span, format!("{what} not supported"), |d| {
+                    d.label("expected an integer type").help(instead)
+                });
+                return Err(Failed);
+            } else if word == "enum" {
+                base = Some(self.enumeration()?);
+            } else if word == "_Atomic" {
+                self.next();
+                self.expect("(")?;
+                let of = self.specifiers()?;
+                self.expect(")")?;
+                of_base.atomic = true;
+                base = Some(of.base);
+            } else if self.is_type(0) {
+                self.next();
+                base = Some(match (word, type_named(word)) {
+                    ("void", _) => Base::Void,
+                    ("bool" | "_Bool", _) => Base::Bool,
+                    ("auto", _) => Base::Auto,
+                    (_, Some((ty, atomic))) => {
+                        of_base.atomic |= atomic;
+                        if word == "atomic_bool" { Base::Bool } else { Base::Int(ty) }
+                    }
+                    _ => Base::Named(range),
+                });
+            } else {
+                break;
+            }
+        }
+        let range = start..self.last_end().max(start);
+        let base = match base {
+            Some(base) => base,
+            None if parts.is_empty() => return self.unexpected("a type such as `int`"),
+            None => match made_of(&parts) {
+                Some(ty) => Base::Int(ty),
+                None => {
+                    let words = parts.join(" ");
+                    return self.fail(range, format!("`{words}` is no type"), "a type such as `unsigned int`");
+                }
+            },
+        };
+        Ok(Specifiers { base, of_base, storage, range })
+    }
+
+    /// `enum E : int { A, B = 2 }`, from its first word.
+    fn enumeration(&mut self) -> Parsed<Base> {
+        self.next();
+        if matches!(self.word(), "class" | "struct") {
+            return self.refuse("scoped enumerations are", "use an `enum` without `class`");
+        }
+        let name = (self.peek() == Tok::Name).then(|| self.next());
+        if let Some(name) = &name
+            && self.language.cpp
+        {
+            let word = self.str(name);
+            self.types.insert(word);
+        }
+        let underlying = if self.eat(":") {
+            match self.specifiers()?.base {
+                Base::Int(ty) => Some(ty),
+                Base::Bool => Some(BYTE),
+                _ => return self.unexpected("an integer type"),
+            }
+        } else {
+            None
+        };
+        if !self.eat("{") {
+            if name.is_none() {
+                return self.unexpected("the name of an enumeration or `{`");
+            }
+            return Ok(Base::Enum(EnumSyntax { name, underlying, all: None }.into()));
+        }
+        let mut all = Vec::new();
+        while !self.eat("}") {
+            if self.peek() != Tok::Name {
+                return self.unexpected("the name of an enumerator");
+            }
+            let enumerator = self.next();
+            let value = if self.eat("=") { Some(self.expression()?) } else { None };
+            all.push((enumerator, value));
+            if !self.eat(",") {
+                self.expect("}")?;
+                break;
+            }
+        }
+        Ok(Base::Enum(EnumSyntax { name, underlying, all: Some(all) }.into()))
+    }
+
+    /// What stands around a name; with `named`, there has to be one.
+    pub(super) fn declarator(&mut self, named: bool) -> Parsed<Declarator> {
+        let mut all = Declarator::default();
+        while self.eat("*") {
+            let mut of_pointer = Qualifiers::default();
+            while self.qualifier(&mut of_pointer) {}
+            all.pointers.push(of_pointer);
+        }
+        if self.peek() == Tok::Punct("&&") {
+            return self.refuse("references to temporary values are", "use a variable");
+        }
+        if self.peek() == Tok::Punct("&") {
+            if !self.language.cpp {
+                return self.unexpected("a name; there are no references in C");
+            }
+            self.next();
+            all.reference = true;
+        }
+        // `int *__restrict__ p`, `int & __restrict__ r`
+        while self.qualifier(&mut Qualifiers::default()) {}
+        if named {
+            if self.peek() == Tok::Punct("(") {
+                return self.refuse("declarators in parentheses are", "declare a pointer to the first element");
+            }
+            if self.peek() != Tok::Name {
+                return self.unexpected("the name of a register");
+            }
+            all.name = self.next();
+        }
+        while self.peek() == Tok::Punct("[") {
+            let start = self.next().start;
+            let size = if self.peek() == Tok::Punct("]") { None } else { Some(self.expression()?) };
+            let end = self.expect("]")?.end;
+            all.arrays.push((size, start..end));
+        }
+        Ok(all)
+    }
+
+    /// `(int *)`, without the parentheses.
+    pub(super) fn type_name(&mut self) -> Parsed<TypeName> {
+        let specifiers = self.specifiers()?;
+        let declarator = self.declarator(false)?;
+        Ok(TypeName { specifiers, declarator })
+    }
+
+    /// `int r = E, s`, without the `;`.
+    pub(super) fn declaration(&mut self) -> Parsed<Declaration> {
+        let specifiers = self.specifiers()?;
+        let mut all = Vec::new();
+        if self.peek() == Tok::Punct(";") {
+            return Ok(Declaration { specifiers, all });
+        }
+        let is_type = specifiers.has(Storage::Typedef).is_some();
+        loop {
+            let declarator = self.declarator(true)?;
+            if is_type {
+                let word = self.str(&declarator.name);
+                self.types.insert(word);
+            }
+            let value = self.initial()?;
+            if matches!(specifiers.base, Base::Auto) && value.is_none() {
+                return self.unexpected("`=` and a value, which decides the type");
+            }
+            all.push(Declared { declarator, value });
+            if !self.eat(",") {
+                return Ok(Declaration { specifiers, all });
+            }
+        }
+    }
+
+    /// An initialiser, if one comes next.
+    pub(super) fn initial(&mut self) -> Parsed<Option<Initial>> {
+        if self.eat("=") {
+            return self.nested(Self::initial_value).map(Some);
+        }
+        if self.language.cpp && self.peek() == Tok::Punct("{") {
+            return self.nested(Self::initial_value).map(Some);
+        }
+        if self.language.cpp && self.eat("(") {
+            let value = self.expression()?;
+            self.expect(")")?;
+            return Ok(Some(Initial::Value(value)));
+        }
+        Ok(None)
+    }
+
+    fn initial_value(&mut self) -> Parsed<Initial> {
+        let start = self.range().start;
+        if !self.eat("{") {
+            return self.expression().map(Initial::Value);
+        }
+        let mut all = Vec::new();
+        while !self.eat("}") {
+            all.push(self.nested(Self::initial_value)?);
+            if !self.eat(",") {
+                self.expect("}")?;
+                break;
+            }
+        }
+        Ok(Initial::List(all, start..self.last_end()))
+    }
+
+    /// Says that the language has something here that Fencepost does not.
+    pub(super) fn refuse<T>(&mut self, what: &str, instead: &str) -> Parsed<T> {
+        let span = self.text.span(self.range());
+        self.sink.error("unsupported", span, format!("{what} not supported"), |d| {
+            d.label("the language has them, Fencepost does not").help(instead)
+        });
+        Err(Failed)
+    }
+}
+
+/// The type that words such as `unsigned long` make, in any order (C11, 6.7.2).
+fn made_of(parts: &[&str]) -> Option<Ty> {
+    let count = |word: &str| parts.iter().filter(|p| **p == word).count();
+    let (signed, unsigned) = (count("signed"), count("unsigned"));
+    let bits = match (count("char"), count("short"), count("int"), count("long")) {
+        (1, 0, 0, 0) => 8,
+        (0, 1, 0 | 1, 0) => 16,
+        (0, 0, 0 | 1, 0) => 32,
+        (0, 0, 0 | 1, 1 | 2) => 64,
+        _ => return None,
+    };
+    (signed + unsigned <= 1).then_some(Ty { bits, signed: unsigned == 0 })
+}

@@ -1,0 +1,521 @@
+//! Declarations: types, registers, memory that the code declares.
+//!
+//! # Invariants
+//! - A variable of a thread is a register. The first one of a name is what a condition calls by that name, and so are later
+//!   ones of the same type in blocks beside; one that hides another has no such name. If blocks beside each other declare
+//!   one name with two types, a condition cannot name either.
+//! - A variable without an initialiser is 0 each time its declaration is reached.
+//!
+//! # Sources
+//! - C11, 6.7; ISO C++, dcl; CUDA C++ Programming Guide, *Variable Memory Space Specifiers*; OpenCL C, *Address Space
+//!   Qualifiers*: which variables a block may declare, and that those shared by a group have no initialiser.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::ast::{
+    Base, Declaration, Declarator, Declared, EnumSyntax, ExprKind, Initial, Qualifiers, Specifiers, Storage,
+    TypeName,
+};
+use super::lower::Lowering;
+use super::place::Place;
+use super::scope::{Binding, Variable};
+use super::types::{Enumeration, Qualified, Type, Value};
+use crate::isa::{Object, SymbolKind};
+use program::{Expr, Init, MemoryKind, OpenClMemory, Space, Ty};
+
+/// At most so many elements of an array that code declares.
+const MAX_ELEMENTS: i64 = 16_384;
+
+impl Lowering<'_, '_> {
+    /// The type that a cast names.
+    pub(super) fn named_type(&mut self, name: &TypeName) -> Option<Qualified> {
+        let base = self.base(&name.specifiers)?;
+        self.declared_type(base, &name.declarator, None)
+    }
+
+    /// The type that a declaration begins with; of `auto`, `void`. An enumeration in it is defined.
+    fn base(&mut self, specifiers: &Specifiers) -> Option<Qualified> {
+        let mut named = None;
+        let ty = match &specifiers.base {
+            Base::Void | Base::Auto => Type::Void,
+            Base::Bool => Type::Bool,
+            Base::Int(ty) => Type::Int(*ty),
+            Base::Enum(syntax) => self.enumeration(syntax)?,
+            Base::Named(range) => match self.scopes.find(self.str(range)) {
+                Some(Binding::Type(of)) => {
+                    named = Some(of.clone());
+                    of.ty.clone()
+                }
+                _ => {
+                    let name = self.str(range);
+                    self.error("unknown-type", range, format!("`{name}` is no type here"), |d| {
+                        d.label("expected a type")
+                    });
+                    return None;
+                }
+            },
+        };
+        let Qualifiers { constant, volatile, atomic, space } = specifiers.of_base;
+        let constant = constant || specifiers.has(Storage::Constexpr).is_some();
+        let of = Qualified { ty, constant, volatile, atomic, space };
+        // What a `typedef` says besides the type.
+        Some(match named {
+            Some(named) => Qualified {
+                constant: constant || named.constant,
+                volatile: volatile || named.volatile,
+                atomic: atomic || named.atomic,
+                space: space.or(named.space),
+                ..of
+            },
+            None => of,
+        })
+    }
+
+    /// The type of a declared name; `elements`: of an array without a size, so many are initialised.
+    fn declared_type(
+        &mut self,
+        base: Qualified,
+        declarator: &Declarator,
+        elements: Option<usize>,
+    ) -> Option<Qualified> {
+        let mut of = base;
+        for pointer in &declarator.pointers {
+            let Qualifiers { constant, volatile, atomic, space } = *pointer;
+            of = Qualified { ty: of.pointer(), constant, volatile, atomic, space };
+        }
+        for (size, range) in declarator.arrays.iter().rev() {
+            let n = match (size, elements) {
+                (Some(size), _) => self.fixed(size, "the size of an array")?,
+                (None, Some(n)) => n as i64,
+                (None, None) => {
+                    self.error("wrong-operand", range, "an array without a size", |d| d.label("expected a size"));
+                    return None;
+                }
+            };
+            if !(1..=MAX_ELEMENTS).contains(&n) {
+                let message = format!("an array has 1 to {MAX_ELEMENTS} elements, not {n}");
+                self.error("bad-number", range, message, |d| d.label("expected another size"));
+                return None;
+            }
+            let (constant, volatile, space) = (of.constant, of.volatile, of.space);
+            of = Qualified { constant, volatile, space, ..Type::Array(of.into(), n as u32).into() };
+        }
+        Some(of)
+    }
+
+    /// The value of a constant expression.
+    pub(super) fn fixed(&mut self, tree: &super::ast::Expr, what: &str) -> Option<i64> {
+        let value = self.scalar(tree);
+        match value.constant().filter(|_| value.fixed && value.ty.promoted().is_some()) {
+            Some(n) => Some(n),
+            None => {
+                if !self.is_nothing(&value) {
+                    self.error("wrong-operand", &tree.range, format!("{what} is no constant"), |d| {
+                        d.label("expected a constant of the text").note(
+                            "numbers, enumerators, and in C++ `const` and `constexpr` variables with such values",
+                        )
+                    });
+                }
+                None
+            }
+        }
+    }
+
+    /// Defines an enumeration, or finds one by its name.
+    fn enumeration(&mut self, syntax: &Rc<EnumSyntax>) -> Option<Type> {
+        let tag = |name: &str| format!("enum {name}");
+        let Some(all) = &syntax.all else {
+            let range = syntax.name.as_ref()?;
+            let name = self.str(range);
+            return match self.scopes.find(&tag(name)) {
+                Some(Binding::Type(of)) => Some(of.ty.clone()),
+                _ => {
+                    self.error("unknown-type", range, format!("there is no enumeration `{name}` here"), |d| {
+                        d.label("expected one that was defined before")
+                    });
+                    None
+                }
+            };
+        };
+        let mut values = Vec::new();
+        let mut next = 0i64;
+        for (name, value) in all {
+            if let Some(value) = value {
+                next = self.fixed(value, "the value of an enumerator")?;
+            }
+            // Within the definition, and in C also behind it, an enumerator is an `int` if it is one.
+            let ty = if Ty::S32.wrap(next) == next { Ty::S32 } else { Ty::WORD };
+            let word = self.str(name);
+            self.bind(name, Binding::Constant(Value::literal(next, Type::Int(ty))));
+            values.push((word, next, name.clone()));
+            next = next.wrapping_add(1);
+        }
+        let (least, most) = values.iter().fold((0, 0), |(a, b), v| (v.1.min(a), v.1.max(b)));
+        // What the compilers take where the text says no type: the first of these that holds all values.
+        let fits = |ty: &Ty| ty.wrap(least) == least && ty.wrap(most) == most;
+        let ty = syntax.underlying.or([Ty::U32, Ty::S32, Ty::WORD].into_iter().find(fits))?;
+        let promoted = match (self.env.language.cpp, syntax.underlying) {
+            // ISO C++, conv.prom: by its values, or by the type that it names.
+            (true, None) => [Ty::S32, Ty::U32, Ty::WORD].into_iter().find(fits)?,
+            _ if ty.bits < 32 => Ty::S32,
+            _ => ty,
+        };
+        let name = syntax.name.as_ref().map_or("enum", |range| self.str(range));
+        let ty = Type::Enum(Rc::new(Enumeration { name: name.to_string(), ty, promoted }));
+        if self.env.language.cpp {
+            for (word, value, _) in values {
+                self.scopes.bind(word, Binding::Constant(Value::literal(value, ty.clone())));
+            }
+        }
+        if syntax.name.is_some() {
+            self.scopes.bind(&tag(name), Binding::Type(ty.clone().into()));
+            if self.env.language.cpp {
+                self.scopes.bind(name, Binding::Type(ty.clone().into()));
+            }
+        }
+        Some(ty)
+    }
+
+    /// Gives a name to something in the innermost block.
+    pub(super) fn bind(&mut self, name: &Range<usize>, binding: Binding) {
+        let word = self.str(name);
+        self.may_declare(name);
+        self.scopes.bind(word, binding);
+    }
+
+    /// Whether a name may be declared here; if not, that is reported.
+    fn may_declare(&mut self, name: &Range<usize>) -> bool {
+        let word = self.str(name);
+        if self.location(word).is_some() {
+            self.error("duplicate-name", name, format!("`{word}` is the name of a location"), |d| {
+                d.label("expected another name")
+            });
+            return false;
+        }
+        if self.scopes.declares(word) {
+            self.error("duplicate-name", name, format!("`{word}` is declared twice in this block"), |d| {
+                d.label("expected another name, or an assignment")
+            });
+            return false;
+        }
+        true
+    }
+
+    /// A declaration.
+    pub(super) fn declaration(&mut self, declaration: &Declaration) {
+        let specifiers = &declaration.specifiers;
+        let Some(base) = self.base(specifiers) else { return };
+        if !self.may_be_stored(specifiers) {
+            return;
+        }
+        for declared in &declaration.all {
+            let name = &declared.declarator.name;
+            if specifiers.has(Storage::Typedef).is_some() {
+                if let Some(of) = self.declared_type(base.clone(), &declared.declarator, None) {
+                    self.bind(name, Binding::Type(of));
+                }
+            } else if matches!(specifiers.base, Base::Auto) {
+                self.deduced(specifiers, declared);
+            } else {
+                let elements = match &declared.value {
+                    Some(Initial::List(all, _)) => Some(all.len()),
+                    _ => None,
+                };
+                if let Some(of) = self.declared_type(base.clone(), &declared.declarator, elements) {
+                    self.variable(specifiers, declared, of);
+                }
+            }
+        }
+    }
+
+    /// Reports storage classes that no variable of a block has, or none here.
+    fn may_be_stored(&mut self, specifiers: &Specifiers) -> bool {
+        for (storage, range) in &specifiers.storage {
+            let word = self.str(range);
+            let (message, help) = match storage {
+                Storage::Typedef | Storage::Constexpr | Storage::Register | Storage::Shared => continue,
+                Storage::Static => (
+                    format!("`{word}` variables are not supported"),
+                    "the language has them, one object for all threads: declare it in `[memory]`",
+                ),
+                Storage::Extern => (
+                    format!("`{word}` declarations are not supported"),
+                    "declare the memory in `[memory]`, with its size",
+                ),
+                Storage::Constant | Storage::Device => (
+                    format!("a `{word}` variable in a function"),
+                    "the language has them outside of functions only: declare it in `[memory]`",
+                ),
+                Storage::Inline | Storage::Kernel => {
+                    (format!("`{word}` is said of a variable"), "it is said of functions only")
+                }
+            };
+            self.error("unsupported", range, message, |d| d.label("expected another declaration").help(help));
+            return false;
+        }
+        true
+    }
+
+    /// `auto r = value`
+    fn deduced(&mut self, specifiers: &Specifiers, declared: &Declared) {
+        let name = &declared.declarator.name;
+        let value = match &declared.value {
+            Some(Initial::Value(value)) => value,
+            Some(Initial::List(all, _)) if matches!(all.as_slice(), [Initial::Value(_)]) => match &all[0] {
+                Initial::Value(value) => value,
+                Initial::List(..) => return,
+            },
+            _ => {
+                self.error("wrong-operand", name, "this value decides no type", |d| d.label("expected one value"));
+                return;
+            }
+        };
+        if let Some(group) = self.group_of(value) {
+            self.bind(name, Binding::Group(group));
+            return;
+        }
+        if let ExprKind::Refer(reference) = &value.kind {
+            self.refer(name, reference);
+            return;
+        }
+        let constant = specifiers.of_base.constant || specifiers.has(Storage::Constexpr).is_some();
+        if declared.declarator.reference {
+            let Some(place) = self.place(value) else { return };
+            let base = Qualified { constant: constant || place.of().constant, ..place.of().clone() };
+            self.refer_to(name, place, base, &value.range);
+            return;
+        }
+        if !self.env.language.cpp {
+            self.error("unsupported", &specifiers.range, "`auto` does not stand for a type in C", |d| {
+                d.label("expected the type")
+            });
+            return;
+        }
+        let value = self.scalar(value);
+        let pointers = declared.declarator.pointers.len();
+        if pointers > 0 && value.target().is_none() {
+            self.error("wrong-operand", name, "this is no pointer", |d| d.label("expected `auto` without `*`"));
+            return;
+        }
+        let of = Qualified { constant, ..value.ty.clone().into() };
+        self.register(name, of, Some(value));
+    }
+
+    /// A variable of a known type.
+    fn variable(&mut self, specifiers: &Specifiers, declared: &Declared, of: Qualified) {
+        let name = &declared.declarator.name;
+        if of.ty == Type::Void {
+            let word = self.str(name);
+            self.error("wrong-operand", name, format!("`{word}` would be a `void`"), |d| {
+                d.label("expected a type that has values")
+            });
+            return;
+        }
+        if declared.declarator.reference {
+            let Some(Initial::Value(value)) = &declared.value else {
+                self.error("wrong-operand", name, "a reference refers to something", |d| {
+                    d.label("expected `= x` behind it")
+                });
+                return;
+            };
+            let Some(place) = self.place(value) else { return };
+            self.refer_to(name, place, of, &value.range);
+            return;
+        }
+        let shared = specifiers.has(Storage::Shared).is_some() || of.space == Some(Space::Shared);
+        let region = of.space.filter(|_| declared.declarator.pointers.is_empty());
+        match region {
+            _ if shared => self.memory(declared, of, Space::Shared),
+            Some(Space::Global | Space::Constant) => {
+                let word = self.str(&specifiers.range);
+                self.error("unsupported", &specifiers.range, format!("a `{word}` variable in a kernel"), |d| {
+                    d.label("expected a private or a local variable").help(
+                        "declare it in `[memory]`; the language has global variables outside of kernels only",
+                    )
+                });
+            }
+            _ if matches!(of.ty, Type::Array(..)) => self.memory(declared, of, Space::Local),
+            _ => self.scalar_variable(specifiers, declared, of),
+        }
+    }
+
+    fn scalar_variable(&mut self, specifiers: &Specifiers, declared: &Declared, of: Qualified) {
+        let name = &declared.declarator.name;
+        let one = match &declared.value {
+            Some(Initial::List(all, range)) => match all.as_slice() {
+                [Initial::Value(value)] => Some(value),
+                // `int r = {};`
+                [] => None,
+                _ => {
+                    self.error("wrong-operand", range, "more than one value", |d| d.label("expected one"));
+                    return;
+                }
+            },
+            Some(Initial::Value(value)) => Some(value),
+            None => None,
+        };
+        if let Some(tree) = one
+            && self.mentions(tree, self.str(name))
+        {
+            let word = self.str(name);
+            self.error("undefined-value", &tree.range, format!("`{word}` in its own initialiser"), |d| {
+                d.label("it has no value yet").help("a name is known behind its declarator, whatever it hides")
+            });
+        }
+        let value = one.map(|tree| {
+            let value = self.scalar(tree);
+            let expr = self.assignable(&value, &of.ty, &tree.range);
+            Value { expr, ty: of.ty.clone(), fixed: value.fixed }
+        });
+        if let (Some(range), false) = (specifiers.has(Storage::Constexpr), value.as_ref().is_some_and(|v| v.fixed))
+        {
+            self.error("wrong-operand", range, "the value of a `constexpr` variable is no constant", |d| {
+                d.label("expected a constant of the text")
+            });
+        }
+        self.register(name, of, value);
+    }
+
+    /// Declares a register.
+    fn register(&mut self, name: &Range<usize>, of: Qualified, value: Option<Value>) {
+        // Whatever is done with a name that may not be declared is no further mistake.
+        self.may_declare(name);
+        let word = self.str(name);
+        let known = match &value {
+            Some(value) if self.env.language.cpp && of.constant && value.fixed => value.constant(),
+            _ => None,
+        };
+        let (reg, fresh) = self.variable_register(word, &of.ty);
+        let variable = Variable { reg, of, known };
+        self.scopes.bind(word, Binding::Register(variable.clone()));
+        match value {
+            Some(value) => self.write(&Place::Register(variable), value.expr),
+            None if fresh => {}
+            None => self.write(&Place::Register(variable), Expr::Const(0)),
+        }
+    }
+
+    /// `int &r = x;`: another name for a place.
+    fn refer_to(&mut self, name: &Range<usize>, place: Place, of: Qualified, range: &Range<usize>) {
+        let there = place.of();
+        if let Some(lost) = there.lost(&of) {
+            self.error("wrong-operand", range, format!("the reference would lose `{lost}`"), |d| {
+                d.label(format!("expected a `{lost}` reference"))
+            });
+            return;
+        }
+        if there.ty != of.ty {
+            let (a, b) = (there.ty.name(), of.ty.name());
+            self.error("wrong-operand", range, format!("a `{a}` is no `{b}`"), |d| {
+                d.label("expected something of the type of the reference")
+                    .note("references to temporary values are not supported")
+            });
+            return;
+        }
+        let binding = match place {
+            Place::Register(variable) => Binding::Register(Variable { of, ..variable }),
+            Place::Memory(addr, _) => Binding::Memory(self.stable(addr), of),
+        };
+        self.bind(name, binding);
+    }
+
+    /// An address that stays what it is, whatever happens to the variables in it.
+    pub(super) fn stable(&mut self, addr: Expr) -> Expr {
+        match addr {
+            Expr::Address(_) => addr,
+            addr => self.kept(Value::of(addr, Ty::WORD)).expr,
+        }
+    }
+
+    /// Memory that the code declares: of a group of threads, or of each thread.
+    fn memory(&mut self, declared: &Declared, of: Qualified, space: Space) {
+        let name = &declared.declarator.name;
+        let word = self.str(name);
+        if !self.may_declare(name) {
+            return;
+        }
+        let (element, n) = match &of.ty {
+            Type::Array(element, n) => (Qualified::clone(element), *n),
+            _ => (of.clone(), 1),
+        };
+        let Some(ty) = element.word() else {
+            self.error("unsupported", name, "arrays of arrays are not supported", |d| {
+                d.label("expected one dimension").help("declare one array, and compute the index")
+            });
+            return;
+        };
+        if let (Space::Shared, Some(_)) = (space, &declared.value) {
+            self.error("wrong-operand", name, format!("`{word}` has an initialiser"), |d| {
+                d.label("expected none")
+                    .note("variables that a group of threads shares cannot be initialised")
+                    .help("assign to it in one thread, and let the others wait at a barrier")
+            });
+            return;
+        }
+        let span = self.unit.text.span(name.clone());
+        let object = Object {
+            ty: Some((ty, span)),
+            declared: true,
+            init: vec![Init::Int(0); n as usize],
+            space,
+            atomic: Some(element.atomic),
+            opencl: OpenClMemory { global: space == Space::Local, local: space == Space::Shared, capped: true },
+            kind: MemoryKind::Private,
+            boolean: element.ty == Type::Bool,
+            of_code: true,
+            ..Object::scalar(0)
+        };
+        // The threads of a kernel declare one object.
+        let old = self.symbols.find(word);
+        let loc = match old {
+            Some(old) if self.symbols.is_like(old, &object) => Some(old),
+            _ => self.symbols.declare(word, span, SymbolKind::Object(object), self.sink),
+        };
+        let Some(loc) = loc else { return };
+        if self.declared_memory.contains(&loc) {
+            self.error("duplicate-name", name, format!("`{word}` is declared in two blocks"), |d| {
+                d.label("expected another name").note("memory that code declares has one name for each object")
+            });
+            return;
+        }
+        self.declared_memory.push(loc);
+        self.scopes.bind(word, Binding::Memory(Expr::Address(loc), of));
+        self.fill(loc, &element, n, declared.value.as_ref());
+    }
+
+    /// Initialises an array of a thread, each time its declaration is reached.
+    fn fill(&mut self, loc: program::LocId, element: &Qualified, n: u32, value: Option<&Initial>) {
+        let Some(value) = value else { return };
+        let Initial::List(all, range) = value else {
+            if let Initial::Value(value) = value {
+                self.error("wrong-operand", &value.range, "one value for an array", |d| {
+                    d.label("expected a list in `{}`")
+                });
+            }
+            return;
+        };
+        if all.len() > n as usize {
+            self.error("wrong-operand", range, format!("{} values for {n} elements", all.len()), |d| {
+                d.label("expected fewer")
+            });
+            return;
+        }
+        let first = Value::new(Expr::Address(loc), element.clone().pointer());
+        for at in 0..n {
+            let value = match all.get(at as usize) {
+                Some(Initial::Value(tree)) => {
+                    let value = self.scalar(tree);
+                    self.assignable(&value, &element.ty, &tree.range)
+                }
+                Some(Initial::List(_, range)) => {
+                    self.error("wrong-operand", range, "a list for one element", |d| d.label("expected a value"));
+                    return;
+                }
+                None => Expr::Const(0),
+            };
+            let addr = self.moved(first.clone(), Value::int(i64::from(at)), false, range).expr;
+            self.write(&Place::Memory(addr, element.clone()), value);
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! What evaluating an expression does besides giving a value, and in which order the languages have it done.
+//!
+//! Operands are evaluated from left to right, or as the language says. Where it leaves the order open and the order could
+//! be noticed, the expression is refused: two plain reads may stand in one expression, a plain read and an atomic operation
+//! may not. That plain reads are in an order here makes no difference to the models of these languages: such a read takes
+//! part in no synchronisation, and what comes before or after one of them comes before or after both. In the published
+//! suites, operands are evaluated from left to right.
+//!
+//! # Sources
+//! - C11, 6.5 and annex C; ISO C++17, intro.execution, expr.ass, expr.shift, expr.sub, expr.call.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::ast::{Expr as Tree, ExprKind, TypeName};
+use super::lower::Lowering;
+use super::scope::Binding;
+use super::types::{Qualified, Type};
+use program::RegId;
+
+/// What an expression does.
+#[derive(Default)]
+pub(super) struct Effects {
+    reads: BTreeSet<RegId>,
+    writes: BTreeSet<RegId>,
+    /// Writes that need not have happened when the value is there.
+    pending: BTreeSet<RegId>,
+    /// It reads memory plainly.
+    plain: bool,
+    /// It does something else that others may notice.
+    acts: bool,
+}
+
+impl Effects {
+    /// Whether it does anything that must not be done where the expression is not evaluated.
+    pub(super) fn any(&self) -> bool {
+        self.plain || self.acts || !self.writes.is_empty()
+    }
+
+    /// Whether the value of an expression changes when this happens.
+    pub(super) fn changes(&self, expr: &program::Expr) -> bool {
+        !self.writes.is_empty() && expr.any(&|e| matches!(e, program::Expr::Reg(reg) if self.writes.contains(reg)))
+    }
+
+    /// Whether a variable may change after the value is there.
+    pub(super) fn leaves_open(&self, reg: RegId) -> bool {
+        self.pending.contains(&reg)
+    }
+
+    pub(super) fn and(mut self, other: Effects) -> Effects {
+        self.reads.extend(other.reads);
+        self.writes.extend(other.writes);
+        self.pending.extend(other.pending);
+        self.plain |= other.plain;
+        self.acts |= other.acts;
+        self
+    }
+
+    /// First this, then the other.
+    fn then(mut self, other: Effects) -> Effects {
+        self.pending.clear();
+        self.and(other)
+    }
+}
+
+/// Whether an access through a type may be to something volatile.
+fn is_volatile(ty: &Type) -> bool {
+    match ty {
+        Type::Pointer(of) | Type::Array(of, _) => of.volatile || of.atomic || is_volatile(&of.ty),
+        _ => false,
+    }
+}
+
+fn says_volatile(name: &TypeName) -> bool {
+    name.specifiers.of_base.volatile || name.declarator.pointers.iter().any(|p| p.volatile)
+}
+
+impl Lowering<'_, '_> {
+    /// What evaluating an expression does.
+    pub(super) fn effects(&self, tree: &Tree) -> Effects {
+        let of = |tree: &Tree| self.effects(tree);
+        match &tree.kind {
+            ExprKind::Int(..) | ExprKind::Member | ExprKind::SizeOf(_) | ExprKind::SizeOfType(_) => {
+                Effects::default()
+            }
+            ExprKind::Name => self.read_of(tree),
+            ExprKind::Deref(_) | ExprKind::Index(..) => self.effects_of_place(tree).and(self.read_of(tree)),
+            ExprKind::Neg(a)
+            | ExprKind::Plus(a)
+            | ExprKind::Cast(_, a)
+            | ExprKind::Not(a)
+            | ExprKind::Complement(a) => of(a),
+            ExprKind::AddressOf(a) => self.effects_of_place(a),
+            ExprKind::Bin(_, a, b) | ExprKind::Cmp(_, a, b) => of(a).and(of(b)),
+            ExprKind::Logic(_, a, b) | ExprKind::Comma(a, b) => of(a).then(of(b)),
+            ExprKind::Choice(c, a, b) => of(c).then(of(a).and(of(b))),
+            ExprKind::Assign(op, target, value) => {
+                let both = self.effects_of_place(target).and(of(value));
+                let both = if op.is_some() { both.and(self.read_of(target)) } else { both };
+                both.and(self.write_of(target))
+            }
+            ExprKind::Step { target, .. } => {
+                self.effects_of_place(target).and(self.read_of(target)).and(self.write_of(target))
+            }
+            ExprKind::Call(name, args) => self.effects_of_call(self.str(name), args),
+            ExprKind::Method(object, name, args) => {
+                self.effects_of_place(object).and(self.effects_of_call(self.str(name), args))
+            }
+            ExprKind::Refer(reference) => self.effects_of_place(&reference.object),
+        }
+    }
+
+    /// What finding a place does, without reading what is there.
+    pub(super) fn effects_of_place(&self, tree: &Tree) -> Effects {
+        match &tree.kind {
+            ExprKind::Name => Effects::default(),
+            ExprKind::Deref(a) => self.effects(a),
+            ExprKind::Index(a, i) => match &a.kind {
+                ExprKind::Name if self.is_array(a) => self.effects(i),
+                _ => self.effects(a).and(self.effects(i)),
+            },
+            _ => self.effects(tree),
+        }
+    }
+
+    /// What a call does: its arguments first, all of them before it acts.
+    fn effects_of_call(&self, name: &str, args: &[Tree]) -> Effects {
+        let mut all = Effects { acts: !self.is_pure(name), ..Effects::default() };
+        for arg in args {
+            all = all.and(self.effects(arg));
+            // A compare-exchange writes what it found to the variable that holds what it expected.
+            let given = match &arg.kind {
+                ExprKind::AddressOf(inner) => inner,
+                _ => arg,
+            };
+            if let (true, Some(Binding::Register(variable))) =
+                (name.contains("compare_exchange"), self.binding(given))
+            {
+                all.reads.insert(variable.reg);
+                all.writes.insert(variable.reg);
+            }
+        }
+        all.pending.clear();
+        all
+    }
+
+    /// Whether a name stands in an expression.
+    pub(super) fn mentions(&self, tree: &Tree, word: &str) -> bool {
+        let here = matches!(tree.kind, ExprKind::Name) && self.str(&tree.range) == word;
+        here || tree.parts().into_iter().any(|part| self.mentions(part, word))
+    }
+
+    /// What a name stands for that the code declares, if the tree is one.
+    pub(super) fn binding(&self, tree: &Tree) -> Option<&Binding> {
+        match tree.kind {
+            ExprKind::Name => self.scopes.find(self.str(&tree.range)),
+            _ => None,
+        }
+    }
+
+    /// Whether a name stands for a whole array, which is no read of it.
+    fn is_array(&self, tree: &Tree) -> bool {
+        let word = self.str(&tree.range);
+        match self.scopes.find(word) {
+            Some(Binding::Memory(_, of)) => matches!(of.ty, Type::Array(..)),
+            Some(_) => false,
+            None => self.location(word).is_some_and(|loc| !self.is_variable(loc)),
+        }
+    }
+
+    /// What reading the place that an expression names does.
+    pub(super) fn read_of(&self, tree: &Tree) -> Effects {
+        let of_memory = |of: &Qualified| {
+            let acts = of.volatile || of.atomic;
+            Effects { plain: !acts, acts, ..Effects::default() }
+        };
+        let word = self.str(&tree.range);
+        match (&tree.kind, self.binding(tree)) {
+            (_, Some(Binding::Register(variable))) => {
+                Effects { reads: [variable.reg].into(), ..Effects::default() }
+            }
+            (_, Some(Binding::Memory(_, of))) if !matches!(of.ty, Type::Array(..)) => of_memory(of),
+            (_, Some(_)) => Effects::default(),
+            (ExprKind::Name, None) => match self.location(word) {
+                Some(_) if self.is_object(tree) => Effects { acts: true, ..Effects::default() },
+                Some(loc) if self.is_variable(loc) => of_memory(&self.of_location(loc)),
+                _ => Effects::default(),
+            },
+            _ => {
+                let acts = self.is_object(tree) || self.may_be_volatile(tree);
+                Effects { plain: !acts, acts, ..Effects::default() }
+            }
+        }
+    }
+
+    fn write_of(&self, tree: &Tree) -> Effects {
+        match self.binding(tree) {
+            Some(Binding::Register(variable)) => {
+                let all: BTreeSet<RegId> = [variable.reg].into();
+                Effects { writes: all.clone(), pending: all, ..Effects::default() }
+            }
+            _ => Effects { acts: true, ..Effects::default() },
+        }
+    }
+
+    /// Whether what stands at a place may be volatile or atomic, as far as its names and casts say.
+    fn may_be_volatile(&self, tree: &Tree) -> bool {
+        match &tree.kind {
+            ExprKind::Name => match self.binding(tree) {
+                Some(Binding::Register(variable)) => is_volatile(&variable.of.ty),
+                Some(Binding::Memory(_, of)) => of.volatile || of.atomic || is_volatile(&of.ty),
+                _ => self.location(self.str(&tree.range)).is_some_and(|loc| {
+                    let of = self.of_location(loc);
+                    of.volatile || of.atomic
+                }),
+            },
+            ExprKind::Cast(to, a) => says_volatile(to) || self.may_be_volatile(a),
+            ExprKind::Deref(a) | ExprKind::AddressOf(a) | ExprKind::Neg(a) | ExprKind::Plus(a) => {
+                self.may_be_volatile(a)
+            }
+            ExprKind::Index(a, b) | ExprKind::Bin(_, a, b) | ExprKind::Comma(a, b) | ExprKind::Choice(_, a, b) => {
+                self.may_be_volatile(a) || self.may_be_volatile(b)
+            }
+            ExprKind::Assign(_, a, _) | ExprKind::Step { target: a, .. } => self.may_be_volatile(a),
+            _ => false,
+        }
+    }
+
+    /// Reports two parts of an expression that the language evaluates in no order, if that order could be noticed.
+    pub(super) fn unsequenced(&mut self, a: &Effects, b: &Effects, range: &Range<usize>) {
+        let changed = a.writes.iter().find(|r| b.reads.contains(r) || b.writes.contains(r));
+        let changed = changed.or_else(|| b.writes.iter().find(|r| a.reads.contains(r)));
+        if let Some(reg) = changed {
+            let name = self.register_name(*reg);
+            self.undefined_order(&name, range);
+        } else if self.env.strict && ((a.acts && (b.acts || b.plain)) || (a.plain && b.acts)) {
+            self.error("unsequenced", range, "the order of two accesses in this expression is left open", |d| {
+                d.label("which of them comes first is for the compiler to say")
+                    .help("write them in statements of their own, in the order that is meant")
+            });
+        }
+    }
+
+    /// Says that a variable is changed and used in no order.
+    pub(super) fn undefined_order(&mut self, name: &str, range: &Range<usize>) {
+        let message = format!("`{name}` is changed here, and used or changed again in no order");
+        let source = if self.env.language.cpp { "ISO C++, intro.execution" } else { "C11, 6.5" };
+        self.error("unsequenced", range, message, |d| {
+            d.label("this is undefined")
+                .note(format!("unsequenced evaluations of one variable ({source})"))
+                .help("write the change in a statement of its own")
+        });
+    }
+}

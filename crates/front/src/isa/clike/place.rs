@@ -1,0 +1,549 @@
+//! Places: what can be assigned to, read, and pointed at. Assignments and conversions to the type of a place.
+//!
+//! # Invariants
+//! - What is written to a place was converted to its type: a `bool` holds 0 or 1, an `unsigned char` 0 to 255.
+//!
+//! # Sources
+//! - C11, 6.3.2.1, 6.5.2.4, 6.5.3.2, 6.5.16; ISO C++17, conv, expr.ass, expr.pre.incr.
+//!
+//! # Where we differ
+//! - The value of an assignment is the one that was written: memory is not read again.
+
+use std::ops::Range;
+
+use super::ast::{Expr as Tree, ExprKind, TypeName};
+use super::lower::Lowering;
+use super::scope::{Binding, Variable};
+use super::types::{Qualified, Type, Value};
+use program::{Access, BinOp, Expr, LocId, Op, Tags, Ty, Update};
+
+/// A place.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    /// A variable of the thread.
+    Register(Variable),
+    /// Memory at an address.
+    Memory(Expr, Qualified),
+}
+
+impl Place {
+    /// What is there.
+    pub(super) fn of(&self) -> &Qualified {
+        match self {
+            Place::Register(variable) => &variable.of,
+            Place::Memory(_, of) => of,
+        }
+    }
+}
+
+impl Lowering<'_, '_> {
+    /// What a location of the test's memory holds; of an array, one element.
+    pub(super) fn of_location(&self, loc: LocId) -> Qualified {
+        let object = self.symbols.object(loc).1;
+        let ty = match object.boolean {
+            true => Type::Bool,
+            false => Type::Int(self.symbols.ty(loc)),
+        };
+        let atomic = self.env.strict && object.atomic == Some(true);
+        Qualified { atomic, ..ty.into() }
+    }
+
+    /// What an access by an operator carries: it is plain, but for atomic objects in C, where it is sequentially consistent
+    /// (C11, 6.2.6.1, 6.5.16).
+    fn access(&mut self, of: &Qualified, ty: Ty) -> Access {
+        let mut access = self.plain(ty);
+        if of.atomic {
+            access.tags = Tags::of(&["A", "SC"]);
+            if self.env.language.row().regions {
+                let (span, id) = (self.here(), "atomic-object");
+                self.sink.error(id, span, "an operator on an atomic object", |d| {
+                    d.label("expected an atomic function, such as `atomic_load`")
+                        .note("in OpenCL C, atomic types are for the atomic functions")
+                        .help("an access that is not atomic is written with a cast, as in `*(global int *)x`")
+                });
+            }
+        }
+        if of.volatile {
+            access.tags.insert("VOLATILE");
+        }
+        access
+    }
+
+    /// The place that an expression names, if it names one; what is wrong was reported.
+    pub(super) fn place(&mut self, tree: &Tree) -> Option<Place> {
+        let word = self.str(&tree.range);
+        match &tree.kind {
+            ExprKind::Name => match self.scopes.find(word).cloned() {
+                Some(Binding::Register(variable)) => return Some(Place::Register(variable)),
+                Some(Binding::Memory(addr, of)) => return Some(Place::Memory(addr, of)),
+                Some(_) => {}
+                None => match self.location(word) {
+                    Some(loc) if self.is_variable(loc) => {
+                        if self.class_at(word).is_some() {
+                            self.object_as_memory(&tree.range);
+                        }
+                        return Some(Place::Memory(Expr::Address(loc), self.of_location(loc)));
+                    }
+                    Some(_) => {
+                        self.error("wrong-operand", &tree.range, format!("`{word}` is a location"), |d| {
+                            d.label("expected a register").help(format!("`*{word} = …` is a plain store"))
+                        });
+                        return None;
+                    }
+                    None => {
+                        self.unknown_register(&tree.range);
+                        return None;
+                    }
+                },
+            },
+            ExprKind::Deref(a) => {
+                let pointer = self.eval(a);
+                return self.pointed(pointer, &tree.range);
+            }
+            ExprKind::Index(a, i) => {
+                let (of_a, of_i) = (self.effects(a), self.effects(i));
+                if !self.env.language.sequenced {
+                    self.unsequenced(&of_a, &of_i, &tree.range);
+                }
+                let mut pointer = self.eval(a);
+                if of_i.changes(&pointer.expr) {
+                    pointer = self.kept(pointer);
+                }
+                let index = self.scalar(i);
+                // `0[a]` is `a[0]`.
+                let (pointer, index) =
+                    if pointer.target().is_some() { (pointer, index) } else { (index, pointer) };
+                if pointer.target().is_none() {
+                    return self.pointed(pointer, &tree.range);
+                }
+                let element = self.moved(pointer, index, false, &tree.range);
+                return self.pointed(element, &tree.range);
+            }
+            ExprKind::Assign(op, target, value) if self.env.language.cpp && !self.is_object(target) => {
+                return self.assigned(tree, target, *op, value).map(|all| all.0);
+            }
+            ExprKind::Step { target, one, op, prefix: true }
+                if self.env.language.cpp && !self.is_object(target) =>
+            {
+                return self.assigned(tree, target, Some(*op), one).map(|all| all.0);
+            }
+            ExprKind::Comma(a, b) if self.env.language.cpp => {
+                self.discard(a);
+                return self.place(b);
+            }
+            _ => {}
+        }
+        self.error("wrong-operand", &tree.range, "this cannot be assigned to", |d| {
+            d.label("expected a register, `*x` or `x[i]`")
+        });
+        None
+    }
+
+    /// The memory that an expression names; a register is an error.
+    pub(super) fn memory_place(&mut self, tree: &Tree) -> Option<(Expr, Qualified)> {
+        match self.place(tree)? {
+            Place::Memory(addr, of) => Some((addr, of)),
+            Place::Register(_) => {
+                self.no_address(&tree.range);
+                None
+            }
+        }
+    }
+
+    fn no_address(&mut self, range: &Range<usize>) {
+        self.error("wrong-operand", range, "only memory has an address", |d| {
+            d.label("expected a location or an element of one").note(
+                "a variable of a thread is a register here; `&r` of one is understood as the expected value of a \
+                 compare-exchange",
+            )
+        });
+    }
+
+    /// The place that a value points to.
+    fn pointed(&mut self, pointer: Value, range: &Range<usize>) -> Option<Place> {
+        self.address(pointer, range).map(|(addr, of)| Place::Memory(addr, of))
+    }
+
+    /// The value as an address, and what is there.
+    pub(super) fn address(&mut self, pointer: Value, range: &Range<usize>) -> Option<(Expr, Qualified)> {
+        match pointer.target() {
+            Some(of) if of.ty == Type::Void => {
+                self.error("wrong-operand", range, "nothing is known of what this points to", |d| {
+                    d.label("expected a pointer to a type that has a size").help("cast it: `*(int*)p`")
+                });
+                None
+            }
+            Some(of) => Some((pointer.expr.clone(), Qualified::clone(of))),
+            None => {
+                if !self.unit.broken {
+                    self.error("wrong-operand", range, "this is no pointer", |d| {
+                        d.label("expected a location, or a register declared as a pointer")
+                    });
+                }
+                None
+            }
+        }
+    }
+
+    /// `&a`
+    pub(super) fn take_address(&mut self, tree: &Tree, a: &Tree) -> Value {
+        let word = self.str(&a.range);
+        // Where memory is given by name, `&x` is a common way to write its address.
+        if let (ExprKind::Name, None, Some(_)) = (&a.kind, self.scopes.find(word), self.location(word)) {
+            return self.address_of(&a.range);
+        }
+        if self.is_object(a) {
+            self.object_as_memory(&a.range);
+            return self.nothing();
+        }
+        let is_place = match &a.kind {
+            ExprKind::Name => self.scopes.find(word).is_some(),
+            ExprKind::Deref(_) | ExprKind::Index(..) => true,
+            ExprKind::Assign(..) | ExprKind::Comma(..) | ExprKind::Step { .. } => self.env.language.cpp,
+            _ => false,
+        };
+        if !is_place {
+            self.no_address(&tree.range);
+            return self.nothing();
+        }
+        match self.place(a) {
+            Some(Place::Memory(addr, of)) => Value::new(addr, of.pointer()),
+            Some(Place::Register(_)) => {
+                self.no_address(&tree.range);
+                self.nothing()
+            }
+            None => self.nothing(),
+        }
+    }
+
+    /// What is at a place, before any conversion; `None`: the expression is no place.
+    pub(super) fn whole(&mut self, tree: &Tree) -> Option<Qualified> {
+        match tree.kind {
+            ExprKind::Name if self.scopes.find(self.str(&tree.range)).is_some() => {
+                self.place(tree).map(|place| place.of().clone())
+            }
+            ExprKind::Name if self.env.language.cpp => {
+                let loc = self.location(self.str(&tree.range))?;
+                let (of, n) = (self.of_location(loc), self.symbols.object(loc).1.init.len());
+                Some(if n == 1 { of } else { Type::Array(of.into(), n as u32).into() })
+            }
+            ExprKind::Deref(_) | ExprKind::Index(..) => self.place(tree).map(|place| place.of().clone()),
+            _ => None,
+        }
+    }
+
+    /// The value at a place.
+    pub(super) fn read(&mut self, place: Place) -> Value {
+        match place {
+            Place::Register(Variable { known: Some(value), of, .. }) => Value::literal(value, of.ty),
+            Place::Register(variable) => Value::new(Expr::Reg(variable.reg), variable.of.ty),
+            Place::Memory(addr, of) => match (&of.ty, of.word()) {
+                // An array is a pointer to its first element.
+                (Type::Array(element, _), _) => Value::new(addr, Type::Pointer(element.clone())),
+                (_, None) => Value::void(),
+                (_, Some(ty)) => {
+                    let access = self.access(&of, ty);
+                    Value { ty: of.ty, ..self.load(addr, access) }
+                }
+            },
+        }
+    }
+
+    /// Writes a value, of the place's type, to a place.
+    pub(super) fn write(&mut self, place: &Place, value: Expr) {
+        match place {
+            Place::Register(variable) => drop(self.push(Op::Assign { dst: variable.reg, value })),
+            Place::Memory(addr, of) => {
+                let access = self.access(of, of.word().unwrap_or(Ty::S32));
+                self.push(Op::Store { addr: addr.clone(), value, access });
+            }
+        }
+    }
+
+    /// Whether a place may be written to; if not, that is reported.
+    pub(super) fn writable(&mut self, place: &Place, range: &Range<usize>) -> bool {
+        if let Place::Memory(addr, _) = place
+            && let Some(name) = self.constant(addr).map(str::to_string)
+        {
+            let message = format!("a store to `{name}`, which is in constant memory");
+            self.error("constant-memory", range, message, |d| {
+                d.label("expected memory that can be written").note("constant memory is read-only")
+            });
+            return false;
+        }
+        let of = place.of();
+        if of.constant {
+            let name = self.str(range);
+            self.error("constant", range, format!("`{name}` is `const`"), |d| {
+                d.label("expected something that may be changed")
+            });
+            return false;
+        }
+        if of.word().is_none() {
+            let name = of.ty.name();
+            self.error("wrong-operand", range, format!("a `{name}` cannot be assigned to"), |d| {
+                d.label("expected an element of it")
+            });
+            return false;
+        }
+        true
+    }
+
+    /// The value as it is assigned to something of a type: what the languages convert without a cast.
+    pub(super) fn assignable(&mut self, value: &Value, to: &Type, range: &Range<usize>) -> Expr {
+        let null = value.fixed && value.constant() == Some(0);
+        let problem = match (to, &value.ty) {
+            _ if self.is_nothing(value) => None,
+            (Type::Pointer(_), _) if null => None,
+            (Type::Pointer(to), Type::Pointer(from)) => self.unlike(to, from, range),
+            (Type::Pointer(_), _) => Some("a number is no address".to_string()),
+            (Type::Bool, Type::Pointer(_)) => None,
+            (_, Type::Pointer(_)) => Some("an address is no number".to_string()),
+            (Type::Enum(to), from) if self.env.language.cpp && *from != Type::Enum(to.clone()) => {
+                Some(format!("a `{}` is no `{}`", from.name(), to.name))
+            }
+            (_, Type::Void) => Some("this has no value".to_string()),
+            _ => None,
+        };
+        if let Some(problem) = problem.filter(|_| self.env.strict) {
+            self.error("wrong-operand", range, problem, |d| {
+                d.label(format!("expected `{}`", to.name())).help("if that is meant, write a cast")
+            });
+        }
+        value.converted(to).expr
+    }
+
+    /// What is wrong with a pointer to `from` where one to `to` is expected.
+    fn unlike(&mut self, to: &Qualified, from: &Qualified, range: &Range<usize>) -> Option<String> {
+        if let Some(lost) = from.lost(to) {
+            return Some(format!("this pointer would lose its `{lost}`"));
+        }
+        if from.atomic != to.atomic && from.ty != Type::Void && to.ty != Type::Void {
+            let (is, other) = if from.atomic { ("an", "no ") } else { ("no", "an ") };
+            return Some(format!("a pointer to {is} atomic object, where {other}atomic one is expected"));
+        }
+        match (to.word(), from.word()) {
+            (Some(a), Some(b)) if a.bits != b.bits => {
+                self.mixed_size(range, a, b);
+                None
+            }
+            (Some(_), Some(_)) => match (&to.ty, &from.ty) {
+                (Type::Pointer(x), Type::Pointer(y)) if x != y => {
+                    Some(format!("a `{}*` is no `{}*`", from.ty.name(), to.ty.name()))
+                }
+                (Type::Pointer(_), x) | (x, Type::Pointer(_)) if !matches!(x, Type::Pointer(_)) => {
+                    Some(format!("a `{}*` is no `{}*`", from.ty.name(), to.ty.name()))
+                }
+                _ => None,
+            },
+            _ if to.ty == Type::Void => None,
+            _ if from.ty == Type::Void && !self.env.language.cpp => None,
+            _ if to.ty == from.ty => None,
+            _ => Some(format!("a `{}*` is no `{}*`", from.ty.name(), to.ty.name())),
+        }
+    }
+
+    /// `target = value` or `target op= value`; `used`: its value is asked for.
+    pub(super) fn assign(
+        &mut self,
+        tree: &Tree,
+        target: &Tree,
+        op: Option<BinOp>,
+        value: &Tree,
+        used: bool,
+    ) -> Value {
+        if self.is_object(target) {
+            return self.assign_object(target, op, value);
+        }
+        let Some((place, value)) = self.assigned(tree, target, op, value) else { return self.nothing() };
+        self.value_of(place, value, used, &tree.range)
+    }
+
+    /// The value of an assignment that was made.
+    fn value_of(&mut self, place: Place, value: Expr, used: bool, range: &Range<usize>) -> Value {
+        if used && place.of().volatile && matches!(place, Place::Memory(..)) {
+            self.error("unsupported", range, "the value of an assignment to something volatile", |d| {
+                d.label("whether it is read again is left open").help("read it in a statement of its own")
+            });
+        }
+        let ty = place.of().ty.clone();
+        match place {
+            Place::Register(variable) => Value::new(Expr::Reg(variable.reg), ty),
+            Place::Memory(..) => Value::new(value, ty),
+        }
+    }
+
+    /// Assigns; the place, and what was written to it.
+    fn assigned(&mut self, tree: &Tree, target: &Tree, op: Option<BinOp>, value: &Tree) -> Option<(Place, Expr)> {
+        self.assume_register(target);
+        let of_value = self.effects(value);
+        let place;
+        let mut given;
+        let mut old = None;
+        if self.env.language.sequenced {
+            // The right operand comes first (ISO C++17, expr.ass).
+            given = self.scalar(value);
+            if self.effects_of_place(target).changes(&given.expr) {
+                given = self.kept(given);
+            }
+            place = self.place(target)?;
+            if op.is_some() && !place.of().atomic {
+                old = Some(self.read(place.clone()));
+            }
+        } else {
+            let mut of_target = self.effects_of_place(target);
+            if op.is_some() {
+                of_target = of_target.and(self.read_of(target));
+            }
+            self.unsequenced(&of_target, &of_value, &tree.range);
+            place = match self.place(target) {
+                Some(place) => place,
+                None => {
+                    self.eval(value);
+                    return None;
+                }
+            };
+            if let Place::Register(variable) = &place
+                && of_value.leaves_open(variable.reg)
+            {
+                let name = self.register_name(variable.reg);
+                self.undefined_order(&name, &tree.range);
+            }
+            if op.is_some() && !place.of().atomic {
+                old = Some(self.read(place.clone()));
+            }
+            given = self.scalar(value);
+        }
+        if !self.writable(&place, &target.range) {
+            return None;
+        }
+        if let (Some(op), Place::Memory(addr, of), true) = (op, &place, place.of().atomic) {
+            let value = self.atomic_update(op, addr.clone(), of, given, &tree.range)?;
+            return Some((place, value));
+        }
+        if let (Some(op), Some(old)) = (op, old) {
+            given = self.arithmetic(op, old, given, &tree.range);
+        }
+        let to = place.of().ty.clone();
+        let value = match op {
+            // What arithmetic on an enumeration gives is an integer.
+            Some(_) if self.env.language.cpp || to.target().is_some() => {
+                self.assignable(&given, &to, &value.range)
+            }
+            Some(_) => given.converted(&to).expr,
+            None => self.assignable(&given, &to, &value.range),
+        };
+        self.write(&place, value.clone());
+        Some((place, value))
+    }
+
+    /// `x += value` of an atomic object: one sequentially consistent read-modify-write; the new value.
+    fn atomic_update(
+        &mut self,
+        op: BinOp,
+        addr: Expr,
+        of: &Qualified,
+        value: Value,
+        range: &Range<usize>,
+    ) -> Option<Expr> {
+        let (access, ty) = (self.access(of, of.word()?), of.word()?);
+        if !matches!(op, BinOp::Add | BinOp::Sub | BinOp::And | BinOp::Or | BinOp::Xor) || of.ty != Type::Int(ty) {
+            self.error("unsupported", range, "this operator on an atomic object is not supported", |d| {
+                d.label("expected `+=`, `-=`, `&=`, `|=` or `^=` on an integer")
+            });
+            return None;
+        }
+        let dst = self.temporary(ty);
+        let mut half = access;
+        half.tags.insert("RMW");
+        let operand = value.fit(ty);
+        let update = Update::Apply(op, operand.clone());
+        self.push(Op::Rmw { dst: Some(dst), addr, update, read: half.clone(), write: half });
+        Some(Expr::Bin(op, ty, Expr::Reg(dst).into(), operand.into()))
+    }
+
+    /// `x++` and its like; `used`: its value is asked for.
+    pub(super) fn step(
+        &mut self,
+        tree: &Tree,
+        (target, one): (&Tree, &Tree),
+        op: BinOp,
+        prefix: bool,
+        used: bool,
+    ) -> Value {
+        if self.is_object(target) {
+            return self.step_object(target, one, op, prefix);
+        }
+        if prefix || !used {
+            let Some((place, value)) = self.assigned(tree, target, Some(op), one) else { return self.nothing() };
+            return self.value_of(place, value, used, &tree.range);
+        }
+        let Some(place) = self.place(target) else { return self.nothing() };
+        if !self.writable(&place, &target.range) {
+            return self.nothing();
+        }
+        if let Place::Memory(addr, of) = &place
+            && of.atomic
+        {
+            let new = self.atomic_update(op, addr.clone(), of, Value::int(1), &tree.range);
+            let Some(Expr::Bin(_, _, old, _)) = new else { return self.nothing() };
+            return Value::new(*old, of.ty.clone());
+        }
+        let mut old = self.read(place.clone());
+        if matches!(place, Place::Register(_)) {
+            old = self.kept(old);
+        }
+        let new = self.arithmetic(op, old.clone(), Value::int(1), &tree.range);
+        let new = self.assignable(&new, &place.of().ty.clone(), &tree.range);
+        self.write(&place, new);
+        old
+    }
+
+    /// A cast. A pointer may not be cast to one of another size.
+    pub(super) fn cast(&mut self, tree: &Tree, to: &TypeName, a: &Tree) -> Value {
+        let Some(to) = self.named_type(to) else { return self.nothing() };
+        if to.ty == Type::Void {
+            self.discard(a);
+            return Value::void();
+        }
+        let value = self.scalar(a);
+        if to.word().is_none() {
+            let name = to.ty.name();
+            self.error("wrong-operand", &tree.range, format!("there are no values of the type `{name}`"), |d| {
+                d.label("expected a type that has values")
+            });
+            return self.nothing();
+        }
+        if let (Type::Pointer(to), Type::Pointer(from)) = (&to.ty, &value.ty)
+            && let (Some(a), Some(b)) = (to.word(), from.word())
+            && a.bits != b.bits
+        {
+            self.mixed_size(&tree.range, a, b);
+        }
+        let narrow = value.ty.promoted().is_some_and(|ty| ty.bits < 64);
+        if to.ty.target().is_some() && narrow && value.constant() != Some(0) {
+            self.error("wrong-operand", &tree.range, "this is no pointer", |d| {
+                d.label("expected a pointer, or an integer of 64 bits that holds an address")
+            });
+            return self.nothing();
+        }
+        value.converted(&to.ty)
+    }
+
+    pub(super) fn mixed_size(&mut self, range: &Range<usize>, ty: Ty, object: Ty) {
+        let message = format!("a {}-bit access to {}-bit elements", ty.bits, object.bits);
+        self.error("mixed-size", range, message, |d| {
+            d.label(format!("expected a type of {} bits", object.bits))
+                .note("accesses of different sizes to one location are not supported")
+        });
+    }
+
+    /// Where registers need no declaration, a name that is assigned to is one.
+    fn assume_register(&mut self, target: &Tree) {
+        let word = self.str(&target.range);
+        let known = self.scopes.find(word).is_some() || self.location(word).is_some();
+        if matches!(target.kind, ExprKind::Name) && !known && !self.env.strict {
+            self.undeclared(word);
+        }
+    }
+}

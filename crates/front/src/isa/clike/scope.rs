@@ -1,0 +1,94 @@
+//! What names stand for, block by block.
+//!
+//! # Invariants
+//! - A name stands for what the innermost block that declares it says; behind the block it is what it was before.
+//! - Code of a function sees its own blocks and what is declared outside of all functions, not those of its caller.
+//!
+//! # Sources
+//! - C11, 6.2.1, *Scopes of identifiers*; ISO C++, basic.scope.
+
+use std::collections::HashMap;
+
+use super::cuda::Atomic;
+use super::groups::ThreadGroup;
+use super::types::{Qualified, Value};
+use program::{Expr, RegId};
+
+/// A variable that is a register.
+#[derive(Clone, Debug)]
+pub(super) struct Variable {
+    pub(super) reg: RegId,
+    pub(super) of: Qualified,
+    /// The constant that it always has, if it is one (C++).
+    pub(super) known: Option<i64>,
+}
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Binding {
+    Register(Variable),
+    /// Memory at an address: what the code declares, and what a C++ reference refers to.
+    Memory(Expr, Qualified),
+    /// CUDA: an atomic reference.
+    Atomic(Atomic),
+    /// CUDA: a group of threads.
+    Group(ThreadGroup),
+    /// An enumerator.
+    Constant(Value),
+    Type(Qualified),
+}
+
+/// The blocks around a place in the code.
+#[derive(Debug)]
+pub(super) struct Scopes {
+    blocks: Vec<HashMap<String, Binding>>,
+    /// The first block of the function that the code is in. Those before it, but the first, are its callers'.
+    base: usize,
+}
+
+impl Scopes {
+    pub(super) fn new() -> Scopes {
+        Scopes { blocks: vec![HashMap::new()], base: 1 }
+    }
+
+    /// Begins a block.
+    pub(super) fn enter(&mut self) {
+        self.blocks.push(HashMap::new());
+    }
+
+    /// Ends the innermost block.
+    pub(super) fn leave(&mut self) {
+        self.blocks.pop();
+    }
+
+    /// What a name stands for.
+    pub(super) fn find(&self, name: &str) -> Option<&Binding> {
+        let own = self.blocks.iter().skip(self.base).rev();
+        own.chain(self.blocks.first()).find_map(|block| block.get(name))
+    }
+
+    /// Whether the innermost block declares a name.
+    pub(super) fn declares(&self, name: &str) -> bool {
+        self.blocks.last().is_some_and(|block| block.contains_key(name))
+    }
+
+    /// Declares a name in the innermost block.
+    pub(super) fn bind(&mut self, name: &str, binding: Binding) {
+        if let Some(block) = self.blocks.last_mut() {
+            block.insert(name.to_string(), binding);
+        }
+    }
+
+    /// Declares a name outside of all functions.
+    pub(super) fn bind_outside(&mut self, name: &str, binding: Binding) {
+        if let Some(block) = self.blocks.first_mut() {
+            block.insert(name.to_string(), binding);
+        }
+    }
+
+    /// All names that can be seen.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        let own = self.blocks.iter().skip(self.base);
+        own.chain(self.blocks.first()).flat_map(|block| block.keys().map(String::as_str))
+    }
+}

@@ -1,0 +1,610 @@
+//! Random sequential programs in C and C++: one thread, no concurrency, everything that the front end accepts of the
+//! languages; as a test, and as a function that a compiler of the language takes.
+//!
+//! # Invariants
+//! - No program has undefined or unspecified behaviour, but for signed overflow, which `-fwrapv` defines as the front end
+//!   does: shifts stay within the type, divisors are not 0 and not -1, indexes are within their array, variables have
+//!   values, and an expression changes a variable at most once and does not use it elsewhere, unless the language says in
+//!   which order.
+//! - Every program ends: loops count, and nothing else changes their counters.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use diag::{Style, render};
+use front::litmus::parse;
+use program::litmus::LitmusTest;
+use rand::Rng;
+use rand::SeedableRng;
+use rand::seq::IndexedRandom;
+use rand_pcg::Pcg64Mcg;
+
+/// The language of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    C,
+    Cpp,
+}
+
+/// A program.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub language: Language,
+    /// Memory: type, name, first values; more than one are an array.
+    memory: Vec<(Type, String, Vec<i64>)>,
+    /// Declarations before the statements.
+    head: Vec<String>,
+    /// Statements of the outermost block.
+    body: Vec<String>,
+    /// Variables of the outermost block.
+    observed: Vec<String>,
+}
+
+/// Types: name in the code, name in `[memory]`, bits, whether signed.
+type Type = (&'static str, &'static str, u8, bool);
+
+const TYPES: [Type; 9] = [
+    ("bool", "bool", 1, false),
+    ("signed char", "char", 8, true),
+    ("unsigned char", "uchar", 8, false),
+    ("short", "short", 16, true),
+    ("unsigned short", "ushort", 16, false),
+    ("int", "int", 32, true),
+    ("unsigned", "uint", 32, false),
+    ("long", "long", 64, true),
+    ("unsigned long", "ulong", 64, false),
+];
+
+/// Constants at the edges of the types.
+const EDGES: &[&str] = &[
+    "0",
+    "1",
+    "2",
+    "3",
+    "7",
+    "-1",
+    "-2",
+    "100",
+    "127",
+    "128",
+    "-128",
+    "-129",
+    "255",
+    "256",
+    "300",
+    "32767",
+    "32768",
+    "65535",
+    "65536",
+    "2147483647",
+    "0x7fffffff",
+    "0x80000000",
+    "0xffffffff",
+    "4294967296",
+    "1u",
+    "3000000000u",
+    "5L",
+    "-1L",
+    "0xfffffffffUL",
+    "010",
+    "'a'",
+    "0x7fL",
+];
+
+impl Program {
+    /// The program of a seed.
+    pub fn of(language: Language, seed: u64) -> Program {
+        Maker::new(language, seed).program()
+    }
+
+    /// The final values that are compared, in order: name, and what a compiler's program prints for it.
+    fn finals(&self) -> Vec<(String, String)> {
+        let mut all = Vec::new();
+        for (_, name, init) in &self.memory {
+            match init.len() {
+                1 if self.language == Language::C => all.push((name.clone(), format!("{name}[0]"))),
+                1 => all.push((name.clone(), name.clone())),
+                n => all.extend((0..n).map(|i| (format!("{name}[{i}]"), format!("{name}[{i}]")))),
+            }
+        }
+        all.extend(self.observed.iter().map(|name| (format!("P0:{name}"), name.clone())));
+        all
+    }
+
+    fn code(&self) -> String {
+        self.head.iter().chain(&self.body).map(|line| format!("{line}\n")).collect()
+    }
+
+    /// The program as a test.
+    pub fn text(&self) -> String {
+        let dialect = if self.language == Language::C { "c" } else { "cuda" };
+        let finals: Vec<String> = self.finals().into_iter().map(|f| format!("\"{}\"", f.0)).collect();
+        let mut text = format!("name = \"sequential\"\ndialect = \"{dialect}\"\ncondition = '0 == 0'\n");
+        let _ = writeln!(text, "observe = [{}]\n\n[memory]", finals.join(", "));
+        for (ty, name, init) in &self.memory {
+            let _ = writeln!(text, "{name} = {{ type = \"{}\", init = {init:?} }}", ty.1);
+        }
+        let _ = write!(text, "\n[[thread]]\ncode = '''\n{}'''\n", self.code().replace('\'', "\u{1}"));
+        // A multi-line literal string holds single apostrophes.
+        text.replace('\u{1}', "'")
+    }
+
+    /// The test, read.
+    ///
+    /// # Panics
+    /// If the front end rejects it: that is a defect of the front end or of the generator.
+    pub fn read(&self) -> LitmusTest {
+        let text = self.text();
+        match parse("generated.toml", text.as_bytes()) {
+            Ok(mut tests) => tests.remove(0),
+            Err(errors) => {
+                let errors: String = errors.iter().map(|d| render(d, Style::Plain)).collect();
+                panic!("a generated program was rejected:\n{errors}\n{text}")
+            }
+        }
+    }
+
+    /// The program as a function that prints its final values on one line.
+    pub fn function(&self, name: &str) -> String {
+        let mut text = format!("static void {name}(void) {{\n");
+        for (ty, name, init) in &self.memory {
+            let values: Vec<String> = init.iter().map(|v| v.to_string()).collect();
+            match (init.len(), self.language) {
+                (1, Language::Cpp) => {
+                    let _ = writeln!(text, "static {} {name} = ({}){};", ty.0, ty.0, values[0]);
+                }
+                (n, _) => {
+                    let _ = writeln!(text, "static {} {name}[{n}] = {{{}}};", ty.0, values.join(", "));
+                }
+            }
+        }
+        text.push_str(&self.code());
+        for (_, value) in self.finals() {
+            let _ = writeln!(text, "printf(\"%lld \", (long long)({value}));");
+        }
+        text.push_str("printf(\"\\n\");\n}\n");
+        text
+    }
+
+    /// Programs with one statement of the outermost block less.
+    pub fn smaller(&self) -> Vec<Program> {
+        let without = |i: usize| {
+            let mut less = self.clone();
+            less.body.remove(i);
+            less
+        };
+        (0..self.body.len()).map(without).collect()
+    }
+}
+
+/// A variable that code can name.
+#[derive(Clone, Debug)]
+struct Variable {
+    name: String,
+    ty: Type,
+    /// It may be assigned to.
+    free: bool,
+}
+
+/// An expression: its text, and the variables that it reads and changes.
+#[derive(Clone, Debug, Default)]
+struct Made {
+    text: String,
+    /// It has variables in it, so that its overflow is no mistake that can be seen.
+    varies: bool,
+    reads: BTreeSet<String>,
+    writes: BTreeSet<String>,
+}
+
+/// What an expression must leave alone.
+#[derive(Clone, Debug, Default)]
+struct Bans {
+    read: BTreeSet<String>,
+    write: BTreeSet<String>,
+}
+
+impl Bans {
+    /// With what stands unsequenced beside `other`.
+    fn beside(&self, other: &Made) -> Bans {
+        let mut all = self.clone();
+        all.read.extend(other.writes.iter().cloned());
+        all.write.extend(other.writes.iter().chain(&other.reads).cloned());
+        all
+    }
+}
+
+struct Maker {
+    rng: Pcg64Mcg,
+    language: Language,
+    memory: Vec<(Type, String, Vec<i64>)>,
+    /// Blocks of variables, the innermost last.
+    scopes: Vec<Vec<Variable>>,
+    names: usize,
+    enumerators: Vec<String>,
+}
+
+impl Maker {
+    fn new(language: Language, seed: u64) -> Maker {
+        let rng = Pcg64Mcg::seed_from_u64(seed);
+        Maker { rng, language, memory: Vec::new(), scopes: vec![Vec::new()], names: 0, enumerators: Vec::new() }
+    }
+
+    fn any<T: Clone>(&mut self, all: &[T]) -> T {
+        all.choose(&mut self.rng).expect("never empty").clone()
+    }
+
+    fn chance(&mut self, percent: u32) -> bool {
+        self.rng.random_range(0..100) < percent
+    }
+
+    fn program(mut self) -> Program {
+        for i in 0..self.rng.random_range(1..=3) {
+            let ty = self.any(&TYPES);
+            let n = if self.chance(30) { 4 } else { 1 };
+            let values = (0..n).map(|_| self.value(ty)).collect();
+            self.memory.push((ty, format!("m{i}"), values));
+        }
+        let mut head = Vec::new();
+        if self.chance(30) {
+            let (a, b) = (self.rng.random_range(-3..200), self.rng.random_range(0..5));
+            self.enumerators = vec!["EA".into(), "EB".into(), "EC".into()];
+            head.push(format!("enum E {{ EA, EB = {a}, EC = EB + {b} }};"));
+        }
+        let mut observed = Vec::new();
+        for i in 0..self.rng.random_range(2..=4) {
+            let ty = self.any(&TYPES);
+            let (name, value) = (format!("r{i}"), self.any(EDGES));
+            head.push(format!("{} {name} = ({}){value};", ty.0, ty.0));
+            observed.push(name.clone());
+            self.scopes[0].push(Variable { name, ty, free: true });
+        }
+        let body = (0..self.rng.random_range(2..=6)).map(|_| self.statement(3)).collect();
+        Program { language: self.language, memory: self.memory, head, body, observed }
+    }
+
+    fn value(&mut self, (_, _, bits, signed): Type) -> i64 {
+        let v: i64 = self.rng.random_range(-300..300);
+        match (bits, signed) {
+            (1, _) => v & 1,
+            (8, true) => i64::from(v as i8),
+            (8, false) => i64::from(v as u8),
+            (_, false) => v.abs(),
+            _ => v,
+        }
+    }
+
+    fn fresh(&mut self) -> String {
+        // Few names, so that inner ones hide outer ones.
+        self.names += 1;
+        if self.chance(50) { format!("r{}", self.rng.random_range(0..5)) } else { format!("t{}", self.names) }
+    }
+
+    /// The variables that can be seen.
+    fn visible(&self) -> Vec<Variable> {
+        let mut all: Vec<Variable> = Vec::new();
+        for variable in self.scopes.iter().rev().flatten() {
+            if !all.iter().any(|v| v.name == variable.name) {
+                all.push(variable.clone());
+            }
+        }
+        all
+    }
+
+    /// A statement of at most so many levels.
+    fn statement(&mut self, depth: u32) -> String {
+        let none = Bans::default();
+        let simple = depth == 0;
+        match self.rng.random_range(0..100) {
+            0..10 => self.declaration(),
+            10..20 => self.stored(),
+            20..45 => {
+                let made = self.assignment(2, &none);
+                format!("{};", made.text)
+            }
+            45..50 => {
+                let made = self.expression(3, &none);
+                format!("{};", made.text)
+            }
+            50..56 => self.pointer(),
+            _ if simple => {
+                let made = self.assignment(1, &none);
+                format!("{};", made.text)
+            }
+            56..68 => {
+                let cond = self.expression(2, &none).text;
+                let then = self.block(depth - 1);
+                if self.chance(50) {
+                    let other = self.block(depth - 1);
+                    format!("if ({cond}) {then} else {other}")
+                } else {
+                    format!("if ({cond}) {then}")
+                }
+            }
+            68..82 => self.looped(depth),
+            82..92 => self.switch(depth),
+            _ => self.block(depth - 1),
+        }
+    }
+
+    fn statements(&mut self, depth: u32) -> String {
+        (0..self.rng.random_range(1..=3)).map(|_| self.statement(depth) + " ").collect()
+    }
+
+    fn block(&mut self, depth: u32) -> String {
+        self.scopes.push(Vec::new());
+        let body = self.statements(depth);
+        self.scopes.pop();
+        format!("{{ {body}}}")
+    }
+
+    fn declare(&mut self, variable: Variable) {
+        self.scopes.last_mut().expect("a block").push(variable);
+    }
+
+    fn declaration(&mut self) -> String {
+        let name = self.fresh();
+        let ty = self.any(&TYPES);
+        if self.scopes.last().expect("a block").iter().any(|v| v.name == name) || self.scopes.len() == 1 {
+            return ";".into();
+        }
+        // A name in its own initialiser is the new variable, which has no value yet.
+        let bans = Bans { read: [name.clone()].into(), write: [name.clone()].into() };
+        let value = self.expression(2, &bans).text;
+        self.declare(Variable { name: name.clone(), ty, free: true });
+        match self.rng.random_range(0..6) {
+            0 if self.language == Language::Cpp => format!("{} {name}({value});", ty.0),
+            1 => format!("{} {name}; {name} = {value};", ty.0),
+            _ => format!("{} {name} = {value};", ty.0),
+        }
+    }
+
+    /// An assignment to memory.
+    fn stored(&mut self) -> String {
+        let (_, name, init) = self.any(&self.memory.clone());
+        let place = match (init.len(), self.language) {
+            (1, Language::C) => Made { text: format!("*{name}"), ..Made::default() },
+            (1, Language::Cpp) => Made { text: name, ..Made::default() },
+            (n, _) => {
+                let at = self.index(n, &Bans::default());
+                Made { text: format!("{name}[{}]", at.text), ..at }
+            }
+        };
+        let op = self.operator();
+        // In C++17, the right operand comes first.
+        let bans = if self.language == Language::C { Bans::default().beside(&place) } else { Bans::default() };
+        let value = self.value_for(&op, 2, &bans);
+        format!("{} {op} {};", place.text, value.text)
+    }
+
+    fn operator(&mut self) -> String {
+        let all = ["=", "=", "=", "+=", "-=", "*=", "&=", "|=", "^=", "/=", "%=", "<<=", ">>="];
+        self.any(&all).to_string()
+    }
+
+    /// The right operand of an assignment.
+    fn value_for(&mut self, op: &str, depth: u32, bans: &Bans) -> Made {
+        let made = self.expression(depth, bans);
+        let text = match op {
+            "/=" | "%=" => format!("(({}) & 15) + 1", made.text),
+            "<<=" | ">>=" => format!("({}) & 7", made.text),
+            _ => return made,
+        };
+        Made { text, ..made }
+    }
+
+    /// An index within an array of so many elements, a power of two.
+    fn index(&mut self, n: usize, bans: &Bans) -> Made {
+        let made = self.expression(1, bans);
+        Made { text: format!("({}) & {}", made.text, n - 1), ..made }
+    }
+
+    /// A pointer to memory, and accesses through it.
+    fn pointer(&mut self) -> String {
+        let (ty, name, init) = self.any(&self.memory.clone());
+        let first = match (init.len(), self.language) {
+            (1, Language::Cpp) => format!("&{name}"),
+            _ => name,
+        };
+        let last = init.len() - 1;
+        let at = self.rng.random_range(0..=last);
+        let value = self.expression(2, &Bans::default()).text;
+        let pointer = format!("{} *p = {first} + {at};", ty.0);
+        let reference = self.language == Language::Cpp && self.chance(30);
+        match self.rng.random_range(0..5) {
+            _ if reference => format!("{{ {pointer} {} &r = *p; r = {value}; r ^= 1; }}", ty.0),
+            0 => format!("{{ {pointer} p -= {at}; p[{at}] = {value}; }}"),
+            1 => format!("{{ {pointer} {} *q = p++; q[p - q - 1] = {value}; }}", ty.0),
+            2 => format!("{{ {pointer} if (p && p != 0) *p = {value}; }}"),
+            3 => format!("{{ void *v = {first}; {} *p = ({} *)v; p[{at}] = {value}; }}", ty.0, ty.0),
+            _ => format!("{{ {pointer} *p = {value}; *p += 1; }}"),
+        }
+    }
+
+    fn looped(&mut self, depth: u32) -> String {
+        let (name, n) = (format!("i{}", self.scopes.len()), self.rng.random_range(1..=4));
+        let ty = self.any(&[TYPES[2], TYPES[5], TYPES[6], TYPES[7]]);
+        self.scopes.push(vec![Variable { name: name.clone(), ty, free: false }]);
+        let body = self.block(depth - 1);
+        let body = match self.rng.random_range(0..4) {
+            0 => {
+                let cond = self.expression(1, &Bans::default()).text;
+                format!("{{ {body} if ({cond}) break; }}")
+            }
+            1 => {
+                let cond = self.expression(1, &Bans::default()).text;
+                format!("{{ if ({cond}) continue; {body} }}")
+            }
+            _ => body,
+        };
+        self.scopes.pop();
+        match self.rng.random_range(0..4) {
+            0 => format!("{{ {} {name} = 0; while ({name}++ < {n}) {body} }}", ty.0),
+            1 => format!("{{ {} {name} = 0; do {body} while (++{name} < {n}); }}", ty.0),
+            2 => format!("for ({} {name} = {n}; {name}; {name}--) {body}", ty.0),
+            _ => format!("for ({} {name} = 0; {name} < {n}; ++{name}) {body}", ty.0),
+        }
+    }
+
+    fn switch(&mut self, depth: u32) -> String {
+        let value = self.expression(2, &Bans::default()).text;
+        let value = if self.chance(50) { format!("({value}) & 3") } else { value };
+        let mut body = String::new();
+        let mut labels = vec!["0", "1", "2", "3", "-1", "255", "default"];
+        for _ in 0..self.rng.random_range(1..=4) {
+            let at = self.rng.random_range(0..labels.len());
+            let label = labels.remove(at);
+            let label = if label == "default" { "default:".into() } else { format!("case {label}:") };
+            let inner = self.block(depth - 1);
+            let end = if self.chance(50) { " break;" } else { "" };
+            let _ = write!(body, "{label} {inner}{end} ");
+        }
+        format!("switch ({value}) {{ {body}}}")
+    }
+
+    /// A variable that may be changed.
+    fn target(&mut self, bans: &Bans) -> Option<Variable> {
+        let all: Vec<Variable> =
+            self.visible().into_iter().filter(|v| v.free && !bans.write.contains(&v.name)).collect();
+        all.choose(&mut self.rng).cloned()
+    }
+
+    /// An assignment to a variable.
+    fn assignment(&mut self, depth: u32, bans: &Bans) -> Made {
+        let Some(variable) = self.target(bans) else { return self.expression(0, bans) };
+        let name = variable.name.clone();
+        let op = self.operator();
+        let mut inner = bans.clone();
+        // The value may be made from the variable, but in C it must not change it.
+        if self.language == Language::C || op != "=" {
+            inner.write.insert(name.clone());
+        }
+        let value = self.value_for(&op, depth, &inner);
+        let mut all = Made { text: format!("{name} {op} {}", value.text), ..value };
+        if op != "=" {
+            all.reads.insert(name.clone());
+        }
+        all.writes.insert(name);
+        all.varies = true;
+        all
+    }
+
+    /// An expression of at most so many levels; it can stand as an operand.
+    fn expression(&mut self, depth: u32, bans: &Bans) -> Made {
+        if depth == 0 {
+            return self.leaf(bans);
+        }
+        let d = depth - 1;
+        match self.rng.random_range(0..100) {
+            0..15 => self.leaf(bans),
+            15..50 => {
+                let ops = ["+", "-", "*", "&", "|", "^", "==", "!=", "<", "<=", ">", ">=", "/", "%", "<<", ">>"];
+                let op = self.any(&ops);
+                let a = self.expression(d, bans);
+                // The left operand of a shift comes first in C++17: the right one may change what it read.
+                let mut beside = bans.beside(&a);
+                if self.language == Language::Cpp && matches!(op, "<<" | ">>") {
+                    beside = bans.clone();
+                }
+                let b = self.expression(d, &beside);
+                // Where constants overflow, that is refused.
+                let op = match op {
+                    "+" | "-" | "*" if !a.varies && !b.varies => "^",
+                    op => op,
+                };
+                let right = match op {
+                    "/" | "%" => format!("(({} & 15) + 1)", b.text),
+                    "<<" | ">>" => format!("({} & 7)", b.text),
+                    _ => b.text.clone(),
+                };
+                joined(format!("({} {op} {right})", a.text), &[&a, &b])
+            }
+            50..60 => {
+                let a = self.expression(d, bans);
+                let op = self.any(&["-", "~", "!", "+"]);
+                let op = if op == "-" && !a.varies { "~" } else { op };
+                joined(format!("({op}{})", a.text), &[&a])
+            }
+            60..74 => {
+                let (a, ty) = (self.expression(d, bans), self.any(&TYPES));
+                match self.rng.random_range(0..3) {
+                    0 if self.language == Language::Cpp => {
+                        joined(format!("static_cast<{}>({})", ty.0, a.text), &[&a])
+                    }
+                    _ => joined(format!("(({}){})", ty.0, a.text), &[&a]),
+                }
+            }
+            74..80 => {
+                let c = self.expression(d, bans);
+                let (a, b) = (self.expression(d, bans), self.expression(d, bans));
+                joined(format!("({} ? {} : {})", c.text, a.text, b.text), &[&c, &a, &b])
+            }
+            80..87 => {
+                let (a, b) = (self.expression(d, bans), self.expression(d, bans));
+                let op = self.any(&["&&", "||"]);
+                joined(format!("({} {op} {})", a.text, b.text), &[&a, &b])
+            }
+            87..90 => {
+                let (a, b) = (self.assignment(d, bans), self.expression(d, bans));
+                joined(format!("({}, {})", a.text, b.text), &[&a, &b])
+            }
+            90..95 => {
+                let a = self.assignment(d, bans);
+                joined(format!("({})", a.text), &[&a])
+            }
+            95..98 => match self.target(bans) {
+                Some(v) if v.ty.2 > 1 || self.language == Language::C => {
+                    let sign = self.any(&["++", "--"]);
+                    let text = match self.chance(50) {
+                        true => format!("({}{sign})", v.name),
+                        false => format!("({sign}{})", v.name),
+                    };
+                    Made { text, varies: true, reads: [v.name.clone()].into(), writes: [v.name].into() }
+                }
+                _ => self.leaf(bans),
+            },
+            _ => {
+                let ty = self.any(&TYPES);
+                joined(format!("sizeof({})", ty.0), &[])
+            }
+        }
+    }
+
+    fn leaf(&mut self, bans: &Bans) -> Made {
+        if self.chance(30) {
+            let text = self.any(EDGES);
+            let text = if text.starts_with('-') { format!("({text})") } else { text.to_string() };
+            return joined(text, &[]);
+        }
+        if !self.enumerators.is_empty() && self.chance(10) {
+            let text = self.any(&self.enumerators.clone());
+            return joined(text, &[]);
+        }
+        if self.chance(40) {
+            let (_, name, init) = self.any(&self.memory.clone());
+            let text = match (init.len(), self.language) {
+                (1, Language::C) => format!("(*{name})"),
+                (1, Language::Cpp) => name,
+                (n, _) => format!("{name}[{}]", self.rng.random_range(0..n)),
+            };
+            return Made { text, varies: true, ..Made::default() };
+        }
+        let all: Vec<Variable> = self.visible().into_iter().filter(|v| !bans.read.contains(&v.name)).collect();
+        match all.choose(&mut self.rng) {
+            Some(v) => {
+                Made { text: v.name.clone(), varies: true, reads: [v.name.clone()].into(), ..Made::default() }
+            }
+            None => joined("1".into(), &[]),
+        }
+    }
+}
+
+/// A text with all that its parts do.
+fn joined(text: String, parts: &[&Made]) -> Made {
+    let mut all = Made { text, ..Made::default() };
+    for part in parts {
+        all.varies |= part.varies;
+        all.reads.extend(part.reads.iter().cloned());
+        all.writes.extend(part.writes.iter().cloned());
+    }
+    all
+}

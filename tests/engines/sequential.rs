@@ -1,0 +1,130 @@
+//! The front end of the C family against compilers that nobody here wrote.
+//!
+//! Random sequential programs ([`testkit::sequential`]) are compiled with the system's C and C++ compiler and run; the final
+//! values of memory and registers must be those of the executor's memory `sc` with the program's one thread, and, for a
+//! part of them, those of the model `sc`.
+//!
+//! The compilers are `cc` and `c++`, or what `CC` and `CXX` say; `-fwrapv` gives signed overflow the meaning that it has here.
+//! Where one is missing, the test says so and passes: CI has both. `FENCEPOST_PROGRAMS` and `FENCEPOST_SEED` are as in the other tests of random programs.
+
+use std::path::Path;
+use std::process::Command;
+
+use fencepost::check::{Engine, Limits, Session};
+use fencepost::model::load_shipped;
+use fencepost::simt::{MachineMemory, Options, Schedule, observe};
+use fencepost::skeleton::signature::signature;
+use testkit::sequential::{Language, Program};
+use testkit::suite::{number, programs};
+
+/// Programs in one file for the compiler.
+const BATCH: u64 = 200;
+/// Of so many programs, one is also asked of the model.
+const ASKED: u64 = 25;
+
+/// What the compiler's programs print, a line each; `None`: there is no compiler.
+fn compiled(language: Language, programs: &[Program], folder: &Path) -> Option<Vec<String>> {
+    let (variable, compiler, standard, ending) = match language {
+        Language::C => ("CC", "cc", "-std=gnu11", "c"),
+        Language::Cpp => ("CXX", "c++", "-std=gnu++17", "cc"),
+    };
+    let compiler = std::env::var(variable).unwrap_or(compiler.into());
+    let mut text = String::from("#include <stdio.h>\n#include <stdbool.h>\n");
+    (programs.iter().enumerate()).for_each(|(i, p)| text.push_str(&p.function(&format!("f{i}"))));
+    text.push_str("int main(void) {\n");
+    (0..programs.len()).for_each(|i| text.push_str(&format!("f{i}();\n")));
+    text.push_str("return 0; }\n");
+    let (source, program) = (folder.join(format!("all.{ending}")), folder.join("all"));
+    std::fs::write(&source, text).expect("a folder of our own");
+    let made =
+        Command::new(&compiler).args([standard, "-O0", "-fwrapv", "-w", "-o"]).arg(&program).arg(&source).output();
+    let made = match made {
+        Ok(made) => made,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return None,
+        Err(e) => panic!("{compiler}: {e}"),
+    };
+    assert!(made.status.success(), "{}\n{}", source.display(), String::from_utf8_lossy(&made.stderr));
+    let ran = Command::new(&program).output().expect("it was just made");
+    assert!(ran.status.success(), "{}: {}", source.display(), ran.status);
+    let lines = String::from_utf8(ran.stdout).expect("numbers");
+    Some(lines.lines().map(|l| l.trim().to_string()).collect())
+}
+
+/// The final values that the executor finds.
+fn executed(program: &Program) -> String {
+    let options = Options { memory: MachineMemory::Sc, ..Options::default() };
+    let test = program.read();
+    let seen = observe(&test, &options, Schedule::Random { runs: 1, seed: 1 }).expect("a test that runs");
+    let state = match seen.outcomes.as_slice() {
+        [one] => one.state.iter().map(i64::to_string).collect::<Vec<_>>(),
+        _ => panic!("it does not end: {:?}\n{}", seen.stops, program.text()),
+    };
+    state.join(" ")
+}
+
+/// The final values that the model finds; `None`: it is not asked about a program of that size.
+fn decided(program: &Program) -> Option<String> {
+    let (test, model) = (program.read(), load_shipped("sc", &signature()).expect("shipped").expect("valid"));
+    let limits = Limits { bound: 8, timeout: Some(std::time::Duration::from_secs(5)) };
+    let found = Session::new(&test, &model, Engine::Auto, limits, &[]).outcomes();
+    assert_eq!(found.defect, None, "{}", program.text());
+    let allowed: Vec<_> = found.outcomes.into_iter().filter(|o| o.allowed).collect();
+    match allowed.as_slice() {
+        [one] if found.complete => Some(one.state.iter().map(|v| v.1.clone()).collect::<Vec<_>>().join(" ")),
+        _ if !found.complete => None,
+        all => panic!("{} outcomes of one thread\n{}", all.len(), program.text()),
+    }
+}
+
+fn agree(language: Language) {
+    let folder = tempfile::tempdir().expect("a folder for the compiler");
+    let (count, first) = (programs(2_000), number("FENCEPOST_SEED", 1));
+    let (mut compared, mut asked) = (0, 0);
+    for start in (first..first + count).step_by(BATCH as usize) {
+        let seeds: Vec<u64> = (start..(start + BATCH).min(first + count)).collect();
+        let all: Vec<Program> = seeds.iter().map(|seed| Program::of(language, *seed)).collect();
+        let Some(lines) = compiled(language, &all, folder.path()) else {
+            assert!(
+                std::env::var_os("CI").is_none(),
+                "there is no compiler for {language:?}, and in CI there is one"
+            );
+            eprintln!("no compiler for {language:?}: nothing compared");
+            return;
+        };
+        assert_eq!(lines.len(), all.len());
+        for ((program, line), seed) in all.iter().zip(&lines).zip(&seeds) {
+            if executed(program) != *line {
+                let differs = |p: &Program| {
+                    compiled(language, std::slice::from_ref(p), folder.path()).is_some_and(|l| l[0] != executed(p))
+                };
+                let mut small = program.clone();
+                while let Some(next) = small.smaller().into_iter().find(differs) {
+                    small = next;
+                }
+                let lines = compiled(language, std::slice::from_ref(&small), folder.path()).expect("it was there");
+                panic!("seed {seed}:\n{}\ncompiler {}\nhere     {}", small.text(), lines[0], executed(&small));
+            }
+            compared += 1;
+            if seed % ASKED == 0
+                && let Some(decided) = decided(program)
+            {
+                assert_eq!(decided, *line, "seed {seed}:\n{}", program.text());
+                asked += 1;
+            }
+        }
+    }
+    eprintln!(
+        "{language:?}: {compared} programs compared with the compiler's, {asked} of them also by the model `sc`"
+    );
+    assert!(asked > 0 || count < ASKED, "the model was asked nothing");
+}
+
+#[test]
+fn c_means_what_its_compiler_says() {
+    agree(Language::C);
+}
+
+#[test]
+fn cpp_means_what_its_compiler_says() {
+    agree(Language::Cpp);
+}
