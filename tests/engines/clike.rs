@@ -244,3 +244,29 @@ goto end;
         insta::assert_snapshot!(read("bad.toml", bad).err().unwrap_or_default());
     });
 }
+
+#[test]
+fn assembly_means_something_under_models_of_ptx_and_sc_alone() {
+    let text = r#"name = "asm"
+dialect = "cuda"
+condition = "P0:r == 0"
+[memory]
+x = 0
+[[thread]]
+block = 0
+code = '''
+int r = 0;
+asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(r) : "l"(&x) : "memory");
+'''
+"#;
+    let tests = read("asm.toml", text).unwrap_or_else(|e| panic!("{e}"));
+    let answer = |model: &str| {
+        let model = load_shipped(model, &signature()).expect("shipped").expect("loads");
+        Session::new(&tests[0], &model, engine(), Limits::default(), &[]).reachability(None, false).verdict
+    };
+    for model in ["cuda", "cuda-17"] {
+        let verdict = format!("{:?}", answer(model));
+        assert!(verdict.contains("NotInModel") && verdict.contains("line 10"), "{verdict}");
+    }
+    assert_eq!(answer("sc"), Verdict::Allowed);
+}

@@ -13,8 +13,8 @@ use super::parse::{Parsed, Parser};
 use super::words::{GROUP_TYPES, group_word};
 use program::Ty;
 
-/// Names of the template.
-const TEMPLATES: &[&str] = &["cuda::atomic_ref", "cuda::std::atomic_ref", "std::atomic_ref"];
+/// Names of the template; the last one is for code that is `using namespace cuda`.
+const TEMPLATES: &[&str] = &["cuda::atomic_ref", "cuda::std::atomic_ref", "std::atomic_ref", "atomic_ref"];
 
 impl Parser<'_, '_> {
     /// Whether the next tokens begin the type of an atomic reference.

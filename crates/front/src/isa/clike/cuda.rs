@@ -64,7 +64,9 @@ impl Lowering<'_, '_> {
         }
         let scope = match &reference.scope {
             None => Scope::Sys,
-            Some(range) if name == "cuda::atomic_ref" => self.word(range, "scope", CUDA_SCOPES)?,
+            Some(range) if matches!(name, "cuda::atomic_ref" | "atomic_ref") => {
+                self.word(range, "scope", CUDA_SCOPES)?
+            }
             Some(range) => {
                 self.error("unknown-scope", range, format!("`{name}` has no scope"), |d| {
                     d.label("expected `cuda::atomic_ref`, or no scope")

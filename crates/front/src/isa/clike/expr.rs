@@ -193,6 +193,10 @@ impl Parser<'_, '_> {
                 let whole = range.start..self.last_end();
                 self.node(ExprKind::Call(range, args), whole, depth)
             }
+            Tok::Str => self.refuse("strings are", "leave out what prints them; a condition names registers"),
+            Tok::Punct("[") if self.language.cpp => {
+                self.refuse("lambdas of your own are", "write the body where it is called")
+            }
             _ => self.unexpected("an expression"),
         }
     }

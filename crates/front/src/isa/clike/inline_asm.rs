@@ -409,11 +409,18 @@ impl Lowering<'_, '_> {
     }
 }
 
-/// What an expression points to, given what registers do: a register, perhaps with a constant added.
+/// What an expression points to, given what registers do: a register, perhaps with an offset, or one of two that are alike.
 fn pointee(expr: &Expr, points: &HashMap<RegId, Ty>) -> Option<Ty> {
+    let of = |e: &Expr| pointee(e, points);
     match expr {
         Expr::Reg(r) => points.get(r).copied(),
-        Expr::Bin(BinOp::Add, _, a, b) if matches!(**b, Expr::Const(_)) => pointee(a, points),
+        Expr::Bin(BinOp::Add, _, a, b) => match (of(a), of(b)) {
+            (Some(ty), None) | (None, Some(ty)) => Some(ty),
+            _ => None,
+        },
+        Expr::Bin(BinOp::Sub, _, a, b) if of(b).is_none() => of(a),
+        // The address of a vector, if it is aligned.
+        Expr::Select(_, a, b) if matches!(**b, Expr::Const(_)) => of(a),
         _ => None,
     }
 }

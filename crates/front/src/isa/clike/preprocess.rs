@@ -6,7 +6,7 @@
 //! - What is left out says nothing that a model could see; whatever else is a directive is refused.
 //!
 //! # Sources
-//! - C11, 6.10, *Preprocessing directives*; ISO C++, namespace.alias, namespace.udir, dcl.typedef.
+//! - C11, 6.10, *Preprocessing directives*; ISO C++, namespace.alias, namespace.udir, dcl.typedef; OpenCL C, *Enqueuing Kernels*, `ndrange_t`.
 //! - CUDA C++ Programming Guide, *#pragma unroll*; OpenCL C, *Attributes* and *#pragma OPENCL EXTENSION*.
 
 use std::collections::HashMap;
@@ -102,7 +102,7 @@ pub(super) fn preprocess(text: MappedText, sink: &mut Sink) -> MappedText {
     if !source.contains('#')
         && !source.contains("namespace")
         && !source.contains("using")
-        && !source.contains("typedef")
+        && !source.contains("ndrange_t")
     {
         return text;
     }
@@ -210,7 +210,7 @@ impl<'a> Preprocessor<'a, '_> {
                     self.macros.retain(|_, m| m.depth <= depth);
                     None
                 }
-                "namespace" | "using" | "typedef" => self.alias(range.start),
+                "namespace" | "using" | "ndrange_t" => self.alias(range.start),
                 _ => self.expansion(&range, from),
             };
             match behind {
@@ -314,7 +314,7 @@ impl<'a> Preprocessor<'a, '_> {
         None
     }
 
-    /// `using namespace cuda;`, `namespace cg = cooperative_groups;`, `using T = int;`, `typedef int T;`: names for other
+    /// `using namespace cuda;`, `namespace cg = cooperative_groups;`, `using T = int;`, `ndrange_t n = ndrange_1D(4);`: names for other
     /// names. Where the text goes on; `None`: it is something else.
     fn alias(&mut self, start: usize) -> Option<(usize, bool)> {
         let mut words = Vec::new();
@@ -354,8 +354,9 @@ impl<'a> Preprocessor<'a, '_> {
                     refused = Some(("names of such types are", "write out the type"));
                 }
             }
-            ["typedef", ref of @ .., name]
-                if is_name(name) && of.iter().all(|w| is_name(w)) && !of.contains(&"struct") =>
+            // Its sizes are numbers.
+            ["ndrange_t", name, "=", ref of @ ..]
+                if is_name(name) && of.first().is_some_and(|w| w.starts_with("ndrange_")) =>
             {
                 let body = of.iter().map(|w| w.to_string()).collect();
                 self.macros.insert(name.to_string(), Macro { parameters: None, body, depth: self.depth });
@@ -546,7 +547,7 @@ mod tests {
             "cooperative_groups::sync(g);",
         );
         reads("{ using T = unsigned int; T r; } T s;", "{ unsigned int r; } T s;");
-        reads("typedef unsigned long long ull; ull r;", "unsigned long long r;");
+        reads("ndrange_t n = ndrange_1D(4, 2); f(q, n);", "f(q, ndrange_1D ( 4 , 2 ) );");
         reads(
             "using R = cuda::atomic_ref<int, cuda::thread_scope_device>; R f(x);",
             "cuda::atomic_ref < int , cuda::thread_scope_device > f(x);",

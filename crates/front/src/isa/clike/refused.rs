@@ -43,6 +43,7 @@ const UNSUPPORTED: &[(&str, &str, &str)] = &[
     ("double", "floating-point types are", "use an integer type"),
     ("half", "floating-point types are", "use an integer type"),
     ("class", "classes of your own are", "use plain variables"),
+    ("union", "unions are", "use plain variables"),
     ("template", "templates of your own are", "write out the instance that is used"),
     ("operator", "operators of your own are", "write out what they do"),
     ("try", "exceptions are", "leave them out"),
