@@ -92,9 +92,9 @@ pub struct QuestionArgs {
     /// Which engine answers; `both` fails if they differ
     #[arg(long, value_enum, default_value = "auto")]
     pub engine: EngineArg,
-    /// At most N iterations of a loop
-    #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u32).range(0..=1000))]
-    pub bound: u32,
+    /// At most N iterations of a loop [default: what the test says, else 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=i64::from(program::litmus::MAX_BOUND)))]
+    pub bound: Option<u32>,
     /// How OpenCL and CUDA tests become PTX for a model of PTX [default: the current one of the dialect]
     #[arg(long, value_name = "NAME")]
     pub mapping: Option<String>,

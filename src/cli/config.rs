@@ -198,7 +198,7 @@ fn fill(command: &mut Command, values: Values, given: &dyn Fn(&str) -> bool) {
     }
     if let Some(question) = question(command) {
         set(&mut question.engine, values.engine, given("engine"));
-        set(&mut question.bound, values.bound, given("bound"));
+        set(&mut question.bound, values.bound.map(Some), given("bound"));
         set(&mut question.timeout, values.timeout.map(Some), given("timeout"));
         set(&mut question.jobs, values.jobs.map(Some), given("jobs"));
         set(&mut question.mapping, values.mapping.map(Some), given("mapping"));

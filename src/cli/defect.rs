@@ -125,7 +125,9 @@ fn command(test: &str, model: &str, settings: &Settings, again: Option<&Again>) 
         None => ("check", " --all-properties"),
     };
     let mut words = format!("fencepost {command} {test} --model {model} --engine {engine}{rest}");
-    words += &format!(" --bound {}", settings.limits.bound);
+    if let Some(bound) = settings.limits.bound {
+        words += &format!(" --bound {bound}");
+    }
     for (name, value) in settings.set.iter().map(|s| s.words()) {
         words += &format!(" --set {name}={value}");
     }

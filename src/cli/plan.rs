@@ -298,6 +298,7 @@ mod tests {
             observe: Vec::new(),
             expect: indexmap::IndexMap::new(),
             options: Vec::new(),
+            bound: None,
             runs: Vec::new(),
         }
     }

@@ -237,7 +237,10 @@ fn loops_that_never_end() {
         ("counts.toml", &one_thread("x == 1000000", "x = 0", counts)),
         ("spins.toml", &one_thread("x == 0", "x = 0", "L: goto L")),
     ]);
-    folder.undecided(&["counts.toml"], "loop bound: a thread can go on after 4 iterations");
+    folder.undecided(
+        &["counts.toml"],
+        "loop bound: P0 can go on after 4 iterations of the loop at line 6; try `--bound 8`",
+    );
     folder.undecided(&["counts.toml", "--bound", "7"], "after 7 iterations");
     // No execution completes, which no bound changes.
     let said = folder.run(&["check", "spins.toml", "--format", "jsonl"]);

@@ -127,7 +127,7 @@ fn alone() {
         let test = &fencepost::litmus::read_path(Path::new(path)).expect("a good test")[0];
         let mut model = load_shipped(name, &signature()).expect("shipped").expect("valid");
         let asked = |model: &Model| {
-            let limits = Limits { bound: 1, timeout: None };
+            let limits = Limits { bound: Some(1), timeout: None };
             Session::new(test, model, Engine::Auto, limits, &[]).with_explanations().reachability(None, false)
         };
         let whole = asked(&model);

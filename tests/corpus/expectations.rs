@@ -214,7 +214,7 @@ fn compare(answer: &Answer, expected: &Verdict) -> Result<(), Failed> {
 /// Both engines list the same outcomes.
 fn agree(test: &LitmusTest, model: &Model) -> Result<(), Failed> {
     // Two iterations are enough to compare the engines; loops of any length are the business of the expectations.
-    let limits = Limits { bound: 2, ..limits() };
+    let limits = Limits { bound: Some(2), ..limits() };
     let outcomes = Session::new(test, model, Engine::Both, limits, &[]).outcomes();
     match (&outcomes.defect, &outcomes.reason) {
         (Some(defect), _) => Err(format!("defect: {defect}").into()),

@@ -30,7 +30,8 @@ fn model(name: &str) -> Model {
 }
 
 fn outcomes(test: &LitmusTest, model: &Model, engine: Engine) -> Outcomes {
-    let limits = Limits { bound: 2, timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 300))) };
+    let limits =
+        Limits { bound: Some(2), timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 300))) };
     Session::new(test, model, engine, limits, &[]).outcomes()
 }
 

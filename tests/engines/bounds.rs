@@ -12,7 +12,7 @@ const ENGINES: &[Engine] = &[Engine::Enumerate, Engine::Symbolic];
 const ENGINES: &[Engine] = &[Engine::Enumerate];
 
 fn test(condition: &str, codes: &[&str]) -> LitmusTest {
-    let mut text = format!("name = \"T\"\ncondition = '{condition}'\n[memory]\nx = 0\nf = 0\n");
+    let mut text = format!("name = \"T\"\ncondition = '{condition}'\n[memory]\nx = 0\nf = 0\nn = 5\n");
     for (cta, code) in codes.iter().enumerate() {
         text += &format!("[[thread]]\ncta = {cta}\ncode = '{code}'\n");
     }
@@ -24,7 +24,7 @@ fn test(condition: &str, codes: &[&str]) -> LitmusTest {
 fn ask(condition: &str, codes: &[&str], bound: u32) -> Answer {
     let test = test(condition, codes);
     let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
-    let limits = Limits { bound, ..Limits::default() };
+    let limits = Limits { bound: Some(bound), ..Limits::default() };
     let mut answers = ENGINES.iter().map(|&engine| {
         let answer = Session::new(&test, &model, engine, limits, &[]).reachability(None, false);
         assert_eq!(answer.defect, None);
@@ -38,11 +38,14 @@ fn ask(condition: &str, codes: &[&str], bound: u32) -> Answer {
 }
 
 fn undecided(answer: &Answer) -> bool {
-    matches!(answer.verdict.reason(), Some(Reason::LoopBound(_)))
+    matches!(answer.verdict.reason(), Some(Reason::LoopBound { .. }))
 }
 
-/// Stores 1 to 5.
-const FIVE: &str = "LOOP: add r0, r0, 1; st.relaxed.gpu x, r0; blt r0, 5, LOOP";
+/// Stores 1 to n, which is 5.
+const FIVE: &str = "ld.relaxed.gpu r1, n; LOOP: add r0, r0, 1; st.relaxed.gpu x, r0; blt r0, r1, LOOP";
+/// The same, with the test before the store.
+const BEFORE: &str =
+    "ld.relaxed.gpu r1, n; LOOP: bge r0, r1, END; add r0, r0, 1; st.relaxed.gpu x, r0; goto LOOP; END:";
 
 #[test]
 fn a_loop_longer_than_the_bound_is_undecided() {
@@ -55,6 +58,68 @@ fn a_loop_within_the_bound_is_decided() {
     assert_eq!(ask("x == 9", &[FIVE], 5).verdict, Verdict::Forbidden);
     assert_eq!(ask("x == 5", &[FIVE], 8).verdict, Verdict::Allowed);
     assert_eq!(ask("x == 4", &[FIVE], 8).verdict, Verdict::Forbidden);
+    assert_eq!(ask("x == 9", &[BEFORE], 5).verdict, Verdict::Forbidden);
+    assert!(undecided(&ask("x == 9", &[BEFORE], 4)));
+}
+
+#[test]
+fn an_answer_says_which_bound_it_needs() {
+    for code in [FIVE, BEFORE] {
+        for bound in [5, 6, 8, 50] {
+            assert_eq!(ask("x == 9", &[code], bound).bound, Some(5));
+            assert_eq!(ask("x == 5", &[code], bound).bound, Some(5));
+        }
+    }
+    // The second thread shows it after one iteration of the first.
+    let early = [
+        "LOOP: add r0, r0, 1; st.relaxed.gpu x, r0; ld.relaxed.gpu r1, f; beq r1, 0, LOOP",
+        "st.relaxed.gpu f, 1",
+    ];
+    assert_eq!(ask("P0:r0 == 1", &early, 8).bound, Some(1));
+    assert_eq!(ask("P0:r0 == 3", &early, 8).bound, Some(3));
+}
+
+#[test]
+fn an_undecided_answer_names_the_loop_and_a_larger_bound() {
+    let answer = ask("x == 9", &[FIVE], 4);
+    let said = answer.verdict.reason().expect("undecided").to_string();
+    assert_eq!(said, "loop bound: P0 can go on after 4 iterations of the loop at line 9; try `--bound 8`");
+}
+
+#[test]
+fn a_loop_that_counts_needs_no_bound() {
+    let before = "mov r0, 0; LOOP: bge r0, 20, END; st.relaxed.gpu x, r0; add r0, r0, 1; goto LOOP; END:";
+    let after = "mov r0, 0; LOOP: st.relaxed.gpu x, r0; add r0, r0, 1; blt r0, 20, LOOP";
+    let nested = "mov r0, 0; OUT: mov r1, 0; IN: st.relaxed.gpu x, r1; add r1, r1, 1; blt r1, 4, IN; add r0, r0, 1; \
+                  mul r2, r0, r1; blt r0, 5, OUT";
+    for (code, last) in [(before, 19), (after, 19), (nested, 3)] {
+        for bound in [1, 4] {
+            let answer = ask(&format!("x == {last}"), &[code], bound);
+            assert_eq!((answer.verdict, answer.bound), (Verdict::Allowed, None), "{code}");
+            let answer = ask(&format!("x == {}", last + 1), &[code], bound);
+            assert_eq!((answer.verdict, answer.bound), (Verdict::Forbidden, None), "{code}");
+        }
+    }
+    assert_eq!(ask("P0:r2 == 20", &[nested], 1).verdict, Verdict::Allowed);
+    // An exit that a read decides, too, changes nothing.
+    let left = "LOOP: ld.relaxed.gpu r1, f; bne r1, 0, END; add r0, r0, 1; blt r0, 6, LOOP; END:";
+    let answer = ask("P0:r0 == 7", &[left, "st.relaxed.gpu f, 1"], 1);
+    assert_eq!((answer.verdict, answer.bound), (Verdict::Forbidden, None));
+    assert_eq!(ask("P0:r0 == 6", &[left, "st.relaxed.gpu f, 1"], 1).verdict, Verdict::Allowed);
+}
+
+#[test]
+fn a_loop_that_counts_too_far_is_bounded() {
+    let code = "mov r0, 0; LOOP: ld.relaxed.gpu r1, f; bne r1, 0, END; add r0, r0, 1; blt r0, 100000, LOOP; END:";
+    assert!(undecided(&ask("P0:r0 == 7", &[code, "st.relaxed.gpu f, 1"], 4)));
+    let answer = ask("P0:r0 == 1", &[code, "st.relaxed.gpu f, 1"], 4);
+    assert_eq!((answer.verdict, answer.bound), (Verdict::Allowed, Some(2)));
+    // What it counts with does not change: it is no counter.
+    assert!(undecided(&ask(
+        "x == 3",
+        &["mov r0, 0; LOOP: st.relaxed.gpu x, 1; and r0, r0, 1; blt r0, 1, LOOP"],
+        4
+    )));
 }
 
 #[test]
@@ -87,10 +152,11 @@ fn an_exchange_in_a_loop_has_an_effect() {
 }
 
 #[test]
-fn a_weak_poll_that_carries_a_value_has_no_end() {
-    // The register holds what the iteration before read; weak reads of racing writes may alternate for ever.
+fn a_poll_that_carries_a_value_comes_back_to_it() {
+    // The register holds what the iteration before read. Weak reads of racing writes may alternate for ever, but each time
+    // that the register has a value again, nothing has changed.
     let codes = ["st.weak f, 1; st.weak f, 2", "LOOP: mov r2, r1; ld.weak r1, f; bne r1, 2, LOOP"];
-    assert!(undecided(&ask("P1:r2 == 2", &codes, 4)));
+    assert_eq!(ask("P1:r2 == 2", &codes, 4).verdict, Verdict::Forbidden);
     assert_eq!(ask("P1:r2 == 1", &codes, 4).verdict, Verdict::Allowed);
     // With strong ones there are at most two changes.
     let codes =

@@ -37,7 +37,8 @@ fn compare(test: &LitmusTest, model: &Model) -> Compared {
         Ok(states) => states,
         Err(stop) => return Compared::Skipped(format!("{stop:?}")),
     };
-    let limits = Limits { bound: 6, timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 300))) };
+    let limits =
+        Limits { bound: Some(6), timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 300))) };
     let outcomes = Session::new(test, model, Engine::Auto, limits, &[]).outcomes();
     assert_eq!(outcomes.defect, None, "{}", test.file.text);
     if !outcomes.complete {

@@ -30,7 +30,7 @@ fn model(name: &str) -> Model {
 }
 
 fn limits() -> Limits {
-    Limits { bound: 2, timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 3000))) }
+    Limits { bound: Some(2), timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 3000))) }
 }
 
 fn session<'a>(test: &'a LitmusTest, model: &'a Model, engine: Engine) -> Session<'a> {

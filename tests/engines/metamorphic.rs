@@ -59,7 +59,7 @@ fn models(dialect: Dialect) -> Vec<Model> {
 }
 
 fn session<'a>(test: &'a LitmusTest, model: &'a Model) -> Session<'a> {
-    let limits = Limits { bound: 2, timeout: Some(Duration::from_millis(1000)) };
+    let limits = Limits { bound: Some(2), timeout: Some(Duration::from_millis(1000)) };
     Session::new(test, model, Engine::Enumerate, limits, &[])
 }
 

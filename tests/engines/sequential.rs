@@ -65,7 +65,7 @@ fn executed(program: &Program) -> String {
 /// The final values that the model finds; `None`: it is not asked about a program of that size.
 fn decided(program: &Program) -> Option<String> {
     let (test, model) = (program.read(), load_shipped("sc", &signature()).expect("shipped").expect("valid"));
-    let limits = Limits { bound: 8, timeout: Some(std::time::Duration::from_secs(5)) };
+    let limits = Limits { bound: Some(8), timeout: Some(std::time::Duration::from_secs(5)) };
     let found = Session::new(&test, &model, Engine::Auto, limits, &[]).outcomes();
     assert_eq!(found.defect, None, "{}", program.text());
     let allowed: Vec<_> = found.outcomes.into_iter().filter(|o| o.allowed).collect();

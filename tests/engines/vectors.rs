@@ -67,7 +67,8 @@ fn generate(seed: u64) -> String {
 
 fn allowed(test: &LitmusTest, model: &str, engine: Engine) -> Option<BTreeSet<State>> {
     let model = load_shipped(model, &signature()).expect("shipped").expect("valid");
-    let limits = Limits { bound: 4, timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000))) };
+    let limits =
+        Limits { bound: Some(4), timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000))) };
     let outcomes = Session::new(test, &model, engine, limits, &[]).outcomes();
     assert_eq!(outcomes.defect, None, "{}", test.file.text);
     outcomes.complete.then(|| outcomes.outcomes.into_iter().filter(|o| o.allowed).map(|o| o.state).collect())

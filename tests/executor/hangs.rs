@@ -98,7 +98,7 @@ impl Machine {
     fn compare(&self, test: &LitmusTest, counts: &mut Counts) -> Option<String> {
         let reached = self.reached(test, counts)?;
         let setting = Setting::new(test, &self.model);
-        let limits = Limits { bound: 4, timeout: self.timeout };
+        let limits = Limits { bound: Some(4), timeout: self.timeout };
         let mut liveness = Liveness::new(&setting, Engine::Auto, limits, &[]);
         for (progress, reached) in ProgressModel::ALL.into_iter().zip(reached) {
             let answer = liveness.ask(progress);

@@ -22,7 +22,7 @@ fn options(early: Early) -> Options {
 }
 
 fn limits() -> Limits {
-    Limits { bound: 4, timeout: Some(Duration::from_secs(10)) }
+    Limits { bound: Some(4), timeout: Some(Duration::from_secs(10)) }
 }
 
 /// What was observed, as if the model had not been asked about outcomes.

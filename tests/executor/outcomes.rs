@@ -37,7 +37,7 @@ fn allowed(test: &LitmusTest, model: &Model) -> Option<BTreeSet<State>> {
 }
 
 fn allowed_within(test: &LitmusTest, model: &Model, timeout: Duration) -> Option<BTreeSet<State>> {
-    let limits = Limits { bound: 6, timeout: Some(timeout) };
+    let limits = Limits { bound: Some(6), timeout: Some(timeout) };
     let outcomes = Session::new(test, model, Engine::Auto, limits, &[]).outcomes();
     assert_eq!(outcomes.defect, None, "{}", test.file.text);
     outcomes.complete.then(|| outcomes.outcomes.into_iter().filter(|o| o.allowed).map(|o| o.state).collect())
@@ -453,7 +453,7 @@ fn recorded_runs_replay_and_are_executions_of_the_model() {
             (MachineMemory::Weak, Early::Full(1), &ptx),
         ] {
             let settings = options(memory, early);
-            let limits = Limits { bound: 6, timeout: settings.timeout };
+            let limits = Limits { bound: Some(6), timeout: settings.timeout };
             let Ok(all) = observe(&test, &settings, Schedule::Exhaustive) else { continue };
             for seen in &all.outcomes {
                 let again = replay(&test, &settings, &seen.schedule).expect("fits");
@@ -480,7 +480,7 @@ fn fences_of_threads_that_are_not_in_each_others_scope_are_not_ordered() {
         + &fences(1, "ld.relaxed.gpu r1, f", "ld.weak r2, x");
     let test = read(&text);
     let settings = options(MachineMemory::Weak, Early::None);
-    let limits = Limits { bound: 6, timeout: settings.timeout };
+    let limits = Limits { bound: Some(6), timeout: settings.timeout };
     // Every run, not only one to each outcome: in some the fence of the writer is committed first.
     for seed in 0..200 {
         let one = observe(&test, &settings, Schedule::Random { runs: 1, seed }).expect("it runs");

@@ -27,7 +27,7 @@ use testkit::in_ptx::program;
 use testkit::suite::{number, programs};
 
 fn limits() -> Limits {
-    Limits { bound: 4, timeout: Some(Duration::from_secs(1)) }
+    Limits { bound: Some(4), timeout: Some(Duration::from_secs(1)) }
 }
 
 fn ptx() -> Model {

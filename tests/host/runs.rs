@@ -234,7 +234,7 @@ fn queues() {
 fn hold_ends(what: &str, make: &dyn Fn(&mut Pcg64Mcg) -> LitmusTest, lazy: bool) {
     let (count, first) = (programs(60), number("FENCEPOST_SEED", 1));
     let model = load_shipped("sc", &signature()).expect("shipped").expect("valid");
-    let limits = Limits { bound: 4, timeout: Some(Duration::from_secs(10)) };
+    let limits = Limits { bound: Some(4), timeout: Some(Duration::from_secs(10)) };
     let (mut hang, mut end, mut skipped) = (0, 0, 0);
     let mut undecided: BTreeMap<String, u64> = BTreeMap::new();
     for seed in first..first + count {
@@ -389,7 +389,7 @@ fn hangs_of_programs_whose_hosts_wait_between_calls() {
 #[test]
 fn tests_of_host_programs() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/host");
-    let limits = Limits { bound: 4, timeout: Some(Duration::from_secs(20)) };
+    let limits = Limits { bound: Some(4), timeout: Some(Duration::from_secs(20)) };
     let (mut tests, mut stuck, mut racy, mut runs) = (0, 0, 0, 0);
     let (mut differences, mut undecided) = (Vec::new(), Vec::new());
     for path in sample(files(&root, &["toml"])) {

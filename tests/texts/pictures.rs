@@ -25,7 +25,7 @@ use testkit::suite::{files, sample};
 
 /// No clock: a busy machine draws the same pictures.
 fn limits() -> Limits {
-    Limits { bound: 2, timeout: None }
+    Limits { bound: Some(2), timeout: None }
 }
 
 fn session<'a>(test: &'a LitmusTest, model: &'a Model) -> Session<'a> {

@@ -16,7 +16,7 @@ mod enumerate;
 pub mod eval;
 pub mod execution;
 pub mod fault;
-mod limits;
+pub mod limits;
 pub mod liveness;
 pub mod query;
 pub mod replay;

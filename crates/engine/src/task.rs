@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
+use crate::limits::Tried;
 use crate::skeleton::base::{self, Base};
 use crate::skeleton::domain::{self, Domains};
 use crate::skeleton::signature::{self, Role};
@@ -21,7 +22,7 @@ use program::Ty;
 use program::litmus::{Atom as PropAtom, LitmusTest, Observable, Prop};
 use program::memory::CellId;
 use program::options::{Options, Setting};
-use verdict::Reason;
+use verdict::{Place, Reason};
 
 /// One test under one model at one bound.
 pub struct Task<'a> {
@@ -175,6 +176,17 @@ impl<'a> Task<'a> {
             check_barrier_order,
             detail: false,
         })
+    }
+
+    /// What its loop bound leaves open: the cut at which a thread can go on, if there is one.
+    pub fn tried(&self, goes_on: Option<usize>) -> Tried {
+        let open = goes_on.map(|cut| {
+            let (_, thread, header) = self.sk.cuts[cut];
+            let thread = self.sk.program.thread(thread);
+            let instr = &thread.code[header];
+            Place { text: instr.text.clone(), thread: thread.name.clone(), line: instr.line }
+        });
+        Tried { open, cut: self.sk.cut != Cond::FALSE, deepest: self.sk.deepest }
     }
 
     /// A base set or relation that the model uses.

@@ -184,7 +184,7 @@ pub fn hold(
     observation: &Observation,
 ) -> Held {
     let named = name(test, observation);
-    let accesses = accesses(test, limits.bound);
+    let accesses = accesses(test, limits.bound_of(test));
     if accesses > MAX_ACCESSES {
         let observed = |(state, seen): (State, Seen)| {
             let (count, schedule) = (seen.count, seen.schedule);
@@ -240,7 +240,7 @@ pub fn replay(held: &mut Held, test: &LitmusTest, model: &Model, limits: Limits,
     let task = match straight::has_loop(test) {
         // Each run has a program of its own.
         true => None,
-        false => match Task::new(test, model, &[], limits.bound, deadline) {
+        false => match Task::new(test, model, &[], limits.bound_of(test), deadline) {
             Ok(task) => Some(task),
             Err(_) => {
                 held.left_out = Some("no skeleton");
@@ -254,7 +254,7 @@ pub fn replay(held: &mut Held, test: &LitmusTest, model: &Model, limits: Limits,
         let tried =
             simt::replay(test, options, &o.schedule).and_then(|run| match (run.outcomes.as_slice(), &task) {
                 ([seen], Some(task)) => trial::try_run(task, &run.events, &seen.state),
-                ([seen], None) => try_straight(test, model, (&run.events, &seen.state), (limits, deadline)),
+                ([seen], None) => try_straight(test, model, (&run.events, &seen.state), deadline),
                 _ => Err("it does not come to an end again".into()),
             });
         match tried {
@@ -274,7 +274,7 @@ fn try_straight(
     test: &LitmusTest,
     model: &Model,
     (events, outcome): (&[Event], &[i64]),
-    (limits, deadline): (Limits, Option<Instant>),
+    deadline: Option<Instant>,
 ) -> Result<Tried, String> {
     if deadline.is_some_and(|end| Instant::now() >= end) {
         return Ok(Tried::LeftOut("out of time"));
@@ -286,7 +286,7 @@ fn try_straight(
     if accesses(&straight, 1) > MAX_ACCESSES {
         return Ok(Tried::LeftOut("too many accesses"));
     }
-    match Task::new(&straight, model, &[], limits.bound, deadline) {
+    match Task::new(&straight, model, &[], 1, deadline) {
         Ok(task) => trial::try_run(&task, events, outcome),
         Err(_) => Ok(Tried::LeftOut("no skeleton")),
     }

@@ -200,9 +200,6 @@ fn help(line: &Line, status: Status) -> Option<String> {
     match (status, &line.known, answer.verdict.reason()) {
         (_, Some(Known { passes: true, .. }), _) => Some("take `known` out of the test".to_owned()),
         (Status::Known, Some(known), _) => Some(format!("known: {}", known.reason)),
-        (Status::Undecided(_), _, Some(Reason::LoopBound(bound))) => {
-            Some(format!("`--bound {}` goes on for longer", bound.saturating_mul(2).max(1)))
-        }
         (Status::Undecided(_), _, Some(Reason::Time)) => Some("`--timeout` gives it more time".to_owned()),
         (Status::Unmet, ..) => {
             let explained = answer.explanation.as_deref().and_then(explanation::remedy);
@@ -284,7 +281,7 @@ mod tests {
         assert_eq!(lines[1], "tests/MP.litmus:3: expected forbidden, got allowed");
         assert_eq!(
             lines[4],
-            "tests/Loop.litmus:3: expected allowed, got undecided (loop bound: a thread can go on after 4 iterations)"
+            "tests/Loop.litmus:3: expected allowed, got undecided (loop bound: P1 can go on after 4 iterations of the loop at line 7; try `--bound 8`)"
         );
         let mut line = samples::line("MP", Verdict::Allowed, Some("forbidden"));
         line.answer.witness = Some(samples::witness());

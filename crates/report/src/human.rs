@@ -369,8 +369,7 @@ mod tests {
     const ATTENTION: &str = "\
 tests/MP.litmus:3: expected forbidden, got allowed: MP under ptx-v7.5
   help: if the model is right, `--bless` writes what was decided into the test
-tests/Loop.litmus:3: expected allowed, got undecided (loop bound: a thread can go on after 4 iterations): Loop under ptx-v7.5
-  help: `--bound 8` goes on for longer
+tests/Loop.litmus:3: expected allowed, got undecided (loop bound: P1 can go on after 4 iterations of the loop at line 7; try `--bound 8`): Loop under ptx-v7.5
 tests/Odd.litmus:3: a defect of Fencepost: engines differ: symbolic allowed, enumerate forbidden: Odd under ptx-v7.5
 ";
     const SUMMARY: &str = "\

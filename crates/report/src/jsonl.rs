@@ -243,7 +243,7 @@ mod tests {
 {"path":"ptx/MP.litmus","test":"MP","model":"ptx-v7.5","property":"reachability","quantifier":"exists","verdict":"allowed","expected":"forbidden","engine":"symbolic","bound":null}
 {"path":"ptx/MP.litmus","test":"MP","model":"ptx-v7.5","property":"race","quantifier":"none","verdict":"racy","expected":null,"engine":"symbolic","bound":null}
 {"path":"ptx/Atom.litmus","test":"Atom","model":"ptx-v7.5","property":"reachability","quantifier":"forall","verdict":"forbidden","expected":"required","engine":"symbolic","bound":null,"axioms":["Causality"]}
-{"path":"ptx/Loop.litmus","test":"Loop","model":"ptx-v7.5","property":"reachability","quantifier":"exists","verdict":"undecided","expected":"allowed","engine":"symbolic","bound":4,"reason":"loop bound: a thread can go on after 4 iterations"}
+{"path":"ptx/Loop.litmus","test":"Loop","model":"ptx-v7.5","property":"reachability","quantifier":"exists","verdict":"undecided","expected":"allowed","engine":"symbolic","bound":4,"reason":"loop bound: P1 can go on after 4 iterations of the loop at line 7; try `--bound 8`"}
 {"path":"ptx/Odd.litmus","test":"Odd","model":"ptx-v7.5","property":"reachability","quantifier":"exists","verdict":"allowed","expected":null,"engine":"both","bound":null,"defect":"engines differ: symbolic allowed, enumerate forbidden"}
 "#;
         assert_eq!(text, expected);

@@ -153,7 +153,7 @@ fn unfit(what: &str) -> io::Result<()> {
 #[cfg(test)]
 pub(crate) mod samples {
     use super::*;
-    use verdict::{Answer, Outcome, Outcomes, Property, Reason, Seat, Verdict, Witness, WitnessEvent};
+    use verdict::{Answer, Outcome, Outcomes, Place, Property, Reason, Seat, Verdict, Witness, WitnessEvent};
 
     pub(crate) fn answer(verdict: Verdict) -> Answer {
         let negative = matches!(verdict, Verdict::Forbidden | Verdict::RaceFree);
@@ -184,7 +184,8 @@ pub(crate) mod samples {
 
     /// Met, unmet, undecided, a race, a defect.
     pub(crate) fn lines() -> Vec<Line> {
-        let mut undecided = line("Loop", Verdict::Undecided(Reason::LoopBound(4)), Some("allowed"));
+        let at = Place { text: "st x, r0".into(), thread: "P1".into(), line: 7 };
+        let mut undecided = line("Loop", Verdict::Undecided(Reason::LoopBound { bound: 4, at }), Some("allowed"));
         undecided.answer.bound = Some(4);
         let mut race = line("MP", Verdict::Racy, None);
         (race.property, race.quantifier) = (Property::Race, "none");

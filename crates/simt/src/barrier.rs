@@ -163,7 +163,13 @@ impl<C: Clone + Default> Barriers<C> {
         };
         let phase = &mut self.phases[at];
         if phase.count != count {
-            return Err(unsupported("one barrier used with different thread counts or quorums"));
+            // Without a count, it takes all threads of the group.
+            let group = code.members(key.group, key.domain).iter().filter(|&&u| key.holds(code, u)).count() as i64;
+            let all = [phase.count, count].contains(&None) && [phase.count, count].contains(&Some(group));
+            if !all || key.instance.is_some() {
+                return Err(unsupported("one phase of a barrier with different thread counts or quorums"));
+            }
+            phase.count = Some(group);
         }
         if phase.open {
             let carried = (b.action == BarrierAction::Sync).then(|| phase.carried.clone());

@@ -68,7 +68,7 @@ pub struct Behaviour {
 
 /// What a model says; `None` if that is not known within the time.
 pub fn modelled(test: &LitmusTest, model: &Model) -> Option<Behaviour> {
-    let limits = Limits { bound: 6, timeout: Some(Duration::from_millis(timeout())) };
+    let limits = Limits { bound: Some(6), timeout: Some(Duration::from_millis(timeout())) };
     let mut session = Session::new(test, model, Engine::Auto, limits, &[]);
     let outcomes = session.outcomes();
     assert_eq!(outcomes.defect, None, "{}", test.file.text);

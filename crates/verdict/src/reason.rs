@@ -13,9 +13,14 @@ pub enum Reason {
     /// The program was told to end.
     #[error("interrupted")]
     Interrupted,
-    /// A consistent execution reaches the cut after that many iterations.
-    #[error("loop bound: a thread can go on after {0} iterations")]
-    LoopBound(u32),
+    /// A consistent execution goes on after that many iterations.
+    #[error("loop bound: {}", going_on(*.bound, .at))]
+    LoopBound {
+        /// The largest bound that was tried.
+        bound: u32,
+        /// The loop, by its first instruction.
+        at: Place,
+    },
     /// The model does not exclude values that depend on themselves.
     #[error("values out of thin air: this model does not exclude them, and they are too many")]
     ThinAir,
@@ -114,6 +119,12 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}` ({}, line {})", self.text, self.thread, self.line)
     }
+}
+
+fn going_on(bound: u32, at: &Place) -> String {
+    let iterations = if bound == 1 { "1 iteration".to_owned() } else { format!("{bound} iterations") };
+    let Place { thread, line, .. } = at;
+    format!("{thread} can go on after {iterations} of the loop at line {line}; try `--bound {}`", 2 * bound.max(2))
 }
 
 fn astray(access: &Option<Place>) -> String {

@@ -58,7 +58,7 @@ impl Keys {
         fields.add(&unit.model.label);
         fields.bytes(&self.model(&unit.model.model));
         fields.add(&format!(
-            "{:?} {} {:?} {explain} {} {} {}",
+            "{:?} {:?} {:?} {explain} {} {} {}",
             settings.engine,
             settings.limits.bound,
             settings.set,

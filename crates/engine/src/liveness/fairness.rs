@@ -8,12 +8,14 @@ use crate::skeleton::{Cond, Skeleton};
 use program::progress::{Node, ProgressModel, tree};
 
 /// The conditions that questions about one progress model ask for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Conditions {
     /// Some thread is blocked or loops for ever, no thread is cut, and threads are treated fairly.
     pub(super) hangs: Cond,
     /// Some thread is cut at the loop bound, and threads are treated fairly if it goes on for ever.
     pub(super) goes_on: Cond,
+    /// The same for each of the skeleton's cuts.
+    pub(super) loops: Vec<Cond>,
 }
 
 /// What is known of a node: conditions.
@@ -73,7 +75,8 @@ pub(super) fn conditions(sk: &mut Skeleton, model: ProgressModel) -> Conditions 
     }
     let whole = sk.pool.not(sk.cut);
     let hangs = sk.pool.and(stuck, whole);
-    Conditions { hangs: sk.pool.and(hangs, fair), goes_on: sk.pool.and(sk.cut, fair) }
+    let loops = (0..sk.cuts.len()).map(|i| sk.pool.and(sk.cuts[i].0, fair)).collect();
+    Conditions { hangs: sk.pool.and(hangs, fair), goes_on: sk.pool.and(sk.cut, fair), loops }
 }
 
 fn known(sk: &mut Skeleton, model: ProgressModel, node: &Node) -> Known {

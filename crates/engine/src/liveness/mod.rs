@@ -33,6 +33,7 @@ use std::time::Instant;
 pub use program::progress::ProgressModel;
 
 use super::engines::{Checked, Halt, Prepared};
+use super::limits::Tried;
 use super::query::{Deadline, Query};
 use super::task::Task;
 use super::{Engine, Limits, witness};
@@ -143,16 +144,19 @@ impl<'a> Liveness<'a> {
             return self.by_others(model, reason);
         }
         let limits = self.limits;
-        limits.deepen(answer, |bound, answer| {
-            let mut whole = true;
+        limits.answer(&self.setting.test, &answer, |bound, answer| {
+            let mut tried = Tried { open: None, cut: false, deepest: 0 };
             for (case, posed) in posed.iter().enumerate() {
                 match self.at((case, bound), (model, posed), deadline, answer)? {
-                    Found::Hang => return Ok(true),
-                    Found::Nothing => {}
-                    Found::More => whole = false,
+                    Found::Hang(hang) => return Ok(hang),
+                    Found::Not(not) => {
+                        tried.open = tried.open.or(not.open);
+                        tried.cut |= not.cut;
+                        tried.deepest = tried.deepest.max(not.deepest);
+                    }
                 }
             }
-            Ok(whole)
+            Ok(tried)
         })
     }
 
@@ -191,14 +195,14 @@ impl<'a> Liveness<'a> {
         });
         if let Some((case, task, found)) = known {
             let posed = &self.setting.posed(false).map_err(Halt::Undecided)?[case];
-            answer.bound = (task.sk.cut != Cond::FALSE).then_some(bound);
+            let tried = task.tried(None);
             answer.witness = Some(shown(task, found, model, &posed.case)?);
             answer.verdict = Verdict::Hangs;
-            return Ok(Found::Hang);
+            return Ok(Found::Hang(tried));
         }
         let ready = self.ready((case, bound), (model, posed), deadline).map_err(Halt::Undecided)?;
         let task = ready.prepared.task.clone();
-        let conditions = ready.conditions[&model];
+        let conditions = ready.conditions[&model].clone();
         if task.sk.cut != Cond::FALSE {
             answer.bound = Some(bound);
         }
@@ -216,7 +220,7 @@ impl<'a> Liveness<'a> {
             answer.verdict = Verdict::Hangs;
             answer.witness = Some(shown(&task, &found, model, &posed.case)?);
             ready.hangs = (!model.may_stop()).then(|| Rc::new(*found));
-            return Ok(Found::Hang);
+            return Ok(Found::Hang(task.tried(None)));
         }
         if task.open_values {
             return Err(Halt::Undecided(Reason::ThinAir));
@@ -228,12 +232,23 @@ impl<'a> Liveness<'a> {
             }
         }
         if task.sk.cut == Cond::FALSE {
-            return Ok(Found::Nothing);
+            return Ok(Found::Not(task.tried(None)));
         }
         // A filter speaks of an end that was not reached.
         (query.require, query.props) = (conditions.goes_on, Vec::new());
-        let goes_on = ready.prepared.ask(engine, &query, deadline).0.found()?.is_some();
-        Ok(if goes_on { Found::More } else { Found::Nothing })
+        if ready.prepared.ask(engine, &query, deadline).0.found()?.is_none() {
+            return Ok(Found::Not(task.tried(None)));
+        }
+        // Of the loops with which a thread can go on, the first: any engine would name it.
+        let mut first = conditions.loops.len() - 1;
+        for (i, goes_on) in conditions.loops.iter().enumerate() {
+            query.require = *goes_on;
+            if ready.prepared.ask(engine, &query, deadline).0.found()?.is_some() {
+                first = i;
+                break;
+            }
+        }
+        Ok(Found::Not(task.tried(Some(first))))
     }
 
     fn ready(
@@ -266,11 +281,9 @@ impl<'a> Liveness<'a> {
 /// What came of a question about one case at one loop bound.
 enum Found {
     /// An execution that hangs.
-    Hang,
-    /// None does.
-    Nothing,
-    /// None does, but a larger bound may tell more.
-    More,
+    Hang(Tried),
+    /// None does, as far as the bound goes.
+    Not(Tried),
 }
 
 /// An execution of a case as evidence for a hang, if it is one.

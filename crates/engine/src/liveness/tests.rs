@@ -26,7 +26,7 @@ fn hang(codes: &[&str], bound: u32) -> Hang {
     let model = load_shipped("sc", &signature()).expect("shipped").expect("valid");
     // Tasks borrow from what they are about; a test has few of them.
     let setting: &'static Setting = Box::leak(Box::new(Setting::new(&test, &model)));
-    let limits = Limits { bound, timeout: None };
+    let limits = Limits { bound: Some(bound), timeout: None };
     let mut liveness = Liveness::new(setting, Engine::Enumerate, limits, &[]);
     let posed = &setting.posed(false).expect("no host program")[0];
     let ready = liveness.ready((0, bound), (FAIR, posed), Deadline(None)).unwrap_or_else(|e| panic!("{e}"));

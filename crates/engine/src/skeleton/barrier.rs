@@ -7,7 +7,8 @@
 //! Two kinds (see [`program::BarrierNaming`]):
 //! - *Counted* barriers are PTX's: an arrival belongs to a phase. Where every thread that uses the barrier takes part in
 //!   every phase (no count, or as many threads as the count), the phase is the number of earlier arrivals of the same
-//!   thread. Where fewer threads than use it make up a phase, the phases are free choices.
+//!   thread. Where fewer threads than use it make up a phase, the phases are free choices. Who has arrived without waiting
+//!   waits before it arrives again.
 //! - *Instance* barriers are those of the published suites: events with equal instance numbers and identifiers match;
 //!   nothing resets.
 //!
@@ -39,6 +40,8 @@ pub(super) struct BarrierEdges {
     pub(super) sync: Edges,
     /// Event of a thread to a wait that passes because that thread has ended: the base relation `exitbar`.
     pub(super) exits: Edges,
+    /// Event of a phase to an arrival of the next one that waited until it was over: the base relation `nextbar`.
+    pub(super) next: Edges,
     /// Order in time that barriers impose: `sync`, `exits`, and arrivals of one phase before those of the next.
     pub(super) order: Edges,
     /// Arrivals to themselves, where some thread of the group ends, or waits elsewhere for ever, without having arrived
@@ -100,7 +103,9 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> 
         for (i, a) in arrivals.iter().enumerate() {
             let cond = rules.synchronises(i, a, w, &chosen)?;
             if cond != Cond::FALSE {
-                result.sync.push((a.event, w.event, cond));
+                // Who waits only to arrive takes nothing along.
+                let edges = if w.to_arrive() { &mut result.next } else { &mut result.sync };
+                edges.push((a.event, w.event, cond));
                 result.order.push((a.event, w.event, cond));
             }
         }

@@ -10,10 +10,11 @@ use super::graph::{MAX_EVENTS, MAX_VALUE_DEPTH};
 use super::loops::Position;
 use super::pool::{Cond, TermId};
 use super::unroll::{State, Taint, Unroller};
-use super::unrolled::{Answer, Arrival, Group, Naming, Use, Wait};
+use super::unrolled::{Answer, Arrival, Group, Naming, Unrolled, Use, Wait, WaitKey};
 use cat::rel::EventId;
 use program::{
-    Access, BarrierAction, BarrierNaming, EventKind, Expr, Op, RegId, Scope, Tags, ThreadId, Ty, Update,
+    Access, Barrier, BarrierAction, BarrierNaming, CmpOp, EventKind, Expr, Op, RegId, Scope, Tags, ThreadId, Ty,
+    Update,
 };
 use verdict::Reason;
 
@@ -195,42 +196,84 @@ impl Unroller<'_> {
             }
             Op::Barrier(b) => {
                 let effect = state.guard;
-                let group = Group { domain: b.domain, lanes: b.lanes };
-                let mut term = |e: &Expr| self.eval(state, e, thread).0;
-                let naming = match &b.naming {
-                    BarrierNaming::Counted { id, count } => {
-                        Naming::Counted { id: term(id), count: count.as_ref().map(&mut term) }
-                    }
-                    BarrierNaming::Instance { instance, id, quorum } => Naming::Instance {
-                        instance: *instance,
-                        id: id.as_ref().map(&mut term),
-                        quorum: quorum.as_ref().map(&mut term),
-                    },
-                };
-                let named = Use { thread, group, naming };
+                let named = self.barrier(state, b, thread);
                 if b.action != BarrierAction::Wait {
+                    if self.may_have_arrived(state, named) {
+                        self.may_stop(state, pc)?;
+                        // The event is the arrival that comes next.
+                        let event = EventId::new(self.out.events.len());
+                        self.waits(state, named, (thread, at.clone(), true), event)?;
+                    }
                     let id =
                         self.push(here.event(EventKind::Arrive, state.guard, &b.arrive, b.scope), state, at)?;
                     self.out.arrivals.push(Arrival { event: id, guard: state.guard, at: named });
                 }
                 if b.action != BarrierAction::Arrive {
                     self.may_stop(state, pc)?;
-                    let reached = state.guard;
-                    let key = (thread, at.clone());
-                    let pass = if self.passing.contains(&key) { Cond::TRUE } else { self.out.pool.fresh_choice() };
-                    let guard = self.out.pool.and(reached, pass);
-                    let id = self.push(here.event(EventKind::Wait, guard, &b.wait, b.scope), state, at)?;
-                    if self.purpose.is_progress() {
-                        let blocked = self.out.pool.not(pass);
-                        state.guard = self.out.pool.and(reached, blocked);
-                        self.ends(state)?;
-                    }
-                    self.out.waits.push(Wait { key, event: id, reached, pass, at: named });
-                    state.guard = guard;
+                    let event = EventId::new(self.out.events.len());
+                    self.waits(state, named, (thread, at.clone(), false), event)?;
+                    self.push(here.event(EventKind::Wait, state.guard, &b.wait, b.scope), state, at)?;
                 }
                 Ok(effect)
             }
         }
+    }
+
+    /// A barrier as a thread names it.
+    pub(super) fn barrier(&mut self, state: &State, b: &Barrier, thread: ThreadId) -> Use {
+        let mut term = |e: &Expr| self.eval(state, e, thread).0;
+        let naming = match &b.naming {
+            BarrierNaming::Counted { id, count } => {
+                Naming::Counted { id: term(id), count: count.as_ref().map(&mut term) }
+            }
+            BarrierNaming::Instance { instance, id, quorum } => Naming::Instance {
+                instance: *instance,
+                id: id.as_ref().map(&mut term),
+                quorum: quorum.as_ref().map(&mut term),
+            },
+        };
+        Use { thread, group: Group { domain: b.domain, lanes: b.lanes }, naming }
+    }
+
+    /// Whether the thread may have arrived at that barrier without having waited there since.
+    fn may_have_arrived(&mut self, state: &State, to: Use) -> bool {
+        let Naming::Counted { id, .. } = to.naming else { return false };
+        let code = &self.program.thread(to.thread).code;
+        let Unrolled { pool, arrivals, waits, events, .. } = &mut self.out;
+        let mut same = |other: Use| {
+            let Naming::Counted { id: x, .. } = other.naming else { return false };
+            (other.thread, other.group) == (to.thread, to.group)
+                && pool.cmp(CmpOp::Eq, Ty::WORD, x, id) != Cond::FALSE
+        };
+        let splits = |a: &Arrival| {
+            let barrier = code[events[a.event.index()].instr].op.barrier();
+            barrier.is_some_and(|b| b.action == BarrierAction::Arrive)
+        };
+        let Some(last) = arrivals.iter().rev().find(|a| same(a.at) && splits(a)).map(|a| a.event) else {
+            return false;
+        };
+        let Some(since) =
+            waits.iter().find(|w| w.event > last && w.at.thread == to.thread && w.at.naming == to.naming)
+        else {
+            return true;
+        };
+        let passed = pool.and(since.reached, since.pass);
+        let missed = pool.not(passed);
+        pool.and(state.guard, missed) != Cond::FALSE
+    }
+
+    /// Lets a thread go on only if it passes a barrier.
+    fn waits(&mut self, state: &mut State, at: Use, key: WaitKey, event: EventId) -> Result<(), Reason> {
+        let reached = state.guard;
+        let pass = if self.passing.contains(&key) { Cond::TRUE } else { self.out.pool.fresh_choice() };
+        if self.purpose.is_progress() {
+            let blocked = self.out.pool.not(pass);
+            state.guard = self.out.pool.and(reached, blocked);
+            self.ends(state)?;
+        }
+        state.guard = self.out.pool.and(reached, pass);
+        self.out.waits.push(Wait { key, event, reached, pass, at });
+        Ok(())
     }
 
     /// Adds a read; answers with what it returns.
@@ -290,7 +333,7 @@ impl Unroller<'_> {
 }
 
 impl State {
-    fn set(&mut self, reg: RegId, value: TermId, taint: Taint) {
+    pub(super) fn set(&mut self, reg: RegId, value: TermId, taint: Taint) {
         self.regs[reg.0 as usize] = value;
         self.taints[reg.0 as usize] = taint;
     }

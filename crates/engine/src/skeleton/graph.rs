@@ -49,6 +49,10 @@ pub struct Skeleton {
     pub complete: Cond,
     /// When some thread is cut at the loop bound.
     pub cut: Cond,
+    /// The same by thread, with the first instruction of the loop.
+    pub cuts: Vec<(Cond, ThreadId, usize)>,
+    /// The bound with which nothing would be cut, if nothing is.
+    pub deepest: u32,
     /// Whether any thread has a loop.
     pub has_loops: bool,
     /// Final value of every register of every thread, meaningful where the thread is done.
@@ -64,6 +68,7 @@ pub struct Skeleton {
     pub progress: Option<Arc<Progress>>,
     pub(crate) syncbar: Vec<(EventId, EventId, Cond)>,
     pub(crate) exitbar: Vec<(EventId, EventId, Cond)>,
+    pub(crate) nextbar: Vec<(EventId, EventId, Cond)>,
     pub(crate) divergence: Vec<(EventId, EventId, Cond)>,
     pub(crate) launch: Vec<(EventId, EventId, Cond)>,
     pub(crate) launch_fine: Vec<(EventId, EventId, Cond)>,

@@ -7,13 +7,19 @@
 //! - [`Position`]s of one thread are totally ordered, and every step of control flow goes to a larger one: that is
 //!   the order in which a thread is unrolled.
 
-use program::{RegId, Thread, live_registers};
+use program::{Op, RegId, Thread, live_registers};
 
 /// One loop: `header ..= end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Loop {
     header: usize,
     end: usize,
+}
+
+impl Loop {
+    fn contains(self, pc: usize) -> bool {
+        (self.header..=self.end).contains(&pc)
+    }
 }
 
 /// Where a state of an unrolled thread stands: for each enclosing loop, outermost first, its header and the number of
@@ -36,20 +42,41 @@ impl Position {
     pub(super) fn iterations(&self) -> impl Iterator<Item = &[u32]> {
         (2..self.0.len()).step_by(2).map(|end| &self.0[..end])
     }
+
+    /// The loop whose iterations have their numbers at `round`, as a prefix.
+    pub(super) fn around(&self, round: usize) -> &[u32] {
+        &self.0[..round]
+    }
+
+    /// The number of its iteration.
+    pub(super) fn number(&self, round: usize) -> u32 {
+        self.0[round]
+    }
+
+    /// The same place in another iteration.
+    pub(super) fn at_number(&self, round: usize, number: u32) -> Position {
+        let mut at = self.clone();
+        at.0[round] = number;
+        at
+    }
 }
 
 /// A step from one position to another.
 pub(super) enum Step {
     /// To a later instruction, or to the end.
     Forward(Position),
-    /// To the next iteration of a loop: the iteration that ends, the number of the one that begins, where it begins,
-    /// and whether that is the loop's header.
-    Back { iteration: Vec<u32>, next: u32, to: Position, at_header: bool },
+    /// To an iteration of a loop that begins there; which loop, as the place in the position where its iteration has its
+    /// number.
+    Back { to: Position, round: usize },
 }
 
 /// The loops of a thread and, if there are any, the registers needed at each instruction.
 pub(super) struct Loops {
     loops: Vec<Loop>,
+    /// By instruction: whether some jump leads back to it.
+    entered: Vec<bool>,
+    /// By branch: the loops that one of its ways leaves and the other does not, if it can count how often.
+    tests: Vec<Vec<Loop>>,
     live: Vec<Vec<bool>>,
 }
 
@@ -61,9 +88,29 @@ impl Loops {
             loops.extend(instr.op.target().filter(|t| *t <= pc).map(|header| Loop { header, end: pc }));
         }
         merge(&mut loops);
-        // Nobody asks without loops, and the table is large.
-        let live = if loops.is_empty() { Vec::new() } else { live_registers(thread, observed) };
-        Loops { loops, live }
+        // Nobody asks without loops, and the tables are large.
+        let (mut entered, mut tests, mut live) = (Vec::new(), Vec::new(), Vec::new());
+        if !loops.is_empty() {
+            live = live_registers(thread, observed);
+            entered = vec![false; thread.code.len()];
+            for (pc, instr) in thread.code.iter().enumerate() {
+                instr.op.target().filter(|t| *t <= pc).into_iter().for_each(|t| entered[t] = true);
+                tests.push(counted_loops(thread, &loops, pc));
+            }
+        }
+        Loops { loops, entered, tests, live }
+    }
+
+    /// Whether some jump leads back to that instruction.
+    pub(super) fn is_entered(&self, pc: usize) -> bool {
+        self.entered.get(pc) == Some(&true)
+    }
+
+    /// The loops whose iterations a branch may count, each as the place of its iteration's number in a position of that
+    /// branch.
+    pub(super) fn tested(&self, pc: usize) -> impl Iterator<Item = usize> {
+        let tests = self.tests.get(pc).into_iter().flatten();
+        tests.map(|l| 2 * self.loops.iter().filter(|o| o.contains(l.header) && o.contains(l.end)).count() - 1)
     }
 
     /// Whether the thread has a loop at all.
@@ -84,7 +131,7 @@ impl Loops {
     fn position(&self, pc: usize, mut count: impl FnMut(Loop) -> u32) -> Position {
         let mut at = Vec::new();
         // Loops are sorted outermost first among those that contain one instruction.
-        for &l in self.loops.iter().filter(|l| l.header <= pc && pc <= l.end) {
+        for &l in self.loops.iter().filter(|l| l.contains(pc)) {
             at.push(l.header as u32);
             at.push(count(l));
         }
@@ -105,7 +152,7 @@ impl Loops {
         }
         let around = |l: &&Loop| l.header <= target && pc <= l.end;
         let innermost = *self.loops.iter().rfind(around).expect("a backward jump lies in a loop");
-        let depth = self.loops.iter().filter(around).count();
+        let round = 2 * self.loops.iter().filter(around).count() - 1;
         let next = count(innermost) + 1;
         let to = self.position(target, |l| {
             if l == innermost {
@@ -116,8 +163,24 @@ impl Loops {
                 0
             }
         });
-        Step::Back { iteration: from.0[..2 * depth].to_vec(), next, to, at_header: target == innermost.header }
+        Step::Back { to, round }
     }
+}
+
+/// The loops that one way of a branch leaves and the other does not, if what decides is a register that they change: an
+/// exit that can count their iterations.
+fn counted_loops(thread: &Thread, loops: &[Loop], pc: usize) -> Vec<Loop> {
+    let Op::Branch { cond, target } = &thread.code[pc].op else { return Vec::new() };
+    let counts = |l: &Loop| {
+        let mut changed = false;
+        let assigned = |r: RegId| {
+            (l.header..=l.end).any(|at| matches!(thread.code[at].op, Op::Assign { dst, .. } if dst == r))
+        };
+        cond.registers(&mut |r| changed |= assigned(r));
+        changed
+    };
+    let leaves = |l: &&Loop| l.contains(pc) && l.contains(*target) != l.contains(pc + 1);
+    loops.iter().filter(leaves).filter(|l| counts(l)).copied().collect()
 }
 
 /// Makes intervals disjoint or nested, and sorts them: by header, outer ones first.

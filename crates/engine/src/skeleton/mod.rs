@@ -15,7 +15,7 @@ use cat::rel::{EventId, Rel};
 use program::litmus::{LitmusTest, Observable};
 use program::memory::{CellId, Memory};
 use program::options::Options;
-use program::{EventKind, Program};
+use program::{EventKind, Program, ThreadId};
 use verdict::Reason;
 
 mod answers;
@@ -31,6 +31,7 @@ mod launch;
 mod loops;
 pub mod pool;
 pub mod progress;
+mod returns;
 pub mod signature;
 mod unroll;
 mod unrolled;
@@ -40,6 +41,7 @@ pub use graph::{MAX_EVENTS, Skeleton, observable_ty};
 pub use pool::{Atom, Cond, Pool, Term, TermId};
 pub use progress::{Progress, Purpose};
 
+use returns::LongLoops;
 use unroll::Unroller;
 use unrolled::Unrolled;
 
@@ -65,9 +67,10 @@ impl Skeleton {
         let program = Arc::new(test.program.clone());
         let memory = Memory::new(&program);
         let observed = observed_registers(test);
-        let mut passing = Default::default();
+        let (mut passing, mut long) = <(_, LongLoops)>::default();
         let (mut out, first_events) = loop {
-            let (mut out, init) = unroll(&program, &memory, options, bound, &passing, &observed, purpose)?;
+            let (mut out, init) =
+                unroll((&program, &memory), options, bound, (&passing, &mut long), &observed, purpose)?;
             let known = barrier::passing(&program, &mut out)?;
             // Waits that were found to pass keep their key from one unrolling to the next.
             let grown: rustc_hash::FxHashSet<_> = passing.union(&known).cloned().collect();
@@ -91,6 +94,8 @@ impl Skeleton {
             done: out.endings.iter().map(|e| e.done).collect(),
             complete: Cond::TRUE,
             cut: Cond::FALSE,
+            cuts: Vec::new(),
+            deepest: out.deepest,
             has_loops: out.has_loops,
             final_regs: out.endings.iter().map(|e| e.regs.clone()).collect(),
             constraints: barriers.constraints,
@@ -100,6 +105,7 @@ impl Skeleton {
             progress,
             syncbar: barriers.sync,
             exitbar: barriers.exits,
+            nextbar: barriers.next,
             divergence: barriers.divergence,
             launch: launches.launch,
             launch_fine: launches.fine,
@@ -112,7 +118,9 @@ impl Skeleton {
             pool: out.pool,
             program,
         };
-        for ending in &out.endings {
+        for (t, ending) in out.endings.iter().enumerate() {
+            let thread = ThreadId(t as u16);
+            sk.cuts.extend(ending.cuts.iter().map(|&(cond, pc)| (cond, thread, pc)));
             if !purpose.is_progress() {
                 sk.complete = sk.pool.and(sk.complete, ending.done);
             }
@@ -185,43 +193,64 @@ fn observed_registers(test: &LitmusTest) -> Vec<Vec<bool>> {
     needed
 }
 
+/// Unrolls all threads: loops that are known to end up to there, if the whole stays within limits.
 fn unroll(
-    program: &Program,
-    memory: &Memory,
+    (program, memory): (&Program, &Memory),
     options: Options,
     bound: u32,
-    passing: &rustc_hash::FxHashSet<unrolled::WaitKey>,
+    (passing, long): (&rustc_hash::FxHashSet<unrolled::WaitKey>, &mut LongLoops),
     observed: &[Vec<bool>],
     purpose: Purpose,
 ) -> Result<(Unrolled, Vec<CellId>), Reason> {
-    let (out, endings) = Default::default();
-    let mut unroller = Unroller { program, memory, options, bound, passing, purpose, out, endings };
-    let mut init_cells = Vec::new();
-    for (i, cell) in memory.cells.iter().enumerate() {
-        let id = CellId(i as u32);
-        if cell.memory != id {
-            continue;
+    loop {
+        let (out, endings) = Default::default();
+        let mut unroller = Unroller { program, memory, options, bound, passing, long, purpose, out, endings };
+        let done = unroller.all(observed);
+        let Unrolled { counted, long: found, .. } = &mut unroller.out;
+        match done {
+            Ok(init_cells) if found.is_empty() => return Ok((unroller.out, init_cells)),
+            Err(limit) if found.is_empty() && !*counted => return Err(limit),
+            Err(_) if found.is_empty() => {
+                let all = |t: ThreadId| (0..program.thread(t).code.len() as u32).map(move |pc| (t, pc));
+                long.extend(program.thread_ids().flat_map(all));
+            }
+            _ => long.extend(std::mem::take(found)),
         }
-        if unroller.out.events.len() >= MAX_EVENTS {
-            return Err(Reason::TooManyEvents(MAX_EVENTS));
+    }
+}
+
+impl Unroller<'_> {
+    fn all(&mut self, observed: &[Vec<bool>]) -> Result<Vec<CellId>, Reason> {
+        let mut init_cells = Vec::new();
+        for (i, cell) in self.memory.cells.iter().enumerate() {
+            let id = CellId(i as u32);
+            if cell.memory != id {
+                continue;
+            }
+            if self.out.events.len() >= MAX_EVENTS {
+                return Err(Reason::TooManyEvents(MAX_EVENTS));
+            }
+            let addr = self.out.pool.constant(cell.address);
+            let value = self.out.pool.constant(cell.init);
+            init_cells.push(id);
+            self.out.events.push(Event {
+                kind: EventKind::Init,
+                thread: None,
+                instr: 0,
+                guard: Cond::TRUE,
+                tags: program::Tags::of(&["GEN"]),
+                scope: None,
+                addr: Some(addr),
+                value: Some(value),
+                ty: cell.ty,
+            });
         }
-        let addr = unroller.out.pool.constant(cell.address);
-        let value = unroller.out.pool.constant(cell.init);
-        init_cells.push(id);
-        unroller.out.events.push(Event {
-            kind: EventKind::Init,
-            thread: None,
-            instr: 0,
-            guard: Cond::TRUE,
-            tags: program::Tags::of(&["GEN"]),
-            scope: None,
-            addr: Some(addr),
-            value: Some(value),
-            ty: cell.ty,
-        });
+        for thread in self.program.thread_ids() {
+            self.thread(thread, &observed[thread.0 as usize])?;
+            if !self.out.long.is_empty() {
+                break;
+            }
+        }
+        Ok(init_cells)
     }
-    for thread in program.thread_ids() {
-        unroller.thread(thread, &observed[thread.0 as usize])?;
-    }
-    Ok((unroller.out, init_cells))
 }

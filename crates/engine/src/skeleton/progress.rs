@@ -27,7 +27,8 @@ use super::base::{BaseRel, Build};
 use super::graph::Edges;
 use super::loops::{Loops, Position};
 use super::pool::{Cond, TermId};
-use super::unroll::{Iteration, State, Unroller};
+use super::returns::Past;
+use super::unroll::{State, Unroller};
 use super::unrolled::{Ending, Naming, Unrolled};
 use cat::rel::{EventId, Rel};
 use program::{CmpOp, EventKind, Program, RegId, ThreadId, Ty};
@@ -59,9 +60,9 @@ impl Purpose {
 pub struct Spin {
     /// When the thread ends there.
     pub cond: Cond,
-    /// Instruction at which the loop begins.
+    /// Instruction at which its rounds begin.
     pub header: usize,
-    /// Events of the iteration; those on other paths never execute together with `cond`.
+    /// Events of the round; those on other paths never execute together with `cond`.
     pub events: Vec<EventId>,
 }
 
@@ -201,21 +202,12 @@ pub(super) fn relation(pairs: Pairs) -> Build {
 }
 
 impl Unroller<'_> {
-    /// A thread that ends in an iteration without effect, in `state`.
-    pub(super) fn spins(
-        &mut self,
-        state: &State,
-        iteration: &[u32],
-        header: usize,
-        thread: ThreadId,
-    ) -> Result<(), Reason> {
-        if state.guard == Cond::FALSE {
-            return Ok(());
-        }
-        let inside = |place: &Position| place.suffix(iteration).is_some();
+    /// A thread that ends in a round without effect that began at a position, in `state`.
+    pub(super) fn spins(&mut self, state: &State, from: &Position, thread: ThreadId) -> Result<(), Reason> {
+        let inside = |place: &Position| place >= from;
         self.not_for_ever(state.guard, thread, &inside);
         let events = self.placed(thread).filter(|(_, place)| inside(place)).map(|(e, _)| *e).collect();
-        self.endings.spins.push(Spin { cond: state.guard, header, events });
+        self.endings.spins.push(Spin { cond: state.guard, header: from.pc(), events });
         self.ends(state)
     }
 
@@ -245,33 +237,41 @@ impl Unroller<'_> {
         self.out.places.iter().filter(move |(e, _)| self.out.events[e.index()].thread == Some(thread))
     }
 
-    /// Lets a thread that has just executed `iteration`, and is in `state`, repeat its last iterations for ever, if they
-    /// are two blocks of equal content. What is left in `state` goes on.
+    /// Lets a thread that jumps back to `to` in `state`, in the loop at `round`, repeat its last iterations for ever, if
+    /// they are two blocks of equal content. What is left in `state` goes on.
     pub(super) fn repeats(
         &mut self,
         state: &mut State,
-        iteration: &[u32],
-        iterations: &FxHashMap<Vec<u32>, Iteration>,
+        (to, round): (&Position, usize),
+        past: &Past,
         loops: &Loops,
         thread: ThreadId,
     ) -> Result<(), Reason> {
-        let (&last, prefix) = iteration.split_last().expect("an iteration has a number");
-        let header = *prefix.last().expect("a loop has a header") as usize;
-        let executed = last + 1;
+        let (header, executed) = (to.pc(), to.number(round));
         for period in 1..=executed / 2 {
             if state.guard == Cond::FALSE {
                 return Ok(());
             }
             let later = executed - period;
-            let start = [prefix, &[later]].concat();
-            let Some(before) = iterations.get(&start).and_then(|i| i.regs.clone()) else { continue };
-            let pairs = self.paired(thread, prefix, later, period);
+            let (from, middle) = (to.at_number(round, later - period), to.at_number(round, later));
+            let (Some(first), Some(second)) = (past.visit(&from), past.visit(&middle)) else { continue };
             let needed = |i: &usize| loops.is_live(header, RegId(*i as u16));
             let registers: Vec<(TermId, TermId)> =
-                (0..before.len()).filter(needed).map(|i| (before[i], state.regs[i])).collect();
-            let same = self.same_content(&pairs, &registers);
+                (0..second.regs.len()).filter(needed).map(|i| (second.regs[i], state.regs[i])).collect();
             let pool = &mut self.out.pool;
-            let possible = pool.and(state.guard, same);
+            let there = pool.and(first.guard, second.guard);
+            let mut possible = pool.and(state.guard, there);
+            for &(x, y) in &registers {
+                let same = pool.cmp(CmpOp::Eq, Ty::WORD, x, y);
+                possible = pool.and(possible, same);
+            }
+            if possible == Cond::FALSE {
+                continue;
+            }
+            let pairs = self.paired(thread, (to, round), period);
+            let same = self.same_content(&pairs);
+            let pool = &mut self.out.pool;
+            let possible = pool.and(possible, same);
             if possible == Cond::FALSE {
                 continue;
             }
@@ -280,11 +280,7 @@ impl Unroller<'_> {
             let on = pool.not(choice);
             let on = pool.and(state.guard, on);
             state.guard = pool.and(possible, choice);
-            let repeats = |place: &Position| {
-                let number = place.suffix(prefix).and_then(|rest| rest.first());
-                number.is_some_and(|&n| n >= later)
-            };
-            self.not_for_ever(choice, thread, &repeats);
+            self.not_for_ever(choice, thread, &|place| *place >= middle);
             self.ends(state)?;
             state.guard = on;
             self.endings.repeats.push(Repeat { choice, header, period, pairs, registers });
@@ -292,25 +288,23 @@ impl Unroller<'_> {
         Ok(())
     }
 
-    /// The events of the blocks of `period` iterations before and from iteration `later` of a loop, by place.
+    /// The events of the last two blocks of `period` iterations of the loop at `round` before one begins at `to`, by place.
     fn paired(
         &self,
         thread: ThreadId,
-        prefix: &[u32],
-        later: u32,
+        (to, round): (&Position, usize),
         period: u32,
     ) -> Vec<(Option<EventId>, Option<EventId>)> {
         type Pair = (Option<EventId>, Option<EventId>);
         let mut found: FxHashMap<(u32, &[u32], EventKind), Pair> = FxHashMap::default();
         let mut order = Vec::new();
-        let first = later - period;
+        let later = to.number(round) - period;
+        let from = to.at_number(round, later - period);
         for (e, place) in self.placed(thread) {
-            let Some((&number, rest)) = place.suffix(prefix).and_then(<[u32]>::split_first) else { continue };
-            if number < first || number >= later + period {
-                continue;
-            }
+            let rest = place.suffix(to.around(round)).and_then(<[u32]>::split_first);
+            let Some((&number, rest)) = rest.filter(|_| *place >= from) else { continue };
             // An instruction makes at most one event of a kind.
-            let key = ((number - first) % period, rest, self.out.events[e.index()].kind);
+            let key = ((number + 2 * period - later) % period, rest, self.out.events[e.index()].kind);
             let slot = found.entry(key).or_insert_with(|| {
                 order.push(key);
                 (None, None)
@@ -320,12 +314,8 @@ impl Unroller<'_> {
         order.iter().map(|key| found[key]).collect()
     }
 
-    /// When two blocks have equal content: events, addresses, values, barriers, needed registers at the end.
-    fn same_content(
-        &mut self,
-        pairs: &[(Option<EventId>, Option<EventId>)],
-        registers: &[(TermId, TermId)],
-    ) -> Cond {
+    /// When two blocks have equal content: events, addresses, values, barriers.
+    fn same_content(&mut self, pairs: &[(Option<EventId>, Option<EventId>)]) -> Cond {
         let mut all = Cond::TRUE;
         let guard = |out: &Unrolled, e: Option<EventId>| e.map_or(Cond::FALSE, |e| out.events[e.index()].guard);
         for &(a, b) in pairs {
@@ -340,10 +330,6 @@ impl Unroller<'_> {
             }
             let equal = self.out.pool.implies(gb, equal);
             all = self.out.pool.and(all, equal);
-        }
-        for &(x, y) in registers {
-            let same = self.out.pool.cmp(CmpOp::Eq, Ty::WORD, x, y);
-            all = self.out.pool.and(all, same);
         }
         all
     }

@@ -319,6 +319,9 @@ fn relations() -> Vec<Row> {
             "event of a thread to a wait that passes because the thread has ended",
             "{b} passes because the thread of {a} has ended",
             "{b} does not wait for the end of the thread of {a}";
+        None "nextbar" = edges(|sk| &sk.nextbar) =>
+            "event of a phase of a barrier to an arrival in the next one that comes when the phase is over",
+            "{b} comes when the phase of {a} is over", "{b} does not come in the phase after that of {a}";
         Launch "launch" = edges(|sk| &sk.launch) =>
             "event of a host program to one that calls of the runtime order after it",
             "calls of the runtime order {a} before {b}", "no calls of the runtime order {a} before {b}";

@@ -1,10 +1,10 @@
 //! Unrolling a thread into guarded events.
 //!
 //! A thread is executed symbolically, all paths at once. States that reach the same [`Position`] are merged: their
-//! guards by disjunction, each register by a choice between its values. An iteration of a loop that executes no write
-//! and no barrier and leaves every register that is still needed unchanged has no effect; one such iteration stands
-//! for all that could follow, and the thread *spins* there. Other iterations are continued up to the bound, where the
-//! thread is *cut*.
+//! guards by disjunction, each register by a choice between its values. A round through a loop that executes no write
+//! and no barrier and leaves every register that is still needed unchanged has no effect; one such round stands
+//! for all that could follow, and the thread *spins* there ([`super::returns`]). Other iterations are continued up to the
+//! bound, where the thread is *cut*.
 //!
 //! # Invariants
 //! - Events of a thread are created in an order that contains program order.
@@ -19,18 +19,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::execute::union;
 use super::graph::{MAX_POOL, MAX_STEPS, MAX_VALUE_DEPTH};
 use super::loops::{Loops, Position, Step};
-use super::pool::{Cond, TermId};
+use super::pool::{Cond, Pool, TermId};
 use super::progress::Purpose;
+use super::returns::{LongLoops, Past};
 use super::unrolled::{Ending, Endings, Unrolled, WaitKey};
 use cat::rel::EventId;
 use program::memory::Memory;
 use program::options::Options;
-use program::{CmpOp, Op, Program, RegId, ThreadId, Ty};
+use program::{BarrierNaming, Expr, Op, Program, ThreadId};
 use verdict::Reason;
 
 /// Read events that a value depends on in the eyes of the syntax.
@@ -47,12 +48,6 @@ pub(super) struct State {
     pub(super) fresh: bool,
 }
 
-/// What is remembered of a loop iteration to decide whether it had an effect.
-pub(super) struct Iteration {
-    pub(super) regs: Option<Vec<TermId>>,
-    effect: Cond,
-}
-
 /// The program-wide part of unrolling; threads are added one by one.
 pub(super) struct Unroller<'a> {
     pub(super) program: &'a Program,
@@ -61,6 +56,8 @@ pub(super) struct Unroller<'a> {
     pub(super) bound: u32,
     /// Waits that are known to let their thread pass.
     pub(super) passing: &'a FxHashSet<WaitKey>,
+    /// Loops that are known to take too many iterations to be unrolled to their end.
+    pub(super) long: &'a LongLoops,
     pub(super) purpose: Purpose,
     pub(super) out: Unrolled,
     /// Ways in which the present thread ends.
@@ -92,11 +89,14 @@ impl Unroller<'_> {
         let mut ending = Ending {
             done: Cond::FALSE,
             cut: Cond::FALSE,
+            cuts: Vec::new(),
             spinning: Cond::FALSE,
             regs: Vec::new(),
             progress: Endings::default(),
         };
-        let mut iterations: FxHashMap<Vec<u32>, Iteration> = FxHashMap::default();
+        let mut past = Past::default();
+        let suites = thread.code.iter().any(|i| is_of_suites(&i.op));
+        let (mut unreached, mut reached) = (Vec::new(), vec![false; thread.code.len()]);
         let mut pending: BTreeMap<Position, State> = BTreeMap::new();
         let last = thread.code.len();
         if last == 0 {
@@ -113,20 +113,22 @@ impl Unroller<'_> {
             if self.out.pool.size() > MAX_POOL {
                 return Err(Reason::TooManyParts(MAX_POOL));
             }
-            let pc = at.pc();
-            for iteration in at.iterations() {
-                let record =
-                    iterations.entry(iteration.to_vec()).or_insert(Iteration { regs: None, effect: Cond::FALSE });
-                if iteration[iteration.len() - 2] as usize == pc && record.regs.is_none() {
-                    record.regs = Some(state.regs.clone());
-                }
+            if !self.out.long.is_empty() {
+                // It is unrolled anew, with their iterations counted.
+                return Ok(());
             }
+            let pc = at.pc();
+            past.arrives(&at, &state, &loops);
+            reached[pc] = true;
             let mut jumps: Vec<(Cond, usize)> = Vec::new();
             let instr = &thread.code[pc];
             match &instr.op {
                 Op::Branch { cond, target } => {
                     let (value, taint) = self.eval(&state, cond, id);
                     let taken = self.out.pool.non_zero(value);
+                    if taken.is_const() {
+                        self.counts(&numbers(&self.out.pool, &state, cond), &at, &loops, &mut past, id);
+                    }
                     if !taken.is_const() || !taint.is_empty() {
                         state.ctrl = union(&state.ctrl, &taint);
                     }
@@ -136,16 +138,24 @@ impl Unroller<'_> {
                     jumps.push((pool.and(state.guard, fallthrough), pc + 1));
                 }
                 op => {
+                    if !matches!(op, Op::Assign { .. }) {
+                        let (spent, header) = past.spent(&at);
+                        if spent >= self.bound {
+                            self.cuts(&mut ending, &state, header)?;
+                            continue;
+                        }
+                        self.out.deepest = self.out.deepest.max(spent + 1);
+                    }
                     if op.is_visible() || matches!(op, Op::Enqueue(_)) {
                         self.may_stop(&mut state, pc)?;
                     }
                     let effect = self.execute(&mut state, op, id, pc, &at)?;
-                    for iteration in at.iterations() {
-                        let record = iterations.get_mut(iteration).expect("recorded above");
-                        record.effect = self.out.pool.or(record.effect, effect);
-                    }
+                    past.does(&at, effect);
                     jumps.push((state.guard, pc + 1));
                 }
+            }
+            for &(_, dead) in jumps.iter().filter(|(guard, _)| suites && *guard == Cond::FALSE) {
+                unreached.push((dead, state.clone()));
             }
             jumps.retain(|(guard, _)| *guard != Cond::FALSE);
             let mut state = Some(state);
@@ -161,33 +171,33 @@ impl Unroller<'_> {
                 }
                 let to = match loops.step(&at, target) {
                     Step::Forward(to) => to,
-                    Step::Back { iteration, next: count, to, at_header } => {
-                        let idle = self.without_effect(&iterations[&iteration], &next, &loops, target, at_header);
-                        let pool = &mut self.out.pool;
-                        let idle = pool.and(next.guard, idle);
-                        ending.spinning = pool.or(ending.spinning, idle);
-                        let busy = pool.not(idle);
-                        let going_on = pool.and(next.guard, busy);
-                        if self.purpose.is_progress() {
-                            next.guard = idle;
-                            self.spins(&next, &iteration, target, id)?;
-                            next.guard = going_on;
-                            if at_header {
-                                self.repeats(&mut next, &iteration, &iterations, &loops, id)?;
+                    Step::Back { to, round } => {
+                        for (from, idle) in past.rounds(&mut self.out.pool, &next, &loops, (&to, round)) {
+                            let pool = &mut self.out.pool;
+                            ending.spinning = pool.or(ending.spinning, idle);
+                            let busy = pool.not(idle);
+                            let going_on = pool.and(next.guard, busy);
+                            if self.purpose.is_progress() {
+                                next.guard = idle;
+                                self.spins(&next, &from, id)?;
+                            } else {
+                                // A run in which all is complete that is asked about goes on to see it.
+                                self.asks_for_ever(idle, id, &|place| *place >= from);
                             }
-                        } else {
-                            // A run in which all is complete that is asked about goes on to see it.
-                            self.asks_for_ever(idle, id, &|place| place.suffix(&iteration).is_some());
                             next.guard = going_on;
                         }
-                        if count >= self.bound {
-                            ending.cut = self.out.pool.or(ending.cut, next.guard);
-                            self.ends(&next)?;
-                            continue;
+                        if self.purpose.is_progress() {
+                            self.repeats(&mut next, (&to, round), &past, &loops, id)?;
                         }
                         if next.guard == Cond::FALSE {
                             continue;
                         }
+                        let spent = past.spent_after(&at, round);
+                        if spent > self.bound {
+                            self.cuts(&mut ending, &next, to.around(round)[round - 1] as usize)?;
+                            continue;
+                        }
+                        self.out.deepest = self.out.deepest.max(spent);
                         to
                     }
                 };
@@ -195,6 +205,9 @@ impl Unroller<'_> {
                 self.merge(&mut slot, next)?;
                 pending.insert(to, slot.expect("merged"));
             }
+        }
+        for (dead, state) in unreached {
+            self.never_reached(state, dead, &reached, id);
         }
         if let Some(mut state) = end {
             // A command ends when its threads do, so that it matters whether they come to that.
@@ -271,26 +284,65 @@ impl Unroller<'_> {
         Ok(())
     }
 
-    /// When the iteration that ends in `state` had no effect.
-    fn without_effect(
-        &mut self,
-        iteration: &Iteration,
-        state: &State,
-        loops: &Loops,
-        header: usize,
-        at_header: bool,
-    ) -> Cond {
-        let (Some(before), true) = (&iteration.regs, at_header) else {
-            return Cond::FALSE;
-        };
-        let pool = &mut self.out.pool;
-        let mut idle = pool.not(iteration.effect);
-        for (i, (&old, &new)) in before.iter().zip(&state.regs).enumerate() {
-            if loops.is_live(header, RegId(i as u16)) {
-                let same = pool.cmp(CmpOp::Eq, Ty::WORD, old, new);
-                idle = pool.and(idle, same);
+    /// Ends a thread at the loop bound of the loop with that first instruction.
+    fn cuts(&mut self, ending: &mut Ending, state: &State, header: usize) -> Result<(), Reason> {
+        ending.cut = self.out.pool.or(ending.cut, state.guard);
+        ending.cuts.push((state.guard, header));
+        self.ends(state)
+    }
+
+    /// Notes the barriers of the suites on a way that is never taken, if no other way leads there. That values alone show that
+    /// it is not taken makes no difference: to those who wait for all matching barriers of the program they count.
+    fn never_reached(&mut self, mut state: State, from: usize, reached: &[bool], thread: ThreadId) {
+        let code = &self.program.thread(thread).code;
+        let mut seen = vec![false; code.len()];
+        let mut todo = vec![from];
+        while let Some(pc) = todo.pop() {
+            if pc >= code.len() || std::mem::replace(&mut seen[pc], true) || reached[pc] {
+                continue;
+            }
+            let op = &code[pc].op;
+            if let Op::Assign { dst, value } = op {
+                let (value, taint) = self.eval(&state, value, thread);
+                state.set(*dst, value, taint);
+            }
+            if let (Some(barrier), true) = (op.barrier(), is_of_suites(op)) {
+                let never = self.barrier(&state, barrier, thread);
+                self.out.unreached.push(never);
+            }
+            todo.extend(op.target().into_iter().chain(op.falls_through().then_some(pc + 1)));
+        }
+    }
+
+    /// Notes that a branch was decided, by registers that all hold numbers if `by` has them.
+    fn counts(&mut self, by: &Option<Vec<i64>>, at: &Position, loops: &Loops, past: &mut Past, thread: ThreadId) {
+        let Some(by) = by else { return };
+        for round in loops.tested(at.pc()) {
+            let header = at.around(round).last().copied().unwrap_or(0);
+            if !self.long.contains(&(thread, header)) {
+                self.out.counted = true;
+                if let Some(header) = past.decided(at, round, by) {
+                    self.out.long.insert((thread, header));
+                }
             }
         }
-        idle
     }
+}
+
+/// Whether it is a barrier of the published suites.
+fn is_of_suites(op: &Op) -> bool {
+    op.barrier().is_some_and(|b| matches!(b.naming, BarrierNaming::Instance { .. }))
+}
+
+/// The numbers in the registers of an expression, if there are only numbers.
+fn numbers(pool: &Pool, state: &State, e: &Expr) -> Option<Vec<i64>> {
+    let mut all = Some(Vec::new());
+    e.registers(&mut |r| {
+        let value = pool.as_const(state.regs[r.0 as usize]);
+        all = all.take().zip(value).map(|(mut all, value)| {
+            all.push(value);
+            all
+        });
+    });
+    all
 }

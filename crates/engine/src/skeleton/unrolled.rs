@@ -4,13 +4,15 @@ use super::event::Event;
 use super::loops::Position;
 use super::pool::{Cond, Pool, TermId};
 use super::progress::{Repeat, Spin};
+use super::returns::LongLoops;
 use super::unroll::State;
 use cat::rel::EventId;
 use program::host::QueryId;
 use program::{Scope, ThreadId};
 
-/// Identifies one dynamic instance of a wait, across repeated unrollings of the same thread.
-pub(super) type WaitKey = (ThreadId, Position);
+/// Identifies one dynamic instance of a wait, across repeated unrollings of the same thread: where it is, and whether it
+/// waits to arrive.
+pub(super) type WaitKey = (ThreadId, Position, bool);
 
 /// An arrival at a barrier, as unrolled.
 #[derive(Clone, Debug)]
@@ -25,6 +27,7 @@ pub(super) struct Arrival {
 #[derive(Clone, Debug)]
 pub(super) struct Wait {
     pub(super) key: WaitKey,
+    /// The event that executes if it passes: a wait, or the arrival that it lets come.
     pub(super) event: EventId,
     /// Guard of the instruction: the thread wants to pass.
     pub(super) reached: Cond,
@@ -32,6 +35,13 @@ pub(super) struct Wait {
     pub(super) pass: Cond,
     /// Where it waits.
     pub(super) at: Use,
+}
+
+impl Wait {
+    /// Whether it only waits to arrive: who has arrived cannot arrive again before the phase completes.
+    pub(super) fn to_arrive(&self) -> bool {
+        self.key.2
+    }
 }
 
 /// A barrier as an operation of a thread names it.
@@ -64,6 +74,8 @@ pub(super) struct Ending {
     pub(super) done: Cond,
     /// Cut at the loop bound.
     pub(super) cut: Cond,
+    /// The same, with the first instruction of the loop.
+    pub(super) cuts: Vec<(Cond, usize)>,
     /// In an iteration without effect.
     pub(super) spinning: Cond,
     /// Final value of each register where done; for questions about progress, wherever the thread ends.
@@ -93,12 +105,19 @@ pub(super) struct Unrolled {
     pub(super) rmw: Vec<(EventId, EventId)>,
     pub(super) arrivals: Vec<Arrival>,
     pub(super) waits: Vec<Wait>,
+    /// Barriers of the suites that stand on a way that no execution takes: they are never reached.
+    pub(super) unreached: Vec<Use>,
     pub(super) endings: Vec<Ending>,
     /// Syntactic dependencies, if the options ask for them: address, data, control.
     pub(super) addr: Vec<(EventId, EventId)>,
     pub(super) data: Vec<(EventId, EventId)>,
     pub(super) ctrl: Vec<(EventId, EventId)>,
     pub(super) has_loops: bool,
+    /// With this bound nothing would be cut, as far as it was unrolled.
+    pub(super) deepest: u32,
+    /// Whether iterations were not counted against the bound, and the loops that take too many of them.
+    pub(super) counted: bool,
+    pub(super) long: LongLoops,
     /// For questions about progress: what choices of this module demand, and the place of every event of a thread.
     pub(super) constraints: Vec<Cond>,
     pub(super) places: Vec<(EventId, Position)>,

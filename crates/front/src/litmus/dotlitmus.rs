@@ -101,6 +101,7 @@ pub(super) fn read(sink: &mut Sink) -> Option<LitmusTest> {
         observe,
         expect: IndexMap::new(),
         options: Vec::new(),
+        bound: None,
         runs: Vec::new(),
     })
 }

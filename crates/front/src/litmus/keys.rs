@@ -171,6 +171,11 @@ pub(super) const TEST: &[Key] = &[
     key("observe", Shape::List(&Shape::Text), "what outcomes show besides what the condition names"),
     key("options", Shape::Table(&OPTION_KEYS), "options of the model, such as `dep = \"syntactic\"`"),
     key(
+        "bound",
+        Shape::Count,
+        "how many iterations of a loop are looked at; `--bound` overrides it, 4 if neither is there",
+    ),
+    key(
         "memory",
         Shape::Open(
             &[],

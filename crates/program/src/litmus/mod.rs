@@ -18,6 +18,9 @@ use indexmap::IndexMap;
 use crate::options::Setting;
 use crate::{CmpOp, LocId, Program, RegId, ThreadId, Ty};
 
+/// No loop bound is larger.
+pub const MAX_BOUND: u32 = 1000;
+
 /// One litmus test (one instance, if its file is a template).
 #[derive(Clone, Debug)]
 pub struct LitmusTest {
@@ -49,6 +52,8 @@ pub struct LitmusTest {
     pub expect: IndexMap<String, Expectation>,
     /// Model options that the test sets (`[options]`).
     pub options: Vec<Setting>,
+    /// The loop bound that the test asks for.
+    pub bound: Option<u32>,
     /// What runs of the executor are expected to show.
     pub runs: Vec<RunExpectation>,
 }

@@ -22,7 +22,7 @@ use verdict::{Breach, Link, Verdict, Witness};
 const SAMPLE: usize = 60;
 
 /// For one question.
-const LIMITS: Limits = Limits { bound: 4, timeout: Some(Duration::from_secs(20)) };
+const LIMITS: Limits = Limits { bound: Some(4), timeout: Some(Duration::from_secs(20)) };
 
 fn files(folder: &Path, ending: &str, out: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)

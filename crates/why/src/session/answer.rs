@@ -9,6 +9,7 @@ use std::time::Instant;
 use super::{Question, Session};
 use cat::model::ir::Effect;
 use engine::engines::{Halt, Prepared, Said};
+use engine::limits::Tried;
 use engine::query::{Deadline, Query};
 use engine::skeleton::{Cond, Purpose};
 use engine::task::Task;
@@ -39,17 +40,17 @@ impl<'a> Session<'a> {
     pub(super) fn answer(&mut self, question: &Question) -> Answer {
         let (deadline, limits) = (self.deadline(), self.limits);
         let answer = Answer::new(question.negative.clone(), self.engine.name());
-        limits.deepen(answer, |bound, answer| self.at(bound, question, deadline, answer))
+        limits.answer(self.test, &answer, |bound, answer| self.at(bound, question, deadline, answer))
     }
 
-    /// Asks at one loop bound. `false`: a larger one may tell more.
+    /// Asks at one loop bound.
     fn at(
         &mut self,
         bound: u32,
         question: &Question,
         deadline: Deadline,
         answer: &mut Answer,
-    ) -> Result<bool, Halt> {
+    ) -> Result<Tried, Halt> {
         let task = self.prepare(bound, deadline).map_err(Halt::Undecided)?.task.clone();
         if task.sk.cut != Cond::FALSE {
             answer.bound = Some(bound);
@@ -65,17 +66,17 @@ impl<'a> Session<'a> {
                 fault::describe(&task, &found.0, &found.1, flags, &races).map(Box::new)
             });
             self.show_missing(answer, bound, question, &found, deadline);
-            return Ok(true);
+            return Ok(task.tried(None));
         }
-        let closed = self.closed(&task, bound, deadline)?;
-        if closed {
+        let tried = self.closed(&task, bound, deadline)?;
+        if tried.open.is_none() {
             self.name_axioms(answer, bound, &query, deadline);
         }
-        Ok(closed)
+        Ok(tried)
     }
 
     /// Whether the executions seen at a bound are all there are; if not, a larger bound may tell more.
-    pub(super) fn closed(&mut self, task: &Task<'a>, bound: u32, deadline: Deadline) -> Result<bool, Halt> {
+    pub(super) fn closed(&mut self, task: &Task<'a>, bound: u32, deadline: Deadline) -> Result<Tried, Halt> {
         if task.open_values {
             return Err(Halt::Undecided(Reason::ThinAir));
         }
@@ -93,10 +94,22 @@ impl<'a> Session<'a> {
             return Err(Halt::Undecided(witness::astray(task, &found.0)));
         }
         if task.sk.cut == Cond::FALSE {
-            return Ok(true);
+            return Ok(task.tried(None));
         }
         query.require = task.sk.cut;
-        Ok(self.ask(bound, &query, deadline).0.found()?.is_none())
+        if self.ask(bound, &query, deadline).0.found()?.is_none() {
+            return Ok(task.tried(None));
+        }
+        // Of the loops with which a thread can go on, the first: any engine would name it.
+        let mut first = task.sk.cuts.len() - 1;
+        for (i, cut) in task.sk.cuts.iter().enumerate() {
+            query.require = cut.0;
+            if self.ask(bound, &query, deadline).0.found()?.is_some() {
+                first = i;
+                break;
+            }
+        }
+        Ok(task.tried(Some(first)))
     }
 
     pub(super) fn query(&self, task: &Task<'a>, question: &Question) -> Query<'a> {

@@ -62,7 +62,7 @@ impl<'a> Session<'a> {
     /// What would make the program race-free; nothing is known about how to change PTX.
     fn remedy(&mut self, fault: &Fault, deadline: Deadline) -> Option<Remedy> {
         let repairable = self.test.program.dialect.row().repairable;
-        let task = self.prepare(self.limits.bounds()[0], deadline).ok()?.task.clone();
+        let task = self.prepare(self.limits.bounds(self.test)[0], deadline).ok()?.task.clone();
         repairable.then(|| remedy(self, &task, fault, deadline.0))
     }
 }

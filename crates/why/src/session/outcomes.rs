@@ -3,15 +3,16 @@
 use super::{Question, Session};
 use cat::model::ir::Effect;
 use engine::engines::{Halt, name_state};
+use engine::limits::{Depth, Tried};
 use engine::query::{Deadline, FinalState, Query};
 use engine::skeleton::Cond;
-use verdict::{Outcome, Outcomes, Reason};
+use verdict::{Outcome, Outcomes};
 
 impl Session<'_> {
     /// Every outcome: final values of what the test observes, for complete executions that satisfy its filter.
     pub fn outcomes(&mut self) -> Outcomes {
         let deadline = self.deadline();
-        let mut result = Outcomes {
+        let start = Outcomes {
             complete: false,
             reason: None,
             outcomes: Vec::new(),
@@ -20,19 +21,17 @@ impl Session<'_> {
             defect: None,
             definedness: None,
         };
-        for bound in self.limits.bounds() {
-            match self.outcomes_at(bound, deadline, &mut result) {
-                Ok(true) => return result,
-                Ok(false) => {}
-                Err(Halt::Undecided(reason)) => return Outcomes { reason: Some(reason), ..result },
-                Err(Halt::Defect(law)) => return Outcomes { defect: Some(law), ..result },
-            }
+        let (limits, test) = (self.limits, self.test);
+        match limits.deepen(test, &start, |bound, result| self.outcomes_at(bound, deadline, result)) {
+            Depth::Told(result, bound) => Outcomes { bound, ..result },
+            Depth::Open(result, reason) => Outcomes { reason: Some(reason), ..result },
+            Depth::Halted(result, Halt::Undecided(reason)) => Outcomes { reason: Some(reason), ..result },
+            Depth::Halted(result, Halt::Defect(law)) => Outcomes { defect: Some(law), ..result },
         }
-        Outcomes { reason: Some(Reason::LoopBound(self.limits.bound)), ..result }
     }
 
-    /// Lists the outcomes at one loop bound. `false`: a larger one may tell more.
-    fn outcomes_at(&mut self, bound: u32, deadline: Deadline, result: &mut Outcomes) -> Result<bool, Halt> {
+    /// Lists the outcomes at one loop bound.
+    fn outcomes_at(&mut self, bound: u32, deadline: Deadline, result: &mut Outcomes) -> Result<Tried, Halt> {
         let (race, engine) = (self.flags(Effect::Race), self.engine);
         let task = self.prepare(bound, deadline).map_err(Halt::Undecided)?.task.clone();
         if task.sk.cut != Cond::FALSE {
@@ -74,13 +73,13 @@ impl Session<'_> {
             })
             .collect();
         if result.reason.is_some() {
-            return Ok(true);
+            return Ok(task.tried(None));
         }
-        let closed = self.closed(&task, bound, deadline)?;
-        if closed {
+        let tried = self.closed(&task, bound, deadline)?;
+        if tried.open.is_none() {
             result.reason = self.left_open();
             result.complete = result.reason.is_none();
         }
-        Ok(closed)
+        Ok(tried)
     }
 }

@@ -1,5 +1,7 @@
 //! Which operations meet at one barrier, and how many threads it takes.
 
+use std::collections::BTreeSet;
+
 use super::Rules;
 use crate::skeleton::pool::{Cond, TermId};
 use crate::skeleton::unrolled::{Arrival, Group, Naming, Use};
@@ -71,20 +73,62 @@ impl Rules<'_> {
         conds
     }
 
-    /// The number of threads in a phase, if the barrier at `to` has a count.
-    pub(super) fn count_of(&mut self, to: Use) -> Result<Option<usize>, Reason> {
-        let mut counts = Vec::new();
+    /// The thread count that an operation gives.
+    pub(super) fn count(&self, of: Use) -> Result<Option<usize>, Reason> {
+        let Naming::Counted { count, .. } = of.naming else { return Ok(None) };
+        count.map(|t| self.constant(t, "thread count")).transpose()
+    }
+
+    /// The thread counts that operations at this barrier give, each once.
+    pub(super) fn counts(&mut self, to: Use) -> Result<Vec<Option<usize>>, Reason> {
+        let mut counts = vec![self.count(to)?];
         for (_, a, _) in self.matching_arrivals(to) {
-            let Naming::Counted { count, .. } = a.at.naming else { continue };
-            counts.push(count.map(|t| self.constant(t, "thread count")).transpose()?);
+            counts.push(self.count(a.at)?);
         }
-        if let Naming::Counted { count, .. } = to.naming {
-            counts.push(count.map(|t| self.constant(t, "thread count")).transpose()?);
-        }
+        counts.sort_unstable();
         counts.dedup();
-        match counts.as_slice() {
-            [one] => Ok(*one),
-            _ => Err(Reason::Unsupported("one barrier used with different thread counts".into())),
+        Ok(counts)
+    }
+
+    /// Whether the program determines the phase of every arrival at this barrier: it is the number of earlier arrivals of its
+    /// thread, since no phase can complete before all have come that arrive as often.
+    pub(super) fn is_determined(&mut self, to: Use) -> Result<bool, Reason> {
+        let counts = self.counts(to)?;
+        let users = self.users(to);
+        if let [only] = counts.as_slice()
+            && only.is_none_or(|c| c >= users.len())
+        {
+            return Ok(true);
+        }
+        let matching = self.matching_arrivals(to);
+        let group = self.program.thread_ids().filter(|&t| self.same_group(to.group, to.thread, t)).count();
+        let mut mixed = false;
+        for k in 0..matching.len() {
+            let (mut threads, mut given) = (BTreeSet::new(), BTreeSet::new());
+            for (_, a, m) in &matching {
+                let earlier = self.earlier(a.at.thread, a.event, a.at);
+                let pool = self.pool();
+                let here = pool.exactly(k, &earlier);
+                let here = pool.and(here, a.guard);
+                if pool.and(here, *m) != Cond::FALSE {
+                    threads.insert(a.at.thread);
+                    given.insert(self.count(a.at)?);
+                }
+            }
+            if given.iter().flatten().any(|&c| c < threads.len()) {
+                return match counts.as_slice() {
+                    [_] => Ok(false),
+                    _ => Err(Reason::Unsupported(
+                        "one barrier used with different thread counts, and by more threads than take part".into(),
+                    )),
+                };
+            }
+            // Without a count, it takes all threads of the group.
+            mixed |= given.len() > 1 && given != BTreeSet::from([None, Some(group)]);
+        }
+        match mixed {
+            true => Err(Reason::Unsupported("one phase of a barrier with different thread counts".into())),
+            false => Ok(true),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::phases::{Chosen, conditions};
 use super::{BarrierEdges, Rules};
 use crate::skeleton::pool::Cond;
-use crate::skeleton::unrolled::{Arrival, Naming, Wait};
+use crate::skeleton::unrolled::{Arrival, Naming, Use, Wait};
 use cat::rel::EventId;
 use program::ThreadId;
 use verdict::Reason;
@@ -13,12 +13,8 @@ impl Rules<'_> {
     pub(super) fn passes(&mut self, w: &Wait) -> Result<Cond, Reason> {
         // A chosen phase never lets a wait pass for sure: those barriers stay choices.
         let none = Chosen::nothing(self.out.arrivals.len());
-        if let Naming::Counted { .. } = w.at.naming {
-            let to = w.at;
-            let users = self.users(to).len();
-            if self.count_of(to)?.is_some_and(|c| c < users) {
-                return Ok(Cond::FALSE);
-            }
+        if matches!(w.at.naming, Naming::Counted { .. }) && !self.is_determined(w.at)? {
+            return Ok(Cond::FALSE);
         }
         self.passes_with(w, &none)
     }
@@ -35,6 +31,12 @@ impl Rules<'_> {
                     let here = pool.implies(m, a.guard);
                     all = pool.and(all, here);
                 }
+                for never in self.out.unreached.clone() {
+                    let other = self.matches(never, to);
+                    let pool = self.pool();
+                    let other = pool.not(other);
+                    all = pool.and(all, other);
+                }
                 Ok(all)
             }
             Naming::Instance { quorum: Some(q), .. } => {
@@ -46,22 +48,50 @@ impl Rules<'_> {
                 Ok(self.pool().at_least(q, &here))
             }
             Naming::Counted { .. } => {
-                let count = self.count_of(to)?;
+                let counts = self.counts(to)?;
                 let mine = |r: &mut Self, k| r.waits_for(w, k, chosen);
                 let full = |r: &mut Self, k| {
                     let in_k = r.in_phase(to, k, chosen);
-                    match count {
-                        Some(c) => r.pool().at_least(c, &conditions(&in_k)),
-                        None => r.all_came(w, &in_k),
-                    }
+                    r.is_full(w, &counts, &in_k)
                 };
-                Ok(self.some_phase(0..matching.len(), mine, full))
+                let mut passes = self.some_phase(0..matching.len(), mine, full);
+                if w.to_arrive() {
+                    let earlier = self.earlier(w.at.thread, w.event, to);
+                    let pool = self.pool();
+                    let first = pool.exactly(0, &earlier);
+                    passes = pool.or(passes, first);
+                }
+                Ok(passes)
             }
         }
     }
 
+    /// When a phase is complete. Arrivals with and without a count can make one up together.
+    fn is_full(&mut self, w: &Wait, counts: &[Option<usize>], in_phase: &[(Use, Cond)]) -> Cond {
+        let mut full = Cond::TRUE;
+        for &count in counts {
+            let enough = match count {
+                Some(c) => self.pool().at_least(c, &conditions(in_phase)),
+                None => self.all_came(w, in_phase),
+            };
+            let mut given = Cond::TRUE;
+            if counts.len() > 1 {
+                given = Cond::FALSE;
+                for (of, here) in in_phase {
+                    if self.count(*of) == Ok(count) {
+                        given = self.pool().or(given, *here);
+                    }
+                }
+            }
+            let pool = self.pool();
+            let enough = pool.implies(given, enough);
+            full = pool.and(full, enough);
+        }
+        full
+    }
+
     /// When every thread of the group has arrived in a phase, or has ended.
-    fn all_came(&mut self, w: &Wait, in_phase: &[(ThreadId, Cond)]) -> Cond {
+    fn all_came(&mut self, w: &Wait, in_phase: &[(Use, Cond)]) -> Cond {
         let mut all = Cond::TRUE;
         for t in self.program.thread_ids() {
             if self.same_group(w.at.group, w.at.thread, t) {
@@ -83,7 +113,7 @@ impl Rules<'_> {
     /// group that do not arrive in the phase waited for, if the barrier waits for all that have not ended.
     pub(super) fn exits(&mut self, w: &Wait, chosen: &Chosen, result: &mut BarrierEdges) -> Result<(), Reason> {
         let to = w.at;
-        if !matches!(w.at.naming, Naming::Counted { .. }) || self.count_of(to)?.is_some() {
+        if !matches!(w.at.naming, Naming::Counted { .. }) || !self.counts(to)?.contains(&None) {
             return Ok(());
         }
         for t in self.program.thread_ids() {
@@ -93,8 +123,14 @@ impl Rules<'_> {
             let mine = |r: &mut Self, k| r.waits_for(w, k, chosen);
             let missing = |r: &mut Self, k| {
                 let in_k = r.in_phase(to, k, chosen);
+                // It is for all that have not ended if this thread came without a count.
+                let own: Vec<(Use, Cond)> =
+                    in_k.iter().filter(|(of, _)| r.count(*of) == Ok(None)).copied().collect();
+                let for_all = r.arrived(w.at.thread, &own);
                 let arrived = r.arrived(t, &in_k);
-                r.pool().not(arrived)
+                let pool = r.pool();
+                let missing = pool.not(arrived);
+                pool.and(for_all, missing)
             };
             let absent = self.some_phase(self.phases(), mine, missing);
             if absent == Cond::FALSE {
@@ -109,7 +145,8 @@ impl Rules<'_> {
                 let care = pool.and(guard, w.reached);
                 if pool.and(care, absent) != Cond::FALSE {
                     let cond = pool.restrict(absent, care);
-                    result.exits.push((id, w.event, cond));
+                    let edges = if w.to_arrive() { &mut result.next } else { &mut result.exits };
+                    edges.push((id, w.event, cond));
                     result.order.push((id, w.event, cond));
                 }
             }

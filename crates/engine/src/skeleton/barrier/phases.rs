@@ -33,8 +33,7 @@ impl Rules<'_> {
             let to = a.at;
             match a.at.naming {
                 Naming::Counted { .. } => {
-                    let users = self.users(to).len();
-                    if self.count_of(to)?.is_some_and(|c| c < users) {
+                    if !self.is_determined(to)? {
                         let all = self.matching_arrivals(to).len();
                         if all > MAX_PHASE_CHOICES {
                             return Err(Reason::TooManyPhases(MAX_PHASE_CHOICES));
@@ -107,7 +106,7 @@ impl Rules<'_> {
         for (i, a) in arrivals.iter().enumerate() {
             let Some(phases) = &chosen.phase[i] else { continue };
             let to = a.at;
-            let count = self.count_of(to)?.expect("only counted barriers have phase choices");
+            let count = self.count(to)?.expect("only counted barriers have phase choices");
             for (k, &mine) in phases.iter().enumerate() {
                 let others = conditions(&self.in_phase(to, k, chosen));
                 let pool = self.pool();
@@ -144,21 +143,21 @@ impl Rules<'_> {
         Ok(())
     }
 
-    /// The arrivals at the barrier that may be in phase `k`: whose they are, and when they are.
-    pub(super) fn in_phase(&mut self, to: Use, k: usize, chosen: &Chosen) -> Vec<(ThreadId, Cond)> {
+    /// The arrivals at the barrier that may be in phase `k`, and when they are.
+    pub(super) fn in_phase(&mut self, to: Use, k: usize, chosen: &Chosen) -> Vec<(Use, Cond)> {
         let mut list = Vec::new();
         for (i, a, m) in self.matching_arrivals(to) {
             let in_k = self.phase_is(i, &a, k, chosen);
             let pool = self.pool();
             let here = pool.and(a.guard, m);
-            list.push((a.at.thread, pool.and(here, in_k)));
+            list.push((a.at, pool.and(here, in_k)));
         }
         list
     }
 
     /// When a thread is among those.
-    pub(super) fn arrived(&mut self, thread: ThreadId, in_phase: &[(ThreadId, Cond)]) -> Cond {
-        let own = in_phase.iter().filter(|a| a.0 == thread);
+    pub(super) fn arrived(&mut self, thread: ThreadId, in_phase: &[(Use, Cond)]) -> Cond {
+        let own = in_phase.iter().filter(|a| a.0.thread == thread);
         own.fold(Cond::FALSE, |so_far, a| self.pool().or(so_far, a.1))
     }
 
@@ -264,6 +263,6 @@ impl Rules<'_> {
 }
 
 /// Without whose they are.
-pub(super) fn conditions(in_phase: &[(ThreadId, Cond)]) -> Vec<Cond> {
+pub(super) fn conditions(in_phase: &[(Use, Cond)]) -> Vec<Cond> {
     in_phase.iter().map(|a| a.1).collect()
 }

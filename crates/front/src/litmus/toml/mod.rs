@@ -16,7 +16,7 @@ use super::fronts::{Front, Syntax, dialects};
 use super::keys;
 use crate::isa::ptx::Env;
 use diag::{MappedText, Sink, Span};
-use program::litmus::{LitmusTest, Quantifier};
+use program::litmus::{LitmusTest, MAX_BOUND, Quantifier};
 use program::options::{OPTIONS, Row, Setting};
 
 mod clike;
@@ -207,6 +207,7 @@ impl Reader<'_, '_> {
             observe,
             expect: self.expectations(choice),
             options: self.options(choice),
+            bound: self.bound(choice),
             runs: self.runs(choice),
         };
         Some((test, name_span))
@@ -240,6 +241,17 @@ impl Reader<'_, '_> {
         let Some(table) = self.root.get("options").and_then(|v| v.get_ref().as_table()) else { return Vec::new() };
         let read = |row: &Row| Setting::read(row.name, self.word(table, row.name, row.values, choice)?).ok();
         OPTIONS.iter().filter_map(read).collect()
+    }
+
+    fn bound(&mut self, choice: &Choice) -> Option<u32> {
+        let bound = self.count(self.root, &["bound"], choice)?;
+        if bound > MAX_BOUND {
+            let span = self.root.get("bound").map_or(Span::default(), span_of);
+            self.sink.error("large-bound", span, format!("a loop bound of {bound} is too large"), |d| {
+                d.label(format!("expected at most {MAX_BOUND}"))
+            });
+        }
+        Some(bound)
     }
 
     /// Reports expectations that nothing can be held against.
