@@ -102,8 +102,8 @@ fn read(found: &Found) -> Outcome {
 ///
 /// # Errors
 /// If it cannot be read, is too large, or is no text.
-pub(super) fn text(path: &Path) -> Result<String, Diagnostic> {
-    let bytes = file::read(path, file::LARGEST).map_err(|error| paths::unreadable(path, &error))?;
+pub(super) fn text(path: &Path) -> Result<String, Box<Diagnostic>> {
+    let bytes = file::read(path, file::LARGEST).map_err(|error| Box::new(paths::unreadable(path, &error)))?;
     String::from_utf8(bytes)
-        .map_err(|_| Diagnostic::plain("not-utf8", format!("`{}` is no UTF-8 text", path.display())))
+        .map_err(|_| Box::new(Diagnostic::plain("not-utf8", format!("`{}` is no UTF-8 text", path.display()))))
 }

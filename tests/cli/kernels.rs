@@ -141,8 +141,8 @@ fn what_is_wrong_is_told_of_the_module() {
     with(&of(&["--arg", "2=out:u32[99999999]"]), &["bad-argument"]);
     with(&of(&["--arg", "2=&out[7]"]), &["out-of-bounds"]);
     with(&of(&["--arg", "2=out:u64"]), &["mixed-size", "k.ptx:44"]);
-    with(&of(&["--arg", "_ZZ2mpE1s=u64"]), &["mixed-size", "k.ptx:31"]);
-    with(&of(&["--ask", "nobody == 1"]), &["unknown-name"]);
+    with(&of(&["--arg", "_ZZ2mpE1s=u64"]), &["mixed-size", "k.ptx:32"]);
+    with(&of(&["--ask", "nobody == 1"]), &["unknown-location", "k.ptx, as a test:"]);
     with(&["--kernel", "other", "--block", "1"], &["unsupported-instruction", "k.ptx:58"]);
     with(&["--kernel", "mp", "--block", "0"], &["unbound-parameter"]);
     let said = fencepost(folder.path(), &["check", "k.ptx"]);

@@ -144,20 +144,21 @@ impl Source {
     ///
     /// # Errors
     /// If there is none, or several.
-    fn kernel(&self, name: Option<&str>) -> Result<&Kernel, Diagnostic> {
+    fn kernel(&self, name: Option<&str>) -> Result<&Kernel, Box<Diagnostic>> {
         let kernels = &self.module.kernels;
         let names = || kernels.iter().map(|k| k.name.as_str());
         let list = || names().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
         match (name, kernels.as_slice()) {
-            (_, []) => Err(self.plain("no-kernel", "this module has no kernel".into())),
+            (_, []) => Err(Box::new(self.plain("no-kernel", "this module has no kernel".into()))),
             (None, [one]) => Ok(one),
-            (None, _) => Err(self
-                .plain("several-kernels", format!("this module has {} kernels", kernels.len()))
-                .help(format!("choose one with `--kernel`: {}", list()))),
+            (None, _) => Err(Box::new(
+                self.plain("several-kernels", format!("this module has {} kernels", kernels.len()))
+                    .help(format!("choose one with `--kernel`: {}", list())),
+            )),
             (Some(name), _) => kernels.iter().find(|k| k.name == name).ok_or_else(|| {
                 let d = self.plain("unknown-kernel", format!("this module has no kernel `{name}`"));
                 let d = d.note(format!("its kernels: {}", list()));
-                d.did_you_mean(name, names())
+                Box::new(d.did_you_mean(name, names()))
             }),
         }
     }
@@ -175,7 +176,7 @@ impl Source {
         kernel: Option<&str>,
         launch: &Launch,
     ) -> Result<(String, Vec<Diagnostic>), Vec<Diagnostic>> {
-        let kernel = self.kernel(kernel).map_err(|d| vec![d])?;
+        let kernel = self.kernel(kernel).map_err(|d| vec![*d])?;
         let mut errors = Vec::new();
         let mut given: BTreeMap<&str, Binding> = BTreeMap::new();
         for text in &launch.args {
@@ -296,8 +297,8 @@ impl Source {
         // A line end behind the opening quotes is no part of a string.
         out.push_str("code = '''\n");
         let shift = out.len();
-        let _ = write!(out, "{}'''\n", kernel.body);
-        match super::read("kernel.toml", out.as_bytes()) {
+        let _ = writeln!(out, "{}'''", kernel.body);
+        match super::read(&format!("{}, as a test", self.file.name), out.as_bytes()) {
             Ok(read) => Ok((out, read.warnings.into_iter().map(|d| self.moved(d, shift, kernel)).collect())),
             Err(all) => Err(all.into_iter().map(|d| self.moved(d, shift, kernel)).collect()),
         }

@@ -322,7 +322,7 @@ fn operations_on_bits_are_those_of_the_processor() {
         assert_eq!(one("bfind.s32"), magnitude.checked_ilog2().unwrap_or(u32::MAX), "{a:#x}");
         assert_eq!(one("abs.s32"), (a as i32).wrapping_abs() as u32, "{a:#x}");
         assert_eq!(one("cnot.b32"), u32::from(a == 0), "{a:#x}");
-        let wide = u64::from(a) << 17 | u64::from(a.rotate_left(5));
+        let wide = (u64::from(a) << 17) | u64::from(a.rotate_left(5));
         let long = |op: &str| run(&format!("mov.b64 p, {wide}\n{op} d, p"));
         assert_eq!(long("popc.b64") as u32, wide.count_ones(), "{wide:#x}");
         assert_eq!(long("clz.b64") as u32, wide.leading_zeros(), "{wide:#x}");
@@ -330,9 +330,9 @@ fn operations_on_bits_are_those_of_the_processor() {
         for b in words {
             let two =
                 |op: &str, rest: &str| run(&format!("mov.b32 p, {a}\nmov.b32 q, {b}\n{op} d, p, q{rest}")) as u32;
-            assert_eq!(two("mul.hi.u32", ""), (u64::from(a) * u64::from(b) >> 32) as u32);
-            assert_eq!(two("mul.hi.s32", ""), (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32);
-            assert_eq!(two("mad.hi.u32", ", 3"), ((u64::from(a) * u64::from(b) >> 32) as u32).wrapping_add(3));
+            assert_eq!(two("mul.hi.u32", ""), ((u64::from(a) * u64::from(b)) >> 32) as u32);
+            assert_eq!(two("mul.hi.s32", ""), ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32);
+            assert_eq!(two("mad.hi.u32", ", 3"), (((u64::from(a) * u64::from(b)) >> 32) as u32).wrapping_add(3));
             assert_eq!(two("sad.u32", ", 5"), a.abs_diff(b).wrapping_add(5));
             assert_eq!(two("sad.s32", ", 5"), (a as i32).abs_diff(b as i32).wrapping_add(5));
             assert_eq!(two("lop3.b32", ", 0x0f0f0f0f, 0x96"), a ^ b ^ 0x0f0f_0f0f);
@@ -345,11 +345,14 @@ fn operations_on_bits_are_those_of_the_processor() {
             assert_eq!(two("prmt.b32", ", 0x3216"), bytes([6, 1, 2, 3]));
             let sign =
                 |n: usize| if [a.to_le_bytes(), b.to_le_bytes()].concat()[n] & 0x80 == 0 { 0 } else { 0xffu32 };
-            assert_eq!(two("prmt.b32", ", 0xf8"), sign(0) | sign(7) << 8 | (a & 0xff) << 16 | (a & 0xff) << 24);
+            assert_eq!(
+                two("prmt.b32", ", 0xf8"),
+                sign(0) | (sign(7) << 8) | ((a & 0xff) << 16) | ((a & 0xff) << 24)
+            );
             for n in [0u32, 1, 13, 31, 32, 40] {
-                let pair = u64::from(b) << 32 | u64::from(a);
+                let pair = (u64::from(b) << 32) | u64::from(a);
                 let (wrapped, clamped) = (n & 31, n.min(32));
-                assert_eq!(two("shf.l.wrap.b32", &format!(", {n}")), (pair << wrapped >> 32) as u32);
+                assert_eq!(two("shf.l.wrap.b32", &format!(", {n}")), ((pair << wrapped) >> 32) as u32);
                 assert_eq!(
                     two("shf.l.clamp.b32", &format!(", {n}")),
                     ((u128::from(pair) << clamped) >> 32) as u32
@@ -359,15 +362,15 @@ fn operations_on_bits_are_those_of_the_processor() {
                 for len in [0u32, 1, 7, 32] {
                     let field = |signed: bool| {
                         // As the page says it, bit by bit.
-                        let sign = if !signed || len == 0 { 0 } else { a >> (n + len - 1).min(31) & 1 };
-                        let bit = |i: u32| if i < len && n + i <= 31 { a >> (n + i) & 1 } else { sign };
-                        (0..32).fold(0u32, |d, i| d | bit(i) << i)
+                        let sign = if !signed || len == 0 { 0 } else { (a >> (n + len - 1).min(31)) & 1 };
+                        let bit = |i: u32| if i < len && n + i <= 31 { (a >> (n + i)) & 1 } else { sign };
+                        (0..32).fold(0u32, |d, i| d | (bit(i) << i))
                     };
                     let of = |op: &str| run(&format!("mov.b32 p, {a}\n{op} d, p, {n}, {len}")) as u32;
                     assert_eq!((of("bfe.u32"), of("bfe.s32")), (field(false), field(true)), "{a:#x} {n} {len}");
                     let inserted = (0..len)
                         .filter(|i| n + i <= 31)
-                        .fold(b, |d, i| d & !(1 << (n + i)) | (a >> i & 1) << (n + i));
+                        .fold(b, |d, i| (d & !(1 << (n + i))) | (((a >> i) & 1) << (n + i)));
                     assert_eq!(two("bfi.b32", &format!(", {n}, {len}")), inserted, "{a:#x} {b:#x} {n} {len}");
                 }
             }
