@@ -78,9 +78,9 @@ pub struct Talk {
     /// Only what needs attention: unmet, undecided, defects; no warnings
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// More: every answer, with its engine, the axioms it rests on, and the proof of what is not as expected
-    #[arg(short, long, global = true)]
-    pub verbose: bool,
+    /// More: every answer, with its engine and axioms, and the proof of what is not as expected; -vv: every proof
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
 }
 
 /// Options of the commands that ask the checkers.

@@ -28,7 +28,8 @@ pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
 fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
     let start = Instant::now();
     let mut run = Run::new(terminal, &args.question, Subject::Answers)?;
-    run.settings.explain = terminal.verbose;
+    run.settings.explain = terminal.thorough;
+    run.settings.name_axioms = terminal.verbose;
     run.settings.explain_unmet = true;
     run.settings.deny_undefined = args.deny == Some(Deny::Undefined);
     let pictures = args.pictures;

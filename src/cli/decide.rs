@@ -50,7 +50,7 @@ pub(super) fn answers(unit: &Unit<'_>, settings: &Settings) -> Decided<Line> {
 pub(super) fn kept(unit: &Unit<'_>, settings: &Settings, cache: Option<&Cache>) -> Decided<Line> {
     let start = Instant::now();
     // Naming axioms costs further questions: only where somebody wants to know.
-    let explain = settings.explain || unit.questions.iter().any(|q| q.axiom.is_some());
+    let explain = settings.explain || settings.name_axioms || unit.questions.iter().any(|q| q.axiom.is_some());
     let cache = cache.map(|cache| (cache, cache.key(unit, settings, explain)));
     if let Some((cache, key)) = &cache
         && let Some(known) = cache.get(key, unit.questions.len())
@@ -187,32 +187,31 @@ fn is_settled(answer: &Answer) -> bool {
     answer.verdict.reason().is_none() && answer.defect.is_none() && definedness && fault && explained
 }
 
-/// Explains an answer that is not what the test expects.
+/// Explains an answer that is not what the test expects; of a race, what would make the program race-free.
 fn explain_unmet(unit: &Unit<'_>, question: &Question, answer: &mut Answer, settings: &Settings) {
     let met = report::is_met(question.expected, &answer.verdict);
-    if !settings.explain_unmet || met != Some(false) || answer.explanation.is_some() {
+    if !settings.explain_unmet || met != Some(false) {
         return;
     }
-    let asked = panics::catch(|| match &question.ask {
-        Ask::Reachability { prop, negate } => {
-            Some(open(unit, settings, true).with_explanations().reachability(prop.as_ref(), *negate))
+    let asked = panics::catch(|| match (&question.ask, &mut answer.fault) {
+        (Ask::Reachability { prop, negate }, _) if answer.explanation.is_none() => {
+            let again = open(unit, settings, true).with_explanations().reachability(prop.as_ref(), *negate);
+            // What was cut short explains nothing.
+            if stop::requested().is_none() {
+                (answer.axioms, answer.explanation) = (again.axioms, again.explanation);
+            }
         }
-        // What would make the program race-free.
-        Ask::Race if !settings.explain => open(unit, settings, true).race(),
-        Ask::Undefined if !settings.explain => open(unit, settings, true).undefined(),
-        _ => None,
-    });
-    match asked {
-        // What was cut short explains nothing.
-        Ok(_) if stop::requested().is_some() => {}
-        Ok(None) => {}
-        Ok(Some(again)) => {
-            (answer.axioms, answer.explanation) = (again.axioms, again.explanation);
-            if let (Some(fault), Some(again)) = (&mut answer.fault, again.fault) {
+        (Ask::Race | Ask::Undefined, Some(fault)) if fault.race && fault.remedy.is_none() => {
+            let again = open(unit, settings, true).definedness(settings.limits.timeout);
+            if let (None, Some(Ok(Definedness::Undefined(again)))) = (stop::requested(), again) {
+                // Of whichever race it was found, the program so changed has none.
                 fault.remedy = again.remedy;
             }
         }
-        Err(message) => answer.defect = Some(message),
+        _ => {}
+    });
+    if let Err(message) = asked {
+        answer.defect = Some(message);
     }
 }
 

@@ -65,7 +65,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => {
             // Help and version are errors for clap, too.
-            let terminal = Terminal::new(&Talk { color: Color::Auto, quiet: false, verbose: false });
+            let terminal = Terminal::new(&Talk { color: Color::Auto, quiet: false, verbose: 0 });
             let text = error.render().ansi().to_string();
             if error.use_stderr() {
                 terminal.remark(text.trim_end());

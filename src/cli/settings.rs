@@ -54,6 +54,8 @@ pub(super) struct Settings {
     pub set: Vec<Setting>,
     /// The mapping that was asked for.
     pub mapping: Option<&'static Mapping>,
+    /// Whether negative answers name the axioms that they rest on.
+    pub name_axioms: bool,
     /// Whether every answer about an outcome is explained.
     pub explain: bool,
     /// Whether those are that are not what a test expects.
@@ -128,6 +130,7 @@ impl Settings {
             limits: Limits { bound: args.bound, timeout },
             set,
             mapping,
+            name_axioms: false,
             explain: false,
             explain_unmet: false,
             detail: false,

@@ -23,6 +23,8 @@ pub(super) struct Terminal {
     pub quiet: bool,
     /// More than usual.
     pub verbose: bool,
+    /// All there is.
+    pub thorough: bool,
 }
 
 impl Terminal {
@@ -33,7 +35,7 @@ impl Terminal {
             Color::Always => ColorChoice::Always,
             Color::Never => ColorChoice::Never,
         };
-        Terminal { colour, quiet: talk.quiet, verbose: talk.verbose }
+        Terminal { colour, quiet: talk.quiet, verbose: talk.verbose > 0, thorough: talk.verbose > 1 }
     }
 
     /// Standard output; takes colours out if it must.

@@ -31,6 +31,8 @@ pub(super) struct Case {
     pub(super) site: Option<Site>,
     /// Wall time in milliseconds.
     pub(super) ms: Option<f64>,
+    /// Whether it was not asked for any more.
+    pub(super) interrupted: bool,
 }
 
 impl Case {
@@ -78,6 +80,7 @@ impl Case {
             details: details.into_iter().map(|(name, value)| (name, visible(&value))).collect(),
             site: Some(line.site.clone()).filter(|site| !site.file.is_empty()),
             ms: line.ms,
+            interrupted: answer.verdict.reason() == Some(&Reason::Interrupted),
         }
     }
 
@@ -105,6 +108,7 @@ impl Case {
             details: details.into_iter().map(|(name, value)| (name, visible(&value))).collect(),
             site: first.map(|line| line.site.clone()).filter(|site| !site.file.is_empty()),
             ms: None,
+            interrupted: false,
         }
     }
 
@@ -129,6 +133,7 @@ impl Case {
             details: details.into_iter().map(|(name, value)| (name, visible(&value))).collect(),
             site,
             ms: None,
+            interrupted: false,
         })
     }
 }

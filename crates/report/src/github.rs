@@ -50,10 +50,14 @@ fn property(text: &str) -> String {
 
 impl Cases for Github {
     fn case(&mut self, out: &mut dyn Write, case: Case) -> io::Result<()> {
-        annotation(out, &case)
+        // What was not asked any more is told once, at the end.
+        if case.interrupted { Ok(()) } else { annotation(out, &case) }
     }
 
     fn finish(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
+        if let Some(unasked) = summary.interruption() {
+            writeln!(out, "::warning title=interrupted::{}", data(&unasked))?;
+        }
         // Not a command, so it stands in the log as it is; what begins with `::` would be one.
         writeln!(out, "fencepost: {}", visible(&summary.to_string()))
     }

@@ -194,7 +194,7 @@ impl Reporter for Human {
         let case = Case::of(line);
         let status = case.status;
         // All of these are told in one line at the end.
-        if line.answer.verdict.reason() == Some(&Reason::Interrupted) {
+        if case.interrupted {
             return Ok(());
         }
         let must = status.fails() || matches!(status, Status::Undecided(_) | Status::Defect);
@@ -233,9 +233,8 @@ impl Reporter for Human {
 
     fn end(&mut self, out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
         self.told(out, |out| {
-            if summary.unasked > 0 {
-                let (unasked, all) = (summary.unasked, summary.answers);
-                writeln!(out, "{UNSURE}interrupted: {unasked} of {all} answers were not found{UNSURE:#}")?;
+            if let Some(unasked) = summary.interruption() {
+                writeln!(out, "{UNSURE}{unasked}{UNSURE:#}")?;
             }
             for line in summary.comparisons().into_iter().chain(summary.observations()) {
                 writeln!(out, "{line}")?;

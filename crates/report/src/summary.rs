@@ -231,6 +231,12 @@ impl Summary {
         self.compared.iter().map(line).collect()
     }
 
+    /// How many answers an interrupt left open, in one line.
+    pub(super) fn interruption(&self) -> Option<String> {
+        let (unasked, all) = (self.unasked, self.answers);
+        (unasked > 0).then(|| format!("interrupted: {unasked} of {} were not found", counted(all, "answer")))
+    }
+
     /// The verdicts that occurred, with their numbers.
     pub fn verdicts(&self) -> impl Iterator<Item = (&'static str, usize)> + '_ {
         WORDS.into_iter().zip(self.verdicts).filter(|&(_, n)| n > 0)

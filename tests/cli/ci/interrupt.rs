@@ -43,6 +43,7 @@ fn interrupted(endless: &str, engine: &str, signal: &str, code: i32) {
     folder.write("old.xml", "the report of the last run");
     let mut command = folder.with_cache(&["check", "--engine", engine, "--timeout", "none", "--jobs", "2"]);
     command.args(["--format", "jsonl", "--report", "junit=old.xml", "--report", "sarif=new.sarif"]);
+    command.args(["--report", "human=out.txt", "--report", "github=out.log"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut text = String::new();
@@ -65,6 +66,14 @@ fn interrupted(endless: &str, engine: &str, signal: &str, code: i32) {
     let junit = folder.read("old.xml");
     assert!(junit.trim_end().ends_with("</testsuites>") && junit.contains("interrupted"), "{junit}");
     serde_json::from_str::<serde_json::Value>(&folder.read("new.sarif")).unwrap();
+    // Where people read, what was not asked is one line.
+    for report in ["out.txt", "out.log"] {
+        let text = folder.read(report);
+        assert!(
+            text.contains("interrupted: 2 of 3 answers were not found\n") && !text.contains("Endless"),
+            "{text}"
+        );
+    }
     let names = fs::read_dir(folder.path("")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
     assert!(names.into_iter().all(|name| !name.ends_with(".tmp")));
     let warm = folder.cached(&["check", "a.toml", "--engine", engine, "--timings"]);

@@ -118,6 +118,14 @@ fn an_undefined_program_that_the_test_does_not_mention_is_told_and_may_be_denied
 }
 
 #[test]
+fn a_race_comes_with_what_would_make_it_none() {
+    let folder = Folder::new(&[("Racy.toml", &racy("race = \"race-free\""))]);
+    let said = folder.run(&["check"]);
+    let head = "Racy.toml:11: expected race-free, got racy (P0 line 6 with P1 line 9): Racy under cuda, race\n  help: it becomes race-free if ";
+    assert!(said.out.starts_with(head) && said.code == Some(1), "{}", said.out);
+}
+
+#[test]
 fn a_known_failure_is_told_and_one_that_passes_fails() {
     let known = |expected: &str| mp("K", expected).replace("\" } #", "\", known = \"the model is newer\" } #");
     let folder = Folder::new(&[("K.toml", &known("allowed"))]);

@@ -1,8 +1,8 @@
 //! Carries out `console` blocks: `$ fencepost …` and the lines that it prints.
 //!
 //! # Invariants
-//! - No shell: words are split at blanks outside of quotes. Besides `fencepost` there are `cat FILE` and `echo $?`, the
-//!   exit code of the command before.
+//! - No shell: words are split at blanks outside of quotes. `COLUMNS=80` makes the terminal narrower. Besides `fencepost` there are
+//!   `cat FILE` and `echo $?`, the exit code of the command before.
 //! - A page has its own scratch folder, so that commands may write files.
 
 use std::fs;
@@ -116,6 +116,8 @@ fn output(command: &str, folder: &Path, code: &mut Option<i32>) -> Result<String
     if command == "echo $?" {
         return Ok(code.map_or_else(String::new, |code| format!("{code}\n")));
     }
+    let narrow = command.strip_prefix("COLUMNS=80 ");
+    let (command, columns) = (narrow.unwrap_or(command), if narrow.is_some() { "80" } else { "120" });
     let command = match command.strip_prefix(FROM_SOURCE) {
         Some(rest) => format!("fencepost {rest}"),
         None => command.to_owned(),
@@ -131,7 +133,7 @@ fn output(command: &str, folder: &Path, code: &mut Option<i32>) -> Result<String
             let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_fencepost"))
                 .args(rest)
                 .current_dir(folder)
-                .env("COLUMNS", "100")
+                .env("COLUMNS", columns)
                 .stdin(Stdio::null())
                 .output()?;
             *code = status.code();

@@ -20,7 +20,7 @@ use super::place::Place;
 use super::types::Value;
 use crate::isa::{Symbols, ptx};
 use diag::MappedText;
-use program::{Barrier, BarrierNaming, BinOp, Expr, Op, RegId, Scope, Tags, Ty};
+use program::{Barrier, BarrierNaming, BinOp, Expr, Op, RegId, Scope, Space, Tags, Ty};
 
 /// What may stand between `asm` and its parenthesis.
 const VOLATILE: &[&str] = &["volatile", "__volatile__", "__volatile"];
@@ -66,12 +66,13 @@ pub(super) struct Assembly {
 
 /// An operand, evaluated.
 enum Given {
-    /// The register that stands for it, what it points to, and where an output goes.
+    /// The register that stands for it, what it points to, whether that is surely not in global memory, and where an output goes.
     Register {
         reg: RegId,
         name: String,
         ty: Ty,
         target: Option<Ty>,
+        elsewhere: bool,
         place: Option<Place>,
     },
     Constant(i64),
@@ -166,6 +167,9 @@ impl Lowering<'_, '_> {
             }
         }
         let Some(text) = self.expanded(&assembly.strings, &given) else { return };
+        if !self.in_its_space(&text, &given, range) {
+            return;
+        }
         let before = self.sink.errors();
         let lane = ("%laneid".to_string(), i64::from(self.env.lane));
         let special = |(ptx, cuda): &(&str, &str)| {
@@ -299,7 +303,28 @@ impl Lowering<'_, '_> {
         let reg = self.temporary(ty);
         self.push(Op::Assign { dst: reg, value: value.fit(ty) });
         let target = value.target().and_then(|to| to.word());
-        Some(Given::Register { reg, name: format!("$op{number}"), ty, target, place })
+        let base = value.expr.base().map(|loc| self.symbols.object(loc).1.space);
+        let elsewhere = base.is_some_and(|space| space != Space::Global);
+        Some(Given::Register { reg, name: format!("$op{number}"), ty, target, elsewhere, place })
+    }
+
+    /// Whether pointers, which are generic addresses, go where the text says: those of global memory are the same there, those of
+    /// other memory have to be converted (PTX ISA, cvta).
+    fn in_its_space(&mut self, text: &MappedText, given: &[Given], range: &Range<usize>) -> bool {
+        let says = |word: &str| text.as_str().contains(word);
+        let converted = |space: &str| !says(&format!(".{space}")) || says(&format!("cvta.to.{space}"));
+        let other = |g: &Given| matches!(g, Given::Register { elsewhere: true, .. });
+        let wrong = match () {
+            () if !converted("shared") => "shared",
+            () if !converted("local") => "local",
+            () if says(".global") && given.iter().any(other) => "global",
+            () => return true,
+        };
+        self.error("wrong-space", range, format!("`.{wrong}` of an address that is not one of that space"), |d| {
+            d.label("a pointer is a generic address")
+                .help(format!("leave `.{wrong}` out, or convert the address with `cvta.to.{wrong}.u64`"))
+        });
+        false
     }
 
     fn constant_operand(&mut self, value: &Tree) -> Option<Given> {
@@ -326,7 +351,7 @@ impl Lowering<'_, '_> {
             let mut at = string.start;
             while at < string.end {
                 let rest = self.str(&(at..string.end));
-                let digits = rest[1.min(rest.len())..].chars().take_while(char::is_ascii_digit).count();
+                let digits = rest.bytes().skip(1).take_while(u8::is_ascii_digit).count();
                 let (new, len) = match rest.as_bytes() {
                     [b'%', b'%', ..] => ("%".to_string(), 2),
                     [b'%', ..] if digits > 0 => {

@@ -86,7 +86,7 @@ pub(super) fn tokens(text: &MappedText, sink: &mut Sink) -> Vec<Token> {
                     continue;
                 }
             }
-        } else if let ('\'', Some((len, value))) = (c, character(rest)) {
+        } else if let Some((len, value)) = character(rest) {
             // A character is a `char` in C++ and an `int` in C: the same value, once promoted.
             tokens.push(Token { tok: Tok::Int(value, CHARACTER), range: at..at + len });
             at += len;
@@ -170,7 +170,7 @@ fn integer(text: &MappedText, range: &Range<usize>, sink: &mut Sink) -> Tok {
 
 /// The length of `'a'`, and its value.
 fn character(text: &str) -> Option<(usize, i64)> {
-    let mut chars = text[1..].chars();
+    let mut chars = text.strip_prefix('\'')?.chars();
     let (value, len) = match chars.next()? {
         '\\' => {
             let value = match chars.next()? {

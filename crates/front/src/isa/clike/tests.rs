@@ -241,6 +241,32 @@ fn mistakes_are_named() {
 }
 
 #[test]
+fn assembly_is_held_against_its_operands() {
+    let asm = |text: &str| format!("int r; long q; asm volatile({text});");
+    for (text, part) in [
+        (r#""mov.u32 %0, %1;" : "=r"(r) : "r"(q)"#, "is for 32 bits, this operand has 64"),
+        (r#""ld.u32 %0, [%1];" : "=r"(r) : "l"(&x) : "memory""#, "a 32-bit access to 64-bit elements"),
+        (r#""ld.shared.u32 %0, [%1];" : "=r"(r) : "l"(&x) : "memory""#, "not one of that space"),
+        (r#""ld.u32 %0, [%1];" : "=r"(r) : "l"(q) : "memory""#, "cannot be told"),
+        (r#""ld.const.u32 %0, [%1];" : "=r"(r) : "l"(&x) : "memory""#, "other proxies"),
+        (r#""mov.u32 %0, %1;" : "=r"(r)"#, "no operand `%1`"),
+        (r#""mov.u32 %0, %1;" : "=r"(r) : "n"(r)"#, "no constant"),
+        (r#""mov.f32 %0, 0;" : "=f"(r)"#, "no constraint"),
+        (r#""barrier.cluster.arrive;" ::: "memory""#, "only those of a block"),
+    ] {
+        wrong(Dialect::Cuda, &asm(text), part);
+    }
+    wrong(Dialect::C, "asm(\"\");", "not supported in this dialect");
+}
+
+#[test]
+fn letters_of_other_alphabets_are_refused_without_harm() {
+    wrong(Dialect::C, "int é = 1;", "means nothing here");
+    wrong(Dialect::Cuda, "asm volatile(\"é %0 é\" :: \"r\"(1));", "é");
+    wrong(Dialect::Cuda, "#define é 1\né;", "without a name");
+}
+
+#[test]
 fn deep_and_long_input_is_refused_without_harm() {
     for code in [
         format!("int r = {}1{};", "(".repeat(5000), ")".repeat(5000)),
