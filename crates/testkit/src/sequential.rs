@@ -32,7 +32,8 @@ pub struct Program {
     pub language: Language,
     /// Memory: type, name, first values; more than one are an array.
     memory: Vec<(Type, String, Vec<i64>)>,
-    /// Declarations before the statements.
+    /// Functions, and declarations before the statements.
+    functions: Vec<String>,
     head: Vec<String>,
     /// Statements of the outermost block.
     body: Vec<String>,
@@ -94,7 +95,7 @@ const EDGES: &[&str] = &[
 impl Program {
     /// The program of a seed.
     pub fn of(language: Language, seed: u64) -> Program {
-        Maker::new(language, seed).program()
+        Maker::new(language, seed).program(seed)
     }
 
     /// The final values that are compared, in order: name, and what a compiler's program prints for it.
@@ -124,9 +125,9 @@ impl Program {
         for (ty, name, init) in &self.memory {
             let _ = writeln!(text, "{name} = {{ type = \"{}\", init = {init:?} }}", ty.1);
         }
-        let _ = write!(text, "\n[[thread]]\ncode = '''\n{}'''\n", self.code().replace('\'', "\u{1}"));
         // A multi-line literal string holds single apostrophes.
-        text.replace('\u{1}', "'")
+        let _ = write!(text, "\n[[thread]]\ncode = '''\n{}{}'''\n", self.functions.concat(), self.code());
+        text
     }
 
     /// The test, read.
@@ -146,7 +147,8 @@ impl Program {
 
     /// The program as a function that prints its final values on one line.
     pub fn function(&self, name: &str) -> String {
-        let mut text = format!("static void {name}(void) {{\n");
+        let mut text = self.functions.concat();
+        let _ = writeln!(text, "static void {name}(void) {{");
         for (ty, name, init) in &self.memory {
             let values: Vec<String> = init.iter().map(|v| v.to_string()).collect();
             match (init.len(), self.language) {
@@ -221,12 +223,28 @@ struct Maker {
     scopes: Vec<Vec<Variable>>,
     names: usize,
     enumerators: Vec<String>,
+    functions: Vec<Function>,
+}
+
+/// A function: its name, and its parameters, each with whether it is a reference.
+#[derive(Clone, Debug)]
+struct Function {
+    name: String,
+    parameters: Vec<(Type, bool)>,
 }
 
 impl Maker {
     fn new(language: Language, seed: u64) -> Maker {
         let rng = Pcg64Mcg::seed_from_u64(seed);
-        Maker { rng, language, memory: Vec::new(), scopes: vec![Vec::new()], names: 0, enumerators: Vec::new() }
+        Maker {
+            rng,
+            language,
+            memory: Vec::new(),
+            scopes: vec![Vec::new()],
+            names: 0,
+            enumerators: Vec::new(),
+            functions: Vec::new(),
+        }
     }
 
     fn any<T: Clone>(&mut self, all: &[T]) -> T {
@@ -237,7 +255,58 @@ impl Maker {
         self.rng.random_range(0..100) < percent
     }
 
-    fn program(mut self) -> Program {
+    /// A function that touches nothing but its parameters and variables.
+    fn function(&mut self, name: String) -> String {
+        let mut parameters = Vec::new();
+        let mut head = Vec::new();
+        self.scopes = vec![Vec::new(), Vec::new()];
+        for i in 0..self.rng.random_range(1..=3) {
+            let (ty, name) = (self.any(&TYPES), format!("a{i}"));
+            let by_reference = self.language == Language::Cpp && self.chance(25);
+            head.push(format!("{} {}{name}", ty.0, if by_reference { "&" } else { "" }));
+            parameters.push((ty, by_reference));
+            self.declare(Variable { name, ty, free: true });
+        }
+        let result = self.any(&TYPES);
+        let mut body: String = (0..self.rng.random_range(0..=2)).map(|_| self.statement(1) + " ").collect();
+        if self.chance(40) {
+            let (cond, value) = (self.expression(1, &Bans::default()), self.expression(2, &Bans::default()));
+            let _ = write!(body, "if ({}) return {}; ", cond.text, value.text);
+        }
+        let value = self.expression(2, &Bans::default()).text;
+        let text = format!("static {} {name}({}) {{ {body}return {value}; }}\n", result.0, head.join(", "));
+        self.functions.push(Function { name, parameters });
+        self.scopes = vec![Vec::new()];
+        text
+    }
+
+    /// A call of a function, its arguments in any order.
+    fn call(&mut self, depth: u32, bans: &Bans) -> Made {
+        let function = self.any(&self.functions.clone());
+        let mut all = Made { varies: true, ..Made::default() };
+        let mut texts = Vec::new();
+        for (ty, by_reference) in function.parameters {
+            let beside = bans.beside(&all);
+            let arg = if by_reference {
+                let fits = |v: &Variable| v.free && v.ty == ty && !beside.write.contains(&v.name);
+                let Some(v) = self.visible().into_iter().find(fits).filter(|v| !beside.read.contains(&v.name))
+                else {
+                    return self.leaf(bans);
+                };
+                let both: BTreeSet<String> = [v.name.clone()].into();
+                Made { text: v.name, varies: true, reads: both.clone(), writes: both }
+            } else {
+                self.expression(depth, &beside)
+            };
+            texts.push(arg.text.clone());
+            all = joined(String::new(), &[&all, &arg]);
+        }
+        Made { text: format!("{}({})", function.name, texts.join(", ")), varies: true, ..all }
+    }
+
+    fn program(mut self, seed: u64) -> Program {
+        let functions: Vec<String> =
+            (0..self.rng.random_range(0..=2)).map(|i| self.function(format!("g{seed}_{i}"))).collect();
         for i in 0..self.rng.random_range(1..=3) {
             let ty = self.any(&TYPES);
             let n = if self.chance(30) { 4 } else { 1 };
@@ -259,7 +328,7 @@ impl Maker {
             self.scopes[0].push(Variable { name, ty, free: true });
         }
         let body = (0..self.rng.random_range(2..=6)).map(|_| self.statement(3)).collect();
-        Program { language: self.language, memory: self.memory, head, body, observed }
+        Program { language: self.language, memory: self.memory, functions, head, body, observed }
     }
 
     fn value(&mut self, (_, _, bits, signed): Type) -> i64 {
@@ -296,7 +365,7 @@ impl Maker {
         let simple = depth == 0;
         match self.rng.random_range(0..100) {
             0..10 => self.declaration(),
-            10..20 => self.stored(),
+            10..20 if !self.memory.is_empty() => self.stored(),
             20..45 => {
                 let made = self.assignment(2, &none);
                 format!("{};", made.text)
@@ -305,7 +374,7 @@ impl Maker {
                 let made = self.expression(3, &none);
                 format!("{};", made.text)
             }
-            50..56 => self.pointer(),
+            50..56 if !self.memory.is_empty() => self.pointer(),
             _ if simple => {
                 let made = self.assignment(1, &none);
                 format!("{};", made.text)
@@ -370,8 +439,8 @@ impl Maker {
             }
         };
         let op = self.operator();
-        // In C++17, the right operand comes first.
-        let bans = if self.language == Language::C { Bans::default().beside(&place) } else { Bans::default() };
+        // In C++17 the right operand comes first; GCC does not keep to that where it is a variable that the left one changes.
+        let bans = Bans::default().beside(&place);
         let value = self.value_for(&op, 2, &bans);
         format!("{} {op} {};", place.text, value.text)
     }
@@ -547,11 +616,12 @@ impl Maker {
                 let (a, b) = (self.assignment(d, bans), self.expression(d, bans));
                 joined(format!("({}, {})", a.text, b.text), &[&a, &b])
             }
-            90..95 => {
+            90..93 => {
                 let a = self.assignment(d, bans);
                 joined(format!("({})", a.text), &[&a])
             }
-            95..98 => match self.target(bans) {
+            93..97 if !self.functions.is_empty() => self.call(d, bans),
+            97..99 => match self.target(bans) {
                 Some(v) if v.ty.2 > 1 || self.language == Language::C => {
                     let sign = self.any(&["++", "--"]);
                     let text = match self.chance(50) {
@@ -579,7 +649,7 @@ impl Maker {
             let text = self.any(&self.enumerators.clone());
             return joined(text, &[]);
         }
-        if self.chance(40) {
+        if !self.memory.is_empty() && self.chance(40) {
             let (_, name, init) = self.any(&self.memory.clone());
             let text = match (init.len(), self.language) {
                 (1, Language::C) => format!("(*{name})"),

@@ -216,6 +216,15 @@ pub(super) struct Declared {
     pub(super) value: Option<Initial>,
 }
 
+/// `__device__ int f(int *p, int v) { … }`
+#[derive(Debug)]
+pub(super) struct Function {
+    /// What it returns; its name is in the declarator.
+    pub(super) result: TypeName,
+    pub(super) params: Vec<TypeName>,
+    pub(super) body: Vec<Stmt>,
+}
+
 /// An initialiser.
 #[derive(Debug)]
 pub(super) enum Initial {
@@ -268,7 +277,69 @@ pub(super) enum StmtKind {
     Assembly(Box<Assembly>),
     /// `static_assert(n == 4, "…");`
     Assert(Expr),
+    /// A function; `None`: a declaration of one that is defined elsewhere.
+    Function(Option<Rc<Function>>),
     Break,
     Continue,
     Return(Option<Expr>),
+}
+
+impl Stmt {
+    /// All expressions in it that are not part of others, and its initialisers, in their order.
+    pub(super) fn each_expr<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+        match &self.kind {
+            StmtKind::Declare(declaration) => {
+                for declared in &declaration.all {
+                    if let Some(value) = &declared.value {
+                        value.each_expr(f);
+                    }
+                }
+            }
+            StmtKind::Expr(e) | StmtKind::Assert(e) | StmtKind::Return(Some(e)) | StmtKind::Case(Some(e)) => f(e),
+            StmtKind::If { cond, then, other } => {
+                f(cond);
+                then.each_expr(f);
+                other.iter().for_each(|s| s.each_expr(f));
+            }
+            StmtKind::Loop { init, cond, step, body, .. } => {
+                init.iter().for_each(|s| s.each_expr(f));
+                cond.iter().for_each(&mut *f);
+                body.each_expr(f);
+                step.iter().for_each(|s| s.each_expr(f));
+            }
+            StmtKind::Switch { value, body } => {
+                f(value);
+                body.each_expr(f);
+            }
+            StmtKind::Block(all) => all.iter().for_each(|s| s.each_expr(f)),
+            StmtKind::Instance { barrier, .. } => barrier.each_expr(f),
+            StmtKind::Assembly(assembly) => assembly.values().for_each(f),
+            StmtKind::Empty
+            | StmtKind::Host(_)
+            | StmtKind::Function(_)
+            | StmtKind::Break
+            | StmtKind::Continue
+            | StmtKind::Return(None)
+            | StmtKind::Case(None) => {}
+        }
+    }
+
+    /// Whether control cannot come to its end.
+    pub(super) fn always_returns(&self) -> bool {
+        match &self.kind {
+            StmtKind::Return(_) => true,
+            StmtKind::Block(all) => all.last().is_some_and(Stmt::always_returns),
+            StmtKind::If { then, other: Some(other), .. } => then.always_returns() && other.always_returns(),
+            _ => false,
+        }
+    }
+}
+
+impl Initial {
+    fn each_expr<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+        match self {
+            Initial::Value(value) => f(value),
+            Initial::List(all, _) => all.iter().for_each(|one| one.each_expr(f)),
+        }
+    }
 }

@@ -9,19 +9,10 @@ use std::ops::Range;
 use super::ast::{Expr as Tree, ExprKind, Reference};
 use super::cuda_calls::{FLAG_METHODS, METHODS};
 use super::lower::Lowering;
-use super::scope::Binding;
+use super::scope::{Atomic, Binding};
 use super::types::{Qualified, Value};
 use program::words::{CUDA_SCOPES, Order};
-use program::{BinOp, Class, Expr, LocId, Scope};
-
-/// An atomic reference.
-#[derive(Clone, Debug)]
-pub(super) struct Atomic {
-    pub(super) addr: Expr,
-    /// What is there.
-    pub(super) of: Qualified,
-    pub(super) scope: Scope,
-}
+use program::{BinOp, Class, LocId, Scope};
 
 impl Lowering<'_, '_> {
     /// Whether a location's name is a variable, as in C++; elsewhere, and for arrays, it is an address.

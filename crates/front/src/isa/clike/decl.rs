@@ -5,7 +5,8 @@
 //!   *Variable Memory Space Specifiers*.
 
 use super::ast::{
-    Base, Declaration, Declarator, Declared, EnumSyntax, Initial, Qualifiers, Specifiers, Storage, TypeName,
+    Base, Declaration, Declarator, Declared, EnumSyntax, Function, Initial, Qualifiers, Specifiers, StmtKind,
+    Storage, TypeName,
 };
 use super::lex::Tok;
 use super::parse::{Failed, Parsed, Parser};
@@ -78,7 +79,7 @@ impl Parser<'_, '_> {
             && (self.is_qualifier(word)
                 || PARTS.contains(&word)
                 || FLOATING.contains(&word)
-                || matches!(word, "void" | "bool" | "_Bool" | "auto" | "enum")
+                || matches!(word, "void" | "bool" | "_Bool" | "auto" | "enum" | "struct" | "union")
                 || type_named(word).is_some()
                 || self.types.contains(word))
     }
@@ -120,12 +121,22 @@ impl Parser<'_, '_> {
             }
             if let Some(class) = self.storage(word) {
                 self.next();
+                // `extern "C"`
+                if class == Storage::Extern && self.string().is_some() {
+                    continue;
+                }
                 storage.push((class, range));
+            } else if word == "__launch_bounds__" || word == "__attribute__" {
+                // How many registers a thread may have, and the like: nothing that a model asks about.
+                self.next();
+                self.parenthesised()?;
             } else if PARTS.contains(&word) && base.is_none() {
                 self.next();
                 parts.push(word);
             } else if base.is_some() || !parts.is_empty() {
                 break;
+            } else if matches!(word, "struct" | "union") {
+                return self.refuse("structures are", "declare each member as a location in `[memory]`");
             } else if FLOATING.contains(&word) {
                 let span = self.text.span(range);
                 let (what, instead) =
@@ -266,13 +277,20 @@ impl Parser<'_, '_> {
     /// `int r = E, s`, without the `;`.
     pub(super) fn declaration(&mut self) -> Parsed<Declaration> {
         let specifiers = self.specifiers()?;
+        let first = self.declarator(true)?;
+        self.declarators(specifiers, first)
+    }
+
+    /// What is declared, from the first name on.
+    fn declarators(&mut self, specifiers: Specifiers, first: Declarator) -> Parsed<Declaration> {
         let mut all = Vec::new();
-        if self.peek() == Tok::Punct(";") {
-            return Ok(Declaration { specifiers, all });
-        }
         let is_type = specifiers.has(Storage::Typedef).is_some();
+        let mut first = Some(first);
         loop {
-            let declarator = self.declarator(true)?;
+            let declarator = match first.take() {
+                Some(first) => first,
+                None => self.declarator(true)?,
+            };
             if is_type {
                 let word = self.str(&declarator.name);
                 self.types.insert(word);
@@ -286,6 +304,85 @@ impl Parser<'_, '_> {
                 return Ok(Declaration { specifiers, all });
             }
         }
+    }
+
+    /// Whether the declarator just read is that of a function: its parameters come next.
+    fn is_function(&self) -> bool {
+        if self.peek() != Tok::Punct("(") || self.in_block() {
+            return false;
+        }
+        // `int n(4);` is a variable in C++, `int f(int n);` and `int f();` are functions.
+        let mut open = 0;
+        let mut n = 0;
+        loop {
+            match self.peek_at(n) {
+                Tok::Punct("(") => open += 1,
+                Tok::Punct(")") => open -= 1,
+                Tok::End => return false,
+                _ => {}
+            }
+            n += 1;
+            if open == 0 {
+                break;
+            }
+        }
+        let typed = self.is_type(1) || self.peek_at(1) == Tok::Punct(")");
+        self.peek_at(n) == Tok::Punct("{") || typed
+    }
+
+    /// `(int *p, int v) { … }`, behind the name.
+    fn function(&mut self, specifiers: Specifiers, declarator: Declarator) -> Parsed<StmtKind> {
+        self.expect("(")?;
+        let mut params = Vec::new();
+        if self.word() == "void" && self.peek_at(1) == Tok::Punct(")") {
+            self.next();
+        }
+        while !self.eat(")") {
+            let specifiers = self.specifiers()?;
+            let mut declarator = self.declarator(false)?;
+            if self.peek() == Tok::Name {
+                declarator.name = self.next();
+                while self.peek() == Tok::Punct("[") {
+                    let start = self.next().start;
+                    let size = if self.peek() == Tok::Punct("]") { None } else { Some(self.expression()?) };
+                    let end = self.expect("]")?.end;
+                    declarator.arrays.push((size, start..end));
+                }
+            }
+            if self.peek() == Tok::Punct("=") {
+                return self.refuse("default arguments are", "write the argument where the function is called");
+            }
+            params.push(TypeName { specifiers, declarator });
+            if !self.eat(",") {
+                self.expect(")")?;
+                break;
+            }
+        }
+        if self.eat(";") {
+            return Ok(StmtKind::Function(None));
+        }
+        if self.peek() != Tok::Punct("{") {
+            return self.unexpected("`{` and the body of the function");
+        }
+        let body = self.nested(Self::body)?;
+        let result = TypeName { specifiers, declarator };
+        Ok(StmtKind::Function(Some(Function { result, params, body }.into())))
+    }
+
+    /// A declaration or a function, with its `;`.
+    pub(super) fn declared(&mut self) -> Parsed<StmtKind> {
+        let specifiers = self.specifiers()?;
+        if self.peek() == Tok::Punct(";") {
+            self.next();
+            return Ok(StmtKind::Declare(Declaration { specifiers, all: Vec::new() }));
+        }
+        let first = self.declarator(true)?;
+        if self.is_function() {
+            return self.function(specifiers, first);
+        }
+        let all = self.declarators(specifiers, first)?;
+        self.expect(";")?;
+        Ok(StmtKind::Declare(all))
     }
 
     /// An initialiser, if one comes next.
@@ -318,6 +415,24 @@ impl Parser<'_, '_> {
             }
         }
         Ok(Initial::List(all, start..self.last_end()))
+    }
+
+    /// Passes over what stands in parentheses.
+    fn parenthesised(&mut self) -> Parsed<()> {
+        let mut open = 0;
+        loop {
+            match self.peek() {
+                Tok::Punct("(") => open += 1,
+                Tok::Punct(")") => open -= 1,
+                Tok::End => return self.unexpected("`)`"),
+                _ if open == 0 => return self.unexpected("`(`"),
+                _ => {}
+            }
+            self.next();
+            if open == 0 {
+                return Ok(());
+            }
+        }
     }
 
     /// Says that the language has something here that Fencepost does not.

@@ -35,7 +35,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The type that a declaration begins with; of `auto`, `void`. An enumeration in it is defined.
-    fn base(&mut self, specifiers: &Specifiers) -> Option<Qualified> {
+    pub(super) fn base(&mut self, specifiers: &Specifiers) -> Option<Qualified> {
         let mut named = None;
         let ty = match &specifiers.base {
             Base::Void | Base::Auto => Type::Void,
@@ -73,7 +73,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The type of a declared name; `elements`: of an array without a size, so many are initialised.
-    fn declared_type(
+    pub(super) fn declared_type(
         &mut self,
         base: Qualified,
         declarator: &Declarator,
@@ -397,13 +397,24 @@ impl Lowering<'_, '_> {
     }
 
     /// `int &r = x;`: another name for a place.
-    fn refer_to(&mut self, name: &Range<usize>, place: Place, of: Qualified, range: &Range<usize>) {
+    pub(super) fn refer_to(&mut self, name: &Range<usize>, place: Place, of: Qualified, range: &Range<usize>) {
+        if let Some(binding) = self.reference_to(place, of, range) {
+            let word = self.str(name);
+            if word != self.str(range) {
+                self.may_declare(name);
+            }
+            self.scopes.bind(word, binding);
+        }
+    }
+
+    /// What a reference to a place is bound to.
+    pub(super) fn reference_to(&mut self, place: Place, of: Qualified, range: &Range<usize>) -> Option<Binding> {
         let there = place.of();
         if let Some(lost) = there.lost(&of) {
             self.error("wrong-operand", range, format!("the reference would lose `{lost}`"), |d| {
                 d.label(format!("expected a `{lost}` reference"))
             });
-            return;
+            return None;
         }
         if there.ty != of.ty {
             let (a, b) = (there.ty.name(), of.ty.name());
@@ -411,13 +422,12 @@ impl Lowering<'_, '_> {
                 d.label("expected something of the type of the reference")
                     .note("references to temporary values are not supported")
             });
-            return;
+            return None;
         }
-        let binding = match place {
+        Some(match place {
             Place::Register(variable) => Binding::Register(Variable { of, ..variable }),
             Place::Memory(addr, _) => Binding::Memory(self.stable(addr), of),
-        };
-        self.bind(name, binding);
+        })
     }
 
     /// An address that stays what it is, whatever happens to the variables in it.

@@ -126,8 +126,12 @@ impl Lowering<'_, '_> {
     /// What a call does: its arguments first, all of them before it acts.
     fn effects_of_call(&self, name: &str, args: &[Tree]) -> Effects {
         let mut all = Effects { acts: !self.is_pure(name), ..Effects::default() };
-        for arg in args {
+        let written = self.functions.get(name).map_or(&[][..], |known| &known.written);
+        for (n, arg) in args.iter().enumerate() {
             all = all.and(self.effects(arg));
+            if written.get(n) == Some(&true) {
+                all = all.and(self.write_of(arg));
+            }
             // A compare-exchange writes what it found to the variable that holds what it expected.
             let given = match &arg.kind {
                 ExprKind::AddressOf(inner) => inner,
@@ -209,6 +213,7 @@ impl Lowering<'_, '_> {
             ExprKind::Name => match self.binding(tree) {
                 Some(Binding::Register(variable)) => is_volatile(&variable.of.ty),
                 Some(Binding::Memory(_, of)) => of.volatile || of.atomic || is_volatile(&of.ty),
+                Some(Binding::Constant(value)) => is_volatile(&value.ty),
                 _ => self.location(self.str(&tree.range)).is_some_and(|loc| {
                     let of = self.of_location(loc);
                     of.volatile || of.atomic

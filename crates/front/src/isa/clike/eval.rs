@@ -22,6 +22,9 @@ use super::types::{Qualified, Type, Value, common, folded};
 use super::words::bare;
 use program::{Access, BinOp, CmpOp, Expr, LocId, Op, Ty};
 
+/// Calls with more arguments are wrong, or of a function of the code with as many parameters, which is refused.
+pub(super) const MOST_ARGUMENTS: usize = 64;
+
 impl Lowering<'_, '_> {
     /// The location of the test's memory that a name stands for in this thread.
     pub(super) fn location(&self, name: &str) -> Option<LocId> {
@@ -33,6 +36,13 @@ impl Lowering<'_, '_> {
 
     /// Evaluates an expression. What is wrong with it was reported, and it then has some value.
     pub(super) fn eval(&mut self, tree: &Tree) -> Value {
+        self.depth += 1;
+        let value = self.eval_inner(tree);
+        self.depth -= 1;
+        value
+    }
+
+    fn eval_inner(&mut self, tree: &Tree) -> Value {
         match &tree.kind {
             ExprKind::Int(v, ty) => Value::literal(*v, Type::Int(*ty)),
             ExprKind::Name | ExprKind::Index(..) if self.is_object(tree) => self.read_object(tree),
@@ -426,6 +436,9 @@ impl Lowering<'_, '_> {
     fn call(&mut self, tree: &Tree, name: &Range<usize>, args: &[Tree]) -> Value {
         let word = self.str(name);
         self.in_any_order(args, &tree.range);
+        if let Some(value) = self.call_of_code(tree, name, args) {
+            return value;
+        }
         if let Some(value) = self.coordinate(tree, word, args) {
             return value;
         }
@@ -467,7 +480,8 @@ impl Lowering<'_, '_> {
     pub(super) fn is_pure(&self, name: &str) -> bool {
         let pure = |does| matches!(does, Does::Larger | Does::Smaller | Does::Nothing);
         let row = ROWS.iter().chain(FUNCTIONS).find(|r| r.name == bare(name));
-        row.is_some_and(|row| pure(row.does))
+        self.functions.get(name).is_some_and(|known| known.pure)
+            || row.is_some_and(|row| pure(row.does))
             || self.env.specials.iter().any(|s| s.0 == name)
             || name.starts_with("get_")
             || matches!(name, "thread_rank" | "size" | "num_threads")
@@ -475,6 +489,10 @@ impl Lowering<'_, '_> {
 
     /// Reports arguments whose order could be noticed: no language says which comes first.
     pub(super) fn in_any_order(&mut self, args: &[Tree], range: &Range<usize>) {
+        // More than any function takes.
+        if args.len() > MOST_ARGUMENTS {
+            return;
+        }
         for (n, arg) in args.iter().enumerate() {
             let of_arg = self.effects(arg);
             for before in &args[..n] {

@@ -7,12 +7,11 @@ use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind};
 use super::calls::{Does, In, Role, Row, legal};
-use super::cuda::Atomic;
 use super::groups::{SUB_GROUP_BARRIER, WORK_GROUP_BARRIER};
 use super::lower::Lowering;
 use super::place::Place;
 use super::refused::scope_meant;
-use super::scope::{Binding, Variable};
+use super::scope::{Atomic, Binding, Variable};
 use super::types::{Qualified, Type, Value};
 use super::words::enumerator;
 use program::words::{FLAGS, Order};
@@ -266,11 +265,11 @@ impl Lowering<'_, '_> {
         match row.does {
             Does::Fence(fixed) => {
                 self.fence(row, tree, fixed, &args)?;
-                return Some(Value::int(0));
+                return Some(Value::void());
             }
             Does::Barrier(domain) => {
                 self.barrier(domain, &args);
-                return Some(Value::int(0));
+                return Some(Value::void());
             }
             Does::Vote(vote) => return Some(self.vote(tree, vote, args.value?)),
             Does::Nothing => return Some(Value::int(0)),
@@ -319,18 +318,18 @@ impl Lowering<'_, '_> {
                 self.push(Op::Load { dst, addr, access: half(order.of_read(), ty, false) });
                 let same = Expr::Cmp(CmpOp::Eq, ty, Expr::Reg(dst).into(), value.into());
                 self.push(Op::Branch { cond: same, target: head });
-                return Some(Value::int(0));
+                return Some(Value::void());
             }
             Does::TestAndSet => Update::Exchange(Expr::Const(1)),
             Does::Store | Does::Clear => {
                 self.push(Op::Store { addr, value, access: half(order.of_write(), ty, false) });
-                return Some(Value::int(0));
+                return Some(Value::void());
             }
             Does::Write => {
                 self.in_global(row, tree, &addr)?;
                 let access = self.plain(ty);
                 self.push(Op::Store { addr, value, access });
-                return Some(Value::int(0));
+                return Some(Value::void());
             }
             Does::Fetch(op) => Update::Apply(op, value),
             Does::FetchNew(op) => {

@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind};
 use super::lower::Lowering;
-use super::scope::Binding;
+use super::scope::{Binding, ThreadGroup};
 use super::types::Value;
 use super::words::group_word;
 use program::{Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Tags, Ty, Update};
@@ -30,14 +30,6 @@ const GRID_BARRIER: i64 = -7;
 /// The counter of a block's votes, and a register of each thread for what it was at the last one.
 pub(crate) const VOTES: &str = "__votes";
 const VOTES_BEFORE: &str = "$votes";
-
-/// A group of threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ThreadGroup {
-    domain: Scope,
-    /// Of a warp: the lanes in it; `None`: all.
-    lanes: Option<u32>,
-}
 
 /// How a vote combines the predicates of the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

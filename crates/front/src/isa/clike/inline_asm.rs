@@ -64,6 +64,13 @@ pub(super) struct Assembly {
     memory: bool,
 }
 
+impl Assembly {
+    /// The operands.
+    pub(super) fn values(&self) -> impl Iterator<Item = &Tree> {
+        self.outputs.iter().chain(&self.inputs).map(|operand| &operand.value)
+    }
+}
+
 /// An operand, evaluated.
 enum Given {
     /// The register that stands for it, what it points to, whether that is surely not in global memory, and where an output goes.

@@ -6,11 +6,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+use std::rc::Rc;
 
-use super::ast::{Expr as Tree, Stmt, StmtKind};
+use super::ast::{Expr as Tree, Function, Stmt, StmtKind};
 use super::host::HostState;
 use super::scope::{Binding, Scopes, Variable};
-use super::types::{Type, fold};
+use super::types::{Qualified, Type, Value, fold};
 use super::{Env, Lowered, Unit};
 use crate::isa::{SymbolKind, Symbols};
 use diag::{Diagnostic, Sink, Span};
@@ -26,6 +27,27 @@ struct Exits {
     continues: Vec<usize>,
     /// Of a `switch`: the branches to each of its labels, by where the label stands.
     cases: Option<HashMap<usize, Vec<usize>>>,
+}
+
+/// A function whose body is being written where it is called.
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub(super) name: String,
+    /// What it returns, and the register for it.
+    pub(super) result: Qualified,
+    pub(super) dst: Option<RegId>,
+    /// Branches to its end.
+    pub(super) returns: Vec<usize>,
+}
+
+/// A function of the code.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    pub(super) function: Rc<Function>,
+    /// It changes and reads nothing but its own variables.
+    pub(super) pure: bool,
+    /// Which parameters are C++ references that it may write to.
+    pub(super) written: Vec<bool>,
 }
 
 /// Where a lowering puts its micro-ops.
@@ -48,6 +70,13 @@ pub(super) struct Lowering<'a, 's> {
     /// What only host code has.
     pub(super) host: HostState,
     exits: Vec<Exits>,
+    /// Functions of the code by name.
+    pub(super) functions: HashMap<String, Known>,
+    /// The functions that the code is in, the innermost last.
+    pub(super) frames: Vec<Frame>,
+    /// How many calls of functions of the code there were, and how deep in statements and expressions the walk is.
+    pub(super) calls: usize,
+    pub(super) depth: usize,
     returns: Vec<usize>,
     current: (Span, u32, String),
     /// The number of the label before a barrier.
@@ -70,6 +99,10 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Si
         code: Vec::new(),
         host: HostState::default(),
         exits: Vec::new(),
+        functions: HashMap::new(),
+        frames: Vec::new(),
+        calls: 0,
+        depth: 0,
         returns: Vec::new(),
         current: (Span::default(), 0, String::new()),
         instance: None,
@@ -77,18 +110,15 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Si
     for (name, init, _) in &env.regs {
         let ty = match init {
             Init::Address { loc, .. } => l.of_location(*loc).pointer(),
-            Init::Int(_) => Type::INT,
+            // What the code declares decides; a number that is no `int` is not made one.
+            Init::Int(v) => Value::int(*v).ty,
         };
-        let init = match init {
-            Init::Int(v) => Init::Int(Ty::S32.wrap(*v)),
-            address => address.clone(),
-        };
-        let reg = l.add(name, ty.word().unwrap_or(Ty::WORD), init);
+        let reg = l.add(name, ty.word().unwrap_or(Ty::WORD), init.clone());
         l.scopes.bind_outside(name, Binding::Register(Variable { reg, of: ty.into(), known: None }));
     }
     l.given = l.regs.len();
     l.scopes.enter();
-    l.statements(&unit.stmts);
+    l.thread(&unit.stmts);
     let end = l.code.len();
     for at in std::mem::take(&mut l.returns) {
         l.patch(at, end);
@@ -161,9 +191,36 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
+    /// A register for a variable that conditions do not know.
+    pub(super) fn hidden_register(&mut self, word: &str, ty: &Type) -> RegId {
+        let name = format!("{word}#{}", self.regs.len());
+        self.add(&name, ty.word().unwrap_or(Ty::WORD), Init::Int(0))
+    }
+
+    /// What a register is at the start.
+    pub(super) fn initial(&self, reg: RegId) -> Init {
+        self.regs[usize::from(reg.0)].init.clone()
+    }
+
+    /// The body of a function where it is called.
+    pub(super) fn inside(&mut self, frame: Frame, body: &[Stmt]) {
+        let (exits, current) = (std::mem::take(&mut self.exits), self.current.clone());
+        self.frames.push(frame);
+        self.statements(body);
+        let frame = self.frames.pop();
+        (self.exits, self.current) = (exits, current);
+        let end = self.code.len();
+        for at in frame.into_iter().flat_map(|frame| frame.returns) {
+            self.patch(at, end);
+        }
+    }
+
     /// The register of a variable that is declared, and whether it still has its initial value.
     pub(super) fn variable_register(&mut self, word: &str, ty: &Type) -> (RegId, bool) {
         let machine = ty.word().unwrap_or(Ty::WORD);
+        if !self.frames.is_empty() {
+            return (self.hidden_register(word, ty), false);
+        }
         match self.scopes.find(word) {
             // The test gives the register its initial value, the code its type.
             Some(Binding::Register(given)) if usize::from(given.reg.0) < self.given => {
@@ -175,10 +232,7 @@ impl<'a> Lowering<'a, '_> {
                 return (given.reg, true);
             }
             // It hides another one.
-            Some(_) => {
-                let name = format!("{word}#{}", self.regs.len());
-                return (self.add(&name, machine, Init::Int(0)), false);
-            }
+            Some(_) => return (self.hidden_register(word, ty), false),
             None => {}
         }
         let known = self.named.get(word).and_then(|all| all.iter().find(|one| one.0 == *ty));
@@ -250,7 +304,33 @@ impl<'a> Lowering<'a, '_> {
         self.current = (span, self.sink.line(span.start), text);
     }
 
-    fn statements(&mut self, all: &[Stmt]) {
+    /// `return value;` in a function.
+    fn give_back(&mut self, value: Option<&Tree>, range: &Range<usize>) {
+        let Some((result, dst)) = self.frames.last().map(|frame| (frame.result.ty.clone(), frame.dst)) else {
+            return;
+        };
+        match (value, dst) {
+            (Some(tree), Some(dst)) => {
+                let value = self.scalar(tree);
+                let value = self.assignable(&value, &result, &tree.range);
+                self.push(Op::Assign { dst, value });
+            }
+            (None, None) => {}
+            (Some(tree), None) => self.discard(tree),
+            (None, Some(_)) => {
+                let name = result.name();
+                self.error("wrong-operand", range, "this function returns a value", |d| {
+                    d.label(format!("expected a `{name}` behind `return`"))
+                });
+            }
+        }
+        let at = self.branch(Expr::Const(1));
+        if let Some(frame) = self.frames.last_mut() {
+            frame.returns.push(at);
+        }
+    }
+
+    pub(super) fn statements(&mut self, all: &[Stmt]) {
         for stmt in all {
             self.statement(stmt);
         }
@@ -264,6 +344,12 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn statement(&mut self, stmt: &Stmt) {
+        self.depth += 1;
+        self.statement_inner(stmt);
+        self.depth -= 1;
+    }
+
+    fn statement_inner(&mut self, stmt: &Stmt) {
         match &stmt.kind {
             StmtKind::Empty => {}
             StmtKind::Block(all) => {
@@ -365,6 +451,15 @@ impl<'a> Lowering<'a, '_> {
                         });
                     }
                 }
+            }
+            StmtKind::Function(function) => {
+                if let Some(function) = function {
+                    self.function_of_code(function);
+                }
+            }
+            StmtKind::Return(value) if !self.frames.is_empty() => {
+                self.at(&stmt.range);
+                self.give_back(value.as_ref(), &stmt.range);
             }
             StmtKind::Return(value) => {
                 self.at(&stmt.range);

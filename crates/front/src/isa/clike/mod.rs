@@ -41,6 +41,7 @@ mod expr;
 mod function;
 mod groups;
 pub mod host;
+mod inline;
 mod inline_asm;
 mod language;
 mod lex;

@@ -17,8 +17,8 @@ use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind};
 use super::classes::EXPECTED_AND_MISSING;
-use super::cuda::Atomic;
 use super::lower::Lowering;
+use super::scope::Atomic;
 use super::types::{Type, Value};
 use program::words::Order;
 use program::{Access, BinOp, Class, CmpOp, Expr, Op, RegId, Tags, Ty, Update};

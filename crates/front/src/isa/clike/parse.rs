@@ -292,11 +292,7 @@ impl<'a> Parser<'a, '_> {
                 self.expect(";")?;
                 kind
             }
-            (Tok::Name, _) if self.declares() => {
-                let all = self.declaration()?;
-                self.expect(";")?;
-                StmtKind::Declare(all)
-            }
+            (Tok::Name, _) if self.declares() => self.declared()?,
             (Tok::Name, _) if self.declares_group() => {
                 let all = self.group()?;
                 self.expect(";")?;
@@ -318,13 +314,23 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn block(&mut self) -> Parsed<StmtKind> {
+        self.body().map(StmtKind::Block)
+    }
+
+    /// Whether what is read is in a block.
+    pub(super) fn in_block(&self) -> bool {
+        self.depth > 1
+    }
+
+    /// The statements of a block.
+    pub(super) fn body(&mut self) -> Parsed<Vec<Stmt>> {
         let open = self.next();
         let mut all = Vec::new();
         loop {
             match self.peek() {
                 Tok::Punct("}") => {
                     self.next();
-                    return Ok(StmtKind::Block(all));
+                    return Ok(all);
                 }
                 Tok::End => return self.fail(open, "this block is not closed", "`}` after it"),
                 _ => self.one(&mut all),

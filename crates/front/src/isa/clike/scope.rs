@@ -9,10 +9,8 @@
 
 use std::collections::HashMap;
 
-use super::cuda::Atomic;
-use super::groups::ThreadGroup;
 use super::types::{Qualified, Value};
-use program::{Expr, RegId};
+use program::{Expr, RegId, Scope};
 
 /// A variable that is a register.
 #[derive(Clone, Debug)]
@@ -21,6 +19,23 @@ pub(super) struct Variable {
     pub(super) of: Qualified,
     /// The constant that it always has, if it is one (C++).
     pub(super) known: Option<i64>,
+}
+
+/// CUDA: an atomic reference.
+#[derive(Clone, Debug)]
+pub(super) struct Atomic {
+    pub(super) addr: Expr,
+    /// What is there.
+    pub(super) of: Qualified,
+    pub(super) scope: Scope,
+}
+
+/// CUDA: a group of threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ThreadGroup {
+    pub(super) domain: Scope,
+    /// Of a warp: the lanes in it; `None`: all.
+    pub(super) lanes: Option<u32>,
 }
 
 /// What a name stands for.
@@ -54,6 +69,19 @@ impl Scopes {
     /// Begins a block.
     pub(super) fn enter(&mut self) {
         self.blocks.push(HashMap::new());
+    }
+
+    /// Begins a function, whose code sees nothing of its caller; what [`Scopes::leave_function`] wants.
+    pub(super) fn enter_function(&mut self) -> usize {
+        let base = std::mem::replace(&mut self.base, self.blocks.len());
+        self.enter();
+        base
+    }
+
+    /// Ends a function.
+    pub(super) fn leave_function(&mut self, base: usize) {
+        self.leave();
+        self.base = base;
     }
 
     /// Ends the innermost block.

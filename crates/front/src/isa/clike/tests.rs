@@ -222,6 +222,53 @@ fn what_the_languages_have_and_fencepost_does_not_is_said() {
 }
 
 #[test]
+fn functions_stand_where_they_are_called() {
+    c("int f(int v) { return v; } int r = f(1);", "= goto2 =");
+    c("void f(long *p) { *p = 1; } f(x); f(y);", "W.na W.na");
+    c("int f(int v) { return v; } int i = 0; int r = f(i) + f(i);", "= = = goto4 = = goto7 =");
+    wrong(Dialect::C, "int f(int v) { return f(v); } int r = f(1);", "calls itself");
+    wrong(Dialect::C, "int f(int v) { return v; } int r = f();", "takes 1 arguments, 0 given");
+    wrong(Dialect::C, "int f(int v) { if (v) return v; } int r = f(1);", "may end without a value");
+    wrong(Dialect::C, "int t = 1; int f(int v) { return t; } int r = f(1);", "`t` is declared in another block");
+    wrong(Dialect::C, "int f(int v) { return v; } int f(long v) { return v; } f(1);", "is a function `f` before");
+    wrong(Dialect::C, "int f(int v) { return v; }", "nothing that runs");
+    wrong(Dialect::C, "int f(int v) { return v; } int i = 0; int r = f(i++) + i;", "in no order");
+    wrong(Dialect::C, "int f(long *p) { return *p; } int r = f(x) + f(y);", "left open");
+    wrong(Dialect::Cuda, "__device__ int f(int &a) { return a++; } int i = 0; int r = f(i) + i;", "in no order");
+    wrong(Dialect::Cuda, "__device__ void f(int &a) { a = 1; } const int n = 0; f(n);", "would lose `const`");
+    wrong(Dialect::C, "int r = atomic_store(x, 1);", "this has no value");
+    wrong(Dialect::Cuda, "__global__ void k(volatile long *x) { int r = *x + *x; }", "left open");
+    // Doubling calls without code, and calls within calls, end with a message.
+    let mut doubling = String::from("void f0(void) { }\n");
+    (1..40).for_each(|i| doubling += &format!("void f{i}(void) {{ f{0}(); f{0}(); }}\n", i - 1));
+    wrong(Dialect::C, &format!("{doubling} f39();"), "too long");
+    let mut nested = String::from("int f0(int v) { return v; }\n");
+    (1..200).for_each(|i| nested += &format!("int f{i}(int v) {{ return f{}(v); }}\n", i - 1));
+    wrong(Dialect::C, &format!("{nested} int r = f199(1);"), "nested too deeply");
+    wrong(Dialect::C, "struct S { int a; }; int r = 1;", "structures are not supported");
+}
+
+#[test]
+fn kernels_are_bound_by_name() {
+    let cuda = |code: &str, expected: &str| assert_eq!(lowered(Dialect::Cuda, code), expected, "{code}");
+    cuda("__global__ void k(long *x) { *x = 1; x[0] = 2; }", "W.na W.na");
+    cuda(
+        "extern \"C\" __global__ void __launch_bounds__(32) k(volatile long *__restrict__ x) { *x = 1; }",
+        "W.VOLATILE",
+    );
+    cuda("__global__ void k(long *x) { x++; }", "= =");
+    opencl("kernel void k(global long *x, global const long *y) { *x = *y; }", "R.na@Thread W.na@Thread");
+    wrong(Dialect::Cuda, "__global__ void k(int n) { }", "nothing is bound to the parameter `n`");
+    wrong(Dialect::Cuda, "__global__ void k(int *x) { }", "a 32-bit access to 64-bit elements");
+    wrong(Dialect::Cuda, "__global__ void k(long x) { }", "an address is no number");
+    wrong(Dialect::Cuda, "__global__ int k() { return 1; }", "a kernel returns nothing");
+    wrong(Dialect::Cuda, "__global__ void k() { } __global__ void l() { }", "a second kernel");
+    wrong(Dialect::Cuda, "__global__ void k() { } y = 1;", "a statement outside of the kernel");
+    wrong(Dialect::OpenCl, "kernel void k(local long *x) { }", "in other memory");
+    wrong(Dialect::OpenCl, "kernel void k(global const long *x) { *x = 1; }", "is `const`");
+}
+
+#[test]
 fn mistakes_are_named() {
     wrong(Dialect::C, "atomic_store_explicit(x, 1, memory_order_acquire);", "cannot have the order");
     wrong(Dialect::C, "atomic_stor(x, 1);", "did you mean `atomic_store`");

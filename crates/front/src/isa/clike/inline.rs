@@ -1,0 +1,394 @@
+//! Functions of the code: kernels, whose parameters the test binds, and others, whose bodies stand where they are called.
+//!
+//! # Invariants
+//! - Arguments are converted to the types of their parameters, and copied, before the body begins.
+//! - A function sees what is declared outside of all functions, and nothing of its callers; its variables have no names that a
+//!   condition knows.
+//!
+//! # Sources
+//! - C11, 6.5.2.2 and 6.9.1; ISO C++, expr.call; CUDA C++ Programming Guide, *Function Execution Space Specifiers*.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::ast::{Declarator, Expr as Tree, ExprKind, Function, Stmt, StmtKind, Storage};
+use super::eval::MOST_ARGUMENTS;
+use super::lower::{Frame, Known, Lowering};
+use super::place::Place;
+use super::scope::{Binding, Variable};
+use super::types::{Qualified, Type, Value};
+use program::{Expr, Init, Op, Ty};
+
+/// At most so many micro-ops in one thread, its functions written out, and so many calls.
+const LONGEST: usize = 50_000;
+const MOST_CALLS: usize = 10_000;
+
+/// A call stands at most so deep in expressions and statements, those of the functions around it included.
+const DEEPEST: usize = 150;
+
+impl Lowering<'_, '_> {
+    /// The statements of a thread: all of them, or those of the kernel among the functions of its code.
+    pub(super) fn thread(&mut self, all: &[Stmt]) {
+        let kernels: Vec<(&Stmt, &Rc<Function>)> = all
+            .iter()
+            .filter_map(|stmt| match &stmt.kind {
+                StmtKind::Function(Some(f)) if f.result.specifiers.has(Storage::Kernel).is_some() => {
+                    Some((stmt, f))
+                }
+                _ => None,
+            })
+            .collect();
+        let executes =
+            |stmt: &&Stmt| !matches!(stmt.kind, StmtKind::Declare(_) | StmtKind::Function(_) | StmtKind::Empty);
+        match kernels.as_slice() {
+            [] => {
+                let functions = all.iter().any(|stmt| matches!(stmt.kind, StmtKind::Function(Some(_))));
+                if functions
+                    && !all.iter().any(|stmt| !matches!(stmt.kind, StmtKind::Function(_) | StmtKind::Empty))
+                {
+                    self.error(
+                        "no-kernel",
+                        &all[0].range,
+                        "this code has functions, and nothing that runs",
+                        |d| d.label("expected a kernel, or statements behind them"),
+                    );
+                }
+                self.statements(all);
+            }
+            [(_, kernel)] => {
+                if let Some(stmt) = all.iter().find(executes) {
+                    self.error("c-syntax", &stmt.range, "a statement outside of the kernel", |d| {
+                        d.label("expected it in the kernel")
+                    });
+                    return;
+                }
+                self.statements(all);
+                self.kernel(kernel);
+            }
+            [_, (again, _), ..] => {
+                self.error("no-kernel", &again.range, "a second kernel", |d| {
+                    d.label("expected one, which is what the threads run")
+                });
+            }
+        }
+    }
+
+    /// Makes a function known.
+    pub(super) fn function_of_code(&mut self, function: &Rc<Function>) {
+        let name = &function.result.declarator.name;
+        let word = self.str(name);
+        if function.params.len() > MOST_ARGUMENTS {
+            let message = format!("`{word}` has more than {MOST_ARGUMENTS} parameters");
+            self.error("unsupported", name, message, |d| d.label("expected fewer"));
+            return;
+        }
+        if self.functions.contains_key(word) {
+            self.error("duplicate-name", name, format!("there is a function `{word}` before"), |d| {
+                d.label("expected another name").note("functions are not overloaded here")
+            });
+            return;
+        }
+        let pure = self.is_pure_function(function);
+        let by_reference = |d: &Declarator| d.reference;
+        let written = function
+            .params
+            .iter()
+            .map(|p| by_reference(&p.declarator) && !p.specifiers.of_base.constant)
+            .collect();
+        let known = Known { function: function.clone(), pure, written };
+        self.functions.insert(word.to_string(), known);
+    }
+
+    /// Whether a function touches nothing but its parameters and variables.
+    fn is_pure_function(&self, function: &Function) -> bool {
+        let mut own: HashSet<&str> = HashSet::new();
+        own.extend(function.params.iter().map(|p| self.str(&p.declarator.name)));
+        let mut pure = true;
+        for stmt in &function.body {
+            declared(stmt, &mut |d| {
+                own.insert(self.str(&d.name));
+            });
+            acts(stmt, &mut pure);
+        }
+        let mut check = |tree: &Tree| pure &= self.is_pure_tree(tree, &own);
+        function.body.iter().for_each(|stmt| stmt.each_expr(&mut check));
+        pure
+    }
+
+    fn is_pure_tree(&self, tree: &Tree, own: &HashSet<&str>) -> bool {
+        let here = match &tree.kind {
+            ExprKind::Deref(_) | ExprKind::Index(..) | ExprKind::Method(..) | ExprKind::Refer(_) => false,
+            ExprKind::Call(name, _) => self.is_pure(self.str(name)),
+            ExprKind::Name => {
+                let word = self.str(&tree.range);
+                own.contains(word) || self.location(word).is_none()
+            }
+            _ => true,
+        };
+        here && tree.parts().into_iter().all(|part| self.is_pure_tree(part, own))
+    }
+
+    /// Runs a kernel: its parameters have the values that the test gives registers of their names, or are the addresses of
+    /// memory of their names.
+    fn kernel(&mut self, kernel: &Rc<Function>) {
+        let name = &kernel.result.declarator.name;
+        match self.named_type(&kernel.result) {
+            Some(of) if of.ty == Type::Void => {}
+            Some(_) => {
+                self.error("wrong-operand", name, "a kernel returns nothing", |d| d.label("expected `void`"));
+            }
+            None => return,
+        }
+        self.scopes.enter();
+        for param in &kernel.params {
+            self.bind_parameter(param, &kernel.body);
+        }
+        self.statements(&kernel.body);
+        self.scopes.leave();
+    }
+
+    fn bind_parameter(&mut self, param: &super::ast::TypeName, body: &[Stmt]) {
+        let name = &param.declarator.name;
+        let word = self.str(name);
+        let Some(of) = self.parameter(param) else { return };
+        if word.is_empty() {
+            return;
+        }
+        let changed = changes(body, word, &|range| self.str(range));
+        if let Some(Binding::Register(given)) = self.scopes.find(word).cloned() {
+            let value = self.given_value(given.reg, &given.of.ty);
+            let expr = self.assignable(&value, &of.ty, name);
+            if !changed {
+                // Nothing changes it: it is what the test gave.
+                self.scopes.bind(word, Binding::Constant(Value::new(expr, of.ty)));
+                return;
+            }
+            let (reg, _) = self.variable_register(word, &of.ty);
+            self.scopes.bind(word, Binding::Register(Variable { reg, of, known: None }));
+            return;
+        }
+        let Some(loc) = self.location(word) else {
+            self.error("unbound-parameter", name, format!("nothing is bound to the parameter `{word}`"), |d| {
+                d.label("expected memory of that name, or a value").help(format!(
+                    "give it in `regs = {{ {word} = 4 }}`, as `regs = {{ {word} = \"&x\" }}`, or declare `{word}` in `[memory]`"
+                ))
+            });
+            self.scopes.bind(word, Binding::Constant(self.nothing()));
+            return;
+        };
+        let there = self.of_location(loc);
+        if param.declarator.reference {
+            self.refer_to(name, Place::Memory(Expr::Address(loc), there), of, name);
+            return;
+        }
+        if let Some(space) = of.ty.target().and_then(|to| to.space)
+            && space != self.symbols.object(loc).1.space
+        {
+            self.error("wrong-space", name, format!("`{word}` is in other memory than its parameter says"), |d| {
+                d.label("expected a pointer to where it is").note("`[memory]` says where it is, with `space`")
+            });
+        }
+        let value = Value::new(Expr::Address(loc), there.pointer());
+        let expr = self.assignable(&value, &of.ty, name);
+        let binding = match changed {
+            false => Binding::Constant(Value::new(expr, of.ty)),
+            true => {
+                let reg = self.hidden_register(word, &of.ty);
+                self.push(Op::Assign { dst: reg, value: expr });
+                Binding::Register(Variable { reg, of, known: None })
+            }
+        };
+        self.scopes.bind(word, binding);
+    }
+
+    /// The value that the test gave a register.
+    fn given_value(&self, reg: program::RegId, ty: &Type) -> Value {
+        let expr = match self.initial(reg) {
+            Init::Int(v) => Expr::Const(v),
+            Init::Address { loc, index } => {
+                let bytes = i64::from(index) * i64::from(self.symbols.ty(loc).bytes());
+                match bytes {
+                    0 => Expr::Address(loc),
+                    n => {
+                        Expr::Bin(program::BinOp::Add, Ty::WORD, Expr::Address(loc).into(), Expr::Const(n).into())
+                    }
+                }
+            }
+        };
+        Value::new(expr, ty.clone())
+    }
+
+    /// The type of a parameter: an array is a pointer.
+    fn parameter(&mut self, param: &super::ast::TypeName) -> Option<Qualified> {
+        let of = match param.declarator.arrays.as_slice() {
+            [] => self.named_type(param)?,
+            [_] => {
+                let specifiers = self.base(&param.specifiers)?;
+                let plain = Declarator { pointers: param.declarator.pointers.clone(), ..Declarator::default() };
+                self.declared_type(specifiers, &plain, None)?.pointer().into()
+            }
+            [_, (_, range), ..] => {
+                self.error("unsupported", range, "arrays of arrays are not supported", |d| {
+                    d.label("expected one dimension")
+                });
+                return None;
+            }
+        };
+        if of.word().is_none() {
+            let name = of.ty.name();
+            self.error("wrong-operand", &param.specifiers.range, format!("a parameter of type `{name}`"), |d| {
+                d.label("expected a type that has values")
+            });
+            return None;
+        }
+        Some(of)
+    }
+
+    /// A call of a function of the code; `None`: there is none of that name.
+    pub(super) fn call_of_code(&mut self, tree: &Tree, name: &Range<usize>, args: &[Tree]) -> Option<Value> {
+        let word = self.str(name);
+        let known = self.functions.get(word)?.clone();
+        let function = known.function;
+        if args.len() != function.params.len() {
+            let message = format!("`{word}` takes {} arguments, {} given", function.params.len(), args.len());
+            self.error("wrong-operands", &tree.range, message, |d| d.label("expected an argument per parameter"));
+            return Some(self.nothing());
+        }
+        let kernel = function.result.specifiers.has(Storage::Kernel).is_some();
+        let recursive = self.frames.iter().any(|frame| frame.name == word);
+        self.calls += 1;
+        let long = self.code.len() > LONGEST || self.calls > MOST_CALLS;
+        if kernel || recursive || long || self.depth > DEEPEST {
+            let (message, label) = match (kernel, recursive) {
+                (true, _) => (format!("`{word}` is a kernel"), "kernels are launched, not called"),
+                (_, true) => (format!("`{word}` calls itself"), "recursion is not supported: expected a loop"),
+                _ if long => {
+                    ("this thread is too long, its functions written out".to_string(), "expected less code")
+                }
+                _ => ("this is nested too deeply, its functions written out".to_string(), "expected fewer levels"),
+            };
+            self.error("unsupported", &tree.range, message, |d| d.label(label));
+            return Some(self.nothing());
+        }
+        let result = self.named_type(&function.result)?;
+        if function.result.declarator.reference {
+            self.error("unsupported", name, "functions that return references are not supported", |d| {
+                d.label("expected a pointer")
+            });
+            return Some(self.nothing());
+        }
+        let bindings: Vec<Option<Binding>> = function
+            .params
+            .iter()
+            .zip(args)
+            .map(|(param, arg)| self.argument_of(param, arg, &function.body))
+            .collect();
+        let dst = result.word().map(|ty| self.temporary(ty));
+        if let (Some(_), false) = (dst, function.body.last().is_some_and(Stmt::always_returns)) {
+            self.error("undefined-value", &function.result.declarator.name, "it may end without a value", |d| {
+                d.label("expected `return` at its end, or in both branches of an `if` there")
+            });
+        }
+        let base = self.scopes.enter_function();
+        for (param, binding) in function.params.iter().zip(bindings) {
+            let word = self.str(&param.declarator.name);
+            if let Some(binding) = binding {
+                self.scopes.bind(word, binding);
+            }
+        }
+        let frame = Frame { name: word.to_string(), result: result.clone(), dst, returns: Vec::new() };
+        self.inside(frame, &function.body);
+        self.scopes.leave_function(base);
+        Some(match dst {
+            Some(dst) => Value::new(Expr::Reg(dst), result.ty),
+            None => Value::void(),
+        })
+    }
+
+    /// What a parameter stands for in a call.
+    fn argument_of(&mut self, param: &super::ast::TypeName, arg: &Tree, body: &[Stmt]) -> Option<Binding> {
+        let of = self.parameter(param)?;
+        if param.declarator.reference {
+            let place = self.place(arg)?;
+            return self.reference_to(place, of, &arg.range);
+        }
+        let word = self.str(&param.declarator.name);
+        let value = self.scalar(arg);
+        let expr = self.assignable(&value, &of.ty, &arg.range);
+        let fixed = matches!(expr, Expr::Const(_) | Expr::Address(_));
+        if fixed && !changes(body, word, &|range| self.str(range)) {
+            return Some(Binding::Constant(Value::new(expr, of.ty)));
+        }
+        let reg = self.hidden_register(word, &of.ty);
+        self.push(Op::Assign { dst: reg, value: expr });
+        Some(Binding::Register(Variable { reg, of, known: None }))
+    }
+}
+
+/// Whether statements may change a variable, or refer to it.
+fn changes<'a>(body: &'a [Stmt], word: &str, text: &dyn Fn(&Range<usize>) -> &'a str) -> bool {
+    fn within<'a>(tree: &Tree, word: &str, text: &dyn Fn(&Range<usize>) -> &'a str) -> bool {
+        let named = |tree: &Tree| matches!(tree.kind, ExprKind::Name) && text(&tree.range) == word;
+        let here = match &tree.kind {
+            ExprKind::Assign(_, target, _) | ExprKind::Step { target, .. } => named(target),
+            ExprKind::AddressOf(target) => named(target),
+            // It may be given by reference.
+            ExprKind::Call(_, args) | ExprKind::Method(_, _, args) => args.iter().any(named),
+            _ => false,
+        };
+        here || tree.parts().into_iter().any(|part| within(part, word, text))
+    }
+    let mut changed = false;
+    for stmt in body {
+        stmt.each_expr(&mut |tree| changed |= within(tree, word, text));
+        declared(stmt, &mut |d| changed |= d.reference);
+        changed |= has_assembly(stmt);
+    }
+    changed
+}
+
+fn has_assembly(stmt: &Stmt) -> bool {
+    let mut found = matches!(stmt.kind, StmtKind::Assembly(_));
+    parts(stmt, &mut |part| found |= has_assembly(part));
+    found
+}
+
+/// The statements of which one is made.
+fn parts<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Stmt)) {
+    match &stmt.kind {
+        StmtKind::If { then, other, .. } => {
+            f(then);
+            other.iter().for_each(|s| f(s));
+        }
+        StmtKind::Loop { init, step, body, .. } => {
+            init.iter().chain(step).for_each(|s| f(s));
+            f(body);
+        }
+        StmtKind::Switch { body, .. } => f(body),
+        StmtKind::Block(all) => all.iter().for_each(f),
+        StmtKind::Instance { barrier, .. } => f(barrier),
+        _ => {}
+    }
+}
+
+/// All that a statement declares.
+fn declared<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Declarator)) {
+    if let StmtKind::Declare(declaration) = &stmt.kind {
+        declaration.all.iter().for_each(|d| f(&d.declarator));
+    }
+    parts(stmt, &mut |part| declared(part, f));
+}
+
+/// Whether a statement does more than expressions say, or declares more than registers.
+fn acts(stmt: &Stmt, pure: &mut bool) {
+    match &stmt.kind {
+        StmtKind::Assembly(_) | StmtKind::Host(_) | StmtKind::Instance { .. } => *pure = false,
+        StmtKind::Declare(declaration) => {
+            *pure &= declaration.all.iter().all(|d| d.declarator.arrays.is_empty())
+                && declaration.specifiers.has(Storage::Shared).is_none();
+        }
+        _ => {}
+    }
+    parts(stmt, &mut |part| acts(part, pure));
+}
