@@ -55,7 +55,7 @@ pub enum Command {
     Run(RunArgs),
     /// The models it knows; one model with its relations and axioms
     Models(ModelsArgs),
-    /// `.litmus` files to TOML tests
+    /// `.litmus` files, and kernels as compilers print them (`.ptx`), to TOML tests
     Import(ImportArgs),
     /// JSON schema of the TOML test format
     Schema,
@@ -358,15 +358,34 @@ pub struct ModelsArgs {
 /// `fencepost import`.
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// Test files, folders, or `-` for standard input
+    /// Test files, folders, `-` for standard input, or one `.ptx` file
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
-    /// The folder to write to; without it, one test goes to standard output
+    /// The folder to write to; of a kernel, the file; without it, one test goes to standard output
     #[arg(short, long = "output", value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// Overwrite files that exist
     #[arg(long)]
     pub force: bool,
+    /// The kernel of a `.ptx` file; without any of the following, its kernels are listed
+    #[arg(long, value_name = "NAME", help_heading = "Kernels")]
+    pub kernel: Option<String>,
+    /// CTAs: `2`, or `2,1,1`
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', num_args = 1, help_heading = "Kernels")]
+    pub grid: Vec<u32>,
+    /// Threads per CTA
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', num_args = 1, help_heading = "Kernels")]
+    pub block: Vec<u32>,
+    /// CTAs per cluster; without it, as the kernel demands
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', num_args = 1, help_heading = "Kernels")]
+    pub cluster: Vec<u32>,
+    /// What a parameter is, by name or number: `0=data:u32[4]=1,2,3,4` (a buffer: type, length, first values), `1=data` (the same one),
+    /// `2='&data[2]'`, `3=16`. Of a shared variable, what its elements are: `s=u32[64]`. Of a timer, its value: `%globaltimer=0`
+    #[arg(long = "arg", value_name = "NAME=VALUE", help_heading = "Kernels")]
+    pub args: Vec<String>,
+    /// The condition of the test: `out[0] == 10`
+    #[arg(long, value_name = "P", help_heading = "Kernels")]
+    pub ask: Option<String>,
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `fencepost import`: `.litmus` files to TOML.
+//! `fencepost import`: `.litmus` files, and kernels of `.ptx` files, to TOML.
 //!
 //! # Invariants
 //! - A file that exists is left alone unless `--force` was given.
@@ -12,10 +12,23 @@ use super::load::{self, File, Loaded};
 use super::pool::Pool;
 use super::terminal::{Terminal, cannot_write};
 use super::{defect, exit, seams};
-use diag::Diagnostic;
+use diag::{Diagnostic, Severity};
+use front::litmus::kernel::{Launch, Source};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {
+    if let [one] = args.files.as_slice()
+        && one.extension().is_some_and(|e| e == "ptx")
+    {
+        return module(one, args, terminal);
+    }
+    let of_kernels =
+        [!args.grid.is_empty(), !args.block.is_empty(), !args.cluster.is_empty(), !args.args.is_empty()];
+    if args.kernel.is_some() || args.ask.is_some() || of_kernels.contains(&true) {
+        let message = "`--kernel`, `--grid`, `--block`, `--cluster`, `--arg` and `--ask` are for one `.ptx` file";
+        terminal.diagnose(&Diagnostic::plain("conflicting-options", message));
+        return exit::INVALID;
+    }
     let Loaded { files, mut diagnostics, crashes } = load::load(&args.files, Pool::new(None));
     let mut events =
         exit::Events { answered: !files.is_empty(), defect: !crashes.is_empty(), ..Default::default() };
@@ -45,14 +58,56 @@ pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {
     terminal.printed(&text, events.code())
 }
 
+/// A module of PTX: a list of what is in it, or a test of one of its kernels.
+fn module(path: &Path, args: &ImportArgs, terminal: &Terminal) -> u8 {
+    let name = path.display().to_string();
+    let text = match load::text(path) {
+        Ok(text) => text,
+        Err(diagnostic) => {
+            terminal.diagnose(&diagnostic);
+            return exit::INVALID;
+        }
+    };
+    let launch = Launch {
+        grid: args.grid.clone(),
+        block: args.block.clone(),
+        cluster: args.cluster.clone(),
+        args: args.args.clone(),
+        ask: args.ask.clone(),
+    };
+    let list = args.kernel.is_none() && args.ask.is_none() && args.args.is_empty();
+    let list = list && [&args.grid, &args.block, &args.cluster].iter().all(|sizes| sizes.is_empty());
+    let made = Source::read(&name, &text).and_then(|source| match list {
+        true => Ok((source.listing(), Vec::new())),
+        false => source.to_toml(args.kernel.as_deref(), &launch),
+    });
+    let (text, mut diagnostics) = match made {
+        Ok(made) => made,
+        Err(diagnostics) => (String::new(), diagnostics),
+    };
+    let mut printed = text.as_str();
+    if let (Some(file), false, true) =
+        (&args.output, list, diagnostics.iter().all(|d| d.severity != Severity::Error))
+    {
+        diagnostics.extend(put(file, text.clone(), args.force).err().map(|diagnostic| *diagnostic));
+        printed = "";
+    }
+    let invalid = terminal.diagnose_all(&diagnostics) > 0;
+    terminal.printed(printed, exit::Events { answered: true, invalid, ..Default::default() }.code())
+}
+
 fn toml(file: &File) -> Result<String, Box<Diagnostic>> {
     let tests: Result<Vec<String>, _> = file.tests.iter().map(seams::to_toml).collect();
     Ok(tests?.join("\n"))
 }
 
 fn write(file: &File, folder: &Path, force: bool) -> Result<(), Box<Diagnostic>> {
-    let target = target(file, folder);
-    let failed = |error| Box::new(cannot_write(&target, &error));
+    put(&target(file, folder), toml(file)?, force)
+}
+
+/// Writes a file, and the folders that it needs.
+fn put(target: &Path, text: String, force: bool) -> Result<(), Box<Diagnostic>> {
+    let failed = |error| Box::new(cannot_write(target, &error));
     if let Some(parent) = target.parent() {
         fs::create_dir_all(parent).map_err(failed)?;
     }
@@ -60,7 +115,7 @@ fn write(file: &File, folder: &Path, force: bool) -> Result<(), Box<Diagnostic>>
         let message = format!("`{}` exists and is left as it is", target.display());
         return Err(Box::new(Diagnostic::plain("file-exists", message).help("`--force` overwrites it")));
     }
-    fs::write(&target, toml(file)?).map_err(failed)
+    fs::write(target, text).map_err(failed)
 }
 
 fn target(file: &File, folder: &Path) -> PathBuf {

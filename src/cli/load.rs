@@ -2,7 +2,7 @@
 
 use std::io;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::paths::{self, Found};
 use super::pool::{Event, Pool};
@@ -96,4 +96,14 @@ fn read(found: &Found) -> Outcome {
         Ok(Err(diagnostics)) => Outcome::Invalid(diagnostics),
         Err(message) => Outcome::Crashed(bytes, message),
     }
+}
+
+/// The text of a file that is no test.
+///
+/// # Errors
+/// If it cannot be read, is too large, or is no text.
+pub(super) fn text(path: &Path) -> Result<String, Box<Diagnostic>> {
+    let bytes = file::read(path, file::LARGEST).map_err(|error| Box::new(paths::unreadable(path, &error)))?;
+    String::from_utf8(bytes)
+        .map_err(|_| Box::new(Diagnostic::plain("not-utf8", format!("`{}` is no UTF-8 text", path.display()))))
 }

@@ -5,6 +5,7 @@ mod by_hand;
 mod ci;
 mod compare;
 mod explain;
+mod kernels;
 mod run;
 mod streams;
 mod undefined;

@@ -18,6 +18,7 @@ pub mod condition;
 mod dotlitmus;
 mod fronts;
 mod host;
+pub mod kernel;
 mod keys;
 mod program_scope;
 mod read;

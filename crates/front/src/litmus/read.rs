@@ -59,6 +59,15 @@ pub fn read(source_name: &str, bytes: &[u8]) -> Result<Read, Vec<Diagnostic>> {
     let mut sink = Sink::new(&file);
     let first = text.trim_start_matches('\u{feff}').split_whitespace().next().unwrap_or("");
     let extension = Path::new(source_name).extension().and_then(|e| e.to_str()).unwrap_or("");
+    if extension == "ptx" || first == ".version" {
+        let at = text.find(first).unwrap_or(0);
+        sink.error("ptx-module", Span::new(at, at + first.len()), "this is a module of PTX, no test", |d| {
+            d.label("expected a test").help(format!(
+                "`fencepost import {source_name}` lists its kernels; with `--kernel`, `--grid`, `--block` and `--arg` it makes a test of one"
+            ))
+        });
+        return Err(sink.into_diagnostics());
+    }
     let litmus = match extension {
         "litmus" => true,
         "toml" => false,

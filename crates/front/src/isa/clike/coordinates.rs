@@ -18,6 +18,8 @@ pub struct Coordinates {
     pub item: Item,
     /// Threads in a warp.
     pub warp: u32,
+    /// CTAs in a cluster, by dimension.
+    pub cluster: [u64; 3],
 }
 
 /// Names of CUDA's variables, by dimension.
@@ -29,7 +31,7 @@ const VARIABLES: [[&str; 3]; 4] = [
 ];
 
 /// CUDA's variables of a thread's place.
-pub(super) fn of_thread(Coordinates { range, item, warp }: Coordinates) -> Vec<(&'static str, u64)> {
+pub(super) fn of_thread(Coordinates { range, item, warp, .. }: Coordinates) -> Vec<(&'static str, u64)> {
     let mut all = Vec::new();
     let values = [item.local, item.group, range.local(), range.groups()];
     for (names, values) in VARIABLES.into_iter().zip(values) {
@@ -40,7 +42,7 @@ pub(super) fn of_thread(Coordinates { range, item, warp }: Coordinates) -> Vec<(
 }
 
 /// What OpenCL's functions of a work-item's place give. Those of a dimension have three entries, one for each.
-pub(super) fn of_item(Coordinates { range, item, warp }: Coordinates) -> Vec<(&'static str, u64)> {
+pub(super) fn of_item(Coordinates { range, item, warp, .. }: Coordinates) -> Vec<(&'static str, u64)> {
     let mut all = Vec::new();
     let (size, room) = (range.size(item.group), u64::from(warp));
     let lane = range.local_linear_id(item);

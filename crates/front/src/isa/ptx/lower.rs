@@ -172,7 +172,7 @@ impl<'a> Emit<'a, '_> {
     pub(super) fn fit(&self, value: Expr, ty: Ty) -> Expr {
         match value {
             Expr::Const(v) => Expr::Const(ty.wrap(v)),
-            _ if ty.bits == 64 => value,
+            _ if ty.bits == 64 || value.base().is_some() => value,
             Expr::Reg(r) if self.regs.holds(r, ty) => value,
             value => Expr::Cast(ty, Box::new(value)),
         }

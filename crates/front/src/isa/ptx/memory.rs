@@ -48,6 +48,21 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&[BARE]),
     Row::new(
+        "ld",
+        "`ld.param{.type} d, [p]`",
+        "reads a parameter of the kernel, which the test sets under `regs`; no memory access",
+        &[TYPES],
+        &[Role::Dst, Role::Param],
+        |e, c| {
+            let value = Expr::Cast(c.ty, Box::new(c.expr(1)));
+            let value = if c.ty.bits == 64 { c.expr(1) } else { value };
+            if let Some(dst) = c.dst(0) {
+                e.push(Op::Assign { dst, value });
+            }
+        },
+    )
+    .keyed(&["param"]),
+    Row::new(
         "st",
         "`st{.weak|.relaxed.scope|.release.scope|.volatile}{.space}{.v2|.v4|.v8}{.type} [a], b`",
         "store; weak unless it says otherwise",

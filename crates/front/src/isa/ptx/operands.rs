@@ -82,6 +82,10 @@ impl Emit<'_, '_> {
                 Some(Arg::Expr(truth(Expr::Reg(reg), n.negated)))
             }
             (OperandKind::Name(n), Role::Val | Role::Loose) if !n.brackets && !n.negated => self.value(n, ty),
+            (OperandKind::Name(n), Role::Param) if n.brackets => match (n.offset, n.index) {
+                (0, 0) => Some(Arg::Expr(Expr::Reg(self.regs.find(self.str(&n.name))?))),
+                _ => wrong(self, "a part of one"),
+            },
             (OperandKind::Name(n), Role::Addr) if !n.negated => self.address(m, n, ty, loc),
             (OperandKind::Name(n), _) if n.brackets => wrong(self, "an address"),
             (OperandKind::Name(n), _) => {
@@ -98,7 +102,9 @@ impl Emit<'_, '_> {
             Name::Special(v) => Some(Arg::Expr(Expr::Const(v))),
             Name::UnknownSpecial => self.unknown_special(n),
             Name::Location(id) => {
-                if ty.bits != 64 {
+                // Shared memory is a window of 32 bits (PTX ISA, Generic Addressing).
+                let window = self.symbols.object(id).1.space == Space::Shared;
+                if ty.bits != 64 && !(window && ty.bits == 32) {
                     let message = format!("the address of `{name}` needs 64 bits, not {}", ty.bits);
                     self.error("type-mismatch", n.name.clone(), message, |d| d.label("an address"));
                     return None;
@@ -122,11 +128,13 @@ impl Emit<'_, '_> {
         let known: Vec<&str> = self.env.specials.iter().map(|s| s.0.as_str()).collect();
         let message = format!("the special register `{name}` has no value here");
         self.error("unknown-register", n.name.clone(), message, |d| {
-            if known.is_empty() {
+            let given = format!("give it a value as an input: `regs = {{ \"{name}\" = 0 }}`");
+            let d = if known.is_empty() {
                 d.label("known only in code given by `[kernel]`")
             } else {
                 d.label("not a special register of the kernel form").did_you_mean(name, known)
-            }
+            };
+            if d.help.is_some() { d } else { d.help(given) }
         });
         None
     }

@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::Lowered;
 use diag::{Sink, Span};
-use program::{BinOp, Expr, Init, LocId, LocationKind, Op, Program, RegId, Ty};
+use program::{BinOp, Expr, Init, LocId, LocationKind, Op, Program, RegId, Space, Ty};
 
 /// Objects by index.
 type Targets = BTreeSet<LocId>;
@@ -151,7 +151,7 @@ impl Points {
             Expr::Address(loc) => Targets::from([self.objects[usize::from(loc.0)]]),
             Expr::Reg(r) => self.held.get(&Holder::Reg(thread, *r)).cloned().unwrap_or_default(),
             Expr::Bin(_, _, a, b) | Expr::Select(_, a, b) => &self.of(thread, a) | &self.of(thread, b),
-            Expr::Cast(ty, a) if ty.bits == 64 => self.of(thread, a),
+            Expr::Cast(ty, a) if ty.bits >= 32 => self.of(thread, a),
             Expr::Const(_) | Expr::Cmp(..) | Expr::Cast(..) => Targets::new(),
         }
     }
@@ -232,9 +232,13 @@ impl Pass<'_> {
                 let (left, right) = (self.points.of(self.thread, a), self.points.of(self.thread, b));
                 let (base, offset) = match (op, left.is_empty(), right.is_empty()) {
                     (_, true, true) => return,
-                    (BinOp::Add | BinOp::Sub, false, true) if ty.bits == 64 => (left, b),
-                    (BinOp::Add, true, false) if ty.bits == 64 => (right, a),
-                    _ => return self.unsupported("only adding an offset to an address, in 64 bits, is supported"),
+                    (BinOp::Add | BinOp::Sub, false, true) if self.fits(&left, *ty) => (left, b),
+                    (BinOp::Add, true, false) if self.fits(&right, *ty) => (right, a),
+                    _ => {
+                        return self.unsupported(
+                            "only adding an offset to an address is supported, in 64 bits or, of shared memory, 32",
+                        );
+                    }
                 };
                 let size = base.iter().map(|o| self.program.element(*o).bytes()).min().unwrap_or(1);
                 if matches!(**offset, Expr::Const(n) if n % i64::from(size) != 0) {
@@ -247,8 +251,8 @@ impl Pass<'_> {
                 self.arithmetic(a);
                 self.arithmetic(b);
             }
-            Expr::Cast(ty, inner) if ty.bits < 64 && !self.points.of(self.thread, inner).is_empty() => {
-                self.unsupported("an address does not fit fewer than 64 bits");
+            Expr::Cast(ty, inner) if !self.fits(&self.points.of(self.thread, inner), *ty) => {
+                self.unsupported("an address does not fit fewer than 64 bits, or 32 if it is of shared memory");
             }
             Expr::Select(_, a, b) => {
                 self.arithmetic(a);
@@ -256,6 +260,16 @@ impl Pass<'_> {
             }
             _ => {}
         }
+    }
+
+    /// Whether addresses of these objects are whole in a type: those of shared memory have 32 bits (PTX ISA, Generic
+    /// Addressing).
+    fn fits(&self, objects: &Targets, ty: Ty) -> bool {
+        let shared = |o: &LocId| {
+            let kind = &self.program.location(*o).kind;
+            matches!(kind, LocationKind::Object { space: Space::Shared, .. })
+        };
+        ty.bits == 64 || (ty.bits == 32 && objects.iter().all(shared)) || objects.is_empty()
     }
 
     fn unsupported(&mut self, why: &str) {

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use super::lower::{Call, Emit};
 use super::parse::{Operand, OperandKind, RawInstr};
-use super::{arith, atomics, barriers, control, fences, memory, outside};
+use super::{arith, atomics, barriers, bits, control, fences, memory, outside};
 use diag::{MappedText, Sink};
 use program::{Scope, Ty};
 
@@ -87,6 +87,8 @@ pub(super) enum ResultTy {
     Pred,
     /// Twice as wide (`mul.wide`).
     Wide,
+    /// 32 bits, whatever it reads (`popc`).
+    U32,
 }
 
 /// Predicates hold 0 or 1: one bit, so that they are no integers of 8 bits.
@@ -105,6 +107,8 @@ pub(super) enum Role {
     Loose,
     /// A predicate register, perhaps negated.
     Pred,
+    /// A parameter of the kernel, `[name]`: a register that only the test sets.
+    Param,
     /// A label.
     Label,
 }
@@ -116,6 +120,7 @@ impl Role {
             Role::Addr => "an address such as `[x]`, `[x+4]` or `[%rd1]`",
             Role::Val | Role::Loose => "a register or a constant",
             Role::Pred => "a predicate register",
+            Role::Param => "a parameter such as `[name]`",
             Role::Label => "a label",
         }
     }
@@ -194,7 +199,9 @@ pub(super) const CACHE: Group = Group {
 
 /// The instruction set: every row, in order of documentation.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
-    [memory::ROWS, atomics::ROWS, fences::ROWS, barriers::ROWS, control::ROWS, arith::ROWS].into_iter().flatten()
+    [memory::ROWS, atomics::ROWS, fences::ROWS, barriers::ROWS, control::ROWS, arith::ROWS, bits::ROWS]
+        .into_iter()
+        .flatten()
 }
 
 fn by_opcode() -> &'static HashMap<&'static str, Vec<&'static Row>> {

@@ -229,7 +229,7 @@ fn mistakes_have_names() {
         ("setp.eq.and.u32 p, 1, 1", "wrong-operands"),
         ("lds r0, x", "unknown-instruction"),
         ("mbarrier.init.shared.b64 [x], 1", "unsupported-instruction"),
-        ("lop3.b32 r0, r1, r2, r3, 0x96", "unsupported-instruction"),
+        ("bmsk.clamp.b32 r0, r1, r2", "unsupported-instruction"),
         ("lop4.b32 r0, r1, r2, r3, 0x96", "unknown-instruction"),
         ("setp.equ.f32 p, 1, 1", "unsupported-qualifier"),
         ("ld.aquire.gpu r0, x", "unknown-qualifier"),
@@ -289,4 +289,113 @@ fn every_row_is_documented_and_reachable() {
         assert!(!row.doc.is_empty());
     }
     assert_eq!(Scope::Cta as u8, 2, "scopes are ordered from narrow to wide");
+}
+
+/// What straight code leaves in its last destination.
+fn run(code: &str) -> i64 {
+    let program = lower(code);
+    let mut regs = vec![0; program.threads[0].regs.len()];
+    let mut last = 0;
+    for instr in &program.threads[0].code {
+        let Op::Assign { dst, value } = &instr.op else { panic!("{code}: {:?}", instr.op) };
+        let reg = |e: &program::Expr| match e {
+            program::Expr::Reg(r) => Some(regs[usize::from(r.0)]),
+            _ => None,
+        };
+        last = value.value(&reg).unwrap_or_else(|| panic!("{code}"));
+        regs[usize::from(dst.0)] = last;
+    }
+    last
+}
+
+#[test]
+fn operations_on_bits_are_those_of_the_processor() {
+    let words =
+        [0u32, 1, 2, 0x80, 0xff, 0x8000_0000, 0xffff_ffff, 0x7fff_ffff, 0x1234_5678, 0xdead_beef, 0x0001_0000];
+    for a in words {
+        let one = |op: &str| run(&format!("mov.b32 p, {a}\n{op} d, p")) as u32;
+        assert_eq!(one("popc.b32"), a.count_ones(), "{a:#x}");
+        assert_eq!(one("clz.b32"), a.leading_zeros(), "{a:#x}");
+        assert_eq!(one("brev.b32"), a.reverse_bits(), "{a:#x}");
+        assert_eq!(one("bfind.u32"), a.checked_ilog2().unwrap_or(u32::MAX), "{a:#x}");
+        let magnitude = if (a as i32) < 0 { !a } else { a };
+        assert_eq!(one("bfind.s32"), magnitude.checked_ilog2().unwrap_or(u32::MAX), "{a:#x}");
+        assert_eq!(one("abs.s32"), (a as i32).wrapping_abs() as u32, "{a:#x}");
+        assert_eq!(one("cnot.b32"), u32::from(a == 0), "{a:#x}");
+        let wide = (u64::from(a) << 17) | u64::from(a.rotate_left(5));
+        let long = |op: &str| run(&format!("mov.b64 p, {wide}\n{op} d, p"));
+        assert_eq!(long("popc.b64") as u32, wide.count_ones(), "{wide:#x}");
+        assert_eq!(long("clz.b64") as u32, wide.leading_zeros(), "{wide:#x}");
+        assert_eq!(long("brev.b64") as u64, wide.reverse_bits(), "{wide:#x}");
+        for b in words {
+            let two =
+                |op: &str, rest: &str| run(&format!("mov.b32 p, {a}\nmov.b32 q, {b}\n{op} d, p, q{rest}")) as u32;
+            assert_eq!(two("mul.hi.u32", ""), ((u64::from(a) * u64::from(b)) >> 32) as u32);
+            assert_eq!(two("mul.hi.s32", ""), ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32);
+            assert_eq!(two("mad.hi.u32", ", 3"), (((u64::from(a) * u64::from(b)) >> 32) as u32).wrapping_add(3));
+            assert_eq!(two("sad.u32", ", 5"), a.abs_diff(b).wrapping_add(5));
+            assert_eq!(two("sad.s32", ", 5"), (a as i32).abs_diff(b as i32).wrapping_add(5));
+            assert_eq!(two("lop3.b32", ", 0x0f0f0f0f, 0x96"), a ^ b ^ 0x0f0f_0f0f);
+            assert_eq!(two("lop3.b32", ", 0x0f0f0f0f, 0xe8"), (a & b) | (a & 0x0f0f_0f0f) | (b & 0x0f0f_0f0f));
+            assert_eq!(two("lop3.b32", ", 0, 0"), 0);
+            let bytes = |from: [usize; 4]| {
+                let all = [a.to_le_bytes(), b.to_le_bytes()].concat();
+                u32::from_le_bytes(from.map(|n| all[n]))
+            };
+            assert_eq!(two("prmt.b32", ", 0x3216"), bytes([6, 1, 2, 3]));
+            let sign =
+                |n: usize| if [a.to_le_bytes(), b.to_le_bytes()].concat()[n] & 0x80 == 0 { 0 } else { 0xffu32 };
+            assert_eq!(
+                two("prmt.b32", ", 0xf8"),
+                sign(0) | (sign(7) << 8) | ((a & 0xff) << 16) | ((a & 0xff) << 24)
+            );
+            for n in [0u32, 1, 13, 31, 32, 40] {
+                let pair = (u64::from(b) << 32) | u64::from(a);
+                let (wrapped, clamped) = (n & 31, n.min(32));
+                assert_eq!(two("shf.l.wrap.b32", &format!(", {n}")), ((pair << wrapped) >> 32) as u32);
+                assert_eq!(
+                    two("shf.l.clamp.b32", &format!(", {n}")),
+                    ((u128::from(pair) << clamped) >> 32) as u32
+                );
+                assert_eq!(two("shf.r.wrap.b32", &format!(", {n}")), (pair >> wrapped) as u32);
+                assert_eq!(two("shf.r.clamp.b32", &format!(", {n}")), (pair >> clamped) as u32);
+                for len in [0u32, 1, 7, 32] {
+                    let field = |signed: bool| {
+                        // As the page says it, bit by bit.
+                        let sign = if !signed || len == 0 { 0 } else { (a >> (n + len - 1).min(31)) & 1 };
+                        let bit = |i: u32| if i < len && n + i <= 31 { (a >> (n + i)) & 1 } else { sign };
+                        (0..32).fold(0u32, |d, i| d | (bit(i) << i))
+                    };
+                    let of = |op: &str| run(&format!("mov.b32 p, {a}\n{op} d, p, {n}, {len}")) as u32;
+                    assert_eq!((of("bfe.u32"), of("bfe.s32")), (field(false), field(true)), "{a:#x} {n} {len}");
+                    let inserted = (0..len)
+                        .filter(|i| n + i <= 31)
+                        .fold(b, |d, i| (d & !(1 << (n + i))) | (((a >> i) & 1) << (n + i)));
+                    assert_eq!(two("bfi.b32", &format!(", {n}, {len}")), inserted, "{a:#x} {b:#x} {n} {len}");
+                }
+            }
+        }
+    }
+    fails("ld.u32 w, [a]\nlop3.b32 d, w, w, w, w", "wrong-operand");
+    fails("ld.u32 w, [a]\nprmt.b32 d, w, w, w", "wrong-operand");
+    fails("mul.hi.u64 d, 1, 2", "unsupported-type");
+    fails("bmsk.clamp.b32 d, 1, 2", "unsupported-instruction");
+}
+
+#[test]
+fn shared_addresses_fit_32_bits_and_parameters_are_what_the_test_sets() {
+    lower("mov.u32 r, s\nadd.s32 r2, r, 0\nst.shared.u32 [r2], 1");
+    lower(".reg .b32 %r<4>;\nmov.u32 %r1, s\nst.shared.u32 [%r1], 1");
+    lower("mov.u64 rd, s\ncvta.to.shared.u64 rd2, rd\ncvt.u32.u64 r, rd2\nst.shared.u32 [r], 1");
+    fails("mov.u32 r, a\nst.u32 [r], 1", "type-mismatch");
+    fails("mov.u64 rd, a\ncvt.u32.u64 r, rd\nst.u32 [r], 1", "unsupported-address");
+    fails("ld.param.u64 rd, [k_param_0]", "unknown-register");
+    let param = RegInit { name: "k_param_0".into(), init: Init::Int(7), span: Span::default() };
+    let env = Env { regs: vec![param], ..env() };
+    let program = lower_with("ld.param.u32 r, [k_param_0]\nst.u32 [x], r", &env).expect("bound");
+    assert!(matches!(program.threads[0].code[0].op, Op::Assign { .. }));
+    assert!(lower_with("ld.param.u32 r, [k_param_0+4]", &env).is_err());
+    assert!(lower_with("mov.u64 t, %globaltimer", &env).is_err());
+    let timer = RegInit { name: "%globaltimer".into(), init: Init::Int(7), span: Span::default() };
+    lower_with("mov.u64 t, %globaltimer", &Env { regs: vec![timer], ..env }).expect("an input");
 }

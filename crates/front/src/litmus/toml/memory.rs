@@ -290,7 +290,7 @@ fn object(elements: usize, space: Space) -> SymbolKind {
 }
 
 /// Whether code can name it.
-pub(super) fn is_identifier(name: &str) -> bool {
+pub(in crate::litmus) fn is_identifier(name: &str) -> bool {
     let first = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$');
     name != "_" && name.starts_with(first) && name.chars().all(|c| first(c) || c.is_ascii_digit())
 }

@@ -34,6 +34,7 @@ mod threads;
 pub(super) mod validate;
 
 pub(super) use host::host_place;
+pub(super) use memory::is_identifier;
 pub(super) use range::{Layout, MAX_THREADS};
 use strings::map_string;
 use template::{Choice, Template};

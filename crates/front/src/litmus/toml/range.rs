@@ -65,7 +65,12 @@ impl Layout {
                 ..device
             }
         };
-        let all = range.items().map(|item| Coordinates { range, item, warp: self.warp });
+        let all = range.items().map(|item| Coordinates {
+            range,
+            item,
+            warp: self.warp,
+            cluster: self.cluster.unwrap_or([1; 3]),
+        });
         all.map(|at| (at, place(at))).collect()
     }
 }

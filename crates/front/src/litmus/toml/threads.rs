@@ -180,11 +180,18 @@ impl Reader<'_, '_> {
 
 /// PTX's names for the place of a thread (PTX ISA, *Special Registers*).
 pub(in crate::litmus) fn special_registers(at: Coordinates) -> Vec<(String, i64)> {
-    let Coordinates { range, item, warp } = at;
+    let Coordinates { range, item, warp, cluster } = at;
+    let in_cluster = [0, 1, 2].map(|d| item.group[d] % cluster[d]);
     let lane = range.local_linear_id(item);
+    let in_warp = lane % u64::from(warp);
     let warps = SubGroups { size: range.local().iter().product(), room: u64::from(warp) };
     let mut all = vec![
-        ("%laneid".to_string(), lane % u64::from(warp)),
+        ("%laneid".to_string(), in_warp),
+        (
+            "%cluster_ctarank".to_string(),
+            in_cluster[0] + cluster[0] * (in_cluster[1] + cluster[1] * in_cluster[2]),
+        ),
+        ("%cluster_nctarank".to_string(), cluster.iter().product()),
         ("%warpid".to_string(), warps.of(lane)),
         ("%nwarpid".to_string(), warps.count()),
     ];
@@ -193,6 +200,21 @@ pub(in crate::litmus) fn special_registers(at: Coordinates) -> Vec<(String, i64)
         all.push((format!("%ntid.{axis}"), range.local()[d]));
         all.push((format!("%ctaid.{axis}"), item.group[d]));
         all.push((format!("%nctaid.{axis}"), range.groups()[d]));
+        all.push((format!("%cluster_ctaid.{axis}"), in_cluster[d]));
+        all.push((format!("%cluster_nctaid.{axis}"), cluster[d]));
+        all.push((format!("%clusterid.{axis}"), item.group[d] / cluster[d]));
+        all.push((format!("%nclusterid.{axis}"), range.groups()[d].div_ceil(cluster[d])));
+    }
+    // A warp has at most 32 lanes where these mean anything.
+    if let Some(own) = 1u32.checked_shl(in_warp as u32) {
+        let masks = [
+            ("eq", own),
+            ("lt", own - 1),
+            ("le", own | (own - 1)),
+            ("gt", !(own | (own - 1))),
+            ("ge", !(own - 1)),
+        ];
+        all.extend(masks.map(|(name, mask)| (format!("%lanemask_{name}"), u64::from(mask))));
     }
     all.into_iter().map(|(name, value)| (name, value as i64)).collect()
 }

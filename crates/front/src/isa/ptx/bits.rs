@@ -1,0 +1,323 @@
+//! Operations on bits: counts, fields, permutations, and the arithmetic that compilers print beside them.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *Integer Arithmetic Instructions* (`abs`, `sad`, `mul.hi`, `popc`, `clz`, `bfind`, `brev`, `bfe`, `bfi`), *Logic
+//!   and Shift Instructions* (`lop3`, `cnot`, `shf`), *Data Movement and Conversion Instructions* (`prmt`).
+//!
+//! # Invariants
+//! - What needs several steps takes them in its destination, which nobody else sees in between.
+
+use super::lower::{Call, Emit};
+use super::table::{Group, GroupKind, ResultTy, Role, Row, TYPES};
+use program::{BinOp, CmpOp, Expr, Op, Ty};
+
+const UNARY: &[Role] = &[Role::Dst, Role::Val];
+const TERNARY: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Val];
+const FIELD: &[Role] = &[Role::Dst, Role::Val, Role::Loose, Role::Loose];
+const INSERT: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Loose, Role::Loose];
+const LOOKUP: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Val, Role::Loose];
+const SHIFT: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Loose];
+const MODE: Group = Group { kind: GroupKind::Op, words: &["wrap", "clamp"] };
+
+pub(super) const ROWS: &[Row] = &[
+    Row::new("popc", "`popc{.type} d, a`", "number of ones", &[TYPES], UNARY, |e, c| {
+        let steps = [start(e, c), count_ones()].concat();
+        run(e, c, steps);
+    })
+    .result(ResultTy::U32),
+    Row::new("clz", "`clz{.type} d, a`", "number of zeros in front", &[TYPES], UNARY, |e, c| {
+        let left: Step = |d, ty| bin(BinOp::Sub, ty, int(i64::from(ty.bits)), d);
+        run(e, c, [start(e, c), smear(), count_ones(), vec![Stage::Of(left)]].concat());
+    })
+    .result(ResultTy::U32),
+    Row::new(
+        "bfind",
+        "`bfind{.type} d, a`",
+        "the place of the leading one; of a negative number, zero",
+        &[TYPES],
+        UNARY,
+        |e, c| {
+            let flip: Step = |d, ty| {
+                let negative = Expr::Cmp(CmpOp::Lt, ty, d.clone().into(), int(0).into());
+                Expr::Select(negative.into(), bin(BinOp::Xor, ty, d.clone(), int(-1)).into(), d.into())
+            };
+            let flipped = if c.ty.signed { vec![Stage::Of(flip)] } else { Vec::new() };
+            let place: Step = |d, _| bin(BinOp::Sub, Ty::U32, d, int(1));
+            run(e, c, [start(e, c), flipped, smear(), count_ones(), vec![Stage::Of(place)]].concat());
+        },
+    )
+    .result(ResultTy::U32),
+    Row::new("brev", "`brev{.type} d, a`", "the bits in reverse", &[TYPES], UNARY, |e, c| {
+        let mut stages = start(e, c);
+        let mut width = 1;
+        while width < i64::from(c.ty.bits) {
+            stages.push(Stage::Swap(width));
+            width *= 2;
+        }
+        run(e, c, stages);
+    }),
+    Row::new(
+        "bfe",
+        "`bfe{.type} d, a, pos, len`",
+        "a field of bits, extended by its sign where the type has one",
+        &[TYPES],
+        FIELD,
+        |e, c| {
+            let (a, ty, bits) = (c.expr(1), c.ty, i64::from(c.ty.bits));
+            let (pos, len) = (byte(c.expr(2)), byte(c.expr(3)));
+            let value = if ty.signed {
+                let end = bin(BinOp::Add, Ty::S32, pos.clone(), len.clone());
+                let whole = bin(BinOp::Shr, ty, a.clone(), pos);
+                let up = bin(BinOp::Shl, ty, a, bin(BinOp::Sub, Ty::S32, int(bits), end.clone()));
+                let down = bin(BinOp::Shr, ty, up, bin(BinOp::Sub, Ty::S32, int(bits), len.clone()));
+                let fits = Expr::Cmp(CmpOp::Lt, Ty::S32, end.into(), int(bits).into());
+                let field = Expr::Select(fits.into(), down.into(), whole.into());
+                Expr::Select(len.into(), field.into(), int(0).into())
+            } else {
+                bin(BinOp::And, ty, bin(BinOp::Shr, ty, a, pos), ones(ty, len))
+            };
+            assign(e, c, value);
+        },
+    ),
+    Row::new(
+        "bfi",
+        "`bfi{.type} d, a, b, pos, len`",
+        "`b` with a field of bits from `a`",
+        &[TYPES],
+        INSERT,
+        |e, c| {
+            let ty = unsigned(c.ty);
+            let (a, b, pos, len) = (c.expr(1), c.expr(2), byte(c.expr(3)), byte(c.expr(4)));
+            let mask = bin(BinOp::Shl, ty, ones(ty, len), pos.clone());
+            let kept = bin(BinOp::And, ty, b, bin(BinOp::Xor, ty, mask.clone(), int(-1)));
+            let put = bin(BinOp::And, ty, bin(BinOp::Shl, ty, a, pos), mask);
+            assign(e, c, bin(BinOp::Or, ty, kept, put));
+        },
+    ),
+    Row::new(
+        "lop3",
+        "`lop3{.type} d, a, b, c, lut`",
+        "any function of three bits, given by its table",
+        &[TYPES],
+        LOOKUP,
+        |e, c| {
+            let Expr::Const(table) = c.expr(4) else { return constant(e, c, "the table of `lop3`") };
+            let operands = [c.expr(1), c.expr(2), c.expr(3)];
+            let term = |n: i64| {
+                let bits = operands.iter().zip([4, 2, 1]).map(|(x, bit)| match n & bit {
+                    0 => bin(BinOp::Xor, c.ty, x.clone(), int(-1)),
+                    _ => x.clone(),
+                });
+                bits.reduce(|a, b| bin(BinOp::And, c.ty, a, b)).expect("three of them")
+            };
+            let terms = (0..8).filter(|n| table >> n & 1 == 1).map(term);
+            let value = terms.reduce(|a, b| bin(BinOp::Or, c.ty, a, b)).unwrap_or(int(0));
+            assign(e, c, value);
+        },
+    ),
+    Row::new(
+        "prmt",
+        "`prmt{.type} d, a, b, selector`",
+        "bytes of two words, chosen by a constant",
+        &[TYPES],
+        SHIFT,
+        |e, c| {
+            let Expr::Const(selector) = c.expr(3) else { return constant(e, c, "the selector of `prmt`") };
+            let chosen = |n: i64| {
+                let from = selector >> (4 * n) & 15;
+                let word = if from & 4 == 0 { c.expr(1) } else { c.expr(2) };
+                let at = 8 * (from & 3);
+                let one = match from & 8 {
+                    0 => bin(BinOp::And, Ty::U32, bin(BinOp::Shr, Ty::U32, word, int(at)), int(0xff)),
+                    _ => {
+                        let sign = bin(BinOp::And, Ty::U32, bin(BinOp::Shr, Ty::U32, word, int(at + 7)), int(1));
+                        bin(BinOp::Mul, Ty::U32, sign, int(0xff))
+                    }
+                };
+                bin(BinOp::Shl, Ty::U32, one, int(8 * n))
+            };
+            let value = (0..4).map(chosen).reduce(|a, b| bin(BinOp::Or, Ty::U32, a, b)).expect("four bytes");
+            assign(e, c, value);
+        },
+    ),
+    Row::new(
+        "shf",
+        "`shf.l{.wrap|.clamp}{.type} d, a, b, n`",
+        "the upper word of `b:a`, shifted left",
+        &[MODE, TYPES],
+        SHIFT,
+        |e, c| {
+            let n = amount(c);
+            let low = bin(BinOp::Shr, Ty::U32, c.expr(1), bin(BinOp::Sub, Ty::U32, int(32), n.clone()));
+            assign(e, c, bin(BinOp::Or, Ty::U32, bin(BinOp::Shl, Ty::U32, c.expr(2), n), low));
+        },
+    )
+    .keyed(&["l"]),
+    Row::new(
+        "shf",
+        "`shf.r{.wrap|.clamp}{.type} d, a, b, n`",
+        "the lower word of `b:a`, shifted right",
+        &[MODE, TYPES],
+        SHIFT,
+        |e, c| {
+            let n = amount(c);
+            let high = bin(BinOp::Shl, Ty::U32, c.expr(2), bin(BinOp::Sub, Ty::U32, int(32), n.clone()));
+            assign(e, c, bin(BinOp::Or, Ty::U32, bin(BinOp::Shr, Ty::U32, c.expr(1), n), high));
+        },
+    )
+    .keyed(&["r"]),
+    Row::new("abs", "`abs{.type} d, a`", "absolute value", &[TYPES], UNARY, |e, c| {
+        let negative = bin(BinOp::Sub, c.ty, int(0), c.expr(1));
+        assign(e, c, bin(BinOp::Max, c.ty, c.expr(1), negative));
+    }),
+    Row::new("sad", "`sad{.type} d, a, b, c`", "`c` plus the absolute difference", &[TYPES], TERNARY, |e, c| {
+        let (a, b) = (c.expr(1), c.expr(2));
+        let difference =
+            bin(BinOp::Sub, c.ty, bin(BinOp::Max, c.ty, a.clone(), b.clone()), bin(BinOp::Min, c.ty, a, b));
+        assign(e, c, bin(BinOp::Add, c.ty, c.expr(3), difference));
+    }),
+    Row::new("cnot", "`cnot{.type} d, a`", "1 if `a` is 0, else 0", &[TYPES], UNARY, |e, c| {
+        assign(e, c, Expr::Cmp(CmpOp::Eq, c.ty, c.expr(1).into(), int(0).into()));
+    }),
+    Row::new(
+        "mul",
+        "`mul.hi{.type} d, a, b`",
+        "product, upper half",
+        &[TYPES],
+        &[Role::Dst, Role::Val, Role::Val],
+        |e, c| {
+            if let Some(value) = upper(e, c) {
+                assign(e, c, value);
+            }
+        },
+    )
+    .keyed(&["hi"]),
+    Row::new("mad", "`mad.hi{.type} d, a, b, c`", "product, upper half, plus `c`", &[TYPES], TERNARY, |e, c| {
+        if let Some(value) = upper(e, c) {
+            assign(e, c, bin(BinOp::Add, c.ty, value, c.expr(3)));
+        }
+    })
+    .keyed(&["hi"]),
+];
+
+/// The destination's next value, from the present one.
+type Step = fn(Expr, Ty) -> Expr;
+
+/// A step of several.
+#[derive(Clone)]
+enum Stage {
+    First(Expr),
+    Of(Step),
+    /// `d | d >> n`
+    Smear(i64),
+    /// Swaps neighbours of `n` bits.
+    Swap(i64),
+}
+
+fn start(e: &Emit<'_, '_>, c: &Call) -> Vec<Stage> {
+    vec![Stage::First(e.fit(c.expr(1), c.ty))]
+}
+
+fn smear() -> Vec<Stage> {
+    [1, 2, 4, 8, 16, 32].map(Stage::Smear).to_vec()
+}
+
+fn count_ones() -> Vec<Stage> {
+    let steps: [Step; 4] = [
+        |d, ty| {
+            let odd = bin(BinOp::And, ty, bin(BinOp::Shr, ty, d.clone(), int(1)), int(0x5555_5555_5555_5555));
+            bin(BinOp::Sub, ty, d, odd)
+        },
+        |d, ty| {
+            let mask = || int(0x3333_3333_3333_3333);
+            let high = bin(BinOp::And, ty, bin(BinOp::Shr, ty, d.clone(), int(2)), mask());
+            bin(BinOp::Add, ty, bin(BinOp::And, ty, d, mask()), high)
+        },
+        |d, ty| {
+            let both = bin(BinOp::Add, ty, d.clone(), bin(BinOp::Shr, ty, d, int(4)));
+            bin(BinOp::And, ty, both, int(0x0f0f_0f0f_0f0f_0f0f))
+        },
+        |d, ty| {
+            let sum = bin(BinOp::Mul, ty, d, int(0x0101_0101_0101_0101));
+            bin(BinOp::Shr, ty, sum, int(i64::from(ty.bits) - 8))
+        },
+    ];
+    steps.map(Stage::Of).to_vec()
+}
+
+/// Takes the steps in the destination, on bits without a sign but for what looks at one.
+fn run(e: &mut Emit<'_, '_>, c: &Call, stages: Vec<Stage>) {
+    let Some(dst) = c.dst(0) else { return assign(e, c, int(0)) };
+    for stage in stages {
+        let (d, ty) = (Expr::Reg(dst), unsigned(c.ty));
+        let value = match stage {
+            Stage::First(value) => value,
+            // The sign of what was read is still there.
+            Stage::Of(step) => step(d, if c.ty.signed { c.ty } else { ty }),
+            Stage::Smear(n) => bin(BinOp::Or, ty, d.clone(), bin(BinOp::Shr, ty, d, int(n))),
+            Stage::Swap(n) => {
+                let mask = (0..64).filter(|bit| bit / n % 2 == 0).fold(0i64, |mask, bit| mask | 1 << bit);
+                let down = bin(BinOp::And, ty, bin(BinOp::Shr, ty, d.clone(), int(n)), int(mask));
+                bin(BinOp::Or, ty, bin(BinOp::Shl, ty, bin(BinOp::And, ty, d, int(mask)), int(n)), down)
+            }
+        };
+        e.push(Op::Assign { dst, value });
+    }
+}
+
+fn assign(e: &mut Emit<'_, '_>, c: &Call, value: Expr) {
+    match c.dst(0) {
+        Some(dst) => e.push(Op::Assign { dst, value }),
+        None => e.error("wrong-operand", c.opcode.clone(), "a result is needed here", |d| {
+            d.label("only `atom` can discard its result with `_`")
+        }),
+    }
+}
+
+fn constant(e: &mut Emit<'_, '_>, c: &Call, what: &str) {
+    e.error("wrong-operand", c.opcode.clone(), format!("{what} is no constant"), |d| {
+        d.label("expected a constant: one from a register is not supported")
+    });
+}
+
+fn upper(e: &mut Emit<'_, '_>, c: &Call) -> Option<Expr> {
+    if c.ty.bits == 64 {
+        e.error("unsupported-type", c.opcode.clone(), "a product of 128 bits is not supported", |d| {
+            d.label("expected 16-bit or 32-bit types")
+        });
+        return None;
+    }
+    let wide = Ty { bits: 2 * c.ty.bits, ..c.ty };
+    let product = bin(BinOp::Mul, wide, e.fit(c.expr(1), c.ty), e.fit(c.expr(2), c.ty));
+    let half = bin(BinOp::Shr, wide, product, int(i64::from(c.ty.bits)));
+    Some(Expr::Cast(c.ty, half.into()))
+}
+
+/// How far `shf` shifts: modulo 32, or up to 32.
+fn amount(c: &Call) -> Expr {
+    match c.quals.get(GroupKind::Op) {
+        Some("clamp") => bin(BinOp::Min, Ty::U32, c.expr(3), int(32)),
+        _ => bin(BinOp::And, Ty::U32, c.expr(3), int(31)),
+    }
+}
+
+fn unsigned(ty: Ty) -> Ty {
+    Ty { signed: false, ..ty }
+}
+
+fn ones(ty: Ty, len: Expr) -> Expr {
+    let ty = unsigned(ty);
+    bin(BinOp::Sub, ty, bin(BinOp::Shl, ty, int(1), len), int(1))
+}
+
+fn byte(e: Expr) -> Expr {
+    bin(BinOp::And, Ty::U32, e, int(0xff))
+}
+
+fn int(n: i64) -> Expr {
+    Expr::Const(n)
+}
+
+fn bin(op: BinOp, ty: Ty, a: Expr, b: Expr) -> Expr {
+    Expr::Bin(op, ty, a.into(), b.into())
+}

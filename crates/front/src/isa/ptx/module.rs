@@ -1,0 +1,502 @@
+//! A module of PTX as a compiler prints it: its kernels with their parameters, and the variables beside them.
+//!
+//! # Invariants
+//! - A kernel's body keeps its lines; only declarations of variables, which a test makes under `[memory]`, become blank.
+//! - What a module has and a test cannot have is reported where it stands; nothing is dropped silently but what says nothing
+//!   of a program's meaning (line information, sections, performance directives).
+//!
+//! # Sources
+//! - PTX ISA 9.4, *Directives*: Module, Kernel and Function, Variable Declaration; *State Spaces*.
+
+use std::ops::Range;
+
+use super::lex::{Kind, Token, lex};
+use super::table::type_named;
+use diag::{Sink, Span};
+use program::Ty;
+
+/// The parts of a module that a test can be made of.
+#[derive(Clone, Debug, Default)]
+pub struct Module {
+    /// What comes behind `.target`: `sm_90`.
+    pub target: String,
+    /// Kernels, in order.
+    pub kernels: Vec<Kernel>,
+    /// Variables at module scope.
+    pub variables: Vec<Variable>,
+}
+
+/// A kernel.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Its name.
+    pub name: String,
+    /// Its parameters.
+    pub params: Vec<Param>,
+    /// Variables declared in its body.
+    pub variables: Vec<Variable>,
+    /// What is between its braces, with blanks in place of declarations of variables.
+    pub body: String,
+    /// Where the body begins in the text.
+    pub start: usize,
+    /// CTAs per cluster, where the kernel demands that.
+    pub cluster: Option<[u32; 3]>,
+}
+
+/// A parameter.
+#[derive(Clone, Debug)]
+pub struct Param {
+    /// Its name.
+    pub name: String,
+    /// Its type as written, without the dot.
+    pub ty: String,
+    /// Its number of elements; more than one: it is a structure.
+    pub elements: u64,
+}
+
+/// A variable.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// `global`, `const`, `shared` or `local`.
+    pub space: &'static str,
+    /// Type of its elements as declared.
+    pub ty: Ty,
+    /// How many; `None`: the launch decides (`.extern .shared`).
+    pub elements: Option<u64>,
+    /// The first of them; the rest is 0.
+    pub init: Vec<i64>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// Reads a module; what is wrong with it goes to `sink`.
+pub fn parse(text: &str, sink: &mut Sink) -> Module {
+    let tokens: Vec<Token> = lex(text).into_iter().filter(|t| t.kind != Kind::Newline).collect();
+    let mut reader = Reader { text, tokens, at: 0, sink, module: Module::default() };
+    while reader.peek() != Kind::End {
+        if reader.item().is_err() {
+            reader.skip();
+        }
+    }
+    reader.module
+}
+
+/// Something was reported.
+struct Failed;
+
+struct Reader<'a> {
+    text: &'a str,
+    tokens: Vec<Token>,
+    at: usize,
+    sink: &'a mut Sink,
+    module: Module,
+}
+
+/// Spaces of variables.
+const SPACES: [(&str, &str); 4] =
+    [(".global", "global"), (".const", "const"), (".shared", "shared"), (".local", "local")];
+
+impl Reader<'_> {
+    fn peek(&self) -> Kind {
+        self.tokens[self.at].kind
+    }
+
+    fn range(&self) -> Range<usize> {
+        self.tokens[self.at].range.clone()
+    }
+
+    fn word(&self) -> &str {
+        if self.peek() == Kind::Word { &self.text[self.range()] } else { "" }
+    }
+
+    fn next(&mut self) -> Range<usize> {
+        let range = self.range();
+        if self.peek() != Kind::End {
+            self.at += 1;
+        }
+        range
+    }
+
+    fn eat(&mut self, c: char) -> bool {
+        let found = self.peek() == Kind::Punct(c);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn error<T>(&mut self, id: &'static str, message: String, label: &str) -> Result<T, Failed> {
+        let range = self.range();
+        self.sink.error(id, Span::new(range.start, range.end), message, |d| d.label(label));
+        Err(Failed)
+    }
+
+    fn fail<T>(&mut self, expected: &str) -> Result<T, Failed> {
+        let found = match self.peek() {
+            Kind::End => "the end of the file".to_owned(),
+            Kind::OpenComment => "a comment that is never closed".to_owned(),
+            _ => format!("`{}`", &self.text[self.range()]),
+        };
+        self.error("syntax", format!("expected {expected}, found {found}"), &format!("expected {expected}"))
+    }
+
+    fn expect(&mut self, c: char) -> Result<(), Failed> {
+        if self.eat(c) { Ok(()) } else { self.fail(&format!("`{c}`")) }
+    }
+
+    fn name(&mut self, what: &str) -> Result<String, Failed> {
+        if self.peek() != Kind::Word || self.word().starts_with('.') {
+            return self.fail(what);
+        }
+        let range = self.next();
+        Ok(self.text[range].to_owned())
+    }
+
+    fn count(&mut self) -> Result<u64, Failed> {
+        match self.peek() {
+            Kind::Int(n) if n >= 0 => {
+                self.next();
+                Ok(n as u64)
+            }
+            _ => self.fail("a number"),
+        }
+    }
+
+    /// Goes behind the statement or the block that begins here.
+    fn skip(&mut self) {
+        let mut depth = 0;
+        while self.peek() != Kind::End {
+            match self.peek() {
+                Kind::Punct('{') => depth += 1,
+                Kind::Punct('}') if depth <= 1 => {
+                    self.next();
+                    return;
+                }
+                Kind::Punct('}') => depth -= 1,
+                Kind::Punct(';') if depth == 0 => {
+                    self.next();
+                    return;
+                }
+                _ => {}
+            }
+            self.next();
+        }
+    }
+
+    /// The tokens up to the end of the line that holds the present one.
+    fn skip_line(&mut self) {
+        let start = self.range().start;
+        let end = self.text[start..].find('\n').map_or(self.text.len(), |n| start + n);
+        while self.peek() != Kind::End && self.range().start < end {
+            self.next();
+        }
+    }
+
+    fn item(&mut self) -> Result<(), Failed> {
+        match self.word() {
+            ".version" | ".address_size" | ".file" | ".loc" | ".pragma" => {
+                let bits = self.word() == ".address_size";
+                self.next();
+                if bits && self.peek() != Kind::Int(64) {
+                    self.skip_line();
+                    return self.error(
+                        "unsupported-target",
+                        "addresses of this module do not have 64 bits".into(),
+                        "expected `.address_size 64`",
+                    );
+                }
+                self.skip_line();
+                Ok(())
+            }
+            ".target" => {
+                self.next();
+                let name = self.word().to_owned();
+                let number = name.strip_prefix("sm_").map(|n| n.trim_end_matches(['a', 'f']).parse::<u32>());
+                match number {
+                    Some(Ok(n)) if n >= 70 => self.module.target = name,
+                    _ => {
+                        let message = format!("`{name}` is no target that the memory model covers");
+                        let _ = self.error::<()>("unsupported-target", message, "expected `sm_70` or later");
+                    }
+                }
+                self.skip_line();
+                Ok(())
+            }
+            ".visible" | ".extern" | ".weak" | ".common" => {
+                self.next();
+                Ok(())
+            }
+            ".section" => {
+                self.skip();
+                Ok(())
+            }
+            ".entry" => self.kernel(),
+            // Whether somebody calls it is seen where it is called.
+            ".func" | ".alias" => {
+                self.skip();
+                Ok(())
+            }
+            word if SPACES.iter().any(|s| s.0 == word) => {
+                let variable = self.variable()?;
+                self.module.variables.extend(variable);
+                Ok(())
+            }
+            word if [".tex", ".texref", ".surfref", ".samplerref"].contains(&word) => self.error(
+                "unsupported-directive",
+                "references to textures and surfaces are not supported".into(),
+                "expected a kernel or a variable",
+            ),
+            _ => self.fail("a directive such as `.visible .entry`"),
+        }
+    }
+
+    fn kernel(&mut self) -> Result<(), Failed> {
+        self.next();
+        let name = self.name("the name of a kernel")?;
+        let mut params = Vec::new();
+        if self.eat('(') && !self.eat(')') {
+            loop {
+                params.push(self.param()?);
+                if self.eat(')') {
+                    break;
+                }
+                self.expect(',')?;
+            }
+        }
+        let mut cluster = None;
+        while self.peek() != Kind::Punct('{') {
+            let directive = self.word().to_owned();
+            match directive.as_str() {
+                ".reqnctapercluster" => {
+                    self.next();
+                    let mut sizes = [1; 3];
+                    for (n, size) in sizes.iter_mut().enumerate() {
+                        if n == 0 || self.eat(',') {
+                            *size = u32::try_from(self.count()?).unwrap_or(u32::MAX);
+                        }
+                    }
+                    cluster = Some(sizes);
+                }
+                ".maxntid" | ".reqntid" | ".minnctapersm" | ".maxnctapersm" | ".maxnreg" | ".explicitcluster"
+                | ".maxclusterrank" | ".noreturn" | ".pragma" | ".blocksareclusters" | ".local_maxnreg" => {
+                    self.next();
+                    while matches!(self.peek(), Kind::Int(_) | Kind::Punct(',' | ';' | '"')) {
+                        self.next();
+                    }
+                }
+                _ => return self.fail("`{` and the kernel's code"),
+            }
+        }
+        let start = self.next().end;
+        let mut body = String::new();
+        let (mut variables, mut from, mut depth) = (Vec::new(), start, 1);
+        loop {
+            match self.peek() {
+                Kind::End => return self.fail("`}` behind the kernel's code"),
+                Kind::Punct('{') => depth += 1,
+                Kind::Punct('}') => depth -= 1,
+                Kind::Word if SPACES.iter().any(|s| s.0 == self.word()) || self.word() == ".extern" => {
+                    let range = self.range();
+                    body.push_str(&self.text[from..range.start]);
+                    if self.word() == ".extern" {
+                        self.next();
+                    }
+                    variables.extend(self.variable()?);
+                    from = self.tokens[self.at - 1].range.end;
+                    // Everything behind stays where it is.
+                    let blank = |c: char| if c == '\n' { "\n".to_owned() } else { " ".repeat(c.len_utf8()) };
+                    body.extend(self.text[range.start..from].chars().map(blank));
+                    continue;
+                }
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+            self.next();
+        }
+        body.push_str(&self.text[from..self.range().start]);
+        self.next();
+        self.module.kernels.push(Kernel { name, params, variables, body, start, cluster });
+        Ok(())
+    }
+
+    fn param(&mut self) -> Result<Param, Failed> {
+        if self.word() != ".param" {
+            return self.fail("`.param`");
+        }
+        self.next();
+        let mut ty = String::new();
+        loop {
+            match self.word() {
+                ".align" => {
+                    self.next();
+                    self.count()?;
+                }
+                ".ptr" => {
+                    self.next();
+                }
+                word if word.starts_with('.') => {
+                    let word = word[1..].to_owned();
+                    if ty.is_empty() {
+                        ty = word;
+                    }
+                    self.next();
+                }
+                _ => break,
+            }
+        }
+        let name = self.name("the name of a parameter")?;
+        let mut elements = 1;
+        if self.eat('[') {
+            elements = self.count()?;
+            self.expect(']')?;
+        }
+        Ok(Param { name, ty, elements })
+    }
+
+    /// A declaration of variables, to behind its `;`.
+    fn variable(&mut self) -> Result<Vec<Variable>, Failed> {
+        let word = self.word().to_owned();
+        let space = SPACES.iter().find(|s| s.0 == word).map_or("global", |s| s.1);
+        self.next();
+        let mut ty = None;
+        loop {
+            match self.word() {
+                ".align" => {
+                    self.next();
+                    self.count()?;
+                }
+                ".attribute" => {
+                    self.next();
+                    while !self.eat(')') && self.peek() != Kind::End {
+                        self.next();
+                    }
+                }
+                word if word.starts_with('.') => match type_named(&word[1..]).filter(|_| word != ".pred") {
+                    Some(found) => {
+                        ty = Some(found);
+                        self.next();
+                    }
+                    None => {
+                        let message = format!("variables of type `{word}` are not supported");
+                        return self.error("unsupported-type", message, "expected an integer type");
+                    }
+                },
+                _ => break,
+            }
+        }
+        let Some(ty) = ty else { return self.fail("a type such as `.u32`") };
+        let mut all = Vec::new();
+        loop {
+            let range = self.range();
+            let name = self.name("the name of a variable")?;
+            let mut elements = Some(1);
+            while self.eat('[') {
+                if self.eat(']') {
+                    elements = None;
+                    continue;
+                }
+                let n = self.count()?;
+                elements = elements.map(|e: u64| e.saturating_mul(n));
+                self.expect(']')?;
+            }
+            let init = if self.eat('=') { self.initialiser(ty)? } else { Vec::new() };
+            if elements.is_none() && !init.is_empty() {
+                elements = Some(init.len() as u64);
+            }
+            all.push(Variable { name, space, ty, elements, init, span: Span::new(range.start, range.end) });
+            if !self.eat(',') {
+                break;
+            }
+        }
+        self.expect(';')?;
+        Ok(all)
+    }
+
+    fn initialiser(&mut self, ty: Ty) -> Result<Vec<i64>, Failed> {
+        let braces = self.eat('{');
+        let mut values = Vec::new();
+        loop {
+            if braces && self.eat('}') {
+                return Ok(values);
+            }
+            if braces && self.peek() == Kind::Punct('{') {
+                values.extend(self.initialiser(ty)?);
+            } else {
+                let minus = self.eat('-');
+                let Kind::Int(n) = self.peek() else { return self.fail("an integer") };
+                self.next();
+                values.push(ty.wrap(if minus { n.wrapping_neg() } else { n }));
+            }
+            if !self.eat(',') {
+                break;
+            }
+        }
+        if braces {
+            self.expect('}')?;
+        }
+        Ok(values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diag::SourceFile;
+
+    fn read(text: &str) -> Result<Module, Vec<String>> {
+        let mut sink = Sink::new(&SourceFile::new("k.ptx", text));
+        let module = parse(text, &mut sink);
+        let ids: Vec<String> = sink.into_diagnostics().iter().map(|d| d.id.to_string()).collect();
+        if ids.is_empty() { Ok(module) } else { Err(ids) }
+    }
+
+    const HEAD: &str = ".version 8.0\n.target sm_90a, debug\n.address_size 64\n";
+
+    #[test]
+    fn kernels_have_parameters_variables_and_code() {
+        let text = format!(
+            "{HEAD}.global .align 4 .u32 count = 3;\n.const .u32 table[4] = {{1, 2}};\n.extern .shared .align 16 .b8 dyn[];\n\
+             .visible .entry k(\n .param .u64 .ptr .global .align 4 k_0,\n .param .align 8 .b8 k_1[16]\n)\n.maxntid 64, 1, 1\n\
+             .reqnctapercluster 2\n{{\n.reg .b32 %r<3>;\n// demoted variable\n.shared .align 4 .u32 s[2][3];\n{{ ret; }}\n}}\n\
+             .section .debug {{ .b8 1 }}\n"
+        );
+        let module = read(&text).expect("well-formed");
+        assert_eq!(module.target, "sm_90a");
+        let [kernel] = module.kernels.as_slice() else { panic!("{:?}", module.kernels) };
+        assert_eq!((kernel.name.as_str(), kernel.cluster), ("k", Some([2, 1, 1])));
+        let params: Vec<_> = kernel.params.iter().map(|p| (p.name.as_str(), p.ty.as_str(), p.elements)).collect();
+        assert_eq!(params, [("k_0", "u64", 1), ("k_1", "b8", 16)]);
+        assert_eq!((kernel.variables[0].name.as_str(), kernel.variables[0].elements), ("s", Some(6)));
+        assert_eq!(kernel.body.lines().count(), 5, "{}", kernel.body);
+        assert!(kernel.body.contains("{ ret; }") && !kernel.body.contains(".shared"));
+        let variables: Vec<_> =
+            module.variables.iter().map(|v| (v.name.as_str(), v.space, v.elements, v.init.as_slice())).collect();
+        assert_eq!(
+            variables,
+            [
+                ("count", "global", Some(1), &[3][..]),
+                ("table", "const", Some(4), &[1, 2]),
+                ("dyn", "shared", None, &[])
+            ]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_reported() {
+        for (text, id) in [
+            (".target sm_60\n", "unsupported-target"),
+            (".address_size 32\n", "unsupported-target"),
+            (".visible .entry k( .param .u64 a { ret; }", "syntax"),
+            (".visible .entry k() { ret;", "syntax"),
+            (".global .f32 x;", "unsupported-type"),
+            (".global .u32 x[;", "syntax"),
+            (".global .texref t;", "unsupported-type"),
+            ("garbage", "syntax"),
+            ("/* never closed", "syntax"),
+        ] {
+            assert_eq!(read(text).expect_err(text)[0], id, "{text}");
+        }
+    }
+}

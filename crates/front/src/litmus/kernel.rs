@@ -1,0 +1,420 @@
+//! A kernel of a PTX module as a test: its code as it is, its parameters bound, its variables under `[memory]`.
+//!
+//! # Invariants
+//! - The code keeps every byte but declarations of variables, so that what is wrong with it is told at its line of the module.
+//! - What comes out was read back: a kernel that the checker cannot take is no test.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use super::toml::is_identifier;
+use super::write::{quote, toml_key};
+use crate::isa::ptx::module::{Kernel, Module, Param, Variable, parse};
+use crate::isa::ptx::{Unit, type_named};
+use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile, Span};
+use program::Ty;
+
+/// How a kernel is launched.
+#[derive(Clone, Debug, Default)]
+pub struct Launch {
+    /// CTAs, by dimension.
+    pub grid: Vec<u32>,
+    /// Threads per CTA, by dimension.
+    pub block: Vec<u32>,
+    /// CTAs per cluster, by dimension; empty: as the kernel demands, if it does.
+    pub cluster: Vec<u32>,
+    /// What parameters, variables and special registers are, as [`Binding::parse`] reads it.
+    pub args: Vec<String>,
+    /// The condition of the test.
+    pub ask: Option<String>,
+}
+
+/// A module, read.
+pub struct Source {
+    file: Arc<SourceFile>,
+    module: Module,
+}
+
+/// What a parameter is bound to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Binding {
+    /// A value.
+    Scalar(i64),
+    /// A buffer, or an element of one.
+    Buffer { name: String, index: Option<u64>, made: Made },
+}
+
+/// What a buffer is made of; `None`: not said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Made {
+    ty: Option<String>,
+    elements: Option<u64>,
+    init: Option<Vec<i64>>,
+}
+
+/// No buffer has more elements.
+const LONGEST: u64 = 16_384;
+
+/// The form of a binding, for messages.
+const FORM: &str = "`NAME=VALUE`, where VALUE is an integer, `buffer:u32[4]=1,2,3,4` (type, length, first values), `buffer` again, or \
+                    `&buffer[2]`";
+
+impl Binding {
+    /// Reads what stands behind `NAME=`.
+    fn parse(text: &str) -> Option<Binding> {
+        let text = text.trim();
+        let number = |text: &str| -> Option<i64> {
+            let (minus, digits) = text.trim().strip_prefix('-').map_or((false, text.trim()), |rest| (true, rest));
+            let value = match digits.strip_prefix("0x") {
+                Some(hex) => u64::from_str_radix(hex, 16).ok()?,
+                None => digits.parse::<u64>().ok()?,
+            };
+            Some(if minus { (value as i64).wrapping_neg() } else { value as i64 })
+        };
+        if let Some(value) = number(text) {
+            return Some(Binding::Scalar(value));
+        }
+        let (place, init) = text.split_once('=').map_or((text, None), |(place, init)| (place, Some(init)));
+        let init = match init {
+            Some(list) => Some(list.split(',').map(number).collect::<Option<Vec<i64>>>()?),
+            None => None,
+        };
+        let init_fits = init.as_ref().is_none_or(|list| list.len() as u64 <= LONGEST);
+        let (place, count) = match place.strip_suffix(']').and_then(|rest| rest.rsplit_once('[')) {
+            Some((place, count)) => (place, Some(count.trim().parse().ok().filter(|n| *n <= LONGEST)?)),
+            None => (place, None),
+        };
+        let (address, place) = place.strip_prefix('&').map_or((false, place), |rest| (true, rest));
+        let (name, ty) =
+            place.split_once(':').map_or((place, None), |(name, ty)| (name, Some(ty.trim().to_owned())));
+        let name = name.trim().to_owned();
+        if !init_fits || !is_identifier(&name) || (address && (ty.is_some() || init.is_some())) {
+            return None;
+        }
+        let (index, elements) = if address { (count, None) } else { (None, count) };
+        Some(Binding::Buffer { name, index, made: Made { ty, elements, init } })
+    }
+}
+
+impl Source {
+    /// Reads a module.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(name: &str, text: &str) -> Result<Source, Vec<Diagnostic>> {
+        let file = SourceFile::new(name, text);
+        let mut sink = Sink::new(&file);
+        let module = parse(text, &mut sink);
+        match sink.errors() {
+            0 => Ok(Source { file, module }),
+            _ => Err(sink.into_diagnostics()),
+        }
+    }
+
+    /// What there is in the module, for people: kernels with their parameters, variables, and what cannot be read of them.
+    pub fn listing(&self) -> String {
+        let mut out = String::new();
+        let line = |offset: usize| self.file.line_column(offset).0;
+        let shown = |v: &Variable| {
+            let count =
+                v.elements.map_or("[]".to_owned(), |n| if n == 1 { String::new() } else { format!("[{n}]") });
+            format!("{} .{} {}{count}", v.space, type_word(v.ty), v.name)
+        };
+        for kernel in &self.module.kernels {
+            let params: Vec<String> = kernel.params.iter().map(|p| format!(".{} {}", p.ty, p.name)).collect();
+            let _ = writeln!(out, "{}({})  line {}", kernel.name, params.join(", "), line(kernel.start));
+            for variable in &kernel.variables {
+                let _ = writeln!(out, "  {}", shown(variable));
+            }
+            let mut sink = Sink::new(&self.file);
+            let _ = Unit::parse(MappedText::verbatim(&kernel.body, kernel.start), &mut sink);
+            for d in sink.into_diagnostics().iter().filter(|d| d.severity == Severity::Error) {
+                let _ = writeln!(out, "  refused: line {}: {}", line(d.span.range().start), d.message);
+            }
+        }
+        let used = |v: &&Variable| self.module.kernels.iter().any(|k| mentions(&k.body, &v.name));
+        for variable in self.module.variables.iter().filter(used) {
+            let _ = writeln!(out, "{}", shown(variable));
+        }
+        out
+    }
+
+    /// The kernel of that name; without one, the only one there is.
+    ///
+    /// # Errors
+    /// If there is none, or several.
+    fn kernel(&self, name: Option<&str>) -> Result<&Kernel, Box<Diagnostic>> {
+        let kernels = &self.module.kernels;
+        let names = || kernels.iter().map(|k| k.name.as_str());
+        let list = || names().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+        match (name, kernels.as_slice()) {
+            (_, []) => Err(Box::new(self.plain("no-kernel", "this module has no kernel".into()))),
+            (None, [one]) => Ok(one),
+            (None, _) => Err(Box::new(
+                self.plain("several-kernels", format!("this module has {} kernels", kernels.len()))
+                    .help(format!("choose one with `--kernel`: {}", list())),
+            )),
+            (Some(name), _) => kernels.iter().find(|k| k.name == name).ok_or_else(|| {
+                let d = self.plain("unknown-kernel", format!("this module has no kernel `{name}`"));
+                let d = d.note(format!("its kernels: {}", list()));
+                Box::new(d.did_you_mean(name, names()))
+            }),
+        }
+    }
+
+    fn plain(&self, id: &'static str, message: String) -> Diagnostic {
+        Diagnostic::plain(id, format!("{}: {message}", self.file.name))
+    }
+
+    /// A test of a kernel, as TOML text; with warnings.
+    ///
+    /// # Errors
+    /// A parameter that is not bound, and all that is wrong with the kernel.
+    pub fn to_toml(
+        &self,
+        kernel: Option<&str>,
+        launch: &Launch,
+    ) -> Result<(String, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let kernel = self.kernel(kernel).map_err(|d| vec![*d])?;
+        let mut errors = Vec::new();
+        let mut given: BTreeMap<&str, Binding> = BTreeMap::new();
+        for text in &launch.args {
+            let parsed =
+                text.split_once('=').and_then(|(name, value)| Some((name.trim(), Binding::parse(value)?)));
+            match parsed {
+                Some((name, binding)) => {
+                    // A parameter may be named by its number.
+                    let by_number = name.parse::<usize>().ok().and_then(|n| kernel.params.get(n));
+                    given.insert(by_number.map_or(name, |p| p.name.as_str()), binding);
+                }
+                None => errors.push(
+                    Diagnostic::plain("bad-argument", format!("`{text}` binds nothing"))
+                        .help(format!("write {FORM}")),
+                ),
+            }
+        }
+        let mut memory: BTreeMap<String, Made> = BTreeMap::new();
+        let mut order: Vec<String> = Vec::new();
+        let mut regs = Vec::new();
+        for param in &kernel.params {
+            match given.remove(param.name.as_str()) {
+                Some(binding) => regs.push((param.name.clone(), bind(binding, &mut memory, &mut order))),
+                None if mentions(&kernel.body, &param.name) => errors.push(self.unbound(kernel, param)),
+                None => {}
+            }
+        }
+        let mut variables = String::new();
+        let all =
+            self.module.variables.iter().filter(|v| mentions(&kernel.body, &v.name)).chain(&kernel.variables);
+        for variable in all {
+            let made = match given.remove(variable.name.as_str()) {
+                Some(Binding::Buffer { name, index: None, made: Made { elements, init, .. } })
+                    if type_named(&name).is_some() =>
+                {
+                    Made { ty: Some(name), elements, init }
+                }
+                Some(_) => {
+                    errors.push(
+                        Diagnostic::plain(
+                            "bad-argument",
+                            format!("`{}` is a variable of the module", variable.name),
+                        )
+                        .help("say its element type and length alone, as in `--arg s=u32[64]`"),
+                    );
+                    continue;
+                }
+                None => Made::default(),
+            };
+            match declared(variable, made, kernel) {
+                Ok(text) => variables.push_str(&text),
+                Err((message, help)) => errors.push(
+                    Diagnostic::error("unknown-size", &self.file, variable.span, message)
+                        .label("declared here")
+                        .help(help),
+                ),
+            }
+        }
+        // What is left are special registers: inputs such as timers.
+        for (name, binding) in given {
+            match binding {
+                Binding::Scalar(value) if name.starts_with('%') => regs.push((name.to_owned(), value.to_string())),
+                _ => {
+                    let known: Vec<&str> = kernel.params.iter().map(|p| p.name.as_str()).collect();
+                    errors.push(
+                        self.plain(
+                            "unknown-parameter",
+                            format!("`{}` has no parameter or variable `{name}`", kernel.name),
+                        )
+                        .note(format!("its parameters: {}", known.join(", ")))
+                        .did_you_mean(name, known.iter().copied()),
+                    );
+                }
+            }
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let mut out = format!("name = {}\n", quote(&kernel.name));
+        let _ = writeln!(out, "doc = {}", quote(&format!("Kernel `{}` of `{}`.", kernel.name, self.file.name)));
+        let _ = writeln!(out, "source = {}", quote(&self.file.name));
+        out.push_str("tags = [\"kernel\"]\ndialect = \"ptx\"\n");
+        if let Some(ask) = &launch.ask {
+            let _ = writeln!(out, "condition = {}", quote(ask));
+        }
+        out.push_str("\n[memory]\n");
+        for name in &order {
+            let made = &memory[name];
+            let values = made.init.clone().unwrap_or_default();
+            let elements = made.elements.unwrap_or(1).max(values.len() as u64);
+            let _ = writeln!(out, "{name} = {}", object(&values, elements, made.ty.as_deref(), "global"));
+        }
+        out.push_str(&variables);
+        let list = |sizes: &[u32]| match sizes {
+            [one] => one.to_string(),
+            several => format!("{several:?}"),
+        };
+        out.push_str("\n[kernel]\n");
+        if !launch.grid.is_empty() {
+            let _ = writeln!(out, "grid = {}", list(&launch.grid));
+        }
+        let _ = writeln!(out, "block = {}", list(if launch.block.is_empty() { &[1] } else { &launch.block }));
+        let cluster = if launch.cluster.is_empty() {
+            kernel.cluster.map(|c| c.to_vec())
+        } else {
+            Some(launch.cluster.clone())
+        };
+        if let Some(cluster) = cluster {
+            let _ = writeln!(out, "cluster = {}", list(&cluster));
+        }
+        if !regs.is_empty() {
+            let regs: Vec<String> =
+                regs.iter().map(|(name, value)| format!("{} = {value}", toml_key(name))).collect();
+            let _ = writeln!(out, "regs = {{ {} }}", regs.join(", "));
+        }
+        let line = self.file.line_column(kernel.start).0;
+        let _ = writeln!(out, "# From line {line} of {}.", self.file.name.replace(char::is_control, " "));
+        // A line end behind the opening quotes is no part of a string.
+        out.push_str("code = '''\n");
+        let shift = out.len();
+        let _ = writeln!(out, "{}'''", kernel.body);
+        match super::read(&format!("{}, as a test", self.file.name), out.as_bytes()) {
+            Ok(read) => Ok((out, read.warnings.into_iter().map(|d| self.moved(d, shift, kernel)).collect())),
+            Err(all) => Err(all.into_iter().map(|d| self.moved(d, shift, kernel)).collect()),
+        }
+    }
+
+    /// A diagnostic about the test, told of the module where it is about the code.
+    fn moved(&self, d: Diagnostic, shift: usize, kernel: &Kernel) -> Diagnostic {
+        let inside = |span: &Span| (shift..=shift + kernel.body.len()).contains(&span.range().start);
+        let to = |span: Span| {
+            let range = span.range();
+            Span::new(range.start - shift + kernel.start, range.end - shift + kernel.start)
+        };
+        if d.source.is_none() || !inside(&d.span) {
+            return d;
+        }
+        let secondary = d.secondary.iter().filter(|s| inside(&s.0)).map(|(span, text)| (to(*span), text.clone()));
+        Diagnostic { source: Some(self.file.clone()), span: to(d.span), secondary: secondary.collect(), ..d }
+    }
+
+    fn unbound(&self, kernel: &Kernel, param: &Param) -> Diagnostic {
+        let number = kernel.params.iter().position(|p| p.name == param.name).unwrap_or(0);
+        let example = if param.ty.ends_with("64") { "buffer:u32[4]" } else { "4" };
+        let what = if param.elements > 1 { "a structure, which is not supported" } else { "not bound" };
+        self.plain("unbound-parameter", format!("parameter `{}` of `{}` is {what}", param.name, kernel.name))
+            .help(format!("`--arg {number}={example}`, or `--arg {}={example}`; {FORM}", param.name))
+    }
+}
+
+/// Adds what a binding says of its buffer; the value of the parameter in TOML.
+fn bind(binding: Binding, memory: &mut BTreeMap<String, Made>, order: &mut Vec<String>) -> String {
+    match binding {
+        Binding::Scalar(value) => value.to_string(),
+        Binding::Buffer { name, index, made } => {
+            if !memory.contains_key(&name) {
+                order.push(name.clone());
+            }
+            let known = memory.entry(name.clone()).or_default();
+            known.ty = made.ty.or(known.ty.take());
+            known.elements = made.elements.or(known.elements);
+            known.init = made.init.or(known.init.take());
+            let index = index.filter(|i| *i > 0).map(|i| format!("[{i}]")).unwrap_or_default();
+            quote(&format!("&{name}{index}"))
+        }
+    }
+}
+
+/// A variable's line under `[memory]`. Compilers print arrays as bytes: their elements are what they are accessed as.
+fn declared(v: &Variable, made: Made, kernel: &Kernel) -> Result<String, (String, String)> {
+    let help = || format!("say what its elements are: `--arg {}=u32[64]`", v.name);
+    let bytes = v.elements.map(|n| n.saturating_mul(u64::from(v.ty.bytes())));
+    let ty = match &made.ty {
+        Some(word) => type_named(word).unwrap_or(v.ty),
+        None if v.ty.bits > 8 || v.elements == Some(1) => v.ty,
+        None => accessed(kernel, v.space).ok_or_else(|| {
+            (format!("the elements of `{}` are accessed with several sizes, or none", v.name), help())
+        })?,
+    };
+    let size = u64::from(ty.bytes());
+    let elements = match (made.elements, bytes) {
+        (Some(n), _) => n,
+        (None, Some(bytes)) if bytes % size == 0 => bytes / size,
+        _ => return Err((format!("the size of `{}` is not known", v.name), help())),
+    };
+    let init = made.init.unwrap_or_else(|| v.init.clone());
+    Ok(format!("{} = {}\n", v.name, object(&init, elements.max(1), Some(&type_word(ty)), v.space)))
+}
+
+/// What stands behind the name of an object. One without a type has that of its accesses.
+fn object(init: &[i64], elements: u64, ty: Option<&str>, space: &str) -> String {
+    let mut keys = match init {
+        [] | [0] if elements > 1 => vec![format!("size = {elements}")],
+        [] => vec!["init = 0".to_owned()],
+        [one] if elements == 1 => vec![format!("init = {one}")],
+        _ => {
+            let mut values: Vec<String> = init.iter().map(i64::to_string).collect();
+            values.resize(values.len().max(elements as usize), "0".to_owned());
+            vec![format!("init = [{}]", values.join(", "))]
+        }
+    };
+    keys.extend(ty.map(|ty| format!("type = {}", quote(ty))));
+    keys.extend((space != "global").then(|| format!("space = {}", quote(space))));
+    format!("{{ {} }}", keys.join(", "))
+}
+
+/// The one size with which a kernel accesses a space through registers.
+fn accessed(kernel: &Kernel, space: &str) -> Option<Ty> {
+    let named = |operands: &str| kernel.variables.iter().any(|v| v.ty.bits > 8 && mentions(operands, &v.name));
+    let scalar =
+        |operands: &str| kernel.variables.iter().any(|v| v.elements == Some(1) && mentions(operands, &v.name));
+    let mut found: Option<Ty> = None;
+    for line in kernel.body.split([';', '\n']) {
+        let line = line.trim().trim_start_matches(|c| c != ' ' && line.trim().starts_with('@')).trim();
+        let Some((opcode, operands)) = line.split_once(char::is_whitespace) else { continue };
+        let mut quals = opcode.split('.');
+        let access = matches!(quals.next(), Some("ld" | "st" | "atom" | "red"));
+        if !access || named(operands) || scalar(operands) || !opcode.contains(&format!(".{space}")) {
+            continue;
+        }
+        let ty = quals.filter_map(type_named).next_back()?;
+        if found.is_some_and(|f| f.bits != ty.bits) {
+            return None;
+        }
+        found.get_or_insert(ty);
+    }
+    found
+}
+
+/// Whether a text has a name as a word of its own.
+fn mentions(text: &str, name: &str) -> bool {
+    let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%');
+    text.match_indices(name).any(|(at, _)| {
+        let (before, after) = (text[..at].chars().next_back(), text[at + name.len()..].chars().next());
+        !before.is_some_and(inside) && !after.is_some_and(inside)
+    })
+}
+
+fn type_word(ty: Ty) -> String {
+    format!("{}{}", if ty.signed { 's' } else { 'u' }, ty.bits)
+}
