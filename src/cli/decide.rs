@@ -11,6 +11,7 @@ use super::{panics, seams};
 use cat::model::ir::Model;
 use diag::nearest;
 use engine::liveness::{Liveness, Setting};
+use front::mapping::Mapping;
 use program::litmus::Expectation;
 use report::{self, Known, Line, Table};
 use verdict::{Answer, Definedness, Explanation, Fault, Outcomes, Property, Reason, Remedy, Verdict, as_prop};
@@ -281,6 +282,10 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Deci
 /// The session of a unit.
 pub(super) fn open<'s>(unit: &'s Unit<'_>, settings: &Settings, explain: bool) -> Session<'s> {
     let session = Session::new(&unit.test, &unit.model.model, settings.engine, settings.limits, &settings.set);
+    let session = match unit.mapping.and_then(Mapping::named) {
+        Some(mapping) => session.via(unit.source, mapping),
+        None => session,
+    };
     let session = if settings.detail { session.detailed() } else { session };
     if explain { session.explaining() } else { session }
 }

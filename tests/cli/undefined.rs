@@ -177,10 +177,10 @@ flag ~empty unsequenced-race as undefined
 fn what_is_said_to_help_helps() {
     let said = printed(&message_passing("block"), &["ask", "t.toml"]);
     assert!(said.contains("it becomes race-free if"), "{said}");
-    assert!(said.contains("P0's store at line 11 has `thread_scope_device`, not `thread_scope_block`"), "{said}");
-    let line = |text: &str| text.lines().nth(10).unwrap().to_owned();
+    assert!(said.contains("P0's line 10 has `thread_scope_device`, not `thread_scope_block`"), "{said}");
+    let line = |text: &str| text.lines().nth(9).unwrap().to_owned();
     let changed = message_passing("block").replace("thread_scope_block", "thread_scope_device");
-    assert!(line(&changed).starts_with("a.store"), "line 11 is the store");
+    assert!(line(&changed).starts_with("cuda::atomic_ref<int, cuda::thread_scope_device>"), "{changed}");
     let said = printed(&changed, &["check", "t.toml", "--all-properties"]);
     assert!(said.contains("race-free") && said.contains("defined"), "{said}");
 }

@@ -9,6 +9,7 @@ use crate::Scope;
 use crate::strength::ALL_FLAGS;
 use crate::tags::scope_suffix;
 use crate::words::{CUDA_SCOPES, OPENCL_SCOPES, ORDERS, Order, PTX_ORDERS, PTX_SCOPES};
+use crate::writing::{self, Writing};
 
 /// The language in which a test is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -127,6 +128,8 @@ pub struct DialectRow {
     pub orders: &'static [(&'static str, Order)],
     /// A fence as it is written.
     pub fence: fn(order: &str, scope: &str) -> String,
+    /// How other changes are written; `None`: instructions are printed.
+    pub writing: Option<&'static Writing>,
     /// Tags of a fence besides that of its order.
     pub fence_tags: &'static [&'static str],
 
@@ -175,6 +178,7 @@ const C: DialectRow = DialectRow {
     access_scopes: &[],
     orders: ORDERS,
     fence: |order, _| format!("atomic_thread_fence({order})"),
+    writing: Some(&writing::C),
     fence_tags: &[],
     proxies: false,
     weak: false,
@@ -203,6 +207,7 @@ pub static DIALECTS: [DialectRow; 5] = [
         access_scopes: PTX_SCOPES,
         orders: PTX_ORDERS,
         fence: |order, scope| format!("fence{order}{scope}"),
+        writing: None,
         fence_tags: &["GEN"],
         proxies: true,
         weak: true,
@@ -223,7 +228,8 @@ pub static DIALECTS: [DialectRow; 5] = [
         levels: &[level(Scope::Gpu, "GPU", "gpu"), CLUSTER, level(Scope::Cta, "block", "block"), WARP],
         scopes: CUDA_SCOPES,
         access_scopes: CUDA_SCOPES,
-        fence: |order, scope| format!("atomic_thread_fence({order}, {scope})"),
+        fence: |order, scope| format!("cuda::atomic_thread_fence(cuda::{order}, cuda::{scope})"),
+        writing: Some(&writing::CUDA),
         allocation: Allocation::Cuda,
         convergence: Convergence::Running,
         race_rules: Some(RaceRules::Sequences),
@@ -246,6 +252,7 @@ pub static DIALECTS: [DialectRow; 5] = [
         scopes: OPENCL_SCOPES,
         access_scopes: OPENCL_SCOPES.split_at(1).1,
         fence: |order, scope| format!("atomic_work_item_fence({ALL_FLAGS}, {order}, {scope})"),
+        writing: Some(&writing::OPENCL),
         fence_tags: &["GLOBAL", "LOCAL"],
         regions: true,
         allocation: Allocation::OpenCl,
@@ -267,6 +274,7 @@ pub static DIALECTS: [DialectRow; 5] = [
             level(Scope::Warp, "subgroup", "subgroup"),
         ],
         progress: &[Scope::Gpu, Scope::Cta, Scope::Warp],
+        writing: None,
         repairable: false,
         ..C
     },

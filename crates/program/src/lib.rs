@@ -29,6 +29,7 @@ pub mod tags;
 mod value;
 pub mod waiting;
 pub mod words;
+pub mod writing;
 
 pub use dialect::{Dialect, DialectRow};
 pub use event::{EVENT_SETS, EventKind, KINDS, KindRow};

@@ -75,7 +75,9 @@ pub fn set_order(op: &mut Op, order: Order) {
     for (kind, tags) in op.tags_mut() {
         if let Some(tag) = tag(order, kind) {
             let own = ORDER_TAGS.iter().copied().find(|own| tags.has(own));
-            *tags = tags.without(own.as_slice());
+            // What is volatile has no other order than that.
+            let relaxed: &[&str] = if order == Order::Relaxed { &[] } else { &["VOLATILE", "MMIO"] };
+            *tags = tags.without(own.as_slice()).without(relaxed);
             tags.insert(tag);
         }
     }

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 
 use super::execution::execution;
-use verdict::{Breach, Explanation, Link, Missing, Need, Needs, Witness};
+use verdict::{Breach, Explanation, Link, Missing, Need, Needs, Where, Witness};
 
 mod object;
 
@@ -234,7 +234,10 @@ fn called(need: &Need, what: &str) -> String {
 fn edit(edit: &Need) -> String {
     match (edit.line, edit.what.as_str()) {
         (0, _) => edit.instead.clone(),
-        (_, "") => format!("`{}` before {}", edit.instead.trim_end_matches(" before"), called(edit, "")),
+        (_, "") => {
+            let side = if edit.place == Where::After { "after" } else { "before" };
+            format!("`{}` {side} {}", edit.instead, called(edit, ""))
+        }
         (_, what) => format!("{} in place of {}", quoted(&edit.instead), called(edit, what)),
     }
 }

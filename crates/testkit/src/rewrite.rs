@@ -141,7 +141,7 @@ pub fn strengthened(test: &LitmusTest, kind: Stronger, rng: &mut Pcg64Mcg) -> Op
         |(knob, level): &(&Knob, usize)| matches!(knob.change(*level), Some(Change::Order(_) | Change::Scope(_)));
     let (knob, level) = levels.filter(promised).collect::<Vec<_>>().choose(rng).copied()?;
     let edits: Vec<Edit> = knob.edits(level).collect();
-    let need = knob.need(&test.program, 0, level);
+    let need = knob.needs(test, 0, level).swap_remove(0);
     let what =
         format!("line {} `{}` of {} has {}, not {}", need.line, need.text, need.thread, need.instead, need.what);
     Some((version(test, &edits), what))

@@ -103,6 +103,21 @@ pub struct Need {
     pub what: String,
     /// What would be there instead: `` `.relaxed` ``.
     pub instead: String,
+    /// Where that would be.
+    pub place: Where,
+}
+
+/// Where something would be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Where {
+    /// In place of what is there.
+    #[default]
+    Instead,
+    /// In front of the instruction.
+    Before,
+    /// Behind the statement.
+    After,
 }
 
 /// What is missing for an allowed outcome to be forbidden.

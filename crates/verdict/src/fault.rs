@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Reason, Witness, WitnessEvent};
+use super::{Need, Reason, Witness, WitnessEvent};
 
 /// Whether a program is defined under a model that knows undefined behaviour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +74,8 @@ pub struct Change {
     pub text: String,
     /// Why what is there does not do; empty if the reasons of the fault say so.
     pub reason: String,
+    /// The same as text to be put into the code; `None`: it is no change of the code.
+    pub edit: Option<Need>,
 }
 
 impl Fault {

@@ -17,7 +17,7 @@ pub mod hang;
 mod reason;
 
 pub use difference::{Finding, Relation};
-pub use explanation::{Breach, Explanation, Link, Made, Missing, MissingLink, Need, Needs};
+pub use explanation::{Breach, Explanation, Link, Made, Missing, MissingLink, Need, Needs, Where};
 pub use fault::{Change, Definedness, Fault, FaultEvent, Remedy};
 pub use reason::{Place, Reason};
 

@@ -11,21 +11,41 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use front::litmus::printed;
+use diag::Span;
+use front::litmus::{Splice, printed, respelled};
 use program::edits::{Change, Edit, Fence, PROXIES, Site, edited, enough, fence_text};
 use program::litmus::LitmusTest;
 use program::strength::{self, Order};
 use program::{
-    BarrierNaming, DialectRow, Expr, Instr, LocId, Location, LocationKind, MemoryKind, Op, Program, Scope, Space,
-    Thread, ThreadId,
+    BarrierNaming, DialectRow, EventKind, Expr, Instr, LocId, Location, LocationKind, MemoryKind, Op, Program,
+    Scope, Space, Tags, Thread, ThreadId,
 };
-use verdict::Need;
+use verdict::{Need, Where};
 
 /// An instruction of a thread.
 pub type Spot = (ThreadId, usize);
 
-/// A level of a knob: what changes, and what is there then; empty: nothing.
-type Level = (Option<Change>, String);
+/// What stands at a level of a knob.
+#[derive(Clone, Debug)]
+enum Act {
+    /// What is written.
+    Own,
+    /// The instructions, locations or threads are changed so.
+    Change(Change),
+    /// Parts of the file are.
+    Text(Vec<Splice>),
+}
+
+/// A level of a knob: what is there then, and in words; empty: nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct Level(Act, String);
+
+impl Level {
+    /// One that changes the text.
+    pub(crate) fn text(splices: Vec<Splice>) -> Level {
+        Level(Act::Text(splices), String::new())
+    }
+}
 
 /// Something that can be turned.
 #[derive(Clone, Debug)]
@@ -35,16 +55,44 @@ pub struct Knob {
     levels: Vec<Level>,
     /// Which of them is there.
     written: usize,
+    kind: Written,
+}
+
+/// What a change of the text concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// The scope of what is there.
+    Scope,
+    /// Its order.
+    Order,
+    /// Its flags.
+    Flags,
+    /// A barrier that is not there.
+    Barrier,
+    /// What else is not there, or is plain.
+    More,
 }
 
 impl Knob {
     /// A knob with levels below and above what is written.
     fn new(sites: Vec<Site>, below: Vec<(Change, String)>, own: String, above: Vec<(Change, String)>) -> Knob {
         let written = below.len();
-        let change = |(change, says)| (Some(change), says);
-        let levels =
-            below.into_iter().map(change).chain([(None, own)]).chain(above.into_iter().map(change)).collect();
-        Knob { sites, levels, written }
+        let change = |(change, says)| Level(Act::Change(change), says);
+        let own = Level(Act::Own, own);
+        let levels = below.into_iter().map(change).chain([own]).chain(above.into_iter().map(change)).collect();
+        Knob { sites, levels, written, kind: Written::More }
+    }
+
+    /// A knob that changes the text of the file, to something stronger.
+    pub(crate) fn written_so(kind: Written, spots: &[Spot], above: Vec<Level>) -> Knob {
+        let levels = [Level(Act::Own, String::new())].into_iter().chain(above).collect();
+        Knob { sites: at(spots), levels, written: 0, kind }
+    }
+
+    /// The same, of all that concerns a location.
+    pub(crate) fn of_location(mut self, loc: LocId) -> Knob {
+        self.sites.insert(0, Site::Location(loc));
+        self
     }
 
     /// As written, or weaker; `None` if nothing is weaker.
@@ -63,22 +111,71 @@ impl Knob {
     /// As written, or the last level of which something holds.
     pub fn only(mut self, wanted: impl Fn(Change) -> bool) -> Option<Knob> {
         let own = self.levels[self.written].clone();
-        let level = self.levels.into_iter().rev().find(|level| level.0.is_some_and(&wanted))?;
+        let level = self.levels.into_iter().rev().find(|level| level.change().is_some_and(&wanted))?;
         (self.levels, self.written) = (vec![own, level], 0);
         Some(self)
     }
 
+    /// Without levels at which some instruction could not be written so: the front end refuses its text.
+    pub(crate) fn writable(mut self, test: &LitmusTest) -> Option<Knob> {
+        let written = |level: &Level| {
+            let Some(change) = level.change().filter(|c| !matches!(c, Change::FenceBefore(_))) else {
+                return true;
+            };
+            let splices: Option<Vec<Splice>> = self.spots().map(|spot| rewritten(test, spot, change)).collect();
+            splices.is_none_or(|mut splices| {
+                splices.sort_unstable();
+                splices.dedup();
+                let edits = self.spots().map(|(t, i)| (Site::Instr(t, i), change)).collect::<Vec<_>>();
+                let changed = edited(&test.program, &edits);
+                let same =
+                    |new: &Program, spot: Spot| said(&instr(new, spot).op) == said(&instr(&changed, spot).op);
+                respelled(test, &splices).is_some_and(|(new, _)| self.spots().all(|spot| same(&new.program, spot)))
+            })
+        };
+        let (own, above) = self.levels.split_first()?;
+        let levels: Vec<Level> =
+            std::iter::once(own).chain(above.iter().filter(|l| written(l))).cloned().collect();
+        self.levels = levels;
+        (self.levels.len() > 1).then_some(self)
+    }
+
     /// One knob for each place.
     pub fn apart(self) -> impl Iterator<Item = Knob> {
-        let Knob { sites, levels, written } = self;
-        sites.into_iter().map(move |site| Knob { sites: vec![site], levels: levels.clone(), written })
+        let Knob { sites, levels, written, kind } = self;
+        sites.into_iter().map(move |site| Knob { sites: vec![site], levels: levels.clone(), written, kind })
     }
 
     /// One knob for the places of all; `None` if there are none.
     pub fn joined(knobs: Vec<Knob>) -> Option<Knob> {
         let mut sites: Vec<Site> = knobs.iter().flat_map(|knob| knob.sites.clone()).collect();
         sites.sort_unstable();
-        knobs.into_iter().next().map(|first| Knob { sites, ..first })
+        knobs
+            .into_iter()
+            .reduce(|mut all, knob| {
+                for (level, more) in all.levels.iter_mut().zip(knob.levels) {
+                    if let (Level(Act::Text(splices), _), Level(Act::Text(more), _)) = (level, more) {
+                        splices.extend(more);
+                    }
+                }
+                all
+            })
+            .map(|all| Knob { sites, ..all })
+    }
+
+    /// Whether it helps alone or not at all: of barriers, more are not stronger.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.kind == Written::Barrier
+    }
+
+    /// Whether it is the place of a thread.
+    pub(crate) fn is_place(&self) -> bool {
+        matches!(self.sites.as_slice(), [Site::Thread(_)])
+    }
+
+    /// What its changes of the text concern.
+    pub(crate) fn kind(&self) -> Written {
+        self.kind
     }
 
     /// Its strongest level.
@@ -91,12 +188,20 @@ impl Knob {
         self.written
     }
 
-    /// What changes at a level.
+    /// What changes of the program at a level.
     pub fn change(&self, level: usize) -> Option<Change> {
-        self.levels[level].0
+        self.levels[level].change()
     }
 
-    /// Its changes at a level.
+    /// What changes of the text at a level.
+    pub(crate) fn splices(&self, level: usize) -> &[Splice] {
+        match &self.levels[level].0 {
+            Act::Text(splices) => splices,
+            _ => &[],
+        }
+    }
+
+    /// Its changes of the program at a level.
     pub fn edits(&self, level: usize) -> impl Iterator<Item = Edit> {
         self.change(level).into_iter().flat_map(|change| self.sites.iter().map(move |&site| (site, change)))
     }
@@ -115,19 +220,129 @@ impl Knob {
     }
 
     /// What is there at one level, and what is at another.
-    pub fn need(&self, program: &Program, what: usize, instead: usize) -> Need {
-        let mut threads: Vec<ThreadId> = self.spots().map(|s| s.0).collect();
-        threads.dedup();
-        let name = |t: &ThreadId| program.thread(*t).name.clone();
-        let thread = match threads.as_slice() {
-            [first, .., last] => format!("{} to {}", name(first), name(last)),
-            [one] => name(one),
-            [] => String::new(),
+    pub fn needs(&self, test: &LitmusTest, what: usize, instead: usize) -> Vec<Need> {
+        match self.splices(instead) {
+            [] => vec![self.need(test, what, instead)],
+            splices => splices.iter().map(|splice| self.spelled(test, splice)).collect(),
+        }
+    }
+
+    /// A change of the text.
+    fn spelled(&self, test: &LitmusTest, splice: &Splice) -> Need {
+        let (file, span) = (&test.file, splice.span);
+        let instead = splice.text.trim().to_owned();
+        let place = if span.range().is_empty() { Where::After } else { Where::Instead };
+        let what = file.text[span.range()].to_owned();
+        let here = |instr: &&Instr| instr.span.start <= span.start && span.end <= instr.span.end;
+        let all = || self.spots().map(|spot| instr(&test.program, spot)).chain(test.program.instrs().map(|i| i.2));
+        let line = file.line_column(span.start as usize).0;
+        let of = all().find(here).filter(|_| place == Where::Instead);
+        let (line, text) = match of {
+            Some(instr) => (line, instr.text.clone()),
+            None if place == Where::After => behind(&file.text, span.start as usize),
+            None => (line, file.text.lines().nth(line - 1).unwrap_or("").trim().to_owned()),
         };
+        // Where a word stands twice, all of the instruction tells which is meant.
+        let (what, instead) = match of {
+            Some(instr) if text.matches(&what).count() > 1 => {
+                let (start, end) = (instr.span.start as usize, instr.span.end as usize);
+                let all = |word: &str| {
+                    let new = [&file.text[start..span.start as usize], word, &file.text[span.end as usize..end]];
+                    new.concat().split_whitespace().collect::<Vec<_>>().join(" ")
+                };
+                (all(&what), all(&instead))
+            }
+            _ => (what, instead),
+        };
+        let there = |spot: &Spot| {
+            let at = instr(&test.program, *spot).span;
+            place == Where::Instead && at.start <= span.start && span.end <= at.end
+        };
+        let here: Vec<Spot> = spots(&test.program).filter(there).collect();
+        let all = if here.is_empty() { self.spots().collect() } else { here };
+        Need { thread: threads(&test.program, all), line: line as u32, text, what, instead, place }
+    }
+
+    fn need(&self, test: &LitmusTest, what: usize, instead: usize) -> Need {
+        let program = &test.program;
+        let thread = threads(program, self.spots().collect());
         let (line, text) = self.instr(program).map_or((0, String::new()), |i| (i.line, i.text.clone()));
         let says = |level: usize| self.levels[level].1.clone();
-        Need { thread, line, text, what: says(what), instead: says(instead) }
+        let (mut before, mut after) = (says(what), says(instead));
+        // What cannot be said by one word in place of another is said by all of the instruction.
+        if instead > what
+            && let (Some(spot), Some(change)) = (self.spots().next(), self.change(instead))
+            && let Some(new) = rewritten(test, spot, change)
+                .filter(|_| !matches!(change, Change::Generic | Change::FenceBefore(_)))
+        {
+            let word =
+                Splice { span: new.span, text: test.file.text[new.span.range()].replacen(&before, &after, 1) };
+            if !text.contains(&before) || respelled(test, &[word]).is_none() {
+                (before, after) = (text.clone(), new.text);
+            }
+        }
+        let place = match self.change(instead) {
+            Some(Change::FenceBefore(_)) => Where::Before,
+            _ => Where::Instead,
+        };
+        Need { thread, line, text, what: before, instead: after, place }
     }
+}
+
+impl Level {
+    fn change(&self) -> Option<Change> {
+        if let Act::Change(change) = self.0 { Some(change) } else { None }
+    }
+}
+
+/// What a model may see of an instruction.
+pub(crate) fn said(op: &Op) -> (Vec<(EventKind, Tags)>, Option<Scope>) {
+    (op.tags().into_iter().map(|(kind, tags)| (kind, tags.clone())).collect(), op.scope())
+}
+
+/// The names of the threads of some instructions.
+fn threads(program: &Program, spots: Vec<Spot>) -> String {
+    let mut threads: Vec<ThreadId> = spots.into_iter().map(|s| s.0).collect();
+    threads.dedup();
+    let name = |t: &ThreadId| program.thread(*t).name.clone();
+    match threads.as_slice() {
+        [first, .., last] => format!("{} to {}", name(first), name(last)),
+        [one] => name(one),
+        [] => String::new(),
+    }
+}
+
+/// An instruction of an assembly language as it is written with a change; `None` where it is not printed, or does not stand
+/// as it is in the file.
+fn rewritten(test: &LitmusTest, spot: Spot, change: Change) -> Option<Splice> {
+    let old = instr(&test.program, spot);
+    let there = test.file.text.get(old.span.range())?.split_whitespace().collect::<Vec<_>>().join(" ");
+    let changed = edited(&test.program, &[(Site::Instr(spot.0, spot.1), change)]);
+    let thread = changed.thread(spot.0);
+    let elements = thread.code[spot.1].element.siblings(spot.1);
+    let alone = Thread { code: thread.code[elements].to_vec(), ..thread.clone() };
+    let text = match printed(&alone, &changed)? {
+        Ok(text) => text.trim().to_owned(),
+        // Refused where it stands.
+        Err(_) => "?".to_owned(),
+    };
+    (there == old.text).then_some(Splice { span: old.span, text })
+}
+
+/// The line on which a statement ends, and what of it stands there.
+fn behind(text: &str, end: usize) -> (usize, String) {
+    let line = text[..end].bytes().filter(|b| *b == b'\n').count() + 1;
+    let whole = text[..end].rsplit('\n').next().unwrap_or("").trim();
+    let (mut depth, mut start) = (0, 0);
+    for (at, c) in whole.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            ';' | '{' | '}' if depth == 0 && at + 1 < whole.len() => start = at + 1,
+            _ => {}
+        }
+    }
+    (line, whole[start..].trim().to_owned())
 }
 
 /// A kind of change: its knobs in a program.
@@ -150,13 +365,18 @@ impl<'p> Around<'p> {
         Around { program, wide: Scope::Sys }
     }
 
+    /// The narrowest scope that is wide enough.
+    pub fn wide(&self) -> Scope {
+        self.wide
+    }
+
     /// A knob for each instruction, with its copies, that has `levels`: below, as written, above.
-    fn each(&self, levels: impl Fn(&Op) -> Option<Levels>) -> Vec<Knob> {
+    fn each(&self, levels: impl Fn(&Instr) -> Option<Levels>) -> Vec<Knob> {
         // Assembly has other words than its program.
         let own = |op: &Op| self.row().proxies || !op.is_ptx();
-        let sites = sites_of(self.program, &|op| own(op) && levels(op).is_some());
+        let sites = sites_of(self.program, &|instr| own(&instr.op) && levels(instr).is_some());
         let knob = |spots: Vec<Spot>| {
-            let (below, own, above) = levels(&instr(self.program, spots[0]).op)?;
+            let (below, own, above) = levels(instr(self.program, spots[0]))?;
             Some(Knob::new(at(&spots), below, own, above))
         };
         sites.into_iter().filter_map(knob).collect()
@@ -166,9 +386,19 @@ impl<'p> Around<'p> {
         self.program.dialect.row()
     }
 
+    /// The names of the function that an instruction calls, where they say the scope, and nothing says an order.
+    fn family(&self, instr: &Instr) -> Option<Vec<(String, Scope)>> {
+        let writing = self.row().writing?;
+        instr.text.split(|c: char| !(c.is_alphanumeric() || c == '_')).find_map(|word| writing.family(word))
+    }
+
     /// The levels of an order.
-    fn order(&self, op: &Op) -> Option<Levels> {
-        let row = self.row();
+    fn order(&self, instr: &Instr) -> Option<Levels> {
+        let (row, op) = (self.row(), &instr.op);
+        if self.family(instr).is_some() {
+            let below = || vec![(Change::Nothing, String::new())];
+            return op.is_fence().then(|| (below(), String::new(), vec![]));
+        }
         let word = |o: Order| row.order_word(o).to_owned();
         if op.has("WEAK") {
             let synchronizing = if op.read().is_some() { Order::Acquire } else { Order::Release };
@@ -194,11 +424,9 @@ impl<'p> Around<'p> {
     fn fences_before(&self, kinds: &[Fence]) -> Vec<Knob> {
         let program = self.program;
         let first = |t: ThreadId| program.thread(t).code.iter().position(|i| i.op.is_visible());
-        let level = |&fence: &Fence| {
-            (Change::FenceBefore(fence), format!("{} before", fence_text(program.dialect, fence)))
-        };
+        let level = |&fence: &Fence| (Change::FenceBefore(fence), fence_text(program.dialect, fence));
         let above: Vec<_> = kinds.iter().map(level).collect();
-        let mut sites = sites_of(program, &Op::is_access);
+        let mut sites = sites_of(program, &|i| i.op.is_access());
         sites.retain(|spots| Some(spots[0].1) != first(spots[0].0));
         sites.iter().map(|spots| Knob::new(at(spots), vec![], String::new(), above.clone())).collect()
     }
@@ -220,31 +448,34 @@ pub const WEAK: &str = ".weak";
 /// Scopes, up to one that holds all threads.
 pub fn scopes(around: &Around<'_>) -> Vec<Knob> {
     let row = around.row();
-    around.each(|op| {
-        let own = strength::scope(op)?;
-        let level = |s: Scope| (Change::Scope(s), row.scope_word(s));
-        let (below, above): (Vec<Scope>, Vec<Scope>) =
-            row.choices().into_iter().filter(|s| *s != own).partition(|s| *s < own);
-        let above = above.into_iter().filter(|s| *s <= around.wide);
-        Some((below.into_iter().map(level).collect(), level(own).1, above.map(level).collect()))
+    around.each(|instr| {
+        let own = strength::scope(&instr.op)?;
+        let words = || row.choices().into_iter().map(|s| (row.scope_word(s), s)).collect();
+        let words: Vec<(String, Scope)> = around.family(instr).unwrap_or_else(words);
+        let says =
+            words.iter().find(|word| word.1 == own).map_or_else(|| row.scope_word(own), |word| word.0.clone());
+        let level = |(word, s): (String, Scope)| (Change::Scope(s), word);
+        let (below, above): (Vec<_>, Vec<_>) = words.into_iter().filter(|s| s.1 != own).partition(|s| s.1 < own);
+        let above = above.into_iter().filter(|s| s.1 <= around.wide);
+        Some((below.into_iter().map(level).collect(), says, above.map(level).collect()))
     })
 }
 
 /// Orders of accesses.
 pub fn orders(around: &Around<'_>) -> Vec<Knob> {
-    around.each(|op| around.order(op).filter(|_| !op.is_fence()))
+    around.each(|i| around.order(i).filter(|_| !i.op.is_fence()))
 }
 
 /// Fences, and their orders.
 pub fn fences(around: &Around<'_>) -> Vec<Knob> {
-    around.each(|op| around.order(op).filter(|_| op.is_fence()))
+    around.each(|i| around.order(i).filter(|_| i.op.is_fence()))
 }
 
 /// Orders of accesses and fences; of a reduction of PTX, whether it reads.
 pub fn strengths(around: &Around<'_>) -> Vec<Knob> {
-    around.each(|op| match op.has("RED") {
+    around.each(|i| match i.op.has("RED") {
         true => Some((vec![], "red".to_owned(), vec![(Change::Result, "atom".to_owned())])),
-        false => around.order(op),
+        false => around.order(i),
     })
 }
 
@@ -252,7 +483,7 @@ pub fn strengths(around: &Around<'_>) -> Vec<Knob> {
 pub fn proxies(around: &Around<'_>) -> Vec<Knob> {
     let generic = || vec![(Change::Generic, "the generic proxy".to_owned())];
     let through = |op: &Op| around.row().proxies && has_proxy(op);
-    around.each(|op| through(op).then(|| (vec![], "its proxy".to_owned(), generic())))
+    around.each(|i| through(&i.op).then(|| (vec![], "its proxy".to_owned(), generic())))
 }
 
 /// Whether an access of PTX goes through another proxy than the generic one.
@@ -269,7 +500,7 @@ pub fn names(around: &Around<'_>) -> Vec<Knob> {
 pub fn flags(around: &Around<'_>) -> Vec<Knob> {
     let all = || vec![(Change::Regions, strength::ALL_FLAGS.to_owned())];
     let lacks = |op: &Op| around.row().regions && strength::lacks_flags(op);
-    around.each(|op| lacks(op).then(|| (vec![], "its flags".to_owned(), all())))
+    around.each(|i| lacks(&i.op).then(|| (vec![], "its flags".to_owned(), all())))
 }
 
 /// Local memory of OpenCL.
@@ -291,19 +522,6 @@ pub fn buffers(around: &Around<'_>) -> Vec<Knob> {
         }
         LocationKind::Alias { .. } => false,
     })
-}
-
-/// All accesses to a location that are plain become atomic.
-pub fn atomicity(program: &Program, loc: LocId, plain: &[Spot]) -> Knob {
-    let mut scopes: Vec<Option<Scope>> = program.dialect.row().choices().into_iter().map(Some).collect();
-    if scopes.is_empty() {
-        scopes.push(None);
-    }
-    let orders = [Order::Relaxed, Order::AcqRel, Order::SeqCst];
-    let levels =
-        orders.into_iter().flat_map(|o| scopes.iter().map(move |&s| (Change::Atomic(o, s), String::new())));
-    let sites = [Site::Location(loc)].into_iter().chain(at(plain)).collect();
-    Knob::new(sites, vec![], String::new(), levels.collect())
 }
 
 /// Barriers, with those that they meet.
@@ -404,7 +622,7 @@ pub fn instr(program: &Program, (thread, at): Spot) -> &Instr {
     &program.thread(thread).code[at]
 }
 
-fn spots(program: &Program) -> impl Iterator<Item = Spot> {
+pub(crate) fn spots(program: &Program) -> impl Iterator<Item = Spot> {
     program.instrs().map(|(t, i, _)| (t, i))
 }
 
@@ -413,13 +631,13 @@ fn at(spots: &[Spot]) -> Vec<Site> {
 }
 
 /// The instructions of a kind, each with its copies: those made of the same text.
-fn sites_of(program: &Program, wanted: &dyn Fn(&Op) -> bool) -> Vec<Vec<Spot>> {
+fn sites_of(program: &Program, wanted: &dyn Fn(&Instr) -> bool) -> Vec<Vec<Spot>> {
     let mut sites: Vec<(_, usize, Vec<Spot>)> = Vec::new();
     for thread in program.thread_ids() {
         let mut seen: HashMap<_, usize> = HashMap::new();
         for (at, this) in program.thread(thread).code.iter().enumerate() {
             // Elements of a vector change together.
-            if this.element.at > 0 || !wanted(&this.op) {
+            if this.element.at > 0 || !wanted(this) {
                 continue;
             }
             let ordinal = *seen.entry(this.span).and_modify(|n| *n += 1).or_default();
@@ -462,4 +680,59 @@ pub fn version(test: &LitmusTest, edits: &[Edit]) -> LitmusTest {
         program.threads[usize::from(t.0)].code[elements].iter_mut().for_each(|e| e.text.clone_from(&text));
     }
     LitmusTest { program, ..test.clone() }
+}
+
+/// Changes of a test: of its text, and of what the front end made of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Changes {
+    pub(crate) edits: Vec<Edit>,
+    pub(crate) splices: Vec<Splice>,
+}
+
+/// A changed test.
+pub(crate) struct Version {
+    pub(crate) test: LitmusTest,
+    pub(crate) added: Added,
+}
+
+/// What was put into a program.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Added {
+    spots: Vec<Spot>,
+    /// Parts of the file.
+    spans: Vec<Span>,
+}
+
+impl Added {
+    /// Whether an instruction is one of those.
+    pub(crate) fn has(&self, program: &Program, spot: Spot) -> bool {
+        let span = instr(program, spot).span;
+        self.spots.contains(&spot) || self.spans.iter().any(|s| s.start <= span.start && span.end <= s.end)
+    }
+}
+
+impl Changes {
+    /// The test with all of them; `None` if the front end refuses it.
+    pub(crate) fn of(&self, test: &LitmusTest) -> Option<Version> {
+        let mut splices = self.splices.clone();
+        splices.sort_unstable();
+        splices.dedup();
+        if splices.is_empty() {
+            return Some(Version { test: version(test, &self.edits), added: self.added(Vec::new()) });
+        }
+        let (read, spans) = respelled(test, &splices)?;
+        Some(Version { test: version(&read, &self.edits), added: self.added(spans) })
+    }
+
+    fn added(&self, spans: Vec<Span>) -> Added {
+        let fence = |edit: &Edit| match *edit {
+            (Site::Instr(t, i), Change::FenceBefore(_)) => Some((t, i)),
+            _ => None,
+        };
+        let mut before: Vec<Spot> = self.edits.iter().filter_map(fence).collect();
+        before.sort_unstable();
+        let earlier = |at: usize| before[..at].iter().filter(|s| s.0 == before[at].0).count();
+        let spots = (0..before.len()).map(|at| (before[at].0, before[at].1 + earlier(at))).collect();
+        Added { spots, spans }
+    }
 }

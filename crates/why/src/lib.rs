@@ -9,6 +9,7 @@
 //! | `search` | the one search for few changes that turn an answer |
 //! | `needs` | what a forbidden outcome rests on, and what an allowed one lacks |
 //! | `remedy` | what would make a racy program race-free |
+//! | `written` | changes as a programmer would write them |
 //! | [`known_gap`] | a source model reduced to what a mapping is known to keep of it |
 
 pub mod difference;
@@ -19,5 +20,6 @@ mod needs;
 mod remedy;
 mod search;
 pub mod session;
+mod written;
 
 pub use session::Session;

@@ -6,13 +6,14 @@
 use std::time::{Duration, Instant};
 
 use engine::skeleton::signature::{self, Role};
-use program::edits::{Change, Edit};
-use program::litmus::LitmusTest;
+use program::edits::Change;
+use program::litmus::{LitmusTest, Prop};
 use verdict::{Need, Needs, Reason, Verdict};
 
-use crate::knobs::{self, Around, Kind, Knob, Spot, WEAK};
+use crate::knobs::{self, Around, Kind, Knob, Spot, Version, WEAK};
 use crate::search::{GivenUp, Search};
 use crate::session::Session;
+use crate::written::Source;
 
 /// At most so many programs are decided for one explanation.
 const DECISIONS: usize = 400;
@@ -33,12 +34,28 @@ fn forbids(
     session: &Session<'_>,
     negate: bool,
 ) -> impl FnMut(&LitmusTest, Option<Duration>) -> Result<bool, GivenUp> {
-    move |test, left| match session.of(test, left).reachability(None, negate).verdict {
-        Verdict::Forbidden => Ok(true),
-        Verdict::Allowed => Ok(false),
-        Verdict::Undecided(reason) => Err(GivenUp(reason)),
-        other => Err(GivenUp(Reason::Engine(format!("`{}` is no answer about an outcome", other.word())))),
+    move |test, left| {
+        let Some(judged) = session.judged(test) else { return Ok(false) };
+        match session.of(&judged, left).reachability(None, negate).verdict {
+            Verdict::Forbidden => Ok(ends(session, test, &judged, left)),
+            Verdict::Allowed => Ok(false),
+            Verdict::Undecided(reason) => Err(GivenUp(reason)),
+            other => Err(GivenUp(Reason::Engine(format!("`{}` is no answer about an outcome", other.word())))),
+        }
     }
+}
+
+/// Whether some execution of a program ends, if it has other barriers than that of the session: one at which threads wait
+/// for ever forbids everything. Nor may what was put in be undefined where it stands.
+pub(crate) fn ends(session: &Session<'_>, test: &LitmusTest, judged: &LitmusTest, left: Option<Duration>) -> bool {
+    let barriers = |test: &LitmusTest| test.program.instrs().filter(|i| i.2.op.barrier().is_some()).count();
+    if barriers(test) <= barriers(session.written()) {
+        return true;
+    }
+    let all = LitmusTest { condition: Some(Prop::And(Vec::new())), ..judged.clone() };
+    let mut session = session.of(&all, left);
+    session.reachability(None, false).verdict == Verdict::Allowed
+        && session.undefined().is_none_or(|answer| answer.verdict == Verdict::Defined)
 }
 
 /// What of its program a forbidden outcome rests on: everything that orders it (fences, barriers, orders, dependencies,
@@ -69,12 +86,12 @@ pub(crate) fn needs(
     };
     #[cfg(test)]
     session.claim(claims(&search, &setting));
-    let needed = search.turned(&setting).map(|(knob, at)| knob.need(program, at, at - 1)).collect();
+    let needed = search.turned(&setting).flat_map(|(knob, at)| knob.needs(session.test(), at, at - 1)).collect();
     let may_be_spare = |knob: &Knob| !matches!(knob.change(0), Some(Change::Value(_) | Change::Path(_)));
     let levels = search.knobs.iter().zip(&setting).zip(&top);
     let mut spare: Vec<Need> = levels
         .filter(|((knob, at), top)| at < top && may_be_spare(knob))
-        .map(|((knob, &at), &top)| knob.need(program, top, at))
+        .flat_map(|((knob, &at), &top)| knob.needs(session.test(), top, at))
         .collect();
     // What is not there, or weak, has no scope to speak of.
     let gone = |n: &Need| n.instead.is_empty() || n.instead == WEAK;
@@ -88,8 +105,7 @@ pub(crate) fn needs(
 /// Changes that forbid an allowed outcome: what they are, and the program that has them.
 pub(crate) struct Forbidding {
     pub(crate) needs: Vec<Need>,
-    pub(crate) edits: Vec<Edit>,
-    pub(crate) test: LitmusTest,
+    pub(crate) version: Version,
 }
 
 /// Looks for the fewest changes that forbid an outcome: wider scopes, one proxy, stronger orders, one place, fences.
@@ -101,11 +117,29 @@ pub(crate) fn forbidding(
     negate: bool,
     deadline: Option<Instant>,
 ) -> Result<Forbidding, String> {
-    let program = &session.test().program;
-    let around = Around::new(program);
-    let knobs = STRONGER.iter().flat_map(|kind| kind(&around)).filter_map(Knob::up).collect();
-    let mut search = Search::new(session.test(), knobs, (false, DECISIONS, deadline), forbids(session, negate));
-    let found = search.one_two_or_all().and_then(|found| match found {
+    let written = session.written();
+    let around = Around::new(&written.program);
+    let knobs: Vec<Knob> = match Source::new(written) {
+        None => {
+            let knobs = STRONGER.iter().flat_map(|kind| kind(&around)).filter_map(Knob::up);
+            knobs.filter_map(|knob| knob.writable(written)).collect()
+        }
+        Some(source) => {
+            let wide = around.wide();
+            let places = knobs::places(&around).into_iter().filter_map(Knob::up).collect();
+            let words = [source.scopes(wide), source.flags(), source.orders()];
+            let more = [source.fences(wide), source.accesses(wide), source.barriers(), places];
+            words.into_iter().chain(more).flatten().collect()
+        }
+    };
+    let mut search = Search::new(written, knobs, (false, DECISIONS, deadline), forbids(session, negate));
+    // Another place of a thread is no change of the code: only where nothing else helps.
+    let code: Vec<usize> = (0..search.knobs.len()).filter(|&i| !search.knobs[i].is_place()).collect();
+    let found = match search.one_two_or_all_of(&code) {
+        Ok(None) if code.len() < search.knobs.len() => search.one_two_or_all(),
+        found => found,
+    };
+    let found = found.and_then(|found| match found {
         Some(setting) => search.least(setting).map(Some),
         None => Ok(None),
     });
@@ -113,8 +147,9 @@ pub(crate) fn forbidding(
         Ok(Some(setting)) => {
             #[cfg(test)]
             session.claim(claims(&search, &setting));
-            let needs = search.turned(&setting).map(|(knob, at)| knob.need(program, 0, at)).collect();
-            Ok(Forbidding { needs, edits: search.edits(&setting), test: search.version(&setting) })
+            let needs = search.turned(&setting).flat_map(|(knob, at)| knob.needs(written, 0, at)).collect();
+            let version = search.version(&setting).ok_or("what was decided cannot be written")?;
+            Ok(Forbidding { needs, version })
         }
         Ok(None) => {
             Err("no wider scope, stronger order, added fence or other place of a thread forbids it".into())
@@ -134,7 +169,8 @@ fn claims<D: FnMut(&LitmusTest, Option<Duration>) -> Result<bool, GivenUp>>(
     let less = (0..setting.len()).filter(|&i| setting[i] > 0).map(|i| {
         let mut lower = setting.clone();
         lower[i] -= 1;
-        (search.version(&lower), false)
+        (lower, false)
     });
-    std::iter::once((search.version(&setting), true)).chain(less).collect()
+    let all = std::iter::once((setting.clone(), true)).chain(less);
+    all.filter_map(|(setting, forbids)| Some((search.version(&setting)?.test, forbids))).collect()
 }

@@ -6,55 +6,66 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use engine::task::Task;
-use program::edits::{self, Site};
+use program::edits::{Site, enough};
 use program::litmus::LitmusTest;
-use program::strength::{self, Order};
+use program::strength;
 use program::{LocId, Program, Scope};
-use verdict::{Answer, Change, Fault, FaultEvent, Reason, Remedy, Verdict};
+use verdict::{Answer, Change, Fault, FaultEvent, Need, Reason, Remedy, Verdict, Where};
 
-use crate::knobs::{self, Around, Knob, Spot};
+use crate::knobs::{self, Around, Knob, Spot, Written};
+use crate::needs::ends;
 use crate::search::{GivenUp, Search};
 use crate::session::Session;
+use crate::written::Source;
 
 /// At most so many programs are decided before, and as many after memory is made atomic.
 const DECISIONS: usize = 300;
 
 /// Looks for what removes the races of a test; `first` is one of them, found in the program as it is.
-pub(crate) fn remedy(session: &Session<'_>, task: &Task<'_>, first: &Fault, deadline: Option<Instant>) -> Remedy {
-    let program = &session.test().program;
+pub(crate) fn remedy(
+    session: &Session<'_>,
+    task: &Task<'_>,
+    first: &Fault,
+    deadline: Option<Instant>,
+) -> Option<Remedy> {
+    let written = session.written();
+    let program = &written.program;
     let around = Around::unbounded(program);
-    // Barriers that meet have the same flags.
-    let is_fence = |knob: &Knob| knob.instr(program).is_some_and(|i| i.op.is_fence());
-    let (fences, barriers): (Vec<Knob>, Vec<Knob>) = knobs::flags(&around).into_iter().partition(is_fence);
-    // Scopes first: one that is too small is the likelier mistake.
-    let kinds = [knobs::scopes(&around), knobs::strengths(&around), fences, knobs::buffers(&around)];
-    let knobs = kinds.into_iter().flatten().chain(Knob::joined(barriers));
-    let knobs: Vec<Knob> = knobs.filter_map(Knob::up).collect();
+    // Scopes first: one that is too small is the likelier mistake. Then what is written where nothing is, a fence.
+    let source = Source::new(written)?;
+    let buffers = knobs::buffers(&around).into_iter().filter_map(Knob::up).collect();
+    let words = [source.scopes(Scope::Sys), source.orders(), source.flags(), buffers];
+    let kinds = words.into_iter().chain([source.fences(enough(program)), source.barriers()]);
+    let knobs: Vec<Knob> = kinds.flatten().collect();
     let (ordered, orders) = (knobs.len(), program.instrs().any(|(_, _, i)| strength::order(&i.op).is_some()));
     // The last race that was found, and whether some program that was tried is left to implementations.
     let (race, left_open) = (RefCell::new(None::<Box<Fault>>), Cell::new(false));
-    let race_free = |test: &LitmusTest, left| match session.of(test, left).race() {
-        Some(Answer { verdict: Verdict::RaceFree, .. }) => Ok(true),
-        Some(Answer { verdict: Verdict::Racy, fault, .. }) => {
-            race.replace(fault);
-            Ok(false)
+    let race_free = |test: &LitmusTest, left| {
+        let Some(judged) = session.judged(test) else { return Ok(false) };
+        match session.of(&judged, left).race() {
+            Some(Answer { verdict: Verdict::RaceFree, .. }) => Ok(ends(session, test, &judged, left)),
+            Some(Answer { verdict: Verdict::Racy, fault, .. }) => {
+                race.replace(fault);
+                Ok(false)
+            }
+            // That helps no program that has to work everywhere.
+            Some(Answer { verdict: Verdict::Undecided(Reason::ImplementationDefined { .. }), .. }) => {
+                left_open.set(true);
+                Ok(false)
+            }
+            Some(Answer { verdict: Verdict::Undecided(reason), .. }) => Err(GivenUp(reason)),
+            _ => Err(GivenUp(Reason::Engine("the model knows no races".into()))),
         }
-        // That helps no program that has to work everywhere.
-        Some(Answer { verdict: Verdict::Undecided(Reason::ImplementationDefined { .. }), .. }) => {
-            left_open.set(true);
-            Ok(false)
-        }
-        Some(Answer { verdict: Verdict::Undecided(reason), .. }) => Err(GivenUp(reason)),
-        _ => Err(GivenUp(Reason::Engine("the model knows no races".into()))),
     };
-    let mut search = Search::new(session.test(), knobs, (false, DECISIONS, deadline), race_free);
+    let mut search = Search::new(written, knobs, (false, DECISIONS, deadline), race_free);
     let mut found = search.one_two_or_all();
     // The memory that the accesses race for becomes atomic, and then, as long as there are races for other memory, more
     // of it.
     let (mut plain, mut object) = (plain_accesses(task), first.object.clone());
     while let Ok(None) = found {
         let Some((loc, accesses)) = object.and_then(|name| plain.remove(&name)) else { break };
-        search.add(vec![knobs::atomicity(program, loc, &accesses)]);
+        let Some(knob) = source.atomicity(loc, &accesses) else { break };
+        search.add(vec![knob]);
         let top = search.top();
         let alone = (0..top.len()).map(|i| if i < ordered { 0 } else { top[i] }).collect();
         found = search.first_of([alone, top]);
@@ -65,10 +76,10 @@ pub(crate) fn remedy(session: &Session<'_>, task: &Task<'_>, first: &Fault, dead
         let order = (ordered..search.knobs.len()).chain(0..ordered);
         found.map(|setting| search.lowered(setting, order)).transpose()
     });
-    match lowered {
+    Some(match lowered {
         Ok(Some(setting)) => {
             let turned = search.turned(&setting);
-            let mut changes: Vec<Change> = turned.map(|(knob, level)| said(program, knob, level, first)).collect();
+            let mut changes: Vec<Change> = turned.flat_map(|(knob, level)| said(written, knob, level, first)).collect();
             changes.sort_by_key(|c| c.line);
             Remedy::Changes(changes)
         }
@@ -80,7 +91,7 @@ pub(crate) fn remedy(session: &Session<'_>, task: &Task<'_>, first: &Fault, dead
         Ok(None) if !orders => Remedy::None("the program has no atomic operation and no fence that could order them".into()),
         Ok(None) => Remedy::None("they race even with every order seq_cst and every scope as wide as it can be".into()),
         Err(GivenUp(reason)) => Remedy::Undecided(reason),
-    }
+    })
 }
 
 /// The plain accesses of a program, by the name of the location that they may be to.
@@ -104,75 +115,70 @@ fn plain_accesses(task: &Task<'_>) -> HashMap<String, (LocId, Vec<Spot>)> {
     found
 }
 
-/// A change in words; `first` is the race that is shown with it.
-fn said(program: &Program, knob: &Knob, level: usize, first: &Fault) -> Change {
-    let spots: Vec<Spot> = knob.spots().collect();
+/// The changes of a knob in words; `first` is the race that is shown with them.
+fn said(test: &LitmusTest, knob: &Knob, level: usize, first: &Fault) -> Vec<Change> {
+    let program = &test.program;
     let location = knob.sites.iter().find_map(|site| match *site {
         Site::Location(loc) => Some(&program.location(loc).name),
         _ => None,
     });
+    if let (Some(object), Some(_)) = (location, knob.change(level)) {
+        let text = format!("`{object}` is fine-grained shared virtual memory with atomics");
+        let reason = format!("`{object}` is a buffer: operations on it reach no other device");
+        return vec![Change { line: 0, text, reason, edit: None }];
+    }
+    let mut reason = reason(program, knob, location, first);
+    let change = |need: Need| {
+        let Need { line, thread, what, instead, text, place } = &need;
+        let whose = if thread.is_empty() { String::new() } else { format!("{thread}'s ") };
+        let text = match place {
+            Where::Instead => format!("{whose}line {line} has `{instead}`, not `{what}`"),
+            _ => format!("{whose}line {line} has `{instead}` after `{text}`"),
+        };
+        Change { line: *line, text, reason: std::mem::take(&mut reason), edit: Some(need) }
+    };
+    knob.needs(test, 0, level).into_iter().map(change).collect()
+}
+
+/// Why what is there does not do; empty if the fault says so.
+fn reason(program: &Program, knob: &Knob, location: Option<&String>, first: &Fault) -> String {
+    if let Some(object) = location {
+        return match first.object.as_ref() == Some(object) {
+            true => format!("nothing orders the accesses to `{object}`, and they are not all atomic"),
+            false => format!("the accesses to `{object}` are not all atomic"),
+        };
+    }
+    let spots: Vec<Spot> = knob.spots().collect();
     let (line, name) = called(program, &spots);
-    let own = spots.first().map(|&spot| &knobs::instr(program, spot).op);
+    let Some(op) = spots.first().map(|&spot| &knobs::instr(program, spot).op) else { return String::new() };
     let row = program.dialect.row();
-    let word = |s: Scope| row.scope_word(s);
-    let (line, text, reason) = match (knob.change(level), location) {
-        (Some(edits::Change::Order(new)), _) => {
-            let (old, new) =
-                (own.and_then(strength::order).map_or("?", |o| row.order_word(o)), row.order_word(new));
-            (
-                line,
-                format!("{name} at line {line} has `{new}`, not `{old}`"),
-                format!("{name} at line {line} does not synchronize with `{old}`: it takes `{new}`"),
-            )
-        }
-        (Some(edits::Change::Scope(new)), _) => {
-            let old = own.and_then(strength::scope).unwrap_or(Scope::Thread);
-            let (owner, word, new) = (program.thread(spots[0].0), word(old), word(new));
+    match knob.kind() {
+        Written::Scope => {
+            let old = strength::scope(op).unwrap_or(Scope::Thread);
+            let (owner, word) = (program.thread(spots[0].0), row.scope_word(old));
             // Of the accesses that race, the fault itself says so.
             let said = |e: &FaultEvent| (e.event.line, &e.event.thread_name) == (line, &owner.name);
             let out: Vec<&str> = (program.threads.iter())
                 .filter(|t| t.name != owner.name && !owner.place.same(&t.place, old))
                 .map(|t| t.name.as_str())
                 .collect();
-            let reason = match out.as_slice() {
+            match out.as_slice() {
                 _ if first.events.iter().any(said) => String::new(),
                 [] => format!("`{word}` of {name} at line {line} is not the scope of what it should meet"),
                 out => format!("`{word}` of {name} at line {line} does not include {}", out.join(", ")),
-            };
-            (line, format!("{name} at line {line} has `{new}`, not `{word}`"), reason)
+            }
         }
-        (Some(edits::Change::Atomic(order, scope)), Some(object)) => {
-            let how = match order {
-                Order::SeqCst => "`memory_order_seq_cst`",
-                Order::AcqRel => "`memory_order_release` for stores, `memory_order_acquire` for loads",
-                _ => "`memory_order_relaxed` is enough",
-            };
-            let at = scope.map_or(String::new(), |s| format!(" at `{}`", word(s)));
-            let reason = if first.object.as_ref() == Some(object) {
-                format!("nothing orders the accesses to `{object}`, and they are not all atomic")
-            } else {
-                format!("the accesses to `{object}` are not all atomic")
-            };
-            (0, format!("every access to `{object}` is atomic{at} ({how})"), reason)
+        Written::Order => {
+            let old = strength::order(op).map_or("?", |o| row.order_word(o));
+            format!("{name} at line {line} does not synchronize with `{old}`")
         }
-        (_, Some(object)) => (
-            0,
-            format!("`{object}` is fine-grained shared virtual memory with atomics"),
-            format!("`{object}` is a buffer: operations on it reach no other device"),
-        ),
-        (_, None) => {
-            let (what, have) = match own {
-                Some(op) if op.barrier().is_some() => ("the barriers".to_owned(), "have"),
-                _ => (format!("{name} at line {line}"), "has"),
-            };
-            (
-                line,
-                format!("{what} {have} `{}`", strength::ALL_FLAGS),
-                format!("the flags of {what} leave out memory that has to be ordered"),
-            )
+        Written::Flags => {
+            let what =
+                if op.barrier().is_some() { "the barriers".to_owned() } else { format!("{name} at line {line}") };
+            format!("the flags of {what} leave out memory that has to be ordered")
         }
-    };
-    Change { line, text, reason }
+        Written::Barrier | Written::More => String::new(),
+    }
 }
 
 /// The line of an operation, and what to call it and its copies.

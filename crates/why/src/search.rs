@@ -15,11 +15,10 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use program::edits::Edit;
 use program::litmus::LitmusTest;
 use verdict::Reason;
 
-use crate::knobs::{self, Knob};
+use crate::knobs::{Changes, Knob, Version};
 
 /// By knob, its level.
 pub(crate) type Setting = Vec<usize>;
@@ -63,9 +62,9 @@ impl<'s, D: FnMut(&LitmusTest, Option<Duration>) -> Result<bool, GivenUp>> Searc
         self.known = HashMap::from([(self.setting(Knob::written), self.written)]);
     }
 
-    /// Everything at its strongest.
+    /// Everything at its strongest, but what is tried alone.
     pub(crate) fn top(&self) -> Setting {
-        self.setting(Knob::top)
+        self.setting(|knob| if knob.is_alone() { 0 } else { knob.top() })
     }
 
     fn setting(&self, level: impl Fn(&Knob) -> usize) -> Setting {
@@ -77,14 +76,12 @@ impl<'s, D: FnMut(&LitmusTest, Option<Duration>) -> Result<bool, GivenUp>> Searc
         self.knobs.iter().zip(setting.clone()).filter(|(_, level)| *level > 0)
     }
 
-    /// The changes of a setting.
-    pub(crate) fn edits(&self, setting: &Setting) -> Vec<Edit> {
-        self.knobs.iter().zip(setting).flat_map(|(knob, &level)| knob.edits(level)).collect()
-    }
-
-    /// The test with its knobs so turned.
-    pub(crate) fn version(&self, setting: &Setting) -> LitmusTest {
-        knobs::version(self.test, &self.edits(setting))
+    /// The test with its knobs so turned; `None` if nothing can be written that means it.
+    pub(crate) fn version(&self, setting: &Setting) -> Option<Version> {
+        let turned = || self.knobs.iter().zip(setting);
+        let edits = turned().flat_map(|(knob, &level)| knob.edits(level)).collect();
+        let splices = turned().flat_map(|(knob, &level)| knob.splices(level)).cloned().collect();
+        Changes { edits, splices }.of(self.test)
     }
 
     /// Whether a setting helps.
@@ -99,8 +96,10 @@ impl<'s, D: FnMut(&LitmusTest, Option<Duration>) -> Result<bool, GivenUp>> Searc
         if self.known.len() > self.most {
             return Err(GivenUp(Reason::TooManyChanges));
         }
-        let version = self.version(setting);
-        let helps = (self.decides)(&version, left)?;
+        let helps = match self.version(setting) {
+            Some(version) => (self.decides)(&version.test, left)?,
+            None => false,
+        };
         self.known.insert(setting.clone(), helps);
         Ok(helps)
     }
@@ -118,17 +117,27 @@ impl<'s, D: FnMut(&LitmusTest, Option<Duration>) -> Result<bool, GivenUp>> Searc
         Ok(None)
     }
 
-    /// A setting that helps: of one knob, of two, or of all. `None` if not even all together do.
+    /// A setting that helps: of one knob, of two, or of all. `None` if neither one does, nor all together.
     pub(crate) fn one_two_or_all(&mut self) -> Result<Option<Setting>, GivenUp> {
-        let (top, n) = (self.top(), self.knobs.len());
-        if n == 0 || !self.helps(&top)? {
-            return Ok(None);
+        let all: Vec<usize> = (0..self.knobs.len()).collect();
+        self.one_two_or_all_of(&all)
+    }
+
+    /// The same among some of the knobs.
+    pub(crate) fn one_two_or_all_of(&mut self, among: &[usize]) -> Result<Option<Setting>, GivenUp> {
+        let top = self.setting(Knob::top);
+        let of = |few: &[usize]| (0..top.len()).map(|i| if few.contains(&i) { top[i] } else { 0 }).collect();
+        let (alone, together): (Vec<usize>, Vec<usize>) = among.iter().partition(|&&i| self.knobs[i].is_alone());
+        let all: Setting = of(&together);
+        let alone = alone.iter().map(|&i| of(&[i]));
+        if together.is_empty() || !self.helps(&all)? {
+            return self.first_of(alone);
         }
-        let paired = n.min(PAIRED);
-        let pairs = (0..paired).flat_map(|i| (i + 1..paired).map(move |j| vec![i, j]));
-        let few = (0..n).map(|i| vec![i]).chain(pairs);
-        let of = |few: Vec<usize>| (0..n).map(|i| if few.contains(&i) { top[i] } else { 0 }).collect();
-        self.first_of(few.map(of).chain([top.clone()]))
+        let paired = &together[..together.len().min(PAIRED)];
+        let pairs =
+            paired.iter().enumerate().flat_map(|(n, &i)| paired[n + 1..].iter().map(move |&j| of(&[i, j])));
+        let ones = together.iter().map(|&i| of(&[i])).chain(alone);
+        self.first_of(ones.chain(pairs).chain([all.clone()]))
     }
 
     /// Turns every knob down, in this order, as far as the setting goes on helping.

@@ -5,6 +5,7 @@
 //!   (or goes astray in memory, or needs a value out of thin air that no domain holds); else it is `undecided`.
 //! - Every execution that an engine finds is replayed; one that fails is a defect, never an answer.
 
+use std::borrow::Cow;
 #[cfg(test)]
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use cat::model::ir::{Effect, Model};
 use engine::engines::Prepared;
 use engine::{Engine, Limits};
+use front::mapping::Mapping;
 use program::litmus::{LitmusTest, Prop};
 use program::options::Setting;
 use verdict::{Answer, FaultEvent, Place, Reason, Verdict};
@@ -24,6 +26,8 @@ mod outcomes;
 /// Questions about one test under one model.
 pub struct Session<'a> {
     test: &'a LitmusTest,
+    /// The test as it was written, where a mapping made of it what is judged.
+    source: Option<(&'a LitmusTest, &'static Mapping)>,
     model: &'a Model,
     engine: Engine,
     limits: Limits,
@@ -81,6 +85,7 @@ impl<'a> Session<'a> {
     pub fn new(test: &'a LitmusTest, model: &'a Model, engine: Engine, limits: Limits, set: &[Setting]) -> Self {
         Session {
             test,
+            source: None,
             model,
             engine,
             limits,
@@ -100,7 +105,26 @@ impl<'a> Session<'a> {
     /// The same session with nothing prepared.
     fn fresh(&self) -> Self {
         let fresh = Session::new(self.test, self.model, self.engine, self.limits, &self.set);
-        Session { detail: self.detail, ..fresh }
+        Session { detail: self.detail, source: self.source, ..fresh }
+    }
+
+    /// The test is what a mapping makes of another one, and changes are those of that.
+    pub fn via(mut self, source: &'a LitmusTest, mapping: &'static Mapping) -> Self {
+        self.source = Some((source, mapping));
+        self
+    }
+
+    /// The test as it was written.
+    pub(crate) fn written(&self) -> &'a LitmusTest {
+        self.source.map_or(self.test, |source| source.0)
+    }
+
+    /// What is judged of a test that is written so; `None` if the mapping has no words for it.
+    pub(crate) fn judged<'t>(&self, test: &'t LitmusTest) -> Option<Cow<'t, LitmusTest>> {
+        match self.source {
+            None => Some(Cow::Borrowed(test)),
+            Some((_, mapping)) => mapping.lowered(test).ok().map(Cow::Owned),
+        }
     }
 
     /// The test that it is about.
@@ -127,8 +151,10 @@ impl<'a> Session<'a> {
             && self.test.condition.as_ref() != Some(p)
         {
             // Another proposition observes other things, so the test is prepared anew.
-            let test = LitmusTest { condition: Some(p.clone()), ..self.test.clone() };
+            let other = |test: &LitmusTest| LitmusTest { condition: Some(p.clone()), ..test.clone() };
+            let (test, source) = (other(self.test), self.source.map(|(source, by)| (other(source), by)));
             let mut session = Session::new(&test, self.model, self.engine, self.limits, &self.set);
+            session.source = source.as_ref().map(|(source, by)| (source, *by));
             (session.explain, session.explanations) = (self.explain, self.explanations);
             session.detail = self.detail;
             return session.reachability(None, negate);

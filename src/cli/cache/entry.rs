@@ -89,7 +89,7 @@ mod tests {
             derived: vec![("hb".into(), vec![(1, 0)])],
             styles: vec![("rf".into(), Style::ReadsFrom)],
         };
-        let change = Change { line: 3, text: "a".into(), reason: "b".into() };
+        let change = Change { line: 3, text: "a".into(), reason: "b".into(), edit: None };
         let fault = Fault {
             flag: "race".into(),
             relation: "data-race".into(),

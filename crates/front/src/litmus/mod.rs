@@ -22,6 +22,7 @@ pub mod kernel;
 mod keys;
 mod program_scope;
 mod read;
+mod respell;
 mod schema;
 mod toml;
 mod write;
@@ -30,6 +31,7 @@ pub use bless::bless;
 pub use condition::parse_prop;
 pub use fronts::{dialects, printed};
 pub use read::{Read, parse, read, read_path};
+pub use respell::{Splice, respelled};
 pub use schema::schema;
 pub use write::to_toml;
 

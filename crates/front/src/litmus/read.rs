@@ -68,16 +68,24 @@ pub fn read(source_name: &str, bytes: &[u8]) -> Result<Read, Vec<Diagnostic>> {
         });
         return Err(sink.into_diagnostics());
     }
-    let litmus = match extension {
-        "litmus" => true,
-        "toml" => false,
-        _ => LITMUS_WORDS.contains(&first),
+    let tests = match is_litmus(&file) {
+        true => dotlitmus::read(&mut sink).into_iter().collect(),
+        false => toml::read(&mut sink, None),
     };
-    let tests = if litmus { dotlitmus::read(&mut sink).into_iter().collect() } else { toml::read(&mut sink) };
     if sink.errors() > 0 {
         Err(sink.into_diagnostics())
     } else {
         Ok(Read { tests, warnings: sink.into_diagnostics() })
+    }
+}
+
+/// Whether a file is a `.litmus` file, and no TOML: its name says so, or else its first word.
+pub(super) fn is_litmus(file: &SourceFile) -> bool {
+    let first = file.text.trim_start_matches('\u{feff}').split_whitespace().next().unwrap_or("");
+    match Path::new(&file.name).extension().and_then(|e| e.to_str()).unwrap_or("") {
+        "litmus" => true,
+        "toml" => false,
+        _ => LITMUS_WORDS.contains(&first),
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::sentence;
 use crate::execution::{WitnessObject, witness};
-use verdict::{Breach, Explanation, Link, MissingLink, Need, Reason, Witness};
+use verdict::{Breach, Explanation, Link, MissingLink, Need, Reason, Where, Witness};
 
 /// The value of the key.
 #[derive(Serialize)]
@@ -71,6 +71,7 @@ struct NeedObject<'a> {
     text: &'a str,
     what: &'a str,
     instead: &'a str,
+    place: Where,
 }
 
 #[derive(Serialize)]
@@ -137,6 +138,6 @@ fn link_object<'a>(witness: &Witness, link: &'a Link) -> LinkObject<'a> {
 }
 
 fn need_object(need: &Need) -> NeedObject<'_> {
-    let Need { thread, line, text, what, instead } = need;
-    NeedObject { thread, line: *line, text: text.trim(), what, instead }
+    let Need { thread, line, text, what, instead, place } = need;
+    NeedObject { thread, line: *line, text: text.trim(), what, instead, place: *place }
 }

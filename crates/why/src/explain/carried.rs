@@ -8,24 +8,28 @@
 //! - What is handed out was replayed in the changed program.
 
 use super::missing::pairing;
+use super::telling;
+use crate::knobs::Added;
 use cat::rel::{EventSet, Rel};
 use engine::execution::Execution;
 use engine::replay;
 use engine::replay::Replayed;
 use engine::task::Task;
-use program::edits::Edit;
 
 /// At most so many ways to order events are tried.
 const MOST: usize = 256;
 
-/// The execution in the changed program, if that rejects it.
+/// Of so many executions that are rejected, the one that tells most is taken.
+const TOLD: usize = 8;
+
+/// The execution in the changed program, if that rejects it, and an axiom that it breaks.
 pub(crate) fn carried_over(
     task: &Task<'_>,
-    edits: &[Edit],
+    added: &Added,
     changed: &Task<'_>,
     execution: &Execution,
-) -> Option<(Execution, Replayed)> {
-    let start = start(task, edits, changed, execution)?;
+) -> Option<(Execution, Replayed, usize)> {
+    let start = start(task, added, changed, execution)?;
     let mut candidates = vec![start.clone()];
     for (f, free) in changed.model.free.iter().enumerate() {
         let Some(covering) = free.covering else { continue };
@@ -35,15 +39,50 @@ pub(crate) fn carried_over(
             candidates = candidates.iter().flat_map(|c| placed(c, f, x, &must, &within)).take(MOST).collect();
         }
     }
-    candidates.into_iter().find_map(|candidate| {
+    let replayed = candidates.into_iter().filter_map(|candidate| {
         let replayed = replay::replay(changed, &candidate).ok()?;
         (!replayed.rejected_by.is_empty()).then_some((candidate, replayed))
-    })
+    });
+    let mut rejected: Vec<(Execution, Replayed)> = replayed.take(TOLD).collect();
+    let (best, axiom) = telling(changed, rejected.iter(), |replayed| replayed.rejected_by.clone())?;
+    let at = rejected.iter().position(|one| std::ptr::eq(one, best))?;
+    let (execution, replayed) = rejected.swap_remove(at);
+    Some((execution, replayed, axiom))
+}
+
+/// An execution that breaks some axioms, one of them asked for, or the same with another place of an event in an order that
+/// the model leaves free: the one that tells most.
+pub(crate) fn reordered(task: &Task<'_>, found: (Execution, Replayed), axiom: usize) -> (Execution, Replayed) {
+    let (execution, broken) = (&found.0, found.1.rejected_by.clone());
+    let mut others: Vec<Execution> = Vec::new();
+    for (f, free) in task.model.free.iter().enumerate() {
+        let Some(covering) = free.covering else { continue };
+        let must = replay::declared(task, execution, covering);
+        let within = replay::declared(task, execution, free.within);
+        let order = &execution.free[f];
+        let in_order = |x: &usize| execution.executed.iter().any(|y| order.has(*x, y) || order.has(y, *x));
+        for x in execution.executed.iter().filter(in_order) {
+            let mut without = execution.clone();
+            let rest = order.iter().filter(|(i, j)| *i != x && *j != x);
+            without.free[f] = Rel::from_pairs(task.sk.len(), rest);
+            others.extend(placed(&without, f, x, &must, &within));
+        }
+    }
+    let again = others.into_iter().take(MOST).filter_map(|other| {
+        let replayed = replay::replay(task, &other).ok()?;
+        (replayed.rejected_by == broken).then_some((other, replayed))
+    });
+    let mut all = vec![found.clone()];
+    all.extend(again.take(TOLD));
+    match telling(task, all.iter(), |_| vec![axiom]) {
+        Some((best, _)) => best.clone(),
+        None => found,
+    }
 }
 
 /// The execution with fences that are in no order yet.
-fn start(task: &Task<'_>, edits: &[Edit], changed: &Task<'_>, from: &Execution) -> Option<Execution> {
-    let event = pairing(task, edits, changed)?;
+fn start(task: &Task<'_>, added: &Added, changed: &Task<'_>, from: &Execution) -> Option<Execution> {
+    let event = pairing(task, added, changed)?;
     let n = changed.sk.len();
     let mut place = vec![0; task.sk.len()];
     event.iter().enumerate().for_each(|(e, i)| i.iter().for_each(|&i| place[i] = e));

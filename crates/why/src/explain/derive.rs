@@ -179,23 +179,27 @@ impl<'a> Deriver<'a> {
         Vec::new()
     }
 
-    /// A shortest cycle of a relation; of several the one that begins with the first event.
-    pub(super) fn cycle(&self, node: NodeId) -> Vec<usize> {
+    /// Cycles of a relation, the shortest through each event; shorter ones first.
+    pub(super) fn cycles(&self, node: NodeId) -> Vec<Vec<usize>> {
         let round = LAST;
         let cycles = self.executed.iter().map(|e| self.path(node, round, e, e)).filter(|path| !path.is_empty());
         let cost = |path: &Vec<usize>| -> u32 {
             path.windows(2).map(|w| self.cost(node, round, w[0], w[1])).fold(0, u32::saturating_add)
         };
-        cycles.min_by_key(|path| (path.len(), cost(path))).unwrap_or_default()
+        let mut cycles: Vec<Vec<usize>> = cycles.collect();
+        cycles.sort_by_cached_key(|path| (path.len(), cost(path)));
+        cycles
     }
 
-    /// The derivation of a pair that holds with the fewest edges, among these pairs.
-    pub(super) fn cheapest(
+    /// Pairs that hold, those whose derivations have the fewest edges first.
+    pub(super) fn by_cost(
         &self,
         node: NodeId,
         pairs: impl Iterator<Item = (usize, usize)>,
-    ) -> Option<(usize, usize)> {
-        pairs.min_by_key(|&(i, j)| (self.cost(node, LAST, i, j), i, j))
+    ) -> Vec<(usize, usize)> {
+        let mut pairs: Vec<(usize, usize)> = pairs.collect();
+        pairs.sort_by_cached_key(|&(i, j)| (self.cost(node, LAST, i, j), i, j));
+        pairs
     }
 
     /// Why a pair that is in a relation is in it.

@@ -6,6 +6,7 @@
 //! # Invariants
 //! - The links of a chain meet, and none of them is a set: that an event is in a set stands beside the chain.
 
+use super::asked::Asked;
 use super::derive::{Deriver, Step};
 use super::words::Words;
 use cat::model::ir::{Kind, NodeId, NodeOp, Test};
@@ -25,13 +26,16 @@ pub(super) struct Chain {
     pub(super) roots: Vec<Step>,
 }
 
+/// At most so many proofs are looked at for the one that says most of what is asked about.
+const TOLD: usize = 32;
+
 /// What breaks a test that is not negated: a cycle, a loop, a pair or a member. `None` if nothing does.
 pub(super) fn chain(
     deriver: &Deriver<'_>,
     words: &Words<'_>,
     test: Test,
     node: NodeId,
-    members: &[(usize, usize)],
+    (members, asked): (&[(usize, usize)], &Asked),
 ) -> Option<Chain> {
     let roots: Vec<Step> = match test {
         Test::Acyclic => {
@@ -40,14 +44,19 @@ pub(super) fn chain(
             while let NodeOp::Plus(of) = deriver.model.node(inner).op {
                 inner = of;
             }
-            let cycle = deriver.cycle(inner);
-            cycle.windows(2).map(|w| deriver.derive(inner, w[0], w[1])).collect()
+            let steps = |cycle: Vec<usize>| -> Vec<Step> {
+                cycle.windows(2).map(|w| deriver.derive(inner, w[0], w[1])).collect()
+            };
+            // The first of those that say as much.
+            let cycles = deriver.cycles(inner).into_iter().take(TOLD).map(steps);
+            cycles.rev().max_by_key(|steps| asked.said(steps)).unwrap_or_default()
         }
         Test::Irreflexive | Test::Empty => {
             let loops_only = test == Test::Irreflexive;
             let pairs = members.iter().copied().filter(|(i, j)| !loops_only || i == j);
-            let (i, j) = deriver.cheapest(node, pairs)?;
-            vec![deriver.derive(node, i, j)]
+            let steps =
+                deriver.by_cost(node, pairs).into_iter().take(TOLD).map(|(i, j)| deriver.derive(node, i, j));
+            vec![steps.rev().max_by_key(|step| asked.said([step]))?]
         }
     };
     if roots.is_empty() {

@@ -9,6 +9,7 @@
 use super::derive::{Deriver, Step};
 use super::words::Words;
 use super::{analysed, deriver};
+use crate::knobs::Added;
 use cat::model::ir::NodeOp;
 use cat::rel::{EventSet, Rel};
 use engine::execution::Execution;
@@ -16,8 +17,6 @@ use engine::replay;
 use engine::replay::Replayed;
 use engine::task::Task;
 use engine::witness;
-use program::ThreadId;
-use program::edits::{Change, Edit, Site};
 use verdict::{Breach, MissingLink};
 
 /// An execution of the changed program that breaks an axiom.
@@ -34,11 +33,11 @@ pub(crate) struct Refuting<'r, 'a> {
 /// The law that the explanation itself breaks.
 pub(crate) fn missing_links(
     task: &Task<'_>,
-    edits: &[Edit],
+    added: &Added,
     refuting: &Refuting<'_, '_>,
 ) -> Result<(Breach, Vec<MissingLink>), String> {
     let (breach, chain) = analysed(refuting.task, refuting.execution, refuting.replayed, refuting.axiom)?;
-    let Some(before) = Before::new(task, edits, refuting) else { return Ok((breach, Vec::new())) };
+    let Some(before) = Before::new(task, added, refuting) else { return Ok((breach, Vec::new())) };
     let values = replay::evaluate(task, &before.execution);
     let deriver = deriver(task, &values, &before.execution);
     let look = Look { before: &before, deriver: &deriver, words: Words::new(task, &before.execution), task };
@@ -98,28 +97,14 @@ struct Before {
 
 /// By event of the changed program, the event of the program as it is; `None`: of a fence that was put in. `None` at all
 /// if the programs differ in more.
-pub(super) fn pairing(task: &Task<'_>, edits: &[Edit], changed: &Task<'_>) -> Option<Vec<Option<usize>>> {
+pub(super) fn pairing(task: &Task<'_>, added: &Added, changed: &Task<'_>) -> Option<Vec<Option<usize>>> {
     let (old, new) = (&task.sk, &changed.sk);
-    // In front of one instruction, there may be several.
-    let put_in = |t: ThreadId, among: &dyn Fn(usize) -> bool| {
-        let fence = |e: &&Edit| matches!(**e, (Site::Instr(u, i), Change::FenceBefore(_)) if u == t && among(i));
-        edits.iter().filter(fence).count()
-    };
-    let is_new = |t: ThreadId, at: usize| {
-        edits.iter().any(|e| match *e {
-            (Site::Instr(u, i), Change::FenceBefore(_)) if u == t => {
-                let first = i + put_in(t, &|j| j < i);
-                (first..first + put_in(t, &|j| j == i)).contains(&at)
-            }
-            _ => false,
-        })
-    };
     let mut event = Vec::with_capacity(new.len());
     let mut next = 0;
     for e in &new.events {
-        let added = e.thread.is_some_and(|t| is_new(t, e.instr));
-        event.push((!added).then_some(next));
-        next += usize::from(!added);
+        let put_in = e.thread.is_some_and(|t| added.has(&new.program, (t, e.instr)));
+        event.push((!put_in).then_some(next));
+        next += usize::from(!put_in);
     }
     let alike = |i: usize, e: usize| {
         (old.events[i].thread, old.events[i].kind) == (new.events[e].thread, new.events[e].kind)
@@ -129,9 +114,9 @@ pub(super) fn pairing(task: &Task<'_>, edits: &[Edit], changed: &Task<'_>) -> Op
 }
 
 impl Before {
-    fn new(task: &Task<'_>, edits: &[Edit], refuting: &Refuting<'_, '_>) -> Option<Before> {
+    fn new(task: &Task<'_>, added: &Added, refuting: &Refuting<'_, '_>) -> Option<Before> {
         let old = &task.sk;
-        let event = pairing(task, edits, refuting.task)?;
+        let event = pairing(task, added, refuting.task)?;
         let from = refuting.execution;
         let mut executed = EventSet::empty(old.len());
         let mut reads = vec![None; old.len()];

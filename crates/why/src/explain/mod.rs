@@ -2,6 +2,7 @@
 //!
 //! | File | What |
 //! |---|---|
+//! | `asked` | what the condition asks about, and which proof speaks of it |
 //! | `derive` | why a pair is in a relation, in one execution |
 //! | `links` | derivations as chains, as plain data |
 //! | `words` | steps of a derivation in words |
@@ -13,15 +14,17 @@
 //!   was decided by the engine of the session.
 //! - No name of a model occurs in here; a model that is only a text is explained as the shipped ones are.
 
+mod asked;
 mod carried;
 mod derive;
 mod links;
 mod missing;
 mod words;
 
-pub(super) use carried::carried_over;
+pub(super) use carried::{carried_over, reordered};
 pub(super) use missing::{Refuting, missing_links};
 
+use self::asked::{Asked, Said};
 use self::derive::Deriver;
 use self::links::Chain;
 use self::words::Words;
@@ -49,6 +52,22 @@ pub(super) fn breach(
     analysed(task, execution, replayed, axiom).map(|(breach, _)| breach)
 }
 
+/// Of executions that are rejected by some axioms, the one, with its axiom, whose proof speaks most of what is asked about;
+/// the first of those that say as much.
+fn telling<'r>(
+    task: &Task<'_>,
+    rejected: impl DoubleEndedIterator<Item = &'r (Execution, Replayed)>,
+    axioms: impl Fn(&Replayed) -> Vec<usize>,
+) -> Option<(&'r (Execution, Replayed), usize)> {
+    let asked = Asked::new(task);
+    let said = |(execution, replayed): &(Execution, Replayed), axiom: usize| -> Option<Said> {
+        let (_, chain) = analysed(task, execution, replayed, axiom).ok()?;
+        Some(asked.said(chain.steps.iter().chain(&chain.besides)))
+    };
+    let all = rejected.rev().flat_map(|found| axioms(&found.1).into_iter().rev().map(move |axiom| (found, axiom)));
+    all.max_by_key(|(found, axiom)| said(found, *axiom))
+}
+
 /// As [`breach`], with the derivations.
 fn analysed(
     task: &Task<'_>,
@@ -60,14 +79,18 @@ fn analysed(
     let axiom = &model.axioms[axiom];
     let deriver = deriver(task, &replayed.values, execution);
     let words = Words::new(task, execution);
+    let asked = Asked::new(task);
     let members: Vec<(usize, usize)> = match replayed.values[axiom.node.index()].as_deref() {
         Some(Value::Rel(rel)) => rel.iter().collect(),
         Some(Value::Set(set)) => set.iter().map(|e| (e, e)).collect(),
         None => Vec::new(),
     };
     // What a negated test misses cannot be shown.
-    let found =
-        if axiom.negated { None } else { links::chain(&deriver, &words, axiom.test, axiom.node, &members) };
+    let found = if axiom.negated {
+        None
+    } else {
+        links::chain(&deriver, &words, axiom.test, axiom.node, (&members, &asked))
+    };
     if found.is_none() && !axiom.negated {
         return Err(format!("an execution that breaks `{}` does not show it", axiom.name));
     }
@@ -128,4 +151,4 @@ fn verify(deriver: &Deriver<'_>, chain: &Chain, axiom: &Axiom) -> Result<(), Str
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -24,7 +24,7 @@ const SAMPLE: usize = 60;
 /// For one question.
 const LIMITS: Limits = Limits { bound: Some(4), timeout: Some(Duration::from_secs(20)) };
 
-fn files(folder: &Path, ending: &str, out: &mut Vec<PathBuf>) {
+pub(crate) fn files(folder: &Path, ending: &str, out: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
         .expect("the folder is there")
         .map(|e| e.expect("it can be read").path())
@@ -255,7 +255,7 @@ fn check_axioms(test: &LitmusTest, model: &Model, negate: bool, names: &[String]
 }
 
 /// Every `N`th of some things, from the `K`th: `K/N`.
-fn shard() -> (usize, usize) {
+pub(crate) fn shard() -> (usize, usize) {
     let parts = std::env::var("FENCEPOST_SHARD").ok();
     let parts = parts.as_ref().and_then(|text| text.split_once('/'));
     parts.and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?))).unwrap_or((0, 1))

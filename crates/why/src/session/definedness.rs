@@ -63,6 +63,6 @@ impl<'a> Session<'a> {
     fn remedy(&mut self, fault: &Fault, deadline: Deadline) -> Option<Remedy> {
         let repairable = self.test.program.dialect.row().repairable;
         let task = self.prepare(self.limits.bounds(self.test)[0], deadline).ok()?.task.clone();
-        repairable.then(|| remedy(self, &task, fault, deadline.0))
+        repairable.then(|| remedy(self, &task, fault, deadline.0)).flatten()
     }
 }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::{Question, Session};
 use crate::explain::{self, Refuting};
+use crate::knobs::Added;
 use crate::needs::{forbidding, needs};
 use cat::model::ir::Model;
 use engine::engines::{Checked, Said};
@@ -13,7 +14,6 @@ use engine::query::{Deadline, Query};
 use engine::task::Task;
 use front::litmus::condition;
 use program::ThreadId;
-use program::edits::Edit;
 #[cfg(test)]
 use program::litmus::LitmusTest;
 use program::litmus::Prop;
@@ -59,6 +59,7 @@ impl<'a> Session<'a> {
             match self.without(axiom, bound, query, deadline) {
                 Said::Yes(found) => {
                     let task = self.prepare(bound, deadline).expect("prepared before").task.clone();
+                    let found = Box::new(explain::reordered(&task, *found, axiom));
                     match explain::breach(&task, &found.0, &found.1, axiom) {
                         Ok(breach) => explanation.broken.push(breach),
                         Err(law) => answer.defect = Some(law),
@@ -135,12 +136,14 @@ impl<'a> Session<'a> {
             Err(reason) => missing.none = Some(reason),
             Ok(changed) => {
                 missing.edits = changed.needs;
+                let added = &changed.version.added;
                 let task = self.prepare(bound, deadline).expect("prepared before").task.clone();
-                let mut session = self.of(&changed.test, self.limits.timeout);
-                let refuted = session.refuted(bound, question, (&task, &changed.edits), found, deadline);
+                let judged = self.judged(&changed.version.test).expect("it was decided");
+                let mut session = self.of(&judged, self.limits.timeout);
+                let refuted = session.refuted(bound, question, (&task, added), found, deadline);
                 if let Some((other, (execution, replayed), axiom)) = refuted {
                     let refuting = Refuting { task: &other, execution: &execution, replayed: &replayed, axiom };
-                    match explain::missing_links(&task, &changed.edits, &refuting) {
+                    match explain::missing_links(&task, added, &refuting) {
                         Ok((breach, links)) => (missing.breach, missing.links) = (Some(breach), links),
                         Err(law) => answer.defect = Some(law),
                     }
@@ -156,14 +159,12 @@ impl<'a> Session<'a> {
         &mut self,
         bound: u32,
         question: &Question,
-        (before, edits): (&Task<'_>, &[Edit]),
+        (before, added): (&Task<'_>, &Added),
         found: &Checked,
         deadline: Deadline,
     ) -> Option<(Rc<Task<'a>>, Checked, usize)> {
         let task = self.prepare(bound, deadline).ok()?.task.clone();
-        if let Some((execution, replayed)) = explain::carried_over(before, edits, &task, &found.0)
-            && let Some(&axiom) = replayed.rejected_by.first()
-        {
+        if let Some((execution, replayed, axiom)) = explain::carried_over(before, added, &task, &found.0) {
             return Some((task, (execution, replayed), axiom));
         }
         let mut wider = Session { thin_air: true, ..self.fresh() };
@@ -171,7 +172,7 @@ impl<'a> Session<'a> {
         let query = wider.query(&task, question);
         for axiom in 0..query.axioms.len() {
             if let Said::Yes(found) = wider.without(axiom, bound, &query, deadline) {
-                return Some((task, *found, axiom));
+                return Some((task.clone(), explain::reordered(&task, *found, axiom), axiom));
             }
         }
         None

@@ -41,8 +41,8 @@ use template::{Choice, Template};
 pub(super) use threads::special_registers;
 use validate::{Value, span_of};
 
-/// Reads a TOML file.
-pub(super) fn read(sink: &mut Sink) -> Vec<LitmusTest> {
+/// Reads the tests of a TOML file; `only`: the one of that name, and nothing is said of what the others use.
+pub(super) fn read(sink: &mut Sink, only: Option<&str>) -> Vec<LitmusTest> {
     let file = sink.file().clone();
     let (document, errors) = DeTable::parse_recoverable(&file.text);
     for error in &errors {
@@ -64,6 +64,9 @@ pub(super) fn read(sink: &mut Sink) -> Vec<LitmusTest> {
     let mut tests = Vec::new();
     let mut names: HashMap<String, Span> = HashMap::new();
     for choice in &choices {
+        if only.is_some_and(|only| reader.name(choice).is_none_or(|(name, _)| name != only)) {
+            continue;
+        }
         let Some((mut test, span)) = reader.test(choice) else { continue };
         for m in &matrices {
             m.apply(choice, &mut test.expect);
@@ -79,7 +82,9 @@ pub(super) fn read(sink: &mut Sink) -> Vec<LitmusTest> {
         tests.push(test);
     }
     let Reader { template, sink, .. } = reader;
-    template.report_unused(sink);
+    if only.is_none() {
+        template.report_unused(sink);
+    }
     tests
 }
 

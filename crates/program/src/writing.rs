@@ -1,0 +1,140 @@
+//! How changes of a program are written in a language: fences, barriers and atomic accesses where there are none, and other
+//! scopes in the names of functions.
+//!
+//! # Sources
+//! - CUDA Programming Guide, *Memory Fence Functions*, *Synchronization Functions*, *Atomic Functions*; libcu++, *Extended
+//!   API*; OpenCL C, *Synchronization Functions*, *Atomic Functions*; C11, 7.17.
+
+use crate::Scope;
+
+/// What a language has for changes besides other words for orders and scopes.
+#[derive(Debug)]
+pub struct Writing {
+    /// How the functions begin that say their scope by how their names end.
+    pub suffixed: &'static [&'static str],
+    /// Those endings, narrowest first.
+    pub suffixes: &'static [(&'static str, Scope)],
+    /// Fences for code that names no orders, the narrowest first.
+    pub fences: &'static [(&'static str, Scope)],
+    /// Barriers of the threads of a group.
+    pub barriers: &'static [(&'static str, Scope)],
+    /// A name of memory is the object itself, and no pointer to it.
+    pub objects: bool,
+    /// An atomic access.
+    pub access: fn(&Access<'_>) -> String,
+}
+
+/// An atomic access to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct Access<'a> {
+    /// `load`, `store`, `fetch_add`, …
+    pub function: &'a str,
+    /// The type of the object.
+    pub ty: &'a str,
+    /// The object, an lvalue.
+    pub place: &'a str,
+    /// What is stored or added.
+    pub value: Option<&'a str>,
+    /// The word for its order.
+    pub order: &'a str,
+    /// The word for its scope.
+    pub scope: &'a str,
+}
+
+/// Accesses by functions that take a pointer, the scope last where there are scopes.
+fn by_pointer(access: &Access<'_>, scoped: bool) -> String {
+    let pointer = match access.place.strip_prefix('*') {
+        Some(pointer) => pointer.trim().to_owned(),
+        None => format!("&{}", access.place),
+    };
+    let scope = Some(access.scope).filter(|_| scoped);
+    let args = [Some(pointer.as_str()), access.value, Some(access.order), scope];
+    let args: Vec<&str> = args.into_iter().flatten().collect();
+    format!("atomic_{}_explicit({})", access.function, args.join(", "))
+}
+
+/// C.
+pub static C: Writing = Writing {
+    suffixed: &[],
+    suffixes: &[],
+    fences: &[],
+    barriers: &[],
+    objects: false,
+    access: |access| by_pointer(access, false),
+};
+
+/// OpenCL C.
+pub static OPENCL: Writing = Writing {
+    suffixed: &[],
+    suffixes: &[],
+    fences: &[],
+    barriers: &[
+        ("barrier(CLK_LOCAL_MEM_FENCE)", Scope::Cta),
+        ("barrier(CLK_GLOBAL_MEM_FENCE)", Scope::Cta),
+        ("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)", Scope::Cta),
+    ],
+    objects: false,
+    access: |access| by_pointer(access, true),
+};
+
+/// CUDA C++.
+pub static CUDA: Writing = Writing {
+    suffixed: &["__threadfence", "atomic"],
+    suffixes: &[("_block", Scope::Cta), ("", Scope::Gpu), ("_system", Scope::Sys)],
+    fences: &[
+        ("__threadfence_block()", Scope::Cta),
+        ("__threadfence()", Scope::Gpu),
+        ("__threadfence_system()", Scope::Sys),
+    ],
+    barriers: &[("__syncwarp()", Scope::Warp), ("__syncthreads()", Scope::Cta)],
+    objects: true,
+    access: |access| {
+        let Access { function, ty, place, value, order, scope } = access;
+        let value = value.map_or(String::new(), |value| format!("{value}, "));
+        format!("cuda::atomic_ref<{ty}, cuda::{scope}>({place}).{function}({value}cuda::{order})")
+    },
+};
+
+impl Writing {
+    /// The names of a function by scope, the narrowest first, if its name says its scope.
+    pub fn family(&self, name: &str) -> Option<Vec<(String, Scope)>> {
+        let mut beginnings = self.suffixed.iter();
+        let longest = |(ending, _): &&(&str, Scope)| ending.len();
+        let ending = self.suffixes.iter().filter(|s| name.ends_with(s.0)).max_by_key(longest)?.0;
+        let stem = &name[..name.len() - ending.len()];
+        let rest = beginnings.find_map(|start| stem.strip_prefix(start))?;
+        // `atomicAdd` is one of them, `atomic_thread_fence` and `atomic` are not.
+        let known = stem.starts_with("__") && rest.is_empty() || rest.starts_with(char::is_uppercase);
+        known.then(|| self.suffixes.iter().map(|(ending, scope)| (format!("{stem}{ending}"), *scope)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_say_a_scope() {
+        let names = |name| CUDA.family(name).map(|all| all.into_iter().map(|n| n.0).collect::<Vec<_>>());
+        let add = ["atomicAdd_block", "atomicAdd", "atomicAdd_system"].map(str::to_owned);
+        assert_eq!(names("atomicAdd_system"), Some(add.to_vec()));
+        assert!(names("__threadfence_block").is_some_and(|all| all[1] == "__threadfence"));
+        assert_eq!((names("atomic_thread_fence"), names("atomic_ref"), names("atomic")), (None, None, None));
+    }
+
+    #[test]
+    fn accesses_as_they_are_written() {
+        let access = |place, value| Access {
+            function: if value == Some("1") { "store" } else { "load" },
+            ty: "int",
+            place,
+            value,
+            order: "memory_order_relaxed",
+            scope: "S",
+        };
+        let cuda = "cuda::atomic_ref<int, cuda::S>(x).store(1, cuda::memory_order_relaxed)";
+        assert_eq!((CUDA.access)(&access("x", Some("1"))), cuda);
+        assert_eq!((C.access)(&access("*x", None)), "atomic_load_explicit(x, memory_order_relaxed)");
+        assert_eq!((OPENCL.access)(&access("x[1]", None)), "atomic_load_explicit(&x[1], memory_order_relaxed, S)");
+    }
+}

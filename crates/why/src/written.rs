@@ -1,0 +1,553 @@
+//! Changes as a programmer would write them: other words for orders and scopes, functions with other endings, fences and
+//! barriers between statements, atomic accesses in place of plain ones.
+//!
+//! A change is a few parts of the file with other text in their place. What it means is what the front end makes of the new
+//! file: nothing here knows, and a text that the front end refuses is never offered.
+//!
+//! # Invariants
+//! - Every level of a [`Knob`] was read by the front end, and changes or adds an instruction.
+//! - Text is put in behind a statement, on its line: lines keep their numbers.
+
+use std::ops::Range;
+
+use diag::Span;
+use front::litmus::{Splice, respelled};
+use program::litmus::LitmusTest;
+use program::strength::{self, ALL_FLAGS, Order};
+use program::writing::{Access, Writing};
+use program::{DialectRow, Instr, LocId, Op, Scope, ThreadId, Ty};
+
+use crate::knobs::{Knob, Level, Spot, Written, instr, said, spots};
+
+/// Punctuation of more than one character.
+const LONG: &[&str] = &[
+    "<<=", ">>=", "::", "->", "++", "--", "==", "!=", "<=", ">=", "&&", "||", "+=", "-=", "&=", "|=", "^=", "<<",
+    ">>",
+];
+
+/// The code of a test as text.
+pub(crate) struct Source<'t> {
+    test: &'t LitmusTest,
+    row: &'static DialectRow,
+    writing: &'static Writing,
+    /// Those of each part of the file that is code, behind an empty one.
+    tokens: Vec<Range<usize>>,
+}
+
+/// What the front end makes of a change.
+struct Effect {
+    /// Instructions that have another order, scope or kind of access.
+    changed: Vec<Spot>,
+    /// Instructions that were put in, by their place in the changed program.
+    added: Vec<Spot>,
+}
+
+/// An access to memory as an expression.
+struct Accessed {
+    /// What is replaced.
+    range: Range<usize>,
+    /// The object.
+    place: String,
+    function: &'static str,
+    /// What is stored or added: a part of the text, or else 1.
+    value: Option<Range<usize>>,
+    spots: Vec<Spot>,
+}
+
+impl<'t> Source<'t> {
+    /// The code of a test; `None` if changes are not written in its dialect.
+    pub(crate) fn new(test: &'t LitmusTest) -> Option<Source<'t>> {
+        let row = test.program.dialect.row();
+        let writing = row.writing?;
+        let mut source = Source { test, row, writing, tokens: Vec::new() };
+        // Nothing stands between regions: an empty token.
+        source.tokens = (declarations(test).into_iter().chain(regions(test)))
+            .flat_map(|region| std::iter::once(region.start..region.start).chain(tokens(&test.file.text, region)))
+            .collect();
+        Some(source)
+    }
+
+    fn text(&self) -> &'t str {
+        &self.test.file.text
+    }
+
+    /// A token, by index; empty behind the last one.
+    fn token(&self, at: usize) -> &'t str {
+        self.tokens.get(at).map_or("", |range| &self.text()[range.clone()])
+    }
+
+    fn before(&self, at: usize, by: usize) -> &'t str {
+        at.checked_sub(by).map_or("", |at| self.token(at))
+    }
+
+    /// What the front end makes of a change; `None` if it refuses it.
+    fn effect(&self, splices: &[Splice]) -> Option<Effect> {
+        let (new, put_in) = respelled(self.test, splices)?;
+        let (mut changed, mut added) = (Vec::new(), Vec::new());
+        for t in new.program.thread_ids() {
+            let (old, new) = (&self.test.program.thread(t).code, &new.program.thread(t).code);
+            let is_new = |instr: &Instr| put_in.iter().any(|span| within(instr.span, *span));
+            let (there, kept): (Vec<_>, Vec<_>) = new.iter().enumerate().partition(|(_, instr)| is_new(instr));
+            added.extend(there.into_iter().map(|(i, _)| (t, i)));
+            if kept.len() != old.len() {
+                return None;
+            }
+            let differs = |(i, (a, (_, b))): (usize, (&Instr, &(usize, &Instr)))| {
+                (said(&a.op) != said(&b.op)).then_some((t, i))
+            };
+            changed.extend(old.iter().zip(&kept).enumerate().filter_map(differs));
+        }
+        Some(Effect { changed, added })
+    }
+
+    /// A knob that puts other words in one place, if the front end takes them: those that it does.
+    fn knob(&self, kind: Written, range: &Range<usize>, words: impl IntoIterator<Item = String>) -> Option<Knob> {
+        let span = Span::new(range.start, range.end);
+        let mut spots = Vec::new();
+        let mut levels = Vec::new();
+        for word in words {
+            let splices = vec![Splice { span, text: word }];
+            let effect = self.effect(&splices).filter(|e| !e.changed.is_empty() || !e.added.is_empty());
+            let Some(effect) = effect else { continue };
+            spots = if effect.added.is_empty() { effect.changed } else { effect.added };
+            levels.push(Level::text(splices));
+        }
+        (!levels.is_empty()).then(|| Knob::written_so(kind, &spots, levels))
+    }
+
+    /// The words of the code that say a scope, or end in one, up to a scope.
+    pub(crate) fn scopes(&self, wide: Scope) -> Vec<Knob> {
+        let mut words: Vec<(&str, Scope)> = self.row.scopes.to_vec();
+        words.dedup_by_key(|word| word.1);
+        let knob = |at: usize| {
+            let word = self.token(at);
+            let of_name = || self.writing.family(word).filter(|_| self.token(at + 1) == "(");
+            let (own, all) = match self.spelled(at, self.row.scopes) {
+                Some((own, prefix)) => {
+                    let word = |(word, scope): &(&str, Scope)| (word[prefix..].to_owned(), *scope);
+                    (own, words.iter().map(word).collect())
+                }
+                None => {
+                    let names = of_name()?;
+                    (names.iter().find(|name| name.0 == word)?.1, names)
+                }
+            };
+            let wider = all.into_iter().filter(|name| own < name.1 && name.1 <= wide).map(|name| name.0);
+            self.knob(Written::Scope, &self.tokens[at], wider)
+        };
+        (0..self.tokens.len()).filter_map(knob).collect()
+    }
+
+    /// The words of the code that say an order.
+    pub(crate) fn orders(&self) -> Vec<Knob> {
+        let knob = |at: usize| {
+            let (own, prefix) = self.spelled(at, self.row.orders)?;
+            let stronger = |o: &&(&str, Order)| {
+                o.1 != Order::Consume && o.1.bits() != own.bits() && o.1.bits() & own.bits() == own.bits()
+            };
+            let mut orders: Vec<_> = self.row.orders.iter().filter(stronger).collect();
+            orders.sort_by_key(|o| o.1.bits().count_ones());
+            self.knob(Written::Order, &self.tokens[at], orders.into_iter().map(|o| o.0[prefix..].to_owned()))
+        };
+        (0..self.tokens.len()).filter_map(knob).collect()
+    }
+
+    /// What a token means among some words, and how much of these is left out there: `memory_order::release`.
+    fn spelled<T: Copy>(&self, at: usize, words: &[(&str, T)]) -> Option<(T, usize)> {
+        let word = self.token(at);
+        let prefix = if self.before(at, 1) == "::" { self.before(at, 2) } else { "" };
+        let named = |name: &str| match name.strip_suffix(word)? {
+            "" => Some(0),
+            rest => (!prefix.is_empty() && rest.strip_suffix('_') == Some(prefix)).then_some(rest.len()),
+        };
+        words.iter().find_map(|&(name, meaning)| Some((meaning, named(name)?)))
+    }
+
+    /// Flags of fences; of barriers that meet, together.
+    pub(crate) fn flags(&self) -> Vec<Knob> {
+        let knob = |at: usize| {
+            let alone = [self.before(at, 1), self.token(at + 1)].iter().all(|next| *next != "|");
+            let flag = self.row.regions && alone && ALL_FLAGS.split(" | ").any(|flag| flag == self.token(at));
+            flag.then(|| self.knob(Written::Flags, &self.tokens[at], [ALL_FLAGS.to_owned()])).flatten()
+        };
+        let knobs = (0..self.tokens.len()).filter_map(knob);
+        let is_fence = |knob: &Knob| knob.instr(&self.test.program).is_some_and(|i| i.op.is_fence());
+        let (fences, barriers): (Vec<Knob>, Vec<Knob>) = knobs.partition(is_fence);
+        fences.into_iter().chain(Knob::joined(barriers)).collect()
+    }
+
+    /// Where statements can be put in: behind others, between accesses to memory.
+    fn gaps(&self) -> Vec<Range<usize>> {
+        let mut depth = 0;
+        let mut gaps = Vec::new();
+        let visible = |spots: Vec<Spot>| spots.into_iter().any(|s| instr(&self.test.program, s).op.is_visible());
+        for (at, range) in self.tokens.iter().enumerate() {
+            match self.token(at) {
+                "(" => depth += 1,
+                ")" => depth -= 1,
+                ";" | "{" | "}" if depth == 0 => gaps.push(range.end..range.end),
+                _ => {}
+            }
+        }
+        // Between the first and the last access of some thread.
+        let all: Vec<Spot> = spots(&self.test.program).collect();
+        let beside = |gap: &Range<usize>, behind: bool| {
+            let side = all.iter().filter(|s| {
+                let span = instr(&self.test.program, **s).span.range();
+                if behind { span.start >= gap.start } else { span.end <= gap.start }
+            });
+            visible(side.copied().collect())
+        };
+        gaps.retain(|gap| beside(gap, false) && beside(gap, true));
+        gaps
+    }
+
+    /// Fences between statements, up to a scope. Code that names no orders gets those that do not, either.
+    pub(crate) fn fences(&self, wide: Scope) -> Vec<Knob> {
+        let named = (0..self.tokens.len()).any(|at| self.spelled(at, self.row.orders).is_some());
+        let up_to = |scope: &Scope| *scope <= wide;
+        let fences: Vec<String> = if self.writing.fences.is_empty() || named {
+            let mut scopes: Vec<Scope> = self.row.choices().into_iter().filter(up_to).collect();
+            scopes.retain(|scope| *scope >= Scope::Cta);
+            if scopes.is_empty() {
+                scopes.push(wide);
+            }
+            let orders = [Order::Release, Order::Acquire, Order::AcqRel, Order::SeqCst];
+            let fence = |o: Order, s: Scope| (self.row.fence)(self.row.order_word(o), &self.row.scope_word(s));
+            orders.into_iter().flat_map(|o| scopes.iter().map(move |s| fence(o, *s))).collect()
+        } else {
+            let fences = self.writing.fences.iter().filter(|fence| up_to(&fence.1));
+            fences.map(|fence| fence.0.to_owned()).collect()
+        };
+        let knob = |gap| self.knob(Written::More, &gap, fences.iter().map(|fence| format!(" {fence};")));
+        self.gaps().into_iter().filter_map(knob).collect()
+    }
+
+    /// Barriers between statements, in code that all threads of a group have.
+    pub(crate) fn barriers(&self) -> Vec<Knob> {
+        let program = &self.test.program;
+        let together = |scope: Scope| {
+            let mut places = program.threads.iter().map(|thread| &thread.place);
+            let first = places.next();
+            first.is_some_and(|first| !first.host && places.all(|place| place.same(first, scope)))
+        };
+        let barriers = self.writing.barriers.iter().filter(|b| together(b.1));
+        let barriers: Vec<String> = barriers.map(|b| format!(" {};", b.0)).collect();
+        let everywhere = |knob: &Knob| {
+            let mut threads: Vec<ThreadId> = knob.spots().map(|spot| spot.0).collect();
+            threads.dedup();
+            threads.len() == program.threads.len()
+        };
+        let knob = |gap| self.knob(Written::Barrier, &gap, barriers.iter().cloned()).filter(everywhere);
+        self.gaps().into_iter().filter_map(knob).collect()
+    }
+
+    /// Plain accesses to memory in the code.
+    fn plain(&self) -> Vec<Accessed> {
+        (0..self.tokens.len()).filter_map(|at| self.accessed(at)).collect()
+    }
+
+    /// The plain access to the object that a token names.
+    fn accessed(&self, at: usize) -> Option<Accessed> {
+        let (text, program) = (self.text(), &self.test.program);
+        let word = self.token(at);
+        let named = program.locations.iter().position(|l| l.name == word).map(|l| LocId(l as u16));
+        let is_word = |token: &str| token.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        if !is_word(word) || word.starts_with(char::is_numeric) || matches!(self.before(at, 1), "." | "->" | "::")
+        {
+            return None;
+        }
+        let mut last = at;
+        while self.token(last + 1) == "[" {
+            last = self.closing(last + 1)?;
+        }
+        let mut first = at;
+        let mut place = text[self.tokens[at].start..self.tokens[last].end].to_owned();
+        let mut object = named.is_some() && self.writing.objects || last > at;
+        match self.before(at, 1) {
+            // `*(volatile int*)&x`
+            "&" if self.before(at, 2) == ")" => {
+                first = self.opening(at.checked_sub(2)?)?.checked_sub(1)?;
+                object = self.token(first) == "*";
+            }
+            "&" => return None,
+            "*" if !is_word(self.before(at, 2)) && !matches!(self.before(at, 2), ")" | "]") => {
+                first = at - 1;
+                place.insert(0, '*');
+                object = last == at;
+            }
+            _ => {}
+        }
+        let start = self.tokens[first].start;
+        let value = |from: usize| {
+            let end = (from..self.tokens.len()).find(|&i| self.token(i) == ";")?;
+            let start = self.tokens.get(from)?.start;
+            Some(start..start + text[start..self.tokens[end].start].trim_end().len())
+        };
+        let stands_alone = matches!(self.before(first, 1), "" | ";" | "{" | "}" | ")");
+        let (function, value, end) = match self.token(last + 1) {
+            "(" => return None,
+            "++" if stands_alone => ("fetch_add", None, self.tokens[last + 1].end),
+            sign @ ("=" | "+=" | "-=" | "&=" | "|=" | "^=") if stands_alone => {
+                let functions = [
+                    ("=", "store"),
+                    ("+=", "fetch_add"),
+                    ("-=", "fetch_sub"),
+                    ("&=", "fetch_and"),
+                    ("|=", "fetch_or"),
+                ];
+                let function = functions.iter().find(|f| f.0 == sign).map_or("fetch_xor", |f| f.1);
+                let value = value(last + 2)?;
+                (function, Some(value.clone()), value.end)
+            }
+            _ => ("load", None, self.tokens[last].end),
+        };
+        let wanted = |op: &Op| {
+            let base = op.address().and_then(|address| address.base());
+            let here = named.is_none() || base.is_none() || base == named;
+            let kind = match function {
+                "load" => op.read().is_some(),
+                "store" => op.write().is_some(),
+                _ => true,
+            };
+            here && kind && strength::is_plain(op)
+        };
+        let inside = |spot: &Spot| {
+            let instr = instr(program, *spot);
+            wanted(&instr.op) && within(Span::new(start, end.min(instr.span.end as usize)), instr.span)
+        };
+        let spots: Vec<Spot> = spots(program).filter(inside).collect();
+        let accessed = Accessed { range: start..end, place, function, value, spots };
+        (object && !accessed.spots.is_empty()).then_some(accessed)
+    }
+
+    /// Accesses as atomic ones; `None` if the type of an object has no name.
+    fn atomic(&self, all: &[&Accessed], order: Order, scope: Option<Scope>) -> Option<Vec<Splice>> {
+        // What is stored may hold another of them.
+        let holds = |outer: &Accessed, inner: &Accessed| {
+            let value = outer.value.as_ref();
+            value.is_some_and(|value| value.start <= inner.range.start && inner.range.end <= value.end)
+        };
+        let mut splices = Vec::new();
+        for one in all.iter().filter(|one| !all.iter().any(|outer| holds(outer, one))) {
+            let inner: Vec<&Accessed> = all.iter().copied().filter(|inner| holds(one, inner)).collect();
+            let mut inner = self.atomic(&inner, order, scope)?;
+            let declared = inner.iter().position(|s| !one.range.contains(&(s.span.start as usize)));
+            splices.extend(declared.map(|at| inner.swap_remove(at)));
+            let value = one.value.as_ref().map(|value| filled(self.text(), value.clone(), &inner));
+            splices.extend(self.atomic_one(one, value, order, scope)?);
+        }
+        splices.sort_unstable();
+        splices.dedup();
+        Some(splices)
+    }
+
+    fn atomic_one(
+        &self,
+        accessed: &Accessed,
+        value: Option<String>,
+        order: Order,
+        scope: Option<Scope>,
+    ) -> Option<Vec<Splice>> {
+        let op = &instr(&self.test.program, accessed.spots[0]).op;
+        let ty = type_name(op.accesses().next()?.ty)?;
+        let order = match (accessed.function, order) {
+            ("load", Order::AcqRel) => Order::Acquire,
+            ("store", Order::AcqRel) => Order::Release,
+            _ => order,
+        };
+        let scope = scope.map_or(String::new(), |scope| self.row.scope_word(scope));
+        let value = value.or_else(|| (accessed.function == "fetch_add").then(|| "1".to_owned()));
+        let text = (self.writing.access)(&Access {
+            function: accessed.function,
+            ty,
+            place: &accessed.place,
+            value: value.as_deref(),
+            order: self.row.order_word(order),
+            scope: &scope,
+        });
+        let span = Span::new(accessed.range.start, accessed.range.end);
+        let named = op.address().and_then(|address| address.base()).filter(|_| !self.writing.objects);
+        let declared = named.and_then(|loc| self.declared_plain(&self.test.program.location(loc).name, ty));
+        Some([Splice { span, text }].into_iter().chain(declared).collect())
+    }
+
+    /// The type in the declaration of a location, atomic, if it says another one.
+    fn declared_plain(&self, name: &str, ty: &str) -> Option<Splice> {
+        let mut at = 0;
+        for line in self.text().split_inclusive('\n') {
+            let (quoted, start) = (format!("\"{ty}\""), at);
+            at += line.len();
+            let rest = line.trim_start().strip_prefix(name).map(str::trim_start);
+            if let (true, Some(found)) = (rest.is_some_and(|rest| rest.starts_with('=')), line.find(&quoted)) {
+                let start = start + found + 1;
+                let text = format!("atomic_{ty}");
+                return Some(Splice { span: Span::new(start, start + ty.len()), text });
+            }
+        }
+        None
+    }
+
+    /// Each plain access of its own.
+    pub(crate) fn accesses(&self, wide: Scope) -> Vec<Knob> {
+        let scope = (!self.row.scopes.is_empty()).then_some(wide);
+        let knob = |accessed: Accessed| {
+            let level = |order| {
+                let splices = self.atomic(&[&accessed], order, scope)?;
+                respelled(self.test, &splices)?;
+                Some(Level::text(splices))
+            };
+            let levels: Vec<Level> = [Order::Relaxed, Order::AcqRel].into_iter().filter_map(level).collect();
+            (!levels.is_empty()).then(|| Knob::written_so(Written::More, &accessed.spots, levels))
+        };
+        self.plain().into_iter().filter_map(knob).collect()
+    }
+
+    /// All plain accesses to a location together.
+    pub(crate) fn atomicity(&self, loc: LocId, accesses: &[Spot]) -> Option<Knob> {
+        let plain = self.plain();
+        let concerned = |a: &&Accessed| a.spots.iter().any(|s| accesses.contains(s));
+        let plain: Vec<&Accessed> = plain.iter().filter(concerned).collect();
+        let mut scopes: Vec<Option<Scope>> = self.row.choices().into_iter().map(Some).collect();
+        if scopes.is_empty() {
+            scopes.push(None);
+        }
+        let orders = [Order::Relaxed, Order::AcqRel, Order::SeqCst];
+        let ways = orders.into_iter().flat_map(|o| scopes.iter().map(move |&s| (o, s)));
+        let level = |(order, scope): (Order, Option<Scope>)| {
+            let splices = self.atomic(&plain, order, scope)?;
+            respelled(self.test, &splices)?;
+            Some(Level::text(splices))
+        };
+        let levels: Vec<Level> = ways.filter_map(level).collect();
+        (!levels.is_empty()).then(|| Knob::written_so(Written::More, accesses, levels).of_location(loc))
+    }
+
+    /// The index of the bracket that closes one, and of the one that opens it.
+    fn closing(&self, open: usize) -> Option<usize> {
+        let mut depth = 0;
+        (open..self.tokens.len()).find(|&i| {
+            depth += level(self.token(i));
+            depth == 0
+        })
+    }
+
+    fn opening(&self, close: usize) -> Option<usize> {
+        let mut depth = 0;
+        (0..=close).rev().find(|&i| {
+            depth += level(self.token(i));
+            depth == 0
+        })
+    }
+}
+
+fn level(token: &str) -> i32 {
+    match token {
+        "(" | "[" => 1,
+        ")" | "]" => -1,
+        _ => 0,
+    }
+}
+
+fn within(inner: Span, outer: Span) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
+}
+
+/// A type as all languages call it.
+fn type_name(ty: Ty) -> Option<&'static str> {
+    match (ty.bits, ty.signed) {
+        (32, true) => Some("int"),
+        (32, false) => Some("unsigned"),
+        (64, true) => Some("long"),
+        _ => None,
+    }
+}
+
+/// A part of a text with parts of it replaced.
+fn filled(text: &str, range: Range<usize>, splices: &[Splice]) -> String {
+    let (mut new, mut at) = (String::new(), range.start);
+    for splice in splices {
+        let span = splice.span.range();
+        new += &text[at..span.start];
+        new += &splice.text;
+        at = span.end;
+    }
+    new + &text[at..range.end]
+}
+
+/// The types of locations as the file declares them: strings on the line that begins with a location's name.
+fn declarations(test: &LitmusTest) -> Vec<Range<usize>> {
+    let text = &test.file.text;
+    let (mut found, mut at) = (Vec::new(), 0);
+    for line in text.split_inclusive('\n') {
+        let start = at;
+        at += line.len();
+        let name = line.split('=').next().unwrap_or("").trim().trim_matches('"');
+        let declared = line.contains('=') && test.program.locations.iter().any(|l| l.name == name);
+        let quoted = line.find("type").and_then(|n| Some(n + line[n..].find('"')? + 1));
+        if let (true, Some(open)) = (declared, quoted)
+            && let Some(len) = line[open..].find('"')
+        {
+            found.push(start + open..start + open + len);
+        }
+    }
+    found
+}
+
+/// The parts of a file that are code of the test: whole strings of TOML, else from the first to the last instruction of a
+/// thread.
+fn regions(test: &LitmusTest) -> Vec<Range<usize>> {
+    let text = &test.file.text;
+    let mut regions: Vec<Range<usize>> = Vec::new();
+    let whole = |span: Range<usize>| {
+        ["'''", "\"\"\""].iter().find_map(|quote| {
+            let open = text[..span.start].rfind(quote)?;
+            let close = span.end + text[span.end..].find(quote)?;
+            text[..open].trim_end().ends_with('=').then(|| open + quote.len()..close)
+        })
+    };
+    for t in test.program.thread_ids() {
+        let spans: Vec<Range<usize>> = test.program.thread(t).code.iter().map(|i| i.span.range()).collect();
+        for span in spans.iter().filter(|span| !span.is_empty()) {
+            if regions.iter().any(|r| r.contains(&span.start)) {
+                continue;
+            }
+            regions.push(whole(span.clone()).unwrap_or_else(|| {
+                // Up to the end of the statement.
+                let end = text[span.end..].find([';', '\n']).map_or(span.end, |n| span.end + n + 1);
+                span.start..end
+            }));
+        }
+    }
+    regions.sort_by_key(|r| r.start);
+    regions
+}
+
+/// The tokens of a part of a file, without comments and strings.
+fn tokens(text: &str, region: Range<usize>) -> Vec<Range<usize>> {
+    let (mut all, mut at) = (Vec::new(), region.start);
+    while at < region.end {
+        let rest = &text[at..region.end];
+        let word = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        let skipped = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map_or(rest.len(), |n| n + 2)
+        } else if let Some(string) = rest.strip_prefix('"') {
+            string.find('"').map_or(rest.len(), |n| n + 2)
+        } else {
+            0
+        };
+        let long = LONG.iter().find(|p| rest.starts_with(**p)).map_or(0, |p| p.len());
+        let one = rest.chars().next().map_or(1, char::len_utf8);
+        let len = if word > 0 { word } else { long.max(one) };
+        if skipped == 0 && !rest.starts_with(char::is_whitespace) {
+            all.push(at..at + len);
+        }
+        at += skipped.max(if skipped > 0 { 0 } else { len });
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests;
