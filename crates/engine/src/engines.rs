@@ -12,7 +12,8 @@ use super::execution::Execution;
 use super::query::{Checker, Deadline, FinalState, Found, Query};
 use super::replay::{self, Replayed};
 use super::task::Task;
-use verdict::{Answer, Reason, State};
+use crate::limits::Halt;
+use verdict::{Reason, State};
 
 /// Steps that `auto` gives the enumerating engine before it asks Z3, if it can.
 const AUTO_STEPS: Option<u64> = if cfg!(feature = "z3") { Some(400) } else { None };
@@ -49,24 +50,6 @@ impl Said {
             Said::No => Ok(None),
             Said::Unknown(reason) => Err(Halt::Undecided(reason)),
             Said::Defect(law) => Err(Halt::Defect(law)),
-        }
-    }
-}
-
-/// Why there is no answer, or not the whole of it.
-pub enum Halt {
-    /// A limit was met.
-    Undecided(Reason),
-    /// A law was broken.
-    Defect(String),
-}
-
-impl Halt {
-    /// An answer that ends so.
-    pub fn end(self, answer: Answer) -> Answer {
-        match self {
-            Halt::Undecided(reason) => answer.undecided(reason),
-            Halt::Defect(law) => answer.defective(law),
         }
     }
 }

@@ -5,8 +5,6 @@ use std::time::Duration;
 use program::litmus::LitmusTest;
 use verdict::{Answer, Place, Reason};
 
-use crate::engines::Halt;
-
 /// Which engine answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Engine {
@@ -51,6 +49,24 @@ pub struct Tried {
     pub cut: bool,
     /// The bound with which none would be, if none is.
     pub deepest: u32,
+}
+
+/// Why there is no answer, or not the whole of it.
+pub enum Halt {
+    /// A limit was met.
+    Undecided(Reason),
+    /// A law was broken.
+    Defect(String),
+}
+
+impl Halt {
+    /// An answer that ends so.
+    pub fn end(self, answer: Answer) -> Answer {
+        match self {
+            Halt::Undecided(reason) => answer.undecided(reason),
+            Halt::Defect(law) => answer.defective(law),
+        }
+    }
 }
 
 /// What came of asking at one loop bound after the other.

@@ -32,8 +32,8 @@ use std::time::Instant;
 
 pub use program::progress::ProgressModel;
 
-use super::engines::{Checked, Halt, Prepared};
-use super::limits::Tried;
+use super::engines::{Checked, Prepared};
+use super::limits::{Halt, Tried};
 use super::query::{Deadline, Query};
 use super::task::Task;
 use super::{Engine, Limits, witness};

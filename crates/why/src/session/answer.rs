@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use super::{Question, Session};
 use cat::model::ir::Effect;
-use engine::engines::{Halt, Prepared, Said};
-use engine::limits::Tried;
+use engine::engines::{Prepared, Said};
+use engine::limits::{Halt, Tried};
 use engine::query::{Deadline, Query};
 use engine::skeleton::{Cond, Purpose};
 use engine::task::Task;

@@ -2,8 +2,8 @@
 
 use super::{Question, Session};
 use cat::model::ir::Effect;
-use engine::engines::{Halt, name_state};
-use engine::limits::{Depth, Tried};
+use engine::engines::name_state;
+use engine::limits::{Depth, Halt, Tried};
 use engine::query::{Deadline, FinalState, Query};
 use engine::skeleton::Cond;
 use verdict::{Outcome, Outcomes};
