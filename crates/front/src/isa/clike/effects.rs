@@ -25,6 +25,8 @@ pub(super) struct Effects {
     writes: BTreeSet<RegId>,
     /// Writes that need not have happened when the value is there.
     pending: BTreeSet<RegId>,
+    /// Memory that is written, which need not have happened when the value is there; `None`: it is not known by name.
+    stores: BTreeSet<Option<String>>,
     /// It reads memory plainly.
     plain: bool,
     /// It does something else that others may notice.
@@ -47,10 +49,16 @@ impl Effects {
         self.pending.contains(&reg)
     }
 
+    /// Whether memory of that name may change after the value is there.
+    pub(super) fn leaves_memory_open(&self, name: &Option<String>) -> bool {
+        !self.stores.is_empty() && (name.is_none() || self.stores.contains(name) || self.stores.contains(&None))
+    }
+
     pub(super) fn and(mut self, other: Effects) -> Effects {
         self.reads.extend(other.reads);
         self.writes.extend(other.writes);
         self.pending.extend(other.pending);
+        self.stores.extend(other.stores);
         self.plain |= other.plain;
         self.acts |= other.acts;
         self
@@ -59,6 +67,7 @@ impl Effects {
     /// First this, then the other.
     fn then(mut self, other: Effects) -> Effects {
         self.pending.clear();
+        self.stores.clear();
         self.and(other)
     }
 }
@@ -145,6 +154,7 @@ impl Lowering<'_, '_> {
             }
         }
         all.pending.clear();
+        all.stores.clear();
         all
     }
 
@@ -203,8 +213,19 @@ impl Lowering<'_, '_> {
                 let all: BTreeSet<RegId> = [variable.reg].into();
                 Effects { writes: all.clone(), pending: all, ..Effects::default() }
             }
-            _ => Effects { acts: true, ..Effects::default() },
+            _ => Effects { acts: true, stores: [self.memory_named(tree)].into(), ..Effects::default() },
         }
+    }
+
+    /// The memory that a place is in, where a name says it: `x`, `*x` or `x[i]`.
+    pub(super) fn memory_named(&self, tree: &Tree) -> Option<String> {
+        let name = match &tree.kind {
+            ExprKind::Deref(a) | ExprKind::Index(a, _) => a,
+            _ => tree,
+        };
+        let word = self.str(&name.range);
+        let memory = matches!(name.kind, ExprKind::Name) && self.binding(name).is_none();
+        (memory && self.location(word).is_some()).then(|| word.to_owned())
     }
 
     /// Whether what stands at a place may be volatile or atomic, as far as its names and casts say.
@@ -239,11 +260,16 @@ impl Lowering<'_, '_> {
             let name = self.register_name(*reg);
             self.undefined_order(&name, range);
         } else if self.env.strict && ((a.acts && (b.acts || b.plain)) || (a.plain && b.acts)) {
-            self.error("unsequenced", range, "the order of two accesses in this expression is left open", |d| {
-                d.label("which of them comes first is for the compiler to say")
-                    .help("write them in statements of their own, in the order that is meant")
-            });
+            self.open_order(range);
         }
+    }
+
+    /// Says that accesses to memory are in no order.
+    pub(super) fn open_order(&mut self, range: &Range<usize>) {
+        self.error("unsequenced", range, "the order of two accesses in this expression is left open", |d| {
+            d.label("which of them comes first is for the compiler to say")
+                .help("write them in statements of their own, in the order that is meant")
+        });
     }
 
     /// Says that a variable is changed and used in no order.

@@ -409,6 +409,10 @@ impl Lowering<'_, '_> {
                 let name = self.register_name(variable.reg);
                 self.undefined_order(&name, &tree.range);
             }
+            let named = self.memory_named(target);
+            if matches!(place, Place::Memory(..)) && of_value.leaves_memory_open(&named) && self.env.strict {
+                self.open_order(&tree.range);
+            }
             if op.is_some() && !place.of().atomic {
                 old = Some(self.read(place.clone()));
             }
