@@ -70,6 +70,8 @@ fn decided(program: &Program) -> Option<String> {
     assert_eq!(found.defect, None, "{}", program.text());
     let allowed: Vec<_> = found.outcomes.into_iter().filter(|o| o.allowed).collect();
     match allowed.as_slice() {
+        // A number that is also an address is shown as one.
+        [one] if one.state.iter().any(|v| v.1.starts_with('&')) => None,
         [one] if found.complete => Some(one.state.iter().map(|v| v.1.clone()).collect::<Vec<_>>().join(" ")),
         _ if !found.complete => None,
         all => panic!("{} outcomes of one thread\n{}", all.len(), program.text()),
