@@ -225,8 +225,8 @@ fn what_is_wrong_with_a_host_program_is_named_with_its_line() {
         (cl(&format!("{launch}\nclWaitForEvents({{ee}});")), "unknown-event 2: there is no event `ee` [ee]"),
         (cl("clWaitForEvents(NULL);"), "wrong-operands 1: this waits for nothing [clWaitForEvents(NULL);]"),
         (
-            cl("clEnqueueNDRangeKernel(q, K1, 18446744073709551615, 4, 4);"),
-            "bad-range 1: in dimension 0, offset and size exceed the largest `size_t` [18446744073709551615]",
+            cl("clEnqueueNDRangeKernel(q, K1, 18446744073709551615u, 4, 4);"),
+            "bad-range 1: in dimension 0, offset and size exceed the largest `size_t` [18446744073709551615u]",
         ),
         (cl("clEnqueueNDRangeKernel(q, K1, NULL, 4, 0);"), "bad-range 1: groups of size 0 in dimension 0 [0]"),
         (
@@ -474,6 +474,10 @@ fn what_would_be_left_to_implementations_is_no_remedy() {
     let mut session = Session::new(&test, &model, Engine::Enumerate, Limits::default(), &[]).explaining();
     let Definedness::Undefined(fault) = session.definedness(None).unwrap().unwrap() else { panic!("it races") };
     assert!(fault.why.iter().any(|w| w.contains("no call orders these accesses of `produce` and `consume`")));
-    let Some(Remedy::Changes(changes)) = fault.remedy else { panic!("{:?}", fault.remedy) };
-    assert!(changes.iter().any(|c| c.text.contains("`data` is fine-grained")), "{changes:?}");
+    // Plain objects of OpenCL have no atomic functions, so there is nothing to write that orders them.
+    assert!(
+        matches!(&fault.remedy, Some(Remedy::None(why)) if why.contains("no atomic operation")),
+        "{:?}",
+        fault.remedy
+    );
 }

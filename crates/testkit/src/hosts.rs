@@ -53,7 +53,8 @@ impl Maker<'_> {
     fn access(&mut self) -> String {
         let place = if self.rng.random_bool(0.7) { "x" } else { "y" };
         self.registers += 1;
-        let star = if self.cuda { "" } else { "*" };
+        // What some kernel waits for is of an atomic type, which plain accesses cast away.
+        let star = if self.cuda { "" } else { "*(global int *)" };
         if self.rng.random_bool(0.5) {
             format!("{star}{place} = {};", self.registers)
         } else {
@@ -86,7 +87,8 @@ impl Maker<'_> {
         let place = if self.rng.random_bool(0.8) { "x" } else { "y" };
         self.registers += 1;
         let (n, back) = (self.registers, self.rng.random_bool(0.5));
-        format!("int r{n} = *{place};") + &if back { format!("\n*{place} = r{n};") } else { String::new() }
+        let at = format!("*(global int *){place}");
+        format!("int r{n} = {at};") + &if back { format!("\n{at} = r{n};") } else { String::new() }
     }
 
     fn lane(&mut self) -> LaneId {
