@@ -182,7 +182,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
 ];
 
-fn assign(e: &mut Emit<'_, '_>, c: &Call, value: Expr) {
+pub(super) fn assign(e: &mut Emit<'_, '_>, c: &Call, value: Expr) {
     match c.dst(0) {
         Some(dst) => e.push(Op::Assign { dst, value }),
         None => e.error("wrong-operand", c.opcode.clone(), "a result is needed here", |d| {
@@ -191,7 +191,7 @@ fn assign(e: &mut Emit<'_, '_>, c: &Call, value: Expr) {
     }
 }
 
-fn op(op: BinOp, ty: Ty, a: Expr, b: Expr) -> Expr {
+pub(super) fn op(op: BinOp, ty: Ty, a: Expr, b: Expr) -> Expr {
     Expr::Bin(op, ty, Box::new(a), Box::new(b))
 }
 
@@ -199,11 +199,11 @@ fn bin(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
     assign(e, c, op(operation, c.ty, c.expr(1), c.expr(2)));
 }
 
-fn double(ty: Ty) -> Ty {
+pub(super) fn double(ty: Ty) -> Ty {
     Ty { bits: ty.bits.saturating_mul(2).min(64), ..ty }
 }
 
-fn wide_product(e: &mut Emit<'_, '_>, c: &Call) -> Expr {
+pub(super) fn wide_product(e: &mut Emit<'_, '_>, c: &Call) -> Expr {
     if c.ty.bits == 64 {
         e.error("unsupported-type", c.opcode.clone(), "a product of 128 bits is not supported", |d| {
             d.label("expected 16-bit or 32-bit types")

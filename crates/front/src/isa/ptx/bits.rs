@@ -7,6 +7,7 @@
 //! # Invariants
 //! - What needs several steps takes them in its destination, which nobody else sees in between.
 
+use super::arith::{assign, double, op as bin, wide_product};
 use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, ResultTy, Role, Row, TYPES};
 use program::{BinOp, CmpOp, Expr, Op, Ty};
@@ -186,16 +187,14 @@ pub(super) const ROWS: &[Row] = &[
         &[TYPES],
         &[Role::Dst, Role::Val, Role::Val],
         |e, c| {
-            if let Some(value) = upper(e, c) {
-                assign(e, c, value);
-            }
+            let value = upper(e, c);
+            assign(e, c, value);
         },
     )
     .keyed(&["hi"]),
     Row::new("mad", "`mad.hi{.type} d, a, b, c`", "product, upper half, plus `c`", &[TYPES], TERNARY, |e, c| {
-        if let Some(value) = upper(e, c) {
-            assign(e, c, bin(BinOp::Add, c.ty, value, c.expr(3)));
-        }
+        let value = upper(e, c);
+        assign(e, c, bin(BinOp::Add, c.ty, value, c.expr(3)));
     })
     .keyed(&["hi"]),
 ];
@@ -265,32 +264,15 @@ fn run(e: &mut Emit<'_, '_>, c: &Call, stages: Vec<Stage>) {
     }
 }
 
-fn assign(e: &mut Emit<'_, '_>, c: &Call, value: Expr) {
-    match c.dst(0) {
-        Some(dst) => e.push(Op::Assign { dst, value }),
-        None => e.error("wrong-operand", c.opcode.clone(), "a result is needed here", |d| {
-            d.label("only `atom` can discard its result with `_`")
-        }),
-    }
-}
-
 fn constant(e: &mut Emit<'_, '_>, c: &Call, what: &str) {
     e.error("wrong-operand", c.opcode.clone(), format!("{what} is no constant"), |d| {
         d.label("expected a constant: one from a register is not supported")
     });
 }
 
-fn upper(e: &mut Emit<'_, '_>, c: &Call) -> Option<Expr> {
-    if c.ty.bits == 64 {
-        e.error("unsupported-type", c.opcode.clone(), "a product of 128 bits is not supported", |d| {
-            d.label("expected 16-bit or 32-bit types")
-        });
-        return None;
-    }
-    let wide = Ty { bits: 2 * c.ty.bits, ..c.ty };
-    let product = bin(BinOp::Mul, wide, e.fit(c.expr(1), c.ty), e.fit(c.expr(2), c.ty));
-    let half = bin(BinOp::Shr, wide, product, int(i64::from(c.ty.bits)));
-    Some(Expr::Cast(c.ty, half.into()))
+fn upper(e: &mut Emit<'_, '_>, c: &Call) -> Expr {
+    let product = wide_product(e, c);
+    Expr::Cast(c.ty, bin(BinOp::Shr, double(c.ty), product, int(i64::from(c.ty.bits))).into())
 }
 
 /// How far `shf` shifts: modulo 32, or up to 32.
@@ -316,8 +298,4 @@ fn byte(e: Expr) -> Expr {
 
 fn int(n: i64) -> Expr {
     Expr::Const(n)
-}
-
-fn bin(op: BinOp, ty: Ty, a: Expr, b: Expr) -> Expr {
-    Expr::Bin(op, ty, a.into(), b.into())
 }
