@@ -59,7 +59,7 @@ impl Domains {
             Domains { terms: Vec::new(), cells: vec![Vec::new(); n], may_fault: vec![false; n], open: false };
         let rounds = reads.len() + 1;
         for round in 0.. {
-            d.terms = term_values(&sk.pool, &of_read)?;
+            d.terms = term_values(&sk.pool, &of_read, deadline)?;
             for (i, event) in sk.events.iter().enumerate() {
                 if let Some(addr) = event.addr {
                     (d.cells[i], d.may_fault[i]) = d.accessible(sk, i, addr);
@@ -96,7 +96,7 @@ impl Domains {
                 break;
             }
         }
-        d.terms = term_values(&sk.pool, &of_read)?;
+        d.terms = term_values(&sk.pool, &of_read, deadline)?;
         Ok(d)
     }
 

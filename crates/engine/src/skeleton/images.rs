@@ -7,6 +7,7 @@
 //! - A superset: every value that a term has in some execution is listed.
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 use super::domain::{MAX_VALUES, Values};
 use super::pool::{Atom, Cond, Pool, Term, TermId};
@@ -43,9 +44,16 @@ impl Image {
 }
 
 /// The values of all terms, by index.
-pub(super) fn term_values(pool: &Pool, of_read: &[BTreeSet<i64>]) -> Result<Vec<Values>, Reason> {
+pub(super) fn term_values(
+    pool: &Pool,
+    of_read: &[BTreeSet<i64>],
+    deadline: Option<Instant>,
+) -> Result<Vec<Values>, Reason> {
     let mut images: Vec<Image> = Vec::with_capacity(pool.term_count());
     for id in pool.term_ids() {
+        if images.len().is_multiple_of(256) && stop::late(deadline) {
+            return Err(Reason::Time);
+        }
         let image = image(pool, of_read, &images, id)?;
         if let Image::Any(values) = &image
             && values.len() > MAX_VALUES
