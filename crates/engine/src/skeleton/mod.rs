@@ -27,7 +27,7 @@ pub mod domain;
 pub mod event;
 mod execute;
 mod graph;
-mod images;
+pub mod images;
 mod launch;
 mod loops;
 pub mod pool;
