@@ -106,6 +106,7 @@ explained!(allowed:
     ("litmus/ptx/02-fence-sc/SB+rel.gpu-acq.gpu+rel.gpu-acq.gpu.toml", "ptx"),
     ("litmus/cuda/SB+rel+acq.device.toml", "cuda"),
     ("litmus/ptx/13-barriers/MP+bar.sync+bar.sync.other-cta.toml", "ptx"),
+    ("litmus/regressions/MP+predicated.toml", "ptx"),
 );
 
 explained!(levels: ("litmus/ptx/06-causality/MP+rel.gpu+acq.gpu.toml", "ptx", "-v"));

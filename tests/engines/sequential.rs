@@ -15,6 +15,7 @@ use fencepost::model::load_shipped;
 use fencepost::program::{Instr, Op};
 use fencepost::simt::{MachineMemory, Options, Schedule, observe};
 use fencepost::skeleton::signature::signature;
+use testkit::made;
 use testkit::sequential::{Language, Program};
 use testkit::suite::{number, programs};
 
@@ -107,10 +108,7 @@ fn agree(language: Language) {
                 let differs = |p: &Program| {
                     compiled(language, std::slice::from_ref(p), folder.path()).is_some_and(|l| l[0] != executed(p))
                 };
-                let mut small = program.clone();
-                while let Some(next) = small.smaller().into_iter().find(differs) {
-                    small = next;
-                }
+                let small = made::smallest(program, Program::smaller, differs);
                 let lines = compiled(language, std::slice::from_ref(&small), folder.path()).expect("it was there");
                 panic!("seed {seed}:\n{}\ncompiler {}\nhere     {}", small.text(), lines[0], executed(&small));
             }

@@ -12,13 +12,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use diag::{Style, render};
-use front::litmus::parse;
 use program::litmus::LitmusTest;
 use rand::Rng;
 use rand::SeedableRng;
 use rand::seq::IndexedRandom;
 use rand_pcg::Pcg64Mcg;
+
+use crate::made;
 
 /// Orders of accesses, from the weakest.
 pub const LOAD_ORDERS: &[&str] = &["weak", "relaxed", "acquire"];
@@ -223,14 +223,7 @@ impl Source {
     /// # Panics
     /// If the front end rejects it: that is a defect of the front end or of this generator.
     pub fn read(&self, name: &str) -> LitmusTest {
-        let text = self.text(name);
-        match parse("generated.toml", text.as_bytes()) {
-            Ok(mut tests) => tests.remove(0),
-            Err(errors) => {
-                let errors: String = errors.iter().map(|d| render(d, Style::Plain)).collect();
-                panic!("a generated program was rejected:\n{errors}\n{text}")
-            }
-        }
+        made::read(&self.text(name))
     }
 
     /// Programs that are a little smaller: without one thread, or one instruction (a label goes with its jumps).
@@ -269,16 +262,8 @@ impl Source {
 
     /// The smallest program on which `fails` still holds that deleting threads and instructions one by one leads to.
     pub fn shrink(&self, fails: impl Fn(&Source) -> bool) -> Source {
-        let mut best = self.clone();
-        while let Some(next) = best.smaller().into_iter().find(|s| s.readable() && fails(s)) {
-            best = next;
-        }
-        best
-    }
-
-    /// Whether the front end takes it (deleting can leave a predicate that nothing sets).
-    fn readable(&self) -> bool {
-        parse("generated.toml", self.text("smaller").as_bytes()).is_ok()
+        // Deleting can leave a predicate that nothing sets.
+        made::smallest(self, Source::smaller, |s| made::is_read(&s.text("smaller")) && fails(s))
     }
 
     /// The same program with its threads in another order.

@@ -6,6 +6,7 @@
 //! | `clike` | random programs in OpenCL C, CUDA C++ and C |
 //! | `sequential` | random programs of one thread in C and C++, also for a compiler of the language |
 //! | `hosts`, `in_ptx` | random host programs; those whose kernels are given in two languages |
+//! | `made` | what was made: read, and made smaller |
 //! | `rewrite` | changes that must mean nothing, or must only forbid |
 //! | `interleave`, `lasso` | oracles: final states and endless behaviour of threads that take turns on one memory |
 //! | `sides` | the executor's memories of languages beside their models |
@@ -20,6 +21,7 @@ pub mod in_ptx;
 pub mod interleave;
 pub mod lasso;
 pub mod lines;
+pub mod made;
 pub mod rewrite;
 pub mod rings;
 pub mod sequential;

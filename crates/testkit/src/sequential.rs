@@ -11,13 +11,13 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use diag::{Style, render};
-use front::litmus::parse;
 use program::litmus::LitmusTest;
 use rand::Rng;
 use rand::SeedableRng;
 use rand::seq::IndexedRandom;
 use rand_pcg::Pcg64Mcg;
+
+use crate::made;
 
 /// The language of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,14 +176,7 @@ impl Program {
     /// # Panics
     /// If the front end rejects it: that is a defect of the front end or of the generator.
     pub fn read(&self) -> LitmusTest {
-        let text = self.text();
-        match parse("generated.toml", text.as_bytes()) {
-            Ok(mut tests) => tests.remove(0),
-            Err(errors) => {
-                let errors: String = errors.iter().map(|d| render(d, Style::Plain)).collect();
-                panic!("a generated program was rejected:\n{errors}\n{text}")
-            }
-        }
+        made::read(&self.text())
     }
 
     /// The program as a function that prints its final values on one line.

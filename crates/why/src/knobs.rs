@@ -128,8 +128,10 @@ impl Knob {
                 splices.dedup();
                 let edits = self.spots().map(|(t, i)| (Site::Instr(t, i), change)).collect::<Vec<_>>();
                 let changed = edited(&test.program, &edits);
-                let same =
-                    |new: &Program, spot: Spot| said(&instr(new, spot).op) == said(&instr(&changed, spot).op);
+                let same = |new: &Program, spot: Spot| {
+                    let there = new.thread(spot.0).code.get(spot.1);
+                    there.is_some_and(|there| said(&there.op) == said(&instr(&changed, spot).op))
+                };
                 respelled(test, &splices).is_some_and(|(new, _)| self.spots().all(|spot| same(&new.program, spot)))
             })
         };
@@ -322,7 +324,11 @@ fn rewritten(test: &LitmusTest, spot: Spot, change: Change) -> Option<Splice> {
     let elements = thread.code[spot.1].element.siblings(spot.1);
     let alone = Thread { code: thread.code[elements].to_vec(), ..thread.clone() };
     let text = match printed(&alone, &changed)? {
-        Ok(text) => text.trim().to_owned(),
+        // Its predicate has become a branch around it, which is not printed.
+        Ok(text) => match there.split_once(' ') {
+            Some((predicate, _)) if predicate.starts_with('@') => format!("{predicate} {}", text.trim()),
+            _ => text.trim().to_owned(),
+        },
         // Refused where it stands.
         Err(_) => "?".to_owned(),
     };

@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use super::images::term_values;
+use super::images::{Image, images};
 use super::pool::{Atom, Cond, Term, TermId};
 use super::{Event, Pool, Skeleton};
 use program::BinOp;
@@ -29,6 +29,8 @@ pub type Values = Vec<i64>;
 pub struct Domains {
     /// By term.
     pub terms: Vec<Values>,
+    /// By term: which function of the reads it is.
+    images: Vec<Image>,
     /// By event: the cells it may access. Cells of aliases appear as such.
     pub cells: Vec<Vec<CellId>>,
     /// By event: whether its address may name nothing, or something that the access does not fit.
@@ -55,11 +57,11 @@ impl Domains {
             }
             shifting = cycles.iter().all(|c| only_shifts(sk, c));
         }
-        let mut d =
-            Domains { terms: Vec::new(), cells: vec![Vec::new(); n], may_fault: vec![false; n], open: false };
+        let (cells, may_fault) = (vec![Vec::new(); n], vec![false; n]);
+        let mut d = Domains { terms: Vec::new(), images: Vec::new(), cells, may_fault, open: false };
         let rounds = reads.len() + 1;
         for round in 0.. {
-            d.terms = term_values(&sk.pool, &of_read)?;
+            (d.images, d.terms) = images(&sk.pool, &of_read, deadline)?;
             for (i, event) in sk.events.iter().enumerate() {
                 if let Some(addr) = event.addr {
                     (d.cells[i], d.may_fault[i]) = d.accessible(sk, i, addr);
@@ -96,13 +98,18 @@ impl Domains {
                 break;
             }
         }
-        d.terms = term_values(&sk.pool, &of_read)?;
+        (d.images, d.terms) = images(&sk.pool, &of_read, deadline)?;
         Ok(d)
     }
 
     /// The possible values of a term.
     pub fn of(&self, t: TermId) -> &Values {
         &self.terms[Pool::term_index(t)]
+    }
+
+    /// Which function of the reads a term is.
+    pub fn image(&self, t: TermId) -> &Image {
+        &self.images[Pool::term_index(t)]
     }
 
     /// Whether two accesses may be to the same memory.

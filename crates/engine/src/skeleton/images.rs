@@ -1,12 +1,14 @@
 //! The possible values of terms, given those of the reads.
 //!
-//! A term over one read is computed value by value, so that what it makes of one value is not mixed with the condition
-//! that another one meets; a term over several reads has every combination.
+//! A term over few reads is a function of them: it is computed for each of their combinations, so that what it makes of one
+//! value is not mixed with what it makes, or a condition asks, of another. Of other terms only a set of values is known.
 //!
 //! # Invariants
 //! - A superset: every value that a term has in some execution is listed.
+//! - Where a term that is a function has a value, all reads that it is a function of execute.
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 use super::domain::{MAX_VALUES, Values};
 use super::pool::{Atom, Cond, Pool, Term, TermId};
@@ -15,69 +17,62 @@ use program::CmpOp;
 use verdict::Reason;
 
 /// What is known of one term.
-enum Image {
-    /// It is this number.
-    Number(i64),
-    /// A function of one read: its values in the order of those of the read.
-    Of(EventId, Vec<i64>),
+#[derive(Clone, Debug)]
+pub enum Image {
+    /// A function of these reads, in their order (of none: a number), with its value for each combination of theirs; that of
+    /// the last read changes fastest.
+    Of(Vec<EventId>, Values),
     /// Any of these.
     Any(Values),
 }
 
 impl Image {
-    fn values(&self) -> Vec<i64> {
+    fn values(&self) -> &Values {
         match self {
-            Image::Number(v) => vec![*v],
-            Image::Of(_, all) => all.clone(),
-            Image::Any(all) => all.clone(),
-        }
-    }
-
-    /// The value where the read has its `i`-th.
-    fn at(&self, i: usize) -> i64 {
-        match self {
-            Image::Number(v) => *v,
-            Image::Of(_, all) | Image::Any(all) => all[i],
+            Image::Of(_, all) | Image::Any(all) => all,
         }
     }
 }
 
-/// The values of all terms, by index.
-pub(super) fn term_values(pool: &Pool, of_read: &[BTreeSet<i64>]) -> Result<Vec<Values>, Reason> {
+/// What is known of all terms, by index; and their values, sorted.
+pub(super) fn images(
+    pool: &Pool,
+    of_read: &[BTreeSet<i64>],
+    deadline: Option<Instant>,
+) -> Result<(Vec<Image>, Vec<Values>), Reason> {
+    let sizes = |e: EventId| of_read[e.index()].len();
     let mut images: Vec<Image> = Vec::with_capacity(pool.term_count());
+    let mut sorted = Vec::with_capacity(pool.term_count());
     for id in pool.term_ids() {
-        let image = image(pool, of_read, &images, id)?;
-        if let Image::Any(values) = &image
-            && values.len() > MAX_VALUES
-        {
+        if images.len().is_multiple_of(256) && stop::late(deadline) {
+            return Err(Reason::Time);
+        }
+        let image = match pool.term(id) {
+            Term::Read(e) => Image::Of(vec![e], of_read[e.index()].iter().copied().collect()),
+            term => image(pool, &sizes, &images, term)?,
+        };
+        let values: BTreeSet<i64> = image.values().iter().copied().collect();
+        if values.len() > MAX_VALUES {
             return Err(Reason::TooManyValues);
         }
+        sorted.push(values.into_iter().collect());
         images.push(image);
     }
-    let sorted = |image: Image| {
-        let values: BTreeSet<i64> = image.values().into_iter().collect();
-        if values.len() > MAX_VALUES { Err(Reason::TooManyValues) } else { Ok(values.into_iter().collect()) }
-    };
-    images.into_iter().map(sorted).collect()
+    Ok((images, sorted))
 }
 
-fn image(pool: &Pool, of_read: &[BTreeSet<i64>], images: &[Image], id: TermId) -> Result<Image, Reason> {
+fn image(pool: &Pool, sizes: &impl Fn(EventId) -> usize, images: &[Image], term: Term) -> Result<Image, Reason> {
     let get = |t: TermId| &images[Pool::term_index(t)];
     let any = |values: BTreeSet<i64>| Image::Any(values.into_iter().collect());
-    Ok(match pool.term(id) {
-        Term::Const(v) => Image::Number(v),
-        Term::Read(e) => Image::Of(e, of_read[e.index()].iter().copied().collect()),
+    Ok(match term {
+        Term::Const(v) => Image::Of(Vec::new(), vec![v]),
+        Term::Read(_) => unreachable!("handled above"),
         Term::Cast(ty, a) => match get(a) {
-            Image::Number(v) => Image::Number(ty.wrap(*v)),
-            Image::Of(e, all) => Image::Of(*e, all.iter().map(|&v| ty.wrap(v)).collect()),
+            Image::Of(reads, all) => Image::Of(reads.clone(), all.iter().map(|&v| ty.wrap(v)).collect()),
             Image::Any(all) => any(all.iter().map(|&v| ty.wrap(v)).collect()),
         },
-        Term::Bin(op, ty, a, b) => match common(&[get(a), get(b)]) {
-            Some(Some(e)) => {
-                let n = of_read[e.index()].len();
-                Image::Of(e, (0..n).map(|i| op.apply(ty, get(a).at(i), get(b).at(i))).collect())
-            }
-            Some(None) => Image::Number(op.apply(ty, get(a).at(0), get(b).at(0))),
+        Term::Bin(op, ty, a, b) => match together(sizes, &[get(a), get(b)]) {
+            Some((reads, rows)) => Image::Of(reads, rows.iter().map(|row| op.apply(ty, row[0], row[1])).collect()),
             None => {
                 let (a, b) = (get(a).values(), get(b).values());
                 if a.len() * b.len() > MAX_VALUES * 64 {
@@ -87,52 +82,92 @@ fn image(pool: &Pool, of_read: &[BTreeSet<i64>], images: &[Image], id: TermId) -
             }
         },
         Term::Ite(c, a, b) => {
-            let mut parts = vec![get(a), get(b)];
-            let decidable = tested(pool, c, &mut |t| parts.push(get(t)));
-            match common(&parts).filter(|_| decidable) {
-                Some(Some(e)) => {
-                    let n = of_read[e.index()].len();
-                    let choose = |i| if holds(pool, images, c, i) { get(a).at(i) } else { get(b).at(i) };
-                    Image::Of(e, (0..n).map(choose).collect())
+            let mut terms = vec![a, b];
+            let decidable = tested(pool, c, &mut terms);
+            let parts: Vec<&Image> = terms.iter().map(|&t| get(t)).collect();
+            // A read in one of the branches need not execute where the other one is taken.
+            match together(sizes, &parts).filter(|(reads, _)| decidable && reads.len() <= 1) {
+                Some((reads, rows)) => {
+                    let value = |row: &Vec<i64>| {
+                        let of = |t: TermId| row[terms.iter().position(|&x| x == t).expect("it is tested")];
+                        if holds(pool, c, of) { row[0] } else { row[1] }
+                    };
+                    Image::Of(reads, rows.iter().map(value).collect())
                 }
-                _ => any(get(a).values().into_iter().chain(get(b).values()).collect()),
+                None => any(get(a).values().iter().chain(get(b).values()).copied().collect()),
             }
         }
     })
 }
 
-/// The one read that all are functions of (`Some(None)`: all are numbers), if there is no more than one.
-fn common(images: &[&Image]) -> Option<Option<EventId>> {
-    let mut one = None;
+/// The values of several functions for each combination of the values of their reads, and those reads; `None` if one of
+/// them is no function, or if the combinations are too many.
+pub(crate) fn together(
+    sizes: &impl Fn(EventId) -> usize,
+    images: &[&Image],
+) -> Option<(Vec<EventId>, Vec<Vec<i64>>)> {
+    let mut all: Vec<EventId> = Vec::new();
     for image in images {
-        match image {
-            Image::Number(_) => {}
-            Image::Of(e, _) if one.is_none_or(|o| o == *e) => one = Some(*e),
-            _ => return None,
+        let Image::Of(reads, _) = image else { return None };
+        all.extend(reads);
+    }
+    all.sort_unstable();
+    all.dedup();
+    let n = all.iter().try_fold(1usize, |n, &e| n.checked_mul(sizes(e)).filter(|n| *n <= MAX_VALUES))?;
+    // By image and read of its own: how far a step of that read goes in it.
+    let strides: Vec<Vec<usize>> = images.iter().map(|image| strides(sizes, &all, image)).collect();
+    let mut at = vec![0; all.len()];
+    let mut rows = Vec::with_capacity(n);
+    for _ in 0..n {
+        let row = images.iter().zip(&strides).map(|(image, strides)| {
+            image.values()[at.iter().zip(strides).map(|(i, stride)| i * stride).sum::<usize>()]
+        });
+        rows.push(row.collect());
+        for (i, &e) in at.iter_mut().zip(&all).rev() {
+            *i += 1;
+            if *i < sizes(e) {
+                break;
+            }
+            *i = 0;
         }
     }
-    Some(one)
+    Some((all, rows))
 }
 
-/// Calls `f` for the terms that a condition compares; `false`: it also depends on a choice.
-fn tested(pool: &Pool, c: Cond, f: &mut impl FnMut(TermId)) -> bool {
+/// By read of `all`: how far a step of it goes in the values of an image.
+fn strides(sizes: &impl Fn(EventId) -> usize, all: &[EventId], image: &Image) -> Vec<usize> {
+    let Image::Of(reads, _) = image else { return Vec::new() };
+    let mut stride = 1;
+    let mut list: Vec<usize> = (all.iter().rev())
+        .map(|e| match reads.contains(e) {
+            true => {
+                let next = stride * sizes(*e);
+                std::mem::replace(&mut stride, next)
+            }
+            false => 0,
+        })
+        .collect();
+    list.reverse();
+    list
+}
+
+/// Adds the terms that a condition compares; `false`: it also depends on a choice.
+fn tested(pool: &Pool, c: Cond, terms: &mut Vec<TermId>) -> bool {
     pool.support(c).into_iter().all(|atom| match pool.atom(atom) {
         Atom::Eq(_, a, b) | Atom::Lt(_, a, b) => {
-            f(a);
-            f(b);
+            terms.extend([a, b]);
             true
         }
         Atom::Choice(_) => false,
     })
 }
 
-/// Whether a condition holds where the read has its `i`-th value.
-fn holds(pool: &Pool, images: &[Image], mut c: Cond, i: usize) -> bool {
-    let get = |t: TermId| images[Pool::term_index(t)].at(i);
+/// Whether a condition holds where terms have these values.
+fn holds(pool: &Pool, mut c: Cond, of: impl Fn(TermId) -> i64) -> bool {
     while let Some((atom, low, high)) = pool.decision(c) {
         let yes = match pool.atom(atom) {
-            Atom::Eq(ty, a, b) => CmpOp::Eq.holds(ty, get(a), get(b)),
-            Atom::Lt(ty, a, b) => CmpOp::Lt.holds(ty, get(a), get(b)),
+            Atom::Eq(ty, a, b) => CmpOp::Eq.holds(ty, of(a), of(b)),
+            Atom::Lt(ty, a, b) => CmpOp::Lt.holds(ty, of(a), of(b)),
             Atom::Choice(_) => false,
         };
         c = if yes { high } else { low };

@@ -70,6 +70,7 @@ pub(super) fn with_encoding<'a>(task: &Rc<Task<'a>>, start: Rc<TaskBounds>, dead
         terms: FxHashMap::default(),
         choices,
         reads,
+        combined: FxHashMap::default(),
         free: vec![FxHashMap::default(); task.model.free.len()],
     };
     let mut e = Encoding {

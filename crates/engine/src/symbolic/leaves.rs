@@ -11,12 +11,14 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use crate::skeleton::base::Base;
+use crate::skeleton::images::{Image, together};
 use crate::skeleton::{Atom, Cond, Term, TermId};
 use crate::task::Task;
 use cat::algebra::circuit::CircuitLeaves;
 use cat::algebra::gates::{Gates, Lit};
 use cat::model::ir::FreeId;
 use cat::model::signature::BaseId;
+use cat::rel::EventId;
 use program::CmpOp;
 
 /// A value by cases.
@@ -30,6 +32,8 @@ pub(super) struct LeafGates<'a> {
     pub(super) choices: Vec<Lit>,
     /// Values of reads, as inputs.
     pub(super) reads: Vec<Option<Rc<Cases>>>,
+    /// By reads: their combinations.
+    pub(super) combined: FxHashMap<Vec<EventId>, Rc<Vec<Lit>>>,
     pub(super) free: Vec<FxHashMap<(u32, u32), Lit>>,
 }
 
@@ -56,8 +60,42 @@ impl LeafGates<'_> {
     }
 
     fn compare(&mut self, gates: &mut Gates, a: TermId, b: TermId, holds: impl Fn(i64, i64) -> bool) -> Lit {
-        let (a, b) = (self.term(gates, a), self.term(gates, b));
-        compare_cases(gates, &a, &b, holds)
+        let task = self.task.clone();
+        match together(&|e| self.reads_of(e).len(), &[task.domains.image(a), task.domains.image(b)]) {
+            Some((reads, rows)) => {
+                let combinations = self.combinations(gates, &reads);
+                let cases = rows.iter().zip(combinations.iter()).map(|(row, &lit)| (holds(row[0], row[1]), lit));
+                the_yes(gates, cases)
+            }
+            None => {
+                let (a, b) = (self.term(gates, a), self.term(gates, b));
+                compare_cases(gates, &a, &b, holds)
+            }
+        }
+    }
+
+    fn reads_of(&self, e: EventId) -> &Rc<Cases> {
+        self.reads[e.index()].as_ref().expect("reads have inputs")
+    }
+
+    /// For each combination of the values of some reads, when it is theirs; the values of the last one change fastest.
+    fn combinations(&mut self, gates: &mut Gates, reads: &[EventId]) -> Rc<Vec<Lit>> {
+        if let Some(known) = self.combined.get(reads) {
+            return known.clone();
+        }
+        let list = match reads.split_last() {
+            None => vec![Lit::TRUE],
+            Some((&last, rest)) => {
+                let (rest, last) = (self.combinations(gates, rest), self.reads_of(last).clone());
+                rest.iter()
+                    .flat_map(|&all| last.iter().map(move |&(_, one)| (all, one)))
+                    .map(|(all, one)| gates.and(all, one))
+                    .collect()
+            }
+        };
+        let list = Rc::new(list);
+        self.combined.insert(reads.to_vec(), list.clone());
+        list
     }
 
     /// A value of the skeleton.
@@ -65,14 +103,18 @@ impl LeafGates<'_> {
         if let Some(c) = self.terms.get(&t) {
             return c.clone();
         }
-        let cases = match self.task.sk.pool.term(t) {
-            Term::Const(v) => Rc::new(vec![(v, Lit::TRUE)]),
-            Term::Read(e) => self.reads[e.index()].clone().expect("reads have inputs"),
-            Term::Cast(ty, a) => {
+        let task = self.task.clone();
+        let cases = match (task.domains.image(t), task.sk.pool.term(t)) {
+            (Image::Of(reads, values), _) => {
+                let combinations = self.combinations(gates, reads);
+                collect(gates, values.iter().copied().zip(combinations.iter().copied()))
+            }
+            (Image::Any(_), Term::Const(_) | Term::Read(_)) => unreachable!("they are functions of reads"),
+            (Image::Any(_), Term::Cast(ty, a)) => {
                 let a = self.term(gates, a);
                 collect(gates, a.iter().map(|&(v, l)| (ty.wrap(v), l)))
             }
-            Term::Ite(c, a, b) => {
+            (Image::Any(_), Term::Ite(c, a, b)) => {
                 let c = self.cond(gates, c);
                 let (a, b) = (self.term(gates, a), self.term(gates, b));
                 let mut list = Vec::new();
@@ -84,7 +126,7 @@ impl LeafGates<'_> {
                 }
                 collect(gates, list)
             }
-            Term::Bin(op, ty, a, b) => {
+            (Image::Any(_), Term::Bin(op, ty, a, b)) => {
                 let (a, b) = (self.term(gates, a), self.term(gates, b));
                 let mut list = Vec::new();
                 for &(x, lx) in a.iter() {
@@ -113,12 +155,18 @@ pub(super) fn collect(gates: &mut Gates, list: impl IntoIterator<Item = (i64, Li
 
 /// When a comparison holds of two values.
 pub(super) fn compare_cases(gates: &mut Gates, a: &Cases, b: &Cases, holds: impl Fn(i64, i64) -> bool) -> Lit {
-    let (mut yes, mut no) = (Vec::new(), Vec::new());
+    let mut cases = Vec::with_capacity(a.len() * b.len());
     for &(x, lx) in a {
-        for &(y, ly) in b {
-            let both = gates.and(lx, ly);
-            if holds(x, y) { yes.push(both) } else { no.push(both) }
-        }
+        cases.extend(b.iter().map(|&(y, ly)| (holds(x, y), gates.and(lx, ly))));
+    }
+    the_yes(gates, cases)
+}
+
+/// When it is a case that says yes.
+fn the_yes(gates: &mut Gates, cases: impl IntoIterator<Item = (bool, Lit)>) -> Lit {
+    let (mut yes, mut no) = (Vec::new(), Vec::new());
+    for (says, lit) in cases {
+        if says { yes.push(lit) } else { no.push(lit) }
     }
     // Exactly one case holds, so the shorter list is enough.
     if no.is_empty() {

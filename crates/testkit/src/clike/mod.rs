@@ -14,8 +14,7 @@
 pub mod shapes;
 mod text;
 
-use diag::{Style, render};
-use front::litmus::parse;
+use crate::made;
 use program::litmus::LitmusTest;
 
 /// The language of a program.
@@ -128,28 +127,16 @@ impl Program {
     /// # Panics
     /// If the front end rejects it: that is a defect of the front end or of the generator.
     pub fn read(&self, name: &str) -> LitmusTest {
-        let text = self.text(name);
-        match parse("generated.toml", text.as_bytes()) {
-            Ok(mut tests) => tests.remove(0),
-            Err(errors) => {
-                let errors: String = errors.iter().map(|d| render(d, Style::Plain)).collect();
-                panic!("a generated program was rejected:\n{errors}\n{text}")
-            }
-        }
+        made::read(&self.text(name))
     }
 
     /// The smallest program on which `fails` still holds that single steps of [`Program::smaller`] lead to.
     pub fn shrink(&self, fails: impl Fn(&Program) -> bool) -> Program {
-        let mut best = self.clone();
-        while let Some(next) = best.smaller().into_iter().find(|p| p.readable() && fails(p)) {
-            best = next;
-        }
-        best
+        made::smallest(self, Program::smaller, |p| p.readable() && fails(p))
     }
 
     fn readable(&self) -> bool {
-        self.threads.iter().any(|t| !t.body.is_empty())
-            && parse("generated.toml", self.text("smaller").as_bytes()).is_ok()
+        self.threads.iter().any(|t| !t.body.is_empty()) && made::is_read(&self.text("smaller"))
     }
 
     /// Programs that are a little smaller or weaker: without a thread or a statement, without a condition, with an order
