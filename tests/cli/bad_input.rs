@@ -467,7 +467,13 @@ fn orders_and_scopes_that_a_dialect_does_not_have() {
         ("#if 1".into(), "conditional compilation is not supported"),
         ("template <int N> void f() {}".into(), "templates of your own are not supported"),
         ("int r = __shfl_sync(-1, 1, 0);".into(), "`__shfl_sync` is not supported: warp shuffles"),
-        ("int r = __ldg(&x);".into(), "`__ldg` is not supported: loads through the read-only cache"),
+        ("x = 1; int r = __ldg(&x);".into(), "`__ldg` of memory that may be written"),
+        ("int *p = &x; int r = __ldg(p); *p = 1;".into(), "use a plain load, or `__ldcg`"),
+        ("int r = __nanosleep(1);".into(), "this has no value"),
+        ("unsigned t = 1; int r = abs(t);".into(), "`abs` of something without a sign"),
+        ("static int t = 1;".into(), "`static` variables are not supported"),
+        ("static const int t = x;".into(), "the value of a `static` variable is no constant"),
+        ("static const int *t = nullptr;".into(), "the value of a `static` variable is no constant"),
     ];
     for (code, rule) in cases {
         let folder = Folder::new(&[("t.toml", &c_like("cuda", "x = 0", &code))]);

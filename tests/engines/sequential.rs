@@ -32,7 +32,7 @@ fn compiled(language: Language, programs: &[Program], folder: &Path) -> Option<V
         Language::Cpp => ("CXX", "c++", "-std=gnu++17", "cc"),
     };
     let compiler = std::env::var(variable).unwrap_or(compiler.into());
-    let mut text = String::from("#include <stdio.h>\n#include <stdbool.h>\n");
+    let mut text = String::from("#include <stdio.h>\n#include <stdbool.h>\n#include <stdlib.h>\n");
     (programs.iter().enumerate()).for_each(|(i, p)| text.push_str(&p.function(&format!("f{i}"))));
     text.push_str("int main(void) {\n");
     (0..programs.len()).for_each(|i| text.push_str(&format!("f{i}();\n")));

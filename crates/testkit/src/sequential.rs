@@ -777,6 +777,16 @@ impl Maker {
                 joined(format!("({})", a.text), &[&a])
             }
             93..97 if !self.functions.is_empty() => self.call(d, bans),
+            93..95 => {
+                let a = self.expression(d, bans);
+                match self.rng.random_range(0..4) {
+                    // The least number has no absolute value.
+                    0 => joined(format!("abs((int)({} | 1))", a.text), &[&a]),
+                    1 => joined(format!("__builtin_ffsll({})", a.text), &[&a]),
+                    2 => joined(format!("__builtin_popcountll({})", a.text), &[&a]),
+                    _ => joined(format!("__builtin_popcount({})", a.text), &[&a]),
+                }
+            }
             97..99 => match self.target(bans) {
                 Some(v) if v.ty.2 > 1 || self.language == Language::C => {
                     let sign = self.any(&["++", "--"]);

@@ -1,5 +1,6 @@
 //! Instruction tables: syntax, documentation and lowering to micro-ops, one folder per dialect.
 
+mod bits;
 pub mod clike;
 pub mod ptx;
 mod symbols;

@@ -8,7 +8,7 @@ use crate::isa::Symbols;
 use crate::isa::clike;
 use crate::isa::ptx::{Env, RegInit, Unit, pointers};
 use diag::{Sink, Span};
-use program::{Dialect, Expr, LocId, LocationKind, Machine, Op, Place, Program, Scope, Thread};
+use program::{Dialect, Expr, Instr, LocId, LocationKind, Machine, Op, Place, Program, Scope, Thread};
 
 /// A thread whose code is parsed.
 pub(super) struct ThreadDraft {
@@ -145,7 +145,8 @@ pub(super) fn lower_clike(
 ) -> Vec<(Thread, Vec<clike::host::Request>)> {
     let warps = warps(&threads.iter().map(|t| t.place.clone()).collect::<Vec<_>>());
     let mut before: HashMap<_, u32> = HashMap::new();
-    let lower = |mut thread: CThreadDraft| {
+    let mut read_only: Vec<(usize, usize)> = Vec::new();
+    let lower = |(t, mut thread): (usize, CThreadDraft)| {
         thread.env.warp_threads = warps(&thread.place);
         if let Some(warp) = warp_of(&thread.place) {
             let lane = before.entry(warp).or_default();
@@ -153,12 +154,40 @@ pub(super) fn lower_clike(
             *lane += 1;
         }
         let lowered = thread.unit.lower(&thread.env, symbols, sink);
+        read_only.extend(lowered.read_only.iter().map(|at| (t, *at)));
         // A kernel's code means something else in every thread.
         let source = if thread.of_kernel { String::new() } else { thread.unit.text().to_string() };
         let (name, place) = (thread.name, thread.place);
         (Thread { name, place, regs: lowered.regs, code: lowered.code, source }, lowered.calls)
     };
-    threads.into_iter().map(lower).collect()
+    let lowered: Vec<_> = threads.into_iter().enumerate().map(lower).collect();
+    refuse_written(&lowered, &read_only, symbols, sink);
+    lowered
+}
+
+/// Reads through the read-only cache are plain reads of memory that nothing writes; of other memory they are refused.
+fn refuse_written(
+    threads: &[(Thread, Vec<clike::host::Request>)],
+    reads: &[(usize, usize)],
+    symbols: &Symbols,
+    sink: &mut Sink,
+) {
+    let object = |instr: &Instr| instr.op.address().and_then(Expr::base).map(|loc| symbols.object(loc).0);
+    let writes = |instr: &&Instr| matches!(instr.op, Op::Store { .. } | Op::Rmw { .. });
+    for &(t, at) in reads {
+        let Some(read) = threads[t].0.code.get(at) else { continue };
+        let of = object(read);
+        let all = threads.iter().flat_map(|(thread, _)| &thread.code).filter(writes);
+        let may_be = |write: &&Instr| of.is_none() || object(write).is_none_or(|other| Some(other) == of);
+        if let Some(write) = { all }.find(may_be) {
+            sink.error("unsupported-function", read.span, "`__ldg` of memory that may be written", |d| {
+                d.label("it reads through a cache that no memory model covers")
+                    .also(write.span, "a write, perhaps there")
+                    .note("it is for memory that nothing writes while the kernel runs (CUDA C++ Programming Guide, Read-Only Data Cache Load Function)")
+                    .help("use a plain load, or `__ldcg`")
+            });
+        }
+    }
 }
 
 /// A thread of the host is in no group that could meet at a barrier.

@@ -4,13 +4,14 @@
 //! - C11, 7.17, *Atomics*: functions without `_explicit` are sequentially consistent.
 //! - OpenCL C, *Atomic Functions*, *Synchronization Functions*, *Fences*: without a scope argument the scope is that of
 //!   the device, of a barrier that of its group. *Legacy Atomic Functions*: relaxed, at the scope of the work-group.
-//! - GCC, *Built-in Functions for Memory Model Aware Atomic Operations*.
+//! - GCC, *Built-in Functions for Memory Model Aware Atomic Operations*; *Other Built-in Functions Provided by GCC*.
+//! - C11, 7.22.6; OpenCL C, *Integer Functions*.
 //! - The published suites: which orders and scopes occur; a failure order is read and ignored.
 
 use super::groups::Vote;
 use super::language::Language;
 use program::words::{OF_LOADS, OF_OTHERS, OF_STORES, Order};
-use program::{BinOp, Scope};
+use program::{BinOp, Scope, Ty};
 
 /// Which dialects have a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +62,18 @@ pub(super) enum Role {
     Ignored,
 }
 
+/// What a function makes of the bits of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bits {
+    Absolute,
+    Ones,
+    LeadingZeros,
+    TrailingZeros,
+    /// The number of the first one from below, counted from 1.
+    FirstOne,
+    Reversed,
+}
+
 /// What a function does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Does {
@@ -93,6 +106,10 @@ pub(super) enum Does {
     Larger,
     /// The smaller one.
     Smaller,
+    /// Computes with the bits of a value. Of a type if one is given, else of the value's.
+    Bits(Bits, Option<Ty>),
+    /// Reads plainly what nothing writes.
+    ReadOnly,
     /// Nothing that memory shows: wakes waiting threads, or sleeps.
     Nothing,
     /// Sets a flag; gives what it was.
@@ -175,6 +192,8 @@ const GNU: Vocabulary = Vocabulary { orders: GNU_ORDERS, scopes: &[] };
 
 use Does::{CompareExchange, Exchange, Fetch, FetchNew};
 
+pub(super) const ONE: &[Role] = &[Role::Val];
+
 /// The table.
 pub(super) const ROWS: &[Row] = &[
     row("atomic_load", In::Both, Does::Load, LOAD),
@@ -216,6 +235,14 @@ pub(super) const ROWS: &[Row] = &[
     row("atomic_flag_clear_explicit", In::Both, Does::Clear, LOAD_X),
     row("min", In::OpenCl, Does::Smaller, PAIR),
     row("max", In::OpenCl, Does::Larger, PAIR),
+    row("abs", In::OpenCl, Does::Bits(Bits::Absolute, None), ONE),
+    row("popcount", In::OpenCl, Does::Bits(Bits::Ones, None), ONE),
+    row("clz", In::OpenCl, Does::Bits(Bits::LeadingZeros, None), ONE),
+    row("ctz", In::OpenCl, Does::Bits(Bits::TrailingZeros, None), ONE),
+    row("abs", In::C, Does::Bits(Bits::Absolute, Some(Ty::S32)), ONE),
+    row("labs", In::C, Does::Bits(Bits::Absolute, Some(Ty::WORD)), ONE),
+    row("llabs", In::C, Does::Bits(Bits::Absolute, Some(Ty::WORD)), ONE),
+    row("thrd_yield", In::C, Does::Nothing, &[]),
     legacy("atomic_add", Fetch(BinOp::Add), OLD),
     legacy("atom_add", Fetch(BinOp::Add), OLD),
     legacy("atomic_sub", Fetch(BinOp::Sub), OLD),
@@ -238,6 +265,12 @@ pub(super) const ROWS: &[Row] = &[
     legacy("atom_xor", Fetch(BinOp::Xor), OLD),
     legacy("atomic_cmpxchg", Does::CompareAndSwap, OLD_CAS),
     legacy("atom_cmpxchg", Does::CompareAndSwap, OLD_CAS),
+    builtin("__builtin_popcount", Does::Bits(Bits::Ones, Some(Ty::U32)), ONE),
+    builtin("__builtin_popcountl", Does::Bits(Bits::Ones, Some(Ty::U64)), ONE),
+    builtin("__builtin_popcountll", Does::Bits(Bits::Ones, Some(Ty::U64)), ONE),
+    builtin("__builtin_ffs", Does::Bits(Bits::FirstOne, Some(Ty::S32)), ONE),
+    builtin("__builtin_ffsl", Does::Bits(Bits::FirstOne, Some(Ty::WORD)), ONE),
+    builtin("__builtin_ffsll", Does::Bits(Bits::FirstOne, Some(Ty::WORD)), ONE),
     builtin("__atomic_load_n", Does::Load, &[Role::Addr, Role::Order]),
     builtin("__atomic_store_n", Does::Store, &[Role::Addr, Role::Val, Role::Order]),
     builtin("__atomic_exchange_n", Exchange, &[Role::Addr, Role::Val, Role::Order]),

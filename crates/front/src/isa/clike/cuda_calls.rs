@@ -9,10 +9,10 @@
 //!   performance hints on weak accesses, which they do not make any stronger.
 //! - Clang, *Language Extensions*, *Scoped Atomic Builtins*.
 
-use super::calls::{Does, GNU_ORDERS, In, PAIR, Role, Row, Vocabulary};
+use super::calls::{Bits, Does, GNU_ORDERS, In, ONE, PAIR, Role, Row, Vocabulary};
 use super::groups::Vote;
 use program::words::Order;
-use program::{BinOp, Scope};
+use program::{BinOp, Scope, Ty};
 
 const fn row(name: &'static str, does: Does, args: &'static [Role]) -> Row {
     Row { name, dialects: In::Cuda, does, args, fixed: None, words: None }
@@ -155,13 +155,26 @@ pub(super) const FUNCTIONS: &[Row] = &[
     row("__ldcs", Does::Read, &[Role::Addr]),
     row("__ldlu", Does::Read, &[Role::Addr]),
     row("__ldcv", Does::Read, &[Role::Addr]),
+    row("__ldg", Does::ReadOnly, &[Role::Addr]),
     row("__stwb", Does::Write, LEGACY),
     row("__stcg", Does::Write, LEGACY),
     row("__stcs", Does::Write, LEGACY),
     row("__stwt", Does::Write, LEGACY),
     row("min", Does::Smaller, PAIR),
     row("max", Does::Larger, PAIR),
+    row("abs", Does::Bits(Bits::Absolute, None), ONE),
+    row("labs", Does::Bits(Bits::Absolute, Some(Ty::WORD)), ONE),
+    row("llabs", Does::Bits(Bits::Absolute, Some(Ty::WORD)), ONE),
+    row("__popc", Does::Bits(Bits::Ones, Some(Ty::U32)), ONE),
+    row("__popcll", Does::Bits(Bits::Ones, Some(Ty::U64)), ONE),
+    row("__clz", Does::Bits(Bits::LeadingZeros, Some(Ty::S32)), ONE),
+    row("__clzll", Does::Bits(Bits::LeadingZeros, Some(Ty::WORD)), ONE),
+    row("__ffs", Does::Bits(Bits::FirstOne, Some(Ty::S32)), ONE),
+    row("__ffsll", Does::Bits(Bits::FirstOne, Some(Ty::WORD)), ONE),
+    row("__brev", Does::Bits(Bits::Reversed, Some(Ty::U32)), ONE),
+    row("__brevll", Does::Bits(Bits::Reversed, Some(Ty::U64)), ONE),
     row("__nanosleep", Does::Nothing, &[Role::Ignored]),
+    row("this_thread::yield", Does::Nothing, &[]),
     nv("__nv_atomic_load_n", Does::Load, BUILTIN_LOAD),
     nv("__nv_atomic_store_n", Does::Store, BUILTIN_VALUE),
     nv("__nv_atomic_exchange_n", Exchange, BUILTIN_VALUE),

@@ -381,9 +381,14 @@ impl<'a> Lowering<'a, '_> {
 
     /// Reports storage classes that no variable of a block has, or none here.
     fn may_be_stored(&mut self, specifiers: &Specifiers) -> bool {
+        let constant = specifiers.of_base.constant || specifiers.has(Storage::Constexpr).is_some();
+        let auto = matches!(specifiers.base, Base::Auto);
         for (storage, range) in &specifiers.storage {
             let word = self.str(range);
             let (message, help) = match storage {
+                // What a block has one object of, and what never changes, is the same with it (CUDA C++ Programming Guide,
+                // Static Variables within Function).
+                Storage::Static if specifiers.has(Storage::Shared).is_some() || (constant && !auto) => continue,
                 Storage::Typedef | Storage::Constexpr | Storage::Register | Storage::Shared => continue,
                 Storage::Static => (
                     format!("`{word}` variables are not supported"),
@@ -518,8 +523,13 @@ impl<'a> Lowering<'a, '_> {
             let expr = self.assignable(&value, &of.ty, &tree.range);
             Value { expr, ty: of.ty.clone(), fixed: value.fixed }
         });
-        if let (Some(range), false) = (specifiers.has(Storage::Constexpr), value.as_ref().is_some_and(|v| v.fixed))
-        {
+        let fixed = value.as_ref().is_some_and(|v| v.fixed);
+        if let (Some(range), false) = (specifiers.has(Storage::Static), fixed && of.constant) {
+            self.error("unsupported", range, "the value of a `static` variable is no constant", |d| {
+                d.label("expected a constant of the text").help("declare it in `[memory]`")
+            });
+        }
+        if let (Some(range), false) = (specifiers.has(Storage::Constexpr), fixed) {
             self.error("wrong-operand", range, "the value of a `constexpr` variable is no constant", |d| {
                 d.label("expected a constant of the text")
             });

@@ -136,7 +136,8 @@ impl Lowering<'_, '_> {
 
     /// What a call does: its arguments first, all of them before it acts.
     fn effects_of_call(&self, name: &str, args: &[Tree]) -> Effects {
-        let mut all = Effects { acts: !self.is_pure(name), ..Effects::default() };
+        let plain = self.is_plain_read(name);
+        let mut all = Effects { acts: !plain && !self.is_pure(name), plain, ..Effects::default() };
         let written = self.functions.get(name).map_or(&[][..], |known| &known.written);
         for (n, arg) in args.iter().enumerate() {
             all = all.and(self.effects(arg));

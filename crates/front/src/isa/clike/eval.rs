@@ -489,13 +489,19 @@ impl Lowering<'_, '_> {
 
     /// Whether a call of that name changes nothing and reads no memory.
     pub(super) fn is_pure(&self, name: &str) -> bool {
-        let pure = |does| matches!(does, Does::Larger | Does::Smaller | Does::Nothing);
+        let pure = |does| matches!(does, Does::Larger | Does::Smaller | Does::Bits(..) | Does::Nothing);
         let row = ROWS.iter().chain(FUNCTIONS).find(|r| r.name == bare(name));
         self.functions.get(name).is_some_and(|known| known.pure)
             || row.is_some_and(|row| pure(row.does))
             || self.env.specials.iter().any(|s| s.0 == name)
             || name.starts_with("get_")
             || matches!(name, "thread_rank" | "size" | "num_threads")
+    }
+
+    /// Whether a call of that name reads memory plainly, and does nothing else.
+    pub(super) fn is_plain_read(&self, name: &str) -> bool {
+        let row = FUNCTIONS.iter().find(|r| r.name == name).filter(|_| self.env.language.cpp);
+        row.is_some_and(|row| matches!(row.does, Does::Read | Does::ReadOnly)) && !self.functions.contains_key(name)
     }
 
     /// Reports arguments whose order could be noticed: no language says which comes first.

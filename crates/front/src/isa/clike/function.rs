@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind};
-use super::calls::{Does, In, Role, Row, legal};
+use super::calls::{Bits, Does, In, Role, Row, legal};
 use super::groups::{SUB_GROUP_BARRIER, WORK_GROUP_BARRIER};
 use super::lower::Lowering;
 use super::place::Place;
@@ -14,6 +14,7 @@ use super::refused::scope_meant;
 use super::scope::{Atomic, Binding, Variable};
 use super::types::{Qualified, Type, Value};
 use super::words::enumerator;
+use crate::isa::bits::{Stage, absolute, count_ones, count_zeros, first_one, reverse, trailing_zeros, unsigned};
 use program::words::{FLAGS, Order};
 use program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Space, Tags, Ty, Update,
@@ -272,7 +273,8 @@ impl Lowering<'_, '_> {
                 return Some(Value::void());
             }
             Does::Vote(vote) => return Some(self.vote(tree, vote, args.value?)),
-            Does::Nothing => return Some(Value::int(0)),
+            Does::Nothing => return Some(Value::void()),
+            Does::Bits(bits, of) => return self.bits(row, tree, bits, of, args.value?),
             Does::Larger | Does::Smaller => {
                 let op = if row.does == Does::Larger { BinOp::Max } else { BinOp::Min };
                 return Some(self.arithmetic(op, args.compared?, args.value?, &tree.range));
@@ -287,7 +289,7 @@ impl Lowering<'_, '_> {
             });
             return None;
         };
-        if of.constant && !matches!(row.does, Does::Load | Does::Wait) {
+        if of.constant && !matches!(row.does, Does::Load | Does::Wait | Does::Read | Does::ReadOnly) {
             self.error("constant", &tree.range, format!("`{}` on something `const`", row.name), |d| {
                 d.label("expected something that may be changed")
             });
@@ -303,8 +305,11 @@ impl Lowering<'_, '_> {
         let value = args.value.map(|v| v.converted(&of.ty).expr).unwrap_or(Expr::Const(0));
         let mut new = None;
         let update = match row.does {
-            Does::Read => {
+            Does::Read | Does::ReadOnly => {
                 self.in_global(row, tree, &addr)?;
+                if row.does == Does::ReadOnly {
+                    self.read_only.push(self.code.len());
+                }
                 return Some(self.read(Place::Memory(addr, of)));
             }
             Does::Load => {
@@ -358,6 +363,58 @@ impl Lowering<'_, '_> {
             None => old,
         };
         Some(Value::new(expr, of.ty))
+    }
+
+    /// Computes with the bits of a value: converted to a type, or in that which it has.
+    fn bits(&mut self, row: &Row, tree: &Tree, bits: Bits, of: Option<Ty>, value: Value) -> Option<Value> {
+        let opencl = self.env.language.functions.contains(&In::OpenCl);
+        let own = match &value.ty {
+            // OpenCL C promotes nothing here.
+            Type::Int(ty) if opencl => Some(*ty),
+            ty => ty.promoted(),
+        };
+        let Some(own) = own else {
+            let name = value.ty.name();
+            if !self.is_nothing(&value) {
+                self.error("wrong-operand", &tree.range, format!("`{}` of a `{name}`", row.name), |d| {
+                    d.label("expected an integer")
+                });
+            }
+            return None;
+        };
+        if bits == Bits::Absolute && of.is_none() && !own.signed && self.env.language.cpp {
+            self.error("wrong-operand", &tree.range, "`abs` of something without a sign", |d| {
+                d.label("expected a signed integer").note("the call is ambiguous in C++")
+            });
+            return None;
+        }
+        let ty = of.unwrap_or(own);
+        let first = value.fit(ty);
+        let stages = match bits {
+            Bits::Absolute => {
+                let result = if opencl { unsigned(ty) } else { ty };
+                let value = if ty.signed { absolute(ty, first) } else { first };
+                return Some(Value::of(Value::of(value, ty).fit(result), result));
+            }
+            Bits::Ones => count_ones(),
+            Bits::LeadingZeros => count_zeros(),
+            Bits::TrailingZeros => trailing_zeros(),
+            Bits::FirstOne => first_one(),
+            Bits::Reversed => reverse(ty),
+        };
+        let word = unsigned(ty);
+        let dst = self.temporary(word);
+        for stage in std::iter::once(Stage::First(Value::of(first, ty).fit(word))).chain(stages) {
+            let value = stage.next(Expr::Reg(dst), word);
+            self.push(Op::Assign { dst, value });
+        }
+        let result = match bits {
+            Bits::Reversed => word,
+            _ if opencl => ty,
+            _ => Ty::S32,
+        };
+        let counted = Value::of(Expr::Reg(dst), word).fit(result);
+        Some(Value::of(counted, result))
     }
 
     /// What hints at caches of global memory is for that alone.

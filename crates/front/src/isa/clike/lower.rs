@@ -67,6 +67,8 @@ pub(super) struct Lowering<'a, 's> {
     /// Registers that no code can name, and that keep their values.
     hidden: HashMap<&'static str, RegId>,
     pub(super) code: Vec<Instr>,
+    /// Its reads of what nothing may write.
+    pub(super) read_only: Vec<usize>,
     /// What only host code has.
     pub(super) host: HostState,
     exits: Vec<Exits>,
@@ -102,6 +104,7 @@ impl<'a, 's> Lowering<'a, 's> {
             given: 0,
             hidden: HashMap::new(),
             code: Vec::new(),
+            read_only: Vec::new(),
             host: HostState::default(),
             exits: Vec::new(),
             functions: HashMap::new(),
@@ -135,7 +138,7 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Si
         l.patch(at, end);
     }
     l.rename();
-    Lowered { regs: l.regs, code: l.code, calls: l.host.requests }
+    Lowered { regs: l.regs, code: l.code, read_only: l.read_only, calls: l.host.requests }
 }
 
 impl<'a> Lowering<'a, '_> {

@@ -100,6 +100,8 @@ pub struct Lowered {
     pub regs: Vec<Register>,
     /// Its code.
     pub code: Vec<Instr>,
+    /// Its reads through a cache that sees no writes: nothing may write what they read.
+    pub read_only: Vec<usize>,
     /// Calls of the runtime, by number.
     pub calls: Vec<host::Request>,
 }

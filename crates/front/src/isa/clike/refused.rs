@@ -76,11 +76,6 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
         "write the mask that is meant",
     ),
     (
-        "__ldg",
-        "loads through the read-only cache, which no memory model covers",
-        "use a plain load, if nothing writes there",
-    ),
-    (
         "__sync_",
         "builtins that are documented as full barriers, which no order of C11 is",
         "use `__atomic_…`, with an order",
@@ -128,9 +123,7 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
         "collective functions: an exchange of values that is no barrier, of which the models have no relation",
         "exchange through local memory and `sub_group_barrier`, which orders more",
     ),
-    ("__popc", "counts of bits", "use arithmetic"),
-    ("__ffs", "counts of bits", "use arithmetic"),
-    ("__clz", "counts of bits", "use arithmetic"),
+    ("__builtin_c", "counts that are undefined for 0", "use `__builtin_popcount`, or `__clz` in CUDA C++"),
     (
         "atomic_signal_fence",
         "fences between a thread and its signal handlers",

@@ -4,12 +4,12 @@
 //! - PTX ISA 9.4, *Integer Arithmetic Instructions* (`abs`, `sad`, `mul.hi`, `popc`, `clz`, `bfind`, `brev`, `bfe`, `bfi`), *Logic
 //!   and Shift Instructions* (`lop3`, `cnot`, `shf`), *Data Movement and Conversion Instructions* (`prmt`).
 //!
-//! # Invariants
-//! - What needs several steps takes them in its destination, which nobody else sees in between.
+//! What needs several steps takes them in its destination ([`crate::isa::bits`]).
 
 use super::arith::{assign, double, op as bin, wide_product};
 use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, ResultTy, Role, Row, TYPES};
+use crate::isa::bits::{Stage, Step, absolute, count_ones, count_zeros, reverse, smear, unsigned};
 use program::{BinOp, CmpOp, Expr, Op, Ty};
 
 const UNARY: &[Role] = &[Role::Dst, Role::Val];
@@ -27,8 +27,8 @@ pub(super) const ROWS: &[Row] = &[
     })
     .result(ResultTy::U32),
     Row::new("clz", "`clz{.type} d, a`", "number of zeros in front", &[TYPES], UNARY, |e, c| {
-        let left: Step = |d, ty| bin(BinOp::Sub, ty, int(i64::from(ty.bits)), d);
-        run(e, c, [start(e, c), smear(), count_ones(), vec![Stage::Of(left)]].concat());
+        let stages = [start(e, c), count_zeros()].concat();
+        run(e, c, stages);
     })
     .result(ResultTy::U32),
     Row::new(
@@ -49,12 +49,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .result(ResultTy::U32),
     Row::new("brev", "`brev{.type} d, a`", "the bits in reverse", &[TYPES], UNARY, |e, c| {
-        let mut stages = start(e, c);
-        let mut width = 1;
-        while width < i64::from(c.ty.bits) {
-            stages.push(Stage::Swap(width));
-            width *= 2;
-        }
+        let stages = [start(e, c), reverse(c.ty)].concat();
         run(e, c, stages);
     }),
     Row::new(
@@ -168,8 +163,7 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["r"]),
     Row::new("abs", "`abs{.type} d, a`", "absolute value", &[TYPES], UNARY, |e, c| {
-        let negative = bin(BinOp::Sub, c.ty, int(0), c.expr(1));
-        assign(e, c, bin(BinOp::Max, c.ty, c.expr(1), negative));
+        assign(e, c, absolute(c.ty, c.expr(1)));
     }),
     Row::new("sad", "`sad{.type} d, a, b, c`", "`c` plus the absolute difference", &[TYPES], TERNARY, |e, c| {
         let (a, b) = (c.expr(1), c.expr(2));
@@ -199,67 +193,15 @@ pub(super) const ROWS: &[Row] = &[
     .keyed(&["hi"]),
 ];
 
-/// The destination's next value, from the present one.
-type Step = fn(Expr, Ty) -> Expr;
-
-/// A step of several.
-#[derive(Clone)]
-enum Stage {
-    First(Expr),
-    Of(Step),
-    /// `d | d >> n`
-    Smear(i64),
-    /// Swaps neighbours of `n` bits.
-    Swap(i64),
-}
-
 fn start(e: &Emit<'_, '_>, c: &Call) -> Vec<Stage> {
     vec![Stage::First(e.fit(c.expr(1), c.ty))]
 }
 
-fn smear() -> Vec<Stage> {
-    [1, 2, 4, 8, 16, 32].map(Stage::Smear).to_vec()
-}
-
-fn count_ones() -> Vec<Stage> {
-    let steps: [Step; 4] = [
-        |d, ty| {
-            let odd = bin(BinOp::And, ty, bin(BinOp::Shr, ty, d.clone(), int(1)), int(0x5555_5555_5555_5555));
-            bin(BinOp::Sub, ty, d, odd)
-        },
-        |d, ty| {
-            let mask = || int(0x3333_3333_3333_3333);
-            let high = bin(BinOp::And, ty, bin(BinOp::Shr, ty, d.clone(), int(2)), mask());
-            bin(BinOp::Add, ty, bin(BinOp::And, ty, d, mask()), high)
-        },
-        |d, ty| {
-            let both = bin(BinOp::Add, ty, d.clone(), bin(BinOp::Shr, ty, d, int(4)));
-            bin(BinOp::And, ty, both, int(0x0f0f_0f0f_0f0f_0f0f))
-        },
-        |d, ty| {
-            let sum = bin(BinOp::Mul, ty, d, int(0x0101_0101_0101_0101));
-            bin(BinOp::Shr, ty, sum, int(i64::from(ty.bits) - 8))
-        },
-    ];
-    steps.map(Stage::Of).to_vec()
-}
-
-/// Takes the steps in the destination, on bits without a sign but for what looks at one.
+/// Takes the steps in the destination.
 fn run(e: &mut Emit<'_, '_>, c: &Call, stages: Vec<Stage>) {
     let Some(dst) = c.dst(0) else { return assign(e, c, int(0)) };
     for stage in stages {
-        let (d, ty) = (Expr::Reg(dst), unsigned(c.ty));
-        let value = match stage {
-            Stage::First(value) => value,
-            // The sign of what was read is still there.
-            Stage::Of(step) => step(d, if c.ty.signed { c.ty } else { ty }),
-            Stage::Smear(n) => bin(BinOp::Or, ty, d.clone(), bin(BinOp::Shr, ty, d, int(n))),
-            Stage::Swap(n) => {
-                let mask = (0..64).filter(|bit| bit / n % 2 == 0).fold(0i64, |mask, bit| mask | 1 << bit);
-                let down = bin(BinOp::And, ty, bin(BinOp::Shr, ty, d.clone(), int(n)), int(mask));
-                bin(BinOp::Or, ty, bin(BinOp::Shl, ty, bin(BinOp::And, ty, d, int(mask)), int(n)), down)
-            }
-        };
+        let value = stage.next(Expr::Reg(dst), c.ty);
         e.push(Op::Assign { dst, value });
     }
 }
@@ -281,10 +223,6 @@ fn amount(c: &Call) -> Expr {
         Some("clamp") => bin(BinOp::Min, Ty::U32, c.expr(3), int(32)),
         _ => bin(BinOp::And, Ty::U32, c.expr(3), int(31)),
     }
-}
-
-fn unsigned(ty: Ty) -> Ty {
-    Ty { signed: false, ..ty }
 }
 
 fn ones(ty: Ty, len: Expr) -> Expr {

@@ -1,0 +1,114 @@
+//! Operations on bits in steps over one register: what instructions of PTX and builtins of the C family share.
+//!
+//! # Invariants
+//! - Each step makes the register's next value from the present one, which nobody else sees in between.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *Integer Arithmetic Instructions*; CUDA Math API, *Integer Intrinsics*; OpenCL C, *Integer Functions*.
+
+use program::{BinOp, Expr, Ty};
+
+/// The register's next value, from the present one.
+pub(super) type Step = fn(Expr, Ty) -> Expr;
+
+/// A step of several.
+#[derive(Clone)]
+pub(super) enum Stage {
+    First(Expr),
+    Of(Step),
+    /// `d | d >> n`
+    Smear(i64),
+    /// Swaps neighbours of `n` bits.
+    Swap(i64),
+}
+
+impl Stage {
+    /// The next value of a register of a type, which has no sign but for what looks at one.
+    pub(super) fn next(self, d: Expr, ty: Ty) -> Expr {
+        let bits = unsigned(ty);
+        match self {
+            Stage::First(value) => value,
+            // The sign of what was read is still there.
+            Stage::Of(step) => step(d, ty),
+            Stage::Smear(n) => bin(BinOp::Or, bits, d.clone(), bin(BinOp::Shr, bits, d, int(n))),
+            Stage::Swap(n) => {
+                let mask = (0..64).filter(|bit| bit / n % 2 == 0).fold(0i64, |mask, bit| mask | 1 << bit);
+                let down = bin(BinOp::And, bits, bin(BinOp::Shr, bits, d.clone(), int(n)), int(mask));
+                bin(BinOp::Or, bits, bin(BinOp::Shl, bits, bin(BinOp::And, bits, d, int(mask)), int(n)), down)
+            }
+        }
+    }
+}
+
+/// Sets all bits behind the leading one.
+pub(super) fn smear() -> Vec<Stage> {
+    [1, 2, 4, 8, 16, 32].map(Stage::Smear).to_vec()
+}
+
+/// Counts the ones.
+pub(super) fn count_ones() -> Vec<Stage> {
+    let steps: [Step; 4] = [
+        |d, ty| {
+            let odd = bin(BinOp::And, ty, bin(BinOp::Shr, ty, d.clone(), int(1)), int(0x5555_5555_5555_5555));
+            bin(BinOp::Sub, ty, d, odd)
+        },
+        |d, ty| {
+            let mask = || int(0x3333_3333_3333_3333);
+            let high = bin(BinOp::And, ty, bin(BinOp::Shr, ty, d.clone(), int(2)), mask());
+            bin(BinOp::Add, ty, bin(BinOp::And, ty, d, mask()), high)
+        },
+        |d, ty| {
+            let both = bin(BinOp::Add, ty, d.clone(), bin(BinOp::Shr, ty, d, int(4)));
+            bin(BinOp::And, ty, both, int(0x0f0f_0f0f_0f0f_0f0f))
+        },
+        |d, ty| {
+            let sum = bin(BinOp::Mul, ty, d, int(0x0101_0101_0101_0101));
+            bin(BinOp::Shr, ty, sum, int(i64::from(ty.bits) - 8))
+        },
+    ];
+    steps.map(Stage::Of).to_vec()
+}
+
+/// Counts the zeros in front.
+pub(super) fn count_zeros() -> Vec<Stage> {
+    let left: Step = |d, ty| bin(BinOp::Sub, ty, int(i64::from(ty.bits)), d);
+    [smear(), count_ones(), vec![Stage::Of(left)]].concat()
+}
+
+/// Puts the bits into the opposite order.
+pub(super) fn reverse(ty: Ty) -> Vec<Stage> {
+    (0..ty.bits.ilog2()).map(|n| Stage::Swap(1 << n)).collect()
+}
+
+/// The number of the first one from below, counted from 1; 0 if there is none.
+pub(super) fn first_one() -> Vec<Stage> {
+    let lowest: Step = |d, ty| bin(BinOp::And, ty, d.clone(), bin(BinOp::Sub, ty, int(0), d));
+    [vec![Stage::Of(lowest)], smear(), count_ones()].concat()
+}
+
+/// Counts the zeros behind the last one.
+pub(super) fn trailing_zeros() -> Vec<Stage> {
+    let behind: Step = |d, ty| {
+        let below = bin(BinOp::Sub, ty, d.clone(), int(1));
+        bin(BinOp::And, ty, bin(BinOp::Xor, ty, d, int(-1)), below)
+    };
+    [vec![Stage::Of(behind)], count_ones()].concat()
+}
+
+/// The absolute value; of the least number of a type, that.
+pub(super) fn absolute(ty: Ty, a: Expr) -> Expr {
+    bin(BinOp::Max, ty, a.clone(), bin(BinOp::Sub, ty, int(0), a))
+}
+
+/// A type without its sign.
+pub(super) fn unsigned(ty: Ty) -> Ty {
+    Ty { signed: false, ..ty }
+}
+
+fn bin(op: BinOp, ty: Ty, a: Expr, b: Expr) -> Expr {
+    Expr::Bin(op, ty, a.into(), b.into())
+}
+
+fn int(n: i64) -> Expr {
+    Expr::Const(n)
+}
