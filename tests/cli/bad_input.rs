@@ -482,6 +482,33 @@ fn orders_and_scopes_that_a_dialect_does_not_have() {
 }
 
 #[test]
+fn members_are_named_as_their_structure_has_them() {
+    let test = |memory: &str, condition: &str| {
+        let code = "struct Node { int data; int at[2]; }; Node t = m; int r = t.data;";
+        format!(
+            "name = \"t\"\ndialect = \"cuda\"\ncondition = \"{condition}\"\n[memory]\nx = 0\n{memory}\n[[thread]]\ncode = \"{code}\"\n"
+        )
+    };
+    let node = "m = { type = \"Node\" }";
+    for (memory, condition, part) in [
+        (node, "m == 1", "`m` has more than one value"),
+        (node, "m.dat == 1", "did you mean `m.data`?"),
+        (node, "m.at == 1", "expected one of `m.data`, `m.at[0]`, `m.at[1]`"),
+        (node, "m[1].data == 1", "`m` has no `[1].data`"),
+        (node, "x.data == 1", "`x` is no structure"),
+        (node, "P0:t == 1", "`t` has more than one value"),
+        (node, "P0:r == &m.q", "`m` has no `.q`"),
+        ("m = { type = \"Nodes\" }", "x == 1", "`type` cannot be `Nodes`"),
+        ("m = { type = \"Node\", init = [1, 2] }", "x == 1", "2 values for a `Node`"),
+        ("m = { type = \"Node\", size = 100000 }", "x == 1", "memory holds 1 to 16384 values"),
+        ("m = { type = \"Node\", init = [1, 2, \"&m.q\"] }", "x == 1", "there is no `&m.q`"),
+    ] {
+        let folder = Folder::new(&[("t.toml", &test(memory, condition))]);
+        folder.refused(&["t.toml"], &["t.toml:", part]);
+    }
+}
+
+#[test]
 fn evaluations_that_are_not_sequenced_cannot_be_written() {
     for code in [
         "*x = (*x)++;",

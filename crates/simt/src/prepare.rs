@@ -12,8 +12,8 @@ use super::groups::Groups;
 use program::litmus::{LitmusTest, Observable};
 use program::memory::Memory;
 use program::{
-    Barrier, BarrierAction, BarrierNaming, EventKind, Expr, LocationKind, Mark, MemoryKind, Op, OpenClMemory,
-    Program, Proxy, Scope, Space, Tags, ThreadId, Ty, live_registers,
+    Barrier, BarrierAction, BarrierNaming, EventKind, Expr, Instr, LocationKind, Mark, MemoryKind, Op,
+    OpenClMemory, Program, Proxy, Scope, Space, Tags, ThreadId, Ty, live_registers,
 };
 
 impl Code {
@@ -101,6 +101,15 @@ impl Code {
         let mut acts = Vec::with_capacity(thread.code.len());
         for instr in &thread.code {
             acts.push(self.act(&instr.op, id).map_err(|what| format!("{what} (`{}`)", instr.text))?);
+        }
+        // Which iteration comes to a barrier, and which does not, is not kept.
+        let around = |pc: usize| {
+            thread.code.iter().enumerate().any(|(at, i)| i.op.target().is_some_and(|to| (to..=at).contains(&pc)))
+        };
+        let instance =
+            |i: &Instr| i.op.barrier().is_some_and(|b| matches!(b.naming, BarrierNaming::Instance { .. }));
+        if let Some((_, instr)) = thread.code.iter().enumerate().find(|(pc, i)| instance(i) && around(*pc)) {
+            return Err(format!("not in this machine: a barrier instance in a loop (`{}`)", instr.text));
         }
         let mut needed = vec![false; thread.regs.len()];
         for o in &self.observed {

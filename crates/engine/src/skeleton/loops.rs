@@ -223,6 +223,12 @@ impl Loops {
         tests.map(move |(l, counters)| (round(l), counters.as_slice()))
     }
 
+    /// How many loops are around both of two instructions; the second one may be the end.
+    pub(super) fn around(&self, pc: usize, other: usize) -> usize {
+        let (rank, other) = (self.rank(pc), self.rank(other));
+        self.loops.iter().filter(|l| l.contains(rank) && l.contains(other)).count()
+    }
+
     /// Whether the thread has a loop at all.
     pub(super) fn any(&self) -> bool {
         !self.loops.is_empty()

@@ -96,7 +96,7 @@ impl Unroller<'_> {
         };
         let mut past = Past::default();
         let suites = thread.code.iter().any(|i| is_of_suites(&i.op));
-        let (mut unreached, mut reached) = (Vec::new(), vec![false; thread.code.len()]);
+        let (mut unreached, mut reached) = (Vec::new(), BTreeSet::new());
         let mut pending: BTreeMap<Position, State> = BTreeMap::new();
         let last = thread.code.len();
         if last == 0 {
@@ -118,7 +118,9 @@ impl Unroller<'_> {
             }
             let pc = at.pc();
             past.arrives(&at, &state, &loops);
-            reached[pc] = true;
+            if suites {
+                reached.insert(at.clone());
+            }
             let mut jumps: Vec<(Cond, usize)> = Vec::new();
             let instr = &thread.code[pc];
             match &instr.op {
@@ -154,7 +156,10 @@ impl Unroller<'_> {
                 }
             }
             for &(_, dead) in jumps.iter().filter(|(guard, _)| suites && *guard == Cond::FALSE) {
-                unreached.push((dead, state.clone()));
+                let live = jumps.iter().filter(|(guard, _)| *guard != Cond::FALSE);
+                // An iteration that does not take place is none of the program: the thread leaves a loop.
+                let leaves = live.clone().all(|(_, to)| loops.around(pc, *to) < loops.around(pc, dead));
+                unreached.push((at.clone(), dead, leaves && live.count() > 0, state.clone()));
             }
             jumps.retain(|(guard, _)| *guard != Cond::FALSE);
             let mut state = Some(state);
@@ -205,8 +210,8 @@ impl Unroller<'_> {
                 pending.insert(to, slot.expect("merged"));
             }
         }
-        for (dead, state) in unreached {
-            self.never_reached(state, dead, &reached, id);
+        for (at, dead, leaves, state) in unreached {
+            self.never_reached(state, (&at, dead), leaves, &reached, &loops, id);
         }
         if let Some(mut state) = end {
             // A command ends when its threads do, so that it matters whether they come to that.
@@ -290,14 +295,27 @@ impl Unroller<'_> {
         self.ends(state)
     }
 
-    /// Notes the barriers of the suites on a way that is never taken, if no other way leads there. That values alone show that
-    /// it is not taken makes no difference: to those who wait for all matching barriers of the program they count.
-    fn never_reached(&mut self, mut state: State, from: usize, reached: &[bool], thread: ThreadId) {
+    /// Notes the barriers of the suites on a way that is never taken, if no other way leads there in the same iterations of
+    /// the loops around; in any, if the thread `leaves` a loop instead. That values alone show that it is not taken makes no
+    /// difference: to those who wait for all matching barriers of the program they count.
+    fn never_reached(
+        &mut self,
+        mut state: State,
+        (at, dead): (&Position, usize),
+        leaves: bool,
+        reached: &BTreeSet<Position>,
+        loops: &Loops,
+        thread: ThreadId,
+    ) {
         let code = &self.program.thread(thread).code;
-        let mut seen = vec![false; code.len()];
-        let mut todo = vec![from];
-        while let Some(pc) = todo.pop() {
-            if pc >= code.len() || std::mem::replace(&mut seen[pc], true) || reached[pc] {
+        let mut seen: BTreeSet<Position> = BTreeSet::new();
+        let mut todo = vec![(at.clone(), dead)];
+        while let Some((from, pc)) = todo.pop() {
+            if pc >= code.len() || (leaves && reached.iter().any(|at| at.pc() == pc)) {
+                continue;
+            }
+            let Step::Forward(here) = loops.step(&from, pc) else { continue };
+            if reached.contains(&here) || !seen.insert(here.clone()) {
                 continue;
             }
             let op = &code[pc].op;
@@ -309,7 +327,8 @@ impl Unroller<'_> {
                 let never = self.barrier(&state, barrier, thread);
                 self.out.unreached.push(never);
             }
-            todo.extend(op.target().into_iter().chain(op.falls_through().then_some(pc + 1)));
+            let next = op.target().into_iter().chain(op.falls_through().then_some(pc + 1));
+            todo.extend(next.map(|to| (here.clone(), to)));
         }
     }
 

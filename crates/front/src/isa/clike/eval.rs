@@ -501,7 +501,8 @@ impl Lowering<'_, '_> {
     /// Whether a call of that name reads memory plainly, and does nothing else.
     pub(super) fn is_plain_read(&self, name: &str) -> bool {
         let row = FUNCTIONS.iter().find(|r| r.name == name).filter(|_| self.env.language.cpp);
-        row.is_some_and(|row| matches!(row.does, Does::Read | Does::ReadOnly)) && !self.functions.contains_key(name)
+        row.is_some_and(|row| matches!(row.does, Does::Read | Does::ReadOnly))
+            && !self.functions.contains_key(name)
     }
 
     /// Reports arguments whose order could be noticed: no language says which comes first.
