@@ -334,6 +334,22 @@ fn time_that_runs_out() {
     folder.undecided(&["t.toml", "--timeout", "1ms", "--engine", "enumerate"], "out of time");
 }
 
+/// Conditions that grow with every instruction: what is slow is to unroll them, before an engine is asked.
+#[test]
+fn time_that_runs_out_while_a_thread_is_unrolled() {
+    let step = |i: usize| {
+        format!(
+            "ld.relaxed.gpu.u32 %r1, [i];\nxor.b32 %r2, %r2, %r1;\nadd.u32 %r3, %r3, %r2;\nsetp.lt.u32 %p1, %r3, {i};\n\
+             @%p1 xor.b32 %r2, %r2, %r3;\n@!%p1 add.u32 %r3, %r3, %r2;\n"
+        )
+    };
+    let code = (0..300).map(step).collect::<String>();
+    let folder = Folder::new(&[("t.toml", &one_thread("P0:r2 == 7", "i = { type = 'u32', init = 0 }", &code))]);
+    let begin = std::time::Instant::now();
+    folder.undecided(&["t.toml", "--timeout", "100ms"], "out of time");
+    assert!(begin.elapsed().as_secs() < 20, "the deadline is asked for");
+}
+
 #[test]
 fn options_that_mean_nothing() {
     let folder = Folder::new(&[("good.toml", GOOD)]);

@@ -98,7 +98,7 @@ impl<'a> Task<'a> {
         }
         let of_model = model.options.iter().map(|&(option, value)| Setting { option, on: value == 1 });
         let settings = of_model.chain(test.options.iter().chain(set).copied());
-        let mut sk = Skeleton::build_for(purpose, test, Options::of(settings), bound)?;
+        let mut sk = Skeleton::build_for(purpose, test, Options::of(settings), bound, deadline)?;
         let excluded = !thin_air && excludes_thin_air(model);
         let props: Vec<&Prop> = test.condition.iter().chain(&test.filter).collect();
         let seeds = if excluded { Vec::new() } else { seeds(&sk, &props) };
@@ -154,6 +154,8 @@ impl<'a> Task<'a> {
             }
             at_cell.push(writers);
         }
+        // Others, with more time, go on with it.
+        sk.pool.unwatch()?;
         let check_barrier_order = !sk.barrier_order.is_empty() && {
             let mut order = sk.program_order().clone();
             for &(a, b, _) in &sk.barrier_order {

@@ -75,7 +75,7 @@ fn wait(
     let other = if test == "beq" { "bne" } else { "beq" };
     let poll = |to: &str| format!("ld.{load} r0, {place}; {other} r0, {tested}, {to}");
     let end = format!("{l}E");
-    match rng.random_range(0..8u32) {
+    match rng.random_range(0..9u32) {
         // Polls until the value changes, then loads it anew: two backward jumps that cross.
         0 => format!("{l}: {}; {l}P: ld.{load} r1, {place}; bne r1, r0, {l}; goto {l}P; {end}:", poll(&end)),
         // Enters a loop of two reads at the second one, or not.
@@ -96,6 +96,12 @@ fn wait(
         ),
         // Waits for two values in turn.
         6 => format!("{l}: xor r3, r3, 1; ld.{load} r0, {place}; beq r0, r3, {l}; {test} r0, {tested}, {l}"),
+        // Polls, then polls and counts, then goes on with others; the block that counts stands before the one that polls.
+        7 => format!(
+            "{l}: {}; ld.{load} r1, {place}; bne r1, r0, {l}; mov r3, 0; goto {l}P; {l}C: add r3, r3, 1; \
+             {l}P: ld.{load} r1, {place}; bne r1, r0, {l}; setp.lt.s64 p1, r3, 3; @p1 bra {l}C; goto {l}P; {end}:",
+            poll(&end)
+        ),
         // A loop in a loop.
         _ => format!(
             "{l}: ld.{load} r1, x; {l}P: ld.{load} r0, {place}; {test} r0, {tested}, {l}P; ld.{load} r2, x; bne r2, r1, {l}"

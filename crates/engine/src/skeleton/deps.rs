@@ -19,6 +19,7 @@ use super::event::Event;
 use super::pool::{Atom, AtomId, Cond, Pool, Term, TermId};
 use cat::rel::EventId;
 use program::EventKind;
+use verdict::Reason;
 
 type Support = BTreeMap<EventId, Cond>;
 
@@ -35,6 +36,11 @@ pub(super) struct Dependencies<'a> {
 impl<'a> Dependencies<'a> {
     pub(super) fn new(pool: &'a mut Pool, choices: &'a FxHashMap<u32, Cond>) -> Self {
         Dependencies { pool, choices, open: Vec::new(), terms: Default::default() }
+    }
+
+    /// Whether what was computed means nothing, since the pool gave up.
+    pub(super) fn given_up(&self) -> Result<(), Reason> {
+        self.pool.given_up()
     }
 
     /// The reads in a term, each with the condition under which the value depends on it.

@@ -61,7 +61,7 @@ impl Domains {
         let mut d = Domains { terms: Vec::new(), images: Vec::new(), cells, may_fault, open: false };
         let rounds = reads.len() + 1;
         for round in 0.. {
-            (d.images, d.terms) = images(&sk.pool, &of_read)?;
+            (d.images, d.terms) = images(&sk.pool, &of_read, deadline)?;
             for (i, event) in sk.events.iter().enumerate() {
                 if let Some(addr) = event.addr {
                     (d.cells[i], d.may_fault[i]) = d.accessible(sk, i, addr);
@@ -98,7 +98,7 @@ impl Domains {
                 break;
             }
         }
-        (d.images, d.terms) = images(&sk.pool, &of_read)?;
+        (d.images, d.terms) = images(&sk.pool, &of_read, deadline)?;
         Ok(d)
     }
 

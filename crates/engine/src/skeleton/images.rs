@@ -8,6 +8,7 @@
 //! - Where a term that is a function has a value, all reads that it is a function of execute.
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 use super::domain::{MAX_VALUES, Values};
 use super::pool::{Atom, Cond, Pool, Term, TermId};
@@ -34,11 +35,18 @@ impl Image {
 }
 
 /// What is known of all terms, by index; and their values, sorted.
-pub(super) fn images(pool: &Pool, of_read: &[BTreeSet<i64>]) -> Result<(Vec<Image>, Vec<Values>), Reason> {
+pub(super) fn images(
+    pool: &Pool,
+    of_read: &[BTreeSet<i64>],
+    deadline: Option<Instant>,
+) -> Result<(Vec<Image>, Vec<Values>), Reason> {
     let sizes = |e: EventId| of_read[e.index()].len();
     let mut images: Vec<Image> = Vec::with_capacity(pool.term_count());
     let mut sorted = Vec::with_capacity(pool.term_count());
     for id in pool.term_ids() {
+        if images.len().is_multiple_of(256) && stop::late(deadline) {
+            return Err(Reason::Time);
+        }
         let image = match pool.term(id) {
             Term::Read(e) => Image::Of(vec![e], of_read[e.index()].iter().copied().collect()),
             term => image(pool, &sizes, &images, term)?,

@@ -1,62 +1,86 @@
-//! Loops of a thread's code: which instructions belong to which backward jump, and where in an unrolled thread a
-//! state stands.
+//! Loops of a thread's code, and where in an unrolled thread a state stands.
+//!
+//! The instructions are put into a weak topological order: every step of control flow leads to a later instruction, or back
+//! to the head of a loop around both. A loop is a strongly connected part of the code. It has one head, its entry; without the
+//! head it falls apart into instructions and inner loops, which are ordered in the same way. Where blocks stand in the
+//! text does not matter, unless the flow leaves it open which comes first.
 //!
 //! # Invariants
-//! - Loops are intervals of instruction indices; any two are disjoint or nested. Jumps that cross each other
-//!   (irreducible code) are merged into one interval.
+//! - A loop is an interval of that order that begins with its head; any two are disjoint or nested, and have different heads.
 //! - [`Position`]s of one thread are totally ordered, and every step of control flow goes to a larger one: that is
 //!   the order in which a thread is unrolled.
+//!
+//! # Sources
+//! - F. Bourdoncle, "Efficient chaotic iteration strategies with widenings", 1993: weak topological orderings. Of a loop with
+//!   several entries the first one in the text is the head.
 
-use program::{Op, RegId, Thread, live_registers};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
 
-/// One loop: `header ..= end`.
+use petgraph::algo::kosaraju_scc;
+use petgraph::graphmap::DiGraphMap;
+use program::{Expr, Op, RegId, Thread, live_registers};
+use verdict::Reason;
+
+/// Loops may be nested this deep.
+const MAX_NESTING: usize = 200;
+
+/// One loop, as an interval of the order: `head ..= end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Loop {
-    header: usize,
+    head: usize,
     end: usize,
 }
 
 impl Loop {
-    fn contains(self, pc: usize) -> bool {
-        (self.header..=self.end).contains(&pc)
+    fn contains(self, rank: usize) -> bool {
+        (self.head..=self.end).contains(&rank)
     }
 }
 
-/// Where a state of an unrolled thread stands: for each enclosing loop, outermost first, its header and the number of
-/// the iteration; then the instruction.
+/// Where a state of an unrolled thread stands: for each enclosing loop, outermost first, its head and the number of
+/// the iteration; then the instruction. Heads and instructions are given by their rank in the order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Position(Vec<u32>);
+pub(super) struct Position {
+    at: Vec<u32>,
+    pc: u32,
+}
 
 impl Position {
     /// The instruction.
     pub(super) fn pc(&self) -> usize {
-        *self.0.last().expect("a position ends with an instruction") as usize
+        self.pc as usize
     }
 
     /// What follows in it after the given beginning, if it begins so.
     pub(super) fn suffix(&self, beginning: &[u32]) -> Option<&[u32]> {
-        self.0.strip_prefix(beginning)
+        self.at.strip_prefix(beginning)
     }
 
     /// The loop iterations it is in, outermost first, each as a prefix that identifies it.
     pub(super) fn iterations(&self) -> impl Iterator<Item = &[u32]> {
-        (2..self.0.len()).step_by(2).map(|end| &self.0[..end])
+        (2..self.at.len()).step_by(2).map(|end| &self.at[..end])
     }
 
     /// The loop whose iterations have their numbers at `round`, as a prefix.
     pub(super) fn around(&self, round: usize) -> &[u32] {
-        &self.0[..round]
+        &self.at[..round]
+    }
+
+    /// The head of that loop, by its rank.
+    pub(super) fn head(&self, round: usize) -> u32 {
+        self.at[round - 1]
     }
 
     /// The number of its iteration.
     pub(super) fn number(&self, round: usize) -> u32 {
-        self.0[round]
+        self.at[round]
     }
 
     /// The same place in another iteration.
     pub(super) fn at_number(&self, round: usize, number: u32) -> Position {
         let mut at = self.clone();
-        at.0[round] = number;
+        at.at[round] = number;
         at
     }
 }
@@ -65,52 +89,138 @@ impl Position {
 pub(super) enum Step {
     /// To a later instruction, or to the end.
     Forward(Position),
-    /// To an iteration of a loop that begins there; which loop, as the place in the position where its iteration has its
+    /// To another iteration of a loop, which begins there; which loop, as the place in the position where its iteration has its
     /// number.
     Back { to: Position, round: usize },
 }
 
 /// The loops of a thread and, if there are any, the registers needed at each instruction.
 pub(super) struct Loops {
+    /// Sorted: outer ones first.
     loops: Vec<Loop>,
-    /// By instruction: whether some jump leads back to it.
-    entered: Vec<bool>,
-    /// By branch: the loops that one of its ways leaves and the other does not, if it can count how often.
-    tests: Vec<Vec<Loop>>,
+    /// By instruction: its rank in the order. Without loops, that of the text is as good.
+    ranks: Vec<usize>,
+    /// By rank: its instruction.
+    code: Vec<usize>,
+    /// By branch: the loops whose iterations it can count, each with the registers that they change and that decide it.
+    tests: Vec<Vec<(Loop, Vec<RegId>)>>,
     live: Vec<Vec<bool>>,
 }
 
 impl Loops {
     /// Analyses a thread. `observed` tells which registers are needed at the end.
-    pub(super) fn new(thread: &Thread, observed: &[bool]) -> Loops {
-        let mut loops: Vec<Loop> = Vec::new();
-        for (pc, instr) in thread.code.iter().enumerate() {
-            loops.extend(instr.op.target().filter(|t| *t <= pc).map(|header| Loop { header, end: pc }));
-        }
-        merge(&mut loops);
+    ///
+    /// # Errors
+    /// If its loops are nested too deep.
+    pub(super) fn new(thread: &Thread, observed: &[bool]) -> Result<Loops, Reason> {
+        let n = thread.code.len();
+        let mut all =
+            Loops { loops: Vec::new(), ranks: Vec::new(), code: Vec::new(), tests: Vec::new(), live: Vec::new() };
         // Nobody asks without loops, and the tables are large.
-        let (mut entered, mut tests, mut live) = (Vec::new(), Vec::new(), Vec::new());
-        if !loops.is_empty() {
-            live = live_registers(thread, observed);
-            entered = vec![false; thread.code.len()];
-            for (pc, instr) in thread.code.iter().enumerate() {
-                instr.op.target().filter(|t| *t <= pc).into_iter().for_each(|t| entered[t] = true);
-                tests.push(counted_loops(thread, &loops, pc));
-            }
+        if !thread.code.iter().enumerate().any(|(pc, instr)| instr.op.jumps_back(pc)) {
+            return Ok(all);
         }
-        Loops { loops, entered, tests, live }
+        let flow = Flow::new(thread);
+        all.arrange(&(0..n).collect(), &flow, 0)?;
+        all.ranks = vec![0; n];
+        for (rank, &pc) in all.code.iter().enumerate() {
+            all.ranks[pc] = rank;
+        }
+        all.live = live_registers(thread, observed);
+        all.tests = (0..n).map(|pc| all.counted_by(thread, &flow, pc)).collect();
+        Ok(all)
     }
 
-    /// Whether some jump leads back to that instruction.
-    pub(super) fn is_entered(&self, pc: usize) -> bool {
-        self.entered.get(pc) == Some(&true)
+    /// Appends the instructions of a loop of that depth to the order.
+    fn arrange(&mut self, part: &BTreeSet<usize>, flow: &Flow, depth: usize) -> Result<(), Reason> {
+        if depth > MAX_NESTING {
+            return Err(Reason::Unsupported(format!("loops nested deeper than {MAX_NESTING}")));
+        }
+        let mut graph = DiGraphMap::<usize, ()>::new();
+        for &pc in part {
+            graph.add_node(pc);
+            flow.next(pc).filter(|to| part.contains(to)).for_each(|to| {
+                graph.add_edge(pc, to, ());
+            });
+        }
+        let components: Vec<BTreeSet<usize>> =
+            kosaraju_scc(&graph).into_iter().map(|c| c.into_iter().collect()).collect();
+        let mut of = rustc_hash::FxHashMap::default();
+        components.iter().enumerate().for_each(|(i, c)| of.extend(c.iter().map(|&pc| (pc, i))));
+        let mut before = vec![0; components.len()];
+        let leaving = |i: usize| {
+            let steps = components[i].iter().flat_map(|&pc| flow.next(pc));
+            steps.filter_map(|to| of.get(&to).copied()).filter(move |&j| j != i)
+        };
+        (0..components.len()).for_each(|i| leaving(i).for_each(|j| before[j] += 1));
+        // What is ready and stands first in the text comes first.
+        let ready = |i: usize| Reverse((components[i].first().copied(), i));
+        let mut open: BinaryHeap<_> = (0..components.len()).filter(|&i| before[i] == 0).map(ready).collect();
+        while let Some(Reverse((_, i))) = open.pop() {
+            let component = &components[i];
+            match component.iter().copied().collect::<Vec<_>>()[..] {
+                [only] if !flow.next(only).any(|to| to == only) => self.code.push(only),
+                _ => {
+                    let entered = |pc: &&usize| flow.before[**pc].iter().any(|from| !component.contains(from));
+                    let head = *component.iter().find(entered).or(component.first()).expect("not empty");
+                    let (at, first) = (self.loops.len(), self.code.len());
+                    self.loops.push(Loop { head: first, end: first });
+                    self.code.push(head);
+                    let mut rest = component.clone();
+                    rest.remove(&head);
+                    self.arrange(&rest, flow, depth + 1)?;
+                    self.loops[at].end = self.code.len() - 1;
+                }
+            }
+            for j in leaving(i) {
+                before[j] -= 1;
+                if before[j] == 0 {
+                    open.push(ready(j));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The loops of which a branch can count the iterations: what decides it is a register that they change, and one of its
+    /// ways, but not the other, comes back to a jump to the head within the iteration.
+    fn counted_by(&self, thread: &Thread, flow: &Flow, pc: usize) -> Vec<(Loop, Vec<RegId>)> {
+        let Op::Branch { cond, target } = &thread.code[pc].op else { return Vec::new() };
+        let mut found = Vec::new();
+        for &l in self.loops.iter().filter(|l| l.contains(self.ranks[pc])) {
+            let body = &self.code[l.head..=l.end];
+            let counters = changed(thread, body, cond);
+            let head = self.code[l.head];
+            let inside = |pc: usize| self.ranks.get(pc).is_some_and(|&rank| l.contains(rank));
+            let counts = !counters.is_empty()
+                && flow.before[head].iter().filter(|&&from| inside(from)).any(|&from| {
+                    let natural = flow.natural_loop(head, from);
+                    natural.contains(&pc) && natural.contains(target) != natural.contains(&(pc + 1))
+                });
+            if counts {
+                found.push((l, counters));
+            }
+        }
+        found
+    }
+
+    /// Whether it is the head of a loop.
+    pub(super) fn is_head(&self, pc: usize) -> bool {
+        self.ranks.get(pc).is_some_and(|&rank| self.loops.iter().any(|l| l.head == rank))
+    }
+
+    /// The instruction of that rank.
+    pub(super) fn instr(&self, rank: u32) -> usize {
+        self.code.get(rank as usize).copied().unwrap_or(rank as usize)
     }
 
     /// The loops whose iterations a branch may count, each as the place of its iteration's number in a position of that
-    /// branch.
-    pub(super) fn tested(&self, pc: usize) -> impl Iterator<Item = usize> {
+    /// branch, with the registers by which it does.
+    pub(super) fn tested(&self, pc: usize) -> impl Iterator<Item = (usize, &[RegId])> {
         let tests = self.tests.get(pc).into_iter().flatten();
-        tests.map(|l| 2 * self.loops.iter().filter(|o| o.contains(l.header) && o.contains(l.end)).count() - 1)
+        let round =
+            |l: &Loop| 2 * self.loops.iter().filter(|o| o.contains(l.head) && o.contains(l.end)).count() - 1;
+        tests.map(move |(l, counters)| (round(l), counters.as_slice()))
     }
 
     /// Whether the thread has a loop at all.
@@ -128,72 +238,90 @@ impl Loops {
         self.position(pc, |_| 0)
     }
 
+    fn rank(&self, pc: usize) -> usize {
+        self.ranks.get(pc).copied().unwrap_or(pc)
+    }
+
     fn position(&self, pc: usize, mut count: impl FnMut(Loop) -> u32) -> Position {
+        let rank = self.rank(pc);
         let mut at = Vec::new();
-        // Loops are sorted outermost first among those that contain one instruction.
-        for &l in self.loops.iter().filter(|l| l.contains(pc)) {
-            at.push(l.header as u32);
+        for &l in self.loops.iter().filter(|l| l.contains(rank)) {
+            at.push(l.head as u32);
             at.push(count(l));
         }
-        at.push(pc as u32);
-        Position(at)
+        at.push(rank as u32);
+        Position { at, pc: pc as u32 }
     }
 
     /// The step from a position to instruction `target`.
     pub(super) fn step(&self, from: &Position, target: usize) -> Step {
-        let pc = from.pc();
+        let (rank, to) = (self.rank(from.pc()), self.rank(target));
         let count = |l: Loop| {
-            let inside = l.header <= pc && pc <= l.end;
-            let depth = self.loops.iter().filter(|o| o.header <= l.header && l.end <= o.end).count();
-            if inside { from.0[2 * depth - 1] } else { 0 }
+            let depth = self.loops.iter().filter(|o| o.head <= l.head && l.end <= o.end).count();
+            if l.contains(rank) { from.at[2 * depth - 1] } else { 0 }
         };
-        if target > pc {
+        if to > rank {
             return Step::Forward(self.position(target, count));
         }
-        let around = |l: &&Loop| l.header <= target && pc <= l.end;
-        let innermost = *self.loops.iter().rfind(around).expect("a backward jump lies in a loop");
+        let around = |l: &&Loop| l.contains(to);
+        let innermost = *self.loops.iter().rfind(around).expect("a step back leads to the head of a loop");
+        debug_assert!(innermost.head == to && innermost.contains(rank), "a step back leads to a head around both");
         let round = 2 * self.loops.iter().filter(around).count() - 1;
         let next = count(innermost) + 1;
-        let to = self.position(target, |l| {
-            if l == innermost {
-                next
-            } else if l.header <= innermost.header && innermost.end <= l.end {
-                count(l)
-            } else {
-                0
-            }
-        });
-        Step::Back { to, round }
+        Step::Back { to: self.position(target, |l| if l == innermost { next } else { count(l) }), round }
     }
 }
 
-/// The loops that one way of a branch leaves and the other does not, if what decides is a register that they change: an
-/// exit that can count their iterations.
-fn counted_loops(thread: &Thread, loops: &[Loop], pc: usize) -> Vec<Loop> {
-    let Op::Branch { cond, target } = &thread.code[pc].op else { return Vec::new() };
-    let counts = |l: &Loop| {
-        let mut changed = false;
-        let assigned = |r: RegId| {
-            (l.header..=l.end).any(|at| matches!(thread.code[at].op, Op::Assign { dst, .. } if dst == r))
+/// The registers that some instructions compute and that an expression depends on through such computations.
+fn changed(thread: &Thread, body: &[usize], e: &Expr) -> Vec<RegId> {
+    let (mut found, mut todo) = (BTreeSet::new(), Vec::new());
+    e.registers(&mut |r| todo.push(r));
+    while let Some(r) = todo.pop() {
+        let of = |pc: &usize| match &thread.code[*pc].op {
+            Op::Assign { dst, value } if *dst == r => Some(value),
+            _ => None,
         };
-        cond.registers(&mut |r| changed |= assigned(r));
-        changed
-    };
-    let leaves = |l: &&Loop| l.contains(pc) && l.contains(*target) != l.contains(pc + 1);
-    loops.iter().filter(leaves).filter(|l| counts(l)).copied().collect()
+        let mut values = body.iter().filter_map(of).peekable();
+        if values.peek().is_some() && found.insert(r) {
+            values.for_each(|value| value.registers(&mut |r| todo.push(r)));
+        }
+    }
+    found.into_iter().collect()
 }
 
-/// Makes intervals disjoint or nested, and sorts them: by header, outer ones first.
-fn merge(loops: &mut Vec<Loop>) {
-    loop {
-        loops.sort_by_key(|l| (l.header, std::cmp::Reverse(l.end)));
-        loops.dedup();
-        let crossing = (0..loops.len()).flat_map(|i| (i + 1..loops.len()).map(move |j| (i, j))).find(|&(i, j)| {
-            let (a, b) = (loops[i], loops[j]);
-            b.header <= a.end && (b.end > a.end || a.header == b.header)
-        });
-        let Some((i, j)) = crossing else { return };
-        let b = loops.remove(j);
-        loops[i].end = loops[i].end.max(b.end);
+/// The steps of control flow in a thread's code, but those to its end.
+struct Flow {
+    after: Vec<[Option<usize>; 2]>,
+    before: Vec<Vec<usize>>,
+}
+
+impl Flow {
+    fn new(thread: &Thread) -> Flow {
+        let n = thread.code.len();
+        let mut before = vec![Vec::new(); n];
+        let mut after = Vec::with_capacity(n);
+        for (pc, instr) in thread.code.iter().enumerate() {
+            let next = Some(pc + 1).filter(|_| instr.op.falls_through());
+            let ways = [next, instr.op.target().filter(|t| Some(*t) != next)].map(|way| way.filter(|&to| to < n));
+            ways.iter().flatten().for_each(|&to| before[to].push(pc));
+            after.push(ways);
+        }
+        Flow { after, before }
+    }
+
+    fn next(&self, pc: usize) -> impl Iterator<Item = usize> {
+        self.after[pc].into_iter().flatten()
+    }
+
+    /// The instructions from which `from` can be reached without passing `head`, and that.
+    fn natural_loop(&self, head: usize, from: usize) -> BTreeSet<usize> {
+        let mut found: BTreeSet<usize> = [head].into();
+        let mut todo = vec![from];
+        while let Some(pc) = todo.pop() {
+            if found.insert(pc) {
+                todo.extend(&self.before[pc]);
+            }
+        }
+        found
     }
 }

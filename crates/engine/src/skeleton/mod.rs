@@ -10,6 +10,7 @@
 //! - A base relation speaks of two events *given that both execute* ([`base`]).
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use cat::rel::{EventId, Rel};
 use program::litmus::{LitmusTest, Observable};
@@ -46,32 +47,40 @@ use unroll::Unroller;
 use unrolled::Unrolled;
 
 impl Skeleton {
+    /// Unrolls a test's program for questions about its outcomes, however long it takes.
+    ///
+    /// # Errors
+    /// As [`Skeleton::build_for`].
+    pub fn build(test: &LitmusTest, options: Options, bound: u32) -> Result<Skeleton, Reason> {
+        Skeleton::build_for(Purpose::Outcomes, test, options, bound, None)
+    }
+
     /// Unrolls a test's program.
     ///
     /// # Errors
-    /// If a limit is exceeded or the program uses something that has no meaning under the options.
-    pub fn build(test: &LitmusTest, options: Options, bound: u32) -> Result<Skeleton, Reason> {
-        Skeleton::build_for(Purpose::Outcomes, test, options, bound)
-    }
-
-    /// As [`Skeleton::build`], for other questions too.
-    ///
-    /// # Errors
-    /// As there.
+    /// If a limit is exceeded, `deadline` passes, or the program uses something that has no meaning under the options.
     pub fn build_for(
         purpose: Purpose,
         test: &LitmusTest,
         options: Options,
         bound: u32,
+        deadline: Option<Instant>,
     ) -> Result<Skeleton, Reason> {
         let program = Arc::new(test.program.clone());
         let memory = Memory::new(&program);
         let observed = observed_registers(test);
         let (mut passing, mut long) = <(_, LongLoops)>::default();
         let (mut out, first_events) = loop {
-            let (mut out, init) =
-                unroll((&program, &memory), options, bound, (&passing, &mut long), &observed, purpose)?;
+            let (mut out, init) = unroll(
+                (&program, &memory),
+                options,
+                (bound, deadline),
+                (&passing, &mut long),
+                &observed,
+                purpose,
+            )?;
             let known = barrier::passing(&program, &mut out)?;
+            out.pool.given_up()?;
             // Waits that were found to pass keep their key from one unrolling to the next.
             let grown: rustc_hash::FxHashSet<_> = passing.union(&known).cloned().collect();
             if grown.len() == passing.len() {
@@ -127,11 +136,11 @@ impl Skeleton {
             sk.cut = sk.pool.or(sk.cut, ending.cut);
         }
         sk.constraints.retain(|&c| c != Cond::TRUE);
-        sk.value_dependencies(&barriers.decided);
+        sk.value_dependencies(&barriers.decided)?;
         Ok(sk)
     }
 
-    fn value_dependencies(&mut self, decided: &rustc_hash::FxHashMap<u32, Cond>) {
+    fn value_dependencies(&mut self, decided: &rustc_hash::FxHashMap<u32, Cond>) -> Result<(), Reason> {
         let mut deps = deps::Dependencies::new(&mut self.pool, decided);
         let (mut addr, mut data, mut ctrl) = (Vec::new(), Vec::new(), Vec::new());
         for (i, event) in self.events.iter().enumerate() {
@@ -146,6 +155,7 @@ impl Skeleton {
                 data.extend(deps.of_term(v).into_iter().map(|(r, c)| (r, id, c)));
             }
             ctrl.extend(deps.control(&self.events, id).into_iter().map(|r| (r, id, Cond::TRUE)));
+            deps.given_up()?;
         }
         self.flow = addr.iter().chain(&data).chain(&ctrl).copied().collect();
         if self.options.dep_syntactic {
@@ -157,6 +167,7 @@ impl Skeleton {
         } else {
             (self.addr, self.data, self.ctrl) = (addr, data, ctrl);
         }
+        Ok(())
     }
 }
 
@@ -197,17 +208,19 @@ fn observed_registers(test: &LitmusTest) -> Vec<Vec<bool>> {
 fn unroll(
     (program, memory): (&Program, &Memory),
     options: Options,
-    bound: u32,
+    (bound, deadline): (u32, Option<Instant>),
     (passing, long): (&rustc_hash::FxHashSet<unrolled::WaitKey>, &mut LongLoops),
     observed: &[Vec<bool>],
     purpose: Purpose,
 ) -> Result<(Unrolled, Vec<CellId>), Reason> {
     loop {
-        let (out, endings) = Default::default();
+        let endings = Default::default();
+        let out = Unrolled { pool: Pool::watched(deadline), ..Unrolled::default() };
         let mut unroller = Unroller { program, memory, options, bound, passing, long, purpose, out, endings };
         let done = unroller.all(observed);
         let Unrolled { counted, long: found, .. } = &mut unroller.out;
         match done {
+            Err(late @ Reason::Time) => return Err(late),
             Ok(init_cells) if found.is_empty() => return Ok((unroller.out, init_cells)),
             Err(limit) if found.is_empty() && !*counted => return Err(limit),
             Err(_) if found.is_empty() => {

@@ -7,11 +7,17 @@
 //! - Terms and conditions are created bottom-up; an id refers to smaller ids only.
 //! - A term is wrapped to its type wherever an operation says so; a [`Term::Read`] is wrapped to the type of its access.
 //! - Atoms are canonical: comparisons are `==`, `<` only; operands of `==` are sorted.
+//! - While a pool is watched, an operation that finds it too large or too late gives up: what it and all later ones return
+//!   means nothing, and [`Pool::given_up`] says so.
+
+use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
+use super::graph::MAX_POOL;
 use cat::rel::EventId;
 use program::{BinOp, CmpOp, Ty};
+use verdict::Reason;
 
 /// Index of a [`Term`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -95,9 +101,57 @@ pub struct Pool {
     /// By term: how deep it nests.
     depths: Vec<u32>,
     choices: u32,
+    watch: Option<Watch>,
+}
+
+/// What a pool that is watched keeps to.
+#[derive(Clone, Debug)]
+struct Watch {
+    deadline: Option<Instant>,
+    /// Operations so far.
+    ticks: u32,
+    given_up: Option<Reason>,
 }
 
 impl Pool {
+    /// An empty pool that gives up when it becomes too large, or at a deadline, if there is one.
+    pub fn watched(deadline: Option<Instant>) -> Pool {
+        Pool { watch: Some(Watch { deadline, ticks: 0, given_up: None }), ..Pool::default() }
+    }
+
+    /// Why nothing that came of operations means anything, if it does not.
+    ///
+    /// # Errors
+    /// That reason.
+    pub fn given_up(&self) -> Result<(), Reason> {
+        self.watch.as_ref().and_then(|w| w.given_up.clone()).map_or(Ok(()), Err)
+    }
+
+    /// Ends the watch: operations are carried out from now on, however long they take.
+    ///
+    /// # Errors
+    /// As [`Pool::given_up`].
+    pub fn unwatch(&mut self) -> Result<(), Reason> {
+        self.given_up()?;
+        self.watch = None;
+        Ok(())
+    }
+
+    /// Counts a piece of work, one that operations go down to or one outside; whether to give up.
+    pub(super) fn tick(&mut self) -> bool {
+        let size = self.size();
+        let Some(watch) = &mut self.watch else { return false };
+        watch.ticks = watch.ticks.wrapping_add(1);
+        if watch.given_up.is_none() && watch.ticks.is_multiple_of(1024) {
+            if size > MAX_POOL {
+                watch.given_up = Some(Reason::TooManyParts(MAX_POOL));
+            } else if stop::late(watch.deadline) {
+                watch.given_up = Some(Reason::Time);
+            }
+        }
+        watch.given_up.is_some()
+    }
+
     /// A term.
     pub fn term(&self, id: TermId) -> Term {
         self.terms[id.0 as usize]
@@ -320,6 +374,9 @@ impl Pool {
         if let Some(&known) = self.cmp_memo.get(&atom) {
             return Some(known);
         }
+        if self.tick() {
+            return Some(Cond::FALSE);
+        }
         let (x, y) = (f(self, xa, xb), f(self, ya, yb));
         let result = self.ite_cond(c, x, y);
         self.cmp_memo.insert(atom, result);
@@ -389,6 +446,9 @@ impl Pool {
         }
         if let Some(&r) = self.ite_memo.get(&(c, a, b)) {
             return r;
+        }
+        if self.tick() {
+            return Cond::FALSE;
         }
         let top =
             [c, a, b].into_iter().filter_map(|x| self.decision(x)).map(|d| d.0).min().expect("c is not constant");
@@ -466,6 +526,9 @@ impl Pool {
             return self.restrict(c, either);
         }
         let (care_low, care_high) = if care_atom == atom { (care_low, care_high) } else { (care, care) };
+        if self.tick() {
+            return Cond::FALSE;
+        }
         if care_low == Cond::FALSE {
             return self.restrict(high, care_high);
         }
@@ -525,6 +588,22 @@ mod tests {
         let c = p.fresh_choice();
         let flag = p.truth(c);
         assert_eq!(p.non_zero(flag), c);
+    }
+
+    #[test]
+    fn a_watched_pool_gives_up_and_says_so() {
+        let wide = |deadline| {
+            let mut p = Pool::watched(deadline);
+            let all = (0..200).fold(Cond::FALSE, |sum, _| {
+                let choice = p.fresh_choice();
+                p.iff(sum, choice)
+            });
+            let _ = p.not(all);
+            p
+        };
+        assert_eq!(wide(Some(Instant::now())).given_up(), Err(Reason::Time));
+        let mut fine = wide(None);
+        assert_eq!((fine.given_up(), fine.unwatch()), (Ok(()), Ok(())));
     }
 
     #[test]

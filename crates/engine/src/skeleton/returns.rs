@@ -30,7 +30,7 @@ pub(crate) const MAX_COUNTED: u32 = 256;
 /// Rounds of more iterations than this are not looked for.
 const MAX_ROUND: u32 = 64;
 
-/// Loops that take too many iterations to be unrolled to their end, by thread and first instruction.
+/// Loops that take too many iterations to be unrolled to their end, by thread and rank of the head.
 pub(super) type LongLoops = FxHashSet<(ThreadId, u32)>;
 
 /// A state at an instruction to which a jump leads back.
@@ -56,7 +56,7 @@ pub(super) struct Past {
     effects: Vec<(Position, Cond)>,
     iterations: FxHashMap<Vec<u32>, Iteration>,
     /// What a branch that may count iterations was decided by the last time, by loop.
-    decided: FxHashMap<(Vec<u32>, usize), Vec<i64>>,
+    decided: FxHashMap<(Vec<u32>, usize), Vec<Option<i64>>>,
 }
 
 impl Past {
@@ -71,7 +71,7 @@ impl Past {
             let spent = before.map_or(0, |i| i.spent + u32::from(!i.free));
             self.iterations.insert(iteration.to_vec(), Iteration { spent, free: false });
         }
-        if loops.is_entered(at.pc()) {
+        if loops.is_head(at.pc()) {
             let visit = Visit { guard: state.guard, regs: state.regs.clone() };
             self.visits.insert(at.clone(), visit);
         }
@@ -84,11 +84,10 @@ impl Past {
         }
     }
 
-    /// How many iterations that count lie before the one that a position is in, of the loop with the most; and where that
-    /// begins.
-    pub(super) fn spent(&self, at: &Position) -> (u32, usize) {
-        let header = |i: &[u32]| i[i.len() - 2] as usize;
-        let all = at.iterations().map(|i| (self.iterations[i].spent, header(i)));
+    /// How many iterations that count lie before the one that a position is in, of the loop with the most; and the rank
+    /// of its head.
+    pub(super) fn spent(&self, at: &Position) -> (u32, u32) {
+        let all = at.iterations().map(|i| (self.iterations[i].spent, i[i.len() - 2]));
         all.max_by_key(|(spent, _)| *spent).unwrap_or((0, 0))
     }
 
@@ -98,16 +97,17 @@ impl Past {
         iteration.spent + u32::from(!iteration.free)
     }
 
-    /// Notes that a branch which may count the iterations of a loop was decided by numbers. Answers with the loop if it
+    /// Notes that a branch which may count the iterations of a loop was decided, by what its counters hold where that are
+    /// numbers. Answers with the loop if it
     /// took too many such iterations.
-    pub(super) fn decided(&mut self, at: &Position, round: usize, by: &[i64]) -> Option<u32> {
+    pub(super) fn decided(&mut self, at: &Position, round: usize, by: &[Option<i64>]) -> Option<u32> {
         let key = (at.around(round).to_vec(), at.pc());
         if self.decided.get(&key).is_none_or(|last| last != by) {
             let iteration = [at.around(round), &[at.number(round)]].concat();
             let iteration = self.iterations.get_mut(&iteration).expect("it has arrived there");
             iteration.free = true;
             if at.number(round) - iteration.spent >= MAX_COUNTED {
-                return at.around(round).last().copied();
+                return Some(at.head(round));
             }
             self.decided.insert(key, by.to_vec());
         }

@@ -22,16 +22,16 @@ use std::rc::Rc;
 use rustc_hash::FxHashSet;
 
 use super::execute::union;
-use super::graph::{MAX_POOL, MAX_STEPS, MAX_VALUE_DEPTH};
+use super::graph::{MAX_STEPS, MAX_VALUE_DEPTH};
 use super::loops::{Loops, Position, Step};
-use super::pool::{Cond, Pool, TermId};
+use super::pool::{Cond, TermId};
 use super::progress::Purpose;
 use super::returns::{LongLoops, Past};
 use super::unrolled::{Ending, Endings, Unrolled, WaitKey};
 use cat::rel::EventId;
 use program::memory::Memory;
 use program::options::Options;
-use program::{BarrierNaming, Expr, Op, Program, ThreadId};
+use program::{BarrierNaming, Op, Program, ThreadId};
 use verdict::Reason;
 
 /// Read events that a value depends on in the eyes of the syntax.
@@ -69,7 +69,7 @@ impl Unroller<'_> {
     pub(super) fn thread(&mut self, id: ThreadId, observed: &[bool]) -> Result<(), Reason> {
         let program = self.program;
         let thread = program.thread(id);
-        let loops = Loops::new(thread, observed);
+        let loops = Loops::new(thread, observed)?;
         self.out.has_loops |= loops.any();
         let no_taint = Taint::default();
         let regs: Vec<TermId> = thread
@@ -110,9 +110,8 @@ impl Unroller<'_> {
             if steps > MAX_STEPS {
                 return Err(Reason::TooManySteps(MAX_STEPS));
             }
-            if self.out.pool.size() > MAX_POOL {
-                return Err(Reason::TooManyParts(MAX_POOL));
-            }
+            self.out.pool.tick();
+            self.out.pool.given_up()?;
             if !self.out.long.is_empty() {
                 // It is unrolled anew, with their iterations counted.
                 return Ok(());
@@ -127,7 +126,7 @@ impl Unroller<'_> {
                     let (value, taint) = self.eval(&state, cond, id);
                     let taken = self.out.pool.non_zero(value);
                     if taken.is_const() {
-                        self.counts(&numbers(&self.out.pool, &state, cond), &at, &loops, &mut past, id);
+                        self.counts(&state, &at, &loops, &mut past, id);
                     }
                     if !taken.is_const() || !taint.is_empty() {
                         state.ctrl = union(&state.ctrl, &taint);
@@ -141,7 +140,7 @@ impl Unroller<'_> {
                     if !matches!(op, Op::Assign { .. }) {
                         let (spent, header) = past.spent(&at);
                         if spent >= self.bound {
-                            self.cuts(&mut ending, &state, header)?;
+                            self.cuts(&mut ending, &state, loops.instr(header))?;
                             continue;
                         }
                         self.out.deepest = self.out.deepest.max(spent + 1);
@@ -194,7 +193,7 @@ impl Unroller<'_> {
                         }
                         let spent = past.spent_after(&at, round);
                         if spent > self.bound {
-                            self.cuts(&mut ending, &next, to.around(round)[round - 1] as usize)?;
+                            self.cuts(&mut ending, &next, loops.instr(to.head(round)))?;
                             continue;
                         }
                         self.out.deepest = self.out.deepest.max(spent);
@@ -314,15 +313,15 @@ impl Unroller<'_> {
         }
     }
 
-    /// Notes that a branch was decided, by registers that all hold numbers if `by` has them.
-    fn counts(&mut self, by: &Option<Vec<i64>>, at: &Position, loops: &Loops, past: &mut Past, thread: ThreadId) {
-        let Some(by) = by else { return };
-        for round in loops.tested(at.pc()) {
-            let header = at.around(round).last().copied().unwrap_or(0);
-            if !self.long.contains(&(thread, header)) {
+    /// Notes that a branch was decided, by what registers of loops hold.
+    fn counts(&mut self, state: &State, at: &Position, loops: &Loops, past: &mut Past, thread: ThreadId) {
+        for (round, counters) in loops.tested(at.pc()) {
+            let pool = &self.out.pool;
+            let by: Vec<_> = counters.iter().map(|r| pool.as_const(state.regs[usize::from(r.0)])).collect();
+            if !self.long.contains(&(thread, at.head(round))) && by.iter().any(Option::is_some) {
                 self.out.counted = true;
-                if let Some(header) = past.decided(at, round, by) {
-                    self.out.long.insert((thread, header));
+                if let Some(head) = past.decided(at, round, &by) {
+                    self.out.long.insert((thread, head));
                 }
             }
         }
@@ -332,17 +331,4 @@ impl Unroller<'_> {
 /// Whether it is a barrier of the published suites.
 fn is_of_suites(op: &Op) -> bool {
     op.barrier().is_some_and(|b| matches!(b.naming, BarrierNaming::Instance { .. }))
-}
-
-/// The numbers in the registers of an expression, if there are only numbers.
-fn numbers(pool: &Pool, state: &State, e: &Expr) -> Option<Vec<i64>> {
-    let mut all = Some(Vec::new());
-    e.registers(&mut |r| {
-        let value = pool.as_const(state.regs[r.0 as usize]);
-        all = all.take().zip(value).map(|(mut all, value)| {
-            all.push(value);
-            all
-        });
-    });
-    all
 }
