@@ -7,36 +7,37 @@
 //! - Who stands there has evaluated nothing yet: registers of a thread that waits do not change.
 
 use super::code::{Act, Code, eval};
-use super::state::{Status, Thread};
 use program::Scope;
 
-/// What a lane names that waits to meet others.
-fn named(code: &Code, threads: &[Thread], t: usize) -> Option<u32> {
-    match code.threads[t].acts.get(threads[t].pc) {
-        Some(Act::Give { lanes, .. }) if threads[t].status == Status::Waiting => Some(*lanes),
-        _ => None,
-    }
-}
-
-/// Hands over what lanes brought that meet; who they are.
-pub(super) fn meet(code: &Code, threads: &mut [Thread]) -> Vec<usize> {
-    let mut free = Vec::new();
-    for t in 0..threads.len() {
-        let Some(lanes) = named(code, threads, t).filter(|_| !free.contains(&t)) else { continue };
+/// The threads that meet, of those that stand somewhere and wait: where, and with which registers. With each group, what
+/// its lanes bring, by lane.
+pub(super) fn meetings<'a>(
+    code: &Code,
+    stands: &impl Fn(usize) -> Option<(usize, &'a [i64])>,
+) -> Vec<(Vec<usize>, Vec<i64>)> {
+    let brings = |t: usize| {
+        let (pc, regs) = stands(t)?;
+        match &code.threads[t].acts[pc] {
+            Act::Give { value, lanes } => Some((*lanes, eval(value, regs))),
+            _ => None,
+        }
+    };
+    let mut found: Vec<(Vec<usize>, Vec<i64>)> = Vec::new();
+    for t in 0..code.threads.len() {
+        let Some((lanes, _)) = brings(t).filter(|_| !found.iter().any(|f| f.0.contains(&t))) else { continue };
         let warp = code.members(code.group(t, Scope::Warp), Scope::Warp).iter().copied();
-        let group: Vec<usize> = warp.filter(|&u| code.lanes[u] < 32 && lanes >> code.lanes[u] & 1 != 0).collect();
-        if !group.contains(&t) || group.iter().any(|&u| named(code, threads, u) != Some(lanes)) {
-            continue;
-        }
+        let is_named = |u: &usize| lanes.checked_shr(code.lanes[*u]).unwrap_or(0) & 1 != 0;
+        let group: Vec<usize> = warp.filter(is_named).collect();
         let mut brought = vec![0; 32];
-        for &u in &group {
-            let Act::Give { value, .. } = &code.threads[u].acts[threads[u].pc] else { continue };
-            brought[code.lanes[u] as usize] = eval(value, &threads[u].regs);
+        let all_come = group.iter().all(|&u| {
+            brings(u).filter(|b| b.0 == lanes).is_some_and(|(_, value)| {
+                brought[code.lanes[u] as usize] = value;
+                true
+            })
+        });
+        if all_come && group.contains(&t) {
+            found.push((group, brought));
         }
-        for &u in &group {
-            threads[u].brought.clone_from(&brought);
-        }
-        free.extend(group);
     }
-    free
+    found
 }

@@ -16,7 +16,7 @@ use super::code::{Act, Code, eval};
 use super::fingerprint::Fingerprint;
 use super::host::HostState;
 use super::layer::Layers;
-use super::meetings::meet;
+use super::meetings::meetings;
 use super::memory::{Age, At, Backend, Context, Target};
 use super::record::{Event, Log};
 use super::state::{State, Status, threads};
@@ -385,7 +385,14 @@ impl<B: Backend> Machine<'_, B> {
                 free.push(t);
             },
         );
-        free.extend(meet(self.code, threads));
+        let stands = |t: usize| {
+            let thread = &threads[t];
+            (thread.status == Status::Waiting).then_some((thread.pc, thread.regs.as_slice()))
+        };
+        for (group, brought) in meetings(self.code, &stands) {
+            group.iter().for_each(|&t| threads[t].brought.clone_from(&brought));
+            free.extend(group);
+        }
         for &t in &free {
             let next = state.threads[t].pc + 1;
             self.go(state, t, next, woken);
