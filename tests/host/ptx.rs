@@ -165,7 +165,7 @@ fn what_cannot_stand_there_is_told_with_its_line() {
         (ptx("K<<<1, 1>>>();", HOST), operand(10, "<", calls)),
         (
             first(&text("cuda", KERNEL, HOST)),
-            format!("c-syntax 10: `[` cannot stand here [expected `(`] {theirs}"),
+            format!("c-syntax 10: this does nothing [expected an assignment or a call] {theirs}"),
         ),
         (ptx(KERNEL, "ld.weak r0, x"), format!("c-syntax 14: `r0` cannot stand here [expected `;`] {own}")),
         (

@@ -111,6 +111,33 @@ fn a_written_test_reads_back_the_same() {
     }
 }
 
+/// Types that are more than a number of bits, and structures that the code defines.
+#[test]
+fn memory_of_the_c_family_is_written_as_it_was_declared() {
+    let text = r#"
+        name = "types"
+        dialect = "cuda"
+        condition = "b == 1 /\\ n[1].at[0] == 0"
+        [memory]
+        b = { init = 5, type = "bool" }
+        c = { type = "uchar" }
+        s = { init = [1, -1], type = "short" }
+        f = { init = 1, type = "cuda::atomic<bool, cuda::thread_scope_device>" }
+        d = { type = "cuda::atomic<short>" }
+        n = { init = [1, 2, 3, "&n[1].at[1]", 5, 6, 7, "&n[1]"], type = "Node" }
+        [[thread]]
+        regs = { r = "&n[1].at" }
+        code = "struct Node { int data; long at[2]; Node *next; }; b = 2; Node *p = n + 1; p->data = 1;"
+    "#;
+    let test = one("types.toml", text);
+    let written = to_toml(&test).expect("it can be said");
+    let again = one("again.toml", &written);
+    let memory = |test: &LitmusTest| format!("{:?} {:?}", test.program.locations, test.program.threads[0].regs);
+    assert_eq!(memory(&test), memory(&again), "{written}");
+    assert_eq!(test.condition, again.condition);
+    assert!(written.contains("type = \"bool\"") && written.contains("n[1].at[0] == 0"), "{written}");
+}
+
 const LITMUS: &str = r#"PTX quorum
 "a note; exists // {"
 "https://example.org/origin"

@@ -14,6 +14,7 @@ pub mod edits;
 mod event;
 pub mod host;
 mod instr;
+mod layout;
 pub mod litmus;
 mod live;
 mod machine;
@@ -34,6 +35,7 @@ pub mod writing;
 pub use dialect::{Dialect, DialectRow};
 pub use event::{EVENT_SETS, EventKind, KINDS, KindRow};
 pub use instr::{Access, Barrier, BarrierAction, BarrierNaming, Element, Expr, Instr, Mark, Op, Update};
+pub use layout::{Field, Layout};
 pub use live::live_registers;
 pub use machine::{ATTRIBUTES, Machine, MemoryKind, SVM_ATOMICS};
 pub use ndrange::{Item, NdRange, RangeError, SubGroups};
@@ -124,12 +126,17 @@ impl Program {
         id
     }
 
-    /// The type of the elements of a location's object.
-    pub fn element(&self, id: LocId) -> Ty {
-        match self.location(self.object(id)).kind {
-            LocationKind::Object { ty, .. } => ty,
+    /// What the elements of a location's object are made of.
+    pub fn layout(&self, id: LocId) -> &Layout {
+        match &self.location(self.object(id)).kind {
+            LocationKind::Object { layout, .. } => layout,
             LocationKind::Alias { .. } => unreachable!("Program::object ends at an object"),
         }
+    }
+
+    /// The type of the elements of a location's object, where they are integers.
+    pub fn element(&self, id: LocId) -> Ty {
+        self.layout(id).field(0).ty
     }
 
     /// Of what an object has copies.
@@ -276,10 +283,9 @@ pub struct Location {
 pub enum LocationKind {
     /// Memory of its own.
     Object {
-        /// The type of an element; an access of another size is rejected by the front end. Elements follow each other
-        /// without gaps.
-        ty: Ty,
-        /// One value per element (a scalar has one).
+        /// What an element is made of; an access of another size than a cell's is rejected by the front end.
+        layout: Layout,
+        /// One value per cell (a scalar has one).
         init: Vec<Init>,
         /// Which threads see which copy.
         space: Space,

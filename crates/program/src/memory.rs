@@ -5,7 +5,7 @@
 //!
 //! # Invariants
 //! - Address 0 names nothing.
-//! - Addresses count bytes. Each element is one cell, and cells stand in the order of their addresses.
+//! - Addresses count bytes. Each field of an element is one cell, and cells stand in the order of their addresses.
 //! - Which cell an access is to, [`Memory::cell_at`] alone says, of its address and its size: the whole of one cell, or none.
 //! - Two addresses have the same [`Cell::memory`] iff they are the same physical location, and the same
 //!   [`Cell::virtual_address`] iff they are the same generic virtual address: a texture, surface or constant handle
@@ -30,17 +30,17 @@ pub struct Cell {
     pub memory: CellId,
     /// The cell that stands for its generic virtual address.
     pub virtual_address: CellId,
-    /// Type of the element.
+    /// Type of what it holds.
     pub ty: Ty,
     /// Initial value (of the object).
     pub init: i64,
     /// Where it lives.
     pub space: Space,
-    /// Location and element.
+    /// Location and number of the cell there.
     pub location: (LocId, u32),
     /// The threads that may name this copy; `None`: all.
     pub owner: Option<ThreadId>,
-    /// For output: `x`, `a[1]`.
+    /// For output: `x`, `a[1]`, `n.data`.
     pub name: String,
 }
 
@@ -79,7 +79,7 @@ impl Memory {
         let mut next = GAP;
         for &loc in objects.iter().chain(&aliases) {
             let object = program.object(loc);
-            let LocationKind::Object { ty, init, space, .. } = &program.location(object).kind else {
+            let LocationKind::Object { layout, init, space, .. } = &program.location(object).kind else {
                 unreachable!("Program::object ends at an object");
             };
             for owner in memory.copies(program, loc) {
@@ -95,12 +95,12 @@ impl Memory {
                         }
                     };
                     let name = memory.element_name(program, loc, index, owner);
-                    let address = next + i64::from(index * ty.bytes());
+                    let address = next + layout.offset(index);
                     memory.cells.push(Cell {
                         address,
                         memory: target,
                         virtual_address,
-                        ty: *ty,
+                        ty: layout.field(index).ty,
                         init: 0,
                         space: *space,
                         location: (loc, index),
@@ -108,14 +108,15 @@ impl Memory {
                         name,
                     });
                 }
-                next += (init.len() as i64 * i64::from(ty.bytes()) / GAP + 1) * GAP;
+                next += (layout.bytes(init.len()) as i64 / GAP + 1) * GAP;
             }
         }
         for i in 0..memory.cells.len() {
             let (loc, index) = memory.cells[i].location;
-            if let LocationKind::Object { ty, init, .. } = &program.location(program.object(loc)).kind {
+            if let LocationKind::Object { init, .. } = &program.location(program.object(loc)).kind {
                 let viewer = memory.cells[i].owner;
-                memory.cells[i].init = ty.wrap(memory.initial(program, &init[index as usize], viewer));
+                memory.cells[i].init =
+                    memory.cells[i].ty.wrap(memory.initial(program, &init[index as usize], viewer));
             }
         }
         memory
@@ -151,10 +152,8 @@ impl Memory {
         let location = program.location(loc);
         let object = program.location(program.object(loc));
         let mut name = location.name.clone();
-        if let LocationKind::Object { init, .. } = &object.kind
-            && init.len() > 1
-        {
-            name.push_str(&format!("[{index}]"));
+        if let LocationKind::Object { layout, init, .. } = &object.kind {
+            name.push_str(&layout.suffix(index, init.len()));
         }
         match owner {
             Some(t) if self.copies(program, loc).len() > 1 => {

@@ -67,8 +67,8 @@ pub(super) fn fits(code: &Code, launch: &Launch) -> Result<(), String> {
     }
     let mut sum = 0;
     for location in &program.locations {
-        if let LocationKind::Object { ty, init, space: Space::Shared, .. } = &location.kind {
-            sum += init.len() as u64 * u64::from(ty.bytes());
+        if let LocationKind::Object { layout, init, space: Space::Shared, .. } = &location.kind {
+            sum += layout.bytes(init.len());
             if sum > launch.max_shared {
                 return Err(format!(
                     "launch failed: with `{}` a block needs {sum} bytes of shared memory, and it can have {}",

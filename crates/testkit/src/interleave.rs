@@ -17,7 +17,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use program::litmus::{LitmusTest, Observable};
 use program::{
-    BarrierAction, BarrierNaming, Expr, Init, LocId, LocationKind, Op, Program, Scope, Space, Ty, Update,
+    BarrierAction, BarrierNaming, Expr, Init, Layout, LocId, LocationKind, Op, Program, Scope, Space, Ty, Update,
 };
 
 /// Why there is no set of final states.
@@ -80,8 +80,8 @@ pub(super) struct Phase {
 
 pub(super) struct Machine<'a> {
     program: &'a Program,
-    /// Base address, first cell, element type and count, by location and owner.
-    objects: Vec<(LocId, usize, usize, Ty, usize)>,
+    /// Location, owner, first cell, layout, and how many cells.
+    objects: Vec<(LocId, usize, usize, Layout, usize)>,
 }
 
 /// The final states of a test, restricted to what it observes.
@@ -126,7 +126,7 @@ pub(super) fn machine(test: &LitmusTest) -> (Machine<'_>, State) {
     let mut machine = Machine { program, objects: Vec::new() };
     let mut memory = Vec::new();
     for (i, location) in program.locations.iter().enumerate() {
-        let LocationKind::Object { ty, init, space, .. } = &location.kind else { continue };
+        let LocationKind::Object { layout, init, space, .. } = &location.kind else { continue };
         let owners: Vec<usize> = match space {
             Space::Global | Space::Constant => vec![0],
             Space::Local => (0..program.threads.len()).collect(),
@@ -139,9 +139,9 @@ pub(super) fn machine(test: &LitmusTest) -> (Machine<'_>, State) {
             }
         };
         for owner in owners {
-            machine.objects.push((LocId(i as u16), owner, memory.len(), *ty, init.len()));
-            memory.extend(init.iter().map(|v| match v {
-                Init::Int(v) => ty.wrap(*v),
+            machine.objects.push((LocId(i as u16), owner, memory.len(), layout.clone(), init.len()));
+            memory.extend(init.iter().enumerate().map(|(i, v)| match v {
+                Init::Int(v) => layout.field(i as u32).ty.wrap(*v),
                 Init::Address { loc, index } => machine.element_address(*loc, *index, owner),
             }));
         }
@@ -170,10 +170,13 @@ pub(super) fn machine(test: &LitmusTest) -> (Machine<'_>, State) {
     (machine, start)
 }
 
-/// The element of an object's copy that begins at an address.
-fn element(address: i64, loc: LocId, owner: usize, ty: Ty, count: usize) -> Option<usize> {
-    let (offset, size) = (address - (i64::from(loc.0) * 64 + owner as i64 + 1) * SPACING, i64::from(ty.bytes()));
-    (offset % size == 0 && (0..count as i64 * size).contains(&offset)).then_some((offset / size) as usize)
+/// The cell of an object's copy that begins at an address.
+fn element(address: i64, loc: LocId, owner: usize, layout: &Layout, count: usize) -> Option<u32> {
+    let offset = address - (i64::from(loc.0) * 64 + owner as i64 + 1) * SPACING;
+    let element = offset.div_euclid(layout.bytes(layout.cells()) as i64);
+    let first = u32::try_from(element).ok()?.checked_mul(layout.cells() as u32)?;
+    let cells = first..(first.saturating_add(layout.cells() as u32)).min(count as u32);
+    cells.into_iter().find(|cell| layout.offset(*cell) == offset)
 }
 
 impl Machine<'_> {
@@ -197,17 +200,16 @@ impl Machine<'_> {
     }
 
     fn element_address(&self, loc: LocId, index: u32, thread: usize) -> i64 {
-        self.address(loc, thread) + i64::from(index * self.program.element(loc).bytes())
+        self.address(loc, thread) + self.program.layout(loc).offset(index)
     }
 
     /// A value, by name if it is an address.
     fn show(&self, v: i64) -> String {
-        for &(loc, owner, _, ty, count) in &self.objects {
-            if let Some(index) = element(v, loc, owner, ty, count) {
+        for (loc, owner, _, layout, count) in &self.objects {
+            let (loc, owner, count) = (*loc, *owner, *count);
+            if let Some(cell) = element(v, loc, owner, layout, count) {
                 let mut name = self.program.location(loc).name.clone();
-                if count > 1 {
-                    name.push_str(&format!("[{index}]"));
-                }
+                name.push_str(&layout.suffix(cell, count));
                 if self.objects.iter().filter(|o| o.0 == loc).count() > 1 {
                     name = format!("{}:{name}", self.program.threads[owner].name);
                 }
@@ -219,9 +221,10 @@ impl Machine<'_> {
 
     /// The cell that an access of that type at an address is to.
     fn cell(&self, address: i64, access: Ty) -> Result<(usize, Ty), Stop> {
-        let found = self.objects.iter().find_map(|&(loc, owner, first, ty, count)| {
-            let index = element(address, loc, owner, ty, count).filter(|_| ty.bits == access.bits)?;
-            Some((first + index, ty))
+        let found = self.objects.iter().find_map(|(loc, owner, first, layout, count)| {
+            let cell = element(address, *loc, *owner, layout, *count)?;
+            let ty = layout.field(cell).ty;
+            (ty.bits == access.bits).then_some((first + cell as usize, ty))
         });
         found.ok_or(Stop::Astray)
     }
@@ -412,12 +415,11 @@ impl Machine<'_> {
                         Some(v) => self.element_address(loc, index, v.0 as usize),
                         None => self.element_address(loc, index, owner),
                     };
-                    let (cell, ty) = self.cell(address, self.program.element(loc))?;
+                    let layout = self.program.layout(loc);
+                    let (cell, ty) = self.cell(address, layout.field(index).ty)?;
                     let elements = self.objects.iter().find(|o| o.0 == object).map_or(1, |o| o.4);
                     let mut name = self.program.location(loc).name.clone();
-                    if elements > 1 {
-                        name.push_str(&format!("[{index}]"));
-                    }
+                    name.push_str(&layout.suffix(index, elements));
                     if copies > 1 {
                         let viewer = viewer.map_or(0, |v| v.0 as usize);
                         let owner = match self.program.location(object).kind {

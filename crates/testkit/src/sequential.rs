@@ -30,8 +30,14 @@ pub enum Language {
 #[derive(Clone, Debug)]
 pub struct Program {
     pub language: Language,
+    /// Structures and enumerations.
+    types: Vec<String>,
     /// Memory: type, name, first values; more than one are an array.
     memory: Vec<(Type, String, Vec<i64>)>,
+    /// Memory of the structure, with first values.
+    structures: Vec<(String, Vec<i64>)>,
+    /// What is in structures and arrays of arrays.
+    parts: Vec<Part>,
     /// Functions, and declarations before the statements.
     functions: Vec<String>,
     head: Vec<String>,
@@ -55,6 +61,36 @@ const TYPES: [Type; 9] = [
     ("long", "long", 64, true),
     ("unsigned long", "ulong", 64, false),
 ];
+
+/// What can be named in a structure or an array of arrays.
+#[derive(Clone, Debug)]
+struct Part {
+    /// As code has it, and as a condition has it, with `@` for each index.
+    text: String,
+    name: String,
+    /// What the indices are below: powers of two.
+    sizes: Vec<usize>,
+}
+
+impl Part {
+    /// A text with its indices.
+    fn at(text: &str, indices: &[String]) -> String {
+        let mut pieces = text.split('@');
+        let mut all = pieces.next().unwrap_or("").to_string();
+        pieces.zip(indices).for_each(|(piece, index)| all += &format!("{index}{piece}"));
+        all
+    }
+
+    /// All that it names: in a condition, and in the code.
+    fn all(&self) -> Vec<(String, String)> {
+        let mut indices: Vec<Vec<String>> = vec![Vec::new()];
+        for size in &self.sizes {
+            let with = |i: usize, before: &Vec<String>| [before.as_slice(), &[i.to_string()]].concat();
+            indices = indices.iter().flat_map(|before| (0..*size).map(move |i| with(i, before))).collect();
+        }
+        indices.iter().map(|at| (Part::at(&self.name, at), Part::at(&self.text, at))).collect()
+    }
+}
 
 /// Constants at the edges of the types.
 const EDGES: &[&str] = &[
@@ -108,6 +144,7 @@ impl Program {
                 n => all.extend((0..n).map(|i| (format!("{name}[{i}]"), format!("{name}[{i}]")))),
             }
         }
+        all.extend(self.parts.iter().flat_map(Part::all));
         all.extend(self.observed.iter().map(|name| (format!("P0:{name}"), name.clone())));
         all
     }
@@ -125,8 +162,12 @@ impl Program {
         for (ty, name, init) in &self.memory {
             let _ = writeln!(text, "{name} = {{ type = \"{}\", init = {init:?} }}", ty.1);
         }
+        for (name, init) in &self.structures {
+            let _ = writeln!(text, "{name} = {{ type = \"S\", init = {init:?} }}");
+        }
         // A multi-line literal string holds single apostrophes.
-        let _ = write!(text, "\n[[thread]]\ncode = '''\n{}{}'''\n", self.functions.concat(), self.code());
+        let (types, functions, code) = (self.types.concat(), self.functions.concat(), self.code());
+        let _ = write!(text, "\n[[thread]]\ncode = '''\n{types}{functions}{code}'''\n");
         text
     }
 
@@ -141,7 +182,7 @@ impl Program {
     /// The program as a function that prints its final values on one line.
     pub fn function(&self, name: &str) -> String {
         let mut text = self.functions.concat();
-        let _ = writeln!(text, "static void {name}(void) {{");
+        let _ = writeln!(text, "static void {name}(void) {{\n{}", self.types.concat());
         for (ty, name, init) in &self.memory {
             let values: Vec<String> = init.iter().map(|v| v.to_string()).collect();
             match (init.len(), self.language) {
@@ -152,6 +193,12 @@ impl Program {
                     let _ = writeln!(text, "static {} {name}[{n}] = {{{}}};", ty.0, values.join(", "));
                 }
             }
+        }
+        for (name, init) in &self.structures {
+            let values: Vec<String> = init.iter().map(|v| v.to_string()).collect();
+            // Memory is given by its address in C.
+            let array = if self.language == Language::C { "[1]" } else { "" };
+            let _ = writeln!(text, "static struct S {name}{array} = {{{}}};", values.join(", "));
         }
         text.push_str(&self.code());
         for (_, value) in self.finals() {
@@ -211,7 +258,10 @@ impl Bans {
 struct Maker {
     rng: Pcg64Mcg,
     language: Language,
+    types: Vec<String>,
     memory: Vec<(Type, String, Vec<i64>)>,
+    structures: Vec<(String, Vec<i64>)>,
+    parts: Vec<Part>,
     /// Blocks of variables, the innermost last.
     scopes: Vec<Vec<Variable>>,
     names: usize,
@@ -232,7 +282,10 @@ impl Maker {
         Maker {
             rng,
             language,
+            types: Vec::new(),
             memory: Vec::new(),
+            structures: Vec::new(),
+            parts: Vec::new(),
             scopes: vec![Vec::new()],
             names: 0,
             enumerators: Vec::new(),
@@ -312,6 +365,13 @@ impl Maker {
             self.enumerators = vec!["EA".into(), "EB".into(), "EC".into()];
             head.push(format!("enum E {{ EA, EB = {a}, EC = EB + {b} }};"));
         }
+        if self.chance(40) {
+            self.aggregates(&mut head);
+        }
+        if self.language == Language::Cpp && self.chance(30) {
+            let b = self.rng.random_range(1..100);
+            self.types.push(format!("enum class K : unsigned char {{ A, B = {b}, C }};\n"));
+        }
         let mut observed = Vec::new();
         for i in 0..self.rng.random_range(2..=4) {
             let ty = self.any(&TYPES);
@@ -321,7 +381,96 @@ impl Maker {
             self.scopes[0].push(Variable { name, ty, free: true });
         }
         let body = (0..self.rng.random_range(2..=6)).map(|_| self.statement(3)).collect();
-        Program { language: self.language, memory: self.memory, functions, head, body, observed }
+        let Maker { language, types, memory, structures, parts, .. } = self;
+        Program { language, types, memory, structures, parts, functions, head, body, observed }
+    }
+
+    /// A structure, objects of it, and an array of arrays.
+    fn aggregates(&mut self, head: &mut Vec<String>) {
+        let types = [(); 4].map(|()| self.any(&TYPES));
+        let [a, b, c, d] = &types;
+        self.types.push(format!("struct S {{ {} a; {} b[2]; struct {{ {} c, d; }} e; }};\n", a.0, b.0, c.0));
+        let members = [("a", None), ("b[@]", Some(2)), ("e.c", None), ("e.d", None)];
+        let cells = [a, b, b, c, c];
+        let mut part = |text: String, name: String, sizes: Vec<usize>| {
+            self.parts.push(Part { text, name, sizes });
+        };
+        let dot = if self.language == Language::C { "->" } else { "." };
+        for (member, size) in members {
+            let sizes: Vec<usize> = size.into_iter().collect();
+            part(format!("sm{dot}{member}"), format!("sm.{member}"), sizes.clone());
+            part(format!("so.{member}"), format!("P0:so.{member}"), sizes.clone());
+            let of_array = [&[2], sizes.as_slice()].concat();
+            part(format!("sa[@].{member}"), format!("P0:sa[@].{member}"), of_array);
+        }
+        part("mm[@][@]".into(), "P0:mm[@][@]".into(), vec![2, 4]);
+        let values = |maker: &mut Maker, types: &[&Type]| -> Vec<i64> {
+            types.iter().map(|ty| maker.value(**ty)).collect()
+        };
+        let memory = values(self, &cells);
+        self.structures.push(("sm".into(), memory));
+        let list = |all: &[i64]| all.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        let one = values(self, &cells);
+        // The rest is 0; values without braces go to the parts in order.
+        let few = self.rng.random_range(1..=5);
+        head.push(format!("struct S so = {{{}}};", list(&one[..few])));
+        let two = [values(self, &cells), values(self, &cells)];
+        head.push(match self.chance(50) {
+            true => format!("struct S sa[2] = {{{{{}}}, {{{}}}}};", list(&two[0]), list(&two[1][..few])),
+            false => format!("struct S sa[2] = {{{}, {}}};", list(&two[0]), list(&two[1][..few])),
+        });
+        let rows = [values(self, &[d; 4]), values(self, &[d; 4])];
+        let rows = format!("{{{{{}}}, {{{}}}}}", list(&rows[0]), list(&rows[1][..few.min(4)]));
+        head.push(format!("{} mm[{}][4] = {rows};", d.0, if self.chance(50) { "2" } else { "" }));
+    }
+
+    /// A part of a structure or an array of arrays, with any indices, or constant ones.
+    fn part(&mut self, fixed: bool, bans: &Bans) -> Made {
+        let part = self.any(&self.parts.clone());
+        let mut all = Made::default();
+        let mut indices = Vec::new();
+        for size in &part.sizes {
+            let index = match fixed {
+                true => joined(self.rng.random_range(0..*size).to_string(), &[]),
+                false => self.index(*size, &bans.beside(&all)),
+            };
+            indices.push(index.text.clone());
+            all = joined(String::new(), &[&all, &index]);
+        }
+        Made { text: Part::at(&part.text, &indices), varies: true, ..all }
+    }
+
+    /// Statements about structures: copies, pointers, references.
+    fn structured(&mut self) -> String {
+        let none = Bans::default();
+        let object = |maker: &mut Maker| match maker.rng.random_range(0..3) {
+            0 => if maker.language == Language::C { "*sm" } else { "sm" }.to_string(),
+            1 => "so".to_string(),
+            _ => format!("sa[{}]", maker.index(2, &Bans::default()).text),
+        };
+        let (one, other) = (object(self), object(self));
+        match self.rng.random_range(0..6) {
+            // Which of two indices is evaluated first is left open.
+            0 => format!("{{ struct S *p = &{one}; *p = {other}; }}").replace("&*sm", "sm"),
+            1 => format!(
+                "{{ struct S t = {one}; t.a ^= 1; {} = t; }}",
+                ["so", "sa[0]", "sa[1]"][self.rng.random_range(0..3)]
+            ),
+            2 => {
+                let value = self.expression(2, &none).text;
+                format!("{{ struct S *p = &{one}; p->e.d = {value}; p->b[p->a & 1] += 3; }}").replace("&*sm", "sm")
+            }
+            3 if self.language == Language::Cpp => {
+                let value = self.expression(2, &none).text;
+                format!("{{ S &t = {one}; t.b[1] = {value}; auto &u = t.e.c; u ^= 1; }}")
+            }
+            _ => {
+                let place = self.part(false, &none);
+                let op = self.operator();
+                let value = self.value_for(&op, 2, &none.beside(&place));
+                format!("{} {op} {};", place.text, value.text)
+            }
+        }
     }
 
     fn value(&mut self, (_, _, bits, signed): Type) -> i64 {
@@ -367,12 +516,14 @@ impl Maker {
                 let made = self.expression(3, &none);
                 format!("{};", made.text)
             }
-            50..56 if !self.memory.is_empty() => self.pointer(),
+            50..54 if !self.memory.is_empty() => self.pointer(),
+            54..62 if !self.parts.is_empty() => self.structured(),
+            62..64 if self.language == Language::Cpp => self.referred(),
             _ if simple => {
                 let made = self.assignment(1, &none);
                 format!("{};", made.text)
             }
-            56..68 => {
+            54..68 => {
                 let cond = self.expression(2, &none).text;
                 let then = self.block(depth - 1);
                 if self.chance(50) {
@@ -460,6 +611,14 @@ impl Maker {
         Made { text: format!("({}) & {}", made.text, n - 1), ..made }
     }
 
+    /// A reference to a variable of the thread.
+    fn referred(&mut self) -> String {
+        let none = Bans::default();
+        let Some(variable) = self.target(&none) else { return ";".into() };
+        let value = self.expression(2, &none).text;
+        format!("{{ {} &q = {}; q = {value}; q ^= 1; }}", variable.ty.0, variable.name)
+    }
+
     /// A pointer to memory, and accesses through it.
     fn pointer(&mut self) -> String {
         let (ty, name, init) = self.any(&self.memory.clone());
@@ -510,6 +669,10 @@ impl Maker {
     fn switch(&mut self, depth: u32) -> String {
         let value = self.expression(2, &Bans::default()).text;
         let value = if self.chance(50) { format!("({value}) & 3") } else { value };
+        if self.has_scoped() && self.chance(40) {
+            let (then, other) = (self.block(depth - 1), self.block(depth - 1));
+            return format!("switch ((K)({value})) {{ case K::A: {then} break; case K::C: default: {other} }}");
+        }
         let mut body = String::new();
         let mut labels = vec!["0", "1", "2", "3", "-1", "255", "default"];
         for _ in 0..self.rng.random_range(1..=4) {
@@ -626,13 +789,28 @@ impl Maker {
                 _ => self.leaf(bans),
             },
             _ => {
-                let ty = self.any(&TYPES);
-                joined(format!("sizeof({})", ty.0), &[])
+                let mut all: Vec<&str> = TYPES.iter().map(|ty| ty.0).collect();
+                if !self.parts.is_empty() {
+                    all.extend(["struct S", "so.b", "sa", "mm[1]", "mm"]);
+                }
+                joined(format!("sizeof({})", self.any(&all)), &[])
             }
         }
     }
 
+    /// Whether there is a scoped enumeration.
+    fn has_scoped(&self) -> bool {
+        self.types.iter().any(|t| t.starts_with("enum class"))
+    }
+
     fn leaf(&mut self, bans: &Bans) -> Made {
+        if self.has_scoped() && self.chance(5) {
+            let all = ["static_cast<int>(K::B)", "((unsigned)K::C)", "(K::A < K::C)", "(K::B == K::C)"];
+            return joined(self.any(&all).into(), &[]);
+        }
+        if !self.parts.is_empty() && self.chance(15) {
+            return self.part(true, bans);
+        }
         if self.chance(30) {
             let text = self.any(EDGES);
             let text = if text.starts_with('-') { format!("({text})") } else { text.to_string() };

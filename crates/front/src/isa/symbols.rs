@@ -6,8 +6,9 @@
 
 use std::collections::HashMap;
 
+use super::clike::Record;
 use diag::{Sink, Span};
-use program::{Class, Init, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Proxy, Space, Ty};
+use program::{Class, Init, Layout, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Proxy, Space, Ty};
 
 /// All names of memory in a test.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +51,9 @@ pub struct Object {
     pub declared: bool,
     /// Whether code names other elements than the first; where they lie rests on the type.
     pub indexed: bool,
-    /// Initial values, one per element.
+    /// What an element is made of, if it is more than an integer.
+    pub record: Option<Record>,
+    /// Initial values, one per cell.
     pub init: Vec<Init>,
     /// Where it lives.
     pub space: Space,
@@ -75,6 +78,7 @@ impl Object {
             ty: None,
             declared: false,
             indexed: false,
+            record: None,
             init: vec![Init::Int(value)],
             space: Space::Global,
             atomic: None,
@@ -83,6 +87,16 @@ impl Object {
             class: None,
             boolean: false,
             of_code: false,
+        }
+    }
+}
+
+impl Object {
+    /// What an element is made of.
+    pub fn layout(&self) -> Layout {
+        match &self.record {
+            Some(record) => record.layout(),
+            None => Layout::of(self.ty.map_or(Ty::WORD, |(ty, _)| ty), self.boolean),
         }
     }
 }
@@ -154,12 +168,23 @@ impl Symbols {
         let word = |o: &Object| o.ty.map(|ty| ty.0);
         old.of_code
             && (word(old), old.init.len(), old.space) == (word(object), object.init.len(), object.space)
-            && (old.boolean, old.atomic) == (object.boolean, object.atomic)
+            && (old.boolean, old.atomic, &old.record) == (object.boolean, object.atomic, &object.record)
     }
 
     /// The type of the elements of the object that a name stands for.
     pub fn ty(&self, id: LocId) -> Ty {
         self.object(id).1.ty.map_or(Ty::WORD, |(ty, _)| ty)
+    }
+
+    /// What the elements of the object that a name stands for are made of.
+    pub fn layout(&self, id: LocId) -> Layout {
+        self.object(id).1.layout()
+    }
+
+    /// How many elements the object has that a name stands for.
+    pub fn elements(&self, id: LocId) -> usize {
+        let object = self.object(id).1;
+        object.init.len() / object.layout().cells()
     }
 
     /// Records an access of type `ty`: decides the type of an undeclared object, rejects another size.
@@ -201,16 +226,16 @@ impl Symbols {
             let kind = match symbol.kind {
                 SymbolKind::Alias { of, proxy } => LocationKind::Alias { of, proxy },
                 SymbolKind::Object(object) => {
-                    let ty = object.ty.map_or(Ty::WORD, |(ty, _)| ty);
-                    let wrapped = |init| match init {
-                        Init::Int(v) if object.boolean => Init::Int(i64::from(v != 0)),
-                        Init::Int(v) => Init::Int(ty.wrap(v)),
-                        address => address,
+                    let layout = object.layout();
+                    let wrapped = |(cell, init)| match (layout.field(cell as u32), init) {
+                        (field, Init::Int(v)) if field.boolean => Init::Int(i64::from(v != 0)),
+                        (field, Init::Int(v)) => Init::Int(field.ty.wrap(v)),
+                        (_, address) => address,
                     };
-                    let init = object.init.into_iter().map(wrapped).collect();
+                    let init = object.init.into_iter().enumerate().map(wrapped).collect();
                     let atomic = object.atomic.unwrap_or(false);
                     let Object { space, opencl, kind, class, .. } = object;
-                    LocationKind::Object { ty, init, space, atomic, opencl, kind, class }
+                    LocationKind::Object { layout, init, space, atomic, opencl, kind, class }
                 }
             };
             Location { name: symbol.name, kind }

@@ -23,7 +23,7 @@ pub(super) enum Shape {
     Text,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// One of these types, or the name of a class of CUDA C++, such as `cuda::atomic<int>`.
+    /// One of these types, or the name of a class of CUDA C++, such as `cuda::atomic<int>`, or of a structure of the code.
     Type(&'static [&'static str]),
     /// An integer that is not negative; in templates also a string that comes out as one.
     Count,
@@ -227,12 +227,17 @@ const OPTION_KEYS: [Key; OPTIONS.len()] = {
 
 /// A location given as a table.
 pub(super) const LOCATION: &[Key] = &[
-    key("init", VALUES, "initial value, or a list with one per element; 0 if absent"),
+    key(
+        "init",
+        VALUES,
+        "initial value, or a list with one per element, or per member of a structure; 0 if absent",
+    ),
     key("size", Shape::Count, "number of elements that all start at `init`"),
     key(
         "type",
         Shape::Type(TYPES),
-        "type of an element; if absent, that of the accesses. CUDA: also a class, such as `cuda::atomic<int>`",
+        "type of an element; if absent, that of the accesses. CUDA: also a class, such as `cuda::atomic<int>`; C family: \
+         also a structure that the code defines",
     ),
     key(
         "space",

@@ -44,7 +44,8 @@ fn shape(of: &Shape) -> Value {
         Shape::Text => json!({ "type": "string" }),
         Shape::Word(words) => json!({ "anyOf": [{ "enum": words }, placeholder()] }),
         Shape::Type(words) => {
-            json!({ "anyOf": [{ "enum": words }, { "type": "string", "pattern": "::" }, placeholder()] })
+            let structure = json!({ "type": "string", "pattern": "^(struct )?[A-Za-z_][A-Za-z0-9_]*$" });
+            json!({ "anyOf": [{ "enum": words }, { "type": "string", "pattern": "::" }, structure, placeholder()] })
         }
         Shape::Count => json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, placeholder()] }),
         Shape::Integer => json!({ "type": "integer" }),

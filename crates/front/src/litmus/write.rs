@@ -14,7 +14,7 @@ use program::dialect::Allocation;
 use program::litmus::{Expectation, LitmusTest, Quantifier, Reachability, RunExpectation};
 use program::litmus::{show, show_observable};
 use program::{
-    ATTRIBUTES, BarrierNaming, Class, Dialect, Init, Location, LocationKind, Machine, MemoryKind, Op,
+    ATTRIBUTES, BarrierNaming, Class, Dialect, Init, Layout, Location, LocationKind, Machine, MemoryKind, Op,
     OpenClMemory, Place, Program, Proxy, RegId, Scope, Space, Thread, ThreadId, Ty,
 };
 
@@ -218,7 +218,11 @@ fn value(init: &Init, program: &Program) -> String {
     match init {
         Init::Int(v) => v.to_string(),
         Init::Address { loc, index: 0 } => quote(&format!("&{}", program.location(*loc).name)),
-        Init::Address { loc, index } => quote(&format!("&{}[{index}]", program.location(*loc).name)),
+        // One element or several: what stands behind the name leads to the same cell.
+        Init::Address { loc, index } => {
+            let suffix = program.layout(*loc).suffix(*index, usize::MAX);
+            quote(&format!("&{}{suffix}", program.location(*loc).name))
+        }
     }
 }
 
@@ -232,7 +236,7 @@ fn memory(location: &Location, program: &Program) -> String {
             };
             format!("{{ alias = {}{proxy} }}", quote(&program.location(*of).name))
         }
-        LocationKind::Object { ty, init, atomic, opencl, space, kind, class }
+        LocationKind::Object { layout, init, atomic, opencl, space, kind, class }
             if matches!(Front::of(program.dialect).syntax, Syntax::C) =>
         {
             let start = match init.as_slice() {
@@ -240,8 +244,8 @@ fn memory(location: &Location, program: &Program) -> String {
                 all => format!("[{}]", list(all.iter().map(|v| value(v, program)))),
             };
             let (type_name, start) = match class {
-                Some(class) => of_class(*class, c_type(*ty), init, program),
-                None => (c_type(*ty).to_string(), start),
+                Some(class) => of_class(*class, c_type(layout), init, program),
+                None => (c_type(layout).to_string(), start),
             };
             let mut parts = vec![format!("init = {start}"), format!("type = {}", quote(&type_name))];
             if *atomic {
@@ -275,11 +279,12 @@ fn memory(location: &Location, program: &Program) -> String {
             }
             format!("{{ {} }}", parts.join(", "))
         }
-        LocationKind::Object { ty, init, space, .. } => {
+        LocationKind::Object { layout, init, space, .. } => {
             let start = match init.as_slice() {
                 [one] => value(one, program),
                 all => format!("[{}]", list(all.iter().map(|v| value(v, program)))),
             };
+            let ty = layout.field(0).ty;
             let ty_text = match ty {
                 Ty { bits, signed: true } => format!("s{bits}"),
                 Ty { bits, signed: false } => format!("u{bits}"),
@@ -290,7 +295,7 @@ fn memory(location: &Location, program: &Program) -> String {
                 Space::Constant => ", space = \"const\"",
                 Space::Local => ", space = \"local\"",
             };
-            match (*ty == Ty::WORD, space.is_empty()) {
+            match (ty == Ty::WORD, space.is_empty()) {
                 (true, true) => start,
                 (true, false) => format!("{{ init = {start}{space} }}"),
                 (false, _) => format!("{{ init = {start}, type = \"{ty_text}\"{space} }}"),
@@ -310,13 +315,18 @@ fn of_class(class: Class, element: &str, init: &[Init], program: &Program) -> (S
     (class_name(class, element, 0).0, start)
 }
 
-/// The name of a type in the C-like dialects; those without one have that of their size.
-fn c_type(ty: Ty) -> &'static str {
-    match (ty.bits, ty.signed) {
-        (8, true) => "s8",
-        (8, false) => "u8",
-        (16, true) => "s16",
-        (16, false) => "u16",
+/// The name of a type in the C-like dialects. Code that is written beside it defines structures.
+fn c_type(layout: &Layout) -> &str {
+    if let Some(name) = layout.name() {
+        return name;
+    }
+    let field = layout.field(0);
+    match (field.ty.bits, field.ty.signed) {
+        _ if field.boolean => "bool",
+        (8, true) => "char",
+        (8, false) => "uchar",
+        (16, true) => "short",
+        (16, false) => "ushort",
         (32, true) => "int",
         (32, false) => "uint",
         (_, true) => "long",

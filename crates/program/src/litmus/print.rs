@@ -1,7 +1,7 @@
 //! Propositions as text that [`front::litmus::condition::parse`] reads back.
 
 use crate::litmus::{Atom, Observable, Prop};
-use crate::{LocId, Program};
+use crate::{LocId, LocationKind, Program};
 
 /// A proposition as text.
 pub fn show(prop: &Prop, program: &Program) -> String {
@@ -68,5 +68,12 @@ fn atom(atom: Atom, program: &Program) -> String {
 
 fn element(program: &Program, loc: LocId, index: u32) -> String {
     let name = &program.location(loc).name;
-    if index == 0 { name.clone() } else { format!("{name}[{index}]") }
+    match &program.location(program.object(loc)).kind {
+        // The first element is called by the name of all.
+        LocationKind::Object { layout, init, .. } if layout.cells() > 1 => {
+            format!("{name}{}", layout.suffix(index, init.len()))
+        }
+        _ if index == 0 => name.clone(),
+        _ => format!("{name}[{index}]"),
+    }
 }

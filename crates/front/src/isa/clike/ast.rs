@@ -69,8 +69,8 @@ pub(super) enum ExprKind {
         op: BinOp,
         prefix: bool,
     },
-    /// CUDA: `threadIdx.x`
-    Member,
+    /// `n.data`, and `p->data`, which is `(*p).data`; CUDA: `threadIdx.x`. The member has its own place.
+    Field(Box<Expr>, Range<usize>),
     /// CUDA: `f.load(…)`; the name has its own place.
     Method(Box<Expr>, Range<usize>, Vec<Expr>),
 }
@@ -79,7 +79,7 @@ impl Expr {
     /// The expressions that it is made of.
     pub(super) fn parts(&self) -> Vec<&Expr> {
         match &self.kind {
-            ExprKind::Int(..) | ExprKind::Name | ExprKind::Member | ExprKind::SizeOfType(_) => Vec::new(),
+            ExprKind::Int(..) | ExprKind::Name | ExprKind::SizeOfType(_) => Vec::new(),
             ExprKind::Neg(a)
             | ExprKind::Plus(a)
             | ExprKind::Not(a)
@@ -87,6 +87,7 @@ impl Expr {
             | ExprKind::Deref(a)
             | ExprKind::AddressOf(a)
             | ExprKind::Cast(_, a)
+            | ExprKind::Field(a, _)
             | ExprKind::SizeOf(a)
             | ExprKind::Step { target: a, .. } => vec![a],
             ExprKind::Index(a, b)
@@ -135,6 +136,16 @@ pub(super) enum Base {
     /// A name that the code gave to a type.
     Named(Range<usize>),
     Enum(Rc<EnumSyntax>),
+    Struct(Rc<StructSyntax>),
+}
+
+/// `struct S { int a, *p; int b[2]; }`
+#[derive(Debug)]
+pub(super) struct StructSyntax {
+    pub(super) name: Option<Range<usize>>,
+    /// `None`: a type that is defined elsewhere.
+    pub(super) members: Option<Vec<Declaration>>,
+    pub(super) range: Range<usize>,
 }
 
 /// `enum E : int { A, B = 2 }`
@@ -142,6 +153,8 @@ pub(super) enum Base {
 pub(super) struct EnumSyntax {
     pub(super) name: Option<Range<usize>>,
     pub(super) underlying: Option<Ty>,
+    /// C++: `enum class`.
+    pub(super) scoped: bool,
     /// The enumerators; `None`: a type that was defined before.
     pub(super) all: Option<Vec<(Range<usize>, Option<Expr>)>>,
 }

@@ -137,11 +137,12 @@ impl Parser<'_, '_> {
     /// What stands behind `object.`.
     pub(super) fn method(&mut self, object: Expr) -> Parsed<Expr> {
         if self.peek() != Tok::Name {
-            return self.unexpected("a function such as `load`");
+            return self.unexpected("a member, or a function such as `load`");
         }
         let name = self.next();
-        if self.peek() != Tok::Punct("(") && matches!(object.kind, ExprKind::Name) {
-            return self.node(ExprKind::Member, object.range.start..name.end, 0);
+        if self.peek() != Tok::Punct("(") {
+            let (range, depth) = (object.range.start..name.end, object.depth);
+            return self.node(ExprKind::Field(object.into(), name), range, depth);
         }
         self.expect("(")?;
         let (args, depth) = self.arguments()?;

@@ -17,7 +17,7 @@ use program::{BinOp, Class, LocId, Scope};
 impl Lowering<'_, '_> {
     /// Whether a location's name is a variable, as in C++; elsewhere, and for arrays, it is an address.
     pub(super) fn is_variable(&self, loc: LocId) -> bool {
-        self.env.language.cpp && self.symbols.object(loc).1.init.len() == 1
+        self.env.language.cpp && self.symbols.elements(loc) == 1
     }
 
     /// CUDA reads consume as acquire; so do the compiler's builtins.

@@ -6,7 +6,7 @@
 
 use super::ast::{
     Base, Declaration, Declarator, Declared, EnumSyntax, Function, Initial, Qualifiers, Specifiers, StmtKind,
-    Storage, TypeName,
+    Storage, StructSyntax, TypeName,
 };
 use super::lex::Tok;
 use super::parse::{Failed, Parsed, Parser};
@@ -54,6 +54,8 @@ const PROMISES: &[&str] = &["restrict", "__restrict", "__restrict__"];
 
 /// Words that integer types are made of.
 const PARTS: &[&str] = &["signed", "unsigned", "char", "short", "int", "long"];
+
+const BIT_FIELDS: (&str, &str) = ("bit-fields are", "one access is to several of them: use members of their own");
 
 /// Types of floating-point numbers.
 const FLOATING: &[&str] = &["float", "double", "half", "__half"];
@@ -135,8 +137,10 @@ impl Parser<'_, '_> {
                 parts.push(word);
             } else if base.is_some() || !parts.is_empty() {
                 break;
-            } else if matches!(word, "struct" | "union") {
-                return self.refuse("structures are", "declare each member as a location in `[memory]`");
+            } else if word == "union" {
+                return self.refuse("unions are", "their members overlap: use plain variables");
+            } else if word == "struct" {
+                base = Some(self.structure()?);
             } else if FLOATING.contains(&word) {
                 let span = self.text.span(range);
                 let (what, instead) =
@@ -188,8 +192,9 @@ impl Parser<'_, '_> {
     /// `enum E : int { A, B = 2 }`, from its first word.
     fn enumeration(&mut self) -> Parsed<Base> {
         self.next();
-        if matches!(self.word(), "class" | "struct") {
-            return self.refuse("scoped enumerations are", "use an `enum` without `class`");
+        let scoped = self.language.cpp && matches!(self.word(), "class" | "struct");
+        if scoped {
+            self.next();
         }
         let name = (self.peek() == Tok::Name).then(|| self.next());
         if let Some(name) = &name
@@ -211,7 +216,7 @@ impl Parser<'_, '_> {
             if name.is_none() {
                 return self.unexpected("the name of an enumeration or `{`");
             }
-            return Ok(Base::Enum(EnumSyntax { name, underlying, all: None }.into()));
+            return Ok(Base::Enum(EnumSyntax { name, underlying, scoped, all: None }.into()));
         }
         let mut all = Vec::new();
         while !self.eat("}") {
@@ -226,7 +231,106 @@ impl Parser<'_, '_> {
                 break;
             }
         }
-        Ok(Base::Enum(EnumSyntax { name, underlying, all: Some(all) }.into()))
+        Ok(Base::Enum(EnumSyntax { name, underlying, scoped, all: Some(all) }.into()))
+    }
+
+    /// `struct S { int a; }`, from its first word.
+    fn structure(&mut self) -> Parsed<Base> {
+        let start = self.next().start;
+        if matches!(self.word(), "__attribute__" | "__align__" | "alignas" | "_Alignas") {
+            return self
+                .refuse("alignment and packing of structures are", "leave it out, if only sizes depend on it");
+        }
+        let name = (self.peek() == Tok::Name).then(|| self.next());
+        if let Some(name) = &name
+            && self.language.cpp
+        {
+            let word = self.str(name);
+            self.types.insert(word);
+        }
+        if self.peek() == Tok::Punct(":") {
+            return self.refuse("base classes are", "write their members into the structure");
+        }
+        let members = match self.eat("{") {
+            true => match self.nested(Self::members) {
+                Ok(members) => Some(members),
+                Err(Failed) => {
+                    self.behind_brace();
+                    return Err(Failed);
+                }
+            },
+            false if name.is_none() => return self.unexpected("the name of a structure or `{`"),
+            false => None,
+        };
+        Ok(Base::Struct(StructSyntax { name, members, range: start..self.last_end() }.into()))
+    }
+
+    /// Goes to the `}` of the structure in which something was wrong.
+    fn behind_brace(&mut self) {
+        let mut open = 0;
+        loop {
+            match self.peek() {
+                Tok::Punct("{") => open += 1,
+                Tok::Punct("}") if open == 0 => return,
+                Tok::Punct("}") => open -= 1,
+                Tok::End => return,
+                _ => {}
+            }
+            self.next();
+        }
+    }
+
+    /// The members of a structure, behind the `{`.
+    fn members(&mut self) -> Parsed<Vec<Declaration>> {
+        let mut all = Vec::new();
+        while !self.eat("}") {
+            if matches!(self.word(), "public" | "private" | "protected") {
+                return self.refuse("access specifiers are", "leave them out");
+            }
+            if self.peek() == Tok::Punct("~") {
+                return self.refuse("destructors are", "write what it does where the object is used");
+            }
+            if self.word().contains("::") && unsupported(self.word()).is_some() {
+                return self.refuse(
+                    "objects of classes in structures are",
+                    "use an integer, and an atomic reference to it",
+                );
+            }
+            let specifiers = self.specifiers()?;
+            if specifiers.storage.iter().any(|s| s.0 != Storage::Device) {
+                return self.refuse("static and constant members are", "declare it outside of the structure");
+            }
+            let mut members = Vec::new();
+            loop {
+                match self.peek() {
+                    Tok::Punct("(") => return self.refuse("constructors are", "assign to the members"),
+                    Tok::Punct(":") => return self.refuse(BIT_FIELDS.0, BIT_FIELDS.1),
+                    Tok::Punct(";") if members.is_empty() => {
+                        return self.refuse("members without a name are", "name the member");
+                    }
+                    _ => {}
+                }
+                let declarator = self.declarator(true)?;
+                match self.peek() {
+                    Tok::Punct("(") => {
+                        return self
+                            .refuse("functions in structures are", "use a function that takes a pointer to it");
+                    }
+                    Tok::Punct(":") => return self.refuse(BIT_FIELDS.0, BIT_FIELDS.1),
+                    Tok::Punct("=" | "{") => {
+                        return self.refuse("initialisers of members are", "assign to the member, or use `{…}`");
+                    }
+                    _ => {}
+                }
+                members.push(Declared { declarator, value: None });
+                if !self.eat(",") {
+                    break;
+                }
+            }
+            self.expect(";")?;
+            all.push(Declaration { specifiers, all: members });
+        }
+        Ok(all)
     }
 
     /// What stands around a name; with `named`, there has to be one.
@@ -408,6 +512,9 @@ impl Parser<'_, '_> {
         }
         let mut all = Vec::new();
         while !self.eat("}") {
+            if matches!(self.peek(), Tok::Punct("." | "[")) {
+                return self.refuse("designated initialisers are", "give the values in the order of the members");
+            }
             all.push(self.nested(Self::initial_value)?);
             if !self.eat(",") {
                 self.expect("}")?;

@@ -14,20 +14,20 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::ast::{
-    Base, Declaration, Declarator, Declared, EnumSyntax, ExprKind, Initial, Qualifiers, Specifiers, Storage,
-    TypeName,
+    Base, Declaration, Declarator, Declared, EnumSyntax, Expr as Tree, ExprKind, Initial, Qualifiers, Specifiers,
+    StmtKind, Storage, StructSyntax, TypeName,
 };
 use super::lower::Lowering;
-use super::place::Place;
+use super::place::{Place, shifted};
 use super::scope::{Binding, Variable};
-use super::types::{Enumeration, Qualified, Type, Value};
+use super::types::{Enumeration, Qualified, Record, Structure, Type, Value};
 use crate::isa::{Object, SymbolKind};
-use program::{Expr, Init, MemoryKind, OpenClMemory, Space, Ty};
+use program::{Expr, Init, LocId, MemoryKind, OpenClMemory, Space, Ty};
 
 /// At most so many elements of an array that code declares.
-const MAX_ELEMENTS: i64 = 16_384;
+const MAX_ELEMENTS: u64 = 16_384;
 
-impl Lowering<'_, '_> {
+impl<'a> Lowering<'a, '_> {
     /// The type that a cast names.
     pub(super) fn named_type(&mut self, name: &TypeName) -> Option<Qualified> {
         let base = self.base(&name.specifiers)?;
@@ -42,6 +42,7 @@ impl Lowering<'_, '_> {
             Base::Bool => Type::Bool,
             Base::Int(ty) => Type::Int(*ty),
             Base::Enum(syntax) => self.enumeration(syntax)?,
+            Base::Struct(syntax) => self.structure(syntax)?,
             Base::Named(range) => match self.scopes.find(self.str(range)) {
                 Some(Binding::Type(of)) => {
                     named = Some(of.clone());
@@ -79,12 +80,23 @@ impl Lowering<'_, '_> {
         declarator: &Declarator,
         elements: Option<usize>,
     ) -> Option<Qualified> {
+        self.array_type(base, &declarator.pointers, &declarator.arrays, elements)
+    }
+
+    /// The type that pointers and dimensions make of another.
+    pub(super) fn array_type(
+        &mut self,
+        base: Qualified,
+        pointers: &[Qualifiers],
+        arrays: &[(Option<Tree>, Range<usize>)],
+        elements: Option<usize>,
+    ) -> Option<Qualified> {
         let mut of = base;
-        for pointer in &declarator.pointers {
+        for pointer in pointers {
             let Qualifiers { constant, volatile, atomic, space } = *pointer;
             of = Qualified { ty: of.pointer(), constant, volatile, atomic, space };
         }
-        for (size, range) in declarator.arrays.iter().rev() {
+        for (size, range) in arrays.iter().rev() {
             let n = match (size, elements) {
                 (Some(size), _) => self.fixed(size, "the size of an array")?,
                 (None, Some(n)) => n as i64,
@@ -93,7 +105,14 @@ impl Lowering<'_, '_> {
                     return None;
                 }
             };
-            if !(1..=MAX_ELEMENTS).contains(&n) {
+            if of.ty.size() == 0 {
+                let name = of.ty.name();
+                self.error("wrong-operand", range, format!("an array of `{name}`, which has no size"), |d| {
+                    d.label("expected elements that have one")
+                });
+                return None;
+            }
+            if n < 1 || of.ty.cells().saturating_mul(n as u64) > MAX_ELEMENTS {
                 let message = format!("an array has 1 to {MAX_ELEMENTS} elements, not {n}");
                 self.error("bad-number", range, message, |d| d.label("expected another size"));
                 return None;
@@ -105,9 +124,14 @@ impl Lowering<'_, '_> {
     }
 
     /// The value of a constant expression.
-    pub(super) fn fixed(&mut self, tree: &super::ast::Expr, what: &str) -> Option<i64> {
+    pub(super) fn fixed(&mut self, tree: &Tree, what: &str) -> Option<i64> {
+        self.fixed_as(tree, what, |ty| ty.promoted().is_some())
+    }
+
+    /// The same, of a type that is asked for.
+    pub(super) fn fixed_as(&mut self, tree: &Tree, what: &str, of: impl Fn(&Type) -> bool) -> Option<i64> {
         let value = self.scalar(tree);
-        match value.constant().filter(|_| value.fixed && value.ty.promoted().is_some()) {
+        match value.constant().filter(|_| value.fixed && of(&value.ty)) {
             Some(n) => Some(n),
             None => {
                 if !self.is_nothing(&value) {
@@ -138,34 +162,45 @@ impl Lowering<'_, '_> {
                 }
             };
         };
-        let mut values = Vec::new();
-        let mut next = 0i64;
-        for (name, value) in all {
-            if let Some(value) = value {
-                next = self.fixed(value, "the value of an enumerator")?;
-            }
-            // Within the definition, and in C also behind it, an enumerator is an `int` if it is one.
-            let ty = if Ty::S32.wrap(next) == next { Ty::S32 } else { Ty::WORD };
-            let word = self.str(name);
-            self.bind(name, Binding::Constant(Value::literal(next, Type::Int(ty))));
-            values.push((word, next, name.clone()));
-            next = next.wrapping_add(1);
+        // The names of a scoped one are its own.
+        if syntax.scoped {
+            self.scopes.enter();
         }
+        let values = self.enumerators(all);
+        if syntax.scoped {
+            self.scopes.leave();
+        }
+        let values = values?;
         let (least, most) = values.iter().fold((0, 0), |(a, b), v| (v.1.min(a), v.1.max(b)));
         // What the compilers take where the text says no type: the first of these that holds all values.
         let fits = |ty: &Ty| ty.wrap(least) == least && ty.wrap(most) == most;
-        let ty = syntax.underlying.or([Ty::U32, Ty::S32, Ty::WORD].into_iter().find(fits))?;
-        let promoted = match (self.env.language.cpp, syntax.underlying) {
+        // The underlying type of a scoped one is `int` (ISO C++, dcl.enum).
+        let underlying = syntax.underlying.or(syntax.scoped.then_some(Ty::S32));
+        let ty = underlying.or([Ty::U32, Ty::S32, Ty::WORD].into_iter().find(fits))?;
+        if underlying.is_some() && !fits(&ty) {
+            let name = syntax.name.as_ref().unwrap_or(&all[0].0);
+            self.error("wrong-operand", name, "an enumerator is no value of the underlying type", |d| {
+                d.label("expected a larger type, or other values")
+            });
+        }
+        let promoted = match (self.env.language.cpp, underlying) {
             // ISO C++, conv.prom: by its values, or by the type that it names.
             (true, None) => [Ty::S32, Ty::U32, Ty::WORD].into_iter().find(fits)?,
             _ if ty.bits < 32 => Ty::S32,
             _ => ty,
         };
         let name = syntax.name.as_ref().map_or("enum", |range| self.str(range));
-        let ty = Type::Enum(Rc::new(Enumeration { name: name.to_string(), ty, promoted }));
+        let scoped = syntax.scoped;
+        let ty = Type::Enum(Rc::new(Enumeration { name: name.to_string(), ty, promoted, scoped }));
         if self.env.language.cpp {
-            for (word, value, _) in values {
-                self.scopes.bind(word, Binding::Constant(Value::literal(value, ty.clone())));
+            for (word, value) in values {
+                let value = Value::literal(value, ty.clone());
+                if !scoped {
+                    self.scopes.bind(word, Binding::Constant(value.clone()));
+                }
+                if syntax.name.is_some() {
+                    self.scopes.bind(&format!("{name}::{word}"), Binding::Constant(value));
+                }
             }
         }
         if syntax.name.is_some() {
@@ -175,6 +210,109 @@ impl Lowering<'_, '_> {
             }
         }
         Some(ty)
+    }
+
+    /// The enumerators of a definition, with their values.
+    fn enumerators(&mut self, all: &[(Range<usize>, Option<Tree>)]) -> Option<Vec<(&'a str, i64)>> {
+        let mut values = Vec::new();
+        let mut next = 0i64;
+        for (name, value) in all {
+            if let Some(value) = value {
+                next = self.fixed(value, "the value of an enumerator")?;
+            }
+            // Within the definition, and in C also behind it, an enumerator is an `int` if it is one.
+            let ty = if Ty::S32.wrap(next) == next { Ty::S32 } else { Ty::WORD };
+            self.bind(name, Binding::Constant(Value::literal(next, Type::Int(ty))));
+            values.push((self.str(name), next));
+            next = next.wrapping_add(1);
+        }
+        Some(values)
+    }
+
+    /// Defines a structure, or finds one by its name; one that is only named may be pointed to.
+    fn structure(&mut self, syntax: &Rc<StructSyntax>) -> Option<Type> {
+        let word = syntax.name.as_ref().map_or("", |range| self.str(range));
+        let tag = format!("struct {word}");
+        let known = match self.scopes.find(&tag) {
+            Some(Binding::Type(Qualified { ty: Type::Struct(of), .. })) => Some(of.clone()),
+            _ => None,
+        };
+        let here = self.scopes.declares(&tag);
+        let structure = match (known, &syntax.members) {
+            (Some(of), None) => return Some(Type::Struct(of)),
+            (Some(of), Some(_)) if here => of,
+            _ => {
+                let of = Rc::new(Structure::new(if word.is_empty() { "struct" } else { word }));
+                if !word.is_empty() {
+                    let binding = Binding::Type(Type::Struct(of.clone()).into());
+                    self.scopes.bind(&tag, binding.clone());
+                    if self.env.language.cpp {
+                        self.scopes.bind(word, binding);
+                    }
+                }
+                of
+            }
+        };
+        let ty = Type::Struct(structure.clone());
+        let Some(declarations) = &syntax.members else { return Some(ty) };
+        if structure.is_complete() {
+            self.error("duplicate-name", &syntax.range, format!("`{word}` is defined twice in this block"), |d| {
+                d.label("expected another name")
+            });
+            return None;
+        }
+        let mut members: Vec<(String, Qualified)> = Vec::new();
+        let mut cells = 0u64;
+        for declaration in declarations {
+            let base = self.base(&declaration.specifiers)?;
+            for declared in &declaration.all {
+                let name = &declared.declarator.name;
+                let word = self.str(name);
+                let of = self.declared_type(base.clone(), &declared.declarator, None)?;
+                let problem = match () {
+                    () if declared.declarator.reference => Some("a reference in a structure"),
+                    () if of.ty.size() == 0 => Some("a member of a type that has no size here"),
+                    () if members.iter().any(|m| m.0 == word) => Some("a second member of that name"),
+                    () if of.space.is_some() => Some("a member in an address space of its own"),
+                    () => None,
+                };
+                if let Some(problem) = problem {
+                    self.error("wrong-operand", name, problem, |d| d.label("expected another member"));
+                    return None;
+                }
+                cells = cells.saturating_add(of.ty.cells());
+                members.push((word.to_string(), of));
+            }
+        }
+        if !(1..=MAX_ELEMENTS).contains(&cells) {
+            let message = format!("a structure of 1 to {MAX_ELEMENTS} integers, not {cells}");
+            self.error("bad-number", &syntax.range, message, |d| d.label("expected another one"));
+            return None;
+        }
+        structure.define(members);
+        Some(ty)
+    }
+
+    /// The structure of a name, as the declarations at the beginning of code define it.
+    pub(super) fn defined_structure(&mut self, name: &str) -> Option<Record> {
+        let only_types = |declaration: &Declaration| {
+            declaration.all.is_empty()
+                || [Storage::Typedef, Storage::Constexpr].iter().any(|s| declaration.specifiers.has(*s).is_some())
+                || declaration.specifiers.of_base.constant
+        };
+        for stmt in &self.unit.stmts {
+            match &stmt.kind {
+                StmtKind::Declare(declaration) if only_types(declaration) => self.declaration(declaration),
+                _ => {}
+            }
+        }
+        let tag = format!("struct {name}");
+        match self.scopes.find(name).or_else(|| self.scopes.find(&tag)) {
+            Some(Binding::Type(of)) if matches!(&of.ty, Type::Struct(s) if s.is_complete()) => {
+                Some(Record(of.ty.clone()))
+            }
+            _ => None,
+        }
     }
 
     /// Gives a name to something in the innermost block.
@@ -205,9 +343,17 @@ impl Lowering<'_, '_> {
     /// A declaration.
     pub(super) fn declaration(&mut self, declaration: &Declaration) {
         let specifiers = &declaration.specifiers;
-        let Some(base) = self.base(specifiers) else { return };
+        let Some(mut base) = self.base(specifiers) else { return };
         if !self.may_be_stored(specifiers) {
             return;
+        }
+        // `typedef struct { … } S;`: the structure is called so, too (ISO C++, dcl.typedef).
+        if let (Base::Struct(syntax), Type::Struct(of), Some(first)) =
+            (&specifiers.base, &base.ty, declaration.all.first())
+            && syntax.name.is_none()
+            && specifiers.has(Storage::Typedef).is_some()
+        {
+            base.ty = Type::Struct(of.renamed(self.str(&first.declarator.name)).into());
         }
         for declared in &declaration.all {
             let name = &declared.declarator.name;
@@ -218,8 +364,12 @@ impl Lowering<'_, '_> {
             } else if matches!(specifiers.base, Base::Auto) {
                 self.deduced(specifiers, declared);
             } else {
+                // Where the values of one element are not in braces, counting them says nothing.
+                let flat = declared.declarator.arrays.len() > 1 || matches!(base.ty, Type::Struct(_));
                 let elements = match &declared.value {
-                    Some(Initial::List(all, _)) => Some(all.len()),
+                    Some(Initial::List(all, _)) if !flat || all.iter().all(|v| matches!(v, Initial::List(..))) => {
+                        Some(all.len())
+                    }
                     _ => None,
                 };
                 if let Some(of) = self.declared_type(base.clone(), &declared.declarator, elements) {
@@ -335,7 +485,7 @@ impl Lowering<'_, '_> {
                     )
                 });
             }
-            _ if matches!(of.ty, Type::Array(..)) => self.memory(declared, of, Space::Local),
+            _ if of.ty.is_aggregate() => self.memory(declared, of, Space::Local),
             _ => self.scalar_variable(specifiers, declared, of),
         }
     }
@@ -445,15 +595,15 @@ impl Lowering<'_, '_> {
         if !self.may_declare(name) {
             return;
         }
-        let (element, n) = match &of.ty {
-            Type::Array(element, n) => (Qualified::clone(element), *n),
-            _ => (of.clone(), 1),
-        };
-        let Some(ty) = element.word() else {
-            self.error("unsupported", name, "arrays of arrays are not supported", |d| {
-                d.label("expected one dimension").help("declare one array, and compute the index")
-            });
+        if of.ty.size() == 0 {
+            let message = format!("a `{}` has no size here", of.ty.name());
+            self.error("wrong-operand", name, message, |d| d.label("expected a type that is defined before"));
             return;
+        }
+        // The elements of an array; one of an array of one is the object itself.
+        let element = match &of.ty {
+            Type::Array(element, n) if *n > 1 || element.word().is_some() => Qualified::clone(element),
+            _ => of.clone(),
         };
         if let (Space::Shared, Some(_)) = (space, &declared.value) {
             self.error("wrong-operand", name, format!("`{word}` has an initialiser"), |d| {
@@ -464,68 +614,116 @@ impl Lowering<'_, '_> {
             return;
         }
         let span = self.unit.text.span(name.clone());
+        let mut atomic = false;
+        element.ty.each_cell(&mut |_, _, of| atomic |= of.atomic);
         let object = Object {
-            ty: Some((ty, span)),
+            ty: element.word().map(|ty| (ty, span)),
             declared: true,
-            init: vec![Init::Int(0); n as usize],
+            record: element.ty.is_aggregate().then(|| Record(element.ty.clone())),
+            init: vec![Init::Int(0); of.ty.cells() as usize],
             space,
-            atomic: Some(element.atomic),
+            atomic: Some(element.atomic || atomic),
             opencl: OpenClMemory { global: space == Space::Local, local: space == Space::Shared, capped: true },
             kind: MemoryKind::Private,
             boolean: element.ty == Type::Bool,
             of_code: true,
             ..Object::scalar(0)
         };
-        // The threads of a kernel declare one object.
-        let old = self.symbols.find(word);
-        let loc = match old {
-            Some(old) if self.symbols.is_like(old, &object) => Some(old),
-            _ => self.symbols.declare(word, span, SymbolKind::Object(object), self.sink),
-        };
-        let Some(loc) = loc else { return };
-        if self.declared_memory.contains(&loc) {
-            self.error("duplicate-name", name, format!("`{word}` is declared in two blocks"), |d| {
-                d.label("expected another name").note("memory that code declares has one name for each object")
-            });
-            return;
-        }
+        let Some(loc) = self.object_of_code(name, object) else { return };
         self.declared_memory.push(loc);
-        self.scopes.bind(word, Binding::Memory(Expr::Address(loc), of));
-        self.fill(loc, &element, n, declared.value.as_ref());
-    }
-
-    /// Initialises an array of a thread, each time its declaration is reached.
-    fn fill(&mut self, loc: program::LocId, element: &Qualified, n: u32, value: Option<&Initial>) {
-        let Some(value) = value else { return };
-        let Initial::List(all, range) = value else {
-            if let Initial::Value(value) = value {
+        let addr = Expr::Address(loc);
+        self.scopes.bind(word, Binding::Memory(addr.clone(), of.clone()));
+        match &declared.value {
+            Some(Initial::List(all, _)) => self.fill(&addr, &of, all),
+            Some(Initial::Value(value)) if matches!(of.ty, Type::Struct(_)) => {
+                self.copy_structure((addr, of), value, &value.range);
+            }
+            Some(Initial::Value(value)) => {
                 self.error("wrong-operand", &value.range, "one value for an array", |d| {
                     d.label("expected a list in `{}`")
                 });
             }
-            return;
-        };
-        if all.len() > n as usize {
-            self.error("wrong-operand", range, format!("{} values for {n} elements", all.len()), |d| {
-                d.label("expected fewer")
-            });
-            return;
+            None => {}
         }
-        let first = Value::new(Expr::Address(loc), element.clone().pointer());
-        for at in 0..n {
-            let value = match all.get(at as usize) {
-                Some(Initial::Value(tree)) => {
-                    let value = self.scalar(tree);
-                    self.assignable(&value, &element.ty, &tree.range)
+    }
+
+    /// The object that a declaration of the code stands for. The threads of a kernel declare one; a thread has one for each
+    /// declaration, and a condition knows the first of a name.
+    fn object_of_code(&mut self, name: &Range<usize>, object: Object) -> Option<LocId> {
+        let (word, span) = (self.str(name), self.unit.text.span(name.clone()));
+        for n in 0.. {
+            let called = if n == 0 { word.to_string() } else { format!("{word}#{n}") };
+            let Some(old) = self.symbols.find(&called) else {
+                return self.symbols.declare(&called, span, SymbolKind::Object(object), self.sink);
+            };
+            let taken = self.declared_memory.contains(&old);
+            if self.symbols.is_like(old, &object) && !taken {
+                return Some(old);
+            }
+            if object.space == Space::Local {
+                continue;
+            }
+            if taken {
+                self.error("duplicate-name", name, format!("`{word}` is declared in two blocks"), |d| {
+                    d.label("expected another name").note("memory that threads share has one name for each object")
+                });
+                return None;
+            }
+            return self.symbols.declare(&called, span, SymbolKind::Object(object), self.sink);
+        }
+        None
+    }
+
+    /// Initialises an array or structure with a list, each time its declaration is reached.
+    fn fill(&mut self, addr: &Expr, of: &Qualified, all: &[Initial]) {
+        let mut values = all.iter();
+        self.fill_parts(addr, of, &mut values);
+        if let Some(more) = values.next() {
+            let range = match more {
+                Initial::Value(value) => &value.range,
+                Initial::List(_, range) => range,
+            };
+            let message = format!("more values than a `{}` has", of.ty.name());
+            self.error("wrong-operand", range, message, |d| d.label("expected fewer"));
+        }
+    }
+
+    /// Initialises the parts of an aggregate with the values that come next: those of a part without braces of its own are
+    /// taken from the same list, and a part that none is left for is 0 (C11, 6.7.9).
+    fn fill_parts(&mut self, addr: &Expr, of: &Qualified, values: &mut std::slice::Iter<'_, Initial>) {
+        for (offset, part) in of.parts() {
+            let at = shifted(addr, offset);
+            let value = match values.as_slice().first() {
+                Some(Initial::Value(tree)) if part.ty.is_aggregate() => {
+                    if self.type_of_place(tree).is_none_or(|of| of.ty != part.ty) {
+                        self.fill_parts(&at, &part, values);
+                    } else {
+                        values.next();
+                        self.copy_structure((at, part), tree, &tree.range);
+                    }
+                    continue;
+                }
+                Some(Initial::List(all, _)) if part.ty.is_aggregate() => {
+                    values.next();
+                    self.fill(&at, &part, all);
+                    continue;
                 }
                 Some(Initial::List(_, range)) => {
-                    self.error("wrong-operand", range, "a list for one element", |d| d.label("expected a value"));
+                    self.error("wrong-operand", range, "a list for one value", |d| d.label("expected a value"));
                     return;
+                }
+                Some(Initial::Value(tree)) => {
+                    let value = self.scalar(tree);
+                    self.assignable(&value, &part.ty, &tree.range)
+                }
+                None if part.ty.is_aggregate() => {
+                    self.fill_parts(&at, &part, values);
+                    continue;
                 }
                 None => Expr::Const(0),
             };
-            let addr = self.moved(first.clone(), Value::int(i64::from(at)), false, range).expr;
-            self.write(&Place::Memory(addr, element.clone()), value);
+            values.next();
+            self.write(&Place::Memory(at, part), value);
         }
     }
 }

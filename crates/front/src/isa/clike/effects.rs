@@ -16,7 +16,7 @@ use super::ast::{Expr as Tree, ExprKind, TypeName};
 use super::lower::Lowering;
 use super::scope::Binding;
 use super::types::{Qualified, Type};
-use program::RegId;
+use program::{BinOp, RegId};
 
 /// What an expression does.
 #[derive(Default)]
@@ -76,6 +76,7 @@ impl Effects {
 fn is_volatile(ty: &Type) -> bool {
     match ty {
         Type::Pointer(of) | Type::Array(of, _) => of.volatile || of.atomic || is_volatile(&of.ty),
+        Type::Struct(_) => !Qualified::from(ty.clone()).is_plain(),
         _ => false,
     }
 }
@@ -89,11 +90,12 @@ impl Lowering<'_, '_> {
     pub(super) fn effects(&self, tree: &Tree) -> Effects {
         let of = |tree: &Tree| self.effects(tree);
         match &tree.kind {
-            ExprKind::Int(..) | ExprKind::Member | ExprKind::SizeOf(_) | ExprKind::SizeOfType(_) => {
-                Effects::default()
-            }
+            ExprKind::Int(..) | ExprKind::SizeOf(_) | ExprKind::SizeOfType(_) => Effects::default(),
+            ExprKind::Field(..) if self.is_special(tree) => Effects::default(),
             ExprKind::Name => self.read_of(tree),
-            ExprKind::Deref(_) | ExprKind::Index(..) => self.effects_of_place(tree).and(self.read_of(tree)),
+            ExprKind::Deref(_) | ExprKind::Index(..) | ExprKind::Field(..) => {
+                self.effects_of_place(tree).and(self.read_of(tree))
+            }
             ExprKind::Neg(a)
             | ExprKind::Plus(a)
             | ExprKind::Cast(_, a)
@@ -124,10 +126,10 @@ impl Lowering<'_, '_> {
         match &tree.kind {
             ExprKind::Name => Effects::default(),
             ExprKind::Deref(a) => self.effects(a),
-            ExprKind::Index(a, i) => match &a.kind {
-                ExprKind::Name if self.is_array(a) => self.effects(i),
-                _ => self.effects(a).and(self.effects(i)),
-            },
+            ExprKind::Field(..) if self.is_special(tree) => Effects::default(),
+            ExprKind::Field(a, _) => self.effects_of_place(a),
+            ExprKind::Index(a, i) if self.is_array(a) => self.effects_of_place(a).and(self.effects(i)),
+            ExprKind::Index(a, i) => self.effects(a).and(self.effects(i)),
             _ => self.effects(tree),
         }
     }
@@ -172,14 +174,75 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Whether a name stands for a whole array, which is no read of it.
+    /// Whether an expression stands for a whole array, or for the address of memory, neither of which is a read.
     fn is_array(&self, tree: &Tree) -> bool {
-        let word = self.str(&tree.range);
-        match self.scopes.find(word) {
-            Some(Binding::Memory(_, of)) => matches!(of.ty, Type::Array(..)),
-            Some(_) => false,
-            None => self.location(word).is_some_and(|loc| !self.is_variable(loc)),
+        let named = matches!(tree.kind, ExprKind::Name) && self.binding(tree).is_none();
+        match self.location(self.str(&tree.range)).filter(|_| named) {
+            Some(loc) => !self.is_variable(loc),
+            None => self.type_of_place(tree).is_some_and(|of| matches!(of.ty, Type::Array(..))),
         }
+    }
+
+    /// What is at a place, as far as names and operators say it; of other values, their type.
+    pub(super) fn type_of_place(&self, tree: &Tree) -> Option<Qualified> {
+        let pointed = |tree: &Tree| match self.type_of_place(tree)?.ty {
+            Type::Pointer(to) | Type::Array(to, _) => Some(Qualified::clone(&to)),
+            _ => None,
+        };
+        match &tree.kind {
+            ExprKind::Name => match self.binding(tree) {
+                Some(Binding::Register(variable)) => Some(variable.of.clone()),
+                Some(Binding::Memory(_, of)) => Some(of.clone()),
+                Some(Binding::Constant(value)) => Some(value.ty.clone().into()),
+                Some(_) => None,
+                None => {
+                    let loc = self.location(self.str(&tree.range))?;
+                    let (of, n) = (self.of_location(loc), self.symbols.elements(loc));
+                    Some(match self.is_variable(loc) {
+                        true => of,
+                        false if self.env.language.cpp => Type::Array(of.into(), n as u32).into(),
+                        false => of.pointer().into(),
+                    })
+                }
+            },
+            ExprKind::Deref(a) => pointed(a),
+            ExprKind::Index(a, _) => pointed(a),
+            ExprKind::Field(a, name) => {
+                let of = self.type_of_place(a)?;
+                let Type::Struct(structure) = &of.ty else { return None };
+                let member = structure.members().iter().find(|m| m.name == self.str(name))?;
+                Some(member.of.within(&of))
+            }
+            ExprKind::AddressOf(a) => match (&a.kind, self.binding(a), self.type_of_place(a)?) {
+                // `&x` of memory that is given by name is its address.
+                (ExprKind::Name, None, of) if !matches!(of.ty, Type::Struct(_)) => Some(match of.ty {
+                    Type::Array(element, _) => Type::Pointer(element).into(),
+                    Type::Pointer(_) => of,
+                    _ => of.pointer().into(),
+                }),
+                (_, _, of) => Some(of.pointer().into()),
+            },
+            ExprKind::Bin(BinOp::Add | BinOp::Sub, a, b) => {
+                let of = |tree: &Tree| match self.type_of_place(tree)?.ty {
+                    Type::Array(element, _) => Some(Type::Pointer(element).into()),
+                    pointer @ Type::Pointer(_) => Some(pointer.into()),
+                    _ => None,
+                };
+                of(a).or_else(|| of(b))
+            }
+            ExprKind::Comma(_, a)
+            | ExprKind::Choice(_, a, _)
+            | ExprKind::Assign(_, a, _)
+            | ExprKind::Step { target: a, .. } => self.type_of_place(a),
+            _ => None,
+        }
+    }
+
+    /// Whether an expression is a value of the thread's place, such as `threadIdx.x`, or could only be one.
+    pub(super) fn is_special(&self, tree: &Tree) -> bool {
+        let ExprKind::Field(object, _) = &tree.kind else { return false };
+        let named = matches!(object.kind, ExprKind::Name) && self.binding(object).is_none();
+        named && self.location(self.str(&object.range)).is_none()
     }
 
     /// What reading the place that an expression names does.
@@ -200,6 +263,7 @@ impl Lowering<'_, '_> {
                 Some(loc) if self.is_variable(loc) => of_memory(&self.of_location(loc)),
                 _ => Effects::default(),
             },
+            _ if self.is_array(tree) => Effects::default(),
             _ => {
                 let acts = self.is_object(tree) || self.may_be_volatile(tree);
                 Effects { plain: !acts, acts, ..Effects::default() }
@@ -219,10 +283,19 @@ impl Lowering<'_, '_> {
 
     /// The memory that a place is in, where a name says it: `x`, `*x` or `x[i]`.
     pub(super) fn memory_named(&self, tree: &Tree) -> Option<String> {
-        let name = match &tree.kind {
-            ExprKind::Deref(a) | ExprKind::Index(a, _) => a,
-            _ => tree,
-        };
+        let mut name = tree;
+        loop {
+            name = match &name.kind {
+                ExprKind::Field(a, _) => a,
+                // A part of the object is an array, not a pointer to elsewhere.
+                ExprKind::Deref(a) | ExprKind::Index(a, _)
+                    if matches!(a.kind, ExprKind::Name) || self.is_array(a) =>
+                {
+                    a
+                }
+                _ => break,
+            };
+        }
         let word = self.str(&name.range);
         let memory = matches!(name.kind, ExprKind::Name) && self.binding(name).is_none();
         (memory && self.location(word).is_some()).then(|| word.to_owned())
@@ -240,6 +313,9 @@ impl Lowering<'_, '_> {
                     of.volatile || of.atomic
                 }),
             },
+            ExprKind::Field(..) => {
+                self.type_of_place(tree).is_none_or(|of| of.volatile || of.atomic || is_volatile(&of.ty))
+            }
             ExprKind::Cast(to, a) => says_volatile(to) || self.may_be_volatile(a),
             ExprKind::Deref(a) | ExprKind::AddressOf(a) | ExprKind::Neg(a) | ExprKind::Plus(a) => {
                 self.may_be_volatile(a)

@@ -47,7 +47,7 @@ impl Lowering<'_, '_> {
             ExprKind::Int(v, ty) => Value::literal(*v, Type::Int(*ty)),
             ExprKind::Name | ExprKind::Index(..) if self.is_object(tree) => self.read_object(tree),
             ExprKind::Name => self.name(tree),
-            ExprKind::Member => self.member(tree),
+            ExprKind::Field(..) if self.is_special(tree) => self.member(tree),
             ExprKind::Step { target, one, op, prefix } => self.step(tree, (target, one), *op, *prefix, true),
             ExprKind::Neg(a) => {
                 let a = self.eval(a);
@@ -62,10 +62,10 @@ impl Lowering<'_, '_> {
                 self.arithmetic(BinOp::Xor, a, Value::int(-1), &tree.range)
             }
             ExprKind::Not(a) => {
-                let a = self.scalar(a);
+                let a = self.condition(a);
                 Value { fixed: a.fixed, ..self.truth(folded(a.is_false())) }
             }
-            ExprKind::Deref(_) | ExprKind::Index(..) => match self.place(tree) {
+            ExprKind::Deref(_) | ExprKind::Index(..) | ExprKind::Field(..) => match self.place(tree) {
                 Some(place) => self.read(place),
                 None => self.nothing(),
             },
@@ -142,6 +142,18 @@ impl Lowering<'_, '_> {
         if value.ty == Type::Void {
             self.error("wrong-operand", &tree.range, "this has no value", |d| d.label("expected a number"));
             return self.nothing();
+        }
+        value
+    }
+
+    /// Evaluates an expression that is held against 0.
+    pub(super) fn condition(&mut self, tree: &Tree) -> Value {
+        let value = self.scalar(tree);
+        if let Type::Enum(of) = &value.ty
+            && of.scoped
+        {
+            let message = format!("a `{}` is no truth value", of.name);
+            self.error("wrong-operand", &tree.range, message, |d| d.label("expected a comparison, or a cast"));
         }
         value
     }
@@ -262,10 +274,10 @@ impl Lowering<'_, '_> {
 
     fn compare(&mut self, op: CmpOp, a: Value, b: Value, range: &Range<usize>) -> Value {
         let pointer = |value: &Value| value.target().is_some();
-        let null = |value: &Value| value.fixed && value.constant() == Some(0);
         let ty = match (a.ty.promoted(), b.ty.promoted()) {
             (Some(a), Some(b)) => common(a, b),
-            _ if (pointer(&a) || null(&a)) && (pointer(&b) || null(&b)) => Ty::U64,
+            _ if a.ty == b.ty && matches!(a.ty, Type::Enum(_)) => a.word(),
+            _ if (pointer(&a) || a.is_null()) && (pointer(&b) || b.is_null()) => Ty::U64,
             _ => {
                 if self.env.strict && !self.is_nothing(&a) && !self.is_nothing(&b) {
                     let (a, b) = (a.ty.name(), b.ty.name());
@@ -360,9 +372,9 @@ impl Lowering<'_, '_> {
     }
 
     fn logic(&mut self, and: bool, a: &Tree, b: &Tree) -> Value {
-        let left = self.scalar(a);
+        let left = self.condition(a);
         if !self.effects(b).any() {
-            let right = self.scalar(b);
+            let right = self.condition(b);
             let op = if and { BinOp::And } else { BinOp::Or };
             let fixed = left.fixed && right.fixed;
             let expr = Expr::Bin(op, Ty::S32, left.is_true().into(), right.is_true().into());
@@ -372,7 +384,7 @@ impl Lowering<'_, '_> {
         self.push(Op::Assign { dst, value: left.is_true() });
         let known = Value::of(Expr::Reg(dst), Ty::S32);
         let skip = self.branch(if and { known.is_false() } else { Expr::Reg(dst) });
-        let right = self.scalar(b);
+        let right = self.condition(b);
         self.push(Op::Assign { dst, value: right.is_true() });
         let end = self.code.len();
         self.patch(skip, end);
@@ -380,7 +392,7 @@ impl Lowering<'_, '_> {
     }
 
     fn choice(&mut self, tree: &Tree, cond: &Tree, a: &Tree, b: &Tree) -> Value {
-        let cond = self.scalar(cond);
+        let cond = self.condition(cond);
         if !self.effects(a).any() && !self.effects(b).any() {
             let (a, b) = (self.eval(a), self.eval(b));
             let ty = self.of_both(&a, &b, &tree.range);
@@ -408,11 +420,10 @@ impl Lowering<'_, '_> {
 
     /// The type of a choice between two values.
     fn of_both(&mut self, a: &Value, b: &Value, range: &Range<usize>) -> Type {
-        let null = |value: &Value| value.fixed && value.constant() == Some(0);
         match (&a.ty, &b.ty) {
             (x, y) if x == y => x.clone(),
-            (Type::Pointer(_), _) if null(b) => a.ty.clone(),
-            (_, Type::Pointer(_)) if null(a) => b.ty.clone(),
+            (Type::Pointer(_), _) if b.is_null() => a.ty.clone(),
+            (_, Type::Pointer(_)) if a.is_null() => b.ty.clone(),
             (Type::Pointer(x), Type::Pointer(y)) if x.ty == y.ty => {
                 let volatile = x.volatile || y.volatile;
                 let constant = x.constant || y.constant;

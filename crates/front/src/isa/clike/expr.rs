@@ -147,6 +147,12 @@ impl Parser<'_, '_> {
                 inner = self.step(inner, sign, range, false)?;
                 continue;
             }
+            if self.eat("->") {
+                let (range, depth) = (inner.range.clone(), inner.depth);
+                inner = self.node(ExprKind::Deref(inner.into()), range, depth)?;
+                inner = self.method(inner)?;
+                continue;
+            }
             if self.eat(".") {
                 inner = self.method(inner)?;
                 continue;

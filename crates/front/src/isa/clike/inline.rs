@@ -15,10 +15,10 @@ use std::rc::Rc;
 use super::ast::{Declarator, Expr as Tree, ExprKind, Function, Stmt, StmtKind, Storage};
 use super::eval::MOST_ARGUMENTS;
 use super::lower::{Frame, Known, Lowering};
-use super::place::Place;
+use super::place::{Place, shifted};
 use super::scope::{Binding, Variable};
 use super::types::{Qualified, Type, Value};
-use program::{Expr, Init, Op, Ty};
+use program::{Expr, Init, Op};
 
 /// At most so many micro-ops in one thread, its functions written out, and so many calls.
 const LONGEST: usize = 50_000;
@@ -119,6 +119,7 @@ impl Lowering<'_, '_> {
     fn is_pure_tree(&self, tree: &Tree, own: &HashSet<&str>) -> bool {
         let here = match &tree.kind {
             ExprKind::Deref(_) | ExprKind::Index(..) | ExprKind::Method(..) | ExprKind::Refer(_) => false,
+            ExprKind::Field(..) if !self.is_special(tree) => false,
             ExprKind::Call(name, _) => self.is_pure(self.str(name)),
             ExprKind::Name => {
                 let word = self.str(&tree.range);
@@ -207,13 +208,7 @@ impl Lowering<'_, '_> {
         let expr = match self.initial(reg) {
             Init::Int(v) => Expr::Const(v),
             Init::Address { loc, index } => {
-                let bytes = i64::from(index) * i64::from(self.symbols.ty(loc).bytes());
-                match bytes {
-                    0 => Expr::Address(loc),
-                    n => {
-                        Expr::Bin(program::BinOp::Add, Ty::WORD, Expr::Address(loc).into(), Expr::Const(n).into())
-                    }
-                }
+                shifted(&Expr::Address(loc), self.symbols.layout(loc).offset(index) as u64)
             }
         };
         Value::new(expr, ty.clone())
@@ -223,22 +218,20 @@ impl Lowering<'_, '_> {
     fn parameter(&mut self, param: &super::ast::TypeName) -> Option<Qualified> {
         let of = match param.declarator.arrays.as_slice() {
             [] => self.named_type(param)?,
-            [_] => {
+            // What the first dimension says of its size means nothing (C11, 6.7.6.3).
+            [_, ..] => {
                 let specifiers = self.base(&param.specifiers)?;
-                let plain = Declarator { pointers: param.declarator.pointers.clone(), ..Declarator::default() };
-                self.declared_type(specifiers, &plain, None)?.pointer().into()
-            }
-            [_, (_, range), ..] => {
-                self.error("unsupported", range, "arrays of arrays are not supported", |d| {
-                    d.label("expected one dimension")
-                });
-                return None;
+                self.array_type(specifiers, &param.declarator.pointers, &param.declarator.arrays[1..], None)?
+                    .pointer()
+                    .into()
             }
         };
-        if of.word().is_none() {
+        let object = of.ty.is_aggregate();
+        if of.word().is_none() && !(object && param.declarator.reference) {
             let name = of.ty.name();
             self.error("wrong-operand", &param.specifiers.range, format!("a parameter of type `{name}`"), |d| {
-                d.label("expected a type that has values")
+                let d = d.label("expected a type that has values");
+                if object { d.help("give a pointer, or in C++ a reference, to it") } else { d }
             });
             return None;
         }

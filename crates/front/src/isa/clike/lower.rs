@@ -83,33 +83,44 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) instance: Option<i64>,
 }
 
+impl<'a, 's> Lowering<'a, 's> {
+    pub(super) fn new(
+        unit: &'a Unit,
+        env: &'a Env,
+        symbols: &'s mut Symbols,
+        sink: &'s mut Sink,
+    ) -> Lowering<'a, 's> {
+        Lowering {
+            unit,
+            env,
+            symbols,
+            sink,
+            scopes: Scopes::new(),
+            declared_memory: Vec::new(),
+            regs: Vec::new(),
+            named: BTreeMap::new(),
+            given: 0,
+            hidden: HashMap::new(),
+            code: Vec::new(),
+            host: HostState::default(),
+            exits: Vec::new(),
+            functions: HashMap::new(),
+            frames: Vec::new(),
+            calls: 0,
+            depth: 0,
+            returns: Vec::new(),
+            current: (Span::default(), 0, String::new()),
+            instance: None,
+        }
+    }
+}
+
 /// Lowers one thread.
 pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Sink) -> Lowered {
-    let mut l = Lowering {
-        unit,
-        env,
-        symbols,
-        sink,
-        scopes: Scopes::new(),
-        declared_memory: Vec::new(),
-        regs: Vec::new(),
-        named: BTreeMap::new(),
-        given: 0,
-        hidden: HashMap::new(),
-        code: Vec::new(),
-        host: HostState::default(),
-        exits: Vec::new(),
-        functions: HashMap::new(),
-        frames: Vec::new(),
-        calls: 0,
-        depth: 0,
-        returns: Vec::new(),
-        current: (Span::default(), 0, String::new()),
-        instance: None,
-    };
+    let mut l = Lowering::new(unit, env, symbols, sink);
     for (name, init, _) in &env.regs {
         let ty = match init {
-            Init::Address { loc, .. } => l.of_location(*loc).pointer(),
+            Init::Address { loc, index } => l.of_cell(*loc, *index).pointer(),
             // What the code declares decides; a number that is no `int` is not made one.
             Init::Int(v) => Value::int(*v).ty,
         };
@@ -476,7 +487,7 @@ impl<'a> Lowering<'a, '_> {
     /// Evaluates a condition; the branch that is taken where it does not hold.
     fn unless(&mut self, cond: &Tree) -> usize {
         self.at(&cond.range);
-        let value = self.scalar(cond);
+        let value = self.condition(cond);
         self.branch(value.is_false())
     }
 
@@ -514,7 +525,8 @@ impl<'a> Lowering<'a, '_> {
     fn switch(&mut self, value: &Tree, body: &Stmt) {
         self.at(&value.range);
         let value_of = self.scalar(value);
-        let Some(ty) = value_of.ty.promoted() else {
+        let scoped = matches!(&value_of.ty, Type::Enum(of) if of.scoped).then(|| value_of.ty.clone());
+        let Some(ty) = value_of.ty.promoted().or(scoped.as_ref().and_then(Type::word)) else {
             self.error("wrong-operand", &value.range, "this is no integer", |d| d.label("expected one"));
             return;
         };
@@ -522,6 +534,7 @@ impl<'a> Lowering<'a, '_> {
             Expr::Reg(_) | Expr::Const(_) => value_of,
             _ => self.kept(value_of),
         };
+        let labels = |of: &Type| scoped.as_ref().map_or(of.promoted().is_some(), |scoped| of == scoped);
         let mut cases: HashMap<usize, Vec<usize>> = HashMap::new();
         let mut seen: Vec<i64> = Vec::new();
         let mut default = None;
@@ -544,7 +557,7 @@ impl<'a> Lowering<'a, '_> {
                         default = Some(stmt.range.start);
                         continue;
                     };
-                    let Some(n) = self.fixed(label, "a label").map(|n| ty.wrap(n)) else { return };
+                    let Some(n) = self.fixed_as(label, "a label", labels).map(|n| ty.wrap(n)) else { return };
                     if seen.contains(&n) {
                         self.error("c-syntax", &label.range, format!("there is a `case {n}` before"), |d| {
                             d.label("expected another value")

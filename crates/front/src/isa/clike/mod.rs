@@ -60,6 +60,7 @@ mod words;
 pub use classes::{class_name, class_named, initial as class_initial};
 pub use coordinates::Coordinates;
 pub use language::Language;
+pub use types::Record;
 
 /// One thread's code, parsed.
 #[derive(Debug)]
@@ -120,6 +121,25 @@ impl Unit {
     /// The code as written.
     pub fn text(&self) -> &str {
         self.text.as_str()
+    }
+
+    /// The structure of a name, if the declarations at the beginning of the code define one.
+    pub fn structure(&self, name: &str, language: &'static Language) -> Option<Record> {
+        let env = Env {
+            language,
+            strict: true,
+            capped: false,
+            warp_threads: 1,
+            lane: 0,
+            specials: Vec::new(),
+            visible: None,
+            regs: Vec::new(),
+            host: None,
+        };
+        // What is wrong with them is reported where the code is lowered.
+        let file = diag::SourceFile::new("", "");
+        let (mut symbols, mut sink) = (Symbols::default(), Sink::new(&file));
+        lower::Lowering::new(self, &env, &mut symbols, &mut sink).defined_structure(name)
     }
 
     /// Lowers the code. The result is meaningful only if nothing was reported to `sink`.

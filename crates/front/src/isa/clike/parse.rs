@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::ast::{Expr, MAX_DEPTH, Stmt, StmtKind};
+use super::ast::{Expr, ExprKind, MAX_DEPTH, Stmt, StmtKind};
 use super::host::begins;
 use super::inline_asm;
 use super::language::Language;
@@ -305,6 +305,13 @@ impl<'a> Parser<'a, '_> {
             }
             _ => {
                 let value = self.comma()?;
+                // `st.weak [x], 1`
+                if let ExprKind::Comma(first, _) = &value.kind
+                    && let ExprKind::Index(of, _) = &first.kind
+                    && matches!(of.kind, ExprKind::Field(..))
+                {
+                    return self.fail(first.range.clone(), "this does nothing", "an assignment or a call");
+                }
                 self.expect(";")?;
                 StmtKind::Expr(value)
             }

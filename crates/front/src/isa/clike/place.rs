@@ -14,7 +14,7 @@ use std::ops::Range;
 use super::ast::{Expr as Tree, ExprKind, TypeName};
 use super::lower::Lowering;
 use super::scope::{Binding, Variable};
-use super::types::{Qualified, Type, Value};
+use super::types::{Qualified, Record, Type, Value};
 use program::{Access, BinOp, Expr, LocId, Op, Tags, Ty, Update};
 
 /// A place.
@@ -36,16 +36,42 @@ impl Place {
     }
 }
 
+/// An address some bytes further on.
+pub(super) fn shifted(addr: &Expr, by: u64) -> Expr {
+    let (base, offset) = match addr {
+        Expr::Bin(BinOp::Add, Ty::WORD, base, offset) if matches!(**offset, Expr::Const(_)) => {
+            let Expr::Const(n) = **offset else { return addr.clone() };
+            (Expr::clone(base), n)
+        }
+        addr => (addr.clone(), 0),
+    };
+    match offset.wrapping_add(by as i64) {
+        0 => base,
+        n => Expr::Bin(BinOp::Add, Ty::WORD, base.into(), Expr::Const(n).into()),
+    }
+}
+
 impl Lowering<'_, '_> {
     /// What a location of the test's memory holds; of an array, one element.
     pub(super) fn of_location(&self, loc: LocId) -> Qualified {
         let object = self.symbols.object(loc).1;
+        if let Some(Record(ty)) = &object.record {
+            return ty.clone().into();
+        }
         let ty = match object.boolean {
             true => Type::Bool,
             false => Type::Int(self.symbols.ty(loc)),
         };
         let atomic = self.env.strict && object.atomic == Some(true);
         Qualified { atomic, ..ty.into() }
+    }
+
+    /// What the address of a cell of a location points to: an element at its first cell.
+    pub(super) fn of_cell(&self, loc: LocId, cell: u32) -> Qualified {
+        match &self.symbols.object(loc).1.record {
+            Some(record) if !(cell as usize).is_multiple_of(record.layout().cells()) => record.of_cell(cell),
+            _ => self.of_location(loc),
+        }
     }
 
     /// What an access by an operator carries: it is plain, but for atomic objects in C, where it is sequentially consistent
@@ -100,6 +126,7 @@ impl Lowering<'_, '_> {
                 let pointer = self.eval(a);
                 return self.pointed(pointer, &tree.range);
             }
+            ExprKind::Field(object, name) => return self.member_of(object, name),
             ExprKind::Index(a, i) => {
                 let (of_a, of_i) = (self.effects(a), self.effects(i));
                 if !self.env.language.sequenced {
@@ -116,6 +143,7 @@ impl Lowering<'_, '_> {
                 if pointer.target().is_none() {
                     return self.pointed(pointer, &tree.range);
                 }
+                self.within_bounds(a, &index, &i.range);
                 let element = self.moved(pointer, index, false, &tree.range);
                 return self.pointed(element, &tree.range);
             }
@@ -137,6 +165,126 @@ impl Lowering<'_, '_> {
             d.label("expected a register, `*x` or `x[i]`")
         });
         None
+    }
+
+    /// The place of a member.
+    fn member_of(&mut self, object: &Tree, name: &Range<usize>) -> Option<Place> {
+        let word = self.str(&object.range);
+        let pointer = match self.type_of_place(object).map(|of| of.ty) {
+            Some(Type::Pointer(to)) => matches!(to.ty, Type::Struct(_)).then_some("->"),
+            Some(Type::Array(of, _)) => matches!(of.ty, Type::Struct(_)).then_some("[0]."),
+            _ => None,
+        };
+        if let Some(instead) = pointer {
+            self.error("wrong-operand", &object.range, format!("`{word}` is a pointer to structures"), |d| {
+                d.label("expected a structure").help(format!("write `{word}{instead}…`"))
+            });
+            return None;
+        }
+        let place = self.place(object)?;
+        let (word, of) = (self.str(name), place.of().clone());
+        let member = match &of.ty {
+            Type::Struct(structure) => structure.members().iter().find(|m| m.name == word),
+            _ => None,
+        };
+        match (place, member) {
+            (Place::Memory(addr, _), Some(member)) => {
+                Some(Place::Memory(shifted(&addr, member.offset), member.of.within(&of)))
+            }
+            _ => {
+                let type_name = of.ty.name();
+                let known: Vec<&str> = match &of.ty {
+                    Type::Struct(structure) => structure.members().iter().map(|m| m.name.as_str()).collect(),
+                    _ => Vec::new(),
+                };
+                self.error("no-field", name, format!("a `{type_name}` has no member `{word}`"), |d| {
+                    d.label("expected a member of a structure").did_you_mean(word, known)
+                });
+                None
+            }
+        }
+    }
+
+    /// Reports a constant index that is outside of the array that an expression names.
+    fn within_bounds(&mut self, array: &Tree, index: &Value, range: &Range<usize>) {
+        // How much memory there is at a name of the test's is found out by the access.
+        if matches!(array.kind, ExprKind::Name) && self.binding(array).is_none() {
+            return;
+        }
+        let (Some(Type::Array(_, n)), Some(i)) = (self.type_of_place(array).map(|of| of.ty), index.constant())
+        else {
+            return;
+        };
+        // The address behind the last element may be taken.
+        if !(0..=i64::from(n)).contains(&i) {
+            self.error("out-of-bounds", range, format!("element {i} of an array of {n}"), |d| {
+                d.label(format!("expected 0 to {}", n - 1)).note("any other is undefined")
+            });
+        }
+    }
+
+    /// Copies a structure: each of its members plainly, all of them read before the first is written. In which order is left
+    /// open by the languages, and plain accesses take part in no synchronisation.
+    pub(super) fn copy_structure(&mut self, (to, of): (Expr, Qualified), value: &Tree, range: &Range<usize>) {
+        let from = match self.type_of_place(value).filter(|from| matches!(from.ty, Type::Struct(_))) {
+            Some(_) => self.memory_place(value),
+            None => {
+                let name = of.ty.name();
+                self.error("wrong-operand", &value.range, format!("this is no `{name}` in memory"), |d| {
+                    d.label("expected the name of one, `*p` or `p[i]`").help("copy its members one by one")
+                });
+                return;
+            }
+        };
+        let Some((from, there)) = from else { return };
+        if of.ty != there.ty {
+            let (a, b) = (there.ty.name(), of.ty.name());
+            self.error("wrong-operand", range, format!("a `{a}` is no `{b}`"), |d| d.label("expected one"));
+            return;
+        }
+        if !of.is_plain() || !there.is_plain() {
+            self.error("unsupported", range, "a copy of a structure with volatile or atomic members", |d| {
+                d.label("expected a copy of each member").note("the languages do not say how they are accessed")
+            });
+            return;
+        }
+        let mut cells = Vec::new();
+        of.ty.each_cell(&mut |_, offset, of| cells.push((offset, of.clone())));
+        let values: Vec<Value> = cells
+            .iter()
+            .map(|(offset, of)| self.read(Place::Memory(shifted(&from, *offset), of.clone())))
+            .collect();
+        for ((offset, of), value) in cells.into_iter().zip(values) {
+            self.write(&Place::Memory(shifted(&to, offset), of), value.expr);
+        }
+    }
+
+    /// `a = b` of structures.
+    fn assign_structure(&mut self, tree: &Tree, target: &Tree, op: Option<BinOp>, value: &Tree, used: bool) {
+        if op.is_some() || used {
+            self.error("unsupported", &tree.range, "this use of a structure is not supported", |d| {
+                d.label("expected an assignment in a statement of its own, or its members")
+            });
+            return;
+        }
+        let (of_target, of_value) = (self.effects_of_place(target), self.effects_of_place(value));
+        self.unsequenced(&of_target, &of_value, &tree.range);
+        let Some((addr, of)) = self.memory_place(target) else { return };
+        let addr = self.stable(addr);
+        let mut constant = of.constant;
+        of.ty.each_cell(&mut |_, _, of| constant |= of.constant);
+        if constant {
+            let name = self.str(&target.range);
+            self.error("constant", &target.range, format!("`{name}` is `const`"), |d| {
+                d.label("expected something that may be changed")
+            });
+            return;
+        }
+        if let Some(name) = self.constant(&addr).map(str::to_string) {
+            self.constant_memory(&name, &target.range);
+            return;
+        }
+        self.copy_structure((addr, of), value, &tree.range);
     }
 
     /// The memory that an expression names; a register is an error.
@@ -198,7 +346,7 @@ impl Lowering<'_, '_> {
         }
         let is_place = match &a.kind {
             ExprKind::Name => self.scopes.find(word).is_some(),
-            ExprKind::Deref(_) | ExprKind::Index(..) => true,
+            ExprKind::Deref(_) | ExprKind::Index(..) | ExprKind::Field(..) => true,
             ExprKind::Assign(..) | ExprKind::Comma(..) | ExprKind::Step { .. } => self.env.language.cpp,
             _ => false,
         };
@@ -224,10 +372,13 @@ impl Lowering<'_, '_> {
             }
             ExprKind::Name if self.env.language.cpp => {
                 let loc = self.location(self.str(&tree.range))?;
-                let (of, n) = (self.of_location(loc), self.symbols.object(loc).1.init.len());
+                let (of, n) = (self.of_location(loc), self.symbols.elements(loc));
                 Some(if n == 1 { of } else { Type::Array(of.into(), n as u32).into() })
             }
-            ExprKind::Deref(_) | ExprKind::Index(..) => self.place(tree).map(|place| place.of().clone()),
+            ExprKind::Field(..) if self.is_special(tree) => None,
+            ExprKind::Deref(_) | ExprKind::Index(..) | ExprKind::Field(..) => {
+                self.place(tree).map(|place| place.of().clone())
+            }
             _ => None,
         }
     }
@@ -260,15 +411,19 @@ impl Lowering<'_, '_> {
         }
     }
 
+    fn constant_memory(&mut self, name: &str, range: &Range<usize>) {
+        let message = format!("a store to `{name}`, which is in constant memory");
+        self.error("constant-memory", range, message, |d| {
+            d.label("expected memory that can be written").note("constant memory is read-only")
+        });
+    }
+
     /// Whether a place may be written to; if not, that is reported.
     pub(super) fn writable(&mut self, place: &Place, range: &Range<usize>) -> bool {
         if let Place::Memory(addr, _) = place
             && let Some(name) = self.constant(addr).map(str::to_string)
         {
-            let message = format!("a store to `{name}`, which is in constant memory");
-            self.error("constant-memory", range, message, |d| {
-                d.label("expected memory that can be written").note("constant memory is read-only")
-            });
+            self.constant_memory(&name, range);
             return false;
         }
         let of = place.of();
@@ -291,16 +446,18 @@ impl Lowering<'_, '_> {
 
     /// The value as it is assigned to something of a type: what the languages convert without a cast.
     pub(super) fn assignable(&mut self, value: &Value, to: &Type, range: &Range<usize>) -> Expr {
-        let null = value.fixed && value.constant() == Some(0);
         let problem = match (to, &value.ty) {
             _ if self.is_nothing(value) => None,
-            (Type::Pointer(_), _) if null => None,
+            (Type::Pointer(_), _) if value.is_null() => None,
             (Type::Pointer(to), Type::Pointer(from)) => self.unlike(to, from, range),
             (Type::Pointer(_), _) => Some("a number is no address".to_string()),
             (Type::Bool, Type::Pointer(_)) => None,
             (_, Type::Pointer(_)) => Some("an address is no number".to_string()),
             (Type::Enum(to), from) if self.env.language.cpp && *from != Type::Enum(to.clone()) => {
                 Some(format!("a `{}` is no `{}`", from.name(), to.name))
+            }
+            (to, Type::Enum(from)) if from.scoped && *to != value.ty => {
+                Some(format!("a `{}` is no `{}`", from.name, to.name()))
             }
             (_, Type::Void) => Some("this has no value".to_string()),
             _ => None,
@@ -354,6 +511,10 @@ impl Lowering<'_, '_> {
     ) -> Value {
         if self.is_object(target) {
             return self.assign_object(target, op, value);
+        }
+        if self.type_of_place(target).is_some_and(|of| matches!(of.ty, Type::Struct(_))) {
+            self.assign_structure(tree, target, op, value, used);
+            return Value::void();
         }
         let Some((place, value)) = self.assigned(tree, target, op, value) else { return self.nothing() };
         self.value_of(place, value, used, &tree.range)
@@ -519,10 +680,27 @@ impl Lowering<'_, '_> {
             return self.nothing();
         }
         if let (Type::Pointer(to), Type::Pointer(from)) = (&to.ty, &value.ty)
-            && let (Some(a), Some(b)) = (to.word(), from.word())
-            && a.bits != b.bits
+            && to.ty != from.ty
         {
-            self.mixed_size(&tree.range, a, b);
+            match (to.word(), from.word()) {
+                (Some(a), Some(b)) if a.bits != b.bits => self.mixed_size(&tree.range, a, b),
+                (Some(_), Some(_)) => {}
+                _ if to.ty == Type::Void || from.ty == Type::Void => {}
+                _ => {
+                    let (to, from) = (to.ty.name(), from.ty.name());
+                    self.error(
+                        "unsupported",
+                        &tree.range,
+                        format!("a pointer to `{from}` as one to `{to}`"),
+                        |d| {
+                            d.label("expected a pointer of its own type")
+                                .note("what lies where in a structure or array is not looked at")
+                                .help("take the address of the member or element")
+                        },
+                    );
+                    return self.nothing();
+                }
+            }
         }
         let narrow = value.ty.promoted().is_some_and(|ty| ty.bits < 64);
         if to.ty.target().is_some() && narrow && value.constant() != Some(0) {

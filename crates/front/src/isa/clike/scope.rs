@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //! - A name stands for what the innermost block that declares it says; behind the block it is what it was before.
-//! - Code of a function sees its own blocks and what is declared outside of all functions, not those of its caller.
+//! - Code of a function sees its own blocks, and of what is declared outside of all functions types and constants, but no
+//!   variables: those are of the thread whose statements are around. Of its caller it sees nothing.
 //!
 //! # Sources
 //! - C11, 6.2.1, *Scopes of identifiers*; ISO C++, basic.scope.
@@ -53,6 +54,17 @@ pub(super) enum Binding {
     Type(Qualified),
 }
 
+impl Binding {
+    /// Whether it is the same wherever it is used: a type, or a constant.
+    fn is_constant(&self) -> bool {
+        match self {
+            Binding::Type(_) | Binding::Constant(_) => true,
+            Binding::Register(variable) => variable.known.is_some(),
+            Binding::Memory(..) | Binding::Atomic(_) | Binding::Group(_) => false,
+        }
+    }
+}
+
 /// The blocks around a place in the code.
 #[derive(Debug)]
 pub(super) struct Scopes {
@@ -91,8 +103,9 @@ impl Scopes {
 
     /// What a name stands for.
     pub(super) fn find(&self, name: &str) -> Option<&Binding> {
-        let own = self.blocks.iter().skip(self.base).rev();
-        own.chain(self.blocks.first()).find_map(|block| block.get(name))
+        let own = self.blocks.iter().skip(self.base).rev().find_map(|block| block.get(name));
+        let outside = || self.blocks.get(1)?.get(name).filter(|binding| binding.is_constant());
+        own.or_else(outside).or_else(|| self.blocks.first()?.get(name))
     }
 
     /// Whether the innermost block declares a name.

@@ -10,9 +10,10 @@
 //! - OpenCL C, *Built-in Scalar Data Types*. On every target that Fencepost speaks of, `char` is signed, `int` has 32
 //!   bits, `long`, `size_t` and pointers have 64: LP64, as nvcc and the C compilers of x86-64 have it.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
-use program::{BinOp, CmpOp, Expr, Space, Ty};
+use program::{BinOp, CmpOp, Expr, Field, Layout, Space, Ty};
 
 /// A type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +25,113 @@ pub(super) enum Type {
     /// A pointer to something; `nullptr` and pointers to `void` point to [`Type::Void`].
     Pointer(Rc<Qualified>),
     Array(Rc<Qualified>, u32),
+    Struct(Rc<Structure>),
+}
+
+/// A structure. Two are the same type if they have one name and their members agree, so that a thread's own definition is that
+/// of the test's memory.
+pub(super) struct Structure {
+    pub(super) name: String,
+    /// `None`: it was named, and not defined.
+    members: OnceCell<Members>,
+}
+
+/// The members of a structure, and its size (C11, 6.7.2.1).
+struct Members {
+    all: Vec<Member>,
+    size: u64,
+    align: u64,
+}
+
+/// A member of a structure.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    pub(super) name: String,
+    pub(super) of: Qualified,
+    /// Its distance from the first byte of the structure.
+    pub(super) offset: u64,
+}
+
+impl std::fmt::Debug for Structure {
+    // A member may point to another object of the type.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+impl PartialEq for Structure {
+    fn eq(&self, other: &Structure) -> bool {
+        let named = |m: &Member| (m.name.clone(), m.of.ty.name(), m.of.volatile, m.of.atomic, m.offset);
+        std::ptr::eq(self, other)
+            || (self.name == other.name && self.members().iter().map(named).eq(other.members().iter().map(named)))
+    }
+}
+
+impl Eq for Structure {}
+
+impl Structure {
+    /// One that is not defined yet.
+    pub(super) fn new(name: &str) -> Structure {
+        Structure { name: name.to_string(), members: OnceCell::new() }
+    }
+
+    /// The same with another name.
+    pub(super) fn renamed(&self, name: &str) -> Structure {
+        let members = self.members.get().map(|m| Members { all: m.all.clone(), ..*m });
+        Structure { name: name.to_string(), members: members.map_or_else(OnceCell::new, OnceCell::from) }
+    }
+
+    /// Whether it is defined.
+    pub(super) fn is_complete(&self) -> bool {
+        self.members.get().is_some()
+    }
+
+    /// Defines it: each member at the next place that suits its type.
+    pub(super) fn define(&self, members: Vec<(String, Qualified)>) {
+        let (mut size, mut align) = (0, 1);
+        let mut all = Vec::new();
+        for (name, of) in members {
+            let offset = u64::next_multiple_of(size, of.ty.align());
+            size = offset + of.ty.size();
+            align = align.max(of.ty.align());
+            all.push(Member { name, of, offset });
+        }
+        // One that is defined stays what it is; a second definition was reported.
+        let _ = self.members.set(Members { all, size: size.next_multiple_of(align), align });
+    }
+
+    /// Its members, none of one that is not defined.
+    pub(super) fn members(&self) -> &[Member] {
+        self.members.get().map_or(&[], |m| &m.all)
+    }
+}
+
+/// What an element of memory is made of that is more than an integer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record(pub(super) Type);
+
+impl Record {
+    /// Its cells.
+    pub fn layout(&self) -> Layout {
+        let mut fields = Vec::new();
+        self.0.each_cell(&mut |path, offset, of| {
+            let boolean = of.ty == Type::Bool;
+            let ty = of.word().unwrap_or(BYTE);
+            fields.push(Field { path: path.to_string(), offset: offset as u32, ty, boolean });
+        });
+        let name = match &self.0 {
+            Type::Struct(of) => Some(of.name.as_str()),
+            _ => None,
+        };
+        Layout::record(name, fields, self.0.size() as u32)
+    }
+
+    /// The type of a cell.
+    pub(super) fn of_cell(&self, cell: u32) -> Qualified {
+        let mut all = Vec::new();
+        self.0.each_cell(&mut |_, _, of| all.push(of.clone()));
+        all.swap_remove(cell as usize % all.len())
+    }
 }
 
 /// An enumeration.
@@ -34,6 +142,8 @@ pub(super) struct Enumeration {
     pub(super) ty: Ty,
     /// What its values are promoted to.
     pub(super) promoted: Ty,
+    /// C++: `enum class`, whose values become integers by a cast alone.
+    pub(super) scoped: bool,
 }
 
 /// What is at a place: a type, and what its declaration says besides.
@@ -68,9 +178,58 @@ impl Qualified {
         Type::Pointer(Rc::new(self))
     }
 
+    /// Each integer in it, behind a path and from an offset on.
+    fn cells(&self, path: &mut String, offset: u64, f: &mut dyn FnMut(&str, u64, &Qualified)) {
+        let length = path.len();
+        match &self.ty {
+            Type::Array(of, n) => {
+                for i in 0..u64::from(*n) {
+                    path.push_str(&format!("[{i}]"));
+                    of.cells(path, offset + i * of.ty.size(), f);
+                    path.truncate(length);
+                }
+            }
+            Type::Struct(of) => {
+                for member in of.members() {
+                    path.push('.');
+                    path.push_str(&member.name);
+                    member.of.within(self).cells(path, offset + member.offset, f);
+                    path.truncate(length);
+                }
+            }
+            _ => f(path, offset, self),
+        }
+    }
+
     /// What a plain access to it has; `None`: it is more than one access could be to.
     pub(super) fn word(&self) -> Option<Ty> {
         self.ty.word()
+    }
+
+    /// The same with what is said of the object that it is a part of.
+    pub(super) fn within(&self, whole: &Qualified) -> Qualified {
+        let ty = match &self.ty {
+            Type::Array(of, n) => Type::Array(of.within(whole).into(), *n),
+            ty => ty.clone(),
+        };
+        let (constant, volatile) = (self.constant || whole.constant, self.volatile || whole.volatile);
+        Qualified { ty, constant, volatile, atomic: self.atomic, space: self.space.or(whole.space) }
+    }
+
+    /// What it consists of, if it is an array or a structure: parts with their offsets.
+    pub(super) fn parts(&self) -> Vec<(u64, Qualified)> {
+        match &self.ty {
+            Type::Array(of, n) => (0..u64::from(*n)).map(|i| (i * of.ty.size(), of.within(self))).collect(),
+            Type::Struct(of) => of.members().iter().map(|m| (m.offset, m.of.within(self))).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether a plain copy of it is what the language makes of its assignment: nothing in it is volatile or atomic.
+    pub(super) fn is_plain(&self) -> bool {
+        let mut plain = !self.volatile;
+        self.ty.each_cell(&mut |_, _, of| plain &= !of.volatile && !of.atomic);
+        plain
     }
 
     /// Whether a pointer to this may become one to `to` without a cast: no qualifier is lost (C11, 6.5.16.1).
@@ -100,10 +259,38 @@ impl Type {
         }
     }
 
+    /// Each integer in an object of the type: what stands behind its name, its offset, and what is there.
+    pub(super) fn each_cell(&self, f: &mut dyn FnMut(&str, u64, &Qualified)) {
+        Qualified::from(self.clone()).cells(&mut String::new(), 0, f);
+    }
+
+    /// How many integers an object of the type holds.
+    pub(super) fn cells(&self) -> u64 {
+        match self {
+            Type::Array(of, n) => of.ty.cells().saturating_mul(u64::from(*n)),
+            Type::Struct(of) => of.members().iter().fold(0, |n: u64, m| n.saturating_add(m.of.ty.cells())),
+            _ => 1,
+        }
+    }
+
+    /// What addresses of objects of the type are multiples of.
+    pub(super) fn align(&self) -> u64 {
+        match self {
+            Type::Array(of, _) => of.ty.align(),
+            Type::Struct(of) => of.members.get().map_or(1, |m| m.align),
+            _ => self.size().max(1),
+        }
+    }
+
+    /// Whether it consists of other objects.
+    pub(super) fn is_aggregate(&self) -> bool {
+        matches!(self, Type::Array(..) | Type::Struct(_))
+    }
+
     /// The integers that stand for its values; `None`: it has no values that a register could hold.
     pub(super) fn word(&self) -> Option<Ty> {
         match self {
-            Type::Void | Type::Array(..) => None,
+            Type::Void | Type::Array(..) | Type::Struct(_) => None,
             Type::Bool => Some(BYTE),
             Type::Int(ty) => Some(*ty),
             Type::Enum(e) => Some(e.ty),
@@ -111,10 +298,11 @@ impl Type {
         }
     }
 
-    /// Size in bytes; 0 of `void`.
+    /// Size in bytes; 0 of `void` and of what is not defined.
     pub(super) fn size(&self) -> u64 {
         match self {
-            Type::Array(of, n) => of.ty.size() * u64::from(*n),
+            Type::Array(of, n) => of.ty.size().saturating_mul(u64::from(*n)),
+            Type::Struct(of) => of.members.get().map_or(0, |m| m.size),
             _ => self.word().map_or(0, |ty| u64::from(ty.bytes())),
         }
     }
@@ -126,8 +314,8 @@ impl Type {
             Type::Bool => Some(Ty::S32),
             Type::Int(ty) if ty.bits < 32 => Some(Ty::S32),
             Type::Int(ty) => Some(*ty),
-            Type::Enum(e) => Some(e.promoted),
-            Type::Void | Type::Pointer(_) | Type::Array(..) => None,
+            Type::Enum(e) => Some(e.promoted).filter(|_| !e.scoped),
+            Type::Void | Type::Pointer(_) | Type::Array(..) | Type::Struct(_) => None,
         }
     }
 
@@ -153,6 +341,7 @@ impl Type {
                 format!("{}{}*", words.concat(), to.ty.name())
             }
             Type::Array(of, n) => format!("{}[{n}]", of.ty.name()),
+            Type::Struct(of) => of.name.clone(),
         }
     }
 }
@@ -221,6 +410,12 @@ impl Value {
     /// The number that it is, if it is one whatever happens.
     pub(super) fn constant(&self) -> Option<i64> {
         fold(&self.expr)
+    }
+
+    /// Whether it is a constant that a pointer may become: 0.
+    pub(super) fn is_null(&self) -> bool {
+        let scoped = matches!(&self.ty, Type::Enum(of) if of.scoped);
+        self.fixed && !scoped && self.constant() == Some(0)
     }
 
     /// The value as an integer of a type.

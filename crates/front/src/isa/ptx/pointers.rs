@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::Lowered;
 use diag::{Sink, Span};
-use program::{BinOp, Expr, Init, LocId, LocationKind, Op, Program, RegId, Space, Ty};
+use program::{BinOp, Expr, Init, Layout, LocId, LocationKind, Op, Program, RegId, Space, Ty};
 
 /// Objects by index.
 type Targets = BTreeSet<LocId>;
@@ -59,8 +59,8 @@ fn infer(program: &mut Program, points: &Points, untyped: &[Untyped], open: &[Lo
         }
     }
     for (object, new) in &found {
-        if let LocationKind::Object { ty, init, .. } = &mut program.locations[usize::from(object.0)].kind {
-            *ty = *new;
+        if let LocationKind::Object { layout, init, .. } = &mut program.locations[usize::from(object.0)].kind {
+            *layout = Layout::from(*new);
             init.iter_mut().for_each(|v| {
                 if let Init::Int(v) = v {
                     *v = new.wrap(*v);

@@ -200,7 +200,9 @@ fn addresses_count_bytes() {
     assert!(ops[5].contains("Const(4)"), "{}", ops[5]);
     assert!(ops[6].ends_with("Const(8)) }"), "{}", ops[6]);
     match &program.locations[1].kind {
-        LocationKind::Object { ty, .. } => assert_eq!(*ty, Ty::U32, "inferred through the register"),
+        LocationKind::Object { layout, .. } => {
+            assert_eq!(layout.field(0).ty, Ty::U32, "inferred through the register")
+        }
         other => panic!("{other:?}"),
     }
     fails("mov.u64 %rd1, a\nadd.s64 %rd1, %rd1, 2\nst.u32 [%rd1], 1", "misaligned");

@@ -21,6 +21,7 @@ mod resolve;
 mod tests;
 
 pub use program::litmus::{show, show_observable};
+use resolve::Named;
 pub(super) use resolve::{Resolver, Unknown};
 
 use diag::{Diagnostic, MappedText, Sink, SourceFile};
@@ -215,11 +216,9 @@ impl Parser<'_, '_, '_> {
                 if self.peek() != TokenKind::Word {
                     return self.fail("a register or a location");
                 }
-                let range = self.tokens[self.at].range.clone();
-                self.at += 1;
-                let index = self.element()?;
+                let named = self.named()?;
                 let Some(thread) = thread else { return Some((Atom::Const(0), None)) };
-                let found = self.resolver.of_thread(thread, self.text, range, index, self.sink);
+                let found = self.resolver.of_thread(thread, self.text, named, self.sink);
                 Some(found.map_or((Atom::Const(0), None), |(o, ty)| (Atom::Observable(o), Some(ty))))
             }
             TokenKind::Word => self.memory(),
@@ -236,10 +235,8 @@ impl Parser<'_, '_, '_> {
                 if self.peek() != TokenKind::Word {
                     return self.fail("a location");
                 }
-                let range = self.tokens[self.at].range.clone();
-                self.at += 1;
-                let index = self.element()?.unwrap_or(0);
-                let found = self.resolver.element(self.text, range, index, self.sink);
+                let named = self.named()?;
+                let found = self.resolver.element(self.text, &named, self.sink);
                 let atom = found.map_or(Atom::Const(0), |(loc, index)| Atom::Address { loc, index });
                 Some((atom, None))
             }
@@ -251,26 +248,33 @@ impl Parser<'_, '_, '_> {
         if self.peek() != TokenKind::Word {
             return self.fail("a location");
         }
-        let range = self.tokens[self.at].range.clone();
-        self.at += 1;
-        let index = self.element()?.unwrap_or(0);
-        let found = self.resolver.memory(None, self.text, range, index, self.sink);
+        let named = self.named()?;
+        let found = self.resolver.memory(None, self.text, named, self.sink);
         Some(found.map_or((Atom::Const(0), None), |(o, ty)| (Atom::Observable(o), Some(ty))))
     }
 
-    /// `[n]`, if it is there.
-    fn element(&mut self) -> Option<Option<i64>> {
-        if !self.eat(TokenKind::OpenBracket) {
-            return Some(None);
+    /// A name, and what stands behind it for a part of what it names: `[1]`, `.data`, `[1].at[0]`.
+    fn named(&mut self) -> Option<Named> {
+        let range = self.tokens[self.at].range.clone();
+        self.at += 1;
+        let mut suffix = String::new();
+        loop {
+            let part = self.tokens[self.at].range.clone();
+            if self.eat(TokenKind::OpenBracket) {
+                if self.peek() != TokenKind::Int {
+                    return self.fail("an element number");
+                }
+                suffix.push_str(&format!("[{}]", self.integer()?));
+                if !self.eat(TokenKind::CloseBracket) {
+                    return self.fail("`]`");
+                }
+            } else if self.peek() == TokenKind::Word && self.text.as_str()[part.clone()].starts_with('.') {
+                suffix.push_str(&self.text.as_str()[part]);
+                self.at += 1;
+            } else {
+                return Some(Named { range, suffix });
+            }
         }
-        if self.peek() != TokenKind::Int {
-            return self.fail("an element number");
-        }
-        let index = self.integer()?;
-        if !self.eat(TokenKind::CloseBracket) {
-            return self.fail("`]`");
-        }
-        Some(Some(index))
     }
 }
 

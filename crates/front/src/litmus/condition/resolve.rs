@@ -6,8 +6,8 @@ use std::ops::Range;
 use diag::{MappedText, Sink};
 use program::litmus::Observable;
 use program::{
-    Class, Copied, Init, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Program, RegId, Register, Space,
-    ThreadId, Ty,
+    Class, Copied, Init, Layout, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Program, RegId,
+    Register, Space, ThreadId, Ty,
 };
 
 /// How a [`Resolver`] takes names that do not exist.
@@ -20,6 +20,16 @@ pub(in crate::litmus) enum Unknown {
     /// Registers and locations are added; they are 0.
     Add,
 }
+
+/// A name, with what stands behind it for a part of what it names.
+pub(super) struct Named {
+    pub(super) range: Range<usize>,
+    /// `[1]`, `.data`, `[1].at[0]`, without white space.
+    pub(super) suffix: String,
+}
+
+/// At most so many fields are named in a message.
+const MOST_FIELDS: usize = 8;
 
 /// Finds names in a program.
 pub(in crate::litmus) struct Resolver<'p> {
@@ -74,23 +84,21 @@ impl<'p> Resolver<'p> {
         &mut self,
         thread: ThreadId,
         text: &MappedText,
-        range: Range<usize>,
-        index: Option<i64>,
+        named: Named,
         sink: &mut Sink,
     ) -> Option<(Observable, Ty)> {
+        let (range, whole) = (named.range.clone(), named.suffix.is_empty());
         let written = &text.as_str()[range.clone()];
         let name = written.strip_prefix('%').unwrap_or(written);
-        if index.is_none()
-            && let Some(id) = self.registers(thread).get(name).copied()
-        {
+        if whole && let Some(id) = self.registers(thread).get(name).copied() {
             let ty = self.program.thread(thread).regs[usize::from(id.0)].ty;
             return Some((Observable::Reg(thread, id), ty));
         }
-        if self.locations.contains_key(name) {
-            return self.memory(Some(thread), text, range, index.unwrap_or(0), sink);
+        if self.location(name).is_some() {
+            return self.memory(Some(thread), text, named, sink);
         }
         let regs = &mut self.program.threads[usize::from(thread.0)].regs;
-        if let (false, None, Ok(id)) = (self.unknown == Unknown::Reject, index, u16::try_from(regs.len())) {
+        if let (false, true, Ok(id)) = (self.unknown == Unknown::Reject, whole, u16::try_from(regs.len())) {
             regs.push(Register { name: name.to_string(), ty: Ty::WORD, init: Init::Int(0) });
             self.registers(thread).insert(name.to_string(), RegId(id));
             return Some((Observable::Reg(thread, RegId(id)), Ty::WORD));
@@ -104,18 +112,22 @@ impl<'p> Resolver<'p> {
         None
     }
 
-    /// An element of a location that exists.
-    pub(super) fn element(
-        &mut self,
-        text: &MappedText,
-        range: Range<usize>,
-        index: i64,
-        sink: &mut Sink,
-    ) -> Option<(LocId, u32)> {
+    /// The location that a word names, and its fields behind it.
+    fn location<'t>(&self, word: &'t str) -> Option<(LocId, &'t str)> {
+        let (name, fields) = match self.locations.contains_key(word) {
+            true => (word, ""),
+            false => word.split_at(word.find('.')?),
+        };
+        self.locations.get(name).map(|id| (*id, fields))
+    }
+
+    /// A cell of a location that exists.
+    pub(super) fn element(&mut self, text: &MappedText, named: &Named, sink: &mut Sink) -> Option<(LocId, u32)> {
+        let range = named.range.clone();
         let name = &text.as_str()[range.clone()];
-        let known = self.locations.get(name).copied();
-        let id = match known.or_else(|| self.add_location(name)) {
-            Some(id) => id,
+        let known = self.location(name);
+        let (id, fields) = match known.or_else(|| self.add_location(name).map(|id| (id, ""))) {
+            Some(found) => found,
             None => {
                 sink.error("unknown-location", text.span(range), format!("there is no location `{name}`"), |d| {
                     let mut names: Vec<&str> = self.locations.keys().map(String::as_str).collect();
@@ -126,26 +138,55 @@ impl<'p> Resolver<'p> {
                 return None;
             }
         };
-        let count = match &self.program.location(self.program.object(id)).kind {
-            LocationKind::Object { init, .. } => init.len(),
-            LocationKind::Alias { .. } => 1,
+        let (layout, cells) = match &self.program.location(self.program.object(id)).kind {
+            LocationKind::Object { layout, init, .. } => (layout, init.len()),
+            LocationKind::Alias { .. } => return None,
         };
-        match u32::try_from(index).ok().filter(|i| (*i as usize) < count) {
-            Some(index) => Some((id, index)),
-            None => {
-                let has = if count == 1 { "one element".to_string() } else { format!("{count} elements") };
-                let message = format!("`{name}` has {has}, this is number {index}");
-                sink.error("out-of-bounds", text.span(range), message, |d| d.label("counted from 0"));
-                None
+        let suffix = format!("{fields}{}", named.suffix);
+        let found = layout.find(&suffix, cells);
+        if found.is_none() {
+            let name = name.strip_suffix(fields).unwrap_or(name);
+            let count = cells / layout.cells();
+            match suffix.strip_prefix('[').and_then(|s| s.strip_suffix(']')).filter(|s| !s.contains([']', '.'])) {
+                Some(index) => {
+                    let has = if count == 1 { "one element".to_string() } else { format!("{count} elements") };
+                    let message = format!("`{name}` has {has}, this is number {index}");
+                    sink.error("out-of-bounds", text.span(range), message, |d| d.label("counted from 0"));
+                }
+                None => self.no_field(id, text, named, &suffix, sink),
             }
         }
+        found.map(|cell| (id, cell))
+    }
+
+    /// Says that what stands behind a name is no field of what it names.
+    fn no_field(&self, id: LocId, text: &MappedText, named: &Named, suffix: &str, sink: &mut Sink) {
+        let LocationKind::Object { layout, init, .. } = &self.program.location(self.program.object(id)).kind
+        else {
+            return;
+        };
+        let name = &self.program.location(id).name;
+        let known: Vec<String> = (0..init.len() as u32)
+            .map(|cell| format!("{name}{}", layout.suffix(cell, init.len())))
+            .take(MOST_FIELDS)
+            .collect();
+        let message = match (suffix, layout.cells()) {
+            (_, 1) => format!("`{name}{suffix}`: `{name}` is no structure"),
+            ("", _) => format!("`{name}` has more than one value"),
+            _ => format!("`{name}` has no `{suffix}`"),
+        };
+        sink.error("no-field", text.span(named.range.clone()), message, |d| {
+            let more = if init.len() > known.len() { ", …" } else { "" };
+            d.label(format!("expected one of `{}`{more}", known.join("`, `")))
+                .did_you_mean(&format!("{name}{suffix}"), known.iter().map(String::as_str))
+        });
     }
 
     fn add_location(&mut self, name: &str) -> Option<LocId> {
         let id = LocId(u16::try_from(self.program.locations.len()).ok().filter(|_| self.unknown == Unknown::Add)?);
         let (init, opencl, kind) = (vec![Init::Int(0)], OpenClMemory::default(), MemoryKind::default());
         let kind = LocationKind::Object {
-            ty: Ty::WORD,
+            layout: Layout::from(Ty::WORD),
             init,
             space: Space::Global,
             atomic: false,
@@ -163,11 +204,19 @@ impl<'p> Resolver<'p> {
         &mut self,
         viewer: Option<ThreadId>,
         text: &MappedText,
-        range: Range<usize>,
-        index: i64,
+        named: Named,
         sink: &mut Sink,
     ) -> Option<(Observable, Ty)> {
-        let (loc, index) = self.element(text, range.clone(), index, sink)?;
+        let (loc, index) = self.element(text, &named, sink)?;
+        let range = named.range.clone();
+        let field = self.program.layout(loc).field(index);
+        let (ty, written) = (field.ty, format!("{}{}", &text.as_str()[range.clone()], named.suffix));
+        if !written.ends_with(&field.path) {
+            let name = &self.program.location(loc).name;
+            let suffix = written.strip_prefix(name.as_str()).unwrap_or("").to_string();
+            self.no_field(loc, text, &named, &suffix, sink);
+            return None;
+        }
         let object = &self.program.location(self.program.object(loc)).kind;
         if let LocationKind::Object { class: Some(Class::Barrier(_)), .. } = object {
             sink.error("wrong-operand", text.span(range), "the state of a barrier is no value", |d| {
@@ -175,10 +224,9 @@ impl<'p> Resolver<'p> {
             });
             return None;
         }
-        let ty = self.program.element(loc);
         let copied = self.program.copied(loc);
         if viewer.is_none() && self.copies(copied) > 1 {
-            let name = &text.as_str()[range.clone()];
+            let name = &written;
             let owner = match copied {
                 Copied::ByCta => "CTA",
                 Copied::ByDevice => "device",

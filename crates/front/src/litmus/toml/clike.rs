@@ -9,14 +9,15 @@ use std::rc::Rc;
 use ::toml::de::{DeTable, DeValue};
 
 use super::Reader;
+use super::memory::is_identifier;
 use super::template::Choice;
 use super::validate::{Value, span_of};
-use crate::isa::clike::{Env, Language, Unit};
+use crate::isa::clike::{Env, Language, Record, Unit};
 use crate::isa::{SymbolKind, Symbols};
 use crate::litmus::build::CThreadDraft;
 use crate::litmus::fronts::{Front, Syntax, language};
 use crate::litmus::keys;
-use diag::Span;
+use diag::{Sink, Span};
 use program::dialect::Allocation;
 use program::{Dialect, MemoryKind, OpenClMemory, SVM_ATOMICS, Space, Ty};
 
@@ -54,7 +55,9 @@ impl Reader<'_, '_> {
             return;
         }
         // `x = 0` is an `int`.
-        object.ty.get_or_insert((Ty::S32, span_of(value)));
+        if object.record.is_none() {
+            object.ty.get_or_insert((Ty::S32, span_of(value)));
+        }
         if let Some(DeValue::Boolean(atomic)) = table.get("atomic").map(Value::get_ref) {
             object.atomic = Some(*atomic);
         }
@@ -82,6 +85,30 @@ impl Reader<'_, '_> {
             object.opencl = OpenClMemory { global: true, ..OpenClMemory::default() };
             object.kind = memory;
         }
+    }
+
+    /// The structure that the type names: one that some code of the test defines.
+    pub(super) fn structure(&mut self, dialect: Dialect, table: &DeTable<'_>, choice: &Choice) -> Option<Record> {
+        let text = self.string(table, "type", choice)?;
+        let name = text.as_str().trim();
+        let name = name.strip_prefix("struct ").unwrap_or(name).trim();
+        let language = Language::of(dialect).filter(|_| is_identifier(name) && !keys::TYPES.contains(&name))?;
+        let mut found = None;
+        for key in ["kernel", "thread", "host", "function"] {
+            let all = match self.root.get(key).map(Value::get_ref) {
+                Some(DeValue::Table(one)) => vec![one],
+                Some(DeValue::Array(all)) => all.iter().filter_map(|v| v.get_ref().as_table()).collect(),
+                _ => Vec::new(),
+            };
+            for table in all {
+                let Some(code) = self.string(table, "code", choice).filter(|_| found.is_none()) else { continue };
+                if code.as_str().contains(name) {
+                    let unit = Unit::parse(code, language, &mut Sink::new(self.sink.file()));
+                    found = unit.structure(name, language);
+                }
+            }
+        }
+        found
     }
 
     /// How an object of OpenCL is shared: a buffer, unless `kind` or, in other words, `svm` says otherwise.

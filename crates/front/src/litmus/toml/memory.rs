@@ -12,7 +12,7 @@ use crate::isa::ptx::{RegInit, type_named};
 use crate::isa::{Object, SymbolKind, Symbols};
 use crate::litmus::keys;
 use diag::{MappedText, Span};
-use program::{Dialect, Init, LocId, MemoryKind, Proxy, Space};
+use program::{Dialect, Init, Layout, LocId, MemoryKind, Proxy, Space};
 
 /// An initial value that may name a location declared later.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ impl Reader<'_, '_> {
                 DeValue::Table(t) if t.contains_key("alias") => {
                     self.alias(t, &symbols, choice).map(|kind| (kind, Vec::new()))
                 }
-                DeValue::Table(t) => Some(self.object(t, choice)),
+                DeValue::Table(t) => Some(self.object(dialect, t, choice)),
                 _ => Some((object(1, Space::Global), self.starts(value, choice))),
             };
             let Some((mut kind, values)) = declared else { continue };
@@ -91,7 +91,7 @@ impl Reader<'_, '_> {
         Some(SymbolKind::Alias { of, proxy })
     }
 
-    fn object(&mut self, table: &DeTable<'_>, choice: &Choice) -> (SymbolKind, Vec<Start>) {
+    fn object(&mut self, dialect: Dialect, table: &DeTable<'_>, choice: &Choice) -> (SymbolKind, Vec<Start>) {
         if let Some(proxy) = table.get("proxy") {
             self.sink.error("conflicting-keys", span_of(proxy), "only an alias goes through a proxy", |d| {
                 d.label("expected `alias` beside it")
@@ -104,7 +104,11 @@ impl Reader<'_, '_> {
             _ => Space::Global,
         };
         let mut values = table.get("init").map_or(Vec::new(), |v| self.starts(v, choice));
-        if let Some(size) = self.count(table, &["size"], choice) {
+        let record = self.structure(dialect, table, choice);
+        let size = self.count(table, &["size"], choice);
+        if let Some(record) = &record {
+            values = self.structures(&record.layout(), values, size, table);
+        } else if let Some(size) = size {
             let span = table.get("size").map_or(Span::default(), span_of);
             if values.len() > 1 {
                 self.sink.error("conflicting-keys", span, "a list of values has its own size", |d| {
@@ -119,7 +123,9 @@ impl Reader<'_, '_> {
             }
         }
         let mut kind = object(values.len(), space);
-        if let SymbolKind::Object(object) = &mut kind
+        if let (SymbolKind::Object(object), Some(_)) = (&mut kind, &record) {
+            (object.record, object.declared) = (record, true);
+        } else if let SymbolKind::Object(object) = &mut kind
             && let Some(class) = self.class(table, choice)
         {
             let span = table.get("type").map_or(Span::default(), span_of);
@@ -144,6 +150,40 @@ impl Reader<'_, '_> {
             object.declared = true;
         }
         (kind, values)
+    }
+
+    /// The values of structures: those of all their members, one structure after the other; or of one, for `size` of them.
+    fn structures(
+        &mut self,
+        layout: &Layout,
+        mut values: Vec<Start>,
+        size: Option<u32>,
+        table: &DeTable<'_>,
+    ) -> Vec<Start> {
+        let cells = layout.cells();
+        if values.is_empty() {
+            values = vec![Start::Int(0); cells];
+        }
+        let count = size.unwrap_or(1).max(1) as usize;
+        let span = table.get("size").or(table.get("init")).map_or(Span::default(), span_of);
+        if size == Some(0) || count.saturating_mul(cells) > MAX_ELEMENTS as usize {
+            let message = format!("memory holds 1 to {MAX_ELEMENTS} values");
+            self.sink.error("bad-number", span, message, |d| d.label("expected another size"));
+            return vec![Start::Int(0); cells];
+        }
+        match values.len() {
+            // One structure's, for each.
+            n if n == cells => vec![values; count].concat(),
+            n if n.is_multiple_of(cells) && size.is_none_or(|_| n == cells * count) => values,
+            n => {
+                let name = layout.name().unwrap_or("structure");
+                self.sink.error("bad-value", span, format!("{n} values for a `{name}`"), |d| {
+                    let paths: Vec<String> = (0..cells as u32).map(|c| layout.suffix(c, cells)).take(8).collect();
+                    d.label(format!("expected {cells} for each: `{}`", paths.join("`, `")))
+                });
+                vec![Start::Int(0); cells * count]
+            }
+        }
     }
 
     /// The initial values in a value or list.
@@ -232,12 +272,9 @@ impl Reader<'_, '_> {
         let source = text.as_str();
         let begin = source.find('&').map_or(0, |n| n + 1);
         let rest = &source[begin..];
-        let name = rest.split('[').next().unwrap_or("").trim();
+        let name = rest.split(['[', '.']).next().unwrap_or("").trim();
         let at = begin + rest.find(name).unwrap_or(0);
-        let index = match rest.split_once('[') {
-            None => Some(0),
-            Some((_, tail)) => tail.trim().strip_suffix(']').and_then(|n| n.trim().parse::<u32>().ok()),
-        };
+        let suffix: String = rest.trim_start()[name.len()..].split_whitespace().collect();
         let place = text.span(at..at + name.len());
         let Some(loc) = symbols.find(name) else {
             self.sink.error("unknown-location", place, format!("there is no location `{name}`"), |d| {
@@ -245,10 +282,11 @@ impl Reader<'_, '_> {
             });
             return Init::Int(0);
         };
-        let count = symbols.object(loc).1.init.len();
-        match index.filter(|i| (*i as usize) < count) {
+        let object = symbols.object(loc).1;
+        match object.layout().find(&suffix, object.init.len()) {
             Some(index) => Init::Address { loc, index },
             None => {
+                let count = symbols.elements(loc);
                 let has = if count == 1 { "one element".to_string() } else { format!("{count} elements") };
                 let message = format!("`{name}` has {has}; there is no `{}`", source.trim());
                 self.sink.error("out-of-bounds", place, message, |d| d.label("counted from 0"));

@@ -107,10 +107,9 @@ fn check(value: &Value<'_>, shape: &Shape, name: &str, sink: &mut Sink) {
         return;
     }
     match (value.get_ref(), shape) {
-        (DeValue::String(s), Shape::Type(_)) if s.contains("::") => {}
-        (DeValue::String(s), Shape::Word(words) | Shape::Type(words))
-            if !s.contains("${") && !words.contains(&s.as_ref()) =>
-        {
+        // Classes, and structures that code defines.
+        (DeValue::String(_), Shape::Type(_)) => {}
+        (DeValue::String(s), Shape::Word(words)) if !s.contains("${") && !words.contains(&s.as_ref()) => {
             sink.error("unknown-word", span, format!("`{name}` cannot be `{s}`"), |d| {
                 d.label(format!("expected one of {}", words.join(", "))).did_you_mean(s, words.iter().copied())
             });

@@ -394,10 +394,7 @@ impl Lowering<'_, '_> {
                 let word = self.str(of);
                 let size = match (type_named(word), self.location(word)) {
                     (Some((ty, _)), _) => u64::from(ty.bits) / 8,
-                    (None, Some(loc)) => {
-                        let elements = self.symbols.object(loc).1.init.len() as u64;
-                        elements * u64::from(self.symbols.ty(loc).bits) / 8
-                    }
+                    (None, Some(loc)) => self.symbols.layout(loc).bytes(self.symbols.object(loc).1.init.len()),
                     _ => return self.host_wrong(arg, cannot, "the size of a type or of memory"),
                 };
                 request.bytes = Some((size * *factor as u64, self.unit.text.span(range)));
@@ -479,6 +476,12 @@ impl Lowering<'_, '_> {
         let range = arg.range();
         let name = self.str(&range).trim_start_matches('&').trim();
         match self.location(name) {
+            Some(loc) if self.symbols.layout(loc).cells() > 1 => {
+                let message = format!("`{name}` is of a structure");
+                self.host_report(arg, message, |d| {
+                    d.label("expected memory of integers").note("commands on structures are not supported")
+                })
+            }
             Some(loc) => Ok(loc),
             None => {
                 let known: Vec<String> = self.symbols.names().map(str::to_string).collect();

@@ -1,0 +1,121 @@
+//! Layouts: the cells that an element of an object is made of, and where they lie.
+//!
+//! # Invariants
+//! - There is at least one field. Fields stand in the order of their offsets, do not overlap, and end within the element.
+//! - The cells of an object are numbered element by element, those of an element in the order of its fields.
+
+use std::sync::Arc;
+
+use crate::Ty;
+
+/// A cell of an element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// What stands behind the element's name: nothing, `.data`, `.a[1]`, `[2]`.
+    pub path: String,
+    /// Its distance from the element's first byte.
+    pub offset: u32,
+    /// The integers that it holds.
+    pub ty: Ty,
+    /// It holds 0 or 1.
+    pub boolean: bool,
+}
+
+/// What an element is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The name of its type, if it is a structure, or an array of such.
+    name: Option<Arc<str>>,
+    fields: Arc<[Field]>,
+    /// Bytes from one element to the next.
+    size: u32,
+}
+
+impl From<Ty> for Layout {
+    fn from(ty: Ty) -> Layout {
+        Layout::of(ty, false)
+    }
+}
+
+impl Layout {
+    /// One integer; `boolean`: 0 or 1.
+    pub fn of(ty: Ty, boolean: bool) -> Layout {
+        let field = Field { path: String::new(), offset: 0, ty, boolean };
+        Layout { name: None, fields: [field].into(), size: ty.bytes() }
+    }
+
+    /// Several cells.
+    pub fn record(name: Option<&str>, fields: Vec<Field>, size: u32) -> Layout {
+        Layout { name: name.map(Arc::from), fields: fields.into(), size }
+    }
+
+    /// The name of the type, if it has one of its own.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// How many cells an element has.
+    pub fn cells(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// How many bytes so many cells, of whole elements, take.
+    pub fn bytes(&self, cells: usize) -> u64 {
+        (cells / self.cells()) as u64 * u64::from(self.size)
+    }
+
+    /// What a cell of an object is.
+    pub fn field(&self, cell: u32) -> &Field {
+        &self.fields[cell as usize % self.cells()]
+    }
+
+    /// How far a cell lies from the object's first byte.
+    pub fn offset(&self, cell: u32) -> i64 {
+        i64::from(cell / self.cells() as u32) * i64::from(self.size) + i64::from(self.field(cell).offset)
+    }
+
+    /// What stands behind the name of an object of so many cells for one of them.
+    pub fn suffix(&self, cell: u32, cells: usize) -> String {
+        let path = &self.field(cell).path;
+        match cells > self.cells() {
+            true => format!("[{}]{path}", cell as usize / self.cells()),
+            false => path.clone(),
+        }
+    }
+
+    /// The cell of an object of so many cells that is meant by what stands behind its name. An object of one element may be
+    /// called by its first one; an element, by its first cell.
+    pub fn find(&self, suffix: &str, cells: usize) -> Option<u32> {
+        let first = |suffix: &str| {
+            let inside = |rest: &str| suffix.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']);
+            self.fields.iter().position(|f| f.path.strip_prefix(suffix).is_some_and(inside))
+        };
+        let element = suffix.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+        let of_element = element.and_then(|(n, rest)| {
+            let n = n.parse::<usize>().ok().filter(|n| *n < cells / self.cells())?;
+            Some(n * self.cells() + first(rest)?)
+        });
+        of_element.or_else(|| first(suffix)).map(|cell| cell as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_have_names_and_places() {
+        let field = |path: &str, offset| Field { path: path.into(), offset, ty: Ty::S32, boolean: false };
+        let node =
+            Layout::record(Some("Node"), vec![field(".data", 0), field(".at[0]", 8), field(".at[1]", 12)], 16);
+        assert_eq!((node.suffix(4, 6), node.offset(4), node.bytes(6)), ("[1].at[0]".into(), 24, 32));
+        assert_eq!(
+            (node.find("[1].at[1]", 6), node.find("[1].at", 6), node.find("[1]", 6)),
+            (Some(5), Some(4), Some(3))
+        );
+        assert_eq!((node.find("[2]", 6), node.find(".da", 6), node.find(".data", 3)), (None, None, Some(0)));
+        let word = Layout::from(Ty::S32);
+        assert_eq!((word.find("", 2), word.find("[1]", 2), word.find("[2]", 2)), (Some(0), Some(1), None));
+        assert_eq!((word.suffix(0, 1), word.suffix(1, 2), word.offset(1)), (String::new(), "[1]".into(), 4));
+    }
+}
