@@ -146,6 +146,35 @@ pub(super) const ROWS: &[Row] = &[
     .keyed(&["sync"]),
 ];
 
+/// How a shuffle names the lane that it reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShuffleMode {
+    /// So many lanes below.
+    Up,
+    /// So many lanes above.
+    Down,
+    /// By exclusive or.
+    Bfly,
+    /// By its number.
+    Idx,
+}
+
+/// The lane that a shuffle reads, given its operands `b` and `c`; and whether that is in bounds, else it reads its own.
+pub(in crate::isa) fn source_lane(mode: ShuffleMode, own: i64, b: i64, c: i64) -> (i64, bool) {
+    let (b, segment, clamp) = (b & 31, c >> 8 & 31, c & 31);
+    let last = (own & segment) | (clamp & !segment);
+    let (from, within) = match mode {
+        ShuffleMode::Up => (own - b, own - b >= last),
+        ShuffleMode::Down => (own + b, own + b <= last),
+        ShuffleMode::Bfly => (own ^ b, own ^ b <= last),
+        ShuffleMode::Idx => {
+            let lane = (own & segment) | (b & !segment);
+            (lane, lane <= last)
+        }
+    };
+    (if within { from } else { own }, within)
+}
+
 /// No lanes: whoever comes there meets nobody.
 const UNDEFINED: u32 = 0;
 
@@ -157,12 +186,13 @@ fn bin(op: BinOp, ty: Ty, a: Expr, b: Expr) -> Expr {
     Expr::Bin(op, ty, a.into(), b.into())
 }
 
-fn fold(op: BinOp, ty: Ty, all: &[Expr]) -> Expr {
+/// All values, combined.
+pub(in crate::isa) fn fold(op: BinOp, ty: Ty, all: &[Expr]) -> Expr {
     all.iter().cloned().reduce(|a, b| bin(op, ty, a, b)).unwrap_or(int(0))
 }
 
 /// Whether all are the same.
-fn equal(ty: Ty, all: &[Expr]) -> Expr {
+pub(in crate::isa) fn equal(ty: Ty, all: &[Expr]) -> Expr {
     let pairs: Vec<Expr> =
         all.windows(2).map(|w| Expr::Cmp(CmpOp::Eq, ty, w[0].clone().into(), w[1].clone().into())).collect();
     if pairs.is_empty() { int(1) } else { fold(BinOp::And, Ty::U32, &pairs) }
@@ -243,24 +273,19 @@ fn shuffle(e: &mut Emit<'_, '_>, c: &Call) {
     else {
         return;
     };
-    let Some(mode) = c.quals.get(GroupKind::Op) else {
-        return e.error("unknown-instruction", c.opcode.clone(), "a shuffle needs a mode", |d| {
-            d.label(format!("expected the form {}", c.row.syntax))
-        });
-    };
-    let own = i64::from(e.env.lane);
-    let (b, segment, clamp) = (b & 31, clamp >> 8 & 31, clamp & 31);
-    let last = (own & segment) | (clamp & !segment & 31);
-    let (from, within) = match mode {
-        "up" => (own - b, own - b >= last),
-        "down" => (own + b, own + b <= last),
-        "bfly" => (own ^ b, own ^ b <= last),
-        _ => {
-            let lane = (own & segment) | (b & !segment & 31);
-            (lane, lane <= last)
+    let mode = match c.quals.get(GroupKind::Op) {
+        Some("up") => ShuffleMode::Up,
+        Some("down") => ShuffleMode::Down,
+        Some("bfly") => ShuffleMode::Bfly,
+        Some(_) => ShuffleMode::Idx,
+        None => {
+            return e.error("unknown-instruction", c.opcode.clone(), "a shuffle needs a mode", |d| {
+                d.label(format!("expected the form {}", c.row.syntax))
+            });
         }
     };
-    let from = if within { from } else { own };
+    let own = i64::from(e.env.lane);
+    let (from, within) = source_lane(mode, own, b, clamp);
     let value = e.fit(c.expr(1), c.ty);
     let Some(lanes) = named(e, c, 4) else { return };
     let defined = lanes >> own & 1 != 0 && lanes >> from & 1 != 0;

@@ -49,6 +49,8 @@ use super::Symbols;
 use parse::{Operand, OperandKind, Stmt};
 use table::{Matched, Role};
 
+pub use lanes::ShuffleMode;
+pub(super) use lanes::{equal, fold, source_lane};
 pub use print::{Unprintable, print};
 pub use table::{Row, rows, type_named};
 
