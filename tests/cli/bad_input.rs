@@ -493,7 +493,7 @@ fn orders_and_scopes_that_a_dialect_does_not_have() {
         ("#if 1".into(), "conditional compilation is not supported"),
         ("template <int N> void f() {}".into(), "templates of your own are not supported"),
         ("int r = __shfl(1, 0);".into(), "`__shfl` is not supported: shuffles without `_sync`"),
-        ("int r = __shfl_sync(-1, 1, *x);".into(), "only constants are supported here"),
+        ("int r = __shfl_sync(-1, 1, x);".into(), "only constants are supported here"),
         ("int r = __shfl_sync(-1, 1, 0, 3);".into(), "expected a power of two"),
         ("int r = __ldg(&x);".into(), "`__ldg` is not supported: loads through the read-only cache"),
     ];
