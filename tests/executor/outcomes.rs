@@ -535,3 +535,15 @@ fn hangs_are_told() {
     let both = ended(&[spins, "code = 'st.relaxed.gpu x, 1'"]);
     assert!(both.by(How::Livelock) == 0 && both.finished > 0, "{both:?}");
 }
+
+#[test]
+fn runs_that_time_does_not_suffice_for_are_not_called_judged() {
+    let test = read("name = 'T'\ncondition = 'x == 0'\nmemory = { x = 0 }\n[[thread]]\ncode = 'st.weak x, 1'\n");
+    let judged = |timeout| {
+        let options = Options { races: true, timeout, ..options(MachineMemory::Weak, Early::None) };
+        let observation = observe(&test, &options, Schedule::Random { runs: 1, seed: 0 }).expect("runs");
+        (observation.judged, observation.not_judged.is_some())
+    };
+    assert_eq!(judged(None), (1, false));
+    assert_eq!(judged(Some(Duration::ZERO)), (0, true));
+}

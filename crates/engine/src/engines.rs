@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use super::Engine;
-use super::enumerate::Enumerate;
+use super::enumerate::{Enumerate, Patience};
 use super::execution::Execution;
 use super::query::{Checker, Deadline, FinalState, Found, Query};
 use super::replay::{self, Replayed};
@@ -15,8 +15,13 @@ use super::task::Task;
 use crate::limits::Halt;
 use verdict::{Reason, State};
 
-/// Steps that `auto` gives the enumerating engine before it asks Z3, if it can.
-const AUTO_STEPS: Option<u64> = if cfg!(feature = "z3") { Some(400) } else { None };
+/// How long `auto` has patience with the enumerating engine before it asks Z3, if it can. A circuit has at least a gate for
+/// each pair of events, so more of them are worth more steps; and each state that is found spares a call of the solver.
+fn patience(task: &Task<'_>) -> Option<Patience> {
+    const FEWEST: u64 = 400;
+    let events = task.sk.len() as u64;
+    cfg!(feature = "z3").then(|| Patience { steps: FEWEST.max(events * events / 3), more_by_state: 200 })
+}
 
 /// A task with its engines.
 pub struct Prepared<'a> {
@@ -80,7 +85,7 @@ impl<'a> Prepared<'a> {
         match possible(engine) {
             Engine::Enumerate => (judge(self.enumerate.find(query, deadline), "enumerating"), "enumerate"),
             Engine::Symbolic => (judge(self.find(query, deadline), "symbolic"), "symbolic"),
-            Engine::Auto => match self.enumerate.find_within(query, deadline, AUTO_STEPS) {
+            Engine::Auto => match self.enumerate.find_within(query, deadline, patience(&task)) {
                 Some(found) => (judge(found, "enumerating"), "enumerate"),
                 None => match self.find(query, deadline) {
                     // What is too large for a circuit may still be small enough to walk through.
@@ -126,7 +131,7 @@ impl<'a> Prepared<'a> {
         let ((states, reason), who) = match possible(engine) {
             Engine::Enumerate => (self.enumerate.states(query, deadline), "enumerate"),
             Engine::Symbolic => (self.states(query, deadline), "symbolic"),
-            Engine::Auto => match self.enumerate.states_within(query, deadline, AUTO_STEPS) {
+            Engine::Auto => match self.enumerate.states_within(query, deadline, patience(&self.task)) {
                 Some(found) => (found, "enumerate"),
                 None => match self.states(query, deadline) {
                     (_, Some(why)) if why != Reason::Time => (self.enumerate.states(query, deadline), "enumerate"),

@@ -22,6 +22,7 @@ use std::rc::Rc;
 
 use super::query::{Checker, Deadline, FinalState, Found, Query};
 use super::task::Task;
+pub(crate) use search::Patience;
 use search::{Goal, Search, Stop};
 use verdict::Reason;
 
@@ -36,9 +37,14 @@ impl<'a> Enumerate<'a> {
         Enumerate { task: task.clone() }
     }
 
-    /// As [`Checker::find`], but `None` after that many steps.
-    pub(crate) fn find_within(&self, query: &Query<'_>, deadline: Deadline, steps: Option<u64>) -> Option<Found> {
-        let mut search = Search::new(&self.task, query, Goal::One, deadline, steps);
+    /// As [`Checker::find`], but `None` when patience is over.
+    pub(crate) fn find_within(
+        &self,
+        query: &Query<'_>,
+        deadline: Deadline,
+        patience: Option<Patience>,
+    ) -> Option<Found> {
+        let mut search = Search::new(&self.task, query, Goal::One, deadline, patience);
         let ended = search.run();
         match (ended, search.found) {
             (_, Some(execution)) => Some(Found::Yes(Box::new(execution))),
@@ -48,14 +54,14 @@ impl<'a> Enumerate<'a> {
         }
     }
 
-    /// As [`Checker::states`], but `None` after that many steps.
+    /// As [`Checker::states`], but `None` when patience is over.
     pub(crate) fn states_within(
         &self,
         query: &Query<'_>,
         deadline: Deadline,
-        steps: Option<u64>,
+        patience: Option<Patience>,
     ) -> Option<(Vec<FinalState>, Option<Reason>)> {
-        let mut search = Search::new(&self.task, query, Goal::States, deadline, steps);
+        let mut search = Search::new(&self.task, query, Goal::States, deadline, patience);
         match search.run() {
             Err(Stop::Steps) => None,
             Err(Stop::Time) => Some((search.states.into_iter().collect(), Some(Reason::Time))),
@@ -66,10 +72,10 @@ impl<'a> Enumerate<'a> {
 
 impl Checker for Enumerate<'_> {
     fn find(&mut self, query: &Query<'_>, deadline: Deadline) -> Found {
-        self.find_within(query, deadline, None).expect("steps are not limited")
+        self.find_within(query, deadline, None).expect("patience is not limited")
     }
 
     fn states(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<Reason>) {
-        self.states_within(query, deadline, None).expect("steps are not limited")
+        self.states_within(query, deadline, None).expect("patience is not limited")
     }
 }

@@ -24,6 +24,15 @@ pub(super) enum Goal {
     States,
 }
 
+/// How far a search goes before somebody else is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Patience {
+    /// In steps.
+    pub(crate) steps: u64,
+    /// And so many more for each state that it finds.
+    pub(crate) more_by_state: u64,
+}
+
 /// Why a search ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
@@ -84,7 +93,7 @@ pub(super) struct Search<'t, 'a, 'q> {
     pub(super) query: &'q Query<'q>,
     pub(super) goal: Goal,
     pub(super) deadline: Deadline,
-    pub(super) limit: Option<u64>,
+    pub(super) patience: Option<Patience>,
     pub(super) steps: u64,
     /// Nodes below the axioms and flags of the query.
     pub(super) wanted: Vec<bool>,
@@ -104,7 +113,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         query: &'q Query<'q>,
         goal: Goal,
         deadline: Deadline,
-        limit: Option<u64>,
+        patience: Option<Patience>,
     ) -> Self {
         let model = task.model;
         let axioms = model.axioms.iter().zip(&query.axioms).filter(|(_, on)| **on).map(|(a, _)| a.node);
@@ -127,7 +136,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             query,
             goal,
             deadline,
-            limit,
+            patience,
             steps: 0,
             wanted,
             fixed,
@@ -158,7 +167,8 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
 
     pub(super) fn tick(&mut self) -> Result<(), Stop> {
         self.steps += 1;
-        if self.limit.is_some_and(|l| self.steps > l) {
+        let spent = |p: Patience| self.steps > p.steps + p.more_by_state * self.states.len() as u64;
+        if self.patience.is_some_and(spent) {
             return Err(Stop::Steps);
         }
         if self.steps.is_multiple_of(16) && self.deadline.passed() { Err(Stop::Time) } else { Ok(()) }

@@ -93,9 +93,18 @@ struct Found {
     second: Past,
 }
 
-/// Looks for races in a run; adds them to those known.
-pub(super) fn find(code: &Code, events: &[Event], recorded: &Recorded, known: &mut Vec<Race>) {
-    add(code, events, recorded, known, |_| true);
+/// Said where time is over.
+pub(super) const NOT_ALL: &str = "not all runs were looked through for races: out of time";
+
+/// Looks for races in a run; adds them to those known. `false`: it was `late` before all of the run was looked through.
+pub(super) fn find(
+    code: &Code,
+    events: &[Event],
+    recorded: &Recorded,
+    known: &mut Vec<Race>,
+    late: &dyn Fn() -> bool,
+) -> bool {
+    add(code, events, recorded, known, |_| true, late)
 }
 
 /// As [`find`], but only takes up the races that the memory itself found, to say why they are.
@@ -104,6 +113,7 @@ pub(super) fn explain(
     events: &[Event],
     (recorded, hazards): (&Recorded, &[Hazard]),
     known: &mut Vec<Race>,
+    late: &dyn Fn() -> bool,
 ) {
     let at = |p: &Past| (p.touch.thread, p.touch.instr);
     let found = |f: &Found| {
@@ -111,7 +121,7 @@ pub(super) fn explain(
         hazards.iter().any(|h| h.kind == HazardKind::Race && (h.first, h.second) == (a, Some(b)))
     };
     if hazards.iter().any(|h| h.kind == HazardKind::Race) {
-        add(code, events, recorded, known, found);
+        add(code, events, recorded, known, found, late);
     }
 }
 
@@ -121,8 +131,10 @@ fn add(
     recorded: &Recorded,
     known: &mut Vec<Race>,
     counts: impl Fn(&Found) -> bool,
-) {
-    for found in pairs(code, events).into_iter().filter(counts) {
+    late: &dyn Fn() -> bool,
+) -> bool {
+    let (pairs, whole) = pairs(code, events, late);
+    for found in pairs.into_iter().filter(counts) {
         let sides = [side(code, &found.first), side(code, &found.second)];
         let same = |r: &&mut Race| {
             (r.first.line, &r.first.text, r.second.line, &r.second.text)
@@ -144,15 +156,22 @@ fn add(
             schedule: recorded.clone(),
         });
     }
+    whole
 }
 
-/// The races of a run, each pair of instructions and threads once.
-fn pairs(code: &Code, events: &[Event]) -> Vec<Found> {
+/// Events that are looked at before the time is asked for.
+const EVENTS_PER_LOOK: usize = 256;
+
+/// The races of a run, each pair of instructions and threads once, and whether all of the run was looked through.
+fn pairs(code: &Code, events: &[Event], late: &dyn Fn() -> bool) -> (Vec<Found>, bool) {
     let mut order = Order::new(code, Asked::All);
     let mut past: Vec<Vec<Past>> = vec![Vec::new(); code.locations.len()];
     let mut epochs = vec![0; code.threads.len()];
     let mut found: Vec<Found> = Vec::new();
-    for event in events {
+    for (i, event) in events.iter().enumerate() {
+        if i.is_multiple_of(EVENTS_PER_LOOK) && late() {
+            return (found, false);
+        }
         if let Event::Pass(at, _) = event {
             epochs[at.thread] += 1;
         }
@@ -179,7 +198,7 @@ fn pairs(code: &Code, events: &[Event]) -> Vec<Found> {
             list.push(now);
         });
     }
-    found
+    (found, true)
 }
 
 /// Accesses of one thread of which the later one stands for the earlier one.

@@ -200,13 +200,12 @@ pub(super) fn explore<B: Backend>(
                 continue;
             }
             if clock.is_past() {
-                seen.not_judged
-                    .get_or_insert_with(|| "not all runs were looked through for races: out of time".into());
+                seen.not_judged.get_or_insert_with(|| race::NOT_ALL.into());
                 break;
             }
             let played = replay::play(machine, recorded, &Limits { races: false, explain: false, ..*limits })?;
             seen.judged += 1;
-            race::find(machine.code, &played.events, recorded, &mut seen.races);
+            race::find(machine.code, &played.events, recorded, &mut seen.races, &|| false);
         }
     }
     if limits.explain {

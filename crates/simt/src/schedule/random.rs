@@ -44,7 +44,7 @@ pub(super) fn sample<B: Backend>(
     (runs, seed): (u64, u64),
     limits: &Limits,
 ) -> Result<Observation, String> {
-    let (mut seeing, mut steps, mut looked) = (Seeing::default(), 0, 0);
+    let (mut seeing, mut steps, mut looked, mut not_judged) = (Seeing::default(), 0, 0, None);
     let clock = Clock::new(limits.timeout);
     for run in 0..runs {
         let judge = (limits.races || limits.explain) && looked < MAX_JUDGED;
@@ -56,12 +56,16 @@ pub(super) fn sample<B: Backend>(
         let Run { state, mut recorded, .. } = one;
         steps += recorded.steps.len() as u64;
         if judge {
-            looked += 1;
+            let late = || clock.is_past();
             if limits.races {
-                race::find(machine.code, &events, &recorded, &mut seeing.races);
+                match race::find(machine.code, &events, &recorded, &mut seeing.races, &late) {
+                    true => looked += 1,
+                    false => not_judged = Some(race::NOT_ALL.into()),
+                }
             } else {
+                looked += 1;
                 let found = machine.memory.hazards(machine.code, &state.memory);
-                race::explain(machine.code, &events, (&recorded, &found), &mut seeing.races);
+                race::explain(machine.code, &events, (&recorded, &found), &mut seeing.races, &late);
             }
         }
         match end {
@@ -99,7 +103,7 @@ pub(super) fn sample<B: Backend>(
         }
     }
     seeing.judged = if limits.races { looked } else { 0 };
-    Ok(Observation { states: steps, steps, ..seeing.into() })
+    Ok(Observation { states: steps, steps, not_judged, ..seeing.into() })
 }
 
 /// A run that is being drawn.

@@ -79,11 +79,11 @@ pub(super) fn play<B: Backend>(
         }
     }
     if limits.races {
-        race::find(machine.code, &events, recorded, &mut seeing.races);
+        race::find(machine.code, &events, recorded, &mut seeing.races, &|| false);
         seeing.judged = 1;
     } else if limits.explain {
         let found = machine.memory.hazards(machine.code, &state.memory);
-        race::explain(machine.code, &events, (recorded, &found), &mut seeing.races);
+        race::explain(machine.code, &events, (recorded, &found), &mut seeing.races, &|| false);
     }
     let steps = recorded.steps.len() as u64;
     // A replay shows what was recorded, and is cut by nothing.
