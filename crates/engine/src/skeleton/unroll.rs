@@ -142,12 +142,12 @@ impl Unroller<'_> {
     /// Adds the events of a thread, until it meets lanes of its warp or nothing is left of it.
     pub(super) fn advance(&mut self, run: &mut Run) -> Result<(), Reason> {
         std::mem::swap(&mut self.endings, &mut run.endings);
-        let done = self.to_a_meeting(run);
+        let done = self.until_a_meeting(run);
         std::mem::swap(&mut self.endings, &mut run.endings);
         done
     }
 
-    fn to_a_meeting(&mut self, run: &mut Run) -> Result<(), Reason> {
+    fn until_a_meeting(&mut self, run: &mut Run) -> Result<(), Reason> {
         let id = run.id;
         let thread = self.program.thread(id);
         while let Some((at, mut state)) = run.pending.pop_first() {
