@@ -350,6 +350,32 @@ fn time_that_runs_out_while_a_thread_is_unrolled() {
     assert!(begin.elapsed().as_secs() < 20, "the deadline is asked for");
 }
 
+/// Lanes that hand each other values must be known to meet.
+#[test]
+fn lanes_that_may_not_meet() {
+    let warp = |first: &str, second: &str| {
+        let thread = |code: &str| format!("[[thread]]\ncta = 0\nwarp = 0\ncode = '''\n{code}\n'''\n");
+        let head = "name = 't'\ncondition = 'P1:r1 == 5'\n[memory]\ni = { type = 'u32', init = 0 }\n";
+        format!("{head}{}{}", thread(first), thread(second))
+    };
+    let shuffle = "shfl.sync.idx.b32 r1, 5, 0, 31, -1;\n";
+    let perhaps = format!("ld.relaxed.gpu.u32 r0, [i];\nsetp.eq.u32 p, r0, 1;\n@p {shuffle}");
+    for (first, second, reason) in [
+        (shuffle, "mov.u32 r1, 2;", "may not all come"),
+        (shuffle, perhaps.as_str(), "may not all come"),
+        ("mov.u32 r1, 2;", "shfl.sync.idx.b32 r1, 5, 0, 31, 0x1;", "its mask does not name"),
+        ("shfl.sync.down.b32 r1, 5, 1, 31, 0x1;", "mov.u32 r1, 2;", "its mask does not name"),
+    ] {
+        let folder = Folder::new(&[("t.toml", &warp(first, second))]);
+        folder.undecided(&["t.toml"], reason);
+    }
+    let folder = Folder::new(&[("t.toml", &warp(shuffle, "activemask.b32 r1;"))]);
+    folder.refused(&["t.toml"], &["`activemask` is not supported: warp masks"]);
+    let from_register = "mov.u32 r2, 3;\nshfl.sync.idx.b32 r1, 5, 0, 31, r2;";
+    let folder = Folder::new(&[("t.toml", &warp(from_register, shuffle))]);
+    folder.refused(&["t.toml"], &["the mask of lanes is no constant"]);
+}
+
 #[test]
 fn options_that_mean_nothing() {
     let folder = Folder::new(&[("good.toml", GOOD)]);
@@ -466,7 +492,6 @@ fn orders_and_scopes_that_a_dialect_does_not_have() {
         ("#include \"mine.h\"".into(), "headers of your own are not supported"),
         ("#if 1".into(), "conditional compilation is not supported"),
         ("template <int N> void f() {}".into(), "templates of your own are not supported"),
-        ("int r = __shfl_sync(-1, 1, 0);".into(), "`__shfl_sync` is not supported: warp shuffles"),
         ("x = 1; int r = __ldg(&x);".into(), "`__ldg` of memory that may be written"),
         ("int *p = &x; int r = __ldg(p); *p = 1;".into(), "use a plain load, or `__ldcg`"),
         ("int r = __nanosleep(1);".into(), "this has no value"),
@@ -474,6 +499,9 @@ fn orders_and_scopes_that_a_dialect_does_not_have() {
         ("static int t = 1;".into(), "`static` variables are not supported"),
         ("static const int t = x;".into(), "the value of a `static` variable is no constant"),
         ("static const int *t = nullptr;".into(), "the value of a `static` variable is no constant"),
+        ("int r = __shfl(1, 0);".into(), "`__shfl` is not supported: shuffles without `_sync`"),
+        ("int r = __shfl_sync(-1, 1, x);".into(), "only constants are supported here"),
+        ("int r = __shfl_sync(-1, 1, 0, 3);".into(), "expected a power of two"),
     ];
     for (code, rule) in cases {
         let folder = Folder::new(&[("t.toml", &c_like("cuda", "x = 0", &code))]);

@@ -145,7 +145,7 @@ fn sc_is_the_model_sc_on_the_tests_of_the_repository() {
 /// `ptx` with early binds ruled out: nothing is read before it is written, in one order of everything.
 fn in_order() -> Model {
     let ptx = fencepost::model::Library::model("ptx").expect("shipped");
-    let text = format!("{}\nacyclic po | rf | sc | syncbar | exitbar | nextbar as In-Order\n", ptx.text);
+    let text = format!("{}\nacyclic po | rf | sc | syncbar | exitbar | nextbar | meets as In-Order\n", ptx.text);
     let file = fencepost::diag::SourceFile::new("in-order.cat", text);
     fencepost::model::load(file, "in-order", &fencepost::model::Shipped, &signature(), None).expect("valid")
 }

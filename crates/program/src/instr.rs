@@ -86,6 +86,21 @@ pub enum Op<A = Access, M = Mark> {
     },
     /// A barrier: waits for other threads.
     Barrier(Barrier),
+    /// Hands a value to lanes of its warp: waits until all that are named have come to one that names the same, and goes on
+    /// with what they brought. Orders no accesses to memory.
+    Give {
+        /// What this lane brings.
+        value: Expr,
+        /// The lanes that meet; a lane that is not among its own meets nobody, which is undefined.
+        lanes: u32,
+    },
+    /// `dst` = what a lane brought when this thread met it last.
+    Take {
+        /// Receives the value.
+        dst: RegId,
+        /// The lane.
+        lane: u8,
+    },
     /// `dst` = 1 if a library function fails here without a reason, else 0: a free choice of the execution.
     Spurious {
         /// Receives the choice.

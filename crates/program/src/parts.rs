@@ -45,9 +45,9 @@ macro_rules! operands {
                 all.extend(id);
                 all.extend(quorum);
             }
-            Op::Assign { value, .. } => all.push(value),
+            Op::Assign { value, .. } | Op::Give { value, .. } => all.push(value),
             Op::Branch { cond, .. } => all.push(cond),
-            Op::Spurious { .. } | Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => {}
+            Op::Take { .. } | Op::Spurious { .. } | Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => {}
         }
         all
     }};
@@ -60,6 +60,8 @@ macro_rules! address {
             Op::Load { addr, .. } | Op::Store { addr, .. } | Op::Rmw { addr, .. } => Some(addr),
             Op::Mark { addr, .. } => addr.into(),
             Op::Barrier(_)
+            | Op::Give { .. }
+            | Op::Take { .. }
             | Op::Spurious { .. }
             | Op::Call(_)
             | Op::Enqueue(_)
@@ -74,13 +76,16 @@ macro_rules! address {
 macro_rules! defined {
     ($op:expr) => {
         match $op {
-            Op::Load { dst, .. } | Op::Assign { dst, .. } | Op::Spurious { dst } | Op::Status { dst, .. } => {
-                Some(dst)
-            }
+            Op::Load { dst, .. }
+            | Op::Assign { dst, .. }
+            | Op::Take { dst, .. }
+            | Op::Spurious { dst }
+            | Op::Status { dst, .. } => Some(dst),
             Op::Rmw { dst, .. } => dst.into(),
             Op::Store { .. }
             | Op::Mark { .. }
             | Op::Barrier(_)
+            | Op::Give { .. }
             | Op::Branch { .. }
             | Op::Call(_)
             | Op::Enqueue(_) => None,
@@ -97,6 +102,8 @@ macro_rules! halves {
             Op::Rmw { read, write, .. } => (Some(read), Some(write)),
             Op::Mark { .. }
             | Op::Barrier(_)
+            | Op::Give { .. }
+            | Op::Take { .. }
             | Op::Spurious { .. }
             | Op::Call(_)
             | Op::Enqueue(_)
@@ -226,6 +233,8 @@ impl<A, M> Op<A, M> {
             }
             Op::Mark { addr, mark: m } => Op::Mark { addr, mark: mark(m)? },
             Op::Barrier(b) => Op::Barrier(b),
+            Op::Give { value, lanes } => Op::Give { value, lanes },
+            Op::Take { dst, lane } => Op::Take { dst, lane },
             Op::Spurious { dst } => Op::Spurious { dst },
             Op::Call(call) => Op::Call(call),
             Op::Enqueue(command) => Op::Enqueue(command),
@@ -257,7 +266,9 @@ macro_rules! tags {
             Op::Barrier(b) => {
                 all.extend([(EventKind::Arrive, &$($mut)? b.arrive), (EventKind::Wait, &$($mut)? b.wait)]);
             }
-            Op::Spurious { .. }
+            Op::Give { .. }
+            | Op::Take { .. }
+            | Op::Spurious { .. }
             | Op::Call(_)
             | Op::Enqueue(_)
             | Op::Status { .. }

@@ -133,6 +133,8 @@ impl Scene<'_> {
                     let Some(value) = read(address) else { return Rest::Read };
                     op.defines().zip(op.read()).map(|(dst, access)| (dst, access.ty.wrap(value)))
                 }
+                // What others bring is not followed.
+                Op::Take { .. } => return Rest::Lost,
                 Op::Spurious { dst } => Some((*dst, 0)),
                 Op::Assign { dst, value } => {
                     let Some(value) = at(value) else { return Rest::Lost };

@@ -46,6 +46,7 @@ mod host;
 mod identity;
 mod launch;
 mod layer;
+mod meetings;
 mod memories;
 mod memory;
 mod options;

@@ -33,6 +33,8 @@ pub(super) struct Thread {
     /// Micro-ops carried out; early binds are numbered by it.
     pub(super) clock: u32,
     pub(super) regs: SmallVec<[i64; 8]>,
+    /// By lane: what it brought when this thread met others last.
+    pub(super) brought: Vec<i64>,
 }
 
 /// A state of a machine.
@@ -56,6 +58,7 @@ impl Thread {
     pub(super) fn hash_into(&self, live: &[Vec<bool>], hasher: &mut impl Hasher) {
         self.pc.hash(hasher);
         self.status.hash(hasher);
+        self.brought.hash(hasher);
         for (value, &live) in self.regs.iter().zip(&live[self.pc]) {
             if live {
                 value.hash(hasher);
@@ -70,7 +73,7 @@ pub(super) fn threads(code: &Code) -> Vec<Thread> {
         .iter()
         .map(|t| {
             let status = if t.acts.is_empty() { Status::Ended } else { Status::Running };
-            Thread { pc: 0, status, clock: 0, regs: t.start.iter().copied().collect() }
+            Thread { pc: 0, status, clock: 0, regs: t.start.iter().copied().collect(), brought: Vec::new() }
         })
         .collect()
 }

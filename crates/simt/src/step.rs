@@ -16,6 +16,7 @@ use super::code::{Act, Code, eval};
 use super::fingerprint::Fingerprint;
 use super::host::HostState;
 use super::layer::Layers;
+use super::meetings::meetings;
 use super::memory::{Age, At, Backend, Context, Target};
 use super::record::{Event, Log};
 use super::state::{State, Status, threads};
@@ -256,6 +257,22 @@ impl<B: Backend> Machine<'_, B> {
                     }
                 }
             }
+            Act::Give { lanes, .. } => {
+                if lanes.checked_shr(code.lanes[t]).unwrap_or(0) & 1 == 0 {
+                    return Err(fault(
+                        Fault::Barrier,
+                        "names lanes without itself, or reads one that does not come",
+                    ));
+                }
+                state.threads[t].status = Status::Waiting;
+                let State { layer, threads, .. } = state;
+                self.layer.stepped(code, layer, threads, t, at.instr, woken);
+                return Ok(());
+            }
+            Act::Take { dst, lane } => {
+                let brought = thread.brought.get(usize::from(*lane)).copied();
+                state.threads[t].regs[dst.0 as usize] = brought.unwrap_or(0);
+            }
             Act::Call(_) | Act::Enqueue(_) | Act::Status { .. } => unreachable!("carried out above"),
             Act::Spurious { dst } => {
                 let choice = cx.chooser.choose(2) as i64;
@@ -333,8 +350,9 @@ impl<B: Backend> Machine<'_, B> {
         woken: &mut Vec<usize>,
     ) -> Result<bool> {
         let commutes = match &self.code.threads[t].acts[state.threads[t].pc] {
-            Act::Assign { .. } | Act::Branch { .. } => true,
-            Act::Mark { .. } | Act::Barrier(_) if self.patient => false,
+            Act::Assign { .. } | Act::Branch { .. } | Act::Take { .. } => true,
+            Act::Mark { .. } | Act::Barrier(_) | Act::Give { .. } if self.patient => false,
+            Act::Give { .. } => true,
             Act::Mark { mark: fence, .. } => self.memory.fence_commutes(&state.memory, t, *fence),
             Act::Barrier(b) => arrival_commutes(b) && self.memory.arrival_commutes(&state.memory, t),
             // A choice is a step of its own.
@@ -367,6 +385,14 @@ impl<B: Backend> Machine<'_, B> {
                 free.push(t);
             },
         );
+        let stands = |t: usize| {
+            let thread = &threads[t];
+            (thread.status == Status::Waiting).then_some((thread.pc, thread.regs.as_slice()))
+        };
+        for (group, brought) in meetings(self.code, &stands) {
+            group.iter().for_each(|&t| threads[t].brought.clone_from(&brought));
+            free.extend(group);
+        }
         for &t in &free {
             let next = state.threads[t].pc + 1;
             self.go(state, t, next, woken);

@@ -31,7 +31,7 @@ impl Side {
     pub fn new(memory: MachineMemory, lang: Lang) -> Side {
         let name = memory.model();
         let text = &Library::model(name).expect("shipped").text;
-        let text = format!("{text}\nacyclic po | rf | syncbar | exitbar | nextbar as In-Order\n");
+        let text = format!("{text}\nacyclic po | rf | syncbar | exitbar | nextbar | meets as In-Order\n");
         let file = SourceFile::new("in-order.cat", text);
         let in_order = load(file, "in-order", &Shipped, &signature(), None).expect("valid");
         Side { memory, lang, full: load_shipped(name, &signature()).expect("shipped").expect("valid"), in_order }

@@ -24,6 +24,14 @@ pub enum Reason {
     /// The model does not exclude values that depend on themselves.
     #[error("values out of thin air: this model does not exclude them, and they are too many")]
     ThinAir,
+    /// Lanes of a warp hand each other values where it is not known that they meet.
+    #[error("{}", apart(place, *.named))]
+    Apart {
+        /// Where one of them waits.
+        place: Place,
+        /// Whether it names itself.
+        named: bool,
+    },
     /// An access can name no memory that it may access: which, if it is of a thread.
     #[error("{}", astray(.0))]
     Astray(Option<Place>),
@@ -125,6 +133,14 @@ fn going_on(bound: u32, at: &Place) -> String {
     let iterations = if bound == 1 { "1 iteration".to_owned() } else { format!("{bound} iterations") };
     let Place { thread, line, .. } = at;
     format!("{thread} can go on after {iterations} of the loop at line {line}; try `--bound {}`", 2 * bound.max(2))
+}
+
+fn apart(place: &Place, named: bool) -> String {
+    if named {
+        format!("{place} waits for lanes of its warp that may not all come, or not in the same executions")
+    } else {
+        format!("{place} is undefined: its mask does not name the lane itself, or not the one that it reads")
+    }
 }
 
 fn astray(access: &Option<Place>) -> String {

@@ -93,6 +93,14 @@ impl Unroller<'_> {
         let here = Here { thread, pc, at };
         match op {
             Op::Branch { .. } => unreachable!("branches are steps"),
+            Op::Give { .. } => unreachable!("it is carried out where lanes meet"),
+            Op::Take { dst, lane } => {
+                let brought = state.brought.get(usize::from(*lane)).cloned().flatten();
+                let (value, taint) =
+                    brought.ok_or_else(|| Reason::Unsupported("a value of a lane that was not met".into()))?;
+                state.set(*dst, value, taint);
+                Ok(Cond::FALSE)
+            }
             Op::Assign { dst, value } => {
                 let (v, t) = self.eval(state, value, thread);
                 if self.out.pool.depth(v) > MAX_VALUE_DEPTH {

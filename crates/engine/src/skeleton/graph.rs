@@ -69,6 +69,7 @@ pub struct Skeleton {
     pub(crate) syncbar: Vec<(EventId, EventId, Cond)>,
     pub(crate) exitbar: Vec<(EventId, EventId, Cond)>,
     pub(crate) nextbar: Vec<(EventId, EventId, Cond)>,
+    pub(crate) meets: Vec<(EventId, EventId, Cond)>,
     pub(crate) divergence: Vec<(EventId, EventId, Cond)>,
     pub(crate) launch: Vec<(EventId, EventId, Cond)>,
     pub(crate) launch_fine: Vec<(EventId, EventId, Cond)>,

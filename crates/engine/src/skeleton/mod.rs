@@ -16,7 +16,7 @@ use cat::rel::{EventId, Rel};
 use program::litmus::{LitmusTest, Observable};
 use program::memory::{CellId, Memory};
 use program::options::Options;
-use program::{EventKind, Program, ThreadId};
+use program::{EventKind, Op, Program, Scope, ThreadId};
 use verdict::Reason;
 
 mod answers;
@@ -44,7 +44,7 @@ pub use progress::{Progress, Purpose};
 
 use returns::LongLoops;
 use unroll::Unroller;
-use unrolled::Unrolled;
+use unrolled::{Ending, Unrolled};
 
 impl Skeleton {
     /// Unrolls a test's program for questions about its outcomes, however long it takes.
@@ -84,6 +84,9 @@ impl Skeleton {
             // Waits that were found to pass keep their key from one unrolling to the next.
             let grown: rustc_hash::FxHashSet<_> = passing.union(&known).cloned().collect();
             if grown.len() == passing.len() {
+                if let Some(reason) = out.apart.take() {
+                    return Err(reason);
+                }
                 break (out, init);
             }
             passing = grown;
@@ -115,6 +118,7 @@ impl Skeleton {
             syncbar: barriers.sync,
             exitbar: barriers.exits,
             nextbar: barriers.next,
+            meets: out.meets,
             divergence: barriers.divergence,
             launch: launches.launch,
             launch_fine: launches.fine,
@@ -258,12 +262,45 @@ impl Unroller<'_> {
                 ty: cell.ty,
             });
         }
+        let mut endings: Vec<Option<Ending>> = vec![None; self.program.threads.len()];
         for thread in self.program.thread_ids() {
-            self.thread(thread, &observed[thread.0 as usize])?;
+            if endings[usize::from(thread.0)].is_some() {
+                continue;
+            }
+            let mut runs = Vec::new();
+            for t in self.met_by(thread) {
+                runs.push(self.begin(t, &observed[usize::from(t.0)])?);
+            }
+            loop {
+                for run in runs.iter_mut().filter(|run| run.meets.is_none()) {
+                    self.advance(run)?;
+                }
+                if runs.iter().all(|run| run.meets.is_none()) || !self.out.long.is_empty() {
+                    break;
+                }
+                if !self.meet(&mut runs)? {
+                    self.part(&mut runs);
+                }
+            }
             if !self.out.long.is_empty() {
                 break;
             }
+            for run in runs {
+                let t = usize::from(run.id.0);
+                endings[t] = Some(self.finish(run)?);
+            }
         }
+        self.out.endings = endings.into_iter().flatten().collect();
+        self.out.in_order_of_threads();
         Ok(init_cells)
+    }
+
+    /// The threads that are unrolled together with one: those of its warp, if they hand each other values.
+    fn met_by(&self, thread: ThreadId) -> Vec<ThreadId> {
+        let place = &self.program.thread(thread).place;
+        let mates =
+            || self.program.thread_ids().filter(|t| self.program.thread(*t).place.same(place, Scope::Warp));
+        let gives = |t: ThreadId| self.program.thread(t).code.iter().any(|i| matches!(i.op, Op::Give { .. }));
+        if mates().any(gives) { mates().collect() } else { vec![thread] }
     }
 }

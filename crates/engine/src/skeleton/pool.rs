@@ -152,6 +152,16 @@ impl Pool {
         watch.given_up.is_some()
     }
 
+    /// Gives the events that terms read other numbers.
+    pub(super) fn renumber(&mut self, of: &[EventId]) {
+        for term in &mut self.terms {
+            if let Term::Read(e) = term {
+                *e = of[e.index()];
+            }
+        }
+        self.term_ids = self.terms.iter().enumerate().map(|(i, term)| (*term, TermId(i as u32))).collect();
+    }
+
     /// A term.
     pub fn term(&self, id: TermId) -> Term {
         self.terms[id.0 as usize]

@@ -322,6 +322,10 @@ fn relations() -> Vec<Row> {
         None "nextbar" = edges(|sk| &sk.nextbar) =>
             "event of a phase of a barrier to an arrival in the next one that comes when the phase is over",
             "{b} comes when the phase of {a} is over", "{b} does not come in the phase after that of {a}";
+        None "meets" = edges(|sk| &sk.meets) =>
+            "event before lanes of a warp hand each other values to one of another lane after that",
+            "{a} comes before its lane meets that of {b}, and {b} after that",
+            "the lanes of {a} and {b} do not meet between them";
         Launch "launch" = edges(|sk| &sk.launch) =>
             "event of a host program to one that calls of the runtime order after it",
             "calls of the runtime order {a} before {b}", "no calls of the runtime order {a} before {b}";

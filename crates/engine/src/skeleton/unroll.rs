@@ -6,6 +6,8 @@
 //! for all that could follow, and the thread *spins* there ([`super::returns`]). Other iterations are continued up to the
 //! bound, where the thread is *cut*.
 //!
+//! Lanes of a warp that hand each other values ([`Op::Give`]) are unrolled together, each up to where they meet.
+//!
 //! # Invariants
 //! - Events of a thread are created in an order that contains program order.
 //! - At every point of a thread the guards of done, spinning, cut and waiting states are disjoint and cover everything.
@@ -32,7 +34,7 @@ use cat::rel::EventId;
 use program::memory::Memory;
 use program::options::Options;
 use program::{BarrierNaming, Op, Program, ThreadId};
-use verdict::Reason;
+use verdict::{Place, Reason};
 
 /// Read events that a value depends on in the eyes of the syntax.
 pub(super) type Taint = Rc<BTreeSet<EventId>>;
@@ -44,6 +46,8 @@ pub(super) struct State {
     /// What each register depends on, and whether the thread is here at all.
     pub(super) taints: Vec<Taint>,
     pub(super) ctrl: Taint,
+    /// By lane: what it brought when this thread met others last, as long as no other way joins.
+    pub(super) brought: Rc<Vec<Option<(TermId, Taint)>>>,
     /// Whether nothing was executed since the thread could last stop.
     pub(super) fresh: bool,
 }
@@ -64,9 +68,29 @@ pub(super) struct Unroller<'a> {
     pub(super) endings: Endings,
 }
 
+/// A thread while it is unrolled.
+pub(super) struct Run {
+    pub(super) id: ThreadId,
+    loops: Loops,
+    past: Past,
+    ending: Ending,
+    /// Ways in which it ends, while others are unrolled.
+    endings: Endings,
+    pending: BTreeMap<Position, State>,
+    end: Option<State>,
+    steps: usize,
+    /// Whether it has barriers of the published suites; then: what is reached, and the ways never taken, each with whether the
+    /// thread leaves a loop instead.
+    suites: bool,
+    reached: BTreeSet<Position>,
+    unreached: Vec<(Position, usize, bool, State)>,
+    /// Where it waits for lanes of its warp to meet.
+    pub(super) meets: Option<(Position, State)>,
+}
+
 impl Unroller<'_> {
-    /// Adds the events of a thread. `observed`: the registers needed at its end.
-    pub(super) fn thread(&mut self, id: ThreadId, observed: &[bool]) -> Result<(), Reason> {
+    /// Begins with a thread. `observed`: the registers needed at its end.
+    pub(super) fn begin(&mut self, id: ThreadId, observed: &[bool]) -> Result<Run, Reason> {
         let program = self.program;
         let thread = program.thread(id);
         let loops = Loops::new(thread, observed)?;
@@ -81,12 +105,12 @@ impl Unroller<'_> {
             })
             .collect();
         let taints = vec![no_taint.clone(); regs.len()];
-        let mut start = State { guard: Cond::TRUE, taints, regs, ctrl: no_taint, fresh: false };
+        let brought = Rc::default();
+        let mut start = State { guard: Cond::TRUE, taints, regs, ctrl: no_taint, brought, fresh: false };
         if !thread.code.is_empty() {
             self.may_stop(&mut start, 0)?;
         }
-        let mut end: Option<State> = None;
-        let mut ending = Ending {
+        let ending = Ending {
             done: Cond::FALSE,
             cut: Cond::FALSE,
             cuts: Vec::new(),
@@ -94,20 +118,42 @@ impl Unroller<'_> {
             regs: Vec::new(),
             progress: Endings::default(),
         };
-        let mut past = Past::default();
-        let suites = thread.code.iter().any(|i| is_of_suites(&i.op));
-        let (mut unreached, mut reached) = (Vec::new(), BTreeSet::new());
-        let mut pending: BTreeMap<Position, State> = BTreeMap::new();
-        let last = thread.code.len();
-        if last == 0 {
-            end = Some(start);
+        let mut run = Run {
+            id,
+            past: Past::default(),
+            ending,
+            endings: std::mem::take(&mut self.endings),
+            pending: BTreeMap::new(),
+            end: None,
+            steps: 0,
+            suites: thread.code.iter().any(|i| is_of_suites(&i.op)),
+            reached: BTreeSet::new(),
+            unreached: Vec::new(),
+            meets: None,
+            loops,
+        };
+        if thread.code.is_empty() {
+            run.end = Some(start);
         } else {
-            pending.insert(loops.start(0), start);
+            run.pending.insert(run.loops.start(0), start);
         }
-        let mut steps = 0usize;
-        while let Some((at, mut state)) = pending.pop_first() {
-            steps += 1;
-            if steps > MAX_STEPS {
+        Ok(run)
+    }
+
+    /// Adds the events of a thread, until it meets lanes of its warp or nothing is left of it.
+    pub(super) fn advance(&mut self, run: &mut Run) -> Result<(), Reason> {
+        std::mem::swap(&mut self.endings, &mut run.endings);
+        let done = self.until_a_meeting(run);
+        std::mem::swap(&mut self.endings, &mut run.endings);
+        done
+    }
+
+    fn until_a_meeting(&mut self, run: &mut Run) -> Result<(), Reason> {
+        let id = run.id;
+        let thread = self.program.thread(id);
+        while let Some((at, mut state)) = run.pending.pop_first() {
+            run.steps += 1;
+            if run.steps > MAX_STEPS {
                 return Err(Reason::TooManySteps(MAX_STEPS));
             }
             self.out.pool.tick();
@@ -117,9 +163,9 @@ impl Unroller<'_> {
                 return Ok(());
             }
             let pc = at.pc();
-            past.arrives(&at, &state, &loops);
-            if suites {
-                reached.insert(at.clone());
+            run.past.arrives(&at, &state, &run.loops);
+            if run.suites {
+                run.reached.insert(at.clone());
             }
             let mut jumps: Vec<(Cond, usize)> = Vec::new();
             let instr = &thread.code[pc];
@@ -128,7 +174,7 @@ impl Unroller<'_> {
                     let (value, taint) = self.eval(&state, cond, id);
                     let taken = self.out.pool.non_zero(value);
                     if taken.is_const() {
-                        self.counts(&state, &at, &loops, &mut past, id);
+                        self.counts(&state, &at, run);
                     }
                     if !taken.is_const() || !taint.is_empty() {
                         state.ctrl = union(&state.ctrl, &taint);
@@ -139,82 +185,167 @@ impl Unroller<'_> {
                     jumps.push((pool.and(state.guard, fallthrough), pc + 1));
                 }
                 op => {
-                    if !matches!(op, Op::Assign { .. }) {
-                        let (spent, header) = past.spent(&at);
+                    if !matches!(op, Op::Assign { .. } | Op::Take { .. }) {
+                        let (spent, header) = run.past.spent(&at);
                         if spent >= self.bound {
-                            self.cuts(&mut ending, &state, loops.instr(header))?;
+                            self.cuts(&mut run.ending, &state, run.loops.instr(header))?;
                             continue;
                         }
                         self.out.deepest = self.out.deepest.max(spent + 1);
                     }
-                    if op.is_visible() || matches!(op, Op::Enqueue(_)) {
+                    if op.is_visible() || matches!(op, Op::Enqueue(_) | Op::Give { .. }) {
                         self.may_stop(&mut state, pc)?;
                     }
+                    if matches!(op, Op::Give { .. }) {
+                        run.past.does(&at, state.guard);
+                        run.meets = Some((at, state));
+                        return Ok(());
+                    }
                     let effect = self.execute(&mut state, op, id, pc, &at)?;
-                    past.does(&at, effect);
+                    run.past.does(&at, effect);
                     jumps.push((state.guard, pc + 1));
                 }
             }
-            for &(_, dead) in jumps.iter().filter(|(guard, _)| suites && *guard == Cond::FALSE) {
-                let live = jumps.iter().filter(|(guard, _)| *guard != Cond::FALSE);
-                // An iteration that does not take place is none of the program: the thread leaves a loop.
-                let leaves = live.clone().all(|(_, to)| loops.around(pc, *to) < loops.around(pc, dead));
-                unreached.push((at.clone(), dead, leaves && live.count() > 0, state.clone()));
+            self.go_on(run, &at, state, jumps)?;
+        }
+        Ok(())
+    }
+
+    /// Lets a state go to where it jumps, each under its condition.
+    fn go_on(
+        &mut self,
+        run: &mut Run,
+        at: &Position,
+        state: State,
+        mut jumps: Vec<(Cond, usize)>,
+    ) -> Result<(), Reason> {
+        let (id, last) = (run.id, self.program.thread(run.id).code.len());
+        for &(_, dead) in jumps.iter().filter(|(guard, _)| run.suites && *guard == Cond::FALSE) {
+            let live = jumps.iter().filter(|(guard, _)| *guard != Cond::FALSE);
+            // An iteration that does not take place is none of the program: the thread leaves a loop.
+            let around = |to: usize| run.loops.around(at.pc(), to);
+            let leaves = live.clone().count() > 0 && live.clone().all(|(_, to)| around(*to) < around(dead));
+            run.unreached.push((at.clone(), dead, leaves, state.clone()));
+        }
+        jumps.retain(|(guard, _)| *guard != Cond::FALSE);
+        let mut state = Some(state);
+        for (i, &(guard, target)) in jumps.iter().enumerate() {
+            // Threads have many registers and few branches: only a branch copies them.
+            let last_jump = i + 1 == jumps.len();
+            let mut next = if last_jump { state.take() } else { state.clone() }.expect("taken by the last jump");
+            next.guard = guard;
+            if target == last {
+                self.merge(&mut run.end, next)?;
+                continue;
             }
-            jumps.retain(|(guard, _)| *guard != Cond::FALSE);
-            let mut state = Some(state);
-            for (i, &(guard, target)) in jumps.iter().enumerate() {
-                // Threads have many registers and few branches: only a branch copies them.
-                let last_jump = i + 1 == jumps.len();
-                let mut next =
-                    if last_jump { state.take() } else { state.clone() }.expect("taken by the last jump");
-                next.guard = guard;
-                if target == last {
-                    self.merge(&mut end, next)?;
-                    continue;
-                }
-                let to = match loops.step(&at, target) {
-                    Step::Forward(to) => to,
-                    Step::Back { to, round } => {
-                        for (from, idle) in past.rounds(&mut self.out.pool, &next, &loops, (&to, round)) {
-                            let pool = &mut self.out.pool;
-                            ending.spinning = pool.or(ending.spinning, idle);
-                            let busy = pool.not(idle);
-                            let going_on = pool.and(next.guard, busy);
-                            if self.purpose.is_progress() {
-                                next.guard = idle;
-                                self.spins(&next, &from, id)?;
-                            } else {
-                                // A run in which all is complete that is asked about goes on to see it.
-                                self.asks_for_ever(idle, id, &|place| *place >= from);
-                            }
-                            next.guard = going_on;
-                        }
+            let to = match run.loops.step(at, target) {
+                Step::Forward(to) => to,
+                Step::Back { to, round } => {
+                    for (from, idle) in run.past.rounds(&mut self.out.pool, &next, &run.loops, (&to, round)) {
+                        let pool = &mut self.out.pool;
+                        run.ending.spinning = pool.or(run.ending.spinning, idle);
+                        let busy = pool.not(idle);
+                        let going_on = pool.and(next.guard, busy);
                         if self.purpose.is_progress() {
-                            self.repeats(&mut next, (&to, round), &past, &loops, id)?;
+                            next.guard = idle;
+                            self.spins(&next, &from, id)?;
+                        } else {
+                            // A run in which all is complete that is asked about goes on to see it.
+                            self.asks_for_ever(idle, id, &|place| *place >= from);
                         }
-                        if next.guard == Cond::FALSE {
-                            continue;
-                        }
-                        let spent = past.spent_after(&at, round);
-                        if spent > self.bound {
-                            self.cuts(&mut ending, &next, loops.instr(to.head(round)))?;
-                            continue;
-                        }
-                        self.out.deepest = self.out.deepest.max(spent);
-                        to
+                        next.guard = going_on;
                     }
-                };
-                let mut slot = pending.remove(&to);
-                self.merge(&mut slot, next)?;
-                pending.insert(to, slot.expect("merged"));
+                    if self.purpose.is_progress() {
+                        self.repeats(&mut next, (&to, round), &run.past, &run.loops, id)?;
+                    }
+                    if next.guard == Cond::FALSE {
+                        continue;
+                    }
+                    let spent = run.past.spent_after(at, round);
+                    if spent > self.bound {
+                        self.cuts(&mut run.ending, &next, run.loops.instr(to.head(round)))?;
+                        continue;
+                    }
+                    self.out.deepest = self.out.deepest.max(spent);
+                    to
+                }
+            };
+            let mut slot = run.pending.remove(&to);
+            self.merge(&mut slot, next)?;
+            run.pending.insert(to, slot.expect("merged"));
+        }
+        Ok(())
+    }
+
+    /// Lets those of a warp's threads go on that meet. Whether some do.
+    ///
+    /// Lanes meet if all that are named stand at a [`Op::Give`] that names the same ones, in just the same executions: then
+    /// each of them comes, whatever is read, and nothing has to be said of who waits for whom.
+    pub(super) fn meet(&mut self, runs: &mut [Run]) -> Result<bool, Reason> {
+        let lanes_of = |run: &Run, program: &Program| {
+            let (at, state) = run.meets.as_ref()?;
+            match program.thread(run.id).code[at.pc()].op {
+                Op::Give { lanes, .. } => Some((lanes, state.guard)),
+                _ => None,
             }
+        };
+        for first in 0..runs.len() {
+            let Some(named) = lanes_of(&runs[first], self.program) else { continue };
+            let is_named = |i: &usize| {
+                let lane = self.program.lane(runs[*i].id);
+                lane < 32 && named.0 >> lane & 1 != 0
+            };
+            let group: Vec<usize> = (0..runs.len()).filter(is_named).collect();
+            if !group.contains(&first) || group.iter().any(|&i| lanes_of(&runs[i], self.program) != Some(named)) {
+                continue;
+            }
+            let mut brought = vec![None; 32];
+            for &i in &group {
+                let (at, state) = runs[i].meets.as_ref().expect("it stands there");
+                let Op::Give { value, .. } = &self.program.thread(runs[i].id).code[at.pc()].op else { continue };
+                brought[self.program.lane(runs[i].id) as usize] = Some(self.eval(state, value, runs[i].id));
+            }
+            let brought = Rc::new(brought);
+            let threads = group.iter().map(|&i| runs[i].id).collect();
+            self.out.meetings.push((named.1, self.out.events.len(), threads));
+            for &i in &group {
+                let (at, mut state) = runs[i].meets.take().expect("it stands there");
+                state.brought = Rc::clone(&brought);
+                let (guard, next) = (state.guard, at.pc() + 1);
+                std::mem::swap(&mut self.endings, &mut runs[i].endings);
+                let done = self.go_on(&mut runs[i], &at, state, vec![(guard, next)]);
+                std::mem::swap(&mut self.endings, &mut runs[i].endings);
+                done?;
+            }
+            return Ok(true);
         }
-        for (at, dead, leaves, state) in unreached {
-            self.never_reached(state, (&at, dead), leaves, &reached, &loops, id);
+        Ok(false)
+    }
+
+    /// Gives up what waits for lanes that it does not meet: nothing is known of what follows.
+    pub(super) fn part(&mut self, runs: &mut [Run]) {
+        for run in runs {
+            let Some((at, _)) = run.meets.take() else { continue };
+            let thread = self.program.thread(run.id);
+            let instr = &thread.code[at.pc()];
+            let place = Place { text: instr.text.clone(), thread: thread.name.clone(), line: instr.line };
+            let named = matches!(instr.op, Op::Give { lanes, .. } if lanes >> self.program.lane(run.id) & 1 != 0);
+            self.out.apart.get_or_insert(Reason::Apart { place, named });
         }
-        if let Some(mut state) = end {
+    }
+
+    /// Says how a thread ends of which nothing is left.
+    pub(super) fn finish(&mut self, mut run: Run) -> Result<Ending, Reason> {
+        std::mem::swap(&mut self.endings, &mut run.endings);
+        let (id, program) = (run.id, self.program);
+        let thread = program.thread(id);
+        for (at, dead, leaves, state) in std::mem::take(&mut run.unreached) {
+            self.never_reached(state, (&at, dead), leaves, &run);
+        }
+        let mut ending = run.ending;
+        if let Some(mut state) = run.end {
             // A command ends when its threads do, so that it matters whether they come to that.
+            let last = thread.code.len();
             if last > 0 && program.host.as_ref().is_some_and(|h| h.command_of(id).is_some()) {
                 self.may_stop(&mut state, last)?;
             }
@@ -228,8 +359,7 @@ impl Unroller<'_> {
         if let Some(state) = ending.progress.at_end.take() {
             ending.regs = state.regs;
         }
-        self.out.endings.push(ending);
-        Ok(())
+        Ok(ending)
     }
 
     /// Notes the registers of a state in which the thread ends, if somebody asks for them.
@@ -284,6 +414,7 @@ impl Unroller<'_> {
         }
         old.ctrl = union(&old.ctrl, &new.ctrl);
         old.fresh &= new.fresh;
+        old.brought = Rc::default();
         old.guard = guard;
         Ok(())
     }
@@ -298,24 +429,17 @@ impl Unroller<'_> {
     /// Notes the barriers of the suites on a way that is never taken, if no other way leads there in the same iterations of
     /// the loops around; in any, if the thread `leaves` a loop instead. That values alone show that it is not taken makes no
     /// difference: to those who wait for all matching barriers of the program they count.
-    fn never_reached(
-        &mut self,
-        mut state: State,
-        (at, dead): (&Position, usize),
-        leaves: bool,
-        reached: &BTreeSet<Position>,
-        loops: &Loops,
-        thread: ThreadId,
-    ) {
+    fn never_reached(&mut self, mut state: State, (at, dead): (&Position, usize), leaves: bool, run: &Run) {
+        let thread = run.id;
         let code = &self.program.thread(thread).code;
         let mut seen: BTreeSet<Position> = BTreeSet::new();
         let mut todo = vec![(at.clone(), dead)];
         while let Some((from, pc)) = todo.pop() {
-            if pc >= code.len() || (leaves && reached.iter().any(|at| at.pc() == pc)) {
+            if pc >= code.len() || (leaves && run.reached.iter().any(|at| at.pc() == pc)) {
                 continue;
             }
-            let Step::Forward(here) = loops.step(&from, pc) else { continue };
-            if reached.contains(&here) || !seen.insert(here.clone()) {
+            let Step::Forward(here) = run.loops.step(&from, pc) else { continue };
+            if run.reached.contains(&here) || !seen.insert(here.clone()) {
                 continue;
             }
             let op = &code[pc].op;
@@ -333,13 +457,14 @@ impl Unroller<'_> {
     }
 
     /// Notes that a branch was decided, by what registers of loops hold.
-    fn counts(&mut self, state: &State, at: &Position, loops: &Loops, past: &mut Past, thread: ThreadId) {
-        for (round, counters) in loops.tested(at.pc()) {
+    fn counts(&mut self, state: &State, at: &Position, run: &mut Run) {
+        let thread = run.id;
+        for (round, counters) in run.loops.tested(at.pc()) {
             let pool = &self.out.pool;
             let by: Vec<_> = counters.iter().map(|r| pool.as_const(state.regs[usize::from(r.0)])).collect();
             if !self.long.contains(&(thread, at.head(round))) && by.iter().any(Option::is_some) {
                 self.out.counted = true;
-                if let Some(head) = past.decided(at, round, &by) {
+                if let Some(head) = run.past.decided(at, round, &by) {
                     self.out.long.insert((thread, head));
                 }
             }

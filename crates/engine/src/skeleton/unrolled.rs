@@ -9,6 +9,7 @@ use super::unroll::State;
 use cat::rel::EventId;
 use program::host::QueryId;
 use program::{Scope, ThreadId};
+use verdict::Reason;
 
 /// Identifies one dynamic instance of a wait, across repeated unrollings of the same thread: where it is, and whether it
 /// waits to arrive.
@@ -125,6 +126,69 @@ pub(super) struct Unrolled {
     pub(super) spurious: Vec<(ThreadId, Position, Cond)>,
     /// Every time that a query is asked.
     pub(super) answers: Vec<Answer>,
+    /// Event before lanes meet to one of another lane after that: the base relation `meets`.
+    pub(super) meets: Vec<(EventId, EventId, Cond)>,
+    /// Meetings of lanes: when, and how many events there were when each of their threads came.
+    pub(super) meetings: Vec<(Cond, usize, Vec<ThreadId>)>,
+    /// Where a thread waits for lanes of its warp of which it is not known that they come.
+    pub(super) apart: Option<Reason>,
+}
+
+impl Unrolled {
+    /// Says which events meetings stand between, and numbers all events anew, thread by thread: threads that meet were
+    /// unrolled together.
+    pub(super) fn in_order_of_threads(&mut self) {
+        let is_of = |e: &usize, t: ThreadId| self.events[*e].thread == Some(t);
+        for (when, events, threads) in &self.meetings {
+            for (&a, &b) in
+                threads.iter().flat_map(|a| threads.iter().map(move |b| (a, b))).filter(|(a, b)| a != b)
+            {
+                for before in (0..*events).filter(|e| is_of(e, a)) {
+                    let after = (*events..self.events.len()).filter(|e| is_of(e, b));
+                    self.meets.extend(after.map(|e| (EventId::new(before), EventId::new(e), *when)));
+                }
+            }
+        }
+        if self.events.is_sorted_by_key(|e| e.thread) {
+            return;
+        }
+        let mut order: Vec<usize> = (0..self.events.len()).collect();
+        order.sort_by_key(|&i| self.events[i].thread);
+        let mut of = vec![EventId::new(0); order.len()];
+        order.iter().enumerate().for_each(|(new, &old)| of[old] = EventId::new(new));
+        let anew = |e: &mut EventId| {
+            if let Some(new) = of.get(e.index()) {
+                *e = *new;
+            }
+        };
+        self.pool.renumber(&of);
+        self.events = order.iter().map(|&old| self.events[old].clone()).collect();
+        let pairs = [&mut self.rmw, &mut self.addr, &mut self.data, &mut self.ctrl];
+        pairs.into_iter().flatten().for_each(|(a, b)| {
+            anew(a);
+            anew(b);
+        });
+        self.meets.iter_mut().for_each(|(a, b, _)| {
+            anew(a);
+            anew(b);
+        });
+        self.arrivals.iter_mut().for_each(|a| anew(&mut a.event));
+        self.arrivals.sort_by_key(|a| a.event);
+        self.waits.iter_mut().for_each(|w| anew(&mut w.event));
+        self.waits.sort_by_key(|w| (w.at.thread, w.event));
+        self.places.iter_mut().for_each(|(e, _)| anew(e));
+        self.places.sort_by_key(|(e, _)| *e);
+        for answer in &mut self.answers {
+            let later = (answer.events..of.len()).map(|i| of[i]);
+            let later = later.filter(|e| self.events[e.index()].thread == Some(answer.thread));
+            answer.events = later.map(EventId::index).min().unwrap_or(of.len());
+        }
+        for ending in &mut self.endings {
+            ending.progress.spins.iter_mut().flat_map(|s| &mut s.events).for_each(anew);
+            let pairs = ending.progress.repeats.iter_mut().flat_map(|r| &mut r.pairs);
+            pairs.flat_map(|(a, b)| [a, b]).flatten().for_each(anew);
+        }
+    }
 }
 
 /// One time that a query is asked, as unrolled.

@@ -69,9 +69,15 @@ pub(super) fn lower_ptx(
     sink: &mut Sink,
 ) -> Vec<(Thread, Vec<usize>)> {
     let warps = warps(&threads.iter().map(|t| t.place.clone()).collect::<Vec<_>>());
+    let mut before: HashMap<_, u32> = HashMap::new();
     let lower = |thread: ThreadDraft| {
         let warp_threads = warps(&thread.place);
-        let env = Env { regs: thread.regs, specials: thread.specials, warp_threads, ..env.clone() };
+        let lane = warp_of(&thread.place).map_or(0, |warp| {
+            let next = before.entry(warp).or_default();
+            *next += 1;
+            *next - 1
+        });
+        let env = Env { regs: thread.regs, specials: thread.specials, warp_threads, lane, ..env.clone() };
         let lowered = units[thread.unit].lower(&env, symbols, sink);
         let untyped = lowered.untyped().to_vec();
         let (name, place, source) = (thread.name, thread.place, String::new());

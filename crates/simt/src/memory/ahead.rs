@@ -281,8 +281,8 @@ impl Look<'_> {
                         walk.release(b.scope.unwrap_or(Scope::Thread), None);
                     }
                 }
-                // What the runtime hands over is not bound before.
-                Act::Call(_) | Act::Enqueue(_) => break,
+                // What the runtime or another lane hands over is not bound before.
+                Act::Call(_) | Act::Enqueue(_) | Act::Give { .. } | Act::Take { .. } => break,
                 Act::Status { of, .. } if code.program.host.as_deref().is_some_and(|h| h.query(*of).orders(h)) => {
                     break;
                 }

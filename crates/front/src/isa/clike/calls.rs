@@ -9,6 +9,7 @@
 //! - The published suites: which orders and scopes occur; a failure order is read and ignored.
 
 use super::groups::Vote;
+use super::lanes::Handed;
 use super::language::Language;
 use program::words::{OF_LOADS, OF_OTHERS, OF_STORES, Order};
 use program::{BinOp, Scope, Ty};
@@ -56,6 +57,12 @@ pub(super) enum Role {
     Flags,
     /// CUDA: the threads of a warp; may be left out.
     Mask,
+    /// CUDA: the threads of a warp that meet; a constant.
+    Lanes,
+    /// CUDA: a lane, or how far away it is; a constant.
+    Lane,
+    /// CUDA: how many lanes a section of the warp has; a constant that may be left out.
+    Width,
     /// Whether a compare-exchange may fail without a reason: a constant.
     Weak,
     /// A value that does not matter.
@@ -118,6 +125,8 @@ pub(super) enum Does {
     Clear,
     /// CUDA: waits for the threads of a block, and combines what they say.
     Vote(Vote),
+    /// Hands a value to lanes of the warp, and gives what becomes of those that come back.
+    Hand(Handed),
     /// Orders accesses. With an order of its own, it has no order argument.
     Fence(Option<Order>),
     /// Waits for the threads of a group.
@@ -306,7 +315,7 @@ impl Row {
     /// How many arguments it may have: at least and at most.
     pub(super) fn arity(&self, language: &Language) -> (usize, usize) {
         let optional = |role: &&Role| match role {
-            Role::Scope | Role::Mask => true,
+            Role::Scope | Role::Mask | Role::Width => true,
             // A fence says its order.
             Role::Order | Role::FailOrder => {
                 language.cpp && self.words.is_none() && !matches!(self.does, Does::Fence(_))
@@ -329,6 +338,9 @@ impl Row {
                 Role::Expected => "expected",
                 Role::Compared => "compared",
                 Role::Mask => "[mask]",
+                Role::Lanes => "mask",
+                Role::Lane => "lane",
+                Role::Width => "[width]",
                 Role::Weak => "weak",
                 Role::Ignored => "number",
                 Role::Order if language.cpp && self.words.is_none() => "[order]",

@@ -11,6 +11,8 @@
 
 use super::calls::{Bits, Does, GNU_ORDERS, In, ONE, PAIR, Role, Row, Vocabulary};
 use super::groups::Vote;
+use super::lanes::Handed;
+use crate::isa::ptx::ShuffleMode;
 use program::words::Order;
 use program::{BinOp, Scope, Ty};
 
@@ -39,6 +41,9 @@ const VALUE: &[Role] = &[Role::Val, Role::Order];
 const CAS: &[Role] = &[Role::Expected, Role::Val, Role::Order, Role::FailOrder];
 const LEGACY: &[Role] = &[Role::Addr, Role::Val];
 const LEGACY_CAS: &[Role] = &[Role::Addr, Role::Compared, Role::Val];
+
+const HANDED: &[Role] = &[Role::Lanes, Role::Val];
+const SHUFFLE: &[Role] = &[Role::Lanes, Role::Val, Role::Lane, Role::Width];
 
 const BUILTIN_LOAD: &[Role] = &[Role::Addr, Role::Order, Role::Scope];
 const BUILTIN_VALUE: &[Role] = &[Role::Addr, Role::Val, Role::Order, Role::Scope];
@@ -117,6 +122,20 @@ pub(super) const FUNCTIONS: &[Row] = &[
     row("__syncthreads_and", Does::Vote(Vote::And), &[Role::Val]),
     row("__syncthreads_or", Does::Vote(Vote::Or), &[Role::Val]),
     row("__syncwarp", Does::Barrier(Scope::Warp), &[Role::Mask]),
+    row("__shfl_sync", Does::Hand(Handed::Shuffle(ShuffleMode::Idx)), SHUFFLE),
+    row("__shfl_up_sync", Does::Hand(Handed::Shuffle(ShuffleMode::Up)), SHUFFLE),
+    row("__shfl_down_sync", Does::Hand(Handed::Shuffle(ShuffleMode::Down)), SHUFFLE),
+    row("__shfl_xor_sync", Does::Hand(Handed::Shuffle(ShuffleMode::Bfly)), SHUFFLE),
+    row("__all_sync", Does::Hand(Handed::All), HANDED),
+    row("__any_sync", Does::Hand(Handed::Any), HANDED),
+    row("__ballot_sync", Does::Hand(Handed::Ballot), HANDED),
+    row("__match_any_sync", Does::Hand(Handed::Same), HANDED),
+    row("__reduce_add_sync", Does::Hand(Handed::Reduced(BinOp::Add)), HANDED),
+    row("__reduce_min_sync", Does::Hand(Handed::Reduced(BinOp::Min)), HANDED),
+    row("__reduce_max_sync", Does::Hand(Handed::Reduced(BinOp::Max)), HANDED),
+    row("__reduce_and_sync", Does::Hand(Handed::Reduced(BinOp::And)), HANDED),
+    row("__reduce_or_sync", Does::Hand(Handed::Reduced(BinOp::Or)), HANDED),
+    row("__reduce_xor_sync", Does::Hand(Handed::Reduced(BinOp::Xor)), HANDED),
     legacy("atomicAdd", Scope::Gpu, Fetch(BinOp::Add), LEGACY),
     legacy("atomicAdd_block", Scope::Cta, Fetch(BinOp::Add), LEGACY),
     legacy("atomicAdd_system", Scope::Sys, Fetch(BinOp::Add), LEGACY),

@@ -8,6 +8,7 @@ use std::ops::Range;
 use super::ast::{Expr as Tree, ExprKind};
 use super::calls::{Bits, Does, In, Role, Row, legal};
 use super::groups::{SUB_GROUP_BARRIER, WORK_GROUP_BARRIER};
+use super::lanes::Named;
 use super::lower::Lowering;
 use super::place::Place;
 use super::refused::scope_meant;
@@ -50,6 +51,9 @@ struct Args {
     flags: Vec<&'static str>,
     /// The lanes that a barrier of a warp names; `None`: all.
     lanes: Option<u32>,
+    /// The lane of a shuffle, and how many lanes are in a section.
+    lane: Option<i64>,
+    width: Option<i64>,
 }
 
 impl Lowering<'_, '_> {
@@ -102,7 +106,9 @@ impl Lowering<'_, '_> {
             }
             Role::Val => args.value = Some(self.scalar(tree)),
             Role::Compared => args.compared = Some(self.scalar(tree)),
-            Role::Mask => args.lanes = self.mask(tree)?,
+            Role::Mask | Role::Lanes => args.lanes = self.mask(tree)?,
+            Role::Lane => args.lane = Some(self.lane_number(tree, false)?),
+            Role::Width => args.width = Some(self.lane_number(tree, true)?),
             Role::Ignored => drop(self.eval(tree)),
             Role::Weak => {
                 let Some(weak) = self.eval(tree).constant() else {
@@ -273,6 +279,11 @@ impl Lowering<'_, '_> {
                 return Some(Value::void());
             }
             Does::Vote(vote) => return Some(self.vote(tree, vote, args.value?)),
+            Does::Hand(handed) => {
+                let lanes = args.lanes.unwrap_or(self.lanes());
+                let named = Named { lanes, lane: args.lane.unwrap_or(0), width: args.width.unwrap_or(32) };
+                return Some(self.hands(handed, &args.value?, named));
+            }
             Does::Nothing => return Some(Value::void()),
             Does::Bits(bits, of) => return self.bits(row, tree, bits, of, args.value?),
             Does::Larger | Does::Smaller => {

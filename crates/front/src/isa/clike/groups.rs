@@ -44,7 +44,7 @@ pub(super) enum Vote {
 
 impl Lowering<'_, '_> {
     /// The lanes of the warp that exist.
-    fn lanes(&self) -> u32 {
+    pub(super) fn lanes(&self) -> u32 {
         let threads = self.env.warp_threads;
         if threads >= 32 { u32::MAX } else { (1u32 << threads) - 1 }
     }

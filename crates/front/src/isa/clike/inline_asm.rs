@@ -192,7 +192,9 @@ impl Lowering<'_, '_> {
             Given::Constant(_) => None,
         });
         let warp_threads = self.env.warp_threads;
-        let env = ptx::Env { strict: true, warp_threads, specials, regs: regs.collect(), ..ptx::Env::default() };
+        let lane = self.env.lane;
+        let env =
+            ptx::Env { strict: true, warp_threads, lane, specials, regs: regs.collect(), ..ptx::Env::default() };
         let lowered = ptx::Unit::parse(text, self.sink).lower(&env, &Symbols::default(), self.sink);
         if self.sink.errors() > before {
             return;

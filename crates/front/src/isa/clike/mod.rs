@@ -43,6 +43,7 @@ mod groups;
 pub mod host;
 mod inline;
 mod inline_asm;
+mod lanes;
 mod language;
 mod lex;
 mod lower;

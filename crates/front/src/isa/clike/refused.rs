@@ -55,21 +55,11 @@ const UNSUPPORTED: &[(&str, &str, &str)] = &[
 /// Functions that the languages and their compilers have, and the checker has not: how their names begin, what they are, and
 /// what to write instead.
 const FUNCTIONS: &[(&str, &str, &str)] = &[
-    (
-        "__shfl",
-        "warp shuffles: an exchange of registers that orders no memory, of which the models have no relation",
-        "exchange through shared memory and `__syncwarp()`, which orders more",
-    ),
-    (
-        "__ballot",
-        "warp votes: an exchange of registers that orders no memory, of which the models have no relation",
-        "count with `atomicOr` and `__syncwarp()`, which orders more",
-    ),
-    ("__any", "warp votes: an exchange of registers that orders no memory", "see `__ballot_sync`"),
-    ("__all", "warp votes: an exchange of registers that orders no memory", "see `__ballot_sync`"),
-    ("__uni", "warp votes: an exchange of registers that orders no memory", "see `__ballot_sync`"),
-    ("__match_", "warp matches: an exchange of registers that orders no memory", "exchange through shared memory"),
-    ("__reduce_", "warp reductions: an exchange of registers that orders no memory", "use an atomic operation"),
+    ("__shfl", "shuffles without `_sync`, which GPUs of today do not have", "use `__shfl_sync`"),
+    ("__ballot", "votes without `_sync`, which GPUs of today do not have", "use `__ballot_sync`"),
+    ("__any", "votes without `_sync`, which GPUs of today do not have", "use `__any_sync`"),
+    ("__all", "votes without `_sync`, which GPUs of today do not have", "use `__all_sync`"),
+    ("__match_", "warp matches with a second result", "use `__match_any_sync`"),
     (
         "__activemask",
         "which lanes of a warp run together is not determined by the program",

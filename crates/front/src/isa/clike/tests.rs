@@ -52,6 +52,8 @@ fn word(op: &Op) -> String {
             };
             format!("{kind}.{}/{}", access(read), access(write))
         }
+        Op::Give { lanes, .. } => format!("give.{lanes:x}"),
+        Op::Take { lane, .. } => format!("take.{lane}"),
         Op::Spurious { .. } => "spurious".to_string(),
         Op::Call(_) | Op::Enqueue(_) => "call".to_string(),
         Op::Status { .. } => "status".to_string(),

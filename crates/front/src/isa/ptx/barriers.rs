@@ -5,6 +5,7 @@
 //! - PTX ISA 9.4, *bar.warp.sync*; *barrier.cluster*: arrive is release and wait is acquire unless they say otherwise.
 //! - The published suites' operands, if the test says so: a static instance, a run-time id, a quorum.
 
+use super::lanes::named;
 use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, Role, Row};
 use program::{Barrier, BarrierAction, BarrierNaming, Expr, Op, Scope, Tags};
@@ -153,22 +154,12 @@ fn counted(e: &mut Emit<'_, '_>, c: &Call, action: BarrierAction) -> Option<Barr
 }
 
 fn warp(e: &mut Emit<'_, '_>, c: &Call) {
-    let threads = e.env.warp_threads;
-    let all = if threads >= 32 { u32::MAX } else { (1u32 << threads) - 1 };
-    let whole = match c.expr(0) {
-        Expr::Const(mask) => mask as u32 & all == all,
-        _ => false,
-    };
-    if !whole {
-        e.error("unsupported-mask", c.opcode.clone(), "only masks that hold the whole warp are supported", |d| {
-            d.label(format!("expected a constant such as 0xffffffff; this warp has {threads} threads"))
-        });
-        return;
-    }
+    let Some(lanes) = named(e, c, 0) else { return };
+    let whole = lanes.count_ones() == e.env.warp_threads;
     e.push(Op::Barrier(Barrier {
         action: BarrierAction::Sync,
         domain: Scope::Warp,
-        lanes: None,
+        lanes: (!whole).then_some(lanes),
         naming: BarrierNaming::Counted { id: Expr::Const(WARP_BARRIER), count: None },
         arrive: tags("BA"),
         wait: tags("BW"),

@@ -29,6 +29,7 @@ mod barriers;
 mod bits;
 mod control;
 mod fences;
+mod lanes;
 mod lex;
 mod lower;
 mod memory;
@@ -48,6 +49,8 @@ use super::Symbols;
 use parse::{Operand, OperandKind, Stmt};
 use table::{Matched, Role};
 
+pub use lanes::ShuffleMode;
+pub(super) use lanes::{equal, fold, source_lane};
 pub use print::{Unprintable, print};
 pub use table::{Row, rows, type_named};
 
@@ -80,6 +83,8 @@ pub struct Env {
     pub specials: Vec<(String, i64)>,
     /// How many threads of the test are in this thread's warp.
     pub warp_threads: u32,
+    /// How many of them come before it.
+    pub lane: u32,
     /// Registers with initial values.
     pub regs: Vec<RegInit>,
 }

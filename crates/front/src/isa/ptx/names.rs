@@ -31,7 +31,7 @@ impl<'a> Emit<'a, '_> {
         for item in &unit.items {
             let Item::Instr(m) = item else { continue };
             for (role, operand) in m.operands() {
-                if let (Role::Dst, OperandKind::Name(n)) = (role, &operand.kind) {
+                if let (Role::Dst | Role::DstPred, OperandKind::Name(n)) = (role, &operand.kind) {
                     self.written.insert(bare(self.str(&n.name)));
                 }
             }
@@ -129,7 +129,8 @@ impl<'a> Emit<'a, '_> {
         for (role, operand) in m.operands() {
             let OperandKind::Name(n) = &operand.kind else { continue };
             match role {
-                Role::Dst => self.note_write(&n.name, result_ty(m.row, ty)),
+                Role::Dst | Role::DstAndPred => self.note_write(&n.name, result_ty(m.row, ty)),
+                Role::DstPred => self.note_write(&n.name, PRED),
                 // Addresses of shared memory have 32 bits, too.
                 Role::Addr if shared(m) => self.note_read(&n.name, role, Ty::U32),
                 Role::Addr => self.note_read(&n.name, role, Ty::U64),

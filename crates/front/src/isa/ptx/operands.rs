@@ -26,6 +26,11 @@ impl Emit<'_, '_> {
                 .map(|element| self.operand(m, role, element, ty, loc))
                 .collect::<Option<_>>()
                 .map(Arg::Vector),
+            OperandKind::Pair(both) if role == Role::DstAndPred => {
+                let [first, second] = both.as_slice() else { return None };
+                let first = self.operand(m, Role::Dst, first, ty, loc)?;
+                Some(Arg::Vector(vec![first, self.operand(m, Role::DstPred, second, ty, loc)?]))
+            }
             _ if takes_vector => {
                 let message = format!("`.v{width}` takes a vector of {width} elements");
                 self.error("wrong-operand", operand.range.clone(), message, |d| {
@@ -33,6 +38,7 @@ impl Emit<'_, '_> {
                 });
                 None
             }
+            _ if role == Role::DstAndPred => self.operand(m, Role::Dst, operand, ty, loc),
             _ => self.operand(m, role, operand, ty, loc),
         }
     }
@@ -53,8 +59,8 @@ impl Emit<'_, '_> {
             None
         };
         match (&operand.kind, role) {
-            (OperandKind::Unsupported(what), _) => {
-                let message = format!("{what} are not supported");
+            (OperandKind::Pair(_), _) => {
+                let message = "a second destination after `|` is not supported here";
                 self.error("unsupported-operand", operand.range.clone(), message, |d| {
                     d.label(format!("expected {}", role.expected()))
                 });
@@ -70,10 +76,10 @@ impl Emit<'_, '_> {
                 Some(Arg::Expr(Expr::Const(*v)))
             }
             (OperandKind::Int(_), _) => wrong(self, "a constant"),
-            (OperandKind::Discard, Role::Dst) => Some(Arg::Dst(None)),
+            (OperandKind::Discard, Role::Dst | Role::DstPred) => Some(Arg::Dst(None)),
             (OperandKind::Discard, _) => wrong(self, "`_`"),
             (OperandKind::Vector(_), _) => wrong(self, "a vector"),
-            (OperandKind::Name(n), Role::Dst) if plain(n) => {
+            (OperandKind::Name(n), Role::Dst | Role::DstPred) if plain(n) => {
                 Some(Arg::Dst(self.regs.find(self.str(&n.name)))).filter(|arg| matches!(arg, Arg::Dst(Some(_))))
             }
             (OperandKind::Name(n), Role::Label) if plain(n) => Some(Arg::Label(n.name.clone())),

@@ -55,15 +55,15 @@ pub(super) enum OperandKind {
     Discard,
     /// `{a, b}`: the elements of a vector.
     Vector(Vec<Operand>),
-    /// Something PTX has and this checker has not: what it is.
-    Unsupported(&'static str),
+    /// `d|p`: two destinations.
+    Pair(Vec<Operand>),
 }
 
 impl Operand {
     /// Its elements, if it is a vector; else itself.
     pub(super) fn elements(&self) -> &[Operand] {
         match &self.kind {
-            OperandKind::Vector(all) => all,
+            OperandKind::Vector(all) | OperandKind::Pair(all) => all,
             _ => std::slice::from_ref(self),
         }
     }
@@ -350,8 +350,10 @@ impl Parser<'_> {
             Kind::Word => {
                 let name = self.name(true)?;
                 if self.eat('|') {
-                    self.word("a predicate register")?;
-                    return Ok(OperandKind::Unsupported("a second destination after `|`"));
+                    let second = self.name(false)?;
+                    let second = Operand { range: second.name.clone(), kind: OperandKind::Name(second) };
+                    let first = Operand { range: name.name.clone(), kind: OperandKind::Name(name) };
+                    return Ok(OperandKind::Pair(vec![first, second]));
                 }
                 Ok(OperandKind::Name(name))
             }

@@ -74,6 +74,8 @@ impl Printer<'_> {
             Op::Rmw { dst, addr, update, read, write } => self.rmw(*dst, addr, update, read, write)?,
             Op::Mark { mark, .. } => fence(mark)?,
             Op::Barrier(barrier) => self.barrier(barrier)?,
+            // One of several instructions, which share what lanes take.
+            Op::Give { .. } | Op::Take { .. } => return None,
             Op::Spurious { .. } | Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => return None,
             Op::Assign { dst, value } => self.assign(*dst, value)?,
             Op::Branch { cond, target } => {
@@ -228,8 +230,9 @@ impl Printer<'_> {
         Some(match (barrier.domain, barrier.action) {
             (Scope::Cta, BarrierAction::Sync) => format!("bar.cta.sync {operands}"),
             (Scope::Cta, BarrierAction::Arrive) => format!("bar.cta.arrive {operands}"),
-            (Scope::Warp, BarrierAction::Sync) if barrier.lanes.is_some() => return None,
-            (Scope::Warp, BarrierAction::Sync) => "bar.warp.sync 0xffffffff".to_string(),
+            (Scope::Warp, BarrierAction::Sync) => {
+                format!("bar.warp.sync {:#x}", barrier.lanes.unwrap_or(u32::MAX))
+            }
             (Scope::Cluster, BarrierAction::Arrive) if relaxed => "barrier.cluster.arrive.relaxed".to_string(),
             (Scope::Cluster, BarrierAction::Arrive) => "barrier.cluster.arrive".to_string(),
             (Scope::Cluster, BarrierAction::Wait) => "barrier.cluster.wait".to_string(),

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use super::lower::{Call, Emit};
 use super::parse::{Operand, OperandKind, RawInstr};
-use super::{arith, atomics, barriers, bits, control, fences, memory, outside};
+use super::{arith, atomics, barriers, bits, control, fences, lanes, memory, outside};
 use diag::{MappedText, Sink};
 use program::{Scope, Ty};
 
@@ -99,6 +99,10 @@ pub(super) const PRED: Ty = Ty { bits: 1, signed: false };
 pub(super) enum Role {
     /// A register that is written; `_` discards.
     Dst,
+    /// The same, and behind `|` perhaps a predicate that is written, too.
+    DstAndPred,
+    /// That predicate.
+    DstPred,
     /// An address.
     Addr,
     /// A register, a constant or the address of a location.
@@ -116,7 +120,8 @@ pub(super) enum Role {
 impl Role {
     pub(super) fn expected(self) -> &'static str {
         match self {
-            Role::Dst => "a register to write to",
+            Role::Dst | Role::DstAndPred => "a register to write to",
+            Role::DstPred => "a predicate to write to",
             Role::Addr => "an address such as `[x]`, `[x+4]` or `[%rd1]`",
             Role::Val | Role::Loose => "a register or a constant",
             Role::Pred => "a predicate register",
@@ -199,9 +204,18 @@ pub(super) const CACHE: Group = Group {
 
 /// The instruction set: every row, in order of documentation.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
-    [memory::ROWS, atomics::ROWS, fences::ROWS, barriers::ROWS, control::ROWS, arith::ROWS, bits::ROWS]
-        .into_iter()
-        .flatten()
+    [
+        memory::ROWS,
+        atomics::ROWS,
+        fences::ROWS,
+        barriers::ROWS,
+        lanes::ROWS,
+        control::ROWS,
+        arith::ROWS,
+        bits::ROWS,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 fn by_opcode() -> &'static HashMap<&'static str, Vec<&'static Row>> {
@@ -283,7 +297,15 @@ impl Matched {
     /// Its operands with their roles; elements of a vector have that of the vector.
     pub(super) fn operands(&self) -> impl Iterator<Item = (Role, &Operand)> {
         let operands = self.row.operands.iter().zip(&self.raw.operands);
-        operands.flat_map(|(role, operand)| operand.elements().iter().map(|element| (*role, element)))
+        operands.flat_map(|(role, operand)| {
+            let roles = match (role, &operand.kind) {
+                (Role::DstAndPred, OperandKind::Pair(_)) => [Role::Dst, Role::DstPred],
+                (Role::DstAndPred, _) => [Role::Dst; 2],
+                _ => [*role; 2],
+            };
+            let element = move |(i, element)| (roles[usize::from(i > 0)], element);
+            operand.elements().iter().enumerate().map(element)
+        })
     }
 }
 

@@ -222,7 +222,29 @@ fn barriers_have_two_ways_to_read_their_operands() {
     fails("bar.red.popc.u32 r0, 1, p", "unsupported-qualifier");
     let warp = Env { warp_threads: 4, ..env() };
     assert!(lower_with("bar.warp.sync 0xf", &warp).is_ok());
-    assert!(lower_with("bar.warp.sync 0x7", &warp).is_err());
+    assert!(lower_with("bar.warp.sync 0x7", &warp).is_ok());
+    assert!(lower_with("bar.warp.sync 0x10", &warp).is_err(), "there is no such lane");
+    assert!(lower_with("mov.u32 r0, 3; bar.warp.sync r0", &warp).is_err());
+}
+
+#[test]
+fn lanes_meet_by_constant_masks() {
+    let warp = Env { warp_threads: 4, lane: 1, ..env() };
+    let ok = |code: &str| assert!(lower_with(&format!("mov.u32 r0, 3; {code}"), &warp).is_ok(), "{code}");
+    let wrong = |code: &str, id: &str| {
+        let found = lower_with(&format!("mov.u32 r0, 3; {code}"), &warp).expect_err(code);
+        assert!(found.contains(id), "{code}: {found}");
+    };
+    ok("shfl.sync.down.b32 r1, r0, 1, 31, -1");
+    ok("shfl.sync.bfly.b32 r1|p, r0, 1, 31, 0x3");
+    ok("vote.sync.ballot.b32 r1, p, 0xf; setp.eq.u32 p, r0, 3");
+    wrong("shfl.sync.idx.b32 r1, r0, r0, 31, -1", "unsupported-operand");
+    wrong("shfl.sync.idx.b32 r1, r0, 0, 31, r0", "unsupported-operand");
+    wrong("shfl.sync.idx.b32 r1, r0, 0, 31, 0x70", "unsupported-mask");
+    wrong("shfl.sync.b32 r1, r0, 0, 31, -1", "unknown-instruction");
+    wrong("shfl.idx.b32 r1, r0, 0, 31", "unknown-instruction");
+    wrong("redux.sync.add.u32 r1|p, r0, -1", "unsupported-operand");
+    wrong("activemask.b32 r1", "unsupported-instruction");
 }
 
 #[test]
