@@ -500,7 +500,7 @@ fn orders_and_scopes_that_a_dialect_does_not_have() {
         ("static const int t = x;".into(), "the value of a `static` variable is no constant"),
         ("static const int *t = nullptr;".into(), "the value of a `static` variable is no constant"),
         ("int r = __shfl(1, 0);".into(), "`__shfl` is not supported: shuffles without `_sync`"),
-        ("int r = __shfl_sync(-1, 1, x);".into(), "only constants are supported here"),
+        ("int r = __shfl_sync(-1, 1, 0, x);".into(), "only constants are supported here"),
         ("int r = __shfl_sync(-1, 1, 0, 3);".into(), "expected a power of two"),
     ];
     for (code, rule) in cases {

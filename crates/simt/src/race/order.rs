@@ -229,9 +229,7 @@ impl<'a> Order<'a> {
             && w.strong
             && !(access.red && self.ptx)
             && (u == t || self.mutual((u, w.scope), (t, access.scope)));
-        // What a thread hands to itself, and what it knows, need not be looked at.
-        let news = committed.is_none_or(|w| w.heads.iter().any(|h| self.is_news(t, h)));
-        if observes && news && !self.pending[t].contains(&(loc, source)) {
+        if observes && !self.pending[t].contains(&(loc, source)) {
             self.pending[t].push((loc, source));
         }
         if access.acquire && !(access.red && self.ptx) {
@@ -260,17 +258,10 @@ impl<'a> Order<'a> {
                 join(&mut self.clocks[t], &head.clock);
             }
         }
-        let mut pending = std::mem::take(&mut self.pending[t]);
-        pending.retain(|(_, source)| {
-            self.writes.get(source).is_none_or(|w| w.heads.iter().any(|h| self.is_news(t, h)))
-        });
-        self.pending[t] = pending;
-    }
-
-    /// Whether a thread does not know what heads a release pattern. Clocks only grow, and whoever knows an event knows all
-    /// before it: what is no news never will be.
-    fn is_news(&self, t: usize, head: &Head) -> bool {
-        head.thread != t && self.clocks[t][head.thread] < head.clock[head.thread]
+        // Clocks only grow, and whoever knows an event knows all before it: what was taken need not be looked at again.
+        let (clock, writes) = (&self.clocks[t], &self.writes);
+        let new = |h: &Head| h.thread != t && clock[h.thread] < h.clock[h.thread];
+        self.pending[t].retain(|(_, source)| writes.get(source).is_none_or(|w| w.heads.iter().any(new)));
     }
 
     fn writes(&mut self, (t, instr): (usize, usize), loc: usize, source: Source, access: Access) {

@@ -52,7 +52,7 @@ struct Args {
     /// The lanes that a barrier of a warp names; `None`: all.
     lanes: Option<u32>,
     /// The lane of a shuffle, and how many lanes are in a section.
-    lane: Option<i64>,
+    lane: Option<Value>,
     width: Option<i64>,
 }
 
@@ -107,8 +107,8 @@ impl Lowering<'_, '_> {
             Role::Val => args.value = Some(self.scalar(tree)),
             Role::Compared => args.compared = Some(self.scalar(tree)),
             Role::Mask | Role::Lanes => args.lanes = self.mask(tree)?,
-            Role::Lane => args.lane = Some(self.lane_number(tree, false)?),
-            Role::Width => args.width = Some(self.lane_number(tree, true)?),
+            Role::Lane => args.lane = Some(self.scalar(tree)),
+            Role::Width => args.width = Some(self.section(tree)?),
             Role::Ignored => drop(self.eval(tree)),
             Role::Weak => {
                 let Some(weak) = self.eval(tree).constant() else {
@@ -281,7 +281,8 @@ impl Lowering<'_, '_> {
             Does::Vote(vote) => return Some(self.vote(tree, vote, args.value?)),
             Does::Hand(handed) => {
                 let lanes = args.lanes.unwrap_or(self.lanes());
-                let named = Named { lanes, lane: args.lane.unwrap_or(0), width: args.width.unwrap_or(32) };
+                let lane = args.lane.map_or(Expr::Const(0), |lane| lane.expr);
+                let named = Named { lanes, lane, width: args.width.unwrap_or(32) };
                 return Some(self.hands(handed, &args.value?, named));
             }
             Does::Nothing => return Some(Value::void()),

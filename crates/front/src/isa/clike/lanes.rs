@@ -5,12 +5,12 @@
 //!   they do not imply a memory barrier. In PTX they are `shfl.sync`, `vote.sync`, `match.sync` and `redux.sync`.
 //!
 //! # Where we differ
-//! - The mask, the lane and the width are constants.
+//! - The mask and the width are constants.
 
 use super::ast::Expr as Tree;
 use super::lower::Lowering;
 use super::types::Value;
-use crate::isa::ptx::{ShuffleMode, equal, fold, source_lane};
+use crate::isa::ptx::{ShuffleMode, Shuffled, equal, fold, meet};
 use program::{BinOp, CmpOp, Expr, Op, Ty};
 
 /// What is made of what the lanes bring.
@@ -31,28 +31,26 @@ pub(super) enum Handed {
 }
 
 /// What a call names beside its value.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Named {
     /// The lanes that meet.
     pub(super) lanes: u32,
     /// The lane of a shuffle, or how far away it is.
-    pub(super) lane: i64,
+    pub(super) lane: Expr,
     /// The lanes in a section of the warp.
     pub(super) width: i64,
 }
 
 impl Lowering<'_, '_> {
-    /// A constant that says which lanes.
-    pub(super) fn lane_number(&mut self, tree: &Tree, width: bool) -> Option<i64> {
-        let value = self.eval(tree).constant();
-        let good = |n: &i64| !width || (1..=32).contains(n) && n.count_ones() == 1;
-        if let Some(n) = value.filter(good) {
-            return Some(n);
+    /// How many lanes are in a section of the warp.
+    pub(super) fn section(&mut self, tree: &Tree) -> Option<i64> {
+        let width = self.eval(tree).constant().filter(|n| (1..=32).contains(n) && n.count_ones() == 1);
+        if width.is_none() {
+            self.error("unsupported-lane", &tree.range, "only constants are supported here", |d| {
+                d.label("expected a power of two, at most 32")
+            });
         }
-        self.error("unsupported-lane", &tree.range, "only constants are supported here", |d| {
-            d.label(if width { "expected a power of two, at most 32" } else { "expected the number of a lane" })
-        });
-        None
+        width
     }
 
     /// Hands a value to the lanes of a warp; what becomes of those that come back.
@@ -66,18 +64,22 @@ impl Lowering<'_, '_> {
             (ty, Expr::Cast(ty, value.expr.clone().into()))
         };
         let own = i64::from(self.env.lane);
-        let from = match handed {
+        let shuffled = match handed {
             Handed::Shuffle(mode) => {
                 let clamp = if mode == ShuffleMode::Up { 0 } else { 31 };
-                Some(source_lane(mode, own, named.lane, (32 - named.width) << 8 | clamp).0)
+                let c = (32 - named.width) << 8 | clamp;
+                Some(Shuffled::new(mode, self.env.lane, named.lane, c, named.lanes))
             }
             _ => None,
         };
         // What is undefined meets nobody.
-        let defined = named.lanes >> own & 1 != 0 && from.is_none_or(|from| named.lanes >> from & 1 != 0);
-        self.push(Op::Give { value: brought, lanes: if defined { named.lanes } else { 0 } });
-        let all: Vec<i64> = match from {
-            Some(from) => vec![from],
+        let own_comes = Expr::Const(i64::from(named.lanes >> own & 1));
+        let defined = shuffled.as_ref().map_or(own_comes, Shuffled::is_defined);
+        for op in meet(brought, named.lanes, defined, self.code.len()) {
+            self.push(op);
+        }
+        let all: Vec<i64> = match &shuffled {
+            Some(shuffled) => shuffled.lanes.iter().map(|(lane, _)| i64::from(*lane)).collect(),
             None => (0..32).filter(|lane| named.lanes >> lane & 1 != 0).collect(),
         };
         let mut taken = Vec::new();
@@ -93,7 +95,7 @@ impl Lowering<'_, '_> {
             fold(BinOp::Or, Ty::U32, &all.iter().zip(&taken).map(bit).collect::<Vec<_>>())
         };
         let (result, ty) = match handed {
-            Handed::Shuffle(_) => (taken[0].clone(), ty),
+            Handed::Shuffle(_) => (shuffled.map_or(Expr::Const(0), |s| s.chosen(&taken)), ty),
             Handed::All => (fold(BinOp::And, Ty::U32, &taken), Ty::S32),
             Handed::Any => (fold(BinOp::Or, Ty::U32, &taken), Ty::S32),
             Handed::Ballot => (set(&Expr::clone), Ty::U32),

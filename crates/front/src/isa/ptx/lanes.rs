@@ -8,7 +8,7 @@
 //!   shuffle reads, by its `c` operand; what is undefined.
 //!
 //! # Where we differ
-//! - The mask and the lane that a shuffle reads are constants.
+//! - The mask is a constant. Where the lane that a shuffle reads is none, its own lane takes from all of them, and chooses.
 //! - What the ISA leaves undefined, a lane outside of its own mask and a value of a lane that does not come, meets nobody.
 
 use super::lower::{Arg, Call, Emit};
@@ -160,7 +160,7 @@ pub enum ShuffleMode {
 }
 
 /// The lane that a shuffle reads, given its operands `b` and `c`; and whether that is in bounds, else it reads its own.
-pub(in crate::isa) fn source_lane(mode: ShuffleMode, own: i64, b: i64, c: i64) -> (i64, bool) {
+fn source_lane(mode: ShuffleMode, own: i64, b: i64, c: i64) -> (i64, bool) {
     let (b, segment, clamp) = (b & 31, c >> 8 & 31, c & 31);
     let last = (own & segment) | (clamp & !segment);
     let (from, within) = match mode {
@@ -173,6 +173,80 @@ pub(in crate::isa) fn source_lane(mode: ShuffleMode, own: i64, b: i64, c: i64) -
         }
     };
     (if within { from } else { own }, within)
+}
+
+/// What a shuffle does for each value of its operand `b`, of which five bits count: sets of these values.
+pub(in crate::isa) struct Shuffled {
+    /// `b`.
+    by: Expr,
+    /// The values that it can have.
+    possible: u32,
+    /// The lanes that are read, each with the values that read it.
+    pub(in crate::isa) lanes: Vec<(u32, u32)>,
+    /// Those in bounds.
+    within: u32,
+}
+
+impl Shuffled {
+    /// The shuffle of a lane among those that meet; `c` is its operand of that name.
+    pub(in crate::isa) fn new(mode: ShuffleMode, own: u32, by: Expr, c: i64, meet: u32) -> Shuffled {
+        let possible = if let Expr::Const(v) = by { 1 << (v & 31) } else { u32::MAX };
+        let (mut sets, mut within) = ([0u32; 32], 0);
+        for b in (0..32).filter(|b| possible >> b & 1 != 0) {
+            let (from, is_within) = source_lane(mode, i64::from(own), b, c);
+            within |= u32::from(is_within) << b;
+            // A lane that does not come, or that is not in its own mask, has nothing to give or to take.
+            if meet >> own & 1 != 0 && meet >> from & 1 != 0 {
+                sets[from as usize] |= 1 << b;
+            }
+        }
+        let lanes = (0..32).zip(sets).filter(|(_, set)| *set != 0).collect();
+        Shuffled { by, possible, lanes, within }
+    }
+
+    /// Whether `b` is in a set of its values.
+    fn is_in(&self, set: u32) -> Expr {
+        match set & self.possible {
+            0 => int(0),
+            all if all == self.possible => int(1),
+            some => {
+                let at = bin(BinOp::And, Ty::U32, self.by.clone(), int(31));
+                bin(BinOp::And, Ty::U32, bin(BinOp::Shr, Ty::U32, int(i64::from(some)), at), int(1))
+            }
+        }
+    }
+
+    /// Whether a lane that comes is read.
+    pub(in crate::isa) fn is_defined(&self) -> Expr {
+        self.is_in(self.lanes.iter().fold(0, |all, (_, set)| all | set))
+    }
+
+    /// Whether the lane that is meant is in bounds.
+    fn is_within(&self) -> Expr {
+        self.is_in(self.within)
+    }
+
+    /// What is read, of what was taken from each of the lanes.
+    pub(in crate::isa) fn chosen(&self, taken: &[Expr]) -> Expr {
+        let choices = self.lanes.iter().zip(taken);
+        let choose = |other: Expr, ((_, set), value): (&(u32, u32), &Expr)| {
+            Expr::Select(self.is_in(*set).into(), value.clone().into(), other.into())
+        };
+        taken.first().map_or(int(0), |first| choices.skip(1).fold(first.clone(), choose))
+    }
+}
+
+/// How a lane meets those that are named, and nobody if what it asks for is not defined; `here` is how long the code is.
+pub(in crate::isa) fn meet(value: Expr, lanes: u32, defined: Expr, here: usize) -> Vec<Op> {
+    match defined {
+        Expr::Const(0) => vec![Op::Give { value, lanes: UNDEFINED }],
+        Expr::Const(_) => vec![Op::Give { value, lanes }],
+        some => vec![
+            Op::Branch { cond: some, target: here + 2 },
+            Op::Give { value: value.clone(), lanes: UNDEFINED },
+            Op::Give { value, lanes },
+        ],
+    }
 }
 
 /// No lanes: whoever comes there meets nobody.
@@ -241,8 +315,8 @@ pub(super) fn named(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<u3
 /// Meets the lanes that an operand names, with a value; what each of them brings.
 fn met(e: &mut Emit<'_, '_>, c: &Call, mask: usize, value: Expr, ty: Ty) -> Option<Vec<(u32, Expr)>> {
     let lanes = named(e, c, mask)?;
-    let named_itself = lanes >> e.env.lane & 1 != 0;
-    e.push(Op::Give { value, lanes: if named_itself { lanes } else { UNDEFINED } });
+    let named_itself = i64::from(lanes >> e.env.lane & 1);
+    meet(value, lanes, int(named_itself), e.here()).into_iter().for_each(|op| e.push(op));
     let mut all = Vec::new();
     for lane in (0..32).filter(|lane| lanes >> lane & 1 != 0) {
         all.push((lane, Expr::Reg(taken(e, c, lane, ty)?)));
@@ -268,11 +342,7 @@ fn vote(e: &mut Emit<'_, '_>, c: &Call, combine: fn(&[Expr]) -> Expr) {
 }
 
 fn shuffle(e: &mut Emit<'_, '_>, c: &Call) {
-    let (Some(b), Some(clamp)) =
-        (constant(e, c, 2, "the lane of a shuffle"), constant(e, c, 3, "`c` of a shuffle"))
-    else {
-        return;
-    };
+    let Some(clamp) = constant(e, c, 3, "`c` of a shuffle") else { return };
     let mode = match c.quals.get(GroupKind::Op) {
         Some("up") => ShuffleMode::Up,
         Some("down") => ShuffleMode::Down,
@@ -284,13 +354,18 @@ fn shuffle(e: &mut Emit<'_, '_>, c: &Call) {
             });
         }
     };
-    let own = i64::from(e.env.lane);
-    let (from, within) = source_lane(mode, own, b, clamp);
     let value = e.fit(c.expr(1), c.ty);
     let Some(lanes) = named(e, c, 4) else { return };
-    let defined = lanes >> own & 1 != 0 && lanes >> from & 1 != 0;
-    e.push(Op::Give { value, lanes: if defined { lanes } else { UNDEFINED } });
-    let Some(taken) = taken(e, c, from as u32, c.ty) else { return };
-    put(e, c, 0, Expr::Reg(taken));
-    put(e, c, 1, int(i64::from(within)));
+    let shuffled = Shuffled::new(mode, e.env.lane, c.expr(2), clamp, lanes);
+    meet(value, lanes, shuffled.is_defined(), e.here()).into_iter().for_each(|op| e.push(op));
+    let mut all = Vec::new();
+    for &(lane, _) in &shuffled.lanes {
+        all.push(Expr::Reg(match taken(e, c, lane, c.ty) {
+            Some(taken) => taken,
+            None => return,
+        }));
+    }
+    // The lane may be named by the register that the value goes to.
+    put(e, c, 1, shuffled.is_within());
+    put(e, c, 0, shuffled.chosen(&all));
 }

@@ -50,7 +50,7 @@ use parse::{Operand, OperandKind, Stmt};
 use table::{Matched, Role};
 
 pub use lanes::ShuffleMode;
-pub(super) use lanes::{equal, fold, source_lane};
+pub(super) use lanes::{Shuffled, equal, fold, meet};
 pub use print::{Unprintable, print};
 pub use table::{Row, rows, type_named};
 

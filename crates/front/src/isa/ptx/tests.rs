@@ -238,7 +238,8 @@ fn lanes_meet_by_constant_masks() {
     ok("shfl.sync.down.b32 r1, r0, 1, 31, -1");
     ok("shfl.sync.bfly.b32 r1|p, r0, 1, 31, 0x3");
     ok("vote.sync.ballot.b32 r1, p, 0xf; setp.eq.u32 p, r0, 3");
-    wrong("shfl.sync.idx.b32 r1, r0, r0, 31, -1", "unsupported-operand");
+    ok("shfl.sync.idx.b32 r1, r0, r0, 31, -1");
+    wrong("shfl.sync.idx.b32 r1, r0, 0, r0, -1", "unsupported-operand");
     wrong("shfl.sync.idx.b32 r1, r0, 0, 31, r0", "unsupported-operand");
     wrong("shfl.sync.idx.b32 r1, r0, 0, 31, 0x70", "unsupported-mask");
     wrong("shfl.sync.b32 r1, r0, 0, 31, -1", "unknown-instruction");
