@@ -363,17 +363,44 @@ fn lanes_that_may_not_meet() {
     for (first, second, reason) in [
         (shuffle, "mov.u32 r1, 2;", "may not all come"),
         (shuffle, perhaps.as_str(), "may not all come"),
-        ("mov.u32 r1, 2;", "shfl.sync.idx.b32 r1, 5, 0, 31, 0x1;", "its mask does not name"),
-        ("shfl.sync.down.b32 r1, 5, 1, 31, 0x1;", "mov.u32 r1, 2;", "its mask does not name"),
+        ("mov.u32 r1, 2;", "shfl.sync.idx.b32 r1, 5, 0, 31, 0x1;", "it names threads without itself"),
+        ("shfl.sync.down.b32 r1, 5, 1, 31, 0x1;", "mov.u32 r1, 2;", "it names threads without itself"),
     ] {
         let folder = Folder::new(&[("t.toml", &warp(first, second))]);
         folder.undecided(&["t.toml"], reason);
     }
     let folder = Folder::new(&[("t.toml", &warp(shuffle, "activemask.b32 r1;"))]);
     folder.refused(&["t.toml"], &["`activemask` is not supported: warp masks"]);
-    let from_register = "mov.u32 r2, 3;\nshfl.sync.idx.b32 r1, 5, 0, 31, r2;";
-    let folder = Folder::new(&[("t.toml", &warp(from_register, shuffle))]);
-    folder.refused(&["t.toml"], &["the mask of lanes is no constant"]);
+    let read = "ld.relaxed.gpu.u32 r0, [i];\nshfl.sync.idx.b32 r1, 5, 0, 31, r0;";
+    let folder = Folder::new(&[("t.toml", &warp(read, read))]);
+    folder.undecided(&["t.toml"], "may not all come");
+    let barrier = "ld.relaxed.gpu.u32 r0, [i];\nbar.warp.sync r0;\nmov.u32 r1, 5;";
+    let folder = Folder::new(&[("t.toml", &warp(barrier, barrier))]);
+    folder.undecided(&["t.toml"], "for lanes that depend on what is read");
+}
+
+/// Work-items that hand each other values must be known to meet, and to name the same one.
+#[test]
+fn work_items_that_may_not_meet() {
+    let group = |first: &str, second: &str| {
+        let thread = |code: &str| format!("[[thread]]\nwork_group = 0\ncode = '''\n{code}\n'''\n");
+        let head = "name = 't'\ndialect = 'opencl'\ncondition = 'P0:r == 5'\n";
+        let memory = "[memory]\nf = { type = 'atomic_int', space = 'local' }\n";
+        format!("{head}{memory}{}{}", thread(first), thread(second))
+    };
+    let read = "int r = atomic_load_explicit(f, memory_order_relaxed, memory_scope_work_group);";
+    let some = format!("{read} if (r) {{ r = work_group_any(1); }}");
+    let broadcast = |item: &str| format!("{read} r = work_group_broadcast(5, {item});");
+    for (first, second, reason) in [
+        (some.as_str(), "int r = work_group_any(0);", "may not all come"),
+        (&broadcast("0"), &broadcast("1"), "names threads without itself"),
+        (&broadcast("2"), &broadcast("2"), "names threads without itself"),
+        (&broadcast("r"), &broadcast("r"), "may not all come"),
+        ("int r = work_group_any(0);", "int r = sub_group_any(0);", "may not all come"),
+    ] {
+        let folder = Folder::new(&[("t.toml", &group(first, second))]);
+        folder.undecided(&["t.toml"], reason);
+    }
 }
 
 #[test]

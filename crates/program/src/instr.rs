@@ -88,19 +88,22 @@ pub enum Op<A = Access, M = Mark> {
     },
     /// A barrier: waits for other threads.
     Barrier(Barrier),
-    /// Hands a value to lanes of its warp: waits until all that are named have come to one that names the same, and goes on
-    /// with what they brought. Orders no accesses to memory.
+    /// Hands a value to threads of its group: waits until all that are named have come to one that names the same, and goes
+    /// on with what they brought. Orders no accesses to memory.
     Give {
-        /// What this lane brings.
+        /// What this thread brings.
         value: Expr,
-        /// The lanes that meet; a lane that is not among its own meets nobody, which is undefined.
-        lanes: u32,
+        /// The group is that of this scope; of a warp, its threads are lanes.
+        among: Scope,
+        /// Those that meet, as a set of bits; none but the first 64 threads of a group can. Who is not among its own meets
+        /// nobody, which is undefined.
+        lanes: Expr,
     },
-    /// `dst` = what a lane brought when this thread met it last.
+    /// `dst` = what a thread of the group brought when this one met it last; 0 if it did not.
     Take {
         /// Receives the value.
         dst: RegId,
-        /// The lane.
+        /// Which one of the group.
         lane: u8,
     },
     /// `dst` = 1 if a library function fails here without a reason, else 0: a free choice of the execution.
@@ -189,8 +192,9 @@ pub struct Barrier {
     pub action: BarrierAction,
     /// Which threads it can bring together: those in one group of this scope.
     pub domain: Scope,
-    /// The lanes that it can bring together, where it is one of a warp that names them; `None`: all threads of the group.
-    pub lanes: Option<u32>,
+    /// The lanes that it can bring together, as a set of bits, where it is one of a warp that names them; `None`: all threads
+    /// of the group.
+    pub lanes: Option<Expr>,
     /// Which barrier it is, and how many it waits for.
     pub naming: BarrierNaming,
     /// Tags of the arrival event.

@@ -40,7 +40,7 @@ pub use live::live_registers;
 pub use machine::{ATTRIBUTES, Machine, MemoryKind, SVM_ATOMICS};
 pub use ndrange::{Item, NdRange, RangeError, SubGroups};
 pub use parts::Parts;
-pub use place::{Place, Scope};
+pub use place::{Place, Scope, Seat};
 pub use proxy::Proxy;
 pub use tags::Tags;
 pub use value::{BinOp, CmpOp, Ty};
@@ -107,9 +107,18 @@ impl Program {
 
     /// The thread's lane: how many threads of its warp come before it.
     pub fn lane(&self, id: ThreadId) -> u32 {
-        let place = &self.thread(id).place;
-        let before = self.thread_ids().take_while(|t| *t != id);
-        before.filter(|t| self.thread(*t).place.same(place, Scope::Warp)).count() as u32
+        self.seat(id, Scope::Warp).rank
+    }
+
+    /// The thread's seat in its group of that scope.
+    pub fn seat(&self, id: ThreadId, group: Scope) -> Seat {
+        Seat::among(self.threads.iter().map(|t| &t.place), usize::from(id.0), group)
+    }
+
+    /// The lanes of its warp that a mask names; `None`: all of them.
+    pub fn named_by(&self, id: ThreadId, mask: i64) -> Option<u32> {
+        let all = self.seat(id, Scope::Warp).all();
+        (mask & all != all).then_some((mask & all) as u32)
     }
 
     /// Whether two threads belong to one kernel instance that the host enqueued, or to descendants of it.

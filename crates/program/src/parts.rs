@@ -37,15 +37,18 @@ macro_rules! operands {
                 all.extend(update_operands!(update));
             }
             Op::Mark { addr, .. } => all.extend(addr),
-            Op::Barrier(Barrier { naming: BarrierNaming::Counted { id, count }, .. }) => {
+            Op::Barrier(Barrier { lanes, naming: BarrierNaming::Counted { id, count }, .. }) => {
+                all.extend(lanes);
                 all.push(id);
                 all.extend(count);
             }
-            Op::Barrier(Barrier { naming: BarrierNaming::Instance { id, quorum, .. }, .. }) => {
+            Op::Barrier(Barrier { lanes, naming: BarrierNaming::Instance { id, quorum, .. }, .. }) => {
+                all.extend(lanes);
                 all.extend(id);
                 all.extend(quorum);
             }
-            Op::Assign { value, .. } | Op::Give { value, .. } => all.push(value),
+            Op::Assign { value, .. } => all.push(value),
+            Op::Give { value, lanes, .. } => all.extend([value, lanes]),
             Op::Branch { cond, .. } => all.push(cond),
             Op::Take { .. } | Op::Spurious { .. } | Op::Call(_) | Op::Enqueue(_) | Op::Status { .. } => {}
         }
@@ -233,7 +236,7 @@ impl<A, M> Op<A, M> {
             }
             Op::Mark { addr, mark: m } => Op::Mark { addr, mark: mark(m)? },
             Op::Barrier(b) => Op::Barrier(b),
-            Op::Give { value, lanes } => Op::Give { value, lanes },
+            Op::Give { value, among, lanes } => Op::Give { value, among, lanes },
             Op::Take { dst, lane } => Op::Take { dst, lane },
             Op::Spurious { dst } => Op::Spurious { dst },
             Op::Call(call) => Op::Call(call),

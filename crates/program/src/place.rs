@@ -111,3 +111,36 @@ impl Place {
         }
     }
 }
+
+/// A thread's seat in a group of threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// How many threads of the group come before it; in a warp, its lane.
+    pub rank: u32,
+    /// How many threads the group has.
+    pub of: u32,
+}
+
+impl Seat {
+    /// The seat of a thread that is alone.
+    pub const ALONE: Seat = Seat { rank: 0, of: 1 };
+
+    /// The seat in its group of the thread at one of the places.
+    pub fn among<'a>(places: impl Iterator<Item = &'a Place> + Clone, at: usize, group: Scope) -> Seat {
+        let mine = places.clone().nth(at);
+        let is_mate = |(i, place): (usize, &Place)| i == at || mine.is_some_and(|mine| mine.same(place, group));
+        let count = |n: usize| places.clone().take(n).enumerate().filter(|p| is_mate(*p)).count() as u32;
+        Seat { rank: count(at), of: count(usize::MAX) }
+    }
+
+    /// The threads of the group as a set of bits, as far as there are bits for them.
+    pub fn all(self) -> i64 {
+        1i64.checked_shl(self.of).map_or(-1, |bit| bit.wrapping_sub(1))
+    }
+}
+
+impl Default for Seat {
+    fn default() -> Seat {
+        Seat::ALONE
+    }
+}

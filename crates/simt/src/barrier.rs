@@ -22,7 +22,7 @@ use super::set::Set;
 use super::state::Thread;
 use super::{Halt, Result};
 use program::dialect::Convergence;
-use program::{Barrier, BarrierAction, BarrierNaming, Expr, Scope};
+use program::{Barrier, BarrierAction, BarrierNaming, Expr, Scope, ThreadId};
 
 /// Which barrier of which group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -90,9 +90,11 @@ fn naming(code: &Code, t: usize, b: &Barrier, regs: &[i64]) -> (Key, Option<i64>
         BarrierNaming::Instance { instance, id, quorum } => (Some(*instance), id.as_ref(), quorum),
     };
     let value = |e: &Expr| eval(e, regs);
-    let alone = !takes_part(code, b.lanes, t);
+    let mask = b.lanes.as_ref().map(value);
+    let lanes = mask.and_then(|mask| code.program.named_by(ThreadId(t as u16), mask));
+    let alone = !takes_part(code, lanes, t);
     let group = if alone { t } else { code.group(t, b.domain) };
-    let key = Key { domain: b.domain, lanes: b.lanes, group, alone, instance, id: id.map(value) };
+    let key = Key { domain: b.domain, lanes, group, alone, instance, id: id.map(value) };
     (key, count.as_ref().map(value))
 }
 

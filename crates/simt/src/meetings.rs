@@ -1,6 +1,6 @@
-//! Meetings: lanes of a warp that hand each other values (`shfl.sync`, `vote.sync`).
+//! Meetings: threads of a group that hand each other values (`shfl.sync`, `vote.sync`, `work_group_reduce_add`).
 //!
-//! A lane waits until all that it names stand at an instruction that names the same ones; then all of them get what each
+//! A thread waits until all that it names stand at an instruction that names the same ones; then all of them get what each
 //! brought, and go on. Nothing is handed over of what they know of memory.
 //!
 //! # Invariants
@@ -18,26 +18,36 @@ pub(super) fn meetings<'a>(
     let brings = |t: usize| {
         let (pc, regs) = stands(t)?;
         match &code.threads[t].acts[pc] {
-            Act::Give { value, lanes } => Some((*lanes, eval(value, regs))),
+            Act::Give { value, among, lanes } => Some(((*among, eval(lanes, regs)), eval(value, regs))),
             _ => None,
         }
     };
     let mut found: Vec<(Vec<usize>, Vec<i64>)> = Vec::new();
     for t in 0..code.threads.len() {
-        let Some((lanes, _)) = brings(t).filter(|_| !found.iter().any(|f| f.0.contains(&t))) else { continue };
-        let warp = code.members(code.group(t, Scope::Warp), Scope::Warp).iter().copied();
-        let is_named = |u: &usize| lanes.checked_shr(code.lanes[*u]).unwrap_or(0) & 1 != 0;
-        let group: Vec<usize> = warp.filter(is_named).collect();
-        let mut brought = vec![0; 32];
-        let all_come = group.iter().all(|&u| {
-            brings(u).filter(|b| b.0 == lanes).is_some_and(|(_, value)| {
-                brought[code.lanes[u] as usize] = value;
+        let Some((asked, _)) = brings(t).filter(|_| !found.iter().any(|f| f.0.contains(&t))) else { continue };
+        let mates = code.members(code.group(t, asked.0), asked.0).iter().copied().enumerate();
+        let group: Vec<(usize, usize)> = mates.filter(|(rank, _)| names(asked.1, *rank)).collect();
+        let mut brought = vec![0; i64::BITS as usize];
+        let all_come = group.iter().all(|&(rank, u)| {
+            brings(u).filter(|b| b.0 == asked).is_some_and(|(_, value)| {
+                brought[rank] = value;
                 true
             })
         });
-        if all_come && group.contains(&t) {
-            found.push((group, brought));
+        if all_come && group.iter().any(|m| m.1 == t) {
+            found.push((group.into_iter().map(|m| m.1).collect(), brought));
         }
     }
     found
+}
+
+/// Whether a mask names the thread of that rank in its group.
+fn names(mask: i64, rank: usize) -> bool {
+    mask.checked_shr(rank as u32).unwrap_or(0) & 1 != 0
+}
+
+/// Whether a thread is among those that it names itself.
+pub(super) fn names_itself(code: &Code, t: usize, among: Scope, mask: i64) -> bool {
+    let mates = code.members(code.group(t, among), among);
+    mates.iter().position(|&u| u == t).is_some_and(|rank| names(mask, rank))
 }

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::code::{Access, Act, Code, Failure, Fence, Location, Regions, ThreadCode};
 use super::groups::Groups;
+use program::dialect::Convergence;
 use program::litmus::{LitmusTest, Observable};
 use program::memory::Memory;
 use program::{
@@ -143,6 +144,12 @@ impl Code {
         }) = op
         {
             return Err("not in this machine: a barrier instance that only waits".into());
+        }
+        // Which barrier meets which is asked of a finished history, which keeps no registers.
+        let computed =
+            matches!(op, Op::Barrier(Barrier { lanes: Some(mask), .. }) if !matches!(mask, Expr::Const(_)));
+        if computed && self.program.dialect.row().convergence != Convergence::Aligned {
+            return Err("not in this machine: a barrier of a warp for lanes that are computed".into());
         }
         act.try_map(|a| access(&a.tags, a.scope, a.ty), |mark| fence(&mark))
     }

@@ -16,7 +16,7 @@ use super::code::{Access, Act, Code, Place, eval};
 use super::fingerprint::Fingerprint;
 use super::host::HostState;
 use super::layer::Layers;
-use super::meetings::meetings;
+use super::meetings::{meetings, names_itself};
 use super::memory::{Age, At, Backend, Context, Target};
 use super::record::{Event, Log};
 use super::state::{State, Status, threads};
@@ -267,11 +267,11 @@ impl<B: Backend> Machine<'_, B> {
                     }
                 }
             }
-            Act::Give { lanes, .. } => {
-                if lanes.checked_shr(code.lanes[t]).unwrap_or(0) & 1 == 0 {
+            Act::Give { among, lanes, .. } => {
+                if !names_itself(code, t, *among, eval(lanes, &thread.regs)) {
                     return Err(fault(
                         Fault::Barrier,
-                        "names lanes without itself, or reads one that does not come",
+                        "names threads without itself, or reads one that does not come",
                     ));
                 }
                 state.threads[t].status = Status::Waiting;

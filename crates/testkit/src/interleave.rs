@@ -283,10 +283,12 @@ impl Machine<'_> {
                 let id = self.eval(state, t, id);
                 let count = count.as_ref().map(|c| self.eval(state, t, c));
                 let group = self.group(t, b.domain);
-                let key = (b.domain, b.lanes, group, id);
+                let mask = b.lanes.as_ref().map(|mask| self.eval(state, t, mask));
+                let lanes = mask.and_then(|mask| self.program.named_by(program::ThreadId(t as u16), mask));
+                let key = (b.domain, lanes, group, id);
                 let is_it = |p: &Phase| (p.domain, p.lanes, p.group, p.id) == key;
                 let at = state.barriers.iter().position(is_it).unwrap_or_else(|| {
-                    state.barriers.push(Phase { domain: b.domain, lanes: b.lanes, group, id, count, arrived: 0 });
+                    state.barriers.push(Phase { domain: b.domain, lanes, group, id, count, arrived: 0 });
                     state.barriers.sort_by_key(|p| (p.domain, p.lanes, p.group, p.id));
                     state.barriers.iter().position(is_it).expect("just put there")
                 });
@@ -374,7 +376,9 @@ impl Machine<'_> {
             unreachable!("threads wait at barriers")
         };
         let BarrierNaming::Counted { id, .. } = &b.naming else { unreachable!("checked on arrival") };
-        (b.domain, b.lanes) == (phase.domain, phase.lanes) && self.eval(state, t, id) == phase.id
+        let mask = b.lanes.as_ref().map(|mask| self.eval(state, t, mask));
+        let lanes = mask.and_then(|mask| self.program.named_by(program::ThreadId(t as u16), mask));
+        (b.domain, lanes) == (phase.domain, phase.lanes) && self.eval(state, t, id) == phase.id
     }
 
     /// Whether a thread is one of those that a phase without a count waits for.

@@ -137,9 +137,9 @@ fn going_on(bound: u32, at: &Place) -> String {
 
 fn apart(place: &Place, named: bool) -> String {
     if named {
-        format!("{place} waits for lanes of its warp that may not all come, or not in the same executions")
+        format!("{place} waits for threads of its group that may not all come, or not in the same executions")
     } else {
-        format!("{place} is undefined: its mask does not name the lane itself, or not the one that it reads")
+        format!("{place} is undefined: it names threads without itself, or reads one that it does not name")
     }
 }
 

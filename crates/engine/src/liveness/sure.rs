@@ -43,7 +43,7 @@ fn meetings(thread: &Thread) -> Option<Vec<Meeting>> {
         match &instr.op {
             Op::Branch { cond, target } if value(cond, &regs)? != 0 => next = *target,
             Op::Barrier(b) => found.push(meeting(b, &regs)?),
-            Op::Give { lanes, .. } => found.push((Scope::Warp, None, format!("{lanes}"))),
+            Op::Give { among, lanes, .. } => found.push((*among, None, value(lanes, &regs)?.to_string())),
             Op::Assign { dst, value: e } => regs[usize::from(dst.0)] = value(e, &regs),
             op => op.defines().into_iter().for_each(|dst| regs[usize::from(dst.0)] = None),
         }

@@ -96,9 +96,10 @@ impl Unroller<'_> {
             Op::Branch { .. } => unreachable!("branches are steps"),
             Op::Give { .. } => unreachable!("it is carried out where lanes meet"),
             Op::Take { dst, lane } => {
-                let brought = state.brought.get(usize::from(*lane)).cloned().flatten();
-                let (value, taint) =
+                let brought = state.brought.get(usize::from(*lane)).cloned();
+                let brought =
                     brought.ok_or_else(|| Reason::Unsupported("a value of a lane that was not met".into()))?;
+                let (value, taint) = brought.unwrap_or_else(|| (self.out.pool.constant(0), Taint::default()));
                 state.set(*dst, value, taint);
                 Ok(Cond::FALSE)
             }
@@ -205,7 +206,7 @@ impl Unroller<'_> {
             }
             Op::Barrier(b) => {
                 let effect = state.guard;
-                let named = self.barrier(state, b, thread);
+                let named = self.barrier(state, b, thread)?;
                 if b.action != BarrierAction::Wait {
                     if self.may_have_arrived(state, named) {
                         self.may_stop(state, pc)?;
@@ -229,7 +230,16 @@ impl Unroller<'_> {
     }
 
     /// A barrier as a thread names it.
-    pub(super) fn barrier(&mut self, state: &State, b: &Barrier, thread: ThreadId) -> Use {
+    pub(super) fn barrier(&mut self, state: &State, b: &Barrier, thread: ThreadId) -> Result<Use, Reason> {
+        let lanes = match &b.lanes {
+            Some(mask) => {
+                let mask = self.eval(state, mask, thread).0;
+                let unknown = "a barrier of a warp for lanes that depend on what is read";
+                let mask = self.out.pool.as_const(mask).ok_or_else(|| Reason::Unsupported(unknown.into()))?;
+                self.program.named_by(thread, mask)
+            }
+            None => None,
+        };
         let mut term = |e: &Expr| self.eval(state, e, thread).0;
         let naming = match &b.naming {
             BarrierNaming::Counted { id, count } => {
@@ -241,7 +251,7 @@ impl Unroller<'_> {
                 quorum: quorum.as_ref().map(&mut term),
             },
         };
-        Use { thread, group: Group { domain: b.domain, lanes: b.lanes }, naming }
+        Ok(Use { thread, group: Group { domain: b.domain, lanes }, naming })
     }
 
     /// Whether the thread may have arrived at that barrier without having waited there since.

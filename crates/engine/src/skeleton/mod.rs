@@ -305,12 +305,16 @@ impl Unroller<'_> {
         Ok(init_cells)
     }
 
-    /// The threads that are unrolled together with one: those of its warp, if they hand each other values.
+    /// The threads that are unrolled together with one: those of its group, if they hand each other values.
     fn met_by(&self, thread: ThreadId) -> Vec<ThreadId> {
         let place = &self.program.thread(thread).place;
         let mates =
-            || self.program.thread_ids().filter(|t| self.program.thread(*t).place.same(place, Scope::Warp));
-        let gives = |t: ThreadId| self.program.thread(t).code.iter().any(|i| matches!(i.op, Op::Give { .. }));
-        if mates().any(gives) { mates().collect() } else { vec![thread] }
+            |scope| self.program.thread_ids().filter(move |t| self.program.thread(*t).place.same(place, scope));
+        let gives = |t: ThreadId, scope| {
+            let code = &self.program.thread(t).code;
+            code.iter().any(|i| matches!(i.op, Op::Give { among, .. } if among == scope))
+        };
+        let scope = [Scope::Cta, Scope::Warp].into_iter().find(|s| mates(*s).any(|t| gives(t, *s)));
+        scope.map_or_else(|| vec![thread], |scope| mates(scope).collect())
     }
 }

@@ -33,7 +33,7 @@ use super::unrolled::{Ending, Endings, Unrolled, WaitKey};
 use cat::rel::EventId;
 use program::memory::Memory;
 use program::options::Options;
-use program::{BarrierNaming, Op, Program, ThreadId};
+use program::{BarrierNaming, Op, Program, Scope, ThreadId};
 use verdict::{Place, Reason};
 
 /// Read events that a value depends on in the eyes of the syntax.
@@ -66,6 +66,23 @@ pub(super) struct Unroller<'a> {
     pub(super) out: Unrolled,
     /// Ways in which the present thread ends.
     pub(super) endings: Endings,
+}
+
+/// What a thread meets others for ([`Op::Give`]).
+#[derive(Clone, Copy, PartialEq)]
+struct Meeting {
+    among: Scope,
+    /// Who meets.
+    lanes: i64,
+    /// When.
+    guard: Cond,
+}
+
+impl Meeting {
+    /// Whether it is for the thread of that rank in its group.
+    fn names(self, rank: u32) -> bool {
+        self.lanes.checked_shr(rank).unwrap_or(0) & 1 != 0
+    }
 }
 
 /// A thread while it is unrolled.
@@ -277,37 +294,40 @@ impl Unroller<'_> {
         Ok(())
     }
 
-    /// Lets those of a warp's threads go on that meet. Whether some do.
+    /// The meeting that a thread waits for; `None` if it waits for none, or it depends on what is read for which.
+    fn asks(&mut self, run: &Run) -> Option<Meeting> {
+        let (at, state) = run.meets.as_ref()?;
+        let Op::Give { among, lanes, .. } = &self.program.thread(run.id).code[at.pc()].op else { return None };
+        let lanes = self.eval(state, lanes, run.id).0;
+        Some(Meeting { among: *among, lanes: self.out.pool.as_const(lanes)?, guard: state.guard })
+    }
+
+    /// Lets those of a group's threads go on that meet. Whether some do.
     ///
-    /// Lanes meet if all that are named stand at a [`Op::Give`] that names the same ones, in just the same executions: then
+    /// Threads meet if all that are named stand at a [`Op::Give`] that names the same ones, in just the same executions: then
     /// each of them comes, whatever is read, and nothing has to be said of who waits for whom.
     pub(super) fn meet(&mut self, runs: &mut [Run]) -> Result<bool, Reason> {
-        let lanes_of = |run: &Run, program: &Program| {
-            let (at, state) = run.meets.as_ref()?;
-            match program.thread(run.id).code[at.pc()].op {
-                Op::Give { lanes, .. } => Some((lanes, state.guard)),
-                _ => None,
-            }
-        };
+        let asked: Vec<Option<Meeting>> = runs.iter().map(|run| self.asks(run)).collect();
         for first in 0..runs.len() {
-            let Some(named) = lanes_of(&runs[first], self.program) else { continue };
-            let is_named = |i: &usize| {
-                let lane = self.program.lane(runs[*i].id);
-                lane < 32 && named.0 >> lane & 1 != 0
-            };
+            let Some(meeting @ Meeting { among, guard, .. }) = asked[first] else { continue };
+            let place = &self.program.thread(runs[first].id).place;
+            let rank = |i: usize| self.program.seat(runs[i].id, among).rank;
+            let is_named =
+                |i: &usize| self.program.thread(runs[*i].id).place.same(place, among) && meeting.names(rank(*i));
             let group: Vec<usize> = (0..runs.len()).filter(is_named).collect();
-            if !group.contains(&first) || group.iter().any(|&i| lanes_of(&runs[i], self.program) != Some(named)) {
+            if !group.contains(&first) || group.iter().any(|&i| asked[i] != asked[first]) {
                 continue;
             }
-            let mut brought = vec![None; 32];
+            let mut brought = vec![None; i64::BITS as usize];
             for &i in &group {
                 let (at, state) = runs[i].meets.as_ref().expect("it stands there");
                 let Op::Give { value, .. } = &self.program.thread(runs[i].id).code[at.pc()].op else { continue };
-                brought[self.program.lane(runs[i].id) as usize] = Some(self.eval(state, value, runs[i].id));
+                brought[self.program.seat(runs[i].id, among).rank as usize] =
+                    Some(self.eval(state, value, runs[i].id));
             }
             let brought = Rc::new(brought);
             let threads = group.iter().map(|&i| runs[i].id).collect();
-            self.out.meetings.push((named.1, self.out.events.len(), threads));
+            self.out.meetings.push((guard, self.out.events.len(), threads));
             for &i in &group {
                 let (at, mut state) = runs[i].meets.take().expect("it stands there");
                 state.brought = Rc::clone(&brought);
@@ -325,11 +345,11 @@ impl Unroller<'_> {
     /// Gives up what waits for lanes that it does not meet: nothing is known of what follows.
     pub(super) fn part(&mut self, runs: &mut [Run]) {
         for run in runs {
+            let named = self.asks(run).is_none_or(|m| m.names(self.program.seat(run.id, m.among).rank));
             let Some((at, _)) = run.meets.take() else { continue };
             let thread = self.program.thread(run.id);
             let instr = &thread.code[at.pc()];
             let place = Place { text: instr.text.clone(), thread: thread.name.clone(), line: instr.line };
-            let named = matches!(instr.op, Op::Give { lanes, .. } if lanes >> self.program.lane(run.id) & 1 != 0);
             self.out.apart.get_or_insert(Reason::Apart { place, named });
         }
     }
@@ -448,8 +468,9 @@ impl Unroller<'_> {
                 state.set(*dst, value, taint);
             }
             if let (Some(barrier), true) = (op.barrier(), is_of_suites(op)) {
-                let never = self.barrier(&state, barrier, thread);
-                self.out.unreached.push(never);
+                // They name no lanes, so that there is always one.
+                let never = self.barrier(&state, barrier, thread).ok();
+                self.out.unreached.extend(never);
             }
             let next = op.target().into_iter().chain(op.falls_through().then_some(pc + 1));
             todo.extend(next.map(|to| (here.clone(), to)));

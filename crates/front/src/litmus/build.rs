@@ -1,6 +1,5 @@
 //! The last step of all readers: parsed threads and declared memory to a [`Program`].
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::program_scope;
@@ -8,7 +7,7 @@ use crate::isa::Symbols;
 use crate::isa::clike;
 use crate::isa::ptx::{Env, RegInit, Unit, pointers};
 use diag::{Sink, Span};
-use program::{Dialect, Expr, Instr, LocId, LocationKind, Machine, Op, Place, Program, Scope, Thread};
+use program::{Dialect, Expr, Instr, LocId, LocationKind, Machine, Op, Place, Program, Scope, Seat, Thread};
 
 /// A thread whose code is parsed.
 pub(super) struct ThreadDraft {
@@ -19,20 +18,6 @@ pub(super) struct ThreadDraft {
     pub(super) regs: Vec<RegInit>,
     /// Values of special registers.
     pub(super) specials: Vec<(String, i64)>,
-}
-
-/// What tells the warp of a place from others; `None`: the thread is alone in it.
-fn warp_of(place: &Place) -> Option<(u32, u32, u32, u32, u32)> {
-    Some((place.gpu, place.domain, place.queue_family, place.cta, place.warp?))
-}
-
-/// How many threads the warp of a place has.
-fn warps(places: &[Place]) -> impl Fn(&Place) -> u32 + use<> {
-    let mut threads: HashMap<_, u32> = HashMap::new();
-    for warp in places.iter().filter_map(warp_of) {
-        *threads.entry(warp).or_default() += 1;
-    }
-    move |place| warp_of(place).and_then(|warp| threads.get(&warp).copied()).unwrap_or(1)
 }
 
 /// Lowers all threads.
@@ -68,22 +53,16 @@ pub(super) fn lower_ptx(
     env: &Env,
     sink: &mut Sink,
 ) -> Vec<(Thread, Vec<usize>)> {
-    let warps = warps(&threads.iter().map(|t| t.place.clone()).collect::<Vec<_>>());
-    let mut before: HashMap<_, u32> = HashMap::new();
-    let lower = |thread: ThreadDraft| {
-        let warp_threads = warps(&thread.place);
-        let lane = warp_of(&thread.place).map_or(0, |warp| {
-            let next = before.entry(warp).or_default();
-            *next += 1;
-            *next - 1
-        });
-        let env = Env { regs: thread.regs, specials: thread.specials, warp_threads, lane, ..env.clone() };
+    let places: Vec<Place> = threads.iter().map(|t| t.place.clone()).collect();
+    let lower = |(t, thread): (usize, ThreadDraft)| {
+        let warp = Seat::among(places.iter(), t, Scope::Warp);
+        let env = Env { regs: thread.regs, specials: thread.specials, warp, ..env.clone() };
         let lowered = units[thread.unit].lower(&env, symbols, sink);
         let untyped = lowered.untyped().to_vec();
         let (name, place, source) = (thread.name, thread.place, String::new());
         (Thread { name, place, regs: lowered.regs, code: lowered.code, source }, untyped)
     };
-    threads.into_iter().map(lower).collect()
+    threads.into_iter().enumerate().map(lower).collect()
 }
 
 /// A thread in a C-like dialect whose code is parsed.
@@ -149,16 +128,11 @@ pub(super) fn lower_clike(
     symbols: &mut Symbols,
     sink: &mut Sink,
 ) -> Vec<(Thread, Vec<clike::host::Request>)> {
-    let warps = warps(&threads.iter().map(|t| t.place.clone()).collect::<Vec<_>>());
-    let mut before: HashMap<_, u32> = HashMap::new();
+    let places: Vec<Place> = threads.iter().map(|t| t.place.clone()).collect();
     let mut read_only: Vec<(usize, usize)> = Vec::new();
     let lower = |(t, mut thread): (usize, CThreadDraft)| {
-        thread.env.warp_threads = warps(&thread.place);
-        if let Some(warp) = warp_of(&thread.place) {
-            let lane = before.entry(warp).or_default();
-            thread.env.lane = *lane;
-            *lane += 1;
-        }
+        thread.env.warp = Seat::among(places.iter(), t, Scope::Warp);
+        thread.env.block = Seat::among(places.iter(), t, Scope::Cta);
         let lowered = thread.unit.lower(&thread.env, symbols, sink);
         read_only.extend(lowered.read_only.iter().map(|at| (t, *at)));
         // A kernel's code means something else in every thread.

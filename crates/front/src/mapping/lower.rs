@@ -232,7 +232,7 @@ fn barrier(from: &Barrier) -> Result<Vec<Op>, String> {
         scope = Some(Scope::Cluster);
     }
     let action = from.action;
-    let lanes = from.lanes;
+    let lanes = from.lanes.clone();
     let op = Op::Barrier(Barrier { action, domain, lanes, naming, arrive, wait, scope });
     let wide = match from.scope {
         Some(asked) if asked > domain => mapped(Some(asked)).ok().filter(|s| *s > Scope::Cta && *s > domain),

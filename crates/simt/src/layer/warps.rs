@@ -18,7 +18,7 @@
 use std::mem::discriminant;
 
 use super::flow::reconvergence;
-use crate::code::{Act, Code};
+use crate::code::{Act, Code, eval};
 use crate::set::bits;
 use crate::state::{Status, Thread};
 use crate::{Fault, Halt, Result};
@@ -194,7 +194,7 @@ impl Warps {
         (thread, barrier): (usize, &Barrier),
     ) -> Result {
         let (w, lane) = self.place[thread];
-        let named = barrier.lanes.map_or(Lanes::MAX, Lanes::from);
+        let named = barrier.lanes.as_ref().map_or(Lanes::MAX, |mask| eval(mask, &threads[thread].regs) as Lanes);
         let active = self.side(&state[w], lane).map_or(0, |f| f.lanes);
         let missing =
             bits(state[w].stack[0].lanes & named & !active).map(|l| self.warps[w][l]).collect::<Vec<_>>();

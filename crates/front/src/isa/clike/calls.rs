@@ -2,6 +2,7 @@
 //!
 //! # Sources
 //! - C11, 7.17, *Atomics*: functions without `_explicit` are sequentially consistent.
+//! - OpenCL C, *Work-group Collective Functions*, *Sub-group Functions*.
 //! - OpenCL C, *Atomic Functions*, *Synchronization Functions*, *Fences*: without a scope argument the scope is that of
 //!   the device, of a barrier that of its group. *Legacy Atomic Functions*: relaxed, at the scope of the work-group.
 //! - GCC, *Built-in Functions for Memory Model Aware Atomic Operations*; *Other Built-in Functions Provided by GCC*.
@@ -57,9 +58,9 @@ pub(super) enum Role {
     Flags,
     /// CUDA: the threads of a warp; may be left out.
     Mask,
-    /// CUDA: the threads of a warp that meet; a constant.
+    /// CUDA: the threads of a warp that meet.
     Lanes,
-    /// CUDA: a lane, or how far away it is; a constant.
+    /// A lane, or how far away it is.
     Lane,
     /// CUDA: how many lanes a section of the warp has; a constant that may be left out.
     Width,
@@ -125,8 +126,8 @@ pub(super) enum Does {
     Clear,
     /// CUDA: waits for the threads of a block, and combines what they say.
     Vote(Vote),
-    /// Hands a value to lanes of the warp, and gives what becomes of those that come back.
-    Hand(Handed),
+    /// Hands a value to the threads of a group of that scope, and gives what becomes of those that come back.
+    Hand(Handed, Scope),
     /// Orders accesses. With an order of its own, it has no order argument.
     Fence(Option<Order>),
     /// Waits for the threads of a group.
@@ -157,6 +158,10 @@ pub(super) fn legal(does: Does) -> &'static [Order] {
 
 const fn row(name: &'static str, dialects: In, does: Does, args: &'static [Role]) -> Row {
     Row { name, dialects, does, args, fixed: None, words: None }
+}
+
+const fn collective(name: &'static str, handed: Handed, group: Scope) -> Row {
+    row(name, In::OpenCl, Does::Hand(handed, group), ONE)
 }
 
 const fn builtin(name: &'static str, does: Does, args: &'static [Role]) -> Row {
@@ -238,6 +243,30 @@ pub(super) const ROWS: &[Row] = &[
     row("barrier", In::OpenCl, Does::Barrier(Scope::Cta), BARRIER),
     row("work_group_barrier", In::OpenCl, Does::Barrier(Scope::Cta), BARRIER),
     row("sub_group_barrier", In::OpenCl, Does::Barrier(Scope::Warp), BARRIER),
+    collective("work_group_all", Handed::All, Scope::Cta),
+    collective("work_group_any", Handed::Any, Scope::Cta),
+    row("work_group_broadcast", In::OpenCl, Does::Hand(Handed::Broadcast, Scope::Cta), &[Role::Val, Role::Lane]),
+    collective("work_group_reduce_add", Handed::Reduced(BinOp::Add), Scope::Cta),
+    collective("work_group_reduce_min", Handed::Reduced(BinOp::Min), Scope::Cta),
+    collective("work_group_reduce_max", Handed::Reduced(BinOp::Max), Scope::Cta),
+    collective("work_group_scan_exclusive_add", Handed::Before(BinOp::Add), Scope::Cta),
+    collective("work_group_scan_exclusive_min", Handed::Before(BinOp::Min), Scope::Cta),
+    collective("work_group_scan_exclusive_max", Handed::Before(BinOp::Max), Scope::Cta),
+    collective("work_group_scan_inclusive_add", Handed::UpTo(BinOp::Add), Scope::Cta),
+    collective("work_group_scan_inclusive_min", Handed::UpTo(BinOp::Min), Scope::Cta),
+    collective("work_group_scan_inclusive_max", Handed::UpTo(BinOp::Max), Scope::Cta),
+    collective("sub_group_all", Handed::All, Scope::Warp),
+    collective("sub_group_any", Handed::Any, Scope::Warp),
+    row("sub_group_broadcast", In::OpenCl, Does::Hand(Handed::Broadcast, Scope::Warp), &[Role::Val, Role::Lane]),
+    collective("sub_group_reduce_add", Handed::Reduced(BinOp::Add), Scope::Warp),
+    collective("sub_group_reduce_min", Handed::Reduced(BinOp::Min), Scope::Warp),
+    collective("sub_group_reduce_max", Handed::Reduced(BinOp::Max), Scope::Warp),
+    collective("sub_group_scan_exclusive_add", Handed::Before(BinOp::Add), Scope::Warp),
+    collective("sub_group_scan_exclusive_min", Handed::Before(BinOp::Min), Scope::Warp),
+    collective("sub_group_scan_exclusive_max", Handed::Before(BinOp::Max), Scope::Warp),
+    collective("sub_group_scan_inclusive_add", Handed::UpTo(BinOp::Add), Scope::Warp),
+    collective("sub_group_scan_inclusive_min", Handed::UpTo(BinOp::Min), Scope::Warp),
+    collective("sub_group_scan_inclusive_max", Handed::UpTo(BinOp::Max), Scope::Warp),
     row("atomic_flag_test_and_set", In::Both, Does::TestAndSet, LOAD),
     row("atomic_flag_test_and_set_explicit", In::Both, Does::TestAndSet, LOAD_X),
     row("atomic_flag_clear", In::Both, Does::Clear, LOAD),

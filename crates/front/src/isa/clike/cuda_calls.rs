@@ -20,6 +20,10 @@ const fn row(name: &'static str, does: Does, args: &'static [Role]) -> Row {
     Row { name, dialects: In::Cuda, does, args, fixed: None, words: None }
 }
 
+const fn hand(handed: Handed) -> Does {
+    Does::Hand(handed, Scope::Warp)
+}
+
 const fn nv(name: &'static str, does: Does, args: &'static [Role]) -> Row {
     Row { words: Some(&NV), ..row(name, does, args) }
 }
@@ -122,20 +126,20 @@ pub(super) const FUNCTIONS: &[Row] = &[
     row("__syncthreads_and", Does::Vote(Vote::And), &[Role::Val]),
     row("__syncthreads_or", Does::Vote(Vote::Or), &[Role::Val]),
     row("__syncwarp", Does::Barrier(Scope::Warp), &[Role::Mask]),
-    row("__shfl_sync", Does::Hand(Handed::Shuffle(ShuffleMode::Idx)), SHUFFLE),
-    row("__shfl_up_sync", Does::Hand(Handed::Shuffle(ShuffleMode::Up)), SHUFFLE),
-    row("__shfl_down_sync", Does::Hand(Handed::Shuffle(ShuffleMode::Down)), SHUFFLE),
-    row("__shfl_xor_sync", Does::Hand(Handed::Shuffle(ShuffleMode::Bfly)), SHUFFLE),
-    row("__all_sync", Does::Hand(Handed::All), HANDED),
-    row("__any_sync", Does::Hand(Handed::Any), HANDED),
-    row("__ballot_sync", Does::Hand(Handed::Ballot), HANDED),
-    row("__match_any_sync", Does::Hand(Handed::Same), HANDED),
-    row("__reduce_add_sync", Does::Hand(Handed::Reduced(BinOp::Add)), HANDED),
-    row("__reduce_min_sync", Does::Hand(Handed::Reduced(BinOp::Min)), HANDED),
-    row("__reduce_max_sync", Does::Hand(Handed::Reduced(BinOp::Max)), HANDED),
-    row("__reduce_and_sync", Does::Hand(Handed::Reduced(BinOp::And)), HANDED),
-    row("__reduce_or_sync", Does::Hand(Handed::Reduced(BinOp::Or)), HANDED),
-    row("__reduce_xor_sync", Does::Hand(Handed::Reduced(BinOp::Xor)), HANDED),
+    row("__shfl_sync", hand(Handed::Shuffle(ShuffleMode::Idx)), SHUFFLE),
+    row("__shfl_up_sync", hand(Handed::Shuffle(ShuffleMode::Up)), SHUFFLE),
+    row("__shfl_down_sync", hand(Handed::Shuffle(ShuffleMode::Down)), SHUFFLE),
+    row("__shfl_xor_sync", hand(Handed::Shuffle(ShuffleMode::Bfly)), SHUFFLE),
+    row("__all_sync", hand(Handed::All), HANDED),
+    row("__any_sync", hand(Handed::Any), HANDED),
+    row("__ballot_sync", hand(Handed::Ballot), HANDED),
+    row("__match_any_sync", hand(Handed::Same), HANDED),
+    row("__reduce_add_sync", hand(Handed::Reduced(BinOp::Add)), HANDED),
+    row("__reduce_min_sync", hand(Handed::Reduced(BinOp::Min)), HANDED),
+    row("__reduce_max_sync", hand(Handed::Reduced(BinOp::Max)), HANDED),
+    row("__reduce_and_sync", hand(Handed::Reduced(BinOp::And)), HANDED),
+    row("__reduce_or_sync", hand(Handed::Reduced(BinOp::Or)), HANDED),
+    row("__reduce_xor_sync", hand(Handed::Reduced(BinOp::Xor)), HANDED),
     legacy("atomicAdd", Scope::Gpu, Fetch(BinOp::Add), LEGACY),
     legacy("atomicAdd_block", Scope::Cta, Fetch(BinOp::Add), LEGACY),
     legacy("atomicAdd_system", Scope::Sys, Fetch(BinOp::Add), LEGACY),

@@ -8,7 +8,6 @@ use std::ops::Range;
 use super::ast::{Expr as Tree, ExprKind};
 use super::calls::{Bits, Does, In, Role, Row, legal};
 use super::groups::{SUB_GROUP_BARRIER, WORK_GROUP_BARRIER};
-use super::lanes::Named;
 use super::lower::Lowering;
 use super::place::Place;
 use super::refused::scope_meant;
@@ -38,9 +37,9 @@ struct Orders {
 
 /// The arguments of a call.
 #[derive(Default)]
-struct Args {
+pub(super) struct Args {
     addr: Option<(Expr, Qualified)>,
-    value: Option<Value>,
+    pub(super) value: Option<Value>,
     expected: Option<Expected>,
     compared: Option<Value>,
     order: Option<Order>,
@@ -50,10 +49,10 @@ struct Args {
     scope: Option<Scope>,
     flags: Vec<&'static str>,
     /// The lanes that a barrier of a warp names; `None`: all.
-    lanes: Option<u32>,
+    pub(super) lanes: Option<Expr>,
     /// The lane of a shuffle, and how many lanes are in a section.
-    lane: Option<Value>,
-    width: Option<i64>,
+    pub(super) lane: Option<Value>,
+    pub(super) width: Option<i64>,
 }
 
 impl Lowering<'_, '_> {
@@ -279,12 +278,7 @@ impl Lowering<'_, '_> {
                 return Some(Value::void());
             }
             Does::Vote(vote) => return Some(self.vote(tree, vote, args.value?)),
-            Does::Hand(handed) => {
-                let lanes = args.lanes.unwrap_or(self.lanes());
-                let lane = args.lane.map_or(Expr::Const(0), |lane| lane.expr);
-                let named = Named { lanes, lane, width: args.width.unwrap_or(32) };
-                return Some(self.hands(handed, &args.value?, named));
-            }
+            Does::Hand(handed, group) => return self.hands(handed, group, tree, args),
             Does::Nothing => return Some(Value::void()),
             Does::Bits(bits, of) => return self.bits(row, tree, bits, of, args.value?),
             Does::Larger | Does::Smaller => {
@@ -572,7 +566,7 @@ impl Lowering<'_, '_> {
         self.push(Op::Barrier(Barrier {
             action: BarrierAction::Sync,
             domain,
-            lanes: args.lanes,
+            lanes: args.lanes.clone(),
             naming,
             arrive,
             wait,

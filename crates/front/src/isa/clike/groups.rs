@@ -18,6 +18,7 @@ use super::lower::Lowering;
 use super::scope::{Binding, ThreadGroup};
 use super::types::Value;
 use super::words::group_word;
+use crate::isa::ptx::Lanes;
 use program::{Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Tags, Ty, Update};
 
 /// The barrier resources of barriers without a label: one per group and kind, apart from those of PTX.
@@ -43,30 +44,19 @@ pub(super) enum Vote {
 }
 
 impl Lowering<'_, '_> {
-    /// The lanes of the warp that exist.
-    pub(super) fn lanes(&self) -> u32 {
-        let threads = self.env.warp_threads;
-        if threads >= 32 { u32::MAX } else { (1u32 << threads) - 1 }
-    }
-
-    /// The mask of `__syncwarp`: the lanes it names, or `None` if that is the whole warp.
-    pub(super) fn mask(&mut self, tree: &Tree) -> Option<Option<u32>> {
-        let Some(mask) = self.eval(tree).constant() else {
-            self.error("unsupported-mask", &tree.range, "only constant masks are supported", |d| {
-                d.label("expected a constant such as 0xffffffff")
-            });
-            return None;
-        };
-        let all = self.lanes();
-        let named = mask as u32 & all;
-        if named == 0 {
-            let threads = self.env.warp_threads;
-            self.error("unsupported-mask", &tree.range, "this mask names no thread of the warp", |d| {
-                d.label(format!("the lanes of this warp are 0 to {}", threads.saturating_sub(1)))
-            });
-            return None;
+    /// A mask of lanes: those that it names, or `None` if that is the whole warp.
+    pub(super) fn mask(&mut self, tree: &Tree) -> Option<Option<Expr>> {
+        let all = self.env.warp.all();
+        match Lanes::new(Scope::Warp, self.env.warp, self.scalar(tree).expr).mask {
+            Expr::Const(0) => {
+                let last = self.env.warp.of.saturating_sub(1);
+                self.error("unsupported-mask", &tree.range, "this mask names no thread of the warp", |d| {
+                    d.label(format!("the lanes of this warp are 0 to {last}"))
+                });
+                None
+            }
+            mask => Some(Some(mask).filter(|mask| *mask != Expr::Const(all))),
         }
-        Some((named != all).then_some(named))
     }
 
     /// The group that an expression stands for; `None`: it stands for none.
@@ -108,9 +98,9 @@ impl Lowering<'_, '_> {
             return Some(ThreadGroup { domain: Scope::Warp, lanes: None });
         };
         let size = size as u32;
-        let first = self.env.lane / size * size;
+        let first = self.env.warp.rank / size * size;
         let named = if size == 32 { u32::MAX } else { ((1u32 << size) - 1) << first };
-        let all = self.lanes();
+        let all = self.env.warp.all() as u32;
         Some(ThreadGroup { domain: Scope::Warp, lanes: (named & all != all).then_some(named & all) })
     }
 
@@ -151,8 +141,8 @@ impl Lowering<'_, '_> {
         let (number, grid) = (special("blockIdx.x"), special("gridDim.x"));
         let value = match (group.domain, rank) {
             (Scope::Warp, _) => {
-                let mask = group.lanes.unwrap_or(self.lanes());
-                let before = if rank { (1u64 << self.env.lane) - 1 } else { u64::from(u32::MAX) };
+                let mask = group.lanes.unwrap_or(self.env.warp.all() as u32);
+                let before = if rank { (1u64 << self.env.warp.rank) - 1 } else { u64::from(u32::MAX) };
                 Some(i64::from((u64::from(mask) & before).count_ones()))
             }
             (Scope::Cta, true) => thread,
@@ -214,7 +204,7 @@ impl Lowering<'_, '_> {
     fn meet(&mut self, group: ThreadGroup, id: i64, action: BarrierAction) {
         let (arrive, wait) = (Tags::of(&["B", "BA"]), Tags::of(&["B", "BW"]));
         let naming = BarrierNaming::Counted { id: Expr::Const(id), count: None };
-        let ThreadGroup { domain, lanes } = group;
+        let (domain, lanes) = (group.domain, group.lanes.map(|mask| Expr::Const(i64::from(mask))));
         self.push(Op::Barrier(Barrier { action, domain, lanes, naming, arrive, wait, scope: None }));
     }
 

@@ -178,7 +178,7 @@ impl Lowering<'_, '_> {
             return;
         }
         let before = self.sink.errors();
-        let lane = ("%laneid".to_string(), i64::from(self.env.lane));
+        let lane = ("%laneid".to_string(), i64::from(self.env.warp.rank));
         let special = |(ptx, cuda): &(&str, &str)| {
             let value = self.env.specials.iter().find(|s| s.0 == *cuda)?.1;
             Some((ptx.to_string(), value))
@@ -191,10 +191,8 @@ impl Lowering<'_, '_> {
             }
             Given::Constant(_) => None,
         });
-        let warp_threads = self.env.warp_threads;
-        let lane = self.env.lane;
-        let env =
-            ptx::Env { strict: true, warp_threads, lane, specials, regs: regs.collect(), ..ptx::Env::default() };
+        let warp = self.env.warp;
+        let env = ptx::Env { strict: true, warp, specials, regs: regs.collect(), ..ptx::Env::default() };
         let lowered = ptx::Unit::parse(text, self.sink).lower(&env, &Symbols::default(), self.sink);
         if self.sink.errors() > before {
             return;

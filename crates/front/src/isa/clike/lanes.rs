@@ -1,26 +1,31 @@
-//! Values handed from lane to lane of a warp: `__shfl_sync` and its like, votes, matches, reductions.
+//! Values handed from thread to thread of a group: `__shfl_sync` and its like, votes, matches, reductions; collective functions
+//! of work-groups and sub-groups.
 //!
 //! # Sources
 //! - CUDA C++ Programming Guide, *Warp Shuffle Functions*, *Warp Vote Functions*, *Warp Match Functions*, *Warp Reduce Functions*:
 //!   they do not imply a memory barrier. In PTX they are `shfl.sync`, `vote.sync`, `match.sync` and `redux.sync`.
+//! - OpenCL C, *Work-group Collective Functions*, *Sub-group Functions*: all work-items of the group must come to them. The text
+//!   calls none of them a barrier.
 //!
 //! # Where we differ
-//! - The mask and the width are constants.
+//! - The width of a section is a constant.
+//! - A group has at most 64 threads.
 
 use super::ast::Expr as Tree;
+use super::function::Args;
 use super::lower::Lowering;
 use super::types::Value;
-use crate::isa::ptx::{ShuffleMode, Shuffled, equal, fold, meet};
-use program::{BinOp, CmpOp, Expr, Op, Ty};
+use crate::isa::ptx::{Brought, Lanes, ShuffleMode, Shuffled, equal, fold};
+use program::{BinOp, CmpOp, Expr, Op, Scope, Ty};
 
-/// What is made of what the lanes bring.
+/// What is made of what the threads bring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Handed {
     /// The value of another lane.
     Shuffle(ShuffleMode),
-    /// Whether it is not 0 in all lanes.
+    /// Whether it is not 0 in all of them.
     All,
-    /// Whether it is not 0 in some lane.
+    /// Whether it is not 0 in one of them.
     Any,
     /// The lanes in which it is not 0.
     Ballot,
@@ -28,17 +33,12 @@ pub(super) enum Handed {
     Same,
     /// All of them, combined.
     Reduced(BinOp),
-}
-
-/// What a call names beside its value.
-#[derive(Clone, Debug)]
-pub(super) struct Named {
-    /// The lanes that meet.
-    pub(super) lanes: u32,
-    /// The lane of a shuffle, or how far away it is.
-    pub(super) lane: Expr,
-    /// The lanes in a section of the warp.
-    pub(super) width: i64,
+    /// The value of the thread that all of them name.
+    Broadcast,
+    /// Those of the threads before this one, combined.
+    Before(BinOp),
+    /// The same with its own.
+    UpTo(BinOp),
 }
 
 impl Lowering<'_, '_> {
@@ -53,8 +53,28 @@ impl Lowering<'_, '_> {
         width
     }
 
-    /// Hands a value to the lanes of a warp; what becomes of those that come back.
-    pub(super) fn hands(&mut self, handed: Handed, value: &Value, named: Named) -> Value {
+    /// Meets threads with a value; what those of the given ranks bring.
+    fn brings(&mut self, lanes: &Lanes, value: Expr, ty: Ty, defined: Expr, ranks: &[u32]) -> Brought {
+        self.push(lanes.meet(value, defined));
+        let mut take = |rank: &u32| {
+            let dst = self.temporary(ty);
+            self.push(Op::Take { dst, lane: *rank as u8 });
+            (*rank, Expr::Reg(dst))
+        };
+        Brought { lanes: lanes.clone(), taken: ranks.iter().map(&mut take).collect() }
+    }
+
+    /// Hands a value to the threads of a group; what becomes of those that come back.
+    pub(super) fn hands(&mut self, handed: Handed, group: Scope, tree: &Tree, args: Args) -> Option<Value> {
+        let value = args.value?;
+        let seat = if group == Scope::Warp { self.env.warp } else { self.env.block };
+        if seat.of > i64::BITS {
+            self.error("unsupported-group", &tree.range, "groups of more than 64 are not supported here", |d| {
+                d.label(format!("this one has {}", seat.of))
+            });
+            return None;
+        }
+        let lanes = Lanes::new(group, seat, args.lanes.unwrap_or(Expr::Const(-1)));
         let flag = matches!(handed, Handed::All | Handed::Any | Handed::Ballot);
         let (ty, brought) = if flag {
             (Ty::U32, Expr::Cmp(CmpOp::Ne, value.word(), value.expr.clone().into(), Expr::Const(0).into()))
@@ -63,50 +83,57 @@ impl Lowering<'_, '_> {
             let ty = if value.word().bits < 32 { Ty::S32 } else { value.word() };
             (ty, Expr::Cast(ty, value.expr.clone().into()))
         };
-        let own = i64::from(self.env.lane);
-        let shuffled = match handed {
+        let lane = args.lane.map_or(Expr::Const(0), |lane| lane.expr);
+        let all = lanes.possible();
+        let (result, ty) = match handed {
             Handed::Shuffle(mode) => {
                 let clamp = if mode == ShuffleMode::Up { 0 } else { 31 };
-                let c = (32 - named.width) << 8 | clamp;
-                Some(Shuffled::new(mode, self.env.lane, named.lane, c, named.lanes))
+                let shuffled = Shuffled::new(mode, lane, (32 - args.width.unwrap_or(32)) << 8 | clamp, &lanes);
+                let from: Vec<u32> = shuffled.from.iter().map(|f| f.0).collect();
+                let met = self.brings(&lanes, brought, ty, shuffled.is_defined(&lanes), &from);
+                (shuffled.chosen(&met.taken.into_iter().map(|t| t.1).collect::<Vec<_>>()), ty)
             }
-            _ => None,
-        };
-        // What is undefined meets nobody.
-        let own_comes = Expr::Const(i64::from(named.lanes >> own & 1));
-        let defined = shuffled.as_ref().map_or(own_comes, Shuffled::is_defined);
-        for op in meet(brought, named.lanes, defined, self.code.len()) {
-            self.push(op);
-        }
-        let all: Vec<i64> = match &shuffled {
-            Some(shuffled) => shuffled.lanes.iter().map(|(lane, _)| i64::from(*lane)).collect(),
-            None => (0..32).filter(|lane| named.lanes >> lane & 1 != 0).collect(),
-        };
-        let mut taken = Vec::new();
-        for &lane in &all {
-            let dst = self.temporary(ty);
-            self.push(Op::Take { dst, lane: lane as u8 });
-            taken.push(Expr::Reg(dst));
-        }
-        let set = |is: &dyn Fn(&Expr) -> Expr| {
-            let bit = |(lane, value): (&i64, &Expr)| {
-                Expr::Select(is(value).into(), Expr::Const(1 << lane).into(), Expr::Const(0).into())
-            };
-            fold(BinOp::Or, Ty::U32, &all.iter().zip(&taken).map(bit).collect::<Vec<_>>())
-        };
-        let (result, ty) = match handed {
-            Handed::Shuffle(_) => (shuffled.map_or(Expr::Const(0), |s| s.chosen(&taken)), ty),
-            Handed::All => (fold(BinOp::And, Ty::U32, &taken), Ty::S32),
-            Handed::Any => (fold(BinOp::Or, Ty::U32, &taken), Ty::S32),
-            Handed::Ballot => (set(&Expr::clone), Ty::U32),
-            Handed::Same => {
-                let own = all.iter().position(|lane| *lane == own).map_or(Expr::Const(0), |at| taken[at].clone());
-                (set(&|value| equal(ty, &[value.clone(), own.clone()])), Ty::U32)
+            Handed::Broadcast => {
+                let named = self.brings(&lanes, lane, Ty::WORD, Expr::Const(1), &all);
+                let is = |rank: u32| equal(Ty::WORD, &[named.own(), Expr::Const(i64::from(rank))]);
+                let some: Vec<Expr> = all.iter().map(|rank| is(*rank)).collect();
+                let defined = fold(BinOp::And, Ty::U32, &[named.same(Ty::WORD), fold(BinOp::Or, Ty::U32, &some)]);
+                let met = self.brings(&lanes, brought, ty, defined, &all);
+                let choose = |other: Expr, (rank, value): (u32, Expr)| {
+                    Expr::Select(is(rank).into(), value.into(), other.into())
+                };
+                (met.taken.into_iter().fold(Expr::Const(0), choose), ty)
             }
-            Handed::Reduced(op) => (fold(op, ty, &taken), ty),
+            _ => {
+                let met = self.brings(&lanes, brought, ty, Expr::Const(1), &all);
+                let first =
+                    |n: u32| -> Vec<Expr> { met.taken.iter().filter(|t| t.0 < n).map(|t| t.1.clone()).collect() };
+                match handed {
+                    Handed::All => (met.combined(BinOp::And, Ty::U32), Ty::S32),
+                    Handed::Any => (met.combined(BinOp::Or, Ty::U32), Ty::S32),
+                    Handed::Ballot => (met.set(Expr::clone), Ty::U32),
+                    Handed::Same => (met.set(|value| equal(ty, &[value.clone(), met.own()])), Ty::U32),
+                    Handed::Before(op) if seat.rank == 0 => (Expr::Const(neutral(op, ty)), ty),
+                    Handed::Before(op) => (fold(op, ty, &first(seat.rank)), ty),
+                    Handed::UpTo(op) => (fold(op, ty, &first(seat.rank + 1)), ty),
+                    Handed::Reduced(op) => (met.combined(op, ty), ty),
+                    Handed::Shuffle(_) | Handed::Broadcast => unreachable!("they name a lane"),
+                }
+            }
         };
         let dst = self.temporary(ty);
         self.push(Op::Assign { dst, value: result });
-        Value::of(Expr::Reg(dst), ty)
+        Some(Value::of(Expr::Reg(dst), ty))
+    }
+}
+
+/// What changes nothing that it is combined with.
+fn neutral(op: BinOp, ty: Ty) -> i64 {
+    let sign = 1i64 << (ty.bits - 1);
+    match op {
+        BinOp::Min if ty.signed => sign.wrapping_sub(1),
+        BinOp::Min => ty.wrap(-1),
+        BinOp::Max if ty.signed => ty.wrap(sign),
+        _ => 0,
     }
 }

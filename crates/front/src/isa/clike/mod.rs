@@ -24,7 +24,7 @@ use std::rc::Rc;
 
 use crate::isa::{Object, SymbolKind, Symbols};
 use diag::{MappedText, Sink, Span};
-use program::{Init, Instr, MemoryKind, Register, Space, Ty};
+use program::{Init, Instr, MemoryKind, Register, Seat, Space, Ty};
 
 mod ast;
 mod calls;
@@ -80,10 +80,10 @@ pub struct Env {
     pub strict: bool,
     /// Fences of local memory reach no further than the work-group (OpenCL).
     pub capped: bool,
-    /// How many threads the warp of the thread has.
-    pub warp_threads: u32,
-    /// How many threads of its warp come before the thread.
-    pub lane: u32,
+    /// The thread's seat in its warp or sub-group.
+    pub warp: Seat,
+    /// The thread's seat in its block or work-group.
+    pub block: Seat,
     /// Values such as that of `threadIdx.x`, by name; none outside of a kernel.
     pub specials: Vec<(&'static str, i64)>,
     /// The names of memory that the thread may use; `None`: all.
@@ -132,8 +132,8 @@ impl Unit {
             language,
             strict: true,
             capped: false,
-            warp_threads: 1,
-            lane: 0,
+            warp: Seat::ALONE,
+            block: Seat::ALONE,
             specials: Vec::new(),
             visible: None,
             regs: Vec::new(),

@@ -105,12 +105,12 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
     ("write_pipe", "pipes", "use a buffer and atomic operations"),
     (
         "work_group_",
-        "collective functions: an exchange of values that is no barrier, of which the models have no relation",
+        "work-group functions of extensions and of pipes",
         "exchange through local memory and `barrier`, which orders more",
     ),
     (
         "sub_group_",
-        "collective functions: an exchange of values that is no barrier, of which the models have no relation",
+        "sub-group functions of extensions, which not all work-items of the sub-group have to come to",
         "exchange through local memory and `sub_group_barrier`, which orders more",
     ),
     ("__builtin_c", "counts that are undefined for 0", "use `__builtin_popcount`, or `__clz` in CUDA C++"),

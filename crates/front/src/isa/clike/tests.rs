@@ -3,7 +3,7 @@
 use super::{Env, Language, Unit};
 use crate::isa::{Object, SymbolKind, Symbols};
 use diag::{MappedText, Sink, SourceFile, Style, render};
-use program::{Access, BarrierNaming, Dialect, Expr, Op, Scope, Update};
+use program::{Access, BarrierNaming, Dialect, Expr, Op, Scope, Seat, Update};
 
 /// Lowers a thread's code over the locations `x`, `y` and `a[2]`: one word per micro-op, or the messages.
 fn lowered(dialect: Dialect, code: &str) -> String {
@@ -20,8 +20,8 @@ fn lowered(dialect: Dialect, code: &str) -> String {
         capped: false,
         visible: None,
         regs: Vec::new(),
-        warp_threads: 1,
-        lane: 0,
+        warp: Seat::ALONE,
+        block: Seat::ALONE,
         specials: Vec::new(),
         host: None,
     };
@@ -52,7 +52,8 @@ fn word(op: &Op) -> String {
             };
             format!("{kind}.{}/{}", access(read), access(write))
         }
-        Op::Give { lanes, .. } => format!("give.{lanes:x}"),
+        Op::Give { lanes: Expr::Const(lanes), .. } => format!("give.{lanes:x}"),
+        Op::Give { .. } => "give".into(),
         Op::Take { lane, .. } => format!("take.{lane}"),
         Op::Spurious { .. } => "spurious".to_string(),
         Op::Call(_) | Op::Enqueue(_) => "call".to_string(),

@@ -155,11 +155,10 @@ fn counted(e: &mut Emit<'_, '_>, c: &Call, action: BarrierAction) -> Option<Barr
 
 fn warp(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(lanes) = named(e, c, 0) else { return };
-    let whole = lanes.count_ones() == e.env.warp_threads;
     e.push(Op::Barrier(Barrier {
         action: BarrierAction::Sync,
         domain: Scope::Warp,
-        lanes: (!whole).then_some(lanes),
+        lanes: Some(lanes.mask).filter(|mask| *mask != Expr::Const(e.env.warp.all())),
         naming: BarrierNaming::Counted { id: Expr::Const(WARP_BARRIER), count: None },
         arrive: tags("BA"),
         wait: tags("BW"),

@@ -8,12 +8,12 @@
 //!   shuffle reads, by its `c` operand; what is undefined.
 //!
 //! # Where we differ
-//! - The mask is a constant. Where the lane that a shuffle reads is none, its own lane takes from all of them, and chooses.
+//! - Where the lane that a shuffle reads or the mask is no constant, a lane takes from all that may be meant, and chooses.
 //! - What the ISA leaves undefined, a lane outside of its own mask and a value of a lane that does not come, meets nobody.
 
 use super::lower::{Arg, Call, Emit};
 use super::table::{Group, GroupKind, ResultTy, Role, Row};
-use program::{BinOp, CmpOp, Expr, Op, RegId, Ty};
+use program::{BinOp, CmpOp, Expr, Op, RegId, Scope, Seat, Ty};
 
 const MODES: Group = Group { kind: GroupKind::Op, words: &["up", "down", "bfly", "idx"] };
 const B32: Group = Group { kind: GroupKind::Type, words: &["b32"] };
@@ -41,7 +41,7 @@ pub(super) const ROWS: &[Row] = &[
         &[PRED],
         VOTE,
         |e, c| {
-            vote(e, c, |all| fold(BinOp::And, Ty::U32, all));
+            vote(e, c, |all| all.combined(BinOp::And, Ty::U32));
         },
     )
     .keyed(&["sync", "all"])
@@ -53,7 +53,7 @@ pub(super) const ROWS: &[Row] = &[
         &[PRED],
         VOTE,
         |e, c| {
-            vote(e, c, |all| fold(BinOp::Or, Ty::U32, all));
+            vote(e, c, |all| all.combined(BinOp::Or, Ty::U32));
         },
     )
     .keyed(&["sync", "any"])
@@ -65,7 +65,7 @@ pub(super) const ROWS: &[Row] = &[
         &[PRED],
         VOTE,
         |e, c| {
-            vote(e, c, |all| equal(Ty::U32, all));
+            vote(e, c, |all| all.same(Ty::U32));
         },
     )
     .keyed(&["sync", "uni"])
@@ -78,8 +78,7 @@ pub(super) const ROWS: &[Row] = &[
         VOTE,
         |e, c| {
             let Some(met) = met(e, c, 2, c.expr(1), Ty::U32) else { return };
-            let bit = |(lane, value): &(u32, Expr)| bin(BinOp::Shl, Ty::U32, value.clone(), int(i64::from(*lane)));
-            let set = fold(BinOp::Or, Ty::U32, &met.iter().map(bit).collect::<Vec<_>>());
+            let set = met.set(Expr::clone);
             put(e, c, 0, set);
         },
     )
@@ -93,12 +92,9 @@ pub(super) const ROWS: &[Row] = &[
         COMBINED,
         |e, c| {
             let own = e.fit(c.expr(1), c.ty);
-            let Some(met) = met(e, c, 2, own.clone(), c.ty) else { return };
-            let bit = |(lane, value): &(u32, Expr)| {
-                let same = Expr::Cmp(CmpOp::Eq, c.ty, value.clone().into(), own.clone().into());
-                Expr::Select(same.into(), int(1 << lane).into(), int(0).into())
-            };
-            let set = fold(BinOp::Or, Ty::U32, &met.iter().map(bit).collect::<Vec<_>>());
+            let Some(met) = met(e, c, 2, own, c.ty) else { return };
+            let own = met.own();
+            let set = met.set(|value| equal(c.ty, &[value.clone(), own.clone()]));
             put(e, c, 0, set);
         },
     )
@@ -113,10 +109,8 @@ pub(super) const ROWS: &[Row] = &[
         |e, c| {
             let own = e.fit(c.expr(1), c.ty);
             let Some(met) = met(e, c, 2, own, c.ty) else { return };
-            let set = met.iter().fold(0, |set, (lane, _)| set | 1 << lane);
-            let values: Vec<Expr> = met.into_iter().map(|m| m.1).collect();
-            let same = equal(c.ty, &values);
-            put(e, c, 0, Expr::Select(same.clone().into(), int(set).into(), int(0).into()));
+            let same = met.same(c.ty);
+            put(e, c, 0, Expr::Select(same.clone().into(), met.lanes.mask.clone().into(), int(0).into()));
             put(e, c, 1, same);
         },
     )
@@ -139,8 +133,7 @@ pub(super) const ROWS: &[Row] = &[
             };
             let own = e.fit(c.expr(1), c.ty);
             let Some(met) = met(e, c, 2, own, c.ty) else { return };
-            let values: Vec<Expr> = met.into_iter().map(|m| m.1).collect();
-            put(e, c, 0, fold(operation, c.ty, &values));
+            put(e, c, 0, met.combined(operation, c.ty));
         },
     )
     .keyed(&["sync"]),
@@ -175,6 +168,98 @@ fn source_lane(mode: ShuffleMode, own: i64, b: i64, c: i64) -> (i64, bool) {
     (if within { from } else { own }, within)
 }
 
+/// The threads of a group that meet, as one of them names them.
+#[derive(Clone, Debug)]
+pub(in crate::isa) struct Lanes {
+    /// Of which scope the group is.
+    pub(in crate::isa) among: Scope,
+    /// The seat in it of the one that names them.
+    pub(in crate::isa) seat: Seat,
+    /// Those that meet, as a set of bits.
+    pub(in crate::isa) mask: Expr,
+}
+
+impl Lanes {
+    /// Those of a group that a mask names; bits for threads that do not exist count for nothing.
+    pub(in crate::isa) fn new(among: Scope, seat: Seat, mask: Expr) -> Lanes {
+        let mask = match mask {
+            Expr::Const(mask) => int(mask & seat.all()),
+            mask => bin(BinOp::And, Ty::WORD, mask, int(seat.all())),
+        };
+        Lanes { among, seat, mask }
+    }
+
+    /// Those that may be named.
+    pub(in crate::isa) fn possible(&self) -> Vec<u32> {
+        (0..i64::BITS.min(self.seat.of)).filter(|rank| !matches!(self.has(*rank), Expr::Const(0))).collect()
+    }
+
+    /// Whether one of them is named.
+    fn has(&self, rank: u32) -> Expr {
+        match &self.mask {
+            Expr::Const(mask) => int(mask >> rank & 1),
+            mask => {
+                let shifted = bin(BinOp::Shr, Ty::WORD, mask.clone(), int(i64::from(rank)));
+                bin(BinOp::And, Ty::WORD, shifted, int(1))
+            }
+        }
+    }
+
+    /// How a thread meets them with a value, and nobody if what it asks for is not defined.
+    pub(in crate::isa) fn meet(&self, value: Expr, defined: Expr) -> Op {
+        let lanes = match both(self.has(self.seat.rank), defined) {
+            Expr::Const(0) => int(0),
+            Expr::Const(_) => self.mask.clone(),
+            defined => Expr::Select(defined.into(), self.mask.clone().into(), int(0).into()),
+        };
+        Op::Give { value, among: self.among, lanes }
+    }
+}
+
+/// What threads that met brought, each with its rank.
+pub(in crate::isa) struct Brought {
+    pub(in crate::isa) lanes: Lanes,
+    pub(in crate::isa) taken: Vec<(u32, Expr)>,
+}
+
+impl Brought {
+    /// What this thread brought itself.
+    pub(in crate::isa) fn own(&self) -> Expr {
+        let own = self.taken.iter().find(|t| t.0 == self.lanes.seat.rank);
+        own.map_or(int(0), |t| t.1.clone())
+    }
+
+    /// All values, where another stands for those of threads that did not come.
+    fn values(&self, absent: &Expr) -> Vec<Expr> {
+        let value = |(rank, value): &(u32, Expr)| match self.lanes.has(*rank) {
+            Expr::Const(_) => value.clone(),
+            has => Expr::Select(has.into(), value.clone().into(), absent.clone().into()),
+        };
+        self.taken.iter().map(value).collect()
+    }
+
+    /// All values, combined.
+    pub(in crate::isa) fn combined(&self, op: BinOp, ty: Ty) -> Expr {
+        // Where it makes no difference how often a value is there, this thread's own stands for what did not come.
+        let counts = matches!(op, BinOp::Add | BinOp::Xor);
+        fold(op, ty, &self.values(&if counts { int(0) } else { self.own() }))
+    }
+
+    /// Whether all are the same.
+    pub(in crate::isa) fn same(&self, ty: Ty) -> Expr {
+        equal(ty, &self.values(&self.own()))
+    }
+
+    /// The threads whose values are something, as a set of bits.
+    pub(in crate::isa) fn set(&self, is: impl Fn(&Expr) -> Expr) -> Expr {
+        let bit = |(rank, value): &(u32, Expr)| {
+            let is = both(self.lanes.has(*rank), is(value));
+            Expr::Select(is.into(), int(1 << rank).into(), int(0).into())
+        };
+        fold(BinOp::Or, Ty::WORD, &self.taken.iter().map(bit).collect::<Vec<_>>())
+    }
+}
+
 /// What a shuffle does for each value of its operand `b`, of which five bits count: sets of these values.
 pub(in crate::isa) struct Shuffled {
     /// `b`.
@@ -182,26 +267,24 @@ pub(in crate::isa) struct Shuffled {
     /// The values that it can have.
     possible: u32,
     /// The lanes that are read, each with the values that read it.
-    pub(in crate::isa) lanes: Vec<(u32, u32)>,
+    pub(in crate::isa) from: Vec<(u32, u32)>,
     /// Those in bounds.
     within: u32,
 }
 
 impl Shuffled {
     /// The shuffle of a lane among those that meet; `c` is its operand of that name.
-    pub(in crate::isa) fn new(mode: ShuffleMode, own: u32, by: Expr, c: i64, meet: u32) -> Shuffled {
+    pub(in crate::isa) fn new(mode: ShuffleMode, by: Expr, c: i64, lanes: &Lanes) -> Shuffled {
         let possible = if let Expr::Const(v) = by { 1 << (v & 31) } else { u32::MAX };
         let (mut sets, mut within) = ([0u32; 32], 0);
         for b in (0..32).filter(|b| possible >> b & 1 != 0) {
-            let (from, is_within) = source_lane(mode, i64::from(own), b, c);
+            let (from, is_within) = source_lane(mode, i64::from(lanes.seat.rank), b, c);
             within |= u32::from(is_within) << b;
-            // A lane that does not come, or that is not in its own mask, has nothing to give or to take.
-            if meet >> own & 1 != 0 && meet >> from & 1 != 0 {
-                sets[from as usize] |= 1 << b;
-            }
+            sets[from as usize] |= 1 << b;
         }
-        let lanes = (0..32).zip(sets).filter(|(_, set)| *set != 0).collect();
-        Shuffled { by, possible, lanes, within }
+        let from =
+            lanes.possible().into_iter().map(|lane| (lane, sets[lane as usize])).filter(|f| f.1 != 0).collect();
+        Shuffled { by, possible, from, within }
     }
 
     /// Whether `b` is in a set of its values.
@@ -217,8 +300,12 @@ impl Shuffled {
     }
 
     /// Whether a lane that comes is read.
-    pub(in crate::isa) fn is_defined(&self) -> Expr {
-        self.is_in(self.lanes.iter().fold(0, |all, (_, set)| all | set))
+    pub(in crate::isa) fn is_defined(&self, lanes: &Lanes) -> Expr {
+        let (certain, asked): (Vec<_>, Vec<_>) =
+            self.from.iter().copied().partition(|(lane, _)| matches!(lanes.has(*lane), Expr::Const(_)));
+        let certain = self.is_in(certain.iter().fold(0, |all, (_, set)| all | set));
+        let asked = asked.into_iter().map(|(lane, set)| both(lanes.has(lane), self.is_in(set)));
+        asked.fold(certain, |a, b| if a == int(0) { b } else { bin(BinOp::Or, Ty::U32, a, b) })
     }
 
     /// Whether the lane that is meant is in bounds.
@@ -228,7 +315,7 @@ impl Shuffled {
 
     /// What is read, of what was taken from each of the lanes.
     pub(in crate::isa) fn chosen(&self, taken: &[Expr]) -> Expr {
-        let choices = self.lanes.iter().zip(taken);
+        let choices = self.from.iter().zip(taken);
         let choose = |other: Expr, ((_, set), value): (&(u32, u32), &Expr)| {
             Expr::Select(self.is_in(*set).into(), value.clone().into(), other.into())
         };
@@ -236,28 +323,21 @@ impl Shuffled {
     }
 }
 
-/// How a lane meets those that are named, and nobody if what it asks for is not defined; `here` is how long the code is.
-pub(in crate::isa) fn meet(value: Expr, lanes: u32, defined: Expr, here: usize) -> Vec<Op> {
-    match defined {
-        Expr::Const(0) => vec![Op::Give { value, lanes: UNDEFINED }],
-        Expr::Const(_) => vec![Op::Give { value, lanes }],
-        some => vec![
-            Op::Branch { cond: some, target: here + 2 },
-            Op::Give { value: value.clone(), lanes: UNDEFINED },
-            Op::Give { value, lanes },
-        ],
-    }
-}
-
-/// No lanes: whoever comes there meets nobody.
-const UNDEFINED: u32 = 0;
-
 fn int(v: i64) -> Expr {
     Expr::Const(v)
 }
 
 fn bin(op: BinOp, ty: Ty, a: Expr, b: Expr) -> Expr {
     Expr::Bin(op, ty, a.into(), b.into())
+}
+
+/// Whether two conditions, each 0 or 1, hold.
+fn both(a: Expr, b: Expr) -> Expr {
+    match (a, b) {
+        (Expr::Const(0), _) | (_, Expr::Const(0)) => int(0),
+        (Expr::Const(_), other) | (other, Expr::Const(_)) => other,
+        (a, b) => bin(BinOp::And, Ty::U32, a, b),
+    }
 }
 
 /// All values, combined.
@@ -279,49 +359,34 @@ fn put(e: &mut Emit<'_, '_>, c: &Call, number: usize, value: Expr) {
     }
 }
 
-/// A constant operand.
-fn constant(e: &mut Emit<'_, '_>, c: &Call, operand: usize, what: &str) -> Option<i64> {
-    if let Expr::Const(v) = c.expr(operand) {
-        return Some(v);
-    }
-    e.error("unsupported-operand", c.opcode.clone(), format!("{what} is no constant"), |d| {
-        d.label(
-            "only constants are supported here: from a register, it depends on what is computed who meets whom",
-        )
-    });
-    None
-}
-
 /// The lanes of the warp that an operand names.
-pub(super) fn named(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<u32> {
-    let mask = constant(e, c, operand, "the mask of lanes")? as u32;
-    let threads = e.env.warp_threads;
+pub(super) fn named(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<Lanes> {
+    let threads = e.env.warp.of;
     if threads > 32 {
         e.error("unsupported-mask", c.opcode.clone(), "a warp has at most 32 lanes", |d| {
             d.label(format!("this one has {threads}"))
         });
         return None;
     }
-    let all = if threads >= 32 { u32::MAX } else { (1u32 << threads) - 1 };
-    if mask & all == 0 {
+    let lanes = Lanes::new(Scope::Warp, e.env.warp, c.expr(operand));
+    if lanes.mask == int(0) {
         e.error("unsupported-mask", c.opcode.clone(), "this mask names no thread of the warp", |d| {
             d.label(format!("the lanes of this warp are 0 to {}", threads.saturating_sub(1)))
         });
         return None;
     }
-    Some(mask & all)
+    Some(lanes)
 }
 
 /// Meets the lanes that an operand names, with a value; what each of them brings.
-fn met(e: &mut Emit<'_, '_>, c: &Call, mask: usize, value: Expr, ty: Ty) -> Option<Vec<(u32, Expr)>> {
+fn met(e: &mut Emit<'_, '_>, c: &Call, mask: usize, value: Expr, ty: Ty) -> Option<Brought> {
     let lanes = named(e, c, mask)?;
-    let named_itself = i64::from(lanes >> e.env.lane & 1);
-    meet(value, lanes, int(named_itself), e.here()).into_iter().for_each(|op| e.push(op));
+    e.push(lanes.meet(value, int(1)));
     let mut all = Vec::new();
-    for lane in (0..32).filter(|lane| lanes >> lane & 1 != 0) {
+    for lane in lanes.possible() {
         all.push((lane, Expr::Reg(taken(e, c, lane, ty)?)));
     }
-    Some(all)
+    Some(Brought { lanes, taken: all })
 }
 
 /// Takes what a lane brought into a register that the code cannot name.
@@ -335,14 +400,17 @@ fn taken(e: &mut Emit<'_, '_>, c: &Call, lane: u32, ty: Ty) -> Option<RegId> {
     Some(dst)
 }
 
-fn vote(e: &mut Emit<'_, '_>, c: &Call, combine: fn(&[Expr]) -> Expr) {
+fn vote(e: &mut Emit<'_, '_>, c: &Call, combine: fn(&Brought) -> Expr) {
     let Some(met) = met(e, c, 2, c.expr(1), Ty::U32) else { return };
-    let values: Vec<Expr> = met.into_iter().map(|m| m.1).collect();
-    put(e, c, 0, combine(&values));
+    put(e, c, 0, combine(&met));
 }
 
 fn shuffle(e: &mut Emit<'_, '_>, c: &Call) {
-    let Some(clamp) = constant(e, c, 3, "`c` of a shuffle") else { return };
+    let Expr::Const(clamp) = c.expr(3) else {
+        return e.error("unsupported-operand", c.opcode.clone(), "`c` of a shuffle is no constant", |d| {
+            d.label("only constants are supported here: the sections of the warp depend on it")
+        });
+    };
     let mode = match c.quals.get(GroupKind::Op) {
         Some("up") => ShuffleMode::Up,
         Some("down") => ShuffleMode::Down,
@@ -356,10 +424,10 @@ fn shuffle(e: &mut Emit<'_, '_>, c: &Call) {
     };
     let value = e.fit(c.expr(1), c.ty);
     let Some(lanes) = named(e, c, 4) else { return };
-    let shuffled = Shuffled::new(mode, e.env.lane, c.expr(2), clamp, lanes);
-    meet(value, lanes, shuffled.is_defined(), e.here()).into_iter().for_each(|op| e.push(op));
+    let shuffled = Shuffled::new(mode, c.expr(2), clamp, &lanes);
+    e.push(lanes.meet(value, shuffled.is_defined(&lanes)));
     let mut all = Vec::new();
-    for &(lane, _) in &shuffled.lanes {
+    for &(lane, _) in &shuffled.from {
         all.push(Expr::Reg(match taken(e, c, lane, c.ty) {
             Some(taken) => taken,
             None => return,

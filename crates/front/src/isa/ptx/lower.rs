@@ -149,11 +149,6 @@ impl<'a> Emit<'a, '_> {
         self.code.push(Instr { op, element: Element::ONLY, span, line, text });
     }
 
-    /// Where the next micro-op comes.
-    pub(super) fn here(&self) -> usize {
-        self.code.len()
-    }
-
     /// Appends the elements of the current instruction.
     pub(super) fn push_elements(&mut self, ops: Vec<Op>) {
         let first = self.code.len();

@@ -21,7 +21,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use diag::{MappedText, Sink, Span};
-use program::{Init, Instr, Register};
+use program::{Init, Instr, Register, Seat};
 
 mod arith;
 mod atomics;
@@ -50,7 +50,7 @@ use parse::{Operand, OperandKind, Stmt};
 use table::{Matched, Role};
 
 pub use lanes::ShuffleMode;
-pub(super) use lanes::{Shuffled, equal, fold, meet};
+pub(super) use lanes::{Brought, Lanes, Shuffled, equal, fold};
 pub use print::{Unprintable, print};
 pub use table::{Row, rows, type_named};
 
@@ -81,10 +81,8 @@ pub struct Env {
     pub acquiring_red: bool,
     /// Values of special registers, by name with `%`.
     pub specials: Vec<(String, i64)>,
-    /// How many threads of the test are in this thread's warp.
-    pub warp_threads: u32,
-    /// How many of them come before it.
-    pub lane: u32,
+    /// The thread's seat in its warp.
+    pub warp: Seat,
     /// Registers with initial values.
     pub regs: Vec<RegInit>,
 }

@@ -230,9 +230,11 @@ impl Printer<'_> {
         Some(match (barrier.domain, barrier.action) {
             (Scope::Cta, BarrierAction::Sync) => format!("bar.cta.sync {operands}"),
             (Scope::Cta, BarrierAction::Arrive) => format!("bar.cta.arrive {operands}"),
-            (Scope::Warp, BarrierAction::Sync) => {
-                format!("bar.warp.sync {:#x}", barrier.lanes.unwrap_or(u32::MAX))
-            }
+            (Scope::Warp, BarrierAction::Sync) => match &barrier.lanes {
+                Some(Expr::Const(mask)) => format!("bar.warp.sync {mask:#x}"),
+                Some(mask) => format!("bar.warp.sync {}", self.value(mask)?),
+                None => "bar.warp.sync 0xffffffff".to_string(),
+            },
             (Scope::Cluster, BarrierAction::Arrive) if relaxed => "barrier.cluster.arrive.relaxed".to_string(),
             (Scope::Cluster, BarrierAction::Arrive) => "barrier.cluster.arrive".to_string(),
             (Scope::Cluster, BarrierAction::Wait) => "barrier.cluster.wait".to_string(),

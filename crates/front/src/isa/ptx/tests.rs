@@ -3,7 +3,7 @@
 use super::*;
 use crate::isa::{Object, SymbolKind};
 use diag::SourceFile;
-use program::{Dialect, LocationKind, Machine, Op, Place, Program, Scope, Thread, Ty};
+use program::{Dialect, LocationKind, Machine, Op, Place, Program, Scope, Seat, Thread, Ty};
 
 /// Lowers code against the locations x, a (three elements), c (constant) and s (shared), and words, declared as two
 /// words of 32 bits.
@@ -47,7 +47,7 @@ fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
 }
 
 fn env() -> Env {
-    Env { strict: true, warp_threads: 1, ..Env::default() }
+    Env { strict: true, ..Env::default() }
 }
 
 #[track_caller]
@@ -227,16 +227,16 @@ fn barriers_have_two_ways_to_read_their_operands() {
     fails("bar.sync 16", "out-of-range");
     fails("bar.arrive 1", "wrong-operands");
     fails("bar.red.popc.u32 r0, 1, p", "unsupported-qualifier");
-    let warp = Env { warp_threads: 4, ..env() };
+    let warp = Env { warp: Seat { rank: 0, of: 4 }, ..env() };
     assert!(lower_with("bar.warp.sync 0xf", &warp).is_ok());
     assert!(lower_with("bar.warp.sync 0x7", &warp).is_ok());
     assert!(lower_with("bar.warp.sync 0x10", &warp).is_err(), "there is no such lane");
-    assert!(lower_with("mov.u32 r0, 3; bar.warp.sync r0", &warp).is_err());
+    assert!(lower_with("mov.u32 r0, 3; bar.warp.sync r0", &warp).is_ok());
 }
 
 #[test]
-fn lanes_meet_by_constant_masks() {
-    let warp = Env { warp_threads: 4, lane: 1, ..env() };
+fn lanes_meet_by_masks() {
+    let warp = Env { warp: Seat { rank: 1, of: 4 }, ..env() };
     let ok = |code: &str| assert!(lower_with(&format!("mov.u32 r0, 3; {code}"), &warp).is_ok(), "{code}");
     let wrong = |code: &str, id: &str| {
         let found = lower_with(&format!("mov.u32 r0, 3; {code}"), &warp).expect_err(code);
@@ -246,8 +246,8 @@ fn lanes_meet_by_constant_masks() {
     ok("shfl.sync.bfly.b32 r1|p, r0, 1, 31, 0x3");
     ok("vote.sync.ballot.b32 r1, p, 0xf; setp.eq.u32 p, r0, 3");
     ok("shfl.sync.idx.b32 r1, r0, r0, 31, -1");
+    ok("shfl.sync.idx.b32 r1, r0, 0, 31, r0");
     wrong("shfl.sync.idx.b32 r1, r0, 0, r0, -1", "unsupported-operand");
-    wrong("shfl.sync.idx.b32 r1, r0, 0, 31, r0", "unsupported-operand");
     wrong("shfl.sync.idx.b32 r1, r0, 0, 31, 0x70", "unsupported-mask");
     wrong("shfl.sync.b32 r1, r0, 0, 31, -1", "unknown-instruction");
     wrong("shfl.idx.b32 r1, r0, 0, 31", "unknown-instruction");

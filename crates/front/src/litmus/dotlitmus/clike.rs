@@ -18,7 +18,7 @@ use crate::isa::{Object, SymbolKind};
 use crate::litmus::build::CThreadDraft;
 use crate::litmus::fronts::language;
 use diag::{MappedText, Span};
-use program::{Init, LocId, MemoryKind, Place};
+use program::{Init, LocId, MemoryKind, Place, Seat};
 
 impl Reader<'_> {
     /// Reads `{ [x] = 0; atomic_int y[2] = {0, 0}; 0:r0 = 1; }`; the offset behind it.
@@ -226,8 +226,8 @@ impl Reader<'_> {
             language: language(self.dialect),
             strict: false,
             capped: false,
-            warp_threads: 1,
-            lane: 0,
+            warp: Seat::ALONE,
+            block: Seat::ALONE,
             specials: Vec::new(),
             visible: Some(visible),
             regs: Vec::new(),

@@ -19,7 +19,7 @@ use crate::litmus::fronts::{Front, Syntax, language};
 use crate::litmus::keys;
 use diag::{Sink, Span};
 use program::dialect::Allocation;
-use program::{Dialect, MemoryKind, OpenClMemory, SVM_ATOMICS, Space, Ty};
+use program::{Dialect, MemoryKind, OpenClMemory, SVM_ATOMICS, Seat, Space, Ty};
 
 impl Reader<'_, '_> {
     /// Adds what the C-like dialects say of an object.
@@ -175,7 +175,17 @@ impl Reader<'_, '_> {
         let capped = dialect.row().regions && !self.as_published();
         let specials = Vec::new();
         let language = language(dialect);
-        Env { language, strict: true, capped, warp_threads: 1, lane: 0, specials, visible: None, regs, host: None }
+        Env {
+            language,
+            strict: true,
+            capped,
+            warp: Seat::ALONE,
+            block: Seat::ALONE,
+            specials,
+            visible: None,
+            regs,
+            host: None,
+        }
     }
 
     /// One code, many threads; they differ in their place and in the built-in variables.

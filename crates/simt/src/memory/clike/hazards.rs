@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::Clike;
 use super::graph::{Contents, Kind};
 use super::language::Uniform;
-use crate::code::Code;
+use crate::code::{Code, eval};
 use crate::record::{Hazard, HazardKind};
 use program::{Barrier, BarrierNaming, Expr, Scope};
 
@@ -18,15 +18,20 @@ struct Call<'a> {
     thread: usize,
     instr: usize,
     barrier: &'a Barrier,
-    /// Calls of one phase of a barrier have it in common: the barrier, and, where that has phases, the how manieth call of it in
-    /// its thread.
+    /// Calls of one phase of a barrier have it in common: the barrier, and, where that has phases, how many calls of it
+    /// came before in its thread.
     phase: (Key, usize),
 }
 
 /// The calls of one phase, by phase.
 type Phases<'c, 'a> = FxHashMap<(Key, usize), Vec<&'c Call<'a>>>;
 
-type Key = (Scope, Option<u32>, Option<i64>, Option<i64>);
+type Key = (Scope, Option<i64>, Option<i64>, Option<i64>);
+
+/// The lanes that a barrier of a warp names; they are a constant in this memory.
+fn mask(b: &Barrier) -> Option<i64> {
+    b.lanes.as_ref().map(|mask| eval(mask, &[]))
+}
 
 fn key(b: &Barrier) -> Key {
     let constant = |e: &Expr| match e {
@@ -34,9 +39,9 @@ fn key(b: &Barrier) -> Key {
         _ => None,
     };
     match &b.naming {
-        BarrierNaming::Counted { id, .. } => (b.domain, b.lanes, None, constant(id)),
+        BarrierNaming::Counted { id, .. } => (b.domain, mask(b), None, constant(id)),
         BarrierNaming::Instance { instance, id, .. } => {
-            (b.domain, b.lanes, Some(*instance), id.as_ref().and_then(constant))
+            (b.domain, mask(b), Some(*instance), id.as_ref().and_then(constant))
         }
     }
 }
@@ -70,7 +75,7 @@ fn invites(code: &Code, call: &Call<'_>, thread: usize) -> bool {
 
 /// Whether the mask of a warp's barrier lacks a thread.
 fn excludes(code: &Code, b: &Barrier, thread: usize) -> bool {
-    b.lanes.is_some_and(|mask| mask >> code.lanes[thread].min(31) & 1 == 0)
+    mask(b).is_some_and(|mask| mask >> code.lanes[thread].min(31) & 1 == 0)
 }
 
 impl Clike {
