@@ -30,8 +30,8 @@ pub struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0   every expectation met (ask, outcomes: answered)
-  1   at least one expectation not met (compare: or a mapping violated)
+  0   every expectation met (ask, outcomes, distinguish: answered)
+  1   at least one expectation not met (compare, distinguish: or a mapping violated)
   2   invalid input or usage; the other inputs are still decided
   3   nothing failed, but something is undecided
   4   no test matched
@@ -51,6 +51,8 @@ pub enum Command {
     Outcomes(OutcomesArgs),
     /// What several models say of the same tests, and what makes the difference
     Compare(CompareArgs),
+    /// The smallest program of which one model allows what another forbids
+    Distinguish(DistinguishArgs),
     /// Runs tests step by step, and holds what was observed against the model
     Run(RunArgs),
     /// The models it knows; one model with its relations and axioms
@@ -259,6 +261,29 @@ pub struct CompareArgs {
     #[command(flatten)]
     pub select: SelectArgs,
     /// How to ask.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+}
+
+/// `fencepost distinguish`.
+#[derive(Debug, Args)]
+pub struct DistinguishArgs {
+    /// The model that allows, by name or as a .cat file
+    #[arg(value_name = "A")]
+    pub allows: String,
+    /// The model that forbids
+    #[arg(value_name = "B")]
+    pub forbids: String,
+    /// At most N instructions
+    #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u8).range(1..=6))]
+    pub size: u8,
+    /// Also the other way round: what B allows and A forbids
+    #[arg(long)]
+    pub both: bool,
+    /// All programs of which no instruction can be spared, not only the first
+    #[arg(long)]
+    pub all: bool,
+    /// How to ask; `--timeout` is that of the whole search.
     #[command(flatten)]
     pub question: QuestionArgs,
 }

@@ -68,7 +68,7 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
 
 /// The condition, and what may make its answer worthless. Every model is asked the same: where the condition is
 /// `required` under one of them, its violation is.
-fn questions(test: &LitmusTest, model: &str) -> Vec<Question> {
+pub(super) fn questions(test: &LitmusTest, model: &str) -> Vec<Question> {
     let mut own = plan::own_condition(test, model);
     let required = test.expect.values().any(|e| e.reachability == Some(Reachability::Required));
     if required && own.quantifier != Quantifier::ForAll.name() {
@@ -88,7 +88,7 @@ fn questions(test: &LitmusTest, model: &str) -> Vec<Question> {
 }
 
 /// All answers of one test, and what follows from them.
-fn judge(units: &[Unit<'_>], settings: &Settings) -> Decided<Comparison> {
+pub(super) fn judge(units: &[Unit<'_>], settings: &Settings) -> Decided<Comparison> {
     let mut defects = Vec::new();
     let mut columns = Vec::new();
     for unit in units {

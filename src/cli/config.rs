@@ -183,6 +183,7 @@ fn question(command: &mut Command) -> Option<&mut QuestionArgs> {
         Command::Ask(args) => Some(&mut args.question),
         Command::Outcomes(args) => Some(&mut args.question),
         Command::Compare(args) => Some(&mut args.question),
+        Command::Distinguish(args) => Some(&mut args.question),
         Command::Run(args) => Some(&mut args.question),
         Command::Show(args) => Some(&mut args.question),
         _ => None,
@@ -201,10 +202,15 @@ fn fill(command: &mut Command, values: Values, given: &dyn Fn(&str) -> bool) {
         set(&mut question.bound, values.bound.map(Some), given("bound"));
         set(&mut question.timeout, values.timeout.map(Some), given("timeout"));
         set(&mut question.jobs, values.jobs.map(Some), given("jobs"));
+    }
+    // A mapping has to fit the models that are told apart.
+    if !matches!(command, Command::Distinguish(_))
+        && let Some(question) = question(command)
+    {
         set(&mut question.mapping, values.mapping.map(Some), given("mapping"));
     }
     // What is compared is said on the command line, or by the tests.
-    if !matches!(command, Command::Compare(_))
+    if !matches!(command, Command::Compare(_) | Command::Distinguish(_))
         && let Some(question) = question(command)
     {
         set(&mut question.models, values.models, given("models"));

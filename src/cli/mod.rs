@@ -28,6 +28,7 @@ mod config;
 mod decide;
 mod defect;
 mod digest;
+mod distinguish;
 mod executor;
 mod explain;
 mod failed;
@@ -100,6 +101,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> u8 {
         Command::Show(args) => show::run(args, terminal),
         Command::Outcomes(args) => outcomes::run(args, terminal),
         Command::Compare(args) => compare::run(args, terminal),
+        Command::Distinguish(args) => distinguish::run(args, terminal),
         Command::Run(args) => executor::run(args, terminal),
         Command::Models(args) => models::run(args, terminal),
         Command::Import(args) => import::run(args, terminal),

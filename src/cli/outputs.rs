@@ -16,7 +16,9 @@ use super::args::FormatArg;
 use super::files;
 use super::terminal::{Terminal, cannot_write, reader_left};
 use diag::Diagnostic;
-use report::{self, Comparison, Format, HumanOptions, Line, Observations, Reporter, Summary, Table, reporter};
+use report::{
+    self, Comparison, Distinction, Format, HumanOptions, Line, Observations, Reporter, Summary, Table, reporter,
+};
 
 /// Where one report goes.
 enum Target {
@@ -126,6 +128,11 @@ impl Outputs {
     /// Reports a comparison; breaks if nobody is left to hear more.
     pub(super) fn comparison(&mut self, comparison: &Comparison) -> ControlFlow<()> {
         self.each(|reporter, out| reporter.comparison(out, comparison))
+    }
+
+    /// Reports what came of a search; breaks if nobody is left to hear more.
+    pub(super) fn distinction(&mut self, distinction: &Distinction) -> ControlFlow<()> {
+        self.each(|reporter, out| reporter.distinction(out, distinction))
     }
 
     /// Reports what was observed; breaks if nobody is left to hear more.

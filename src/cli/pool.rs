@@ -41,6 +41,11 @@ impl Pool {
         Pool { jobs: jobs.map_or_else(processors, usize::from) }
     }
 
+    /// How many threads.
+    pub(super) fn jobs(&self) -> usize {
+        self.jobs
+    }
+
     /// Does `work` on each item and hands the results to `sink`, in order, on the calling thread.
     ///
     /// Once a stop is requested, `work` is expected to come back soon, with what it can say without working. What does not

@@ -4,6 +4,7 @@ mod bad_input;
 mod by_hand;
 mod ci;
 mod compare;
+mod distinguish;
 mod explain;
 mod kernels;
 mod run;

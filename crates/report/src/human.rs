@@ -14,7 +14,7 @@ use anstyle::{AnsiColor, Style};
 use super::case::{Case, outcome};
 use super::execution::{end_line, execution, picture, state_text};
 use super::fold::fold;
-use super::{Comparison, Line, Observations, Reporter, Status, Summary, Table};
+use super::{Comparison, Distinction, Line, Observations, Reporter, Status, Summary, Table};
 use diag::visible;
 use verdict::{Definedness, Property, Reason, Verdict};
 
@@ -222,6 +222,10 @@ impl Reporter for Human {
 
     fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()> {
         self.told(out, |out| outcomes(out, table, self.options.verbose))
+    }
+
+    fn distinction(&mut self, out: &mut dyn Write, distinction: &Distinction) -> io::Result<()> {
+        self.told(out, |out| super::distinction::human(out, distinction, self.options.verbose))
     }
 
     fn comparison(&mut self, out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {

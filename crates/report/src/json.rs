@@ -1,9 +1,9 @@
 //! `json`: one object for the whole run, `{"version":1,"answers":[…],"summary":{…}}`; each answer has the keys of a
-//! `jsonl` line. For `outcomes`, the list is called `tables`.
+//! `jsonl` line. For `outcomes`, the list is called `tables`, for `run` `runs`, for `distinguish` `searches`.
 
 use std::io::{self, Write};
 
-use super::{Comparison, Line, Observations, Reporter, Summary, Table, jsonl};
+use super::{Comparison, Distinction, Line, Observations, Reporter, Summary, Table, jsonl};
 
 /// The version of the format: it changes if a key goes or changes its meaning.
 pub(super) const VERSION: u32 = 1;
@@ -39,6 +39,11 @@ impl Reporter for Json {
     fn observations(&mut self, out: &mut dyn Write, observations: &Observations) -> io::Result<()> {
         self.separate(out, "runs")?;
         super::observations::write(out, observations)
+    }
+
+    fn distinction(&mut self, out: &mut dyn Write, distinction: &Distinction) -> io::Result<()> {
+        self.separate(out, "searches")?;
+        super::distinction::write(out, distinction)
     }
 
     fn comparison(&mut self, out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {

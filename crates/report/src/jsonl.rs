@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::execution::{WitnessObject, state_object, witness};
 use super::explanation::{self, ExplanationObject};
 use super::fault::{FaultObject, Undefined};
-use super::{Comparison, Line, Observations, Reporter, Summary, Table};
+use super::{Comparison, Distinction, Line, Observations, Reporter, Summary, Table};
 use verdict::{Finding, Outcome, Outcomes, Place, Property, Reason};
 
 /// Writes `jsonl`.
@@ -28,6 +28,11 @@ impl Reporter for Jsonl {
 
     fn table(&mut self, out: &mut dyn Write, table: &Table) -> io::Result<()> {
         write_table(out, table)?;
+        out.write_all(b"\n")
+    }
+
+    fn distinction(&mut self, out: &mut dyn Write, distinction: &Distinction) -> io::Result<()> {
+        super::distinction::write(out, distinction)?;
         out.write_all(b"\n")
     }
 

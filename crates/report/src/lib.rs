@@ -13,6 +13,7 @@ use diag::Diagnostic;
 
 mod case;
 mod comparison;
+mod distinction;
 mod execution;
 mod explanation;
 mod fault;
@@ -32,6 +33,7 @@ mod summary;
 mod tap;
 
 pub use comparison::{Column, Comparison};
+pub use distinction::{Distinction, Program};
 pub use github::Github;
 pub use html::Html;
 pub use human::{Human, HumanOptions};
@@ -73,7 +75,7 @@ pub enum Subject {
     Answers,
     /// What several models say of a test.
     Comparisons,
-    /// Lists of outcomes, observations.
+    /// Lists of outcomes, observations, searches.
     Others,
 }
 
@@ -122,6 +124,10 @@ pub trait Reporter {
     /// One comparison.
     fn comparison(&mut self, _out: &mut dyn Write, _comparison: &Comparison) -> io::Result<()> {
         unfit("comparisons")
+    }
+    /// What came of a search for programs.
+    fn distinction(&mut self, _out: &mut dyn Write, _distinction: &Distinction) -> io::Result<()> {
+        unfit("searches for programs")
     }
     /// What the executor observed.
     fn observations(&mut self, _out: &mut dyn Write, _observations: &Observations) -> io::Result<()> {

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{Comparison, Line, Observations, Status, Table};
+use super::{Comparison, Distinction, Line, Observations, Status, Table};
 use verdict::{Reason, Relation};
 
 /// Verdicts in the order in which they are counted out.
@@ -115,6 +115,14 @@ impl Summary {
             self.add_undecided(&reason.to_string());
         }
         self.defects += usize::from(line.answer.defect.is_some());
+    }
+
+    /// Counts what came of one search.
+    pub fn add_distinction(&mut self, distinction: &Distinction) {
+        self.answers += 1;
+        if distinction.stopped.is_some() {
+            self.add_undecided(&Reason::Time.to_string());
+        }
     }
 
     /// Counts one list of outcomes.

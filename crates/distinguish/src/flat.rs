@@ -1,0 +1,328 @@
+//! A model's table over machine words: a relation is a row per event, an event is a bit.
+//!
+//! Searches decide millions of small executions, so nothing is allocated per node, and what no choice can change is
+//! computed once per program.
+//!
+//! # Invariants
+//! - At most [`MOST_EVENTS`] events, all of which execute: the operators are the textbook ones, as in
+//!   [`cat::algebra::bits`], which the tests hold it against.
+
+use cat::algebra::needed;
+use cat::model::ir::{FreeId, Kind, Model, NodeId, NodeOp, Test};
+use cat::model::signature::BaseId;
+
+/// A word has a bit for each.
+pub const MOST_EVENTS: usize = 32;
+
+/// Rows of a relation; of a set, the first.
+pub type Rows = [u32; MOST_EVENTS];
+
+/// The nodes of a model that its axioms, and what else was asked for, depend on.
+#[derive(Clone, Debug)]
+pub struct Flat<'m> {
+    model: &'m Model,
+    /// How many events there are.
+    n: usize,
+    values: Vec<Rows>,
+    /// Base sets and relations, each with its node.
+    bases: Vec<(usize, BaseId)>,
+    /// Free relations, each with its node.
+    free: Vec<(usize, FreeId)>,
+    /// Nodes, or groups of them, in order: those that no choice can change, and the others.
+    fixed: Vec<Step>,
+    chosen: Vec<Step>,
+}
+
+/// A node, or a fixpoint group by number.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Node(Compiled),
+    Group(usize),
+}
+
+/// A node by numbers.
+#[derive(Clone, Copy, Debug)]
+struct Compiled {
+    at: usize,
+    sort: Sort,
+    left: usize,
+    right: usize,
+    is_set: bool,
+    /// The first axiom that speaks of it.
+    axiom: Option<usize>,
+}
+
+/// An operator without its operands.
+#[derive(Clone, Copy, Debug)]
+enum Sort {
+    /// What is set from outside.
+    Leaf,
+    Empty,
+    Universe,
+    IdentityOn,
+    Product,
+    Union,
+    Inter,
+    Diff,
+    Seq,
+    Inverse,
+    Plus,
+    Domain,
+    Range,
+}
+
+impl Compiled {
+    fn of(model: &Model, at: usize) -> Compiled {
+        let node = &model.nodes[at];
+        let (sort, operands) = match node.op {
+            NodeOp::Base(_) | NodeOp::Free(_) | NodeOp::Var(..) => (Sort::Leaf, None),
+            NodeOp::Empty => (Sort::Empty, None),
+            NodeOp::Universe => (Sort::Universe, None),
+            NodeOp::IdentityOn(a) => (Sort::IdentityOn, Some((a, a))),
+            NodeOp::Product(a, b) => (Sort::Product, Some((a, b))),
+            NodeOp::Union(a, b) => (Sort::Union, Some((a, b))),
+            NodeOp::Inter(a, b) => (Sort::Inter, Some((a, b))),
+            NodeOp::Diff(a, b) => (Sort::Diff, Some((a, b))),
+            NodeOp::Seq(a, b) => (Sort::Seq, Some((a, b))),
+            NodeOp::Inverse(a) => (Sort::Inverse, Some((a, a))),
+            NodeOp::Plus(a) => (Sort::Plus, Some((a, a))),
+            NodeOp::Domain(a) => (Sort::Domain, Some((a, a))),
+            NodeOp::Range(a) => (Sort::Range, Some((a, a))),
+        };
+        let (left, right) = operands.map_or((0, 0), |(a, b)| (a.index(), b.index()));
+        let axiom = model.axioms.iter().position(|a| a.node.index() == at);
+        Compiled { at, sort, left, right, is_set: node.kind == Kind::Set, axiom }
+    }
+}
+
+impl<'m> Flat<'m> {
+    /// For the axioms of the model, the bounds of its free relations, and further nodes.
+    pub fn new(model: &'m Model, further: impl IntoIterator<Item = NodeId>) -> Flat<'m> {
+        let bounds = model.free.iter().flat_map(|f| [Some(f.within), f.containing, f.covering]).flatten();
+        let roots = model.axioms.iter().map(|a| a.node).chain(bounds).chain(further);
+        let needed = needed(model, roots);
+        let values = vec![[0; MOST_EVENTS]; model.nodes.len()];
+        let mut flat = Flat {
+            model,
+            n: 0,
+            values,
+            bases: Vec::new(),
+            free: Vec::new(),
+            fixed: Vec::new(),
+            chosen: Vec::new(),
+        };
+        let mut i = 0;
+        while i < model.nodes.len() {
+            let group = model.groups.iter().position(|g| g.range.start as usize == i);
+            let end = group.map_or(i + 1, |g| model.groups[g].range.end as usize);
+            let these = i..end;
+            i = end;
+            if !needed[these.start] {
+                continue;
+            }
+            match (group, &model.nodes[these.start].op) {
+                (None, NodeOp::Base(id)) => flat.bases.push((these.start, *id)),
+                (None, NodeOp::Free(id)) => flat.free.push((these.start, *id)),
+                _ => {
+                    let step = group.map_or_else(|| Step::Node(Compiled::of(model, these.start)), Step::Group);
+                    let is_static = model.nodes[these].iter().all(|node| node.is_static);
+                    if is_static { &mut flat.fixed } else { &mut flat.chosen }.push(step);
+                }
+            }
+        }
+        flat
+    }
+
+    /// The base sets and relations that it depends on.
+    pub fn bases(&self) -> impl Iterator<Item = (BaseId, Kind)> + '_ {
+        self.bases.iter().map(|&(node, id)| (id, self.model.nodes[node].kind))
+    }
+
+    /// Begins a program with that many events; `fill` writes each base set or relation, given its number in
+    /// [`Flat::bases`].
+    pub fn begin(&mut self, n: usize, mut fill: impl FnMut(usize, &mut Rows)) {
+        debug_assert!(n <= MOST_EVENTS);
+        self.n = n;
+        for i in 0..self.bases.len() {
+            fill(i, &mut self.values[self.bases[i].0]);
+        }
+    }
+
+    /// Computes what no choice can change.
+    pub fn settle(&mut self) {
+        for i in 0..self.fixed.len() {
+            self.step(self.fixed[i]);
+        }
+    }
+
+    /// Sets a free relation.
+    pub fn choose(&mut self, id: FreeId, rows: &Rows) {
+        for &(node, free) in &self.free {
+            if free == id {
+                self.values[node] = *rows;
+            }
+        }
+    }
+
+    /// Computes what depends on the free relations.
+    ///
+    /// # Errors
+    /// The first axiom that rejects them; what comes after it is not computed.
+    pub fn run(&mut self) -> Result<(), usize> {
+        let model = self.model;
+        for i in 0..self.chosen.len() {
+            let step = self.chosen[i];
+            self.step(step);
+            if let Step::Node(Compiled { at, is_set, axiom: Some(axiom), .. }) = step
+                && self.succeeds(model.axioms[axiom].test, at, is_set) == model.axioms[axiom].negated
+            {
+                return Err(axiom);
+            }
+        }
+        // Axioms of groups, of what no choice changes, and those that share their node with another.
+        let rejects =
+            |i: &usize| self.holds(model.axioms[*i].test, model.axioms[*i].node) == model.axioms[*i].negated;
+        (0..model.axioms.len()).find(rejects).map_or(Ok(()), Err)
+    }
+
+    /// A node's value.
+    pub fn value(&self, id: NodeId) -> &Rows {
+        &self.values[id.index()]
+    }
+
+    /// Whether a test succeeds on a node.
+    pub fn holds(&self, test: Test, node: NodeId) -> bool {
+        self.succeeds(test, node.index(), self.model.node(node).kind == Kind::Set)
+    }
+
+    fn succeeds(&self, test: Test, at: usize, is_set: bool) -> bool {
+        let rows = &self.values[at];
+        match test {
+            Test::Empty if is_set => rows[0] == 0,
+            Test::Empty => rows[..self.n].iter().all(|&row| row == 0),
+            Test::Irreflexive => rows[..self.n].iter().enumerate().all(|(i, row)| row >> i & 1 == 0),
+            Test::Acyclic => is_acyclic(&rows[..self.n]),
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Node(node) => self.node(node),
+            Step::Group(g) => {
+                let model = self.model;
+                let group = &model.groups[g];
+                for var in &group.vars {
+                    self.values[var.index()] = [0; MOST_EVENTS];
+                }
+                loop {
+                    for i in group.range.clone() {
+                        self.node(Compiled::of(model, i as usize));
+                    }
+                    let mut changed = false;
+                    for (var, body) in group.vars.iter().zip(&group.bodies) {
+                        let new = self.values[body.index()];
+                        changed |= self.values[var.index()] != new;
+                        self.values[var.index()] = new;
+                    }
+                    if !changed {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn node(&mut self, node: Compiled) {
+        let n = self.n;
+        // Operands come before their node.
+        let (before, from) = self.values.split_at_mut(node.at);
+        let out = &mut from[0][..n];
+        if let Sort::Leaf = node.sort {
+            return;
+        }
+        if let Sort::Universe | Sort::Empty = node.sort {
+            out.fill(0);
+            if let Sort::Universe = node.sort {
+                out[0] = all(n);
+            }
+            return;
+        }
+        let (x, y) = (&before[node.left][..n], &before[node.right][..n]);
+        let rows = if node.is_set { 1 } else { n };
+        match node.sort {
+            Sort::Leaf | Sort::Empty | Sort::Universe => {}
+            Sort::IdentityOn => (0..n).for_each(|r| out[r] = x[0] & (1 << r)),
+            Sort::Product => (0..n).for_each(|r| out[r] = if x[0] >> r & 1 == 1 { y[0] } else { 0 }),
+            Sort::Union => (0..rows).for_each(|r| out[r] = x[r] | y[r]),
+            Sort::Inter => (0..rows).for_each(|r| out[r] = x[r] & y[r]),
+            Sort::Diff => (0..rows).for_each(|r| out[r] = x[r] & !y[r]),
+            Sort::Seq => {
+                for r in 0..n {
+                    let (mut through, mut row) = (x[r], 0);
+                    while through != 0 {
+                        row |= y[through.trailing_zeros() as usize];
+                        through &= through - 1;
+                    }
+                    out[r] = row;
+                }
+            }
+            Sort::Inverse => {
+                out.fill(0);
+                for (r, &row) in x.iter().enumerate() {
+                    ones(row).for_each(|k| out[k] |= 1 << r);
+                }
+            }
+            Sort::Plus => {
+                out.copy_from_slice(x);
+                close(out);
+            }
+            Sort::Domain => out[0] = (0..n).filter(|&r| x[r] != 0).fold(0, |set, r| set | 1 << r),
+            Sort::Range => out[0] = x.iter().fold(0, |set, row| set | row),
+        }
+    }
+}
+
+/// A bit for each of so many events.
+fn all(n: usize) -> u32 {
+    if n == MOST_EVENTS { !0 } else { (1u32 << n) - 1 }
+}
+
+/// The bits that are set.
+pub fn ones(mut word: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros() as usize;
+        (word != 0).then(|| {
+            word &= word - 1;
+            bit
+        })
+    })
+}
+
+/// Transitive closure (Warshall).
+pub fn close(rows: &mut [u32]) {
+    for k in 0..rows.len() {
+        let through = rows[k];
+        if through != 0 {
+            rows.iter_mut().filter(|row| **row >> k & 1 == 1).for_each(|row| *row |= through);
+        }
+    }
+}
+
+/// Whether there is no cycle: events without successors go, until none is left.
+pub fn is_acyclic(rows: &[u32]) -> bool {
+    let mut left = all(rows.len());
+    loop {
+        let ends = ones(left).filter(|&r| rows[r] & left == 0).fold(0, |set, r| set | 1u32 << r);
+        if ends == 0 {
+            return left == 0;
+        }
+        left &= !ends;
+    }
+}
+
+#[cfg(test)]
+impl Flat<'_> {
+    pub(crate) fn base_rows(&self) -> Vec<(BaseId, Kind, Rows)> {
+        self.bases.iter().map(|&(node, id)| (id, self.model.nodes[node].kind, self.values[node])).collect()
+    }
+}

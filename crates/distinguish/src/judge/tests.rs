@@ -1,0 +1,94 @@
+//! Judges held against skeletons and sessions, on random programs.
+
+use super::*;
+use crate::outcome::outcomes;
+use crate::search::Found;
+use crate::shape::shapes;
+use cat::model::load_shipped;
+use engine::skeleton::signature::signature;
+use engine::{Engine, Limits};
+use program::Dialect;
+use verdict::Verdict;
+use why::Session;
+
+/// Numbers that look random and are the same everywhere.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % n
+    }
+}
+
+const MODELS: &[(&str, Option<&str>)] = &[
+    ("ptx", None),
+    ("ptx-v7.5", None),
+    ("ptx-v6.0", None),
+    ("sc", None),
+    ("c11", None),
+    ("rc11", None),
+    ("cuda", None),
+    ("cuda-17", None),
+    ("opencl", None),
+    ("opencl-3.1", None),
+    ("opencl-simp", None),
+    ("opencl-2.0", None),
+    ("opencl-total", None),
+    ("ptx", Some("opencl-ptx")),
+    ("ptx", Some("cuda-ptx")),
+];
+
+/// Each model with programs of its own language, of up to four instructions and all letters: what the judge says of an
+/// outcome, and what a session says of the test; and the bases from which either says it.
+#[test]
+fn judges_agree_with_sessions() {
+    let mut numbers = Numbers(1);
+    for &(name, mapping) in MODELS {
+        let model = load_shipped(name, &signature()).expect("shipped").expect("valid");
+        let mapping = mapping.map(|m| Mapping::named(m).expect("shipped"));
+        let dialect = mapping.map(|m| m.from).or(Dialect::of_model(name)).unwrap_or_default();
+        let alphabet = Alphabet::new(dialect, true);
+        let judged = Judged { model: &model, mapping, set: &[] };
+        let mut judge = Judge::new(judged, &alphabet, true).expect("it speaks of such programs");
+        for size in 2..=4 {
+            let shapes = shapes(size);
+            for _ in 0..60 {
+                let shape = &shapes[numbers.below(shapes.len())];
+                let placements = alphabet.placements(shape.threads.len());
+                let places = placements[numbers.below(placements.len())].clone();
+                let letter = |numbers: &mut Numbers, kind| {
+                    let all: Vec<usize> = alphabet.of(kind).collect();
+                    all[numbers.below(all.len())]
+                };
+                let letters: Vec<usize> = shape.slots().map(|(_, s)| letter(&mut numbers, s.kind)).collect();
+                assert!(judge.load(shape, &places, &letters));
+                let all = outcomes(shape);
+                let outcome = all[numbers.below(all.len())].clone();
+                let found = Found { shape: shape.clone(), places: places.clone(), letters, outcome };
+                let text = found.text(&alphabet, "T", "");
+                let source = read(&text).unwrap_or_else(|why| panic!("{why}"));
+                let test = mapping.map_or(source.clone(), |m| m.lowered(&source).expect("all letters have rows"));
+                let task = Task::new(&test, &model, &[], 1, None).expect("it speaks of them");
+                for (id, sort, rows) in judge.base_rows() {
+                    let base: Vec<u32> = match task.base(id) {
+                        Base::Set(set) => vec![set.iter().fold(0, |all, e| all | 1 << e)],
+                        Base::Rel(rel) => (0..task.sk.len())
+                            .map(|i| rel.fixed.successors(i).fold(0, |all, e| all | 1 << e))
+                            .collect(),
+                    };
+                    let rows = if sort == Sort::Set { &rows[..1] } else { &rows[..task.sk.len()] };
+                    assert_eq!(rows, base, "{name}: `{}` of\n{text}", row(id).name);
+                }
+                let mut session = Session::new(&test, &model, Engine::Enumerate, Limits::default(), &[]);
+                let verdict = session.reachability(test.condition.as_ref(), false).verdict;
+                let allowed = judge.allows(&found.outcome);
+                assert_eq!(allowed, verdict == Verdict::Allowed, "{name} says {verdict:?} of\n{text}");
+                if let Some(answer) = session.undefined() {
+                    let undefined = all.iter().any(|o| judge.flags(o));
+                    assert_eq!(undefined, answer.verdict == Verdict::Undefined, "{name} of\n{text}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The search held against an enumeration that cuts nothing, and what it finds first.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use cat::model::{Model, load_shipped};
+use engine::skeleton::signature::signature;
+use front::mapping::Mapping;
+use program::Dialect;
+
+fn model(name: &str) -> Model {
+    load_shipped(name, &signature()).expect("shipped").expect("valid")
+}
+
+/// With both models, the mapping through which the first one judges if any, and the alphabet.
+fn with(a: &str, b: &str, mapping: Option<&str>, test: impl FnOnce(Sought<'_>)) {
+    let (a_model, b_model) = (model(a), model(b));
+    let mapping = mapping.map(|m| Mapping::named(m).expect("shipped"));
+    let dialect = mapping.map(|m| m.from).or(Dialect::of_model(a)).or(Dialect::of_model(b)).unwrap_or_default();
+    let alphabet = Alphabet::new(dialect, false);
+    test(Sought {
+        allows: vec![Judged { model: &a_model, mapping, set: &[] }],
+        forbids: vec![Judged { model: &b_model, mapping: None, set: &[] }],
+        alphabet: &alphabet,
+        size: 4,
+        all: true,
+        jobs: 2,
+        deadline: None,
+    });
+}
+
+/// Everything is tried: all places, all letters. What is found, without the letters.
+fn plain(sought: &Sought<'_>, shapes: &[Shape]) -> BTreeSet<(Shape, Outcome)> {
+    let mut searcher = Searcher::new(sought).expect("they judge such programs");
+    let mut found = BTreeSet::new();
+    for shape in shapes {
+        let choices: Vec<Vec<Vec<usize>>> =
+            shape.slots().map(|(_, slot)| sought.alphabet.of(slot.kind).map(|l| vec![l]).collect()).collect();
+        let all = distinct(shape);
+        for places in sought.alphabet.placements(shape.threads.len()) {
+            let mut chosen = vec![0; choices.len()];
+            loop {
+                let letters: Vec<usize> = chosen.iter().zip(&choices).map(|(&i, c)| c[i][0]).collect();
+                let mut differ = Vec::new();
+                for outcome in &all {
+                    let says =
+                        |judge: &mut Judge<'_>| judge.load(shape, &places, &letters) && judge.allows(outcome);
+                    if says(&mut searcher.allows[0]) && !says(&mut searcher.forbids[0]) {
+                        differ.push(outcome.clone());
+                    }
+                }
+                if !differ.is_empty() && searcher.is_defined(shape, &places, &letters) {
+                    found.extend(differ.into_iter().map(|o| (shape.clone(), o)));
+                }
+                if !advance(&mut chosen, &choices) {
+                    break;
+                }
+            }
+        }
+    }
+    found
+}
+
+/// What the search cuts away is nothing that a plain enumeration finds.
+#[test]
+fn cutting_loses_nothing() {
+    let long = std::env::var_os("FENCEPOST_LONG").is_some();
+    let pairs = [
+        ("ptx", "sc", None),
+        ("sc", "ptx", None),
+        ("ptx-v6.0", "ptx", None),
+        ("c11", "rc11", None),
+        ("rc11", "c11", None),
+        ("cuda", "cuda-17", None),
+        ("opencl", "opencl-3.1", None),
+        ("opencl-3.1", "opencl", None),
+        ("opencl-simp", "opencl", None),
+        ("opencl", "opencl-simp", None),
+        ("ptx", "cuda", Some("cuda-ptx-erratum")),
+        ("ptx", "opencl", Some("opencl-ptx-erratum")),
+    ];
+    for (a, b, mapping) in pairs {
+        with(a, b, mapping, |sought| {
+            // Four instructions with all letters are few only where there are no scopes.
+            let most = if !long {
+                2
+            } else if sought.alphabet.levels.is_empty() {
+                4
+            } else {
+                3
+            };
+            for size in 2..=most {
+                let shapes = shapes(size);
+                let searcher = Searcher::new(&sought).expect("they judge such programs");
+                let found =
+                    [true, false].into_iter().flat_map(|critical| searcher.tier(&sought, &shapes, critical).0);
+                let found: BTreeSet<_> = found.map(|f| (f.shape, f.outcome)).collect();
+                assert_eq!(found, plain(&sought, &shapes), "{a} and {b}, {size} instructions");
+            }
+        });
+    }
+}
+
+#[test]
+fn the_smallest_programs_have_these_sizes() {
+    let sizes = [
+        ("ptx", "sc", 2),
+        ("c11", "rc11", 4),
+        ("rc11", "c11", 5),
+        ("opencl", "opencl-3.1", 4),
+        ("opencl-simp", "opencl", 4),
+        ("cuda", "cuda-17", 5),
+    ];
+    for (a, b, size) in sizes {
+        with(a, b, None, |sought| {
+            let answer = search(&Sought { all: false, size: 5, ..sought }).expect("they judge such programs");
+            assert_eq!(answer.found.first().map(|f| f.letters.len()), Some(size), "{a} and {b}");
+            assert_eq!((answer.searched, answer.stopped), (size, None));
+        });
+    }
+}
+
+#[test]
+fn equal_scopes_are_gone_through_one_by_one() {
+    for (a, b, mapping, scopes) in [
+        ("ptx", "sc", None, true),
+        ("ptx-v6.0", "ptx", None, true),
+        ("c11", "rc11", None, true),
+        ("cuda", "cuda-17", None, true),
+        ("opencl-3.1", "opencl-3.1", None, true),
+        ("opencl", "opencl-simp", None, false),
+        ("ptx", "cuda", Some("cuda-ptx"), true),
+        ("ptx", "opencl", Some("opencl-ptx"), false),
+    ] {
+        with(a, b, mapping, |sought| {
+            let cuts = Searcher::new(&sought).expect("they judge such programs").cuts;
+            assert_eq!(cuts, Cuts { scopes, up: true, down: true, defined: true }, "{a} and {b}");
+        });
+    }
+    // The weakest letters of all scopes allow the most, but are no scale for what is defined.
+    with("opencl", "opencl-3.1", None, |sought| {
+        let cuts = Searcher::new(&sought).expect("they judge such programs").cuts;
+        assert_eq!(cuts, Cuts { scopes: true, up: true, down: true, defined: false });
+    });
+}
+
+#[test]
+fn what_is_found_does_not_depend_on_threads_and_time_is_kept() {
+    with("ptx", "sc", None, |sought| {
+        let of = |jobs| {
+            let sought =
+                Sought { allows: sought.allows.clone(), forbids: sought.forbids.clone(), jobs, size: 3, ..sought };
+            search(&sought).expect("they judge such programs").found
+        };
+        assert_eq!(of(1), of(4));
+        assert!(!of(1).is_empty());
+        let late = Sought {
+            allows: sought.allows.clone(),
+            forbids: sought.forbids.clone(),
+            deadline: Some(Instant::now()),
+            ..sought
+        };
+        let answer = search(&late).expect("they judge such programs");
+        assert_eq!((answer.found.len(), answer.searched, answer.stopped), (0, 1, Some((0, 13))));
+    });
+}

@@ -1,0 +1,296 @@
+//! `fencepost distinguish`: the smallest program of which one model allows what another forbids.
+//!
+//! What the search finds is a test: it is read, compared by both engines as `compare` would, and shown with its reasons. A
+//! finding that the engines do not confirm is a defect.
+
+use std::borrow::Cow;
+use std::time::Instant;
+
+use super::args::{DistinguishArgs, EngineArg, QuestionArgs};
+use super::catalogue::{Catalogue, NameKind, Named};
+use super::compare;
+use super::decide::Decided;
+use super::defect;
+use super::plan::Unit;
+use super::run::Run;
+use super::seams;
+use super::terminal::Terminal;
+use diag::Diagnostic;
+use distinguish::{Alphabet, Found, Judged, Sought};
+use front::mapping::{MAPPINGS, Mapping, Told};
+use program::Dialect;
+use report::{Distinction, Program, Subject};
+use verdict::{Property, Relation, Verdict};
+use why::known_gap;
+
+/// Runs it; returns the exit code.
+pub(super) fn run(args: &DistinguishArgs, terminal: &Terminal) -> u8 {
+    distinguish(args, terminal).unwrap_or_else(|code| code)
+}
+
+/// A model, and how it judges the programs.
+#[derive(Clone)]
+struct Side {
+    model: Named,
+    mapping: Option<&'static Mapping>,
+}
+
+impl Side {
+    fn called(&self) -> String {
+        match self.mapping {
+            Some(mapping) => format!("{} via {}", self.model.label, mapping.name),
+            None => self.model.label.clone(),
+        }
+    }
+}
+
+fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
+    let mut question = args.question.clone();
+    // What was found is decided by all engines that there are.
+    if question.engine == EngineArg::Auto && cfg!(feature = "z3") {
+        question.engine = EngineArg::Both;
+    }
+    let names = [args.allows.clone(), args.forbids.clone()];
+    if !question.models.is_empty() {
+        let plain = Diagnostic::plain("model-twice", "the models are said without `--model`");
+        terminal.diagnose(&plain.help("as in `fencepost distinguish ptx sc`"));
+        return Err(super::exit::INVALID);
+    }
+    let mut run = Run::new(terminal, &question, Subject::Others)?;
+    let (sides, dialect) = sides(&names, &question, run.settings.mapping).map_err(|diagnostics| {
+        terminal.diagnose_all(&diagnostics);
+        super::exit::INVALID
+    })?;
+    run.open(&[], false)?;
+    let alphabet = Alphabet::new(dialect, false);
+    let mut ways = vec![(&sides[0], &sides[1])];
+    if args.both {
+        ways.push((&sides[1], &sides[0]));
+    }
+    for (allows, forbids) in ways {
+        let within = search(&mut run, args, (allows, forbids), &alphabet, Gaps::Within)?;
+        let relation =
+            |d: &Distinction| d.found.first().and_then(|p| Some(p.comparison.findings.first()?.relation));
+        let known = within.as_ref().is_some_and(|d| relation(d) == Some(Relation::KnownGap));
+        // What is known is not all that there may be.
+        if within.is_some() && known && !args.all {
+            search(&mut run, args, (allows, forbids), &alphabet, Gaps::Beyond)?;
+        }
+        if within.is_none() {
+            break;
+        }
+    }
+    Ok(run.end())
+}
+
+/// Whether known gaps of a mapping count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Gaps {
+    Within,
+    Beyond,
+}
+
+/// Searches and reports; `None`: nobody is left to hear more.
+fn search(
+    run: &mut Run<'_>,
+    args: &DistinguishArgs,
+    (allows, forbids): (&Side, &Side),
+    alphabet: &Alphabet,
+    gaps: Gaps,
+) -> Result<Option<Distinction>, u8> {
+    let set = run.settings.set.clone();
+    // An outcome lies in a known gap if less than the source model allows it, or another mapping keeps it out.
+    let known = allows.mapping.filter(|_| gaps == Gaps::Beyond).map_or(&[][..], |m| m.gaps);
+    let reduced: Vec<_> = known.iter().filter_map(|gap| known_gap::reduced(&forbids.model.model, gap)).collect();
+    let mended = known.iter().filter_map(|gap| match gap.told {
+        Told::Mended(by) => Mapping::named(by),
+        Told::Less => None,
+    });
+    let judged = |model, mapping| Judged { model, mapping, set: &set };
+    let mut allowing = vec![judged(&allows.model.model, allows.mapping)];
+    allowing.extend(mended.map(|by| judged(&allows.model.model, Some(by))));
+    let mut forbidding = vec![judged(&forbids.model.model, forbids.mapping)];
+    forbidding.extend(reduced.iter().map(|model| judged(model, forbids.mapping)));
+    let sought = Sought {
+        allows: allowing,
+        forbids: forbidding,
+        alphabet,
+        size: usize::from(args.size),
+        all: args.all,
+        jobs: run.pool.jobs(),
+        deadline: run.settings.limits.timeout.map(|t| Instant::now() + t),
+    };
+    let answer = distinguish::search(&sought).map_err(|why| {
+        run.terminal.diagnose(&Diagnostic::plain("cannot-distinguish", why));
+        super::exit::INVALID
+    })?;
+    let mut found = Vec::new();
+    for (number, program) in answer.found.iter().enumerate() {
+        found.extend(confirmed(run, (allows, forbids), alphabet, program, number));
+    }
+    let beyond = if gaps == Gaps::Beyond { " beyond its known gaps" } else { "" };
+    let distinction = Distinction {
+        allows: format!("{}{beyond}", allows.called()),
+        forbids: forbids.called(),
+        alphabet: alphabet.describe(),
+        size: usize::from(args.size),
+        searched: answer.searched,
+        stopped: answer.stopped,
+        found,
+    };
+    run.summary.add_distinction(&distinction);
+    run.events.answered = true;
+    run.events.unmet |= distinction.violated();
+    run.events.undecided |= distinction.stopped.is_some();
+    Ok(run.outputs.distinction(&distinction).is_continue().then_some(distinction))
+}
+
+/// The models and how they judge, and the language of the programs.
+fn sides(
+    names: &[String; 2],
+    question: &QuestionArgs,
+    selected: Option<&'static Mapping>,
+) -> Result<([Side; 2], Dialect), Vec<Diagnostic>> {
+    let mut catalogue = Catalogue::new(question.prelude.clone());
+    // A file is taken for what its name begins with, as a shipped model is.
+    let of = |name: &String| {
+        let stem = std::path::Path::new(name).file_stem().map(|s| s.to_string_lossy().into_owned());
+        Dialect::of_model(&stem.unwrap_or_default())
+    };
+    let of = names
+        .each_ref()
+        .map(|name| if catalogue.kind(name) == NameKind::Shipped { Dialect::of_model(name) } else { of(name) });
+    let (dialect, mapping) = match (of, selected) {
+        ([Some(a), Some(b)], None) if a != b => {
+            let current = [a, b].into_iter().filter_map(Mapping::current);
+            let fits = |m: &&Mapping| [m.from, m.to] == [a, b] || [m.from, m.to] == [b, a];
+            match current.into_iter().find(fits) {
+                Some(mapping) => (mapping.from, Some(mapping)),
+                None => return Err(vec![apart(names, a, b)]),
+            }
+        }
+        ([a, b], None) => (a.or(b).unwrap_or_default(), None),
+        (of, Some(mapping)) => {
+            let fits = |d: &Dialect| [mapping.from, mapping.to].contains(d);
+            if let Some(other) = of.iter().flatten().find(|d| !fits(d)) {
+                let message = format!("mapping `{}` does not speak of {}", mapping.name, other.row().doc);
+                let note = format!("it maps {} to {}", mapping.from.row().doc, mapping.to.row().doc);
+                return Err(vec![Diagnostic::plain("unfit-mapping", message).note(note)]);
+            }
+            (mapping.from, Some(mapping))
+        }
+    };
+    let through = |i: usize| {
+        let mapping = mapping?;
+        match of[i] {
+            Some(d) => (d == mapping.to).then_some(mapping),
+            // A file that says nothing is of the side that the other one is not of.
+            None if catalogue.kind(&names[i]) == NameKind::Shipped => None,
+            None => (of[1 - i] == Some(mapping.from)).then_some(mapping),
+        }
+    };
+    let via = [through(0), through(1)];
+    let mut load = |i: usize| {
+        let spoken = via[i].map_or(dialect, |m: &Mapping| m.to);
+        catalogue.get(&names[i], spoken).map(|model| Side { model, mapping: via[i] })
+    };
+    match (load(0), load(1)) {
+        (Some(a), Some(b)) => Ok(([a, b], dialect)),
+        _ => Err(catalogue.diagnostics()),
+    }
+}
+
+/// Two models that no program is for.
+fn apart(names: &[String; 2], a: Dialect, b: Dialect) -> Diagnostic {
+    let message = format!(
+        "`{}` judges {}, `{}` judges {}, and no mapping leads from one to the other",
+        names[0],
+        a.row().doc,
+        names[1],
+        b.row().doc
+    );
+    let known = MAPPINGS.iter().map(|m| m.name).collect::<Vec<_>>().join(", ");
+    Diagnostic::plain("no-common-dialect", message).note(format!("mappings: {known}"))
+}
+
+/// The program as a test, with what the engines say of it; nothing if they say something else than the search.
+fn confirmed(
+    run: &mut Run<'_>,
+    (allows, forbids): (&Side, &Side),
+    alphabet: &Alphabet,
+    found: &Found,
+    number: usize,
+) -> Option<Program> {
+    let (a, b) = (allows.called(), forbids.called());
+    let name = match number {
+        0 => found.shape.name(),
+        _ => format!("{}.{}", found.shape.name(), number + 1),
+    };
+    let mut text = found.text(alphabet, &name, &format!("`{a}` allows an outcome that `{b}` forbids."));
+    // What any reader of the test would be told, too.
+    let expectable = |side: &Side| {
+        side.model.label == side.model.request
+            && side.mapping.is_none_or(|m| Mapping::current(m.from).is_some_and(|c| c.name == m.name))
+    };
+    if expectable(allows) && expectable(forbids) {
+        text += "\n[expect]\n";
+        for (side, word) in [(allows, "allowed"), (forbids, "forbidden")] {
+            // Names such as `opencl-3.1` are keys only in quotes.
+            text += &format!("\"{}\" = {{ reachability = \"{word}\" }}\n", side.model.label);
+        }
+    }
+    let path = format!("{name}.toml");
+    let defect = |run: &mut Run<'_>, why: String| {
+        let message = format!("a defect of Fencepost: {why}");
+        run.events.defect = true;
+        run.terminal.diagnose(&Diagnostic::plain("defect", message).note(text.clone()));
+        None
+    };
+    let mut tests = match seams::read_tests(&path, text.as_bytes()) {
+        Ok(read) => read.tests,
+        Err(errors) => {
+            let why = errors.first().map_or(String::new(), |e| e.message.clone());
+            return defect(run, format!("a program that it wrote is no test: {why}"));
+        }
+    };
+    let test = tests.pop()?;
+    let mut units = Vec::new();
+    for side in [allows, forbids] {
+        let judged = match side.mapping.map(|m| m.lowered(&test)) {
+            None => Cow::Borrowed(&test),
+            Some(Ok(lowered)) => Cow::Owned(lowered),
+            Some(Err(why)) => return defect(run, why),
+        };
+        units.push(Unit {
+            path: &path,
+            test: judged,
+            source: &test,
+            mapping: side.mapping.map(|m| m.name),
+            refused: None,
+            model: side.model.clone(),
+            questions: compare::questions(&test, &side.model.label),
+        });
+    }
+    let Decided { results, defects, .. } = compare::judge(&units, &run.settings);
+    for broken in &defects {
+        run.events.defect = true;
+        run.terminal.diagnose(&defect::diagnostic(broken));
+    }
+    let comparison = results.into_iter().next()?;
+    let said = |i: usize| comparison.columns.get(i).and_then(|c| c.verdict(Property::Reachability)).cloned();
+    let exempt = comparison.findings.iter().any(|f| f.relation == Relation::Exempt);
+    match (said(0), said(1)) {
+        (Some(Verdict::Allowed), Some(Verdict::Forbidden)) if !exempt => {}
+        (Some(Verdict::Undecided(_)), _) | (_, Some(Verdict::Undecided(_))) => run.events.undecided = true,
+        (x, y) => {
+            let word = |v: Option<Verdict>| v.map_or("nothing", |v| v.word()).to_owned();
+            let why = format!(
+                "the search found that {a} allows and {b} forbids, the engines say {} and {}",
+                word(x),
+                word(y)
+            );
+            return defect(run, why);
+        }
+    }
+    Some(Program { size: found.letters.len(), text, comparison })
+}

@@ -1,0 +1,75 @@
+//! Programs on which models differ, found by the built binary.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{Said, fencepost};
+
+fn distinguish(arguments: &[&str]) -> (Vec<Value>, Said) {
+    let said = fencepost(Path::new("."), &[&["distinguish", "--format", "jsonl"], arguments].concat());
+    let lines = said.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    (lines, said)
+}
+
+#[test]
+fn both_ways_are_asked() {
+    let (lines, said) = distinguish(&["ptx", "sc", "--size", "3", "--both"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let [there, back] = lines.as_slice() else { panic!("{lines:?}") };
+    assert_eq!((&there["found"][0]["size"], &there["found"][0]["relation"]), (&2.into(), &"differ".into()));
+    assert_eq!((&there["searched"], &back["searched"], &back["complete"]), (&2.into(), &3.into(), &true.into()));
+    assert_eq!((&back["allows"], &back["found"]), (&"sc".into(), &Value::Array(Vec::new())));
+}
+
+#[test]
+fn a_program_that_was_found_is_a_test_that_meets_its_expectations() {
+    let (lines, _) = distinguish(&["opencl", "opencl-3.1"]);
+    let program = lines[0]["found"][0]["program"].as_str().expect("found");
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("found.toml"), program).expect("writable");
+    let said = fencepost(folder.path(), &["check", "--engine", "both", "found.toml"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(said.out.contains("2 expectations, all met"), "{}", said.out);
+}
+
+#[test]
+fn every_program_is_minimal() {
+    let (lines, said) = distinguish(&["c11", "rc11", "--all", "--size", "4"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let found = lines[0]["found"].as_array().expect("a list");
+    assert!(!found.is_empty());
+    assert!(found.iter().all(|p| p["relation"] == "differ" && p["size"] == 4), "{found:?}");
+}
+
+#[test]
+fn time_that_runs_out_is_undecided() {
+    let (lines, said) = distinguish(&["sc", "ptx", "--size", "6", "--timeout", "300ms"]);
+    assert_eq!(said.code, Some(3), "{}", said.err);
+    assert_eq!(lines[0]["complete"], false);
+    assert!(lines[0]["stopped"]["size"].as_u64().is_some_and(|size| size > 1), "{lines:?}");
+}
+
+#[test]
+fn a_broken_mapping_is_violated() {
+    let (lines, said) = distinguish(&["ptx", "cuda", "--mapping", "cuda-ptx-erratum"]);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert_eq!(lines[0]["found"][0]["relation"], "violated", "{lines:?}");
+}
+
+#[test]
+fn models_that_have_nothing_in_common_are_refused() {
+    for (arguments, message) in [
+        (&["ptx", "c11"][..], "`ptx` judges PTX assembly, `c11` judges C11 atomics, and no mapping"),
+        (&["ptx", "cuda", "--mapping", "opencl-ptx"], "mapping `opencl-ptx` does not speak of CUDA C++"),
+        (&["ptx", "rc12"], "there is no model `rc12`"),
+        (&["ptx", "sc", "--model", "ptx"], "the models are said without `--model`"),
+        (&["ptx", "sc", "--size", "7"], "7 is not in 1..=6"),
+        (&["ptx", "sc", "--mapping", "ptx-ptx"], "there is no mapping `ptx-ptx`"),
+        (&["ptx", "sc", "--report", "junit=a.xml"], "`junit` is for answers to questions"),
+    ] {
+        let (lines, said) = distinguish(arguments);
+        assert_eq!(said.code, Some(2), "{arguments:?}: {}", said.err);
+        assert!(lines.is_empty() && said.err.contains(message), "{arguments:?}: {}", said.err);
+    }
+}
