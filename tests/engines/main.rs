@@ -7,6 +7,7 @@ mod agreement;
 mod bounds;
 mod clike;
 mod interleaving;
+mod kept;
 mod liveness;
 mod mapping;
 mod memory_kinds;
