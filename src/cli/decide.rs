@@ -302,7 +302,8 @@ fn ask(session: &mut Session<'_>, question: &Question, settings: &Settings) -> O
             .race()
             .or_else(|| question.expected.map(|_| undecided(settings, Reason::NotInModel("data races".into())))),
         Ask::Undefined => session.undefined().or_else(|| {
-            question.expected.map(|_| undecided(settings, Reason::NotInModel("undefined behaviour".into())))
+            let nothing = || undecided(settings, Reason::NotInModel("undefined behaviour".into()));
+            question.expected.map(|_| session.never_undefined().unwrap_or_else(nothing))
         }),
         Ask::Liveness(_) => unreachable!("asked elsewhere: it needs another skeleton"),
     }

@@ -184,7 +184,8 @@ fn decide(test: &LitmusTest, model: &Model, engine: Engine, expectation: &Expect
         compare(&answer, if racy { &Verdict::Racy } else { &Verdict::RaceFree })?;
     }
     if let Some(undefined) = expectation.undefined {
-        let answer = session.undefined().ok_or("the model knows no undefined behaviour")?;
+        let answer = session.undefined().or_else(|| session.never_undefined());
+        let answer = answer.ok_or("the model knows no undefined behaviour")?;
         compare(&answer, if undefined { &Verdict::Undefined } else { &Verdict::Defined })?;
     }
     let setting = Setting::new(test, model);

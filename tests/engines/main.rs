@@ -5,6 +5,7 @@
 
 mod agreement;
 mod bounds;
+mod bytewise;
 mod clike;
 mod interleaving;
 mod kept;

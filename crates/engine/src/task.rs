@@ -96,6 +96,11 @@ impl<'a> Task<'a> {
             let why = "assembly, which means something under a model of PTX alone";
             return Err(Reason::NotInModel(format!("`{}` (line {}), {why}", instr.text, instr.line)));
         }
+        if let Some(instr) = test.program.of_several_cells().filter(|_| !signature::speaks_of(model, Role::Whole))
+        {
+            let why = "an access to an object that is accessed in smaller pieces elsewhere";
+            return Err(Reason::NotInModel(format!("`{}` (line {}), {why}", instr.text, instr.line)));
+        }
         let of_model = model.options.iter().map(|&(option, value)| Setting { option, on: value == 1 });
         let settings = of_model.chain(test.options.iter().chain(set).copied());
         let mut sk = Skeleton::build_for(purpose, test, Options::of(settings), bound, deadline)?;

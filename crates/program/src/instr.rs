@@ -30,11 +30,13 @@ pub struct Element {
     pub at: u8,
     /// How many elements its instruction has.
     pub of: u8,
+    /// How many cells its access is to: more than one where its object is accessed in smaller pieces elsewhere.
+    pub cells: u8,
 }
 
 impl Element {
     /// That of an instruction that is no vector.
-    pub const ONLY: Element = Element { at: 0, of: 1 };
+    pub const ONLY: Element = Element { at: 0, of: 1, cells: 1 };
 
     /// The micro-ops of its instruction, where it is number `index` of the code.
     pub fn siblings(self, index: usize) -> std::ops::Range<usize> {

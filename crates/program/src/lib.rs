@@ -94,6 +94,11 @@ impl Program {
         self.thread_ids().flat_map(of)
     }
 
+    /// The first access of several cells: one to an object that is accessed in smaller pieces elsewhere.
+    pub fn of_several_cells(&self) -> Option<&Instr> {
+        self.instrs().map(|(_, _, instr)| instr).find(|instr| instr.element.cells > 1)
+    }
+
     /// The first access or fence in assembly: one of PTX, in a program of another language. Its models have no words for it.
     pub fn assembly(&self) -> Option<&Instr> {
         let foreign = !self.dialect.row().proxies;

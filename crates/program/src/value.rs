@@ -24,6 +24,11 @@ impl Ty {
         u32::from(self.bits) / 8
     }
 
+    /// One of so many equal pieces of its bits.
+    pub fn piece(self, pieces: u8) -> Ty {
+        if pieces == 1 { self } else { Ty { bits: self.bits / pieces, signed: false } }
+    }
+
     /// The value of this type that has the same low bits.
     pub fn wrap(self, v: i64) -> i64 {
         let shift = 64 - u32::from(self.bits);

@@ -47,7 +47,7 @@ pub(super) fn in_any_order(test: &LitmusTest) -> Result<Option<LitmusTest>, Stri
             if let (Some(target), false) = (instr.op.target_mut(), instr.element == PUT_IN) {
                 *target = places[*target];
             }
-            instr.element = Element::ONLY;
+            instr.element = Element { cells: instr.element.cells, ..Element::ONLY };
         }
         thread.code = code;
     }
@@ -55,7 +55,7 @@ pub(super) fn in_any_order(test: &LitmusTest) -> Result<Option<LitmusTest>, Stri
 }
 
 /// Marks what is put in while the code is being made: its branches have their final targets.
-const PUT_IN: Element = Element { at: 1, of: 0 };
+const PUT_IN: Element = Element { at: 1, of: 0, cells: 1 };
 
 struct Rewriting<'a> {
     thread: &'a mut Thread,

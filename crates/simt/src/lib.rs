@@ -241,6 +241,12 @@ fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
     if options.memory == MachineMemory::Weak && options.scheduling == Scheduling::Lockstep {
         return Err("not in this machine: warps with one program counter on PTX's memory, whose model is for sm_70 and later; take the memory `sc`".into());
     }
+    if let (MachineMemory::Weak, Some(instr)) = (options.memory, test.program.of_several_cells()) {
+        return Err(format!(
+            "not in this machine: accesses of different sizes on PTX's memory, `{}`; take the memory `sc`",
+            instr.text
+        ));
+    }
     if let Some(language) = options.memory.dialect().filter(|&l| l != dialect) {
         return Err(format!("not in this machine: {} code on the memory of {}", dialect.name(), language.name()));
     }

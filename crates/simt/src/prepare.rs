@@ -121,7 +121,8 @@ impl Code {
             }
         }
         let start = thread.regs.iter().map(|r| self.memory.initial(&self.program, &r.init, Some(id))).collect();
-        let reach = self.reach(&acts);
+        let several: Vec<bool> = thread.code.iter().map(|i| i.element.cells > 1).collect();
+        let reach = self.reach(&acts, &several);
         let undefined = self.program.dialect.row().undefined_division;
         let divides = thread.code.iter().map(|i| undefined && divides(&i.op)).collect();
         Ok(ThreadCode {
@@ -163,7 +164,7 @@ impl Code {
     }
 
     /// By instruction: the locations that the code from there on may access; all bits if that is not known.
-    fn reach(&self, acts: &[Act]) -> Vec<u128> {
+    fn reach(&self, acts: &[Act], several: &[bool]) -> Vec<u128> {
         let at = |act: &Act| match act.address() {
             None => 0,
             Some(Expr::Const(_)) => self.touched(act, &[]).map_or(0, |loc| match loc {
@@ -176,7 +177,8 @@ impl Code {
         loop {
             let before = reach.clone();
             for (pc, act) in acts.iter().enumerate().rev() {
-                let here = at(act) | act.target().map_or(0, |target| reach[target]);
+                let cells = if several[pc] { u128::MAX } else { at(act) };
+                let here = cells | act.target().map_or(0, |target| reach[target]);
                 reach[pc] |= here | reach[pc + 1];
             }
             if reach == before {

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::barrier::{Barriers, Came, arrival_commutes};
 use super::choice::{Chooser, Script, Tape};
-use super::code::{Act, Code, eval};
+use super::code::{Access, Act, Code, Place, eval};
 use super::fingerprint::Fingerprint;
 use super::host::HostState;
 use super::layer::Layers;
@@ -21,7 +21,7 @@ use super::memory::{Age, At, Backend, Context, Target};
 use super::record::{Event, Log};
 use super::state::{State, Status, threads};
 use super::{Fault, Halt, Result};
-use program::{BarrierAction, Expr, Op, ThreadId, Update};
+use program::{BarrierAction, Expr, Op, RegId, ThreadId, Ty, Update};
 
 /// A thread that takes so many steps without touching memory is taken for lost; see [`Status::Lost`].
 const MAX_LOCAL_STEPS: usize = 4_000;
@@ -190,6 +190,16 @@ impl<B: Backend> Machine<'_, B> {
         {
             return Err(fault(Fault::Division, "divides by zero"));
         }
+        let cells = code.program.threads[t].code[at.instr].element.cells;
+        if cells > 1 {
+            if let Some((dst, value)) =
+                self.several((cx, &mut *m), at, &thread.regs, cells).ok_or_else(|| stray("is"))??
+            {
+                state.threads[t].regs[dst.0 as usize] = value;
+            }
+            self.go(state, t, next, woken);
+            return Ok(());
+        }
         match &code.threads[t].acts[at.instr] {
             Act::Load { dst, addr, access } => {
                 let address = eval(addr, &thread.regs);
@@ -292,6 +302,60 @@ impl<B: Backend> Machine<'_, B> {
         }
         self.go(state, t, next, woken);
         Ok(())
+    }
+
+    /// Carries out an access to several cells, all at once; what it sets which register to. `None`: it is outside memory.
+    fn several(
+        &self,
+        (cx, m): (&mut Context<'_>, &mut B::Memory),
+        at: At,
+        regs: &[i64],
+        cells: u8,
+    ) -> Option<Result<Option<(RegId, i64)>>> {
+        let (code, t) = (self.code, at.thread);
+        let act = &code.threads[t].acts[at.instr];
+        let ty = act.accesses().next()?.ty;
+        let (piece, size) = (ty.piece(cells), i64::from(ty.bytes()));
+        let address = eval(act.address()?, regs);
+        let place = |k| code.place(t, address + i64::from(k * piece.bytes()), piece, act.write().is_some());
+        let places: Vec<Place> = (0..u32::from(cells)).map(place).collect::<Option<_>>()?;
+        if address % size != 0 {
+            return None;
+        }
+        let target =
+            |place: &Place, access: Access| Target { at, place: *place, access: Access { ty: piece, ..access } };
+        let unsigned = Ty { signed: false, ..ty };
+        let shift = |k: usize| k as u32 * u32::from(piece.bits);
+        let mut old = 0;
+        if let Some(access) = act.read() {
+            for (k, place) in places.iter().enumerate() {
+                match self.memory.load(cx, m, target(place, *access)) {
+                    Ok(value) => old |= piece.wrap(value) << shift(k),
+                    Err(halt) => return Some(Err(halt)),
+                }
+            }
+            old = ty.wrap(old);
+        }
+        let new = match act {
+            Act::Store { value, .. } => Some(eval(value, regs)),
+            Act::Rmw { dst, update, read, write, .. } => {
+                let mut regs = regs.to_vec();
+                if let (Update::When { .. }, Some(dst)) = (update, dst) {
+                    regs[dst.0 as usize] = old;
+                }
+                new_value(update, old, read.ty, write.ty, &|e| Some(eval(e, &regs)))?
+            }
+            _ => None,
+        };
+        if let (Some(new), Some(access)) = (new, act.write()) {
+            for (k, place) in places.iter().enumerate() {
+                let value = piece.wrap((unsigned.wrap(new) as u64 >> shift(k)) as i64);
+                if let Err(halt) = self.memory.store(cx, m, target(place, *access), value) {
+                    return Some(Err(halt));
+                }
+            }
+        }
+        Some(Ok(act.defines().map(|dst| (dst, old))))
     }
 
     /// Moves a thread on.

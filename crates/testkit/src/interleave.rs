@@ -90,7 +90,7 @@ pub(super) struct Machine<'a> {
 /// If the program is out of reach of this interpreter.
 pub fn final_states(test: &LitmusTest) -> Result<BTreeSet<FinalState>, Stop> {
     // Elements of a vector are in no order, and this machine has one.
-    if test.program.instrs().any(|(_, _, instr)| instr.element.of > 1) {
+    if test.program.instrs().any(|(_, _, instr)| instr.element.of > 1 || instr.element.cells > 1) {
         return Err(Stop::Unsupported("vectors"));
     }
     let (machine, start) = machine(test);

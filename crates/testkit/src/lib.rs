@@ -9,11 +9,13 @@
 //! | `made` | what was made: read, and made smaller |
 //! | `rewrite` | changes that must mean nothing, or must only forbid |
 //! | `interleave`, `lasso` | oracles: final states and endless behaviour of threads that take turns on one memory |
+//! | `bytewise` | an oracle for accesses of several sizes in PTX, and programs for it |
 //! | `sides` | the executor's memories of languages beside their models |
 //! | `suite`, `lines` | tests in folders, how much is tested; lines of reports |
 // Programs that are made and looked at by tests alone: their fields say what they are.
 #![allow(missing_docs)]
 
+pub mod bytewise;
 pub mod clike;
 pub mod generate;
 pub mod hosts;

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use cat::model::ir::{Effect, Model};
 use engine::engines::Prepared;
+use engine::skeleton::signature;
 use engine::{Engine, Limits};
 use front::mapping::Mapping;
 use program::litmus::{LitmusTest, Prop};
@@ -170,9 +171,18 @@ impl<'a> Session<'a> {
         Some(self.for_all_implementations(answer))
     }
 
-    /// Does some consistent execution raise a flag other than the race flag? `None` if the model has none.
-    pub fn undefined(&mut self) -> Option<Answer> {
+    /// What is said of a program that has nothing in it of what the model calls undefined; `None` if it has, or if the model
+    /// knows no undefined behaviour.
+    pub fn never_undefined(&self) -> Option<Answer> {
         let flags = self.flags(Effect::Undefined)?;
+        let may = flags.into_iter().any(|flag| signature::may_raise(self.model, flag, &self.test.program));
+        (!may).then(|| Answer::new(Verdict::Defined, self.engine.name()))
+    }
+
+    /// Does some consistent execution raise a flag other than the race flag? `None` if the model has none of what can stand in
+    /// such a program.
+    pub fn undefined(&mut self) -> Option<Answer> {
+        let flags = self.flags(Effect::Undefined).filter(|_| self.never_undefined().is_none())?;
         // What names its axioms has to be asked anew.
         let known = self.undefined.as_ref().filter(|a| !self.explain || a.verdict == Verdict::Undefined);
         if let Some(known) = known {

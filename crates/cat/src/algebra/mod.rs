@@ -6,6 +6,7 @@
 //! |---|---|---|
 //! | [`bits::Bits`] | rows of machine words | one candidate; replaying a witness |
 //! | [`bounds::Bounds`] | a pair (must, may) of them | pruning partial candidates |
+//! | [`presence::Presence`] | whether it may have members at all | which flags a program can raise |
 //! | [`circuit::Circuit`] | gates for the cells that are open and asked for | the symbolic encoding |
 //! | `naive::Naive` (tests) | a set of pairs | the oracle for the others |
 //!
@@ -26,6 +27,7 @@ pub mod bits;
 pub mod bounds;
 pub mod circuit;
 pub mod gates;
+pub mod presence;
 
 /// The value of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]

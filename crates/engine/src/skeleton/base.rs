@@ -126,6 +126,11 @@ pub(super) fn halves(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     BaseRel::fixed(Rel::from_pairs(sk.len(), sk.rmw.iter().map(|&(a, b)| (a.index(), b.index()))))
 }
 
+/// Cells of one access, and everything with itself.
+pub(super) fn whole(sk: &mut Skeleton, _: &Domains) -> BaseRel {
+    BaseRel::fixed(Rel::from_fn(sk.len(), |i, j| sk.first_part(i) == sk.first_part(j)))
+}
+
 /// Accesses of commands that map memory, each with those of the command that ends its mapping.
 pub(super) fn mapping(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let host = sk.program.host.as_deref();

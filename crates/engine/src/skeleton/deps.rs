@@ -135,7 +135,9 @@ impl<'a> Dependencies<'a> {
     /// not earlier than one of them on any path: both are the first thing that their side of the branch does.
     fn first_in_both(&mut self, events: &[Event], i: usize, j: usize, either: Cond) -> bool {
         let thread = events[i].thread;
-        (0..i.max(j)).filter(|&k| k != i && k != j && events[k].thread == thread).all(|k| {
+        let first = |k: usize| k - usize::from(events[k].part);
+        let apart = |&k: &usize| first(k) != first(i) && first(k) != first(j) && events[k].thread == thread;
+        (0..i.max(j)).filter(apart).all(|k| {
             let g = events[k].guard;
             let related = self.pool.and(either, g);
             if related == Cond::FALSE || self.pool.implies(either, g) == Cond::TRUE {

@@ -3,6 +3,7 @@
 //! # Invariants
 //! - An event is added under the guard of the state; a wait narrows the guard to where it passes.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use super::event::Event;
@@ -15,8 +16,8 @@ use super::unroll::{State, Taint, Unroller};
 use super::unrolled::{Answer, Arrival, Group, Naming, Unrolled, Use, Wait, WaitKey};
 use cat::rel::EventId;
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, CmpOp, EventKind, Expr, Op, RegId, Scope, Tags, ThreadId, Ty,
-    Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, EventKind, Expr, Op, RegId, Scope, Tags,
+    ThreadId, Ty, Update,
 };
 use verdict::Reason;
 
@@ -31,7 +32,7 @@ impl Here<'_> {
     /// An event without address and value.
     fn event(&self, kind: EventKind, guard: Cond, tags: &Tags, scope: Option<Scope>) -> Event {
         let (thread, instr, tags) = (Some(self.thread), self.pc, tags.clone());
-        Event { kind, thread, instr, guard, tags, scope, addr: None, value: None, ty: Ty::WORD }
+        Event { kind, thread, instr, guard, tags, scope, addr: None, value: None, ty: Ty::WORD, part: 0, parts: 1 }
     }
 }
 
@@ -130,7 +131,7 @@ impl Unroller<'_> {
             )),
             Op::Rmw { dst, addr, update, read, write } => {
                 let addr = self.eval(state, addr, thread);
-                let (r_id, old, from_read) = self.read(state, &here, read, &addr)?;
+                let (reads, old, from_read) = self.read(state, &here, read, &addr)?;
                 let mut guard = state.guard;
                 let (new, taint) = match update {
                     Update::When { cond, new } => {
@@ -165,21 +166,22 @@ impl Unroller<'_> {
                 };
                 let mut written = None;
                 if guard != Cond::FALSE {
-                    let w_id = self.write(state, &here, write, (&addr, (new, taint)), guard)?;
-                    self.out.rmw.push((r_id, w_id));
-                    written = Some(w_id);
+                    let writes = self.write(state, &here, write, (&addr, (new, taint)), guard)?;
+                    written = Some((reads.start, writes.start)).filter(|_| reads.len() == 1);
+                    self.out.rmw.extend(reads.zip(writes).map(|(r, w)| (EventId::new(r), EventId::new(w))));
                 }
                 let loops = at.iterations().next().is_some() && self.program.host.is_none();
                 if let Some(dst) = dst {
                     state.set(*dst, old, from_read);
                 }
-                let (keeps, depends) = match loops && !self.writing.contains(&(thread, pc)) {
+                let (keeps, depends) = match loops && written.is_some() && !self.writing.contains(&(thread, pc)) {
                     true => keeps(&mut self.out.pool, update, (old, new), write.ty),
                     false => (Cond::FALSE, true),
                 };
                 let (changes, keeps) = (self.out.pool.not(keeps), self.out.pool.and(guard, keeps));
-                if let (Some(write), true) = (written, keeps != Cond::FALSE) {
-                    self.out.kept.push(Kept { thread, instr: pc, read: r_id, write, depends });
+                if let (Some((read, write)), true) = (written, keeps != Cond::FALSE) {
+                    let (read, write) = (EventId::new(read), EventId::new(write));
+                    self.out.kept.push(Kept { thread, instr: pc, read, write, depends });
                 }
                 Ok(Effect { changes: self.out.pool.and(guard, changes), keeps })
             }
@@ -307,23 +309,33 @@ impl Unroller<'_> {
         Ok(())
     }
 
-    /// Adds a read; answers with what it returns.
+    /// Adds a read, an event for each cell; answers with these, and with what it returns.
     fn read(
         &mut self,
         state: &mut State,
         here: &Here<'_>,
         access: &Access,
         (addr, on): &(TermId, Taint),
-    ) -> Result<(EventId, TermId, Taint), Reason> {
-        let event = here.event(EventKind::Read, state.guard, &self.half(&access.tags)?, access.scope);
-        let id = EventId::new(self.out.events.len());
-        let value = self.out.pool.read(id, access.ty);
-        self.push(Event { addr: Some(*addr), value: Some(value), ty: access.ty, ..event }, state, here.at)?;
-        self.depend(id, on, true);
-        Ok((id, value, Taint::new([id].into())))
+    ) -> Result<(Range<usize>, TermId, Taint), Reason> {
+        let first = self.out.events.len();
+        let parts = self.cells(here);
+        let ty = access.ty.piece(parts);
+        let mut pieces = Vec::new();
+        for part in 0..parts {
+            let event = here.event(EventKind::Read, state.guard, &self.half(&access.tags)?, access.scope);
+            let id = EventId::new(self.out.events.len());
+            let addr = Some(self.cell_address(*addr, ty, part));
+            let value = self.out.pool.read(id, ty);
+            pieces.push(value);
+            self.push(Event { addr, value: Some(value), ty, part, parts, ..event }, state, here.at)?;
+            self.depend(id, on, true);
+        }
+        let events = first..self.out.events.len();
+        let value = self.whole(access.ty, pieces);
+        Ok((events.clone(), value, Taint::new(events.map(EventId::new).collect())))
     }
 
-    /// Adds a write of a value.
+    /// Adds a write of a value, an event for each cell.
     fn write(
         &mut self,
         state: &mut State,
@@ -331,14 +343,69 @@ impl Unroller<'_> {
         access: &Access,
         ((addr, on), (value, of)): (&(TermId, Taint), (TermId, Taint)),
         guard: Cond,
-    ) -> Result<EventId, Reason> {
-        let event = here.event(EventKind::Write, guard, &self.half(&access.tags)?, access.scope);
+    ) -> Result<Range<usize>, Reason> {
+        let first = self.out.events.len();
+        let parts = self.cells(here);
+        let ty = access.ty.piece(parts);
         let value = self.out.pool.cast(access.ty, value);
-        let event = Event { addr: Some(*addr), value: Some(value), ty: access.ty, ..event };
-        let id = self.push(event, state, here.at)?;
-        self.depend(id, on, true);
-        self.depend(id, &of, false);
-        Ok(id)
+        for part in 0..parts {
+            let event = here.event(EventKind::Write, guard, &self.half(&access.tags)?, access.scope);
+            let addr = Some(self.cell_address(*addr, ty, part));
+            let value = Some(self.piece(access.ty, value, part, parts));
+            let id = self.push(Event { addr, value, ty, part, parts, ..event }, state, here.at)?;
+            self.depend(id, on, true);
+            self.depend(id, &of, false);
+        }
+        Ok(first..self.out.events.len())
+    }
+
+    /// How many cells an access is to.
+    fn cells(&self, here: &Here<'_>) -> u8 {
+        self.program.thread(here.thread).code[here.pc].element.cells
+    }
+
+    /// The address of a cell of an access.
+    fn cell_address(&mut self, addr: TermId, ty: Ty, part: u8) -> TermId {
+        match i64::from(part) * i64::from(ty.bytes()) {
+            0 => addr,
+            offset => {
+                let offset = self.out.pool.constant(offset);
+                self.out.pool.bin(BinOp::Add, Ty::U64, addr, offset)
+            }
+        }
+    }
+
+    /// The value whose pieces these are, the lowest bits first.
+    fn whole(&mut self, ty: Ty, pieces: Vec<TermId>) -> TermId {
+        if let [value] = pieces[..] {
+            return value;
+        }
+        let unsigned = Ty { signed: false, ..ty };
+        let bits = i64::from(ty.bits) / pieces.len() as i64;
+        let pool = &mut self.out.pool;
+        let mut whole = pieces[0];
+        for (shift, &piece) in (1..).map(|k| k * bits).zip(&pieces[1..]) {
+            let shift = pool.constant(shift);
+            let high = pool.bin(BinOp::Shl, unsigned, piece, shift);
+            whole = pool.bin(BinOp::Or, unsigned, whole, high);
+        }
+        let whole = pool.cast(ty, whole);
+        self.out.pieces.insert(whole, pieces);
+        whole
+    }
+
+    /// A piece of a value. Of one that was read in such pieces, it depends on no other.
+    fn piece(&mut self, ty: Ty, value: TermId, part: u8, parts: u8) -> TermId {
+        if parts == 1 {
+            return value;
+        }
+        if let Some(pieces) = self.out.pieces.get(&value).filter(|p| p.len() == usize::from(parts)) {
+            return pieces[usize::from(part)];
+        }
+        let pool = &mut self.out.pool;
+        let shift = pool.constant(i64::from(ty.bits / parts) * i64::from(part));
+        let shifted = pool.bin(BinOp::Shr, Ty { signed: false, ..ty }, value, shift);
+        pool.cast(ty.piece(parts), shifted)
     }
 
     /// The tags of an RMW half under the option `red`.

@@ -95,7 +95,12 @@ impl Skeleton {
 
     /// The cell that an access to that address is to, if it can access what is there.
     pub fn cell(&self, event: usize, address: i64) -> Option<CellId> {
-        let Event { thread, kind, ty, .. } = self.events[event];
+        let Event { thread, kind, ty, part, parts, .. } = self.events[event];
+        // An access is at a multiple of its size, whatever its cells are.
+        let size = i64::from(ty.bytes());
+        if (address - i64::from(part) * size) % (i64::from(parts) * size) != 0 && parts > 1 {
+            return None;
+        }
         match thread {
             Some(t) => self.memory.accessed(&self.program, t, address, ty.bytes(), kind == EventKind::Write),
             None => self.memory.cell_at(address, ty.bytes()),
@@ -105,6 +110,11 @@ impl Skeleton {
     /// The same, of an alias the memory that it names.
     pub fn accessed(&self, event: usize, address: i64) -> Option<CellId> {
         self.cell(event, address).map(|c| self.memory.cell(c).memory)
+    }
+
+    /// The event of the first cell of an access; of other events, the event itself.
+    pub fn first_part(&self, event: usize) -> usize {
+        event - usize::from(self.events[event].part)
     }
 
     /// Whether it has no events at all.

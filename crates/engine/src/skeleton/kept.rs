@@ -141,7 +141,7 @@ fn strong(program: &Program, a: &Event, b: &Event) -> bool {
     };
     let proxy = |e: &Event| e.tags.has("GEN") == a.tags.has("GEN");
     let atomic = a.tags.has("A") && b.tags.has("A");
-    atomic && a.ty.bits == b.ty.bits && proxy(b) && reaches(a, b) && reaches(b, a)
+    atomic && (a.ty.bits, a.parts) == (b.ty.bits, b.parts) && proxy(b) && reaches(a, b) && reaches(b, a)
 }
 
 /// Whether a condition does not hold where a read has a value, as far as that can be told from the value alone.

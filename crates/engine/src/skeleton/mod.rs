@@ -177,20 +177,28 @@ impl Skeleton {
 }
 
 /// Program order. Elements of one execution of a vector instruction are in none among themselves (PTX ISA, Memory Consistency
-/// Model, Vector Data-types): their events stand side by side.
+/// Model, Vector Data-types), nor are the cells of an access: their events stand side by side.
 fn program_order(program: &Program, events: &[Event]) -> Rel {
     let element = |e: &Event| Some(program.thread(e.thread?).code.get(e.instr)?.element);
     let elements: Vec<_> = events.iter().map(|e| element(e).filter(|e| e.of > 1)).collect();
-    let one_vector = |i: usize, j: usize| match (elements[i], elements[j]) {
+    // Cells of one access have one number.
+    let mut count = 0;
+    let mut number = |e: &Event| {
+        count += usize::from(e.part == 0);
+        count
+    };
+    let numbers: Vec<usize> = events.iter().map(&mut number).collect();
+    let side_by_side = |i: usize, j: usize| match (elements[i], elements[j]) {
+        _ if numbers[i] == numbers[j] => true,
         (Some(a), Some(b)) => {
             b.at > a.at
-                && j - i == usize::from(b.at - a.at)
-                && j - i == events[j].instr.wrapping_sub(events[i].instr)
+                && numbers[j] - numbers[i] == usize::from(b.at - a.at)
+                && numbers[j] - numbers[i] == events[j].instr.wrapping_sub(events[i].instr)
         }
         _ => false,
     };
     Rel::from_fn(events.len(), |i, j| {
-        i < j && events[i].thread.is_some() && events[i].thread == events[j].thread && !one_vector(i, j)
+        i < j && events[i].thread.is_some() && events[i].thread == events[j].thread && !side_by_side(i, j)
     })
 }
 
@@ -271,6 +279,8 @@ impl Unroller<'_> {
                 addr: Some(addr),
                 value: Some(value),
                 ty: cell.ty,
+                part: 0,
+                parts: 1,
             });
         }
         let mut endings: Vec<Option<Ending>> = vec![None; self.program.threads.len()];

@@ -12,16 +12,18 @@ use std::sync::LazyLock;
 
 use super::base::{
     BaseRel, Build, Known, accesses, cells, edges, events, group, halves, includes, mapping, near, objects, pairs,
-    relation, threads,
+    relation, threads, whole,
 };
 use super::domain::Domains;
 use super::{Skeleton, progress};
-use cat::model::ir::{Kind, Model, NodeOp};
+use cat::algebra::presence::Presence;
+use cat::algebra::{Leaves, Value, interpret_all, needed};
+use cat::model::ir::{FreeId, Kind, Model, NodeOp};
 use cat::model::signature::{BaseId, BaseName, OptionSpec, Signature};
 use cat::rel::{EventId, EventSet};
 use program::options::OPTIONS;
 use program::tags::{SCOPE_TAGS, TAGS};
-use program::{ATTRIBUTES, EVENT_SETS, EventKind, Scope};
+use program::{ATTRIBUTES, EVENT_SETS, EventKind, Program, Scope};
 
 /// A base set or relation.
 pub struct Row {
@@ -36,7 +38,15 @@ pub struct Row {
     pub role: Role,
     /// How it is built.
     pub(super) build: Build,
+    /// Whether a program may have members of it.
+    needs: Needs,
 }
+
+/// Given the name of the row.
+type Needs = fn(&'static str, &Program) -> bool;
+
+/// What any program may have.
+const NOTHING: Needs = |_, _| true;
 
 /// What tools know a base relation as, so that none of them knows its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +59,8 @@ pub enum Role {
     Dependency,
     /// What calls of the runtime order.
     Launch,
+    /// Cells of one access.
+    Whole,
     /// Accesses to the same memory.
     Memory,
     /// Accesses through the same address.
@@ -73,7 +85,14 @@ impl Row {
 
 /// A set, of which an event is said to be `noun`.
 fn called(name: &'static str, doc: &'static str, noun: &str, build: Build) -> Row {
-    Row { name, doc, says: ["", "not "].map(|not| format!("{{a}} is {not}{noun}")), role: Role::None, build }
+    Row {
+        name,
+        doc,
+        says: ["", "not "].map(|not| format!("{{a}} is {not}{noun}")),
+        role: Role::None,
+        build,
+        needs: NOTHING,
+    }
 }
 
 /// A set that is said by its name.
@@ -94,6 +113,31 @@ pub fn count(role: Role) -> usize {
 /// Whether a model speaks of a base relation with that role.
 pub fn speaks_of(model: &Model, role: Role) -> bool {
     model.nodes.iter().any(|n| matches!(n.op, NodeOp::Base(id) if row(id).role == role))
+}
+
+/// Whether a flag of a model can mark an execution of a program at all: it cannot if all that it speaks of needs instructions
+/// that the program does not have.
+pub fn may_raise(model: &Model, flag: usize, program: &Program) -> bool {
+    struct Present<'p>(&'p Program);
+    impl Leaves<Presence> for Present<'_> {
+        fn base(&self, id: BaseId, kind: Kind) -> Value<bool, bool> {
+            let Row { name, needs, .. } = row(id);
+            let may = needs(name, self.0);
+            match kind {
+                Kind::Set => Value::Set(may),
+                Kind::Rel => Value::Rel(may),
+            }
+        }
+        fn free(&self, _: FreeId) -> bool {
+            true
+        }
+    }
+    let flag = &model.flags[flag];
+    let values = interpret_all(model, &Presence, &Present(program), &needed(model, [flag.node]));
+    let members = match values[flag.node.index()].as_deref().expect("it is needed") {
+        Value::Set(may) | Value::Rel(may) => *may,
+    };
+    Presence::may_raise(flag, members)
 }
 
 /// Whether a model tells accesses apart by their tags, but does not speak of this one.
@@ -129,7 +173,7 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
     rows.extend(relations());
     let endless = progress::ROWS.iter().map(|&(name, doc, pairs)| {
         let says = ["", "not "].map(|not| format!("{{a}} and {{b}} are {not}in `{name}`"));
-        Row { name, doc, says, role: Role::None, build: progress::relation(pairs) }
+        Row { name, doc, says, role: Role::None, build: progress::relation(pairs), needs: NOTHING }
     });
     rows.extend(endless);
     rows
@@ -194,7 +238,12 @@ fn tag(name: &'static str, doc: &'static str) -> Row {
     };
     let build = Build::Set(Box::new(move |sk, domains| EventSet::from_fn(sk.len(), |e| carries(sk, domains, e))));
     let noun = format!("`{name}` ({})", doc.split_once(": ").map_or(doc, |(_, doc)| doc));
-    called(name, doc, &noun, build)
+    // Initial writes are of the generic proxy.
+    let needs: Needs = match to {
+        None if name != "GEN" => |name, program| program.instrs().any(|(_, _, instr)| instr.op.has(name)),
+        _ => NOTHING,
+    };
+    Row { needs, ..called(name, doc, &noun, build) }
 }
 
 /// Whether an object is of some kind.
@@ -248,13 +297,14 @@ const DIALECT_TAGS: &[(&str, &str)] = &[
 /// one that is not.
 fn relations() -> Vec<Row> {
     macro_rules! rows {
-        ($($role:ident $name:literal = $build:expr => $doc:literal, $yes:literal, $no:literal;)*) => {
+        ($($role:ident $name:literal = $build:expr $(, if $needs:expr)? => $doc:literal, $yes:literal, $no:literal;)*) => {
             vec![$(Row {
                 name: $name,
                 doc: $doc,
                 says: [$yes, $no].map(str::to_owned),
                 role: Role::$role,
                 build: $build,
+                needs: [$($needs,)? NOTHING][0],
             }),*]
         };
     }
@@ -271,6 +321,11 @@ fn relations() -> Vec<Row> {
             "both use the same address", "they do not use the same address";
         None "rmw" = relation(halves) => "read half to write half of one atomic",
             "{a} and {b} are the two halves of one atomic", "they are not the two halves of one atomic";
+        Whole "inst" = relation(whole) => "cells of one access, where it is to several; every event with itself",
+            "{a} and {b} are cells of one access", "they are not of one access";
+        None "partial" = pairs(|_, a, b| (a.part, a.parts) != (b.part, b.parts)), if |_, program: &Program| program.of_several_cells().is_some() =>
+            "accesses that do not have the same bytes, if both are to one cell; empty where all accesses of an object have one size",
+            "the accesses do not have the same bytes", "both accesses have the same bytes";
         Dependency "addr" = edges(|sk| &sk.addr) => "address dependency",
             "the address of {b} depends on what {a} reads", "the address of {b} does not depend on {a}";
         Dependency "data" = edges(|sk| &sk.data) => "data dependency",

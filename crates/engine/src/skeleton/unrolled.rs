@@ -10,6 +10,7 @@ use super::unroll::State;
 use cat::rel::EventId;
 use program::host::QueryId;
 use program::{Scope, ThreadId};
+use rustc_hash::FxHashMap;
 use verdict::Reason;
 
 /// Identifies one dynamic instance of a wait, across repeated unrollings of the same thread: where it is, and whether it
@@ -107,6 +108,8 @@ pub(super) struct Unrolled {
     pub(super) pool: Pool,
     pub(super) events: Vec<Event>,
     pub(super) rmw: Vec<(EventId, EventId)>,
+    /// What was read of several cells: of which pieces it is made.
+    pub(super) pieces: FxHashMap<TermId, Vec<TermId>>,
     pub(super) arrivals: Vec<Arrival>,
     pub(super) waits: Vec<Wait>,
     /// Barriers of the suites that stand on a way that no execution takes: they are never reached.

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::clike::Record;
-use diag::{Sink, Span};
+use diag::{Diagnostic, Sink, Span};
 use program::{Class, Init, Layout, LocId, Location, LocationKind, MemoryKind, OpenClMemory, Proxy, Space, Ty};
 
 /// All names of memory in a test.
@@ -187,8 +187,35 @@ impl Symbols {
         object.init.len() / object.layout().cells()
     }
 
+    /// Records an access of type `ty`: decides the type of an undeclared object, rejects another size. An access of PTX may be
+    /// to several elements of an object whose declaration says their type.
+    pub fn access_in_ptx(&mut self, id: LocId, ty: Ty, span: Span, sink: &mut Sink) {
+        let object = self.object(id).1;
+        let several = |(known, _): (Ty, Span)| ty.bits > known.bits && ty.bits.is_multiple_of(known.bits);
+        if !(object.declared && object.record.is_none() && object.ty.is_some_and(several)) {
+            let help = format!(
+                "declare `{name}` with the smallest type that it is accessed with: `{name} = {{ init = [0, 0], type = \"u{}\" }}`",
+                object.ty.map_or(ty, |(known, _)| known.min(ty)).bits,
+                name = self.get(id).name,
+            );
+            self.settle(id, (ty, span), sink, |d| d.help(help));
+        }
+    }
+
     /// Records an access of type `ty`: decides the type of an undeclared object, rejects another size.
     pub fn access(&mut self, id: LocId, ty: Ty, span: Span, sink: &mut Sink) {
+        self.settle(id, (ty, span), sink, |d| {
+            d.note("accesses of different sizes to one location are not supported")
+        });
+    }
+
+    fn settle(
+        &mut self,
+        id: LocId,
+        (ty, span): (Ty, Span),
+        sink: &mut Sink,
+        advice: impl FnOnce(Diagnostic) -> Diagnostic,
+    ) {
         let (object_id, object) = self.object(id);
         let name = &self.get(id).name;
         match object.ty {
@@ -197,9 +224,10 @@ impl Symbols {
                 let message =
                     format!("a {}-bit access to `{name}`, which has {}-bit elements", ty.bits, known.bits);
                 sink.error("mixed-size", span, message, |d| {
-                    d.label(format!("{} bits", ty.bits))
-                        .also(at, format!("{what} with {} bits here", known.bits))
-                        .note("accesses of different sizes to one location are not supported")
+                    advice(
+                        d.label(format!("{} bits", ty.bits))
+                            .also(at, format!("{what} with {} bits here", known.bits)),
+                    )
                 });
             }
             Some(_) => {}

@@ -12,13 +12,13 @@ use verdict::{Definedness, Fault, Reason, Remedy, Verdict};
 
 impl<'a> Session<'a> {
     /// Whether the program is defined at all, which an answer about one of its outcomes takes for granted; `None` if
-    /// the model knows no undefined behaviour. Takes no longer than `timeout`. A session that explains also says what
+    /// the model knows no undefined behaviour, or none of such programs. Takes no longer than `timeout`. A session that explains also says what
     /// would make a racy program race-free.
     ///
     /// # Errors
     /// A broken law, as in [`Answer::defect`](verdict::Answer::defect).
     pub fn definedness(&mut self, timeout: Option<Duration>) -> Option<Result<Definedness, String>> {
-        self.flags(Effect::Undefined)?;
+        self.flags(Effect::Undefined).filter(|_| self.never_undefined().is_none())?;
         if timeout.is_some_and(|t| t.is_zero()) {
             return Some(Ok(Definedness::Undecided(Reason::Time)));
         }

@@ -156,7 +156,7 @@ impl<'a> Emit<'a, '_> {
         let of = ops.len() as u8;
         ops.into_iter().for_each(|op| self.push(op));
         for (at, instr) in (0..of).zip(&mut self.code[first..]) {
-            instr.element = Element { at, of };
+            instr.element = Element { at, of, cells: 1 };
         }
     }
 

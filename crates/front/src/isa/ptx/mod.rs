@@ -159,7 +159,7 @@ impl Unit {
                 });
                 if let (Some(id), Some(ty)) = (id, m.quals.ty()) {
                     let at = m.quals.place(table::GroupKind::Type).unwrap_or(n.name.clone());
-                    symbols.access(id, ty, self.text.span(at), sink);
+                    symbols.access_in_ptx(id, ty, self.text.span(at), sink);
                 }
             }
         }

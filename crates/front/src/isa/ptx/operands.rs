@@ -183,7 +183,7 @@ impl Emit<'_, '_> {
                 *loc = Some(id);
                 self.check_space(m, n, id);
                 let address = self.named(n, id)?;
-                self.check_vector(m, n, id)?;
+                self.check_extent(m, n, id)?;
                 Some(Arg::Expr(address))
             }
             Name::Register => {
@@ -220,25 +220,30 @@ impl Emit<'_, '_> {
         }
     }
 
-    /// A vector lies in one object, at a multiple of its size (PTX ISA, Operands, Vectors as Operands; Addresses as
-    /// Operands).
-    fn check_vector(&mut self, m: &Matched, n: &NameOperand, id: LocId) -> Option<()> {
-        let width = m.quals.width() as i64;
+    /// An access, to a vector or to a scalar, lies in one object, at a multiple of its size (PTX ISA, Operands, Vectors as
+    /// Operands; Addresses as Operands).
+    fn check_extent(&mut self, m: &Matched, n: &NameOperand, id: LocId) -> Option<()> {
         let (ty, count) = (self.symbols.ty(id), self.symbols.object(id).1.init.len());
+        let cells = m.quals.ty().map_or(1, |of| (of.bits / ty.bits).max(1));
+        let width = m.quals.width() as i64 * i64::from(cells);
         let first = self.element(n, ty)?;
         let name = self.str(&n.name);
+        let (what, is) = match m.quals.width() {
+            1 => ("an access", "the access is to"),
+            _ => ("a vector", "the vector has"),
+        };
         if first % width != 0 {
             let size = width * i64::from(ty.bytes());
             let message = format!("element {first} of `{name}` is not at a multiple of {size} bytes");
             self.error("misaligned", n.name.clone(), message, |d| {
-                d.label("expected the address of a vector to be a multiple of its size")
+                d.label(format!("expected the address of {what} to be a multiple of its size"))
             });
             return None;
         }
         if first + width > count as i64 {
             let message = format!("`{name}` ends before element {} of it", first + width - 1);
             self.error("out-of-bounds", n.name.clone(), message, |d| {
-                d.label(format!("the vector has {width} elements, from number {first} on")).help(format!(
+                d.label(format!("{is} {width} elements, from number {first} on")).help(format!(
                     "declare it with as many: `{name} = {{ init = [{}] }}`",
                     vec!["0"; (first + width) as usize].join(", ")
                 ))

@@ -5,8 +5,8 @@
 //! whole program finds these.
 //!
 //! # Invariants
-//! - An access through a register has the size of every object that the register can point to; anything else is
-//!   reported as `mixed-size`.
+//! - An access through a register has the size of the elements of every object that the register can point to, or is to as
+//!   many elements of each; anything else is reported as `mixed-size`.
 //! - No result rests on where objects lie: arithmetic on addresses other than with offsets is reported.
 //! - Threads that were not written in PTX, such as those of the host, have types from the start: addresses are followed
 //!   through them, and they stay as they are.
@@ -32,7 +32,7 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &[LocId], sink:
         let Some(untyped) = untyped else { continue };
         for i in 0..program.threads[t].code.len() {
             let instr = &program.threads[t].code[i];
-            let mut pass = Pass { program, points: &points, thread: t, span: instr.span, sink };
+            let mut pass = Pass { program, points: &points, open, thread: t, span: instr.span, sink };
             let ty = pass.access(&instr.op, untyped.binary_search(&i).is_ok());
             if let Op::Assign { value, .. } = &instr.op {
                 pass.arithmetic(value);
@@ -40,8 +40,18 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &[LocId], sink:
             if let Some(ty) = ty {
                 program.threads[t].code[i].op.accesses_mut().for_each(|access| access.ty = ty);
             }
+            if let Some(cells) = cells(program, &points, (t, i)) {
+                program.threads[t].code[i].element.cells = cells;
+            }
         }
     }
+}
+
+/// How many cells an access is to, if it is to several.
+fn cells(program: &Program, points: &Points, (t, i): (usize, usize)) -> Option<u8> {
+    let (addr, ty) = access_of(&program.threads[t].code[i].op)?;
+    let object = addr.base().or_else(|| points.of(t, addr).first().copied())?;
+    Some(ty.bits / program.element(object).bits).filter(|cells| *cells > 1)
 }
 
 /// Gives objects without a type that of the first access through a register.
@@ -182,6 +192,7 @@ impl Points {
 struct Pass<'a> {
     program: &'a Program,
     points: &'a Points,
+    open: &'a [LocId],
     thread: usize,
     span: Span,
     sink: &'a mut Sink,
@@ -212,13 +223,22 @@ impl Pass<'_> {
             return None;
         }
         let bits = |object: LocId| self.program.element(object).bits;
+        // Several elements of each object, if its declaration says their type.
+        let piece = bits(first);
+        let several = piece != 0 && wanted.bits > piece && wanted.bits.is_multiple_of(piece);
+        let divisible = |o: &LocId| {
+            several && bits(*o) == piece && !self.open.contains(o) && self.program.layout(*o).cells() == 1
+        };
+        if targets.iter().all(divisible) {
+            return Some(wanted);
+        }
         if let Some(other) = targets.into_iter().find(|o| bits(*o) != wanted.bits) {
             let (name, bits) = (&self.program.location(other).name, bits(other));
             let message =
                 format!("a {}-bit access that can reach `{name}`, which has {bits}-bit elements", wanted.bits);
             self.sink.error("mixed-size", self.span, message, |d| {
                 d.label(format!("{} bits", wanted.bits))
-                    .note("accesses of different sizes to one location are not supported")
+                    .help("declare the objects with the smallest type that they are accessed with, for example `type = \"u32\"`")
             });
             return None;
         }

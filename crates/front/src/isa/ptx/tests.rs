@@ -5,7 +5,8 @@ use crate::isa::{Object, SymbolKind};
 use diag::SourceFile;
 use program::{Dialect, LocationKind, Machine, Op, Place, Program, Scope, Seat, Thread, Ty};
 
-/// Lowers code against the locations x, a (three elements), c (constant) and s (shared).
+/// Lowers code against the locations x, a (three elements), c (constant) and s (shared), and words, declared as two
+/// words of 32 bits.
 fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
     let mut sink = Sink::new(&SourceFile::new("c", code));
     let mut symbols = Symbols::default();
@@ -18,6 +19,9 @@ fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
         let object = Object { init: vec![Init::Int(0); elements], space, ..Object::scalar(0) };
         symbols.declare(name, Span::default(), SymbolKind::Object(object), &mut sink);
     }
+    let ty = Some((Ty::U32, Span::default()));
+    let words = Object { init: vec![Init::Int(0); 2], ty, declared: true, ..Object::scalar(0) };
+    symbols.declare("words", Span::default(), SymbolKind::Object(words), &mut sink);
     let unit = Unit::parse(MappedText::verbatim(code, 0), &mut sink);
     unit.settle_types(env.strict, &mut symbols, &mut sink);
     let lowered = unit.lower(env, &symbols, &mut sink);
@@ -138,6 +142,9 @@ fn elements_of_vectors_are_accesses_of_their_own() {
         ("st.v2.u32 [a], {1 2}", "syntax"),
         ("st.v2.u32 [a], {1, 2", "syntax"),
         ("st.v2.u32 [a+4], {1, 2}", "misaligned"),
+        ("st.u64 [words+4], 1", "misaligned"),
+        ("st.u64 [words+8], 1", "out-of-bounds"),
+        ("st.u16 [words], 1", "mixed-size"),
         ("st.v2.u32 [x], {1, 2}", "out-of-bounds"),
         ("st.v4.u32 [a], {1, 2, 3, 4}", "out-of-bounds"),
         ("st.v2 [a], {1, 2}", "missing-type"),
