@@ -19,6 +19,7 @@ use fencepost::verdict::Outcomes;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use testkit::generate::{Shape, Source, program};
+use testkit::mbarriers;
 use testkit::suite::{number, programs};
 
 const SHAPE: Shape = Shape { threads: 4, instructions: 5 };
@@ -68,6 +69,37 @@ fn engines_agree() {
     // How many run out of time depends on the machine, so it is shown and not judged.
     incomplete.remove("out of time");
     assert!(incomplete.values().sum::<u64>() <= count, "too many are incomplete: {incomplete:?}");
+}
+
+#[test]
+fn engines_agree_on_mbarriers() {
+    agree(mbarriers::program);
+}
+
+#[test]
+fn engines_agree_on_asynchronous_copies() {
+    agree(mbarriers::with_copies);
+}
+
+fn agree(make: fn(u64, usize) -> mbarriers::Source) {
+    let models = [model("ptx"), model("sc")];
+    let (count, first) = (programs(60), number("FENCEPOST_SEED", 1));
+    let mut complete = 0;
+    for seed in first..first + count {
+        let source = make(seed, 4);
+        let decide = |s: &mbarriers::Source, model: &Model| outcomes(&s.read("generated"), model, Engine::Both);
+        for model in &models {
+            let result = decide(&source, model);
+            complete += u64::from(result.complete);
+            if result.defect.is_some() {
+                let small = source.shrink(|s| decide(s, model).defect.is_some());
+                let law = decide(&small, model).defect.unwrap_or_default();
+                panic!("seed {seed}, {}: {law}\n{}", model.name, small.text(&format!("Seed-{seed}")));
+            }
+        }
+    }
+    println!("{count} programs, {complete} complete sets of outcomes");
+    assert!(complete * 2 > count, "too few are complete: {complete}");
 }
 
 /// States with whether they are racy, names sorted and changed; `None` if the list is not complete.

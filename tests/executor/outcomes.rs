@@ -22,6 +22,7 @@ use fencepost::simt::{Early, MachineMemory, Options, Rules, Schedule, identity, 
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::State;
 use testkit::generate::{Shape, Source, program};
+use testkit::mbarriers;
 use testkit::rings::ring;
 use testkit::suite::{files, is_long, number, programs, sample};
 
@@ -161,6 +162,36 @@ fn weak_in_order_on_the_tests_of_the_repository() {
     let model = in_order();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus");
     folder(&path, "none", |test| compare(test, &model, &options(MachineMemory::Weak, Early::None)));
+}
+
+#[test]
+fn runs_with_mbarriers_show_what_the_models_allow() {
+    let (sc, in_order, ptx) = (model("sc"), in_order(), model("ptx"));
+    let (count, first) = (programs(60), number("FENCEPOST_SEED", 1));
+    let mut skipped = BTreeMap::<String, u64>::new();
+    for (memory, early, model) in [
+        (MachineMemory::Sc, Early::None, &sc),
+        (MachineMemory::Weak, Early::None, &in_order),
+        (MachineMemory::Weak, Early::Full(1), &ptx),
+    ] {
+        let differs = |s: &mbarriers::Source| match compare(&s.read("generated"), model, &options(memory, early)) {
+            Compared::Different { only_machine, .. } if only_machine.is_empty() && early != Early::None => None,
+            Compared::Equal => None,
+            other => Some(other),
+        };
+        for seed in first..first + count {
+            let source = mbarriers::program(seed, 4);
+            match differs(&source) {
+                None => {}
+                Some(Compared::Skipped(why)) => *skipped.entry(why).or_default() += 1,
+                Some(_) => {
+                    let small = source.shrink(|s| matches!(differs(s), Some(Compared::Different { .. })));
+                    panic!("seed {seed}, {}: {:#?}\n{}", model.name, differs(&small), small.text("Smaller"));
+                }
+            }
+        }
+    }
+    println!("{count} programs with mbarriers, on three machines; skipped: {skipped:?}");
 }
 
 /// Rings and mixed programs in turn.

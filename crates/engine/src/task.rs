@@ -98,6 +98,23 @@ impl<'a> Task<'a> {
             let why = "assembly, which means something under a model of PTX alone";
             return Err(Reason::NotInModel(format!("`{}` (line {}), {why}", instr.text, instr.line)));
         }
+        let objects = |tag: &'static str| {
+            test.program
+                .instrs()
+                .map(|(_, _, i)| i)
+                .find(|i| i.op.has(tag))
+                .filter(|_| signature::is_deaf_to(model, tag))
+        };
+        if let Some(instr) = objects("MB").or(objects("MBI")) {
+            let what = format!("mbarrier objects (`{}`, line {})", instr.text, instr.line);
+            return Err(Reason::NotInModel(what));
+        }
+        if let Some(instr) =
+            test.program.asynchronous().filter(|_| !signature::speaks_of(model, Role::Asynchronous))
+        {
+            let what = format!("asynchronous operations (`{}`, line {})", instr.text, instr.line);
+            return Err(Reason::NotInModel(what));
+        }
         if let Some(instr) = test.program.of_several_cells().filter(|_| !signature::speaks_of(model, Role::Whole))
         {
             let why = "an access to an object that is accessed in smaller pieces elsewhere";

@@ -169,7 +169,11 @@ pub fn event(task: &Task<'_>, execution: &Execution, e: usize) -> WitnessEvent {
     }
     if event.value.is_some() {
         let value = Eval::new(sk, &execution.known()).value(e);
-        let value = value.map_or_else(|| "?".to_string(), |v| task.show(v));
+        let shown = |v| match cell(task, execution, e) {
+            Some(c) => sk.memory.show_in(&sk.program, c, v),
+            None => task.show(v),
+        };
+        let value = value.map_or_else(|| "?".to_string(), shown);
         action.push_str(&format!(" = {value}"));
     }
     let (thread_name, line, text) = match event.thread {

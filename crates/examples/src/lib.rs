@@ -4,8 +4,9 @@
 use include_dir::{Dir, include_dir};
 
 /// The folders of tests that files are called after.
-pub static TESTS: [Dir<'static>; 6] = [
+pub static TESTS: [Dir<'static>; 7] = [
     include_dir!("$CARGO_MANIFEST_DIR/../../litmus/ptx"),
+    include_dir!("$CARGO_MANIFEST_DIR/../../litmus/ptx-async"),
     include_dir!("$CARGO_MANIFEST_DIR/../../litmus/cuda"),
     include_dir!("$CARGO_MANIFEST_DIR/../../litmus/opencl"),
     include_dir!("$CARGO_MANIFEST_DIR/../../litmus/c11"),

@@ -80,8 +80,12 @@ pub fn edited(program: &Program, edits: &[Edit]) -> Program {
         match site {
             Site::Instr(t, i) => {
                 let code = &mut new.threads[usize::from(t.0)].code;
+                // What goes with an operation on an mbarrier object goes with it.
+                let last = (i..code.len()).take_while(|&at| at == i || code[at].follows(&code[i])).last();
+                let whole = if change == Change::Nothing { i..last.unwrap_or(i) + 1 } else { i..i + 1 };
+                let whole = if code[i].element.of > 1 { code[i].element.siblings(i) } else { whole };
                 // The elements of a vector have one order and scope.
-                for at in code[i].element.siblings(i) {
+                for at in whole {
                     if at == i || !matches!(change, Change::Value(_)) {
                         alter(&mut code[at].op, at, change, program);
                     }

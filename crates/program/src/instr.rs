@@ -22,6 +22,19 @@ pub struct Instr {
     pub text: String,
 }
 
+impl Instr {
+    /// Whether it is a further micro-op of an instruction that begins with an operation on an mbarrier object, or is a copy.
+    pub fn follows(&self, operation: &Instr) -> bool {
+        (operation.op.has("MB") || operation.op.has("ASY")) && operation.span == self.span
+    }
+}
+
+/// Whether a micro-op is a further one of its instruction, as by [`Instr::follows`].
+pub fn is_further(code: &[Instr], at: usize) -> bool {
+    let mut before = code[..at].iter().rev().take_while(|before| before.span == code[at].span);
+    before.any(|before| code[at].follows(before))
+}
+
 /// A vector instruction is one micro-op per element, one behind the other and in no order among themselves (PTX ISA, Memory
 /// Consistency Model, Vector Data-types). What is no vector has one element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,6 +172,8 @@ pub struct Mark {
     pub tags: Tags,
     /// `None` for what has none (proxy fences).
     pub scope: Option<Scope>,
+    /// Of a wait for groups of asynchronous copies: how many of them, the last ones, need not be complete.
+    pub pending: Option<u32>,
 }
 
 /// What an RMW writes, given the value it read.

@@ -18,6 +18,7 @@ mod layout;
 pub mod litmus;
 mod live;
 mod machine;
+pub mod mbarrier;
 pub mod memory;
 mod ndrange;
 pub mod options;
@@ -34,7 +35,9 @@ pub mod writing;
 
 pub use dialect::{Dialect, DialectRow};
 pub use event::{EVENT_SETS, EventKind, KINDS, KindRow};
-pub use instr::{Access, Barrier, BarrierAction, BarrierNaming, Element, Expr, Instr, Mark, Op, Update};
+pub use instr::{
+    Access, Barrier, BarrierAction, BarrierNaming, Element, Expr, Instr, Mark, Op, Update, is_further,
+};
 pub use layout::{Field, Layout};
 pub use live::live_registers;
 pub use machine::{ATTRIBUTES, Machine, MemoryKind, SVM_ATOMICS};
@@ -97,6 +100,17 @@ impl Program {
     /// The first access of several cells: one to an object that is accessed in smaller pieces elsewhere.
     pub fn of_several_cells(&self) -> Option<&Instr> {
         self.instrs().map(|(_, _, instr)| instr).find(|instr| instr.element.cells > 1)
+    }
+
+    /// The first asynchronous operation.
+    pub fn asynchronous(&self) -> Option<&Instr> {
+        self.instrs().map(|(_, _, instr)| instr).find(|instr| instr.op.has("ASY"))
+    }
+
+    /// Whether it has mbarrier objects.
+    pub fn has_mbarriers(&self) -> bool {
+        let of = |l: &Location| matches!(l.kind, LocationKind::Object { class: Some(Class::Mbarrier), .. });
+        self.locations.iter().any(of)
     }
 
     /// The first access or fence in assembly: one of PTX, in a program of another language. Its models have no words for it.
@@ -245,6 +259,8 @@ pub enum Class {
     Latch(Scope),
     /// A semaphore with its largest count. Its word is the count.
     Semaphore(Scope, i64),
+    /// An mbarrier object of PTX. Its word is an [`mbarrier`] state.
+    Mbarrier,
 }
 
 /// Where an object lives.

@@ -15,7 +15,11 @@
 use rustc_hash::FxHashMap;
 
 use crate::litmus::Observable;
-use crate::{Copied, Expr, Init, LocId, LocationKind, Op, Place, Program, Proxy, Scope, Space, ThreadId, Ty};
+use crate::mbarrier::State;
+use crate::waiting::Wanted;
+use crate::{
+    Class, Copied, Expr, Init, LocId, LocationKind, Op, Place, Program, Proxy, Scope, Space, ThreadId, Ty,
+};
 
 /// Index into [`Memory::cells`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,6 +63,11 @@ pub struct Memory {
 
 /// The addresses of objects are multiples of this.
 const GAP: i64 = 0x100;
+
+/// How far the copies of an object of so many bytes are apart, which lie one behind the other, in the order of the first threads that see them.
+pub fn stride(bytes: u64) -> i64 {
+    (bytes as i64 / GAP + 1) * GAP
+}
 
 impl Memory {
     /// Lays out the memory of a program.
@@ -108,7 +117,7 @@ impl Memory {
                         name,
                     });
                 }
-                next += (layout.bytes(init.len()) as i64 / GAP + 1) * GAP;
+                next += stride(layout.bytes(init.len()));
             }
         }
         for i in 0..memory.cells.len() {
@@ -259,6 +268,25 @@ impl Memory {
                 None => program.location(loc).name.clone(),
             },
         }
+    }
+
+    /// A value of a cell: the state of an mbarrier object in words, anything else as [`Memory::show`] has it.
+    pub fn show_in(&self, program: &Program, cell: CellId, v: i64) -> String {
+        if self.is_mbarrier(program, cell) { State::of(v).text() } else { self.show(program, v) }
+    }
+
+    fn is_mbarrier(&self, program: &Program, cell: CellId) -> bool {
+        let object = program.object(self.cell(cell).location.0);
+        matches!(program.location(object).kind, LocationKind::Object { class: Some(Class::Mbarrier), .. })
+    }
+
+    /// What somebody waits for who goes round until a cell holds one of some values, and finds this one.
+    pub fn awaited(&self, program: &Program, cell: CellId, wanted: &Wanted, seen: i64) -> String {
+        let name = &self.cell(cell).name;
+        if self.is_mbarrier(program, cell) {
+            return format!("the next phase of {name} ({})", State::of(seen).text());
+        }
+        wanted.text(name, &|v| self.show(program, v))
     }
 
     /// A value, or the name of the memory of which it is the address, if the program handles addresses as values.

@@ -285,7 +285,7 @@ macro_rules! tags {
 impl Op {
     /// A fence.
     pub fn fence(tags: Tags, scope: Option<Scope>) -> Op {
-        Op::Mark { addr: None, mark: Mark { kind: EventKind::Fence, tags, scope } }
+        Op::Mark { addr: None, mark: Mark { kind: EventKind::Fence, tags, scope, pending: None } }
     }
 
     /// The events that it may make, in order, each with its tags; of a barrier always both.

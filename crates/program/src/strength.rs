@@ -18,6 +18,11 @@ const ORDER_TAGS: &[&str] = &["RLX", "ACQ", "REL", "ACQ_REL", "SC", "CON"];
 fn orders(op: &Op) -> &'static [Order] {
     let atomic = |access: &Access| access.tags.has("A");
     match (op.read(), op.write()) {
+        _ if op.has("ASY") => &[],
+        // Of mbarrier objects, arrivals release and waits acquire.
+        _ if op.has("MBA") => &[Order::Relaxed, Order::Release],
+        _ if op.has("MBW") => &[Order::Relaxed, Order::Acquire],
+        _ if op.has("MB") => &[],
         (Some(_), Some(_)) => OF_OTHERS,
         (Some(read), None) if atomic(read) => OF_LOADS,
         (None, Some(write)) if atomic(write) => OF_STORES,
@@ -26,9 +31,11 @@ fn orders(op: &Op) -> &'static [Order] {
     }
 }
 
-/// The tag that says an order of a kind of event; `None`: such events have none.
-fn tag(order: Order, kind: EventKind) -> Option<&'static str> {
+/// The tag that says an order of a kind of event with these tags; `None`: such events have none.
+fn tag(order: Order, kind: EventKind, tags: &Tags) -> Option<&'static str> {
     match kind {
+        EventKind::Read if tags.has("MB") => None,
+        EventKind::Write if tags.has("MBW") => Some(order.of_read()),
         EventKind::Read => Some(order.of_read()),
         EventKind::Write => Some(order.of_write()),
         EventKind::Fence => Some(order.of_fence()),
@@ -38,7 +45,7 @@ fn tag(order: Order, kind: EventKind) -> Option<&'static str> {
 
 /// The order of an atomic operation or a fence; `None` for anything else.
 pub fn order(op: &Op) -> Option<Order> {
-    let says = |o: &Order, kind, tags: &Tags| tag(*o, kind).is_some_and(|tag| tags.has(tag));
+    let says = |o: &Order, kind, tags: &Tags| tag(*o, kind, tags).is_none_or(|tag| tags.has(tag));
     // A consume fence is an acquire fence.
     let possible = |o: &&Order| !(op.is_fence() && **o == Order::Consume);
     let own = |o: &&Order| op.tags().iter().all(|(kind, tags)| says(o, *kind, tags));
@@ -73,7 +80,7 @@ pub fn scope(op: &Op) -> Option<Scope> {
 /// Gives an operation another order.
 pub fn set_order(op: &mut Op, order: Order) {
     for (kind, tags) in op.tags_mut() {
-        if let Some(tag) = tag(order, kind) {
+        if let Some(tag) = tag(order, kind, tags) {
             let own = ORDER_TAGS.iter().copied().find(|own| tags.has(own));
             // What is volatile has no other order than that.
             let relaxed: &[&str] = if order == Order::Relaxed { &[] } else { &["VOLATILE", "MMIO"] };
@@ -109,7 +116,7 @@ pub fn make_weak(op: &mut Op) {
 /// Makes a plain or weak access atomic. An order that a load or a store cannot have counts for what it can.
 pub fn make_atomic(op: &mut Op, order: Order, scope: Option<Scope>) {
     for (kind, tags) in op.tags_mut() {
-        if let Some(tag) = tag(order, kind) {
+        if let Some(tag) = tag(order, kind, tags) {
             *tags = tags.without(&["VOLATILE", "WEAK"]);
             tags.extend(&["A", tag]);
         }

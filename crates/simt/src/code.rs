@@ -28,11 +28,24 @@ pub(super) struct Access {
     pub(super) atomic: bool,
     /// Half of a read-modify-write.
     pub(super) updates: bool,
+    /// What it does to an mbarrier object, if it is an operation on one.
+    pub(super) object: Option<OnObject>,
     /// Sequentially consistent (C-like languages).
     pub(super) sc: bool,
     pub(super) consume: bool,
     /// The order of a failed compare-exchange, where that differs.
     pub(super) failure: Option<Failure>,
+}
+
+/// What an operation on an mbarrier object does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OnObject {
+    Init,
+    Arrive,
+    /// Sees a phase complete.
+    Wait,
+    /// Another change, or a look.
+    Other,
 }
 
 /// The order of a compare-exchange that fails.
@@ -77,6 +90,8 @@ pub(super) enum Fence {
         /// CUDA: no fence, but a call of a library function whose precondition does not hold.
         misuse: bool,
     },
+    /// `fence.mbarrier_init`.
+    Inits,
     /// `fence.proxy.alias`.
     Alias,
     /// `fence.proxy` of a proxy.

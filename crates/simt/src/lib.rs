@@ -247,6 +247,9 @@ fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
             instr.text
         ));
     }
+    if let Some(instr) = test.program.asynchronous() {
+        return Err(format!("not in this machine: asynchronous copies, `{}`", instr.text));
+    }
     if let Some(language) = options.memory.dialect().filter(|&l| l != dialect) {
         return Err(format!("not in this machine: {} code on the memory of {}", dialect.name(), language.name()));
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::code::{Access, Act, Code, Failure, Fence, Location, Regions, ThreadCode};
+use super::code::{Access, Act, Code, Failure, Fence, Location, OnObject, Regions, ThreadCode};
 use super::groups::Groups;
 use program::dialect::Convergence;
 use program::litmus::{LitmusTest, Observable};
@@ -212,6 +212,12 @@ fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
         red: tags.has("RED"),
         atomic: tags.has("A"),
         updates: tags.has("RMW"),
+        object: tags.has("MB").then(|| match () {
+            () if tags.has("MBI") => OnObject::Init,
+            () if tags.has("MBA") => OnObject::Arrive,
+            () if tags.has("MBW") => OnObject::Wait,
+            () => OnObject::Other,
+        }),
         sc,
         consume: tags.has("CON"),
         failure: match () {
@@ -223,13 +229,16 @@ fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
     })
 }
 
-fn fence(Mark { kind, tags, scope }: &Mark) -> Result<Fence, String> {
+fn fence(Mark { kind, tags, scope, .. }: &Mark) -> Result<Fence, String> {
     if *kind != EventKind::Fence {
         return Err(format!("not in this machine: a {}", kind.row().noun));
     }
     if tags.has("PF") {
         let proxy = || Fence::Proxy(Proxy::tagged(tags).unwrap_or(Proxy::Generic));
         return Ok(if tags.has("ALIAS") { Fence::Alias } else { proxy() });
+    }
+    if tags.has("MBI") {
+        return Ok(Fence::Inits);
     }
     let sc = tags.has("SC");
     let both = sc || tags.has("ACQ_REL");

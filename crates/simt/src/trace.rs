@@ -10,7 +10,7 @@ use super::place::place;
 use super::record::{Event, Source};
 use program::ThreadId;
 use program::litmus::LitmusTest;
-use program::memory::Memory;
+use program::memory::{CellId, Memory};
 
 /// The names of the locations, as [`Event::Read`] numbers them.
 pub fn location_names(test: &LitmusTest) -> Vec<String> {
@@ -33,7 +33,14 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
             writes.push((*source, *loc, *value));
         }
     }
-    let show = |v: i64| memory.show(program, v);
+    let cells: Vec<CellId> = memory
+        .cells
+        .iter()
+        .enumerate()
+        .filter(|(i, c)| c.memory.0 as usize == *i)
+        .map(|(_, c)| c.memory)
+        .collect();
+    let show = |loc: usize, v: i64| memory.show_in(program, cells[loc], v);
     let whose = |s: Source| match s {
         Source::Initial(_) => "initially".to_owned(),
         Source::Write(t, n) => format!("from {}'s write {}", program.threads[t].name, n + 1),
@@ -64,10 +71,10 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
     for e in events {
         let (thread, instr, what) = match e {
             Event::Read { thread, instr, loc, source, value } => {
-                (*thread, Some(*instr), format!("{} = {} ({})", names[*loc], show(*value), whose(*source)))
+                (*thread, Some(*instr), format!("{} = {} ({})", names[*loc], show(*loc, *value), whose(*source)))
             }
             Event::Write { source: Source::Write(t, n), instr, loc, value } => {
-                (*t, Some(*instr), format!("{} := {} (write {})", names[*loc], show(*value), n + 1))
+                (*t, Some(*instr), format!("{} := {} (write {})", names[*loc], show(*loc, *value), n + 1))
             }
             Event::Early(s) => (s.thread, Some(s.instr), "before its turn:".to_owned()),
             Event::Fence(s) => (s.thread, Some(s.instr), String::new()),
@@ -76,7 +83,12 @@ pub fn trace(test: &LitmusTest, events: &[Event]) -> String {
             Event::After(loc, a, b) => {
                 let (Source::Write(t, _), false) = (*b, matches!(a, Source::Initial(_))) else { continue };
                 let value = |s: &Source| writes.iter().find(|w| w.0 == *s).map_or(0, |w| w.2);
-                let order = format!("coherence of {}: {} before {}", names[*loc], show(value(a)), show(value(b)));
+                let order = format!(
+                    "coherence of {}: {} before {}",
+                    names[*loc],
+                    show(*loc, value(a)),
+                    show(*loc, value(b))
+                );
                 (t, None, order)
             }
             Event::Turn { thread, active } => {

@@ -111,10 +111,11 @@ fn for_values<B: Backend>(
     let seen = |a: i64| machine.memory.finals(&state.memory, place(a)?).first().copied();
     let polls = scene.polls(ThreadId(t as u16), &walk, range, &seen);
     for poll in &polls {
-        let name = place(poll.address).map_or_else(String::new, |loc| code.cell_of(loc).name.clone());
-        end.polls.push((name.clone(), memory.show(program, poll.seen)));
+        let Some(at) = memory.at(poll.address).map(|c| memory.cell(c).memory) else { continue };
+        let name = memory.cell(at).name.clone();
+        end.polls.push((name.clone(), memory.show_in(program, at, poll.seen)));
         let goal = match &poll.wanted {
-            Some(wanted) => Goal::Value(wanted.text(&name, &|v| memory.show(program, v))),
+            Some(wanted) => Goal::Value(memory.awaited(program, at, wanted, poll.seen)),
             None if polls.iter().all(|p| p.wanted.is_none()) => Goal::Change(name),
             None => continue,
         };

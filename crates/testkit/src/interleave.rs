@@ -93,6 +93,9 @@ pub fn final_states(test: &LitmusTest) -> Result<BTreeSet<FinalState>, Stop> {
     if test.program.instrs().any(|(_, _, instr)| instr.element.of > 1 || instr.element.cells > 1) {
         return Err(Stop::Unsupported("vectors"));
     }
+    if test.program.asynchronous().is_some() {
+        return Err(Stop::Unsupported("asynchronous copies"));
+    }
     let (machine, start) = machine(test);
     let mut seen: HashSet<State> = HashSet::new();
     let mut finals = BTreeSet::new();

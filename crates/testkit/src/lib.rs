@@ -3,6 +3,7 @@
 //! | Module | What |
 //! |---|---|
 //! | `generate`, `rings`, `spins` | random programs in PTX: loose, critical cycles, loops that may hang |
+//! | `mbarriers` | random programs in PTX with mbarrier objects |
 //! | `clike` | random programs in OpenCL C, CUDA C++ and C |
 //! | `sequential` | random programs of one thread in C and C++, also for a compiler of the language |
 //! | `hosts`, `in_ptx` | random host programs; those whose kernels are given in two languages |
@@ -24,6 +25,7 @@ pub mod interleave;
 pub mod lasso;
 pub mod lines;
 pub mod made;
+pub mod mbarriers;
 pub mod rewrite;
 pub mod rings;
 pub mod sequential;

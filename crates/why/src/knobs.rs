@@ -406,6 +406,10 @@ impl<'p> Around<'p> {
             return op.is_fence().then(|| (below(), String::new(), vec![]));
         }
         let word = |o: Order| row.order_word(o).to_owned();
+        // No instruction, and what has one form.
+        if ["MISUSE", "ASY", "CG", "GW"].iter().any(|tag| op.has(tag)) || op.has("MB") && op.has("WEAK") {
+            return None;
+        }
         if op.has("WEAK") {
             let synchronizing = if op.read().is_some() { Order::Acquire } else { Order::Release };
             let scope = row.scope_word(self.wide);
@@ -455,14 +459,15 @@ pub const WEAK: &str = ".weak";
 pub fn scopes(around: &Around<'_>) -> Vec<Knob> {
     let row = around.row();
     around.each(|instr| {
-        let own = strength::scope(&instr.op)?;
+        let own = strength::scope(&instr.op).filter(|_| !instr.op.is_fence() || !instr.op.has("MBI"))?;
         let words = || row.choices().into_iter().map(|s| (row.scope_word(s), s)).collect();
         let words: Vec<(String, Scope)> = around.family(instr).unwrap_or_else(words);
         let says =
             words.iter().find(|word| word.1 == own).map_or_else(|| row.scope_word(own), |word| word.0.clone());
         let level = |(word, s): (String, Scope)| (Change::Scope(s), word);
         let (below, above): (Vec<_>, Vec<_>) = words.into_iter().filter(|s| s.1 != own).partition(|s| s.1 < own);
-        let above = above.into_iter().filter(|s| s.1 <= around.wide);
+        let most = if instr.op.has("MB") { Scope::Cluster.min(around.wide) } else { around.wide };
+        let above = above.into_iter().filter(|s| s.1 <= most);
         Some((below.into_iter().map(level).collect(), says, above.map(level).collect()))
     })
 }

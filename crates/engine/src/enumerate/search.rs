@@ -217,11 +217,12 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
                 return Ok(());
             }
         }
+        // A write that is read from executes, whatever is known of its guard: a circle of sources is seen before values are
+        // drawn for it.
+        let mut must = EventSet::from_fn(sk.len(), |e| guards[e.index()] == Some(true));
+        partial.source.iter().flatten().for_each(|&w| must.insert(w));
         let seen = Seen {
-            algebra: Bounds {
-                must: EventSet::from_fn(sk.len(), |e| guards[e.index()] == Some(true)),
-                may: EventSet::from_fn(sk.len(), |e| guards[e.index()] != Some(false)),
-            },
+            algebra: Bounds { must, may: EventSet::from_fn(sk.len(), |e| guards[e.index()] != Some(false)) },
             memory: (0..sk.len()).map(|e| eval.memory(e)).collect(),
         };
         // A chosen source that does not execute, or an execution that a later decision took away.

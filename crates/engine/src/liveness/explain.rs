@@ -108,7 +108,8 @@ impl Teller<'_, '_> {
         }
         let cell = self.task.sk.memory.cell_at(self.eval.address(e)?, event.ty.bytes())?;
         let value = self.execution.reads[e]?;
-        Some((self.task.sk.memory.cell(cell).name.clone(), self.task.show(value)))
+        let sk = &self.task.sk;
+        Some((sk.memory.cell(cell).name.clone(), sk.memory.show_in(&sk.program, cell, value)))
     }
 
     /// What a thread waits for in a loop.
@@ -159,10 +160,10 @@ impl Teller<'_, '_> {
                 }
             }
             missed.dedup();
-            let place = cell(poll.address).map_or_else(String::new, |c| memory.cell(c).name.clone());
+            let Some(place) = memory.at(poll.address) else { continue };
             let goal = match &poll.wanted {
-                Some(wanted) => Goal::Value(wanted.text(&place, &|v| self.task.show(v))),
-                None if polls.iter().all(|p| p.wanted.is_none()) => Goal::Change(place),
+                Some(wanted) => Goal::Value(memory.awaited(program, place, wanted, poll.seen)),
+                None if polls.iter().all(|p| p.wanted.is_none()) => Goal::Change(memory.cell(place).name.clone()),
                 None => continue,
             };
             let helpers = poll.writers.iter().map(|&(u, pc)| site(program, u, pc)).collect();

@@ -121,16 +121,16 @@ impl Teller<'_> {
         {
             return end;
         }
-        let show = |v: i64| memory.show(program, v);
         for poll in idle.polls(t, &walk, &range, &|a| seen(a)) {
-            let place = cell(poll.address).map_or_else(String::new, |c| memory.cell(c).name.clone());
-            end.polls.push((place.clone(), show(poll.seen)));
+            let Some(at) = memory.at(poll.address) else { continue };
+            let place = memory.cell(at).name.clone();
+            end.polls.push((place.clone(), memory.show_in(program, at, poll.seen)));
             let site = |&(u, pc): &(ThreadId, usize)| {
                 let by = program.thread(u);
                 Site { thread: by.name.clone(), line: by.code[pc].line }
             };
             let goal = match &poll.wanted {
-                Some(wanted) => Goal::Value(wanted.text(&place, &show)),
+                Some(wanted) => Goal::Value(memory.awaited(program, at, wanted, poll.seen)),
                 None => Goal::Change(place),
             };
             let helpers = poll.writers.iter().map(site).collect();

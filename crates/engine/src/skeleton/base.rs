@@ -9,7 +9,7 @@ use super::{Cond, Event, Skeleton};
 use cat::model::signature::BaseId;
 use cat::rel::{EventId, EventSet, Rel};
 use program::memory::{CellId, Memory};
-use program::{CmpOp, LocId, LocationKind, MemoryKind, OpenClMemory, Scope, ThreadId, Ty};
+use program::{Class, CmpOp, LocId, LocationKind, MemoryKind, OpenClMemory, Scope, Space, ThreadId, Ty};
 
 /// A base relation.
 #[derive(Clone, Debug)]
@@ -153,16 +153,58 @@ pub(super) fn mapping(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     BaseRel::fixed(Rel::from_fn(sk.len(), ends))
 }
 
+/// Operations on one mbarrier object that fall in one phase, or (`after`) the second in the phase after that of the first.
+pub(super) fn phases(after: bool) -> Build {
+    Build::Rel(Box::new(move |sk, domains| {
+        let same = location(sk, domains, |memory, c| memory.cell(c).memory);
+        let mut at: FxHashMap<(usize, usize), Cond> = same.fixed.iter().map(|pair| (pair, Cond::TRUE)).collect();
+        at.extend(same.open.iter().map(|&(i, j, cond)| ((i, j), cond)));
+        let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
+        for (x, now, next) in sk.phases.clone() {
+            for (y, other, _) in sk.phases.clone() {
+                let Some(&here) = at.get(&(x.index(), y.index())).filter(|_| x != y) else { continue };
+                let first = if after { next } else { now };
+                let agree = sk.pool.cmp(CmpOp::Eq, Ty::WORD, first, other);
+                let cond = sk.pool.and(here, agree);
+                rel.add(x.index(), y.index(), cond);
+            }
+        }
+        rel.open.sort();
+        rel
+    }))
+}
+
+/// Accesses to shared memory of another CTA than that of the thread.
+pub(super) fn remote(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
+    let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
+    for i in 0..sk.len() {
+        let Some(thread) = sk.events[i].thread else { continue };
+        let mut away = Cond::FALSE;
+        for &c in &domains.cells[i] {
+            let cell = sk.memory.cell(c);
+            let place = |t: ThreadId| &sk.program.thread(t).place;
+            let own = |owner: ThreadId| owner == thread || place(owner).same(place(thread), Scope::Cta);
+            if cell.space == Space::Shared && !cell.owner.is_none_or(own) {
+                let here = is_at(sk, i, c);
+                away = sk.pool.or(away, here);
+            }
+        }
+        rel.add(i, i, away);
+    }
+    rel
+}
+
 /// What is known of an object.
 pub(super) struct Known {
     pub(super) atomic: bool,
     pub(super) opencl: OpenClMemory,
     pub(super) kind: MemoryKind,
+    pub(super) class: Option<Class>,
 }
 
 fn known(sk: &Skeleton, loc: LocId) -> Option<Known> {
     match sk.program.location(loc).kind {
-        LocationKind::Object { atomic, opencl, kind, .. } => Some(Known { atomic, opencl, kind }),
+        LocationKind::Object { atomic, opencl, kind, class, .. } => Some(Known { atomic, opencl, kind, class }),
         LocationKind::Alias { .. } => None,
     }
 }

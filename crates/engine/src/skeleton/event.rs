@@ -41,6 +41,11 @@ impl Event {
         self.kind == EventKind::Read
     }
 
+    /// Whether it is of an asynchronous operation: then it is not in program order.
+    pub fn is_asynchronous(&self) -> bool {
+        self.tags.has("ASY")
+    }
+
     /// Whether it accesses memory.
     pub fn is_memory(&self) -> bool {
         self.kind.accesses()

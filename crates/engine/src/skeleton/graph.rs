@@ -63,6 +63,8 @@ pub struct Skeleton {
     pub barrier_order: Vec<(EventId, EventId, Cond)>,
     /// Read half and write half of each RMW.
     pub rmw: Vec<(EventId, EventId)>,
+    /// The write halves of operations on mbarrier objects, each with the phase in which it falls, and the one after it.
+    pub(crate) phases: Vec<(EventId, TermId, TermId)>,
     pub(super) order: Rel,
     /// How threads end that do not run to their end, if the skeleton was built for that question.
     pub progress: Option<Arc<Progress>>,

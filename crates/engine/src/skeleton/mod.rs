@@ -16,12 +16,13 @@ use cat::rel::{EventId, Rel};
 use program::litmus::{LitmusTest, Observable};
 use program::memory::{CellId, Memory};
 use program::options::Options;
-use program::{EventKind, Op, Program, Scope, ThreadId};
+use program::{BinOp, EventKind, Op, Program, Scope, ThreadId, mbarrier};
 use verdict::Reason;
 
 mod answers;
 mod barrier;
 pub mod base;
+mod copies;
 mod deps;
 pub mod domain;
 pub mod event;
@@ -98,6 +99,12 @@ impl Skeleton {
         let partners = std::mem::take(&mut barriers.partners);
         let progress = purpose.is_progress().then(|| Arc::new(progress::collect(&program, &mut out, partners)));
         let always = |pairs: &[(EventId, EventId)]| pairs.iter().map(|&(a, b)| (a, b, Cond::TRUE)).collect();
+        // Neither the end of a thread nor a meeting of lanes waits for asynchronous operations.
+        let asynchronous: Vec<bool> = out.events.iter().map(Event::is_asynchronous).collect();
+        let in_threads = |mut edges: Vec<(EventId, EventId, Cond)>| {
+            edges.retain(|(a, b, _)| !asynchronous[a.index()] && !asynchronous[b.index()]);
+            edges
+        };
         let mut sk = Skeleton {
             options,
             bound,
@@ -112,13 +119,14 @@ impl Skeleton {
             final_regs: out.endings.iter().map(|e| e.regs.clone()).collect(),
             constraints: barriers.constraints,
             barrier_order: barriers.order,
+            phases: phases(&mut out),
             rmw: out.rmw,
             order: program_order(&program, &out.events),
             progress,
             syncbar: barriers.sync,
-            exitbar: barriers.exits,
+            exitbar: in_threads(barriers.exits),
             nextbar: barriers.next,
-            meets: out.meets,
+            meets: in_threads(std::mem::take(&mut out.meets)),
             divergence: barriers.divergence,
             launch: launches.launch,
             launch_fine: launches.fine,
@@ -175,8 +183,26 @@ impl Skeleton {
     }
 }
 
+/// The phases of mbarrier objects in which operations fall: terms, so that they are made before values are known.
+fn phases(out: &mut Unrolled) -> Vec<(EventId, TermId, TermId)> {
+    let Unrolled { rmw, events, pool, .. } = out;
+    let on_object = rmw.iter().filter(|(_, write)| events[write.index()].tags.has("MB"));
+    let phase = |&(read, write): &(EventId, EventId)| {
+        let word = events[read.index()].value.expect("reads have values");
+        let mut bin = |op, a, n| {
+            let n = pool.constant(n);
+            pool.bin(op, mbarrier::WORD, a, n)
+        };
+        let now = bin(BinOp::Shr, word, mbarrier::PHASE.into());
+        let next = bin(BinOp::Add, now, 1);
+        (write, now, bin(BinOp::And, next, mbarrier::PHASES - 1))
+    };
+    on_object.map(phase).collect()
+}
+
 /// Program order. Elements of one execution of a vector instruction are in none among themselves (PTX ISA, Memory Consistency
-/// Model, Vector Data-types), nor are the cells of an access: their events stand side by side.
+/// Model, Vector Data-types), nor are the cells of an access: their events stand side by side. What is asynchronous is in none at
+/// all.
 fn program_order(program: &Program, events: &[Event]) -> Rel {
     let element = |e: &Event| Some(program.thread(e.thread?).code.get(e.instr)?.element);
     let elements: Vec<_> = events.iter().map(|e| element(e).filter(|e| e.of > 1)).collect();
@@ -197,7 +223,11 @@ fn program_order(program: &Program, events: &[Event]) -> Rel {
         _ => false,
     };
     Rel::from_fn(events.len(), |i, j| {
-        i < j && events[i].thread.is_some() && events[i].thread == events[j].thread && !side_by_side(i, j)
+        i < j
+            && events[i].thread.is_some()
+            && events[i].thread == events[j].thread
+            && !side_by_side(i, j)
+            && ![i, j].iter().any(|&e| events[e].is_asynchronous())
     })
 }
 

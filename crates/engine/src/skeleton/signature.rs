@@ -12,10 +12,10 @@ use std::sync::LazyLock;
 
 use super::base::{
     BaseRel, Build, Known, accesses, cells, edges, events, group, halves, includes, mapping, near, objects, pairs,
-    relation, threads, whole,
+    phases, relation, remote, threads, whole,
 };
 use super::domain::Domains;
-use super::{Skeleton, progress};
+use super::{Skeleton, copies, progress};
 use cat::algebra::presence::Presence;
 use cat::algebra::{Leaves, Value, interpret_all};
 use cat::model::ir::{FreeId, Kind, Model, NodeOp};
@@ -23,7 +23,7 @@ use cat::model::signature::{BaseId, BaseName, OptionSpec, Signature};
 use cat::rel::{EventId, EventSet};
 use program::options::OPTIONS;
 use program::tags::{SCOPE_TAGS, TAGS};
-use program::{ATTRIBUTES, EVENT_SETS, EventKind, Program, Scope};
+use program::{ATTRIBUTES, Class, EVENT_SETS, EventKind, Program, Scope};
 
 /// A base set or relation.
 pub struct Row {
@@ -61,6 +61,8 @@ pub enum Role {
     Launch,
     /// Cells of one access.
     Whole,
+    /// What orders asynchronous operations.
+    Asynchronous,
     /// Accesses to the same memory.
     Memory,
     /// Accesses through the same address.
@@ -219,6 +221,14 @@ fn sets() -> Vec<Row> {
             "CUDA: events of GPU threads, but accesses to memory of a GPU without native atomics between the two",
             Build::Set(Box::new(|sk, domains| EventSet::from_fn(sk.len(), |e| near(sk, domains, e)))),
         ),
+        Row {
+            needs: |_, program| program.has_mbarriers(),
+            ..set(
+                "OBJ",
+                "PTX: accesses to mbarrier objects",
+                accesses(|_, object| object.class == Some(Class::Mbarrier)),
+            )
+        },
         set("UL", "unlock events: empty, kept for published files", none()),
         set("LK", "lock events: empty, kept for published files", none()),
     ]);
@@ -394,6 +404,33 @@ fn relations() -> Vec<Row> {
             "event before lanes of a warp hand each other values to one of another lane after that",
             "{a} comes before its lane meets that of {b}, and {b} after that",
             "the lanes of {a} and {b} do not meet between them";
+        None "same-phase" = phases(false) =>
+            "PTX: operations on one mbarrier object that fall in one phase",
+            "both fall in one phase of the mbarrier object", "they do not fall in one phase of an mbarrier object";
+        None "next-phase" = phases(true) =>
+            "PTX: operations on one mbarrier object, the second in the phase after that of the first",
+            "{b} finds the phase of {a} complete, and the one after it current",
+            "{b} does not find the phase of {a} to be the one that was completed last";
+        None "remote" = relation(remote) =>
+            "PTX: an access to shared memory of another CTA, with itself",
+            "{a} is to shared memory of another CTA", "{a} is not to shared memory of another CTA";
+        Asynchronous "starts" = relation(copies::starts) =>
+            "PTX: event of a thread to those of asynchronous operations that it begins later",
+            "{a} comes before the start of the asynchronous operation of {b}",
+            "{a} does not come before the start of an asynchronous operation of {b}";
+        Asynchronous "inop" = relation(copies::inop) =>
+            "PTX: read of an asynchronous operation to the write that it feeds",
+            "{b} writes what the asynchronous operation reads in {a}",
+            "{b} does not write what an asynchronous operation reads in {a}";
+        Asynchronous "carries" = relation(copies::carries) =>
+            "PTX: event of an asynchronous copy to the arrival that is made when it is complete",
+            "{b} is made when the copy of {a} is complete", "{b} does not tell that the copy of {a} is complete";
+        Asynchronous "group-done" = relation(copies::group_done) =>
+            "PTX: event of an asynchronous copy to a wait for its group",
+            "{b} waits for the copy of {a}", "{b} does not wait for the copy of {a}";
+        None "same-group" = relation(copies::same_group) =>
+            "PTX: events of asynchronous copies of one group, the second one begun later",
+            "both copies are of one group", "the copies are not of one group";
         Launch "launch" = edges(|sk| &sk.launch) =>
             "event of a host program to one that calls of the runtime order after it",
             "calls of the runtime order {a} before {b}", "no calls of the runtime order {a} before {b}";

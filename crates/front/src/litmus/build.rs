@@ -20,6 +20,21 @@ pub(super) struct ThreadDraft {
     pub(super) specials: Vec<(String, i64)>,
 }
 
+/// The CTAs of a place's cluster, in the order of their numbers: how many copies of shared memory each one's lies behind that of
+/// the place.
+fn cluster_of(places: &[Place], of: &Place) -> Vec<i64> {
+    let mut ctas: Vec<&Place> = Vec::new();
+    for place in places {
+        if !ctas.iter().any(|other| other.same(place, Scope::Cta)) {
+            ctas.push(place);
+        }
+    }
+    let copy = |place: &Place| ctas.iter().position(|other| other.same(place, Scope::Cta)).unwrap_or(0) as i64;
+    let mut cluster: Vec<&Place> = ctas.iter().copied().filter(|p| p.same(of, Scope::Cluster)).collect();
+    cluster.sort_by_key(|p| p.cta);
+    cluster.into_iter().map(|p| copy(p) - copy(of)).collect()
+}
+
 /// Lowers all threads.
 pub(super) fn build(
     dialect: Dialect,
@@ -56,7 +71,8 @@ pub(super) fn lower_ptx(
     let places: Vec<Place> = threads.iter().map(|t| t.place.clone()).collect();
     let lower = |(t, thread): (usize, ThreadDraft)| {
         let warp = Seat::among(places.iter(), t, Scope::Warp);
-        let env = Env { regs: thread.regs, specials: thread.specials, warp, ..env.clone() };
+        let cluster = cluster_of(&places, &thread.place);
+        let env = Env { regs: thread.regs, specials: thread.specials, warp, cluster, ..env.clone() };
         let lowered = units[thread.unit].lower(&env, symbols, sink);
         let untyped = lowered.untyped().to_vec();
         let (name, place, source) = (thread.name, thread.place, String::new());

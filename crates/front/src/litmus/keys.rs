@@ -51,6 +51,7 @@ const fn required(name: &'static str, shape: Shape, doc: &'static str) -> Key {
 
 /// Names of integer types: of PTX, then of the C-like dialects.
 pub(super) const TYPES: &[&str] = &[
+    "mbarrier",
     "u8",
     "u16",
     "u32",
@@ -236,8 +237,8 @@ pub(super) const LOCATION: &[Key] = &[
     key(
         "type",
         Shape::Type(TYPES),
-        "type of an element; if absent, that of the accesses. CUDA: also a class, such as `cuda::atomic<int>`; C family: \
-         also a structure that the code defines",
+        "type of an element; if absent, that of the accesses. PTX: also `mbarrier`, an object made with the count in `init`, or \
+         none yet; CUDA: also a class, such as `cuda::atomic<int>`; C family: also a structure that the code defines",
     ),
     key(
         "space",

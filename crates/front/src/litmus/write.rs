@@ -279,11 +279,15 @@ fn memory(location: &Location, program: &Program) -> String {
             }
             format!("{{ {} }}", parts.join(", "))
         }
-        LocationKind::Object { layout, init, space, .. } => {
+        LocationKind::Object { layout, init, space, class, .. } => {
             let start = match init.as_slice() {
                 [one] => value(one, program),
                 all => format!("[{}]", list(all.iter().map(|v| value(v, program)))),
             };
+            if let Some(class) = class {
+                let (name, start) = of_class(*class, "", init, program);
+                return format!("{{ init = {start}, type = {}, space = \"shared\" }}", quote(&name));
+            }
             let ty = layout.field(0).ty;
             let ty_text = match ty {
                 Ty { bits, signed: true } => format!("s{bits}"),

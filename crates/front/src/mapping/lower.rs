@@ -15,7 +15,7 @@ const CLUSTER_BARRIER: i64 = -2;
 pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
     if op.has("OBJECT") || op.has("MISUSE") {
         let text = "object rows: no documented mapping covers barriers, latches, semaphores and votes of the library \
-                    (at block scope, PTX's counterparts are `mbarrier` and `bar.red`, which are not supported)";
+                    (at block scope, PTX's counterparts are `mbarrier` and `bar.red`)";
         return Err(text.into());
     }
     let accesses = match (op.read(), op.write()) {

@@ -249,6 +249,8 @@ impl Look<'_> {
                     let releases = walk.passed.releases_for(place);
                     let plain = !read.acquire && !write.release;
                     match bind {
+                        // An object's operations are in the order in which they have their turns.
+                        None if read.object.is_some() => {}
                         None if operands_known(update, *dst, &walk.regs) => {
                             if !first || read.acquire {
                                 walk.offer(What::Both, place, 0, plain, releases.clone());

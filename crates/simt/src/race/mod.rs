@@ -208,6 +208,9 @@ fn alike(a: &Touch, b: &Touch) -> bool {
 
 /// Whether two accesses may meet: both strong, with scopes that include each other.
 fn together(code: &Code, a: &Touch, b: &Touch) -> bool {
+    if a.access.object.is_some() && b.access.object.is_some() {
+        return true;
+    }
     let fit = |a: &Access, b: &Access| a.strong && b.strong;
     fit(&a.access, &b.access) && code.mutual((a.thread, a.access.scope), (b.thread, b.access.scope))
 }

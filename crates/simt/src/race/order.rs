@@ -15,10 +15,11 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use crate::code::{Access, Act, Code, Fence};
+use crate::code::{Access, Act, Code, Fence, OnObject};
 use crate::record::{Event, Source, Spot};
 use program::Scope;
 use program::dialect::RaceRules;
+use program::mbarrier::{PHASES, phase_of};
 
 /// How much is asked for before one thing comes before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +66,9 @@ struct Written {
     heads: Rc<Vec<Head>>,
     /// What came before it, itself included.
     clock: Rc<Clock>,
+    value: i64,
+    /// Of an mbarrier object: the arrivals of the current phase, and of the one before, each with its scope.
+    arrivals: [Rc<Vec<(Head, Scope)>>; 2],
 }
 
 /// Order, as far as the run has come.
@@ -80,6 +84,8 @@ pub(super) struct Order<'a> {
     releases: Vec<BTreeMap<(usize, Scope), Head>>,
     /// By thread: strong reads that a later acquire may complete.
     pending: Vec<Vec<(usize, Source)>>,
+    /// By thread: heads of arrivals at mbarrier objects that a wait has seen; a later acquire fence takes them over.
+    seen: Vec<Vec<Head>>,
     writes: FxHashMap<Source, Written>,
     fence_sc: BTreeMap<(usize, Scope), Rc<Clock>>,
     phases: FxHashMap<u32, Clock>,
@@ -87,8 +93,8 @@ pub(super) struct Order<'a> {
     points: FxHashMap<u32, Clock>,
     /// What an atomic has read, until its write comes.
     read: Vec<Option<Source>>,
-    /// Writes that are visible and not committed: location and instruction.
-    visible: FxHashMap<Source, (usize, usize)>,
+    /// Writes that are visible and not committed: location, instruction, value.
+    visible: FxHashMap<Source, (usize, usize, i64)>,
     /// What was handed over, in order; kept only where less than everything is asked for.
     pub(super) links: Vec<Link>,
 }
@@ -118,6 +124,7 @@ impl<'a> Order<'a> {
             fences: vec![BTreeMap::new(); n],
             releases: vec![BTreeMap::new(); n],
             pending: vec![Vec::new(); n],
+            seen: vec![Vec::new(); n],
             writes: FxHashMap::default(),
             fence_sc: BTreeMap::new(),
             phases: FxHashMap::default(),
@@ -142,17 +149,18 @@ impl<'a> Order<'a> {
                 touch(self, Touch { thread, instr, loc, write: false, access });
                 self.reads((thread, instr), loc, source, &access);
             }
-            Event::Write { source, instr, loc, .. } => {
-                self.visible.insert(source, (loc, instr));
+            Event::Write { source, instr, loc, value } => {
+                self.visible.insert(source, (loc, instr, value));
             }
             Event::Commit(source) => {
-                let (Source::Write(thread, _), Some((loc, instr))) = (source, self.visible.remove(&source)) else {
+                let (Source::Write(thread, _), Some((loc, instr, value))) = (source, self.visible.remove(&source))
+                else {
                     return;
                 };
                 let Some(access) = self.half(thread, instr, true) else { return };
                 self.clocks[thread][thread] += 1;
                 touch(self, Touch { thread, instr, loc, write: true, access });
-                self.writes((thread, instr), loc, source, access);
+                self.writes((thread, instr), loc, (source, value), access);
             }
             Event::Fence(Spot { thread, instr }) => {
                 self.clocks[thread][thread] += 1;
@@ -207,7 +215,7 @@ impl<'a> Order<'a> {
         self.read[t] = Some(source);
         // A write that was bound early has been seen and not committed: what it hands over is known when it is.
         let early = || match (source, self.visible.get(&source)?) {
-            (Source::Write(u, _), &(_, i)) => Some((u, self.half(u, i, true)?)),
+            (Source::Write(u, _), &(_, i, _)) => Some((u, self.half(u, i, true)?)),
             _ => None,
         };
         let committed = self.writes.get(&source);
@@ -226,6 +234,7 @@ impl<'a> Order<'a> {
             return;
         }
         let observes = access.strong
+            && access.object.is_none()
             && w.strong
             && !(access.red && self.ptx)
             && (u == t || self.mutual((u, w.scope), (t, access.scope)));
@@ -264,12 +273,59 @@ impl<'a> Order<'a> {
         self.pending[t].retain(|(_, source)| writes.get(source).is_none_or(|w| w.heads.iter().any(new)));
     }
 
-    fn writes(&mut self, (t, instr): (usize, usize), loc: usize, source: Source, access: Access) {
+    /// What an operation on an mbarrier object that has read `read` leaves of arrivals; a wait takes those over that it has seen.
+    fn on_object(
+        &mut self,
+        (t, instr): (usize, usize),
+        (loc, value): (usize, i64),
+        read: Option<Source>,
+        access: &Access,
+    ) -> [Rc<Vec<(Head, Scope)>>; 2] {
+        let from = read.and_then(|s| self.writes.get(&s));
+        let before = phase_of(from.map_or(self.code.locations[loc].init, |w| w.value));
+        let [mut current, complete] = from.map_or_else(Default::default, |w| w.arrivals.clone());
+        if access.object == Some(OnObject::Arrive) {
+            let clock = Rc::new(self.clocks[t].clone());
+            let own = access.release.then_some(Head { thread: t, instr, scope: access.scope, clock });
+            let heads = self.fences[t].values().cloned().chain(own);
+            Rc::make_mut(&mut current).extend(heads.map(|head| (head, access.scope)));
+        }
+        if access.object == Some(OnObject::Wait) {
+            let met =
+                complete.iter().filter(|(h, s)| h.thread != t && self.mutual((h.thread, *s), (t, access.scope)));
+            let heads: Vec<Head> = met.map(|(h, _)| h.clone()).collect();
+            for head in heads {
+                if access.acquire && self.mutual((head.thread, head.scope), (t, access.scope)) {
+                    if self.asked == Asked::AnyScope {
+                        self.links.push(Link {
+                            from: (head.thread, head.instr),
+                            to: (t, instr),
+                            scopes: (head.scope, access.scope),
+                            clock: head.clock.clone(),
+                        });
+                    }
+                    join(&mut self.clocks[t], &head.clock);
+                }
+                self.seen[t].push(head);
+            }
+        }
+        match phase_of(value) {
+            after if after == before => [current, complete],
+            after if after == (before + 1) % PHASES => [Rc::default(), current],
+            _ => Default::default(),
+        }
+    }
+
+    fn writes(&mut self, (t, instr): (usize, usize), loc: usize, (source, value): (Source, i64), access: Access) {
         let rmw = matches!(self.code.threads[t].acts[instr], Act::Rmw { .. });
         let read = self.read[t].take().filter(|_| rmw);
+        let mut arrivals = Default::default();
+        if access.object.is_some() {
+            arrivals = self.on_object((t, instr), (loc, value), read, &access);
+        }
         let clock = Rc::new(self.clocks[t].clone());
         let mut heads: Vec<Head> = Vec::new();
-        if access.strong {
+        if access.strong && access.object.is_none() {
             let own = Head { thread: t, instr, scope: access.scope, clock: clock.clone() };
             if access.release {
                 if self.ptx {
@@ -298,13 +354,19 @@ impl<'a> Order<'a> {
                 }
             }
         }
-        self.writes.insert(source, Written { thread: t, instr, access, heads: Rc::new(heads), clock });
+        self.writes
+            .insert(source, Written { thread: t, instr, access, heads: Rc::new(heads), clock, value, arrivals });
     }
 
     fn fences(&mut self, (t, instr): (usize, usize), fence: Fence) {
         let Fence::Thread { acquire, release, sc, scope, .. } = fence else { return };
         if acquire {
             self.acquire((t, instr), scope, None);
+            let reaches = |h: &&Head| self.mutual((h.thread, h.scope), (t, scope));
+            let seen: Vec<Head> = self.seen[t].iter().filter(reaches).cloned().collect();
+            for head in &seen {
+                join(&mut self.clocks[t], &head.clock);
+            }
         }
         if sc && self.ptx {
             let earlier: Vec<Rc<Clock>> = self

@@ -7,7 +7,7 @@
 
 use super::words::{bare, type_named};
 use program::words::CUDA_SCOPES;
-use program::{Class, Scope, Ty};
+use program::{Class, Scope, Ty, mbarrier};
 
 /// The largest count of a semaphore whose type does not say one, and of a latch.
 const LARGEST: i64 = i32::MAX as i64;
@@ -90,6 +90,7 @@ pub fn initial(class: Class, count: i64) -> Result<i64, String> {
         Class::Barrier(_) => (MOST_ARRIVALS, count.wrapping_mul(EXPECTED_AND_MISSING)),
         Class::Latch(_) => (LARGEST, count),
         Class::Semaphore(_, most) => (most, count),
+        Class::Mbarrier => (mbarrier::MOST_ARRIVALS, mbarrier::made(count)),
     };
     if (0..=most).contains(&count) { Ok(word) } else { Err(format!("expected a count between 0 and {most}")) }
 }
@@ -106,5 +107,6 @@ pub fn class_name(class: Class, element: &str, word: i64) -> (String, i64) {
         Class::Barrier(s) => (format!("cuda::barrier<{}>", scope(s)), word & MOST_ARRIVALS),
         Class::Latch(s) => (format!("cuda::latch<{}>", scope(s)), word),
         Class::Semaphore(s, most) => (format!("cuda::counting_semaphore<{}, {most}>", scope(s)), word),
+        Class::Mbarrier => ("mbarrier".to_string(), mbarrier::count_of(word)),
     }
 }

@@ -315,7 +315,7 @@ impl Lowering<'_, '_> {
         }
         let scope = match class {
             Class::Atomic(s) | Class::Barrier(s) | Class::Latch(s) | Class::Semaphore(s, _) => s,
-            Class::Flag => program::Scope::Sys,
+            Class::Flag | Class::Mbarrier => program::Scope::Sys,
         };
         Some((class, Atomic { addr, of, scope }))
     }

@@ -8,7 +8,7 @@
 //! - `sub` is an operation (the published suites have it; PTX negates the operand of `add`).
 
 use super::lower::{Call, Emit};
-use super::memory::read_only;
+use super::memory::{opaque, read_only};
 use super::table::{CACHE, Group, GroupKind, Role, Row, SCOPES, SPACES, TYPES};
 use program::{Access, BinOp, Op, Scope, Tags, Update};
 
@@ -100,6 +100,7 @@ fn operation(name: &str) -> Option<BinOp> {
 
 fn rmw(e: &mut Emit<'_, '_>, c: &Call, addr: usize, update: Update) {
     read_only(e, c);
+    opaque(e, c);
     let (acquire, release) = match c.quals.get(GroupKind::Sem) {
         Some("acquire") => (true, false),
         Some("release") => (false, true),

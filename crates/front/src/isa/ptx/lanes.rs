@@ -391,11 +391,7 @@ fn met(e: &mut Emit<'_, '_>, c: &Call, mask: usize, value: Expr, ty: Ty) -> Opti
 
 /// Takes what a lane brought into a register that the code cannot name.
 fn taken(e: &mut Emit<'_, '_>, c: &Call, lane: u32, ty: Ty) -> Option<RegId> {
-    let Some(dst) = e.regs.intern(&format!("lane {lane}")) else {
-        e.error("too-many-registers", c.opcode.clone(), "a thread has at most 65535 registers", |d| d);
-        return None;
-    };
-    e.regs.wrote(dst, ty);
+    let dst = e.temporary(c, &format!("lane {lane}"), ty)?;
     e.push(Op::Take { dst, lane: lane as u8 });
     Some(dst)
 }

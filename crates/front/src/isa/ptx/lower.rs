@@ -149,6 +149,33 @@ impl<'a> Emit<'a, '_> {
         self.code.push(Instr { op, element: Element::ONLY, span, line, text });
     }
 
+    /// Where the next micro-op comes.
+    pub(super) fn here(&self) -> usize {
+        self.code.len()
+    }
+
+    /// Appends a jump to a micro-op.
+    pub(super) fn jump(&mut self, cond: Expr, target: usize) {
+        self.push(Op::Branch { cond, target });
+    }
+
+    /// Appends the end of the thread.
+    pub(super) fn leave(&mut self) {
+        self.push(Op::Branch { cond: Expr::Const(1), target: END });
+    }
+
+    /// A register that no code names; `None` if there are too many.
+    pub(super) fn temporary(&mut self, c: &Call, name: &str, ty: Ty) -> Option<RegId> {
+        let id = self.regs.intern(name);
+        match id {
+            Some(id) => self.regs.wrote(id, ty),
+            None => {
+                self.error("too-many-registers", c.opcode.clone(), "a thread has at most 65535 registers", |d| d)
+            }
+        }
+        id
+    }
+
     /// Appends the elements of the current instruction.
     pub(super) fn push_elements(&mut self, ops: Vec<Op>) {
         let first = self.code.len();

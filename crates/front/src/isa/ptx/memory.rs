@@ -6,11 +6,13 @@
 //! - PTX ISA 9.4, *Cache Operators* and *Cache Eviction Priority Hints*: no effect on consistency, hence ignored.
 //! - `tld`, `suld`, `cold`, `sust`: the notation of the published mixed-proxy tests (ISCA 2022).
 
+use std::ops::Range;
+
 use super::lower::Arg;
 use super::lower::{Call, Emit};
 use super::operands::plus;
 use super::table::{BARE, CACHE, Group, GroupKind, Role, Row, SCOPES, SPACES, TYPES, VECTORS};
-use program::{Access, BinOp, CmpOp, Expr, Op, Proxy, Scope, Space, Tags, Ty};
+use program::{Access, BinOp, Class, CmpOp, Expr, LocId, Op, Proxy, Scope, Space, Tags, Ty};
 
 const LOAD_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "acquire"] };
 const STORE_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "release"] };
@@ -186,6 +188,29 @@ fn addresses(e: &mut Emit<'_, '_>, c: &Call, first: Expr) -> Option<Vec<Expr>> {
     Some((0..width).map(|n| aligned(plus(first.clone(), n, c.ty))).collect())
 }
 
+/// Reports an ordinary access to an mbarrier object.
+pub(super) fn opaque(e: &mut Emit<'_, '_>, c: &Call) {
+    if let Some(loc) = c.loc {
+        is_ordinary(e, loc, &c.opcode);
+    }
+}
+
+/// Reports an mbarrier object in the place of a location for ordinary accesses.
+pub(super) fn is_ordinary(e: &mut Emit<'_, '_>, loc: LocId, at: &Range<usize>) -> Option<()> {
+    let (object, declared) = e.symbols.object(loc);
+    if declared.class != Some(Class::Mbarrier) {
+        return Some(());
+    }
+    let symbol = e.symbols.get(object);
+    let (name, place) = (symbol.name.clone(), symbol.span);
+    e.error("mbarrier-access", at.clone(), format!("`{name}` is an mbarrier object"), |d| {
+        d.label("expected an `mbarrier` instruction")
+            .also(place, "declared here")
+            .note("an ordinary access to an mbarrier object is undefined (PTX ISA 9.4, mbarrier)")
+    });
+    None
+}
+
 /// Reports a write to constant memory.
 pub(super) fn read_only(e: &mut Emit<'_, '_>, c: &Call) {
     let Some(loc) = c.loc else { return };
@@ -201,6 +226,7 @@ pub(super) fn read_only(e: &mut Emit<'_, '_>, c: &Call) {
 
 /// Order, scope and proxy of a load or store.
 fn access(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) -> Option<Access> {
+    opaque(e, c);
     let (sem, scope, flag) = (c.quals.get(GroupKind::Sem), c.quals.scope(), c.quals.get(GroupKind::Flag));
     let mut tags = Tags::of(&[proxy.row().tag]);
     if flag == Some("volatile") {

@@ -28,10 +28,12 @@ mod atomics;
 mod barriers;
 mod bits;
 mod control;
+mod copies;
 mod fences;
 mod lanes;
 mod lex;
 mod lower;
+mod mbarrier;
 mod memory;
 pub mod module;
 mod names;
@@ -83,6 +85,8 @@ pub struct Env {
     pub specials: Vec<(String, i64)>,
     /// The thread's seat in its warp.
     pub warp: Seat,
+    /// By rank of the CTAs of its cluster: how many copies of shared memory lie between its own and theirs.
+    pub cluster: Vec<i64>,
     /// Registers with initial values.
     pub regs: Vec<RegInit>,
 }

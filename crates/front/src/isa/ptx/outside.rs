@@ -8,8 +8,6 @@
 
 /// Instructions without a row: what they are, and their names.
 const INSTRUCTIONS: &[(&str, &[&str])] = &[
-    ("mbarrier objects", &["mbarrier"]),
-    ("asynchronous copies", &["cp"]),
     ("cache policies", &["applypriority", "createpolicy", "discard", "prefetch", "prefetchu"]),
     ("multimem addresses", &["multimem"]),
     ("matrix instructions", &["wgmma", "wmma", "mma", "ldmatrix", "stmatrix", "movmatrix", "tcgen05"]),
@@ -19,7 +17,7 @@ const INSTRUCTIONS: &[(&str, &[&str])] = &[
     ("surface reductions", &["sured"]),
     ("warp masks", &["activemask", "fns"]),
     ("warp election", &["elect"]),
-    ("addresses in another CTA's shared memory", &["mapa", "getctarank"]),
+    ("addresses in another CTA's shared memory", &["getctarank"]),
     ("address space queries", &["isspacep"]),
     ("dependent launch", &["griddepcontrol"]),
     ("requests to the scheduler of clusters", &["clusterlaunchcontrol"]),
@@ -89,7 +87,9 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
     ("cache policies", &["L2::cache_hint"]),
     ("the asynchronous proxy", &["async", "async::generic"]),
     ("the tensormap proxy", &["tensormap::generic"]),
-    ("mbarrier objects", &["mbarrier_init"]),
+    ("bulk copies", &["bulk", "reduce"]),
+    ("counts that an arrival returns", &["pending_count"]),
+    ("conditional phases of mbarrier objects", &["layout::v1", "conditional"]),
     ("fences restricted to a state space", &["sync_restrict::shared::cta", "sync_restrict::shared::cluster"]),
     ("barriers with a reduction; use `bar.sync` and an atomic operation", &["red"]),
     ("the upper half of a product", &["hi"]),

@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::Lowered;
 use diag::{Sink, Span};
-use program::{BinOp, Expr, Init, Layout, LocId, LocationKind, Op, Program, RegId, Space, Ty};
+use program::{BinOp, Expr, Init, Layout, LocId, LocationKind, Op, Program, RegId, Space, Ty, is_further};
 
 /// Objects by index.
 type Targets = BTreeSet<LocId>;
@@ -34,7 +34,10 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &[LocId], sink:
             let instr = &program.threads[t].code[i];
             let mut pass = Pass { program, points: &points, open, thread: t, span: instr.span, sink };
             let ty = pass.access(&instr.op, untyped.binary_search(&i).is_ok());
-            if let Op::Assign { value, .. } = &instr.op {
+            if let Op::Assign { value, .. } = &instr.op
+                // The token that an arrival returns is no address, whatever it is made of.
+                && !is_further(&program.threads[t].code, i)
+            {
                 pass.arithmetic(value);
             }
             if let Some(ty) = ty {
@@ -132,8 +135,14 @@ impl Points {
                 points.start(Holder::Reg(t, RegId(r as u16)), &reg.init);
             }
         }
-        let code =
-            || program.threads.iter().enumerate().flat_map(|(t, thread)| thread.code.iter().map(move |i| (t, i)));
+        let of = |t: usize| {
+            program.threads[t]
+                .code
+                .iter()
+                .enumerate()
+                .filter(move |(i, _)| !is_further(&program.threads[t].code, *i))
+        };
+        let code = || (0..program.threads.len()).flat_map(|t| of(t).map(move |(_, instr)| (t, instr)));
         while code().fold(false, |grown, (t, instr)| points.step(t, &instr.op) || grown) {}
         points
     }

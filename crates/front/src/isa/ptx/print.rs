@@ -10,7 +10,7 @@ use super::table::PRED;
 use program::proxy::PROXY_FENCES;
 use program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, EventKind, Expr, Instr, Mark, Op, Program, Proxy,
-    RegId, Scope, Thread, Ty, Update,
+    RegId, Scope, Thread, Ty, Update, is_further,
 };
 
 /// Why a micro-op cannot be printed, with its index in the thread.
@@ -37,6 +37,20 @@ pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> 
             let _ = writeln!(out, "{label}:");
         }
         if let Some(instr) = thread.code.get(index).filter(|instr| instr.element.at == 0) {
+            // One instruction makes several micro-ops, of which the first is the operation on the object, or the load of a copy.
+            if is_further(&thread.code, index) {
+                continue;
+            }
+            // A copy has neither order nor scope.
+            if instr.op.has("ASY") {
+                let _ = writeln!(out, "{}", instr.text);
+                continue;
+            }
+            if instr.op.has("MB") {
+                let line = on_object(instr).ok_or_else(|| Unprintable { index, what: instr.text.clone() })?;
+                let _ = writeln!(out, "{line}");
+                continue;
+            }
             let line = match &thread.code[instr.element.siblings(index)] {
                 [_] => printer.op(&instr.op, &labels),
                 elements => printer.vector(elements),
@@ -46,6 +60,21 @@ pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> 
         }
     }
     Ok(out)
+}
+
+/// An operation on an mbarrier object: as it was written, with its order and scope.
+fn on_object(instr: &Instr) -> Option<String> {
+    let (opcode, operands) = instr.text.split_once(char::is_whitespace)?;
+    let write = instr.op.write()?;
+    let Some(scope) = write.scope else { return Some(instr.text.clone()) };
+    let words = || opcode.split('.');
+    let said = ["release", "acquire", "relaxed", "cta", "cluster"];
+    let of_space = |word: &&str| *word == "b64" || word.starts_with("shared");
+    let name: Vec<&str> = words().filter(|w| !said.contains(w) && !of_space(w)).collect();
+    let orders = [("REL", "release"), ("ACQ", "acquire"), ("RLX", "relaxed")];
+    let order = orders.into_iter().find(|o| write.tags.has(o.0))?.1;
+    let rest: String = words().filter(of_space).map(|w| format!(".{w}")).collect();
+    Some(format!("{}.{order}.{}{rest} {operands}", name.join("."), scope_name(scope)?))
 }
 
 struct Printer<'a> {
@@ -299,9 +328,18 @@ fn order(access: &Access) -> Option<String> {
     Some(format!("{mmio}.{order}.{}", scope_name(scope)?))
 }
 
-fn fence(Mark { kind, tags, scope }: &Mark) -> Option<String> {
+fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Option<String> {
     if *kind != EventKind::Fence {
         return None;
+    }
+    if tags.has("CG") {
+        return Some("cp.async.commit_group".to_string());
+    }
+    if tags.has("GW") {
+        return Some(format!("cp.async.wait_group {}", (*pending)?));
+    }
+    if tags.has("MBI") {
+        return Some("fence.mbarrier_init.release.cluster".to_string());
     }
     if tags.has("PF") {
         let (kind, _) = PROXY_FENCES.iter().find(|kind| tags.has(kind.1))?;

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use super::lower::{Call, Emit};
 use super::parse::{Operand, OperandKind, RawInstr};
-use super::{arith, atomics, barriers, bits, control, fences, lanes, memory, outside};
+use super::{arith, atomics, barriers, bits, control, copies, fences, lanes, mbarrier, memory, outside};
 use diag::{MappedText, Sink};
 use program::{Scope, Ty};
 
@@ -209,6 +209,8 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
         atomics::ROWS,
         fences::ROWS,
         barriers::ROWS,
+        mbarrier::ROWS,
+        copies::ROWS,
         lanes::ROWS,
         control::ROWS,
         arith::ROWS,
@@ -237,6 +239,11 @@ impl Quals {
     /// The word written of a group.
     pub(super) fn get(&self, kind: GroupKind) -> Option<&'static str> {
         self.0.iter().find(|q| q.0 == kind).map(|q| q.1)
+    }
+
+    /// Whether a key was written.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|q| q.0 == GroupKind::Key && q.1 == key)
     }
 
     /// Where the word of a group was written.

@@ -3,10 +3,10 @@
 use super::*;
 use crate::isa::{Object, SymbolKind};
 use diag::SourceFile;
-use program::{Dialect, LocationKind, Machine, Op, Place, Program, Scope, Seat, Thread, Ty};
+use program::{Dialect, Expr, LocationKind, Machine, Op, Place, Program, Scope, Seat, Thread, Ty};
 
-/// Lowers code against the locations x, a (three elements), c (constant) and s (shared), and words, declared as two
-/// words of 32 bits.
+/// Lowers code against the locations x, a (three elements), c (constant), s (shared), b (an mbarrier object) and words,
+/// declared as two words of 32 bits.
 fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
     let mut sink = Sink::new(&SourceFile::new("c", code));
     let mut symbols = Symbols::default();
@@ -19,6 +19,9 @@ fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
         let object = Object { init: vec![Init::Int(0); elements], space, ..Object::scalar(0) };
         symbols.declare(name, Span::default(), SymbolKind::Object(object), &mut sink);
     }
+    let (ty, class) = (Some((program::mbarrier::WORD, Span::default())), Some(program::Class::Mbarrier));
+    let object = Object { space: program::Space::Shared, ty, class, ..Object::scalar(0) };
+    symbols.declare("b", Span::default(), SymbolKind::Object(object), &mut sink);
     let ty = Some((Ty::U32, Span::default()));
     let words = Object { init: vec![Init::Int(0); 2], ty, declared: true, ..Object::scalar(0) };
     symbols.declare("words", Span::default(), SymbolKind::Object(words), &mut sink);
@@ -47,7 +50,7 @@ fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
 }
 
 fn env() -> Env {
-    Env { strict: true, ..Env::default() }
+    Env { strict: true, cluster: vec![0], ..Env::default() }
 }
 
 #[track_caller]
@@ -287,7 +290,43 @@ fn mistakes_have_names() {
     for (code, id) in [
         ("setp.eq.and.u32 p, 1, 1", "wrong-operands"),
         ("lds r0, x", "unknown-instruction"),
-        ("mbarrier.init.shared.b64 [x], 1", "unsupported-instruction"),
+        ("mbarrier.init.b64 [x], 1", "no-mbarrier"),
+        ("mbarrier.arrive.global.b64 _, [b]", "unknown-qualifier"),
+        ("mbarrier.arrive.b64 _, [b], 0", "out-of-range"),
+        ("mbarrier.init.b64 [b], 40000", "out-of-range"),
+        ("mbarrier.arrive.expect_tx.b64 _, [b], 1048576", "out-of-range"),
+        ("mbarrier.arrive.release.b64 _, [b]", "missing-scope"),
+        ("mbarrier.arrive.cluster.b64 _, [b]", "missing-order"),
+        ("mbarrier.arrive.acquire.cta.b64 _, [b]", "unknown-qualifier"),
+        ("mbarrier.arrive.release.gpu.b64 _, [b]", "unknown-qualifier"),
+        ("mbarrier.arrive.shared::cluster.b64 t, [b]", "wrong-operand"),
+        ("mbarrier.arrive.noComplete.relaxed.cta.b64 t, [b], 1", "conflicting-qualifiers"),
+        ("mbarrier.test_wait.parity.b64 p, [b], 2", "out-of-range"),
+        ("mbarrier.try_wait.parity.shared::cluster.b64 p, [b], 0", "unknown-qualifier"),
+        ("mbarrier.wait.release.cta [b], 0", "unknown-qualifier"),
+        ("mbarrier.pending_count.b64 r, t", "unsupported-qualifier"),
+        ("mbarrier.arive.b64 _, [b]", "unknown-instruction"),
+        ("ld.u64 r0, [b]", "mbarrier-access"),
+        ("cp.async b, x, 8", "mbarrier-access"),
+        ("cp.async s, x, 12", "wrong-operand"),
+        ("cp.async s, x, 8, 4", "wrong-operands"),
+        ("cp.async x, x, 8", "wrong-space"),
+        ("cp.async s, c, 8", "wrong-space"),
+        ("cp.async.cg s, x, 8", "conflicting-qualifiers"),
+        ("cp.async s, x, 16", "out-of-bounds"),
+        ("cp.async s, x, 4", "misaligned"),
+        ("cp.async s, x[1], 8", "out-of-bounds"),
+        ("cp.async s, words, 8", "mixed-size"),
+        ("mov.u64 p, s; cp.async [p], [x], 8", "unsupported-address"),
+        ("cp.async.wait_group n", "wrong-operand"),
+        ("cp.async.wait_group -1", "wrong-operand"),
+        ("cp.async.mbarrier.arrive.b64 [x]", "no-mbarrier"),
+        ("cp.async.bulk.shared::cta.global [s], [x], 16", "unsupported-qualifier"),
+        ("atom.add.u64 r0, [b], 1", "mbarrier-access"),
+        ("fence.mbarrier_init.release.gpu", "missing-scope"),
+        ("mapa.u64 r, b, 1", "out-of-range"),
+        ("mapa.u64 r, x, 0", "wrong-space"),
+        ("mov.u64 p, b; mapa.u64 r, p, 0", "wrong-operand"),
         ("bmsk.clamp.b32 r0, r1, r2", "unsupported-instruction"),
         ("lop4.b32 r0, r1, r2, r3, 0x96", "unknown-instruction"),
         ("setp.equ.f32 p, 1, 1", "unsupported-qualifier"),
@@ -325,6 +364,33 @@ fn mistakes_have_names() {
     ] {
         fails(code, id);
     }
+}
+
+#[test]
+fn operations_on_objects_and_copies_are_printed_as_written() {
+    for code in [
+        "mbarrier.init.b64 [b], 1",
+        "mbarrier.inval.shared::cta.b64 [b]",
+        "mbarrier.arrive.release.cta.b64 _, [b]",
+        "mbarrier.arrive_drop.expect_tx.relaxed.cluster.shared::cta.b64 t, [b], 16",
+        "mbarrier.complete_tx.relaxed.cta.b64 [b], 16",
+        "mbarrier.try_wait.parity.acquire.cta.b64 p, [b], 0",
+        "mbarrier.wait.acquire.cta [b], 1",
+        "fence.mbarrier_init.release.cluster",
+        "cp.async.ca.shared.global [s], [x], 8",
+        "cp.async.commit_group",
+        "cp.async.wait_group 1",
+        "cp.async.mbarrier.arrive.b64 [b]",
+        "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [b]",
+    ] {
+        let program = lower(code);
+        let printed = print(&program.threads[0], &program).expect(code);
+        assert!(printed.lines().any(|line| line == code), "{code}: {printed}");
+        assert_eq!(lower(&printed).threads[0].code.len(), program.threads[0].code.len(), "{printed}");
+    }
+    let count = lower("ld.u32 n, [a]; mbarrier.arrive.b64 _, [b], n");
+    let address = count.threads[0].code[1].op.address().expect("an operation on an object");
+    assert!(matches!(address, Expr::Select(..)), "a count that does not fit makes no address");
 }
 
 #[test]

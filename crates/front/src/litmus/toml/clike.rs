@@ -19,7 +19,7 @@ use crate::litmus::fronts::{Front, Syntax, language};
 use crate::litmus::keys;
 use diag::{Sink, Span};
 use program::dialect::Allocation;
-use program::{Dialect, MemoryKind, OpenClMemory, SVM_ATOMICS, Seat, Space, Ty};
+use program::{Class, Dialect, MemoryKind, OpenClMemory, SVM_ATOMICS, Seat, Space, Ty};
 
 impl Reader<'_, '_> {
     /// Adds what the C-like dialects say of an object.
@@ -43,7 +43,17 @@ impl Reader<'_, '_> {
             self.sink.error("conflicting-keys", span, message, |d| d.label("expected no such key"));
         }
         let SymbolKind::Object(object) = kind else { return };
-        if object.class.is_some() && !Language::of(dialect).is_some_and(|l| l.cpp) {
+        if object.class == Some(Class::Mbarrier) {
+            let span = table.get("type").map_or(span_of(value), span_of);
+            if !matches!(front.syntax, Syntax::Ptx) {
+                let message = format!("memory of the dialect `{dialect}` holds no mbarrier object");
+                self.sink.error("conflicting-keys", span, message, |d| d.label("expected a type of this dialect"));
+            } else if object.space != Space::Shared {
+                self.sink.error("wrong-space", span, "an mbarrier object is in shared memory", |d| {
+                    d.label("expected `space = \"shared\"` beside it").note("PTX ISA 9.4, mbarrier")
+                });
+            }
+        } else if object.class.is_some() && !Language::of(dialect).is_some_and(|l| l.cpp) {
             let span = table.get("type").map_or(span_of(value), span_of);
             let message = format!("memory of the dialect `{dialect}` is of no class of C++");
             self.sink.error("conflicting-keys", span, message, |d| d.label("expected a type of this dialect"));

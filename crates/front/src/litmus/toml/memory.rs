@@ -12,7 +12,7 @@ use crate::isa::ptx::{RegInit, type_named};
 use crate::isa::{Object, SymbolKind, Symbols};
 use crate::litmus::keys;
 use diag::{MappedText, Span};
-use program::{Dialect, Init, Layout, LocId, MemoryKind, Proxy, Space};
+use program::{Class, Dialect, Init, Layout, LocId, MemoryKind, Proxy, Space, mbarrier};
 
 /// An initial value that may name a location declared later.
 #[derive(Clone)]
@@ -20,6 +20,9 @@ enum Start {
     Int(i64),
     Address(MappedText),
 }
+
+/// The type of an mbarrier object.
+pub(super) const MBARRIER: &str = "mbarrier";
 
 /// At most so many elements of an array that is given by its size.
 const MAX_ELEMENTS: u32 = 16_384;
@@ -140,7 +143,11 @@ impl Reader<'_, '_> {
             (&mut kind, self.word(table, "type", keys::TYPES, choice))
         {
             let span = table.get("type").map_or(Span::default(), span_of);
+            object.class = (word == MBARRIER).then_some(Class::Mbarrier);
             let ty = type_named(word).or_else(|| {
+                if word == MBARRIER {
+                    return Some(mbarrier::WORD);
+                }
                 let (ty, atomic) = c_type_named(word)?;
                 object.atomic = Some(atomic);
                 Some(ty)

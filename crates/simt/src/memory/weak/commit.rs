@@ -14,6 +14,7 @@ use crate::memory::{Age, At, Context, Target};
 use crate::record::{Event, Source};
 use crate::set::bits;
 use crate::{Halt, Result};
+use program::Scope;
 
 impl Weak {
     /// Whether an access is morally strong with a write of its location: by one thread or both strong with scopes that
@@ -27,6 +28,11 @@ impl Weak {
                 || write.strong && access.strong && code.mutual((u, write.scope), (thread, access.scope)))
     }
 
+    /// Whether an access is morally strong with a write of its location, or both are operations on one mbarrier object.
+    pub(super) fn coherent_with(code: &Code, write: &Write, t: Target) -> bool {
+        write.object && t.access.object.is_some() || Self::strong_with(code, write, t)
+    }
+
     /// The origin of the write of a read-modify-write that reads from there.
     pub(super) fn origin(m: &Contents, code: &Code, read: Target, source: usize) -> Origin {
         let from = m.locations[read.place.loc].get(source);
@@ -34,7 +40,7 @@ impl Weak {
     }
 
     /// An entry that a thread makes by this access itself.
-    fn know(code: &Code, known: &mut View, t: Target, slot: usize, token: bool) {
+    pub(super) fn know(code: &Code, known: &mut View, t: Target, slot: usize, token: bool) {
         let cta = code.cta[t.at.thread] as u16;
         let key = |tag| Key { loc: t.place.loc as u16, va: t.place.va, tag, token };
         known.add(key(Tag::of(t.access.proxy, cta)), 1 << slot);
@@ -105,7 +111,8 @@ impl Weak {
         }
         let (value, source) = (write.value, write.source);
         let from_strong = write.strong;
-        if strong && access.strong && from_strong && !(access.red && self.rules.reductions) {
+        let patterns = access.object.is_none() && !(access.red && self.rules.reductions);
+        if strong && access.strong && from_strong && patterns {
             m.pend(at.thread, place.va, Pending::Write(place.loc as u16, slot as u8));
         }
         if access.acquire && !(access.red && self.rules.reductions) {
@@ -128,11 +135,19 @@ impl Weak {
         let number = m.threads[at.thread].writes;
         m.threads[at.thread].writes += 1;
         let (va, Access { proxy, strong, scope, .. }) = (place.va, access);
-        let write =
-            Write { va, proxy, strong, scope, origin, ..Write::new(Source::Write(at.thread, number), value) };
+        let object = access.object.is_some();
+        let write = Write {
+            va,
+            proxy,
+            strong,
+            scope,
+            origin,
+            object,
+            ..Write::new(Source::Write(at.thread, number), value)
+        };
         cx.log.note(Event::Write { source: write.source, instr: at.instr, loc: place.loc, value });
-        let strong = |other: &Write| Self::strong_with(code, other, t);
-        m.locations[place.loc].insert(write, strong)
+        let ordered = |other: &Write| Self::coherent_with(code, other, t);
+        m.locations[place.loc].insert(write, ordered)
     }
 
     /// Commits a write that is visible.
@@ -183,6 +198,10 @@ impl Weak {
         m.early.had_turn(at);
         let me = &mut m.threads[at.thread];
         Self::know(code, &mut me.known, t, slot, false);
+        if let Some(does) = access.object {
+            self.on_object(m, code, t, (slot, origin), does);
+            return self.done(m, code, t, (true, slot));
+        }
         if access.release {
             let known = me.known.clone();
             me.release_writes.insert((place.va, access.scope), known);
@@ -197,6 +216,9 @@ impl Weak {
                 writes.filter(|((_, s), _)| self.rules.release_write || access.release && *s == access.scope);
             let all = fences.chain(writes.map(|((_, s), v)| (*s, v)));
             heads.extend(all.map(|(scope, view)| Head { thread, scope, view: view.clone() }));
+            if me.made_known != View::default() {
+                heads.push(Head { thread, scope: Scope::Cluster, view: me.made_known.clone() });
+            }
         }
         let write = m.locations[place.loc].get_mut(slot);
         write.heads = Rc::new(heads);

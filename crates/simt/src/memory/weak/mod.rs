@@ -15,7 +15,8 @@
 //! | `tags` | which proxies the way from there has crossed |
 //! | `commit` | read half and write half: causality, coherence, observation |
 //! | `tail` | release and acquire patterns |
-//! | `per_location` | program order of an address used through several proxies |
+//! | `objects` | mbarrier objects: what arrivals hand to waits |
+//! | `per_location` | program order of an address used through several proxies, and of mbarrier objects |
 //! | `early` | binding before commit: see [`memory::early`](super::early) |
 //! | `tidy` | normal form, dead writes, fingerprints |
 //!
@@ -43,6 +44,7 @@
 
 mod commit;
 mod early;
+mod objects;
 mod per_location;
 mod tags;
 mod tail;
@@ -84,6 +86,10 @@ pub(crate) struct Knowledge {
     release_fences: BTreeMap<Scope, View>,
     /// By address and scope: its view at the latest release write, that write included.
     release_writes: BTreeMap<(u16, Scope), View>,
+    /// Its initializations of mbarrier objects.
+    inits: View,
+    /// Those before its latest `fence.mbarrier_init`.
+    made_known: View,
     /// Strong reads by address, which a later acquire may complete.
     pending: Vec<(u16, Pending)>,
     /// How many writes it made.
@@ -116,7 +122,8 @@ impl Contents {
                 Pending::Head(h) => Some(&mut h.view),
                 Pending::Write(..) => None,
             });
-            std::iter::once(&mut t.known)
+            [&mut t.known, &mut t.inits, &mut t.made_known]
+                .into_iter()
                 .chain(t.release_fences.values_mut())
                 .chain(t.release_writes.values_mut())
                 .chain(pending)
@@ -130,6 +137,9 @@ impl Contents {
             let changes = |v: &View| v.entries().iter().any(|e| new(&e.key, e.writes) != e.writes);
             if w.heads.iter().any(|h| changes(&h.view)) {
                 Rc::make_mut(&mut w.heads).iter_mut().for_each(|h| h.view.update(&new));
+            }
+            if w.arrivals.iter().any(|a| changes(&a.head.view)) {
+                Rc::make_mut(&mut w.arrivals).iter_mut().for_each(|a| a.head.view.update(&new));
             }
         }
         self.views_of_threads().for_each(|v| v.update(&new));
@@ -248,6 +258,10 @@ impl Backend for Weak {
                     m.early.had_turn(at);
                 }
             }
+            Fence::Inits => {
+                let me = &mut m.threads[at.thread];
+                me.made_known = me.inits.clone();
+            }
             proxy => tags::cross(&mut m.threads[at.thread].known, proxy, code.cta[at.thread] as u16),
         }
         cx.log.note(Event::Fence(at.spot()));
@@ -269,6 +283,7 @@ impl Backend for Weak {
         // A relaxed arrival hands on only what a release fence before it published.
         let mut view = View::default();
         me.release_fences.values().for_each(|v| view.join(v));
+        view.join(&me.made_known);
         Ok(view)
     }
 

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use super::tags::Tag;
 use super::tail::Pending;
 use super::view::{Key, Row, View};
-use super::write::{Head, Origin};
+use super::write::{Arrival, Head, Origin};
 use super::{Contents, Weak};
 use crate::code::Code;
 use crate::fingerprint::Fingerprint;
@@ -169,6 +169,7 @@ impl Contents {
         location.sealed |= sealed;
         location.sealed_ms |= sealed_ms;
         location.remove(dead);
+        location.forget(dead);
         let without = |k: &Key, row: Row| if usize::from(k.loc) == loc { row & !dead } else { row };
         self.update_views(without);
         carried.iter_mut().for_each(|v| v.update(without));
@@ -246,12 +247,17 @@ impl Contents {
                 }
                 let heads = w.heads.iter().fold(0u128, |sum, h| sum.wrapping_add(head(h)));
                 (w.heads.len(), heads).hash(&mut out);
+                for list in [&w.arrivals.current, &w.arrivals.complete] {
+                    let arrival = |a: &Arrival| Fingerprint::of(&(head(&a.head), a.scope));
+                    let sum = list.iter().fold(0u128, |sum, a| sum.wrapping_add(arrival(a)));
+                    (list.len(), sum).hash(&mut out);
+                }
             }
             (row(loc, l.sealed), row(loc, l.sealed_ms)).hash(&mut out);
             l.hash_done(&names[loc], out);
         }
         for t in &self.threads {
-            view(&t.known, out);
+            [&t.known, &t.inits, &t.made_known].into_iter().for_each(|v| view(v, out));
             for (scope, v) in &t.release_fences {
                 scope.hash(&mut out);
                 view(v, out);

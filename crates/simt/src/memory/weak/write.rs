@@ -38,6 +38,32 @@ pub(super) enum Origin {
     Gone,
 }
 
+/// An arrival at an mbarrier object: what it hands to who waits, and its scope.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Arrival {
+    pub(super) head: Head,
+    pub(super) scope: Scope,
+}
+
+/// The arrivals at an mbarrier object.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Arrivals {
+    /// In the current phase.
+    pub(super) current: Vec<Arrival>,
+    /// In the phase before, which is complete.
+    pub(super) complete: Vec<Arrival>,
+}
+
+impl Arrivals {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arrival> {
+        self.current.iter().chain(&self.complete)
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Arrival> {
+        self.current.iter_mut().chain(&mut self.complete)
+    }
+}
+
 /// One write.
 #[derive(Clone, Debug)]
 pub(super) struct Write {
@@ -52,12 +78,16 @@ pub(super) struct Write {
     pub(super) read_early: bool,
     pub(super) origin: Origin,
     pub(super) heads: Rc<Vec<Head>>,
+    /// It is an operation on an mbarrier object.
+    pub(super) object: bool,
+    /// The arrivals at the object up to here.
+    pub(super) arrivals: Rc<Arrivals>,
     /// `heads` holds those of the atomics it continues, too.
     pub(super) flat: bool,
     pub(super) co_after: Row,
     /// Writes that it must never be co-before, by from-reads and causality.
     pub(super) never: Row,
-    /// Writes that it is morally strong with.
+    /// Writes that it is ordered with: that it is morally strong with, or that are of one mbarrier object with it.
     pub(super) ms: Row,
 }
 
@@ -75,6 +105,8 @@ impl Write {
             read_early: false,
             origin: Origin::None,
             heads: Rc::default(),
+            object: false,
+            arrivals: Rc::default(),
             flat: false,
             co_after: 0,
             never: 0,
@@ -95,7 +127,7 @@ impl Write {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Location {
     pub(super) slots: Vec<Option<Write>>,
-    /// Accesses that were committed, in programs with several proxies.
+    /// Accesses that were committed, in programs with several proxies and to mbarrier objects.
     pub(super) done: Vec<Done>,
     /// Writes that nothing new may be placed before.
     pub(super) sealed: Row,

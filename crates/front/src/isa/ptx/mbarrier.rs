@@ -1,0 +1,547 @@
+//! mbarrier objects: operations on one word of shared memory, each atomic.
+//!
+//! # Invariants
+//! - Every operation is a read-modify-write of the word that comes first among its micro-ops; what the word means, and what
+//!   operations make of it, [`program::mbarrier`] says.
+//! - A wait or test that finds its phase complete writes the word back as it was: it has a place among the operations on the
+//!   object. One that does not writes nothing, and orders nothing.
+//! - An operation whose precondition does not hold changes nothing: it is an event `MISUSE`, and its thread ends there.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *mbarrier* and the pages of its instructions: an arrival is `.release.cta`, a test or wait `.acquire.cta`,
+//!   and changes of the byte count are `.relaxed` unless they say otherwise; order and scope come together. What a remote
+//!   object allows: *Support for mbarrier in the shared memory of a cluster*.
+//!
+//! # Where we differ
+//! - `mbarrier.wait` is the short form of a loop around `mbarrier.try_wait`.
+//! - `try_wait` is as `test_wait`: what it waits for by itself bounds nothing.
+//! - A count in a register that is larger than an object can count here makes an address of nothing, as does a number of bytes.
+
+use super::lower::{Call, Emit};
+use super::table::{Group, GroupKind, Role, Row, SCOPES};
+use program::mbarrier::{self as object, MOST_ARRIVALS, MOST_BYTES};
+use program::{Access, CmpOp, Expr, Op, RegId, Scope, Tags, Ty, Update};
+
+const B64: Group = Group { kind: GroupKind::Type, words: &["b64"] };
+const OWN: Group = Group { kind: GroupKind::Space, words: &["shared", "shared::cta"] };
+const ANY: Group = Group { kind: GroupKind::Space, words: &["shared", "shared::cta", "shared::cluster"] };
+const REACH: Group = Group { kind: GroupKind::Scope, words: &["cta", "cluster"] };
+const RELEASE: Group = Group { kind: GroupKind::Sem, words: &["release", "relaxed"] };
+const ACQUIRE: Group = Group { kind: GroupKind::Sem, words: &["acquire", "relaxed"] };
+const RELAXED: Group = Group { kind: GroupKind::Sem, words: &["relaxed"] };
+
+const ARRIVE: &[Group] = &[RELEASE, REACH, ANY, B64];
+const COUNT: &[Role] = &[Role::Dst, Role::Addr, Role::Loose];
+const WAIT: &[Group] = &[ACQUIRE, REACH, OWN, B64];
+const TEST: &[Role] = &[Role::Dst, Role::Addr, Role::Loose];
+const TRY: &[Role] = &[Role::Dst, Role::Addr, Role::Loose, Role::Loose];
+const BYTES: &[Group] = &[RELAXED, REACH, ANY, B64];
+
+pub(super) const ROWS: &[Row] = &[
+    Row::new(
+        "mbarrier",
+        "`mbarrier.init{.shared::cta}.b64 [a], count`",
+        "makes an mbarrier object whose phases expect `count` arrivals",
+        &[OWN, B64],
+        &[Role::Addr, Role::Loose],
+        |e, c| {
+            let Some(count) = counted(e, c, c.expr(1), MOST_ARRIVALS) else { return };
+            let ok = |old: &Expr| dead(old);
+            operation(e, c, &Operation { order: "WEAK", own: true, at: 0, role: Some("MBI"), asynchronous: false }, &count, ok, |old| {
+                object::init(old, count.clone())
+            });
+        },
+    )
+    .keyed(&["init"]),
+    Row::new(
+        "mbarrier",
+        "`mbarrier.inval{.shared::cta}.b64 [a]`",
+        "ends an mbarrier object",
+        &[OWN, B64],
+        &[Role::Addr],
+        |e, c| {
+            let what = Operation { order: "WEAK", own: true, at: 0, role: None, asynchronous: false };
+            operation(e, c, &what, &Expr::Const(1), |old| object::live(old.clone()), object::inval);
+        },
+    )
+    .keyed(&["inval"]),
+    Row::new(
+        "mbarrier",
+        "`mbarrier.arrive{.release|.relaxed}{.scope}{.space}.b64 d, [a]{, count}`",
+        "arrives; `d` receives the phase, or is `_`",
+        ARRIVE,
+        COUNT,
+        |e, c| arrive(e, c, &Arrival::default()),
+    )
+    .keyed(&["arrive"])
+    .optional(1),
+    Row::new(
+        "mbarrier",
+        "`mbarrier.arrive.expect_tx{.release|.relaxed}{.scope}{.space}.b64 d, [a], bytes`",
+        "expects bytes, then arrives",
+        ARRIVE,
+        COUNT,
+        |e, c| arrive(e, c, &Arrival { bytes: true, ..Arrival::default() }),
+    )
+    .keyed(&["arrive", "expect_tx"]),
+    Row::new(
+        "mbarrier",
+        "`mbarrier.arrive.noComplete{.release}{.cta}{.shared::cta}.b64 d, [a], count`",
+        "arrives; that the phase completes with it is undefined",
+        ARRIVE,
+        COUNT,
+        |e, c| arrive(e, c, &Arrival { incomplete: true, ..Arrival::default() }),
+    )
+    .keyed(&["arrive", "noComplete"]),
+    Row::new(
+        "mbarrier",
+        "`mbarrier.arrive_drop{.release|.relaxed}{.scope}{.space}.b64 d, [a]{, count}`",
+        "arrives, and later phases expect so many arrivals less",
+        ARRIVE,
+        COUNT,
+        |e, c| arrive(e, c, &Arrival { leaves: true, ..Arrival::default() }),
+    )
+    .keyed(&["arrive_drop"])
+    .optional(1),
+    Row::new(
+        "mbarrier",
+        "`mbarrier.arrive_drop.expect_tx{.release|.relaxed}{.scope}{.space}.b64 d, [a], bytes`",
+        "expects bytes, then arrives, and later phases expect an arrival less",
+        ARRIVE,
+        COUNT,
+        |e, c| arrive(e, c, &Arrival { leaves: true, bytes: true, ..Arrival::default() }),
+    )
+    .keyed(&["arrive_drop", "expect_tx"]),
+    Row::new(
+        "mbarrier",
+        "`mbarrier.arrive_drop.noComplete{.release}{.cta}{.shared::cta}.b64 d, [a], count`",
+        "as `mbarrier.arrive_drop`; that the phase completes with it is undefined",
+        ARRIVE,
+        COUNT,
+        |e, c| arrive(e, c, &Arrival { leaves: true, incomplete: true, ..Arrival::default() }),
+    )
+    .keyed(&["arrive_drop", "noComplete"]),
+    Row::new(
+        "mbarrier",
+        "`mbarrier.expect_tx{.relaxed}{.scope}{.space}.b64 [a], bytes`",
+        "the current phase waits for so many bytes more",
+        BYTES,
+        &[Role::Addr, Role::Loose],
+        |e, c| bytes(e, c, 1),
+    )
+    .keyed(&["expect_tx"]),
+    Row::new(
+        "mbarrier",
+        "`mbarrier.complete_tx{.relaxed}{.scope}{.space}.b64 [a], bytes`",
+        "so many bytes have come, as if a copy had brought them",
+        BYTES,
+        &[Role::Addr, Role::Loose],
+        |e, c| bytes(e, c, -1),
+    )
+    .keyed(&["complete_tx"]),
+    Row::new(
+        "mbarrier",
+        "`mbarrier.test_wait{.acquire|.relaxed}{.scope}{.shared::cta}.b64 p, [a], token`",
+        "whether the phase of an arrival is complete",
+        WAIT,
+        TEST,
+        |e, c| test(e, c, false),
+    )
+    .keyed(&["test_wait"])
+    .result(super::table::ResultTy::Pred),
+    Row::new(
+        "mbarrier",
+        "`mbarrier.test_wait.parity{.acquire|.relaxed}{.scope}{.shared::cta}.b64 p, [a], parity`",
+        "whether the phase of that parity is complete",
+        WAIT,
+        TEST,
+        |e, c| test(e, c, true),
+    )
+    .keyed(&["test_wait", "parity"])
+    .result(super::table::ResultTy::Pred),
+    Row::new(
+        "mbarrier",
+        "`mbarrier.try_wait{.acquire|.relaxed}{.scope}{.shared::cta}.b64 p, [a], token{, time}`",
+        "as `mbarrier.test_wait`",
+        WAIT,
+        TRY,
+        |e, c| test(e, c, false),
+    )
+    .keyed(&["try_wait"])
+    .optional(1)
+    .result(super::table::ResultTy::Pred),
+    Row::new(
+        "mbarrier",
+        "`mbarrier.try_wait.parity{.acquire|.relaxed}{.scope}{.shared::cta}.b64 p, [a], parity{, time}`",
+        "as `mbarrier.test_wait.parity`",
+        WAIT,
+        TRY,
+        |e, c| test(e, c, true),
+    )
+    .keyed(&["try_wait", "parity"])
+    .optional(1)
+    .result(super::table::ResultTy::Pred),
+    Row::new(
+        "mbarrier",
+        "`mbarrier.wait{.acquire|.relaxed}{.scope}{.shared::cta}{.b64} [a], parity`",
+        "waits for the phase of that parity; short for a loop around `mbarrier.try_wait.parity`",
+        WAIT,
+        &[Role::Addr, Role::Loose],
+        wait,
+    )
+    .keyed(&["wait"]),
+    Row::new(
+        "fence",
+        "`fence.mbarrier_init.release.cluster`",
+        "makes earlier `mbarrier.init` of the thread known to who synchronizes with it afterwards, and nothing else",
+        &[Group { kind: GroupKind::Sem, words: &["release"] }, SCOPES],
+        &[],
+        |e, c| match (c.quals.get(GroupKind::Sem), c.quals.scope()) {
+            (Some("release"), Some(Scope::Cluster)) => {
+                e.push(Op::fence(Tags::of(&["MBI", "GEN"]), Some(Scope::Cluster)));
+            }
+            _ => e.error("missing-scope", c.opcode.clone(), "`fence.mbarrier_init` has one form", |d| {
+                d.label(format!("expected the form {}", c.row.syntax))
+            }),
+        },
+    )
+    .keyed(&["mbarrier_init"]),
+    Row::new(
+        "mapa",
+        "`mapa{.shared::cluster}{.u32|.u64} d, a, rank`",
+        "the address of the copy of `a` in another CTA of the cluster",
+        &[
+            Group { kind: GroupKind::Space, words: &["shared::cluster"] },
+            Group { kind: GroupKind::Type, words: &["u32", "u64"] },
+        ],
+        &[Role::Dst, Role::Loose, Role::Loose],
+        mapa,
+    ),
+];
+
+/// What an operation is, besides what it does to the word.
+struct Operation {
+    /// The order of its write half.
+    order: &'static str,
+    /// Only the thread's own CTA may hold the object.
+    own: bool,
+    /// The operand with the address.
+    at: usize,
+    /// What models know it by.
+    role: Option<&'static str>,
+    /// It is done when copies are complete, not by the thread.
+    asynchronous: bool,
+}
+
+/// The kinds of arrival.
+#[derive(Default)]
+struct Arrival {
+    /// The operand is a number of bytes that it expects first.
+    bytes: bool,
+    /// Later phases expect less.
+    leaves: bool,
+    /// It must not complete the phase.
+    incomplete: bool,
+}
+
+fn dead(old: &Expr) -> Expr {
+    Expr::Cmp(CmpOp::Eq, Ty::WORD, object::live(old.clone()).into(), Expr::Const(0).into())
+}
+
+/// A read-modify-write of the word at operand `what.at`, where `ok` holds of it; else undefined. `fits`: whether the operand
+/// can be counted at all.
+fn operation(
+    e: &mut Emit<'_, '_>,
+    c: &Call,
+    what: &Operation,
+    operand: &Expr,
+    ok: impl Fn(&Expr) -> Expr,
+    new: impl Fn(Expr) -> Expr,
+) -> Option<RegId> {
+    let old = attempt(e, c, what, operand, &ok, new)?;
+    misused_unless(e, ok(&Expr::Reg(old)));
+    Some(old)
+}
+
+/// A read-modify-write that writes where `writes` holds of the word.
+fn attempt(
+    e: &mut Emit<'_, '_>,
+    c: &Call,
+    what: &Operation,
+    operand: &Expr,
+    writes: impl Fn(&Expr) -> Expr,
+    new: impl Fn(Expr) -> Expr,
+) -> Option<RegId> {
+    let scope = scope(e, c)?;
+    is_object(e, c)?;
+    let addr = c.expr(what.at);
+    let most = if c.quals.has("expect_tx") || c.quals.has("complete_tx") { MOST_BYTES } else { MOST_ARRIVALS };
+    let counted = match operand {
+        Expr::Const(_) => addr,
+        // No address of memory, so that nothing is concluded from a count that the word cannot hold.
+        operand => {
+            let most = Expr::Cmp(CmpOp::Le, Ty::U64, operand.clone().into(), Expr::Const(most).into());
+            Expr::Select(most.into(), addr.into(), Expr::Const(0).into())
+        }
+    };
+    let scope = if what.order == "WEAK" { None } else { Some(scope) };
+    let half = |order: &'static str, role: Option<&'static str>| {
+        let mut tags = Tags::of(&["GEN", "A", "RMW", "MB", order]);
+        role.into_iter().for_each(|role| tags.insert(role));
+        if what.asynchronous {
+            tags.insert("ASY");
+        }
+        if what.own && role.is_none() {
+            tags.insert("OWN");
+        }
+        Access { tags, scope, ty: object::WORD }
+    };
+    let old = e.temporary(c, &format!("mbarrier {}", e.here()), object::WORD)?;
+    let word = Expr::Reg(old);
+    let update = Update::When { cond: writes(&word), new: new(word) };
+    let read = half(if what.order == "WEAK" { "WEAK" } else { "RLX" }, None);
+    let write = half(what.order, what.role);
+    e.push(Op::Rmw { dst: Some(old), addr: counted, update, read, write });
+    Some(old)
+}
+
+/// The thread ends, and the program is undefined, unless the condition holds.
+fn misused_unless(e: &mut Emit<'_, '_>, ok: Expr) {
+    let skip = e.here();
+    e.jump(ok, skip + 3);
+    e.push(Op::fence(Tags::of(&["MISUSE"]), None));
+    e.leave();
+}
+
+/// Has an object track the copies of the thread: the arrival comes when they are complete. `adds`: the phase waits for one more.
+pub(super) fn track(e: &mut Emit<'_, '_>, c: &Call, adds: bool) {
+    let one = Expr::Const(1);
+    let by_thread = Operation { order: "WEAK", own: true, at: 0, role: None, asynchronous: false };
+    if adds {
+        let ok = |old: &Expr| {
+            let room = Expr::Cmp(
+                CmpOp::Lt,
+                Ty::WORD,
+                object::pending(old.clone()).into(),
+                Expr::Const(MOST_ARRIVALS).into(),
+            );
+            object::both(object::live(old.clone()), room)
+        };
+        if operation(e, c, &by_thread, &one, ok, |old| object::arrive(old, Expr::Const(-1))).is_none() {
+            return;
+        }
+    }
+    let later = Operation { role: Some("MBA"), asynchronous: true, ..by_thread };
+    let ok = |old: &Expr| {
+        object::both(object::live(old.clone()), object::within(Expr::Const(1), object::pending(old.clone())))
+    };
+    let arrived = |old| object::settled(object::arrive(old, Expr::Const(1)));
+    let Some(old) = attempt(e, c, &later, &one, ok, arrived) else { return };
+    // The thread goes on: what it does next does not wait for this.
+    let skip = e.here();
+    e.jump(ok(&Expr::Reg(old)), skip + 2);
+    e.push(Op::fence(Tags::of(&["ASY", "MISUSE"]), None));
+}
+
+fn arrive(e: &mut Emit<'_, '_>, c: &Call, how: &Arrival) {
+    let remote = c.quals.get(GroupKind::Space) == Some("shared::cluster");
+    let order = if c.quals.get(GroupKind::Sem) == Some("relaxed") { "RLX" } else { "REL" };
+    if let (true, Some(_)) = (remote, c.dst(0)) {
+        e.error("wrong-operand", c.opcode.clone(), "an arrival at `.shared::cluster` returns nothing", |d| {
+            d.label("expected `_` in the place of its result (PTX ISA, mbarrier.arrive)")
+        });
+        return;
+    }
+    if how.incomplete && (remote || order == "RLX" || !matches!(c.quals.scope(), None | Some(Scope::Cta))) {
+        e.error("conflicting-qualifiers", c.opcode.clone(), "`.noComplete` goes with `.release.cta` alone", |d| {
+            d.label(format!("expected the form {}", c.row.syntax))
+        });
+        return;
+    }
+    let most = if how.bytes { MOST_BYTES } else { MOST_ARRIVALS };
+    let operand = c.given(2).unwrap_or(Expr::Const(1));
+    let Some(operand) = counted(e, c, operand, most) else { return };
+    let (count, more) =
+        if how.bytes { (Expr::Const(1), operand.clone()) } else { (operand.clone(), Expr::Const(0)) };
+    let expecting =
+        |old: &Expr| if how.bytes { object::expect(old.clone(), more.clone(), 1) } else { old.clone() };
+    let arrived = |old: &Expr| {
+        let word = expecting(old);
+        let word = if how.leaves { object::drop(word, count.clone()) } else { word };
+        object::arrive(word, count.clone())
+    };
+    let ok = |old: &Expr| {
+        let mut ok =
+            object::both(object::live(old.clone()), object::within(count.clone(), object::pending(old.clone())));
+        if how.bytes {
+            ok = object::both(ok, object::in_range(old.clone(), more.clone(), 1));
+        }
+        if how.leaves {
+            let stay = Expr::Cmp(CmpOp::Lt, Ty::WORD, count.clone().into(), object::expected(old.clone()).into());
+            ok = object::both(ok, stay);
+        }
+        if how.incomplete {
+            let on = Expr::Cmp(CmpOp::Lt, Ty::WORD, count.clone().into(), object::pending(old.clone()).into());
+            ok = object::both(ok, on);
+        }
+        ok
+    };
+    // What names the CTA's own memory, or returns a token, is of the CTA's own object.
+    let own = matches!(c.quals.get(GroupKind::Space), Some("shared" | "shared::cta")) || c.dst(0).is_some();
+    let what = Operation { order, own, at: 1, role: Some("MBA"), asynchronous: false };
+    let Some(old) = operation(e, c, &what, &operand, ok, |old| object::settled(arrived(&old))) else { return };
+    if let Some(dst) = c.dst(0) {
+        e.push(Op::Assign { dst, value: object::token(Expr::Reg(old), c.expr(1)) });
+    }
+}
+
+fn bytes(e: &mut Emit<'_, '_>, c: &Call, sign: i64) {
+    let Some(operand) = counted(e, c, c.expr(1), MOST_BYTES) else { return };
+    let ok =
+        |old: &Expr| object::both(object::live(old.clone()), object::in_range(old.clone(), operand.clone(), sign));
+    let own = matches!(c.quals.get(GroupKind::Space), Some("shared" | "shared::cta"));
+    let what = Operation { order: "RLX", own, at: 0, role: None, asynchronous: false };
+    operation(e, c, &what, &operand, ok, |old| object::settled(object::expect(old, operand.clone(), sign)));
+}
+
+/// A look at the word: the old word, whether the wait is over by it, whether it may be asked.
+fn look(e: &mut Emit<'_, '_>, c: &Call, at: usize, parity: bool) -> Option<(RegId, Expr, Expr)> {
+    let phase = c.expr(at + 1);
+    if let (true, Expr::Const(n)) = (parity, &phase)
+        && !matches!(n, 0 | 1)
+    {
+        e.error("out-of-range", c.opcode.clone(), format!("a phase has no parity {n}"), |d| {
+            d.label("expected 0 or 1")
+        });
+        return None;
+    }
+    let addr = c.expr(at);
+    let done = |old: &Expr| {
+        let passed = if parity {
+            object::has_passed_parity(old.clone(), phase.clone())
+        } else {
+            object::has_passed(old.clone(), phase.clone())
+        };
+        object::both(object::live(old.clone()), passed)
+    };
+    let may = |old: &Expr| {
+        let live = object::live(old.clone());
+        if !parity {
+            return object::both(live, object::is_token(old.clone(), phase.clone(), addr.clone()));
+        }
+        match &phase {
+            Expr::Const(_) => live,
+            phase => {
+                let bit = Expr::Cmp(CmpOp::Le, Ty::U64, phase.clone().into(), Expr::Const(1).into());
+                object::both(live, bit)
+            }
+        }
+    };
+    let both = |old: &Expr| object::both(done(old), may(old));
+    let order = if c.quals.get(GroupKind::Sem) == Some("relaxed") { "RLX" } else { "ACQ" };
+    let what = Operation { order, own: true, at, role: Some("MBW"), asynchronous: false };
+    let old = attempt(e, c, &what, &Expr::Const(0), both, |old| old)?;
+    let old_word = Expr::Reg(old);
+    Some((old, done(&old_word), may(&old_word)))
+}
+
+fn test(e: &mut Emit<'_, '_>, c: &Call, parity: bool) {
+    let Some((_, done, may)) = look(e, c, 1, parity) else { return };
+    misused_unless(e, may);
+    if let Some(dst) = c.dst(0) {
+        e.push(Op::Assign { dst, value: done });
+    }
+}
+
+fn wait(e: &mut Emit<'_, '_>, c: &Call) {
+    let head = e.here();
+    let Some((_, done, may)) = look(e, c, 0, true) else { return };
+    misused_unless(e, may);
+    let again = Expr::Cmp(CmpOp::Eq, Ty::WORD, done.into(), Expr::Const(0).into());
+    e.jump(again, head);
+}
+
+/// A count or a number of bytes, if it can be one.
+fn counted(e: &mut Emit<'_, '_>, c: &Call, operand: Expr, most: i64) -> Option<Expr> {
+    let least = i64::from(most == MOST_ARRIVALS);
+    if let Expr::Const(n) = operand
+        && !(least..=most).contains(&n)
+    {
+        let what = if most == MOST_ARRIVALS { "arrivals" } else { "bytes" };
+        e.error("out-of-range", c.opcode.clone(), format!("an mbarrier object cannot count {n} {what}"), |d| {
+            d.label(format!("expected {least} to {most}"))
+        });
+        return None;
+    }
+    Some(operand)
+}
+
+/// The scope; order and scope come together.
+fn scope(e: &mut Emit<'_, '_>, c: &Call) -> Option<Scope> {
+    match (c.quals.place(GroupKind::Sem), c.quals.scope()) {
+        (Some(place), None) => {
+            e.error("missing-scope", place, "an order needs a scope", |d| {
+                d.label("expected `.cta` or `.cluster` behind it")
+            });
+            None
+        }
+        (None, Some(_)) => {
+            let place = c.quals.place(GroupKind::Scope).unwrap_or_default();
+            e.error("missing-order", place, "a scope needs an order", |d| {
+                d.label(format!("expected the form {}", c.row.syntax))
+            });
+            None
+        }
+        (_, scope) => Some(scope.unwrap_or(Scope::Cta)),
+    }
+}
+
+/// Reports an operation on what is no mbarrier object.
+fn is_object(e: &mut Emit<'_, '_>, c: &Call) -> Option<()> {
+    let Some(loc) = c.loc else { return Some(()) };
+    let (id, declared) = e.symbols.object(loc);
+    if declared.class == Some(program::Class::Mbarrier) {
+        return Some(());
+    }
+    let symbol = e.symbols.get(id);
+    let (name, place) = (symbol.name.clone(), symbol.span);
+    e.error("no-mbarrier", c.opcode.clone(), format!("`{name}` is no mbarrier object"), |d| {
+        d.label("expected one").also(place, "declared here").help(format!(
+            "declare it with `{name} = {{ type = \"mbarrier\", init = 1, space = \"shared\" }}`, without `init` if \
+             the code makes the object"
+        ))
+    });
+    None
+}
+
+fn mapa(e: &mut Emit<'_, '_>, c: &Call) {
+    let (Expr::Address(loc), Expr::Const(rank)) = (c.expr(1), c.expr(2)) else {
+        e.error("wrong-operand", c.opcode.clone(), "`mapa` of an address in a register is not supported", |d| {
+            d.label("expected the name of a location in shared memory, and a constant rank")
+        });
+        return;
+    };
+    let declared = e.symbols.object(loc).1;
+    let name = e.symbols.get(loc).name.clone();
+    if declared.space != program::Space::Shared {
+        e.error("wrong-space", c.opcode.clone(), format!("`{name}` is not in shared memory"), |d| {
+            d.label("expected a location of which each CTA has a copy")
+        });
+        return;
+    }
+    let Some(away) = usize::try_from(rank).ok().and_then(|rank| e.env.cluster.get(rank)).copied() else {
+        let count = e.env.cluster.len();
+        e.error("out-of-range", c.opcode.clone(), format!("the cluster has no CTA of rank {rank}"), |d| {
+            d.label(format!("expected a rank below {count}: CTAs are counted in the order of their numbers"))
+        });
+        return;
+    };
+    let stride = program::memory::stride(e.symbols.layout(loc).bytes(declared.init.len()));
+    let value = match away * stride {
+        0 => c.expr(1),
+        bytes => Expr::Bin(program::BinOp::Add, Ty::U64, c.expr(1).into(), Expr::Const(bytes).into()),
+    };
+    if let Some(dst) = c.dst(0) {
+        e.push(Op::Assign { dst, value });
+    }
+}

@@ -1,0 +1,279 @@
+//! The state of an mbarrier object, packed into its 64 bits, and what operations make of it.
+//!
+//! From the low end: 15 bits of pending arrivals, 15 of expected arrivals, 21 of bytes that copies have yet to bring
+//! (shifted by 2^20, for they may be fewer than none), 12 of the phase. An object without expected arrivals is not live.
+//!
+//! # Invariants
+//! - Operations are expressions over the word before them, so that engines and executor need no other notion of an object.
+//! - A phase completes in the operation after which no arrival is pending and no byte is missing.
+//! - Whoever destroys an object moves its phase on to an even one that no arrival of the old object comes next to.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *mbarrier*: Size and alignment, Contents, Lifecycle, Phase, Tracking asynchronous operations, Phase completion.
+//!
+//! # Where we differ
+//! - Counts go up to 32,767, not to 2^20 - 1. Phases are counted modulo 4,096, which is more than a test has events.
+
+use crate::{BinOp, CmpOp, Expr, Ty};
+
+/// The most arrivals that a phase can expect.
+pub const MOST_ARRIVALS: i64 = (1 << 15) - 1;
+/// The most bytes that can be missing, and the most that can have come too early.
+pub const MOST_BYTES: i64 = (1 << 20) - 1;
+/// The type of the word.
+pub const WORD: Ty = Ty::U64;
+
+const EXPECTED: u32 = 15;
+const BYTES: u32 = 30;
+/// Where the phase begins.
+pub const PHASE: u32 = 51;
+/// How many phases are told apart.
+pub const PHASES: i64 = 1 << 12;
+/// What stands for no missing byte.
+const NO_BYTES: i64 = MOST_BYTES + 1;
+
+/// A state, unpacked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Arrivals that the current phase waits for.
+    pub pending: i64,
+    /// Arrivals that the next phase will wait for; none: there is no object.
+    pub expected: i64,
+    /// Bytes that the current phase waits for.
+    pub bytes: i64,
+    /// How many phases are complete.
+    pub phase: i64,
+}
+
+impl State {
+    /// What a word says.
+    pub fn of(word: i64) -> State {
+        State {
+            pending: word & MOST_ARRIVALS,
+            expected: word >> EXPECTED & MOST_ARRIVALS,
+            bytes: (word >> BYTES & (2 * NO_BYTES - 1)) - NO_BYTES,
+            phase: phase_of(word),
+        }
+    }
+
+    /// In words.
+    pub fn text(self) -> String {
+        if self.expected == 0 {
+            return "no mbarrier object".to_string();
+        }
+        let bytes = match self.bytes {
+            0 => String::new(),
+            n if n < 0 => format!(", {} bytes came before they were expected", -n),
+            n => format!(", tx {n}"),
+        };
+        format!("phase {}, pending {} of {}{bytes}", self.phase, self.pending, self.expected)
+    }
+}
+
+/// The phase of a state.
+pub fn phase_of(word: i64) -> i64 {
+    word >> PHASE & (PHASES - 1)
+}
+
+/// The word of an object that was just made to expect so many arrivals; of none: of memory that holds no object.
+pub fn made(count: i64) -> i64 {
+    if count == 0 { 0 } else { count | count << EXPECTED | NO_BYTES << BYTES }
+}
+
+/// The number of arrivals that an object was made with.
+pub fn count_of(word: i64) -> i64 {
+    State::of(word).expected
+}
+
+fn bin(op: BinOp, a: Expr, b: Expr) -> Expr {
+    Expr::Bin(op, WORD, a.into(), b.into())
+}
+
+fn cmp(op: CmpOp, a: Expr, b: Expr) -> Expr {
+    Expr::Cmp(op, Ty::WORD, a.into(), b.into())
+}
+
+fn number(n: i64) -> Expr {
+    Expr::Const(n)
+}
+
+fn shifted(e: Expr, by: u32) -> Expr {
+    match e {
+        Expr::Const(n) => number(n << by),
+        e => bin(BinOp::Shl, e, number(by.into())),
+    }
+}
+
+fn field(word: Expr, at: u32, most: i64) -> Expr {
+    let from = if at == 0 { word } else { bin(BinOp::Shr, word, number(at.into())) };
+    bin(BinOp::And, from, number(most))
+}
+
+/// Both hold.
+pub fn both(a: Expr, b: Expr) -> Expr {
+    Expr::Bin(BinOp::And, Ty::S32, a.into(), b.into())
+}
+
+/// Arrivals that the current phase waits for.
+pub fn pending(word: Expr) -> Expr {
+    field(word, 0, MOST_ARRIVALS)
+}
+
+/// Arrivals that the next phase will wait for.
+pub fn expected(word: Expr) -> Expr {
+    field(word, EXPECTED, MOST_ARRIVALS)
+}
+
+/// The number of the current phase.
+pub fn phase(word: Expr) -> Expr {
+    field(word, PHASE, PHASES - 1)
+}
+
+/// Whether there is an object.
+pub fn live(word: Expr) -> Expr {
+    cmp(CmpOp::Ne, expected(word), number(0))
+}
+
+/// Whether a number is from 1 to the most.
+pub fn within(n: Expr, most: Expr) -> Expr {
+    both(cmp(CmpOp::Ge, n.clone(), number(1)), cmp(CmpOp::Le, n, most))
+}
+
+/// The word of a new object in place of none; its phase is what it was.
+pub fn init(word: Expr, count: Expr) -> Expr {
+    let count = bin(BinOp::And, count, number(MOST_ARRIVALS));
+    let fields = bin(BinOp::Mul, count, number(made(1) & !(NO_BYTES << BYTES)));
+    bin(BinOp::Add, word, bin(BinOp::Add, fields, number(NO_BYTES << BYTES)))
+}
+
+/// The word after the end of an object.
+pub fn inval(word: Expr) -> Expr {
+    let phase = phase(word);
+    let odd = bin(BinOp::And, phase.clone(), number(1));
+    let next = bin(BinOp::And, bin(BinOp::Add, bin(BinOp::Add, phase, odd), number(2)), number(PHASES - 1));
+    shifted(next, PHASE)
+}
+
+/// The word after so many bytes more are expected, or fewer (`sign` is -1).
+pub fn expect(word: Expr, bytes: Expr, sign: i64) -> Expr {
+    let op = if sign < 0 { BinOp::Sub } else { BinOp::Add };
+    bin(op, word, shifted(bytes, BYTES))
+}
+
+/// Whether the bytes of a word stay within what an object can count when so many are added (`sign` is -1: taken away).
+pub fn in_range(word: Expr, bytes: Expr, sign: i64) -> Expr {
+    let op = if sign < 0 { BinOp::Sub } else { BinOp::Add };
+    let after = bin(op, field(word, BYTES, 2 * NO_BYTES - 1), bytes.clone());
+    let given = both(cmp(CmpOp::Ge, bytes.clone(), number(0)), cmp(CmpOp::Le, bytes, number(MOST_BYTES)));
+    both(given, both(cmp(CmpOp::Ge, after.clone(), number(1)), cmp(CmpOp::Lt, after, number(2 * NO_BYTES))))
+}
+
+/// The word after so many arrivals.
+pub fn arrive(word: Expr, count: Expr) -> Expr {
+    bin(BinOp::Sub, word, count)
+}
+
+/// The word with so many arrivals less in later phases.
+pub fn drop(word: Expr, count: Expr) -> Expr {
+    bin(BinOp::Sub, word, shifted(count, EXPECTED))
+}
+
+/// Whether nothing is missing in the phase.
+pub fn is_complete(word: Expr) -> Expr {
+    let left = bin(BinOp::And, word, number(((2 * NO_BYTES - 1) << BYTES) | MOST_ARRIVALS));
+    cmp(CmpOp::Eq, left, number(NO_BYTES << BYTES))
+}
+
+/// The word with the phase completed if nothing is missing in it.
+pub fn settled(word: Expr) -> Expr {
+    let begun = bin(BinOp::Add, bin(BinOp::Add, word.clone(), expected(word.clone())), number(1 << PHASE));
+    let begun = bin(BinOp::And, begun, number(i64::MAX));
+    Expr::Select(is_complete(word.clone()).into(), begun.into(), word.into())
+}
+
+/// Whether the phase with that parity, current or the one before, is complete.
+pub fn has_passed_parity(word: Expr, parity: Expr) -> Expr {
+    let now = bin(BinOp::And, phase(word), number(1));
+    cmp(CmpOp::Ne, now, parity)
+}
+
+/// What an arrival returns: the object, and the phase in which it falls.
+pub fn token(word: Expr, object: Expr) -> Expr {
+    bin(BinOp::Add, bin(BinOp::Mul, object, number(PHASES)), phase(word))
+}
+
+/// Whether the phase of a token is complete: it was the one before.
+pub fn has_passed(word: Expr, token: Expr) -> Expr {
+    let since = bin(BinOp::And, bin(BinOp::Sub, phase(word), token), number(PHASES - 1));
+    cmp(CmpOp::Eq, since, number(1))
+}
+
+/// Whether a token is of the object, and of its current phase or the one before.
+pub fn is_token(word: Expr, token: Expr, object: Expr) -> Expr {
+    let of = cmp(CmpOp::Eq, bin(BinOp::Shr, token.clone(), number(12)), object);
+    let since = bin(BinOp::And, bin(BinOp::Sub, phase(word), token), number(PHASES - 1));
+    both(of, cmp(CmpOp::Le, since, number(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(e: &Expr) -> i64 {
+        e.value(&|_| None).expect("constants alone")
+    }
+
+    fn state(pending: i64, expected: i64, bytes: i64, phase: i64) -> State {
+        State { pending, expected, bytes, phase }
+    }
+
+    #[test]
+    fn operations_change_the_fields_that_they_name() {
+        let word = made(3);
+        assert_eq!(State::of(word), state(3, 3, 0, 0));
+        let word = value(&settled(arrive(number(word), number(2))));
+        assert_eq!(State::of(word), state(1, 3, 0, 0));
+        let word = value(&settled(drop(number(word), number(1))));
+        assert_eq!(State::of(word), state(1, 2, 0, 0));
+        let word = value(&settled(expect(number(word), number(16), -1)));
+        assert_eq!(State::of(word), state(1, 2, -16, 0));
+        let word = value(&settled(arrive(expect(number(word), number(32), 1), number(1))));
+        assert_eq!(State::of(word), state(0, 2, 16, 0));
+        assert_eq!(value(&has_passed_parity(number(word), number(0))), 0);
+        let word = value(&settled(expect(number(word), number(16), -1)));
+        assert_eq!(State::of(word), state(2, 2, 0, 1));
+        assert_eq!(value(&has_passed_parity(number(word), number(0))), 1);
+        let gone = value(&inval(number(word)));
+        assert_eq!((value(&live(number(gone))), phase_of(gone)), (0, 4));
+        assert_eq!(State::of(value(&init(number(gone), number(2)))), state(2, 2, 0, 4));
+    }
+
+    #[test]
+    fn bytes_stay_in_range() {
+        let word = made(1);
+        let fits = |bytes, sign| value(&in_range(number(word), number(bytes), sign)) != 0;
+        assert!(fits(MOST_BYTES, 1) && fits(MOST_BYTES, -1) && fits(0, 1));
+        assert!(!fits(MOST_BYTES + 1, 1) && !fits(-1, 1));
+        let full = value(&expect(number(word), number(MOST_BYTES), 1));
+        assert_eq!(State::of(full).bytes, MOST_BYTES);
+        assert_eq!(value(&in_range(number(full), number(1), 1)), 0);
+    }
+
+    #[test]
+    fn tokens_name_object_and_phase() {
+        let (before, after) = (made(1), value(&settled(arrive(number(made(1)), number(1)))));
+        let token = value(&token(number(before), number(0x300)));
+        let passed = |word| value(&has_passed(number(word), number(token))) != 0;
+        assert!(!passed(before) && passed(after));
+        let mine = |word, object| value(&is_token(number(word), number(token), number(object))) != 0;
+        assert!(mine(before, 0x300) && mine(after, 0x300) && !mine(after, 0x400));
+        let two = value(&settled(arrive(number(after), number(1))));
+        assert!(!mine(two, 0x300));
+    }
+
+    #[test]
+    fn the_last_phase_is_followed_by_the_first() {
+        let word = made(1) | (PHASES - 1) << PHASE;
+        assert_eq!(State::of(value(&settled(arrive(number(word), number(1))))), state(1, 1, 0, 0));
+    }
+}

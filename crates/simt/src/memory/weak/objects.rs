@@ -1,0 +1,81 @@
+//! mbarrier objects: what arrivals hand to the waits that see their phase complete.
+//!
+//! An object is a location whose writes are all its operations, in one order. Each write carries the arrivals of its phase, and
+//! those of the phase before, which a wait takes over.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *mbarrier.test_wait / mbarrier.try_wait*; `mbarrier-sync` in `models/ptx.cat`.
+
+use std::rc::Rc;
+
+use super::tail::Pending;
+use super::write::{Arrival, Arrivals, Head, Origin};
+use super::{Contents, Weak};
+use crate::code::{Code, OnObject};
+use crate::memory::Target;
+use program::Scope;
+use program::mbarrier::{PHASES, phase_of};
+
+impl Weak {
+    /// An operation on an object, whose write was just committed.
+    pub(super) fn on_object(
+        &self,
+        m: &mut Contents,
+        code: &Code,
+        t: Target,
+        (slot, origin): (usize, Origin),
+        does: OnObject,
+    ) {
+        let Target { at, place, access } = t;
+        let location = &m.locations[place.loc];
+        let Origin::From(source, _) = origin else { unreachable!("every operation reads what it changes") };
+        let from = location.get(usize::from(source));
+        let (before, after) = (phase_of(from.value), phase_of(location.get(slot).value));
+        let mut arrivals = (*from.arrivals).clone();
+        match does {
+            OnObject::Init => {
+                let me = &mut m.threads[at.thread];
+                Self::know(code, &mut me.inits, t, slot, false);
+            }
+            OnObject::Arrive => {
+                let me = &m.threads[at.thread];
+                let fences = me.release_fences.iter().filter(|_| self.rules.release_fence);
+                let own = access.release.then_some((&access.scope, &me.known));
+                let heads = fences.chain(own);
+                arrivals.current.extend(heads.map(|(&scope, view)| Arrival {
+                    head: Head { thread: at.thread as u16, scope, view: view.clone() },
+                    scope: access.scope,
+                }));
+            }
+            OnObject::Wait => self.take_over(m, code, t, &arrivals),
+            OnObject::Other => {}
+        }
+        if after != before {
+            let complete = std::mem::take(&mut arrivals.current);
+            // The end of an object leaves no phase behind.
+            arrivals.complete = if after == (before + 1) % PHASES { complete } else { Vec::new() };
+        }
+        let write = m.locations[place.loc].get_mut(slot);
+        write.arrivals = Rc::new(arrivals);
+        write.flat = true;
+    }
+
+    /// A wait has seen the phase complete.
+    fn take_over(&self, m: &mut Contents, code: &Code, t: Target, arrivals: &Arrivals) {
+        if !self.rules.synchronization {
+            return;
+        }
+        let Target { at, place, access } = t;
+        let joins = |u: u16, s: Scope| {
+            let u = usize::from(u);
+            !self.rules.scopes || u == at.thread || code.mutual((u, s), (at.thread, access.scope))
+        };
+        let met = arrivals.complete.iter().filter(|a| joins(a.head.thread, a.scope));
+        for head in met.map(|a| &a.head) {
+            if access.acquire && joins(head.thread, head.scope) {
+                m.threads[at.thread].known.join(&head.view);
+            }
+            m.pend(at.thread, place.va, Pending::Head(head.clone()));
+        }
+    }
+}

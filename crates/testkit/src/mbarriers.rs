@@ -1,0 +1,181 @@
+//! Random programs with mbarrier objects, as text: arrivals, waits and tests of all orders and scopes, phases, byte counts;
+//! some with asynchronous copies.
+//!
+//! # Invariants
+//! - Everything generated is valid input; it may be undefined, and it may hang.
+//! - All registers are observed, as is all memory that has values.
+
+use std::fmt::Write as _;
+
+use program::litmus::LitmusTest;
+use rand::Rng;
+use rand::SeedableRng;
+use rand::seq::IndexedRandom;
+use rand_pcg::Pcg64Mcg;
+
+use crate::made;
+
+/// A program that can be made smaller.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Source {
+    /// What each object expects; 0: the code makes it.
+    counts: [u32; 2],
+    /// By thread: its CTA, and its instructions.
+    threads: Vec<(u32, Vec<String>)>,
+}
+
+impl Source {
+    /// The program as a TOML test.
+    pub fn text(&self, name: &str) -> String {
+        let registers = |code: &[String]| {
+            let all = code.iter().flat_map(|line| line.split([' ', ',', ';']));
+            let mut found: Vec<String> = all.filter(|w| w.starts_with('r')).map(str::to_owned).collect();
+            found.sort();
+            found.dedup();
+            found
+        };
+        let mut observe = vec!["\"x\"".to_owned(), "\"y\"".to_owned()];
+        for (t, (_, code)) in self.threads.iter().enumerate() {
+            observe.extend(registers(code).iter().map(|r| format!("\"T{t}:{r}\"")));
+        }
+        let mut out = format!(
+            "name = \"{name}\"\nobserve = [{}]\n\n[memory]\nx = 0\ny = 0\ns = {{ init = 0, space = \"shared\" }}\n",
+            observe.join(", ")
+        );
+        for (object, count) in ["b", "e"].iter().zip(self.counts) {
+            let _ = writeln!(out, "{object} = {{ type = \"mbarrier\", init = {count}, space = \"shared\" }}");
+        }
+        for (t, (cta, code)) in self.threads.iter().enumerate() {
+            let _ = write!(out, "\n[[thread]]\nname = \"T{t}\"\ncluster = 0\ncta = {cta}\n");
+            let regs: Vec<String> = registers(code).iter().map(|r| format!("{r} = 0")).collect();
+            let _ = writeln!(out, "regs = {{ {} }}\ncode = '''", regs.join(", "));
+            // The objects of the first CTA.
+            if *cta != 0 {
+                out.push_str("mapa.u64 pb, b, 0;\nmapa.u64 pe, e, 0;\n");
+            }
+            for line in code {
+                let _ = writeln!(out, "{}", if *cta == 0 { line.clone() } else { remote(line) });
+            }
+            out.push_str("'''\n");
+        }
+        out
+    }
+
+    /// Reads the program.
+    ///
+    /// # Panics
+    /// If the front end rejects it: that is a defect of the front end or of this generator.
+    pub fn read(&self, name: &str) -> LitmusTest {
+        made::read(&self.text(name))
+    }
+
+    /// The smallest program on which `fails` still holds that deleting threads and instructions one by one leads to.
+    pub fn shrink(&self, fails: impl Fn(&Source) -> bool) -> Source {
+        made::smallest(self, Source::smaller, |s| made::is_read(&s.text("smaller")) && fails(s))
+    }
+
+    fn smaller(&self) -> Vec<Source> {
+        let mut list = Vec::new();
+        for t in 0..self.threads.len() {
+            let mut without = self.clone();
+            without.threads.remove(t);
+            // The copies of the objects are counted from the first CTA that there is.
+            if without.threads.first().is_some_and(|t| t.0 == 0) {
+                list.push(without);
+            }
+            for i in 0..self.threads[t].1.len() {
+                let mut without = self.clone();
+                without.threads[t].1.remove(i);
+                list.push(without);
+            }
+        }
+        list
+    }
+}
+
+/// The same operation on the object of the first CTA.
+fn remote(line: &str) -> String {
+    line.replace("[b]", "[pb]").replace("[e]", "[pe]")
+}
+
+fn any<T: Copy>(rng: &mut Pcg64Mcg, list: &[T]) -> T {
+    *list.choose(rng).expect("never empty")
+}
+
+/// The program of a seed: two or three threads with up to that many instructions each.
+pub fn program(seed: u64, instructions: usize) -> Source {
+    some(seed, instructions, false)
+}
+
+/// The same with asynchronous copies.
+pub fn with_copies(seed: u64, instructions: usize) -> Source {
+    some(seed, instructions, true)
+}
+
+fn some(seed: u64, instructions: usize, copies: bool) -> Source {
+    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    let rng = &mut rng;
+    let count = rng.random_range(2..=3);
+    let apart = rng.random_bool(0.4);
+    let made = rng.random_bool(0.15);
+    let counts = [if made { 0 } else { rng.random_range(1..=2) }, 1];
+    let threads = (0..count).map(|t| {
+        let cta = if t > 0 && apart { rng.random_range(0..2) } else { 0 };
+        let budget = rng.random_range(1..=instructions);
+        let mut code: Vec<String> = (0..budget).map(|i| instruction(rng, i, cta, copies)).collect();
+        if made && t == 0 {
+            code.insert(0, "mbarrier.init.b64 [b], 1;".into());
+        }
+        if made && rng.random_bool(0.7) {
+            code.insert(usize::from(t == 0), "bar.sync 0;".into());
+        }
+        (cta, code)
+    });
+    Source { counts, threads: threads.collect() }
+}
+
+fn copying(rng: &mut Pcg64Mcg, i: usize) -> String {
+    match rng.random_range(0..10) {
+        0..=2 => format!("cp.async s, {}, 8;", any(rng, &["x", "x", "y"])),
+        3 => "cp.async.commit_group;".into(),
+        4 => format!("cp.async.wait_group {};", rng.random_range(0..=1)),
+        5 => "cp.async.wait_all;".into(),
+        6 => "cp.async.mbarrier.arrive.noinc.b64 [b];".into(),
+        7 => "cp.async.mbarrier.arrive.b64 [b];".into(),
+        _ => format!("ld.weak r{i}, s;"),
+    }
+}
+
+fn instruction(rng: &mut Pcg64Mcg, i: usize, cta: u32, copies: bool) -> String {
+    if copies && rng.random_bool(0.5) {
+        return copying(rng, i);
+    }
+    let b = any(rng, &["b", "b", "e"]);
+    let loc = any(rng, &["x", "y"]);
+    let scope = any(rng, &["cta", "cluster"]);
+    match rng.random_range(0..20) {
+        0..=3 => format!("st.weak {loc}, {};", rng.random_range(1..=2)),
+        4..=7 => format!("ld.weak r{i}, {loc};"),
+        8 => format!("{} {loc}, 1;", any(rng, &["st.relaxed.gpu", "st.release.gpu"])),
+        9 => format!("{} r{i}, {loc};", any(rng, &["ld.relaxed.gpu", "ld.acquire.gpu"])),
+        10 => format!("fence.{}.{scope};", any(rng, &["acq_rel", "sc", "release", "acquire"])),
+        11..=14 => {
+            let order = any(rng, &["release", "release", "relaxed"]);
+            let form = any(rng, &["arrive", "arrive", "arrive", "arrive_drop", "arrive.expect_tx"]);
+            let bytes = if form == "arrive.expect_tx" { ", 8" } else { "" };
+            format!("mbarrier.{form}.{order}.{scope}.b64 _, [{b}]{bytes};")
+        }
+        15 => format!("mbarrier.{}.relaxed.{scope}.b64 [{b}], 8;", any(rng, &["expect_tx", "complete_tx"])),
+        // Waits are for the own CTA's objects.
+        _ if cta != 0 => format!("ld.weak r{i}, {loc};"),
+        16..=18 => {
+            let order = any(rng, &["acquire", "acquire", "relaxed"]);
+            format!("mbarrier.wait.{order}.{scope} [{b}], {};", any(rng, &[0, 0, 0, 1]))
+        }
+        _ => {
+            let order = any(rng, &["acquire", "relaxed"]);
+            let parity = rng.random_range(0..2);
+            format!("mbarrier.test_wait.parity.{order}.{scope}.b64 p, [{b}], {parity}; selp.u64 r{i}, 1, 2, p;")
+        }
+    }
+}
