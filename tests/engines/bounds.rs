@@ -140,12 +140,18 @@ fn a_failing_compare_and_swap_spins() {
 }
 
 #[test]
-fn an_exchange_in_a_loop_has_an_effect() {
+fn an_exchange_in_a_loop_waits_if_it_writes_what_it_reads() {
     let code = "LOOP: atom.acquire.gpu.exch r0, f, 1; bne r0, 0, LOOP; st.release.gpu f, 0";
-    // The lock can be lost any number of times, so nothing is impossible for sure.
     let answer = ask("P0:r0 != 0", &[code, code], 2);
-    assert!(undecided(&answer));
-    assert_eq!(answer.bound, Some(2));
+    assert_eq!((answer.verdict, answer.bound), (Verdict::Forbidden, Some(1)));
+    // The lock can be lost any number of times, so nothing is impossible for sure where that is seen.
+    let counts = "LOOP: atom.acquire.gpu.add r0, f, 1; bne r0, 0, LOOP; st.release.gpu f, 0";
+    let narrow = "LOOP: atom.acquire.cta.exch r0, f, 1; bne r0, 0, LOOP; st.release.gpu f, 0";
+    for code in [counts, narrow] {
+        let answer = ask("P0:r0 != 0", &[code, code], 2);
+        assert!(undecided(&answer), "{code}");
+        assert_eq!(answer.bound, Some(2));
+    }
     // What is possible is found at the smallest bound.
     let answer = ask("P0:r0 == 0", &[code, code], 4);
     assert_eq!((answer.verdict, answer.bound), (Verdict::Allowed, Some(1)));

@@ -8,6 +8,7 @@ mod bounds;
 mod bytewise;
 mod clike;
 mod interleaving;
+mod kept;
 mod liveness;
 mod mapping;
 mod memory_kinds;

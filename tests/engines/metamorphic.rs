@@ -14,7 +14,7 @@ use std::time::Duration;
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::litmus::{LitmusTest, read_path};
 use fencepost::model::{Library, Model, load_shipped};
-use fencepost::program::Dialect;
+use fencepost::program::{Dialect, Op};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{State, Verdict};
 use rand::SeedableRng;
@@ -102,7 +102,12 @@ fn tests() -> Vec<LitmusTest> {
         for test in read_path(&file).into_iter().flatten() {
             let size: usize = test.program.threads.iter().map(|t| t.code.len()).sum();
             // The threads of a host program are numbered with what it enqueues.
-            let plain = test.program.dialect != Dialect::Vulkan && test.program.host.is_none();
+            // The lanes of a warp are numbered in the order of threads.
+            let lanes = test.program.instrs().any(|(_, _, i)| match &i.op {
+                Op::Give { .. } => true,
+                op => op.barrier().is_some_and(|b| b.lanes.is_some()),
+            });
+            let plain = test.program.dialect != Dialect::Vulkan && test.program.host.is_none() && !lanes;
             if size <= SMALL && plain {
                 by_dialect.entry(test.program.dialect).or_default().push(test);
             }

@@ -48,6 +48,10 @@ fn thread(words: &Words, rng: &mut Pcg64Mcg, labels: &mut u32) -> String {
         code.push(match rng.random_range(0..26u32) {
             0..=3 => format!("ld.{load} r0, {place}; {test} r0, {tested}, {l}; st.{store} x, {value}; {l}:"),
             4 | 5 => format!("{l}: ld.{load} r0, {place}; {test} r0, {tested}, {l}"),
+            6 if rng.random_bool(0.4) => {
+                let read = ["add", "or"][rng.random_range(0..2)];
+                format!("{l}: atom.{update}.{read} r0, {place}, 0; {test} r0, {tested}, {l}")
+            }
             6 => format!("{l}: atom.{update}.exch r0, {place}, {value}; {test} r0, {tested}, {l}"),
             7 => format!("{l}: atom.{update}.cas r0, {place}, {tested}, {value}; {test} r0, {tested}, {l}"),
             8 => format!("{l}: st.{store} x, {value}; ld.{load} r0, y; {test} r0, {tested}, {l}"),

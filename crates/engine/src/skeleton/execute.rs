@@ -8,8 +8,10 @@ use std::rc::Rc;
 
 use super::event::Event;
 use super::graph::{MAX_EVENTS, MAX_VALUE_DEPTH};
+use super::kept::{Kept, keeps};
 use super::loops::Position;
 use super::pool::{Cond, TermId};
+use super::returns::Effect;
 use super::unroll::{State, Taint, Unroller};
 use super::unrolled::{Answer, Arrival, Group, Naming, Unrolled, Use, Wait, WaitKey};
 use cat::rel::EventId;
@@ -90,7 +92,7 @@ impl Unroller<'_> {
         thread: ThreadId,
         pc: usize,
         at: &Position,
-    ) -> Result<Cond, Reason> {
+    ) -> Result<Effect, Reason> {
         let here = Here { thread, pc, at };
         match op {
             Op::Branch { .. } => unreachable!("branches are steps"),
@@ -101,7 +103,7 @@ impl Unroller<'_> {
                     brought.ok_or_else(|| Reason::Unsupported("a value of a lane that was not met".into()))?;
                 let (value, taint) = brought.unwrap_or_else(|| (self.out.pool.constant(0), Taint::default()));
                 state.set(*dst, value, taint);
-                Ok(Cond::FALSE)
+                Ok(Effect::NONE)
             }
             Op::Assign { dst, value } => {
                 let (v, t) = self.eval(state, value, thread);
@@ -109,20 +111,20 @@ impl Unroller<'_> {
                     return Err(Reason::TooDeepValue(MAX_VALUE_DEPTH));
                 }
                 state.set(*dst, v, t);
-                Ok(Cond::FALSE)
+                Ok(Effect::NONE)
             }
             Op::Load { dst, addr, access } => {
                 let addr = self.eval(state, addr, thread);
                 let (_, value, taint) = self.read(state, &here, access, &addr)?;
                 state.set(*dst, value, taint);
-                Ok(Cond::FALSE)
+                Ok(Effect::NONE)
             }
             Op::Store { addr, value, access } => {
                 let addr = self.eval(state, addr, thread);
                 let value = self.eval(state, value, thread);
                 let guard = state.guard;
                 self.write(state, &here, access, (&addr, value), guard)?;
-                Ok(guard)
+                Ok(Effect::when(guard))
             }
             Op::Rmw { .. } if self.options.rmw_single => Err(Reason::Unsupported(
                 "a model in which a read-modify-write is one event (`rmw = single`), asked about one".into(),
@@ -162,23 +164,35 @@ impl Unroller<'_> {
                         }
                     }
                 };
+                let mut written = None;
                 if guard != Cond::FALSE {
                     let writes = self.write(state, &here, write, (&addr, (new, taint)), guard)?;
+                    written = Some((reads.start, writes.start)).filter(|_| reads.len() == 1);
                     self.out.rmw.extend(reads.zip(writes).map(|(r, w)| (EventId::new(r), EventId::new(w))));
                 }
+                let loops = at.iterations().next().is_some() && self.program.host.is_none();
                 if let Some(dst) = dst {
                     state.set(*dst, old, from_read);
                 }
-                Ok(guard)
+                let (keeps, depends) = match loops && written.is_some() && !self.writing.contains(&(thread, pc)) {
+                    true => keeps(&mut self.out.pool, update, (old, new), write.ty),
+                    false => (Cond::FALSE, true),
+                };
+                let (changes, keeps) = (self.out.pool.not(keeps), self.out.pool.and(guard, keeps));
+                if let (Some((read, write)), true) = (written, keeps != Cond::FALSE) {
+                    let (read, write) = (EventId::new(read), EventId::new(write));
+                    self.out.kept.push(Kept { thread, instr: pc, read, write, depends });
+                }
+                Ok(Effect { changes: self.out.pool.and(guard, changes), keeps })
             }
             Op::Mark { addr, mark } => {
                 let addr = addr.as_ref().map(|addr| self.eval(state, addr, thread));
                 let event = here.event(mark.kind, state.guard, &mark.tags, mark.scope);
                 let id = self.push(Event { addr: addr.as_ref().map(|a| a.0), ..event }, state, at)?;
                 addr.iter().for_each(|(_, taint)| self.depend(id, taint, true));
-                Ok(Cond::FALSE)
+                Ok(Effect::NONE)
             }
-            Op::Call(_) | Op::Enqueue(_) => Ok(Cond::FALSE),
+            Op::Call(_) | Op::Enqueue(_) => Ok(Effect::NONE),
             Op::Status { dst, of } => {
                 let open = self.out.pool.fresh_choice();
                 self.out.answers.push(Answer {
@@ -193,7 +207,7 @@ impl Unroller<'_> {
                 });
                 let value = self.out.pool.truth(open);
                 state.set(*dst, value, Taint::default());
-                Ok(Cond::FALSE)
+                Ok(Effect::NONE)
             }
             Op::Spurious { dst } => {
                 let choice = self.out.pool.fresh_choice();
@@ -202,7 +216,7 @@ impl Unroller<'_> {
                 }
                 let value = self.out.pool.truth(choice);
                 state.set(*dst, value, Taint::default());
-                Ok(Cond::FALSE)
+                Ok(Effect::NONE)
             }
             Op::Barrier(b) => {
                 let effect = state.guard;
@@ -224,7 +238,7 @@ impl Unroller<'_> {
                     self.waits(state, named, (thread, at.clone(), false), event)?;
                     self.push(here.event(EventKind::Wait, state.guard, &b.wait, b.scope), state, at)?;
                 }
-                Ok(effect)
+                Ok(Effect::when(effect))
             }
         }
     }

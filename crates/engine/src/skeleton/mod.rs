@@ -29,6 +29,7 @@ pub mod event;
 mod execute;
 mod graph;
 pub mod images;
+mod kept;
 mod launch;
 mod loops;
 pub mod pool;
@@ -255,15 +256,25 @@ fn unroll(
     observed: &[Vec<bool>],
     purpose: Purpose,
 ) -> Result<(Unrolled, Vec<CellId>), Reason> {
+    let mut writing = kept::Writing::default();
     loop {
         let endings = Default::default();
         let out = Unrolled { pool: Pool::watched(deadline), ..Unrolled::default() };
-        let mut unroller = Unroller { program, memory, options, bound, passing, long, purpose, out, endings };
+        let mut unroller =
+            Unroller { program, memory, options, bound, passing, long, writing: &writing, purpose, out, endings };
         let done = unroller.all(observed);
         let Unrolled { counted, long: found, .. } = &mut unroller.out;
         match done {
             Err(late @ Reason::Time) => return Err(late),
-            Ok(init_cells) if found.is_empty() => return Ok((unroller.out, init_cells)),
+            Ok(init_cells) if found.is_empty() => {
+                let mut out = unroller.out;
+                let grown = kept::writing(program, memory, &mut out);
+                out.pool.given_up()?;
+                if grown.is_empty() {
+                    return Ok((out, init_cells));
+                }
+                writing.extend(grown);
+            }
             Err(limit) if found.is_empty() && !*counted => return Err(limit),
             Err(_) if found.is_empty() => {
                 let all = |t: ThreadId| (0..program.thread(t).code.len() as u32).map(move |pc| (t, pc));

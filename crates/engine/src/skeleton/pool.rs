@@ -424,6 +424,11 @@ impl Pool {
         }
     }
 
+    /// That an atom holds.
+    pub(super) fn of_atom(&mut self, atom: AtomId) -> Cond {
+        self.decide(atom, Cond::FALSE, Cond::TRUE)
+    }
+
     fn decide(&mut self, atom: AtomId, low: Cond, high: Cond) -> Cond {
         if low == high {
             return low;

@@ -2,7 +2,8 @@
 //! loops count against the bound.
 //!
 //! A thread that jumps back is *back where it was* if an earlier visit to that instruction found the same values in all
-//! registers that are still needed, and the thread did nothing since that others can notice. What lies between, a *round*,
+//! registers that are still needed, and the thread did nothing since that others can notice, or nothing but write what it
+//! had read ([`super::kept`]). What lies between, a *round*,
 //! can be left out of any execution. One that goes on for ever without effect can go round for ever in a single one, in
 //! which each read returns what it returns there again and again: leave out all rounds before the first state that
 //! occurs for ever, and from there on walk the shortest way back to it. That speaks of states and of jumps alone, so it
@@ -48,12 +49,44 @@ struct Iteration {
     free: bool,
 }
 
+/// When an instruction does something that others can notice.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Effect {
+    /// Something else than to write what was there.
+    pub(super) changes: Cond,
+    /// It writes what was there.
+    pub(super) keeps: Cond,
+}
+
+impl Effect {
+    pub(super) const NONE: Effect = Effect { changes: Cond::FALSE, keeps: Cond::FALSE };
+
+    /// Something that changes what others see.
+    pub(super) fn when(changes: Cond) -> Effect {
+        Effect { changes, ..Effect::NONE }
+    }
+}
+
+/// Iterations that bring a thread back where it was.
+pub(super) struct Round {
+    /// Where they begin.
+    pub(super) from: Position,
+    /// How many they are.
+    length: u32,
+    pub(super) when: Cond,
+    /// Whether something was written in them that was there.
+    pub(super) keeps: bool,
+    /// Whether it may not be left out yet.
+    pub(super) first: bool,
+}
+
 /// Where the present thread has been.
 #[derive(Default)]
 pub(super) struct Past {
     visits: FxHashMap<Position, Visit>,
-    /// When something was done there that others can notice; in the order of positions.
-    effects: Vec<(Position, Cond)>,
+    /// When something was done there that others can notice, and when it was to write what was there; in the order of
+    /// positions.
+    effects: Vec<(Position, Effect)>,
     iterations: FxHashMap<Vec<u32>, Iteration>,
     /// What a branch that may count iterations was decided by the last time, by loop.
     decided: FxHashMap<(Vec<u32>, usize), Vec<Option<i64>>>,
@@ -78,8 +111,8 @@ impl Past {
     }
 
     /// Notes when an instruction does something that others can notice.
-    pub(super) fn does(&mut self, at: &Position, effect: Cond) {
-        if effect != Cond::FALSE && at.iterations().next().is_some() {
+    pub(super) fn does(&mut self, at: &Position, effect: Effect) {
+        if effect != Effect::NONE && at.iterations().next().is_some() {
             self.effects.push((at.clone(), effect));
         }
     }
@@ -119,24 +152,27 @@ impl Past {
         self.visits.get(at)
     }
 
-    /// The rounds that end in a state which jumps back to `to`, in another iteration of the loop at `round`: where each
-    /// began, and when. They exclude each other, the latest beginning goes first.
+    /// The rounds that end in a state which jumps back to `to`, in another iteration of the loop at `round`. They exclude
+    /// each other, the latest beginning goes first. If what writes what was there is to be `seen`, it is left out where it
+    /// is done twice in a row; those that are done for the `first` time exclude nothing.
     pub(super) fn rounds(
         &self,
         pool: &mut Pool,
         state: &State,
         loops: &Loops,
         (to, round): (&Position, usize),
-    ) -> Vec<(Position, Cond)> {
+        seen: bool,
+    ) -> Vec<Round> {
         let next = to.number(round);
-        let mut open = state.guard;
+        let (mut open, mut keeps) = (state.guard, Cond::FALSE);
         let mut effects = self.effects.iter().rev().peekable();
         let mut found = Vec::new();
         for number in (next.saturating_sub(MAX_ROUND)..next).rev() {
             let from = to.at_number(round, number);
             while let Some((_, effect)) = effects.next_if(|(at, _)| *at >= from) {
-                let none = pool.not(*effect);
+                let none = pool.not(effect.changes);
                 open = pool.and(open, none);
+                keeps = pool.or(keeps, effect.keeps);
             }
             if open == Cond::FALSE {
                 break;
@@ -149,12 +185,23 @@ impl Past {
                     back = pool.and(back, same);
                 }
             }
-            if back != Cond::FALSE {
-                let on = pool.not(back);
+            let kept = pool.and(back, keeps);
+            let changes = pool.not(keeps);
+            let idle = pool.and(back, changes);
+            let (mut leave, length) = (vec![(idle, false), (kept, true)], next - number);
+            if seen {
+                // It has been seen if what came before was as long.
+                let half = found.iter().find(|r: &&Round| r.first && 2 * r.length == length).map(|r| r.when);
+                leave[1].0 = half.map_or(Cond::FALSE, |half| pool.and(kept, half));
+                found.push(Round { from: from.clone(), length, when: kept, keeps: true, first: true });
+            }
+            for (when, keeps) in leave {
+                let on = pool.not(when);
                 open = pool.and(open, on);
-                found.push((from, back));
+                found.push(Round { from: from.clone(), length, when, keeps, first: false });
             }
         }
+        found.retain(|r| r.when != Cond::FALSE);
         found
     }
 }

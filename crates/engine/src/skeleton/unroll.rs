@@ -25,10 +25,11 @@ use rustc_hash::FxHashSet;
 
 use super::execute::union;
 use super::graph::{MAX_STEPS, MAX_VALUE_DEPTH};
+use super::kept::Writing;
 use super::loops::{Loops, Position, Step};
 use super::pool::{Cond, TermId};
 use super::progress::Purpose;
-use super::returns::{LongLoops, Past};
+use super::returns::{Effect, LongLoops, Past, Round};
 use super::unrolled::{Ending, Endings, Unrolled, WaitKey};
 use cat::rel::EventId;
 use program::memory::Memory;
@@ -62,6 +63,8 @@ pub(super) struct Unroller<'a> {
     pub(super) passing: &'a FxHashSet<WaitKey>,
     /// Loops that are known to take too many iterations to be unrolled to their end.
     pub(super) long: &'a LongLoops,
+    /// Read-modify-writes that are not waits even where they write what they read.
+    pub(super) writing: &'a Writing,
     pub(super) purpose: Purpose,
     pub(super) out: Unrolled,
     /// Ways in which the present thread ends.
@@ -132,6 +135,7 @@ impl Unroller<'_> {
             cut: Cond::FALSE,
             cuts: Vec::new(),
             spinning: Cond::FALSE,
+            idle: Cond::FALSE,
             regs: Vec::new(),
             progress: Endings::default(),
         };
@@ -214,7 +218,7 @@ impl Unroller<'_> {
                         self.may_stop(&mut state, pc)?;
                     }
                     if matches!(op, Op::Give { .. }) {
-                        run.past.does(&at, state.guard);
+                        run.past.does(&at, Effect::when(state.guard));
                         run.meets = Some((at, state));
                         return Ok(());
                     }
@@ -258,12 +262,25 @@ impl Unroller<'_> {
             let to = match run.loops.step(at, target) {
                 Step::Forward(to) => to,
                 Step::Back { to, round } => {
-                    for (from, idle) in run.past.rounds(&mut self.out.pool, &next, &run.loops, (&to, round)) {
+                    let progress = self.purpose.is_progress();
+                    let mut left_out = Cond::FALSE;
+                    for found in run.past.rounds(&mut self.out.pool, &next, &run.loops, (&to, round), progress) {
+                        let Round { from, when: idle, keeps, first, .. } = found;
                         let pool = &mut self.out.pool;
+                        self.out.left_out |= keeps;
+                        run.ending.idle = pool.or(run.ending.idle, idle);
+                        if first {
+                            continue;
+                        }
                         run.ending.spinning = pool.or(run.ending.spinning, idle);
+                        if keeps && progress {
+                            // One that is gone through for ever is found where two follow each other.
+                            left_out = pool.or(left_out, idle);
+                            continue;
+                        }
                         let busy = pool.not(idle);
                         let going_on = pool.and(next.guard, busy);
-                        if self.purpose.is_progress() {
+                        if progress {
                             next.guard = idle;
                             self.spins(&next, &from, id)?;
                         } else {
@@ -272,8 +289,12 @@ impl Unroller<'_> {
                         }
                         next.guard = going_on;
                     }
-                    if self.purpose.is_progress() {
+                    if progress {
                         self.repeats(&mut next, (&to, round), &run.past, &run.loops, id)?;
+                        let left_out = self.out.pool.and(next.guard, left_out);
+                        let busy = self.out.pool.not(left_out);
+                        self.out.constraints.push(busy);
+                        next.guard = self.out.pool.and(next.guard, busy);
                     }
                     if next.guard == Cond::FALSE {
                         continue;

@@ -1,6 +1,7 @@
 //! What unrolling produces: guarded events, the operations of barriers, and how threads end.
 
 use super::event::Event;
+use super::kept::Kept;
 use super::loops::Position;
 use super::pool::{Cond, Pool, TermId};
 use super::progress::{Repeat, Spin};
@@ -80,6 +81,8 @@ pub(super) struct Ending {
     pub(super) cuts: Vec<(Cond, usize)>,
     /// In an iteration without effect.
     pub(super) spinning: Cond,
+    /// The same, with iterations that are only left out where several follow each other.
+    pub(super) idle: Cond,
     /// Final value of each register where done; for questions about progress, wherever the thread ends.
     pub(super) regs: Vec<TermId>,
     /// What questions about progress ask about.
@@ -117,6 +120,9 @@ pub(super) struct Unrolled {
     pub(super) data: Vec<(EventId, EventId)>,
     pub(super) ctrl: Vec<(EventId, EventId)>,
     pub(super) has_loops: bool,
+    /// Read-modify-writes in loops that may write what they read; whether iterations with them were left out.
+    pub(super) kept: Vec<Kept>,
+    pub(super) left_out: bool,
     /// With this bound nothing would be cut, as far as it was unrolled.
     pub(super) deepest: u32,
     /// Whether iterations were not counted against the bound, and the loops that take too many of them.
@@ -174,6 +180,10 @@ impl Unrolled {
         self.meets.iter_mut().for_each(|(a, b, _)| {
             anew(a);
             anew(b);
+        });
+        self.kept.iter_mut().for_each(|k| {
+            anew(&mut k.read);
+            anew(&mut k.write);
         });
         self.arrivals.iter_mut().for_each(|a| anew(&mut a.event));
         self.arrivals.sort_by_key(|a| a.event);

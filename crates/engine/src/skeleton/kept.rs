@@ -1,0 +1,179 @@
+//! Read-modify-writes that write what they read: when an iteration that does nothing else can be left out.
+//!
+//! `while (atomicExch(&lock, 1)) ;` and `while (atomicAdd(&flag, 0) == 0) ;` write in each iteration, and yet wait as a loop of
+//! loads does. Take an execution with such an iteration, whose read R takes the value from a write V, and whose write W has the
+//! same value. Leave the iteration out, and let those that read from W read from V.
+//!
+//! # Why the rest is still an execution of the model
+//! - All accesses to the location are atomic, of one size, through one address, and each one's scope includes every other one's
+//!   thread ([`holds`] asks for it). So coherence is total there, W comes right after V, and what reads from W comes before the
+//!   same writes as before.
+//! - V reaches the readers of W through R and W, by reads-from between morally strong accesses and the read-modify-write. Chains
+//!   of synchronization pass through it (PTX ISA, Memory Consistency Model, Observation Order; ISO C++, intro.races, release
+//!   sequence), and communication, closed under composition, holds the new pair. Every order of what is left is part of what it
+//!   was, so that nothing that has to be acyclic, irreflexive or empty breaks, and what raced races still.
+//! - Where values must not justify themselves (No-Thin-Air), the new pair takes the place of V → R → W → reader. If the value of W
+//!   depends on R, as that of an addition of 0 does, that is a chain of reads-from and dependencies. If it does not, as that of
+//!   an exchange, the chain was broken at R, and the new pair may close a cycle; but not if nothing depends on a reader, or if no
+//!   reader is left that has the value: those that read it go round themselves.
+//!
+//! # Invariants
+//! - It is assumed of every such instruction in a loop, and asked when the program is unrolled. Where it does not hold, the
+//!   program is unrolled again, and the writes of that instruction count.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::deps::Dependencies;
+use super::event::Event;
+use super::pool::{Atom, Cond, Pool, Term, TermId};
+use super::unrolled::Unrolled;
+use cat::rel::EventId;
+use program::memory::{CellId, Memory};
+use program::{BinOp, Expr, Program, ThreadId, Update};
+
+/// Instructions whose writes count whatever they write.
+pub(super) type Writing = FxHashSet<(ThreadId, usize)>;
+
+/// A read-modify-write in a loop that may write what it reads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept {
+    pub(super) thread: ThreadId,
+    pub(super) instr: usize,
+    pub(super) read: EventId,
+    pub(super) write: EventId,
+    /// Whether what it writes depends on what it reads.
+    pub(super) depends: bool,
+}
+
+/// When a read-modify-write writes what it reads, as far as it is worth asking, and whether what it writes depends on it.
+pub(super) fn keeps(
+    pool: &mut Pool,
+    update: &Update,
+    (old, new): (TermId, TermId),
+    ty: program::Ty,
+) -> (Cond, bool) {
+    let is = |e: &Expr, v: i64| e.value(&|_| None).is_some_and(|e| ty.wrap(e) == ty.wrap(v));
+    match update {
+        Update::Exchange(_) => (pool.cmp(program::CmpOp::Eq, ty, old, new), false),
+        Update::Apply(BinOp::Add | BinOp::Sub | BinOp::Or | BinOp::Xor, e) if is(e, 0) => (Cond::TRUE, true),
+        Update::Apply(BinOp::And, e) if is(e, -1) => (Cond::TRUE, true),
+        _ => (Cond::FALSE, true),
+    }
+}
+
+/// Those instructions of which iterations may not be left out.
+pub(super) fn writing(program: &Program, memory: &Memory, out: &mut Unrolled) -> Writing {
+    let mut found = Writing::default();
+    if out.kept.is_empty() || !out.left_out {
+        return found;
+    }
+    let kept = std::mem::take(&mut out.kept);
+    let used = used(out);
+    for k in &kept {
+        if !found.contains(&(k.thread, k.instr)) && !holds(program, memory, out, k, &used) {
+            found.insert((k.thread, k.instr));
+        }
+    }
+    found
+}
+
+/// The reads on which something depends.
+fn used(out: &mut Unrolled) -> FxHashSet<EventId> {
+    let decided = FxHashMap::default();
+    let mut deps = Dependencies::new(&mut out.pool, &decided);
+    let mut used = FxHashSet::default();
+    for event in &out.events {
+        let value = event.value.filter(|_| event.is_write());
+        for term in event.addr.into_iter().chain(value) {
+            used.extend(deps.of_term(term).into_keys());
+        }
+        used.extend(deps.of_cond(event.guard));
+    }
+    used
+}
+
+/// Whether iterations in which an instruction keeps the value may be left out, as far as the instruction is concerned.
+fn holds(program: &Program, memory: &Memory, out: &mut Unrolled, k: &Kept, used: &FxHashSet<EventId>) -> bool {
+    let cell =
+        |pool: &Pool, e: &Event| -> Option<CellId> { memory.cell_at(pool.as_const(e.addr?)?, e.ty.bytes()) };
+    let Some(location) = cell(&out.pool, &out.events[k.read.index()]) else { return false };
+    let value = out.events[k.write.index()].value.and_then(|v| out.pool.as_const(v));
+    let accesses =
+        out.events.iter().enumerate().filter(|(_, e)| (e.is_read() || e.is_write()) && e.thread.is_some());
+    let mut readers = Vec::new();
+    for (i, e) in accesses {
+        match cell(&out.pool, e) {
+            Some(other) if memory.cell(other).memory != memory.cell(location).memory => continue,
+            Some(other) if other != location => return false,
+            None => return false,
+            Some(_) => {}
+        }
+        for other in [k.read, k.write] {
+            if !strong(program, e, &out.events[other.index()]) {
+                return false;
+            }
+        }
+        if e.is_read() && used.contains(&EventId::new(i)) {
+            readers.push(EventId::new(i));
+        }
+    }
+    if k.depends {
+        return true;
+    }
+    let Some(value) = value else { return false };
+    readers.into_iter().all(|r| {
+        let event = &out.events[r.index()];
+        let idle = event.thread.map_or(Cond::FALSE, |t| out.endings[usize::from(t.0)].idle);
+        let stays = out.pool.not(idle);
+        let stays = out.pool.and(event.guard, stays);
+        never(&mut out.pool, stays, r, event.ty.wrap(value))
+    })
+}
+
+/// Whether two accesses are atomic, of one size, and include each other's thread in their scopes.
+fn strong(program: &Program, a: &Event, b: &Event) -> bool {
+    let unscoped = program.dialect.row().scopes.is_empty();
+    let reaches = |x: &Event, y: &Event| match (x.thread, y.thread) {
+        (Some(t), Some(u)) => {
+            t == u || x.scope.map_or(unscoped, |s| program.thread(t).place.same(&program.thread(u).place, s))
+        }
+        _ => true,
+    };
+    let proxy = |e: &Event| e.tags.has("GEN") == a.tags.has("GEN");
+    let atomic = a.tags.has("A") && b.tags.has("A");
+    atomic && (a.ty.bits, a.parts) == (b.ty.bits, b.parts) && proxy(b) && reaches(a, b) && reaches(b, a)
+}
+
+/// Whether a condition does not hold where a read has a value, as far as that can be told from the value alone.
+fn never(pool: &mut Pool, cond: Cond, read: EventId, value: i64) -> bool {
+    let mut care = Cond::TRUE;
+    for atom in pool.support(cond) {
+        let Some(holds) = truth(pool, pool.atom(atom), read, value) else { continue };
+        let it = pool.of_atom(atom);
+        let it = if holds { it } else { pool.not(it) };
+        care = pool.and(care, it);
+    }
+    pool.and(cond, care) == Cond::FALSE
+}
+
+fn truth(pool: &Pool, atom: Atom, read: EventId, value: i64) -> Option<bool> {
+    let term = |t: TermId| number(pool, t, read, value);
+    match atom {
+        Atom::Eq(ty, a, b) => Some(ty.wrap(term(a)?) == ty.wrap(term(b)?)),
+        Atom::Lt(ty, a, b) => Some(program::CmpOp::Lt.holds(ty, term(a)?, term(b)?)),
+        Atom::Choice(_) => None,
+    }
+}
+
+/// What a term is if a read has a value; `None` if that does not say.
+fn number(pool: &Pool, t: TermId, read: EventId, value: i64) -> Option<i64> {
+    match pool.term(t) {
+        Term::Const(v) => Some(v),
+        Term::Read(r) => (r == read).then_some(value),
+        Term::Bin(op, ty, a, b) => {
+            Some(op.apply(ty, number(pool, a, read, value)?, number(pool, b, read, value)?))
+        }
+        Term::Cast(ty, a) => number(pool, a, read, value).map(|v| ty.wrap(v)),
+        Term::Ite(..) => None,
+    }
+}

@@ -1,0 +1,128 @@
+//! Random programs with a loop whose iterations may write what they read: what their straight-line form can do, with the loop's
+//! first iterations written out, the loop can do. In the straight-line form nothing is left out.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use fencepost::check::{Engine, Limits, Session};
+use fencepost::litmus::{LitmusTest, parse};
+use fencepost::model::load_shipped;
+use fencepost::skeleton::signature::signature;
+use fencepost::verdict::State;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use testkit::suite::{number, programs};
+
+/// How many iterations are written out.
+const WRITTEN_OUT: u32 = 3;
+
+/// One of some words.
+fn one<'a>(rng: &mut Pcg64Mcg, words: &[&'a str]) -> &'a str {
+    words.choose(rng).expect("there are some")
+}
+
+/// A program, with its loop and with the loop's first iterations written out.
+fn generate(seed: u64) -> (String, String) {
+    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    let rng = &mut rng;
+    let order = |rng: &mut Pcg64Mcg| {
+        let scope = if rng.random_bool(0.1) { "cta" } else { "gpu" };
+        format!("{}.{scope}", one(rng, &["relaxed", "relaxed", "acq_rel", "acquire", "release"]))
+    };
+    // An iteration leaves the loop if it jumps to `OUT`.
+    let value = rng.random_range(0..3);
+    let ends = rng.random_range(0..3);
+    let update = match rng.random_range(0..6) {
+        0 => format!("atom.{}.add.u32 r0, [l], 0;", order(rng)),
+        1 => format!("atom.{}.or.b32 r0, [l], 0;", order(rng)),
+        _ => format!("atom.{}.exch.b32 r0, [l], {value};", order(rng)),
+    };
+    let mut iteration = update;
+    if rng.random_bool(0.2) {
+        iteration += " ld.relaxed.gpu.u32 r1, [y];";
+    }
+    let compare = one(rng, &["eq", "ne", "ne"]);
+    write!(iteration, " setp.{compare}.u32 p, r0, {ends};").expect("a string");
+    let looped = format!("TOP: {iteration} @p bra OUT; bra TOP; OUT:");
+    let written_out =
+        format!("{iteration} @p bra OUT; ").repeat(WRITTEN_OUT as usize) + "mov.u32 r9, 1; bra END; OUT:";
+    let mut others = String::new();
+    let accesses = |rng: &mut Pcg64Mcg, count: u32, name: &str| {
+        let mut code: String = (0..3).map(|i| format!("mov.u32 {name}{i}, 7; ")).collect();
+        for i in 0..count {
+            let place = one(rng, &["l", "l", "x", "y"]);
+            let value = rng.random_range(0..3);
+            let r = format!("{name}{i}");
+            // Values that were read are written, too: they may not justify themselves.
+            let given = if i > 0 && rng.random_bool(0.4) { format!("{name}{}", i - 1) } else { value.to_string() };
+            code += &match rng.random_range(0..9) {
+                0..=2 => format!("ld.relaxed.gpu.u32 {r}, [{place}]; "),
+                3 => format!("ld.acquire.gpu.u32 {r}, [{place}]; "),
+                4 | 5 => format!("st.{}.gpu.u32 [{place}], {given}; ", one(rng, &["relaxed", "release"])),
+                6 => format!("atom.{}.exch.b32 {r}, [{place}], {given}; ", order(rng)),
+                7 => format!("atom.{}.add.u32 {r}, [{place}], {}; ", order(rng), value % 2),
+                _ if rng.random_bool(0.3) => format!("st.weak.u32 [{place}], {given}; "),
+                _ => format!("fence.{}.gpu; ", one(rng, &["sc", "acq_rel"])),
+            };
+        }
+        code
+    };
+    let (before, after) = (rng.random_range(0..2), rng.random_range(0..3));
+    let (before, after) = (accesses(rng, before, "a"), accesses(rng, after, "b"));
+    for _ in 1..rng.random_range(2..=3) {
+        let count = rng.random_range(1..=3);
+        let cta = rng.random_range(0..2);
+        let code = accesses(rng, count, "c");
+        writeln!(others, "[[thread]]\ncta = {cta}\ncode = '''{code}'''").expect("a string");
+    }
+    let text = |middle: &str| {
+        format!(
+            "name = \"seed-{seed}\"\nfilter = \"P0:r9 == 0\"\nobserve = [\"l\", \"x\", \"y\", \"P0:r0\", \"P0:b0\", \"P1:c0\", \
+             \"P1:c1\", \"P1:c2\"]\n[memory]\nl = {{ type = \"u32\", init = {} }}\nx = {{ type = \"u32\" }}\ny = {{ type = \"u32\" }}\n\
+             [[thread]]\ncta = 0\ncode = '''mov.u32 r9, 0; {before}{middle} {after}END: mov.u32 r8, 0;'''\n\
+             {others}",
+            (seed % 2)
+        )
+    };
+    (text(&looped), text(&written_out))
+}
+
+/// Outcomes, and whether one comes of a racy execution; `None` if it is not known.
+fn answers(test: &LitmusTest, model: &str) -> Option<(BTreeSet<State>, bool)> {
+    let model = load_shipped(model, &signature()).expect("shipped").expect("valid");
+    let limits =
+        Limits { bound: Some(2), timeout: Some(Duration::from_millis(number("FENCEPOST_TIMEOUT_MS", 2_000))) };
+    let mut session = Session::new(test, &model, Engine::Auto, limits, &[]);
+    let outcomes = session.outcomes();
+    assert_eq!(outcomes.defect, None, "{}", test.file.text);
+    let races = outcomes.outcomes.iter().any(|o| o.racy);
+    let allowed = outcomes.outcomes.into_iter().filter(|o| o.allowed).map(|o| o.state).collect();
+    outcomes.complete.then_some((allowed, races))
+}
+
+#[test]
+fn iterations_that_write_what_they_read_may_be_left_out() {
+    let (count, first) = (programs(200), number("FENCEPOST_SEED", 1));
+    let (mut compared, mut undecided) = (0, 0);
+    for seed in first..first + count {
+        let (looped, written_out) = generate(seed);
+        let read =
+            |text: &str| parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0);
+        let (test, straight) = (read(&looped), read(&written_out));
+        for model in ["ptx", "sc"] {
+            let Some((of_loop, races)) = answers(&test, model) else {
+                undecided += 1;
+                continue;
+            };
+            let Some((of_straight, straight_races)) = answers(&straight, model) else { continue };
+            let more: Vec<_> = of_straight.difference(&of_loop).collect();
+            assert!(more.is_empty(), "{model}: {looped}\nwritten out, there is more: {more:?}");
+            assert!(races || !straight_races, "{model}: {looped}\nwritten out, it races");
+            compared += 1;
+        }
+    }
+    println!("{compared} compared, {undecided} loops undecided");
+    assert!(compared > count / 2, "{compared} compared, {undecided} loops undecided");
+}
