@@ -50,6 +50,8 @@ pub struct Task<'a> {
     pub at_cell: Vec<Vec<(usize, Cond)>>,
     /// Pairs of `po` and barrier order can be cyclic: the checkers must exclude that.
     pub check_barrier_order: bool,
+    /// By node of the model: whether it is empty in all executions ([`signature::absent`]).
+    pub absent: Vec<bool>,
     /// Whether descriptions of executions have every relation that the model names.
     pub detail: bool,
 }
@@ -139,6 +141,11 @@ impl<'a> Task<'a> {
                 bases.insert(id, (first, b));
             }
         }
+        let absent = signature::absent(model, &sk.program);
+        debug_assert!(
+            bases.iter().all(|(&id, (_, base))| signature::is_present(id, &sk.program) || base.is_empty()),
+            "what needs other instructions has no members"
+        );
         let mut fault = Cond::FALSE;
         for i in 0..sk.len() {
             if domains.may_fault[i] {
@@ -198,6 +205,7 @@ impl<'a> Task<'a> {
             observed_cells,
             at_cell,
             check_barrier_order,
+            absent,
             detail: false,
         })
     }

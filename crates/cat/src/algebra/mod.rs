@@ -119,10 +119,19 @@ pub type Values<A> = Vec<Computed<A>>;
 
 /// The nodes that the given roots depend on.
 pub fn needed(model: &Model, roots: impl IntoIterator<Item = NodeId>) -> Vec<bool> {
+    needed_unless(model, roots, |_| false)
+}
+
+/// The nodes that the given roots depend on, but for those that only matter to nodes whose value is `known`.
+pub fn needed_unless(
+    model: &Model,
+    roots: impl IntoIterator<Item = NodeId>,
+    known: impl Fn(NodeId) -> bool,
+) -> Vec<bool> {
     let mut needed = vec![false; model.nodes.len()];
     let mut stack: Vec<NodeId> = roots.into_iter().collect();
     while let Some(id) = stack.pop() {
-        if std::mem::replace(&mut needed[id.index()], true) {
+        if std::mem::replace(&mut needed[id.index()], true) || known(id) {
             continue;
         }
         stack.extend(model.node(id).op.operands());
@@ -257,7 +266,8 @@ pub fn rounds<A: RelAlgebra>(model: &Model, algebra: &A, group: &FixGroup, value
     rounds
 }
 
-fn empty<A: RelAlgebra>(algebra: &A, kind: Kind) -> Value<A::Set, A::Rel> {
+/// What has no members.
+pub fn empty<A: RelAlgebra>(algebra: &A, kind: Kind) -> Value<A::Set, A::Rel> {
     match kind {
         Kind::Set => Value::Set(algebra.empty_set()),
         Kind::Rel => Value::Rel(algebra.empty_rel()),

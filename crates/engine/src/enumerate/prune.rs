@@ -6,8 +6,8 @@ use super::search::{Partial, Search, Seen, Static, Stop};
 use crate::bounds::{BoundLeaves, declared_order};
 use crate::eval::Eval;
 use cat::algebra::bounds::{Bound, Bounds, Truth};
-use cat::algebra::{Values, interpret};
-use cat::model::ir::{NodeId, Shape};
+use cat::algebra::{Values, empty, interpret};
+use cat::model::ir::{Node, NodeId, Shape};
 use cat::rel::Rel;
 
 impl Search<'_, '_, '_> {
@@ -22,7 +22,9 @@ impl Search<'_, '_, '_> {
         }
         let model = self.task.model;
         let leaves = BoundLeaves { task: self.task, algebra, open: &open, free: &[] };
-        let values = interpret(model, algebra, &leaves, &self.fixed, (&[], &[]), self.deadline.0);
+        let nothing = |(node, &absent): (&Node, &bool)| absent.then(|| Rc::new(empty(algebra, node.kind)));
+        let nothing: Values<Bounds> = model.nodes.iter().zip(&self.task.absent).map(nothing).collect();
+        let values = interpret(model, algebra, &leaves, &self.fixed, (&nothing, &[]), self.deadline.0);
         let values = values.ok_or(Stop::Time)?;
         let bound = |id: NodeId| values[id.index()].as_deref().expect("bounds are static").rel();
         let free = model.free.iter().map(|f| match f.shape {

@@ -10,7 +10,8 @@ use crate::execution::Execution;
 use crate::query::{Deadline, FinalState, Query};
 use crate::task::Task;
 use cat::algebra::bounds::{Bound, Bounds};
-use cat::algebra::{Values, needed};
+use cat::algebra::{Values, needed_unless};
+use cat::model::ir::NodeId;
 use cat::rel::{EventSet, Rel};
 use program::litmus::Observable;
 use program::memory::CellId;
@@ -97,7 +98,7 @@ pub(super) struct Search<'t, 'a, 'q> {
     pub(super) steps: u64,
     /// Nodes below the axioms and flags of the query.
     pub(super) wanted: Vec<bool>,
-    /// Nodes below the bounds of free relations, and static nodes among `wanted`.
+    /// Nodes below the bounds of free relations, and nodes among `wanted` that are static, or empty whatever is chosen.
     pub(super) fixed: Vec<bool>,
     /// What was computed last of static nodes, and of all that are wanted.
     pub(super) known: Option<Rc<Static>>,
@@ -119,10 +120,11 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
         let axioms = model.axioms.iter().zip(&query.axioms).filter(|(_, on)| **on).map(|(a, _)| a.node);
         let flags = query.flags.iter().flatten().map(|&f| model.flags[f].node);
         let bounds = model.free.iter().flat_map(|f| [Some(f.within), f.containing, f.covering]);
-        let wanted = needed(model, axioms.chain(flags));
-        let mut fixed = needed(model, bounds.flatten());
+        let absent = |id: NodeId| task.absent[id.index()];
+        let wanted = needed_unless(model, axioms.chain(flags), absent);
+        let mut fixed = needed_unless(model, bounds.flatten(), absent);
         for (i, node) in model.nodes.iter().enumerate() {
-            fixed[i] |= wanted[i] && node.is_static;
+            fixed[i] |= wanted[i] && (node.is_static || task.absent[i]);
         }
         let mut mentioned: Vec<Observable> = program::litmus::observables(query.props.iter().map(|p| p.0), &[]);
         if goal == Goal::States {

@@ -45,6 +45,16 @@ pub enum Base {
     Rel(BaseRel),
 }
 
+impl Base {
+    /// Whether it has no members.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Base::Set(set) => set.is_empty(),
+            Base::Rel(rel) => rel.fixed.is_empty() && rel.open.is_empty(),
+        }
+    }
+}
+
 /// How a base set or relation is built.
 pub(super) enum Build {
     /// As a set.
@@ -126,9 +136,9 @@ pub(super) fn halves(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     BaseRel::fixed(Rel::from_pairs(sk.len(), sk.rmw.iter().map(|&(a, b)| (a.index(), b.index()))))
 }
 
-/// Cells of one access, and everything with itself.
+/// Cells of one access.
 pub(super) fn whole(sk: &mut Skeleton, _: &Domains) -> BaseRel {
-    BaseRel::fixed(Rel::from_fn(sk.len(), |i, j| sk.first_part(i) == sk.first_part(j)))
+    BaseRel::fixed(Rel::from_fn(sk.len(), |i, j| i != j && sk.first_part(i) == sk.first_part(j)))
 }
 
 /// Accesses of commands that map memory, each with those of the command that ends its mapping.

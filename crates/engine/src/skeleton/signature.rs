@@ -17,7 +17,7 @@ use super::base::{
 use super::domain::Domains;
 use super::{Skeleton, copies, progress};
 use cat::algebra::presence::Presence;
-use cat::algebra::{Leaves, Value, interpret_all, needed};
+use cat::algebra::{Leaves, Value, interpret_all};
 use cat::model::ir::{FreeId, Kind, Model, NodeOp};
 use cat::model::signature::{BaseId, BaseName, OptionSpec, Signature};
 use cat::rel::{EventId, EventSet};
@@ -117,14 +117,13 @@ pub fn speaks_of(model: &Model, role: Role) -> bool {
     model.nodes.iter().any(|n| matches!(n.op, NodeOp::Base(id) if row(id).role == role))
 }
 
-/// Whether a flag of a model can mark an execution of a program at all: it cannot if all that it speaks of needs instructions
-/// that the program does not have.
-pub fn may_raise(model: &Model, flag: usize, program: &Program) -> bool {
+/// By node of a model, whether it is empty in all executions of a program, since what it speaks of needs instructions that
+/// the program does not have. Nothing is said of fixpoints.
+pub fn absent(model: &Model, program: &Program) -> Vec<bool> {
     struct Present<'p>(&'p Program);
     impl Leaves<Presence> for Present<'_> {
         fn base(&self, id: BaseId, kind: Kind) -> Value<bool, bool> {
-            let Row { name, needs, .. } = row(id);
-            let may = needs(name, self.0);
+            let may = is_present(id, self.0);
             match kind {
                 Kind::Set => Value::Set(may),
                 Kind::Rel => Value::Rel(may),
@@ -134,12 +133,25 @@ pub fn may_raise(model: &Model, flag: usize, program: &Program) -> bool {
             true
         }
     }
-    let flag = &model.flags[flag];
-    let values = interpret_all(model, &Presence, &Present(program), &needed(model, [flag.node]));
-    let members = match values[flag.node.index()].as_deref().expect("it is needed") {
+    let values = interpret_all(model, &Presence, &Present(program), &vec![true; model.nodes.len()]);
+    let may = |value: &Value<bool, bool>| match value {
         Value::Set(may) | Value::Rel(may) => *may,
     };
-    Presence::may_raise(flag, members)
+    let mut absent: Vec<bool> = values.iter().map(|v| !may(v.as_deref().expect("all are asked for"))).collect();
+    model.groups.iter().for_each(|group| absent[group.range.start as usize..group.range.end as usize].fill(false));
+    absent
+}
+
+/// Whether a program may have members of a base set or relation.
+pub fn is_present(id: BaseId, program: &Program) -> bool {
+    let Row { name, needs, .. } = row(id);
+    needs(name, program)
+}
+
+/// Whether a flag of a model can mark an execution of a program at all, by [`absent`].
+pub fn may_raise(model: &Model, flag: usize, program: &Program) -> bool {
+    let flag = &model.flags[flag];
+    Presence::may_raise(flag, !absent(model, program)[flag.node.index()])
 }
 
 /// Whether a model tells accesses apart by their tags, but does not speak of this one.
@@ -331,7 +343,8 @@ fn relations() -> Vec<Row> {
             "both use the same address", "they do not use the same address";
         None "rmw" = relation(halves) => "read half to write half of one atomic",
             "{a} and {b} are the two halves of one atomic", "they are not the two halves of one atomic";
-        Whole "inst" = relation(whole) => "cells of one access, where it is to several; every event with itself",
+        Whole "inst" = relation(whole), if |_, program: &Program| program.of_several_cells().is_some() =>
+            "cells of one access, where it is to several",
             "{a} and {b} are cells of one access", "they are not of one access";
         None "partial" = pairs(|_, a, b| (a.part, a.parts) != (b.part, b.parts)), if |_, program: &Program| program.of_several_cells().is_some() =>
             "accesses that do not have the same bytes, if both are to one cell; empty where all accesses of an object have one size",

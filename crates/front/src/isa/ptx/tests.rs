@@ -223,6 +223,33 @@ fn addresses_count_bytes() {
 }
 
 #[test]
+fn an_access_may_be_to_several_elements_of_an_object_that_is_declared_so() {
+    for (code, cells) in [
+        ("st.u64 [words], 1", 2),
+        ("mov.u64 %rd1, words\nst.u64 [%rd1], 1", 2),
+        ("mov.u64 %rd1, words\nst.u32 [%rd1+4], 1", 1),
+        ("atom.add.u64 %rd1, [words], 1", 2),
+        ("ld.v2.u32 {r1, r2}, [words]", 1),
+    ] {
+        let program = lower(code);
+        let last = program.threads[0].code.last().expect("an access");
+        assert_eq!(last.element.cells, cells, "{code}");
+        // What is printed has the size, too.
+        let printed = lower(&short(code));
+        assert_eq!(printed.threads[0].code.last().expect("an access").element.cells, cells, "{code}");
+    }
+    for (code, id) in [
+        ("ld.u32 w, [x]\nst.u64 [x], 1", "mixed-size"),
+        ("ld.u64 w, [x]\nst.u32 [x], 1", "mixed-size"),
+        ("mov.u64 %rd1, words\nst.u16 [%rd1], 1", "mixed-size"),
+        ("mov.u64 %rd1, words\nst.u64 [%rd1+4], 1", "misaligned"),
+        ("st.u64 [x], 1\nmov.u64 %rd1, words\nmov.u64 %rd1, x\nst.u64 [%rd1], 1", "mixed-size"),
+    ] {
+        fails(code, id);
+    }
+}
+
+#[test]
 fn barriers_have_two_ways_to_read_their_operands() {
     let litmus = Env { instance_barriers: true, ..env() };
     assert!(lower_with("bar.cta.sync 99, r0, 3; mov r0, 1", &litmus).is_ok());
