@@ -47,7 +47,6 @@ enum Relation {
     OneGpu,
     Kernel,
     Initial,
-    Itself,
     Empty,
 }
 
@@ -72,7 +71,6 @@ const RELATIONS: &[(&str, Relation)] = &[
     ("one-gpu", Relation::OneGpu),
     ("skernel", Relation::Kernel),
     ("asw", Relation::Initial),
-    ("inst", Relation::Itself),
 ];
 
 /// An event of a letter, or of a program.
@@ -473,7 +471,6 @@ fn is_related(relation: Relation, (i, a): (usize, &Event), (j, b): (usize, &Even
         Relation::OneGpu => both(&Place::same_gpu),
         Relation::Kernel => both(&|p, q| p.same_gpu(q) && p.kernel == q.kernel),
         Relation::Initial => a.thread.is_none() && b.thread.is_some(),
-        Relation::Itself => i == j,
         Relation::Empty => false,
     }
 }
