@@ -32,6 +32,11 @@ const IMPLIED: &[(&str, &str)] = &[
         "SC-per-Location",
         "follows from Coherence, Atomicity and Causality where base causality holds program order",
     ),
+    ("Single-Copy-Atomicity", "follows from SC-per-Location, which relates whole accesses; the text states both"),
+    (
+        "Whole-Coherence",
+        "SC-per-Location relates whole accesses that are morally strong; causality, which alone orders others, relates whole ones",
+    ),
     ("Well-Formedness", "a cycle in base causality is no schedule; barriers and communication exclude it"),
 ];
 

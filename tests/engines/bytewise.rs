@@ -22,6 +22,9 @@ fn cells_mean_what_bytes_mean() {
         let test = &parse("generated.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}\n{text}"))[0];
         let model = load_shipped("ptx", &signature()).expect("shipped").expect("valid");
         let asked = Session::new(test, &model, Engine::Auto, Limits::default(), &[]).undefined();
+        if matches!(asked.as_ref().map(|answer| &answer.verdict), Some(Verdict::Undecided(_))) {
+            continue;
+        }
         let is_undefined = asked.is_some_and(|answer| answer.verdict == Verdict::Undefined);
         assert_eq!(is_undefined, behaviour.undefined, "undefined? seed {seed}\n{text}");
         let Some(outcomes) = allowed(test, "ptx", Engine::Auto) else { continue };
