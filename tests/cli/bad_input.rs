@@ -515,7 +515,7 @@ fn orders_and_scopes_that_a_dialect_does_not_have() {
             "a load cannot release (ISO C++, atomics.ref.ops)",
         ),
         (reference.replace("device", "gpu") + ".store(1);", "did you mean `thread_scope_device`?"),
-        ("cuda::atomic<int> a;".into(), "declarations of atomic objects in the code are not supported"),
+        ("cuda::atomic<int> a;".into(), "is a `cuda::atomic<int, cuda::thread_scope_system>` of one thread"),
         ("#include \"mine.h\"".into(), "headers of your own are not supported"),
         ("#if 1".into(), "conditional compilation is not supported"),
         ("template <int N> void f() {}".into(), "templates of your own are not supported"),
