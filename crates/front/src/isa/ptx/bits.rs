@@ -6,9 +6,9 @@
 //!
 //! What needs several steps takes them in its destination ([`crate::isa::bits`]).
 
-use super::arith::{assign, double, op as bin, wide_product};
+use super::arith::{absolute_value, assign, double, op as bin, suits, wide_product};
 use super::lower::{Call, Emit};
-use super::table::{Group, GroupKind, ResultTy, Role, Row, TYPES};
+use super::table::{DATA, FLUSH, Group, GroupKind, ResultTy, Role, Row, TYPES};
 use crate::isa::bits::{Stage, Step, absolute, count_ones, count_zeros, reverse, smear, unsigned};
 use program::{BinOp, CmpOp, Expr, Op, Ty};
 
@@ -162,8 +162,12 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .keyed(&["r"]),
-    Row::new("abs", "`abs{.type} d, a`", "absolute value", &[TYPES], UNARY, |e, c| {
-        assign(e, c, absolute(c.ty, c.expr(1)));
+    Row::new("abs", "`abs{.ftz}{.type} d, a`", "absolute value", &[FLUSH, DATA], UNARY, |e, c| {
+        if c.quals.is_float() {
+            absolute_value(e, c);
+        } else if suits(e, c) {
+            assign(e, c, absolute(c.ty, c.expr(1)));
+        }
     }),
     Row::new("sad", "`sad{.type} d, a, b, c`", "`c` plus the absolute difference", &[TYPES], TERNARY, |e, c| {
         let (a, b) = (c.expr(1), c.expr(2));

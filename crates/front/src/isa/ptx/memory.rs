@@ -11,15 +11,15 @@ use std::ops::Range;
 use super::lower::Arg;
 use super::lower::{Call, Emit};
 use super::operands::plus;
-use super::table::{BARE, CACHE, Group, GroupKind, Role, Row, SCOPES, SPACES, TYPES, VECTORS};
+use super::table::{BARE, CACHE, DATA, Group, GroupKind, Role, Row, SCOPES, SPACES, TYPES, VECTORS};
 use program::{Access, BinOp, Class, CmpOp, Expr, LocId, Op, Proxy, Scope, Space, Tags, Ty};
 
 const LOAD_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "acquire"] };
 const STORE_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "release"] };
 const FLAGS: Group = Group { kind: GroupKind::Flag, words: &["volatile", "mmio"] };
 
-const LOAD: &[Group] = &[LOAD_SEM, SCOPES, SPACES, FLAGS, CACHE, VECTORS, TYPES];
-const STORE: &[Group] = &[STORE_SEM, SCOPES, SPACES, FLAGS, CACHE, VECTORS, TYPES];
+const LOAD: &[Group] = &[LOAD_SEM, SCOPES, SPACES, FLAGS, CACHE, VECTORS, DATA];
+const STORE: &[Group] = &[STORE_SEM, SCOPES, SPACES, FLAGS, CACHE, VECTORS, DATA];
 const PROXY_LOAD: &[Group] = &[LOAD_SEM, SCOPES, TYPES];
 const PROXY_STORE: &[Group] = &[STORE_SEM, SCOPES, TYPES];
 
@@ -53,7 +53,7 @@ pub(super) const ROWS: &[Row] = &[
         "ld",
         "`ld.param{.type} d, [p]`",
         "reads a parameter: that of the kernel is what the test sets under `regs`; no memory access",
-        &[TYPES],
+        &[DATA],
         &[Role::Dst, Role::Param],
         |e, c| {
             let value = Expr::Cast(c.ty, Box::new(c.expr(1)));
@@ -68,7 +68,7 @@ pub(super) const ROWS: &[Row] = &[
         "st",
         "`st.param{.type} [p], a`",
         "sets a parameter of a call; no memory access",
-        &[TYPES],
+        &[DATA],
         &[Role::DstParam, Role::Val],
         |e, c| {
             let value = e.fit(c.expr(1), c.ty);

@@ -404,7 +404,7 @@ fn mistakes_have_names() {
         ("mov.u64 p, b; mapa.u64 r, p, 0", "wrong-operand"),
         ("bmsk.clamp.b32 r0, r1, r2", "unsupported-instruction"),
         ("lop4.b32 r0, r1, r2, r3, 0x96", "unknown-instruction"),
-        ("setp.equ.f32 p, 1, 1", "unsupported-qualifier"),
+        ("setp.equ.f16 p, 1, 1", "unsupported-qualifier"),
         ("ld.aquire.gpu r0, x", "unknown-qualifier"),
         ("ld.v2.u32 {r0, r1}, [x]", "out-of-bounds"),
         ("ld.f32 r0, x", "unsupported-qualifier"),
@@ -598,4 +598,89 @@ fn shared_addresses_fit_32_bits_and_parameters_are_what_the_test_sets() {
     assert!(lower_with("mov.u64 t, %globaltimer", &env).is_err());
     let timer = RegInit { name: "%globaltimer".into(), init: Init::Int(7), span: Span::default() };
     lower_with("mov.u64 t, %globaltimer", &Env { regs: vec![timer], ..env }).expect("an input");
+}
+
+#[test]
+fn floating_point_operations_are_those_of_the_processor() {
+    let numbers = [0f32, -0.0, 1.0, -1.5, 0.1, 3e38, 1e-40, -1e-45, f32::INFINITY, f32::NAN, 16_777_217.0, 2.5];
+    let canonical = |v: f32| if v.is_nan() { 0x7fff_ffff } else { v.to_bits() };
+    let flush = |v: f32| if v.is_subnormal() { 0f32.copysign(v) } else { v };
+    for a in numbers {
+        let (bits, long) = (a.to_bits(), f64::from(a).to_bits());
+        let one = |code: &str| run(&format!("mov.b32 p, {bits}\n{code}"));
+        assert_eq!(one("neg.f32 d, p") as u32, canonical(-a), "{a}");
+        assert_eq!(one("abs.f32 d, p") as u32, canonical(a.abs()), "{a}");
+        assert_eq!(one("abs.ftz.f32 d, p") as u32, canonical(flush(a).abs()), "{a}");
+        assert_eq!(one("sqrt.rn.f32 d, p") as u32, canonical(a.sqrt()), "{a}");
+        assert_eq!(one("rcp.rn.f32 d, p") as u32, canonical(1.0 / a), "{a}");
+        assert_eq!(one("cvt.f64.f32 d, p"), if a.is_nan() { i64::MAX } else { long as i64 }, "{a}");
+        assert_eq!(one("cvt.rzi.s32.f32 d, p") as i32, a as i32, "{a}");
+        assert_eq!(one("cvt.rmi.f32.f32 d, p") as u32, canonical(a.floor()), "{a}");
+        assert_eq!(run(&format!("mov.b64 p, {long}\ncvt.rn.f32.f64 d, p")) as u32, canonical(a), "{a}");
+        for b in numbers {
+            let two = |code: &str| run(&format!("mov.b32 p, {bits}\nmov.b32 q, {}\n{code}", b.to_bits())) as u32;
+            assert_eq!(two("add.f32 d, p, q"), canonical(a + b), "{a} {b}");
+            assert_eq!(two("add.rn.ftz.f32 d, p, q"), canonical(flush(flush(a) + flush(b))), "{a} {b}");
+            assert_eq!(two("sub.rn.f32 d, p, q"), canonical(a - b), "{a} {b}");
+            assert_eq!(two("mul.rn.f32 d, p, q"), canonical(a * b), "{a} {b}");
+            assert_eq!(two("div.rn.f32 d, p, q"), canonical(a / b), "{a} {b}");
+            assert_eq!(
+                two("min.f32 d, p, q"),
+                canonical(if a == b { if a.is_sign_negative() { a } else { b } } else { a.min(b) })
+            );
+            assert_eq!(two("fma.rn.f32 d, p, q, 0f3DCCCCCD"), canonical(a.mul_add(b, 0.1)), "{a} {b}");
+            let wide = |code: &str| {
+                run(&format!("mov.b64 p, {long}\nmov.b64 q, {}\n{code}", f64::from(b).to_bits())) as u64
+            };
+            let product = f64::from(a) * f64::from(b);
+            assert_eq!(
+                wide("mul.f64 d, p, q"),
+                if product.is_nan() { i64::MAX as u64 } else { product.to_bits() }
+            );
+            let ordered = !a.is_nan() && !b.is_nan();
+            for (word, holds) in [
+                ("eq", a == b),
+                ("ne", ordered && a != b),
+                ("lt", a < b),
+                ("le", a <= b),
+                ("gt", a > b),
+                ("ge", a >= b),
+                ("equ", !ordered || a == b),
+                ("neu", a != b),
+                ("ltu", !ordered || a < b),
+                ("leu", !ordered || a <= b),
+                ("gtu", !ordered || a > b),
+                ("geu", !ordered || a >= b),
+                ("num", ordered),
+                ("nan", !ordered),
+            ] {
+                assert_eq!(two(&format!("setp.{word}.f32 d, p, q")), u32::from(holds), "{a} {word} {b}");
+            }
+        }
+    }
+    assert_eq!(run("mov.b32 p, 3\ncvt.rn.f32.s32 d, p"), i64::from(3f32.to_bits()));
+    assert_eq!(run("mov.b64 p, -3\ncvt.rn.f64.s64 d, p"), (-3f64).to_bits() as i64);
+    for (code, id) in [
+        ("add.rz.f32 r, 0f00000000, 0f00000000", "unsupported-qualifier"),
+        ("add.rn.u32 r, 1, 1", "conflicting-qualifiers"),
+        ("mul.lo.f32 r, 0f00000000, 0f00000000", "conflicting-qualifiers"),
+        ("add.ftz.f64 r, 0d0000000000000000, 0d0000000000000000", "conflicting-qualifiers"),
+        ("rem.f32 r, 0f00000000, 0f00000000", "unsupported-qualifier"),
+        ("add.f32 r, 0f00000000, 1", "wrong-operand"),
+        ("mov.f64 r, 0f00000000", "wrong-operand"),
+        ("mov.f32 r, 1.5", "bad-number"),
+        ("div.f32 r, 0f00000000, 0f00000000", "unsupported-qualifier"),
+        ("div.full.f32 r, 0f00000000, 0f00000000", "unsupported-qualifier"),
+        ("fma.rn.f64 r, 0d0000000000000000, 0d0000000000000000, 0d0000000000000000", "unsupported-qualifier"),
+        ("fma.f32 r, 0f00000000, 0f00000000, 0f00000000", "unsupported-qualifier"),
+        ("mov.b32 p, 1; cvt.f32.s32 r, p", "conflicting-qualifiers"),
+        ("mov.b32 p, 1; cvt.rn.s32.f32 r, p", "conflicting-qualifiers"),
+        ("mov.b32 p, 1; cvt.rn.s32.u32 r, p", "conflicting-qualifiers"),
+        ("setp.equ.s32 p, 1, 1", "missing-operation"),
+        ("setp.lo.f32 p, 0f00000000, 0f00000000", "missing-operation"),
+        ("atom.max.f32 r, [words], 0f00000000", "conflicting-qualifiers"),
+        ("abs.ftz.s32 r, 1", "conflicting-qualifiers"),
+    ] {
+        fails(code, id);
+    }
 }
