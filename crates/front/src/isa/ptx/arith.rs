@@ -297,7 +297,7 @@ fn rounds(e: &mut Emit<'_, '_>, c: &Call) -> bool {
 }
 
 /// Without subnormal numbers, if the instruction says so.
-fn flushed(c: &Call, value: Expr) -> Expr {
+pub(super) fn flushed(c: &Call, value: Expr) -> Expr {
     match c.quals.get(GroupKind::Flush) {
         Some(_) => op(BinOp::Float(FloatOp::Flush), Ty::U32, value, Expr::Const(0)),
         None => value,

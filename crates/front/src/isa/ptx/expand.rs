@@ -20,6 +20,11 @@ use super::lex::{Kind, Token, lex};
 use super::table::bits_named;
 use diag::{MappedText, Sink, Span};
 
+/// What has no row, as it is gone before instructions are looked up: its form, and what becomes of it.
+#[cfg(test)]
+pub(super) const CALL: (&str, &str) =
+    ("`call{.uni} (results), function, (parameters)`", "the code of the function, in the place of the call");
+
 /// Calls that are put in make a text no longer than this.
 const LONGEST: usize = 1 << 20;
 

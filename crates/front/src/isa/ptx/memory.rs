@@ -18,6 +18,11 @@ const LOAD_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed"
 const STORE_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "release"] };
 const FLAGS: Group = Group { kind: GroupKind::Flag, words: &["volatile", "mmio"] };
 
+const NC_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak"] };
+const NC_SPACE: Group = Group { kind: GroupKind::Space, words: &["global"] };
+const PREFETCHED: Group = Group { kind: GroupKind::Space, words: &["global", "local"] };
+const LEVELS: Group =
+    Group { kind: GroupKind::Ignored, words: &["L1", "L2", "L2::evict_last", "L2::evict_normal"] };
 const LOAD: &[Group] = &[LOAD_SEM, SCOPES, SPACES, FLAGS, CACHE, VECTORS, DATA];
 const STORE: &[Group] = &[STORE_SEM, SCOPES, SPACES, FLAGS, CACHE, VECTORS, DATA];
 const PROXY_LOAD: &[Group] = &[LOAD_SEM, SCOPES, TYPES];
@@ -35,6 +40,24 @@ pub(super) const ROWS: &[Row] = &[
             load(e, c, if constant { Proxy::Constant } else { Proxy::Generic });
         },
     ),
+    Row::new(
+        "ld",
+        "`ld{.weak}.global.nc{.type} d, [a]`",
+        "a weak load of memory that nothing in the test writes",
+        &[NC_SEM, NC_SPACE, CACHE, VECTORS, DATA],
+        &[Role::Dst, Role::Addr],
+        |e, c| load(e, c, Proxy::Generic),
+    )
+    .keyed(&["nc"]),
+    Row::new(
+        "prefetch",
+        "`prefetch{.space}.level [a]`",
+        "a hint; does nothing here",
+        &[PREFETCHED, LEVELS],
+        &[Role::Addr],
+        |_, _| {},
+    ),
+    Row::new("prefetchu", "`prefetchu.L1 [a]`", "a hint; does nothing here", &[LEVELS], &[Role::Addr], |_, _| {}),
     Row::new(
         "ld",
         "`ld d, 5`",

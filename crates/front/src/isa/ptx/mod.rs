@@ -40,6 +40,8 @@ pub mod module;
 mod names;
 mod operands;
 mod outside;
+#[cfg(test)]
+mod page;
 mod parse;
 pub mod pointers;
 mod print;

@@ -221,22 +221,24 @@ pub(super) const CACHE: Group = Group {
     ],
 };
 
+/// The families of the instruction set, in order of documentation: what they are, whether models know events of theirs, and
+/// their rows. What is no event is worked out before.
+pub(super) const FAMILIES: [(&str, bool, &[Row]); 10] = [
+    ("loads and stores", true, memory::ROWS),
+    ("atomic operations", true, atomics::ROWS),
+    ("fences", true, fences::ROWS),
+    ("barriers", true, barriers::ROWS),
+    ("mbarrier objects", true, mbarrier::ROWS),
+    ("asynchronous copies", true, copies::ROWS),
+    ("lanes of a warp", false, lanes::ROWS),
+    ("control", false, control::ROWS),
+    ("arithmetic and moves", false, arith::ROWS),
+    ("bits", false, bits::ROWS),
+];
+
 /// The instruction set: every row, in order of documentation.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
-    [
-        memory::ROWS,
-        atomics::ROWS,
-        fences::ROWS,
-        barriers::ROWS,
-        mbarrier::ROWS,
-        copies::ROWS,
-        lanes::ROWS,
-        control::ROWS,
-        arith::ROWS,
-        bits::ROWS,
-    ]
-    .into_iter()
-    .flatten()
+    FAMILIES.into_iter().flat_map(|family| family.2)
 }
 
 fn by_opcode() -> &'static HashMap<&'static str, Vec<&'static Row>> {

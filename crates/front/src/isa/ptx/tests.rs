@@ -331,7 +331,12 @@ fn barriers_have_two_ways_to_read_their_operands() {
     fails("bar.cta.sync 1, 2, 3", "wrong-operands");
     fails("bar.sync 16", "out-of-range");
     fails("bar.arrive 1", "wrong-operands");
-    fails("bar.red.popc.u32 r0, 1, p", "unsupported-qualifier");
+    let of = |warps| Env { specials: vec![("%nwarpid".into(), warps)], warp: Seat { rank: 0, of: 4 }, ..env() };
+    let red = "setp.eq.u32 p, 1, 1; bar.red.popc.u32 r0, 1, p; barrier.cta.red.and.aligned.pred q, 0, !p; bar.red.or.pred q, 0, p";
+    assert!(lower_with(red, &of(1)).is_ok());
+    assert!(lower_with(red, &of(2)).expect_err("two warps").contains("unsupported-barrier"));
+    assert!(lower_with("bar.red.or.pred q, 16, q", &of(1)).expect_err("no such").contains("out-of-range"));
+    fails("bar.red.popc.u32 r0, 1, 32, p", "wrong-operands");
     let warp = Env { warp: Seat { rank: 0, of: 4 }, ..env() };
     assert!(lower_with("bar.warp.sync 0xf", &warp).is_ok());
     assert!(lower_with("bar.warp.sync 0x7", &warp).is_ok());
@@ -402,12 +407,12 @@ fn mistakes_have_names() {
         ("mapa.u64 r, b, 1", "out-of-range"),
         ("mapa.u64 r, x, 0", "wrong-space"),
         ("mov.u64 p, b; mapa.u64 r, p, 0", "wrong-operand"),
-        ("bmsk.clamp.b32 r0, r1, r2", "unsupported-instruction"),
+        ("mad24.lo.u32 r0, r1, r2, r3", "unsupported-instruction"),
         ("lop4.b32 r0, r1, r2, r3, 0x96", "unknown-instruction"),
         ("setp.equ.f16 p, 1, 1", "unsupported-qualifier"),
         ("ld.aquire.gpu r0, x", "unknown-qualifier"),
         ("ld.v2.u32 {r0, r1}, [x]", "out-of-bounds"),
-        ("ld.f32 r0, x", "unsupported-qualifier"),
+        ("ld.f16 r0, x", "unsupported-qualifier"),
         ("ld.relaxed r0, x", "missing-scope"),
         ("ld.weak.gpu r0, x", "conflicting-qualifiers"),
         ("ld.volatile.relaxed.sys r0, x", "conflicting-qualifiers"),
@@ -579,7 +584,59 @@ fn operations_on_bits_are_those_of_the_processor() {
     fails("ld.u32 w, [a]\nlop3.b32 d, w, w, w, w", "wrong-operand");
     fails("ld.u32 w, [a]\nprmt.b32 d, w, w, w", "wrong-operand");
     fails("mul.hi.u64 d, 1, 2", "unsupported-type");
-    fails("bmsk.clamp.b32 d, 1, 2", "unsupported-instruction");
+    fails("bmsk.b32 d, 1, 2", "missing-operation");
+    fails("szext.wrap.s64 d, 1, 2", "unsupported-type");
+    fails("mul24.lo.u64 d, 1, 2", "unsupported-type");
+    fails("dp4a.u32 d, 1, 2, 3", "missing-type");
+    fails("slct.u32.u32 d, 1, 2, 3", "missing-type");
+}
+
+#[test]
+fn fields_products_and_selections_are_those_of_the_page() {
+    let words = [0u32, 1, 2, 0x80, 0xff, 0x8000_0000, 0xffff_ffff, 0x0012_3456, 0xdead_beef, 31, 32, 33];
+    for a in words {
+        for b in words {
+            let two = |code: &str| run(&format!("mov.b32 p, {a}\nmov.b32 q, {b}\n{code}")) as u32;
+            for (mode, n) in [("clamp", b.min(32)), ("wrap", b & 31)] {
+                // As the page says it: the sign is the last bit of the field.
+                let sign = if n == 0 { 0 } else { a >> (n - 1) & 1 };
+                let extended =
+                    |sign: u32| (0..32).fold(0, |d, i| d | (if i < n { a >> i & 1 } else { sign }) << i);
+                assert_eq!(two(&format!("szext.{mode}.s32 d, p, q")), extended(sign), "{a:#x} {b}");
+                assert_eq!(two(&format!("szext.{mode}.u32 d, p, q")), extended(0), "{a:#x} {b}");
+                let pos = if mode == "clamp" { a.min(32) } else { a & 31 };
+                let field = (0..32u32).filter(|i| (pos..pos + n).contains(i)).fold(0, |d, i| d | 1 << i);
+                assert_eq!(two(&format!("bmsk.{mode}.b32 d, p, q")), field, "{a:#x} {b}");
+            }
+            let low = |v: u32| ((v as i32) << 8 >> 8) as u32;
+            assert_eq!(two("mul24.lo.s32 d, p, q"), low(a).wrapping_mul(low(b)));
+            assert_eq!(two("mul24.lo.u32 d, p, q"), (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff));
+            let sum = |of: fn(u8, u8) -> i32| {
+                a.to_le_bytes()
+                    .into_iter()
+                    .zip(b.to_le_bytes())
+                    .fold(7i32, |sum, (x, y)| sum.wrapping_add(of(x, y)))
+            };
+            assert_eq!(two("dp4a.u32.u32 d, p, q, 7"), sum(|x, y| i32::from(x) * i32::from(y)) as u32);
+            assert_eq!(two("dp4a.s32.u32 d, p, q, 7"), sum(|x, y| i32::from(x as i8) * i32::from(y)) as u32);
+            assert_eq!(two("dp4a.s32.s32 d, p, q, 7"), sum(|x, y| i32::from(x as i8) * i32::from(y as i8)) as u32);
+            assert_eq!(two("slct.u32.s32 d, 3, 4, p"), if a as i32 >= 0 { 3 } else { 4 });
+            assert_eq!(two("slct.u32.f32 d, 3, 4, p"), if f32::from_bits(a) >= 0.0 { 3 } else { 4 });
+        }
+    }
+}
+
+#[test]
+fn non_coherent_loads_are_of_what_nobody_writes() {
+    let program = lower("ld.global.nc.u32 r, [words+4]; prefetch.global.L2 [words]; prefetchu.L1 [words]");
+    assert!(matches!(program.threads[0].code.as_slice(), [one] if matches!(one.op, Op::Load { .. })));
+    lower("mov.u64 rd, words; ld.global.nc.L1::no_allocate.v2.u32 {r, q}, [rd]; st.u64 [x], 1");
+    fails("ld.global.nc.u32 r, [words+4]; st.u32 [words], 1", "unsupported-load");
+    fails(
+        "mov.u64 rd, words; mov.u64 re, words; ld.global.nc.u32 r, [rd]; red.add.u32 [re], 1",
+        "unsupported-load",
+    );
+    fails("ld.relaxed.gpu.global.nc.u32 r, [words]", "unknown-qualifier");
 }
 
 #[test]
