@@ -12,7 +12,7 @@ use super::lower::Arg;
 use super::lower::{Call, Emit};
 use super::operands::plus;
 use super::table::{BARE, CACHE, DATA, Group, GroupKind, Role, Row, SCOPES, SPACES, TYPES, VECTORS};
-use program::{Access, BinOp, Class, CmpOp, Expr, LocId, Op, Proxy, Scope, Space, Tags, Ty};
+use program::{Access, BinOp, Class, CmpOp, Expr, Instr, LocId, Op, Proxy, Scope, Space, Tags, Ty};
 
 const LOAD_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "acquire"] };
 const STORE_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "release"] };
@@ -150,6 +150,13 @@ pub(super) const ROWS: &[Row] = &[
         |e, c| store(e, c, Proxy::Surface),
     ),
 ];
+
+/// Whether an instruction in PTX is a non-coherent load. What it makes is a weak load: that nobody writes what it reads is seen when
+/// all threads are known.
+pub(in crate::isa) fn is_non_coherent(instr: &Instr) -> bool {
+    let mut words = instr.text.split_whitespace();
+    words.any(|word| word.starts_with("ld.") && word.split('.').any(|qualifier| qualifier == "nc"))
+}
 
 fn load(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) {
     let Some(access) = access(e, c, proxy) else { return };

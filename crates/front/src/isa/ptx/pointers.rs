@@ -14,6 +14,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::Lowered;
+use super::memory;
 use diag::{Sink, Span};
 use program::{BinOp, Expr, Init, Layout, LocId, LocationKind, Op, Program, RegId, Space, Ty, is_further};
 
@@ -34,11 +35,7 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &[LocId], sink:
             let instr = &program.threads[t].code[i];
             let mut pass = Pass { program, points: &points, open, thread: t, span: instr.span, sink };
             let ty = pass.access(&instr.op, untyped.binary_search(&i).is_ok());
-            if instr
-                .text
-                .split_whitespace()
-                .any(|word| word.starts_with("ld.") && word.split('.').any(|q| q == "nc"))
-            {
+            if memory::is_non_coherent(instr) {
                 pass.never_written(&instr.op);
             }
             if let Op::Assign { value, .. } = &instr.op
