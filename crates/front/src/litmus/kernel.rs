@@ -64,8 +64,11 @@ const LONGEST: u64 = 16_384;
 const FORM: &str = "`NAME=VALUE`, where VALUE is a number, `buffer:u32[4]=1,2,3,4` (type, length, first values), `buffer` again, or \
                     `&buffer[2]`";
 
+/// A number to its bits.
+type ToBits = fn(f64) -> i64;
+
 /// The bits of a floating-point number of that type, and the integer type of its size; `None`: it is an integer type.
-fn float(ty: &str) -> Option<(fn(f64) -> i64, &'static str)> {
+fn float(ty: &str) -> Option<(ToBits, &'static str)> {
     match ty {
         "f32" => Some((|v| i64::from((v as f32).to_bits()), "u32")),
         "f64" => Some((|v| v.to_bits() as i64, "u64")),
