@@ -41,6 +41,10 @@ pub(crate) struct Search<'s, D> {
     /// At most so many versions are decided.
     most: usize,
     deadline: Option<Instant>,
+    /// Whether a version that is not decided only does not help.
+    lenient: bool,
+    /// Why a version was not decided that could have helped.
+    pub(crate) open: Option<Reason>,
 }
 
 impl<'s, D: FnMut(&LitmusTest, Option<Duration>) -> Result<bool, GivenUp>> Search<'s, D> {
@@ -50,10 +54,25 @@ impl<'s, D: FnMut(&LitmusTest, Option<Duration>) -> Result<bool, GivenUp>> Searc
         (written, most, deadline): (bool, usize, Option<Instant>),
         decides: D,
     ) -> Self {
-        let mut search =
-            Search { test, knobs: Vec::new(), decides, known: HashMap::new(), written, most, deadline };
+        let mut search = Search {
+            test,
+            knobs: Vec::new(),
+            decides,
+            known: HashMap::new(),
+            written,
+            most,
+            deadline,
+            lenient: false,
+            open: None,
+        };
         search.add(knobs);
         search
+    }
+
+    /// One that goes on past versions that are not decided: another one may help. That none does is not said then.
+    pub(crate) fn past_undecided(mut self) -> Self {
+        self.lenient = true;
+        self
     }
 
     /// Adds knobs, as the last ones.
@@ -97,7 +116,13 @@ impl<'s, D: FnMut(&LitmusTest, Option<Duration>) -> Result<bool, GivenUp>> Searc
             return Err(GivenUp(Reason::TooManyChanges));
         }
         let helps = match self.version(setting) {
-            Some(version) => (self.decides)(&version.test, left)?,
+            Some(version) => match (self.decides)(&version.test, left) {
+                Err(GivenUp(reason)) if self.lenient && reason != Reason::Time => {
+                    self.open = Some(reason);
+                    false
+                }
+                helps => helps?,
+            },
             None => false,
         };
         self.known.insert(setting.clone(), helps);
@@ -130,7 +155,11 @@ impl<'s, D: FnMut(&LitmusTest, Option<Duration>) -> Result<bool, GivenUp>> Searc
         let (alone, together): (Vec<usize>, Vec<usize>) = among.iter().partition(|&&i| self.knobs[i].is_alone());
         let all: Setting = of(&together);
         let alone = alone.iter().map(|&i| of(&[i]));
-        if together.is_empty() || !self.helps(&all)? {
+        // If all together do not help, fewer do not; but if that is not decided, they may.
+        let before = self.open.take();
+        let none = together.is_empty() || (!self.helps(&all)? && self.open.is_none());
+        self.open = self.open.take().or(before);
+        if none {
             return self.first_of(alone);
         }
         let paired = &together[..together.len().min(PAIRED)];

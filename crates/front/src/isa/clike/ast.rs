@@ -137,6 +137,10 @@ pub(super) enum Base {
     Named(Range<usize>),
     Enum(Rc<EnumSyntax>),
     Struct(Rc<StructSyntax>),
+    /// A class of the CUDA C++ library, with its arguments.
+    Class(Range<usize>),
+    /// An atomic reference, of whatever it refers to.
+    Refer(Rc<Reference>),
 }
 
 /// `struct S { int a, *p; int b[2]; }`

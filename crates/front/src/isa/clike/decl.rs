@@ -83,13 +83,15 @@ impl Parser<'_, '_> {
                 || FLOATING.contains(&word)
                 || matches!(word, "void" | "bool" | "_Bool" | "auto" | "enum" | "struct" | "union")
                 || type_named(word).is_some()
+                || self.names_class(n)
                 || self.types.contains(word))
     }
 
     /// Whether a declaration begins with the next token.
     pub(super) fn declares(&self) -> bool {
-        // `size_t(n)` is a cast.
-        let cast = self.language.cpp && matches!(self.peek_at(1), Tok::Punct("(" | "{"));
+        // `size_t(n)` is a cast, `enum { A }` is none.
+        let own = matches!(self.word(), "enum" | "struct");
+        let cast = self.language.cpp && !own && matches!(self.peek_at(1), Tok::Punct("(" | "{"));
         self.storage(self.word()).is_some() || (self.is_type(0) && !cast)
     }
 
@@ -151,6 +153,10 @@ impl Parser<'_, '_> {
                 return Err(Failed);
             } else if word == "enum" {
                 base = Some(self.enumeration()?);
+            } else if self.names_class(0) {
+                base = Some(self.class()?);
+            } else if self.takes_reference() {
+                base = Some(Base::Refer(self.template()?.into()));
             } else if word == "_Atomic" {
                 self.next();
                 self.expect("(")?;
@@ -289,12 +295,6 @@ impl Parser<'_, '_> {
             }
             if self.peek() == Tok::Punct("~") {
                 return self.refuse("destructors are", "write what it does where the object is used");
-            }
-            if self.word().contains("::") && unsupported(self.word()).is_some() {
-                return self.refuse(
-                    "objects of classes in structures are",
-                    "use an integer, and an atomic reference to it",
-                );
             }
             let specifiers = self.specifiers()?;
             if specifiers.storage.iter().any(|s| s.0 != Storage::Device) {

@@ -17,12 +17,14 @@ use super::ast::{
     Base, Declaration, Declarator, Declared, EnumSyntax, Expr as Tree, ExprKind, Initial, Qualifiers, Specifiers,
     StmtKind, Storage, StructSyntax, TypeName,
 };
+use super::classes::{class_named, initial, is_class_word};
+use super::is_boolean;
 use super::lower::Lowering;
 use super::place::{Place, shifted};
 use super::scope::{Binding, Variable};
 use super::types::{Enumeration, Qualified, Record, Structure, Type, Value};
 use crate::isa::{Object, SymbolKind};
-use program::{Expr, Init, LocId, MemoryKind, OpenClMemory, Space, Ty};
+use program::{Class, Expr, Init, LocId, MemoryKind, OpenClMemory, Space, Ty};
 
 /// At most so many elements of an array that code declares.
 const MAX_ELEMENTS: u64 = 16_384;
@@ -43,6 +45,14 @@ impl<'a> Lowering<'a, '_> {
             Base::Int(ty) => Type::Int(*ty),
             Base::Enum(syntax) => self.enumeration(syntax)?,
             Base::Struct(syntax) => self.structure(syntax)?,
+            Base::Class(range) => self.class_type(range)?,
+            Base::Refer(reference) => {
+                self.error("wrong-operand", &reference.name, "an atomic reference is no object", |d| {
+                    d.label("expected the type of what it refers to")
+                        .help("declare one by `cuda::atomic_ref<int, cuda::thread_scope_device> r(x);`")
+                });
+                return None;
+            }
             Base::Named(range) => match self.scopes.find(self.str(range)) {
                 Some(Binding::Type(of)) => {
                     named = Some(of.clone());
@@ -141,6 +151,22 @@ impl<'a> Lowering<'a, '_> {
                         )
                     });
                 }
+                None
+            }
+        }
+    }
+
+    /// A class of the library.
+    fn class_type(&mut self, range: &Range<usize>) -> Option<Type> {
+        let words = self.str(range).split_whitespace().collect::<Vec<_>>().join(" ");
+        let name = if is_class_word(words.split('<').next()?.trim()) { format!("cuda::{words}") } else { words };
+        match class_named(&name)? {
+            Ok((ty, class)) => {
+                let of = if is_boolean(&name) { Type::Bool } else { Type::Int(ty) };
+                Some(Type::Object(class, of.into()))
+            }
+            Err(problem) => {
+                self.error("unknown-type", range, format!("`{name}` is no type here"), |d| d.label(problem));
                 None
             }
         }
@@ -274,6 +300,9 @@ impl<'a> Lowering<'a, '_> {
                     () if of.ty.size() == 0 => Some("a member of a type that has no size here"),
                     () if members.iter().any(|m| m.0 == word) => Some("a second member of that name"),
                     () if of.space.is_some() => Some("a member in an address space of its own"),
+                    () if matches!(of.ty, Type::Object(class, _) if !matches!(class, Class::Atomic(_))) => {
+                        Some("a member of a class that is made with a count")
+                    }
                     () => None,
                 };
                 if let Some(problem) = problem {
@@ -370,6 +399,8 @@ impl<'a> Lowering<'a, '_> {
                     Some(Initial::List(all, _)) if !flat || all.iter().all(|v| matches!(v, Initial::List(..))) => {
                         Some(all.len())
                     }
+                    // `extern int s[];`: how many there are is said elsewhere.
+                    None => specifiers.has(Storage::Extern).map(|_| 1),
                     _ => None,
                 };
                 if let Some(of) = self.declared_type(base.clone(), &declared.declarator, elements) {
@@ -390,6 +421,9 @@ impl<'a> Lowering<'a, '_> {
                 // Static Variables within Function).
                 Storage::Static if specifiers.has(Storage::Shared).is_some() || (constant && !auto) => continue,
                 Storage::Typedef | Storage::Constexpr | Storage::Register | Storage::Shared => continue,
+                Storage::Static | Storage::Constant | Storage::Device if self.outside => continue,
+                // Its size is said by the launch, and here by the test.
+                Storage::Extern if specifiers.has(Storage::Shared).is_some() => continue,
                 Storage::Static => (
                     format!("`{word}` variables are not supported"),
                     "the language has them, one object for all threads: declare it in `[memory]`",
@@ -432,6 +466,24 @@ impl<'a> Lowering<'a, '_> {
         }
         if let ExprKind::Refer(reference) = &value.kind {
             self.refer(name, reference);
+            return;
+        }
+        // `auto again = f;` of an atomic reference is the same reference; objects cannot be copied.
+        if let Some(Binding::Atomic(atomic)) = self.binding(value).cloned() {
+            self.bind(name, Binding::Atomic(atomic));
+            return;
+        }
+        if self.is_object(value) && !declared.declarator.reference {
+            let word = self.str(&value.range);
+            self.error(
+                "wrong-operand",
+                &value.range,
+                format!("`{word}` is an object, which has no copies"),
+                |d| {
+                    d.label("expected a value")
+                        .help(format!("write `{word}.load()`, or `auto &` for a reference to it"))
+                },
+            );
             return;
         }
         let constant = specifiers.of_base.constant || specifiers.has(Storage::Constexpr).is_some();
@@ -480,8 +532,20 @@ impl<'a> Lowering<'a, '_> {
         }
         let shared = specifiers.has(Storage::Shared).is_some() || of.space == Some(Space::Shared);
         let region = of.space.filter(|_| declared.declarator.pointers.is_empty());
+        if let Some(range) = specifiers.has(Storage::Extern) {
+            self.declared_by_test(declared, &of, range);
+            return;
+        }
+        // A constant is the same for all threads.
+        let constant = of.constant && region.is_none() && of.word().is_some();
+        let of_device = [Storage::Device, Storage::Constant].iter().any(|s| specifiers.has(*s).is_some());
+        let own = shared && self.env.language.cpp;
+        if self.outside && !own && (!constant || of_device) {
+            self.of_program(specifiers, declared, of);
+            return;
+        }
         match region {
-            _ if shared => self.memory(declared, of, Space::Shared),
+            _ if shared => self.memory(declared, of, Space::Shared, Vec::new()),
             Some(Space::Global | Space::Constant) => {
                 let word = self.str(&specifiers.range);
                 self.error("unsupported", &specifiers.range, format!("a `{word}` variable in a kernel"), |d| {
@@ -490,7 +554,16 @@ impl<'a> Lowering<'a, '_> {
                     )
                 });
             }
-            _ if of.ty.is_aggregate() => self.memory(declared, of, Space::Local),
+            _ if of.ty.is_aggregate() => self.memory(declared, of, Space::Local, Vec::new()),
+            _ if matches!(of.ty, Type::Object(..)) => {
+                let (word, class) = (self.str(name), of.ty.name());
+                self.error("unsupported", name, format!("`{word}` is a `{class}` of one thread"), |d| {
+                    d.label("expected an object that threads share").help(format!(
+                        "declare it in `[memory]`, as in `{word} = {{ type = \"{class}\" }}`, `__shared__` in the kernel, or \
+                         `__device__` before it"
+                    ))
+                });
+            }
             _ => self.scalar_variable(specifiers, declared, of),
         }
     }
@@ -598,8 +671,134 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Memory that the code declares: of a group of threads, or of each thread.
-    fn memory(&mut self, declared: &Declared, of: Qualified, space: Space) {
+    /// `extern __shared__ int s[];`: memory of that name, whose size the test says.
+    fn declared_by_test(&mut self, declared: &Declared, of: &Qualified, range: &Range<usize>) {
+        let name = &declared.declarator.name;
+        let word = self.str(name);
+        let element = match &of.ty {
+            Type::Array(element, _) => &element.ty,
+            ty => ty,
+        };
+        let there = self.location(word).map(|loc| (self.of_location(loc), self.symbols.object(loc).1.space));
+        let alike = there.as_ref().is_some_and(|(of, space)| of.ty == *element && *space == Space::Shared);
+        if !alike {
+            let message = match there {
+                Some(_) => format!("`{word}` is other memory than this declaration says"),
+                None => format!("the size of `{word}` is not in the code"),
+            };
+            let ty = element.name();
+            self.error("unsupported", range, message, |d| {
+                d.label("expected memory of that name and type in the test").help(format!(
+                    "declare it in `[memory]`, with its size: `{word} = {{ size = 4, init = 0, type = \"{ty}\", space = \"shared\" }}`"
+                ))
+            });
+        }
+    }
+
+    /// A variable outside of all functions: one object for all threads of the device.
+    fn of_program(&mut self, specifiers: &Specifiers, declared: &Declared, of: Qualified) {
+        let name = &declared.declarator.name;
+        let region = of.space.filter(|_| declared.declarator.pointers.is_empty());
+        let constant = specifiers.has(Storage::Constant).is_some() || region == Some(Space::Constant);
+        let host = self.env.language.cpp && !constant && specifiers.has(Storage::Device).is_none();
+        if host || matches!(region, Some(Space::Local | Space::Shared)) {
+            let word = self.str(name);
+            let message = format!("`{word}` is a variable {}", if host { "of the host" } else { "of no thread" });
+            self.error("unsupported", name, message, |d| {
+                d.label("expected a variable of the device").help(if host {
+                    "write `__device__` before it"
+                } else {
+                    "declare it in the kernel"
+                })
+            });
+            return;
+        }
+        let mut init = Vec::new();
+        let mut values = match &declared.value {
+            Some(Initial::List(all, _)) if of.ty.is_aggregate() => all.iter(),
+            Some(value) => std::slice::from_ref(value).iter(),
+            None => [].iter(),
+        };
+        let filled = self.constants(&of, &mut values, &mut init);
+        if filled.and_then(|()| self.no_more(&of, values.next())).is_some() {
+            let space = if constant { Space::Constant } else { Space::Global };
+            self.memory(declared, of, space, init);
+        }
+    }
+
+    /// Reports values that are left when all parts of an object have one.
+    fn no_more(&mut self, of: &Qualified, left: Option<&Initial>) -> Option<()> {
+        let Some(Initial::Value(Tree { range, .. }) | Initial::List(_, range)) = left else { return Some(()) };
+        let message = format!("more values than a `{}` has", of.ty.name());
+        self.error("wrong-operand", range, message, |d| d.label("expected fewer"));
+        None
+    }
+
+    /// The constants that an object begins with, one for each integer in it; what no value is left for is 0.
+    fn constants<'v>(
+        &mut self,
+        of: &Qualified,
+        values: &mut std::slice::Iter<'v, Initial>,
+        out: &mut Vec<Init>,
+    ) -> Option<()> {
+        if of.ty.is_aggregate() {
+            // Values without braces of their own are taken one after the other (C11, 6.7.9).
+            for (_, part) in of.parts() {
+                match values.as_slice().first() {
+                    Some(Initial::List(all, _)) if part.ty.is_aggregate() => {
+                        values.next();
+                        let mut inner = all.iter();
+                        self.constants(&part, &mut inner, out)?;
+                        self.no_more(&part, inner.next())?;
+                    }
+                    _ => self.constants(&part, values, out)?,
+                }
+            }
+            return Some(());
+        }
+        let tree = match values.next() {
+            None => {
+                out.push(Init::Int(0));
+                return Some(());
+            }
+            Some(Initial::Value(tree)) => tree,
+            Some(Initial::List(all, range)) => match all.as_slice() {
+                [Initial::Value(tree)] => tree,
+                [] => {
+                    out.push(Init::Int(0));
+                    return Some(());
+                }
+                _ => {
+                    self.error("wrong-operand", range, "a list for one value", |d| d.label("expected a value"));
+                    return None;
+                }
+            },
+        };
+        let inner = match &of.ty {
+            Type::Object(_, of) => of,
+            ty => ty,
+        };
+        let value = self.scalar(tree);
+        let init = match self.assignable(&value, inner, &tree.range) {
+            Expr::Const(v) if value.fixed => match &of.ty {
+                Type::Object(class, _) => initial(*class, v).map(Init::Int),
+                _ => Ok(Init::Int(v)),
+            },
+            Expr::Address(loc) => Ok(Init::Address { loc, index: 0 }),
+            _ => Err("expected a constant of the text".to_owned()),
+        };
+        match init {
+            Ok(init) => out.push(init),
+            Err(problem) => {
+                self.error("wrong-operand", &tree.range, "this is no value to begin with", |d| d.label(problem));
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    /// Memory that the code declares: of all threads, with its first values; of a group of threads, or of each thread.
+    fn memory(&mut self, declared: &Declared, of: Qualified, space: Space, init: Vec<Init>) {
         let name = &declared.declarator.name;
         let word = self.str(name);
         if !self.may_declare(name) {
@@ -612,7 +811,7 @@ impl<'a> Lowering<'a, '_> {
         }
         // The elements of an array; one of an array of one is the object itself.
         let element = match &of.ty {
-            Type::Array(element, n) if *n > 1 || element.word().is_some() => Qualified::clone(element),
+            Type::Array(element, n) if *n > 1 || element.ty.stored().is_some() => Qualified::clone(element),
             _ => of.clone(),
         };
         if let (Space::Shared, Some(_)) = (space, &declared.value) {
@@ -626,23 +825,41 @@ impl<'a> Lowering<'a, '_> {
         let span = self.unit.text.span(name.clone());
         let mut atomic = false;
         element.ty.each_cell(&mut |_, _, of| atomic |= of.atomic);
+        let of_program = matches!(space, Space::Global | Space::Constant);
         let object = Object {
-            ty: element.word().map(|ty| (ty, span)),
+            ty: element.ty.stored().map(|ty| (ty, span)),
             declared: true,
             record: element.ty.is_aggregate().then(|| Record(element.ty.clone())),
-            init: vec![Init::Int(0); of.ty.cells() as usize],
+            init: if of_program { init } else { vec![Init::Int(0); of.ty.cells() as usize] },
             space,
             atomic: Some(element.atomic || atomic),
-            opencl: OpenClMemory { global: space == Space::Local, local: space == Space::Shared, capped: true },
-            kind: MemoryKind::Private,
-            boolean: element.ty == Type::Bool,
+            opencl: OpenClMemory {
+                global: space == Space::Local || of_program,
+                local: space == Space::Shared,
+                capped: !of_program,
+            },
+            kind: match space {
+                Space::Global if self.env.language.row().regions => MemoryKind::ProgramScope,
+                Space::Global | Space::Constant => MemoryKind::default(),
+                _ => MemoryKind::Private,
+            },
+            class: match element.ty {
+                Type::Object(class, _) => Some(class),
+                _ => None,
+            },
+            boolean: element.ty.is_boolean(),
             of_code: true,
             ..Object::scalar(0)
         };
         let Some(loc) = self.object_of_code(name, object) else { return };
         self.declared_memory.push(loc);
         let addr = Expr::Address(loc);
-        self.scopes.bind(word, Binding::Memory(addr.clone(), of.clone()));
+        let binding = Binding::Memory(addr.clone(), of.clone());
+        if self.outside {
+            self.scopes.bind_outside(word, binding);
+            return;
+        }
+        self.scopes.bind(word, binding);
         match &declared.value {
             Some(Initial::List(all, _)) => self.fill(&addr, &of, all),
             Some(Initial::Value(value)) if matches!(of.ty, Type::Struct(_)) => {
@@ -688,14 +905,7 @@ impl<'a> Lowering<'a, '_> {
     fn fill(&mut self, addr: &Expr, of: &Qualified, all: &[Initial]) {
         let mut values = all.iter();
         self.fill_parts(addr, of, &mut values);
-        if let Some(more) = values.next() {
-            let range = match more {
-                Initial::Value(value) => &value.range,
-                Initial::List(_, range) => range,
-            };
-            let message = format!("more values than a `{}` has", of.ty.name());
-            self.error("wrong-operand", range, message, |d| d.label("expected fewer"));
-        }
+        self.no_more(of, values.next());
     }
 
     /// Initialises the parts of an aggregate with the values that come next: those of a part without braces of its own are
@@ -720,6 +930,13 @@ impl<'a> Lowering<'a, '_> {
                 }
                 Some(Initial::List(_, range)) => {
                     self.error("wrong-operand", range, "a list for one value", |d| d.label("expected a value"));
+                    return;
+                }
+                Some(Initial::Value(tree)) if part.word().is_none() => {
+                    let message = format!("a value for a `{}`", part.ty.name());
+                    self.error("unsupported", &tree.range, message, |d| {
+                        d.label("expected no initialiser").help("store it in a statement of its own")
+                    });
                     return;
                 }
                 Some(Initial::Value(tree)) => {

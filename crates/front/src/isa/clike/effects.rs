@@ -253,6 +253,9 @@ impl Lowering<'_, '_> {
             Effects { plain: !acts, acts, ..Effects::default() }
         };
         let word = self.str(&tree.range);
+        if self.is_object(tree) {
+            return Effects { acts: true, ..Effects::default() };
+        }
         match (&tree.kind, self.binding(tree)) {
             (_, Some(Binding::Register(variable))) => {
                 Effects { reads: [variable.reg].into(), ..Effects::default() }
@@ -260,13 +263,12 @@ impl Lowering<'_, '_> {
             (_, Some(Binding::Memory(_, of))) if !matches!(of.ty, Type::Array(..)) => of_memory(of),
             (_, Some(_)) => Effects::default(),
             (ExprKind::Name, None) => match self.location(word) {
-                Some(_) if self.is_object(tree) => Effects { acts: true, ..Effects::default() },
                 Some(loc) if self.is_variable(loc) => of_memory(&self.of_location(loc)),
                 _ => Effects::default(),
             },
             _ if self.is_array(tree) => Effects::default(),
             _ => {
-                let acts = self.is_object(tree) || self.may_be_volatile(tree);
+                let acts = self.may_be_volatile(tree);
                 Effects { plain: !acts, acts, ..Effects::default() }
             }
         }

@@ -45,7 +45,11 @@ impl Lowering<'_, '_> {
     fn eval_inner(&mut self, tree: &Tree) -> Value {
         match &tree.kind {
             ExprKind::Int(v, ty) => Value::literal(*v, Type::Int(*ty)),
-            ExprKind::Name | ExprKind::Index(..) if self.is_object(tree) => self.read_object(tree),
+            ExprKind::Name | ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Field(..)
+                if self.is_object(tree) =>
+            {
+                self.read_object(tree)
+            }
             ExprKind::Name => self.name(tree),
             ExprKind::Field(..) if self.is_special(tree) => self.member(tree),
             ExprKind::Step { target, one, op, prefix } => self.step(tree, (target, one), *op, *prefix, true),
@@ -330,9 +334,6 @@ impl Lowering<'_, '_> {
 
     /// The address of the location of the test's memory that is named there.
     pub(super) fn address_of(&mut self, range: &Range<usize>) -> Value {
-        if self.class_at(self.str(range)).is_some() {
-            self.object_as_memory(range);
-        }
         match self.location(self.str(range)) {
             Some(loc) => Value::new(Expr::Address(loc), self.of_location(loc).pointer()),
             None => self.nothing(),
@@ -459,8 +460,11 @@ impl Lowering<'_, '_> {
         if let Some(value) = self.answer(tree, name, args) {
             return value;
         }
-        if self.env.language.cpp && bare(word) == "init" {
-            return self.init_object(tree, args);
+        match (bare(word), args) {
+            ("init", _) if self.env.language.cpp => return self.init_object(tree, args),
+            // Of what has no owner, it is the value.
+            ("move", [arg]) if self.env.language.cpp => return self.eval(arg),
+            _ => {}
         }
         let language = self.env.language;
         let here = |r: &&super::calls::Row| language.functions.contains(&r.dialects);
@@ -495,7 +499,7 @@ impl Lowering<'_, '_> {
             || row.is_some_and(|row| pure(row.does))
             || self.env.specials.iter().any(|s| s.0 == name)
             || name.starts_with("get_")
-            || matches!(name, "thread_rank" | "size" | "num_threads")
+            || matches!(name, "thread_rank" | "size" | "num_threads" | "std::move" | "cuda::std::move")
     }
 
     /// Whether a call of that name reads memory plainly, and does nothing else.

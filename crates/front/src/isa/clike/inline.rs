@@ -12,13 +12,13 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::ast::{Declarator, Expr as Tree, ExprKind, Function, Stmt, StmtKind, Storage};
+use super::ast::{Base, Declarator, Expr as Tree, ExprKind, Function, Stmt, StmtKind, Storage};
 use super::eval::MOST_ARGUMENTS;
 use super::lower::{Frame, Known, Lowering};
 use super::place::{Place, shifted};
 use super::scope::{Binding, Variable};
 use super::types::{Qualified, Type, Value};
-use program::{Expr, Init, Op};
+use program::{Class, Expr, Init, LocId, Op};
 
 /// At most so many micro-ops in one thread, its functions written out, and so many calls.
 const LONGEST: usize = 50_000;
@@ -63,7 +63,9 @@ impl Lowering<'_, '_> {
                     });
                     return;
                 }
+                self.outside = true;
                 self.statements(all);
+                self.outside = false;
                 self.kernel(kernel);
             }
             [_, (again, _), ..] => {
@@ -178,7 +180,7 @@ impl Lowering<'_, '_> {
             self.scopes.bind(word, Binding::Constant(self.nothing()));
             return;
         };
-        let there = self.of_location(loc);
+        let there = self.as_the_parameter_says(loc, &of, param.declarator.reference);
         if param.declarator.reference {
             self.refer_to(name, Place::Memory(Expr::Address(loc), there), of, name);
             return;
@@ -201,6 +203,30 @@ impl Lowering<'_, '_> {
             }
         };
         self.scopes.bind(word, binding);
+    }
+
+    /// What is in memory that a parameter of a kernel is bound to: an integer of which the test says no more is the atomic object
+    /// that the parameter says it is.
+    fn as_the_parameter_says(&mut self, loc: LocId, of: &Qualified, reference: bool) -> Qualified {
+        let there = self.of_location(loc);
+        let wanted = match &of.ty {
+            Type::Pointer(to) if !reference => to,
+            _ => of,
+        };
+        match &wanted.ty {
+            Type::Object(Class::Atomic(_), value) if **value == there.ty => {
+                return Qualified { ty: wanted.ty.clone(), ..there };
+            }
+            ty if wanted.atomic && self.env.strict && *ty == there.ty => {
+                if let Some(object) = self.symbols.object_mut(loc)
+                    && object.atomic.is_none()
+                {
+                    object.atomic = Some(true);
+                }
+            }
+            _ => {}
+        }
+        self.of_location(loc)
     }
 
     /// The value that the test gave a register.
@@ -226,7 +252,7 @@ impl Lowering<'_, '_> {
                     .into()
             }
         };
-        let object = of.ty.is_aggregate();
+        let object = of.ty.is_aggregate() || matches!(of.ty, Type::Object(..));
         if of.word().is_none() && !(object && param.declarator.reference) {
             let name = of.ty.name();
             self.error("wrong-operand", &param.specifiers.range, format!("a parameter of type `{name}`"), |d| {
@@ -301,6 +327,9 @@ impl Lowering<'_, '_> {
 
     /// What a parameter stands for in a call.
     fn argument_of(&mut self, param: &super::ast::TypeName, arg: &Tree, body: &[Stmt]) -> Option<Binding> {
+        if let Base::Refer(reference) = &param.specifiers.base {
+            return self.reference_given(reference, arg);
+        }
         let of = self.parameter(param)?;
         if param.declarator.reference {
             let place = self.place(arg)?;

@@ -83,6 +83,8 @@ pub(super) struct Lowering<'a, 's> {
     current: (Span, u32, String),
     /// The number of the label before a barrier.
     pub(super) instance: Option<i64>,
+    /// What is lowered stands outside of all functions, beside a kernel.
+    pub(super) outside: bool,
 }
 
 impl<'a, 's> Lowering<'a, 's> {
@@ -114,6 +116,7 @@ impl<'a, 's> Lowering<'a, 's> {
             returns: Vec::new(),
             current: (Span::default(), 0, String::new()),
             instance: None,
+            outside: false,
         }
     }
 }

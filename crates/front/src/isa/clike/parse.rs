@@ -66,6 +66,16 @@ impl<'a> Parser<'a, '_> {
         self.tokens[(self.at + n).min(self.tokens.len() - 1)].tok
     }
 
+    /// Which token comes next.
+    pub(super) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Goes back, or forward again, to a token.
+    pub(super) fn go_to(&mut self, position: usize) {
+        self.at = position;
+    }
+
     pub(super) fn range(&self) -> Range<usize> {
         self.tokens[self.at].range.clone()
     }
@@ -188,7 +198,7 @@ impl<'a> Parser<'a, '_> {
 
     fn statement_inner(&mut self) -> Parsed<Stmt> {
         let start = self.range().start;
-        if let Some((what, instead)) = unsupported(self.word()) {
+        if let Some((what, instead)) = unsupported(self.word()).filter(|_| !self.names_class(0)) {
             let span = self.text.span(self.range());
             self.sink.error("unsupported", span, format!("{what} not supported"), |d| {
                 d.label("expected another statement").help(instead)

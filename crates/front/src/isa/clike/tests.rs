@@ -392,7 +392,10 @@ fn structures_are_read_as_the_language_has_them() {
         ("struct M { int a; M() { a = 1; } };", "constructors are not supported"),
         ("struct M { int a = 1; };", "initialisers of members are not supported"),
         ("struct M { static int a; };", "static and constant members are not supported"),
-        ("struct M { cuda::atomic<int> a; };", "objects of classes in structures are not supported"),
+        (
+            "struct M { cuda::latch<cuda::thread_scope_block> a; };",
+            "a member of a class that is made with a count",
+        ),
         ("struct M { int &a; };", "a reference in a structure"),
         ("Node t; Node &u = t; const Node &v = t; v.data = 1;", "is `const`"),
         ("enum class E { A, B }; int r = E::A;", "a `E` is no `int`"),
@@ -430,4 +433,55 @@ fn members_are_accessed_as_their_types_say() {
     );
     // Elements of arrays of arrays are one access each, and so is a whole array none.
     assert_eq!(read(Dialect::C, "int m[2][2]; int *p = m[1]; m[1][0] = p[1];"), "= R.na W.na");
+}
+
+#[test]
+fn objects_of_classes_are_where_the_code_says() {
+    let cuda = |code: &str, ops: &str| assert_eq!(lowered(Dialect::Cuda, code), ops, "{code}");
+    const KERNEL: &str = "__global__ void k() ";
+    let atomic = "cuda::atomic<int, cuda::thread_scope_device>";
+    cuda(&format!("__shared__ {atomic} f; f = 1; int r = f; f++;"), "W.SC@Gpu R.SC@Gpu = Add.SC@Gpu/SC@Gpu");
+    cuda(
+        &format!("__device__ {atomic} f{{3}}, g; {KERNEL} {{ f.store(g, cuda::memory_order_release); }}"),
+        "R.SC@Gpu W.REL@Gpu",
+    );
+    cuda(&format!("__device__ int v = 1; {KERNEL} {{ v = 2; int v = 3; x = v; }}"), "W.na = W.na");
+    cuda(
+        "using R = cuda::atomic_ref<long>; R r(x), s{y}; auto t = r; auto &u = s; t = 1; u.load();",
+        "W.SC@Sys R.SC@Sys",
+    );
+    cuda(
+        "__shared__ cuda::barrier<cuda::thread_scope_block> b[2]; init(&b[1], 2); init(b, 1);",
+        "W.OBJECT W.OBJECT",
+    );
+    wrong(Dialect::Cuda, &format!("__shared__ {atomic} f; auto r = f;"), "an object, which has no copies");
+    wrong(Dialect::Cuda, &format!("{atomic} f(1);"), "of one thread");
+    wrong(
+        Dialect::Cuda,
+        "__shared__ cuda::barrier<cuda::thread_scope_block> b; b = 1;",
+        "is an object of a class",
+    );
+    wrong(Dialect::Cuda, "__shared__ cuda::atomic<float> f;", "`float` is no integer type");
+    wrong(
+        Dialect::Cuda,
+        "__shared__ cuda::barrier<cuda::thread_scope_block>::token t;",
+        "expected `arrival_token`",
+    );
+    wrong(Dialect::Cuda, &format!("int v = 1; {KERNEL} {{ v = 2; }}"), "a variable of the host");
+    wrong(Dialect::Cuda, &format!("__device__ int v = y; {KERNEL} {{ }}"), "no value to begin with");
+    wrong(
+        Dialect::Cuda,
+        &format!("__device__ int v[2] = {{1, 2, 3}}; {KERNEL} {{ }}"),
+        "more values than a `int[2]` has",
+    );
+    wrong(Dialect::Cuda, &format!("__device__ int x; {KERNEL} {{ }}"), "is the name of a location");
+    wrong(Dialect::Cuda, "__device__ int v; v = 1;", "outside of functions");
+    wrong(Dialect::Cuda, "extern __shared__ int s[];", "the size of `s` is not in the code");
+    wrong(Dialect::Cuda, "void f(cuda::atomic_ref<int> r) { r = 1; } f(3);", "this cannot be assigned to");
+    wrong(
+        Dialect::Cuda,
+        "void f(cuda::atomic_ref<long> r) { } cuda::atomic_ref<long, cuda::thread_scope_block> r(x); f(r);",
+        "no reference of the type",
+    );
+    wrong(Dialect::OpenCl, "local int v; kernel void k() { }", "of no thread");
 }

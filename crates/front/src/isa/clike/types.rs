@@ -13,7 +13,8 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use program::{BinOp, CmpOp, Expr, Field, Layout, Space, Ty};
+use super::classes::class_name;
+use program::{BinOp, Class, CmpOp, Expr, Field, Layout, Space, Ty};
 
 /// A type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub(super) enum Type {
     Pointer(Rc<Qualified>),
     Array(Rc<Qualified>, u32),
     Struct(Rc<Structure>),
+    /// An object of a class of the CUDA C++ library, with the type of the values in it. It has functions, and no values.
+    Object(Class, Rc<Type>),
 }
 
 /// A structure. Two are the same type if they have one name and their members agree, so that a thread's own definition is that
@@ -115,8 +118,8 @@ impl Record {
     pub fn layout(&self) -> Layout {
         let mut fields = Vec::new();
         self.0.each_cell(&mut |path, offset, of| {
-            let boolean = of.ty == Type::Bool;
-            let ty = of.word().unwrap_or(BYTE);
+            let boolean = of.ty.is_boolean();
+            let ty = of.ty.stored().unwrap_or(BYTE);
             fields.push(Field { path: path.to_string(), offset: offset as u32, ty, boolean });
         });
         let name = match &self.0 {
@@ -228,7 +231,7 @@ impl Qualified {
     /// Whether a plain copy of it is what the language makes of its assignment: nothing in it is volatile or atomic.
     pub(super) fn is_plain(&self) -> bool {
         let mut plain = !self.volatile;
-        self.ty.each_cell(&mut |_, _, of| plain &= !of.volatile && !of.atomic);
+        self.ty.each_cell(&mut |_, _, of| plain &= !of.volatile && !of.atomic && of.word().is_some());
         plain
     }
 
@@ -290,11 +293,27 @@ impl Type {
     /// The integers that stand for its values; `None`: it has no values that a register could hold.
     pub(super) fn word(&self) -> Option<Ty> {
         match self {
-            Type::Void | Type::Array(..) | Type::Struct(_) => None,
+            Type::Void | Type::Array(..) | Type::Struct(_) | Type::Object(..) => None,
             Type::Bool => Some(BYTE),
             Type::Int(ty) => Some(*ty),
             Type::Enum(e) => Some(e.ty),
             Type::Pointer(_) => Some(Ty::WORD),
+        }
+    }
+
+    /// The integers that it is kept as, be it an object of a class.
+    pub(super) fn stored(&self) -> Option<Ty> {
+        match self {
+            Type::Object(_, of) => of.word(),
+            of => of.word(),
+        }
+    }
+
+    /// Whether what it keeps is 0 or 1.
+    pub(super) fn is_boolean(&self) -> bool {
+        match self {
+            Type::Object(_, of) => **of == Type::Bool,
+            of => *of == Type::Bool,
         }
     }
 
@@ -303,7 +322,7 @@ impl Type {
         match self {
             Type::Array(of, n) => of.ty.size().saturating_mul(u64::from(*n)),
             Type::Struct(of) => of.members.get().map_or(0, |m| m.size),
-            _ => self.word().map_or(0, |ty| u64::from(ty.bytes())),
+            _ => self.stored().map_or(0, |ty| u64::from(ty.bytes())),
         }
     }
 
@@ -315,7 +334,7 @@ impl Type {
             Type::Int(ty) if ty.bits < 32 => Some(Ty::S32),
             Type::Int(ty) => Some(*ty),
             Type::Enum(e) => Some(e.promoted).filter(|_| !e.scoped),
-            Type::Void | Type::Pointer(_) | Type::Array(..) | Type::Struct(_) => None,
+            Type::Void | Type::Pointer(_) | Type::Array(..) | Type::Struct(_) | Type::Object(..) => None,
         }
     }
 
@@ -342,6 +361,7 @@ impl Type {
             }
             Type::Array(of, n) => format!("{}[{n}]", of.ty.name()),
             Type::Struct(of) => of.name.clone(),
+            Type::Object(class, of) => class_name(*class, &of.name(), 0).0,
         }
     }
 }
