@@ -214,7 +214,7 @@ impl Parser<'_, '_> {
         let to = self.type_name()?;
         self.expect(")")?;
         if self.peek() == Tok::Punct("{") {
-            return self.refuse("compound literals are", "declare a variable");
+            return self.braced(start, Some(to));
         }
         let inner = self.nested(Self::unary)?;
         let (range, depth) = (start..inner.range.end, inner.depth);
@@ -244,10 +244,22 @@ impl Parser<'_, '_> {
     pub(super) fn cast_by_call(&mut self) -> Parsed<Expr> {
         let start = self.range().start;
         let specifiers = self.specifiers()?;
+        if self.peek() == Tok::Punct("{") {
+            let to = super::ast::TypeName { specifiers, declarator: Declarator::default() };
+            return self.braced(start, Some(to));
+        }
         let inner = self.object()?;
         let (range, depth) = (start..self.last_end(), inner.depth);
         let to = super::ast::TypeName { specifiers, declarator: Declarator::default() };
         self.node(ExprKind::Cast(to.into(), inner.into()), range, depth)
+    }
+
+    /// `{1, 2}`, where a value stands.
+    pub(super) fn braced(&mut self, start: usize, to: Option<super::ast::TypeName>) -> Parsed<Expr> {
+        let all = self.nested(Self::initial_value)?;
+        let mut depth = 0;
+        all.each_expr(&mut |part| depth = depth.max(part.depth));
+        self.node(ExprKind::Braced(to.map(Box::new), all.into()), start..self.last_end(), depth)
     }
 
     /// `sizeof(int)`, `sizeof a`

@@ -60,10 +60,13 @@ impl<'a> Lowering<'a, '_> {
                 }
                 _ => {
                     let name = self.str(range);
-                    self.error("unknown-type", range, format!("`{name}` is no type here"), |d| {
-                        d.label("expected a type")
-                    });
-                    return None;
+                    let Some(of) = self.vector(name) else {
+                        self.error("unknown-type", range, format!("`{name}` is no type here"), |d| {
+                            d.label("expected a type")
+                        });
+                        return None;
+                    };
+                    of
                 }
             },
         };
@@ -154,6 +157,26 @@ impl<'a> Lowering<'a, '_> {
                 None
             }
         }
+    }
+
+    /// A vector type of CUDA, by its name.
+    pub(super) fn vector(&self, name: &str) -> Option<Type> {
+        Structure::vector(name).filter(|_| self.env.language.cpp).map(|of| Type::Struct(of.into()))
+    }
+
+    /// The structure that is named, if the name is that of one.
+    pub(super) fn known_structure(&self, name: &TypeName) -> Option<Type> {
+        let alone = name.declarator.pointers.is_empty() && name.declarator.arrays.is_empty();
+        let word = match &name.specifiers.base {
+            Base::Named(range) => self.str(range).to_owned(),
+            Base::Struct(syntax) => format!("struct {}", self.str(syntax.name.as_ref()?)),
+            _ => return None,
+        };
+        let ty = match self.scopes.find(&word) {
+            Some(Binding::Type(of)) => of.ty.clone(),
+            _ => self.vector(&word)?,
+        };
+        (alone && !name.declarator.reference && matches!(ty, Type::Struct(_))).then_some(ty)
     }
 
     /// A class of the library.
@@ -337,6 +360,7 @@ impl<'a> Lowering<'a, '_> {
         }
         let tag = format!("struct {name}");
         match self.scopes.find(name).or_else(|| self.scopes.find(&tag)) {
+            None => self.vector(name).map(Record),
             Some(Binding::Type(of)) if matches!(&of.ty, Type::Struct(s) if s.is_complete()) => {
                 Some(Record(of.ty.clone()))
             }
@@ -453,7 +477,7 @@ impl<'a> Lowering<'a, '_> {
             Some(Initial::Value(value)) => value,
             Some(Initial::List(all, _)) if matches!(all.as_slice(), [Initial::Value(_)]) => match &all[0] {
                 Initial::Value(value) => value,
-                Initial::List(..) => return,
+                Initial::List(..) | Initial::Member(..) => return,
             },
             _ => {
                 self.error("wrong-operand", name, "this value decides no type", |d| d.label("expected one value"));
@@ -487,6 +511,12 @@ impl<'a> Lowering<'a, '_> {
             return;
         }
         let constant = specifiers.of_base.constant || specifiers.has(Storage::Constexpr).is_some();
+        if let (Some(Qualified { ty: ty @ Type::Struct(_), .. }), Some(Initial::Value(_)), false) =
+            (self.type_of_place(value), &declared.value, declared.declarator.reference)
+        {
+            self.memory(declared, Qualified { constant, ..ty.into() }, Space::Local, Vec::new());
+            return;
+        }
         if declared.declarator.reference {
             let Some(place) = self.place(value) else { return };
             let base = Qualified { constant: constant || place.of().constant, ..place.of().clone() };
@@ -581,7 +611,7 @@ impl<'a> Lowering<'a, '_> {
                 }
             },
             Some(Initial::Value(value)) => Some(value),
-            None => None,
+            Some(Initial::Member(..)) | None => None,
         };
         if let Some(tree) = one
             && self.mentions(tree, self.str(name))
@@ -714,13 +744,11 @@ impl<'a> Lowering<'a, '_> {
             return;
         }
         let mut init = Vec::new();
-        let mut values = match &declared.value {
-            Some(Initial::List(all, _)) if of.ty.is_aggregate() => all.iter(),
-            Some(value) => std::slice::from_ref(value).iter(),
-            None => [].iter(),
+        let filled = match &declared.value {
+            Some(Initial::List(all, _)) if of.ty.is_aggregate() => self.list_of_constants(&of, all, &mut init),
+            value => self.constants(&of, &mut one(value.as_ref()), &mut init),
         };
-        let filled = self.constants(&of, &mut values, &mut init);
-        if filled.and_then(|()| self.no_more(&of, values.next())).is_some() {
+        if filled.is_some() {
             let space = if constant { Space::Constant } else { Space::Global };
             self.memory(declared, of, space, init);
         }
@@ -728,10 +756,35 @@ impl<'a> Lowering<'a, '_> {
 
     /// Reports values that are left when all parts of an object have one.
     fn no_more(&mut self, of: &Qualified, left: Option<&Initial>) -> Option<()> {
-        let Some(Initial::Value(Tree { range, .. }) | Initial::List(_, range)) = left else { return Some(()) };
+        let Some(Initial::Value(Tree { range, .. }) | Initial::List(_, range) | Initial::Member(range, _)) = left
+        else {
+            return Some(());
+        };
         let message = format!("more values than a `{}` has", of.ty.name());
         self.error("wrong-operand", range, message, |d| d.label("expected fewer"));
         None
+    }
+
+    /// The constants of a list in braces.
+    fn list_of_constants(&mut self, of: &Qualified, all: &[Initial], out: &mut Vec<Init>) -> Option<()> {
+        match self.by_member(of, all)? {
+            Some(values) => {
+                for ((_, part), value) in of.parts().iter().zip(values) {
+                    match value {
+                        Some(Initial::List(all, _)) if part.ty.is_aggregate() => {
+                            self.list_of_constants(part, all, out)?;
+                        }
+                        value => self.constants(part, &mut one(value), out)?,
+                    }
+                }
+                Some(())
+            }
+            None => {
+                let mut values = all.iter();
+                self.constants(of, &mut values, out)?;
+                self.no_more(of, values.next())
+            }
+        }
     }
 
     /// The constants that an object begins with, one for each integer in it; what no value is left for is 0.
@@ -747,9 +800,7 @@ impl<'a> Lowering<'a, '_> {
                 match values.as_slice().first() {
                     Some(Initial::List(all, _)) if part.ty.is_aggregate() => {
                         values.next();
-                        let mut inner = all.iter();
-                        self.constants(&part, &mut inner, out)?;
-                        self.no_more(&part, inner.next())?;
+                        self.list_of_constants(&part, all, out)?;
                     }
                     _ => self.constants(&part, values, out)?,
                 }
@@ -762,6 +813,10 @@ impl<'a> Lowering<'a, '_> {
                 return Some(());
             }
             Some(Initial::Value(tree)) => tree,
+            Some(Initial::Member(range, _)) => {
+                self.error("wrong-operand", range, "this names a member", |d| d.label("expected a value"));
+                return None;
+            }
             Some(Initial::List(all, range)) => match all.as_slice() {
                 [Initial::Value(tree)] => tree,
                 [] => {
@@ -809,11 +864,6 @@ impl<'a> Lowering<'a, '_> {
             self.error("wrong-operand", name, message, |d| d.label("expected a type that is defined before"));
             return;
         }
-        // The elements of an array; one of an array of one is the object itself.
-        let element = match &of.ty {
-            Type::Array(element, n) if *n > 1 || element.ty.stored().is_some() => Qualified::clone(element),
-            _ => of.clone(),
-        };
         if let (Space::Shared, Some(_)) = (space, &declared.value) {
             self.error("wrong-operand", name, format!("`{word}` has an initialiser"), |d| {
                 d.label("expected none")
@@ -822,11 +872,42 @@ impl<'a> Lowering<'a, '_> {
             });
             return;
         }
-        let span = self.unit.text.span(name.clone());
+        let object = self.object_of_type(&of, space, init, name);
+        let Some(loc) = self.object_of_code(word, name, object) else { return };
+        self.declared_memory.push(loc);
+        let addr = Expr::Address(loc);
+        let binding = Binding::Memory(addr.clone(), of.clone());
+        if self.outside {
+            self.scopes.bind_outside(word, binding);
+            return;
+        }
+        self.scopes.bind(word, binding);
+        match &declared.value {
+            Some(Initial::List(all, _)) => self.fill(&addr, &of, all),
+            Some(Initial::Value(value)) if matches!(of.ty, Type::Struct(_)) => {
+                self.copy_structure((addr, of), value, &value.range);
+            }
+            Some(Initial::Value(value)) => {
+                self.error("wrong-operand", &value.range, "one value for an array", |d| {
+                    d.label("expected a list in `{}`")
+                });
+            }
+            Some(Initial::Member(..)) | None => {}
+        }
+    }
+
+    /// An object of a type; of all threads, with its first values.
+    fn object_of_type(&self, of: &Qualified, space: Space, init: Vec<Init>, range: &Range<usize>) -> Object {
+        // The elements of an array; one of an array of one is the object itself.
+        let element = match &of.ty {
+            Type::Array(element, n) if *n > 1 || element.ty.stored().is_some() => Qualified::clone(element),
+            _ => of.clone(),
+        };
+        let span = self.unit.text.span(range.clone());
         let mut atomic = false;
         element.ty.each_cell(&mut |_, _, of| atomic |= of.atomic);
         let of_program = matches!(space, Space::Global | Space::Constant);
-        let object = Object {
+        Object {
             ty: element.ty.stored().map(|ty| (ty, span)),
             declared: true,
             record: element.ty.is_aggregate().then(|| Record(element.ty.clone())),
@@ -850,34 +931,21 @@ impl<'a> Lowering<'a, '_> {
             boolean: element.ty.is_boolean(),
             of_code: true,
             ..Object::scalar(0)
-        };
-        let Some(loc) = self.object_of_code(name, object) else { return };
+        }
+    }
+
+    /// Memory of the thread's own for a structure that has no name.
+    pub(super) fn unnamed(&mut self, word: &str, of: &Qualified, range: &Range<usize>) -> Option<Expr> {
+        let object = self.object_of_type(of, Space::Local, Vec::new(), range);
+        let loc = self.object_of_code(word, range, object)?;
         self.declared_memory.push(loc);
-        let addr = Expr::Address(loc);
-        let binding = Binding::Memory(addr.clone(), of.clone());
-        if self.outside {
-            self.scopes.bind_outside(word, binding);
-            return;
-        }
-        self.scopes.bind(word, binding);
-        match &declared.value {
-            Some(Initial::List(all, _)) => self.fill(&addr, &of, all),
-            Some(Initial::Value(value)) if matches!(of.ty, Type::Struct(_)) => {
-                self.copy_structure((addr, of), value, &value.range);
-            }
-            Some(Initial::Value(value)) => {
-                self.error("wrong-operand", &value.range, "one value for an array", |d| {
-                    d.label("expected a list in `{}`")
-                });
-            }
-            None => {}
-        }
+        Some(Expr::Address(loc))
     }
 
     /// The object that a declaration of the code stands for. The threads of a kernel declare one; a thread has one for each
     /// declaration, and a condition knows the first of a name.
-    fn object_of_code(&mut self, name: &Range<usize>, object: Object) -> Option<LocId> {
-        let (word, span) = (self.str(name), self.unit.text.span(name.clone()));
+    fn object_of_code(&mut self, word: &str, name: &Range<usize>, object: Object) -> Option<LocId> {
+        let span = self.unit.text.span(name.clone());
         for n in 0.. {
             let called = if n == 0 { word.to_string() } else { format!("{word}#{n}") };
             let Some(old) = self.symbols.find(&called) else {
@@ -902,55 +970,111 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Initialises an array or structure with a list, each time its declaration is reached.
-    fn fill(&mut self, addr: &Expr, of: &Qualified, all: &[Initial]) {
-        let mut values = all.iter();
-        self.fill_parts(addr, of, &mut values);
-        self.no_more(of, values.next());
+    pub(super) fn fill(&mut self, addr: &Expr, of: &Qualified, all: &[Initial]) {
+        match self.by_member(of, all) {
+            None => {}
+            Some(Some(values)) => {
+                for ((offset, part), value) in of.parts().into_iter().zip(values) {
+                    self.fill_part(&shifted(addr, offset), &part, &mut one(value));
+                }
+            }
+            Some(None) => {
+                let mut values = all.iter();
+                self.fill_parts(addr, of, &mut values);
+                self.no_more(of, values.next());
+            }
+        }
+    }
+
+    /// The values of a list that names members, by member; the inner `None`: it names none. The outer one: it is wrong.
+    fn by_member<'v>(&mut self, of: &Qualified, all: &'v [Initial]) -> Option<Option<Vec<Option<&'v Initial>>>> {
+        if !all.iter().any(|value| matches!(value, Initial::Member(..))) {
+            return Some(None);
+        }
+        let names: Vec<String> = match &of.ty {
+            Type::Struct(structure) => structure.members().iter().map(|m| m.name.clone()).collect(),
+            _ => Vec::new(),
+        };
+        let mut values = vec![None; names.len()];
+        let mut last = 0;
+        for value in all {
+            let (range, message) = match value {
+                Initial::Member(name, value) => match names.iter().position(|n| n == self.str(name)) {
+                    None => (name, format!("a `{}` has no member `{}`", of.ty.name(), self.str(name))),
+                    Some(at) if values[at].is_some() => (name, format!("`{}` has two values", self.str(name))),
+                    Some(at) if self.env.language.cpp && at < last => {
+                        (name, format!("`{}` stands before this member in the structure", self.str(name)))
+                    }
+                    Some(at) => {
+                        values[at] = Some(&**value);
+                        last = at;
+                        continue;
+                    }
+                },
+                Initial::Value(Tree { range, .. }) | Initial::List(_, range) => {
+                    (range, "a value without a name among those with names".to_owned())
+                }
+            };
+            let range = range.clone();
+            self.error("wrong-operand", &range, message, |d| {
+                d.label("expected the values of members, in their order")
+            });
+            return None;
+        }
+        Some(Some(values))
     }
 
     /// Initialises the parts of an aggregate with the values that come next: those of a part without braces of its own are
     /// taken from the same list, and a part that none is left for is 0 (C11, 6.7.9).
     fn fill_parts(&mut self, addr: &Expr, of: &Qualified, values: &mut std::slice::Iter<'_, Initial>) {
         for (offset, part) in of.parts() {
-            let at = shifted(addr, offset);
-            let value = match values.as_slice().first() {
-                Some(Initial::Value(tree)) if part.ty.is_aggregate() => {
-                    if self.type_of_place(tree).is_none_or(|of| of.ty != part.ty) {
-                        self.fill_parts(&at, &part, values);
-                    } else {
-                        values.next();
-                        self.copy_structure((at, part), tree, &tree.range);
-                    }
-                    continue;
-                }
-                Some(Initial::List(all, _)) if part.ty.is_aggregate() => {
-                    values.next();
-                    self.fill(&at, &part, all);
-                    continue;
-                }
-                Some(Initial::List(_, range)) => {
-                    self.error("wrong-operand", range, "a list for one value", |d| d.label("expected a value"));
-                    return;
-                }
-                Some(Initial::Value(tree)) if part.word().is_none() => {
-                    let message = format!("a value for a `{}`", part.ty.name());
-                    self.error("unsupported", &tree.range, message, |d| {
-                        d.label("expected no initialiser").help("store it in a statement of its own")
-                    });
-                    return;
-                }
-                Some(Initial::Value(tree)) => {
-                    let value = self.scalar(tree);
-                    self.assignable(&value, &part.ty, &tree.range)
-                }
-                None if part.ty.is_aggregate() => {
-                    self.fill_parts(&at, &part, values);
-                    continue;
-                }
-                None => Expr::Const(0),
-            };
-            values.next();
-            self.write(&Place::Memory(at, part), value);
+            self.fill_part(&shifted(addr, offset), &part, values);
         }
     }
+
+    fn fill_part(&mut self, at: &Expr, part: &Qualified, values: &mut std::slice::Iter<'_, Initial>) {
+        let value = match values.as_slice().first() {
+            Some(Initial::Value(tree)) if part.ty.is_aggregate() => {
+                if self.type_of_place(tree).is_none_or(|of| of.ty != part.ty) {
+                    self.fill_parts(at, part, values);
+                } else {
+                    values.next();
+                    self.copy_structure((at.clone(), part.clone()), tree, &tree.range);
+                }
+                return;
+            }
+            Some(Initial::List(all, _)) if part.ty.is_aggregate() => {
+                values.next();
+                self.fill(at, part, all);
+                return;
+            }
+            Some(Initial::List(_, range) | Initial::Member(range, _)) => {
+                self.error("wrong-operand", range, "a list for one value", |d| d.label("expected a value"));
+                return;
+            }
+            Some(Initial::Value(tree)) if part.word().is_none() => {
+                let message = format!("a value for a `{}`", part.ty.name());
+                self.error("unsupported", &tree.range, message, |d| {
+                    d.label("expected no initialiser").help("store it in a statement of its own")
+                });
+                return;
+            }
+            Some(Initial::Value(tree)) => {
+                let value = self.scalar(tree);
+                self.assignable(&value, &part.ty, &tree.range)
+            }
+            None if part.ty.is_aggregate() => {
+                self.fill_parts(at, part, values);
+                return;
+            }
+            None => Expr::Const(0),
+        };
+        values.next();
+        self.write(&Place::Memory(at.clone(), part.clone()), value);
+    }
+}
+
+/// One value, or none, as those that come next.
+fn one(value: Option<&Initial>) -> std::slice::Iter<'_, Initial> {
+    value.map_or([].iter(), |value| std::slice::from_ref(value).iter())
 }

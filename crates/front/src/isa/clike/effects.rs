@@ -118,6 +118,9 @@ impl Lowering<'_, '_> {
                 self.effects_of_place(object).and(self.effects_of_call(self.str(name), args))
             }
             ExprKind::Refer(reference) => self.effects_of_place(&reference.object),
+            ExprKind::Braced(..) => {
+                tree.parts().into_iter().fold(Effects::default(), |all, part| all.and(of(part)))
+            }
         }
     }
 
@@ -231,6 +234,13 @@ impl Lowering<'_, '_> {
                 };
                 of(a).or_else(|| of(b))
             }
+            ExprKind::Call(name, _) => {
+                let word = self.str(name);
+                let known = self.functions.get(word);
+                let made = || self.vector(word.strip_prefix("make_")?);
+                known.map_or_else(made, |known| known.structure.clone()).map(Qualified::from)
+            }
+            ExprKind::Braced(Some(of), _) => self.known_structure(of).map(Qualified::from),
             ExprKind::Comma(_, a)
             | ExprKind::Choice(_, a, _)
             | ExprKind::Assign(_, a, _)

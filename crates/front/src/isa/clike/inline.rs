@@ -98,7 +98,8 @@ impl Lowering<'_, '_> {
             .iter()
             .map(|p| by_reference(&p.declarator) && !p.specifiers.of_base.constant)
             .collect();
-        let known = Known { function: function.clone(), pure, written };
+        let structure = self.known_structure(&function.result);
+        let known = Known { function: function.clone(), pure, written, structure };
         self.functions.insert(word.to_string(), known);
     }
 
@@ -154,7 +155,7 @@ impl Lowering<'_, '_> {
     fn bind_parameter(&mut self, param: &super::ast::TypeName, body: &[Stmt]) {
         let name = &param.declarator.name;
         let word = self.str(name);
-        let Some(of) = self.parameter(param) else { return };
+        let Some(of) = self.parameter(param, false) else { return };
         if word.is_empty() {
             return;
         }
@@ -241,7 +242,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The type of a parameter: an array is a pointer.
-    fn parameter(&mut self, param: &super::ast::TypeName) -> Option<Qualified> {
+    fn parameter(&mut self, param: &super::ast::TypeName, structures: bool) -> Option<Qualified> {
         let of = match param.declarator.arrays.as_slice() {
             [] => self.named_type(param)?,
             // What the first dimension says of its size means nothing (C11, 6.7.6.3).
@@ -253,7 +254,8 @@ impl Lowering<'_, '_> {
             }
         };
         let object = of.ty.is_aggregate() || matches!(of.ty, Type::Object(..));
-        if of.word().is_none() && !(object && param.declarator.reference) {
+        let copied = structures && matches!(of.ty, Type::Struct(_));
+        if of.word().is_none() && !copied && !(object && param.declarator.reference) {
             let name = of.ty.name();
             self.error("wrong-operand", &param.specifiers.range, format!("a parameter of type `{name}`"), |d| {
                 let d = d.label("expected a type that has values");
@@ -304,7 +306,13 @@ impl Lowering<'_, '_> {
             .map(|(param, arg)| self.argument_of(param, arg, &function.body))
             .collect();
         let dst = result.word().map(|ty| self.temporary(ty));
-        if let (Some(_), false) = (dst, function.body.last().is_some_and(Stmt::always_returns)) {
+        let place = match result.ty {
+            Type::Struct(_) => Some((self.unnamed(&format!("{word}()"), &result, name)?, result.clone())),
+            _ => None,
+        };
+        if let (true, false) =
+            (dst.is_some() || place.is_some(), function.body.last().is_some_and(Stmt::always_returns))
+        {
             self.error("undefined-value", &function.result.declarator.name, "it may end without a value", |d| {
                 d.label("expected `return` at its end, or in both branches of an `if` there")
             });
@@ -316,12 +324,14 @@ impl Lowering<'_, '_> {
                 self.scopes.bind(word, binding);
             }
         }
-        let frame = Frame { name: word.to_string(), result: result.clone(), dst, returns: Vec::new() };
+        let at = place.as_ref().map(|place| place.0.clone());
+        let frame = Frame { name: word.to_string(), result: result.clone(), dst, place, returns: Vec::new() };
         self.inside(frame, &function.body);
         self.scopes.leave_function(base);
-        Some(match dst {
-            Some(dst) => Value::new(Expr::Reg(dst), result.ty),
-            None => Value::void(),
+        Some(match (dst, at) {
+            (Some(dst), _) => Value::new(Expr::Reg(dst), result.ty),
+            (None, Some(at)) => Value::new(at, result.ty),
+            (None, None) => Value::void(),
         })
     }
 
@@ -330,7 +340,13 @@ impl Lowering<'_, '_> {
         if let Base::Refer(reference) = &param.specifiers.base {
             return self.reference_given(reference, arg);
         }
-        let of = self.parameter(param)?;
+        let of = self.parameter(param, true)?;
+        if matches!(of.ty, Type::Struct(_)) && !param.declarator.reference {
+            let word = self.str(&param.declarator.name);
+            let at = self.unnamed(if word.is_empty() { "()" } else { word }, &of, &arg.range)?;
+            self.copy_structure((at.clone(), of.clone()), arg, &arg.range);
+            return Some(Binding::Memory(at, of));
+        }
         if param.declarator.reference {
             let place = self.place(arg)?;
             return self.reference_to(place, of, &arg.range);

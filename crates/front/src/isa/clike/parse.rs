@@ -12,6 +12,7 @@ use super::inline_asm;
 use super::language::Language;
 use super::lex::{Tok, Token, tokens};
 use super::refused::unsupported;
+use super::types::Structure;
 use diag::{MappedText, Sink};
 use program::BinOp;
 
@@ -205,6 +206,9 @@ impl<'a> Parser<'a, '_> {
             });
             return Err(Failed);
         }
+        if self.language.row().regions && Structure::vector(self.word()).is_some() {
+            return self.refuse("vectors of OpenCL are", "use plain variables, or a structure");
+        }
         let kind = match (self.peek(), self.word()) {
             (Tok::Punct(";"), _) => {
                 self.next();
@@ -254,7 +258,11 @@ impl<'a> Parser<'a, '_> {
             }
             (_, "return") => {
                 self.next();
-                let value = if self.peek() == Tok::Punct(";") { None } else { Some(self.comma()?) };
+                let value = match self.peek() {
+                    Tok::Punct(";") => None,
+                    Tok::Punct("{") if self.language.cpp => Some(self.braced(self.range().start, None)?),
+                    _ => Some(self.comma()?),
+                };
                 self.expect(";")?;
                 StmtKind::Return(value)
             }

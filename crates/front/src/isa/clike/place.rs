@@ -128,6 +128,13 @@ impl Lowering<'_, '_> {
                 return self.pointed(pointer, &tree.range);
             }
             ExprKind::Field(object, name) => return self.member_of(object, name),
+            ExprKind::Call(..) | ExprKind::Braced(..) if self.type_of_place(tree).is_some() => {
+                let value = self.eval(tree);
+                return match value.ty {
+                    Type::Struct(_) => Some(Place::Memory(value.expr, value.ty.into())),
+                    _ => None,
+                };
+            }
             ExprKind::Index(a, i) => {
                 let (of_a, of_i) = (self.effects(a), self.effects(i));
                 if !self.env.language.sequenced {

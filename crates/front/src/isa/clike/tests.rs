@@ -372,10 +372,13 @@ fn structures_are_read_as_the_language_has_them() {
         ("struct Odd { float f; };", "floating-point types are not supported"),
         ("struct Odd { int a, a; };", "a second member of that name"),
         ("struct __attribute__((packed)) P { int a; };", "alignment and packing of structures"),
-        ("struct Node t = { .data = 1 };", "designated initialisers are not supported"),
+        ("int t[2] = { [1] = 1 };", "designated elements are not supported"),
+        ("struct Node t = { .data = 1, 2 };", "among those with names"),
+        ("struct Node t = { .data = 1, .data = 2 };", "has two values"),
+        ("struct Node t = { .date = 1 };", "has no member `date`"),
         ("struct Node t, u; int r = (t = u).data;", "cannot be assigned to"),
         ("const struct Node t = {1}; t.data = 2;", "is `const`"),
-        ("int f(struct Node t) { return 1; } struct Node t; int r = f(t);", "give a pointer"),
+        ("int f(struct Node t) { return 1; } struct Node t; int r = f(t);", "with volatile or atomic members"),
         ("int m[2][2]; int r = m[0];", "an address is no number"),
         ("int m[2][2]; m[0] = 0;", "cannot be assigned to"),
         ("int m[2][2]; int r = m[0][5];", "element 5 of an array of 2"),
@@ -484,4 +487,22 @@ fn objects_of_classes_are_where_the_code_says() {
         "no reference of the type",
     );
     wrong(Dialect::OpenCl, "local int v; kernel void k() { }", "of no thread");
+}
+
+#[test]
+fn structures_without_names_are_memory_of_the_thread() {
+    let cuda = |code: &str, ops: &str| assert_eq!(lowered(Dialect::Cuda, code), ops, "{code}");
+    const P: &str = "struct P { int a, b; }; ";
+    cuda(&format!("{P}P f(int v) {{ return {{v, 2}}; }} int r = f(1).b;"), "W.na W.na goto3 R.na =");
+    cuda(
+        &format!("{P}int f(P p) {{ return p.b; }} int r = f(P{{.b = 2}});"),
+        "W.na W.na R.na R.na W.na W.na R.na = goto9 =",
+    );
+    cuda("int2 v = make_int2(1, 2); v = int2{3};", "W.na W.na R.na R.na W.na W.na W.na W.na R.na R.na W.na W.na");
+    wrong(Dialect::Cuda, "int2 v = make_int2(1);", "is made of 2 values, 1 given");
+    wrong(Dialect::Cuda, "int r = make_int2(1, 2);", "a `int2` is no number");
+    wrong(Dialect::Cuda, &format!("{P}P f(int v) {{ if (v) return P{{v}}; }} f(1);"), "may end without a value");
+    wrong(Dialect::Cuda, &format!("{P}P f() {{ return; }} f();"), "this function returns a structure");
+    wrong(Dialect::Cuda, &format!("{P}int f() {{ return {{1, 2}}; }} f();"), "nothing says what type");
+    wrong(Dialect::OpenCl, "int4 v;", "vectors of OpenCL are not supported");
 }

@@ -39,6 +39,20 @@ pub(super) struct Structure {
     members: OnceCell<Members>,
 }
 
+/// What the vector types of CUDA are made of.
+const VECTORS: &[(&str, Ty)] = &[
+    ("char", Ty { bits: 8, signed: true }),
+    ("uchar", BYTE),
+    ("short", Ty { bits: 16, signed: true }),
+    ("ushort", Ty { bits: 16, signed: false }),
+    ("int", Ty::S32),
+    ("uint", Ty::U32),
+    ("long", Ty::WORD),
+    ("ulong", Ty::U64),
+    ("longlong", Ty::WORD),
+    ("ulonglong", Ty::U64),
+];
+
 /// The members of a structure, and its size (C11, 6.7.2.1).
 struct Members {
     all: Vec<Member>,
@@ -101,6 +115,20 @@ impl Structure {
         }
         // One that is defined stays what it is; a second definition was reported.
         let _ = self.members.set(Members { all, size: size.next_multiple_of(align), align });
+    }
+
+    /// A vector type of CUDA, if a name is that of one: a structure with up to four members, aligned as a whole if they are two or
+    /// four (CUDA C++ Programming Guide, *Built-in Vector Types*).
+    pub(super) fn vector(name: &str) -> Option<Structure> {
+        let (of, n) = name.split_at_checked(name.len().checked_sub(1)?)?;
+        let n = n.parse::<usize>().ok().filter(|n| (1..=4).contains(n))?;
+        let ty = VECTORS.iter().find(|v| v.0 == of)?.1;
+        let structure = Structure::new(name);
+        structure.define(["x", "y", "z", "w"][..n].iter().map(|m| (m.to_string(), ty.into())).collect());
+        let align = u64::from(ty.bytes()) * if n % 2 == 0 { n as u64 } else { 1 };
+        let members = structure.members.into_inner()?;
+        let members = Members { align: align.min(16), ..members };
+        Some(Structure { name: structure.name, members: OnceCell::from(members) })
     }
 
     /// Its members, none of one that is not defined.
