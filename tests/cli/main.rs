@@ -7,6 +7,7 @@ mod compare;
 mod distinguish;
 mod explain;
 mod kernels;
+mod readings;
 mod run;
 mod streams;
 mod undefined;

@@ -1,0 +1,67 @@
+//! Answers that depend on how the text is read: what is said of them by default, and when a reading is chosen.
+
+use serde_json::{Value, json};
+
+use super::{Said, fencepost};
+
+/// A bulk copy of what another thread of the CTA wrote, the proxy fence with the thread that begins it.
+const TEST: &str = r#"name = "issuer"
+condition = 'g == 0'
+OPTIONS
+[memory]
+x = { init = [0, 0], space = "shared" }
+g = [7, 7]
+[[thread]]
+cta = 0
+code = """
+st.weak x, 1
+bar.sync 0
+"""
+[[thread]]
+cta = 0
+code = """
+bar.sync 0
+FENCE
+cp.async.bulk.global.shared::cta.bulk_group [g], [x], 16
+"""
+"#;
+
+fn said(fence: &str, options: &str, arguments: &[&str]) -> Said {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = TEST.replace("FENCE", fence).replace("OPTIONS", options);
+    std::fs::write(folder.path().join("t.toml"), text).expect("writable");
+    fencepost(folder.path(), &[&[arguments[0], "t.toml", "--model", "ptx"], &arguments[1..]].concat())
+}
+
+#[test]
+fn an_answer_that_depends_on_a_reading_says_so() {
+    let sentence = "depends on the reach of fence.proxy.async: forbidden under `path`, `cta`; allowed under `thread`, `letter`";
+    for command in ["check", "ask"] {
+        let out = said("fence.proxy.async", "", &[command]).out;
+        assert!(
+            out.contains("forbidden") && out.contains(sentence) && out.contains("PTX ISA 9.4"),
+            "{command}: {out}"
+        );
+    }
+    let out = said("fence.proxy.async", "", &["check", "--format", "jsonl"]).out;
+    let line: Value = serde_json::from_str(&out).expect("a line of JSON");
+    assert_eq!((&line["verdict"], &line["depends"][0]["option"]), (&json!("forbidden"), &json!("async-fence")));
+    let verdicts = json!({ "path": "forbidden", "cta": "forbidden", "thread": "allowed", "letter": "allowed" });
+    assert_eq!(line["depends"][0]["verdicts"], verdicts);
+}
+
+#[test]
+fn one_that_is_the_same_under_all_readings_does_not() {
+    // Without the fence nothing is left to read.
+    let out = said("", "", &["check"]).out;
+    assert!(out.contains("allowed") && !out.contains("depends"), "{out}");
+}
+
+#[test]
+fn a_reading_that_was_chosen_is_the_only_one() {
+    let chosen = said("fence.proxy.async", "", &["check", "--set", "async-fence=thread"]).out;
+    let of_test = said("fence.proxy.async", "options = { async-fence = \"letter\" }", &["check"]).out;
+    for out in [chosen, of_test] {
+        assert!(out.contains("allowed") && !out.contains("depends"), "{out}");
+    }
+}
