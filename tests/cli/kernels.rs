@@ -155,3 +155,27 @@ fn what_is_wrong_is_told_of_the_module() {
     let said = fencepost(folder.path(), &["import", "a.litmus", "--grid", "2"]);
     assert!(said.code == Some(2) && said.err.contains("one `.ptx` file"), "{}", said.err);
 }
+
+#[test]
+fn functions_come_with_the_kernel_that_calls_them() {
+    let module = ".version 8.0\n.target sm_90\n.address_size 64\n.func put(.param .b64 p)\n{\n.reg .b64 %rd<2>;\n\
+                  .shared .align 4 .u32 own;\nld.param.u64 %rd1, [p];\nst.shared.u32 [own], 7;\nst.global.u32 [%rd1], 7;\nret;\n}\n\
+                  .visible .entry k(.param .u64 k_0)\n{\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [k_0];\n{\n.param .b64 a;\n\
+                  st.param.b64 [a], %rd1;\ncall.uni put, (a);\n}\nret;\n}\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    let import = |module: &str, out: &str| {
+        fs::write(folder.path().join("k.ptx"), module).expect("writable");
+        let arguments = ["import", "k.ptx", "--block", "1", "--arg", "0=out", "--ask", "out != 7", "-o", out];
+        fencepost(folder.path(), &arguments)
+    };
+    let said = import(module, "k.toml");
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
+    assert!(text.contains("own = {") && text.contains("# From lines 4, 14 of k.ptx."), "{text}");
+    let said = fencepost(folder.path(), &["check", "k.toml", "--format", "jsonl"]);
+    assert!(said.out.contains(r#""verdict":"forbidden""#), "{}{}", said.out, said.err);
+    let said = import(&module.replace("st.global.u32", "st.global.f16"), "wrong.toml");
+    assert!(said.code == Some(2) && said.err.contains("k.ptx:10:11"), "{}", said.err);
+    let said = fencepost(folder.path(), &["import", "k.ptx"]);
+    assert!(said.out.contains("  shared .u32 own\n  refused: line 10:"), "{}", said.out);
+}

@@ -267,6 +267,8 @@ struct Maker {
     names: usize,
     enumerators: Vec<String>,
     functions: Vec<Function>,
+    /// Of a structure that functions take and return: its number, and the types of its members.
+    pair: Option<(u64, Type, Type)>,
 }
 
 /// A function: its name, and its parameters, each with whether it is a reference.
@@ -290,6 +292,7 @@ impl Maker {
             names: 0,
             enumerators: Vec::new(),
             functions: Vec::new(),
+            pair: None,
         }
     }
 
@@ -351,8 +354,11 @@ impl Maker {
     }
 
     fn program(mut self, seed: u64) -> Program {
-        let functions: Vec<String> =
+        let mut functions: Vec<String> =
             (0..self.rng.random_range(0..=2)).map(|i| self.function(format!("g{seed}_{i}"))).collect();
+        if self.chance(30) {
+            functions.push(self.pair(seed));
+        }
         for i in 0..self.rng.random_range(1..=3) {
             let ty = self.any(&TYPES);
             let n = if self.chance(30) { 4 } else { 1 };
@@ -383,6 +389,42 @@ impl Maker {
         let body = (0..self.rng.random_range(2..=6)).map(|_| self.statement(3)).collect();
         let Maker { language, types, memory, structures, parts, .. } = self;
         Program { language, types, memory, structures, parts, functions, head, body, observed }
+    }
+
+    /// A structure, a function that makes one, and one that it is given to.
+    fn pair(&mut self, n: u64) -> String {
+        let (a, b, c) = (self.any(&TYPES), self.any(&TYPES), self.any(&TYPES));
+        self.pair = Some((n, a, b));
+        let listed = self.chance(50);
+        let made = match self.language {
+            Language::Cpp if listed => "return {v, w};".to_owned(),
+            _ => format!("struct Q{n} q = {{ .a = v, .b = w }}; q.a ^= 1; return q;"),
+        };
+        let (a, b, c) = (a.0, b.0, c.0);
+        format!(
+            "struct Q{n} {{ {a} a; {b} b; }};\nstatic struct Q{n} mk{n}({a} v, {b} w) {{ {made} }}\n\
+             static {c} fold{n}(struct Q{n} q) {{ q.b += 3; return q.a - q.b; }}\n"
+        )
+    }
+
+    /// A statement with structures that have no names.
+    fn paired(&mut self, (n, a, b): (u64, Type, Type)) -> String {
+        let none = Bans::default();
+        let Some(Variable { name: to, .. }) = self.target(&none) else { return ";".into() };
+        let first = self.expression(2, &none);
+        let second = self.expression(2, &none.beside(&first)).text;
+        let first = first.text;
+        match self.rng.random_range(0..4) {
+            0 => format!("{{ struct Q{n} qq = mk{n}({first}, {second}); {to} = fold{n}(qq); {to} += qq.a; }}"),
+            1 => format!("{to} = mk{n}({first}, {second}).b;"),
+            2 => format!(
+                "{{ struct Q{n} qq; qq = mk{n}({first}, {second}); qq.b ^= 1; {to} = fold{n}(qq) ^ qq.b; }}"
+            ),
+            _ if self.language == Language::C => {
+                format!("{to} = fold{n}((struct Q{n}){{ .b = ({})({second}), .a = ({})({first}) }});", b.0, a.0)
+            }
+            _ => format!("{to} = fold{n}(Q{n}{{({})({first}), ({})({second})}});", a.0, b.0),
+        }
     }
 
     /// A structure, objects of it, and an array of arrays.
@@ -519,6 +561,10 @@ impl Maker {
             50..54 if !self.memory.is_empty() => self.pointer(),
             54..62 if !self.parts.is_empty() => self.structured(),
             62..64 if self.language == Language::Cpp => self.referred(),
+            64..70 if self.pair.is_some() => {
+                let pair = self.pair.expect("there is one");
+                self.paired(pair)
+            }
             _ if simple => {
                 let made = self.assignment(1, &none);
                 format!("{};", made.text)

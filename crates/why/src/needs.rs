@@ -137,7 +137,7 @@ pub(crate) fn forbidding(
         }
     };
     let decides = of_test(written, forbids(session, negate));
-    let mut search = Search::new(written, knobs, (false, DECISIONS, deadline), decides);
+    let mut search = Search::new(written, knobs, (false, DECISIONS, deadline), decides).past_undecided();
     // Another place of a thread is no change of the code: only where nothing else helps.
     let code: Vec<usize> = (0..search.knobs.len()).filter(|&i| !search.knobs[i].is_place()).collect();
     let found = match search.one_two_or_all_of(&code) {
@@ -156,9 +156,10 @@ pub(crate) fn forbidding(
             let version = search.version(&setting).ok_or("what was decided cannot be written")?;
             Ok(Forbidding { needs, version })
         }
-        Ok(None) => {
-            Err("no wider scope, stronger order, added fence or other place of a thread forbids it".into())
-        }
+        Ok(None) => Err(match search.open {
+            Some(reason) => format!("what would forbid it was not found out: {reason}"),
+            None => "no wider scope, stronger order, added fence or other place of a thread forbids it".into(),
+        }),
         Err(GivenUp(reason)) => Err(format!("what would forbid it was not found out: {reason}")),
     }
 }

@@ -57,7 +57,8 @@ pub(crate) fn remedy(
             _ => Err(GivenUp(Reason::Engine("the model knows no races".into()))),
         }
     };
-    let mut search = Search::new(written, knobs, (false, DECISIONS, deadline), of_test(written, race_free));
+    let decides = of_test(written, race_free);
+    let mut search = Search::new(written, knobs, (false, DECISIONS, deadline), decides).past_undecided();
     let mut found = search.one_two_or_all();
     // The memory that the accesses race for becomes atomic, and then, as long as there are races for other memory, more
     // of it.
@@ -83,6 +84,7 @@ pub(crate) fn remedy(
             changes.sort_by_key(|c| c.line);
             Remedy::Changes(changes)
         }
+        Ok(None) if search.open.is_some() => Remedy::Undecided(search.open.unwrap_or(Reason::Time)),
         Ok(None) if left_open.get() => Remedy::None(
             "they belong to commands that nothing orders, and what atomic operations of several kernel instances do to one \
              buffer is left to implementations"

@@ -41,6 +41,10 @@ pub(crate) struct Search<'s, D> {
     /// At most so many versions are decided.
     most: usize,
     deadline: Option<Instant>,
+    /// Whether a version that is not decided only does not help.
+    lenient: bool,
+    /// Why a version was not decided that could have helped.
+    pub(crate) open: Option<Reason>,
 }
 
 /// Decides changes by the test that has them; what the front end refuses does not help.
@@ -58,10 +62,25 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
         (written, most, deadline): (bool, usize, Option<Instant>),
         decides: D,
     ) -> Self {
-        let mut search =
-            Search { test, knobs: Vec::new(), decides, known: HashMap::new(), written, most, deadline };
+        let mut search = Search {
+            test,
+            knobs: Vec::new(),
+            decides,
+            known: HashMap::new(),
+            written,
+            most,
+            deadline,
+            lenient: false,
+            open: None,
+        };
         search.add(knobs);
         search
+    }
+
+    /// One that goes on past versions that are not decided: another one may help. That none does is not said then.
+    pub(crate) fn past_undecided(mut self) -> Self {
+        self.lenient = true;
+        self
     }
 
     /// Adds knobs, as the last ones.
@@ -110,7 +129,13 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
             return Err(GivenUp(Reason::TooManyChanges));
         }
         let changes = self.changes(setting);
-        let helps = (self.decides)(&changes, left)?;
+        let helps = match (self.decides)(&changes, left) {
+            Err(GivenUp(reason)) if self.lenient && reason != Reason::Time => {
+                self.open = Some(reason);
+                false
+            }
+            helps => helps?,
+        };
         self.known.insert(setting.clone(), helps);
         Ok(helps)
     }
@@ -141,7 +166,11 @@ impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'
         let (alone, together): (Vec<usize>, Vec<usize>) = among.iter().partition(|&&i| self.knobs[i].is_alone());
         let all: Setting = of(&together);
         let alone = alone.iter().map(|&i| of(&[i]));
-        if together.is_empty() || !self.helps(&all)? {
+        // If all together do not help, fewer do not; but if that is not decided, they may.
+        let before = self.open.take();
+        let none = together.is_empty() || (!self.helps(&all)? && self.open.is_none());
+        self.open = self.open.take().or(before);
+        if none {
             return self.first_of(alone);
         }
         let paired = &together[..together.len().min(PAIRED)];

@@ -566,8 +566,34 @@ fn regions(test: &LitmusTest) -> Vec<Range<usize>> {
             }));
         }
     }
+    let more = instance(test)
+        .into_iter()
+        .filter(|r| regions.iter().all(|have| r.end <= have.start || have.end <= r.start));
+    regions.extend(more.collect::<Vec<_>>());
     regions.sort_by_key(|r| r.start);
     regions
+}
+
+/// The values that a test has as an instance of its file: what they declare is code of no instruction.
+fn instance(test: &LitmusTest) -> Vec<Range<usize>> {
+    let text = &test.file.text;
+    let (mut found, mut at, mut inside) = (Vec::new(), 0, false);
+    for line in text.split_inclusive('\n') {
+        let start = at;
+        at += line.len();
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        let value = value.trim();
+        let quoted = value.len() > 1 && value.starts_with(['"', '\'']) && value.ends_with(&value[..1]);
+        if line.starts_with('[') {
+            inside = false;
+        } else if key.trim() == "name" && quoted {
+            inside = value[1..value.len() - 1] == test.name;
+        } else if inside && quoted {
+            let open = start + line.find(value).unwrap_or(0);
+            found.push(open + 1..open + value.len() - 1);
+        }
+    }
+    found
 }
 
 /// The tokens of a part of a file, without comments and strings.

@@ -169,6 +169,7 @@ impl Symbols {
         old.of_code
             && (word(old), old.init.len(), old.space) == (word(object), object.init.len(), object.space)
             && (old.boolean, old.atomic, &old.record) == (object.boolean, object.atomic, &object.record)
+            && (old.class, &old.init) == (object.class, &object.init)
     }
 
     /// The type of the elements of the object that a name stands for.

@@ -1,4 +1,5 @@
-//! A kernel of a PTX module as a test: its code as it is, its parameters bound, its variables under `[memory]`.
+//! A kernel of a PTX module as a test: its code and that of the functions that it calls as it is, its parameters bound, its
+//! variables under `[memory]`.
 //!
 //! # Invariants
 //! - The code keeps every byte but declarations of variables, so that what is wrong with it is told at its line of the module.
@@ -6,11 +7,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::toml::is_identifier;
 use super::write::{quote, toml_key};
-use crate::isa::ptx::module::{Kernel, Module, Param, Variable, parse};
+use crate::isa::ptx::module::{Function, Kernel, Module, Param, Variable, parse};
 use crate::isa::ptx::{Unit, type_named};
 use diag::{Diagnostic, MappedText, Severity, Sink, SourceFile, Span};
 use program::Ty;
@@ -98,6 +100,25 @@ impl Binding {
 }
 
 impl Source {
+    /// The functions that a kernel calls, by way of others, too.
+    fn called<'a>(&'a self, kernel: &'a Kernel) -> Vec<&'a Function> {
+        let mut found: Vec<&Function> = Vec::new();
+        while let Some(next) = self.module.functions.iter().find(|f| {
+            let known = found.iter().any(|other| other.name == f.name);
+            !known
+                && std::iter::once(&kernel.body).chain(found.iter().map(|f| &f.text)).any(|t| mentions(t, &f.name))
+        }) {
+            found.push(next);
+        }
+        found
+    }
+
+    /// A kernel with the functions that it calls: parts of the module, and where they begin.
+    fn code<'a>(&'a self, kernel: &'a Kernel) -> Vec<(&'a str, usize)> {
+        let functions = self.called(kernel).into_iter().map(|f| (f.text.as_str(), f.start));
+        functions.chain([(kernel.body.as_str(), kernel.start)]).collect()
+    }
+
     /// Reads a module.
     ///
     /// # Errors
@@ -124,16 +145,21 @@ impl Source {
         for kernel in &self.module.kernels {
             let params: Vec<String> = kernel.params.iter().map(|p| format!(".{} {}", p.ty, p.name)).collect();
             let _ = writeln!(out, "{}({})  line {}", kernel.name, params.join(", "), line(kernel.start));
-            for variable in &kernel.variables {
+            let inner = self.called(kernel).into_iter().flat_map(|f| &f.variables);
+            for variable in inner.chain(&kernel.variables) {
                 let _ = writeln!(out, "  {}", shown(variable));
             }
             let mut sink = Sink::new(&self.file);
-            let _ = Unit::parse(MappedText::verbatim(&kernel.body, kernel.start), &mut sink);
+            let mut text = MappedText::new();
+            self.code(kernel).into_iter().for_each(|(part, start)| text.push_verbatim(part, start));
+            let _ = Unit::parse(text, &mut sink);
             for d in sink.into_diagnostics().iter().filter(|d| d.severity == Severity::Error) {
                 let _ = writeln!(out, "  refused: line {}: {}", line(d.span.range().start), d.message);
             }
         }
-        let used = |v: &&Variable| self.module.kernels.iter().any(|k| mentions(&k.body, &v.name));
+        let used = |v: &&Variable| {
+            self.module.kernels.iter().any(|k| self.code(k).iter().any(|(text, _)| mentions(text, &v.name)))
+        };
         for variable in self.module.variables.iter().filter(used) {
             let _ = writeln!(out, "{}", shown(variable));
         }
@@ -205,9 +231,11 @@ impl Source {
             }
         }
         let mut variables = String::new();
-        let all =
-            self.module.variables.iter().filter(|v| mentions(&kernel.body, &v.name)).chain(&kernel.variables);
-        for variable in all {
+        let parts = self.code(kernel);
+        let used = |v: &&Variable| parts.iter().any(|(text, _)| mentions(text, &v.name));
+        let inner = self.called(kernel).into_iter().flat_map(|f| &f.variables);
+        let inner: Vec<&Variable> = inner.chain(&kernel.variables).collect();
+        for variable in self.module.variables.iter().filter(used).chain(inner.iter().copied()) {
             let made = match given.remove(variable.name.as_str()) {
                 Some(Binding::Buffer { name, index: None, made: Made { elements, init, .. } })
                     if type_named(&name).is_some() =>
@@ -226,7 +254,7 @@ impl Source {
                 }
                 None => Made::default(),
             };
-            match declared(variable, made, kernel) {
+            match declared(variable, made, &inner, &parts) {
                 Ok(text) => variables.push_str(&text),
                 Err((message, help)) => errors.push(
                     Diagnostic::error("unknown-size", &self.file, variable.span, message)
@@ -292,30 +320,39 @@ impl Source {
                 regs.iter().map(|(name, value)| format!("{} = {value}", toml_key(name))).collect();
             let _ = writeln!(out, "regs = {{ {} }}", regs.join(", "));
         }
-        let line = self.file.line_column(kernel.start).0;
-        let _ = writeln!(out, "# From line {line} of {}.", self.file.name.replace(char::is_control, " "));
+        let lines: Vec<String> =
+            parts.iter().map(|(_, start)| self.file.line_column(*start).0.to_string()).collect();
+        let _ = writeln!(
+            out,
+            "# From line{} {} of {}.",
+            if lines.len() > 1 { "s" } else { "" },
+            lines.join(", "),
+            self.file.name.replace(char::is_control, " ")
+        );
         // A line end behind the opening quotes is no part of a string.
         out.push_str("code = '''\n");
-        let shift = out.len();
-        let _ = writeln!(out, "{}'''", kernel.body);
+        let mut places = Vec::new();
+        for (text, start) in &parts {
+            places.push((out.len()..out.len() + text.len(), *start));
+            out.push_str(text);
+        }
+        out.push_str("'''\n");
         match super::read(&format!("{}, as a test", self.file.name), out.as_bytes()) {
-            Ok(read) => Ok((out, read.warnings.into_iter().map(|d| self.moved(d, shift, kernel)).collect())),
-            Err(all) => Err(all.into_iter().map(|d| self.moved(d, shift, kernel)).collect()),
+            Ok(read) => Ok((out, read.warnings.into_iter().map(|d| self.moved(d, &places)).collect())),
+            Err(all) => Err(all.into_iter().map(|d| self.moved(d, &places)).collect()),
         }
     }
 
     /// A diagnostic about the test, told of the module where it is about the code.
-    fn moved(&self, d: Diagnostic, shift: usize, kernel: &Kernel) -> Diagnostic {
-        let inside = |span: &Span| (shift..=shift + kernel.body.len()).contains(&span.range().start);
+    fn moved(&self, d: Diagnostic, places: &[(Range<usize>, usize)]) -> Diagnostic {
         let to = |span: Span| {
             let range = span.range();
-            Span::new(range.start - shift + kernel.start, range.end - shift + kernel.start)
+            let (place, start) = places.iter().rev().find(|(p, _)| (p.start..=p.end).contains(&range.start))?;
+            Some(Span::new(range.start - place.start + start, range.end - place.start + start))
         };
-        if d.source.is_none() || !inside(&d.span) {
-            return d;
-        }
-        let secondary = d.secondary.iter().filter(|s| inside(&s.0)).map(|(span, text)| (to(*span), text.clone()));
-        Diagnostic { source: Some(self.file.clone()), span: to(d.span), secondary: secondary.collect(), ..d }
+        let Some(span) = to(d.span).filter(|_| d.source.is_some()) else { return d };
+        let secondary = d.secondary.iter().filter_map(|(span, text)| Some((to(*span)?, text.clone())));
+        Diagnostic { source: Some(self.file.clone()), span, secondary: secondary.collect(), ..d }
     }
 
     fn unbound(&self, kernel: &Kernel, param: &Param) -> Diagnostic {
@@ -346,13 +383,18 @@ fn bind(binding: Binding, memory: &mut BTreeMap<String, Made>, order: &mut Vec<S
 }
 
 /// A variable's line under `[memory]`. Compilers print arrays as bytes: their elements are what they are accessed as.
-fn declared(v: &Variable, made: Made, kernel: &Kernel) -> Result<String, (String, String)> {
+fn declared(
+    v: &Variable,
+    made: Made,
+    inner: &[&Variable],
+    code: &[(&str, usize)],
+) -> Result<String, (String, String)> {
     let help = || format!("say what its elements are: `--arg {}=u32[64]`", v.name);
     let bytes = v.elements.map(|n| n.saturating_mul(u64::from(v.ty.bytes())));
     let ty = match &made.ty {
         Some(word) => type_named(word).unwrap_or(v.ty),
         None if v.ty.bits > 8 || v.elements == Some(1) => v.ty,
-        None => accessed(kernel, v.space).ok_or_else(|| {
+        None => accessed(inner, code, v.space).ok_or_else(|| {
             (format!("the elements of `{}` are accessed with several sizes, or none", v.name), help())
         })?,
     };
@@ -383,13 +425,12 @@ fn object(init: &[i64], elements: u64, ty: Option<&str>, space: &str) -> String 
     format!("{{ {} }}", keys.join(", "))
 }
 
-/// The one size with which a kernel accesses a space through registers.
-fn accessed(kernel: &Kernel, space: &str) -> Option<Ty> {
-    let named = |operands: &str| kernel.variables.iter().any(|v| v.ty.bits > 8 && mentions(operands, &v.name));
-    let scalar =
-        |operands: &str| kernel.variables.iter().any(|v| v.elements == Some(1) && mentions(operands, &v.name));
+/// The one size with which code accesses a space through registers.
+fn accessed(inner: &[&Variable], code: &[(&str, usize)], space: &str) -> Option<Ty> {
+    let named = |operands: &str| inner.iter().any(|v| v.ty.bits > 8 && mentions(operands, &v.name));
+    let scalar = |operands: &str| inner.iter().any(|v| v.elements == Some(1) && mentions(operands, &v.name));
     let mut found: Option<Ty> = None;
-    for line in kernel.body.split([';', '\n']) {
+    for line in code.iter().flat_map(|(text, _)| text.split([';', '\n'])) {
         let line = line.trim().trim_start_matches(|c| c != ' ' && line.trim().starts_with('@')).trim();
         let Some((opcode, operands)) = line.split_once(char::is_whitespace) else { continue };
         let mut quals = opcode.split('.');

@@ -56,6 +56,8 @@ pub(super) enum ExprKind {
     Call(Range<usize>, Vec<Expr>),
     /// `(int)a`, `(volatile int*)p`, `static_cast<int>(a)`
     Cast(Box<TypeName>, Box<Expr>),
+    /// `P{1, 2}`, in C `(P){1, 2}`; without a type, what stands around decides it, as in `return {1, 2};`
+    Braced(Option<Box<TypeName>>, Box<Initial>),
     /// `sizeof(int)`
     SizeOfType(Box<TypeName>),
     /// `sizeof a`
@@ -100,6 +102,11 @@ impl Expr {
             ExprKind::Call(_, all) => all.iter().collect(),
             ExprKind::Refer(reference) => vec![&reference.object],
             ExprKind::Method(object, _, all) => std::iter::once(&**object).chain(all).collect(),
+            ExprKind::Braced(_, all) => {
+                let mut parts = Vec::new();
+                all.each_expr(&mut |part| parts.push(part));
+                parts
+            }
         }
     }
 }
@@ -137,6 +144,10 @@ pub(super) enum Base {
     Named(Range<usize>),
     Enum(Rc<EnumSyntax>),
     Struct(Rc<StructSyntax>),
+    /// A class of the CUDA C++ library, with its arguments.
+    Class(Range<usize>),
+    /// An atomic reference, of whatever it refers to.
+    Refer(Rc<Reference>),
 }
 
 /// `struct S { int a, *p; int b[2]; }`
@@ -244,6 +255,8 @@ pub(super) enum Initial {
     Value(Expr),
     /// `{1, 2}`
     List(Vec<Initial>, Range<usize>),
+    /// `.a = 1` in a list.
+    Member(Range<usize>, Box<Initial>),
 }
 
 /// A statement with its place in the text.
@@ -349,10 +362,11 @@ impl Stmt {
 }
 
 impl Initial {
-    fn each_expr<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+    pub(super) fn each_expr<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
         match self {
             Initial::Value(value) => f(value),
             Initial::List(all, _) => all.iter().for_each(|one| one.each_expr(f)),
+            Initial::Member(_, value) => value.each_expr(f),
         }
     }
 }

@@ -17,6 +17,19 @@ const MOST_ARRIVALS: i64 = 0xffff;
 /// What a barrier's word is when a phase begins in which that many are expected.
 pub(super) const EXPECTED_AND_MISSING: i64 = 0x1_0001;
 
+/// Names of classes, without their namespaces.
+const CLASSES: &[&str] = &["atomic", "atomic_flag", "barrier", "latch", "counting_semaphore", "binary_semaphore"];
+
+/// Whether a name, without arguments, is that of a class.
+pub(super) fn is_class(name: &str) -> bool {
+    bare(name) != name && is_class_word(bare(name))
+}
+
+/// Whether a name is that of a class where the code is `using namespace cuda`.
+pub(super) fn is_class_word(name: &str) -> bool {
+    CLASSES.contains(&name)
+}
+
 /// The class of that name and the type of its word; `None`: the name is of no class.
 ///
 /// # Errors
@@ -26,11 +39,10 @@ pub fn class_named(name: &str) -> Option<Result<(Ty, Class), String>> {
         Some((head, rest)) => (head.trim(), Some(rest)),
         None => (name.trim(), None),
     };
-    let known = ["atomic", "atomic_flag", "barrier", "latch", "counting_semaphore", "binary_semaphore"];
-    let class = bare(head);
-    if class == head || !known.contains(&class) {
+    if !is_class(head) {
         return None;
     }
+    let class = bare(head);
     let args: Vec<&str> = match rest.map(|r| r.trim().strip_suffix('>')) {
         None => Vec::new(),
         Some(None) => return Some(Err("expected `>` at the end".to_string())),

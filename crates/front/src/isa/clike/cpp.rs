@@ -8,6 +8,7 @@ use std::ops::Range;
 use super::ast::{
     Base, Declaration, Declarator, Declared, Expr, ExprKind, Initial, Qualifiers, Reference, Specifiers,
 };
+use super::classes::{is_class, is_class_word};
 use super::lex::Tok;
 use super::parse::{Parsed, Parser};
 use super::words::{GROUP_TYPES, group_word};
@@ -38,23 +39,75 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// A name whose value decides what it is.
-    fn deduced(&self, range: Range<usize>, name: Range<usize>, value: Expr) -> Declaration {
+    /// Names whose values decide what they are.
+    fn deduced(&self, range: Range<usize>, all: Vec<(Range<usize>, Expr)>) -> Declaration {
         let (storage, of_base) = (Vec::new(), Qualifiers::default());
-        let declarator = Declarator { name, ..Declarator::default() };
-        let all = vec![Declared { declarator, value: Some(Initial::Value(value)) }];
+        let declared = |(name, value)| {
+            let declarator = Declarator { name, ..Declarator::default() };
+            Declared { declarator, value: Some(Initial::Value(value)) }
+        };
+        let all = all.into_iter().map(declared).collect();
         Declaration { specifiers: Specifiers { base: Base::Auto, of_base, storage, range }, all }
     }
 
-    /// `cuda::atomic_ref<int, scope> f(x)`, without the `;`.
+    /// `cuda::atomic_ref<int, scope> f(x), g(y)`, without the `;`.
     pub(super) fn refer(&mut self) -> Parsed<Declaration> {
-        let mut reference = self.template()?;
-        let name = self.next();
-        // `= cuda::atomic_ref<…>(x)` says it twice.
-        reference.object = self.object()?;
-        let (range, depth) = (reference.name.start..self.last_end(), reference.object.depth);
-        let value = self.node(ExprKind::Refer(reference.into()), range.clone(), depth)?;
-        Ok(self.deduced(range, name, value))
+        let (start, first) = (self.position(), self.range().start);
+        let mut all = Vec::new();
+        loop {
+            // Each name has the type that stands before the first one.
+            let here = self.position();
+            self.go_to(start);
+            let mut reference = self.template()?;
+            if !all.is_empty() {
+                self.go_to(here);
+            }
+            if self.peek() != Tok::Name {
+                return self.unexpected("the name of a reference");
+            }
+            let name = self.next();
+            // `= cuda::atomic_ref<…>(x)` says it twice.
+            reference.object = self.object()?;
+            let (range, depth) = (first..self.last_end(), reference.object.depth);
+            all.push((name, self.node(ExprKind::Refer(reference.into()), range, depth)?));
+            if !self.eat(",") {
+                return Ok(self.deduced(first..self.last_end(), all));
+            }
+        }
+    }
+
+    /// Whether a class of the library is named `n` tokens ahead, whose objects are in memory.
+    pub(super) fn names_class(&self, n: usize) -> bool {
+        let word = self.word_at(n);
+        self.language.cpp && (is_class(word) || (is_class_word(word) && self.peek_at(n + 1) == Tok::Punct("<")))
+    }
+
+    /// `cuda::barrier<cuda::thread_scope_block>`; `::arrival_token` behind it is an integer here.
+    pub(super) fn class(&mut self) -> Parsed<Base> {
+        let start = self.next().start;
+        if self.eat("<") {
+            while !self.eat(">") {
+                match self.peek() {
+                    Tok::Name | Tok::Int(..) | Tok::Punct(",") => drop(self.next()),
+                    _ => return self.unexpected("`>`"),
+                }
+            }
+        }
+        let range = start..self.last_end();
+        if self.eat(":") {
+            self.expect(":")?;
+            if self.word() != "arrival_token" {
+                return self.unexpected("`arrival_token`");
+            }
+            self.next();
+            return Ok(Base::Int(Ty::WORD));
+        }
+        Ok(Base::Class(range))
+    }
+
+    /// Whether an atomic reference is the type of a parameter that comes next.
+    pub(super) fn takes_reference(&self) -> bool {
+        self.language.cpp && TEMPLATES.contains(&self.word()) && self.peek_at(1) == Tok::Punct("<")
     }
 
     /// `cuda::atomic_ref<int, scope>(x)`.
@@ -65,7 +118,7 @@ impl Parser<'_, '_> {
     }
 
     /// The type of a reference; the object is still to be filled in.
-    fn template(&mut self) -> Parsed<Reference> {
+    pub(super) fn template(&mut self) -> Parsed<Reference> {
         let name = self.next();
         let object = Expr { kind: ExprKind::Name, range: name.clone(), depth: 1 };
         if !self.eat("<") {
@@ -111,7 +164,7 @@ impl Parser<'_, '_> {
         let name = self.next();
         self.expect("=")?;
         let value = self.expression()?;
-        Ok(self.deduced(start..self.last_end(), name, value))
+        Ok(self.deduced(start..self.last_end(), vec![(name, value)]))
     }
 
     /// Whether the name just read is followed by the size of a tile.
@@ -161,7 +214,7 @@ impl Parser<'_, '_> {
         let to = self.type_name()?;
         self.expect(")")?;
         if self.peek() == Tok::Punct("{") {
-            return self.refuse("compound literals are", "declare a variable");
+            return self.braced(start, Some(to));
         }
         let inner = self.nested(Self::unary)?;
         let (range, depth) = (start..inner.range.end, inner.depth);
@@ -191,10 +244,22 @@ impl Parser<'_, '_> {
     pub(super) fn cast_by_call(&mut self) -> Parsed<Expr> {
         let start = self.range().start;
         let specifiers = self.specifiers()?;
+        if self.peek() == Tok::Punct("{") {
+            let to = super::ast::TypeName { specifiers, declarator: Declarator::default() };
+            return self.braced(start, Some(to));
+        }
         let inner = self.object()?;
         let (range, depth) = (start..self.last_end(), inner.depth);
         let to = super::ast::TypeName { specifiers, declarator: Declarator::default() };
         self.node(ExprKind::Cast(to.into(), inner.into()), range, depth)
+    }
+
+    /// `{1, 2}`, where a value stands.
+    pub(super) fn braced(&mut self, start: usize, to: Option<super::ast::TypeName>) -> Parsed<Expr> {
+        let all = self.nested(Self::initial_value)?;
+        let mut depth = 0;
+        all.each_expr(&mut |part| depth = depth.max(part.depth));
+        self.node(ExprKind::Braced(to.map(Box::new), all.into()), start..self.last_end(), depth)
     }
 
     /// `sizeof(int)`, `sizeof a`

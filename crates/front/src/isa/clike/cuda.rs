@@ -10,7 +10,7 @@ use super::ast::{Expr as Tree, ExprKind, Reference};
 use super::cuda_calls::{FLAG_METHODS, METHODS};
 use super::lower::Lowering;
 use super::scope::{Atomic, Binding};
-use super::types::{Qualified, Value};
+use super::types::{Qualified, Type, Value};
 use program::words::{CUDA_SCOPES, Order};
 use program::{BinOp, Class, LocId, Scope};
 
@@ -45,6 +45,48 @@ impl Lowering<'_, '_> {
         }
     }
 
+    /// The atomic reference that is given for a parameter of that type.
+    pub(super) fn reference_given(&mut self, wanted: &Reference, arg: &Tree) -> Option<Binding> {
+        let scope = self.scope_of(wanted)?;
+        let ty = match &wanted.ty {
+            Some(ty) => Some(self.named_type(ty)?.ty),
+            None => None,
+        };
+        let given = match &arg.kind {
+            ExprKind::Refer(reference) => Some(self.reference(reference)?),
+            _ => match self.binding(arg) {
+                Some(Binding::Atomic(atomic)) => Some(atomic.clone()),
+                // `f(x)` makes one of an object.
+                _ => self.memory_place(arg).map(|(addr, of)| Atomic { addr, of, scope }),
+            },
+        }?;
+        if given.scope != scope || ty.is_some_and(|ty| ty != given.of.ty) {
+            self.error("wrong-operand", &arg.range, "this is no reference of the type of the parameter", |d| {
+                d.label("expected one of that type and scope")
+            });
+            return None;
+        }
+        let addr = self.stable(given.addr);
+        Some(Binding::Atomic(Atomic { addr, ..given }))
+    }
+
+    /// The scope that the type of a reference says.
+    fn scope_of(&mut self, reference: &Reference) -> Option<Scope> {
+        let name = self.str(&reference.name);
+        match &reference.scope {
+            None => Some(Scope::Sys),
+            Some(range) if matches!(name, "cuda::atomic_ref" | "atomic_ref") => {
+                self.word(range, "scope", CUDA_SCOPES)
+            }
+            Some(range) => {
+                self.error("unknown-scope", range, format!("`{name}` has no scope"), |d| {
+                    d.label("expected `cuda::atomic_ref`, or no scope")
+                });
+                None
+            }
+        }
+    }
+
     fn reference(&mut self, reference: &Reference) -> Option<Atomic> {
         let name = self.str(&reference.name);
         if !self.env.language.cpp {
@@ -53,18 +95,7 @@ impl Lowering<'_, '_> {
             });
             return None;
         }
-        let scope = match &reference.scope {
-            None => Scope::Sys,
-            Some(range) if matches!(name, "cuda::atomic_ref" | "atomic_ref") => {
-                self.word(range, "scope", CUDA_SCOPES)?
-            }
-            Some(range) => {
-                self.error("unknown-scope", range, format!("`{name}` has no scope"), |d| {
-                    d.label("expected `cuda::atomic_ref`, or no scope")
-                });
-                return None;
-            }
-        };
+        let scope = self.scope_of(reference)?;
         let (addr, there) = self.memory_place(&reference.object)?;
         let of = match &reference.ty {
             Some(name) => self.named_type(name)?,
@@ -104,10 +135,7 @@ impl Lowering<'_, '_> {
                 Some(atomic) => Some(atomic),
                 None => return Value::int(0),
             },
-            _ => match self.binding(object) {
-                Some(Binding::Atomic(atomic)) => Some(atomic.clone()),
-                _ => None,
-            },
+            _ => None,
         };
         let Some(atomic) = atomic else {
             if !self.unit.broken {
@@ -132,15 +160,12 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Whether an expression names an object of a class of the library.
+    /// Whether an expression names an object of a class of the library, or an atomic reference.
     pub(super) fn is_object(&self, tree: &Tree) -> bool {
-        let name = match &tree.kind {
-            ExprKind::Name => &tree.range,
-            ExprKind::Index(array, _) if matches!(array.kind, ExprKind::Name) => &array.range,
-            _ => return false,
-        };
-        let word = self.str(name);
-        self.env.language.cpp && self.scopes.find(word).is_none() && self.class_at(word).is_some()
+        let object = |of: &Qualified| matches!(of.ty, Type::Object(..));
+        self.env.language.cpp
+            && (matches!(self.binding(tree), Some(Binding::Atomic(_)))
+                || self.type_of_place(tree).as_ref().is_some_and(object))
     }
 
     /// An object of a class, used as plain memory.

@@ -11,7 +11,7 @@ use super::ast::{
 use super::lex::Tok;
 use super::parse::{Failed, Parsed, Parser};
 use super::refused::unsupported;
-use super::types::BYTE;
+use super::types::{BYTE, Structure};
 use super::words::type_named;
 use program::{Space, Ty};
 
@@ -58,7 +58,10 @@ const PARTS: &[&str] = &["signed", "unsigned", "char", "short", "int", "long"];
 const BIT_FIELDS: (&str, &str) = ("bit-fields are", "one access is to several of them: use members of their own");
 
 /// Types of floating-point numbers.
-const FLOATING: &[&str] = &["float", "double", "half", "__half"];
+const FLOATING: &[&str] = &[
+    "float", "double", "half", "__half", "half2", "__half2", "float1", "float2", "float3", "float4", "double1",
+    "double2", "double3", "double4", "float8", "float16",
+];
 
 impl Parser<'_, '_> {
     fn storage(&self, word: &str) -> Option<Storage> {
@@ -83,13 +86,16 @@ impl Parser<'_, '_> {
                 || FLOATING.contains(&word)
                 || matches!(word, "void" | "bool" | "_Bool" | "auto" | "enum" | "struct" | "union")
                 || type_named(word).is_some()
+                || self.names_class(n)
+                || (self.language.cpp && Structure::vector(word).is_some())
                 || self.types.contains(word))
     }
 
     /// Whether a declaration begins with the next token.
     pub(super) fn declares(&self) -> bool {
-        // `size_t(n)` is a cast.
-        let cast = self.language.cpp && matches!(self.peek_at(1), Tok::Punct("(" | "{"));
+        // `size_t(n)` is a cast, `enum { A }` is none.
+        let own = matches!(self.word(), "enum" | "struct");
+        let cast = self.language.cpp && !own && matches!(self.peek_at(1), Tok::Punct("(" | "{"));
         self.storage(self.word()).is_some() || (self.is_type(0) && !cast)
     }
 
@@ -151,6 +157,10 @@ impl Parser<'_, '_> {
                 return Err(Failed);
             } else if word == "enum" {
                 base = Some(self.enumeration()?);
+            } else if self.names_class(0) {
+                base = Some(self.class()?);
+            } else if self.takes_reference() {
+                base = Some(Base::Refer(self.template()?.into()));
             } else if word == "_Atomic" {
                 self.next();
                 self.expect("(")?;
@@ -289,12 +299,6 @@ impl Parser<'_, '_> {
             }
             if self.peek() == Tok::Punct("~") {
                 return self.refuse("destructors are", "write what it does where the object is used");
-            }
-            if self.word().contains("::") && unsupported(self.word()).is_some() {
-                return self.refuse(
-                    "objects of classes in structures are",
-                    "use an integer, and an atomic reference to it",
-                );
             }
             let specifiers = self.specifiers()?;
             if specifiers.storage.iter().any(|s| s.0 != Storage::Device) {
@@ -505,17 +509,25 @@ impl Parser<'_, '_> {
         Ok(None)
     }
 
-    fn initial_value(&mut self) -> Parsed<Initial> {
+    pub(super) fn initial_value(&mut self) -> Parsed<Initial> {
         let start = self.range().start;
         if !self.eat("{") {
             return self.expression().map(Initial::Value);
         }
         let mut all = Vec::new();
         while !self.eat("}") {
-            if matches!(self.peek(), Tok::Punct("." | "[")) {
-                return self.refuse("designated initialisers are", "give the values in the order of the members");
+            if self.peek() == Tok::Punct("[") {
+                return self.refuse("designated elements are", "give the values in the order of the elements");
             }
-            all.push(self.nested(Self::initial_value)?);
+            all.push(match self.eat(".") {
+                true if self.peek() != Tok::Name => return self.unexpected("the name of a member"),
+                true => {
+                    let name = self.next();
+                    self.expect("=")?;
+                    Initial::Member(name, self.nested(Self::initial_value)?.into())
+                }
+                false => self.nested(Self::initial_value)?,
+            });
             if !self.eat(",") {
                 self.expect("}")?;
                 break;

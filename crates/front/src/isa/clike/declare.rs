@@ -17,12 +17,14 @@ use super::ast::{
     Base, Declaration, Declarator, Declared, EnumSyntax, Expr as Tree, ExprKind, Initial, Qualifiers, Specifiers,
     StmtKind, Storage, StructSyntax, TypeName,
 };
+use super::classes::{class_named, initial, is_class_word};
+use super::is_boolean;
 use super::lower::Lowering;
 use super::place::{Place, shifted};
 use super::scope::{Binding, Variable};
 use super::types::{Enumeration, Qualified, Record, Structure, Type, Value};
 use crate::isa::{Object, SymbolKind};
-use program::{Expr, Init, LocId, MemoryKind, OpenClMemory, Space, Ty};
+use program::{Class, Expr, Init, LocId, MemoryKind, OpenClMemory, Space, Ty};
 
 /// At most so many elements of an array that code declares.
 const MAX_ELEMENTS: u64 = 16_384;
@@ -43,6 +45,14 @@ impl<'a> Lowering<'a, '_> {
             Base::Int(ty) => Type::Int(*ty),
             Base::Enum(syntax) => self.enumeration(syntax)?,
             Base::Struct(syntax) => self.structure(syntax)?,
+            Base::Class(range) => self.class_type(range)?,
+            Base::Refer(reference) => {
+                self.error("wrong-operand", &reference.name, "an atomic reference is no object", |d| {
+                    d.label("expected the type of what it refers to")
+                        .help("declare one by `cuda::atomic_ref<int, cuda::thread_scope_device> r(x);`")
+                });
+                return None;
+            }
             Base::Named(range) => match self.scopes.find(self.str(range)) {
                 Some(Binding::Type(of)) => {
                     named = Some(of.clone());
@@ -50,10 +60,13 @@ impl<'a> Lowering<'a, '_> {
                 }
                 _ => {
                     let name = self.str(range);
-                    self.error("unknown-type", range, format!("`{name}` is no type here"), |d| {
-                        d.label("expected a type")
-                    });
-                    return None;
+                    let Some(of) = self.vector(name) else {
+                        self.error("unknown-type", range, format!("`{name}` is no type here"), |d| {
+                            d.label("expected a type")
+                        });
+                        return None;
+                    };
+                    of
                 }
             },
         };
@@ -141,6 +154,42 @@ impl<'a> Lowering<'a, '_> {
                         )
                     });
                 }
+                None
+            }
+        }
+    }
+
+    /// A vector type of CUDA, by its name.
+    pub(super) fn vector(&self, name: &str) -> Option<Type> {
+        Structure::vector(name).filter(|_| self.env.language.cpp).map(|of| Type::Struct(of.into()))
+    }
+
+    /// The structure that is named, if the name is that of one.
+    pub(super) fn known_structure(&self, name: &TypeName) -> Option<Type> {
+        let alone = name.declarator.pointers.is_empty() && name.declarator.arrays.is_empty();
+        let word = match &name.specifiers.base {
+            Base::Named(range) => self.str(range).to_owned(),
+            Base::Struct(syntax) => format!("struct {}", self.str(syntax.name.as_ref()?)),
+            _ => return None,
+        };
+        let ty = match self.scopes.find(&word) {
+            Some(Binding::Type(of)) => of.ty.clone(),
+            _ => self.vector(&word)?,
+        };
+        (alone && !name.declarator.reference && matches!(ty, Type::Struct(_))).then_some(ty)
+    }
+
+    /// A class of the library.
+    fn class_type(&mut self, range: &Range<usize>) -> Option<Type> {
+        let words = self.str(range).split_whitespace().collect::<Vec<_>>().join(" ");
+        let name = if is_class_word(words.split('<').next()?.trim()) { format!("cuda::{words}") } else { words };
+        match class_named(&name)? {
+            Ok((ty, class)) => {
+                let of = if is_boolean(&name) { Type::Bool } else { Type::Int(ty) };
+                Some(Type::Object(class, of.into()))
+            }
+            Err(problem) => {
+                self.error("unknown-type", range, format!("`{name}` is no type here"), |d| d.label(problem));
                 None
             }
         }
@@ -274,6 +323,9 @@ impl<'a> Lowering<'a, '_> {
                     () if of.ty.size() == 0 => Some("a member of a type that has no size here"),
                     () if members.iter().any(|m| m.0 == word) => Some("a second member of that name"),
                     () if of.space.is_some() => Some("a member in an address space of its own"),
+                    () if matches!(of.ty, Type::Object(class, _) if !matches!(class, Class::Atomic(_))) => {
+                        Some("a member of a class that is made with a count")
+                    }
                     () => None,
                 };
                 if let Some(problem) = problem {
@@ -308,6 +360,7 @@ impl<'a> Lowering<'a, '_> {
         }
         let tag = format!("struct {name}");
         match self.scopes.find(name).or_else(|| self.scopes.find(&tag)) {
+            None => self.vector(name).map(Record),
             Some(Binding::Type(of)) if matches!(&of.ty, Type::Struct(s) if s.is_complete()) => {
                 Some(Record(of.ty.clone()))
             }
@@ -370,6 +423,8 @@ impl<'a> Lowering<'a, '_> {
                     Some(Initial::List(all, _)) if !flat || all.iter().all(|v| matches!(v, Initial::List(..))) => {
                         Some(all.len())
                     }
+                    // `extern int s[];`: how many there are is said elsewhere.
+                    None => specifiers.has(Storage::Extern).map(|_| 1),
                     _ => None,
                 };
                 if let Some(of) = self.declared_type(base.clone(), &declared.declarator, elements) {
@@ -390,6 +445,9 @@ impl<'a> Lowering<'a, '_> {
                 // Static Variables within Function).
                 Storage::Static if specifiers.has(Storage::Shared).is_some() || (constant && !auto) => continue,
                 Storage::Typedef | Storage::Constexpr | Storage::Register | Storage::Shared => continue,
+                Storage::Static | Storage::Constant | Storage::Device if self.outside => continue,
+                // Its size is said by the launch, and here by the test.
+                Storage::Extern if specifiers.has(Storage::Shared).is_some() => continue,
                 Storage::Static => (
                     format!("`{word}` variables are not supported"),
                     "the language has them, one object for all threads: declare it in `[memory]`",
@@ -419,7 +477,7 @@ impl<'a> Lowering<'a, '_> {
             Some(Initial::Value(value)) => value,
             Some(Initial::List(all, _)) if matches!(all.as_slice(), [Initial::Value(_)]) => match &all[0] {
                 Initial::Value(value) => value,
-                Initial::List(..) => return,
+                Initial::List(..) | Initial::Member(..) => return,
             },
             _ => {
                 self.error("wrong-operand", name, "this value decides no type", |d| d.label("expected one value"));
@@ -434,7 +492,31 @@ impl<'a> Lowering<'a, '_> {
             self.refer(name, reference);
             return;
         }
+        // `auto again = f;` of an atomic reference is the same reference; objects cannot be copied.
+        if let Some(Binding::Atomic(atomic)) = self.binding(value).cloned() {
+            self.bind(name, Binding::Atomic(atomic));
+            return;
+        }
+        if self.is_object(value) && !declared.declarator.reference {
+            let word = self.str(&value.range);
+            self.error(
+                "wrong-operand",
+                &value.range,
+                format!("`{word}` is an object, which has no copies"),
+                |d| {
+                    d.label("expected a value")
+                        .help(format!("write `{word}.load()`, or `auto &` for a reference to it"))
+                },
+            );
+            return;
+        }
         let constant = specifiers.of_base.constant || specifiers.has(Storage::Constexpr).is_some();
+        if let (Some(Qualified { ty: ty @ Type::Struct(_), .. }), Some(Initial::Value(_)), false) =
+            (self.type_of_place(value), &declared.value, declared.declarator.reference)
+        {
+            self.memory(declared, Qualified { constant, ..ty.into() }, Space::Local, Vec::new());
+            return;
+        }
         if declared.declarator.reference {
             let Some(place) = self.place(value) else { return };
             let base = Qualified { constant: constant || place.of().constant, ..place.of().clone() };
@@ -480,8 +562,20 @@ impl<'a> Lowering<'a, '_> {
         }
         let shared = specifiers.has(Storage::Shared).is_some() || of.space == Some(Space::Shared);
         let region = of.space.filter(|_| declared.declarator.pointers.is_empty());
+        if let Some(range) = specifiers.has(Storage::Extern) {
+            self.declared_by_test(declared, &of, range);
+            return;
+        }
+        // A constant is the same for all threads.
+        let constant = of.constant && region.is_none() && of.word().is_some();
+        let of_device = [Storage::Device, Storage::Constant].iter().any(|s| specifiers.has(*s).is_some());
+        let own = shared && self.env.language.cpp;
+        if self.outside && !own && (!constant || of_device) {
+            self.of_program(specifiers, declared, of);
+            return;
+        }
         match region {
-            _ if shared => self.memory(declared, of, Space::Shared),
+            _ if shared => self.memory(declared, of, Space::Shared, Vec::new()),
             Some(Space::Global | Space::Constant) => {
                 let word = self.str(&specifiers.range);
                 self.error("unsupported", &specifiers.range, format!("a `{word}` variable in a kernel"), |d| {
@@ -490,7 +584,16 @@ impl<'a> Lowering<'a, '_> {
                     )
                 });
             }
-            _ if of.ty.is_aggregate() => self.memory(declared, of, Space::Local),
+            _ if of.ty.is_aggregate() => self.memory(declared, of, Space::Local, Vec::new()),
+            _ if matches!(of.ty, Type::Object(..)) => {
+                let (word, class) = (self.str(name), of.ty.name());
+                self.error("unsupported", name, format!("`{word}` is a `{class}` of one thread"), |d| {
+                    d.label("expected an object that threads share").help(format!(
+                        "declare it in `[memory]`, as in `{word} = {{ type = \"{class}\" }}`, `__shared__` in the kernel, or \
+                         `__device__` before it"
+                    ))
+                });
+            }
             _ => self.scalar_variable(specifiers, declared, of),
         }
     }
@@ -508,7 +611,7 @@ impl<'a> Lowering<'a, '_> {
                 }
             },
             Some(Initial::Value(value)) => Some(value),
-            None => None,
+            Some(Initial::Member(..)) | None => None,
         };
         if let Some(tree) = one
             && self.mentions(tree, self.str(name))
@@ -598,8 +701,159 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Memory that the code declares: of a group of threads, or of each thread.
-    fn memory(&mut self, declared: &Declared, of: Qualified, space: Space) {
+    /// `extern __shared__ int s[];`: memory of that name, whose size the test says.
+    fn declared_by_test(&mut self, declared: &Declared, of: &Qualified, range: &Range<usize>) {
+        let name = &declared.declarator.name;
+        let word = self.str(name);
+        let element = match &of.ty {
+            Type::Array(element, _) => &element.ty,
+            ty => ty,
+        };
+        let there = self.location(word).map(|loc| (self.of_location(loc), self.symbols.object(loc).1.space));
+        let alike = there.as_ref().is_some_and(|(of, space)| of.ty == *element && *space == Space::Shared);
+        if !alike {
+            let message = match there {
+                Some(_) => format!("`{word}` is other memory than this declaration says"),
+                None => format!("the size of `{word}` is not in the code"),
+            };
+            let ty = element.name();
+            self.error("unsupported", range, message, |d| {
+                d.label("expected memory of that name and type in the test").help(format!(
+                    "declare it in `[memory]`, with its size: `{word} = {{ size = 4, init = 0, type = \"{ty}\", space = \"shared\" }}`"
+                ))
+            });
+        }
+    }
+
+    /// A variable outside of all functions: one object for all threads of the device.
+    fn of_program(&mut self, specifiers: &Specifiers, declared: &Declared, of: Qualified) {
+        let name = &declared.declarator.name;
+        let region = of.space.filter(|_| declared.declarator.pointers.is_empty());
+        let constant = specifiers.has(Storage::Constant).is_some() || region == Some(Space::Constant);
+        let host = self.env.language.cpp && !constant && specifiers.has(Storage::Device).is_none();
+        if host || matches!(region, Some(Space::Local | Space::Shared)) {
+            let word = self.str(name);
+            let message = format!("`{word}` is a variable {}", if host { "of the host" } else { "of no thread" });
+            self.error("unsupported", name, message, |d| {
+                d.label("expected a variable of the device").help(if host {
+                    "write `__device__` before it"
+                } else {
+                    "declare it in the kernel"
+                })
+            });
+            return;
+        }
+        let mut init = Vec::new();
+        let filled = match &declared.value {
+            Some(Initial::List(all, _)) if of.ty.is_aggregate() => self.list_of_constants(&of, all, &mut init),
+            value => self.constants(&of, &mut one(value.as_ref()), &mut init),
+        };
+        if filled.is_some() {
+            let space = if constant { Space::Constant } else { Space::Global };
+            self.memory(declared, of, space, init);
+        }
+    }
+
+    /// Reports values that are left when all parts of an object have one.
+    fn no_more(&mut self, of: &Qualified, left: Option<&Initial>) -> Option<()> {
+        let Some(Initial::Value(Tree { range, .. }) | Initial::List(_, range) | Initial::Member(range, _)) = left
+        else {
+            return Some(());
+        };
+        let message = format!("more values than a `{}` has", of.ty.name());
+        self.error("wrong-operand", range, message, |d| d.label("expected fewer"));
+        None
+    }
+
+    /// The constants of a list in braces.
+    fn list_of_constants(&mut self, of: &Qualified, all: &[Initial], out: &mut Vec<Init>) -> Option<()> {
+        match self.by_member(of, all)? {
+            Some(values) => {
+                for ((_, part), value) in of.parts().iter().zip(values) {
+                    match value {
+                        Some(Initial::List(all, _)) if part.ty.is_aggregate() => {
+                            self.list_of_constants(part, all, out)?;
+                        }
+                        value => self.constants(part, &mut one(value), out)?,
+                    }
+                }
+                Some(())
+            }
+            None => {
+                let mut values = all.iter();
+                self.constants(of, &mut values, out)?;
+                self.no_more(of, values.next())
+            }
+        }
+    }
+
+    /// The constants that an object begins with, one for each integer in it; what no value is left for is 0.
+    fn constants<'v>(
+        &mut self,
+        of: &Qualified,
+        values: &mut std::slice::Iter<'v, Initial>,
+        out: &mut Vec<Init>,
+    ) -> Option<()> {
+        if of.ty.is_aggregate() {
+            // Values without braces of their own are taken one after the other (C11, 6.7.9).
+            for (_, part) in of.parts() {
+                match values.as_slice().first() {
+                    Some(Initial::List(all, _)) if part.ty.is_aggregate() => {
+                        values.next();
+                        self.list_of_constants(&part, all, out)?;
+                    }
+                    _ => self.constants(&part, values, out)?,
+                }
+            }
+            return Some(());
+        }
+        let tree = match values.next() {
+            None => {
+                out.push(Init::Int(0));
+                return Some(());
+            }
+            Some(Initial::Value(tree)) => tree,
+            Some(Initial::Member(range, _)) => {
+                self.error("wrong-operand", range, "this names a member", |d| d.label("expected a value"));
+                return None;
+            }
+            Some(Initial::List(all, range)) => match all.as_slice() {
+                [Initial::Value(tree)] => tree,
+                [] => {
+                    out.push(Init::Int(0));
+                    return Some(());
+                }
+                _ => {
+                    self.error("wrong-operand", range, "a list for one value", |d| d.label("expected a value"));
+                    return None;
+                }
+            },
+        };
+        let inner = match &of.ty {
+            Type::Object(_, of) => of,
+            ty => ty,
+        };
+        let value = self.scalar(tree);
+        let init = match self.assignable(&value, inner, &tree.range) {
+            Expr::Const(v) if value.fixed => match &of.ty {
+                Type::Object(class, _) => initial(*class, v).map(Init::Int),
+                _ => Ok(Init::Int(v)),
+            },
+            Expr::Address(loc) => Ok(Init::Address { loc, index: 0 }),
+            _ => Err("expected a constant of the text".to_owned()),
+        };
+        match init {
+            Ok(init) => out.push(init),
+            Err(problem) => {
+                self.error("wrong-operand", &tree.range, "this is no value to begin with", |d| d.label(problem));
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    /// Memory that the code declares: of all threads, with its first values; of a group of threads, or of each thread.
+    fn memory(&mut self, declared: &Declared, of: Qualified, space: Space, init: Vec<Init>) {
         let name = &declared.declarator.name;
         let word = self.str(name);
         if !self.may_declare(name) {
@@ -610,11 +864,6 @@ impl<'a> Lowering<'a, '_> {
             self.error("wrong-operand", name, message, |d| d.label("expected a type that is defined before"));
             return;
         }
-        // The elements of an array; one of an array of one is the object itself.
-        let element = match &of.ty {
-            Type::Array(element, n) if *n > 1 || element.word().is_some() => Qualified::clone(element),
-            _ => of.clone(),
-        };
         if let (Space::Shared, Some(_)) = (space, &declared.value) {
             self.error("wrong-operand", name, format!("`{word}` has an initialiser"), |d| {
                 d.label("expected none")
@@ -623,26 +872,16 @@ impl<'a> Lowering<'a, '_> {
             });
             return;
         }
-        let span = self.unit.text.span(name.clone());
-        let mut atomic = false;
-        element.ty.each_cell(&mut |_, _, of| atomic |= of.atomic);
-        let object = Object {
-            ty: element.word().map(|ty| (ty, span)),
-            declared: true,
-            record: element.ty.is_aggregate().then(|| Record(element.ty.clone())),
-            init: vec![Init::Int(0); of.ty.cells() as usize],
-            space,
-            atomic: Some(element.atomic || atomic),
-            opencl: OpenClMemory { global: space == Space::Local, local: space == Space::Shared, capped: true },
-            kind: MemoryKind::Private,
-            boolean: element.ty == Type::Bool,
-            of_code: true,
-            ..Object::scalar(0)
-        };
-        let Some(loc) = self.object_of_code(name, object) else { return };
+        let object = self.object_of_type(&of, space, init, name);
+        let Some(loc) = self.object_of_code(word, name, object) else { return };
         self.declared_memory.push(loc);
         let addr = Expr::Address(loc);
-        self.scopes.bind(word, Binding::Memory(addr.clone(), of.clone()));
+        let binding = Binding::Memory(addr.clone(), of.clone());
+        if self.outside {
+            self.scopes.bind_outside(word, binding);
+            return;
+        }
+        self.scopes.bind(word, binding);
         match &declared.value {
             Some(Initial::List(all, _)) => self.fill(&addr, &of, all),
             Some(Initial::Value(value)) if matches!(of.ty, Type::Struct(_)) => {
@@ -653,14 +892,60 @@ impl<'a> Lowering<'a, '_> {
                     d.label("expected a list in `{}`")
                 });
             }
-            None => {}
+            Some(Initial::Member(..)) | None => {}
         }
+    }
+
+    /// An object of a type; of all threads, with its first values.
+    fn object_of_type(&self, of: &Qualified, space: Space, init: Vec<Init>, range: &Range<usize>) -> Object {
+        // The elements of an array; one of an array of one is the object itself.
+        let element = match &of.ty {
+            Type::Array(element, n) if *n > 1 || element.ty.stored().is_some() => Qualified::clone(element),
+            _ => of.clone(),
+        };
+        let span = self.unit.text.span(range.clone());
+        let mut atomic = false;
+        element.ty.each_cell(&mut |_, _, of| atomic |= of.atomic);
+        let of_program = matches!(space, Space::Global | Space::Constant);
+        Object {
+            ty: element.ty.stored().map(|ty| (ty, span)),
+            declared: true,
+            record: element.ty.is_aggregate().then(|| Record(element.ty.clone())),
+            init: if of_program { init } else { vec![Init::Int(0); of.ty.cells() as usize] },
+            space,
+            atomic: Some(element.atomic || atomic),
+            opencl: OpenClMemory {
+                global: space == Space::Local || of_program,
+                local: space == Space::Shared,
+                capped: !of_program,
+            },
+            kind: match space {
+                Space::Global if self.env.language.row().regions => MemoryKind::ProgramScope,
+                Space::Global | Space::Constant => MemoryKind::default(),
+                _ => MemoryKind::Private,
+            },
+            class: match element.ty {
+                Type::Object(class, _) => Some(class),
+                _ => None,
+            },
+            boolean: element.ty.is_boolean(),
+            of_code: true,
+            ..Object::scalar(0)
+        }
+    }
+
+    /// Memory of the thread's own for a structure that has no name.
+    pub(super) fn unnamed(&mut self, word: &str, of: &Qualified, range: &Range<usize>) -> Option<Expr> {
+        let object = self.object_of_type(of, Space::Local, Vec::new(), range);
+        let loc = self.object_of_code(word, range, object)?;
+        self.declared_memory.push(loc);
+        Some(Expr::Address(loc))
     }
 
     /// The object that a declaration of the code stands for. The threads of a kernel declare one; a thread has one for each
     /// declaration, and a condition knows the first of a name.
-    fn object_of_code(&mut self, name: &Range<usize>, object: Object) -> Option<LocId> {
-        let (word, span) = (self.str(name), self.unit.text.span(name.clone()));
+    fn object_of_code(&mut self, word: &str, name: &Range<usize>, object: Object) -> Option<LocId> {
+        let span = self.unit.text.span(name.clone());
         for n in 0.. {
             let called = if n == 0 { word.to_string() } else { format!("{word}#{n}") };
             let Some(old) = self.symbols.find(&called) else {
@@ -685,55 +970,111 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Initialises an array or structure with a list, each time its declaration is reached.
-    fn fill(&mut self, addr: &Expr, of: &Qualified, all: &[Initial]) {
-        let mut values = all.iter();
-        self.fill_parts(addr, of, &mut values);
-        if let Some(more) = values.next() {
-            let range = match more {
-                Initial::Value(value) => &value.range,
-                Initial::List(_, range) => range,
-            };
-            let message = format!("more values than a `{}` has", of.ty.name());
-            self.error("wrong-operand", range, message, |d| d.label("expected fewer"));
+    pub(super) fn fill(&mut self, addr: &Expr, of: &Qualified, all: &[Initial]) {
+        match self.by_member(of, all) {
+            None => {}
+            Some(Some(values)) => {
+                for ((offset, part), value) in of.parts().into_iter().zip(values) {
+                    self.fill_part(&shifted(addr, offset), &part, &mut one(value));
+                }
+            }
+            Some(None) => {
+                let mut values = all.iter();
+                self.fill_parts(addr, of, &mut values);
+                self.no_more(of, values.next());
+            }
         }
+    }
+
+    /// The values of a list that names members, by member; the inner `None`: it names none. The outer one: it is wrong.
+    fn by_member<'v>(&mut self, of: &Qualified, all: &'v [Initial]) -> Option<Option<Vec<Option<&'v Initial>>>> {
+        if !all.iter().any(|value| matches!(value, Initial::Member(..))) {
+            return Some(None);
+        }
+        let names: Vec<String> = match &of.ty {
+            Type::Struct(structure) => structure.members().iter().map(|m| m.name.clone()).collect(),
+            _ => Vec::new(),
+        };
+        let mut values = vec![None; names.len()];
+        let mut last = 0;
+        for value in all {
+            let (range, message) = match value {
+                Initial::Member(name, value) => match names.iter().position(|n| n == self.str(name)) {
+                    None => (name, format!("a `{}` has no member `{}`", of.ty.name(), self.str(name))),
+                    Some(at) if values[at].is_some() => (name, format!("`{}` has two values", self.str(name))),
+                    Some(at) if self.env.language.cpp && at < last => {
+                        (name, format!("`{}` stands before this member in the structure", self.str(name)))
+                    }
+                    Some(at) => {
+                        values[at] = Some(&**value);
+                        last = at;
+                        continue;
+                    }
+                },
+                Initial::Value(Tree { range, .. }) | Initial::List(_, range) => {
+                    (range, "a value without a name among those with names".to_owned())
+                }
+            };
+            let range = range.clone();
+            self.error("wrong-operand", &range, message, |d| {
+                d.label("expected the values of members, in their order")
+            });
+            return None;
+        }
+        Some(Some(values))
     }
 
     /// Initialises the parts of an aggregate with the values that come next: those of a part without braces of its own are
     /// taken from the same list, and a part that none is left for is 0 (C11, 6.7.9).
     fn fill_parts(&mut self, addr: &Expr, of: &Qualified, values: &mut std::slice::Iter<'_, Initial>) {
         for (offset, part) in of.parts() {
-            let at = shifted(addr, offset);
-            let value = match values.as_slice().first() {
-                Some(Initial::Value(tree)) if part.ty.is_aggregate() => {
-                    if self.type_of_place(tree).is_none_or(|of| of.ty != part.ty) {
-                        self.fill_parts(&at, &part, values);
-                    } else {
-                        values.next();
-                        self.copy_structure((at, part), tree, &tree.range);
-                    }
-                    continue;
-                }
-                Some(Initial::List(all, _)) if part.ty.is_aggregate() => {
-                    values.next();
-                    self.fill(&at, &part, all);
-                    continue;
-                }
-                Some(Initial::List(_, range)) => {
-                    self.error("wrong-operand", range, "a list for one value", |d| d.label("expected a value"));
-                    return;
-                }
-                Some(Initial::Value(tree)) => {
-                    let value = self.scalar(tree);
-                    self.assignable(&value, &part.ty, &tree.range)
-                }
-                None if part.ty.is_aggregate() => {
-                    self.fill_parts(&at, &part, values);
-                    continue;
-                }
-                None => Expr::Const(0),
-            };
-            values.next();
-            self.write(&Place::Memory(at, part), value);
+            self.fill_part(&shifted(addr, offset), &part, values);
         }
     }
+
+    fn fill_part(&mut self, at: &Expr, part: &Qualified, values: &mut std::slice::Iter<'_, Initial>) {
+        let value = match values.as_slice().first() {
+            Some(Initial::Value(tree)) if part.ty.is_aggregate() => {
+                if self.type_of_place(tree).is_none_or(|of| of.ty != part.ty) {
+                    self.fill_parts(at, part, values);
+                } else {
+                    values.next();
+                    self.copy_structure((at.clone(), part.clone()), tree, &tree.range);
+                }
+                return;
+            }
+            Some(Initial::List(all, _)) if part.ty.is_aggregate() => {
+                values.next();
+                self.fill(at, part, all);
+                return;
+            }
+            Some(Initial::List(_, range) | Initial::Member(range, _)) => {
+                self.error("wrong-operand", range, "a list for one value", |d| d.label("expected a value"));
+                return;
+            }
+            Some(Initial::Value(tree)) if part.word().is_none() => {
+                let message = format!("a value for a `{}`", part.ty.name());
+                self.error("unsupported", &tree.range, message, |d| {
+                    d.label("expected no initialiser").help("store it in a statement of its own")
+                });
+                return;
+            }
+            Some(Initial::Value(tree)) => {
+                let value = self.scalar(tree);
+                self.assignable(&value, &part.ty, &tree.range)
+            }
+            None if part.ty.is_aggregate() => {
+                self.fill_parts(at, part, values);
+                return;
+            }
+            None => Expr::Const(0),
+        };
+        values.next();
+        self.write(&Place::Memory(at.clone(), part.clone()), value);
+    }
+}
+
+/// One value, or none, as those that come next.
+fn one(value: Option<&Initial>) -> std::slice::Iter<'_, Initial> {
+    value.map_or([].iter(), |value| std::slice::from_ref(value).iter())
 }

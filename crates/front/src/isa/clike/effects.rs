@@ -118,6 +118,9 @@ impl Lowering<'_, '_> {
                 self.effects_of_place(object).and(self.effects_of_call(self.str(name), args))
             }
             ExprKind::Refer(reference) => self.effects_of_place(&reference.object),
+            ExprKind::Braced(..) => {
+                tree.parts().into_iter().fold(Effects::default(), |all, part| all.and(of(part)))
+            }
         }
     }
 
@@ -231,6 +234,13 @@ impl Lowering<'_, '_> {
                 };
                 of(a).or_else(|| of(b))
             }
+            ExprKind::Call(name, _) => {
+                let word = self.str(name);
+                let known = self.functions.get(word);
+                let made = || self.vector(word.strip_prefix("make_")?);
+                known.map_or_else(made, |known| known.structure.clone()).map(Qualified::from)
+            }
+            ExprKind::Braced(Some(of), _) => self.known_structure(of).map(Qualified::from),
             ExprKind::Comma(_, a)
             | ExprKind::Choice(_, a, _)
             | ExprKind::Assign(_, a, _)
@@ -253,6 +263,9 @@ impl Lowering<'_, '_> {
             Effects { plain: !acts, acts, ..Effects::default() }
         };
         let word = self.str(&tree.range);
+        if self.is_object(tree) {
+            return Effects { acts: true, ..Effects::default() };
+        }
         match (&tree.kind, self.binding(tree)) {
             (_, Some(Binding::Register(variable))) => {
                 Effects { reads: [variable.reg].into(), ..Effects::default() }
@@ -260,13 +273,12 @@ impl Lowering<'_, '_> {
             (_, Some(Binding::Memory(_, of))) if !matches!(of.ty, Type::Array(..)) => of_memory(of),
             (_, Some(_)) => Effects::default(),
             (ExprKind::Name, None) => match self.location(word) {
-                Some(_) if self.is_object(tree) => Effects { acts: true, ..Effects::default() },
                 Some(loc) if self.is_variable(loc) => of_memory(&self.of_location(loc)),
                 _ => Effects::default(),
             },
             _ if self.is_array(tree) => Effects::default(),
             _ => {
-                let acts = self.is_object(tree) || self.may_be_volatile(tree);
+                let acts = self.may_be_volatile(tree);
                 Effects { plain: !acts, acts, ..Effects::default() }
             }
         }

@@ -9,13 +9,13 @@
 
 use std::ops::Range;
 
-use super::ast::{Expr as Tree, ExprKind};
+use super::ast::{Expr as Tree, ExprKind, Initial, TypeName};
 use super::calls::{Does, ROWS};
 use super::cuda_calls::FUNCTIONS;
 use super::language::Shifts;
 use super::lex::CHARACTER;
 use super::lower::Lowering;
-use super::place::Place;
+use super::place::{Place, shifted};
 use super::refused;
 use super::scope::Binding;
 use super::types::{Qualified, Type, Value, common, folded};
@@ -45,7 +45,11 @@ impl Lowering<'_, '_> {
     fn eval_inner(&mut self, tree: &Tree) -> Value {
         match &tree.kind {
             ExprKind::Int(v, ty) => Value::literal(*v, Type::Int(*ty)),
-            ExprKind::Name | ExprKind::Index(..) if self.is_object(tree) => self.read_object(tree),
+            ExprKind::Name | ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Field(..)
+                if self.is_object(tree) =>
+            {
+                self.read_object(tree)
+            }
             ExprKind::Name => self.name(tree),
             ExprKind::Field(..) if self.is_special(tree) => self.member(tree),
             ExprKind::Step { target, one, op, prefix } => self.step(tree, (target, one), *op, *prefix, true),
@@ -101,6 +105,7 @@ impl Lowering<'_, '_> {
                 self.size(size, &tree.range)
             }
             ExprKind::Refer(_) => self.bare_reference(&tree.range),
+            ExprKind::Braced(to, all) => self.braced(tree, to.as_deref(), all),
             ExprKind::Method(object, name, args) => self.method(tree, object, name, args),
         }
     }
@@ -139,11 +144,69 @@ impl Lowering<'_, '_> {
     /// Evaluates an expression that has to have a value.
     pub(super) fn scalar(&mut self, tree: &Tree) -> Value {
         let value = self.eval(tree);
-        if value.ty == Type::Void {
-            self.error("wrong-operand", &tree.range, "this has no value", |d| d.label("expected a number"));
+        if matches!(value.ty, Type::Void | Type::Struct(_)) {
+            let message = match value.ty {
+                Type::Void => "this has no value".to_owned(),
+                ty => format!("a `{}` is no number", ty.name()),
+            };
+            self.error("wrong-operand", &tree.range, message, |d| d.label("expected a number"));
             return self.nothing();
         }
         value
+    }
+
+    /// `P{1, 2}`: a structure without a name; of a type that has values, `int{3}`, one of those.
+    fn braced(&mut self, tree: &Tree, to: Option<&TypeName>, all: &Initial) -> Value {
+        let (Some(to), Initial::List(values, _)) = (to, all) else {
+            self.error("wrong-operand", &tree.range, "nothing says what type this list is of", |d| {
+                d.label("expected a type before it")
+            });
+            return self.nothing();
+        };
+        let Some(of) = self.named_type(to) else { return self.nothing() };
+        match (&of.ty, values.as_slice()) {
+            (Type::Struct(_), _) => {
+                let Some(at) = self.unnamed(&format!("{}{{}}", of.ty.name()), &of, &tree.range) else {
+                    return self.nothing();
+                };
+                self.fill(&at, &of, values);
+                Value::new(at, of.ty)
+            }
+            (ty, []) if ty.word().is_some() => Value::literal(0, of.ty),
+            (ty, [Initial::Value(value)]) if ty.word().is_some() => self.cast(tree, to, value),
+            _ => {
+                self.error("wrong-operand", &tree.range, "this is no value", |d| {
+                    d.label("expected a structure, or one value")
+                });
+                self.nothing()
+            }
+        }
+    }
+
+    /// `make_int2(1, 2)`
+    fn made(&mut self, tree: &Tree, of: Type, args: &[Tree]) -> Value {
+        let of = Qualified::from(of);
+        let parts = of.parts();
+        if parts.len() != args.len() {
+            let message = format!("a `{}` is made of {} values, {} given", of.ty.name(), parts.len(), args.len());
+            self.error("wrong-operands", &tree.range, message, |d| d.label("expected a value for each member"));
+            return self.nothing();
+        }
+        let values: Vec<Expr> = args
+            .iter()
+            .zip(&parts)
+            .map(|(arg, (_, part))| {
+                let value = self.scalar(arg);
+                self.assignable(&value, &part.ty, &arg.range)
+            })
+            .collect();
+        let Some(at) = self.unnamed(&format!("{}{{}}", of.ty.name()), &of, &tree.range) else {
+            return self.nothing();
+        };
+        for ((offset, part), value) in parts.into_iter().zip(values) {
+            self.write(&Place::Memory(shifted(&at, offset), part), value);
+        }
+        Value::new(at, of.ty)
     }
 
     /// Evaluates an expression that is held against 0.
@@ -330,9 +393,6 @@ impl Lowering<'_, '_> {
 
     /// The address of the location of the test's memory that is named there.
     pub(super) fn address_of(&mut self, range: &Range<usize>) -> Value {
-        if self.class_at(self.str(range)).is_some() {
-            self.object_as_memory(range);
-        }
         match self.location(self.str(range)) {
             Some(loc) => Value::new(Expr::Address(loc), self.of_location(loc).pointer()),
             None => self.nothing(),
@@ -459,8 +519,14 @@ impl Lowering<'_, '_> {
         if let Some(value) = self.answer(tree, name, args) {
             return value;
         }
-        if self.env.language.cpp && bare(word) == "init" {
-            return self.init_object(tree, args);
+        if let Some(of) = word.strip_prefix("make_").and_then(|name| self.vector(name)) {
+            return self.made(tree, of, args);
+        }
+        match (bare(word), args) {
+            ("init", _) if self.env.language.cpp => return self.init_object(tree, args),
+            // Of what has no owner, it is the value.
+            ("move", [arg]) if self.env.language.cpp => return self.eval(arg),
+            _ => {}
         }
         let language = self.env.language;
         let here = |r: &&super::calls::Row| language.functions.contains(&r.dialects);
@@ -495,7 +561,7 @@ impl Lowering<'_, '_> {
             || row.is_some_and(|row| pure(row.does))
             || self.env.specials.iter().any(|s| s.0 == name)
             || name.starts_with("get_")
-            || matches!(name, "thread_rank" | "size" | "num_threads")
+            || matches!(name, "thread_rank" | "size" | "num_threads" | "std::move" | "cuda::std::move")
     }
 
     /// Whether a call of that name reads memory plainly, and does nothing else.

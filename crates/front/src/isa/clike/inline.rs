@@ -12,13 +12,13 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::ast::{Declarator, Expr as Tree, ExprKind, Function, Stmt, StmtKind, Storage};
+use super::ast::{Base, Declarator, Expr as Tree, ExprKind, Function, Stmt, StmtKind, Storage};
 use super::eval::MOST_ARGUMENTS;
 use super::lower::{Frame, Known, Lowering};
 use super::place::{Place, shifted};
 use super::scope::{Binding, Variable};
 use super::types::{Qualified, Type, Value};
-use program::{Expr, Init, Op};
+use program::{Class, Expr, Init, LocId, Op};
 
 /// At most so many micro-ops in one thread, its functions written out, and so many calls.
 const LONGEST: usize = 50_000;
@@ -63,7 +63,9 @@ impl Lowering<'_, '_> {
                     });
                     return;
                 }
+                self.outside = true;
                 self.statements(all);
+                self.outside = false;
                 self.kernel(kernel);
             }
             [_, (again, _), ..] => {
@@ -96,7 +98,8 @@ impl Lowering<'_, '_> {
             .iter()
             .map(|p| by_reference(&p.declarator) && !p.specifiers.of_base.constant)
             .collect();
-        let known = Known { function: function.clone(), pure, written };
+        let structure = self.known_structure(&function.result);
+        let known = Known { function: function.clone(), pure, written, structure };
         self.functions.insert(word.to_string(), known);
     }
 
@@ -152,7 +155,7 @@ impl Lowering<'_, '_> {
     fn bind_parameter(&mut self, param: &super::ast::TypeName, body: &[Stmt]) {
         let name = &param.declarator.name;
         let word = self.str(name);
-        let Some(of) = self.parameter(param) else { return };
+        let Some(of) = self.parameter(param, false) else { return };
         if word.is_empty() {
             return;
         }
@@ -178,7 +181,7 @@ impl Lowering<'_, '_> {
             self.scopes.bind(word, Binding::Constant(self.nothing()));
             return;
         };
-        let there = self.of_location(loc);
+        let there = self.as_the_parameter_says(loc, &of, param.declarator.reference);
         if param.declarator.reference {
             self.refer_to(name, Place::Memory(Expr::Address(loc), there), of, name);
             return;
@@ -203,6 +206,30 @@ impl Lowering<'_, '_> {
         self.scopes.bind(word, binding);
     }
 
+    /// What is in memory that a parameter of a kernel is bound to: an integer of which the test says no more is the atomic object
+    /// that the parameter says it is.
+    fn as_the_parameter_says(&mut self, loc: LocId, of: &Qualified, reference: bool) -> Qualified {
+        let there = self.of_location(loc);
+        let wanted = match &of.ty {
+            Type::Pointer(to) if !reference => to,
+            _ => of,
+        };
+        match &wanted.ty {
+            Type::Object(Class::Atomic(_), value) if **value == there.ty => {
+                return Qualified { ty: wanted.ty.clone(), ..there };
+            }
+            ty if wanted.atomic && self.env.strict && *ty == there.ty => {
+                if let Some(object) = self.symbols.object_mut(loc)
+                    && object.atomic.is_none()
+                {
+                    object.atomic = Some(true);
+                }
+            }
+            _ => {}
+        }
+        self.of_location(loc)
+    }
+
     /// The value that the test gave a register.
     fn given_value(&self, reg: program::RegId, ty: &Type) -> Value {
         let expr = match self.initial(reg) {
@@ -215,7 +242,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The type of a parameter: an array is a pointer.
-    fn parameter(&mut self, param: &super::ast::TypeName) -> Option<Qualified> {
+    fn parameter(&mut self, param: &super::ast::TypeName, structures: bool) -> Option<Qualified> {
         let of = match param.declarator.arrays.as_slice() {
             [] => self.named_type(param)?,
             // What the first dimension says of its size means nothing (C11, 6.7.6.3).
@@ -226,8 +253,9 @@ impl Lowering<'_, '_> {
                     .into()
             }
         };
-        let object = of.ty.is_aggregate();
-        if of.word().is_none() && !(object && param.declarator.reference) {
+        let object = of.ty.is_aggregate() || matches!(of.ty, Type::Object(..));
+        let copied = structures && matches!(of.ty, Type::Struct(_));
+        if of.word().is_none() && !copied && !(object && param.declarator.reference) {
             let name = of.ty.name();
             self.error("wrong-operand", &param.specifiers.range, format!("a parameter of type `{name}`"), |d| {
                 let d = d.label("expected a type that has values");
@@ -278,7 +306,13 @@ impl Lowering<'_, '_> {
             .map(|(param, arg)| self.argument_of(param, arg, &function.body))
             .collect();
         let dst = result.word().map(|ty| self.temporary(ty));
-        if let (Some(_), false) = (dst, function.body.last().is_some_and(Stmt::always_returns)) {
+        let place = match result.ty {
+            Type::Struct(_) => Some((self.unnamed(&format!("{word}()"), &result, name)?, result.clone())),
+            _ => None,
+        };
+        if let (true, false) =
+            (dst.is_some() || place.is_some(), function.body.last().is_some_and(Stmt::always_returns))
+        {
             self.error("undefined-value", &function.result.declarator.name, "it may end without a value", |d| {
                 d.label("expected `return` at its end, or in both branches of an `if` there")
             });
@@ -290,18 +324,29 @@ impl Lowering<'_, '_> {
                 self.scopes.bind(word, binding);
             }
         }
-        let frame = Frame { name: word.to_string(), result: result.clone(), dst, returns: Vec::new() };
+        let at = place.as_ref().map(|place| place.0.clone());
+        let frame = Frame { name: word.to_string(), result: result.clone(), dst, place, returns: Vec::new() };
         self.inside(frame, &function.body);
         self.scopes.leave_function(base);
-        Some(match dst {
-            Some(dst) => Value::new(Expr::Reg(dst), result.ty),
-            None => Value::void(),
+        Some(match (dst, at) {
+            (Some(dst), _) => Value::new(Expr::Reg(dst), result.ty),
+            (None, Some(at)) => Value::new(at, result.ty),
+            (None, None) => Value::void(),
         })
     }
 
     /// What a parameter stands for in a call.
     fn argument_of(&mut self, param: &super::ast::TypeName, arg: &Tree, body: &[Stmt]) -> Option<Binding> {
-        let of = self.parameter(param)?;
+        if let Base::Refer(reference) = &param.specifiers.base {
+            return self.reference_given(reference, arg);
+        }
+        let of = self.parameter(param, true)?;
+        if matches!(of.ty, Type::Struct(_)) && !param.declarator.reference {
+            let word = self.str(&param.declarator.name);
+            let at = self.unnamed(if word.is_empty() { "()" } else { word }, &of, &arg.range)?;
+            self.copy_structure((at.clone(), of.clone()), arg, &arg.range);
+            return Some(Binding::Memory(at, of));
+        }
         if param.declarator.reference {
             let place = self.place(arg)?;
             return self.reference_to(place, of, &arg.range);

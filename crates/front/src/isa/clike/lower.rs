@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::ast::{Expr as Tree, Function, Stmt, StmtKind};
+use super::ast::{Expr as Tree, ExprKind, Function, Initial, Stmt, StmtKind};
 use super::host::HostState;
 use super::scope::{Binding, Scopes, Variable};
 use super::types::{Qualified, Type, Value, fold};
@@ -36,6 +36,8 @@ pub(super) struct Frame {
     /// What it returns, and the register for it.
     pub(super) result: Qualified,
     pub(super) dst: Option<RegId>,
+    /// Where the structure goes that it returns.
+    pub(super) place: Option<(Expr, Qualified)>,
     /// Branches to its end.
     pub(super) returns: Vec<usize>,
 }
@@ -48,6 +50,8 @@ pub(super) struct Known {
     pub(super) pure: bool,
     /// Which parameters are C++ references that it may write to.
     pub(super) written: Vec<bool>,
+    /// The structure that it returns, if it returns one.
+    pub(super) structure: Option<Type>,
 }
 
 /// Where a lowering puts its micro-ops.
@@ -83,6 +87,8 @@ pub(super) struct Lowering<'a, 's> {
     current: (Span, u32, String),
     /// The number of the label before a barrier.
     pub(super) instance: Option<i64>,
+    /// What is lowered stands outside of all functions, beside a kernel.
+    pub(super) outside: bool,
 }
 
 impl<'a, 's> Lowering<'a, 's> {
@@ -114,6 +120,7 @@ impl<'a, 's> Lowering<'a, 's> {
             returns: Vec::new(),
             current: (Span::default(), 0, String::new()),
             instance: None,
+            outside: false,
         }
     }
 }
@@ -320,10 +327,25 @@ impl<'a> Lowering<'a, '_> {
 
     /// `return value;` in a function.
     fn give_back(&mut self, value: Option<&Tree>, range: &Range<usize>) {
-        let Some((result, dst)) = self.frames.last().map(|frame| (frame.result.ty.clone(), frame.dst)) else {
-            return;
-        };
+        let Some(frame) = self.frames.last() else { return };
+        let (result, dst, place) = (frame.result.ty.clone(), frame.dst, frame.place.clone());
         match (value, dst) {
+            (Some(tree), _) if place.is_some() => {
+                let Some((at, of)) = place else { return };
+                match &tree.kind {
+                    ExprKind::Braced(None, all) => {
+                        if let Initial::List(all, _) = &**all {
+                            self.fill(&at, &of, all);
+                        }
+                    }
+                    _ => self.copy_structure((at, of), tree, &tree.range),
+                }
+            }
+            (None, None) if place.is_some() => {
+                self.error("wrong-operand", range, "this function returns a structure", |d| {
+                    d.label("expected one behind `return`")
+                });
+            }
             (Some(tree), Some(dst)) => {
                 let value = self.scalar(tree);
                 let value = self.assignable(&value, &result, &tree.range);

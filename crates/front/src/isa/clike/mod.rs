@@ -29,6 +29,7 @@ use program::{Init, Instr, MemoryKind, Register, Seat, Space, Ty};
 mod ast;
 mod calls;
 mod classes;
+mod conditional;
 mod coordinates;
 mod cpp;
 mod cuda;
@@ -111,7 +112,7 @@ impl Unit {
     /// Parses a thread's code; what is wrong with it goes to `sink`.
     pub fn parse(text: MappedText, language: &'static Language, sink: &mut Sink) -> Unit {
         let errors = sink.errors();
-        let text = preprocess::preprocess(text, sink);
+        let text = preprocess::preprocess(text, language.dialect, sink);
         let stmts = parse::statements(&text, language, sink);
         Unit { text, stmts, broken: sink.errors() > errors }
     }

@@ -15,11 +15,11 @@
 
 use std::ops::Range;
 
-use super::ast::{Expr as Tree, ExprKind};
+use super::ast::Expr as Tree;
 use super::classes::EXPECTED_AND_MISSING;
 use super::lower::Lowering;
-use super::scope::Atomic;
-use super::types::{Type, Value};
+use super::scope::{Atomic, Binding};
+use super::types::{Qualified, Type, Value};
 use program::words::Order;
 use program::{Access, BinOp, Class, CmpOp, Expr, Op, RegId, Tags, Ty, Update};
 
@@ -62,11 +62,6 @@ fn phase(word: Expr) -> Expr {
 }
 
 impl Lowering<'_, '_> {
-    /// The class of the location that a name stands for, if it is of one.
-    pub(super) fn class_at(&self, name: &str) -> Option<Class> {
-        self.symbols.object(self.location(name)?).1.class
-    }
-
     /// A member function of a barrier, latch or semaphore.
     pub(super) fn member_function(
         &mut self,
@@ -164,14 +159,15 @@ impl Lowering<'_, '_> {
     /// `init(&bar, n)`: writes the word, as no atomic operation.
     pub(super) fn init_object(&mut self, tree: &Tree, args: &[Tree]) -> Value {
         let object = match args {
-            [Tree { kind: ExprKind::AddressOf(object), .. }, count] => {
-                let word = self.str(&object.range);
-                let barrier = matches!(self.class_at(word), Some(Class::Barrier(_)));
-                self.location(word).filter(|_| barrier).map(|loc| (loc, count))
+            [object, count] => {
+                let pointer = self.eval(object);
+                let barrier = |of: &Type| matches!(of, Type::Object(Class::Barrier(_), _));
+                let is = pointer.target().is_some_and(|of| barrier(&of.ty));
+                is.then_some((pointer.expr, count))
             }
             _ => None,
         };
-        let Some((loc, count)) = object else {
+        let Some((addr, count)) = object else {
             self.error("wrong-operands", &tree.range, "`init` takes a barrier and a count", |d| {
                 d.label("expected the form `init(&bar, n)`")
             });
@@ -180,7 +176,7 @@ impl Lowering<'_, '_> {
         let count = self.eval(count).fit(Ty::WORD);
         let value = bin(BinOp::Mul, bin(BinOp::And, count, Expr::Const(COUNT)), Expr::Const(EXPECTED_AND_MISSING));
         let access = Access { tags: Tags::of(&["OBJECT"]), scope: None, ty: Ty::WORD };
-        self.push(Op::Store { addr: Expr::Address(loc), value, access });
+        self.push(Op::Store { addr, value, access });
         Value::int(0)
     }
 
@@ -286,37 +282,19 @@ impl Lowering<'_, '_> {
         self.until(object, |word| cmp(CmpOp::Gt, phase(word), token.clone()));
     }
 
-    /// The atomic object that an expression names: `f`, or `a[i]` of an array of them.
+    /// The object that an expression names, or refers to.
     pub(super) fn atomic_object(&mut self, tree: &Tree) -> Option<(Class, Atomic)> {
-        if !self.env.language.cpp {
-            return None;
+        if let Some(Binding::Atomic(atomic)) = self.binding(tree) {
+            return Some((Class::Atomic(atomic.scope), atomic.clone()));
         }
-        let (name, index) = match &tree.kind {
-            ExprKind::Name => (&tree.range, None),
-            ExprKind::Index(array, index) if matches!(array.kind, ExprKind::Name) => (&array.range, Some(index)),
-            _ => return None,
-        };
-        let word = self.str(name);
-        let class = self.class_at(word)?;
-        let loc = self.location(word)?;
-        let (of, elements) = (self.of_location(loc), self.symbols.object(loc).1.init.len());
-        if (elements > 1) != index.is_some() {
-            let message =
-                format!("`{word}` is {}", if elements > 1 { "an array of objects" } else { "one object" });
-            self.error("wrong-operand", &tree.range, message, |d| {
-                d.label(if elements > 1 { "expected one of them, as in `a[0]`" } else { "expected no index" })
-            });
-        }
-        let mut addr = Expr::Address(loc);
-        if let Some(index) = index {
-            let base = Value::new(addr, of.clone().pointer());
-            let index = self.scalar(index);
-            addr = self.moved(base, index, false, &tree.range).expr;
-        }
-        let scope = match class {
+        let (addr, of) = self.memory_place(tree)?;
+        let Type::Object(class, value) = &of.ty else { return None };
+        let scope = match *class {
             Class::Atomic(s) | Class::Barrier(s) | Class::Latch(s) | Class::Semaphore(s, _) => s,
             Class::Flag | Class::Mbarrier => program::Scope::Sys,
         };
-        Some((class, Atomic { addr, of, scope }))
+        let of = Qualified { constant: of.constant, ..Type::clone(value).into() };
+        // Which object it is was decided before arguments are evaluated (ISO C++17, expr.call).
+        Some((*class, Atomic { addr: self.stable(addr), of, scope }))
     }
 }

@@ -12,6 +12,7 @@ use super::inline_asm;
 use super::language::Language;
 use super::lex::{Tok, Token, tokens};
 use super::refused::unsupported;
+use super::types::Structure;
 use diag::{MappedText, Sink};
 use program::BinOp;
 
@@ -64,6 +65,16 @@ impl<'a> Parser<'a, '_> {
 
     pub(super) fn peek_at(&self, n: usize) -> Tok {
         self.tokens[(self.at + n).min(self.tokens.len() - 1)].tok
+    }
+
+    /// Which token comes next.
+    pub(super) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Goes back, or forward again, to a token.
+    pub(super) fn go_to(&mut self, position: usize) {
+        self.at = position;
     }
 
     pub(super) fn range(&self) -> Range<usize> {
@@ -188,12 +199,15 @@ impl<'a> Parser<'a, '_> {
 
     fn statement_inner(&mut self) -> Parsed<Stmt> {
         let start = self.range().start;
-        if let Some((what, instead)) = unsupported(self.word()) {
+        if let Some((what, instead)) = unsupported(self.word()).filter(|_| !self.names_class(0)) {
             let span = self.text.span(self.range());
             self.sink.error("unsupported", span, format!("{what} not supported"), |d| {
                 d.label("expected another statement").help(instead)
             });
             return Err(Failed);
+        }
+        if self.language.row().regions && Structure::vector(self.word()).is_some() {
+            return self.refuse("vectors of OpenCL are", "use plain variables, or a structure");
         }
         let kind = match (self.peek(), self.word()) {
             (Tok::Punct(";"), _) => {
@@ -244,7 +258,11 @@ impl<'a> Parser<'a, '_> {
             }
             (_, "return") => {
                 self.next();
-                let value = if self.peek() == Tok::Punct(";") { None } else { Some(self.comma()?) };
+                let value = match self.peek() {
+                    Tok::Punct(";") => None,
+                    Tok::Punct("{") if self.language.cpp => Some(self.braced(self.range().start, None)?),
+                    _ => Some(self.comma()?),
+                };
                 self.expect(";")?;
                 StmtKind::Return(value)
             }

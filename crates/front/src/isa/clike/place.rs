@@ -62,6 +62,10 @@ impl Lowering<'_, '_> {
             true => Type::Bool,
             false => Type::Int(self.symbols.ty(loc)),
         };
+        let ty = match object.class {
+            Some(class) if self.env.language.cpp => Type::Object(class, ty.into()),
+            _ => ty,
+        };
         let atomic = self.env.strict && object.atomic == Some(true);
         Qualified { atomic, ..ty.into() }
     }
@@ -105,9 +109,6 @@ impl Lowering<'_, '_> {
                 Some(_) => {}
                 None => match self.location(word) {
                     Some(loc) if self.is_variable(loc) => {
-                        if self.class_at(word).is_some() {
-                            self.object_as_memory(&tree.range);
-                        }
                         return Some(Place::Memory(Expr::Address(loc), self.of_location(loc)));
                     }
                     Some(_) => {
@@ -127,6 +128,13 @@ impl Lowering<'_, '_> {
                 return self.pointed(pointer, &tree.range);
             }
             ExprKind::Field(object, name) => return self.member_of(object, name),
+            ExprKind::Call(..) | ExprKind::Braced(..) if self.type_of_place(tree).is_some() => {
+                let value = self.eval(tree);
+                return match value.ty {
+                    Type::Struct(_) => Some(Place::Memory(value.expr, value.ty.into())),
+                    _ => None,
+                };
+            }
             ExprKind::Index(a, i) => {
                 let (of_a, of_i) = (self.effects(a), self.effects(i));
                 if !self.env.language.sequenced {
@@ -340,9 +348,8 @@ impl Lowering<'_, '_> {
         if let (ExprKind::Name, None, Some(_)) = (&a.kind, self.scopes.find(word), self.location(word)) {
             return self.address_of(&a.range);
         }
-        if self.is_object(a) {
-            self.object_as_memory(&a.range);
-            return self.nothing();
+        if let Some(Binding::Atomic(_)) = self.binding(a) {
+            return self.bare_reference(&a.range);
         }
         let is_place = match &a.kind {
             ExprKind::Name => self.scopes.find(word).is_some(),

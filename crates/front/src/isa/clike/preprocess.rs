@@ -9,11 +9,13 @@
 //! - C11, 6.10, *Preprocessing directives*; ISO C++, namespace.alias, namespace.udir, dcl.typedef; OpenCL C, *Enqueuing Kernels*, `ndrange_t`.
 //! - CUDA C++ Programming Guide, *#pragma unroll*; OpenCL C, *Attributes* and *#pragma OPENCL EXTENSION*.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use super::conditional::{self, Number};
 use super::lex::PUNCTUATION;
 use diag::{MappedText, Sink};
+use program::Dialect;
 
 /// Headers of the languages and their libraries, whose names are known.
 const HEADERS: &[&str] = &[
@@ -97,7 +99,7 @@ struct Macro {
 }
 
 /// Removes directives and expands macros.
-pub(super) fn preprocess(text: MappedText, sink: &mut Sink) -> MappedText {
+pub(super) fn preprocess(text: MappedText, dialect: Dialect, sink: &mut Sink) -> MappedText {
     let source = text.as_str();
     if !source.contains('#')
         && !source.contains("namespace")
@@ -107,8 +109,18 @@ pub(super) fn preprocess(text: MappedText, sink: &mut Sink) -> MappedText {
         return text;
     }
     let words = words(source);
-    let mut p =
-        Preprocessor { text: &text, words, at: 0, macros: HashMap::new(), depth: 0, sink, out: MappedText::new() };
+    let mut p = Preprocessor {
+        text: &text,
+        dialect,
+        words,
+        at: 0,
+        macros: HashMap::new(),
+        gone: HashSet::new(),
+        groups: Vec::new(),
+        depth: 0,
+        sink,
+        out: MappedText::new(),
+    };
     p.run();
     p.out
 }
@@ -174,11 +186,25 @@ fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '$')
 }
 
+/// An `#if` that is open.
+struct Group {
+    /// Where it stands.
+    range: Range<usize>,
+    /// Whether one of its branches was compiled.
+    taken: bool,
+    /// Whether its `#else` has come.
+    last: bool,
+}
+
 struct Preprocessor<'a, 's> {
     text: &'a MappedText,
+    dialect: Dialect,
     words: Vec<Word>,
     at: usize,
     macros: HashMap<String, Macro>,
+    /// Names that are said to be no macros.
+    gone: HashSet<String>,
+    groups: Vec<Group>,
     depth: usize,
     sink: &'s mut Sink,
     out: MappedText,
@@ -234,6 +260,14 @@ impl<'a> Preprocessor<'a, '_> {
             }
         }
         self.out.push_slice(self.text, from..self.text.as_str().len());
+        if let Some(open) = self.groups.pop() {
+            self.wrong(&open.range, "this `#if` is not closed".into(), "expected `#endif` behind it");
+        }
+    }
+
+    fn wrong(&mut self, range: &Range<usize>, message: String, label: &str) {
+        let span = self.text.span(range.clone());
+        self.sink.error("c-syntax", span, message, |d| d.label(label));
     }
 
     /// The words of the line from here on, lines that end in `\` joined, and where it ends.
@@ -264,10 +298,11 @@ impl<'a> Preprocessor<'a, '_> {
             ("define", _) => self.define(&line),
             ("undef", name) => {
                 self.macros.remove(name);
+                self.gone.insert(name.to_string());
                 None
             }
             ("if" | "ifdef" | "ifndef" | "elif" | "else" | "endif", _) => {
-                Some(("conditional compilation is", "write the branch that is compiled"))
+                return Some((self.conditional(&line, end), false));
             }
             ("error" | "warning" | "line", _) => Some(("this directive is", "leave it out")),
             _ => Some(("this is no directive: it is", "expected `#define`, `#include` or `#pragma`")),
@@ -279,6 +314,150 @@ impl<'a> Preprocessor<'a, '_> {
             });
         }
         Some((end, false))
+    }
+
+    /// A directive of conditional compilation, up to `end`: where the text goes on that is compiled.
+    fn conditional(&mut self, line: &[Range<usize>], end: usize) -> usize {
+        let range = line[0].start..end;
+        let word = self.str(&line[1]);
+        let go_on = match word {
+            "if" | "ifdef" | "ifndef" => {
+                let holds = self.condition(word, line, end);
+                self.groups.push(Group { range, taken: holds, last: false });
+                holds
+            }
+            "endif" => {
+                if self.groups.pop().is_none() {
+                    self.wrong(&range, "`#endif` closes nothing".into(), "expected an `#if` before it");
+                }
+                true
+            }
+            _ => {
+                let open = self.groups.last().map(|group| (group.taken, group.last));
+                let Some((taken, false)) = open else {
+                    self.wrong(&range, format!("`#{word}` belongs to nothing"), "expected an `#if` before it");
+                    return end;
+                };
+                let holds = !taken && (word == "else" || self.condition("if", line, end));
+                if let Some(group) = self.groups.last_mut() {
+                    (group.taken, group.last) = (taken || holds, word == "else");
+                }
+                holds
+            }
+        };
+        if go_on { end } else { self.next_branch(end) }
+    }
+
+    /// Where the next directive begins that belongs to the innermost `#if`.
+    fn next_branch(&self, from: usize) -> usize {
+        let mut open = 0;
+        let behind = self.words.iter().enumerate().filter(|(_, w)| w.0.start >= from && w.1);
+        for (n, (range, _)) in behind.filter(|(_, w)| self.str(&w.0) == "#") {
+            match self.words.get(n + 1).map_or("", |w| self.str(&w.0)) {
+                "if" | "ifdef" | "ifndef" => open += 1,
+                "endif" | "elif" | "else" if open == 0 => return range.start,
+                "endif" => open -= 1,
+                _ => {}
+            }
+        }
+        self.text.as_str().len()
+    }
+
+    /// Whether the code behind a directive is compiled. Where only a compiler's command line says so, that is an error.
+    fn condition(&mut self, word: &str, line: &[Range<usize>], end: usize) -> bool {
+        let words: Vec<String> = line[2..].iter().map(|r| self.str(r).to_string()).collect();
+        let number = match (word, words.as_slice()) {
+            ("if", _) => self.number(&words),
+            (_, [name]) if is_name(name) => {
+                // `#ifndef N`, `#define N 4`: what holds where nobody says more.
+                let next: Vec<&str> =
+                    self.words[self.at + line.len()..].iter().take(3).map(|w| self.str(&w.0)).collect();
+                let default = word == "ifndef" && next == ["#", "define", name.as_str()];
+                let number = match self.defined(name) {
+                    Number::Unknown(_) if default => Number::Is(0),
+                    number => number,
+                };
+                match conditional::truth(&number) {
+                    Ok(defined) => Ok(Number::Is(i64::from(defined == (word == "ifdef")))),
+                    Err(name) => Ok(Number::Unknown(name)),
+                }
+            }
+            _ => Err(format!("`#{word}` takes one name")),
+        };
+        let range = line[0].start..end;
+        let holds = number.map(|number| conditional::truth(&number));
+        match holds {
+            Ok(Ok(holds)) => holds,
+            Ok(Err(name)) => {
+                let span = self.text.span(range);
+                self.sink.error("unsupported", span, "what is compiled here is not in the code", |d| {
+                    d.label(format!("it rests on `{name}`, which the command line of a compiler says")).help(
+                        format!(
+                            "say it in the code: `#define {name} 1`, or `#undef {name}`, or write the branch alone"
+                        ),
+                    )
+                });
+                true
+            }
+            Err(problem) => {
+                self.wrong(&range, problem, "expected a condition of numbers and macros");
+                true
+            }
+        }
+    }
+
+    /// 1 if a name is defined, else 0.
+    fn defined(&self, name: &str) -> Number {
+        if self.macros.contains_key(name) {
+            return Number::Is(1);
+        }
+        if self.gone.contains(name) {
+            return Number::Is(0);
+        }
+        match conditional::predefined(name, self.dialect) {
+            Some(defined) => Number::Is(i64::from(defined.is_some())),
+            None => Number::Unknown(name.to_string()),
+        }
+    }
+
+    /// The number that the words of a condition stand for.
+    fn number(&self, words: &[String]) -> Result<Number, String> {
+        // `defined` looks at names before they are expanded. What stands for it is no name that code can have.
+        let mut plain = Vec::new();
+        let mut asked = Vec::new();
+        let mut at = 0;
+        while let Some(word) = words.get(at) {
+            at += 1;
+            if word != "defined" {
+                plain.push(word.clone());
+                continue;
+            }
+            let name = match &words[at..] {
+                [open, name, close, ..] if (open.as_str(), close.as_str()) == ("(", ")") && is_name(name) => {
+                    at += 3;
+                    name
+                }
+                [name, ..] if is_name(name) => {
+                    at += 1;
+                    name
+                }
+                _ => return Err("`defined` takes a name".into()),
+            };
+            plain.push(format!("defined {}", asked.len()));
+            asked.push(self.defined(name));
+        }
+        let (mut out, mut budget) = (Vec::new(), LONGEST);
+        expand(&plain, &self.macros, &mut Vec::new(), 0, &mut out, &mut budget)?;
+        conditional::value(&out, &|name| match name.strip_prefix("defined ").and_then(|n| n.parse::<usize>().ok())
+        {
+            Some(n) => asked[n].clone(),
+            None if name == "true" => Number::Is(1),
+            None if name == "false" || self.gone.contains(name) => Number::Is(0),
+            None => match conditional::predefined(name, self.dialect) {
+                Some(defined) => defined.unwrap_or(Number::Is(0)),
+                None => Number::Unknown(name.to_string()),
+            },
+        })
     }
 
     /// `#define NAME words`, `#define NAME(a, b) words`: why it is refused, if it is.
@@ -520,7 +699,7 @@ mod tests {
     fn read(code: &str) -> (String, String) {
         let file = SourceFile::new("test", code);
         let mut sink = Sink::new(&file);
-        let out = preprocess(MappedText::verbatim(code, 0), &mut sink);
+        let out = preprocess(MappedText::verbatim(code, 0), Dialect::Cuda, &mut sink);
         let text = out.as_str().split_whitespace().collect::<Vec<_>>().join(" ");
         let found = sink.into_diagnostics();
         (text, found.iter().map(|d| d.message.clone()).collect::<Vec<_>>().join("; "))
@@ -555,10 +734,33 @@ mod tests {
     }
 
     #[test]
+    fn conditions_choose_what_is_compiled() {
+        reads("#if 1\na;\n#else\nb;\n#endif\nc;", "a; c;");
+        reads("#if 0\na;\n#if 1\nx;\n#else\ny;\n#endif\n#elif 1\nb;\n#else\nc;\n#endif", "b;");
+        reads("#define N 3\n#if N > 2 && !defined(M) || defined N\na;\n#endif", "a;");
+        reads("#ifndef N\n#define N 4\n#endif\nN;", "4 ;");
+        reads("#undef DEBUG\n#ifdef DEBUG\na;\n#endif\nb;", "b;");
+        reads("#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 600\na;\n#else\nb;\n#endif", "a;");
+        reads("#if 700 > __CUDA_ARCH__\na;\n#endif\n#ifdef __OPENCL_VERSION__\nb;\n#endif\nc;", "c;");
+        reads("#define A (1 << 4)\n#if A / 0x8 - 02 == 0 && -1 < +1\na;\n#endif", "a;");
+        // What is not compiled may be anything, and what it rests on unknown.
+        reads("#if 0 && DEBUG\n# frob \"\n#endif\nb;", "b;");
+    }
+
+    #[test]
     fn what_is_not_understood_is_refused() {
         for (code, part) in [
             ("#include \"mine.h\"", "headers of your own"),
-            ("#if 1\nx = 1;\n#endif", "conditional compilation"),
+            ("#ifdef DEBUG\nx = 1;\n#endif", "what is compiled here is not in the code"),
+            ("#if __CUDA_ARCH__ >= 900\nx = 1;\n#endif", "what is compiled here is not in the code"),
+            ("#if 1\nx = 1;", "not closed"),
+            ("#endif", "closes nothing"),
+            ("#if 1\n#else\n#else\n#endif", "`#else` belongs to nothing"),
+            ("#if (1\n#endif", "not closed"),
+            ("#if 1 /\n#endif", "ends here"),
+            ("#ifdef\n#endif", "takes one name"),
+            ("#if defined(3)\n#endif", "`defined` takes a name"),
+            ("#if 1 / 0\n#endif", "division by zero"),
             ("#pragma omp parallel", "this pragma"),
             ("#define F(...) x", "variable number"),
             ("#define F(a) a##1\n", "`#` and `##`"),
@@ -577,7 +779,11 @@ mod tests {
     #[test]
     fn expansions_point_to_where_they_are_used() {
         let code = "#define N 4\nx = N;";
-        let out = preprocess(MappedText::verbatim(code, 0), &mut Sink::new(&SourceFile::new("test", code)));
+        let out = preprocess(
+            MappedText::verbatim(code, 0),
+            Dialect::Cuda,
+            &mut Sink::new(&SourceFile::new("test", code)),
+        );
         let at = out.as_str().find('4').unwrap();
         assert_eq!(out.span(at..at + 1), Span::new(16, 17));
     }

@@ -8,36 +8,6 @@ use program::{Dialect, Scope};
 
 /// Names of constructs that are not supported: what they are, and what to write instead.
 const UNSUPPORTED: &[(&str, &str, &str)] = &[
-    (
-        "atomic",
-        "declarations of atomic objects in the code are",
-        "declare it in `[memory]`: `f = { type = \"cuda::atomic<int, cuda::thread_scope_device>\" }`",
-    ),
-    (
-        "atomic_flag",
-        "declarations of flags in the code are",
-        "declare it in `[memory]`: `f = { type = \"cuda::std::atomic_flag\" }`",
-    ),
-    (
-        "barrier",
-        "declarations of barriers in the code are",
-        "declare it in `[memory]`: `b = { type = \"cuda::barrier<cuda::thread_scope_block>\", init = 2 }`",
-    ),
-    (
-        "latch",
-        "declarations of latches in the code are",
-        "declare it in `[memory]`: `l = { type = \"cuda::latch<cuda::thread_scope_block>\", init = 2 }`",
-    ),
-    (
-        "counting_semaphore",
-        "declarations of semaphores in the code are",
-        "declare it in `[memory]`, with its `type`",
-    ),
-    (
-        "binary_semaphore",
-        "declarations of semaphores in the code are",
-        "declare it in `[memory]`, with its `type`",
-    ),
     ("pipeline", "pipelines are", "leave asynchronous copies out"),
     ("float", "floating-point types are", "use an integer type"),
     ("double", "floating-point types are", "use an integer type"),
@@ -174,8 +144,7 @@ mod tests {
 
     #[test]
     fn classes_need_their_namespace_and_keywords_have_none() {
-        assert!(unsupported("cuda::barrier").is_some() && unsupported("cuda::std::atomic").is_some());
-        assert!(unsupported("barrier").is_none() && unsupported("latch").is_none());
+        assert!(unsupported("cuda::pipeline").is_some() && unsupported("pipeline").is_none());
         assert!(unsupported("goto").is_some() && unsupported("x").is_none());
     }
 

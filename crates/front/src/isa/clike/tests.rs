@@ -372,10 +372,13 @@ fn structures_are_read_as_the_language_has_them() {
         ("struct Odd { float f; };", "floating-point types are not supported"),
         ("struct Odd { int a, a; };", "a second member of that name"),
         ("struct __attribute__((packed)) P { int a; };", "alignment and packing of structures"),
-        ("struct Node t = { .data = 1 };", "designated initialisers are not supported"),
+        ("int t[2] = { [1] = 1 };", "designated elements are not supported"),
+        ("struct Node t = { .data = 1, 2 };", "among those with names"),
+        ("struct Node t = { .data = 1, .data = 2 };", "has two values"),
+        ("struct Node t = { .date = 1 };", "has no member `date`"),
         ("struct Node t, u; int r = (t = u).data;", "cannot be assigned to"),
         ("const struct Node t = {1}; t.data = 2;", "is `const`"),
-        ("int f(struct Node t) { return 1; } struct Node t; int r = f(t);", "give a pointer"),
+        ("int f(struct Node t) { return 1; } struct Node t; int r = f(t);", "with volatile or atomic members"),
         ("int m[2][2]; int r = m[0];", "an address is no number"),
         ("int m[2][2]; m[0] = 0;", "cannot be assigned to"),
         ("int m[2][2]; int r = m[0][5];", "element 5 of an array of 2"),
@@ -392,7 +395,10 @@ fn structures_are_read_as_the_language_has_them() {
         ("struct M { int a; M() { a = 1; } };", "constructors are not supported"),
         ("struct M { int a = 1; };", "initialisers of members are not supported"),
         ("struct M { static int a; };", "static and constant members are not supported"),
-        ("struct M { cuda::atomic<int> a; };", "objects of classes in structures are not supported"),
+        (
+            "struct M { cuda::latch<cuda::thread_scope_block> a; };",
+            "a member of a class that is made with a count",
+        ),
         ("struct M { int &a; };", "a reference in a structure"),
         ("Node t; Node &u = t; const Node &v = t; v.data = 1;", "is `const`"),
         ("enum class E { A, B }; int r = E::A;", "a `E` is no `int`"),
@@ -430,4 +436,73 @@ fn members_are_accessed_as_their_types_say() {
     );
     // Elements of arrays of arrays are one access each, and so is a whole array none.
     assert_eq!(read(Dialect::C, "int m[2][2]; int *p = m[1]; m[1][0] = p[1];"), "= R.na W.na");
+}
+
+#[test]
+fn objects_of_classes_are_where_the_code_says() {
+    let cuda = |code: &str, ops: &str| assert_eq!(lowered(Dialect::Cuda, code), ops, "{code}");
+    const KERNEL: &str = "__global__ void k() ";
+    let atomic = "cuda::atomic<int, cuda::thread_scope_device>";
+    cuda(&format!("__shared__ {atomic} f; f = 1; int r = f; f++;"), "W.SC@Gpu R.SC@Gpu = Add.SC@Gpu/SC@Gpu");
+    cuda(
+        &format!("__device__ {atomic} f{{3}}, g; {KERNEL} {{ f.store(g, cuda::memory_order_release); }}"),
+        "R.SC@Gpu W.REL@Gpu",
+    );
+    cuda(&format!("__device__ int v = 1; {KERNEL} {{ v = 2; int v = 3; x = v; }}"), "W.na = W.na");
+    cuda(
+        "using R = cuda::atomic_ref<long>; R r(x), s{y}; auto t = r; auto &u = s; t = 1; u.load();",
+        "W.SC@Sys R.SC@Sys",
+    );
+    cuda(
+        "__shared__ cuda::barrier<cuda::thread_scope_block> b[2]; init(&b[1], 2); init(b, 1);",
+        "W.OBJECT W.OBJECT",
+    );
+    wrong(Dialect::Cuda, &format!("__shared__ {atomic} f; auto r = f;"), "an object, which has no copies");
+    wrong(Dialect::Cuda, &format!("{atomic} f(1);"), "of one thread");
+    wrong(
+        Dialect::Cuda,
+        "__shared__ cuda::barrier<cuda::thread_scope_block> b; b = 1;",
+        "is an object of a class",
+    );
+    wrong(Dialect::Cuda, "__shared__ cuda::atomic<float> f;", "`float` is no integer type");
+    wrong(
+        Dialect::Cuda,
+        "__shared__ cuda::barrier<cuda::thread_scope_block>::token t;",
+        "expected `arrival_token`",
+    );
+    wrong(Dialect::Cuda, &format!("int v = 1; {KERNEL} {{ v = 2; }}"), "a variable of the host");
+    wrong(Dialect::Cuda, &format!("__device__ int v = y; {KERNEL} {{ }}"), "no value to begin with");
+    wrong(
+        Dialect::Cuda,
+        &format!("__device__ int v[2] = {{1, 2, 3}}; {KERNEL} {{ }}"),
+        "more values than a `int[2]` has",
+    );
+    wrong(Dialect::Cuda, &format!("__device__ int x; {KERNEL} {{ }}"), "is the name of a location");
+    wrong(Dialect::Cuda, "__device__ int v; v = 1;", "outside of functions");
+    wrong(Dialect::Cuda, "extern __shared__ int s[];", "the size of `s` is not in the code");
+    wrong(Dialect::Cuda, "void f(cuda::atomic_ref<int> r) { r = 1; } f(3);", "this cannot be assigned to");
+    wrong(
+        Dialect::Cuda,
+        "void f(cuda::atomic_ref<long> r) { } cuda::atomic_ref<long, cuda::thread_scope_block> r(x); f(r);",
+        "no reference of the type",
+    );
+    wrong(Dialect::OpenCl, "local int v; kernel void k() { }", "of no thread");
+}
+
+#[test]
+fn structures_without_names_are_memory_of_the_thread() {
+    let cuda = |code: &str, ops: &str| assert_eq!(lowered(Dialect::Cuda, code), ops, "{code}");
+    const P: &str = "struct P { int a, b; }; ";
+    cuda(&format!("{P}P f(int v) {{ return {{v, 2}}; }} int r = f(1).b;"), "W.na W.na goto3 R.na =");
+    cuda(
+        &format!("{P}int f(P p) {{ return p.b; }} int r = f(P{{.b = 2}});"),
+        "W.na W.na R.na R.na W.na W.na R.na = goto9 =",
+    );
+    cuda("int2 v = make_int2(1, 2); v = int2{3};", "W.na W.na R.na R.na W.na W.na W.na W.na R.na R.na W.na W.na");
+    wrong(Dialect::Cuda, "int2 v = make_int2(1);", "is made of 2 values, 1 given");
+    wrong(Dialect::Cuda, "int r = make_int2(1, 2);", "a `int2` is no number");
+    wrong(Dialect::Cuda, &format!("{P}P f(int v) {{ if (v) return P{{v}}; }} f(1);"), "may end without a value");
+    wrong(Dialect::Cuda, &format!("{P}P f() {{ return; }} f();"), "this function returns a structure");
+    wrong(Dialect::Cuda, &format!("{P}int f() {{ return {{1, 2}}; }} f();"), "nothing says what type");
+    wrong(Dialect::OpenCl, "int4 v;", "vectors of OpenCL are not supported");
 }

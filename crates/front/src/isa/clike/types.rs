@@ -13,7 +13,8 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use program::{BinOp, CmpOp, Expr, Field, Layout, Space, Ty};
+use super::classes::class_name;
+use program::{BinOp, Class, CmpOp, Expr, Field, Layout, Space, Ty};
 
 /// A type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub(super) enum Type {
     Pointer(Rc<Qualified>),
     Array(Rc<Qualified>, u32),
     Struct(Rc<Structure>),
+    /// An object of a class of the CUDA C++ library, with the type of the values in it. It has functions, and no values.
+    Object(Class, Rc<Type>),
 }
 
 /// A structure. Two are the same type if they have one name and their members agree, so that a thread's own definition is that
@@ -35,6 +38,20 @@ pub(super) struct Structure {
     /// `None`: it was named, and not defined.
     members: OnceCell<Members>,
 }
+
+/// What the vector types of CUDA are made of.
+const VECTORS: &[(&str, Ty)] = &[
+    ("char", Ty { bits: 8, signed: true }),
+    ("uchar", BYTE),
+    ("short", Ty { bits: 16, signed: true }),
+    ("ushort", Ty { bits: 16, signed: false }),
+    ("int", Ty::S32),
+    ("uint", Ty::U32),
+    ("long", Ty::WORD),
+    ("ulong", Ty::U64),
+    ("longlong", Ty::WORD),
+    ("ulonglong", Ty::U64),
+];
 
 /// The members of a structure, and its size (C11, 6.7.2.1).
 struct Members {
@@ -100,6 +117,20 @@ impl Structure {
         let _ = self.members.set(Members { all, size: size.next_multiple_of(align), align });
     }
 
+    /// A vector type of CUDA, if a name is that of one: a structure with up to four members, aligned as a whole if they are two or
+    /// four (CUDA C++ Programming Guide, *Built-in Vector Types*).
+    pub(super) fn vector(name: &str) -> Option<Structure> {
+        let (of, n) = name.split_at_checked(name.len().checked_sub(1)?)?;
+        let n = n.parse::<usize>().ok().filter(|n| (1..=4).contains(n))?;
+        let ty = VECTORS.iter().find(|v| v.0 == of)?.1;
+        let structure = Structure::new(name);
+        structure.define(["x", "y", "z", "w"][..n].iter().map(|m| (m.to_string(), ty.into())).collect());
+        let align = u64::from(ty.bytes()) * if n % 2 == 0 { n as u64 } else { 1 };
+        let members = structure.members.into_inner()?;
+        let members = Members { align: align.min(16), ..members };
+        Some(Structure { name: structure.name, members: OnceCell::from(members) })
+    }
+
     /// Its members, none of one that is not defined.
     pub(super) fn members(&self) -> &[Member] {
         self.members.get().map_or(&[], |m| &m.all)
@@ -115,8 +146,8 @@ impl Record {
     pub fn layout(&self) -> Layout {
         let mut fields = Vec::new();
         self.0.each_cell(&mut |path, offset, of| {
-            let boolean = of.ty == Type::Bool;
-            let ty = of.word().unwrap_or(BYTE);
+            let boolean = of.ty.is_boolean();
+            let ty = of.ty.stored().unwrap_or(BYTE);
             fields.push(Field { path: path.to_string(), offset: offset as u32, ty, boolean });
         });
         let name = match &self.0 {
@@ -228,7 +259,7 @@ impl Qualified {
     /// Whether a plain copy of it is what the language makes of its assignment: nothing in it is volatile or atomic.
     pub(super) fn is_plain(&self) -> bool {
         let mut plain = !self.volatile;
-        self.ty.each_cell(&mut |_, _, of| plain &= !of.volatile && !of.atomic);
+        self.ty.each_cell(&mut |_, _, of| plain &= !of.volatile && !of.atomic && of.word().is_some());
         plain
     }
 
@@ -290,11 +321,27 @@ impl Type {
     /// The integers that stand for its values; `None`: it has no values that a register could hold.
     pub(super) fn word(&self) -> Option<Ty> {
         match self {
-            Type::Void | Type::Array(..) | Type::Struct(_) => None,
+            Type::Void | Type::Array(..) | Type::Struct(_) | Type::Object(..) => None,
             Type::Bool => Some(BYTE),
             Type::Int(ty) => Some(*ty),
             Type::Enum(e) => Some(e.ty),
             Type::Pointer(_) => Some(Ty::WORD),
+        }
+    }
+
+    /// The integers that it is kept as, be it an object of a class.
+    pub(super) fn stored(&self) -> Option<Ty> {
+        match self {
+            Type::Object(_, of) => of.word(),
+            of => of.word(),
+        }
+    }
+
+    /// Whether what it keeps is 0 or 1.
+    pub(super) fn is_boolean(&self) -> bool {
+        match self {
+            Type::Object(_, of) => **of == Type::Bool,
+            of => *of == Type::Bool,
         }
     }
 
@@ -303,7 +350,7 @@ impl Type {
         match self {
             Type::Array(of, n) => of.ty.size().saturating_mul(u64::from(*n)),
             Type::Struct(of) => of.members.get().map_or(0, |m| m.size),
-            _ => self.word().map_or(0, |ty| u64::from(ty.bytes())),
+            _ => self.stored().map_or(0, |ty| u64::from(ty.bytes())),
         }
     }
 
@@ -315,7 +362,7 @@ impl Type {
             Type::Int(ty) if ty.bits < 32 => Some(Ty::S32),
             Type::Int(ty) => Some(*ty),
             Type::Enum(e) => Some(e.promoted).filter(|_| !e.scoped),
-            Type::Void | Type::Pointer(_) | Type::Array(..) | Type::Struct(_) => None,
+            Type::Void | Type::Pointer(_) | Type::Array(..) | Type::Struct(_) | Type::Object(..) => None,
         }
     }
 
@@ -342,6 +389,7 @@ impl Type {
             }
             Type::Array(of, n) => format!("{}[{n}]", of.ty.name()),
             Type::Struct(of) => of.name.clone(),
+            Type::Object(class, of) => class_name(*class, &of.name(), 0).0,
         }
     }
 }

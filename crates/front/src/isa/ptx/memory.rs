@@ -52,12 +52,26 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         "ld",
         "`ld.param{.type} d, [p]`",
-        "reads a parameter of the kernel, which the test sets under `regs`; no memory access",
+        "reads a parameter: that of the kernel is what the test sets under `regs`; no memory access",
         &[TYPES],
         &[Role::Dst, Role::Param],
         |e, c| {
             let value = Expr::Cast(c.ty, Box::new(c.expr(1)));
             let value = if c.ty.bits == 64 { c.expr(1) } else { value };
+            if let Some(dst) = c.dst(0) {
+                e.push(Op::Assign { dst, value });
+            }
+        },
+    )
+    .keyed(&["param"]),
+    Row::new(
+        "st",
+        "`st.param{.type} [p], a`",
+        "sets a parameter of a call; no memory access",
+        &[TYPES],
+        &[Role::DstParam, Role::Val],
+        |e, c| {
+            let value = e.fit(c.expr(1), c.ty);
             if let Some(dst) = c.dst(0) {
                 e.push(Op::Assign { dst, value });
             }

@@ -4,7 +4,7 @@
 //! instruction is added in one place.
 //!
 //! # Reading a test
-//! 1. [`Unit::parse`]: a thread's text to instructions that have a row.
+//! 1. [`Unit::parse`]: a thread's text, with functions in the place of their calls, to instructions that have a row.
 //! 2. [`Unit::settle_types`], for every thread: locations get the type of their accesses.
 //! 3. [`Unit::lower`]: names resolved, micro-ops emitted.
 //! 4. [`pointers::resolve`], once per program: the types of accesses through registers that hold addresses.
@@ -29,6 +29,7 @@ mod barriers;
 mod bits;
 mod control;
 mod copies;
+mod expand;
 mod fences;
 mod lanes;
 mod lex;
@@ -117,7 +118,10 @@ impl Unit {
     pub fn parse(text: MappedText, sink: &mut Sink) -> Unit {
         let mut items = Vec::new();
         let mut suspects = HashSet::new();
-        let (stmts, incomplete) = parse::parse(&text, sink);
+        let errors = sink.errors();
+        let text = expand::expand(&text, sink).unwrap_or(text);
+        let stmts = parse::parse(&text, sink);
+        let incomplete = sink.errors() > errors;
         for stmt in stmts {
             match stmt {
                 Stmt::Label(range) => items.push(Item::Label(range)),

@@ -22,8 +22,23 @@ pub struct Module {
     pub target: String,
     /// Kernels, in order.
     pub kernels: Vec<Kernel>,
+    /// Functions with a body, in order.
+    pub functions: Vec<Function>,
     /// Variables at module scope.
     pub variables: Vec<Variable>,
+}
+
+/// A function that kernels call.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// Variables declared in its body.
+    pub variables: Vec<Variable>,
+    /// Its definition, with blanks in place of declarations of variables.
+    pub text: String,
+    /// Where that begins in the text.
+    pub start: usize,
 }
 
 /// A kernel.
@@ -231,8 +246,9 @@ impl Reader<'_> {
                 Ok(())
             }
             ".entry" => self.kernel(),
+            ".func" => self.function(),
             // Whether somebody calls it is seen where it is called.
-            ".func" | ".alias" => {
+            ".alias" => {
                 self.skip();
                 Ok(())
             }
@@ -288,11 +304,49 @@ impl Reader<'_> {
             }
         }
         let start = self.next().end;
+        let (body, variables) = self.body(start, 1)?;
+        self.next();
+        self.module.kernels.push(Kernel { name, params, variables, body, start, cluster });
+        Ok(())
+    }
+
+    /// A function. Of its head only the name matters here; the rest is read with the code that calls it.
+    fn function(&mut self) -> Result<(), Failed> {
+        let start = self.next().start;
+        if self.eat('(') {
+            while !self.eat(')') {
+                if self.peek() == Kind::End {
+                    return self.fail("`)` behind the results of a function");
+                }
+                self.next();
+            }
+        }
+        let name = self.name("the name of a function")?;
+        while self.peek() != Kind::Punct('{') {
+            // Whether somebody calls one without a body is seen where it is called.
+            if self.eat(';') {
+                return Ok(());
+            }
+            if self.peek() == Kind::End {
+                return self.fail("`{` and the function's code");
+            }
+            self.next();
+        }
+        let (text, variables) = self.body(start, 0)?;
+        let text = text + "}\n";
+        self.next();
+        self.module.functions.push(Function { name, variables, text, start });
+        Ok(())
+    }
+
+    /// The text from `start` to before the brace that closes the code, and the variables that it declares, with blanks in
+    /// their place. `depth`: how many braces are open.
+    fn body(&mut self, start: usize, mut depth: usize) -> Result<(String, Vec<Variable>), Failed> {
         let mut body = String::new();
-        let (mut variables, mut from, mut depth) = (Vec::new(), start, 1);
+        let (mut variables, mut from) = (Vec::new(), start);
         loop {
             match self.peek() {
-                Kind::End => return self.fail("`}` behind the kernel's code"),
+                Kind::End => return self.fail("`}` behind the code"),
                 Kind::Punct('{') => depth += 1,
                 Kind::Punct('}') => depth -= 1,
                 Kind::Word if SPACES.iter().any(|s| s.0 == self.word()) || self.word() == ".extern" => {
@@ -316,9 +370,7 @@ impl Reader<'_> {
             self.next();
         }
         body.push_str(&self.text[from..self.range().start]);
-        self.next();
-        self.module.kernels.push(Kernel { name, params, variables, body, start, cluster });
-        Ok(())
+        Ok((body, variables))
     }
 
     fn param(&mut self) -> Result<Param, Failed> {

@@ -31,7 +31,7 @@ impl<'a> Emit<'a, '_> {
         for item in &unit.items {
             let Item::Instr(m) = item else { continue };
             for (role, operand) in m.operands() {
-                if let (Role::Dst | Role::DstPred, OperandKind::Name(n)) = (role, &operand.kind) {
+                if let (Role::Dst | Role::DstPred | Role::DstParam, OperandKind::Name(n)) = (role, &operand.kind) {
                     self.written.insert(bare(self.str(&n.name)));
                 }
             }
@@ -131,6 +131,7 @@ impl<'a> Emit<'a, '_> {
             match role {
                 Role::Dst | Role::DstAndPred => self.note_write(&n.name, result_ty(m.row, ty)),
                 Role::DstPred => self.note_write(&n.name, PRED),
+                Role::DstParam => self.note_write(&n.name, ty),
                 // Addresses of shared memory have 32 bits, too.
                 Role::Addr if shared(m) => self.note_read(&n.name, role, Ty::U32),
                 Role::Addr => self.note_read(&n.name, role, Ty::U64),

@@ -23,7 +23,6 @@ const INSTRUCTIONS: &[(&str, &[&str])] = &[
     ("requests to the scheduler of clusters", &["clusterlaunchcontrol"]),
     ("the number of registers", &["setmaxnreg"]),
     ("non-coherent loads, which the PTX memory model does not cover", &["ldu"]),
-    ("calls", &["call"]),
     ("indirect branches", &["brx"]),
     ("traps", &["trap", "brkpt"]),
     ("performance events", &["pmevent"]),

@@ -83,14 +83,12 @@ pub(super) struct NameOperand {
     pub(super) index: i64,
 }
 
-/// Parses a text. The flag says whether statements had to be left out.
-pub(super) fn parse(text: &MappedText, sink: &mut Sink) -> (Vec<Stmt>, bool) {
+/// Parses a text.
+pub(super) fn parse(text: &MappedText, sink: &mut Sink) -> Vec<Stmt> {
     let tokens = lex(text.as_str());
-    let errors = sink.errors();
     let mut parser = Parser { text, tokens: &tokens, at: 0, sink, out: Vec::new() };
     parser.run();
-    let Parser { sink, out, .. } = parser;
-    (out, sink.errors() > errors)
+    parser.out
 }
 
 struct Parser<'a> {

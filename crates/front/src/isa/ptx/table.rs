@@ -111,8 +111,10 @@ pub(super) enum Role {
     Loose,
     /// A predicate register, perhaps negated.
     Pred,
-    /// A parameter of the kernel, `[name]`: a register that only the test sets.
+    /// A parameter, `[name]`: a register. That of a kernel is one that only the test sets.
     Param,
+    /// A parameter that is written.
+    DstParam,
     /// A label.
     Label,
 }
@@ -125,7 +127,7 @@ impl Role {
             Role::Addr => "an address such as `[x]`, `[x+4]` or `[%rd1]`",
             Role::Val | Role::Loose => "a register or a constant",
             Role::Pred => "a predicate register",
-            Role::Param => "a parameter such as `[name]`",
+            Role::Param | Role::DstParam => "a parameter such as `[name]`",
             Role::Label => "a label",
         }
     }

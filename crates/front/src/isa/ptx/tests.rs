@@ -104,6 +104,81 @@ fn compilers_spelling_and_short_form_mean_the_same() {
 }
 
 #[test]
+fn blocks_have_names_of_their_own() {
+    let code = "mov.u32 t, 1; bra L\n{ .reg .pred t, u<3>; setp.eq.u32 t, 1, 2; setp.eq.u32 u2, 1, 2; @u2 bra L; @t bra L; L: }\n\
+                { .reg .u32 t; L: mov.u32 t, 3; { .reg .u32 s<2>; mov.u32 s1, t; mov.u32 s2, t } }\nL: add.u32 r, t, s2";
+    let expected = "mov.u32 t, 1\ngoto L1\nsetp.eq.u32 t$1_, 1, 2\nsetp.eq.u32 u$1_2, 1, 2\n@u$1_2 bra L0\n@t$1_ bra L0\n\
+                    L0:\nmov.u32 t$2_, 3\nmov.u32 s$3_1, t$2_\nmov.u32 s2, t$2_\nL1:\nadd.u32 r, t, s2\n";
+    assert_eq!(short(code), expected);
+    fails("{ .reg .u32 t; mov.u32 t, 1 }; mov.u32 r, t", "unknown-register");
+    fails("{ L: }; bra L", "unknown-label");
+    fails("{ mov.u32 r, 1", "syntax");
+}
+
+#[test]
+fn calls_are_the_code_of_what_they_call() {
+    let twice = ".visible .func (.param .b32 out) twice(.param .b32 in) {\n.reg .b32 %r<3>; .reg .pred p; ld.param.u32 %r1, [in];\n\
+                 setp.eq.u32 p, %r1, 0; @!p bra L; st.param.b32 [out+0], 9; ret.uni;\n\
+                 L: add.u32 %r2, %r1, %r1; st.param.b32 [out+0], %r2; ret; }\n";
+    let call = |p: &str| {
+        format!(
+            "{{ .reg .b32 temp_param_reg; .param .b32 a; .param .b32 b; st.param.b32 [a+0], %r1;\n{p}call.uni (b), \ntwice, \n(\na\n);\n\
+             ld.param.b32 %r2, [b+0]; }}\n"
+        )
+    };
+    let text = short(&format!("{twice}.reg .b32 %r<3>; mov.u32 %r1, 4\n{}st.u32 [x], %r2", call("")));
+    in_order(
+        &text,
+        &["mov.u32 r1, 4", "mov.u32 a$1_, r1", "goto", "add.u32 r$3_2, r$3_1, r$3_1", "cvt.u32.s64 r2, b$1_"],
+    );
+    // Twice, and under a predicate.
+    lower(&format!("{twice}.reg .b32 %r<3>; mov.u32 %r1, 4; setp.eq.u32 q, 1, 1\n{}{}", call("@!q "), call("")));
+    // Registers as parameters are copied.
+    let wide = ".func (.reg .u64 d) next(.reg .u64 s) { add.u64 s, s, 8; mov.u64 d, s; }\n";
+    let text = short(&format!("{wide}mov.u64 q, 1; call (r), next, (q); call (r), next, (7);"));
+    in_order(&text, &["mov.u64 s$2_, q", "add.u64 s$2_, s$2_, 8", "mov.u64 r, d$2_", "mov.u64 s$4_, 7"]);
+    for (code, id) in [
+        (format!("{wide}call (r), %rd1, (s), proto;"), "unsupported-call"),
+        (format!("{wide}call (r), last, (s);"), "unknown-function"),
+        (format!("{wide}call next, (s);"), "wrong-operands"),
+        (".extern .func f;\ncall f;".into(), "unknown-function"),
+        (".func f() { call f; }\ncall f;".into(), "unsupported-call"),
+        (".func f() { call g; }\n.func g() { call f; }\ncall f;".into(), "unsupported-call"),
+        (".func f() { ret; }\n.func f() { ret; }".into(), "duplicate-name"),
+        (".func f(.param .b32 p) { ret; }\nmov.u32 r, 1; call f, (r);".into(), "wrong-operand"),
+        (
+            ".func f(.param .b32 p) { st.param.b32 [p], 1; }\n.param .b32 g; st.param.b32 [g], 1; call f, (g);"
+                .into(),
+            "read-only",
+        ),
+        (".param .b8 g[8]; st.param.b64 [g], 1; st.param.b32 [g+4], 1;".into(), "mixed-size"),
+        (".param .b8 g[8]; st.param.b32 [g], 1; ld.param.b32 r, [g+4];".into(), "unknown-register"),
+        (".func f(.reg .f16 p) { ret; }".into(), "unsupported-type"),
+        (".func f(.param .b32 p { ret; }".into(), "syntax"),
+        (".func (.param".into(), "syntax"),
+        (".func f() {".into(), "syntax"),
+    ] {
+        fails(&code, id);
+    }
+    // A low part of a parameter, as it is read where it holds fewer bits than it was passed with.
+    lower(".param .b32 g; st.param.b32 [g], 300; ld.param.u8 r, [g];");
+    // Calls of calls of calls …
+    let mut code = ".func f0() { mov.u32 r, 1; }\n".to_owned();
+    (0..30).for_each(|n| code += &format!(".func f{}() {{ call f{n}; call f{n}; }}\n", n + 1));
+    fails(&(code + "call f30;"), "too-many-instructions");
+}
+
+/// Looks for texts in that order.
+#[track_caller]
+fn in_order(text: &str, parts: &[&str]) {
+    let mut rest = text;
+    for part in parts {
+        let Some(at) = rest.find(part) else { panic!("`{part}` is not behind what stands before it:\n{text}") };
+        rest = &rest[at + part.len()..];
+    }
+}
+
+#[test]
 fn what_is_printed_lowers_to_the_same_micro_ops() {
     let code = "L: ld.acquire.gpu r0, x; bne r0, 1, L\n\
                 mov.u32 r1, 5\nadd.u32 r2, r1, 1\nmad.lo.s32 r3, r1, r2, -3\nsetp.lt.u32 p, r1, r2\n\

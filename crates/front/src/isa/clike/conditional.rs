@@ -1,0 +1,211 @@
+//! Conditions of `#if`: decided by what the code and its language say. What only the command line of a compiler says is unknown.
+//!
+//! # Invariants
+//! - A condition is decided only if every compiler of the language decides it so: where a version is at least 700, `>= 600` holds,
+//!   and `>= 800` is unknown.
+//!
+//! # Sources
+//! - C11, 6.10.1, *Conditional inclusion*, 6.10.8, *Predefined macro names*; CUDA C++ Programming Guide, *`__CUDA_ARCH__`*: memory
+//!   models are those of compute capability 7.0 and later; OpenCL C, *Preprocessor Directives and Macros*.
+
+use program::Dialect;
+
+/// What is known of a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Number {
+    Is(i64),
+    AtLeast(i64),
+    /// It rests on this name.
+    Unknown(String),
+}
+
+use Number::{AtLeast, Is, Unknown};
+
+/// Names that compilers define, by whether they do so in C, OpenCL C and CUDA C++.
+const PREDEFINED: &[(&str, [Option<Number>; 3])] = &[
+    ("__CUDACC__", [None, None, Some(Is(1))]),
+    ("__CUDA_ARCH__", [None, None, Some(AtLeast(700))]),
+    ("__cplusplus", [None, None, Some(AtLeast(201_703))]),
+    ("__OPENCL_VERSION__", [None, Some(AtLeast(200)), None]),
+    ("__OPENCL_C_VERSION__", [None, Some(AtLeast(200)), None]),
+    ("__STDC_VERSION__", [Some(AtLeast(201_112)), Some(AtLeast(199_901)), None]),
+];
+
+/// What a compiler of the language defines a name as; `None`: it is not said. The inner `None`: it does not define it.
+pub(super) fn predefined(name: &str, dialect: Dialect) -> Option<Option<Number>> {
+    let here = match dialect {
+        Dialect::OpenCl => 1,
+        Dialect::Cuda => 2,
+        _ => 0,
+    };
+    PREDEFINED.iter().find(|p| p.0 == name).map(|p| p.1[here].clone())
+}
+
+/// The operators between two numbers, those that bind most loosely first.
+const LEVELS: &[&[&str]] = &[
+    &["||"],
+    &["&&"],
+    &["|"],
+    &["^"],
+    &["&"],
+    &["==", "!="],
+    &["<", "<=", ">", ">="],
+    &["<<", ">>"],
+    &["+", "-"],
+    &["*", "/", "%"],
+];
+
+/// How deep parentheses and signs may be nested.
+const DEEPEST: usize = 100;
+
+/// The number that words stand for; `named` says what names do.
+///
+/// # Errors
+/// If they are no expression.
+pub(super) fn value(words: &[String], named: &dyn Fn(&str) -> Number) -> Result<Number, String> {
+    let mut reader = Reader { words, at: 0, named, depth: 0 };
+    let value = reader.level(0)?;
+    match words.get(reader.at) {
+        None => Ok(value),
+        Some(word) => Err(format!("`{word}` cannot stand here")),
+    }
+}
+
+struct Reader<'r> {
+    words: &'r [String],
+    at: usize,
+    named: &'r dyn Fn(&str) -> Number,
+    depth: usize,
+}
+
+impl Reader<'_> {
+    fn word(&self) -> &str {
+        self.words.get(self.at).map_or("", String::as_str)
+    }
+
+    fn level(&mut self, level: usize) -> Result<Number, String> {
+        let Some(operators) = LEVELS.get(level) else { return self.unary() };
+        let mut left = self.level(level + 1)?;
+        while let Some(op) = operators.iter().find(|op| **op == self.word()) {
+            self.at += 1;
+            let right = self.level(level + 1)?;
+            left = apply(op, left, right)?;
+        }
+        Ok(left)
+    }
+
+    fn unary(&mut self) -> Result<Number, String> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err("this is nested too deeply".into());
+        }
+        let word = self.word().to_string();
+        self.at += 1;
+        let value = match word.as_str() {
+            "" => return Err("the condition ends here".into()),
+            "!" => match truth(&self.unary()?) {
+                Ok(holds) => Is(i64::from(!holds)),
+                Err(name) => Unknown(name),
+            },
+            "-" => apply("-", Is(0), self.unary()?)?,
+            "+" => self.unary()?,
+            "(" => {
+                let value = self.level(0)?;
+                if self.word() != ")" {
+                    return Err("a parenthesis is not closed".into());
+                }
+                self.at += 1;
+                value
+            }
+            word if word.starts_with(|c: char| c.is_ascii_digit()) => Is(number(word)?),
+            word if word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') => (self.named)(word),
+            word => return Err(format!("`{word}` cannot stand here")),
+        };
+        self.depth -= 1;
+        Ok(value)
+    }
+}
+
+fn number(word: &str) -> Result<i64, String> {
+    let digits = word.trim_end_matches(['u', 'U', 'l', 'L']);
+    let value = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
+        Some(hex) => i64::from_str_radix(hex, 16),
+        None if digits.len() > 1 && digits.starts_with('0') => i64::from_str_radix(&digits[1..], 8),
+        None => digits.parse(),
+    };
+    value.map_err(|_| format!("`{word}` is no number"))
+}
+
+/// Whether a number is not 0; if that is unknown, by which name.
+pub(super) fn truth(number: &Number) -> Result<bool, String> {
+    match number {
+        Is(n) => Ok(*n != 0),
+        AtLeast(n) if *n > 0 => Ok(true),
+        AtLeast(_) => Err("it".into()),
+        Unknown(name) => Err(name.clone()),
+    }
+}
+
+fn apply(op: &str, a: Number, b: Number) -> Result<Number, String> {
+    let is = |holds: bool| Ok(Is(i64::from(holds)));
+    match (op, truth(&a), truth(&b)) {
+        ("||", Ok(true), _) | ("||", _, Ok(true)) => return is(true),
+        ("&&", Ok(false), _) | ("&&", _, Ok(false)) => return is(false),
+        ("||" | "&&", Ok(_), Ok(b)) => return is(b),
+        ("||" | "&&", Err(name), _) | ("||" | "&&", _, Err(name)) => return Ok(Unknown(name)),
+        _ => {}
+    }
+    let decided = match (&a, &b) {
+        (Is(a), Is(b)) => Some(calculated(op, *a, *b)?),
+        (AtLeast(n), Is(c)) => at_least(op, *n, *c),
+        (Is(c), AtLeast(n)) => {
+            let mirrored = match op {
+                "<" => ">",
+                "<=" => ">=",
+                ">" => "<",
+                ">=" => "<=",
+                op => op,
+            };
+            at_least(mirrored, *n, *c).filter(|_| LEVELS[5].contains(&op) || LEVELS[6].contains(&op))
+        }
+        _ => None,
+    };
+    Ok(match (decided, a, b) {
+        (Some(n), ..) => Is(n),
+        (None, Unknown(name), _) | (None, _, Unknown(name)) => Unknown(name),
+        (None, ..) => Unknown("the version of the compiler".into()),
+    })
+}
+
+/// What a comparison of a number that is at least `n` with `c` gives.
+fn at_least(op: &str, n: i64, c: i64) -> Option<i64> {
+    match op {
+        ">=" if c <= n => Some(1),
+        ">" | "!=" if c < n => Some(1),
+        "<" if c <= n => Some(0),
+        "<=" | "==" if c < n => Some(0),
+        _ => None,
+    }
+}
+
+fn calculated(op: &str, a: i64, b: i64) -> Result<i64, String> {
+    let shift = |by: i64| u32::try_from(by).ok().filter(|by| *by < 64).ok_or("a shift by too much".to_string());
+    Ok(match op {
+        "|" => a | b,
+        "^" => a ^ b,
+        "&" => a & b,
+        "==" => i64::from(a == b),
+        "!=" => i64::from(a != b),
+        "<" => i64::from(a < b),
+        "<=" => i64::from(a <= b),
+        ">" => i64::from(a > b),
+        ">=" => i64::from(a >= b),
+        "<<" => a << shift(b)?,
+        ">>" => a >> shift(b)?,
+        "+" => a.wrapping_add(b),
+        "-" => a.wrapping_sub(b),
+        "*" => a.wrapping_mul(b),
+        "/" => a.checked_div(b).ok_or("a division by zero")?,
+        _ => a.checked_rem(b).ok_or("a division by zero")?,
+    })
+}

@@ -1,0 +1,730 @@
+//! Blocks and functions: code in which each name stands for one thing, and calls are the code of what they call.
+//!
+//! # Invariants
+//! - The text that comes out has no functions and no calls; every byte of it has its place in the file, those of a function's
+//!   body once for each call.
+//! - What an inner block or a function declares has the block's number in its name, so that nothing outside is meant.
+//! - A parameter in the parameter space is a register for each piece of it. Pieces do not overlap.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *Statements* (blocks are scopes of names), *Kernel and Function Directives* (`.func`), *Control Flow
+//!   Instructions* (`call`, `ret`), *Abstracting the ABI* (parameters are passed by value).
+//!
+//! # Where we differ
+//! - Recursion, indirect calls and functions without a body are refused.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::lex::{Kind, Token, lex};
+use super::table::type_named;
+use diag::{MappedText, Sink, Span};
+
+/// Calls that are put in make a text no longer than this.
+const LONGEST: usize = 1 << 20;
+
+/// The text without blocks, functions and calls; `None`: it has none, and stays as it is.
+pub(super) fn expand(text: &MappedText, sink: &mut Sink) -> Option<MappedText> {
+    let tokens = lex(text.as_str());
+    let word = |t: &Token, is: fn(&str) -> bool| t.kind == Kind::Word && is(&text.as_str()[t.range.clone()]);
+    let scoped = |t: &Token| t.kind == Kind::Punct('{') || word(t, |w| w == ".func" || opcode(w) == "call");
+    if !tokens.iter().any(|t| scoped(t) || word(t, |w| w == ".param")) {
+        return None;
+    }
+    let mut separator = "$".to_owned();
+    while text
+        .as_str()
+        .match_indices(&separator)
+        .any(|(at, _)| text.as_str()[at + separator.len()..].starts_with(|c: char| c.is_ascii_digit()))
+    {
+        separator.push('$');
+    }
+    let mut expander = Expander {
+        text,
+        tokens: &tokens,
+        sink,
+        out: MappedText::new(),
+        functions: HashMap::new(),
+        separator,
+        scopes: Vec::new(),
+        calls: Vec::new(),
+        pieces: HashMap::new(),
+        fresh: 0,
+        full: false,
+    };
+    let main = expander.functions();
+    expander.scopes.push(Scope::default());
+    for range in main {
+        expander.labels(range.clone());
+        expander.walk(range);
+    }
+    Some(expander.out)
+}
+
+/// The first word of an instruction's.
+fn opcode(word: &str) -> &str {
+    word.split('.').next().unwrap_or(word)
+}
+
+/// A parameter of a function as it declares it.
+#[derive(Clone)]
+struct Formal {
+    /// In the space of parameters, not a register.
+    param: bool,
+    /// Its type, with the dot.
+    ty: String,
+    name: String,
+}
+
+#[derive(Clone)]
+struct Function {
+    returns: Vec<Formal>,
+    params: Vec<Formal>,
+    /// Its tokens between the braces; `None`: it is declared, and not here.
+    body: Option<Range<usize>>,
+}
+
+/// Names that a block declares.
+#[derive(Default)]
+struct Scope {
+    /// Number of the block, for its names; 0: the outermost one, whose names stay.
+    number: usize,
+    /// The first block of a function: names outside are not seen.
+    function: bool,
+    /// Registers, labels and parameters; of families, the stem and how many there are.
+    names: HashMap<String, Declared>,
+    families: HashMap<String, i64>,
+}
+
+#[derive(Clone)]
+enum Declared {
+    Name,
+    /// A variable in the space of parameters.
+    Param,
+    /// A formal parameter: the caller's variable, and whether the function may write it.
+    Bound(String, bool),
+}
+
+/// A call that is being put in.
+struct Called {
+    name: String,
+    /// Where `ret` goes.
+    end: String,
+}
+
+struct Expander<'a> {
+    text: &'a MappedText,
+    tokens: &'a [Token],
+    sink: &'a mut Sink,
+    out: MappedText,
+    functions: HashMap<String, Function>,
+    /// Between a name and the number of its block.
+    separator: String,
+    scopes: Vec<Scope>,
+    calls: Vec<Called>,
+    /// Of each parameter, the pieces that are accessed: offset and size.
+    pieces: HashMap<String, Vec<(i64, i64)>>,
+    fresh: usize,
+    full: bool,
+}
+
+/// Something was reported.
+struct Failed;
+
+impl<'a> Expander<'a> {
+    fn kind(&self, at: usize) -> Kind {
+        self.tokens.get(at).map_or(Kind::End, |t| t.kind)
+    }
+
+    fn range(&self, at: usize) -> Range<usize> {
+        self.tokens[at.min(self.tokens.len() - 1)].range.clone()
+    }
+
+    fn word(&self, at: usize) -> &'a str {
+        if self.kind(at) == Kind::Word { &self.text.as_str()[self.range(at)] } else { "" }
+    }
+
+    fn is(&self, at: usize, c: char) -> bool {
+        self.kind(at) == Kind::Punct(c)
+    }
+
+    fn skip_lines(&self, mut at: usize) -> usize {
+        while self.kind(at) == Kind::Newline {
+            at += 1;
+        }
+        at
+    }
+
+    fn error(&mut self, id: &'static str, at: usize, message: String, label: &str) -> Failed {
+        let span = self.text.span(self.range(at));
+        self.sink.error(id, span, message, |d| d.label(label));
+        Failed
+    }
+
+    /// Behind the brace that closes the one at `at`.
+    fn closed(&mut self, at: usize) -> usize {
+        let mut depth = 0;
+        for i in at..self.tokens.len() {
+            match self.kind(i) {
+                Kind::Punct('{') => depth += 1,
+                Kind::Punct('}') if depth == 1 => return i + 1,
+                Kind::Punct('}') => depth -= 1,
+                _ => {}
+            }
+        }
+        self.error("syntax", at, "this `{` is never closed".into(), "expected `}` after it");
+        self.tokens.len() - 1
+    }
+
+    /// Finds the functions; what is left is the thread's own code.
+    fn functions(&mut self) -> Vec<Range<usize>> {
+        let (mut main, mut from, mut at) = (Vec::new(), 0, 0);
+        while self.kind(at) != Kind::End {
+            if self.word(at) != ".func" {
+                at += 1;
+                continue;
+            }
+            let mut start = at;
+            while start > from && matches!(self.word(start - 1), ".visible" | ".extern" | ".weak") {
+                start -= 1;
+            }
+            main.push(from..start);
+            at = match self.function(at + 1) {
+                Ok(end) => end,
+                // What is wrong was reported: on behind the function's code.
+                Err(Failed) => {
+                    let mut end = at + 1;
+                    while !matches!(self.kind(end), Kind::End | Kind::Punct('{' | ';')) {
+                        end += 1;
+                    }
+                    if self.is(end, '{') { self.closed(end) } else { end }
+                }
+            };
+            from = at;
+        }
+        main.push(from..at);
+        main
+    }
+
+    fn function(&mut self, at: usize) -> Result<usize, Failed> {
+        let mut at = self.skip_lines(at);
+        let mut returns = Vec::new();
+        if self.is(at, '(') {
+            (returns, at) = self.formals(at)?;
+        }
+        at = self.skip_lines(at);
+        let name = self.word(at).to_owned();
+        let place = at;
+        if name.is_empty() || name.starts_with('.') {
+            return Err(self.error("syntax", at, "expected the name of a function".into(), "expected a name"));
+        }
+        at = self.skip_lines(at + 1);
+        let mut params = Vec::new();
+        if self.is(at, '(') {
+            (params, at) = self.formals(at)?;
+        }
+        while !matches!(self.kind(at), Kind::End | Kind::Punct('{' | ';')) {
+            at += 1;
+        }
+        let (body, end) = if self.is(at, '{') {
+            let end = self.closed(at);
+            (Some(at + 1..(end - 1).max(at + 1)), end)
+        } else {
+            (None, (at + 1).min(self.tokens.len() - 1))
+        };
+        if body.is_some() && self.functions.get(&name).is_some_and(|f| f.body.is_some()) {
+            let message = format!("the function `{name}` is defined twice");
+            return Err(self.error("duplicate-name", place, message, "defined again here"));
+        }
+        if body.is_some() || !self.functions.contains_key(&name) {
+            self.functions.insert(name, Function { returns, params, body });
+        }
+        Ok(end)
+    }
+
+    /// A list of declarations in parentheses, and what is behind it.
+    fn formals(&mut self, at: usize) -> Result<(Vec<Formal>, usize), Failed> {
+        let mut all = Vec::new();
+        let mut at = self.skip_lines(at + 1);
+        while !self.is(at, ')') {
+            let param = match self.word(at) {
+                ".param" => true,
+                ".reg" => false,
+                _ => {
+                    let message = "expected a parameter of the function".into();
+                    return Err(self.error("syntax", at, message, "expected `.param` or `.reg`"));
+                }
+            };
+            let mut ty = String::new();
+            at += 1;
+            while self.word(at).starts_with('.') || matches!(self.kind(at), Kind::Int(_)) {
+                let word = self.word(at);
+                if type_named(word.trim_start_matches('.')).is_some() {
+                    word.clone_into(&mut ty);
+                } else if !param && !word.is_empty() {
+                    let message = format!("registers of type `{word}` are not supported");
+                    return Err(self.error(
+                        "unsupported-type",
+                        at,
+                        message,
+                        "expected an integer type or `.pred`",
+                    ));
+                }
+                at += 1;
+            }
+            let name = self.word(at).to_owned();
+            if name.is_empty() {
+                let message = "expected the name of a parameter".into();
+                return Err(self.error("syntax", at, message, "expected a name"));
+            }
+            at += 1;
+            if self.is(at, '[') {
+                at += 3;
+            }
+            all.push(Formal { param, ty, name });
+            at = self.skip_lines(at);
+            if self.is(at, ',') {
+                at = self.skip_lines(at + 1);
+            } else if !self.is(at, ')') {
+                let message = "expected `,` or `)` behind a parameter".into();
+                return Err(self.error("syntax", at, message, "expected `,` or `)`"));
+            }
+        }
+        Ok((all, at + 1))
+    }
+
+    /// The names that the declaration at `at` makes, each with its count if it makes a family.
+    fn names(&self, at: usize) -> Vec<(usize, Option<i64>)> {
+        let mut names = Vec::new();
+        let mut at = at + 1;
+        while self.word(at).starts_with('.') || matches!(self.kind(at), Kind::Int(_)) {
+            at += 1;
+        }
+        while !self.word(at).is_empty() {
+            let name = at;
+            at += 1;
+            let mut count = None;
+            if self.is(at, '<') {
+                count = match self.kind(at + 1) {
+                    Kind::Int(n) => Some(n),
+                    _ => None,
+                };
+                at += 3;
+            } else if self.is(at, '[') {
+                at += 3;
+            }
+            names.push((name, count));
+            if !self.is(at, ',') {
+                break;
+            }
+            at = self.skip_lines(at + 1);
+        }
+        names
+    }
+
+    /// Declares the labels of a block, which may be named before they are set.
+    fn labels(&mut self, range: Range<usize>) {
+        let (mut depth, mut begins) = (0, true);
+        for at in range {
+            match self.kind(at) {
+                Kind::Punct('{') => depth += 1,
+                Kind::Punct('}') => depth -= 1,
+                Kind::Word if begins && depth == 0 && self.is(at + 1, ':') => {
+                    let name = self.word(at).to_owned();
+                    self.declare(name, Declared::Name);
+                }
+                _ => {}
+            }
+            begins = matches!(self.kind(at), Kind::Newline | Kind::Punct(';' | '{' | '}' | ':'));
+        }
+    }
+
+    fn declare(&mut self, name: String, what: Declared) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.names.insert(name, what);
+        }
+    }
+
+    fn enter(&mut self, function: bool) {
+        self.fresh += 1;
+        self.scopes.push(Scope { number: self.fresh, function, ..Scope::default() });
+    }
+
+    /// What a name is called in the text that comes out, and what it is where a block declares it.
+    fn resolve(&self, name: &str) -> (String, Option<Declared>) {
+        for scope in self.scopes.iter().rev() {
+            let family = || {
+                let digits = &name[stem(name).len()..];
+                let number = digits.parse::<i64>().ok().filter(|_| digits == "0" || !digits.starts_with('0'))?;
+                scope.families.get(stem(name)).filter(|count| number < **count).map(|_| Declared::Name)
+            };
+            if let Some(found) = scope.names.get(name).cloned().or_else(family) {
+                let called = match &found {
+                    Declared::Bound(actual, _) => actual.clone(),
+                    _ => self.numbered(name, scope.number),
+                };
+                return (called, Some(found));
+            }
+            if scope.function {
+                break;
+            }
+        }
+        (name.to_owned(), None)
+    }
+
+    /// A name that the block of that number declares.
+    fn numbered(&self, name: &str, number: usize) -> String {
+        if number == 0 {
+            return name.to_owned();
+        }
+        let stem = stem(name);
+        format!("{stem}{}{number}_{}", self.separator, &name[stem.len()..])
+    }
+
+    fn put(&mut self, text: &str, span: Span) {
+        self.out.push_opaque(text, span);
+    }
+
+    /// Copies a token, and the blanks up to the next one.
+    fn copy(&mut self, at: usize, next: usize) {
+        let (range, end) = (self.range(at), self.range(next).start);
+        let name = self.word(at);
+        let (called, _) = self.resolve(name);
+        if name.is_empty() || name.starts_with('.') || called == name {
+            self.out.push_slice(self.text, range.start..end);
+            return;
+        }
+        self.put(&called, self.text.span(range.clone()));
+        self.out.push_slice(self.text, range.end..end);
+    }
+
+    /// The end of the statement that begins at `at`.
+    fn statement_end(&self, at: usize) -> usize {
+        // A call goes over several lines.
+        let first = if self.is(at, '@') { at + if self.is(at + 1, '!') { 3 } else { 2 } } else { at };
+        let mut depth = usize::from(opcode(self.word(first)) == "call");
+        for i in at..self.tokens.len() {
+            match self.kind(i) {
+                Kind::Punct('{' | '(' | '[') => depth += 1,
+                Kind::Punct('}' | ')' | ']') if depth > 0 => depth -= 1,
+                Kind::End | Kind::Punct(';' | '}') => return i,
+                Kind::Newline if depth == 0 && !self.is(i - 1, ',') => return i,
+                _ => {}
+            }
+        }
+        self.tokens.len() - 1
+    }
+
+    /// Puts out the statements of a block.
+    fn walk(&mut self, range: Range<usize>) {
+        let mut at = range.start;
+        while at < range.end {
+            if self.out.as_str().len() > LONGEST {
+                if !std::mem::replace(&mut self.full, true) {
+                    let message = "there is too much code when each call is replaced by the function's".into();
+                    self.error("too-many-instructions", at, message, "at this point");
+                }
+                return;
+            }
+            match self.kind(at) {
+                Kind::Newline | Kind::Punct(';' | '}') => {
+                    self.out.push_slice(self.text, self.range(at).start..self.range(at + 1).start);
+                    at += 1;
+                }
+                Kind::Punct('{') => {
+                    let end = self.closed(at).min(range.end);
+                    let inner = at + 1..if self.is(end - 1, '}') { end - 1 } else { end };
+                    self.enter(false);
+                    self.labels(inner.clone());
+                    self.put("\n", self.text.span(self.range(at)));
+                    self.walk(inner);
+                    self.put("\n", self.text.span(self.range(end - 1)));
+                    self.scopes.pop();
+                    at = end;
+                }
+                Kind::Word if self.is(at + 1, ':') => {
+                    self.copy(at, at + 1);
+                    self.out.push_slice(self.text, self.range(at + 1).start..self.range(at + 2).start);
+                    at += 2;
+                }
+                _ => {
+                    let end = self.statement_end(at).min(range.end).max(at + 1);
+                    let _ = self.statement(at..end);
+                    at = end;
+                }
+            }
+        }
+    }
+
+    /// Puts out one statement.
+    fn statement(&mut self, range: Range<usize>) -> Result<(), Failed> {
+        let first = self.word(range.start);
+        match first {
+            ".reg" | ".param" => return self.declaration(range),
+            word if word.starts_with('.') => {
+                self.out.push_slice(self.text, self.range(range.start).start..self.range(range.end).start);
+                return Ok(());
+            }
+            _ => {}
+        }
+        let mut at = range.start;
+        if self.is(at, '@') {
+            at += if self.is(at + 1, '!') { 3 } else { 2 };
+        }
+        if opcode(self.word(at)) == "call" {
+            return self.call(range, at);
+        }
+        // All of it or nothing.
+        let before = std::mem::take(&mut self.out);
+        let done = self.instruction(range, at);
+        let statement = std::mem::replace(&mut self.out, before);
+        if done.is_ok() {
+            self.out.push_slice(&statement, 0..statement.as_str().len());
+        }
+        done
+    }
+
+    /// Puts out an instruction that is no call; `at` is where its opcode stands.
+    fn instruction(&mut self, range: Range<usize>, mut at: usize) -> Result<(), Failed> {
+        for i in range.start..at {
+            self.copy(i, i + 1);
+        }
+        let word = self.word(at);
+        if opcode(word) == "ret"
+            && let Some(called) = self.calls.last()
+        {
+            let text = format!("bra {}", called.end);
+            self.put(&text, self.text.span(self.range(at)));
+            self.put(" ", self.text.span(self.range(at)));
+            at += 1;
+        } else if at < range.end {
+            self.out.push_slice(self.text, self.range(at).start..self.range(at + 1).start);
+            at += 1;
+        }
+        let of_param = word.split('.').any(|q| q.starts_with("param"));
+        while at < range.end {
+            if of_param
+                && self.is(at, '[')
+                && let (called, Some(declared @ (Declared::Param | Declared::Bound(..)))) =
+                    self.resolve(self.word(at + 1))
+            {
+                at = self.piece(at, word, called, &declared)?;
+                continue;
+            }
+            self.copy(at, at + 1);
+            at += 1;
+        }
+        Ok(())
+    }
+
+    /// `[p+8]`, a piece of a parameter, as the register that it is; where it ends.
+    fn piece(
+        &mut self,
+        at: usize,
+        instruction: &str,
+        called: String,
+        declared: &Declared,
+    ) -> Result<usize, Failed> {
+        let name = at + 1;
+        let (offset, end) = match (self.kind(at + 2), self.kind(at + 3)) {
+            (Kind::Punct(']'), _) => (0, at + 3),
+            (Kind::Punct('+'), Kind::Int(n)) if self.is(at + 4, ']') => (n, at + 5),
+            _ => {
+                let message = "expected a parameter with an offset".into();
+                return Err(self.error("syntax", name, message, "expected `[name]` or `[name+8]`"));
+            }
+        };
+        if matches!(declared, Declared::Bound(_, false)) && opcode(instruction) == "st" {
+            let message = format!("`{}` is a parameter that the function is given", self.word(name));
+            return Err(self.error("read-only", name, message, "this writes it"));
+        }
+        let ty = instruction.split('.').rev().find_map(type_named);
+        let size = ty.map_or(8, |ty| i64::from(ty.bytes()));
+        let pieces = self.pieces.entry(called.clone()).or_default();
+        // The lower bytes of a piece can be read alone.
+        let lower = |(o, s): &(i64, i64)| *o == offset && size < *s && opcode(instruction) == "ld";
+        if !pieces.contains(&(offset, size)) && !pieces.iter().any(lower) {
+            if pieces.iter().any(|(o, s)| offset < o + s && *o < offset.saturating_add(size)) {
+                let message = format!("`{}` is accessed in pieces that overlap", self.word(name));
+                return Err(self.error("mixed-size", name, message, "another access is to a part of these bytes"));
+            }
+            pieces.push((offset, size));
+        }
+        let register = if offset == 0 { called } else { format!("{called}{}at{offset}", self.separator) };
+        let (from, to) = (self.range(at).start, self.range(end - 1).end);
+        self.put(&format!("[{register}]"), self.text.span(from..to));
+        self.out.push_slice(self.text, to..self.range(end).start);
+        Ok(end)
+    }
+
+    fn declaration(&mut self, range: Range<usize>) -> Result<(), Failed> {
+        let param = self.word(range.start) == ".param";
+        let names = self.names(range.start);
+        for (at, count) in &names {
+            let name = self.word(*at).to_owned();
+            match count {
+                Some(count) => {
+                    if let Some(scope) = self.scopes.last_mut() {
+                        scope.families.insert(stem(&name).to_owned(), *count);
+                    }
+                }
+                None => self.declare(name, if param { Declared::Param } else { Declared::Name }),
+            }
+        }
+        if param {
+            // Registers of that name need no declaration.
+            return Ok(());
+        }
+        for at in range {
+            // A family's name is none of its registers.
+            if names.iter().any(|(n, count)| *n == at && count.is_some()) {
+                let number = self.scopes.last().map_or(0, |scope| scope.number);
+                let called = self.numbered(self.word(at), number);
+                self.put(&called, self.text.span(self.range(at)));
+            } else {
+                self.copy(at, at + 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a function's code in the place of a call.
+    fn call(&mut self, range: Range<usize>, opcode: usize) -> Result<(), Failed> {
+        let span = self.text.span(self.range(opcode));
+        let mut at = self.skip_lines(opcode + 1);
+        let mut returns = Vec::new();
+        if self.is(at, '(') {
+            (returns, at) = self.actuals(at)?;
+            at = self.skip_lines(at);
+            if self.is(at, ',') {
+                at = self.skip_lines(at + 1);
+            }
+        }
+        let (callee, name) = (at, self.word(at).to_owned());
+        at = self.skip_lines(at + 1);
+        let mut params = Vec::new();
+        if self.is(at, ',') && self.is(self.skip_lines(at + 1), '(') {
+            (params, at) = self.actuals(self.skip_lines(at + 1))?;
+        }
+        if name.starts_with('%') || (at < range.end && self.is(at, ',')) {
+            let message = "indirect calls are not supported".into();
+            return Err(self.error("unsupported-call", callee, message, "expected the name of a function"));
+        }
+        if at < range.end {
+            let message = "expected the end of the call".into();
+            return Err(self.error("syntax", at, message, "expected `;`"));
+        }
+        let Some(Function { returns: out, params: formals, body: Some(body) }) =
+            self.functions.get(&name).cloned()
+        else {
+            let message = format!("`{name}` is called, and its code is not here");
+            return Err(self.error("unknown-function", callee, message, "expected a `.func` with a body"));
+        };
+        if self.calls.iter().any(|called| called.name == name) {
+            let message = format!("`{name}` calls itself");
+            return Err(self.error("unsupported-call", callee, message, "recursion is not supported"));
+        }
+        if (out.len(), formals.len()) != (returns.len(), params.len()) {
+            let message = format!(
+                "`{name}` has {} results and {} parameters, the call {} and {}",
+                out.len(),
+                formals.len(),
+                returns.len(),
+                params.len()
+            );
+            return Err(self.error(
+                "wrong-operands",
+                callee,
+                message,
+                "expected as many as the function declares",
+            ));
+        }
+        self.fresh += 1;
+        let (skip, end) = (self.numbered("$skip", self.fresh), self.numbered("$return", self.fresh));
+        if opcode > range.start {
+            let negated = self.is(range.start + 1, '!');
+            let (pred, _) = self.resolve(self.word(opcode - 1));
+            self.put(&format!("@{}{pred} bra {skip};\n", if negated { "" } else { "!" }), span);
+        }
+        // What the caller's names stand for, before those of the function are seen.
+        let mut bound = Vec::new();
+        let mut before = Vec::new();
+        let mut after = Vec::new();
+        for (formal, actual, writes) in out
+            .iter()
+            .zip(&returns)
+            .map(|(f, a)| (f, a, true))
+            .chain(formals.iter().zip(&params).map(|(f, a)| (f, a, false)))
+        {
+            let (called, what) = self.resolve(self.word(*actual));
+            let called = if self.word(*actual).is_empty() {
+                self.text.as_str()[self.range(*actual)].to_owned()
+            } else {
+                called
+            };
+            if formal.param != matches!(what, Some(Declared::Param | Declared::Bound(..))) {
+                let message = format!("`{}` of `{name}` is passed in another way", formal.name);
+                let expected = if formal.param {
+                    "expected a `.param` variable"
+                } else {
+                    "expected a register or a constant"
+                };
+                return Err(self.error("wrong-operand", *actual, message, expected));
+            }
+            match (formal.param, writes) {
+                (true, _) => bound.push((formal.name.clone(), Declared::Bound(called, writes))),
+                (false, true) => after.push((formal.clone(), called)),
+                (false, false) => before.push((formal.clone(), called)),
+            }
+        }
+        self.enter(true);
+        self.calls.push(Called { name: name.clone(), end: end.clone() });
+        bound.into_iter().for_each(|(name, declared)| self.declare(name, declared));
+        for (formal, _) in before.iter().chain(&after) {
+            self.declare(formal.name.clone(), Declared::Name);
+        }
+        let of = |this: &Self, formal: &Formal| this.resolve(&formal.name).0;
+        for (formal, actual) in &before {
+            let text = format!("mov{} {}, {actual};\n", formal.ty, of(self, formal));
+            self.put(&text, span);
+        }
+        self.put("\n", span);
+        self.labels(body.clone());
+        self.walk(body);
+        // An instruction of the function never stands right behind one of the next call.
+        self.put(&format!("\nbra {end};\n{end}:\n"), span);
+        for (formal, actual) in &after {
+            let text = format!("mov{} {actual}, {};\n", formal.ty, of(self, formal));
+            self.put(&text, span);
+        }
+        self.calls.pop();
+        self.scopes.pop();
+        if opcode > range.start {
+            self.put(&format!("{skip}:\n"), span);
+        }
+        Ok(())
+    }
+
+    /// The operands in parentheses, and what is behind them.
+    fn actuals(&mut self, at: usize) -> Result<(Vec<usize>, usize), Failed> {
+        let mut all = Vec::new();
+        let mut at = self.skip_lines(at + 1);
+        while !self.is(at, ')') {
+            if !matches!(self.kind(at), Kind::Word | Kind::Int(_)) {
+                let message = "expected an operand of the call".into();
+                return Err(self.error("syntax", at, message, "expected a name or an integer"));
+            }
+            all.push(at);
+            at = self.skip_lines(at + 1);
+            if self.is(at, ',') {
+                at = self.skip_lines(at + 1);
+            }
+        }
+        Ok((all, at + 1))
+    }
+}
+
+/// The name without the digits at its end.
+fn stem(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit())
+}
