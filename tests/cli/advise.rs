@@ -121,7 +121,7 @@ fn bad_input_has_its_place() {
     assert!(said.err.contains("odd:2:1") && said.err.contains("`acces relaxed`"), "{}", said.err);
     let (_, said) = advise(MP, &["--cost", "short"]);
     assert!(said.err.contains("without access relaxed"), "{}", said.err);
-    let (lines, said) = advise("name = \"E\"\n", &[]);
+    let (lines, said) = advise("nam = \"E\"\n", &[]);
     assert_eq!((said.code, lines.len()), (Some(2), 0), "{}", said.err);
 }
 

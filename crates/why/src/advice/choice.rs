@@ -7,6 +7,8 @@
 //! - One of the options is what is written, and it changes nothing of the text.
 //! - Copies of an instruction, and launches of the same code, share their choices.
 
+use std::collections::BTreeMap;
+
 use diag::Span;
 use front::litmus::{Splice, respelled};
 use program::edits::{Change, Edit, Fence, Site, edited, fence_text};
@@ -159,18 +161,10 @@ pub(super) fn choices(tests: &[&LitmusTest], costs: &Costs) -> (Vec<Choice>, u64
     all.retain(|choice| choice.texts.len() > 1);
     all.sort_by_key(Choice::key);
     // Of instructions that stand in the text once, the cost is counted once.
-    let mut seen: Vec<Span> = Vec::new();
-    let mut total = 0;
-    for test in tests {
-        for spot in spots(&test.program) {
-            let this = instr(&test.program, spot);
-            if !seen.contains(&this.span) {
-                seen.push(this.span);
-                total += costs.of(&this.op, in_loop(&test.program, spot));
-            }
-        }
-    }
-    (all, total)
+    let at = |test: &LitmusTest| spots(&test.program).collect::<Vec<Spot>>();
+    let mut by_span = BTreeMap::new();
+    tests.iter().for_each(|test| weigh(&test.program, &at(test), costs, &mut by_span));
+    (all, by_span.values().sum())
 }
 
 impl Choice {
@@ -264,16 +258,18 @@ fn read(test: &LitmusTest, splices: &[Splice], changed: &[Spot], gone: bool) -> 
 /// How strong instructions are, and what they cost: copies once.
 fn weighed(program: &Program, at: &[Spot], costs: &Costs) -> (Vec<Stand>, u64) {
     let stands = at.iter().map(|spot| Stand::of(&instr(program, *spot).op)).collect();
-    let mut seen: Vec<Span> = Vec::new();
-    let mut cost = 0;
+    let mut by_span = BTreeMap::new();
+    weigh(program, at, costs, &mut by_span);
+    (stands, by_span.values().sum())
+}
+
+/// What instructions cost, by where they stand: copies once, and of several micro-ops of one, the dearest.
+fn weigh(program: &Program, at: &[Spot], costs: &Costs, by_span: &mut BTreeMap<Span, u64>) {
     for spot in at {
         let this = instr(program, *spot);
-        if !seen.contains(&this.span) {
-            seen.push(this.span);
-            cost += costs.of(&this.op, in_loop(program, *spot));
-        }
+        let cost = by_span.entry(this.span).or_default();
+        *cost = (*cost).max(costs.of(&this.op, in_loop(program, *spot)));
     }
-    (stands, cost)
 }
 
 /// An option of instructions that are there.

@@ -119,6 +119,7 @@ impl How<'_> {
             Goal::Defined => session.undefined(),
         };
         match answer.map(|answer| answer.verdict) {
+            _ if stop::requested().is_some() => Err(Reason::Interrupted),
             None => Ok(None),
             Some(Verdict::Forbidden | Verdict::RaceFree | Verdict::Defined) => Ok(Some(true)),
             Some(Verdict::Undecided(reason)) => Err(reason),
@@ -258,7 +259,7 @@ pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
             match how.keeps(test, one, left) {
                 Ok(true) => {}
                 Ok(false) => return Ok(false),
-                Err(Reason::Time) if left.is_some() => return Err(GivenUp(Reason::Time)),
+                Err(reason @ (Reason::Time | Reason::Interrupted)) => return Err(GivenUp(reason)),
                 Err(_) => {
                     undecided.set(undecided.get() + 1);
                     return Ok(false);
@@ -328,7 +329,7 @@ fn solution<D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>>(
         text(tests[0], &space.search.changes(&lower).splices)
     });
     Solution {
-        cost: written_cost + least - space.cost(&written),
+        cost: (written_cost + least).saturating_sub(space.cost(&written)),
         text: text(tests[0], &space.search.changes(setting).splices),
         changes: differ(setting, &written),
         menu,
