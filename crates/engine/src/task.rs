@@ -120,7 +120,7 @@ impl<'a> Task<'a> {
             let why = "an access to an object that is accessed in smaller pieces elsewhere";
             return Err(Reason::NotInModel(format!("`{}` (line {}), {why}", instr.text, instr.line)));
         }
-        let of_model = model.options.iter().map(|&(option, value)| Setting { option, on: value == 1 });
+        let of_model = model.options.iter().map(|&(option, value)| Setting { option, value });
         let settings = of_model.chain(test.options.iter().chain(set).copied());
         let mut sk = Skeleton::build_for(purpose, test, Options::of(settings), bound, deadline)?;
         let excluded = !thin_air && excludes_thin_air(model);

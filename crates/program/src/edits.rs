@@ -187,7 +187,7 @@ fn alter_location(location: &mut LocationKind, change: Change) {
 }
 
 /// What a proxy fence of PTX can bring together with the generic proxy, by tag.
-pub const PROXIES: [&str; 4] = ["SUR", "TEX", "CON", "ALIAS"];
+pub const PROXIES: [&str; 5] = ["SUR", "TEX", "CON", "ALIAS", "ASYNC"];
 
 /// Puts one location's address in place of another's where an access names it.
 fn rename(op: &mut Op, old: LocId, new: LocId) {

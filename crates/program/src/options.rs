@@ -1,20 +1,33 @@
-//! Options: all that a model tells the skeleton.
+//! Options: all that a model tells the skeleton, and the readings of a source among which a model can choose.
 //!
 //! [`OPTIONS`] is the one table: a model's `option`, a test's `[options]`, `--set` and the executor read it.
+//!
+//! # Invariants
+//! - What options of the skeleton say, it builds; what a reading says stands in the model, in terms of the sets `NAME.VALUE`,
+//!   which have every event if the option has that value, and none otherwise.
 
-/// One option: off is its first value, and the default; on is the second.
+/// One option; the first value is the default.
 #[derive(Debug)]
 pub struct Row {
     /// The name after `option`.
     pub name: &'static str,
-    /// Off and on.
-    pub values: &'static [&'static str; 2],
+    /// What it can be.
+    pub values: &'static [&'static str],
     /// One line.
     pub doc: &'static str,
     /// A base name: in published files that never speak of it, the option is on.
     pub unspoken: Option<&'static str>,
-    /// Where it stands when it is decoded.
-    field: fn(&mut Options) -> &mut bool,
+    /// Of a reading: what the values disagree on, and where the source is silent on it.
+    pub reading: Option<Reading>,
+}
+
+/// Where a source can be read in several ways.
+#[derive(Debug)]
+pub struct Reading {
+    /// What the answer depends on.
+    pub on: &'static str,
+    /// The passages, by document and section.
+    pub source: &'static str,
 }
 
 /// Every option.
@@ -24,28 +37,71 @@ pub const OPTIONS: &[Row] = &[
         values: &["none", "write"],
         doc: "what a failed compare-and-swap writes: nothing, or the old value",
         unspoken: None,
-        field: |options| &mut options.failed_cas_write,
+        reading: None,
     },
     Row {
         name: "red",
         values: &["no-acquire", "atom"],
         doc: "whether the read half of a reduction can acquire: never (PTX ISA, 8.11), or as an atom does",
         unspoken: None,
-        field: |options| &mut options.red_atom,
+        reading: None,
     },
     Row {
         name: "dep",
         values: &["value", "syntactic"],
         doc: "dependencies: only those that a value really carries, or all that the syntax shows",
         unspoken: None,
-        field: |options| &mut options.dep_syntactic,
+        reading: None,
     },
     Row {
         name: "rmw",
         values: &["pair", "single"],
         doc: "a read-modify-write: a read and a write, or one event that is both (published files that never say rmw)",
         unspoken: Some("rmw"),
-        field: |options| &mut options.rmw_single,
+        reading: None,
+    },
+    Row {
+        name: "async-fence",
+        values: &["path", "cta", "thread", "letter"],
+        doc: "what `fence.proxy.async` brings together: accesses with it anywhere on the way between them; those of its CTA with \
+              what is ordered; the generic ones of its thread with what is ordered; those of its thread",
+        unspoken: None,
+        reading: Some(Reading {
+            on: "the reach of fence.proxy.async",
+            source: "PTX ISA 9.4, Memory Consistency Model, Causality Order, which has no clause for it; membar / fence; \
+                     Asynchronous Copy, Async Proxy",
+        }),
+    },
+    Row {
+        name: "async-home",
+        values: &["issuer", "cluster", "one"],
+        doc: "which accesses of the async proxy are of one place, and need no fence among themselves: those begun in one CTA, in \
+              one cluster, or all",
+        unspoken: None,
+        reading: Some(Reading {
+            on: "the thread block of an asynchronous operation",
+            source: "PTX ISA 9.4, Memory Consistency Model, Causality Order, second clause",
+        }),
+    },
+    Row {
+        name: "read-wait",
+        values: &["completes", "strict"],
+        doc: "whether `cp.async.bulk.wait_group.read` is followed by the proxy fence that comes with completion, for what was read",
+        unspoken: None,
+        reading: Some(Reading {
+            on: "whether a wait for reads brings the implicit proxy fence",
+            source: "PTX ISA 9.4, Asynchronous Copy, Async Proxy; cp.async.bulk.wait_group",
+        }),
+    },
+    Row {
+        name: "completion-scope",
+        values: &["any", "issuer"],
+        doc: "whether a wait learns of a copy whatever its scope, or only if that includes the thread that began the copy",
+        unspoken: None,
+        reading: Some(Reading {
+            on: "the scope of a wait for a copy of another CTA",
+            source: "PTX ISA 9.4, Asynchronous Copy, Mbarrier-based Completion Mechanism",
+        }),
     },
 ];
 
@@ -54,8 +110,8 @@ pub const OPTIONS: &[Row] = &[
 pub struct Setting {
     /// Its place in [`OPTIONS`].
     pub option: usize,
-    /// Whether it is on.
-    pub on: bool,
+    /// The place of its value.
+    pub value: usize,
 }
 
 impl Setting {
@@ -66,37 +122,62 @@ impl Setting {
     pub fn read(name: &str, value: &str) -> Result<Setting, Option<&'static Row>> {
         let option = OPTIONS.iter().position(|row| row.name == name).ok_or(None)?;
         let row = &OPTIONS[option];
-        let at = row.values.iter().position(|v| *v == value).ok_or(Some(row))?;
-        Ok(Setting { option, on: at == 1 })
+        let value = row.values.iter().position(|v| *v == value).ok_or(Some(row))?;
+        Ok(Setting { option, value })
     }
 
     /// The option and its value as they are written.
     pub fn words(self) -> (&'static str, &'static str) {
         let row = &OPTIONS[self.option];
-        (row.name, row.values[usize::from(self.on)])
+        (row.name, row.values[self.value])
+    }
+
+    /// Whether it has another value than the default.
+    pub fn is_on(self) -> bool {
+        self.value != 0
     }
 }
 
-/// Option values, decoded.
+/// Option values, by place in [`OPTIONS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Options {
-    /// `failed-cas = write`: a failed compare-and-swap writes the old value back.
-    pub failed_cas_write: bool,
-    /// `red = atom`: a reduction is an atomic whose result is dropped.
-    pub red_atom: bool,
-    /// `dep = syntactic`.
-    pub dep_syntactic: bool,
-    /// `rmw = single`: a read-modify-write is one event.
-    pub rmw_single: bool,
-}
+pub struct Options([usize; OPTIONS.len()]);
 
 impl Options {
     /// What settings come to, later ones overriding earlier ones.
     pub fn of(settings: impl IntoIterator<Item = Setting>) -> Options {
         let mut options = Options::default();
         for setting in settings {
-            *(OPTIONS[setting.option].field)(&mut options) = setting.on;
+            options.0[setting.option] = setting.value;
         }
         options
+    }
+
+    /// Whether an option has a value.
+    pub fn has(self, setting: Setting) -> bool {
+        self.0[setting.option] == setting.value
+    }
+
+    /// `failed-cas = write`: a failed compare-and-swap writes the old value back.
+    pub fn failed_cas_write(self) -> bool {
+        self.is("failed-cas", "write")
+    }
+
+    /// `red = atom`: a reduction is an atomic whose result is dropped.
+    pub fn red_atom(self) -> bool {
+        self.is("red", "atom")
+    }
+
+    /// `dep = syntactic`.
+    pub fn dep_syntactic(self) -> bool {
+        self.is("dep", "syntactic")
+    }
+
+    /// `rmw = single`: a read-modify-write is one event.
+    pub fn rmw_single(self) -> bool {
+        self.is("rmw", "single")
+    }
+
+    fn is(self, name: &str, value: &str) -> bool {
+        Setting::read(name, value).is_ok_and(|setting| self.has(setting))
     }
 }

@@ -37,18 +37,26 @@ pub const PROXIES: [ProxyRow; 4] = [
     ProxyRow { proxy: Proxy::Constant, word: "constant", tag: "CON", load: "cold", store: None },
 ];
 
-/// What a proxy fence can name, with its tag: aliases, or a proxy.
-pub const PROXY_FENCES: [(&str, &str); PROXIES.len() + 1] = {
-    let mut all = [("alias", "ALIAS"); PROXIES.len() + 1];
+/// What a proxy fence can name, with its tag: aliases, the proxy of asynchronous copies, which no access of a thread goes
+/// through, or a proxy.
+pub const PROXY_FENCES: [(&str, &str); PROXIES.len() + OTHERS.len()] = {
+    let mut all = [OTHERS[0]; PROXIES.len() + OTHERS.len()];
+    all[1] = OTHERS[1];
     let mut i = 0;
     while i < PROXIES.len() {
-        all[i + 1] = (PROXIES[i].word, PROXIES[i].tag);
+        all[i + OTHERS.len()] = (PROXIES[i].word, PROXIES[i].tag);
         i += 1;
     }
     all
 };
 
-/// The words of [`PROXY_FENCES`]; all but the first are names of proxies.
+const OTHERS: [(&str, &str); 2] = [("alias", "ALIAS"), ("async", "ASYNC")];
+
+/// Tags of a `fence.proxy.async` of one state space, as it is written.
+pub const ASYNC_SPACES: [(&str, &str); 3] =
+    [("global", "OF_GLOBAL"), ("shared::cta", "OF_CTA"), ("shared::cluster", "OF_CLUSTER")];
+
+/// The words of [`PROXY_FENCES`]; all but the first two are names of proxies that an alias can go through.
 pub const PROXY_FENCE_WORDS: [&str; PROXY_FENCES.len()] = {
     let mut words = [""; PROXY_FENCES.len()];
     let mut i = 0;

@@ -256,7 +256,7 @@ fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
     if let (Some(instr), Some(_)) = (test.program.assembly(), options.memory.dialect()) {
         return Err(format!("not in this machine: assembly, `{}`; take `--model ptx`", instr.text));
     }
-    match test.options.iter().find(|o| o.on).map(|o| o.words()) {
+    match test.options.iter().find(|o| o.is_on()).map(|o| o.words()) {
         Some((name, value)) => Err(format!("not in this machine: option {name} = {value}")),
         None => Ok(()),
     }

@@ -418,7 +418,7 @@ impl<'p> Around<'p> {
         }
         let word = |o: Order| row.order_word(o).to_owned();
         // No instruction, and what has one form.
-        if ["MISUSE", "ASY", "CG", "GW"].iter().any(|tag| op.has(tag)) || op.has("MB") && op.has("WEAK") {
+        if ["MISUSE", "ASY", "CG", "GW", "GR"].iter().any(|tag| op.has(tag)) || op.has("MB") && op.has("WEAK") {
             return None;
         }
         if op.has("WEAK") {
@@ -504,7 +504,7 @@ pub fn strengths(around: &Around<'_>) -> Vec<Knob> {
 /// Proxies of PTX.
 pub fn proxies(around: &Around<'_>) -> Vec<Knob> {
     let generic = || vec![(Change::Generic, "the generic proxy".to_owned())];
-    let through = |op: &Op| around.row().proxies && has_proxy(op);
+    let through = |op: &Op| around.row().proxies && has_proxy(op) && !op.has("ASY");
     around.each(|i| through(&i.op).then(|| (vec![], "its proxy".to_owned(), generic())))
 }
 

@@ -231,7 +231,11 @@ pub(super) fn near(sk: &Skeleton, domains: &Domains, event: EventId) -> bool {
 }
 
 /// Pairs of accesses whose addresses agree in `key`.
-fn location<K: PartialEq>(sk: &mut Skeleton, domains: &Domains, key: fn(&Memory, CellId) -> K) -> BaseRel {
+pub(super) fn location<K: PartialEq>(
+    sk: &mut Skeleton,
+    domains: &Domains,
+    key: fn(&Memory, CellId) -> K,
+) -> BaseRel {
     let n = sk.len();
     let mut rel = BaseRel::fixed(Rel::empty(n));
     let accesses: Vec<usize> = (0..n).filter(|&i| sk.events[i].addr.is_some()).collect();

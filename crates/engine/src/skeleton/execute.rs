@@ -126,7 +126,7 @@ impl Unroller<'_> {
                 self.write(state, &here, access, (&addr, value), guard)?;
                 Ok(Effect::when(guard))
             }
-            Op::Rmw { .. } if self.options.rmw_single => Err(Reason::Unsupported(
+            Op::Rmw { .. } if self.options.rmw_single() => Err(Reason::Unsupported(
                 "a model in which a read-modify-write is one event (`rmw = single`), asked about one".into(),
             )),
             Op::Rmw { dst, addr, update, read, write } => {
@@ -155,7 +155,7 @@ impl Unroller<'_> {
                         let pool = &mut self.out.pool;
                         let x = pool.cast(read.ty, x);
                         let success = pool.cmp(program::CmpOp::Eq, read.ty, old, x);
-                        if self.options.failed_cas_write {
+                        if self.options.failed_cas_write() {
                             let taint = union(&union(&tv, &tx), &from_read);
                             (pool.ite(success, v, old), taint)
                         } else {
@@ -413,7 +413,7 @@ impl Unroller<'_> {
         if !tags.has("RED") {
             return Ok(tags.clone());
         }
-        if self.options.red_atom {
+        if self.options.red_atom() {
             return Ok(Tags::of(&tags.iter().filter(|t| *t != "RED").collect::<Vec<_>>()));
         }
         if tags.has("ACQ") {

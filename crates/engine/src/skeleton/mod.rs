@@ -171,7 +171,7 @@ impl Skeleton {
             deps.given_up()?;
         }
         self.flow = addr.iter().chain(&data).chain(&ctrl).copied().collect();
-        if self.options.dep_syntactic {
+        if self.options.dep_syntactic() {
             // Syntax shows nothing of a wait that depends on what another thread reads.
             let across = |&(r, e, _): &(EventId, EventId, Cond)| {
                 self.events[r.index()].thread != self.events[e.index()].thread

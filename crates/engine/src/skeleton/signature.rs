@@ -21,7 +21,7 @@ use cat::algebra::{Leaves, Value, interpret_all};
 use cat::model::ir::{FreeId, Kind, Model, NodeOp};
 use cat::model::signature::{BaseId, BaseName, OptionSpec, Signature};
 use cat::rel::{EventId, EventSet};
-use program::options::OPTIONS;
+use program::options::{OPTIONS, Setting};
 use program::tags::{SCOPE_TAGS, TAGS};
 use program::{ATTRIBUTES, Class, EVENT_SETS, EventKind, Program, Scope};
 
@@ -241,6 +241,11 @@ fn sets() -> Vec<Row> {
         let doc = "CUDA, OpenCL: every event if the test's machine has the attribute, else none";
         set(name, doc, events(move |sk, _| sk.program.machine.has(name)))
     }));
+    for (option, row) in OPTIONS.iter().enumerate().filter(|(_, row)| row.reading.is_some()) {
+        rows.extend(
+            row.values.iter().enumerate().map(|(value, word)| reading(Setting { option, value }, row.name, word)),
+        );
+    }
     rows.extend(TAGS.iter().map(|&(name, doc)| tag(name, doc)));
     rows.extend(
         SCOPE_TAGS.iter().map(|&(name, scope)| {
@@ -250,6 +255,20 @@ fn sets() -> Vec<Row> {
     // Tags of other dialects are sets without members. A dialect that makes such events lists the tag in `TAGS`.
     rows.extend(DIALECT_TAGS.iter().map(|&(name, doc)| set(name, doc, none())));
     rows
+}
+
+/// All events, if a reading is chosen. The readings that there are speak of asynchronous operations.
+fn reading(chosen: Setting, option: &str, value: &str) -> Row {
+    let doc = format!(
+        "PTX: with `{option} = {value}`, every event of a program with asynchronous operations, else none"
+    );
+    let build = Build::Set(Box::new(move |sk, _| {
+        let holds = sk.options.has(chosen) && sk.program.asynchronous().is_some();
+        EventSet::from_fn(sk.len(), |_| holds)
+    }));
+    let (name, doc): (&str, &str) = (format!("{option}.{value}").leak(), doc.leak());
+    let says = ["", "not "].map(|not| format!("`{option}` is {not}`{value}`"));
+    Row { name, doc, says, role: Role::None, build, needs: |_, program| program.asynchronous().is_some() }
 }
 
 /// The events that carry a tag; of a region of memory also the accesses to it.
@@ -428,8 +447,18 @@ fn relations() -> Vec<Row> {
         Asynchronous "group-done" = relation(copies::group_done) =>
             "PTX: event of an asynchronous copy to a wait for its group",
             "{b} waits for the copy of {a}", "{b} does not wait for the copy of {a}";
+        Asynchronous "group-read" = relation(copies::group_read) =>
+            "PTX: read of an asynchronous copy to a wait until its group has been read",
+            "{b} waits until the copy of {a} has read", "{b} does not wait until the copy of {a} has read";
+        None "covers" = relation(copies::covers) =>
+            "PTX: `fence.proxy.async` to an access to memory of the state space that it names, if it names one",
+            "{b} is to memory of the state space that the fence {a} names",
+            "{b} is not to memory of the state space that the fence {a} names";
+        None "one-memory" = relation(copies::one_memory), if |_, program: &Program| program.asynchronous().is_some() =>
+            "PTX: accesses to shared memory of one CTA, or to memory that all share; empty where no operation is asynchronous",
+            "both are to memory of one CTA, or of all", "they are to memory of different CTAs";
         None "same-group" = relation(copies::same_group) =>
-            "PTX: events of asynchronous copies of one group, the second one begun later",
+            "PTX: events of copies by `cp.async` of one group, the second one begun later",
             "both copies are of one group", "the copies are not of one group";
         Launch "launch" = edges(|sk| &sk.launch) =>
             "event of a host program to one that calls of the runtime order after it",

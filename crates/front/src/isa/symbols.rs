@@ -162,6 +162,12 @@ impl Symbols {
         }
     }
 
+    /// A name that stands for an object besides its own, if there is one.
+    pub fn alias_of(&self, object: LocId) -> Option<LocId> {
+        let mut all = (0..self.list.len() as u16).map(LocId);
+        all.find(|&id| id != object && self.object(id).0 == object)
+    }
+
     /// Whether the code of another thread declared the same object.
     pub fn is_like(&self, id: LocId, object: &Object) -> bool {
         let old = self.object(id).1;

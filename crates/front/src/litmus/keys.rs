@@ -117,7 +117,7 @@ const ALL_KINDS: &[&str] = &[
     "program-scope",
 ];
 /// Names of proxies.
-pub(super) const PROXIES: &[&str] = PROXY_FENCE_WORDS.split_at(1).1;
+pub(super) const PROXIES: &[&str] = PROXY_FENCE_WORDS.split_at(2).1;
 /// Expected answers about the condition.
 pub(super) const REACHABILITY: &[&str] = &["allowed", "forbidden", "required"];
 /// Expected answers about races.

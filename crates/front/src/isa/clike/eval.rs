@@ -19,7 +19,7 @@ use super::place::{Place, shifted};
 use super::refused;
 use super::scope::Binding;
 use super::types::{Qualified, Type, Value, common, folded};
-use super::words::bare;
+use super::words::{LIMITS, bare};
 use program::{Access, BinOp, CmpOp, Expr, LocId, Op, Ty};
 
 /// Calls with more arguments are wrong, or of a function of the code with as many parameters, which is refused.
@@ -379,6 +379,9 @@ impl Lowering<'_, '_> {
         }
         if let Some(value) = self.special(name).or_else(|| self.result(name).map(Value::int)) {
             return value;
+        }
+        if let Some(&(_, value, ty)) = LIMITS.iter().find(|limit| limit.0 == name) {
+            return Value::literal(value, Type::Int(ty));
         }
         match name {
             "true" | "false" if self.env.language.cpp => Value::literal(i64::from(name == "true"), Type::Bool),

@@ -14,11 +14,13 @@
 use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind};
+use super::function::Args;
+use super::lanes::Handed;
 use super::lower::Lowering;
 use super::scope::{Binding, ThreadGroup};
 use super::types::Value;
 use super::words::group_word;
-use crate::isa::ptx::Lanes;
+use crate::isa::ptx::{Lanes, ShuffleMode};
 use program::{Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Expr, Op, Scope, Tags, Ty, Update};
 
 /// The barrier resources of barriers without a label: one per group and kind, apart from those of PTX.
@@ -31,6 +33,18 @@ const GRID_BARRIER: i64 = -7;
 /// The counter of a block's votes, and a register of each thread for what it was at the last one.
 pub(crate) const VOTES: &str = "__votes";
 const VOTES_BEFORE: &str = "$votes";
+
+/// Functions of tiles that hand values to the other threads, and how many arguments they take (CUDA C++ Programming Guide,
+/// *Thread Block Tile*).
+const OF_TILES: &[(&str, Handed, usize)] = &[
+    ("shfl", Handed::Shuffle(ShuffleMode::Idx), 2),
+    ("shfl_up", Handed::Shuffle(ShuffleMode::Up), 2),
+    ("shfl_down", Handed::Shuffle(ShuffleMode::Down), 2),
+    ("shfl_xor", Handed::Shuffle(ShuffleMode::Bfly), 2),
+    ("all", Handed::All, 1),
+    ("any", Handed::Any, 1),
+    ("ballot", Handed::Ballot, 1),
+];
 
 /// How a vote combines the predicates of the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +86,7 @@ impl Lowering<'_, '_> {
             ExprKind::Call(name, args) => {
                 let word = self.str(name);
                 let bare = group_word(word);
-                let group = |domain| Some(ThreadGroup { domain, lanes: None });
+                let group = |domain| Some(ThreadGroup { domain, lanes: None, size: 32 });
                 match bare {
                     _ if bare == word => None,
                     "this_thread_block" => group(Scope::Cta),
@@ -95,13 +109,13 @@ impl Lowering<'_, '_> {
             self.error("wrong-operands", &tree.range, "this is no tile of a group", |d| {
                 d.label("expected a size of 1 to 32, a power of two, as in `cg::tiled_partition<4>(block)`")
             });
-            return Some(ThreadGroup { domain: Scope::Warp, lanes: None });
+            return Some(ThreadGroup { domain: Scope::Warp, lanes: None, size: 32 });
         };
         let size = size as u32;
         let first = self.env.warp.rank / size * size;
         let named = if size == 32 { u32::MAX } else { ((1u32 << size) - 1) << first };
         let all = self.env.warp.all() as u32;
-        Some(ThreadGroup { domain: Scope::Warp, lanes: (named & all != all).then_some(named & all) })
+        Some(ThreadGroup { domain: Scope::Warp, lanes: (named & all != all).then_some(named & all), size })
     }
 
     /// A call such as `block.sync()`.
@@ -115,6 +129,10 @@ impl Lowering<'_, '_> {
         const METHODS: &[&str] = &["sync", "barrier_arrive", "barrier_wait", "thread_rank", "size", "num_threads"];
         let word = self.str(name);
         let split = group.domain == Scope::Cluster;
+        let handed = OF_TILES.iter().find(|row| row.0 == word).filter(|_| group.domain == Scope::Warp);
+        if let Some(&(_, handed, arguments)) = handed {
+            return self.hand_in_tile(group, tree, (handed, arguments), args);
+        }
         match word {
             _ if !args.is_empty() => {
                 self.error("wrong-operands", &tree.range, format!("`{word}` takes no argument here"), |d| {
@@ -133,6 +151,38 @@ impl Lowering<'_, '_> {
             }
         }
         Value::int(0)
+    }
+
+    /// `tile.shfl_down(v, 1)`: what `__shfl_down_sync` does with the lanes of the tile, which are its sections.
+    fn hand_in_tile(
+        &mut self,
+        group: ThreadGroup,
+        tree: &Tree,
+        (handed, arguments): (Handed, usize),
+        args: &[Tree],
+    ) -> Value {
+        if args.len() != arguments {
+            let message = format!("this function of a tile takes {arguments} arguments, {} given", args.len());
+            self.error("wrong-operands", &tree.range, message, |d| {
+                d.label("expected a value, and of a shuffle a rank")
+            });
+            return Value::int(0);
+        }
+        self.in_any_order(args, &tree.range);
+        let mut given = Args::default();
+        let value = self.scalar(&args[0]);
+        given.value = Some(self.kept(value));
+        given.lane = args.get(1).map(|lane| self.scalar(lane));
+        given.width = Some(i64::from(group.size));
+        given.lanes = group.lanes.map(|mask| Expr::Const(i64::from(mask)));
+        let Some(result) = self.hands(handed, Scope::Warp, tree, given) else { return Value::int(0) };
+        if handed != Handed::Ballot {
+            return result;
+        }
+        // Bits are those of ranks in the tile.
+        let first = self.env.warp.rank / group.size * group.size;
+        let shifted = Expr::Bin(BinOp::Shr, Ty::U32, result.expr.into(), Expr::Const(i64::from(first)).into());
+        Value::of(shifted, Ty::U32)
     }
 
     fn rank(&mut self, group: ThreadGroup, tree: &Tree, rank: bool) -> Value {
@@ -215,7 +265,7 @@ impl Lowering<'_, '_> {
             self.error("unknown-function", &tree.range, "votes are not supported here", |d| d.label("a vote"));
             return Value::int(0);
         };
-        let block = ThreadGroup { domain: Scope::Cta, lanes: None };
+        let block = ThreadGroup { domain: Scope::Cta, lanes: None, size: 32 };
         let before = self.hidden(VOTES_BEFORE, Ty::S32);
         let op = if vote == Vote::And { CmpOp::Eq } else { CmpOp::Ne };
         let counts = Expr::Cmp(op, predicate.word(), predicate.expr.into(), Expr::Const(0).into());

@@ -37,6 +37,8 @@ pub(super) struct ThreadGroup {
     pub(super) domain: Scope,
     /// Of a warp: the lanes in it; `None`: all.
     pub(super) lanes: Option<u32>,
+    /// Of a tile: how many lanes it has where the block is large enough.
+    pub(super) size: u32,
 }
 
 /// What a name stands for.

@@ -31,6 +31,28 @@ const RESULT_TYPES: &[(&str, Ty)] = &[("cudaError_t", Ty::S32), ("cl_int", Ty::S
 /// What queries of CUDA give back (CUDA runtime API, *Data types used by CUDA Runtime*, cudaError).
 pub(super) const RESULTS: [(&str, i64); 2] = [("cudaSuccess", 0), ("cudaErrorNotReady", 600)];
 
+/// The limits of integer types (C11, 7.10 and 7.20; OpenCL C, *Integer Macros*).
+pub(super) const LIMITS: [(&str, i64, Ty); 18] = [
+    ("CHAR_BIT", 8, Ty::S32),
+    ("SCHAR_MAX", 127, Ty::S32),
+    ("UCHAR_MAX", 255, Ty::S32),
+    ("SHRT_MAX", 0x7fff, Ty::S32),
+    ("USHRT_MAX", 0xffff, Ty::S32),
+    ("INT_MAX", 0x7fff_ffff, Ty::S32),
+    ("INT_MIN", -0x8000_0000, Ty::S32),
+    ("UINT_MAX", 0xffff_ffff, Ty::U32),
+    ("LONG_MAX", i64::MAX, Ty::WORD),
+    ("LONG_MIN", i64::MIN, Ty::WORD),
+    ("ULONG_MAX", -1, Ty::U64),
+    ("LLONG_MAX", i64::MAX, Ty::WORD),
+    ("ULLONG_MAX", -1, Ty::U64),
+    ("INT32_MAX", 0x7fff_ffff, Ty::S32),
+    ("UINT32_MAX", 0xffff_ffff, Ty::U32),
+    ("INT64_MAX", i64::MAX, Ty::WORD),
+    ("UINT64_MAX", -1, Ty::U64),
+    ("SIZE_MAX", -1, Ty::U64),
+];
+
 /// Whether a type's values are 0 and 1 alone, by its name.
 pub(super) fn is_boolean(name: &str) -> bool {
     matches!(bare(name), "bool" | "atomic_bool")

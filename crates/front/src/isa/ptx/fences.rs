@@ -3,16 +3,19 @@
 //! # Sources
 //! - PTX ISA 9.4, *membar / fence*: an omitted order is acq_rel; `membar.cta`, `.gl` and `.sys` are the `fence.sc` of
 //!   cta, gpu and system scope; `fence.proxy` and `membar.proxy` are synonyms.
+//! - PTX ISA 9.4, *membar / fence*: `.async` may name a state space, and then orders accesses to that alone.
 //! - ISCA 2022, mixed-proxy extensions: the surface, texture and constant kinds.
 
 use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, Role, Row, SCOPES};
-use program::proxy::{PROXY_FENCE_WORDS, PROXY_FENCES};
+use program::proxy::{ASYNC_SPACES, PROXY_FENCE_WORDS, PROXY_FENCES};
 use program::{Op, Tags};
 
 const SEM: Group = Group { kind: GroupKind::Sem, words: &["sc", "acq_rel", "acquire", "release"] };
 const LEVELS: Group = Group { kind: GroupKind::Scope, words: &["cta", "gl", "sys"] };
 const PROXIES: Group = Group { kind: GroupKind::Op, words: &PROXY_FENCE_WORDS };
+const SPACES: Group =
+    Group { kind: GroupKind::Space, words: &[ASYNC_SPACES[0].0, ASYNC_SPACES[1].0, ASYNC_SPACES[2].0] };
 const NO_OPERANDS: &[Role] = &[];
 
 pub(super) const ROWS: &[Row] = &[
@@ -42,18 +45,18 @@ pub(super) const ROWS: &[Row] = &[
     ),
     Row::new(
         "fence",
-        "`fence.proxy.alias|.generic|.surface|.texture|.constant`",
-        "orders accesses through different proxies, or to aliases",
-        &[PROXIES],
+        "`fence.proxy.alias|.async{.space}|.generic|.surface|.texture|.constant`",
+        "orders accesses through different proxies, or to aliases; `.async` perhaps of one state space alone",
+        &[PROXIES, SPACES],
         NO_OPERANDS,
         proxy_fence,
     )
     .keyed(&["proxy"]),
     Row::new(
         "membar",
-        "`membar.proxy.alias|.generic|.surface|.texture|.constant`",
+        "`membar.proxy.alias|.async{.space}|.generic|.surface|.texture|.constant`",
         "the same as `fence.proxy`",
-        &[PROXIES],
+        &[PROXIES, SPACES],
         NO_OPERANDS,
         proxy_fence,
     )
@@ -77,5 +80,14 @@ fn proxy_fence(e: &mut Emit<'_, '_>, c: &Call) {
         });
         return;
     };
-    e.push(Op::fence(Tags::of(&["PF", kind]), None));
+    let space = c.quals.get(GroupKind::Space);
+    if let (Some(_), Some(place), true) = (space, c.quals.place(GroupKind::Space), *kind != "ASYNC") {
+        e.error("conflicting-qualifiers", place, "only `.async` goes with a state space", |d| {
+            d.label(format!("expected the form {}", c.row.syntax))
+        });
+        return;
+    }
+    let mut tags = Tags::of(&["PF", kind]);
+    ASYNC_SPACES.iter().filter(|row| Some(row.0) == space).for_each(|row| tags.insert(row.1));
+    e.push(Op::fence(tags, None));
 }

@@ -20,7 +20,7 @@
 use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, Role, Row, SCOPES};
 use program::mbarrier::{self as object, MOST_ARRIVALS, MOST_BYTES};
-use program::{Access, CmpOp, Expr, Op, RegId, Scope, Tags, Ty, Update};
+use program::{Access, CmpOp, Expr, LocId, Op, RegId, Scope, Tags, Ty, Update};
 
 const B64: Group = Group { kind: GroupKind::Type, words: &["b64"] };
 const OWN: Group = Group { kind: GroupKind::Space, words: &["shared", "shared::cta"] };
@@ -47,9 +47,8 @@ pub(super) const ROWS: &[Row] = &[
         |e, c| {
             let Some(count) = counted(e, c, c.expr(1), MOST_ARRIVALS) else { return };
             let ok = |old: &Expr| dead(old);
-            operation(e, c, &Operation { order: "WEAK", own: true, at: 0, role: Some("MBI"), asynchronous: false }, &count, ok, |old| {
-                object::init(old, count.clone())
-            });
+            let what = Operation { order: "WEAK", own: true, role: Some("MBI"), ..Operation::default() };
+            operation(e, c, &what, &count, ok, |old| object::init(old, count.clone()));
         },
     )
     .keyed(&["init"]),
@@ -60,7 +59,7 @@ pub(super) const ROWS: &[Row] = &[
         &[OWN, B64],
         &[Role::Addr],
         |e, c| {
-            let what = Operation { order: "WEAK", own: true, at: 0, role: None, asynchronous: false };
+            let what = Operation { order: "WEAK", own: true, ..Operation::default() };
             operation(e, c, &what, &Expr::Const(1), |old| object::live(old.clone()), object::inval);
         },
     )
@@ -220,6 +219,7 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// What an operation is, besides what it does to the word.
+#[derive(Default)]
 struct Operation {
     /// The order of its write half.
     order: &'static str,
@@ -229,6 +229,8 @@ struct Operation {
     at: usize,
     /// What models know it by.
     role: Option<&'static str>,
+    /// Where the object is, if not where the operand says.
+    address: Option<Expr>,
     /// It is done when copies are complete, not by the thread.
     asynchronous: bool,
 }
@@ -273,8 +275,8 @@ fn attempt(
     new: impl Fn(Expr) -> Expr,
 ) -> Option<RegId> {
     let scope = scope(e, c)?;
-    is_object(e, c)?;
-    let addr = c.expr(what.at);
+    is_object(e, c, what.at)?;
+    let addr = what.address.clone().unwrap_or_else(|| c.expr(what.at));
     let most = if c.quals.has("expect_tx") || c.quals.has("complete_tx") { MOST_BYTES } else { MOST_ARRIVALS };
     let counted = match operand {
         Expr::Const(_) => addr,
@@ -284,7 +286,11 @@ fn attempt(
             Expr::Select(most.into(), addr.into(), Expr::Const(0).into())
         }
     };
-    let scope = if what.order == "WEAK" { None } else { Some(scope) };
+    let scope = match (what.order, what.asynchronous) {
+        ("WEAK", _) => None,
+        (_, true) => Some(Scope::Cluster),
+        (_, false) => Some(scope),
+    };
     let half = |order: &'static str, role: Option<&'static str>| {
         let mut tags = Tags::of(&["GEN", "A", "RMW", "MB", order]);
         role.into_iter().for_each(|role| tags.insert(role));
@@ -316,7 +322,7 @@ fn misused_unless(e: &mut Emit<'_, '_>, ok: Expr) {
 /// Has an object track the copies of the thread: the arrival comes when they are complete. `adds`: the phase waits for one more.
 pub(super) fn track(e: &mut Emit<'_, '_>, c: &Call, adds: bool) {
     let one = Expr::Const(1);
-    let by_thread = Operation { order: "WEAK", own: true, at: 0, role: None, asynchronous: false };
+    let by_thread = Operation { order: "WEAK", own: true, ..Operation::default() };
     if adds {
         let ok = |old: &Expr| {
             let room = Expr::Cmp(
@@ -336,8 +342,35 @@ pub(super) fn track(e: &mut Emit<'_, '_>, c: &Call, adds: bool) {
         object::both(object::live(old.clone()), object::within(Expr::Const(1), object::pending(old.clone())))
     };
     let arrived = |old| object::settled(object::arrive(old, Expr::Const(1)));
-    let Some(old) = attempt(e, c, &later, &one, ok, arrived) else { return };
-    // The thread goes on: what it does next does not wait for this.
+    signal(e, c, &later, &one, ok, arrived);
+}
+
+/// The bytes of a copy that is complete are taken off the object at operand `at`, moved to `address`.
+pub(super) fn complete(e: &mut Emit<'_, '_>, c: &Call, at: usize, address: Expr, bytes: i64) {
+    let bytes = Expr::Const(bytes);
+    let what = Operation {
+        order: "RLX",
+        at,
+        role: Some("MBT"),
+        address: Some(address),
+        asynchronous: true,
+        ..Operation::default()
+    };
+    let ok =
+        |old: &Expr| object::both(object::live(old.clone()), object::in_range(old.clone(), bytes.clone(), -1));
+    signal(e, c, &what, &bytes, ok, |old| object::settled(object::expect(old, bytes.clone(), -1)));
+}
+
+/// An operation that an asynchronous one ends with. The thread goes on: what it does next does not wait for this.
+fn signal(
+    e: &mut Emit<'_, '_>,
+    c: &Call,
+    what: &Operation,
+    operand: &Expr,
+    ok: impl Fn(&Expr) -> Expr,
+    new: impl Fn(Expr) -> Expr,
+) {
+    let Some(old) = attempt(e, c, what, operand, &ok, new) else { return };
     let skip = e.here();
     e.jump(ok(&Expr::Reg(old)), skip + 2);
     e.push(Op::fence(Tags::of(&["ASY", "MISUSE"]), None));
@@ -388,7 +421,7 @@ fn arrive(e: &mut Emit<'_, '_>, c: &Call, how: &Arrival) {
     };
     // What names the CTA's own memory, or returns a token, is of the CTA's own object.
     let own = matches!(c.quals.get(GroupKind::Space), Some("shared" | "shared::cta")) || c.dst(0).is_some();
-    let what = Operation { order, own, at: 1, role: Some("MBA"), asynchronous: false };
+    let what = Operation { order, own, at: 1, role: Some("MBA"), ..Operation::default() };
     let Some(old) = operation(e, c, &what, &operand, ok, |old| object::settled(arrived(&old))) else { return };
     if let Some(dst) = c.dst(0) {
         e.push(Op::Assign { dst, value: object::token(Expr::Reg(old), c.expr(1)) });
@@ -400,7 +433,7 @@ fn bytes(e: &mut Emit<'_, '_>, c: &Call, sign: i64) {
     let ok =
         |old: &Expr| object::both(object::live(old.clone()), object::in_range(old.clone(), operand.clone(), sign));
     let own = matches!(c.quals.get(GroupKind::Space), Some("shared" | "shared::cta"));
-    let what = Operation { order: "RLX", own, at: 0, role: None, asynchronous: false };
+    let what = Operation { order: "RLX", own, ..Operation::default() };
     operation(e, c, &what, &operand, ok, |old| object::settled(object::expect(old, operand.clone(), sign)));
 }
 
@@ -439,7 +472,7 @@ fn look(e: &mut Emit<'_, '_>, c: &Call, at: usize, parity: bool) -> Option<(RegI
     };
     let both = |old: &Expr| object::both(done(old), may(old));
     let order = if c.quals.get(GroupKind::Sem) == Some("relaxed") { "RLX" } else { "ACQ" };
-    let what = Operation { order, own: true, at, role: Some("MBW"), asynchronous: false };
+    let what = Operation { order, own: true, at, role: Some("MBW"), ..Operation::default() };
     let old = attempt(e, c, &what, &Expr::Const(0), both, |old| old)?;
     let old_word = Expr::Reg(old);
     Some((old, done(&old_word), may(&old_word)))
@@ -497,8 +530,8 @@ fn scope(e: &mut Emit<'_, '_>, c: &Call) -> Option<Scope> {
 }
 
 /// Reports an operation on what is no mbarrier object.
-fn is_object(e: &mut Emit<'_, '_>, c: &Call) -> Option<()> {
-    let Some(loc) = c.loc else { return Some(()) };
+fn is_object(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<()> {
+    let Some(loc) = c.expr(at).base() else { return Some(()) };
     let (id, declared) = e.symbols.object(loc);
     if declared.class == Some(program::Class::Mbarrier) {
         return Some(());
@@ -529,19 +562,25 @@ fn mapa(e: &mut Emit<'_, '_>, c: &Call) {
         });
         return;
     }
+    let Some(value) = of_rank(e, c, loc, c.expr(1), rank) else { return };
+    if let Some(dst) = c.dst(0) {
+        e.push(Op::Assign { dst, value });
+    }
+}
+
+/// The address that is to the CTA of a rank in the cluster what `address`, in `loc`, is to the thread's own.
+pub(super) fn of_rank(e: &mut Emit<'_, '_>, c: &Call, loc: LocId, address: Expr, rank: i64) -> Option<Expr> {
     let Some(away) = usize::try_from(rank).ok().and_then(|rank| e.env.cluster.get(rank)).copied() else {
         let count = e.env.cluster.len();
         e.error("out-of-range", c.opcode.clone(), format!("the cluster has no CTA of rank {rank}"), |d| {
             d.label(format!("expected a rank below {count}: CTAs are counted in the order of their numbers"))
         });
-        return;
+        return None;
     };
-    let stride = program::memory::stride(e.symbols.layout(loc).bytes(declared.init.len()));
-    let value = match away * stride {
-        0 => c.expr(1),
-        bytes => Expr::Bin(program::BinOp::Add, Ty::U64, c.expr(1).into(), Expr::Const(bytes).into()),
-    };
-    if let Some(dst) = c.dst(0) {
-        e.push(Op::Assign { dst, value });
-    }
+    let elements = e.symbols.object(loc).1.init.len();
+    let stride = program::memory::stride(e.symbols.layout(loc).bytes(elements));
+    Some(match away * stride {
+        0 => address,
+        bytes => Expr::Bin(program::BinOp::Add, Ty::U64, address.into(), Expr::Const(bytes).into()),
+    })
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::table::PRED;
-use program::proxy::PROXY_FENCES;
+use program::proxy::{ASYNC_SPACES, PROXY_FENCES};
 use program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, EventKind, Expr, Instr, Mark, Op, Program, Proxy,
     RegId, Scope, Thread, Ty, Update, is_further,
@@ -332,18 +332,21 @@ fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Option<String> {
     if *kind != EventKind::Fence {
         return None;
     }
+    let bulk = if tags.has("BULK") { ".bulk" } else { "" };
     if tags.has("CG") {
-        return Some("cp.async.commit_group".to_string());
+        return Some(format!("cp.async{bulk}.commit_group"));
     }
-    if tags.has("GW") {
-        return Some(format!("cp.async.wait_group {}", (*pending)?));
+    if let Some(read) = [("GW", ""), ("GR", ".read")].into_iter().find(|row| tags.has(row.0)) {
+        return Some(format!("cp.async{bulk}.wait_group{} {}", read.1, (*pending)?));
     }
     if tags.has("MBI") {
         return Some("fence.mbarrier_init.release.cluster".to_string());
     }
     if tags.has("PF") {
         let (kind, _) = PROXY_FENCES.iter().find(|kind| tags.has(kind.1))?;
-        return Some(format!("fence.proxy.{kind}"));
+        let space =
+            ASYNC_SPACES.iter().find(|row| tags.has(row.1)).map_or(String::new(), |row| format!(".{}", row.0));
+        return Some(format!("fence.proxy.{kind}{space}"));
     }
     let orders = [("SC", "sc"), ("ACQ_REL", "acq_rel"), ("ACQ", "acquire"), ("REL", "release")];
     let order = orders.into_iter().find(|o| tags.has(o.0))?.1;

@@ -248,6 +248,11 @@ impl Quals {
         self.0.iter().any(|q| q.0 == GroupKind::Key && q.1 == key)
     }
 
+    /// The words written of a group, in their order.
+    pub(super) fn all(&self, kind: GroupKind) -> impl Iterator<Item = &'static str> {
+        self.0.iter().filter(move |q| q.0 == kind).map(|q| q.1)
+    }
+
     /// Where the word of a group was written.
     pub(super) fn place(&self, kind: GroupKind) -> Option<Range<usize>> {
         self.0.iter().find(|q| q.0 == kind).map(|q| q.2.clone())

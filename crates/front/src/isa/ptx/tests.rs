@@ -5,8 +5,8 @@ use crate::isa::{Object, SymbolKind};
 use diag::SourceFile;
 use program::{Dialect, Expr, LocationKind, Machine, Op, Place, Program, Scope, Seat, Thread, Ty};
 
-/// Lowers code against the locations x, a (three elements), c (constant), s (shared), b (an mbarrier object) and words,
-/// declared as two words of 32 bits.
+/// Lowers code against the locations x, a (three elements), c (constant), s (shared), b (an mbarrier object), words,
+/// declared as two words of 32 bits, gg and ss (two elements, global and shared), and aliased, which has a second address.
 fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
     let mut sink = Sink::new(&SourceFile::new("c", code));
     let mut symbols = Symbols::default();
@@ -15,10 +15,16 @@ fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
         ("a", 3, program::Space::Global),
         ("c", 1, program::Space::Constant),
         ("s", 1, program::Space::Shared),
+        ("gg", 2, program::Space::Global),
+        ("ss", 2, program::Space::Shared),
+        ("aliased", 2, program::Space::Global),
     ] {
         let object = Object { init: vec![Init::Int(0); elements], space, ..Object::scalar(0) };
         symbols.declare(name, Span::default(), SymbolKind::Object(object), &mut sink);
     }
+    let of = symbols.find("aliased").expect("it was declared");
+    let alias = SymbolKind::Alias { of, proxy: program::Proxy::Generic };
+    symbols.declare("second", Span::default(), alias, &mut sink);
     let (ty, class) = (Some((program::mbarrier::WORD, Span::default())), Some(program::Class::Mbarrier));
     let object = Object { space: program::Space::Shared, ty, class, ..Object::scalar(0) };
     symbols.declare("b", Span::default(), SymbolKind::Object(object), &mut sink);
@@ -396,7 +402,45 @@ fn mistakes_have_names() {
         ("cp.async.wait_group n", "wrong-operand"),
         ("cp.async.wait_group -1", "wrong-operand"),
         ("cp.async.mbarrier.arrive.b64 [x]", "no-mbarrier"),
-        ("cp.async.bulk.shared::cta.global [s], [x], 16", "unsupported-qualifier"),
+        ("cp.async.bulk.shared::cta.global [s], [x], 16", "conflicting-qualifiers"),
+        ("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [ss], [gg], 16", "conflicting-qualifiers"),
+        ("cp.async.bulk.global.shared::cta.bulk_group [gg], [ss], 16, [b]", "conflicting-qualifiers"),
+        (
+            "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [ss], [ss], 16, [b]",
+            "conflicting-qualifiers",
+        ),
+        (
+            "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.multicast::cluster [ss], [gg], 16, [b], 1",
+            "conflicting-qualifiers",
+        ),
+        (
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [ss], [gg], 16, [b], 2",
+            "out-of-range",
+        ),
+        (
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [ss], [gg], 16, [b], 0",
+            "out-of-range",
+        ),
+        ("cp.async.bulk ss, gg, 8, b", "wrong-operand"),
+        ("cp.async.bulk ss, gg, 24, b", "wrong-operand"),
+        ("cp.async.bulk ss, gg, 32, b", "out-of-bounds"),
+        ("cp.async.bulk ss, gg[1], 16, b", "misaligned"),
+        ("cp.async.bulk gg, ss, 16, b", "wrong-space"),
+        ("cp.async.bulk ss, gg, 16", "wrong-space"),
+        ("cp.async.bulk ss, gg, 16, x", "no-mbarrier"),
+        ("cp.async.bulk b, gg, 16, b", "mbarrier-access"),
+        ("cp.async.bulk ss, aliased, 16, b", "unsupported-alias"),
+        ("mov.u64 p, gg; cp.async.bulk ss, [p], 16, b", "unsupported-address"),
+        ("cp.async.bulk.tensor.1d.shared::cta.global [ss], [gg], 16", "unsupported-qualifier"),
+        ("cp.reduce.async.bulk.global.shared::cta.bulk_group [gg], [ss], 16", "unsupported-qualifier"),
+        ("cp.async.bulk.prefetch.L2.global [gg], 16", "unsupported-qualifier"),
+        ("cp.async.bulk.relaxed.sys.global.shared::cta.bulk_group [gg], [ss], 16", "unsupported-qualifier"),
+        ("cp.async.bulk.sys.global.shared::cta.bulk_group [gg], [ss], 16", "conflicting-qualifiers"),
+        ("cp.async.bulk.wait_group -1", "wrong-operand"),
+        ("cp.async.wait_group.read 0", "unknown-qualifier"),
+        ("fence.proxy.async.local", "unknown-qualifier"),
+        ("fence.proxy.alias.global", "conflicting-qualifiers"),
+        ("fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster", "unsupported-qualifier"),
         ("atom.add.u64 r0, [b], 1", "mbarrier-access"),
         ("fence.mbarrier_init.release.gpu", "missing-scope"),
         ("mapa.u64 r, b, 1", "out-of-range"),
@@ -457,6 +501,13 @@ fn operations_on_objects_and_copies_are_printed_as_written() {
         "cp.async.wait_group 1",
         "cp.async.mbarrier.arrive.b64 [b]",
         "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [b]",
+        "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [ss], [gg], 16, [b]",
+        "cp.async.bulk.global.shared::cta.bulk_group [gg], [ss], 16",
+        "cp.async.bulk.commit_group",
+        "cp.async.bulk.wait_group 0",
+        "cp.async.bulk.wait_group.read 1",
+        "fence.proxy.async",
+        "fence.proxy.async.shared::cluster",
     ] {
         let program = lower(code);
         let printed = print(&program.threads[0], &program).expect(code);
