@@ -75,12 +75,15 @@ fn costs(args: &AdviseArgs) -> Result<Costs, Vec<diag::Diagnostic>> {
     Costs::read(&SourceFile::new(path.to_string_lossy(), text))
 }
 
+/// Where instructions stand in a file.
+type Spans = BTreeSet<(u32, u32)>;
+
 /// The units of a file, those together whose tests are made of some of the same code.
 fn groups<'a>(units: &'a [Unit<'a>]) -> Vec<Vec<&'a Unit<'a>>> {
-    let mut groups: Vec<(BTreeSet<(u32, u32)>, Vec<&Unit<'_>>)> = Vec::new();
+    let mut groups: Vec<(Spans, Vec<&Unit<'_>>)> = Vec::new();
     for unit in units {
         let spans = unit.source.program.instrs().map(|(_, _, i)| (i.span.start, i.span.end));
-        let spans: BTreeSet<_> = spans.filter(|span| span.0 < span.1).collect();
+        let spans: Spans = spans.filter(|span| span.0 < span.1).collect();
         // Several groups may turn out to be one.
         let (same, others): (Vec<_>, Vec<_>) = (groups.into_iter()).partition(|group| {
             !group.0.is_disjoint(&spans) || group.1.iter().any(|other| std::ptr::eq(other.source, unit.source))

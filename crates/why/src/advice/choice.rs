@@ -69,11 +69,14 @@ pub(super) struct Choice {
 impl Choice {
     fn new(spots: Vec<Spot>, options: Vec<(Vec<Splice>, Vec<Stand>, u64)>) -> Option<Choice> {
         let written = options.iter().position(|option| option.0.is_empty())?;
+        let own = options[written].1.clone();
         let (mut texts, mut stands, mut costs) = (Vec::new(), Vec::new(), Vec::new());
         for (text, stand, cost) in options {
             // Two spellings of the same are one option.
-            if texts.len() < 64 && (text.is_empty() || !stands.contains(&stand) || texts.len() < written) {
-                (texts.push(text), stands.push(stand), costs.push(cost));
+            if text.is_empty() || stand != own && !stands.contains(&stand) && texts.len() < 63 {
+                texts.push(text);
+                stands.push(stand);
+                costs.push(cost);
             }
         }
         let written = texts.iter().position(Vec::is_empty).unwrap_or(written);
@@ -179,7 +182,7 @@ impl Choice {
             *self = Choice { test: self.test, ..merged };
         } else {
             // Only what is written is left.
-            (self.texts.truncate(1), self.stands.truncate(1), self.costs.truncate(1));
+            self.texts.truncate(1);
         }
     }
 }
