@@ -148,7 +148,13 @@ fn asked(unit: &Unit<'_>, settings: &Settings, explain: bool) -> (Vec<Option<Ans
                 let answer = liveness.get_or_insert_with(new).ask(progress);
                 return Some(with_definedness(answer, session.get_or_insert_with(opened), settings, start));
             }
-            ask(session.get_or_insert_with(opened), question, settings)
+            let session = session.get_or_insert_with(opened);
+            let answer = ask(session, question, settings);
+            answer.map(|mut answer| {
+                let again = |other: &mut Session<'_>| answered(other, question);
+                answer.dependences = session.dependences(&answer.verdict, again);
+                answer
+            })
         });
         let mut answer = match asked {
             // What was at work then may have been cut short anywhere.
@@ -292,19 +298,25 @@ pub(super) fn open<'s>(unit: &'s Unit<'_>, settings: &Settings, explain: bool) -
 
 /// `None` if the model has no such property and nobody expects one.
 fn ask(session: &mut Session<'_>, question: &Question, settings: &Settings) -> Option<Answer> {
+    let start = Instant::now();
+    let answer = answered(session, question);
     match &question.ask {
-        Ask::Reachability { prop, negate } => {
-            let start = Instant::now();
-            let answer = session.reachability(prop.as_ref(), *negate);
-            Some(with_definedness(answer, session, settings, start))
-        }
-        Ask::Race => session
-            .race()
+        Ask::Reachability { .. } => answer.map(|answer| with_definedness(answer, session, settings, start)),
+        Ask::Race => answer
             .or_else(|| question.expected.map(|_| undecided(settings, Reason::NotInModel("data races".into())))),
-        Ask::Undefined => session.undefined().or_else(|| {
+        _ => answer.or_else(|| {
             let nothing = || undecided(settings, Reason::NotInModel("undefined behaviour".into()));
             question.expected.map(|_| session.never_undefined().unwrap_or_else(nothing))
         }),
+    }
+}
+
+/// The answer itself; `None` if the model has no such property.
+fn answered(session: &mut Session<'_>, question: &Question) -> Option<Answer> {
+    match &question.ask {
+        Ask::Reachability { prop, negate } => Some(session.reachability(prop.as_ref(), *negate)),
+        Ask::Race => session.race(),
+        Ask::Undefined => session.undefined(),
         Ask::Liveness(_) => unreachable!("asked elsewhere: it needs another skeleton"),
     }
 }

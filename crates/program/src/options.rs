@@ -6,6 +6,8 @@
 //! - What options of the skeleton say, it builds; what a reading says stands in the model, in terms of the sets `NAME.VALUE`,
 //!   which have every event if the option has that value, and none otherwise.
 
+use crate::{Program, Scope};
+
 /// One option; the first value is the default.
 #[derive(Debug)]
 pub struct Row {
@@ -28,6 +30,25 @@ pub struct Reading {
     pub on: &'static str,
     /// The passages, by document and section.
     pub source: &'static str,
+    /// Whether a program has what the values speak of.
+    bears: fn(&Program) -> bool,
+}
+
+impl Reading {
+    /// Whether an answer about a program may depend on it at all.
+    pub fn bears_on(&self, program: &Program) -> bool {
+        (self.bears)(program)
+    }
+}
+
+fn has(program: &Program, tags: &[&str]) -> bool {
+    program.instrs().any(|(_, _, instr)| tags.iter().all(|tag| instr.op.has(tag)))
+}
+
+/// Whether threads of several CTAs are in it.
+fn is_spread(program: &Program) -> bool {
+    let mut places = program.threads.iter().map(|thread| &thread.place);
+    places.next().is_some_and(|first| places.any(|place| !place.same(first, Scope::Cta)))
 }
 
 /// Every option.
@@ -70,6 +91,7 @@ pub const OPTIONS: &[Row] = &[
             on: "the reach of fence.proxy.async",
             source: "PTX ISA 9.4, Memory Consistency Model, Causality Order, which has no clause for it; membar / fence; \
                      Asynchronous Copy, Async Proxy",
+            bears: |program| has(program, &["PF", "ASYNC"]) && has(program, &["ASY", "ASYNC"]),
         }),
     },
     Row {
@@ -81,6 +103,7 @@ pub const OPTIONS: &[Row] = &[
         reading: Some(Reading {
             on: "the thread block of an asynchronous operation",
             source: "PTX ISA 9.4, Memory Consistency Model, Causality Order, second clause",
+            bears: |program| has(program, &["ASY", "ASYNC"]) && is_spread(program),
         }),
     },
     Row {
@@ -91,6 +114,7 @@ pub const OPTIONS: &[Row] = &[
         reading: Some(Reading {
             on: "whether a wait for reads brings the implicit proxy fence",
             source: "PTX ISA 9.4, Asynchronous Copy, Async Proxy; cp.async.bulk.wait_group",
+            bears: |program| has(program, &["GR"]),
         }),
     },
     Row {
@@ -101,6 +125,7 @@ pub const OPTIONS: &[Row] = &[
         reading: Some(Reading {
             on: "the scope of a wait for a copy of another CTA",
             source: "PTX ISA 9.4, Asynchronous Copy, Mbarrier-based Completion Mechanism",
+            bears: |program| has(program, &["MBT"]) && is_spread(program),
         }),
     },
 ];

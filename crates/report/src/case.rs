@@ -66,6 +66,9 @@ impl Case {
         tell("at", answer.fault.as_ref().map(|fault| fault.places()));
         tell("mapping", line.mapping.map(str::to_owned));
         tell("known", line.known.as_ref().map(|known| known.reason.clone()));
+        for dependence in &answer.dependences {
+            tell("depends", Some(dependence.text()));
+        }
         for note in &line.notes {
             tell("note", Some(note.clone()));
         }

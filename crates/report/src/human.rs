@@ -208,7 +208,10 @@ impl Reporter for Human {
                 self.row(out, line)?;
             } else if !line.notes.is_empty() {
                 writeln!(out, "{}: {}: {}", line.site, case.message, case.title)?;
+            } else {
+                return Ok(());
             }
+            line.answer.dependences.iter().try_for_each(|on| writeln!(out, "  {}", visible(&on.text())))?;
             line.notes.iter().try_for_each(|note| writeln!(out, "  note: {}", visible(note)))
         })
     }

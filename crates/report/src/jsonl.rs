@@ -9,7 +9,7 @@ use super::execution::{WitnessObject, state_object, witness};
 use super::explanation::{self, ExplanationObject};
 use super::fault::{FaultObject, Undefined};
 use super::{Advice, Comparison, Distinction, Line, Observations, Reporter, Summary, Table};
-use verdict::{Finding, Outcome, Outcomes, Place, Property, Reason};
+use verdict::{Dependence, Finding, Outcome, Outcomes, Place, Property, Reason};
 
 /// Writes `jsonl`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -91,6 +91,17 @@ struct AnswerObject<'a> {
     /// Why the expectation is known not to be met.
     #[serde(skip_serializing_if = "Option::is_none")]
     known: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    depends: Vec<DependenceObject<'a>>,
+}
+
+/// How the answer depends on the reading of a source.
+#[derive(Serialize)]
+struct DependenceObject<'a> {
+    option: &'a str,
+    on: &'a str,
+    source: &'a str,
+    verdicts: IndexMap<&'a str, &'a str>,
 }
 
 /// How a model stands to another one.
@@ -218,7 +229,13 @@ fn object(line: &Line) -> AnswerObject<'_> {
         },
         explanation: answer.explanation.as_deref().map(explanation::object),
         known: line.known.as_ref().map(|known| known.reason.as_str()),
+        depends: answer.dependences.iter().map(dependence).collect(),
     }
+}
+
+fn dependence(of: &Dependence) -> DependenceObject<'_> {
+    let verdicts = of.verdicts.iter().map(|(value, word)| (value.as_str(), word.as_str())).collect();
+    DependenceObject { option: &of.option, on: &of.on, source: &of.source, verdicts }
 }
 
 /// The object of one list of outcomes, without a line end.

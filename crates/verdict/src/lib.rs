@@ -128,6 +128,38 @@ pub struct Answer {
     pub definedness: Option<Definedness>,
     /// For reachability: why, if it was asked for.
     pub explanation: Option<Box<Explanation>>,
+    /// Where the source of the model can be read in several ways, and the answer is not the same under all of them.
+    pub dependences: Vec<Dependence>,
+}
+
+/// An answer that depends on how a source is read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dependence {
+    /// The option of the model that chooses a reading.
+    pub option: String,
+    /// What the answer depends on.
+    pub on: String,
+    /// Where the source is silent on it.
+    pub source: String,
+    /// The answer's word, by value of the option; the model's own value has the answer itself.
+    pub verdicts: Vec<(String, String)>,
+}
+
+impl Dependence {
+    /// In a sentence.
+    pub fn text(&self) -> String {
+        let mut by_word: Vec<(&str, Vec<String>)> = Vec::new();
+        for (value, word) in &self.verdicts {
+            let value = format!("`{value}`");
+            match by_word.iter_mut().find(|(known, _)| known == word) {
+                Some((_, values)) => values.push(value),
+                None => by_word.push((word, vec![value])),
+            }
+        }
+        let each: Vec<String> =
+            by_word.into_iter().map(|(word, values)| format!("{word} under {}", values.join(", "))).collect();
+        format!("depends on {}: {} (`--set {}=…`); {}", self.on, each.join("; "), self.option, self.source)
+    }
 }
 
 impl Answer {
@@ -143,6 +175,7 @@ impl Answer {
             fault: None,
             definedness: None,
             explanation: None,
+            dependences: Vec::new(),
         }
     }
 

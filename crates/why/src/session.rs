@@ -23,6 +23,7 @@ mod answer;
 mod definedness;
 mod explaining;
 mod outcomes;
+mod readings;
 
 /// Questions about one test under one model.
 pub struct Session<'a> {

@@ -55,8 +55,8 @@ mod tests {
     use super::*;
     use verdict::hang::Wait;
     use verdict::{
-        Change, Definedness, Ending, Explanation, Fault, FaultEvent, Remedy, Seat, Style, ThreadEnd, Verdict,
-        Witness, WitnessEvent,
+        Change, Definedness, Dependence, Ending, Explanation, Fault, FaultEvent, Remedy, Seat, Style, ThreadEnd,
+        Verdict, Witness, WitnessEvent,
     };
 
     /// An answer with something in every field.
@@ -111,6 +111,12 @@ mod tests {
             fault: Some(Box::new(fault.clone())),
             definedness: Some(Definedness::Undefined(Box::new(fault))),
             explanation: Some(Box::new(Explanation { impossible: vec!["x".into()], ..Explanation::default() })),
+            dependences: vec![Dependence {
+                option: "o".into(),
+                on: "p".into(),
+                source: "s".into(),
+                verdicts: vec![("v".into(), "allowed".into())],
+            }],
         }
     }
 

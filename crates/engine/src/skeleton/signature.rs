@@ -154,6 +154,12 @@ pub fn may_raise(model: &Model, flag: usize, program: &Program) -> bool {
     Presence::may_raise(flag, !absent(model, program)[flag.node.index()])
 }
 
+/// Whether a model says what each value of an option means.
+pub fn has_readings(model: &Model, option: &str) -> bool {
+    let of = |name: &str| name.strip_prefix(option).is_some_and(|rest| rest.starts_with('.'));
+    model.nodes.iter().any(|n| matches!(n.op, NodeOp::Base(id) if of(row(id).name)))
+}
+
 /// Whether a model tells accesses apart by their tags, but does not speak of this one.
 pub fn is_deaf_to(model: &Model, tag: &str) -> bool {
     let words =
