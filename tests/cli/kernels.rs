@@ -179,3 +179,30 @@ fn functions_come_with_the_kernel_that_calls_them() {
     let said = fencepost(folder.path(), &["import", "k.ptx"]);
     assert!(said.out.contains("  shared .u32 own\n  refused: line 10:"), "{}", said.out);
 }
+
+#[test]
+fn floating_point_arguments_are_numbers() {
+    let module = ".version 8.0\n.target sm_90\n.address_size 64\n\
+                  .visible .entry k(.param .u64 k_0, .param .f32 k_1, .param .u64 k_2, .param .f64 k_3)\n{\n.reg .b64 %rd<4>;\n\
+                  .reg .f32 %f<4>;\n.reg .f64 %fd<2>;\nld.param.u64 %rd1, [k_0];\nld.param.u64 %rd2, [k_2];\n\
+                  ld.param.f32 %f1, [k_1];\nld.param.f64 %fd1, [k_3];\nld.global.f32 %f2, [%rd1+4];\n\
+                  fma.rn.f32 %f3, %f1, %f2, 0f3F800000;\nst.global.f32 [%rd1], %f3;\nst.global.f64 [%rd2], %fd1;\nret;\n}\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("k.ptx"), module).expect("writable");
+    let import = |extra: &[&str]| {
+        let arguments = ["import", "k.ptx", "--block", "1", "--arg", "2=wide", "--arg", "3=-2"];
+        fencepost(folder.path(), &[&arguments, extra].concat())
+    };
+    // 0.5 * 3 + 1; -2 in 64 bits.
+    let ask = "out[0] != 0x40200000 \\/ wide != 0xc000000000000000";
+    let said = import(&["--arg", "0=out:f32[2]=0,3.0", "--arg", "1=0.5", "--ask", ask, "-o", "k.toml"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
+    assert!(text.contains("out = { init = [0, 1077936128], type = \"u32\" }"), "{text}");
+    let said = fencepost(folder.path(), &["check", "k.toml", "--format", "jsonl"]);
+    assert!(said.out.contains(r#""verdict":"forbidden""#), "{}{}", said.out, said.err);
+    let said = import(&["--arg", "0=1.5", "--arg", "1=1"]);
+    assert!(said.code == Some(2) && said.err.contains("bad-argument") && said.err.contains("k_0"), "{}", said.err);
+    let said = import(&["--arg", "0=out:f32[2]=x", "--arg", "1=1"]);
+    assert!(said.code == Some(2) && said.err.contains("bad-argument"), "{}", said.err);
+}

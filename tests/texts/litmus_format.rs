@@ -320,7 +320,7 @@ code = """
 L2:
   red.acquire.gpu.add x, 1
   ld.u32 r1, [z+2]; ld.u64 r2, [z]
-  ld.v2.f32 {r1, r2}, [z]
+  ld.v2.f16 {r1, r2}, [z]
   bar.sync 1, 2, 3
   ld.weak r1 x
 """

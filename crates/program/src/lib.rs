@@ -12,6 +12,7 @@
 pub mod dialect;
 pub mod edits;
 mod event;
+mod float;
 pub mod host;
 mod instr;
 mod layout;
@@ -35,6 +36,7 @@ pub mod writing;
 
 pub use dialect::{Dialect, DialectRow};
 pub use event::{EVENT_SETS, EventKind, KINDS, KindRow};
+pub use float::{FloatOp, Number, Rounding};
 pub use instr::{
     Access, Barrier, BarrierAction, BarrierNaming, Element, Expr, Instr, Mark, Op, Update, is_further,
 };

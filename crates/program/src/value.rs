@@ -1,5 +1,7 @@
 //! Integer types and the operations on them.
 
+use super::FloatOp;
+
 /// An integer type: size and signedness. Untyped short-form accesses use [`Ty::WORD`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ty {
@@ -67,6 +69,8 @@ pub enum BinOp {
     Inc,
     /// `(a == 0 || a > b) ? b : a - 1` (PTX ISA, `atom.dec`), unsigned.
     Dec,
+    /// One of floating point, on the bits of its operands.
+    Float(FloatOp),
 }
 
 impl BinOp {
@@ -115,6 +119,7 @@ impl BinOp {
                     a
                 }
             }
+            BinOp::Float(op) => op.apply(ty, a, b),
             BinOp::Inc => {
                 if za >= zb {
                     0

@@ -39,10 +39,12 @@ pub struct Source {
 }
 
 /// What a parameter is bound to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 enum Binding {
     /// A value.
     Scalar(i64),
+    /// A value that is no integer.
+    Float(f64),
     /// A buffer, or an element of one.
     Buffer { name: String, index: Option<u64>, made: Made },
 }
@@ -59,8 +61,27 @@ struct Made {
 const LONGEST: u64 = 16_384;
 
 /// The form of a binding, for messages.
-const FORM: &str = "`NAME=VALUE`, where VALUE is an integer, `buffer:u32[4]=1,2,3,4` (type, length, first values), `buffer` again, or \
+const FORM: &str = "`NAME=VALUE`, where VALUE is a number, `buffer:u32[4]=1,2,3,4` (type, length, first values), `buffer` again, or \
                     `&buffer[2]`";
+
+/// A number to its bits.
+type ToBits = fn(f64) -> i64;
+
+/// The bits of a floating-point number of that type, and the integer type of its size; `None`: it is an integer type.
+fn float(ty: &str) -> Option<(ToBits, &'static str)> {
+    match ty {
+        "f32" => Some((|v| i64::from((v as f32).to_bits()), "u32")),
+        "f64" => Some((|v| v.to_bits() as i64, "u64")),
+        _ => None,
+    }
+}
+
+/// A number with a fraction or an exponent, in decimal notation.
+fn fraction(text: &str) -> Option<f64> {
+    let digits = text.trim().trim_start_matches('-');
+    let plain = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') || ["inf", "nan"].contains(&digits);
+    text.trim().parse().ok().filter(|_| plain)
+}
 
 impl Binding {
     /// Reads what stands behind `NAME=`.
@@ -77,9 +98,17 @@ impl Binding {
         if let Some(value) = number(text) {
             return Some(Binding::Scalar(value));
         }
+        if let Some(value) = fraction(text) {
+            return Some(Binding::Float(value));
+        }
         let (place, init) = text.split_once('=').map_or((text, None), |(place, init)| (place, Some(init)));
+        let typed = place.split_once(':').map_or("", |(_, ty)| ty.split('[').next().unwrap_or(ty).trim());
+        let value = |text: &str| match float(typed) {
+            Some((bits, _)) => fraction(text).map(bits),
+            None => number(text),
+        };
         let init = match init {
-            Some(list) => Some(list.split(',').map(number).collect::<Option<Vec<i64>>>()?),
+            Some(list) => Some(list.split(',').map(value).collect::<Option<Vec<i64>>>()?),
             None => None,
         };
         let init_fits = init.as_ref().is_none_or(|list| list.len() as u64 <= LONGEST);
@@ -88,8 +117,9 @@ impl Binding {
             None => (place, None),
         };
         let (address, place) = place.strip_prefix('&').map_or((false, place), |rest| (true, rest));
-        let (name, ty) =
-            place.split_once(':').map_or((place, None), |(name, ty)| (name, Some(ty.trim().to_owned())));
+        let (name, ty) = place.split_once(':').map_or((place, None), |(name, ty)| (name, Some(ty.trim())));
+        // A floating-point number is its bits.
+        let ty = ty.map(|ty| float(ty).map_or(ty, |(_, bits)| bits).to_owned());
         let name = name.trim().to_owned();
         if !init_fits || !is_identifier(&name) || (address && (ty.is_some() || init.is_some())) {
             return None;
@@ -225,7 +255,16 @@ impl Source {
         let mut regs = Vec::new();
         for param in &kernel.params {
             match given.remove(param.name.as_str()) {
-                Some(binding) => regs.push((param.name.clone(), bind(binding, &mut memory, &mut order))),
+                Some(binding) => match bind(binding, &param.ty, &mut memory, &mut order) {
+                    Some(value) => regs.push((param.name.clone(), value)),
+                    None => errors.push(
+                        self.plain(
+                            "bad-argument",
+                            format!("parameter `{}` is no floating-point number", param.name),
+                        )
+                        .help(format!("its type is `.{}`: write an integer", param.ty)),
+                    ),
+                },
                 None if mentions(&kernel.body, &param.name) => errors.push(self.unbound(kernel, param)),
                 None => {}
             }
@@ -364,10 +403,16 @@ impl Source {
     }
 }
 
-/// Adds what a binding says of its buffer; the value of the parameter in TOML.
-fn bind(binding: Binding, memory: &mut BTreeMap<String, Made>, order: &mut Vec<String>) -> String {
-    match binding {
-        Binding::Scalar(value) => value.to_string(),
+/// Adds what a binding says of its buffer; the value of the parameter, whose type is `ty`, in TOML.
+fn bind(
+    binding: Binding,
+    ty: &str,
+    memory: &mut BTreeMap<String, Made>,
+    order: &mut Vec<String>,
+) -> Option<String> {
+    Some(match binding {
+        Binding::Float(value) => float(ty)?.0(value).to_string(),
+        Binding::Scalar(value) => float(ty).map_or(value, |(bits, _)| bits(value as f64)).to_string(),
         Binding::Buffer { name, index, made } => {
             if !memory.contains_key(&name) {
                 order.push(name.clone());
@@ -379,7 +424,7 @@ fn bind(binding: Binding, memory: &mut BTreeMap<String, Made>, order: &mut Vec<S
             let index = index.filter(|i| *i > 0).map(|i| format!("[{i}]")).unwrap_or_default();
             quote(&format!("&{name}{index}"))
         }
-    }
+    })
 }
 
 /// A variable's line under `[memory]`. Compilers print arrays as bytes: their elements are what they are accessed as.

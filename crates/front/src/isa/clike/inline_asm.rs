@@ -197,6 +197,13 @@ impl Lowering<'_, '_> {
         if self.sink.errors() > before {
             return;
         }
+        if lowered.code.iter().any(ptx::is_non_coherent) {
+            self.error("unsupported", range, "non-coherent loads are not supported in assembly", |d| {
+                d.label("expected a load without `.nc`")
+                    .note("whether something writes what it reads is known in tests in PTX alone")
+            });
+            return;
+        }
         if !lowered.untyped().is_empty() {
             self.error("missing-type", range, "an access of assembly names its type", |d| {
                 d.label("expected a type such as `.u32` or `.b32`")

@@ -1,27 +1,44 @@
-//! Arithmetic, logic, comparison, moves and conversions.
+//! Arithmetic, logic, comparison, moves and conversions, of integers and of floating-point numbers, which are their bits.
 //!
 //! # Sources
 //! - PTX ISA 9.4, *Integer Arithmetic Instructions*, *Comparison and Selection Instructions*, *Logic and Shift
-//!   Instructions*, *Data Movement and Conversion Instructions*.
+//!   Instructions*, *Data Movement and Conversion Instructions*, *Floating-Point Instructions*.
 //!
 //! # Where we differ
+//! - Of floating-point operations those are there that IEEE 754 defines to the last bit, rounded to nearest even; a result that is
+//!   no number is the canonical one in 64 bits, too.
+//! - A product and a sum without `.rn` are not contracted, as an implementation may.
 //! - Types may be left out: 64 bits, signed.
 //! - Arithmetic on addresses is restricted, by [`super::pointers`].
 
 use super::lower::{Call, Emit};
-use super::table::{Group, GroupKind, PRED, ResultTy, Role, Row, TYPES, TYPES_PRED};
-use program::{BinOp, CmpOp, Expr, Op, Ty};
+use super::table::{
+    DATA, DATA_PRED, FLUSH, Group, GroupKind, PRED, ROUND, ResultTy, Role, Row, TYPES, TYPES_PRED, type_named,
+};
+use program::{BinOp, CmpOp, Expr, FloatOp, Number, Op, Rounding, Ty};
 
 const LOW: Group = Group { kind: GroupKind::Ignored, words: &["lo"] };
 const ARITH: &[Group] = &[LOW, TYPES];
+/// Of integers and of floating-point numbers.
+const NUMBERS: &[Group] = &[LOW, ROUND, FLUSH, DATA];
+const EXACT: &[Group] = &[FLUSH, DATA];
+const FLOATS: &[Group] = &[ROUND, FLUSH, Group { kind: GroupKind::Type, words: &["f32", "f64"] }];
+const SINGLES: &[Group] = &[ROUND, FLUSH, Group { kind: GroupKind::Type, words: &["f32"] }];
+const MOVED: &[Group] = &[DATA_PRED];
 const LOGIC: &[Group] = &[TYPES_PRED];
-const COMPARISONS: Group =
-    Group { kind: GroupKind::Op, words: &["eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"] };
+const COMPARISONS: Group = Group {
+    kind: GroupKind::Op,
+    words: &[
+        "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu",
+        "num", "nan",
+    ],
+};
 const SPACE: Group = Group {
     kind: GroupKind::Ignored,
     words: &["to", "global", "shared", "shared::cta", "shared::cluster", "const", "local"],
 };
-const CONVERSIONS: Group = Group { kind: GroupKind::Types, words: TYPES.words };
+const CONVERSIONS: Group = Group { kind: GroupKind::Types, words: DATA.words };
+const ROUNDINGS: Group = Group { kind: GroupKind::Round, words: &["rn", "rni", "rzi", "rmi", "rpi"] };
 const BINARY: &[Role] = &[Role::Dst, Role::Val, Role::Val];
 const SHIFT: &[Role] = &[Role::Dst, Role::Val, Role::Loose];
 const UNARY: &[Role] = &[Role::Dst, Role::Val];
@@ -35,7 +52,7 @@ const fn binary(
     doc: &'static str,
     lower: fn(&mut Emit<'_, '_>, &Call),
 ) -> Row {
-    Row::new(opcode, syntax, doc, ARITH, BINARY, lower)
+    Row::new(opcode, syntax, doc, NUMBERS, BINARY, lower)
 }
 
 pub(super) const ROWS: &[Row] = &[
@@ -43,7 +60,7 @@ pub(super) const ROWS: &[Row] = &[
         "mov",
         "`mov{.type} d, a`",
         "copies a register, a constant or the address of a location",
-        LOGIC,
+        MOVED,
         UNARY,
         |e, c| {
             let value = e.fit(c.expr(1), c.ty);
@@ -62,19 +79,20 @@ pub(super) const ROWS: &[Row] = &[
     ),
     Row::new(
         "cvt",
-        "`cvt.type.type d, a`",
-        "converts between integer types",
-        &[CONVERSIONS],
+        "`cvt{.rn|.rni|.rzi|.rmi|.rpi}{.ftz}.type.type d, a`",
+        "converts between integer and floating-point types; to integers and out of range: the nearest one",
+        &[CONVERSIONS, ROUNDINGS, FLUSH],
         &[Role::Dst, Role::Loose],
         |e, c| {
-            let Some(source) = c.quals.source_ty() else {
+            let Some((to, from)) = c.quals.conversion() else {
                 e.error("missing-type", c.opcode.clone(), "a conversion names two types", |d| {
                     d.label("expected the form `cvt.type.type d, a`")
                 });
                 return;
             };
-            let value = Expr::Cast(c.ty, Box::new(e.fit(c.expr(1), source)));
-            assign(e, c, value);
+            if let Some(value) = converted(e, c, to, from) {
+                assign(e, c, value);
+            }
         },
     ),
     binary("add", "`add{.type} d, a, b`", "sum", |e, c| bin(e, c, BinOp::Add)),
@@ -104,10 +122,14 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["wide"])
     .result(ResultTy::Wide),
-    binary("div", "`div{.type} d, a, b`", "quotient, rounded towards zero", |e, c| bin(e, c, BinOp::Div)),
-    binary("rem", "`rem{.type} d, a, b`", "remainder", |e, c| bin(e, c, BinOp::Rem)),
-    binary("min", "`min{.type} d, a, b`", "smaller one", |e, c| bin(e, c, BinOp::Min)),
-    binary("max", "`max{.type} d, a, b`", "larger one", |e, c| bin(e, c, BinOp::Max)),
+    binary("div", "`div{.rn}{.type} d, a, b`", "quotient; of integers, rounded towards zero", |e, c| {
+        if !c.quals.is_float() || rounds(e, c) {
+            bin(e, c, BinOp::Div);
+        }
+    }),
+    Row::new("rem", "`rem{.type} d, a, b`", "remainder", ARITH, BINARY, |e, c| bin(e, c, BinOp::Rem)),
+    Row::new("min", "`min{.type} d, a, b`", "smaller one", EXACT, BINARY, |e, c| bin(e, c, BinOp::Min)),
+    Row::new("max", "`max{.type} d, a, b`", "larger one", EXACT, BINARY, |e, c| bin(e, c, BinOp::Max)),
     Row::new("and", "`and{.type} d, a, b`", "bitwise and", LOGIC, BINARY, |e, c| bin(e, c, BinOp::And)),
     Row::new("or", "`or{.type} d, a, b`", "bitwise or", LOGIC, BINARY, |e, c| bin(e, c, BinOp::Or)),
     Row::new("xor", "`xor{.type} d, a, b`", "bitwise exclusive or", LOGIC, BINARY, |e, c| bin(e, c, BinOp::Xor)),
@@ -119,8 +141,29 @@ pub(super) const ROWS: &[Row] = &[
         UNARY,
         |e, c| assign(e, c, op(BinOp::Xor, c.ty, c.expr(1), Expr::Const(c.ty.wrap(-1)))),
     ),
-    Row::new("neg", "`neg{.type} d, a`", "negation", ARITH, UNARY, |e, c| {
-        assign(e, c, op(BinOp::Sub, c.ty, Expr::Const(0), c.expr(1)));
+    Row::new("neg", "`neg{.type} d, a`", "negation", EXACT, UNARY, |e, c| {
+        let zero = if c.quals.is_float() { minus_zero(c.ty) } else { Expr::Const(0) };
+        calculate(e, c, BinOp::Sub, zero, c.expr(1));
+    }),
+    Row::new("fma", "`fma.rn{.ftz}.f32 d, a, b, c`", "product plus `c`, rounded once", SINGLES, TERNARY, |e, c| {
+        if rounds(e, c) {
+            let [x, y, z] = [1, 2, 3].map(|n| flushed(c, c.expr(n)));
+            let product = op(BinOp::Float(FloatOp::Product), Ty::U64, x, y);
+            let sum = op(BinOp::Float(FloatOp::Accumulate), Ty::U64, product, z);
+            assign(e, c, flushed(c, sum));
+        }
+    }),
+    Row::new("sqrt", "`sqrt.rn{.ftz}.type d, a`", "square root", FLOATS, UNARY, |e, c| {
+        if rounds(e, c) {
+            let root = op(BinOp::Float(FloatOp::Sqrt), c.ty, flushed(c, c.expr(1)), Expr::Const(0));
+            assign(e, c, flushed(c, root));
+        }
+    }),
+    Row::new("rcp", "`rcp.rn{.ftz}.type d, a`", "reciprocal", FLOATS, UNARY, |e, c| {
+        if rounds(e, c) {
+            let one = if c.ty.bits == 32 { i64::from(1f32.to_bits()) } else { 1f64.to_bits() as i64 };
+            calculate(e, c, BinOp::Div, Expr::Const(one), c.expr(1));
+        }
     }),
     Row::new("shl", "`shl{.type} d, a, n`", "shift left", ARITH, SHIFT, |e, c| bin(e, c, BinOp::Shl)),
     Row::new("shr", "`shr{.type} d, a, n`", "shift right, arithmetic if signed", ARITH, SHIFT, |e, c| {
@@ -129,8 +172,8 @@ pub(super) const ROWS: &[Row] = &[
     Row::new(
         "setp",
         "`setp.cmp{.type} p, a, b`",
-        "compares; `eq ne lt le gt ge`, unsigned `lo ls hi hs`",
-        &[COMPARISONS, TYPES],
+        "compares; `eq ne lt le gt ge`, unsigned `lo ls hi hs`, of floating-point numbers `equ neu ltu leu gtu geu num nan`",
+        &[COMPARISONS, FLUSH, DATA],
         BINARY,
         |e, c| {
             if let Some(value) = comparison(e, c) {
@@ -143,7 +186,7 @@ pub(super) const ROWS: &[Row] = &[
         "setp",
         "`setp.cmp.and{.type} p, a, b, q`",
         "compares, and combines the result with `q`",
-        &[COMPARISONS, TYPES],
+        &[COMPARISONS, FLUSH, DATA],
         COMBINED,
         |e, c| combined(e, c, BinOp::And),
     )
@@ -153,7 +196,7 @@ pub(super) const ROWS: &[Row] = &[
         "setp",
         "`setp.cmp.or{.type} p, a, b, q`",
         "compares, and combines the result with `q`",
-        &[COMPARISONS, TYPES],
+        &[COMPARISONS, FLUSH, DATA],
         COMBINED,
         |e, c| combined(e, c, BinOp::Or),
     )
@@ -163,7 +206,7 @@ pub(super) const ROWS: &[Row] = &[
         "setp",
         "`setp.cmp.xor{.type} p, a, b, q`",
         "compares, and combines the result with `q`",
-        &[COMPARISONS, TYPES],
+        &[COMPARISONS, FLUSH, DATA],
         COMBINED,
         |e, c| combined(e, c, BinOp::Xor),
     )
@@ -173,7 +216,7 @@ pub(super) const ROWS: &[Row] = &[
         "selp",
         "`selp{.type} d, a, b, p`",
         "`a` if `p` holds, else `b`",
-        LOGIC,
+        MOVED,
         &[Role::Dst, Role::Val, Role::Val, Role::Pred],
         |e, c| {
             let (a, b) = (e.fit(c.expr(1), c.ty), e.fit(c.expr(2), c.ty));
@@ -196,7 +239,116 @@ pub(super) fn op(op: BinOp, ty: Ty, a: Expr, b: Expr) -> Expr {
 }
 
 fn bin(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
-    assign(e, c, op(operation, c.ty, c.expr(1), c.expr(2)));
+    calculate(e, c, operation, c.expr(1), c.expr(2));
+}
+
+/// An operation, on floating-point numbers if the type says so.
+fn calculate(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp, a: Expr, b: Expr) {
+    if !suits(e, c) {
+        return;
+    }
+    if !c.quals.is_float() {
+        assign(e, c, op(operation, c.ty, a, b));
+        return;
+    }
+    let operation = match operation {
+        BinOp::Add => FloatOp::Add,
+        BinOp::Sub => FloatOp::Sub,
+        BinOp::Mul => FloatOp::Mul,
+        BinOp::Div => FloatOp::Div,
+        BinOp::Min => FloatOp::Min,
+        _ => FloatOp::Max,
+    };
+    let value = op(BinOp::Float(operation), c.ty, flushed(c, a), flushed(c, b));
+    assign(e, c, flushed(c, value));
+}
+
+/// The absolute value of a floating-point number: the larger one of it and its opposite.
+pub(super) fn absolute_value(e: &mut Emit<'_, '_>, c: &Call) {
+    let opposite = op(BinOp::Float(FloatOp::Sub), c.ty, minus_zero(c.ty), flushed(c, c.expr(1)));
+    calculate(e, c, BinOp::Max, c.expr(1), opposite);
+}
+
+/// Whether qualifiers that only some types have go with this one; if not, says so.
+pub(super) fn suits(e: &mut Emit<'_, '_>, c: &Call) -> bool {
+    let wrong = match (c.quals.is_float(), c.ty.bits) {
+        (true, 32) => [GroupKind::Ignored].as_slice(),
+        (true, _) => &[GroupKind::Ignored, GroupKind::Flush],
+        (false, _) => &[GroupKind::Round, GroupKind::Flush],
+    };
+    let Some(place) = wrong.iter().find_map(|kind| c.quals.place(*kind)) else { return true };
+    let message = format!("`.{}` does not go with this type", e.str(&place));
+    e.error("conflicting-qualifiers", place, message, |d| {
+        d.label("`.rn` is for floating-point types, `.ftz` for `.f32`, `.lo` for integers")
+    });
+    false
+}
+
+/// Whether an instruction that may be an approximation is not; if it is, says so.
+fn rounds(e: &mut Emit<'_, '_>, c: &Call) -> bool {
+    if c.quals.place(GroupKind::Round).is_none() {
+        let message = format!("`{}` without rounding is not supported", c.row.opcode);
+        e.error("unsupported-qualifier", c.opcode.clone(), message, |d| {
+            d.label("expected `.rn`: what an approximation gives is not defined")
+        });
+        return false;
+    }
+    suits(e, c)
+}
+
+/// Without subnormal numbers, if the instruction says so.
+pub(super) fn flushed(c: &Call, value: Expr) -> Expr {
+    match c.quals.get(GroupKind::Flush) {
+        Some(_) => op(BinOp::Float(FloatOp::Flush), Ty::U32, value, Expr::Const(0)),
+        None => value,
+    }
+}
+
+/// What a number is taken from for its opposite, so that the opposite of a zero is the other one.
+fn minus_zero(ty: Ty) -> Expr {
+    Expr::Const(ty.wrap(1i64 << (ty.bits - 1)))
+}
+
+/// A conversion.
+fn converted(e: &mut Emit<'_, '_>, c: &Call, to: &'static str, from: &'static str) -> Option<Expr> {
+    let number = |word: &str| match word {
+        "f32" => Number::Single,
+        "f64" => Number::Double,
+        word => Number::Int(type_named(word).unwrap_or(Ty::WORD)),
+    };
+    let (to, from) = (number(to), number(from));
+    let word = c.quals.get(GroupKind::Round);
+    let whole = match word {
+        Some("rni") => Some(Rounding::Even),
+        Some("rzi") => Some(Rounding::Zero),
+        Some("rmi") => Some(Rounding::Down),
+        Some("rpi") => Some(Rounding::Up),
+        _ => None,
+    };
+    let (rounding, expected) = match (from, to) {
+        (Number::Int(_), Number::Int(_)) => (word.is_none().then_some(Rounding::Nearest), "no rounding"),
+        (Number::Int(_), _) | (Number::Double, Number::Single) => {
+            ((word == Some("rn")).then_some(Rounding::Nearest), "`.rn`")
+        }
+        (_, Number::Int(_)) => (whole, "`.rni`, `.rzi`, `.rmi` or `.rpi`"),
+        (Number::Single, Number::Double) => (word.is_none().then_some(Rounding::Nearest), "no rounding"),
+        _ => (whole.or(word.is_none().then_some(Rounding::Nearest)), "an integer rounding, or none"),
+    };
+    let flushes = [from, to].contains(&Number::Single) || c.quals.get(GroupKind::Flush).is_none();
+    let Some(rounding) = rounding.filter(|_| flushes) else {
+        let place =
+            c.quals.place(GroupKind::Round).or(c.quals.place(GroupKind::Flush)).unwrap_or(c.opcode.clone());
+        e.error("conflicting-qualifiers", place, "this conversion does not round so", |d| {
+            d.label(format!("expected {expected}, and `.ftz` with `.f32` alone"))
+        });
+        return None;
+    };
+    if let (Number::Int(_), Number::Int(source)) = (to, from) {
+        return Some(Expr::Cast(c.ty, Box::new(e.fit(c.expr(1), source))));
+    }
+    let source = if from == Number::Single { flushed(c, c.expr(1)) } else { c.expr(1) };
+    let value = op(BinOp::Float(FloatOp::Convert(from, to, rounding)), Ty::U64, source, Expr::Const(0));
+    Some(if to == Number::Single { flushed(c, value) } else { value })
 }
 
 pub(super) fn double(ty: Ty) -> Ty {
@@ -219,8 +371,38 @@ fn combined(e: &mut Emit<'_, '_>, c: &Call, operation: BinOp) {
 }
 
 fn comparison(e: &mut Emit<'_, '_>, c: &Call) -> Option<Expr> {
+    let word = c.quals.get(GroupKind::Op);
+    if !suits(e, c) {
+        return None;
+    }
+    let (a, b) = (c.expr(1), c.expr(2));
+    if c.quals.is_float() {
+        let (a, b) = (flushed(c, a), flushed(c, b));
+        let test = |kind, a: &Expr, b: &Expr| op(BinOp::Float(kind), c.ty, a.clone(), b.clone());
+        let not = |value| op(BinOp::Xor, PRED, value, Expr::Const(1));
+        let (less, equal) = (FloatOp::Less, FloatOp::Equal);
+        let at_most = FloatOp::LessEqual;
+        let unordered = test(FloatOp::Unordered, &a, &b);
+        return Some(match word {
+            Some("eq") => test(equal, &a, &b),
+            Some("ne") => not(op(BinOp::Or, PRED, test(equal, &a, &b), unordered)),
+            Some("lt") => test(less, &a, &b),
+            Some("le") => test(at_most, &a, &b),
+            Some("gt") => test(less, &b, &a),
+            Some("ge") => test(at_most, &b, &a),
+            Some("equ") => op(BinOp::Or, PRED, test(equal, &a, &b), unordered),
+            Some("neu") => not(test(equal, &a, &b)),
+            Some("ltu") => not(test(at_most, &b, &a)),
+            Some("leu") => not(test(less, &b, &a)),
+            Some("gtu") => not(test(at_most, &a, &b)),
+            Some("geu") => not(test(less, &a, &b)),
+            Some("num") => not(unordered),
+            Some("nan") => unordered,
+            _ => return no_comparison(e, c),
+        });
+    }
     let unsigned = Ty { signed: false, ..c.ty };
-    let (cmp, ty) = match c.quals.get(GroupKind::Op) {
+    let (cmp, ty) = match word {
         Some("eq") => (CmpOp::Eq, c.ty),
         Some("ne") => (CmpOp::Ne, c.ty),
         Some("lt") => (CmpOp::Lt, c.ty),
@@ -231,12 +413,15 @@ fn comparison(e: &mut Emit<'_, '_>, c: &Call) -> Option<Expr> {
         Some("ls") => (CmpOp::Le, unsigned),
         Some("hi") => (CmpOp::Gt, unsigned),
         Some("hs") => (CmpOp::Ge, unsigned),
-        _ => {
-            e.error("missing-operation", c.opcode.clone(), "`setp` names a comparison", |d| {
-                d.label(format!("expected the form {}", c.row.syntax))
-            });
-            return None;
-        }
+        _ => return no_comparison(e, c),
     };
-    Some(Expr::Cmp(cmp, ty, Box::new(c.expr(1)), Box::new(c.expr(2))))
+    Some(Expr::Cmp(cmp, ty, Box::new(a), Box::new(b)))
+}
+
+fn no_comparison(e: &mut Emit<'_, '_>, c: &Call) -> Option<Expr> {
+    let message = format!("`{}` names a comparison that its type has", c.row.opcode);
+    e.error("missing-operation", c.opcode.clone(), message, |d| {
+        d.label(format!("expected the form {}", c.row.syntax))
+    });
+    None
 }

@@ -5,12 +5,13 @@
 //! - PTX ISA 9.4, *Memory Operations*: an `atom` whose result is discarded with `_` is still a read; `red` is not.
 //!
 //! # Where we differ
+//! - `add.f32` on a generic address takes subnormal numbers as it does in global memory.
 //! - `sub` is an operation (the published suites have it; PTX negates the operand of `add`).
 
 use super::lower::{Call, Emit};
 use super::memory::{opaque, read_only};
-use super::table::{CACHE, Group, GroupKind, Role, Row, SCOPES, SPACES, TYPES};
-use program::{Access, BinOp, Op, Scope, Tags, Update};
+use super::table::{CACHE, DATA, Group, GroupKind, Role, Row, SCOPES, SPACES, TYPES};
+use program::{Access, BinOp, FloatOp, Op, Scope, Tags, Update};
 
 const SEM: Group = Group { kind: GroupKind::Sem, words: &["relaxed", "acquire", "release", "acq_rel"] };
 const OPS: Group =
@@ -23,7 +24,7 @@ pub(super) const ROWS: &[Row] = &[
         "atom",
         "`atom{.order}{.scope}{.space}.op{.type} d, [a], b`",
         "reads, applies an operation (`add`, `sub`, `and`, `or`, `xor`, `min`, `max`, `inc`, `dec`, `exch`), writes",
-        &[SEM, SCOPES, SPACES, OPS, CACHE, TYPES],
+        &[SEM, SCOPES, SPACES, OPS, CACHE, DATA],
         &[Role::Dst, Role::Addr, Role::Val],
         |e, c| {
             if let Some(update) = update(e, c, 2) {
@@ -47,7 +48,7 @@ pub(super) const ROWS: &[Row] = &[
         "red",
         "`red{.relaxed|.release}{.scope}{.space}.op{.type} [a], b`",
         "as `atom`, without a result; its read never takes part in an acquire pattern",
-        &[SEM, SCOPES, SPACES, RED_OPS, CACHE, TYPES],
+        &[SEM, SCOPES, SPACES, RED_OPS, CACHE, DATA],
         &[Role::Addr, Role::Val],
         |e, c| {
             let sem = c.quals.get(GroupKind::Sem);
@@ -76,6 +77,18 @@ fn update(e: &mut Emit<'_, '_>, c: &Call, i: usize) -> Option<Update> {
         return None;
     };
     let operand = e.fit(c.expr(i), c.ty);
+    if c.quals.is_float() {
+        if op != "add" {
+            let message = format!("`.{op}` is no operation on floating-point numbers");
+            let place = c.quals.place(GroupKind::Op).unwrap_or_default();
+            e.error("conflicting-qualifiers", place, message, |d| d.label("expected `.add`"));
+            return None;
+        }
+        // In global memory, subnormal numbers of 32 bits are zeros.
+        let shared = c.quals.get(GroupKind::Space).is_some_and(|space| space.starts_with("shared"));
+        let sum = if c.ty.bits == 64 || shared { FloatOp::Add } else { FloatOp::AddFlush };
+        return Some(Update::Apply(BinOp::Float(sum), operand));
+    }
     Some(match operation(op) {
         Some(op) => Update::Apply(op, operand),
         None => Update::Exchange(operand),

@@ -3,14 +3,16 @@
 //! # Sources
 //! - PTX ISA 9.4, *bar / barrier*: sixteen resources per CTA; without a thread count, all threads of the CTA.
 //! - PTX ISA 9.4, *bar.warp.sync*; *barrier.cluster*: arrive is release and wait is acquire unless they say otherwise.
+//! - PTX ISA 9.4, *bar / barrier*: `.red` combines the predicates of all threads that come to the barrier.
 //! - The published suites' operands, if the test says so: a static instance, a run-time id, a quorum.
 
-use super::lanes::named;
+use super::lanes::{combine, named};
 use super::lower::{Call, Emit};
-use super::table::{Group, GroupKind, Role, Row};
-use program::{Barrier, BarrierAction, BarrierNaming, Expr, Op, Scope, Tags};
+use super::table::{Group, GroupKind, ResultTy, Role, Row};
+use program::{Barrier, BarrierAction, BarrierNaming, BinOp, Expr, Op, Scope, Tags};
 
 const CTA_SYNC: &[Group] = &[Group { kind: GroupKind::Ignored, words: &["cta", "aligned"] }];
+const CTA_RED: &[Group] = &[Group { kind: GroupKind::Ignored, words: &["cta", "aligned"] }];
 const ARRIVE_SEM: Group = Group { kind: GroupKind::Sem, words: &["release", "relaxed"] };
 const WAIT_SEM: Group = Group { kind: GroupKind::Sem, words: &["acquire"] };
 const ALIGNED: Group = Group { kind: GroupKind::Ignored, words: &["aligned"] };
@@ -54,6 +56,27 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["arrive"])
     .optional(2),
+    reduction("bar", "`bar{.cta}.red.popc.u32 d, a, {!}p`", &["red", "popc", "u32"], ResultTy::U32),
+    reduction("bar", "`bar{.cta}.red.and.pred d, a, {!}p`", &["red", "and", "pred"], ResultTy::Pred),
+    reduction("bar", "`bar{.cta}.red.or.pred d, a, {!}p`", &["red", "or", "pred"], ResultTy::Pred),
+    reduction(
+        "barrier",
+        "`barrier{.cta}.red.popc{.aligned}.u32 d, a, {!}p`",
+        &["red", "popc", "u32"],
+        ResultTy::U32,
+    ),
+    reduction(
+        "barrier",
+        "`barrier{.cta}.red.and{.aligned}.pred d, a, {!}p`",
+        &["red", "and", "pred"],
+        ResultTy::Pred,
+    ),
+    reduction(
+        "barrier",
+        "`barrier{.cta}.red.or{.aligned}.pred d, a, {!}p`",
+        &["red", "or", "pred"],
+        ResultTy::Pred,
+    ),
     Row::new("bar", "`bar.warp.sync mask`", "waits for the lanes in the mask", &[], &[Role::Val], warp)
         .keyed(&["warp", "sync"]),
     Row::new(
@@ -78,6 +101,54 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["cluster", "wait"]),
 ];
+
+/// A barrier with a reduction of predicates.
+const fn reduction(
+    opcode: &'static str,
+    syntax: &'static str,
+    keys: &'static [&'static str],
+    result: ResultTy,
+) -> Row {
+    let doc =
+        "waits for the CTA's threads, of which there are no more than a warp has, and combines their predicates";
+    Row::new(opcode, syntax, doc, CTA_RED, &[Role::Dst, Role::Val, Role::Pred], reduce).keyed(keys).result(result)
+}
+
+/// The barrier, and behind it a meeting of the lanes: threads of a CTA that has a single warp.
+fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
+    let warps = e.env.specials.iter().find(|s| s.0 == "%nwarpid").map(|s| s.1);
+    if warps != Some(1) {
+        e.error("unsupported-barrier", c.opcode.clone(), "a reduction goes over several warps", |d| {
+            d.label("expected a kernel whose blocks have one warp").help("use `bar.sync` and an atomic operation")
+        });
+        return;
+    }
+    if let Expr::Const(id) = c.expr(1)
+        && !(0..=15).contains(&id)
+    {
+        e.error("out-of-range", c.opcode.clone(), format!("there is no barrier {id}"), |d| {
+            d.label("barriers are numbered 0 to 15")
+        });
+        return;
+    }
+    e.push(Op::Barrier(Barrier {
+        action: BarrierAction::Sync,
+        domain: Scope::Cta,
+        lanes: None,
+        naming: BarrierNaming::Counted { id: c.expr(1), count: None },
+        arrive: tags("BA"),
+        wait: tags("BW"),
+        scope: None,
+    }));
+    let op = if c.quals.has("popc") {
+        BinOp::Add
+    } else if c.quals.has("and") {
+        BinOp::And
+    } else {
+        BinOp::Or
+    };
+    combine(e, c, Expr::Const(-1), c.expr(2), op);
+}
 
 fn tags(half: &'static str) -> Tags {
     Tags::of(&["B", half])

@@ -1,16 +1,16 @@
 //! Operations on bits: counts, fields, permutations, and the arithmetic that compilers print beside them.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Integer Arithmetic Instructions* (`abs`, `sad`, `mul.hi`, `popc`, `clz`, `bfind`, `brev`, `bfe`, `bfi`), *Logic
-//!   and Shift Instructions* (`lop3`, `cnot`, `shf`), *Data Movement and Conversion Instructions* (`prmt`).
+//! - PTX ISA 9.4, *Integer Arithmetic Instructions* (`abs`, `sad`, `mul.hi`, `mul24`, `popc`, `clz`, `bfind`, `brev`, `bfe`, `bfi`,
+//!   `szext`, `bmsk`, `dp4a`), *Comparison and Selection Instructions* (`slct`), *Logic and Shift Instructions* (`lop3`, `cnot`, `shf`), *Data Movement and Conversion Instructions* (`prmt`).
 //!
 //! What needs several steps takes them in its destination ([`crate::isa::bits`]).
 
-use super::arith::{assign, double, op as bin, wide_product};
+use super::arith::{absolute_value, assign, double, op as bin, suits, wide_product};
 use super::lower::{Call, Emit};
-use super::table::{Group, GroupKind, ResultTy, Role, Row, TYPES};
+use super::table::{DATA, FLUSH, Group, GroupKind, ResultTy, Role, Row, TYPES};
 use crate::isa::bits::{Stage, Step, absolute, count_ones, count_zeros, reverse, smear, unsigned};
-use program::{BinOp, CmpOp, Expr, Op, Ty};
+use program::{BinOp, CmpOp, Expr, FloatOp, Op, Ty};
 
 const UNARY: &[Role] = &[Role::Dst, Role::Val];
 const TERNARY: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Val];
@@ -18,6 +18,9 @@ const FIELD: &[Role] = &[Role::Dst, Role::Val, Role::Loose, Role::Loose];
 const INSERT: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Loose, Role::Loose];
 const LOOKUP: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Val, Role::Loose];
 const SHIFT: &[Role] = &[Role::Dst, Role::Val, Role::Val, Role::Loose];
+const FIELD_END: &[Role] = &[Role::Dst, Role::Loose, Role::Loose];
+const B32: Group = Group { kind: GroupKind::Type, words: &["b32"] };
+const BYTES: Group = Group { kind: GroupKind::Types, words: &["u32", "s32"] };
 const MODE: Group = Group { kind: GroupKind::Op, words: &["wrap", "clamp"] };
 
 pub(super) const ROWS: &[Row] = &[
@@ -162,8 +165,12 @@ pub(super) const ROWS: &[Row] = &[
         },
     )
     .keyed(&["r"]),
-    Row::new("abs", "`abs{.type} d, a`", "absolute value", &[TYPES], UNARY, |e, c| {
-        assign(e, c, absolute(c.ty, c.expr(1)));
+    Row::new("abs", "`abs{.ftz}{.type} d, a`", "absolute value", &[FLUSH, DATA], UNARY, |e, c| {
+        if c.quals.is_float() {
+            absolute_value(e, c);
+        } else if suits(e, c) {
+            assign(e, c, absolute(c.ty, c.expr(1)));
+        }
     }),
     Row::new("sad", "`sad{.type} d, a, b, c`", "`c` plus the absolute difference", &[TYPES], TERNARY, |e, c| {
         let (a, b) = (c.expr(1), c.expr(2));
@@ -171,6 +178,89 @@ pub(super) const ROWS: &[Row] = &[
             bin(BinOp::Sub, c.ty, bin(BinOp::Max, c.ty, a.clone(), b.clone()), bin(BinOp::Min, c.ty, a, b));
         assign(e, c, bin(BinOp::Add, c.ty, c.expr(3), difference));
     }),
+    Row::new(
+        "szext",
+        "`szext.{clamp|wrap}.type d, a, n`",
+        "the lowest `n` bits, extended by their sign where the type has one",
+        &[MODE, TYPES],
+        FIELD_END,
+        |e, c| {
+            let Some(n) = width(e, c, 2) else { return };
+            let above = bin(BinOp::Sub, Ty::U32, int(32), n);
+            let up = bin(BinOp::Shl, c.ty, c.expr(1), above.clone());
+            assign(e, c, bin(BinOp::Shr, c.ty, up, above));
+        },
+    ),
+    Row::new(
+        "bmsk",
+        "`bmsk.{clamp|wrap}.b32 d, pos, len`",
+        "ones in a field of bits",
+        &[MODE, B32],
+        FIELD_END,
+        |e, c| {
+            let (Some(pos), Some(len)) = (width(e, c, 1), width(e, c, 2)) else { return };
+            assign(e, c, bin(BinOp::Shl, Ty::U32, ones(Ty::U32, len), pos));
+        },
+    ),
+    Row::new(
+        "dp4a",
+        "`dp4a.type.type d, a, b, c`",
+        "`c` plus the products of the bytes of `a` and `b`",
+        &[BYTES],
+        &[Role::Dst, Role::Loose, Role::Loose, Role::Loose],
+        |e, c| {
+            let Some((of_a, of_b)) = c.quals.conversion() else {
+                e.error("missing-type", c.opcode.clone(), "`dp4a` names two types", |d| {
+                    d.label("expected the form `dp4a.type.type d, a, b, c`")
+                });
+                return;
+            };
+            let part = |value: Expr, ty: &str, n: i64| {
+                let of = Ty { bits: 8, signed: ty == "s32" };
+                Expr::Cast(of, bin(BinOp::Shr, Ty::U32, value, int(8 * n)).into())
+            };
+            let product = |n| bin(BinOp::Mul, Ty::S32, part(c.expr(1), of_a, n), part(c.expr(2), of_b, n));
+            let sum = (0..4).fold(c.expr(3), |sum, n| bin(BinOp::Add, Ty::S32, sum, product(n)));
+            assign(e, c, Expr::Cast(Ty { signed: [of_a, of_b].contains(&"s32"), ..Ty::U32 }, sum.into()));
+        },
+    ),
+    Row::new(
+        "mul24",
+        "`mul24.lo.type d, a, b`",
+        "product of the lowest 24 bits, lower half",
+        &[TYPES],
+        &[Role::Dst, Role::Val, Role::Val],
+        |e, c| {
+            let low = |a: Expr| bin(BinOp::Shr, c.ty, bin(BinOp::Shl, c.ty, a, int(8)), int(8));
+            if is_word(e, c) {
+                assign(e, c, bin(BinOp::Mul, c.ty, low(c.expr(1)), low(c.expr(2))));
+            }
+        },
+    )
+    .keyed(&["lo"]),
+    Row::new(
+        "slct",
+        "`slct{.ftz}.type.{s32|f32} d, a, b, c`",
+        "`a` if `c` is not negative, else `b`; what is no number counts as negative",
+        &[FLUSH, Group { kind: GroupKind::Types, words: DATA.words }],
+        &[Role::Dst, Role::Val, Role::Val, Role::Loose],
+        |e, c| {
+            let holds = match c.quals.conversion() {
+                Some((_, "s32")) => Expr::Cmp(CmpOp::Ge, Ty::S32, c.expr(3).into(), int(0).into()),
+                Some((_, "f32")) => {
+                    bin(BinOp::Float(FloatOp::LessEqual), Ty::U32, int(0), super::arith::flushed(c, c.expr(3)))
+                }
+                _ => {
+                    e.error("missing-type", c.opcode.clone(), "`slct` names the type of what it looks at", |d| {
+                        d.label("expected `.s32` or `.f32` behind the type of the result")
+                    });
+                    return;
+                }
+            };
+            let (a, b) = (e.fit(c.expr(1), c.ty), e.fit(c.expr(2), c.ty));
+            assign(e, c, Expr::Select(holds.into(), a.into(), b.into()));
+        },
+    ),
     Row::new("cnot", "`cnot{.type} d, a`", "1 if `a` is 0, else 0", &[TYPES], UNARY, |e, c| {
         assign(e, c, Expr::Cmp(CmpOp::Eq, c.ty, c.expr(1).into(), int(0).into()));
     }),
@@ -223,6 +313,30 @@ fn amount(c: &Call) -> Expr {
         Some("clamp") => bin(BinOp::Min, Ty::U32, c.expr(3), int(32)),
         _ => bin(BinOp::And, Ty::U32, c.expr(3), int(31)),
     }
+}
+
+/// A number of bits up to 32, or modulo 32, of an instruction that says which of them.
+fn width(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<Expr> {
+    let is_word = is_word(e, c);
+    match c.quals.get(GroupKind::Op) {
+        Some("clamp") => is_word.then(|| bin(BinOp::Min, Ty::U32, c.expr(operand), int(32))),
+        Some(_) => is_word.then(|| bin(BinOp::And, Ty::U32, c.expr(operand), int(31))),
+        None => {
+            e.error("missing-operation", c.opcode.clone(), "what is out of range is cut or counted on", |d| {
+                d.label(format!("expected the form {}", c.row.syntax))
+            });
+            None
+        }
+    }
+}
+
+/// Whether the type has 32 bits; if not, says so.
+fn is_word(e: &mut Emit<'_, '_>, c: &Call) -> bool {
+    if c.ty.bits != 32 {
+        let message = format!("`{}` has 32 bits", c.row.opcode);
+        e.error("unsupported-type", c.opcode.clone(), message, |d| d.label("expected a type of 32 bits"));
+    }
+    c.ty.bits == 32
 }
 
 fn ones(ty: Ty, len: Expr) -> Expr {

@@ -17,8 +17,13 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::lex::{Kind, Token, lex};
-use super::table::type_named;
+use super::table::bits_named;
 use diag::{MappedText, Sink, Span};
+
+/// What has no row, as it is gone before instructions are looked up: its form, and what becomes of it.
+#[cfg(test)]
+pub(super) const CALL: (&str, &str) =
+    ("`call{.uni} (results), function, (parameters)`", "the code of the function, in the place of the call");
 
 /// Calls that are put in make a text no longer than this.
 const LONGEST: usize = 1 << 20;
@@ -259,7 +264,7 @@ impl<'a> Expander<'a> {
             at += 1;
             while self.word(at).starts_with('.') || matches!(self.kind(at), Kind::Int(_)) {
                 let word = self.word(at);
-                if type_named(word.trim_start_matches('.')).is_some() {
+                if bits_named(word.trim_start_matches('.')).is_some() {
                     word.clone_into(&mut ty);
                 } else if !param && !word.is_empty() {
                     let message = format!("registers of type `{word}` are not supported");
@@ -267,7 +272,7 @@ impl<'a> Expander<'a> {
                         "unsupported-type",
                         at,
                         message,
-                        "expected an integer type or `.pred`",
+                        "expected an integer type, `.f32`, `.f64` or `.pred`",
                     ));
                 }
                 at += 1;
@@ -538,7 +543,7 @@ impl<'a> Expander<'a> {
             let message = format!("`{}` is a parameter that the function is given", self.word(name));
             return Err(self.error("read-only", name, message, "this writes it"));
         }
-        let ty = instruction.split('.').rev().find_map(type_named);
+        let ty = instruction.split('.').rev().find_map(bits_named);
         let size = ty.map_or(8, |ty| i64::from(ty.bytes()));
         let pieces = self.pieces.entry(called.clone()).or_default();
         // The lower bytes of a piece can be read alone.

@@ -361,6 +361,11 @@ fn put(e: &mut Emit<'_, '_>, c: &Call, number: usize, value: Expr) {
 
 /// The lanes of the warp that an operand names.
 pub(super) fn named(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<Lanes> {
+    lanes_of(e, c, c.expr(operand))
+}
+
+/// The lanes of the warp that a mask names.
+fn lanes_of(e: &mut Emit<'_, '_>, c: &Call, mask: Expr) -> Option<Lanes> {
     let threads = e.env.warp.of;
     if threads > 32 {
         e.error("unsupported-mask", c.opcode.clone(), "a warp has at most 32 lanes", |d| {
@@ -368,7 +373,7 @@ pub(super) fn named(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<La
         });
         return None;
     }
-    let lanes = Lanes::new(Scope::Warp, e.env.warp, c.expr(operand));
+    let lanes = Lanes::new(Scope::Warp, e.env.warp, mask);
     if lanes.mask == int(0) {
         e.error("unsupported-mask", c.opcode.clone(), "this mask names no thread of the warp", |d| {
             d.label(format!("the lanes of this warp are 0 to {}", threads.saturating_sub(1)))
@@ -381,12 +386,24 @@ pub(super) fn named(e: &mut Emit<'_, '_>, c: &Call, operand: usize) -> Option<La
 /// Meets the lanes that an operand names, with a value; what each of them brings.
 fn met(e: &mut Emit<'_, '_>, c: &Call, mask: usize, value: Expr, ty: Ty) -> Option<Brought> {
     let lanes = named(e, c, mask)?;
+    meet(e, c, lanes, value, ty)
+}
+
+/// Meets lanes with a value; what each of them brings.
+fn meet(e: &mut Emit<'_, '_>, c: &Call, lanes: Lanes, value: Expr, ty: Ty) -> Option<Brought> {
     e.push(lanes.meet(value, int(1)));
     let mut all = Vec::new();
     for lane in lanes.possible() {
         all.push((lane, Expr::Reg(taken(e, c, lane, ty)?)));
     }
     Some(Brought { lanes, taken: all })
+}
+
+/// Meets the lanes of a mask with a value; what all of them bring, combined, goes into the destination.
+pub(super) fn combine(e: &mut Emit<'_, '_>, c: &Call, mask: Expr, value: Expr, operation: BinOp) {
+    let Some(lanes) = lanes_of(e, c, mask) else { return };
+    let Some(met) = meet(e, c, lanes, value, Ty::U32) else { return };
+    put(e, c, 0, met.combined(operation, Ty::U32));
 }
 
 /// Takes what a lane brought into a register that the code cannot name.

@@ -100,9 +100,17 @@ fn is_word_start(b: u8) -> bool {
     b.is_ascii_alphabetic() || matches!(b, b'_' | b'$' | b'%' | b'.')
 }
 
-/// A PTX integer constant: decimal, `0x`, `0b` or octal with a leading zero, with an optional `U`.
+/// A PTX integer constant: decimal, `0x`, `0b` or octal with a leading zero, with an optional `U`; of a floating-point constant
+/// (`0f3F800000`, `0d3FF0000000000000`) the bits.
 pub(super) fn integer(text: &str) -> Option<i64> {
     let digits = text.strip_suffix(['U', 'u']).unwrap_or(text);
+    let float = |prefixes: [&str; 2], count: usize| {
+        let digits = text.strip_prefix(prefixes[0]).or_else(|| text.strip_prefix(prefixes[1]))?;
+        u64::from_str_radix(digits, 16).ok().filter(|_| digits.len() == count).map(|v| v as i64)
+    };
+    if let Some(bits) = float(["0f", "0F"], 8).or_else(|| float(["0d", "0D"], 16)) {
+        return Some(bits);
+    }
     let value = if let Some(hex) = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
         u64::from_str_radix(hex, 16)
     } else if let Some(binary) = digits.strip_prefix("0b").or_else(|| digits.strip_prefix("0B")) {
@@ -136,7 +144,9 @@ mod tests {
         assert_eq!(integer("0x1F"), Some(31));
         assert_eq!(integer("017U"), Some(15));
         assert_eq!(integer("18446744073709551615"), Some(-1));
-        assert_eq!(integer("0f3F800000"), None);
+        assert_eq!(integer("0f3F800000"), Some(0x3f80_0000));
+        assert_eq!(integer("0dBFF0000000000000"), Some(0xbff0_0000_0000_0000_u64 as i64));
+        assert_eq!(integer("0f3F8"), None);
         assert_eq!(integer("1.5"), None);
     }
 }

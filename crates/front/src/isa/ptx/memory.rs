@@ -11,15 +11,20 @@ use std::ops::Range;
 use super::lower::Arg;
 use super::lower::{Call, Emit};
 use super::operands::plus;
-use super::table::{BARE, CACHE, Group, GroupKind, Role, Row, SCOPES, SPACES, TYPES, VECTORS};
-use program::{Access, BinOp, Class, CmpOp, Expr, LocId, Op, Proxy, Scope, Space, Tags, Ty};
+use super::table::{BARE, CACHE, DATA, Group, GroupKind, Role, Row, SCOPES, SPACES, TYPES, VECTORS};
+use program::{Access, BinOp, Class, CmpOp, Expr, Instr, LocId, Op, Proxy, Scope, Space, Tags, Ty};
 
 const LOAD_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "acquire"] };
 const STORE_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "release"] };
 const FLAGS: Group = Group { kind: GroupKind::Flag, words: &["volatile", "mmio"] };
 
-const LOAD: &[Group] = &[LOAD_SEM, SCOPES, SPACES, FLAGS, CACHE, VECTORS, TYPES];
-const STORE: &[Group] = &[STORE_SEM, SCOPES, SPACES, FLAGS, CACHE, VECTORS, TYPES];
+const NC_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak"] };
+const NC_SPACE: Group = Group { kind: GroupKind::Space, words: &["global"] };
+const PREFETCHED: Group = Group { kind: GroupKind::Space, words: &["global", "local"] };
+const LEVELS: Group =
+    Group { kind: GroupKind::Ignored, words: &["L1", "L2", "L2::evict_last", "L2::evict_normal"] };
+const LOAD: &[Group] = &[LOAD_SEM, SCOPES, SPACES, FLAGS, CACHE, VECTORS, DATA];
+const STORE: &[Group] = &[STORE_SEM, SCOPES, SPACES, FLAGS, CACHE, VECTORS, DATA];
 const PROXY_LOAD: &[Group] = &[LOAD_SEM, SCOPES, TYPES];
 const PROXY_STORE: &[Group] = &[STORE_SEM, SCOPES, TYPES];
 
@@ -35,6 +40,24 @@ pub(super) const ROWS: &[Row] = &[
             load(e, c, if constant { Proxy::Constant } else { Proxy::Generic });
         },
     ),
+    Row::new(
+        "ld",
+        "`ld{.weak}.global.nc{.type} d, [a]`",
+        "a weak load of memory that nothing in the test writes",
+        &[NC_SEM, NC_SPACE, CACHE, VECTORS, DATA],
+        &[Role::Dst, Role::Addr],
+        |e, c| load(e, c, Proxy::Generic),
+    )
+    .keyed(&["nc"]),
+    Row::new(
+        "prefetch",
+        "`prefetch{.space}.level [a]`",
+        "a hint; does nothing here",
+        &[PREFETCHED, LEVELS],
+        &[Role::Addr],
+        |_, _| {},
+    ),
+    Row::new("prefetchu", "`prefetchu.L1 [a]`", "a hint; does nothing here", &[LEVELS], &[Role::Addr], |_, _| {}),
     Row::new(
         "ld",
         "`ld d, 5`",
@@ -53,7 +76,7 @@ pub(super) const ROWS: &[Row] = &[
         "ld",
         "`ld.param{.type} d, [p]`",
         "reads a parameter: that of the kernel is what the test sets under `regs`; no memory access",
-        &[TYPES],
+        &[DATA],
         &[Role::Dst, Role::Param],
         |e, c| {
             let value = Expr::Cast(c.ty, Box::new(c.expr(1)));
@@ -68,7 +91,7 @@ pub(super) const ROWS: &[Row] = &[
         "st",
         "`st.param{.type} [p], a`",
         "sets a parameter of a call; no memory access",
-        &[TYPES],
+        &[DATA],
         &[Role::DstParam, Role::Val],
         |e, c| {
             let value = e.fit(c.expr(1), c.ty);
@@ -127,6 +150,13 @@ pub(super) const ROWS: &[Row] = &[
         |e, c| store(e, c, Proxy::Surface),
     ),
 ];
+
+/// Whether an instruction in PTX is a non-coherent load. What it makes is a weak load: that nobody writes what it reads is seen when
+/// all threads are known.
+pub(in crate::isa) fn is_non_coherent(instr: &Instr) -> bool {
+    let mut words = instr.text.split_whitespace();
+    words.any(|word| word.starts_with("ld.") && word.split('.').any(|qualifier| qualifier == "nc"))
+}
 
 fn load(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) {
     let Some(access) = access(e, c, proxy) else { return };

@@ -40,6 +40,8 @@ pub mod module;
 mod names;
 mod operands;
 mod outside;
+#[cfg(test)]
+mod page;
 mod parse;
 pub mod pointers;
 mod print;
@@ -54,6 +56,7 @@ use table::{Matched, Role};
 
 pub use lanes::ShuffleMode;
 pub(super) use lanes::{Brought, Lanes, Shuffled, equal, fold};
+pub(super) use memory::is_non_coherent;
 pub use print::{Unprintable, print};
 pub use table::{Row, rows, type_named};
 

@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use super::lex::{Kind, Token, lex};
-use super::table::type_named;
+use super::table::bits_named;
 use diag::{Sink, Span};
 use program::Ty;
 
@@ -425,14 +425,18 @@ impl Reader<'_> {
                         self.next();
                     }
                 }
-                word if word.starts_with('.') => match type_named(&word[1..]).filter(|_| word != ".pred") {
+                word if word.starts_with('.') => match bits_named(&word[1..]).filter(|_| word != ".pred") {
                     Some(found) => {
                         ty = Some(found);
                         self.next();
                     }
                     None => {
                         let message = format!("variables of type `{word}` are not supported");
-                        return self.error("unsupported-type", message, "expected an integer type");
+                        return self.error(
+                            "unsupported-type",
+                            message,
+                            "expected an integer type, `.f32` or `.f64`",
+                        );
                     }
                 },
                 _ => break,
@@ -542,7 +546,7 @@ mod tests {
             (".address_size 32\n", "unsupported-target"),
             (".visible .entry k( .param .u64 a { ret; }", "syntax"),
             (".visible .entry k() { ret;", "syntax"),
-            (".global .f32 x;", "unsupported-type"),
+            (".global .f16 x;", "unsupported-type"),
             (".global .u32 x[;", "syntax"),
             (".global .texref t;", "unsupported-type"),
             ("garbage", "syntax"),

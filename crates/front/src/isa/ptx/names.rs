@@ -10,7 +10,7 @@ use super::Item;
 use super::lower::Emit;
 use super::parse::OperandKind;
 use super::regs::bare;
-use super::table::{GroupKind, Matched, PRED, ResultTy, Role, Row, type_named};
+use super::table::{GroupKind, Matched, PRED, ResultTy, Role, Row, bits_named};
 use diag::Span;
 use program::{LocId, Ty};
 
@@ -92,10 +92,10 @@ impl<'a> Emit<'a, '_> {
 
     fn declare(&mut self, ty: &Range<usize>, name: &Range<usize>, count: Option<i64>) {
         let spelled = self.str(ty).trim_start_matches('.');
-        let Some(known) = type_named(spelled) else {
+        let Some(known) = bits_named(spelled) else {
             let message = format!("registers of type `.{spelled}` are not supported");
             self.error("unsupported-type", ty.clone(), message, |d| {
-                d.label("expected an integer type or `.pred`")
+                d.label("expected an integer type, `.f32`, `.f64` or `.pred`")
             });
             return;
         };

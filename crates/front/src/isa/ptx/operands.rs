@@ -67,6 +67,18 @@ impl Emit<'_, '_> {
                 None
             }
             (OperandKind::Int(v), Role::Val | Role::Loose) => {
+                let prefix = m.quals.get(GroupKind::Type).and_then(|ty| ty.strip_prefix('f'));
+                let prefix = prefix.map(|bits| if bits == "32" { "0f" } else { "0d" });
+                let written = self.str(&operand.range);
+                if let Some(prefix) = prefix
+                    && role == Role::Val
+                    && !written.to_ascii_lowercase().starts_with(prefix)
+                {
+                    let message = format!("`{written}` is no floating-point constant of {} bits", ty.bits);
+                    self.error("wrong-operand", operand.range.clone(), message, |d| {
+                        d.label(format!("expected the bits of one behind `{prefix}`"))
+                    });
+                }
                 if role == Role::Val && !fits(*v, ty) {
                     let message = format!("{v} does not fit {} bits", ty.bits);
                     self.error("constant-out-of-range", operand.range.clone(), message, |d| {

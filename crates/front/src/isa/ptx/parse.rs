@@ -174,7 +174,9 @@ impl Parser<'_> {
             }
             Kind::BadNumber => {
                 let message = format!("`{}` is not an integer of at most 64 bits", self.str(&range));
-                self.sink.error("bad-number", span, message, |d| d.label("only integers are supported"));
+                self.sink.error("bad-number", span, message, |d| {
+                    d.label("expected an integer, or the bits of a floating-point number as in `0f3F800000`")
+                });
                 return Err(Malformed);
             }
             _ => format!("`{}`", self.str(&range)),

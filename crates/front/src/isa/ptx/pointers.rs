@@ -14,6 +14,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::Lowered;
+use super::memory;
 use diag::{Sink, Span};
 use program::{BinOp, Expr, Init, Layout, LocId, LocationKind, Op, Program, RegId, Space, Ty, is_further};
 
@@ -34,6 +35,9 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &[LocId], sink:
             let instr = &program.threads[t].code[i];
             let mut pass = Pass { program, points: &points, open, thread: t, span: instr.span, sink };
             let ty = pass.access(&instr.op, untyped.binary_search(&i).is_ok());
+            if memory::is_non_coherent(instr) {
+                pass.never_written(&instr.op);
+            }
             if let Op::Assign { value, .. } = &instr.op
                 // The token that an arrival returns is no address, whatever it is made of.
                 && !is_further(&program.threads[t].code, i)
@@ -252,6 +256,29 @@ impl Pass<'_> {
             return None;
         }
         Some(wanted)
+    }
+
+    /// Reports a non-coherent load of what some thread may write: the PTX memory model does not say what it reads (PTX ISA,
+    /// *ld.global.nc*: memory that is read-only while the kernel runs). Of what nobody writes it is a weak load.
+    fn never_written(&mut self, op: &Op) {
+        let of = |t: usize, op: &Op| match op.address() {
+            Some(addr) => self.points.of(t, addr),
+            None => Targets::new(),
+        };
+        let read = of(self.thread, op);
+        let writes = |(t, thread): (usize, &program::Thread)| {
+            let written = thread.code.iter().filter(|instr| instr.op.write().is_some());
+            written.flat_map(|instr| of(t, &instr.op)).find(|object| read.contains(object))
+        };
+        if let Some(object) = self.program.threads.iter().enumerate().find_map(writes) {
+            let name = &self.program.location(object).name;
+            let message = format!("a non-coherent load of `{name}`, which is written");
+            self.sink.error("unsupported-load", self.span, message, |d| {
+                d.label("the PTX memory model does not cover it").note(
+                    "memory that is read with `.nc` is read-only while the kernel runs (PTX ISA, ld.global.nc)",
+                )
+            });
+        }
     }
 
     /// Reports what does more with an address than to add an offset, and offsets that lead inside of an element.

@@ -386,7 +386,7 @@ fn arith_name(op: BinOp) -> Option<&'static str> {
         BinOp::Shr => "shr",
         BinOp::Min => "min",
         BinOp::Max => "max",
-        BinOp::Inc | BinOp::Dec => return None,
+        BinOp::Inc | BinOp::Dec | BinOp::Float(_) => return None,
     })
 }
 

@@ -158,6 +158,10 @@ pub(super) enum GroupKind {
     Cache,
     /// `.volatile` or `.mmio`.
     Flag,
+    /// How floating-point numbers are rounded.
+    Round,
+    /// `.ftz`: subnormal numbers are zeros.
+    Flush,
     /// Operation, comparison or proxy.
     Op,
     /// Accepted, without meaning here.
@@ -179,6 +183,19 @@ pub(super) const TYPES_PRED: Group = Group {
     kind: GroupKind::Type,
     words: &["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "pred"],
 };
+/// What values are moved as: floating-point numbers are their bits.
+pub(super) const DATA: Group = Group {
+    kind: GroupKind::Type,
+    words: &["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32", "f64"],
+};
+pub(super) const DATA_PRED: Group = Group {
+    kind: GroupKind::Type,
+    words: &[
+        "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "f32", "f64", "pred",
+    ],
+};
+pub(super) const ROUND: Group = Group { kind: GroupKind::Round, words: &["rn"] };
+pub(super) const FLUSH: Group = Group { kind: GroupKind::Flush, words: &["ftz"] };
 pub(super) const VECTORS: Group = Group { kind: GroupKind::Vector, words: &["v2", "v4", "v8"] };
 pub(super) const CACHE: Group = Group {
     kind: GroupKind::Cache,
@@ -204,22 +221,24 @@ pub(super) const CACHE: Group = Group {
     ],
 };
 
+/// The families of the instruction set, in order of documentation: what they are, whether models know events of theirs, and
+/// their rows. What is no event is worked out before.
+pub(super) const FAMILIES: [(&str, bool, &[Row]); 10] = [
+    ("loads and stores", true, memory::ROWS),
+    ("atomic operations", true, atomics::ROWS),
+    ("fences", true, fences::ROWS),
+    ("barriers", true, barriers::ROWS),
+    ("mbarrier objects", true, mbarrier::ROWS),
+    ("asynchronous copies", true, copies::ROWS),
+    ("lanes of a warp", false, lanes::ROWS),
+    ("control", false, control::ROWS),
+    ("arithmetic and moves", false, arith::ROWS),
+    ("bits", false, bits::ROWS),
+];
+
 /// The instruction set: every row, in order of documentation.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
-    [
-        memory::ROWS,
-        atomics::ROWS,
-        fences::ROWS,
-        barriers::ROWS,
-        mbarrier::ROWS,
-        copies::ROWS,
-        lanes::ROWS,
-        control::ROWS,
-        arith::ROWS,
-        bits::ROWS,
-    ]
-    .into_iter()
-    .flatten()
+    FAMILIES.into_iter().flat_map(|family| family.2)
 }
 
 fn by_opcode() -> &'static HashMap<&'static str, Vec<&'static Row>> {
@@ -278,18 +297,33 @@ impl Quals {
         }
     }
 
-    /// The source type of a conversion: the second one written.
-    pub(super) fn source_ty(&self) -> Option<Ty> {
-        self.0.iter().filter(|q| q.0 == GroupKind::Types).nth(1).and_then(|q| type_named(q.1))
+    /// The words of a conversion's types: to which, and from which.
+    pub(super) fn conversion(&self) -> Option<(&'static str, &'static str)> {
+        let mut words = self.0.iter().filter(|q| q.0 == GroupKind::Types).map(|q| q.1);
+        Some((words.next()?, words.next()?))
+    }
+
+    /// Whether it works on floating-point numbers.
+    pub(super) fn is_float(&self) -> bool {
+        self.get(GroupKind::Type).is_some_and(|ty| ty.starts_with('f'))
     }
 
     /// The type written; of a conversion, the first.
     pub(super) fn ty(&self) -> Option<Ty> {
-        self.get(GroupKind::Type).or(self.get(GroupKind::Types)).and_then(type_named)
+        self.get(GroupKind::Type).or(self.get(GroupKind::Types)).and_then(bits_named)
     }
 }
 
-/// The type of that name (without its dot).
+/// The type of that name, where a floating-point one is that of its bits.
+pub(super) fn bits_named(name: &str) -> Option<Ty> {
+    match name {
+        "f32" => Some(Ty::U32),
+        "f64" => Some(Ty::U64),
+        _ => type_named(name),
+    }
+}
+
+/// The integer type of that name (without its dot).
 pub fn type_named(name: &str) -> Option<Ty> {
     if name == "pred" {
         return Some(PRED);

@@ -337,7 +337,12 @@ fn barriers_have_two_ways_to_read_their_operands() {
     fails("bar.cta.sync 1, 2, 3", "wrong-operands");
     fails("bar.sync 16", "out-of-range");
     fails("bar.arrive 1", "wrong-operands");
-    fails("bar.red.popc.u32 r0, 1, p", "unsupported-qualifier");
+    let of = |warps| Env { specials: vec![("%nwarpid".into(), warps)], warp: Seat { rank: 0, of: 4 }, ..env() };
+    let red = "setp.eq.u32 p, 1, 1; bar.red.popc.u32 r0, 1, p; barrier.cta.red.and.aligned.pred q, 0, !p; bar.red.or.pred q, 0, p";
+    assert!(lower_with(red, &of(1)).is_ok());
+    assert!(lower_with(red, &of(2)).expect_err("two warps").contains("unsupported-barrier"));
+    assert!(lower_with("bar.red.or.pred q, 16, q", &of(1)).expect_err("no such").contains("out-of-range"));
+    fails("bar.red.popc.u32 r0, 1, 32, p", "wrong-operands");
     let warp = Env { warp: Seat { rank: 0, of: 4 }, ..env() };
     assert!(lower_with("bar.warp.sync 0xf", &warp).is_ok());
     assert!(lower_with("bar.warp.sync 0x7", &warp).is_ok());
@@ -446,12 +451,12 @@ fn mistakes_have_names() {
         ("mapa.u64 r, b, 1", "out-of-range"),
         ("mapa.u64 r, x, 0", "wrong-space"),
         ("mov.u64 p, b; mapa.u64 r, p, 0", "wrong-operand"),
-        ("bmsk.clamp.b32 r0, r1, r2", "unsupported-instruction"),
+        ("mad24.lo.u32 r0, r1, r2, r3", "unsupported-instruction"),
         ("lop4.b32 r0, r1, r2, r3, 0x96", "unknown-instruction"),
-        ("setp.equ.f32 p, 1, 1", "unsupported-qualifier"),
+        ("setp.equ.f16 p, 1, 1", "unsupported-qualifier"),
         ("ld.aquire.gpu r0, x", "unknown-qualifier"),
         ("ld.v2.u32 {r0, r1}, [x]", "out-of-bounds"),
-        ("ld.f32 r0, x", "unsupported-qualifier"),
+        ("ld.f16 r0, x", "unsupported-qualifier"),
         ("ld.relaxed r0, x", "missing-scope"),
         ("ld.weak.gpu r0, x", "conflicting-qualifiers"),
         ("ld.volatile.relaxed.sys r0, x", "conflicting-qualifiers"),
@@ -630,7 +635,59 @@ fn operations_on_bits_are_those_of_the_processor() {
     fails("ld.u32 w, [a]\nlop3.b32 d, w, w, w, w", "wrong-operand");
     fails("ld.u32 w, [a]\nprmt.b32 d, w, w, w", "wrong-operand");
     fails("mul.hi.u64 d, 1, 2", "unsupported-type");
-    fails("bmsk.clamp.b32 d, 1, 2", "unsupported-instruction");
+    fails("bmsk.b32 d, 1, 2", "missing-operation");
+    fails("szext.wrap.s64 d, 1, 2", "unsupported-type");
+    fails("mul24.lo.u64 d, 1, 2", "unsupported-type");
+    fails("dp4a.u32 d, 1, 2, 3", "missing-type");
+    fails("slct.u32.u32 d, 1, 2, 3", "missing-type");
+}
+
+#[test]
+fn fields_products_and_selections_are_those_of_the_page() {
+    let words = [0u32, 1, 2, 0x80, 0xff, 0x8000_0000, 0xffff_ffff, 0x0012_3456, 0xdead_beef, 31, 32, 33];
+    for a in words {
+        for b in words {
+            let two = |code: &str| run(&format!("mov.b32 p, {a}\nmov.b32 q, {b}\n{code}")) as u32;
+            for (mode, n) in [("clamp", b.min(32)), ("wrap", b & 31)] {
+                // As the page says it: the sign is the last bit of the field.
+                let sign = if n == 0 { 0 } else { a >> (n - 1) & 1 };
+                let extended =
+                    |sign: u32| (0..32).fold(0, |d, i| d | (if i < n { a >> i & 1 } else { sign }) << i);
+                assert_eq!(two(&format!("szext.{mode}.s32 d, p, q")), extended(sign), "{a:#x} {b}");
+                assert_eq!(two(&format!("szext.{mode}.u32 d, p, q")), extended(0), "{a:#x} {b}");
+                let pos = if mode == "clamp" { a.min(32) } else { a & 31 };
+                let field = (0..32u32).filter(|i| (pos..pos + n).contains(i)).fold(0, |d, i| d | 1 << i);
+                assert_eq!(two(&format!("bmsk.{mode}.b32 d, p, q")), field, "{a:#x} {b}");
+            }
+            let low = |v: u32| ((v as i32) << 8 >> 8) as u32;
+            assert_eq!(two("mul24.lo.s32 d, p, q"), low(a).wrapping_mul(low(b)));
+            assert_eq!(two("mul24.lo.u32 d, p, q"), (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff));
+            let sum = |of: fn(u8, u8) -> i32| {
+                a.to_le_bytes()
+                    .into_iter()
+                    .zip(b.to_le_bytes())
+                    .fold(7i32, |sum, (x, y)| sum.wrapping_add(of(x, y)))
+            };
+            assert_eq!(two("dp4a.u32.u32 d, p, q, 7"), sum(|x, y| i32::from(x) * i32::from(y)) as u32);
+            assert_eq!(two("dp4a.s32.u32 d, p, q, 7"), sum(|x, y| i32::from(x as i8) * i32::from(y)) as u32);
+            assert_eq!(two("dp4a.s32.s32 d, p, q, 7"), sum(|x, y| i32::from(x as i8) * i32::from(y as i8)) as u32);
+            assert_eq!(two("slct.u32.s32 d, 3, 4, p"), if a as i32 >= 0 { 3 } else { 4 });
+            assert_eq!(two("slct.u32.f32 d, 3, 4, p"), if f32::from_bits(a) >= 0.0 { 3 } else { 4 });
+        }
+    }
+}
+
+#[test]
+fn non_coherent_loads_are_of_what_nobody_writes() {
+    let program = lower("ld.global.nc.u32 r, [words+4]; prefetch.global.L2 [words]; prefetchu.L1 [words]");
+    assert!(matches!(program.threads[0].code.as_slice(), [one] if matches!(one.op, Op::Load { .. })));
+    lower("mov.u64 rd, words; ld.global.nc.L1::no_allocate.v2.u32 {r, q}, [rd]; st.u64 [x], 1");
+    fails("ld.global.nc.u32 r, [words+4]; st.u32 [words], 1", "unsupported-load");
+    fails(
+        "mov.u64 rd, words; mov.u64 re, words; ld.global.nc.u32 r, [rd]; red.add.u32 [re], 1",
+        "unsupported-load",
+    );
+    fails("ld.relaxed.gpu.global.nc.u32 r, [words]", "unknown-qualifier");
 }
 
 #[test]
@@ -649,4 +706,89 @@ fn shared_addresses_fit_32_bits_and_parameters_are_what_the_test_sets() {
     assert!(lower_with("mov.u64 t, %globaltimer", &env).is_err());
     let timer = RegInit { name: "%globaltimer".into(), init: Init::Int(7), span: Span::default() };
     lower_with("mov.u64 t, %globaltimer", &Env { regs: vec![timer], ..env }).expect("an input");
+}
+
+#[test]
+fn floating_point_operations_are_those_of_the_processor() {
+    let numbers = [0f32, -0.0, 1.0, -1.5, 0.1, 3e38, 1e-40, -1e-45, f32::INFINITY, f32::NAN, 16_777_217.0, 2.5];
+    let canonical = |v: f32| if v.is_nan() { 0x7fff_ffff } else { v.to_bits() };
+    let flush = |v: f32| if v.is_subnormal() { 0f32.copysign(v) } else { v };
+    for a in numbers {
+        let (bits, long) = (a.to_bits(), f64::from(a).to_bits());
+        let one = |code: &str| run(&format!("mov.b32 p, {bits}\n{code}"));
+        assert_eq!(one("neg.f32 d, p") as u32, canonical(-a), "{a}");
+        assert_eq!(one("abs.f32 d, p") as u32, canonical(a.abs()), "{a}");
+        assert_eq!(one("abs.ftz.f32 d, p") as u32, canonical(flush(a).abs()), "{a}");
+        assert_eq!(one("sqrt.rn.f32 d, p") as u32, canonical(a.sqrt()), "{a}");
+        assert_eq!(one("rcp.rn.f32 d, p") as u32, canonical(1.0 / a), "{a}");
+        assert_eq!(one("cvt.f64.f32 d, p"), if a.is_nan() { i64::MAX } else { long as i64 }, "{a}");
+        assert_eq!(one("cvt.rzi.s32.f32 d, p") as i32, a as i32, "{a}");
+        assert_eq!(one("cvt.rmi.f32.f32 d, p") as u32, canonical(a.floor()), "{a}");
+        assert_eq!(run(&format!("mov.b64 p, {long}\ncvt.rn.f32.f64 d, p")) as u32, canonical(a), "{a}");
+        for b in numbers {
+            let two = |code: &str| run(&format!("mov.b32 p, {bits}\nmov.b32 q, {}\n{code}", b.to_bits())) as u32;
+            assert_eq!(two("add.f32 d, p, q"), canonical(a + b), "{a} {b}");
+            assert_eq!(two("add.rn.ftz.f32 d, p, q"), canonical(flush(flush(a) + flush(b))), "{a} {b}");
+            assert_eq!(two("sub.rn.f32 d, p, q"), canonical(a - b), "{a} {b}");
+            assert_eq!(two("mul.rn.f32 d, p, q"), canonical(a * b), "{a} {b}");
+            assert_eq!(two("div.rn.f32 d, p, q"), canonical(a / b), "{a} {b}");
+            assert_eq!(
+                two("min.f32 d, p, q"),
+                canonical(if a == b { if a.is_sign_negative() { a } else { b } } else { a.min(b) })
+            );
+            assert_eq!(two("fma.rn.f32 d, p, q, 0f3DCCCCCD"), canonical(a.mul_add(b, 0.1)), "{a} {b}");
+            let wide = |code: &str| {
+                run(&format!("mov.b64 p, {long}\nmov.b64 q, {}\n{code}", f64::from(b).to_bits())) as u64
+            };
+            let product = f64::from(a) * f64::from(b);
+            assert_eq!(
+                wide("mul.f64 d, p, q"),
+                if product.is_nan() { i64::MAX as u64 } else { product.to_bits() }
+            );
+            let ordered = !a.is_nan() && !b.is_nan();
+            for (word, holds) in [
+                ("eq", a == b),
+                ("ne", ordered && a != b),
+                ("lt", a < b),
+                ("le", a <= b),
+                ("gt", a > b),
+                ("ge", a >= b),
+                ("equ", !ordered || a == b),
+                ("neu", a != b),
+                ("ltu", !ordered || a < b),
+                ("leu", !ordered || a <= b),
+                ("gtu", !ordered || a > b),
+                ("geu", !ordered || a >= b),
+                ("num", ordered),
+                ("nan", !ordered),
+            ] {
+                assert_eq!(two(&format!("setp.{word}.f32 d, p, q")), u32::from(holds), "{a} {word} {b}");
+            }
+        }
+    }
+    assert_eq!(run("mov.b32 p, 3\ncvt.rn.f32.s32 d, p"), i64::from(3f32.to_bits()));
+    assert_eq!(run("mov.b64 p, -3\ncvt.rn.f64.s64 d, p"), (-3f64).to_bits() as i64);
+    for (code, id) in [
+        ("add.rz.f32 r, 0f00000000, 0f00000000", "unsupported-qualifier"),
+        ("add.rn.u32 r, 1, 1", "conflicting-qualifiers"),
+        ("mul.lo.f32 r, 0f00000000, 0f00000000", "conflicting-qualifiers"),
+        ("add.ftz.f64 r, 0d0000000000000000, 0d0000000000000000", "conflicting-qualifiers"),
+        ("rem.f32 r, 0f00000000, 0f00000000", "unsupported-qualifier"),
+        ("add.f32 r, 0f00000000, 1", "wrong-operand"),
+        ("mov.f64 r, 0f00000000", "wrong-operand"),
+        ("mov.f32 r, 1.5", "bad-number"),
+        ("div.f32 r, 0f00000000, 0f00000000", "unsupported-qualifier"),
+        ("div.full.f32 r, 0f00000000, 0f00000000", "unsupported-qualifier"),
+        ("fma.rn.f64 r, 0d0000000000000000, 0d0000000000000000, 0d0000000000000000", "unsupported-qualifier"),
+        ("fma.f32 r, 0f00000000, 0f00000000, 0f00000000", "unsupported-qualifier"),
+        ("mov.b32 p, 1; cvt.f32.s32 r, p", "conflicting-qualifiers"),
+        ("mov.b32 p, 1; cvt.rn.s32.f32 r, p", "conflicting-qualifiers"),
+        ("mov.b32 p, 1; cvt.rn.s32.u32 r, p", "conflicting-qualifiers"),
+        ("setp.equ.s32 p, 1, 1", "missing-operation"),
+        ("setp.lo.f32 p, 0f00000000, 0f00000000", "missing-operation"),
+        ("atom.max.f32 r, [words], 0f00000000", "conflicting-qualifiers"),
+        ("abs.ftz.s32 r, 1", "conflicting-qualifiers"),
+    ] {
+        fails(code, id);
+    }
 }
