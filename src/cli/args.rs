@@ -13,7 +13,9 @@ mod values;
 
 pub use hand::{CompletionsArgs, ExplainArgs, ManArgs, NewArgs, TemplateArg};
 pub(super) use values::report_file;
-pub use values::{Color, Deny, EngineArg, FormatArg, MemoryArg, NoTests, PicturesArg, ScheduleArg, SchedulingArg};
+pub use values::{
+    Color, Deny, DenyAdvice, EngineArg, FormatArg, MemoryArg, NoTests, PicturesArg, ScheduleArg, SchedulingArg,
+};
 use values::{early, option_value, schedule};
 
 /// A memory-model checker for GPU programs.
@@ -30,8 +32,8 @@ pub struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0   every expectation met (ask, outcomes, distinguish: answered)
-  1   at least one expectation not met (compare, distinguish: or a mapping violated)
+  0   every expectation met (ask, outcomes, distinguish, advise: answered)
+  1   at least one expectation not met (compare, distinguish: or a mapping violated; advise: or what `--deny` names)
   2   invalid input or usage; the other inputs are still decided
   3   nothing failed, but something is undecided
   4   no test matched
@@ -53,6 +55,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// The smallest program of which one model allows what another forbids
     Distinguish(DistinguishArgs),
+    /// The cheapest orders, scopes and fences that keep a program right; the cheapest repair
+    Advise(AdviseArgs),
     /// Runs tests step by step, and holds what was observed against the model
     Run(RunArgs),
     /// The models it knows; one model with its relations and axioms
@@ -284,6 +288,29 @@ pub struct DistinguishArgs {
     #[arg(long)]
     pub all: bool,
     /// How to ask; `--timeout` is that of the whole search.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+}
+
+/// `fencepost advise`.
+#[derive(Debug, Args)]
+pub struct AdviseArgs {
+    /// Files, folders, or `-` for standard input
+    #[arg(value_name = "TEST", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// What orders, scopes and fences cost, a table [default: that of models/costs.txt]
+    #[arg(long, value_name = "FILE")]
+    pub cost: Option<PathBuf>,
+    /// What the tests expect to go wrong must not: the outcomes that they expect allowed, races, undefined behaviour
+    #[arg(long)]
+    pub repair: bool,
+    /// Fail where something is stronger than it must be
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub deny: Option<DenyAdvice>,
+    /// Which tests.
+    #[command(flatten)]
+    pub select: SelectArgs,
+    /// How to ask; `--timeout` is that of all that is asked about one program.
     #[command(flatten)]
     pub question: QuestionArgs,
 }

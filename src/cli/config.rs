@@ -184,6 +184,7 @@ fn question(command: &mut Command) -> Option<&mut QuestionArgs> {
         Command::Outcomes(args) => Some(&mut args.question),
         Command::Compare(args) => Some(&mut args.question),
         Command::Distinguish(args) => Some(&mut args.question),
+        Command::Advise(args) => Some(&mut args.question),
         Command::Run(args) => Some(&mut args.question),
         Command::Show(args) => Some(&mut args.question),
         _ => None,

@@ -18,6 +18,7 @@ pub mod exit;
 pub mod partition;
 pub mod paths;
 
+mod advise;
 mod ask;
 mod blessing;
 mod cache;
@@ -102,6 +103,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> u8 {
         Command::Outcomes(args) => outcomes::run(args, terminal),
         Command::Compare(args) => compare::run(args, terminal),
         Command::Distinguish(args) => distinguish::run(args, terminal),
+        Command::Advise(args) => advise::run(args, terminal),
         Command::Run(args) => executor::run(args, terminal),
         Command::Models(args) => models::run(args, terminal),
         Command::Import(args) => import::run(args, terminal),

@@ -17,7 +17,8 @@ use super::files;
 use super::terminal::{Terminal, cannot_write, reader_left};
 use diag::Diagnostic;
 use report::{
-    self, Comparison, Distinction, Format, HumanOptions, Line, Observations, Reporter, Summary, Table, reporter,
+    self, Advice, Comparison, Distinction, Format, HumanOptions, Line, Observations, Reporter, Summary, Table,
+    reporter,
 };
 
 /// Where one report goes.
@@ -133,6 +134,11 @@ impl Outputs {
     /// Reports what came of a search; breaks if nobody is left to hear more.
     pub(super) fn distinction(&mut self, distinction: &Distinction) -> ControlFlow<()> {
         self.each(|reporter, out| reporter.distinction(out, distinction))
+    }
+
+    /// Reports advice; breaks if nobody is left to hear more.
+    pub(super) fn advice(&mut self, advice: &Advice) -> ControlFlow<()> {
+        self.each(|reporter, out| reporter.advice(out, advice))
     }
 
     /// Reports what was observed; breaks if nobody is left to hear more.

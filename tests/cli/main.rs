@@ -1,5 +1,6 @@
 //! The built binary from outside.
 
+mod advise;
 mod bad_input;
 mod by_hand;
 mod ci;

@@ -14,7 +14,7 @@ use anstyle::{AnsiColor, Style};
 use super::case::{Case, outcome};
 use super::execution::{end_line, execution, picture, state_text};
 use super::fold::fold;
-use super::{Comparison, Distinction, Line, Observations, Reporter, Status, Summary, Table};
+use super::{Advice, Comparison, Distinction, Line, Observations, Reporter, Status, Summary, Table};
 use diag::visible;
 use verdict::{Definedness, Property, Reason, Verdict};
 
@@ -229,6 +229,14 @@ impl Reporter for Human {
 
     fn distinction(&mut self, out: &mut dyn Write, distinction: &Distinction) -> io::Result<()> {
         self.told(out, |out| super::distinction::human(out, distinction, self.options.verbose))
+    }
+
+    fn advice(&mut self, out: &mut dyn Write, advice: &Advice) -> io::Result<()> {
+        if self.options.quiet && !advice.striking() {
+            return Ok(());
+        }
+        let (all, columns) = (self.options.few || self.options.verbose, self.options.columns);
+        self.told(out, |out| super::advice::human(out, advice, all, columns))
     }
 
     fn comparison(&mut self, out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use super::{Comparison, Distinction, Line, Observations, Reporter, Summary, Table, jsonl};
+use super::{Advice, Comparison, Distinction, Line, Observations, Reporter, Summary, Table, jsonl};
 
 /// The version of the format: it changes if a key goes or changes its meaning.
 pub(super) const VERSION: u32 = 1;
@@ -44,6 +44,11 @@ impl Reporter for Json {
     fn distinction(&mut self, out: &mut dyn Write, distinction: &Distinction) -> io::Result<()> {
         self.separate(out, "searches")?;
         super::distinction::write(out, distinction)
+    }
+
+    fn advice(&mut self, out: &mut dyn Write, advice: &Advice) -> io::Result<()> {
+        self.separate(out, "advice")?;
+        super::advice::write(out, advice)
     }
 
     fn comparison(&mut self, out: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {

@@ -11,6 +11,7 @@ use std::io::{self, Write};
 
 use diag::Diagnostic;
 
+mod advice;
 mod case;
 mod comparison;
 mod distinction;
@@ -32,6 +33,7 @@ mod status;
 mod summary;
 mod tap;
 
+pub use advice::{Advice, AdviceItem, AdvicePart, Advised, unified};
 pub use comparison::{Column, Comparison};
 pub use distinction::{Distinction, Program};
 pub use github::Github;
@@ -128,6 +130,10 @@ pub trait Reporter {
     /// What came of a search for programs.
     fn distinction(&mut self, _out: &mut dyn Write, _distinction: &Distinction) -> io::Result<()> {
         unfit("searches for programs")
+    }
+    /// What would keep a program right for less.
+    fn advice(&mut self, _out: &mut dyn Write, _advice: &Advice) -> io::Result<()> {
+        unfit("advice")
     }
     /// What the executor observed.
     fn observations(&mut self, _out: &mut dyn Write, _observations: &Observations) -> io::Result<()> {

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{Comparison, Distinction, Line, Observations, Status, Table};
+use super::{Advice, Advised, Comparison, Distinction, Line, Observations, Status, Table};
 use verdict::{Reason, Relation};
 
 /// Verdicts in the order in which they are counted out.
@@ -122,6 +122,14 @@ impl Summary {
         self.answers += 1;
         if distinction.stopped.is_some() {
             self.add_undecided(&Reason::Time.to_string());
+        }
+    }
+
+    /// Counts one piece of advice.
+    pub fn add_advice(&mut self, advice: &Advice) {
+        self.answers += 1;
+        if advice.verdict == Advised::Undecided {
+            self.add_undecided(advice.reason.as_deref().unwrap_or("the search was given up"));
         }
     }
 

@@ -89,6 +89,16 @@ impl Knob {
         Knob { sites: at(spots), levels, written: 0, kind }
     }
 
+    /// One whose levels are texts, in any order, but that one is what is written: nothing of the text is changed there.
+    pub(crate) fn of_texts(spots: &[Spot], texts: Vec<Vec<Splice>>, written: usize) -> Knob {
+        let level = |(at, splices)| match at == written {
+            true => Level(Act::Own, String::new()),
+            false => Level::text(splices),
+        };
+        let levels = texts.into_iter().enumerate().map(level).collect();
+        Knob { sites: at(spots), levels, written, kind: Written::More }
+    }
+
     /// The same, of all that concerns a location.
     pub(crate) fn of_location(mut self, loc: LocId) -> Knob {
         self.sites.insert(0, Site::Location(loc));
@@ -122,7 +132,7 @@ impl Knob {
             let Some(change) = level.change().filter(|c| !matches!(c, Change::FenceBefore(_))) else {
                 return true;
             };
-            let splices: Option<Vec<Splice>> = self.spots().map(|spot| rewritten(test, spot, change)).collect();
+            let splices: Option<Vec<Splice>> = self.spots().map(|spot| rewritten(test, spot, &[change])).collect();
             splices.is_none_or(|mut splices| {
                 splices.sort_unstable();
                 splices.dedup();
@@ -274,7 +284,7 @@ impl Knob {
         // What cannot be said by one word in place of another is said by all of the instruction.
         if instead > what
             && let (Some(spot), Some(change)) = (self.spots().next(), self.change(instead))
-            && let Some(new) = rewritten(test, spot, change)
+            && let Some(new) = rewritten(test, spot, &[change])
                 .filter(|_| !matches!(change, Change::Generic | Change::FenceBefore(_)))
         {
             let word =
@@ -314,12 +324,13 @@ fn threads(program: &Program, spots: Vec<Spot>) -> String {
     }
 }
 
-/// An instruction of an assembly language as it is written with a change; `None` where it is not printed, or does not stand
+/// An instruction of an assembly language as it is written with some changes; `None` where it is not printed, or does not stand
 /// as it is in the file.
-fn rewritten(test: &LitmusTest, spot: Spot, change: Change) -> Option<Splice> {
+pub(crate) fn rewritten(test: &LitmusTest, spot: Spot, changes: &[Change]) -> Option<Splice> {
     let old = instr(&test.program, spot);
     let there = test.file.text.get(old.span.range())?.split_whitespace().collect::<Vec<_>>().join(" ");
-    let changed = edited(&test.program, &[(Site::Instr(spot.0, spot.1), change)]);
+    let edits: Vec<Edit> = changes.iter().map(|change| (Site::Instr(spot.0, spot.1), *change)).collect();
+    let changed = edited(&test.program, &edits);
     let thread = changed.thread(spot.0);
     let elements = thread.code[spot.1].element.siblings(spot.1);
     let alone = Thread { code: thread.code[elements].to_vec(), ..thread.clone() };
@@ -399,7 +410,7 @@ impl<'p> Around<'p> {
     }
 
     /// The levels of an order.
-    fn order(&self, instr: &Instr) -> Option<Levels> {
+    pub(crate) fn order(&self, instr: &Instr) -> Option<Levels> {
         let (row, op) = (self.row(), &instr.op);
         if self.family(instr).is_some() {
             let below = || vec![(Change::Nothing, String::new())];
@@ -450,7 +461,7 @@ impl<'p> Around<'p> {
 }
 
 /// Levels below what is written, that, and those above.
-type Levels = (Vec<(Change, String)>, String, Vec<(Change, String)>);
+pub(crate) type Levels = (Vec<(Change, String)>, String, Vec<(Change, String)>);
 
 /// What an access is that is not strong.
 pub const WEAK: &str = ".weak";
@@ -637,12 +648,12 @@ pub(crate) fn spots(program: &Program) -> impl Iterator<Item = Spot> {
     program.instrs().map(|(t, i, _)| (t, i))
 }
 
-fn at(spots: &[Spot]) -> Vec<Site> {
+pub(crate) fn at(spots: &[Spot]) -> Vec<Site> {
     spots.iter().map(|&(t, i)| Site::Instr(t, i)).collect()
 }
 
 /// The instructions of a kind, each with its copies: those made of the same text.
-fn sites_of(program: &Program, wanted: &dyn Fn(&Instr) -> bool) -> Vec<Vec<Spot>> {
+pub(crate) fn sites_of(program: &Program, wanted: &dyn Fn(&Instr) -> bool) -> Vec<Vec<Spot>> {
     let mut sites: Vec<(_, usize, Vec<Spot>)> = Vec::new();
     for thread in program.thread_ids() {
         let mut seen: HashMap<_, usize> = HashMap::new();

@@ -9,9 +9,11 @@
 //! | `search` | the one search for few changes that turn an answer |
 //! | `needs` | what a forbidden outcome rests on, and what an allowed one lacks |
 //! | `remedy` | what would make a racy program race-free |
+//! | [`advice`] | the cheapest orders, scopes and fences that keep a program right |
 //! | `written` | changes as a programmer would write them |
 //! | [`known_gap`] | a source model reduced to what a mapping is known to keep of it |
 
+pub mod advice;
 pub mod difference;
 mod explain;
 pub mod knobs;

@@ -10,8 +10,10 @@ use program::edits::Change;
 use program::litmus::{LitmusTest, Prop};
 use verdict::{Need, Needs, Reason, Verdict};
 
+#[cfg(test)]
+use crate::knobs::Changes;
 use crate::knobs::{self, Around, Kind, Knob, Spot, Version, WEAK};
-use crate::search::{GivenUp, Search};
+use crate::search::{GivenUp, Search, of_test};
 use crate::session::Session;
 use crate::written::Source;
 
@@ -78,7 +80,9 @@ pub(crate) fn needs(
         [knobs::fences, knobs::barriers, knobs::orders].map(|kind: Kind| kind(&around)).into();
     kinds.extend([dependencies, knobs::scopes(&around)]);
     let knobs = kinds.into_iter().flatten().filter_map(Knob::down).collect();
-    let mut search = Search::new(session.test(), knobs, (true, DECISIONS, deadline), forbids(session, negate));
+    let test = session.test();
+    let decides = of_test(test, forbids(session, negate));
+    let mut search = Search::new(test, knobs, (true, DECISIONS, deadline), decides);
     let top = search.top();
     let setting = match search.least(top.clone()) {
         Ok(setting) => setting,
@@ -132,8 +136,8 @@ pub(crate) fn forbidding(
             words.into_iter().chain(more).flatten().collect()
         }
     };
-    let mut search =
-        Search::new(written, knobs, (false, DECISIONS, deadline), forbids(session, negate)).past_undecided();
+    let decides = of_test(written, forbids(session, negate));
+    let mut search = Search::new(written, knobs, (false, DECISIONS, deadline), decides).past_undecided();
     // Another place of a thread is no change of the code: only where nothing else helps.
     let code: Vec<usize> = (0..search.knobs.len()).filter(|&i| !search.knobs[i].is_place()).collect();
     let found = match search.one_two_or_all_of(&code) {
@@ -163,7 +167,7 @@ pub(crate) fn forbidding(
 /// For the tests: the programs that a setting speaks of, and whether each forbids the outcome: the one of the setting does,
 /// and none that has less in one place.
 #[cfg(test)]
-fn claims<D: FnMut(&LitmusTest, Option<Duration>) -> Result<bool, GivenUp>>(
+fn claims<D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>>(
     search: &Search<'_, D>,
     setting: &[usize],
 ) -> Vec<(LitmusTest, bool)> {

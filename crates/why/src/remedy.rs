@@ -14,7 +14,7 @@ use verdict::{Answer, Change, Fault, FaultEvent, Need, Reason, Remedy, Verdict, 
 
 use crate::knobs::{self, Around, Knob, Spot, Written};
 use crate::needs::ends;
-use crate::search::{GivenUp, Search};
+use crate::search::{GivenUp, Search, of_test};
 use crate::session::Session;
 use crate::written::Source;
 
@@ -57,7 +57,8 @@ pub(crate) fn remedy(
             _ => Err(GivenUp(Reason::Engine("the model knows no races".into()))),
         }
     };
-    let mut search = Search::new(written, knobs, (false, DECISIONS, deadline), race_free).past_undecided();
+    let decides = of_test(written, race_free);
+    let mut search = Search::new(written, knobs, (false, DECISIONS, deadline), decides).past_undecided();
     let mut found = search.one_two_or_all();
     // The memory that the accesses race for becomes atomic, and then, as long as there are races for other memory, more
     // of it.

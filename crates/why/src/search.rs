@@ -33,7 +33,7 @@ const PAIRED: usize = 16;
 pub(crate) struct Search<'s, D> {
     test: &'s LitmusTest,
     pub(crate) knobs: Vec<Knob>,
-    /// Whether a version helps, decided in so much time.
+    /// Whether changes help, decided in so much time.
     decides: D,
     known: HashMap<Setting, bool>,
     /// Whether the test as it is written helps.
@@ -47,7 +47,15 @@ pub(crate) struct Search<'s, D> {
     pub(crate) open: Option<Reason>,
 }
 
-impl<'s, D: FnMut(&LitmusTest, Option<Duration>) -> Result<bool, GivenUp>> Search<'s, D> {
+/// Decides changes by the test that has them; what the front end refuses does not help.
+pub(crate) fn of_test(
+    test: &LitmusTest,
+    mut decides: impl FnMut(&LitmusTest, Option<Duration>) -> Result<bool, GivenUp>,
+) -> impl FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp> {
+    move |changes, left| changes.of(test).map_or(Ok(false), |version| decides(&version.test, left))
+}
+
+impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Search<'s, D> {
     pub(crate) fn new(
         test: &'s LitmusTest,
         knobs: Vec<Knob>,
@@ -97,10 +105,15 @@ impl<'s, D: FnMut(&LitmusTest, Option<Duration>) -> Result<bool, GivenUp>> Searc
 
     /// The test with its knobs so turned; `None` if nothing can be written that means it.
     pub(crate) fn version(&self, setting: &Setting) -> Option<Version> {
+        self.changes(setting).of(self.test)
+    }
+
+    /// What is changed where the knobs are so turned.
+    pub(crate) fn changes(&self, setting: &Setting) -> Changes {
         let turned = || self.knobs.iter().zip(setting);
         let edits = turned().flat_map(|(knob, &level)| knob.edits(level)).collect();
         let splices = turned().flat_map(|(knob, &level)| knob.splices(level)).cloned().collect();
-        Changes { edits, splices }.of(self.test)
+        Changes { edits, splices }
     }
 
     /// Whether a setting helps.
@@ -115,15 +128,13 @@ impl<'s, D: FnMut(&LitmusTest, Option<Duration>) -> Result<bool, GivenUp>> Searc
         if self.known.len() > self.most {
             return Err(GivenUp(Reason::TooManyChanges));
         }
-        let helps = match self.version(setting) {
-            Some(version) => match (self.decides)(&version.test, left) {
-                Err(GivenUp(reason)) if self.lenient && reason != Reason::Time => {
-                    self.open = Some(reason);
-                    false
-                }
-                helps => helps?,
-            },
-            None => false,
+        let changes = self.changes(setting);
+        let helps = match (self.decides)(&changes, left) {
+            Err(GivenUp(reason)) if self.lenient && reason != Reason::Time => {
+                self.open = Some(reason);
+                false
+            }
+            helps => helps?,
         };
         self.known.insert(setting.clone(), helps);
         Ok(helps)

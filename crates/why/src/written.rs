@@ -202,10 +202,58 @@ impl<'t> Source<'t> {
         gaps
     }
 
-    /// Fences between statements, up to a scope. Code that names no orders gets those that do not, either.
+    /// Fences between statements, up to a scope.
     pub(crate) fn fences(&self, wide: Scope) -> Vec<Knob> {
+        let fences = self.fence_texts(wide, |scope| *scope <= wide);
+        let knob = |gap| self.knob(Written::More, &gap, fences.iter().cloned());
+        self.gaps().into_iter().filter_map(knob).collect()
+    }
+
+    /// Where a fence can be put in, and those that can: of some scopes.
+    pub(crate) fn put_in(&self, scopes: &[Scope], wide: Scope) -> Vec<(Span, Vec<String>)> {
+        let fences = self.fence_texts(wide, |scope| scopes.contains(scope));
+        self.gaps().into_iter().map(|gap| (Span::new(gap.start, gap.end), fences.clone())).collect()
+    }
+
+    /// The words of the code that say an order or a scope, and what else could stand there: any order, and some scopes.
+    pub(crate) fn words(&self, scopes: &[Scope]) -> Vec<(Span, Vec<String>)> {
+        let mut of_scopes: Vec<(&str, Scope)> = self.row.scopes.to_vec();
+        of_scopes.dedup_by_key(|word| word.1);
+        let words = |at: usize| {
+            let word = self.token(at);
+            if let Some((_, prefix)) = self.spelled(at, self.row.orders) {
+                let orders = self.row.orders.iter().filter(|o| o.1 != Order::Consume);
+                return Some(orders.map(|o| o.0[prefix..].to_owned()).collect());
+            }
+            let names: Vec<(String, Scope)> = match self.spelled(at, self.row.scopes) {
+                Some((_, prefix)) => of_scopes.iter().map(|(word, s)| (word[prefix..].to_owned(), *s)).collect(),
+                None => self.writing.family(word).filter(|_| self.token(at + 1) == "(")?,
+            };
+            let names = names.into_iter().filter(|name| scopes.contains(&name.1));
+            Some(names.map(|name| name.0).collect::<Vec<String>>())
+        };
+        let others = |at: usize| {
+            let mut words = words(at)?;
+            words.retain(|word| word != self.token(at));
+            let range = &self.tokens[at];
+            Some((Span::new(range.start, range.end), words))
+        };
+        (0..self.tokens.len()).filter_map(others).collect()
+    }
+
+    /// The statement that an instruction is, with its semicolon; `None` if it is only part of one, or all of another's body.
+    pub(crate) fn statement(&self, at: Spot) -> Option<Span> {
+        let span = instr(&self.test.program, at).span;
+        let first =
+            self.tokens.iter().position(|range| !range.is_empty() && range.start == span.start as usize)?;
+        let end = (first..self.tokens.len()).find(|&i| self.token(i) == ";")?;
+        let stands_alone = matches!(self.before(first, 1), "" | ";" | "{" | "}");
+        stands_alone.then(|| Span::new(self.tokens[first].start, self.tokens[end].end))
+    }
+
+    /// Fences as statements. Code that names no orders gets those that do not, either.
+    fn fence_texts(&self, wide: Scope, up_to: impl Fn(&Scope) -> bool) -> Vec<String> {
         let named = (0..self.tokens.len()).any(|at| self.spelled(at, self.row.orders).is_some());
-        let up_to = |scope: &Scope| *scope <= wide;
         let fences: Vec<String> = if self.writing.fences.is_empty() || named {
             let mut scopes: Vec<Scope> = self.row.choices().into_iter().filter(up_to).collect();
             scopes.retain(|scope| *scope >= Scope::Cta);
@@ -219,8 +267,7 @@ impl<'t> Source<'t> {
             let fences = self.writing.fences.iter().filter(|fence| up_to(&fence.1));
             fences.map(|fence| fence.0.to_owned()).collect()
         };
-        let knob = |gap| self.knob(Written::More, &gap, fences.iter().map(|fence| format!(" {fence};")));
-        self.gaps().into_iter().filter_map(knob).collect()
+        fences.into_iter().map(|fence| format!(" {fence};")).collect()
     }
 
     /// Barriers between statements, in code that all threads of a group have.

@@ -131,6 +131,13 @@ pub enum Deny {
     Undefined,
 }
 
+/// What of advice is a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DenyAdvice {
+    /// Programs in which something is stronger than it must be.
+    OverSynchronised,
+}
+
 /// Names of formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FormatArg {

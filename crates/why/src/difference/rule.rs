@@ -19,7 +19,7 @@ use verdict::{Place, Style, Verdict, Witness, WitnessEvent};
 
 use super::{Means, Side, listed};
 use crate::knobs::{self, Around, Kind, Knob};
-use crate::search::Search;
+use crate::search::{Search, of_test};
 
 /// A kind of change, and what a difference that it removes is called.
 struct Rule {
@@ -215,7 +215,8 @@ impl Difference<'_> {
     fn least(&self, knobs: Vec<Turned>, no: bool) -> Option<Vec<Turned>> {
         let decide = |test: &LitmusTest, _| Ok(self.both(test, no));
         let list = knobs.iter().map(|k| k.1.clone()).collect();
-        let mut search = Search::new(self.weak.source, list, (false, usize::MAX, None), decide);
+        let mut search =
+            Search::new(self.weak.source, list, (false, usize::MAX, None), of_test(self.weak.source, decide));
         let all = search.top();
         let found = search.first_of([all]).ok()??;
         let setting = search.lowered(found, (0..knobs.len()).rev()).ok()?;

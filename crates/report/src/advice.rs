@@ -1,0 +1,276 @@
+//! Advice: the cheapest orders, scopes and fences that keep a program right, or make it so.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+
+use super::fold::fold;
+
+const BOLD: Style = Style::new().bold();
+const UNSURE: Style = AnsiColor::Yellow.on_default();
+const ADDED: Style = AnsiColor::Green.on_default();
+const GONE: Style = AnsiColor::Red.on_default();
+
+/// So many lines around a change are shown with it.
+const CONTEXT: usize = 3;
+
+/// What there is to say of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advised {
+    /// Nothing cheaper keeps it right.
+    Minimal,
+    /// Something cheaper does.
+    OverSynchronised,
+    /// It is not right, and this makes it so.
+    Repaired,
+    /// It is not right, and no order, scope or fence makes it so.
+    BeyondRepair,
+    /// Nothing is expected of it that could be lost.
+    NothingToKeep,
+    /// That was not found out.
+    Undecided,
+}
+
+impl Advised {
+    /// As it is written in `jsonl`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Advised::Minimal => "minimal",
+            Advised::OverSynchronised => "over-synchronised",
+            Advised::Repaired => "repaired",
+            Advised::BeyondRepair => "beyond-repair",
+            Advised::NothingToKeep => "nothing-to-keep",
+            Advised::Undecided => "undecided",
+        }
+    }
+}
+
+/// What stands in one place.
+#[derive(Clone, Debug, Serialize)]
+pub struct AdvicePart {
+    /// Its line in the file.
+    pub line: u32,
+    /// The threads that have it.
+    pub threads: String,
+    /// What, and instead of what.
+    pub text: String,
+}
+
+/// A part of the advice, and what would be without it.
+#[derive(Clone, Debug, Serialize)]
+pub struct AdviceItem {
+    /// The part.
+    #[serde(flatten)]
+    pub part: AdvicePart,
+    /// It is in every solution; `None`: that was not found out.
+    pub needed: Option<bool>,
+    /// How much more the cheapest program without it costs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more: Option<u64>,
+    /// What that has instead.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub instead: Vec<AdvicePart>,
+}
+
+/// Advice about some tests that are made of the same code.
+#[derive(Clone, Debug, Serialize)]
+pub struct Advice {
+    /// Where they are.
+    pub path: String,
+    /// What they are called.
+    pub tests: Vec<String>,
+    /// Under which models.
+    pub models: Vec<String>,
+    /// What there is to say.
+    #[serde(serialize_with = "word")]
+    pub verdict: Advised,
+    /// What is kept: test, model, verdict.
+    pub keeps: Vec<(String, String, &'static str)>,
+    /// What the program costs as it is written.
+    pub cost: u64,
+    /// What the cheapest one costs.
+    pub cheapest: Option<u64>,
+    /// Whether nothing cheaper is right: so it is if what is stronger forbids no less, which is not known of every model.
+    pub least: bool,
+    /// What is changed.
+    pub changes: Vec<AdvicePart>,
+    /// What is there then, part by part.
+    pub menu: Vec<AdviceItem>,
+    /// In how many places there was something to choose.
+    pub choices: usize,
+    /// How many programs were decided.
+    pub programs: usize,
+    /// Of how many of them something was left undecided, which counts as failing.
+    pub undecided: usize,
+    /// Why it is undecided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The change as `patch` reads it.
+    pub diff: String,
+    /// The file of the cheapest program.
+    pub program: Option<String>,
+}
+
+fn word<S: serde::Serializer>(verdict: &Advised, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(verdict.word())
+}
+
+impl AdvicePart {
+    fn says(&self) -> String {
+        format!("{} ({}, line {})", self.text, self.threads, self.line)
+    }
+}
+
+impl Advice {
+    /// What came of it, in a sentence.
+    pub fn says(&self) -> String {
+        let (cost, programs) = (self.cost, self.programs);
+        let least = self.cheapest.unwrap_or(cost);
+        let mut text = match self.verdict {
+            Advised::Minimal if !self.least => format!("nothing can be weaker where it stands: cost {cost}"),
+            Advised::Minimal => format!("nothing is stronger than it must be: cost {cost}"),
+            Advised::OverSynchronised => format!("over-synchronised: cost {cost}, where {least} is enough"),
+            Advised::Repaired => format!("not as expected, and it would be with this: cost {least}, now {cost}"),
+            Advised::BeyondRepair => "not as expected, and no order, scope or fence makes it so".to_owned(),
+            Advised::NothingToKeep => return "nothing is expected of it that could be lost".to_owned(),
+            Advised::Undecided => {
+                let reason = self.reason.as_deref().unwrap_or("the search was given up");
+                format!("undecided: {reason}")
+            }
+        };
+        let s = if programs == 1 { "" } else { "s" };
+        text += &format!(" ({programs} program{s} decided");
+        if self.undecided > 0 {
+            text += &format!(", {} more undecided and counted as failing", self.undecided);
+        }
+        text + ")"
+    }
+
+    /// Whether somebody has to look at it.
+    pub(super) fn striking(&self) -> bool {
+        !matches!(self.verdict, Advised::Minimal | Advised::NothingToKeep)
+    }
+}
+
+/// Writes it for people; with `all`, what it consists of.
+pub(super) fn human(out: &mut dyn Write, advice: &Advice, all: bool, columns: Option<usize>) -> io::Result<()> {
+    let tests = match advice.tests.as_slice() {
+        [one] => one.clone(),
+        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+        [] => String::new(),
+    };
+    if all {
+        for line in advice.diff.lines() {
+            let style = match line.as_bytes() {
+                [b'+', ..] => ADDED,
+                [b'-', ..] => GONE,
+                _ => Style::new(),
+            };
+            writeln!(out, "{style}{line}{style:#}")?;
+        }
+    }
+    let style = if advice.verdict == Advised::Undecided { UNSURE } else { BOLD };
+    let models = advice.models.join(", ");
+    writeln!(out, "{}", fold(&format!("{style}{tests}{style:#} under {models}: {}", advice.says()), columns))?;
+    if !all {
+        return Ok(());
+    }
+    let mut say = |text: String| writeln!(out, "{}", fold(&text, columns));
+    for (test, model, goal) in &advice.keeps {
+        let of = if advice.tests.len() > 1 { format!("{test}: ") } else { String::new() };
+        say(format!("  keeps: {of}{goal} under {model}"))?;
+    }
+    let needed = advice.menu.iter().filter(|item| item.needed == Some(true));
+    let needed: Vec<String> = needed.map(|item| item.part.says()).collect();
+    if !needed.is_empty() {
+        say("  needed in every solution:".to_owned())?;
+        needed.iter().try_for_each(|part| say(format!("    {part}")))?;
+    }
+    for item in advice.menu.iter().filter(|item| item.needed != Some(true)) {
+        let part = item.part.says();
+        match item.more {
+            Some(more) => {
+                say(format!("  without {part}, cost {more} more:"))?;
+                item.instead.iter().try_for_each(|part| say(format!("    {}", part.says())))?;
+            }
+            None => say(format!("  {part}: what would be without it was not found out"))?,
+        }
+    }
+    Ok(())
+}
+
+/// The object of one piece of advice, without a line end.
+pub(super) fn write(out: &mut dyn Write, advice: &Advice) -> io::Result<()> {
+    serde_json::to_writer(out, advice).map_err(io::Error::from)
+}
+
+/// The difference of two texts in the unified format; empty if there is none.
+pub fn unified(path: &str, old: &str, new: &str) -> String {
+    if old == new {
+        return String::new();
+    }
+    let (a, b): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let ahead = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    let behind = a[ahead..].iter().rev().zip(b[ahead..].iter().rev()).take_while(|(a, b)| a == b).count();
+    let (x, y) = (&a[ahead..a.len() - behind], &b[ahead..b.len() - behind]);
+    // By the length of the longest common rest.
+    let mut rest = vec![vec![0u32; y.len() + 1]; x.len() + 1];
+    for i in (0..x.len()).rev() {
+        for j in (0..y.len()).rev() {
+            rest[i][j] = if x[i] == y[j] { rest[i + 1][j + 1] + 1 } else { rest[i + 1][j].max(rest[i][j + 1]) };
+        }
+    }
+    // Each line with what becomes of it, all of the file.
+    let mut lines: Vec<(char, &str)> = a[..ahead].iter().map(|line| (' ', *line)).collect();
+    let (mut i, mut j) = (0, 0);
+    while i < x.len() || j < y.len() {
+        if i < x.len() && j < y.len() && x[i] == y[j] {
+            lines.push((' ', x[i]));
+            (i, j) = (i + 1, j + 1);
+        } else if i < x.len() && (j == y.len() || rest[i + 1][j] >= rest[i][j + 1]) {
+            lines.push(('-', x[i]));
+            i += 1;
+        } else {
+            lines.push(('+', y[j]));
+            j += 1;
+        }
+    }
+    lines.extend(a[a.len() - behind..].iter().map(|line| (' ', *line)));
+    let near = |n: usize| {
+        let around = n.saturating_sub(CONTEXT)..(n + CONTEXT + 1).min(lines.len());
+        lines[around].iter().any(|line| line.0 != ' ')
+    };
+    let mut text = format!("--- {path}\n+++ {path}\n");
+    let mut n = 0;
+    let (mut old_at, mut new_at) = (1, 1);
+    while n < lines.len() {
+        let end = (n..lines.len()).find(|&m| !near(m)).unwrap_or(lines.len());
+        let count = |wanted: char| lines[n..end].iter().filter(|line| line.0 != wanted).count();
+        let (olds, news) = (count('+'), count('-'));
+        if end > n {
+            text += &format!("@@ -{old_at},{olds} +{new_at},{news} @@\n");
+            lines[n..end].iter().for_each(|(sign, line)| text += &format!("{sign}{line}\n"));
+        }
+        (old_at, new_at) = (old_at + olds, new_at + news);
+        let next = (end..lines.len()).find(|&m| near(m)).unwrap_or(lines.len());
+        (old_at, new_at, n) = (old_at + next - end, new_at + next - end, next);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_is_one_that_patch_reads() {
+        let old: String = (1..=12).map(|n| format!("{n}\n")).collect();
+        let new = old.replace("2\n3\n", "2\nx\n3\n").replace("11\n", "");
+        let shown = unified("f", &old, &new);
+        let wanted =
+            "--- f\n+++ f\n@@ -1,5 +1,6 @@\n 1\n 2\n+x\n 3\n 4\n 5\n@@ -8,5 +9,4 @@\n 8\n 9\n 10\n-11\n 12\n";
+        assert_eq!(shown, wanted);
+        assert_eq!(unified("f", &old, &old), "");
+    }
+}

@@ -1,0 +1,205 @@
+//! The cheapest setting that holds, among choices that are partial orders.
+//!
+//! Settings that are known to hold and to fail answer for those above and below them. The candidate is the cheapest setting
+//! below no failure, by branch and bound; if it holds, nothing cheaper does. If it fails, it is raised to a failure that
+//! no single choice can raise further, and that much is known to fail.
+//!
+//! # Invariants
+//! - What is handed out was decided to hold, and with each single choice one step weaker to fail. That nothing is cheaper
+//!   takes it for granted that what is stronger holds if what is weaker does.
+//!
+//! # Sources
+//! - Minimal sets to hit: as in the search for minimal corrections of unsatisfiable formulas.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use verdict::Reason;
+
+use super::choice::Choice;
+use crate::knobs::Changes;
+use crate::search::{GivenUp, Search, Setting};
+
+/// At most so many parts of the space are looked at for one answer.
+const PARTS: usize = 400_000;
+
+/// Settings of some choices, and what is known of them.
+pub(super) struct Space<'s, D> {
+    pub(super) choices: &'s [Choice],
+    /// By choice and option, the options that are no stronger, as bits.
+    below: Vec<Vec<u64>>,
+    pub(super) search: Search<'s, D>,
+    holds: Vec<Setting>,
+    fails: Vec<Setting>,
+}
+
+impl<'s, D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>> Space<'s, D> {
+    pub(super) fn new(choices: &'s [Choice], search: Search<'s, D>) -> Self {
+        let below = |choice: &Choice| -> Vec<u64> {
+            let options = 0..choice.texts.len();
+            let bits = |b: usize| options.clone().filter(|a| choice.up_to(*a, b)).map(|a| 1 << a).sum();
+            options.clone().map(bits).collect()
+        };
+        let below = choices.iter().map(below).collect();
+        Space { choices, below, search, holds: Vec::new(), fails: Vec::new() }
+    }
+
+    /// What is written.
+    pub(super) fn written(&self) -> Setting {
+        self.choices.iter().map(|choice| choice.written).collect()
+    }
+
+    /// Everything that can be chosen, as bits.
+    pub(super) fn everything(&self) -> Vec<u64> {
+        self.choices.iter().map(|choice| u64::MAX >> (64 - choice.texts.len())).collect()
+    }
+
+    /// What the options of a setting cost.
+    pub(super) fn cost(&self, setting: &Setting) -> u64 {
+        self.choices.iter().zip(setting).map(|(choice, option)| choice.costs[*option]).sum()
+    }
+
+    /// The options that are not as strong as one.
+    pub(super) fn not_above(&self, k: usize, option: usize) -> u64 {
+        (0..self.below[k].len()).filter(|o| self.below[k][*o] >> option & 1 == 0).map(|o| 1 << o).sum()
+    }
+
+    /// The options that are one step weaker than one, and no dearer.
+    pub(super) fn weaker(&self, k: usize, option: usize) -> Vec<usize> {
+        let (below, costs) = (&self.below[k], &self.choices[k].costs);
+        let is_weaker = |o: &usize, than: usize| below[than] >> *o & 1 == 1 && below[*o] >> than & 1 == 0;
+        let weaker: Vec<usize> = (0..below.len()).filter(|o| is_weaker(o, option)).collect();
+        let steps = weaker.iter().filter(|o| !weaker.iter().any(|between| is_weaker(o, *between)));
+        steps.copied().filter(|o| costs[*o] <= costs[option]).collect()
+    }
+
+    fn up_to(&self, a: &Setting, b: &Setting) -> bool {
+        (0..a.len()).all(|k| self.below[k][b[k]] >> a[k] & 1 == 1)
+    }
+
+    /// Whether a setting holds: by what is known, or decided.
+    fn decided(&mut self, setting: &Setting) -> Result<bool, GivenUp> {
+        if self.holds.iter().any(|h| self.up_to(h, setting)) {
+            return Ok(true);
+        }
+        if self.fails.iter().any(|f| self.up_to(setting, f)) {
+            return Ok(false);
+        }
+        let holds = self.search.helps(setting)?;
+        if holds {
+            let held = std::mem::take(&mut self.holds);
+            self.holds = held.into_iter().filter(|h| !self.up_to(setting, h)).collect();
+            self.holds.push(setting.clone());
+        }
+        Ok(holds)
+    }
+
+    /// Raises a setting that fails as far as it goes on failing.
+    fn raised(&mut self, mut setting: Setting) -> Result<Setting, GivenUp> {
+        for k in 0..setting.len() {
+            let own = setting[k];
+            let is_above = |o: &usize| *o != own && self.below[k][*o] >> own & 1 == 1;
+            let mut above: Vec<usize> = (0..self.below[k].len()).filter(is_above).collect();
+            above.sort_by_key(|o| Reverse((self.below[k][*o].count_ones(), self.choices[k].costs[*o])));
+            for option in above {
+                let mut higher = setting.clone();
+                higher[k] = option;
+                if !self.decided(&higher)? {
+                    setting = higher;
+                    break;
+                }
+            }
+        }
+        Ok(setting)
+    }
+
+    /// Notes a setting that fails.
+    fn failed(&mut self, setting: Setting) -> Result<(), GivenUp> {
+        let raised = self.raised(setting)?;
+        let failed = std::mem::take(&mut self.fails);
+        self.fails = failed.into_iter().filter(|f| !self.up_to(f, &raised)).collect();
+        self.fails.push(raised);
+        Ok(())
+    }
+
+    /// Of the options that are left, the cheapest of each choice; of equally cheap ones, what is written.
+    fn pick(&self, allowed: &[u64]) -> Setting {
+        let of = |(choice, bits): (&Choice, &u64)| {
+            let left = (0..choice.texts.len()).filter(|o| bits >> o & 1 == 1);
+            left.min_by_key(|o| (choice.costs[*o], *o != choice.written, *o)).unwrap_or(choice.written)
+        };
+        self.choices.iter().zip(allowed).map(of).collect()
+    }
+
+    /// The strongest of the options that are left, where each choice has one that is stronger than all.
+    fn strongest(&self, allowed: &[u64]) -> Option<Setting> {
+        let of = |(below, bits): (&Vec<u64>, &u64)| {
+            (0..below.len()).find(|o| bits >> o & 1 == 1 && below[*o] & bits == *bits)
+        };
+        self.below.iter().zip(allowed).map(of).collect()
+    }
+
+    /// The cheapest setting that holds among some options; `None` if none does.
+    pub(super) fn cheapest(&mut self, allowed: Vec<u64>) -> Result<Option<Setting>, GivenUp> {
+        if allowed.contains(&0) {
+            return Ok(None);
+        }
+        if let Some(top) = self.strongest(&allowed)
+            && !self.decided(&top)?
+        {
+            self.failed(top)?;
+        }
+        let first = self.pick(&allowed);
+        let mut parts = BinaryHeap::from([Reverse((self.cost(&first), allowed))]);
+        let mut looked = 0;
+        while let Some(Reverse((cost, mut allowed))) = parts.pop() {
+            looked += 1;
+            if looked > PARTS {
+                return Err(GivenUp(Reason::TooManyChanges));
+            }
+            let pick = self.pick(&allowed);
+            if let Some(failure) = self.fails.iter().find(|f| self.up_to(&pick, f)).cloned() {
+                // What holds is above the failure in some choice: the first such one.
+                for k in 0..pick.len() {
+                    let below = self.below[k][failure[k]];
+                    if allowed[k] & !below != 0 {
+                        let mut part = allowed.clone();
+                        part[k] &= !below;
+                        parts.push(Reverse((self.cost(&self.pick(&part)), part)));
+                    }
+                    allowed[k] &= below;
+                    if allowed[k] == 0 {
+                        break;
+                    }
+                }
+                continue;
+            }
+            // Whatever a weaker setting lets expect.
+            if self.search.helps(&pick)? {
+                return self.lowered(pick).map(Some);
+            }
+            self.failed(pick)?;
+            parts.push(Reverse((cost, allowed)));
+        }
+        Ok(None)
+    }
+
+    /// Weakens single choices as long as the setting holds: each step was decided, whatever is known of stronger ones.
+    fn lowered(&mut self, mut setting: Setting) -> Result<Setting, GivenUp> {
+        let mut k = 0;
+        while k < setting.len() {
+            let lower = |option| {
+                let mut lower = setting.clone();
+                lower[k] = option;
+                lower
+            };
+            let weaker: Vec<Setting> = self.weaker(k, setting[k]).into_iter().map(lower).collect();
+            match self.search.first_of(weaker)? {
+                Some(lower) => (setting, k) = (lower, 0),
+                None => k += 1,
+            }
+        }
+        Ok(setting)
+    }
+}

@@ -1,0 +1,477 @@
+//! Choices: what could stand in one place of the code, in a partial order.
+//!
+//! A [`Choice`] is a [`Knob`] whose levels are texts: an instruction with any order and scope that it may have, or without
+//! them; a fence, or none. What a text means is what the front end makes of it: nothing else is offered.
+//!
+//! # Invariants
+//! - One of the options is what is written, and it changes nothing of the text.
+//! - Copies of an instruction, and launches of the same code, share their choices.
+
+use std::collections::BTreeMap;
+
+use diag::Span;
+use front::litmus::{Splice, respelled};
+use program::edits::{Change, Edit, Fence, Site, edited, fence_text};
+use program::litmus::LitmusTest;
+use program::strength::{self, Order};
+use program::{Op, Program, Scope, ThreadId};
+
+use super::costs::Costs;
+use crate::knobs::{Around, Knob, Spot, instr, rewritten, said, sites_of, spots};
+use crate::written::Source;
+
+/// How strong one instruction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stand {
+    /// The bits of its order; `None`: it is weak or plain, or not there.
+    order: Option<u8>,
+    scope: Option<Scope>,
+}
+
+impl Stand {
+    const ABSENT: Stand = Stand { order: None, scope: None };
+
+    fn of(op: &Op) -> Stand {
+        let atomic = op.is_fence() || op.is_access() && !strength::is_plain(op);
+        let order = atomic.then(|| strength::order(op).map_or(0, Order::bits));
+        Stand { order, scope: order.and(strength::scope(op)) }
+    }
+
+    /// Whether it is no stronger than another one.
+    fn up_to(&self, other: &Stand) -> bool {
+        match (self.order, other.order) {
+            (None, _) => true,
+            (_, None) => false,
+            (Some(a), Some(b)) => a & b == a && self.scope <= other.scope,
+        }
+    }
+}
+
+/// What could stand in one place.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    /// Its options as levels, in no order.
+    pub(super) knob: Knob,
+    /// What each option puts into the text.
+    pub(super) texts: Vec<Vec<Splice>>,
+    /// By option, how strong the instructions are that it is about.
+    stands: Vec<Vec<Stand>>,
+    /// By option, what they cost.
+    pub(super) costs: Vec<u64>,
+    /// Which option is there.
+    pub(super) written: usize,
+    /// Of which test its instructions are, by number.
+    pub(super) test: usize,
+    /// Which instructions are meant; of a fence that is not there, where it would be.
+    spots: Vec<Spot>,
+}
+
+impl Choice {
+    fn new(spots: Vec<Spot>, options: Vec<(Vec<Splice>, Vec<Stand>, u64)>) -> Option<Choice> {
+        let written = options.iter().position(|option| option.0.is_empty())?;
+        let own = options[written].1.clone();
+        let (mut texts, mut stands, mut costs) = (Vec::new(), Vec::new(), Vec::new());
+        for (text, stand, cost) in options {
+            // Two spellings of the same are one option.
+            if text.is_empty() || stand != own && !stands.contains(&stand) && texts.len() < 63 {
+                texts.push(text);
+                stands.push(stand);
+                costs.push(cost);
+            }
+        }
+        let written = texts.iter().position(Vec::is_empty).unwrap_or(written);
+        let knob = Knob::of_texts(&spots, texts.clone(), written);
+        (texts.len() > 1).then_some(Choice { knob, texts, stands, costs, written, test: 0, spots })
+    }
+
+    /// Whether an option is no stronger than another one.
+    pub(super) fn up_to(&self, a: usize, b: usize) -> bool {
+        let pairs = || self.stands[a].iter().zip(&self.stands[b]);
+        pairs().all(|(a, b)| a.up_to(b))
+    }
+
+    /// Where in the text it is.
+    fn key(&self) -> Option<Span> {
+        self.texts.iter().flatten().map(|splice| splice.span).min()
+    }
+
+    /// An option in words, and the line and threads it is about.
+    pub(super) fn says(&self, test: &LitmusTest, option: usize) -> (String, u32, String) {
+        let program = &test.program;
+        let text = &test.file.text;
+        let one = |spot: &Spot| instr(program, *spot);
+        let mut names: Vec<ThreadId> = self.spots.iter().map(|spot| spot.0).collect();
+        names.sort_unstable();
+        names.dedup();
+        let name = |t: &ThreadId| program.thread(*t).name.as_str();
+        let threads = match names.as_slice() {
+            [] => String::new(),
+            [one] => name(one).to_owned(),
+            [first, .., last] => format!("{} to {}", name(first), name(last)),
+        };
+        let flat = |s: &str| s.split_whitespace().collect::<Vec<_>>().join(" ");
+        let whole = |splices: &[Splice], span: Span| {
+            let (mut new, mut at) = (String::new(), span.start as usize);
+            for splice in splices {
+                new += &text[at..splice.span.start as usize];
+                new += &splice.text;
+                at = splice.span.end as usize;
+            }
+            flat(&(new + &text[at..(span.end as usize).max(at)]))
+        };
+        // A fence that is not there.
+        if let Some(put_in) = self.texts.iter().flatten().find(|s| s.span.range().is_empty()) {
+            let at = put_in.span.start;
+            let behind = |spot: &&Spot| one(spot).span.start >= at && one(spot).op.is_visible();
+            let all: Vec<Spot> = spots(program).filter(|spot| names.contains(&spot.0)).collect();
+            let next = all.iter().filter(behind).min_by_key(|spot| one(spot).span.start);
+            let (line, before) = next.map_or((0, ""), |spot| (one(spot).line, one(spot).text.as_str()));
+            let fence = self.texts[option].first().map_or("", |s| s.text.trim().trim_end_matches(';').trim());
+            let fence = if fence.is_empty() { "no fence".to_owned() } else { format!("`{fence}`") };
+            return (format!("{fence} before `{before}`"), line, threads);
+        }
+        let Some(first) = self.spots.first().map(one) else { return (String::new(), 0, threads) };
+        let span = self.texts.iter().flatten().fold(first.span, |all, splice| all.to(splice.span));
+        let own = whole(&[], span);
+        let own = own.trim_end_matches(';').trim_end();
+        let new = whole(&self.texts[option], span);
+        let new = new.trim_end_matches(';').trim_end();
+        let says = match new {
+            _ if option == self.written => format!("`{own}`"),
+            "" => format!("no `{own}`"),
+            new => format!("`{new}` in place of `{own}`"),
+        };
+        (says, first.line, threads)
+    }
+}
+
+/// The choices of some tests that are made of the same code, and what all that could be chosen costs as it is written.
+pub(super) fn choices(tests: &[&LitmusTest], costs: &Costs) -> (Vec<Choice>, u64) {
+    let scopes = scopes(tests);
+    let mut all: Vec<Choice> = Vec::new();
+    for (number, test) in tests.iter().enumerate() {
+        let of_test = match Source::new(test) {
+            Some(source) => spelled(test, &source, &scopes, costs),
+            None => assembly(test, &scopes, costs),
+        };
+        for choice in of_test {
+            match all.iter_mut().find(|other| other.key() == choice.key()) {
+                Some(other) => other.merge(&choice),
+                None => all.push(Choice { test: number, ..choice }),
+            }
+        }
+    }
+    all.retain(|choice| choice.texts.len() > 1);
+    all.sort_by_key(Choice::key);
+    // Of instructions that stand in the text once, the cost is counted once.
+    let at = |test: &LitmusTest| spots(&test.program).collect::<Vec<Spot>>();
+    let mut by_span = BTreeMap::new();
+    tests.iter().for_each(|test| weigh(&test.program, &at(test), costs, &mut by_span));
+    (all, by_span.values().sum())
+}
+
+impl Choice {
+    /// The options that both have, of more instructions.
+    fn merge(&mut self, other: &Choice) {
+        let options = (0..self.texts.len()).filter_map(|i| {
+            let j = other.texts.iter().position(|text| *text == self.texts[i])?;
+            let stands = [self.stands[i].clone(), other.stands[j].clone()].concat();
+            Some((self.texts[i].clone(), stands, self.costs[i]))
+        });
+        if let Some(merged) = Choice::new(self.spots.clone(), options.collect()) {
+            *self = Choice { test: self.test, ..merged };
+        } else {
+            // Only what is written is left.
+            self.texts.truncate(1);
+        }
+    }
+}
+
+/// The scopes to choose from: of several that hold the same threads together, the narrowest, and those that are there.
+fn scopes(tests: &[&LitmusTest]) -> Vec<Scope> {
+    let row = tests.first().map(|test| test.program.dialect.row());
+    let groups = |scope: Scope| -> Vec<bool> {
+        let of = |test: &&LitmusTest| -> Vec<bool> {
+            let places: Vec<_> = test.program.threads.iter().map(|t| &t.place).collect();
+            let pairs = (0..places.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
+            pairs.map(|(i, j)| places[i].same(places[j], scope)).collect()
+        };
+        tests.iter().flat_map(of).collect()
+    };
+    let used = |scope: Scope| {
+        tests.iter().any(|test| test.program.instrs().any(|i| strength::scope(&i.2.op) == Some(scope)))
+    };
+    let (mut kept, mut seen): (Vec<Scope>, Vec<Vec<bool>>) = (Vec::new(), Vec::new());
+    for scope in row.map(|row| row.choices()).unwrap_or_default() {
+        let groups = groups(scope);
+        let new = scope >= Scope::Cta && !seen.contains(&groups);
+        if new || used(scope) {
+            kept.push(scope);
+            seen.push(groups);
+        }
+    }
+    kept
+}
+
+/// Whether an instruction is in a loop: some branch behind it goes back to before it.
+fn in_loop(program: &Program, (thread, at): Spot) -> bool {
+    let code = &program.thread(thread).code;
+    code.iter().enumerate().skip(at).any(|(i, back)| back.op.target().is_some_and(|to| to <= at && to <= i))
+}
+
+/// What an instruction is apart from where it goes on.
+fn body(op: &Op) -> String {
+    match op {
+        Op::Branch { cond, .. } => format!("{cond:?}"),
+        op => format!("{op:?}"),
+    }
+}
+
+/// What the front end makes of a text: the program, and which of its instructions were put in.
+struct Read {
+    program: Program,
+    added: Vec<Spot>,
+}
+
+/// Reads a text that changes, puts in or takes out no more than the instructions of some places; `None` if it is refused,
+/// or more than that became different.
+fn read(test: &LitmusTest, splices: &[Splice], changed: &[Spot], gone: bool) -> Option<Read> {
+    let (new, put_in) = respelled(test, splices)?;
+    let mut added = Vec::new();
+    for t in new.program.thread_ids() {
+        let is_new = |i: &usize| {
+            let span = new.program.thread(t).code[*i].span;
+            put_in.iter().any(|at| at.start <= span.start && span.end <= at.end)
+        };
+        let (there, kept): (Vec<usize>, Vec<usize>) = (0..new.program.thread(t).code.len()).partition(is_new);
+        added.extend(there.into_iter().map(|i| (t, i)));
+        let old = test.program.thread(t).code.iter().enumerate();
+        let old: Vec<_> = old.filter(|(i, _)| !gone || !changed.contains(&(t, *i))).collect();
+        let same = |(&(i, old), &new_at): (&(usize, &program::Instr), &usize)| {
+            let new = &new.program.thread(t).code[new_at].op;
+            !gone && changed.contains(&(t, i)) || body(&old.op) == body(new)
+        };
+        if old.len() != kept.len() || !old.iter().zip(&kept).all(same) {
+            return None;
+        }
+    }
+    Some(Read { program: new.program, added })
+}
+
+/// How strong instructions are, and what they cost: copies once.
+fn weighed(program: &Program, at: &[Spot], costs: &Costs) -> (Vec<Stand>, u64) {
+    let stands = at.iter().map(|spot| Stand::of(&instr(program, *spot).op)).collect();
+    let mut by_span = BTreeMap::new();
+    weigh(program, at, costs, &mut by_span);
+    (stands, by_span.values().sum())
+}
+
+/// What instructions cost, by where they stand: copies once, and of several micro-ops of one, the dearest.
+fn weigh(program: &Program, at: &[Spot], costs: &Costs, by_span: &mut BTreeMap<Span, u64>) {
+    for spot in at {
+        let this = instr(program, *spot);
+        let cost = by_span.entry(this.span).or_default();
+        *cost = (*cost).max(costs.of(&this.op, in_loop(program, *spot)));
+    }
+}
+
+/// An option of instructions that are there.
+fn option(
+    test: &LitmusTest,
+    splices: Vec<Splice>,
+    at: &[Spot],
+    costs: &Costs,
+) -> Option<(Vec<Splice>, Vec<Stand>, u64)> {
+    let (stands, cost) = match splices.is_empty() {
+        true => weighed(&test.program, at, costs),
+        false => weighed(&read(test, &splices, at, false)?.program, at, costs),
+    };
+    Some((splices, stands, cost))
+}
+
+/// The option that a fence goes: the first of the texts that the front end takes.
+fn without(
+    test: &LitmusTest,
+    texts: impl IntoIterator<Item = Span>,
+    at: &[Spot],
+) -> Option<(Vec<Splice>, Vec<Stand>, u64)> {
+    let taken_out = |span: Span| {
+        let splices = vec![Splice { span, text: String::new() }];
+        read(test, &splices, at, true)?;
+        Some((splices, vec![Stand::ABSENT; at.len()], 0))
+    };
+    texts.into_iter().find_map(taken_out)
+}
+
+/// A fence that is not there: none, or one of some texts; not beside another fence.
+fn put_in(
+    test: &LitmusTest,
+    span: Span,
+    texts: impl IntoIterator<Item = String>,
+    costs: &Costs,
+) -> Option<Choice> {
+    let mut at: Vec<Spot> = Vec::new();
+    let mut options = Vec::new();
+    for text in texts {
+        let splices = vec![Splice { span, text }];
+        let Some(Read { program, added }) = read(test, &splices, &[], false).filter(|read| !read.added.is_empty())
+        else {
+            continue;
+        };
+        let fences = added.iter().all(|spot| instr(&program, *spot).op.is_fence());
+        let beside = |spot: &Spot| {
+            let code = &program.thread(spot.0).code;
+            let before = code[..spot.1].iter().rev().find(|i| i.op.is_visible());
+            let after = code[spot.1 + 1..].iter().find(|i| i.op.is_visible());
+            let plain = |next: Option<&program::Instr>| next.is_some_and(|next| !next.op.is_fence());
+            !plain(before) || !plain(after)
+        };
+        if !fences || added.iter().any(beside) || !(at.is_empty() || at == added) {
+            continue;
+        }
+        let (stands, cost) = weighed(&program, &added, costs);
+        at = added;
+        options.push((splices, stands, cost));
+    }
+    let none = (Vec::new(), vec![Stand::ABSENT; at.len()], 0);
+    options.insert(0, none);
+    Choice::new(at, options)
+}
+
+/// The choices of assembly, whose instructions are printed.
+fn assembly(test: &LitmusTest, scopes: &[Scope], costs: &Costs) -> Vec<Choice> {
+    let program = &test.program;
+    let around = Around::new(program);
+    let mut choices = Vec::new();
+    for at in sites_of(program, &|instr| around.order(instr).is_some()) {
+        let this = instr(program, at[0]);
+        let Some((below, _, above)) = around.order(this) else { continue };
+        let own = strength::scope(&this.op);
+        let orders = below.iter().chain(&above).map(|level| Some(level.0)).chain([None]);
+        let mut options = Vec::new();
+        for change in orders {
+            if change == Some(Change::Nothing) {
+                options.extend(without(test, statements(test, this.span), &at));
+                continue;
+            }
+            let scoped = change != Some(Change::Weak) && (own.is_some() || change.is_some());
+            let of_scopes: Vec<Option<Scope>> = match scoped {
+                true => own.filter(|own| !scopes.contains(own)).iter().chain(scopes).map(|s| Some(*s)).collect(),
+                false => vec![None],
+            };
+            for scope in of_scopes {
+                let scope = scope.filter(|scope| change.is_some() || Some(*scope) != own);
+                let changes: Vec<Change> = change.into_iter().chain(scope.map(Change::Scope)).collect();
+                if changes.is_empty() {
+                    options.extend(option(test, Vec::new(), &at, costs));
+                    continue;
+                }
+                let texts: Option<Vec<Splice>> = at.iter().map(|spot| rewritten(test, *spot, &changes)).collect();
+                let Some(mut texts) = texts else { continue };
+                texts.sort_unstable();
+                texts.dedup();
+                let edits: Vec<Edit> =
+                    at.iter().flat_map(|spot| changes.iter().map(|c| (Site::Instr(spot.0, spot.1), *c))).collect();
+                let meant = edited(program, &edits);
+                let is_meant = |read: &Read| {
+                    at.iter().all(|s| said(&instr(&read.program, *s).op) == said(&instr(&meant, *s).op))
+                };
+                if read(test, &texts, &at, false).filter(is_meant).is_some() {
+                    options.extend(option(test, texts, &at, costs));
+                }
+            }
+        }
+        choices.extend(Choice::new(at, options));
+    }
+    // Fences in front of accesses.
+    for at in sites_of(program, &|instr| instr.op.is_access()) {
+        let span = Span::new(instr(program, at[0]).span.start as usize, instr(program, at[0]).span.start as usize);
+        let line = &test.file.text[..span.start as usize];
+        let indent = line.rsplit('\n').next().unwrap_or("");
+        let end = if indent.trim().is_empty() { format!("\n{indent}") } else { "; ".to_owned() };
+        let kinds = [Order::AcqRel, Order::SeqCst].into_iter();
+        let fences = kinds.flat_map(|order| scopes.iter().map(move |scope| Fence::Memory(order, *scope)));
+        let texts = fences.map(|fence| fence_text(program.dialect, fence) + &end);
+        choices.extend(put_in(test, span, texts, costs));
+    }
+    choices
+}
+
+/// An instruction as a statement: with its semicolon, or without.
+fn statements(test: &LitmusTest, span: Span) -> Vec<Span> {
+    let behind = &test.file.text[span.end as usize..];
+    let space = behind.len() - behind.trim_start_matches([' ', '\t']).len();
+    let whole = behind[space..].starts_with(';').then(|| Span { end: span.end + space as u32 + 1, ..span });
+    whole.into_iter().chain([span]).collect()
+}
+
+/// The choices of a language: its words for orders and scopes, and fences as statements.
+fn spelled(test: &LitmusTest, source: &Source<'_>, scopes: &[Scope], costs: &Costs) -> Vec<Choice> {
+    let program = &test.program;
+    // Words that concern the same instructions are chosen together.
+    let mut together: Vec<(Vec<Spot>, Vec<Vec<Splice>>)> = Vec::new();
+    for (span, words) in source.words(scopes) {
+        let mut at: Vec<Spot> = Vec::new();
+        let mut texts = Vec::new();
+        for text in words {
+            let splice = Splice { span, text };
+            let Some((new, _)) = respelled(test, std::slice::from_ref(&splice)) else { continue };
+            if program.thread_ids().any(|t| new.program.thread(t).code.len() != program.thread(t).code.len()) {
+                continue;
+            }
+            let stand = |program: &Program, spot: &Spot| Stand::of(&instr(program, *spot).op);
+            let changed = spots(program).filter(|spot| stand(program, spot) != stand(&new.program, spot));
+            let changed: Vec<Spot> = changed.collect();
+            if !changed.is_empty() {
+                at.extend(changed);
+                texts.push(splice);
+            }
+        }
+        at.sort_unstable();
+        at.dedup();
+        if texts.is_empty() {
+            continue;
+        }
+        match together.iter_mut().find(|group| group.0 == at) {
+            Some(group) => group.1.push(texts),
+            None => together.push((at, vec![texts])),
+        }
+    }
+    let fences = sites_of(program, &|instr| instr.op.is_fence());
+    let gone = |at: &Vec<Spot>| without(test, source.statement(at[0]), at);
+    let mut choices = Vec::new();
+    for (at, words) in &together {
+        let mut all: Vec<Vec<Splice>> = vec![Vec::new()];
+        for texts in words {
+            let with = |some: &Vec<Splice>| {
+                let each =
+                    texts.iter().map(|splice| some.iter().cloned().chain([splice.clone()]).collect::<Vec<_>>());
+                each.collect::<Vec<_>>()
+            };
+            let more: Vec<Vec<Splice>> = all.iter().flat_map(with).collect();
+            all.extend(more);
+        }
+        let mut options: Vec<_> = all.into_iter().filter_map(|texts| option(test, texts, at, costs)).collect();
+        options.extend(fences.iter().find(|fence| *fence == at).and_then(gone));
+        choices.extend(Choice::new(at.clone(), options));
+    }
+    for at in fences.iter().filter(|at| !together.iter().any(|group| group.0 == **at)) {
+        let options = option(test, Vec::new(), at, costs).into_iter().chain(gone(at));
+        choices.extend(Choice::new(at.clone(), options.collect()));
+    }
+    // A fence between two accesses is one fence, wherever between them it stands.
+    let mut between: Vec<Vec<(ThreadId, usize)>> = Vec::new();
+    for (span, texts) in source.put_in(scopes, Around::new(program).wide()) {
+        let Some(choice) = put_in(test, span, texts, costs) else { continue };
+        let place = |spot: &Spot| {
+            let code = program.thread(spot.0).code.iter().take(spot.1);
+            (spot.0, code.filter(|i| i.op.is_visible()).count())
+        };
+        let place: Vec<_> = choice.spots.iter().map(place).collect();
+        if !between.contains(&place) {
+            between.push(place);
+            choices.push(choice);
+        }
+    }
+    choices
+}

@@ -1,0 +1,365 @@
+//! Advice: the cheapest orders, scopes and fences that keep a program right, or make it so.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `choice` | what could stand in each place, in a partial order |
+//! | `costs` | what that costs |
+//! | `cheapest` | the cheapest setting that holds |
+//!
+//! # Invariants
+//! - Whatever is proposed was decided: it keeps every [`Goal`], and with any choice one step weaker, some goal fails.
+//! - That nothing cheaper keeps them rests on stronger orders, wider scopes and more fences never losing one. Where that is
+//!   not so of a model ([`Advice::least`]), nothing is claimed but the first.
+//! - What is not decided counts as failing, and is counted.
+
+mod cheapest;
+mod choice;
+mod costs;
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use cat::model::ir::Model;
+use engine::{Engine, Limits};
+use front::litmus::Splice;
+use front::mapping::Mapping;
+use program::litmus::LitmusTest;
+use program::options::Setting as ModelOption;
+use verdict::{Reason, Verdict};
+
+use crate::knobs::{Changes, Knob};
+use crate::search::{GivenUp, Search, Setting};
+use crate::session::Session;
+use cheapest::Space;
+use choice::{Choice, choices};
+
+pub use costs::{Costs, MOST};
+
+/// At most so many programs are decided for one piece of advice.
+const DECISIONS: usize = 20_000;
+
+/// At most so many choices: of more, nobody would wait for the answer.
+const CHOICES: usize = 60;
+
+/// What has to be so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// No execution satisfies the condition; with `negate`, none violates it.
+    Never {
+        /// Whether the condition is to be violated.
+        negate: bool,
+    },
+    /// No execution races.
+    RaceFree,
+    /// The program is defined.
+    Defined,
+}
+
+impl Goal {
+    /// The verdict that it is.
+    pub fn word(self) -> &'static str {
+        match self {
+            Goal::Never { negate: false } => "forbidden",
+            Goal::Never { negate: true } => "required",
+            Goal::RaceFree => "race-free",
+            Goal::Defined => "defined",
+        }
+    }
+}
+
+/// What has to be so of a test under a model.
+#[derive(Clone)]
+pub struct Asked<'a> {
+    /// The test as it is written.
+    pub test: &'a LitmusTest,
+    /// The model.
+    pub model: &'a Model,
+    /// What it is called.
+    pub name: &'a str,
+    /// How the test becomes one that the model judges.
+    pub mapping: Option<&'static Mapping>,
+    /// What has to be so.
+    pub goals: Vec<Goal>,
+}
+
+/// How to ask.
+pub struct How<'a> {
+    /// Which engine decides.
+    pub engine: Engine,
+    /// When to give up; the time is that of all questions together.
+    pub limits: Limits,
+    /// Options of the models.
+    pub set: &'a [ModelOption],
+    /// What orders, scopes and fences cost.
+    pub costs: &'a Costs,
+}
+
+impl How<'_> {
+    /// Whether a goal is met by a test that stands for the one that is asked about; `None`: the model does not speak of it.
+    fn met(
+        &self,
+        test: &LitmusTest,
+        asked: &Asked<'_>,
+        goal: Goal,
+        left: Option<Duration>,
+    ) -> Result<Option<bool>, Reason> {
+        let judged = match asked.mapping.map(|mapping| mapping.lowered(test)) {
+            None => Cow::Borrowed(test),
+            Some(Ok(lowered)) => Cow::Owned(lowered),
+            Some(Err(why)) => return Err(Reason::NotInModel(why)),
+        };
+        // What is found is decided by both engines afterwards.
+        let engine = if self.engine == Engine::Both { Engine::Auto } else { self.engine };
+        let limits = Limits { timeout: left, ..self.limits };
+        let mut session = Session::new(&judged, asked.model, engine, limits, self.set);
+        let answer = match goal {
+            Goal::Never { negate } => Some(session.reachability(None, negate)),
+            Goal::RaceFree => session.race(),
+            Goal::Defined => session.undefined(),
+        };
+        match answer.map(|answer| answer.verdict) {
+            _ if stop::requested().is_some() => Err(Reason::Interrupted),
+            None => Ok(None),
+            Some(Verdict::Forbidden | Verdict::RaceFree | Verdict::Defined) => Ok(Some(true)),
+            Some(Verdict::Undecided(reason)) => Err(reason),
+            Some(_) => Ok(Some(false)),
+        }
+    }
+
+    /// Whether it meets all of them.
+    fn keeps(&self, test: &LitmusTest, asked: &Asked<'_>, left: Option<Duration>) -> Result<bool, Reason> {
+        for goal in &asked.goals {
+            if self.met(test, asked, *goal, left)? == Some(false) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// What stands in one place, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What, and instead of what.
+    pub text: String,
+    /// Its line in the file as it is.
+    pub line: u32,
+    /// The threads that have it.
+    pub threads: String,
+}
+
+/// What would be without one part of the advice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Without {
+    /// No program without it keeps the goals: it is in every solution.
+    Needed,
+    /// The cheapest program without it costs so much more, and has this besides.
+    More(u64, Vec<Part>),
+    /// That was not found out.
+    Open(Reason),
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Advice {
+    /// Whether the program as it is written keeps its goals; `None`: not decided.
+    pub held: Option<bool>,
+    /// What it costs.
+    pub cost: u64,
+    /// The cheapest program that keeps the goals; `None` if none does.
+    pub found: Option<Solution>,
+    /// Goals that were added, since the program meets them as it is written: of what was asked, by its number.
+    pub kept: Vec<(usize, Goal)>,
+    /// Whether nothing cheaper keeps the goals: the models are such that what is stronger forbids no less.
+    pub least: bool,
+    /// In how many places something can be chosen.
+    pub choices: usize,
+    /// How many programs were decided.
+    pub decided: usize,
+    /// Of how many of them something was left undecided.
+    pub undecided: usize,
+    /// Why the search was given up, if it was; or why the program as it is written is undecided.
+    pub given_up: Option<Reason>,
+}
+
+/// The cheapest program that keeps the goals.
+#[derive(Clone, Debug)]
+pub struct Solution {
+    /// What it costs.
+    pub cost: u64,
+    /// Its file.
+    pub text: String,
+    /// What is another than as written.
+    pub changes: Vec<Part>,
+    /// Each part that is more than nothing, and what would be without it.
+    pub menu: Vec<(Part, Without)>,
+    /// The program with each single choice one step weaker, none of which keeps the goals.
+    pub weaker: Vec<String>,
+}
+
+/// Looks for the cheapest program. All tests are made of the same text.
+pub fn advise(mut asked: Vec<Asked<'_>>, how: &How<'_>) -> Advice {
+    let deadline = how.limits.timeout.map(|t| Instant::now() + t);
+    let left = || deadline.map(|d| d.saturating_duration_since(Instant::now()));
+    let undecided = Cell::new(0);
+    // As far as it is defined and race-free now, it is to be so then.
+    let mut kept = Vec::new();
+    for (number, one) in asked.iter_mut().enumerate() {
+        for goal in [Goal::RaceFree, Goal::Defined] {
+            let there = one.goals.contains(&goal);
+            if !there && how.met(one.test, one, goal, left()) == Ok(Some(true)) {
+                one.goals.push(goal);
+                kept.push((number, goal));
+            }
+        }
+    }
+    let mut written = Ok(true);
+    for one in &asked {
+        match how.keeps(one.test, one, left()) {
+            Ok(true) => {}
+            Ok(false) => written = Ok(false),
+            Err(reason) if written == Ok(true) => written = Err(reason),
+            Err(_) => {}
+        }
+    }
+    let mut tests: Vec<&LitmusTest> = asked.iter().map(|one| one.test).collect();
+    tests.dedup_by_key(|test| std::ptr::from_ref::<LitmusTest>(test));
+    let (choices, cost) = choices(&tests, how.costs);
+    let mut advice = Advice {
+        held: written.as_ref().ok().copied(),
+        cost,
+        found: None,
+        kept,
+        least: asked.iter().all(|one| wider_is_stronger(one.name)),
+        choices: choices.len(),
+        decided: 1,
+        undecided: 0,
+        given_up: written.as_ref().err().cloned(),
+    };
+    let Some(&first) = tests.first().filter(|_| written.is_ok()) else { return advice };
+    if choices.len() > CHOICES {
+        advice.given_up = Some(Reason::TooManyChanges);
+        return advice;
+    }
+    let decided = Cell::new(1);
+    let decides = |changes: &Changes, left: Option<Duration>| {
+        if stop::requested().is_some() {
+            return Err(GivenUp(Reason::Interrupted));
+        }
+        decided.set(decided.get() + 1);
+        let mut changed: Option<(*const LitmusTest, LitmusTest)> = None;
+        for one in &asked {
+            let key = std::ptr::from_ref(one.test);
+            if changed.as_ref().is_none_or(|changed| changed.0 != key) {
+                let Some(version) = changes.of(one.test) else { return Ok(false) };
+                changed = Some((key, version.test));
+            }
+            let Some((_, test)) = &changed else { return Ok(false) };
+            match how.keeps(test, one, left) {
+                Ok(true) => {}
+                Ok(false) => return Ok(false),
+                Err(reason @ (Reason::Time | Reason::Interrupted)) => return Err(GivenUp(reason)),
+                Err(_) => {
+                    undecided.set(undecided.get() + 1);
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    };
+    let knobs: Vec<Knob> = choices.iter().map(|choice| choice.knob.clone()).collect();
+    let search = Search::new(first, knobs, (written == Ok(true), DECISIONS, deadline), decides);
+    let mut space = Space::new(&choices, search);
+    match space.cheapest(space.everything()) {
+        Ok(found) => advice.found = found.map(|setting| solution(&tests, &choices, &mut space, &setting, cost)),
+        Err(GivenUp(reason)) => advice.given_up = Some(reason),
+    }
+    drop(space);
+    advice.decided = decided.get();
+    advice.undecided = undecided.get();
+    advice
+}
+
+/// Whether it is known that a wider scope forbids no less under a model. Not so where scopes have to be equal
+/// (`opencl`, *Overhauling SC atomics in C11 and OpenCL*), nor for a model by the user.
+fn wider_is_stronger(model: &str) -> bool {
+    ["ptx", "ptx-v6.0", "ptx-v7.5", "cuda", "cuda-17", "opencl-3.1", "c11", "rc11", "sc"].contains(&model)
+}
+
+/// What there is to say of the cheapest setting.
+fn solution<D: FnMut(&Changes, Option<Duration>) -> Result<bool, GivenUp>>(
+    tests: &[&LitmusTest],
+    choices: &[Choice],
+    space: &mut Space<'_, D>,
+    setting: &Setting,
+    written_cost: u64,
+) -> Solution {
+    let written = space.written();
+    let part = |k: usize, option: usize| {
+        let (text, line, threads) = choices[k].says(tests[choices[k].test], option);
+        Part { text, line, threads }
+    };
+    let differ = |a: &Setting, b: &Setting| -> Vec<Part> {
+        (0..a.len()).filter(|&k| a[k] != b[k]).map(|k| part(k, a[k])).collect()
+    };
+    let least = space.cost(setting);
+    let mut menu = Vec::new();
+    for k in 0..setting.len() {
+        let weaker = space.not_above(k, setting[k]);
+        if weaker == 0 || space.weaker(k, setting[k]).is_empty() {
+            continue;
+        }
+        let mut allowed = space.everything();
+        allowed[k] &= weaker;
+        let without = match space.cheapest(allowed) {
+            Ok(None) => Without::Needed,
+            Ok(Some(other)) => Without::More(space.cost(&other) - least, differ(&other, setting)),
+            Err(GivenUp(reason)) => Without::Open(reason),
+        };
+        menu.push((part(k, setting[k]), without));
+    }
+    let weaker = (0..setting.len()).flat_map(|k| {
+        let steps = space.weaker(k, setting[k]).into_iter();
+        steps.map(move |option| (k, option))
+    });
+    let weaker = weaker.map(|(k, option)| {
+        let mut lower = setting.clone();
+        lower[k] = option;
+        text(tests[0], &space.search.changes(&lower).splices)
+    });
+    Solution {
+        cost: (written_cost + least).saturating_sub(space.cost(&written)),
+        text: text(tests[0], &space.search.changes(setting).splices),
+        changes: differ(setting, &written),
+        menu,
+        weaker: weaker.collect(),
+    }
+}
+
+/// The file with other text in some places; lines that were nothing but what is gone are gone.
+fn text(test: &LitmusTest, splices: &[Splice]) -> String {
+    let text = &test.file.text;
+    let mut splices: Vec<&Splice> = splices.iter().collect();
+    splices.sort_unstable();
+    splices.dedup();
+    let (mut new, mut at) = (String::with_capacity(text.len()), 0);
+    for splice in splices {
+        let span = splice.span.range();
+        new += &text[at..span.start];
+        at = span.end;
+        let line = new.rfind('\n').map_or(0, |n| n + 1);
+        let rest = text[at..].find('\n').map_or(text.len(), |n| at + n + 1);
+        if splice.text.is_empty() && new[line..].trim().is_empty() && text[at..rest].trim().is_empty() {
+            new.truncate(line);
+            at = rest;
+        } else if splice.text.is_empty() && new.ends_with(' ') && text[at..].starts_with(' ') {
+            at += 1;
+        }
+        new += &splice.text;
+    }
+    new + &text[at..]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,271 @@
+//! What is advised, held against the engines: the program keeps what it has to, one that is weaker in one place does not,
+//! and no cheaper one does where all of them are gone through.
+
+use std::path::Path;
+use std::time::Duration;
+
+use cat::model::{Model, load_shipped};
+use engine::skeleton::signature::signature;
+use engine::{Engine, Limits};
+use front::litmus::{parse, read_path};
+use front::mapping::Mapping;
+use program::Dialect;
+use program::litmus::{LitmusTest, Quantifier, Reachability};
+
+use super::*;
+
+const LIMITS: Limits = Limits { bound: None, timeout: Some(Duration::from_secs(120)) };
+
+/// All engines that there are.
+const ENGINE: Engine = if cfg!(feature = "z3") { Engine::Both } else { Engine::Enumerate };
+
+/// Peterson's lock for two threads, with everything as strong as it can be.
+const PETERSON: &str = r#"
+name = "Peterson"
+doc = "Both threads in the critical section: each holds `c` at 1 while it is in."
+dialect = "cuda"
+condition = 'P0:r == 1 \/ P1:r == 1'
+
+[memory]
+a = 0
+b = 0
+turn = 0
+c = 0
+
+[[thread]]
+block = 0
+code = '''
+cuda::atomic_ref<int, cuda::thread_scope_system>(a).store(1, cuda::memory_order_seq_cst);
+cuda::atomic_ref<int, cuda::thread_scope_system>(turn).store(1, cuda::memory_order_seq_cst);
+int r = 0;
+int other = cuda::atomic_ref<int, cuda::thread_scope_system>(b).load(cuda::memory_order_seq_cst);
+int mine = cuda::atomic_ref<int, cuda::thread_scope_system>(turn).load(cuda::memory_order_seq_cst);
+if (other == 0 || mine == 0) {
+    r = c;
+    c = 1;
+    c = 0;
+}
+'''
+
+[[thread]]
+block = 1
+code = '''
+cuda::atomic_ref<int, cuda::thread_scope_system>(b).store(1, cuda::memory_order_seq_cst);
+cuda::atomic_ref<int, cuda::thread_scope_system>(turn).store(0, cuda::memory_order_seq_cst);
+int r = 0;
+int other = cuda::atomic_ref<int, cuda::thread_scope_system>(a).load(cuda::memory_order_seq_cst);
+int mine = cuda::atomic_ref<int, cuda::thread_scope_system>(turn).load(cuda::memory_order_seq_cst);
+if (other == 0 || mine == 1) {
+    r = c;
+    c = 1;
+    c = 0;
+}
+'''
+
+[expect]
+cuda = { reachability = "forbidden" }
+"#;
+
+struct Goals {
+    name: String,
+    model: Model,
+    mapping: Option<&'static Mapping>,
+    goals: Vec<Goal>,
+}
+
+/// What a test expects that is right.
+fn goals(test: &LitmusTest) -> Vec<Goals> {
+    let of = |(name, e): (&String, &program::litmus::Expectation)| {
+        let never = match e.reachability? {
+            Reachability::Allowed => return None,
+            Reachability::Required => Goal::Never { negate: true },
+            Reachability::Forbidden => Goal::Never { negate: test.quantifier == Quantifier::ForAll },
+        };
+        let current = Mapping::current(test.program.dialect);
+        let mapping = current.filter(|m| Dialect::of_model(name) == Some(m.to));
+        let model = load_shipped(name, &signature()).expect("shipped").expect("valid");
+        Some(Goals { name: name.clone(), model, mapping, goals: vec![never] })
+    };
+    test.expect.iter().filter_map(of).collect()
+}
+
+fn asked<'a>(test: &'a LitmusTest, goals: &'a [Goals]) -> Vec<Asked<'a>> {
+    let of =
+        |g: &'a Goals| Asked { test, model: &g.model, name: &g.name, mapping: g.mapping, goals: g.goals.clone() };
+    goals.iter().map(of).collect()
+}
+
+/// Whether a file keeps the goals of a test, by all engines.
+fn keeps(text: &str, test: &LitmusTest, asked: &[Asked<'_>]) -> bool {
+    let tests = parse("advised.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{text}\n{e:?}"));
+    let new = tests.into_iter().find(|new| new.name == test.name).expect("the same test");
+    let met = |one: &Asked<'_>| {
+        let judged = one.mapping.map_or_else(|| new.clone(), |m| m.lowered(&new).expect("mapped"));
+        one.goals.iter().all(|goal| {
+            let mut session = Session::new(&judged, one.model, ENGINE, LIMITS, &[]);
+            let answer = match goal {
+                Goal::Never { negate } => Some(session.reachability(None, *negate)),
+                Goal::RaceFree => session.race(),
+                Goal::Defined => session.undefined(),
+            };
+            let answer = answer.expect("the model speaks of it");
+            assert_eq!(answer.defect, None, "{text}");
+            assert!(answer.verdict.reason().is_none(), "{text}\n{:?}", answer.verdict);
+            matches!(answer.verdict, Verdict::Forbidden | Verdict::RaceFree | Verdict::Defined)
+        })
+    };
+    asked.iter().all(met)
+}
+
+/// Asks for advice about a test, and holds it against the engines.
+fn advised(test: &LitmusTest) -> Advice {
+    let goals = goals(test);
+    assert!(!goals.is_empty(), "{} expects nothing that could be lost", test.name);
+    let mut asked = asked(test, &goals);
+    let costs = Costs::shipped();
+    let how = How { engine: Engine::Auto, limits: LIMITS, set: &[], costs: &costs };
+    let advice = advise(asked.clone(), &how);
+    let told = format!("{}: {advice:#?}", test.name);
+    assert_eq!((&advice.given_up, advice.undecided), (&None, 0), "{told}");
+    let found = advice.found.as_ref().unwrap_or_else(|| panic!("{told}"));
+    for (number, goal) in &advice.kept {
+        asked[*number].goals.push(*goal);
+    }
+    assert!(keeps(&found.text, test, &asked), "{told}");
+    assert_eq!(keeps(&test.file.text, test, &asked), advice.held == Some(true), "{told}");
+    for weaker in &found.weaker {
+        assert!(!keeps(weaker, test, &asked), "one step weaker does, too:\n{weaker}\n{told}");
+    }
+    assert!(advice.held != Some(true) || found.cost <= advice.cost, "{told}");
+    assert_eq!(found.changes.is_empty(), found.text == test.file.text, "{told}");
+    advice
+}
+
+/// The tests of a shipped file.
+fn shipped(path: &str) -> Vec<LitmusTest> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus").join(path);
+    read_path(&path).unwrap_or_else(|e| panic!("{}: {e:?}", path.display())).into_iter().collect()
+}
+
+fn one(path: &str, name: &str) -> LitmusTest {
+    shipped(path).into_iter().find(|test| test.name == name).expect(name)
+}
+
+#[test]
+fn message_passing_needs_a_release_and_an_acquire() {
+    let advice = advised(&one("ptx/06-causality/MP+rel.gpu+acq.gpu.toml", "MP+rel.gpu+acq.gpu"));
+    let found = advice.found.expect("found");
+    assert!(found.changes.is_empty());
+    // Release and acquire, or fences that cost more.
+    let more: Vec<bool> = found.menu.iter().map(|(_, without)| matches!(without, Without::More(1.., _))).collect();
+    assert_eq!(more, [true, true]);
+}
+
+#[test]
+fn store_buffering_needs_its_fences() {
+    let advice =
+        advised(&one("ptx/02-fence-sc/SB+fence.sc.gpu+fence.sc.gpu.rlx.toml", "SB+fence.sc.gpu+fence.sc.gpu.rlx"));
+    let menu = advice.found.expect("found").menu;
+    let fences: Vec<&Without> = menu.iter().filter(|m| m.0.text.contains("fence.sc")).map(|m| &m.1).collect();
+    assert_eq!(fences, [&Without::Needed, &Without::Needed]);
+}
+
+#[test]
+fn independent_reads_of_independent_writes_need_two_fences() {
+    advised(&one("ptx/02-fence-sc/IRIW+fence.sc.gpu.toml", "IRIW+fence.sc.gpu"));
+}
+
+#[test]
+fn a_lock_of_two_is_weakened_as_far_as_it_goes() {
+    let tests = parse("peterson.toml", PETERSON.as_bytes()).expect("a test");
+    let advice = advised(&tests[0]);
+    let found = advice.found.expect("found");
+    assert!(found.cost < advice.cost && advice.held == Some(true));
+    assert!(!found.text.contains("thread_scope_system"), "{}", found.text);
+}
+
+#[test]
+fn idioms_are_advised_in_every_language() {
+    // A spin lock, a seqlock, a ring of one producer and one consumer.
+    for language in ["ptx", "cuda", "opencl"] {
+        for idiom in ["A04", "A10", "A19"] {
+            let tests = shipped(&format!("idioms/{language}/{idiom}.toml"));
+            for test in tests.iter().filter(|test| !goals(test).is_empty()).take(2) {
+                advised(test);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_wrong_program_is_repaired() {
+    let text = one("ptx/06-causality/MP+rel.cta+acq.gpu.toml", "MP+rel.cta+acq.gpu").file.text.clone();
+    let text = text.replace("\"allowed\"", "\"forbidden\"").replace("st.release.cta", "st.relaxed.cta");
+    let tests = parse("mp.toml", text.as_bytes()).expect("a test");
+    let advice = advised(&tests[0]);
+    assert_eq!(advice.held, Some(false));
+    assert!(advice.found.expect("found").text.contains("st.release.gpu f, 1"));
+}
+
+#[test]
+fn what_no_order_forbids_is_beyond_repair() {
+    let text = one("ptx/06-causality/MP+rel.gpu+acq.gpu.toml", "MP+rel.gpu+acq.gpu").file.text.clone();
+    let text = text.replace("P1:r0 == 1 /\\ P1:r1 == 0", "P1:r0 == 1 /\\ P1:r1 == 1");
+    let test = &parse("mp.toml", text.as_bytes()).expect("a test")[0];
+    let goals = goals(test);
+    let costs = Costs::shipped();
+    let how = How { engine: Engine::Auto, limits: LIMITS, set: &[], costs: &costs };
+    let advice = advise(asked(test, &goals), &how);
+    assert_eq!((advice.held, advice.found.is_none(), advice.given_up), (Some(false), true, None));
+}
+
+#[test]
+fn of_all_settings_none_is_cheaper() {
+    let programs = [
+        ("st.weak x, 1; st.release.cta f, 1", "ld.acquire.cta r0, f; ld.weak r1, x", "P1:r0 == 1 /\\ P1:r1 == 0"),
+        (
+            "st.relaxed.cta x, 1; fence.sc.cta; ld.relaxed.cta r0, f",
+            "st.relaxed.cta f, 1; fence.sc.cta; ld.relaxed.cta r1, x",
+            "P0:r0 == 0 /\\ P1:r1 == 0",
+        ),
+    ];
+    for (p0, p1, condition) in programs {
+        let thread = |code: &str| format!("[[thread]]\ncta = 0\ncode = \"{code}\"\n");
+        let text = format!(
+            "name = \"T\"\ncondition = '{condition}'\n[memory]\nx = 0\nf = 0\n{}{}[expect]\nptx = {{ reachability = \"forbidden\" }}\n",
+            thread(p0),
+            thread(p1)
+        );
+        let test = &parse("t.toml", text.as_bytes()).expect("a test")[0];
+        let found = advised(test).found.expect("found");
+        let goals = goals(test);
+        let (choices, written) = choices(&[test], &Costs::shipped());
+        let costs_now: u64 = choices.iter().map(|choice| choice.costs[choice.written]).sum();
+        let mut asked = asked(test, &goals);
+        let costs = Costs::shipped();
+        let how = How { engine: Engine::Enumerate, limits: LIMITS, set: &[], costs: &costs };
+        for (number, goal) in advise(asked.clone(), &how).kept {
+            asked[number].goals.push(goal);
+        }
+        // Every setting there is, in the order of counting.
+        let mut cheapest = u64::MAX;
+        let mut setting = vec![0; choices.len()];
+        let mut counted = 0;
+        loop {
+            let cost: u64 = choices.iter().zip(&setting).map(|(choice, option)| choice.costs[*option]).sum();
+            let splices = choices.iter().zip(&setting).flat_map(|(choice, option)| choice.texts[*option].clone());
+            counted += 1;
+            if cost < cheapest {
+                let changes = Changes { edits: Vec::new(), splices: splices.collect() };
+                let version = changes.of(test).expect("written");
+                let all = asked.iter().all(|one| how.keeps(&version.test, one, None) == Ok(true));
+                cheapest = if all { cost } else { cheapest };
+            }
+            let Some(next) = (0..setting.len()).find(|&k| setting[k] + 1 < choices[k].texts.len()) else { break };
+            setting[..next].fill(0);
+            setting[next] += 1;
+        }
+        assert!(counted > 700, "{counted}");
+        assert_eq!(found.cost, written + cheapest - costs_now, "{text}");
+    }
+}

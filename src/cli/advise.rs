@@ -1,0 +1,309 @@
+//! `fencepost advise`: the cheapest orders, scopes and fences that keep a program right; the cheapest repair.
+//!
+//! Tests of one file that are made of the same code are advised together: what is written keeps all that they expect, under
+//! all their models.
+//!
+//! # Invariants
+//! - What is proposed was read anew from its text, and decided by all engines that there are; liveness is
+//!   asked for only there.
+
+use std::collections::BTreeSet;
+
+use super::args::{AdviseArgs, DenyAdvice};
+use super::decide::{self, Decided};
+use super::defect;
+use super::plan::{self, Ask, Question, Unit};
+use super::run::Run;
+use super::settings::Settings;
+use super::terminal::Terminal;
+use super::{load, panics, seams};
+use cat::model::ir::Model;
+use diag::SourceFile;
+use engine::Engine;
+use front::mapping::Mapping;
+use program::litmus::LitmusTest;
+use report::{Advice, AdviceItem, AdvicePart, Advised, Line, Subject, unified};
+use verdict::{Property, Reason};
+use why::advice::{self, Asked, Costs, Goal, How, Part, Without};
+
+/// Runs it; returns the exit code.
+pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> u8 {
+    advise(args, terminal).unwrap_or_else(|code| code)
+}
+
+/// The tests that are made of the same code, each under a model, with what has to be so.
+struct Group<'a> {
+    units: Vec<(&'a Unit<'a>, Vec<Goal>)>,
+}
+
+fn advise(args: &AdviseArgs, terminal: &Terminal) -> Result<u8, u8> {
+    let mut run = Run::new(terminal, &args.question, Subject::Others)?;
+    let costs = costs(args).map_err(|diagnostics| {
+        terminal.diagnose_all(&diagnostics);
+        super::exit::INVALID
+    })?;
+    let selection = run.select(&args.select)?;
+    let files = run.load(&args.paths);
+    let mut units = run.plan(&files, |test, model| Ok(plan::expectations(test, model, false)));
+    selection.narrow(&mut units);
+    run.open(&units, false)?;
+    let groups: Vec<Group<'_>> = (units.chunk_by(|a, b| a.path == b.path))
+        .flat_map(groups)
+        .map(|units| Group { units: units.into_iter().map(|unit| (unit, goals(unit, args.repair))).collect() })
+        .collect();
+    run.decide(
+        &groups,
+        |group, settings| judge(group, settings, &costs),
+        |run, advice| {
+            run.summary.add_advice(&advice);
+            run.events.answered = true;
+            run.events.undecided |= advice.verdict == Advised::Undecided;
+            // With `--repair` nobody expected it to be right.
+            let wrong = matches!(advice.verdict, Advised::Repaired | Advised::BeyondRepair);
+            let denied = args.deny == Some(DenyAdvice::OverSynchronised);
+            run.events.unmet |= wrong && !args.repair || denied && advice.verdict == Advised::OverSynchronised;
+            run.outputs.advice(&advice)
+        },
+    );
+    Ok(run.end())
+}
+
+/// The table of costs.
+fn costs(args: &AdviseArgs) -> Result<Costs, Vec<diag::Diagnostic>> {
+    let Some(path) = &args.cost else { return Ok(Costs::shipped()) };
+    let text = load::text(path).map_err(|diagnostic| vec![*diagnostic])?;
+    Costs::read(&SourceFile::new(path.to_string_lossy(), text))
+}
+
+/// Where instructions stand in a file.
+type Spans = BTreeSet<(u32, u32)>;
+
+/// The units of a file, those together whose tests are made of some of the same code.
+fn groups<'a>(units: &'a [Unit<'a>]) -> Vec<Vec<&'a Unit<'a>>> {
+    let mut groups: Vec<(Spans, Vec<&Unit<'_>>)> = Vec::new();
+    for unit in units {
+        let spans = unit.source.program.instrs().map(|(_, _, i)| (i.span.start, i.span.end));
+        let spans: Spans = spans.filter(|span| span.0 < span.1).collect();
+        // Several groups may turn out to be one.
+        let (same, others): (Vec<_>, Vec<_>) = (groups.into_iter()).partition(|group| {
+            !group.0.is_disjoint(&spans) || group.1.iter().any(|other| std::ptr::eq(other.source, unit.source))
+        });
+        groups = others;
+        let mut all = (spans, Vec::new());
+        for (spans, units) in same {
+            all.0.extend(spans);
+            all.1.extend(units);
+        }
+        all.1.push(unit);
+        groups.push(all);
+    }
+    groups.into_iter().map(|group| group.1).collect()
+}
+
+/// What has to be so: what is expected of a program that is right. Where nothing is expected, the condition is what must not
+/// happen, or, quantified by `forall`, what must; with `repair`, what is expected to go wrong must not.
+fn goals(unit: &Unit<'_>, repair: bool) -> Vec<Goal> {
+    let expectation = unit.source.expect.get(&unit.model.label);
+    if expectation.is_some_and(|e| e.known.is_some()) {
+        return Vec::new();
+    }
+    let goal = |question: &Question| match (&question.ask, question.expected) {
+        (Ask::Reachability { prop: Some(_), negate }, expected) => {
+            let right = match expected {
+                Some("allowed") => repair,
+                Some(_) => true,
+                None => expectation.is_none() || repair,
+            };
+            right.then_some(Goal::Never { negate: *negate })
+        }
+        (Ask::Race, Some(expected)) => (repair || expected == "race-free").then_some(Goal::RaceFree),
+        (Ask::Undefined, Some(expected)) => (repair || expected == "defined").then_some(Goal::Defined),
+        _ => None,
+    };
+    let mut goals: Vec<Goal> = unit.questions.iter().filter_map(goal).collect();
+    // Of a test that expects no more than a race, the condition is to be kept from holding, too.
+    let asks = unit.questions.iter().any(|q| q.property == Property::Reachability);
+    if repair && !asks && unit.source.condition.is_some() {
+        let own = plan::own_condition(unit.source, &unit.model.label);
+        goals.extend(goal(&own));
+    }
+    goals
+}
+
+/// Looks for the advice, and has it decided again.
+fn judge(group: &Group<'_>, settings: &Settings, costs: &Costs) -> Decided<Advice> {
+    let path = group.units[0].0.path;
+    let (mut tests, mut models): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    let with_goals: Vec<_> = group.units.iter().filter(|unit| !unit.1.is_empty()).collect();
+    let shown = if with_goals.is_empty() { group.units.iter().collect() } else { with_goals.clone() };
+    for (unit, _) in shown {
+        if !tests.contains(&unit.source.name) {
+            tests.push(unit.source.name.clone());
+        }
+        if !models.contains(&unit.model.label) {
+            models.push(unit.model.label.clone());
+        }
+    }
+    let mut told = Advice {
+        path: path.to_owned(),
+        tests,
+        models,
+        verdict: Advised::NothingToKeep,
+        keeps: Vec::new(),
+        cost: 0,
+        cheapest: None,
+        least: true,
+        changes: Vec::new(),
+        menu: Vec::new(),
+        choices: 0,
+        programs: 0,
+        undecided: 0,
+        reason: None,
+        diff: String::new(),
+        program: None,
+    };
+    if with_goals.is_empty() {
+        return Decided::new(vec![told], Vec::new());
+    }
+    let asked = |(unit, goals): &&(&Unit<'_>, Vec<Goal>)| -> (String, String, Vec<Goal>) {
+        (unit.source.name.clone(), unit.model.label.clone(), goals.clone())
+    };
+    let mut wanted: Vec<(String, String, Vec<Goal>)> = with_goals.iter().map(asked).collect();
+    let how = How { engine: settings.engine, limits: settings.limits, set: &settings.set, costs };
+    let found = panics::catch(|| {
+        let asked = with_goals.iter().map(|(unit, goals)| {
+            let (test, model): (&LitmusTest, &Model) = (unit.source, &unit.model.model);
+            let mapping = unit.mapping.and_then(Mapping::named);
+            Asked { test, model, name: &unit.model.label, mapping, goals: goals.clone() }
+        });
+        advice::advise(asked.collect(), &how)
+    });
+    let found = match found {
+        Ok(found) => found,
+        Err(message) => {
+            let (unit, _) = with_goals[0];
+            let defect = defect::record(&unit.test, &unit.model, "advice", &message, settings);
+            (told.verdict, told.reason) = (Advised::Undecided, Some(Reason::Broken.to_string()));
+            return Decided::new(vec![told], vec![defect]);
+        }
+    };
+    for (number, goal) in &found.kept {
+        wanted[*number].2.push(*goal);
+    }
+    told.keeps = (wanted.iter())
+        .flat_map(|(test, model, goals)| goals.iter().map(|goal| (test.clone(), model.clone(), goal.word())))
+        .collect();
+    told.least = found.least;
+    (told.cost, told.choices, told.programs) = (found.cost, found.choices, found.decided);
+    told.undecided = found.undecided;
+    told.reason = found.given_up.as_ref().map(ToString::to_string);
+    let Some(solution) = found.found else {
+        told.verdict = match (&found.given_up, found.undecided) {
+            (None, 0) if found.held == Some(false) => Advised::BeyondRepair,
+            _ => Advised::Undecided,
+        };
+        if told.verdict == Advised::Undecided && told.reason.is_none() {
+            told.reason = Some("no program was found, and of some it was not decided whether they do".to_owned());
+        }
+        return Decided::new(vec![told], Vec::new());
+    };
+    told.cheapest = Some(solution.cost);
+    told.changes = solution.changes.iter().map(part).collect();
+    told.menu = solution.menu.iter().map(item).collect();
+    told.diff = unified(path, &with_goals[0].0.source.file.text, &solution.text);
+    told.verdict = match found.held {
+        Some(false) => Advised::Repaired,
+        _ if solution.cost < found.cost => Advised::OverSynchronised,
+        _ => Advised::Minimal,
+    };
+    let (lost, defects) = confirmed(group, &wanted, &solution.text, settings);
+    if !lost.is_empty() {
+        told.verdict = Advised::Undecided;
+        told.reason = Some(format!("the cheapest program does not keep {}", lost.join(", ")));
+    }
+    told.program = Some(solution.text);
+    Decided::new(vec![told], defects)
+}
+
+fn part(part: &Part) -> AdvicePart {
+    AdvicePart { line: part.line, threads: part.threads.clone(), text: part.text.clone() }
+}
+
+fn item((of, without): &(Part, Without)) -> AdviceItem {
+    let (needed, more, instead) = match without {
+        Without::Needed => (Some(true), None, Vec::new()),
+        Without::More(more, instead) => (Some(false), Some(*more), instead.iter().map(part).collect()),
+        Without::Open(_) => (None, None, Vec::new()),
+    };
+    AdviceItem { part: part(of), needed, more, instead }
+}
+
+/// Decides the proposed file by all engines: what of it is not so, and laws that were broken. What the search found to be so
+/// has to be.
+fn confirmed(
+    group: &Group<'_>,
+    wanted: &[(String, String, Vec<Goal>)],
+    text: &str,
+    settings: &Settings,
+) -> (Vec<String>, Vec<defect::Defect>) {
+    let path = group.units[0].0.path;
+    let both =
+        Settings { engine: if cfg!(feature = "z3") { Engine::Both } else { settings.engine }, ..settings.clone() };
+    let (mut lost, mut defects) = (Vec::new(), Vec::new());
+    let tests = match seams::read_tests(path, text.as_bytes()) {
+        Ok(read) => read.tests,
+        Err(errors) => {
+            let why = errors.first().map_or(String::new(), |error| error.message.clone());
+            return (vec![format!("the form of a test: {why}")], defects);
+        }
+    };
+    for (old, _) in &group.units {
+        let Some(test) = tests.iter().find(|test| test.name == old.source.name) else {
+            lost.push(format!("the test {}", old.source.name));
+            continue;
+        };
+        let label = &old.model.label;
+        let of = wanted.iter().find(|w| w.0 == test.name && w.1 == *label);
+        let goals = of.map_or(&[][..], |wanted| &wanted.2);
+        let goal_of = |question: &Question| {
+            let is = |goal: &&Goal| match question.property {
+                Property::Reachability => matches!(goal, Goal::Never { .. }),
+                Property::Race => **goal == Goal::RaceFree,
+                Property::Undefined => **goal == Goal::Defined,
+                _ => false,
+            };
+            goals.iter().find(is)
+        };
+        let mut questions = plan::expectations(test, label, true);
+        questions.retain(|q| goal_of(q).is_some() || q.expected == Some("terminates"));
+        let mapping = old.mapping.and_then(Mapping::named);
+        let judged = match mapping.map(|mapping| mapping.lowered(test)) {
+            None => std::borrow::Cow::Borrowed(test),
+            Some(Ok(lowered)) => std::borrow::Cow::Owned(lowered),
+            Some(Err(_)) => continue,
+        };
+        let unit = Unit {
+            path,
+            test: judged,
+            source: test,
+            mapping: old.mapping,
+            refused: old.refused.clone(),
+            model: old.model.clone(),
+            questions,
+        };
+        let answered = decide::answers(&unit, &both);
+        defects.extend(answered.defects);
+        for (question, line) in unit.questions.iter().zip(&answered.results) {
+            let said = |line: &Line| line.answer.verdict.word().to_owned();
+            let kept = match goal_of(question) {
+                Some(Goal::Never { .. }) => said(line) == "forbidden",
+                Some(goal) => said(line) == goal.word(),
+                None => line.met() != Some(false),
+            };
+            if !kept {
+                lost.push(format!("{} ({} under {label})", question.property, test.name));
+            }
+        }
+    }
+    (lost, defects)
+}
