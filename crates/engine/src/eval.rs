@@ -96,6 +96,37 @@ impl<'a> Eval<'a> {
         v
     }
 
+    /// A read that keeps a term from being known; `None` if it is known, or waits for choices alone.
+    pub fn waits_for(&mut self, t: TermId) -> Option<usize> {
+        if self.term(t).is_some() {
+            return None;
+        }
+        match self.sk.pool.term(t) {
+            Term::Const(_) => None,
+            Term::Read(e) => Some(e.index()),
+            Term::Bin(_, _, a, b) => self.waits_for(a).or_else(|| self.waits_for(b)),
+            Term::Cast(_, a) => self.waits_for(a),
+            Term::Ite(c, a, b) => match self.cond(c) {
+                Some(true) => self.waits_for(a),
+                Some(false) => self.waits_for(b),
+                None => self.cond_waits_for(c),
+            },
+        }
+    }
+
+    /// As [`Eval::waits_for`].
+    fn cond_waits_for(&mut self, c: Cond) -> Option<usize> {
+        if self.cond(c).is_some() {
+            return None;
+        }
+        let (atom, low, high) = self.sk.pool.decision(c)?;
+        let tested = match self.sk.pool.atom(atom) {
+            Atom::Eq(_, a, b) | Atom::Lt(_, a, b) => self.waits_for(a).or_else(|| self.waits_for(b)),
+            Atom::Choice(_) => None,
+        };
+        tested.or_else(|| self.cond_waits_for(low)).or_else(|| self.cond_waits_for(high))
+    }
+
     /// The final value of a register.
     pub fn register(&mut self, thread: ThreadId, register: RegId) -> Option<i64> {
         self.term(self.sk.final_regs[thread.0 as usize][register.0 as usize])

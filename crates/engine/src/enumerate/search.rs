@@ -8,6 +8,7 @@ use crate::eval;
 use crate::eval::{Assignment, Eval};
 use crate::execution::Execution;
 use crate::query::{Deadline, FinalState, Query};
+use crate::skeleton::pool::Cond;
 use crate::task::Task;
 use cat::algebra::bounds::{Bound, Bounds};
 use cat::algebra::{Values, needed_unless};
@@ -210,17 +211,18 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
                 return Ok(());
             }
         }
-        if self.goal == Goal::States && self.cells.is_empty() {
-            // Every completion ends in a state that was found already.
-            let state: Option<FinalState> = task.observed.iter().map(|&o| register(o)).collect();
-            if state.is_some_and(|s| self.states.contains(&s)) {
-                return Ok(());
-            }
+        if self.goal == Goal::States && self.all_found(&mut eval, &guards) {
+            return Ok(());
         }
-        // A write that is read from executes, whatever is known of its guard: a circle of sources is seen before values are
-        // drawn for it.
+        // A write that is read from executes, whatever is known of its guard, and so does the read of its
+        // read-modify-write: a circle of sources is seen before values are drawn for it.
         let mut must = EventSet::from_fn(sk.len(), |e| guards[e.index()] == Some(true));
         partial.source.iter().flatten().for_each(|&w| must.insert(w));
+        for (r, w) in &sk.rmw {
+            if must.has(w.index()) {
+                must.insert(r.index());
+            }
+        }
         let seen = Seen {
             algebra: Bounds { must, may: EventSet::from_fn(sk.len(), |e| guards[e.index()] != Some(false)) },
             memory: (0..sk.len()).map(|e| eval.memory(e)).collect(),
@@ -260,14 +262,38 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             return self.each(&partial, [true, false], |next, value| next.known.choices[choice] = Some(value));
         }
         // Only values that depend on themselves are left.
-        let draw = (0..sk.len()).find(|&r| partial.source[r].is_some() && partial.known.reads[r].is_none());
-        if let Some(r) = draw {
+        let unknown = |r: &usize| partial.source[*r].is_some() && partial.known.reads[*r].is_none();
+        if let Some(mut r) = (0..sk.len()).find(unknown) {
+            // One that is in the circle, and does not hang from it: what is drawn for it is held against its source.
+            let mut passed = EventSet::empty(sk.len());
+            while !passed.has(r) {
+                passed.insert(r);
+                let source = partial.source[r].and_then(|w| sk.events[w].value);
+                r = source.and_then(|value| eval.waits_for(value)).filter(unknown).unwrap_or(r);
+            }
             let term = sk.events[r].value.expect("reads have values");
             let values = task.domains.of(term).iter().copied();
             return self.each(&partial, values, |next, value| next.known.reads[r] = Some(value));
         }
         debug_assert!(guards.iter().all(Option::is_some), "without open reads and choices all guards are known");
         self.settle(partial)
+    }
+
+    /// Whether every completion ends in a state that was found already, as far as values are known.
+    fn all_found(&self, eval: &mut Eval<'_>, guards: &[Option<bool>]) -> bool {
+        let task = self.task;
+        let mut values = |&o: &Observable| -> Option<Vec<i64>> {
+            if let Observable::Reg(t, r) = o {
+                return Some(vec![eval.register(t, r)?]);
+            }
+            let cell = task.sk.observed_cell(o)?;
+            let index = task.observed_cells.iter().position(|&c| c == cell)?;
+            let last = |&(w, at): &(usize, Cond)| guards[w] != Some(false) && eval.cond(at) != Some(false);
+            let last: Vec<usize> = task.at_cell[index].iter().copied().filter(last).map(|(w, _)| w).collect();
+            last.into_iter().map(|w| eval.value(w)).collect()
+        };
+        let values: Option<Vec<Vec<i64>>> = task.observed.iter().map(&mut values).collect();
+        values.is_some_and(|values| includes(&self.states, &values, &mut Vec::new()))
     }
 
     /// Goes on with every way to decide one thing.
@@ -319,4 +345,15 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
             }
         }
     }
+}
+
+/// Whether `states` has all that begin with `first` and go on with one of the values of each further place.
+fn includes(states: &BTreeSet<FinalState>, values: &[Vec<i64>], first: &mut FinalState) -> bool {
+    let Some(here) = values.get(first.len()) else { return states.contains(first) };
+    here.iter().all(|&value| {
+        first.push(value);
+        let all = includes(states, values, first);
+        first.pop();
+        all
+    })
 }
