@@ -149,7 +149,7 @@ fn the_rule_and_where_it_bites() {
         ("compare/SC-fence.IRIW.opencl", "opencl,ptx", "respected", "SC fence", &[28]),
         ("compare/SC-fence.narrow.opencl", "opencl,opencl-total", "differ", "scope inclusion", &[16, 24]),
         ("compare/Race.MP.ptx", "ptx,sc", "differ", "release and acquire", &[15, 21]),
-        ("compare/Race.volatile.cuda", "cuda,ptx", "exempt: undefined", "race", &[14, 20]),
+        ("compare/Race.volatile.cuda", "cuda,ptx", "exempt: undefined", "race (atomicity)", &[14, 20]),
         ("compare/Thin-air.LB+data.opencl", "opencl,ptx", "respected", "thin air", &[15, 16, 22, 23]),
         ("compare/Thin-air.LB.c", "c11,rc11", "differ", "thin air", &[14, 15, 20, 21]),
         ("compare/Gap.Z6.U.opencl", "opencl,ptx", "known gap", "mapping gap (leading fences)", &[15]),
@@ -161,6 +161,31 @@ fn the_rule_and_where_it_bites() {
     for (test, models, relation, rule, lines) in cases {
         let found = stands(test, models, &[]);
         assert_eq!(found, (relation.to_string(), rule.to_string(), lines.to_vec()), "{test}");
+    }
+}
+
+/// What `ask` says that an outcome lacks, and `compare` that a model lacks of sequential consistency, is one thing.
+#[test]
+fn ask_and_compare_name_one_cause() {
+    for (test, model, rule) in [
+        ("ptx/02-fence-sc/IRIW+fence.acq_rel.gpu", "ptx", "sequential consistency"),
+        ("ptx/16-reductions/MP+rel.gpu+red.gpu-rlx.gpu", "ptx", "release and acquire"),
+        ("compare/Scope.narrow.ptx", "ptx", "scope inclusion"),
+        ("ptx/15-aliases/CoRR.alias", "ptx", "proxy"),
+        ("cuda/Kernel+last-block.no-fence", "cuda", "race (program order)"),
+        ("compare/Race.volatile.cuda", "cuda", "race (atomicity)"),
+    ] {
+        let path = format!("litmus/{test}.toml");
+        let (relation, named, compared) = stands(test, &format!("{model},sc"), &[]);
+        assert_eq!((relation.as_str(), named.as_str()), ("differ", rule), "{test}");
+        let said = fencepost(Path::new("."), &["ask", &path, "--model", model, "--format", "jsonl"]);
+        let line = said.out.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")).next();
+        let line = line.expect("an answer");
+        let edits = [&line["race"]["remedy"], &line["explanation"]["missing"]["edits"]];
+        let edits = edits.into_iter().find_map(Value::as_array).expect("something that it lacks");
+        let mut asked: Vec<u64> = edits.iter().filter_map(|edit| edit["line"].as_u64()).collect();
+        asked.dedup();
+        assert_eq!(asked, compared, "{test}");
     }
 }
 

@@ -12,7 +12,7 @@ use program::strength;
 use program::{LocId, Program, Scope};
 use verdict::{Answer, Change, Fault, FaultEvent, Need, Reason, Remedy, Verdict, Where};
 
-use crate::knobs::{self, Around, Knob, Spot, Written};
+use crate::knobs::{self, Around, Knob, Spot, Version, Written};
 use crate::needs::ends;
 use crate::search::{GivenUp, Search, of_test};
 use crate::session::Session;
@@ -21,13 +21,14 @@ use crate::written::Source;
 /// At most so many programs are decided before, and as many after memory is made atomic.
 const DECISIONS: usize = 300;
 
-/// Looks for what removes the races of a test; `first` is one of them, found in the program as it is.
+/// Looks for what removes the races of a test, and the test that has it; `first` is one of them, found in the program as
+/// it is.
 pub(crate) fn remedy(
     session: &Session<'_>,
     task: &Task<'_>,
     first: &Fault,
     deadline: Option<Instant>,
-) -> Option<Remedy> {
+) -> Option<(Remedy, Option<Version>)> {
     let written = session.written();
     let program = &written.program;
     let around = Around::unbounded(program);
@@ -77,7 +78,8 @@ pub(crate) fn remedy(
         let order = (ordered..search.knobs.len()).chain(0..ordered);
         found.map(|setting| search.lowered(setting, order)).transpose()
     });
-    Some(match lowered {
+    let version = lowered.as_ref().ok().and_then(|found| search.version(found.as_ref()?));
+    let remedy = match lowered {
         Ok(Some(setting)) => {
             let turned = search.turned(&setting);
             let mut changes: Vec<Change> = turned.flat_map(|(knob, level)| said(written, knob, level, first)).collect();
@@ -93,7 +95,8 @@ pub(crate) fn remedy(
         Ok(None) if !orders => Remedy::None("the program has no atomic operation and no fence that could order them".into()),
         Ok(None) => Remedy::None("they race even with every order seq_cst and every scope as wide as it can be".into()),
         Err(GivenUp(reason)) => Remedy::Undecided(reason),
-    })
+    };
+    Some((remedy, version))
 }
 
 /// The plain accesses of a program, by the name of the location that they may be to.

@@ -9,16 +9,20 @@
 //! - A rule is named only if every question about the changed programs was decided.
 //! - Rules are tried in a fixed order, the narrower first, so that the report is repeatable.
 
+use std::time::Instant;
+
 use cat::model::ir::Model;
+use engine::query::Deadline;
 use engine::task::thin_air_axioms;
 use program::edits::{Change, Edit, Site, edited};
 use program::litmus::{LitmusTest, Prop};
 use program::strength::{self, Order};
 use program::{LocationKind, Op, Program};
-use verdict::{Place, Style, Verdict, Witness, WitnessEvent};
+use verdict::{Place, Remedy, Style, Verdict, Where, Witness, WitnessEvent};
 
 use super::{Means, Side, listed};
-use crate::knobs::{self, Around, Kind, Knob};
+use crate::knobs::{self, Around, Kind, Knob, Version};
+use crate::needs::{Forbidding, forbidding};
 use crate::search::{Search, of_test};
 
 /// A kind of change, and what a difference that it removes is called.
@@ -184,11 +188,64 @@ impl Difference<'_> {
     pub(super) fn cause(&self) -> Option<Cause> {
         let (narrow, broad) = STRONGER.split_at(NARROW);
         let weaker = if matches!(self.asked, Asked::Race) { &[] } else { WEAKER };
+        let narrow = || {
+            let found = narrow.iter().find_map(|rule| self.removed(rule.knobs(self.program(), true), true))?;
+            Some(self.lacking().filter(|lacking| lacking.rule == found.rule).unwrap_or(found))
+        };
         self.thin_air()
-            .or_else(|| narrow.iter().find_map(|rule| self.removed(rule.knobs(self.program(), true), true)))
+            .or_else(narrow)
             .or_else(|| weaker.iter().find_map(|rule| self.removed(rule.knobs(self.program(), false), false)))
+            .or_else(|| self.lacking())
             .or_else(|| broad.iter().find_map(|rule| self.removed(rule.knobs(self.program(), true), true)))
             .or_else(|| self.sum())
+    }
+
+    /// What an explanation of the answer says that the program lacks under the weak model, if the other one still says no
+    /// then.
+    fn lacking(&self) -> Option<Cause> {
+        let asked = |test: &LitmusTest| match self.asked {
+            Asked::Outcome(prop, _) => LitmusTest { condition: Some(prop.clone()), ..test.clone() },
+            Asked::Race => test.clone(),
+        };
+        let (test, source) = (asked(self.weak.test), asked(self.weak.source));
+        let session = self.means.session(&test, self.weak.model);
+        let mut session = match self.weak.mapping {
+            Some(mapping) => session.via(&source, mapping),
+            None => session,
+        };
+        let deadline = Deadline(self.means.limits.timeout.map(|left| Instant::now() + left));
+        let (needs, version) = match self.asked {
+            Asked::Outcome(_, negate) => {
+                let Forbidding { needs, version } = forbidding(&session, negate, deadline.0).ok()?;
+                (needs, version)
+            }
+            Asked::Race => {
+                let fault = self.weak.fault().filter(|fault| fault.race)?;
+                let (Remedy::Changes(changes), Some(version)) = session.remedied(fault, deadline)? else {
+                    return None;
+                };
+                (changes.into_iter().filter_map(|change| change.edit).collect(), version)
+            }
+        };
+        if !self.both(&version.test, true) {
+            return None;
+        }
+        let rules = gained(self.program(), &version);
+        if rules.is_empty() {
+            return None;
+        }
+        let (mut places, mut with): (Vec<Place>, Vec<String>) = Default::default();
+        for need in needs {
+            let behind = match need.place {
+                Where::Instead => "",
+                Where::Before => " in front",
+                Where::After => " behind",
+            };
+            push_new(&mut with, format!("`{}`{behind}", need.instead));
+            push_new(&mut places, Place { thread: need.thread, line: need.line, text: need.text });
+        }
+        let seen = format!("with {} there, {}", with.join(" and "), self.agreed(true));
+        Some(Cause { rule: rules.join(", "), places, seen })
     }
 
     /// The sequentially consistent operations that the difference rests on: if they are less, the models agree, on
@@ -357,6 +414,62 @@ impl Difference<'_> {
             }
         }
         places
+    }
+}
+
+/// The rules of which a stronger version of a program has more.
+fn gained(old: &Program, version: &Version) -> Vec<&'static str> {
+    let new = &version.test.program;
+    let mut rules = Vec::new();
+    for t in old.thread_ids() {
+        if old.thread(t).place != new.thread(t).place {
+            push_new(&mut rules, "scope inclusion");
+        }
+        let mut before = old.thread(t).code.iter();
+        for (i, instr) in new.thread(t).code.iter().enumerate() {
+            let gained = match version.added.has(new, (t, i)) {
+                true => put_in(&instr.op).into_iter().collect(),
+                false => before.next().map_or(Vec::new(), |old| turned(&old.op, &instr.op)),
+            };
+            gained.into_iter().for_each(|rule| push_new(&mut rules, rule));
+        }
+    }
+    rules
+}
+
+/// What an instruction that was put in is for.
+fn put_in(op: &Op) -> Option<&'static str> {
+    match strength::order(op) {
+        Some(Order::SeqCst) => Some("program order"),
+        Some(_) => Some("release and acquire"),
+        None if op.barrier().is_some() => Some("barrier"),
+        None => op.is_fence().then_some("proxy"),
+    }
+}
+
+/// What one instruction has more than another that is the same but for that.
+fn turned(old: &Op, new: &Op) -> Vec<&'static str> {
+    let order = match strength::order(new).filter(|order| strength::order(old) != Some(*order)) {
+        Some(Order::SeqCst) => Some("sequential consistency"),
+        Some(Order::Relaxed) if old.has("WEAK") => Some("moral strength"),
+        Some(Order::Relaxed) => Some("atomicity"),
+        Some(_) => Some("release and acquire"),
+        None => None,
+    };
+    let scope = strength::scope(old).is_some_and(|scope| strength::scope(new) != Some(scope));
+    let rules = [
+        scope.then_some("scope inclusion"),
+        (strength::lacks_flags(old) && !strength::lacks_flags(new)).then_some("region"),
+        (knobs::has_proxy(old) && !knobs::has_proxy(new)).then_some("proxy"),
+        (old.has("RED") && !new.has("RED")).then_some("reduction"),
+        order,
+    ];
+    rules.into_iter().flatten().collect()
+}
+
+fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if !list.contains(&item) {
+        list.push(item);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Question, Session};
+use crate::knobs::Version;
 use crate::remedy::remedy;
 use cat::model::ir::Effect;
 use engine::query::Deadline;
@@ -31,7 +32,7 @@ impl<'a> Session<'a> {
             (Verdict::Defined, ..) => Ok(Definedness::Defined),
             (Verdict::Undefined, Some(mut fault), _) => {
                 if explain && fault.race {
-                    fault.remedy = self.remedy(&fault, deadline);
+                    fault.remedy = self.remedied(&fault, deadline).map(|(remedy, _)| remedy);
                 }
                 Ok(Definedness::Undefined(fault))
             }
@@ -59,8 +60,8 @@ impl<'a> Session<'a> {
         Session::new(test, self.model, engine, Limits { timeout, ..self.limits }, &self.set)
     }
 
-    /// What would make the program race-free; nothing is known about how to change PTX.
-    fn remedy(&mut self, fault: &Fault, deadline: Deadline) -> Option<Remedy> {
+    /// What would make the program race-free, and the test that has it; nothing is known about how to change PTX.
+    pub(crate) fn remedied(&mut self, fault: &Fault, deadline: Deadline) -> Option<(Remedy, Option<Version>)> {
         let repairable = self.test.program.dialect.row().repairable;
         let task = self.prepare(self.limits.bounds(self.test)[0], deadline).ok()?.task.clone();
         repairable.then(|| remedy(self, &task, fault, deadline.0)).flatten()
