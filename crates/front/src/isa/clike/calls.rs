@@ -37,6 +37,9 @@ pub(super) struct Vocabulary {
     pub(super) scopes: &'static [(&'static str, Scope)],
 }
 
+/// Calls with more arguments are wrong, or of a function of the code with as many parameters, which is refused.
+pub(super) const MOST_ARGUMENTS: usize = 64;
+
 /// What an argument is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
@@ -68,6 +71,8 @@ pub(super) enum Role {
     Weak,
     /// A value that does not matter.
     Ignored,
+    /// The same, as often as wanted.
+    Printed,
 }
 
 /// What a function makes of the bits of a value.
@@ -281,6 +286,7 @@ pub(super) const ROWS: &[Row] = &[
     row("labs", In::C, Does::Bits(Bits::Absolute, Some(Ty::WORD)), ONE),
     row("llabs", In::C, Does::Bits(Bits::Absolute, Some(Ty::WORD)), ONE),
     row("thrd_yield", In::C, Does::Nothing, &[]),
+    row("printf", In::Both, Does::Nothing, &[Role::Printed]),
     legacy("atomic_add", Fetch(BinOp::Add), OLD),
     legacy("atom_add", Fetch(BinOp::Add), OLD),
     legacy("atomic_sub", Fetch(BinOp::Sub), OLD),
@@ -344,7 +350,7 @@ impl Row {
     /// How many arguments it may have: at least and at most.
     pub(super) fn arity(&self, language: &Language) -> (usize, usize) {
         let optional = |role: &&Role| match role {
-            Role::Scope | Role::Mask | Role::Width => true,
+            Role::Scope | Role::Mask | Role::Width | Role::Printed => true,
             // A fence says its order.
             Role::Order | Role::FailOrder => {
                 language.cpp && self.words.is_none() && !matches!(self.does, Does::Fence(_))
@@ -352,6 +358,7 @@ impl Row {
             _ => false,
         };
         let most = self.args.iter().filter(|r| language.scope.is_some() || **r != Role::Scope).count();
+        let most = if self.args.contains(&Role::Printed) { MOST_ARGUMENTS } else { most };
         (self.args.len() - self.args.iter().filter(optional).count(), most)
     }
 
@@ -372,6 +379,7 @@ impl Row {
                 Role::Width => "[width]",
                 Role::Weak => "weak",
                 Role::Ignored => "number",
+                Role::Printed => "values…",
                 Role::Order if language.cpp && self.words.is_none() => "[order]",
                 Role::FailOrder if language.cpp && self.words.is_none() => "[failure order]",
                 Role::Order => "order",

@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind, Initial, TypeName};
-use super::calls::{Does, ROWS};
+use super::calls::{Does, MOST_ARGUMENTS, ROWS};
 use super::cuda_calls::FUNCTIONS;
 use super::language::Shifts;
 use super::lex::CHARACTER;
@@ -21,9 +21,6 @@ use super::scope::Binding;
 use super::types::{Qualified, Type, Value, common, folded};
 use super::words::{LIMITS, bare};
 use program::{Access, BinOp, CmpOp, Expr, LocId, Op, Ty};
-
-/// Calls with more arguments are wrong, or of a function of the code with as many parameters, which is refused.
-pub(super) const MOST_ARGUMENTS: usize = 64;
 
 impl Lowering<'_, '_> {
     /// The location of the test's memory that a name stands for in this thread.

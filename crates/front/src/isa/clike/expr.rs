@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::ast::{Expr, ExprKind, MAX_DEPTH};
 use super::lex::Tok;
 use super::parse::{ASSIGNMENTS, Failed, Parser};
+use super::words::bare;
 use program::{BinOp, CmpOp, Ty};
 
 /// A binary operator.
@@ -195,7 +196,10 @@ impl Parser<'_, '_> {
                 if !self.eat("(") {
                     return self.node(ExprKind::Name, range, 0);
                 }
-                let (args, depth) = self.arguments()?;
+                let (args, depth) = match bare(self.str(&range)) {
+                    "printf" => self.printed()?,
+                    _ => self.arguments()?,
+                };
                 let whole = range.start..self.last_end();
                 self.node(ExprKind::Call(range, args), whole, depth)
             }
@@ -205,6 +209,37 @@ impl Parser<'_, '_> {
             }
             _ => self.unexpected("an expression"),
         }
+    }
+
+    /// What `printf` prints, behind its format: whole numbers and addresses.
+    fn printed(&mut self) -> Result<(Vec<Expr>, usize), Failed> {
+        let start = self.range();
+        let mut format = String::new();
+        if self.peek() != Tok::Str {
+            return self.refuse("formats that do not stand there are", "write the format as a string");
+        }
+        while let Some(text) = self.string() {
+            format.push_str(self.str(&text));
+        }
+        let range = start.start..self.last_end();
+        let mut wanted = 0;
+        for conversion in format.replace("%%", "").split('%').skip(1) {
+            let of = conversion.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #.hlzjt".contains(c));
+            if !of.starts_with(['d', 'i', 'u', 'x', 'X', 'o', 'c', 'p']) {
+                let message = "only whole numbers and addresses are printed here";
+                return self.fail(range, message, "`%d`, `%u`, `%x`, `%c` and `%p`, with lengths");
+            }
+            wanted += 1;
+        }
+        let (args, depth) = if self.eat(",") { self.arguments()? } else { (Vec::new(), 0) };
+        if args.is_empty() {
+            self.expect(")")?;
+        }
+        if wanted != args.len() {
+            let message = format!("values in the format: {wanted}, given: {}", args.len());
+            return self.fail(range, message, "one value for each `%`");
+        }
+        Ok((args, depth))
     }
 
     /// Arguments behind the opening parenthesis, and the levels of the deepest.

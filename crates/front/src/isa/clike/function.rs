@@ -3,6 +3,7 @@
 //! # Invariants
 //! - Arguments are evaluated from left to right, then the function acts.
 
+use std::iter;
 use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind};
@@ -87,7 +88,8 @@ impl Lowering<'_, '_> {
             args.scope = Some(atomic.scope);
         }
         let mut whole = true;
-        for (role, arg) in row.args.iter().zip(given) {
+        let roles = row.args.iter().chain(iter::repeat(&Role::Printed));
+        for (role, arg) in roles.zip(given) {
             whole &= self.argument(row, *role, arg, &mut args).is_some();
         }
         if !whole {
@@ -108,7 +110,7 @@ impl Lowering<'_, '_> {
             Role::Mask | Role::Lanes => args.lanes = self.mask(tree)?,
             Role::Lane => args.lane = Some(self.scalar(tree)),
             Role::Width => args.width = Some(self.section(tree)?),
-            Role::Ignored => drop(self.eval(tree)),
+            Role::Ignored | Role::Printed => drop(self.eval(tree)),
             Role::Weak => {
                 let Some(weak) = self.eval(tree).constant() else {
                     self.error("wrong-operand", &tree.range, "only a constant says whether it is weak", |d| {

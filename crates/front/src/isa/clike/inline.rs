@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::ast::{Base, Declarator, Expr as Tree, ExprKind, Function, Stmt, StmtKind, Storage};
-use super::eval::MOST_ARGUMENTS;
+use super::calls::MOST_ARGUMENTS;
 use super::lower::{Frame, Known, Lowering};
 use super::place::{Place, shifted};
 use super::scope::{Binding, Variable};

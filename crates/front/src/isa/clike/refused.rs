@@ -62,7 +62,6 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
     ("abort", "the abortion of a program", "write the outcome that must not be into `condition`"),
     ("exit", "the end of a program", "use `return`"),
     ("assert", "assertions", "write what is asserted into `condition`, with `forall`"),
-    ("printf", "output", "write into a register, and name it in `condition`"),
     ("malloc", "memory from the heap", "declare it in `[memory]`"),
     ("free", "memory from the heap", "leave it out"),
     ("memcpy", "copies of memory", "copy with plain loads and stores"),

@@ -223,6 +223,30 @@ fn what_the_languages_have_and_fencepost_does_not_is_said() {
 }
 
 #[test]
+fn what_is_printed_is_read() {
+    for dialect in [Dialect::C, Dialect::OpenCl, Dialect::Cuda] {
+        let x = if dialect == Dialect::Cuda { "x" } else { "*x" };
+        let plain = lowered(dialect, &format!("int r = {x}; int s = {x};"));
+        let print = format!("printf(\"%5d, \" \"%-3lld%%\\n\", {x}, 2 * {x});");
+        assert_eq!(lowered(dialect, &print), plain.replace(" =", ""));
+        assert_eq!(lowered(dialect, "printf(\"100%%\");"), "");
+        for (code, part) in [
+            ("printf();", "formats that do not stand there are not supported"),
+            ("printf(x);", "formats that do not stand there are not supported"),
+            ("printf(\"%d\");", "values in the format: 1, given: 0"),
+            ("printf(\"\", 1);", "values in the format: 0, given: 1"),
+            ("printf(\"%f\", 1);", "only whole numbers and addresses are printed here"),
+            ("printf(\"%*d\", 1, 2);", "only whole numbers and addresses are printed here"),
+            ("printf(\"%s\", \"a\");", "only whole numbers and addresses are printed here"),
+            ("int r = printf(\"a\");", "this has no value"),
+            ("int r = 0; printf(\"%d%d\", r++, r);", "in no order"),
+        ] {
+            wrong(dialect, code, part);
+        }
+    }
+}
+
+#[test]
 fn functions_stand_where_they_are_called() {
     c("int f(int v) { return v; } int r = f(1);", "= goto2 =");
     c("void f(long *p) { *p = 1; } f(x); f(y);", "W.na W.na");
