@@ -30,11 +30,7 @@ fn root() -> &'static Path {
 }
 
 fn engines() -> Vec<(&'static str, Engine)> {
-    let mut engines = vec![("enumerate", Engine::Enumerate)];
-    if cfg!(feature = "z3") {
-        engines.push(("symbolic", Engine::Symbolic));
-    }
-    engines
+    Engine::ALONE.iter().map(|&engine| (engine.name(), engine)).collect()
 }
 
 fn ptx() -> Model {

@@ -1,7 +1,7 @@
 //! Fencepost: a memory-model checker for GPU programs.
 //!
 //! A litmus test is a tiny concurrent program with one question: can this outcome happen? Fencepost unrolls the program
-//! into a graph of events, reads a memory model from a text, and answers under that model with either of two engines.
+//! into a graph of events, reads a memory model from a text, and answers under that model with any of three engines.
 //!
 //! ```text
 //!  litmus/*.toml ─▶ LitmusTest { Program, condition, expectations }     models/*.cat ─▶ Model { nodes, free relations, axioms }

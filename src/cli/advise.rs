@@ -247,8 +247,7 @@ fn confirmed(
     settings: &Settings,
 ) -> (Vec<String>, Vec<defect::Defect>) {
     let path = group.units[0].0.path;
-    let both =
-        Settings { engine: if cfg!(feature = "z3") { Engine::Both } else { settings.engine }, ..settings.clone() };
+    let both = Settings { engine: Engine::Both, ..settings.clone() };
     let (mut lost, mut defects) = (Vec::new(), Vec::new());
     let tests = match seams::read_tests(path, text.as_bytes()) {
         Ok(read) => read.tests,

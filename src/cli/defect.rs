@@ -114,12 +114,7 @@ fn ending(file: &SourceFile) -> &'static str {
 }
 
 fn command(test: &str, model: &str, settings: &Settings, again: Option<&Again>) -> String {
-    let engine = match settings.engine {
-        Engine::Auto => "auto",
-        Engine::Symbolic => "symbolic",
-        Engine::Enumerate => "enumerate",
-        Engine::Both => "both",
-    };
+    let engine = if settings.engine == Engine::Auto { "auto" } else { settings.engine.name() };
     let (command, rest) = match again {
         Some(again) => ("run", again.words.as_str()),
         None => ("check", " --all-properties"),

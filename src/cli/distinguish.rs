@@ -1,6 +1,6 @@
 //! `fencepost distinguish`: the smallest program of which one model allows what another forbids.
 //!
-//! What the search finds is a test: it is read, compared by both engines as `compare` would, and shown with its reasons. A
+//! What the search finds is a test: it is read, compared by all engines as `compare` would, and shown with its reasons. A
 //! finding that the engines do not confirm is a defect.
 
 use std::borrow::Cow;
@@ -47,7 +47,7 @@ impl Side {
 fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut question = args.question.clone();
     // What was found is decided by all engines that there are.
-    if question.engine == EngineArg::Auto && cfg!(feature = "z3") {
+    if question.engine == EngineArg::Auto {
         question.engine = EngineArg::Both;
     }
     let names = [args.allows.clone(), args.forbids.clone()];

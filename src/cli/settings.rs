@@ -109,17 +109,17 @@ impl Settings {
                 diagnostics.push(Diagnostic::plain("same-report", message));
             }
         }
-        if matches!(args.engine, EngineArg::Symbolic | EngineArg::Both) && cfg!(not(feature = "z3")) {
+        if args.engine == EngineArg::Symbolic && cfg!(not(feature = "z3")) {
             diagnostics.push(
                 Diagnostic::plain("no-z3", "this program was built without Z3")
-                    .help("use `--engine enumerate`, or build with the feature `z3`"),
+                    .help("use `--engine sat` or `--engine enumerate`, or build with the feature `z3`"),
             );
         }
-        let version = if args.engine == EngineArg::Enumerate { Ok(()) } else { z3_version::check() };
+        let asks_z3 = matches!(args.engine, EngineArg::Symbolic | EngineArg::Both);
+        let version = if asks_z3 { z3_version::check() } else { Ok(()) };
         if let Err(error) = version {
-            diagnostics.push(
-                Diagnostic::plain("wrong-z3", error.to_string()).help("`--engine enumerate` works without Z3"),
-            );
+            diagnostics
+                .push(Diagnostic::plain("wrong-z3", error.to_string()).help("the other engines work without Z3"));
         }
         if !diagnostics.is_empty() {
             return Err(diagnostics);
@@ -142,12 +142,6 @@ impl Settings {
 
     /// What a result line names as the engine if no engine came far enough to say so.
     pub(super) fn engine_name(&self) -> &'static str {
-        match self.engine {
-            Engine::Symbolic => "symbolic",
-            Engine::Enumerate => "enumerate",
-            Engine::Both => "both",
-            Engine::Auto if cfg!(feature = "z3") => "symbolic",
-            Engine::Auto => "enumerate",
-        }
+        if self.engine == Engine::Auto { Engine::Sat.name() } else { self.engine.name() }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! - `FILE::TEST::MODEL::ENGINE` decides all that the test expects of the model. An expected `forbidden` that names an
 //!   axiom must need it: the axiom is in the minimal set that the explanation gives.
-//! - `agreement::FILE::TEST` compares the whole outcome sets of the two engines under `ptx`, for small tests.
+//! - `agreement::FILE::TEST` compares the whole outcome sets of the engines under `ptx`, for small tests.
 //! - `axioms::MODEL` asks that some expectation names each axiom of a shipped PTX model, [`IMPLIED`] ones aside.
 //! - `FILE` alone fails if a file cannot be read, or if a test in it expects nothing.
 
@@ -42,11 +42,6 @@ const IMPLIED: &[(&str, &str)] = &[
 
 /// Outcome sets are compared for tests with at most this many instructions.
 const SMALL: usize = 24;
-
-#[cfg(feature = "z3")]
-const ENGINES: &[(&str, Engine)] = &[("symbolic", Engine::Symbolic), ("enumerate", Engine::Enumerate)];
-#[cfg(not(feature = "z3"))]
-const ENGINES: &[(&str, Engine)] = &[("enumerate", Engine::Enumerate)];
 
 pub(super) fn trials() -> Vec<Trial> {
     let models = models();
@@ -138,14 +133,14 @@ fn add(
                 continue;
             }
         };
-        for &(engine_name, engine) in ENGINES {
+        for &engine in Engine::ALONE {
             let (test, model, expectation) = (judged.clone(), model.clone(), expectation.clone());
-            trials.push(Trial::test(format!("{name}::{model_name}::{engine_name}"), move || {
+            trials.push(Trial::test(format!("{name}::{model_name}::{}", engine.name()), move || {
                 decide(&test, &model, engine, &expectation)
             }));
         }
     }
-    if cfg!(feature = "z3") && test.program.dialect == Dialect::Ptx && is_small(&test) {
+    if test.program.dialect == Dialect::Ptx && is_small(&test) {
         let model = models["ptx"].clone();
         trials.push(Trial::test(format!("agreement::{name}"), move || agree(&test, &model)));
     }
@@ -217,7 +212,7 @@ fn compare(answer: &Answer, expected: &Verdict) -> Result<(), Failed> {
     Err(format!("expected {}, got {}{why}", expected.word(), answer.verdict.word()).into())
 }
 
-/// Both engines list the same outcomes.
+/// All engines list the same outcomes.
 fn agree(test: &LitmusTest, model: &Model) -> Result<(), Failed> {
     // Two iterations are enough to compare the engines; loops of any length are the business of the expectations.
     let limits = Limits { bound: Some(2), ..limits() };

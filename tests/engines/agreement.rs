@@ -1,12 +1,10 @@
-//! The two engines against each other, and models against changes that must not matter or must only forbid.
+//! The engines against each other, and models against changes that must not matter or must only forbid.
 //!
-//! On random programs the whole outcome sets of both engines are compared, under every shipped model. Permuting threads
+//! On random programs the whole outcome sets of all engines are compared, under every shipped model. Permuting threads
 //! and renaming changes nothing; stronger orders, wider scopes and further fences allow nothing new under `ptx`.
 //!
 //! `testkit::suite` says how many random programs there are, `FENCEPOST_SEED` sets the first seed,
 //! `FENCEPOST_TIMEOUT_MS` the time for one question; programs that take longer are left out.
-
-#![cfg(feature = "z3")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

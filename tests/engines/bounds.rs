@@ -6,11 +6,6 @@ use fencepost::model::load_shipped;
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Answer, Reason, Verdict};
 
-#[cfg(feature = "z3")]
-const ENGINES: &[Engine] = &[Engine::Enumerate, Engine::Symbolic];
-#[cfg(not(feature = "z3"))]
-const ENGINES: &[Engine] = &[Engine::Enumerate];
-
 fn test(condition: &str, codes: &[&str]) -> LitmusTest {
     let mut text = format!("name = \"T\"\ncondition = '{condition}'\n[memory]\nx = 0\nf = 0\nn = 5\n");
     for (cta, code) in codes.iter().enumerate() {
@@ -25,7 +20,7 @@ fn ask(condition: &str, codes: &[&str], bound: u32) -> Answer {
     let test = test(condition, codes);
     let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
     let limits = Limits { bound: Some(bound), ..Limits::default() };
-    let mut answers = ENGINES.iter().map(|&engine| {
+    let mut answers = Engine::ALONE.iter().map(|&engine| {
         let answer = Session::new(&test, &model, engine, limits, &[]).reachability(None, false);
         assert_eq!(answer.defect, None);
         answer

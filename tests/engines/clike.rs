@@ -23,15 +23,11 @@ fn test(head: &str, threads: &[(&str, &str)], exists: &str) -> LitmusTest {
     read("t.litmus", &text).unwrap_or_else(|e| panic!("{e}")).remove(0)
 }
 
-fn engine() -> Engine {
-    if cfg!(feature = "z3") { Engine::Both } else { Engine::Enumerate }
-}
-
 /// Whether the condition can hold.
 #[track_caller]
 fn allowed(test: &LitmusTest, model: &str) -> bool {
     let model = load_shipped(model, &signature()).expect("shipped").expect("loads");
-    let answer = Session::new(test, &model, engine(), Limits::default(), &[]).reachability(None, false);
+    let answer = Session::new(test, &model, Engine::Both, Limits::default(), &[]).reachability(None, false);
     assert_eq!(answer.defect, None);
     match answer.verdict {
         Verdict::Allowed => true,
@@ -43,7 +39,7 @@ fn allowed(test: &LitmusTest, model: &str) -> bool {
 #[track_caller]
 fn racy(test: &LitmusTest, model: &str) -> bool {
     let model = load_shipped(model, &signature()).expect("shipped").expect("loads");
-    let answer = Session::new(test, &model, engine(), Limits::default(), &[]).race().expect("has a race flag");
+    let answer = Session::new(test, &model, Engine::Both, Limits::default(), &[]).race().expect("has a race flag");
     assert_eq!(answer.defect, None);
     answer.verdict == Verdict::Racy
 }
@@ -262,7 +258,7 @@ asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(r) : "l"(&x) : "memory");
     let tests = read("asm.toml", text).unwrap_or_else(|e| panic!("{e}"));
     let answer = |model: &str| {
         let model = load_shipped(model, &signature()).expect("shipped").expect("loads");
-        Session::new(&tests[0], &model, engine(), Limits::default(), &[]).reachability(None, false).verdict
+        Session::new(&tests[0], &model, Engine::Both, Limits::default(), &[]).reachability(None, false).verdict
     };
     for model in ["cuda", "cuda-17"] {
         let verdict = format!("{:?}", answer(model));

@@ -1,6 +1,6 @@
 //! The model `sc` against an interpreter that runs threads in turns.
 //!
-//! Both engines share the skeleton, so their agreement says nothing about it; the interpreter ([`testkit::interleave`])
+//! All engines share the skeleton, so their agreement says nothing about it; the interpreter ([`testkit::interleave`])
 //! shares nothing with it. Outcome sets must be equal, on random programs and on every test of the repository.
 //!
 //! `testkit::suite` says how many random programs there are, `FENCEPOST_SEED` sets the first seed; `FENCEPOST_SUITE` names a

@@ -2,7 +2,7 @@
 //! published verdicts of the CADP tests.
 //!
 //! - Under `sc`, on random programs with spin loops, exchanges and barriers: [`testkit::lasso`] looks at the graph of all
-//!   states. Whatever is not `undecided` must agree, under every progress model, by both engines.
+//!   states. Whatever is not `undecided` must agree, under every progress model, by all engines.
 //! - The published PTX suite has the programs of the Vulkan CADP tests with relaxed atomics of a scope that includes
 //!   everyone; only the Vulkan list has verdicts for all progress models. `FENCEPOST_SUITE` names the folder that holds
 //!   both (`ptx/CADP`, `vulkan/verdicts.tsv`); without it that test does nothing.
@@ -29,11 +29,6 @@ use testkit::interleave::Stop;
 use testkit::lasso::hangs;
 use testkit::suite::{number, programs};
 
-#[cfg(feature = "z3")]
-const BOTH: Engine = Engine::Both;
-#[cfg(not(feature = "z3"))]
-const BOTH: Engine = Engine::Enumerate;
-
 fn model(name: &str) -> Model {
     load_shipped(name, &signature()).expect("shipped").expect("valid")
 }
@@ -44,7 +39,7 @@ fn read(text: &str) -> LitmusTest {
 
 fn ask(test: &LitmusTest, model: &Model, progress: ProgressModel) -> Answer {
     let limits = Limits { bound: Some(4), timeout: Some(Duration::from_secs(60)) };
-    Liveness::new(&Setting::new(test, model), BOTH, limits, &[]).ask(progress)
+    Liveness::new(&Setting::new(test, model), Engine::Both, limits, &[]).ask(progress)
 }
 
 /// A test from one line of code per thread, with the thread's CTA.
@@ -98,7 +93,7 @@ fn lassos_of_random_programs() {
         let lines: Vec<(u32, &str)> = threads.iter().map(|(cta, code)| (*cta, code.as_str())).collect();
         let test = program(&lines);
         let setting = Setting::new(&test, &sc);
-        let mut liveness = Liveness::new(&setting, BOTH, Limits { bound: Some(4), timeout }, &[]);
+        let mut liveness = Liveness::new(&setting, Engine::Both, Limits { bound: Some(4), timeout }, &[]);
         for progress in ProgressModel::ALL {
             let expected = match hangs(&test, progress.name()) {
                 Ok(hangs) => hangs,

@@ -2,7 +2,7 @@
 //!
 //! Every outcome that PTX allows after the mapping must be allowed by the model of the source language, unless the source
 //! program is undefined or the outcome lies in a gap that the mapping is known to have. On the same programs the whole
-//! outcome sets of both engines are compared, with their race flags.
+//! outcome sets of all engines are compared, with their race flags.
 //!
 //! `testkit::suite` says how many programs there are per mapping (defined ones) and language, `FENCEPOST_SEED` sets the first
 //! seed, `FENCEPOST_TIMEOUT_MS` the time for one question.
@@ -224,8 +224,7 @@ fn a_load_without_acquire_is_found_out() {
     }
 }
 
-/// Whole outcome sets of both engines, with their race flags.
-#[cfg(feature = "z3")]
+/// Whole outcome sets of all engines, with their race flags.
 #[test]
 fn engines_agree() {
     let count = programs(15);

@@ -9,11 +9,6 @@ use fencepost::model::load_shipped;
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Reason, Verdict};
 
-#[cfg(feature = "z3")]
-const ENGINES: [Engine; 2] = [Engine::Symbolic, Engine::Enumerate];
-#[cfg(not(feature = "z3"))]
-const ENGINES: [Engine; 1] = [Engine::Enumerate];
-
 /// Two kernel instances update a counter; `second` is what the second one does.
 fn counters(kind: &str, second: &str) -> LitmusTest {
     let text = format!(
@@ -45,7 +40,7 @@ fn atomic_operations_of_two_kernels_on_a_buffer_are_left_to_implementations() {
     let next = "atomic_fetch_add_explicit(&c[1], 1, memory_order_relaxed, memory_scope_device);";
     for name in ["opencl", "opencl-3.1", "opencl-2.0"] {
         let model = model(name);
-        for engine in ENGINES {
+        for &engine in Engine::ALONE {
             // One location, and two of one object.
             for second in [add, next] {
                 for verdict in answers(&counters("buffer", second), &model, engine) {
@@ -122,7 +117,7 @@ fn each_device_has_its_own_variable_of_a_program() {
         parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}")).remove(0)
     };
     let model = model("opencl");
-    for engine in ENGINES {
+    for &engine in Engine::ALONE {
         let [reachability, race, _] = answers(&test("device = 1"), &model, engine);
         assert_eq!([reachability, race], [Verdict::Forbidden, Verdict::RaceFree]);
         assert_eq!(answers(&test(""), &model, engine)[1], Verdict::Racy);

@@ -1,6 +1,6 @@
 //! Every outcome of classic tests under `ptx`, as a snapshot: missing outcomes and extra ones both show.
 //!
-//! With Z3, both engines make the list, and differences between them are defects.
+//! All engines make the list, and differences between them are defects.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -21,10 +21,9 @@ fn line(outcome: &Outcome) -> String {
 fn classics() {
     let tests = read_path(Path::new("tests/engines/classics.toml")).expect("well-formed");
     let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
-    let engine = if cfg!(feature = "z3") { Engine::Both } else { Engine::Enumerate };
     let mut text = String::new();
     for test in &tests {
-        let outcomes = Session::new(test, &model, engine, Limits::default(), &[]).outcomes();
+        let outcomes = Session::new(test, &model, Engine::Both, Limits::default(), &[]).outcomes();
         assert_eq!(outcomes.defect, None, "{}", test.name);
         assert!(outcomes.complete, "{}: {:?}", test.name, outcomes.reason);
         let allowed: Vec<&Outcome> = outcomes.outcomes.iter().filter(|o| o.allowed).collect();

@@ -1,4 +1,4 @@
-//! Kernels that enqueue kernels: each ordering rule is needed, both engines agree, and what is wrong is named.
+//! Kernels that enqueue kernels: each ordering rule is needed, all engines agree, and what is wrong is named.
 
 use fencepost::check::{Engine, Limits, Session};
 use fencepost::diag::{Style, render};
@@ -8,11 +8,6 @@ use fencepost::model::load_shipped;
 use fencepost::program::host::Rule;
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{Reason, Verdict};
-
-#[cfg(feature = "z3")]
-const ENGINES: [Engine; 2] = [Engine::Symbolic, Engine::Enumerate];
-#[cfg(not(feature = "z3"))]
-const ENGINES: [Engine; 1] = [Engine::Enumerate];
 
 fn file(path: &str, name: &str) -> LitmusTest {
     let tests = read_path(format!("litmus/host/{path}.toml").as_ref()).unwrap_or_else(|e| panic!("{e:?}"));
@@ -47,7 +42,7 @@ fn every_rule_of_the_device_is_needed() {
     for (name, path, test, rule) in cases {
         let (model, test) = (model(name), file(path, test));
         let less = without(test.clone(), rule);
-        for engine in ENGINES {
+        for &engine in Engine::ALONE {
             let race = |test: &LitmusTest| {
                 Session::new(test, &model, engine, Limits::default(), &[]).race().expect("a race flag").verdict
             };
@@ -63,7 +58,7 @@ fn two_kernels_of_the_host_on_one_buffer_are_left_to_implementations() {
     let text = text.replace("kind = \"svm-coarse\"", "kind = \"buffer\"");
     let test = &parse("t.toml", text.as_bytes()).unwrap_or_else(|e| panic!("{e:?}"))[0];
     let model = model("opencl");
-    for engine in ENGINES {
+    for &engine in Engine::ALONE {
         let mut session = Session::new(test, &model, engine, Limits::default(), &[]);
         let verdict = session.reachability(None, false).verdict;
         assert!(matches!(verdict.reason(), Some(Reason::ImplementationDefined { .. })), "{verdict:?}");

@@ -1,4 +1,4 @@
-//! Both engines on one task: who is asked, and what to make of two answers.
+//! All engines on one task: who is asked, and what to make of several answers.
 //!
 //! # Invariants
 //! - An execution leaves this module only after its replay.
@@ -9,18 +9,19 @@ use std::rc::Rc;
 use super::Engine;
 use super::enumerate::{Enumerate, Patience};
 use super::execution::Execution;
-use super::query::{Checker, Deadline, FinalState, Found, Query};
+use super::query::{Deadline, FinalState, Found, Query};
 use super::replay::{self, Replayed};
+use super::symbolic::{Backend, Symbolic};
 use super::task::Task;
 use crate::limits::Halt;
 use verdict::{Reason, State};
 
-/// How long `auto` has patience with the enumerating engine before it asks Z3, if it can. A circuit has at least a gate for
+/// How long `auto` has patience with the enumerating engine before it asks the SAT solver. A circuit has at least a gate for
 /// each pair of events, so more of them are worth more steps; and each state that is found spares a call of the solver.
-fn patience(task: &Task<'_>) -> Option<Patience> {
+fn patience(task: &Task<'_>) -> Patience {
     const FEWEST: u64 = 400;
     let events = task.sk.len() as u64;
-    cfg!(feature = "z3").then(|| Patience { steps: FEWEST.max(events * events / 3), more_by_state: 200 })
+    Patience { steps: FEWEST.max(events * events / 3), more_by_state: 200 }
 }
 
 /// A task with its engines.
@@ -28,8 +29,7 @@ pub struct Prepared<'a> {
     /// What is asked about.
     pub task: Rc<Task<'a>>,
     enumerate: Enumerate<'a>,
-    #[cfg(feature = "z3")]
-    symbolic: Option<super::symbolic::Symbolic<'a>>,
+    symbolic: Option<Symbolic<'a>>,
 }
 
 /// An execution that passed its replay, and what that says of it.
@@ -63,61 +63,64 @@ impl<'a> Prepared<'a> {
     /// A task without any work done for it yet.
     pub fn new(task: Task<'a>) -> Self {
         let task = Rc::new(task);
-        Prepared {
-            enumerate: Enumerate::new(&task),
-            #[cfg(feature = "z3")]
-            symbolic: None,
-            task,
-        }
+        Prepared { enumerate: Enumerate::new(&task), symbolic: None, task }
     }
 
     /// Puts a query to the engine or engines, and replays what they find.
     pub fn ask(&mut self, engine: Engine, query: &Query<'_>, deadline: Deadline) -> (Said, &'static str) {
-        let task = self.task.clone();
-        let judge = |found: Found, who: &str| match found {
-            Found::No => Said::No,
-            Found::Unknown(reason) => Said::Unknown(reason),
-            Found::Yes(execution) => match replay::check(&task, &execution, query) {
-                Ok(replayed) => Said::Yes(Box::new((*execution, replayed))),
-                Err(law) => Said::Defect(format!("a witness of the {who} engine failed its replay: {law}")),
-            },
-        };
-        match possible(engine) {
-            Engine::Enumerate => (judge(self.enumerate.find(query, deadline), "enumerating"), "enumerate"),
-            Engine::Symbolic => (judge(self.find(query, deadline), "symbolic"), "symbolic"),
-            Engine::Auto => match self.enumerate.find_within(query, deadline, patience(&task)) {
-                Some(found) => (judge(found, "enumerating"), "enumerate"),
-                None => match self.find(query, deadline) {
+        let (found, who) = match engine {
+            Engine::Both => return (self.ask_all(query, deadline), engine.name()),
+            Engine::Auto => match self.enumerate.find_within(query, deadline, Some(patience(&self.task))) {
+                Some(found) => (found, Engine::Enumerate),
+                None => match self.find(Engine::Sat, query, deadline) {
                     // What is too large for a circuit may still be small enough to walk through.
                     Found::Unknown(reason) if reason != Reason::Time => {
-                        (judge(self.enumerate.find(query, deadline), "enumerating"), "enumerate")
+                        (self.enumerate.find(query, deadline), Engine::Enumerate)
                     }
-                    found => (judge(found, "symbolic"), "symbolic"),
+                    found => (found, Engine::Sat),
                 },
             },
-            Engine::Both => {
-                let first = judge(self.find(query, deadline), "symbolic");
-                let second = judge(self.enumerate.find(query, deadline), "enumerating");
-                let said = match (first, second) {
-                    (Said::Defect(law), _) | (_, Said::Defect(law)) => Said::Defect(law),
-                    (Said::Unknown(reason), _) | (_, Said::Unknown(reason)) => Said::Unknown(reason),
-                    (Said::No, Said::No) => Said::No,
-                    (yes @ Said::Yes(_), Said::Yes(_)) => yes,
-                    // Where values out of thin air go on without end, each engine sees another part of them.
-                    (yes @ Said::Yes(_), Said::No) | (Said::No, yes @ Said::Yes(_))
-                        if endless_values(&task, query) =>
-                    {
-                        yes
-                    }
-                    (Said::Yes(_), Said::No) => Said::Defect(
-                        "the engines differ: symbolic finds an execution, enumerate finds none".into(),
-                    ),
-                    (Said::No, Said::Yes(_)) => Said::Defect(
-                        "the engines differ: enumerate finds an execution, symbolic finds none".into(),
-                    ),
-                };
-                (said, "both")
+            alone => (self.find(alone, query, deadline), alone),
+        };
+        (self.judge(found, who, query), who.name())
+    }
+
+    /// Puts a query to all engines, and compares what they say.
+    fn ask_all(&mut self, query: &Query<'_>, deadline: Deadline) -> Said {
+        let (mut yes, mut no, mut unknown) = (None, None, None);
+        for &engine in Engine::ALONE {
+            let found = self.find(engine, query, deadline);
+            match self.judge(found, engine, query) {
+                Said::Defect(law) => return Said::Defect(law),
+                Said::Unknown(reason) => _ = unknown.get_or_insert(reason),
+                Said::No => _ = no.get_or_insert(engine),
+                Said::Yes(found) => _ = yes.get_or_insert((engine, found)),
             }
+        }
+        match (yes, no, unknown) {
+            // Where values out of thin air go on without end, each engine sees another part of them.
+            (Some((some, _)), Some(none), _) if !endless_values(&self.task, query) => Said::Defect(format!(
+                "the engines differ: {} finds an execution, {} finds none",
+                some.name(),
+                none.name()
+            )),
+            (.., Some(reason)) => Said::Unknown(reason),
+            (Some((_, found)), ..) => Said::Yes(found),
+            (None, ..) => Said::No,
+        }
+    }
+
+    /// What an engine said, its execution replayed.
+    fn judge(&self, found: Found, who: Engine, query: &Query<'_>) -> Said {
+        match found {
+            Found::No => Said::No,
+            Found::Unknown(reason) => Said::Unknown(reason),
+            Found::Yes(execution) => match replay::check(&self.task, &execution, query) {
+                Ok(replayed) => Said::Yes(Box::new((*execution, replayed))),
+                Err(law) => {
+                    Said::Defect(format!("a witness of the engine {} failed its replay: {law}", who.name()))
+                }
+            },
         }
     }
 
@@ -128,80 +131,110 @@ impl<'a> Prepared<'a> {
         query: &Query<'_>,
         deadline: Deadline,
     ) -> (Vec<FinalState>, Option<Halt>, &'static str) {
-        let ((states, reason), who) = match possible(engine) {
-            Engine::Enumerate => (self.enumerate.states(query, deadline), "enumerate"),
-            Engine::Symbolic => (self.states(query, deadline), "symbolic"),
-            Engine::Auto => match self.enumerate.states_within(query, deadline, patience(&self.task)) {
-                Some(found) => (found, "enumerate"),
-                None => match self.states(query, deadline) {
-                    (_, Some(why)) if why != Reason::Time => (self.enumerate.states(query, deadline), "enumerate"),
-                    found => (found, "symbolic"),
+        let ((states, reason), who) = match engine {
+            Engine::Both => {
+                let (states, halt) = self.states_of_all(query, deadline);
+                return (states, halt, engine.name());
+            }
+            Engine::Auto => match self.enumerate.states_within(query, deadline, Some(patience(&self.task))) {
+                Some(found) => (found, Engine::Enumerate),
+                None => match self.states(Engine::Sat, query, deadline) {
+                    (_, Some(why)) if why != Reason::Time => {
+                        (self.enumerate.states(query, deadline), Engine::Enumerate)
+                    }
+                    found => (found, Engine::Sat),
                 },
             },
-            Engine::Both => {
-                let (mut a, gap_a) = self.states(query, deadline);
-                let (b, gap_b) = self.enumerate.states(query, deadline);
-                let gap = gap_a.or(gap_b);
-                if endless_values(&self.task, query) {
-                    // Values out of thin air go on without end, and each engine sees another part of them.
-                    a.extend(b);
-                    a.sort_unstable();
-                    a.dedup();
-                } else if gap.is_none() && a != b {
-                    let task = self.task.clone();
-                    let only = |x: &[FinalState], y: &[FinalState]| {
-                        let missing =
-                            x.iter().filter(|s| !y.contains(s)).map(|s| format!("{:?}", name_state(&task, s)));
-                        missing.collect::<Vec<_>>().join(" ")
-                    };
-                    let law = format!(
-                        "the engines differ in outcomes: only symbolic: {}; only enumerate: {}",
-                        only(&a, &b),
-                        only(&b, &a)
-                    );
-                    return (a, Some(Halt::Defect(law)), "both");
-                }
-                ((a, gap), "both")
-            }
+            alone => (self.states(alone, query, deadline), alone),
         };
-        (states, reason.map(Halt::Undecided), who)
+        (states, reason.map(Halt::Undecided), who.name())
     }
 
-    /// Puts a query to the symbolic engine.
-    fn find(&mut self, query: &Query<'_>, deadline: Deadline) -> Found {
-        match self.symbolic(deadline) {
-            Ok(engine) => engine.find(query, deadline),
+    /// The final states as all engines find them, compared.
+    fn states_of_all(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<Halt>) {
+        let mut all: Vec<FinalState> = Vec::new();
+        let mut first: Option<(Engine, Vec<FinalState>)> = None;
+        let mut gap = None;
+        for &engine in Engine::ALONE {
+            let (states, reason) = self.states(engine, query, deadline);
+            all.extend_from_slice(&states);
+            if reason.is_some() {
+                gap = gap.or(reason);
+                continue;
+            }
+            match &first {
+                Some((other, theirs)) if *theirs != states && !endless_values(&self.task, query) => {
+                    let only = |of: &[FinalState], not: &[FinalState]| {
+                        let named = of.iter().filter(|s| !not.contains(s)).map(|s| name_state(&self.task, s));
+                        named.map(|state| format!("{state:?}")).collect::<Vec<_>>().join(" ")
+                    };
+                    let law = format!(
+                        "the engines differ in outcomes: only {}: {}; only {}: {}",
+                        other.name(),
+                        only(theirs, &states),
+                        engine.name(),
+                        only(&states, theirs)
+                    );
+                    return (states, Some(Halt::Defect(law)));
+                }
+                Some(_) => {}
+                None => first = Some((engine, states)),
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        (all, gap.map(Halt::Undecided))
+    }
+
+    /// Puts a query to one engine.
+    fn find(&mut self, engine: Engine, query: &Query<'_>, deadline: Deadline) -> Found {
+        match backend(engine) {
+            Ok(None) => self.enumerate.find(query, deadline),
+            Ok(Some(with)) => match self.symbolic(deadline) {
+                Ok(circuit) => circuit.find(with, query, deadline),
+                Err(reason) => Found::Unknown(reason),
+            },
             Err(reason) => Found::Unknown(reason),
         }
     }
 
     /// As [`Prepared::find`], for all final states.
-    fn states(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<Reason>) {
-        match self.symbolic(deadline) {
-            Ok(engine) => engine.states(query, deadline),
+    fn states(
+        &mut self,
+        engine: Engine,
+        query: &Query<'_>,
+        deadline: Deadline,
+    ) -> (Vec<FinalState>, Option<Reason>) {
+        match backend(engine) {
+            Ok(None) => self.enumerate.states(query, deadline),
+            Ok(Some(with)) => match self.symbolic(deadline) {
+                Ok(circuit) => circuit.states(with, query, deadline),
+                Err(reason) => (Vec::new(), Some(reason)),
+            },
             Err(reason) => (Vec::new(), Some(reason)),
         }
     }
 
-    /// The symbolic engine, which is made when first needed.
-    #[cfg(feature = "z3")]
-    fn symbolic(&mut self, deadline: Deadline) -> Result<&mut dyn Checker, Reason> {
+    /// The circuit, which is made when first needed.
+    fn symbolic(&mut self, deadline: Deadline) -> Result<&mut Symbolic<'a>, Reason> {
         // An encoding that ran out of time is of no use to the next question, which has its own.
-        if self.symbolic.as_ref().is_none_or(|s| s.out_of_time()) {
-            self.symbolic = super::symbolic::Symbolic::new(&self.task, deadline);
+        if self.symbolic.as_ref().is_none_or(Symbolic::out_of_time) {
+            self.symbolic = Symbolic::new(&self.task, deadline);
         }
-        self.symbolic.as_mut().map(|engine| engine as &mut dyn Checker).ok_or(Reason::Time)
-    }
-
-    #[cfg(not(feature = "z3"))]
-    fn symbolic(&mut self, _: Deadline) -> Result<&mut dyn Checker, Reason> {
-        Err(Reason::Unsupported("built without Z3".into()))
+        self.symbolic.as_mut().ok_or(Reason::Time)
     }
 }
 
-/// The engine, or what is left of it in this build.
-fn possible(engine: Engine) -> Engine {
-    if engine == Engine::Both && !cfg!(feature = "z3") { Engine::Symbolic } else { engine }
+/// What solves the circuit for an engine that answers alone; `None`: no circuit is needed.
+fn backend(engine: Engine) -> Result<Option<Backend>, Reason> {
+    match engine {
+        #[cfg(feature = "z3")]
+        Engine::Symbolic => Ok(Some(Backend::Z3)),
+        #[cfg(not(feature = "z3"))]
+        Engine::Symbolic => Err(Reason::Unsupported("built without Z3".into())),
+        Engine::Sat | Engine::Auto | Engine::Both => Ok(Some(Backend::Sat)),
+        Engine::Enumerate => Ok(None),
+    }
 }
 
 /// A final state by name.
@@ -215,7 +248,7 @@ fn endless_values(task: &Task<'_>, query: &Query<'_>) -> bool {
     task.open_values || (task.domains.open && query.axioms.contains(&false))
 }
 
-#[cfg(all(test, feature = "z3"))]
+#[cfg(test)]
 mod tests {
     use std::time::Instant;
 
@@ -247,8 +280,8 @@ mod tests {
         };
         // The circuit is there already when the axioms are asked for without time to build their part of it.
         let no_axioms = Query { axioms: vec![false; model.axioms.len()], ..query.clone() };
-        prepared.ask(Engine::Symbolic, &no_axioms, Deadline(None));
-        for engine in [Engine::Symbolic, Engine::Enumerate, Engine::Both] {
+        prepared.ask(Engine::Sat, &no_axioms, Deadline(None));
+        for &engine in Engine::ALONE.iter().chain(&[Engine::Both]) {
             let past = Deadline(Some(Instant::now()));
             let (said, _) = prepared.ask(engine, &query, past);
             assert!(matches!(said, Said::Unknown(Reason::Time)) || engine == Engine::Enumerate);

@@ -1,11 +1,11 @@
-//! Checkers: questions about a test under a model, answered by either engine or both.
+//! Checkers: questions about a test under a model, answered by one engine or by all.
 //!
 //! | Module | What |
 //! |---|---|
 //! | [`skeleton`] | what a program fixes: events, guards, values, base relations |
-//! | [`task`] | one test under one model at one loop bound, ready for either engine |
+//! | [`task`] | one test under one model at one loop bound, ready for any engine |
 //! | `enumerate` | the engine that tries every candidate, with bounds |
-//! | `symbolic` | the engine that asks Z3 |
+//! | `symbolic` | the engines that ask a solver: Z3, or one in Rust |
 //! | [`liveness`] | questions about executions that never end |
 //! | [`replay`] | the plain evaluator that every witness passes before anyone sees it |
 //! | [`fault`] | what is wrong with an execution that a model flags |
@@ -21,7 +21,6 @@ pub mod liveness;
 pub mod query;
 pub mod replay;
 pub mod skeleton;
-#[cfg(feature = "z3")]
 mod symbolic;
 pub mod task;
 pub mod witness;

@@ -8,22 +8,33 @@ use verdict::{Answer, Place, Reason};
 /// Which engine answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Engine {
-    /// Enumeration for a limited number of steps, then Z3.
+    /// Enumeration for a limited number of steps, then the SAT solver.
     Auto,
-    /// Z3.
+    /// A circuit, and Z3.
     Symbolic,
+    /// The same circuit, and a SAT solver in Rust.
+    Sat,
     /// Explicit enumeration.
     Enumerate,
-    /// Both; a difference is a defect.
+    /// All that there are; a difference is a defect.
     Both,
 }
 
 impl Engine {
+    /// The engines of this build that answer alone.
+    pub const ALONE: &[Engine] = &[
+        #[cfg(feature = "z3")]
+        Engine::Symbolic,
+        Engine::Sat,
+        Engine::Enumerate,
+    ];
+
     /// The engine that answers, where no other one was needed.
     pub fn name(self) -> &'static str {
         match self {
             Engine::Both => "both",
             Engine::Enumerate | Engine::Auto => "enumerate",
+            Engine::Sat => "sat",
             Engine::Symbolic => "symbolic",
         }
     }

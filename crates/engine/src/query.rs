@@ -46,7 +46,6 @@ impl Deadline {
     }
 
     /// Milliseconds left; `None`: no deadline.
-    #[cfg(feature = "z3")]
     pub fn left_ms(&self) -> Option<u64> {
         if stop::requested().is_some() {
             return Some(0);
@@ -57,13 +56,3 @@ impl Deadline {
 
 /// Final values of what a task observes, in its order.
 pub type FinalState = Vec<i64>;
-
-/// An engine, prepared for one task.
-pub trait Checker {
-    /// Looks for one execution.
-    fn find(&mut self, query: &Query<'_>, deadline: Deadline) -> Found;
-
-    /// The final states of all executions that the query describes, sorted; or the reason for giving up, with those
-    /// found so far.
-    fn states(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<Reason>);
-}

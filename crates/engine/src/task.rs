@@ -1,7 +1,7 @@
-//! A task: one test under one model at one loop bound, ready for either engine.
+//! A task: one test under one model at one loop bound, ready for any engine.
 //!
 //! # Invariants
-//! - Both engines read the same task and nothing else.
+//! - All engines read the same task and nothing else.
 //! - `Task::open_values` is set only if values could matter that no domain holds; a negative answer is then
 //!   `undecided`.
 
@@ -57,7 +57,7 @@ pub struct Task<'a> {
 }
 
 impl<'a> Task<'a> {
-    /// Builds the skeleton and everything that both engines need.
+    /// Builds the skeleton and everything that all engines need.
     ///
     /// # Errors
     /// The reason why every question about the test is `undecided`.

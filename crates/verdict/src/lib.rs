@@ -194,7 +194,7 @@ impl Answer {
 pub type EngineName = &'static str;
 
 /// Names of engines, as answers have them.
-const ENGINES: [&str; 3] = ["symbolic", "enumerate", "both"];
+const ENGINES: [&str; 4] = ["symbolic", "sat", "enumerate", "both"];
 
 fn engine<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EngineName, D::Error> {
     let name = String::deserialize(deserializer)?;

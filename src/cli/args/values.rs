@@ -95,11 +95,13 @@ fn near(text: &str, words: &[&str]) -> String {
 pub enum EngineArg {
     /// The faster one for the question at hand.
     Auto,
-    /// Z3.
+    /// A circuit, and Z3.
     Symbolic,
+    /// A circuit, and a SAT solver that is built in.
+    Sat,
     /// Explicit enumeration.
     Enumerate,
-    /// Both, and fail if they differ.
+    /// All of them, and fail if they differ.
     Both,
 }
 
@@ -108,6 +110,7 @@ impl From<EngineArg> for Engine {
         match engine {
             EngineArg::Auto => Engine::Auto,
             EngineArg::Symbolic => Engine::Symbolic,
+            EngineArg::Sat => Engine::Sat,
             EngineArg::Enumerate => Engine::Enumerate,
             EngineArg::Both => Engine::Both,
         }

@@ -45,22 +45,23 @@ fn all_formats_at_once_say_the_same() {
 }
 
 /// A solver's thread was asked other things before, and other ones every time.
-#[cfg(feature = "z3")]
 #[test]
-fn executions_that_the_solver_finds_do_not_depend_on_jobs() {
+fn executions_that_a_solver_finds_do_not_depend_on_jobs() {
     let folder = Folder::new(&[]);
     let litmus = concat!(env!("CARGO_MANIFEST_DIR"), "/litmus");
     let races = format!("{litmus}/ptx/{}", if testkit::suite::is_long() { "" } else { "20-races" });
     let hangs = format!("{litmus}/liveness");
-    let executions = |jobs| {
-        let how = ["--engine", "symbolic", "--no-cache", "--jobs", jobs, "--format", "jsonl", "-v"];
+    let executions = |engine, jobs| {
+        let how = ["--engine", engine, "--no-cache", "--jobs", jobs, "--format", "jsonl", "-v"];
         folder.run(&[&["check", &races, &hangs], how.as_slice()].concat()).out
     };
-    let alone = executions("1");
-    assert!(alone.contains(r#""accesses":[{"thread""#), "races are told by an execution");
-    assert!(alone.contains(r#""verdict":"hangs""#), "some executions are endless");
-    for jobs in ["2", "3"] {
-        assert!(executions(jobs) == alone, "{jobs} workers find other executions than one");
+    for engine in ["symbolic", "sat"].into_iter().filter(|&engine| cfg!(feature = "z3") || engine != "symbolic") {
+        let alone = executions(engine, "1");
+        assert!(alone.contains(r#""accesses":[{"thread""#), "races are told by an execution");
+        assert!(alone.contains(r#""verdict":"hangs""#), "some executions are endless");
+        for jobs in ["2", "3"] {
+            assert!(executions(engine, jobs) == alone, "{engine}: {jobs} workers find other executions than one");
+        }
     }
 }
 

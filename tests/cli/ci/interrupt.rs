@@ -27,7 +27,6 @@ fn endless_for_enumeration() -> String {
 }
 
 /// A chain of atomic additions that keeps a solver busy.
-#[cfg(feature = "z3")]
 fn endless_for_the_solver() -> String {
     let mut text =
         "name = \"Endless\"\ncondition = 'P0:r2 == 20 /\\ P1:r2 == 20'\nmemory = { x = 0 }\n".to_owned();
@@ -96,8 +95,12 @@ fn an_interrupt_ends_the_solver() {
     interrupted(&endless_for_the_solver(), "symbolic", "-INT", 130);
 }
 
-#[cfg(feature = "z3")]
 #[test]
-fn both_engines_end() {
+fn an_interrupt_ends_the_sat_solver() {
+    interrupted(&endless_for_the_solver(), "sat", "-INT", 130);
+}
+
+#[test]
+fn all_engines_end() {
     interrupted(&endless_for_the_solver(), "both", "-TERM", 143);
 }

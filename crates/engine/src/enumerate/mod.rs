@@ -20,7 +20,7 @@ mod settle;
 
 use std::rc::Rc;
 
-use super::query::{Checker, Deadline, FinalState, Found, Query};
+use super::query::{Deadline, FinalState, Found, Query};
 use super::task::Task;
 pub(crate) use search::Patience;
 use search::{Goal, Search, Stop};
@@ -37,7 +37,7 @@ impl<'a> Enumerate<'a> {
         Enumerate { task: task.clone() }
     }
 
-    /// As [`Checker::find`], but `None` when patience is over.
+    /// Looks for one execution; `None` when patience is over.
     pub(crate) fn find_within(
         &self,
         query: &Query<'_>,
@@ -54,7 +54,8 @@ impl<'a> Enumerate<'a> {
         }
     }
 
-    /// As [`Checker::states`], but `None` when patience is over.
+    /// The final states of all executions that the query describes, sorted; or the reason for giving up, with those found so
+    /// far. `None` when patience is over.
     pub(crate) fn states_within(
         &self,
         query: &Query<'_>,
@@ -68,14 +69,14 @@ impl<'a> Enumerate<'a> {
             Ok(()) => Some((search.states.into_iter().collect(), None)),
         }
     }
-}
 
-impl Checker for Enumerate<'_> {
-    fn find(&mut self, query: &Query<'_>, deadline: Deadline) -> Found {
+    /// As [`Enumerate::find_within`], with patience without end.
+    pub(crate) fn find(&self, query: &Query<'_>, deadline: Deadline) -> Found {
         self.find_within(query, deadline, None).expect("patience is not limited")
     }
 
-    fn states(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<Reason>) {
+    /// As [`Enumerate::states_within`], with patience without end.
+    pub(crate) fn states(&self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<Reason>) {
         self.states_within(query, deadline, None).expect("patience is not limited")
     }
 }

@@ -1,6 +1,6 @@
 //! Liveness: can some fair execution go on for ever, or wait for ever?
 //!
-//! One mechanism serves both engines: the skeleton lets threads end in further ways ([`crate::skeleton::progress`]), which
+//! One mechanism serves all engines: the skeleton lets threads end in further ways ([`crate::skeleton::progress`]), which
 //! of them are fair to threads is a condition on it ([`fairness`]), and what is fair to memory are further axioms, in
 //! `models/lib/liveness.cat`. So a question about liveness is a question about reachability of another program under
 //! another model. What is found passes the replay, and then [`evidence`], which reads the definition off the execution.

@@ -1,20 +1,24 @@
-//! The symbolic engine: one circuit per task, one solver per circuit, questions and axioms as assumptions.
+//! The symbolic engines: one circuit per task, given to one solver or the other; questions and axioms as assumptions.
 //!
 //! # Invariants
 //! - What a program and a model's shapes demand is clauses; what a question demands is assumptions. So one solver answers
 //!   every question about a task.
+//! - The circuit is the same for every solver; what one of them has learnt no other one sees.
 //! - Every execution found is decoded to plain data before anyone sees it.
 
+mod batsat;
 mod bounds;
 mod encode;
 mod leaves;
 mod relations;
 mod sat;
+#[cfg(feature = "z3")]
 mod z3;
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::query::{Checker, Deadline, FinalState, Found, Query};
+use super::query::{Deadline, FinalState, Found, Query};
 use super::task::Task;
 use bounds::TaskBounds;
 use cat::algebra::gates::{Exhausted, Lit};
@@ -22,12 +26,75 @@ use encode::{Encoding, with_encoding};
 use sat::{Cnf, Outcome, SatLit, Solver};
 use verdict::Reason;
 
-/// The symbolic engine, prepared for one task.
+/// What solves the circuit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backend {
+    /// Z3.
+    #[cfg(feature = "z3")]
+    Z3,
+    /// The solver in Rust.
+    Sat,
+}
+
+impl Backend {
+    fn solver(self) -> Box<dyn Solver> {
+        match self {
+            #[cfg(feature = "z3")]
+            Backend::Z3 => Box::new(z3::Z3::new()),
+            Backend::Sat => Box::<batsat::Batsat>::default(),
+        }
+    }
+}
+
+/// A task as a circuit, prepared for any solver.
 pub(crate) struct Symbolic<'a> {
     task: Rc<Task<'a>>,
-    cnf: Cnf<z3::Z3>,
     encoding: Encoding<'a>,
+    told: Vec<(Backend, Told)>,
+}
+
+/// A solver, and how much of the circuit it has been told.
+struct Told {
+    cnf: Cnf<Box<dyn Solver>>,
     emitted: usize,
+}
+
+impl Told {
+    /// Hands new clauses to the solver; what is left when time is up stays for later.
+    fn flush(&mut self, encoding: &Encoding<'_>, deadline: Deadline) -> Result<(), Reason> {
+        while self.emitted < encoding.clauses.len() {
+            if self.emitted.is_multiple_of(256) && deadline.passed() {
+                return Err(Reason::Time);
+            }
+            self.cnf.demand(&encoding.gates, &encoding.clauses[self.emitted]);
+            self.emitted += 1;
+            self.define(encoding, deadline)?;
+        }
+        self.define(encoding, deadline)
+    }
+
+    fn define(&mut self, encoding: &Encoding<'_>, deadline: Deadline) -> Result<(), Reason> {
+        if self.cnf.define(&encoding.gates, deadline) { Ok(()) } else { Err(Reason::Time) }
+    }
+}
+
+/// A question put: a solver that knows the circuit, and what the question assumes.
+struct Asked<'s, 'a> {
+    told: &'s mut Told,
+    encoding: &'s mut Encoding<'a>,
+    assumptions: Vec<SatLit>,
+}
+
+/// Why an encoding is of no use, if it is not.
+fn given_up(encoding: &Encoding<'_>) -> Result<(), Reason> {
+    match encoding.gates.exhausted() {
+        Some(Exhausted::Time) => Err(Reason::Time),
+        Some(Exhausted::Size) => Err(Reason::TooManyGates),
+        None if encoding.failed() => {
+            Err(Reason::Unsupported("a recursive definition that needs too many rounds".into()))
+        }
+        None => Ok(()),
+    }
 }
 
 impl<'a> Symbolic<'a> {
@@ -35,7 +102,7 @@ impl<'a> Symbolic<'a> {
     pub(crate) fn new(task: &Rc<Task<'a>>, deadline: Deadline) -> Option<Self> {
         let start = Rc::new(TaskBounds::new(task, deadline)?);
         let encoding = with_encoding(task, start, deadline);
-        Some(Symbolic { task: task.clone(), cnf: Cnf::new(z3::Z3::new()), encoding, emitted: 0 })
+        Some(Symbolic { task: task.clone(), encoding, told: Vec::new() })
     }
 
     /// Whether the encoding was given up for lack of time.
@@ -43,42 +110,8 @@ impl<'a> Symbolic<'a> {
         self.encoding.gates.exhausted() == Some(Exhausted::Time)
     }
 
-    /// Why the encoding is of no use, if it is not.
-    fn given_up(&self) -> Option<Reason> {
-        match self.encoding.gates.exhausted() {
-            Some(Exhausted::Time) => Some(Reason::Time),
-            Some(Exhausted::Size) => Some(Reason::TooManyGates),
-            None if self.encoding.failed() => {
-                Some(Reason::Unsupported("a recursive definition that needs too many rounds".into()))
-            }
-            None => None,
-        }
-    }
-
-    /// Hands new clauses to the solver; what is left when time is up stays for later.
-    fn flush(&mut self, deadline: Deadline) -> Result<(), Reason> {
-        while self.emitted < self.encoding.clauses.len() {
-            if self.emitted.is_multiple_of(256) && deadline.passed() {
-                return Err(Reason::Time);
-            }
-            self.cnf.demand(&self.encoding.gates, &self.encoding.clauses[self.emitted]);
-            self.emitted += 1;
-            self.define(deadline)?;
-        }
-        self.define(deadline)
-    }
-
-    fn define(&mut self, deadline: Deadline) -> Result<(), Reason> {
-        if self.cnf.define(&self.encoding.gates, deadline) { Ok(()) } else { Err(Reason::Time) }
-    }
-
-    /// The assumptions that stand for a query; `None` if one of them is plainly false.
-    fn assumptions(
-        &mut self,
-        query: &Query<'_>,
-        complete: bool,
-        deadline: Deadline,
-    ) -> Result<Option<Vec<SatLit>>, Reason> {
+    /// What a query demands; `None` if some of it is plainly false.
+    fn demands(&mut self, query: &Query<'_>, complete: bool) -> Result<Option<Vec<Lit>>, Reason> {
         let mut lits: Vec<Lit> = Vec::new();
         for (i, _) in query.axioms.iter().enumerate().filter(|(_, on)| **on) {
             lits.push(self.encoding.axiom(i));
@@ -98,70 +131,90 @@ impl<'a> Symbolic<'a> {
             let l = self.encoding.prop(p);
             lits.push(if truth { l } else { !l });
         }
-        if let Some(reason) = self.given_up() {
-            return Err(reason);
-        }
+        given_up(&self.encoding)?;
         if lits.contains(&Lit::FALSE) {
             return Ok(None);
         }
-        let mut sat = Vec::new();
-        for l in lits {
-            if l != Lit::TRUE {
-                sat.push(self.cnf.lit(&self.encoding.gates, l));
-            }
-        }
-        sat.sort_unstable();
-        sat.dedup();
-        self.flush(deadline)?;
-        Ok(Some(sat))
+        lits.retain(|&l| l != Lit::TRUE);
+        Ok(Some(lits))
     }
-}
 
-impl Checker for Symbolic<'_> {
-    fn find(&mut self, query: &Query<'_>, deadline: Deadline) -> Found {
+    /// Puts a query to a solver; `None` if some of what it demands is plainly false.
+    fn question(
+        &mut self,
+        with: Backend,
+        query: &Query<'_>,
+        complete: bool,
+        deadline: Deadline,
+    ) -> Result<Option<Asked<'_, 'a>>, Reason> {
         self.encoding.gates.set_deadline(deadline.0);
-        let assumptions = match self.assumptions(query, false, deadline) {
+        let Some(demands) = self.demands(query, complete)? else {
+            return Ok(None);
+        };
+        let at = self.told.iter().position(|(backend, _)| *backend == with).unwrap_or_else(|| {
+            self.told.push((with, Told { cnf: Cnf::new(with.solver()), emitted: 0 }));
+            self.told.len() - 1
+        });
+        let told = &mut self.told[at].1;
+        let mut assumptions: Vec<SatLit> =
+            demands.into_iter().map(|l| told.cnf.lit(&self.encoding.gates, l)).collect();
+        assumptions.sort_unstable();
+        assumptions.dedup();
+        told.flush(&self.encoding, deadline)?;
+        Ok(Some(Asked { told, encoding: &mut self.encoding, assumptions }))
+    }
+
+    /// Looks for one execution.
+    pub(crate) fn find(&mut self, with: Backend, query: &Query<'_>, deadline: Deadline) -> Found {
+        let Asked { told, encoding, assumptions } = match self.question(with, query, false, deadline) {
             Err(reason) => return Found::Unknown(reason),
             Ok(None) => return Found::No,
-            Ok(Some(a)) => a,
+            Ok(Some(question)) => question,
         };
-        match self.cnf.solver.solve(&assumptions, deadline.left_ms()) {
+        match told.cnf.solver.solve(&assumptions, deadline.left_ms()) {
             Outcome::Unsat => Found::No,
             Outcome::Unknown(reason) => Found::Unknown(reason),
             Outcome::Sat => {
-                let values = self.cnf.values(&self.encoding.gates);
-                Found::Yes(Box::new(self.encoding.decode(&values)))
+                let values = told.cnf.values(&encoding.gates);
+                Found::Yes(Box::new(encoding.decode(&values)))
             }
         }
     }
 
-    fn states(&mut self, query: &Query<'_>, deadline: Deadline) -> (Vec<FinalState>, Option<Reason>) {
-        let mut states: Vec<FinalState> = Vec::new();
-        let finish = |mut states: Vec<FinalState>, reason| {
-            states.sort_unstable();
-            (states, reason)
+    /// The final states of all executions that the query describes, sorted; or the reason for giving up, with those found so
+    /// far.
+    pub(crate) fn states(
+        &mut self,
+        with: Backend,
+        query: &Query<'_>,
+        deadline: Deadline,
+    ) -> (Vec<FinalState>, Option<Reason>) {
+        let task = self.task.clone();
+        let Asked { told, encoding, mut assumptions } = match self.question(with, query, true, deadline) {
+            Err(reason) => return (Vec::new(), Some(reason)),
+            Ok(None) => return (Vec::new(), None),
+            Ok(Some(question)) => question,
         };
-        self.encoding.gates.set_deadline(deadline.0);
-        let mut assumptions = match self.assumptions(query, true, deadline) {
-            Err(reason) => return (states, Some(reason)),
-            Ok(None) => return (states, None),
-            Ok(Some(a)) => a,
-        };
+        let mut states: BTreeSet<FinalState> = BTreeSet::new();
+        let finish = |states: BTreeSet<FinalState>, reason| (states.into_iter().collect(), reason);
         // States found are excluded under a switch of their own, so that later questions do not see it.
-        let switch = self.encoding.gates.input();
-        let on = self.cnf.lit(&self.encoding.gates, switch);
+        let switch = encoding.gates.input();
+        let on = told.cnf.lit(&encoding.gates, switch);
         assumptions.push(on);
+        let observed: Vec<_> = task.observed.iter().map(|&o| encoding.observable(o)).collect();
+        if let Err(reason) = given_up(encoding) {
+            return finish(states, Some(reason));
+        }
         loop {
-            let observed: Vec<_> = self.task.observed.iter().map(|&o| self.encoding.observable(o)).collect();
-            if let Err(reason) = self.flush(deadline) {
+            if let Err(reason) = told.flush(encoding, deadline) {
                 return finish(states, Some(reason));
             }
-            match self.cnf.solver.solve(&assumptions, deadline.left_ms()) {
+            match told.cnf.solver.solve(&assumptions, deadline.left_ms()) {
                 Outcome::Unsat => return finish(states, None),
                 Outcome::Unknown(reason) => return finish(states, Some(reason)),
                 Outcome::Sat => {}
             }
-            let values = self.cnf.values(&self.encoding.gates);
+            let values = told.cnf.values(&encoding.gates);
             let mut state = Vec::new();
             let mut block = vec![!switch];
             for map in &observed {
@@ -172,11 +225,10 @@ impl Checker for Symbolic<'_> {
                 state.push(v);
                 block.push(!lit);
             }
-            if states.contains(&state) {
+            if !states.insert(state) {
                 return finish(states, Some(Reason::Engine("a state was found twice".into())));
             }
-            states.push(state);
-            self.cnf.demand(&self.encoding.gates, &block);
+            told.cnf.demand(&encoding.gates, &block);
         }
     }
 }

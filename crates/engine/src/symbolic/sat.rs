@@ -46,6 +46,24 @@ pub(super) trait Solver {
     fn value(&self, var: u32) -> bool;
 }
 
+impl Solver for Box<dyn Solver> {
+    fn new_var(&mut self) -> u32 {
+        self.as_mut().new_var()
+    }
+
+    fn add_clause(&mut self, clause: &[SatLit]) {
+        self.as_mut().add_clause(clause);
+    }
+
+    fn solve(&mut self, assumptions: &[SatLit], milliseconds: Option<u64>) -> Outcome {
+        self.as_mut().solve(assumptions, milliseconds)
+    }
+
+    fn value(&self, var: u32) -> bool {
+        self.as_ref().value(var)
+    }
+}
+
 /// Gates as clauses of a solver, emitted on demand.
 pub(super) struct Cnf<S> {
     pub(super) solver: S,

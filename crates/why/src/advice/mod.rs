@@ -109,7 +109,7 @@ impl How<'_> {
             Some(Ok(lowered)) => Cow::Owned(lowered),
             Some(Err(why)) => return Err(Reason::NotInModel(why)),
         };
-        // What is found is decided by both engines afterwards.
+        // What is found is decided by all engines afterwards.
         let engine = if self.engine == Engine::Both { Engine::Auto } else { self.engine };
         let limits = Limits { timeout: left, ..self.limits };
         let mut session = Session::new(&judged, asked.model, engine, limits, self.set);

@@ -16,9 +16,6 @@ use super::*;
 
 const LIMITS: Limits = Limits { bound: None, timeout: Some(Duration::from_secs(120)) };
 
-/// All engines that there are.
-const ENGINE: Engine = if cfg!(feature = "z3") { Engine::Both } else { Engine::Enumerate };
-
 /// Peterson's lock for two threads, with everything as strong as it can be.
 const PETERSON: &str = r#"
 name = "Peterson"
@@ -102,7 +99,7 @@ fn keeps(text: &str, test: &LitmusTest, asked: &[Asked<'_>]) -> bool {
     let met = |one: &Asked<'_>| {
         let judged = one.mapping.map_or_else(|| new.clone(), |m| m.lowered(&new).expect("mapped"));
         one.goals.iter().all(|goal| {
-            let mut session = Session::new(&judged, one.model, ENGINE, LIMITS, &[]);
+            let mut session = Session::new(&judged, one.model, Engine::Both, LIMITS, &[]);
             let answer = match goal {
                 Goal::Never { negate } => Some(session.reachability(None, *negate)),
                 Goal::RaceFree => session.race(),

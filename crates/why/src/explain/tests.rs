@@ -127,9 +127,8 @@ fn load(name: &str) -> Option<Model> {
 }
 
 fn verdict(test: &LitmusTest, model: &Model, negate: bool) -> Verdict {
-    // Another engine than the one that found the explanation.
-    let engine = if cfg!(feature = "z3") { Engine::Both } else { Engine::Enumerate };
-    let answer = Session::new(test, model, engine, LIMITS, &[]).reachability(None, negate);
+    // Other engines than the one that found the explanation.
+    let answer = Session::new(test, model, Engine::Both, LIMITS, &[]).reachability(None, negate);
     assert_eq!(answer.defect, None, "{}", test.name);
     answer.verdict
 }

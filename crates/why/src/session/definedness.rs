@@ -51,7 +51,7 @@ impl<'a> Session<'a> {
         session.answer(&Question { condition: Some(false), complete: true, ..Question::race(flags) }).fault
     }
 
-    /// A session about another test, with as much time as is left. Where both engines answer here, one is enough there.
+    /// A session about another test, with as much time as is left. Where all engines answer here, one is enough there.
     pub(crate) fn of<'t>(&self, test: &'t LitmusTest, timeout: Option<Duration>) -> Session<'t>
     where
         'a: 't,

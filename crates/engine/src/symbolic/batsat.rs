@@ -1,0 +1,78 @@
+//! The crate `batsat`, a CDCL solver in Rust, behind [`Solver`]: the only file that names it.
+//!
+//! # Invariants
+//! - Nothing is left to chance: what is found depends on the clauses and questions alone.
+//! - A deadline and a request to stop are looked at while it searches, see [`DECISIONS`].
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use batsat::{Callbacks, Lit, SolverInterface, lbool};
+
+use super::sat::{Outcome, SatLit, Solver};
+use verdict::Reason;
+
+/// How often it asks whether time is up: once in so many decisions.
+const DECISIONS: u32 = 64;
+
+/// A batsat solver.
+#[derive(Default)]
+pub(super) struct Batsat {
+    solver: batsat::Solver<Clock>,
+    clause: Vec<Lit>,
+}
+
+/// When to stop searching: from then on for good, since the solver asks once to leave its search and once more to end.
+#[derive(Default)]
+struct Clock {
+    deadline: Option<Instant>,
+    calls: Cell<u32>,
+    late: Cell<bool>,
+}
+
+impl Callbacks for Clock {
+    fn stop(&self) -> bool {
+        let calls = self.calls.get();
+        self.calls.set(calls.wrapping_add(1));
+        if calls.is_multiple_of(DECISIONS) && stop::late(self.deadline) {
+            self.late.set(true);
+        }
+        self.late.get()
+    }
+}
+
+impl Batsat {
+    fn lit(&mut self, l: SatLit) -> Lit {
+        Lit::new(self.solver.var_of_int(l.var), l.positive)
+    }
+}
+
+impl Solver for Batsat {
+    fn new_var(&mut self) -> u32 {
+        self.solver.new_var_default().idx()
+    }
+
+    fn add_clause(&mut self, clause: &[SatLit]) {
+        let mut lits = std::mem::take(&mut self.clause);
+        lits.clear();
+        lits.extend(clause.iter().map(|&l| self.lit(l)));
+        // What it returns, whether anything is possible still, the next question will tell.
+        self.solver.add_clause_reuse(&mut lits);
+        self.clause = lits;
+    }
+
+    fn solve(&mut self, assumptions: &[SatLit], milliseconds: Option<u64>) -> Outcome {
+        let deadline = milliseconds.map(|ms| Instant::now() + Duration::from_millis(ms));
+        *self.solver.cb_mut() = Clock { deadline, ..Clock::default() };
+        let assumptions: Vec<Lit> = assumptions.iter().map(|&l| self.lit(l)).collect();
+        match self.solver.solve_limited(&assumptions) {
+            found if found == lbool::TRUE => Outcome::Sat,
+            found if found == lbool::FALSE => Outcome::Unsat,
+            _ => Outcome::Unknown(Reason::Time),
+        }
+    }
+
+    fn value(&self, var: u32) -> bool {
+        self.solver.get_model().get(var as usize).is_some_and(|&value| value == lbool::TRUE)
+    }
+}
