@@ -3,7 +3,7 @@
 //! Each question has its limit; a family ends for an engine at the first size that meets it. Times are the processor's, of
 //! this thread, on average over several runs of a quick question; the growth is the exponent that the two largest sizes answered give.
 //!
-//! `cargo bench --bench families -- [WORD…]` measures the families whose names contain one of the words. With
+//! `cargo bench --bench families -- [WORD…] [--engine=NAME…]` measures the families whose names contain one of the words. With
 //! `FENCEPOST_BASELINE=FILE` it compares with the figures in the file, by their ratio to the middle of all ratios, so that
 //! another machine does not matter; where there is no such file it writes it.
 
@@ -266,8 +266,11 @@ fn compare(now: &Figures, then: &Figures) {
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let only: Vec<String> =
+        std::env::args().filter_map(|word| Some(word.strip_prefix("--engine=")?.to_owned())).collect();
     let model = model::load_shipped("ptx", &signature()).expect("shipped").expect("a shipped model is sound");
-    let engines: Vec<Engine> = Engine::ALONE.iter().copied().chain([Engine::Auto]).collect();
+    let wanted = |&engine: &Engine| only.is_empty() || only.iter().any(|name| name == label(engine));
+    let engines: Vec<Engine> = Engine::ALONE.iter().copied().chain([Engine::Auto]).filter(wanted).collect();
     let mut figures = Figures::new();
     let title: String = engines.iter().map(|&e| format!("{:>12}", label(e))).collect();
     println!("{:26}{:>4}{:>12}{title}   ms of processor time", "", "n", "answer");

@@ -14,15 +14,15 @@ use super::replay::{self, Replayed};
 use super::symbolic::{Backend, Symbolic};
 use super::task::Task;
 use crate::limits::Halt;
+use cat::algebra::gates::LARGEST;
 use verdict::{Reason, State};
 
-/// How long `auto` has patience with the enumerating engine before it asks the SAT solver. A circuit has at least a gate for
-/// each pair of events, so more of them are worth more steps; and each state that is found spares a call of the solver.
-fn patience(task: &Task<'_>) -> Patience {
-    const FEWEST: u64 = 400;
-    let events = task.sk.len() as u64;
-    Patience { steps: FEWEST.max(events * events / 3), more_by_state: 200 }
-}
+/// How large a circuit `auto` makes at once, in gates or clauses. Where a larger one would be needed, the enumerating engine
+/// tries first. Both figures are from `cargo bench --bench families`: what is spent in vain is less than half of what comes after.
+const SMALL: usize = 5_000;
+
+/// How long it tries; each state that it finds spares a call of the solver.
+const PATIENCE: Patience = Patience { steps: 400, more_by_state: 20 };
 
 /// A task with its engines.
 pub struct Prepared<'a> {
@@ -30,6 +30,8 @@ pub struct Prepared<'a> {
     pub task: Rc<Task<'a>>,
     enumerate: Enumerate<'a>,
     symbolic: Option<Symbolic<'a>>,
+    /// Whether the circuit was found to be large.
+    large: bool,
 }
 
 /// An execution that passed its replay, and what that says of it.
@@ -63,26 +65,51 @@ impl<'a> Prepared<'a> {
     /// A task without any work done for it yet.
     pub fn new(task: Task<'a>) -> Self {
         let task = Rc::new(task);
-        Prepared { enumerate: Enumerate::new(&task), symbolic: None, task }
+        Prepared { enumerate: Enumerate::new(&task), symbolic: None, large: false, task }
     }
 
     /// Puts a query to the engine or engines, and replays what they find.
     pub fn ask(&mut self, engine: Engine, query: &Query<'_>, deadline: Deadline) -> (Said, &'static str) {
         let (found, who) = match engine {
             Engine::Both => return (self.ask_all(query, deadline), engine.name()),
-            Engine::Auto => match self.enumerate.find_within(query, deadline, Some(patience(&self.task))) {
-                Some(found) => (found, Engine::Enumerate),
-                None => match self.find(Engine::Sat, query, deadline) {
-                    // What is too large for a circuit may still be small enough to walk through.
-                    Found::Unknown(reason) if reason != Reason::Time => {
-                        (self.enumerate.find(query, deadline), Engine::Enumerate)
-                    }
-                    found => (found, Engine::Sat),
-                },
-            },
+            Engine::Auto => self.by_size(
+                |prepared, size| prepared.find_sized(Engine::Sat, size, query, deadline),
+                |engine, patience| engine.find_within(query, deadline, patience),
+            ),
             alone => (self.find(alone, query, deadline), alone),
         };
         (self.judge(found, who, query), who.name())
+    }
+
+    /// Has the engine answer that the size of the circuit speaks for: a small one is solved at once; where a large one would be
+    /// needed, the enumerating engine tries first. What is too large for any circuit may still be small enough to walk
+    /// through.
+    fn by_size<T: Gap>(
+        &mut self,
+        solve: impl Fn(&mut Self, usize) -> T,
+        walk: impl Fn(&Enumerate<'a>, Option<Patience>) -> Option<T>,
+    ) -> (T, Engine) {
+        let whole =
+            |engine: &Enumerate<'a>| (walk(engine, None).expect("patience without end"), Engine::Enumerate);
+        if !self.large {
+            let said = solve(self, SMALL);
+            match said.gap() {
+                None | Some(Reason::Time) => return (said, Engine::Sat),
+                Some(Reason::TooManyGates) => self.large = true,
+                Some(_) => return whole(&self.enumerate),
+            }
+        }
+        // A circuit that is there answers further questions sooner.
+        if self.symbolic.as_ref().is_none_or(|circuit| circuit.size() < LARGEST)
+            && let Some(found) = walk(&self.enumerate, Some(PATIENCE))
+        {
+            return (found, Engine::Enumerate);
+        }
+        let said = solve(self, LARGEST);
+        match said.gap() {
+            None | Some(Reason::Time) => (said, Engine::Sat),
+            Some(_) => whole(&self.enumerate),
+        }
     }
 
     /// Puts a query to all engines, and compares what they say.
@@ -136,15 +163,10 @@ impl<'a> Prepared<'a> {
                 let (states, halt) = self.states_of_all(query, deadline);
                 return (states, halt, engine.name());
             }
-            Engine::Auto => match self.enumerate.states_within(query, deadline, Some(patience(&self.task))) {
-                Some(found) => (found, Engine::Enumerate),
-                None => match self.states(Engine::Sat, query, deadline) {
-                    (_, Some(why)) if why != Reason::Time => {
-                        (self.enumerate.states(query, deadline), Engine::Enumerate)
-                    }
-                    found => (found, Engine::Sat),
-                },
-            },
+            Engine::Auto => self.by_size(
+                |prepared, size| prepared.states_sized(Engine::Sat, size, query, deadline),
+                |engine, patience| engine.states_within(query, deadline, patience),
+            ),
             alone => (self.states(alone, query, deadline), alone),
         };
         (states, reason.map(Halt::Undecided), who.name())
@@ -188,9 +210,14 @@ impl<'a> Prepared<'a> {
 
     /// Puts a query to one engine.
     fn find(&mut self, engine: Engine, query: &Query<'_>, deadline: Deadline) -> Found {
+        self.find_sized(engine, LARGEST, query, deadline)
+    }
+
+    /// As [`Prepared::find`], with a circuit of at most that size.
+    fn find_sized(&mut self, engine: Engine, size: usize, query: &Query<'_>, deadline: Deadline) -> Found {
         match backend(engine) {
             Ok(None) => self.enumerate.find(query, deadline),
-            Ok(Some(with)) => match self.symbolic(deadline) {
+            Ok(Some(with)) => match self.symbolic(size, deadline) {
                 Ok(circuit) => circuit.find(with, query, deadline),
                 Err(reason) => Found::Unknown(reason),
             },
@@ -199,15 +226,15 @@ impl<'a> Prepared<'a> {
     }
 
     /// As [`Prepared::find`], for all final states.
-    fn states(
-        &mut self,
-        engine: Engine,
-        query: &Query<'_>,
-        deadline: Deadline,
-    ) -> (Vec<FinalState>, Option<Reason>) {
+    fn states(&mut self, engine: Engine, query: &Query<'_>, deadline: Deadline) -> States {
+        self.states_sized(engine, LARGEST, query, deadline)
+    }
+
+    /// As [`Prepared::find_sized`], for all final states.
+    fn states_sized(&mut self, engine: Engine, size: usize, query: &Query<'_>, deadline: Deadline) -> States {
         match backend(engine) {
             Ok(None) => self.enumerate.states(query, deadline),
-            Ok(Some(with)) => match self.symbolic(deadline) {
+            Ok(Some(with)) => match self.symbolic(size, deadline) {
                 Ok(circuit) => circuit.states(with, query, deadline),
                 Err(reason) => (Vec::new(), Some(reason)),
             },
@@ -215,13 +242,34 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// The circuit, which is made when first needed.
-    fn symbolic(&mut self, deadline: Deadline) -> Result<&mut Symbolic<'a>, Reason> {
+    /// The circuit, of at most that size unless a larger one is there; it is made when first needed.
+    fn symbolic(&mut self, size: usize, deadline: Deadline) -> Result<&mut Symbolic<'a>, Reason> {
         // An encoding that ran out of time is of no use to the next question, which has its own.
-        if self.symbolic.as_ref().is_none_or(Symbolic::out_of_time) {
-            self.symbolic = Symbolic::new(&self.task, deadline);
+        if self.symbolic.as_ref().is_none_or(|circuit| circuit.out_of_time() || circuit.size() < size) {
+            self.symbolic = Symbolic::new(&self.task, size, deadline);
         }
         self.symbolic.as_mut().ok_or(Reason::Time)
+    }
+}
+
+/// Final states, and why there may be more.
+type States = (Vec<FinalState>, Option<Reason>);
+
+/// What may be less than was asked for.
+trait Gap {
+    /// Why it is, if it is.
+    fn gap(&self) -> Option<&Reason>;
+}
+
+impl Gap for Found {
+    fn gap(&self) -> Option<&Reason> {
+        if let Found::Unknown(reason) = self { Some(reason) } else { None }
+    }
+}
+
+impl Gap for States {
+    fn gap(&self) -> Option<&Reason> {
+        self.1.as_ref()
     }
 }
 
@@ -256,6 +304,58 @@ mod tests {
     use crate::skeleton::Cond;
     use crate::skeleton::signature::signature;
     use cat::model::load_shipped;
+
+    /// Two threads that store to a location of their own, in turn with a fence, and read that of the other.
+    fn store_buffering(rounds: usize, fence: &str) -> String {
+        let mut text =
+            "name = \"SB\"\ncondition = 'P0:r0 == 0 /\\ P1:r0 == 0'\nmemory = { x = 0, y = 0 }\n".to_string();
+        for (cta, (mine, other)) in [("x", "y"), ("y", "x")].into_iter().enumerate() {
+            let code = format!("st.relaxed.gpu {mine}, 1; {fence} ld.relaxed.gpu r0, {other}; ").repeat(rounds);
+            text += &format!("[[thread]]\ncta = {cta}\ncode = \"{code}\"\n");
+        }
+        text
+    }
+
+    #[test]
+    fn auto_goes_by_the_size_of_the_circuit() {
+        let answered_by = |text: &str, all: bool| {
+            let test = front::litmus::parse("sb.toml", text.as_bytes()).expect("a good test").remove(0);
+            let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
+            let mut prepared = Prepared::new(Task::new(&test, &model, &[], 1, None).expect("a small test"));
+            let query = Query {
+                complete: true,
+                props: if all { vec![] } else { vec![(test.condition.as_ref().expect("has one"), true)] },
+                flags: None,
+                require: Cond::TRUE,
+                no_fault: true,
+                axioms: vec![true; model.axioms.len()],
+            };
+            let who = if all {
+                prepared.all_states(Engine::Auto, &query, Deadline(None)).2
+            } else {
+                prepared.ask(Engine::Auto, &query, Deadline(None)).1
+            };
+            (who, prepared.large)
+        };
+        for all in [false, true] {
+            assert_eq!(answered_by(&store_buffering(1, "fence.sc.gpu;"), all), ("sat", false));
+            // The enumerating engine needs too long for so many fences.
+            assert_eq!(answered_by(&store_buffering(8, "fence.sc.gpu;"), all), ("sat", true));
+        }
+        // Many threads, each with one way to go.
+        let memory: Vec<String> = (0..40).map(|i| format!("x{i} = 0")).collect();
+        let zero: Vec<String> = (0..40).map(|i| format!("P{i}:r0 == 0")).collect();
+        let mut ring = format!(
+            "name = \"Ring\"\ncondition = '{}'\nmemory = {{ {} }}\n",
+            zero.join(" /\\ "),
+            memory.join(", ")
+        );
+        for i in 0..40 {
+            let code = format!("st.relaxed.gpu x{i}, 1; fence.sc.gpu; ld.relaxed.gpu r0, x{}", (i + 1) % 40);
+            ring += &format!("[[thread]]\ncta = {i}\ncode = \"{code}\"\n");
+        }
+        assert_eq!(answered_by(&ring, false), ("enumerate", true));
+    }
 
     #[test]
     fn a_question_that_ran_out_of_time_takes_nothing_from_the_next() {

@@ -8,7 +8,7 @@ use verdict::{Answer, Place, Reason};
 /// Which engine answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Engine {
-    /// Enumeration for a limited number of steps, then the SAT solver.
+    /// The SAT solver for small circuits; for others, enumeration for a limited number of steps first.
     Auto,
     /// A circuit, and Z3.
     Symbolic,

@@ -67,9 +67,12 @@ pub struct Budget {
     pub deadline: Option<Instant>,
 }
 
+/// How large a circuit may become, if nobody says otherwise: in gates, or clauses over them.
+pub const LARGEST: usize = 2_000_000;
+
 impl Default for Budget {
     fn default() -> Self {
-        Budget { size: 2_000_000, deadline: None }
+        Budget { size: LARGEST, deadline: None }
     }
 }
 

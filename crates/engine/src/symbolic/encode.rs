@@ -11,7 +11,6 @@ use super::bounds::TaskBounds;
 use super::leaves::{Cases, LeafGates, collect, compare_cases};
 use super::relations::exactly_one;
 use crate::execution::Execution;
-use crate::query::Deadline;
 use crate::skeleton::{Cond, TermId};
 use crate::task::Task;
 use cat::algebra::bounds::Bound;
@@ -37,10 +36,10 @@ pub(super) struct Encoding<'a> {
 }
 
 /// Encodes a task.
-pub(super) fn with_encoding<'a>(task: &Rc<Task<'a>>, start: Rc<TaskBounds>, deadline: Deadline) -> Encoding<'a> {
+pub(super) fn with_encoding<'a>(task: &Rc<Task<'a>>, start: Rc<TaskBounds>, budget: Budget) -> Encoding<'a> {
     let sk = &task.sk;
     let n = sk.len();
-    let mut gates = Gates::within(Budget { deadline: deadline.0, ..Budget::default() });
+    let mut gates = Gates::within(budget);
     let mut clauses = Vec::new();
     let choices = (0..sk.pool.choice_count()).map(|_| gates.input()).collect();
     let mut reads = vec![None; n];

@@ -21,7 +21,7 @@ use std::rc::Rc;
 use super::query::{Deadline, FinalState, Found, Query};
 use super::task::Task;
 use bounds::TaskBounds;
-use cat::algebra::gates::{Exhausted, Lit};
+use cat::algebra::gates::{Budget, Exhausted, Lit};
 use encode::{Encoding, with_encoding};
 use sat::{Cnf, Outcome, SatLit, Solver};
 use verdict::Reason;
@@ -49,6 +49,7 @@ impl Backend {
 /// A task as a circuit, prepared for any solver.
 pub(crate) struct Symbolic<'a> {
     task: Rc<Task<'a>>,
+    size: usize,
     encoding: Encoding<'a>,
     told: Vec<(Backend, Told)>,
 }
@@ -98,11 +99,16 @@ fn given_up(encoding: &Encoding<'_>) -> Result<(), Reason> {
 }
 
 impl<'a> Symbolic<'a> {
-    /// Encodes what holds in every execution of the task. `None`: out of time.
-    pub(crate) fn new(task: &Rc<Task<'a>>, deadline: Deadline) -> Option<Self> {
+    /// Encodes what holds in every execution of the task, in a circuit of at most that size. `None`: out of time.
+    pub(crate) fn new(task: &Rc<Task<'a>>, size: usize, deadline: Deadline) -> Option<Self> {
         let start = Rc::new(TaskBounds::new(task, deadline)?);
-        let encoding = with_encoding(task, start, deadline);
-        Some(Symbolic { task: task.clone(), encoding, told: Vec::new() })
+        let encoding = with_encoding(task, start, Budget { size, deadline: deadline.0 });
+        Some(Symbolic { task: task.clone(), size, encoding, told: Vec::new() })
+    }
+
+    /// How large the circuit may become.
+    pub(crate) fn size(&self) -> usize {
+        self.size
     }
 
     /// Whether the encoding was given up for lack of time.
