@@ -10,13 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use fencepost::check::{Engine, Limits, Session};
-use fencepost::litmus::LitmusTest;
+use fencepost::litmus::{Atom, LitmusTest, Observable, Prop};
 use fencepost::model::{Model, load_shipped};
+use fencepost::program::{CmpOp, RegId, ThreadId, Ty};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::Outcomes;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
-use testkit::generate::{Shape, Source, program};
+use testkit::generate::{Shape, Source, ThreadSource, program};
 use testkit::mbarriers;
 use testkit::suite::{number, programs};
 
@@ -67,6 +68,58 @@ fn engines_agree() {
     // How many run out of time depends on the machine, so it is shown and not judged.
     incomplete.remove("out of time");
     assert!(incomplete.values().sum::<u64>() <= count, "too many are incomplete: {incomplete:?}");
+}
+
+/// Of threads that are alike the SAT engine looks for one way round only: the others look for all.
+#[test]
+fn engines_agree_on_threads_that_are_alike() {
+    let models = [model("ptx"), model("sc")];
+    let (count, first) = (programs(60), number("FENCEPOST_SEED", 1));
+    let (mut complete, mut asked) = (0, 0);
+    for seed in first..first + count {
+        let mut source = program(seed, SMALL);
+        source.threads.truncate(2);
+        // Copies of a thread, some of them elsewhere than it is.
+        let copied = source.threads[seed as usize % source.threads.len()].clone();
+        let copies: Vec<usize> = (source.threads.len()..4).collect();
+        for &at in &copies {
+            let apart = [seed / 2 % 3, seed / 6 % 3][at % 2] as usize;
+            let cta = [copied.cta, source.threads[0].cta, 10 + at as u32][apart];
+            source.threads.push(ThreadSource { name: format!("C{at}"), cta, ..copied.clone() });
+        }
+        let test = name(&source);
+        for model in &models {
+            let result = outcomes(&test, model, Engine::Both);
+            if let Some(law) = result.defect {
+                panic!("seed {seed}, {}: {law}\n{}", model.name, source.text(&format!("Seed-{seed}")));
+            }
+            complete += u64::from(result.complete);
+            // What may be asked of all copies alike, and of some of them.
+            let registers = test.program.threads[copies[0]].regs.len();
+            for value in 0..3 {
+                let holds = |at: &usize| {
+                    let reg = RegId((seed as usize % registers.max(1)) as u16);
+                    let observable = Observable::Reg(ThreadId(*at as u16), reg);
+                    Prop::Cmp(CmpOp::Eq, Ty::WORD, Atom::Observable(observable), Atom::Const(value))
+                };
+                let all: Vec<Prop> = copies.iter().map(holds).collect();
+                let one = Prop::And(vec![all[0].clone(), Prop::Not(Box::new(all[all.len() - 1].clone()))]);
+                for condition in [Prop::And(all.clone()), Prop::Or(all), one] {
+                    if registers == 0 {
+                        continue;
+                    }
+                    let asking = LitmusTest { condition: Some(condition), ..test.clone() };
+                    let limits = Limits { bound: Some(2), timeout: Some(Duration::from_millis(300)) };
+                    let mut session = Session::new(&asking, model, Engine::Both, limits, &[]);
+                    let answer = session.reachability(None, false);
+                    assert_eq!(answer.defect, None, "seed {seed}, {}: {:?}", model.name, asking.condition);
+                    asked += u64::from(answer.verdict.reason().is_none());
+                }
+            }
+        }
+    }
+    println!("{count} programs, {complete} complete sets of outcomes, {asked} questions answered");
+    assert!(complete * 2 > count && asked > count, "too few: {complete} complete, {asked} answered");
 }
 
 #[test]

@@ -94,7 +94,7 @@ impl<'a> Prepared<'a> {
         if !self.large {
             let said = solve(self, SMALL);
             match said.gap() {
-                None | Some(Reason::Time) => return (said, Engine::Sat),
+                None | Some(Reason::Time | Reason::TooManyOutcomes(_)) => return (said, Engine::Sat),
                 Some(Reason::TooManyGates) => self.large = true,
                 Some(_) => return whole(&self.enumerate),
             }
@@ -107,7 +107,7 @@ impl<'a> Prepared<'a> {
         }
         let said = solve(self, LARGEST);
         match said.gap() {
-            None | Some(Reason::Time) => (said, Engine::Sat),
+            None | Some(Reason::Time | Reason::TooManyOutcomes(_)) => (said, Engine::Sat),
             Some(_) => whole(&self.enumerate),
         }
     }
@@ -126,7 +126,7 @@ impl<'a> Prepared<'a> {
         }
         match (yes, no, unknown) {
             // Where values out of thin air go on without end, each engine sees another part of them.
-            (Some((some, _)), Some(none), _) if !endless_values(&self.task, query) => Said::Defect(format!(
+            (Some((some, _)), Some(none), _) if !self.task.misses_values(&query.axioms) => Said::Defect(format!(
                 "the engines differ: {} finds an execution, {} finds none",
                 some.name(),
                 none.name()
@@ -185,7 +185,7 @@ impl<'a> Prepared<'a> {
                 continue;
             }
             match &first {
-                Some((other, theirs)) if *theirs != states && !endless_values(&self.task, query) => {
+                Some((other, theirs)) if *theirs != states && !self.task.misses_values(&query.axioms) => {
                     let only = |of: &[FinalState], not: &[FinalState]| {
                         let named = of.iter().filter(|s| !not.contains(s)).map(|s| name_state(&self.task, s));
                         named.map(|state| format!("{state:?}")).collect::<Vec<_>>().join(" ")
@@ -288,12 +288,6 @@ fn backend(engine: Engine) -> Result<Option<Backend>, Reason> {
 /// A final state by name.
 pub fn name_state(task: &Task<'_>, state: &FinalState) -> State {
     task.observed.iter().zip(state).map(|(&o, &v)| (task.observable_name(o), task.show_value(o, v))).collect()
-}
-
-/// Whether values out of thin air go on without end: no engine sees all of them. A model that excludes them does so by an
-/// axiom, which the query may leave out.
-fn endless_values(task: &Task<'_>, query: &Query<'_>) -> bool {
-    task.open_values || (task.domains.open && query.axioms.contains(&false))
 }
 
 #[cfg(test)]

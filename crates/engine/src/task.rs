@@ -57,6 +57,12 @@ pub struct Task<'a> {
 }
 
 impl<'a> Task<'a> {
+    /// Whether values out of thin air go on without end under these axioms: no engine sees all of them. A model that excludes
+    /// them does so by an axiom, which a query may leave out.
+    pub fn misses_values(&self, axioms: &[bool]) -> bool {
+        self.open_values || (self.domains.open && axioms.contains(&false))
+    }
+
     /// Builds the skeleton and everything that all engines need.
     ///
     /// # Errors

@@ -84,6 +84,9 @@ pub enum Reason {
     /// A term takes too many values to be enumerated.
     #[error("too many values: a value takes more than a thousand")]
     TooManyValues,
+    /// More outcomes than anybody would read.
+    #[error("too many outcomes: there are more than {0}")]
+    TooManyOutcomes(usize),
     /// The circuit is too large for a solver.
     #[error("too large: the circuit has more than 2 million gates or clauses")]
     TooManyGates,

@@ -425,7 +425,7 @@ impl Pool {
     }
 
     /// That an atom holds.
-    pub(super) fn of_atom(&mut self, atom: AtomId) -> Cond {
+    pub(crate) fn of_atom(&mut self, atom: AtomId) -> Cond {
         self.decide(atom, Cond::FALSE, Cond::TRUE)
     }
 

@@ -12,6 +12,7 @@ mod encode;
 mod leaves;
 mod relations;
 mod sat;
+mod symmetry;
 #[cfg(feature = "z3")]
 mod z3;
 
@@ -24,6 +25,7 @@ use bounds::TaskBounds;
 use cat::algebra::gates::{Budget, Exhausted, Lit};
 use encode::{Encoding, with_encoding};
 use sat::{Cnf, Outcome, SatLit, Solver};
+use symmetry::Class;
 use verdict::Reason;
 
 /// What solves the circuit.
@@ -37,6 +39,11 @@ pub(crate) enum Backend {
 }
 
 impl Backend {
+    /// Whether of threads that are alike only one way round is looked for. Z3 is the reference, and looks for all.
+    fn uses_symmetry(self) -> bool {
+        self == Backend::Sat
+    }
+
     fn solver(self) -> Box<dyn Solver> {
         match self {
             #[cfg(feature = "z3")]
@@ -52,6 +59,8 @@ pub(crate) struct Symbolic<'a> {
     size: usize,
     encoding: Encoding<'a>,
     told: Vec<(Backend, Told)>,
+    /// Threads that are alike, once that was asked for.
+    classes: Option<Vec<Class>>,
 }
 
 /// A solver, and how much of the circuit it has been told.
@@ -84,6 +93,8 @@ struct Asked<'s, 'a> {
     told: &'s mut Told,
     encoding: &'s mut Encoding<'a>,
     assumptions: Vec<SatLit>,
+    /// Threads whose exchange changes nothing about the question: only one way round is looked for.
+    alike: Vec<Class>,
 }
 
 /// Why an encoding is of no use, if it is not.
@@ -103,7 +114,7 @@ impl<'a> Symbolic<'a> {
     pub(crate) fn new(task: &Rc<Task<'a>>, size: usize, deadline: Deadline) -> Option<Self> {
         let start = Rc::new(TaskBounds::new(task, deadline)?);
         let encoding = with_encoding(task, start, Budget { size, deadline: deadline.0 });
-        Some(Symbolic { task: task.clone(), size, encoding, told: Vec::new() })
+        Some(Symbolic { task: task.clone(), size, encoding, told: Vec::new(), classes: None })
     }
 
     /// How large the circuit may become.
@@ -145,6 +156,12 @@ impl<'a> Symbolic<'a> {
         Ok(Some(lits))
     }
 
+    /// The threads that are alike as far as a query, or one for final states, is concerned.
+    fn alike(&mut self, query: &Query<'_>, states: bool) -> Vec<Class> {
+        let classes = self.classes.get_or_insert_with(|| symmetry::classes(&self.task));
+        symmetry::of_query(&self.task, classes, query, states)
+    }
+
     /// Puts a query to a solver; `None` if some of what it demands is plainly false.
     fn question(
         &mut self,
@@ -154,9 +171,12 @@ impl<'a> Symbolic<'a> {
         deadline: Deadline,
     ) -> Result<Option<Asked<'_, 'a>>, Reason> {
         self.encoding.gates.set_deadline(deadline.0);
-        let Some(demands) = self.demands(query, complete)? else {
+        let Some(mut demands) = self.demands(query, complete)? else {
             return Ok(None);
         };
+        let alike = if with.uses_symmetry() { self.alike(query, complete) } else { Vec::new() };
+        demands.extend(self.encoding.sorted(&alike).into_iter().filter(|&l| l != Lit::TRUE));
+        given_up(&self.encoding)?;
         let at = self.told.iter().position(|(backend, _)| *backend == with).unwrap_or_else(|| {
             self.told.push((with, Told { cnf: Cnf::new(with.solver()), emitted: 0 }));
             self.told.len() - 1
@@ -167,12 +187,12 @@ impl<'a> Symbolic<'a> {
         assumptions.sort_unstable();
         assumptions.dedup();
         told.flush(&self.encoding, deadline)?;
-        Ok(Some(Asked { told, encoding: &mut self.encoding, assumptions }))
+        Ok(Some(Asked { told, encoding: &mut self.encoding, assumptions, alike }))
     }
 
     /// Looks for one execution.
     pub(crate) fn find(&mut self, with: Backend, query: &Query<'_>, deadline: Deadline) -> Found {
-        let Asked { told, encoding, assumptions } = match self.question(with, query, false, deadline) {
+        let Asked { told, encoding, assumptions, .. } = match self.question(with, query, false, deadline) {
             Err(reason) => return Found::Unknown(reason),
             Ok(None) => return Found::No,
             Ok(Some(question)) => question,
@@ -196,7 +216,7 @@ impl<'a> Symbolic<'a> {
         deadline: Deadline,
     ) -> (Vec<FinalState>, Option<Reason>) {
         let task = self.task.clone();
-        let Asked { told, encoding, mut assumptions } = match self.question(with, query, true, deadline) {
+        let Asked { told, encoding, mut assumptions, alike } = match self.question(with, query, true, deadline) {
             Err(reason) => return (Vec::new(), Some(reason)),
             Ok(None) => return (Vec::new(), None),
             Ok(Some(question)) => question,
@@ -216,7 +236,12 @@ impl<'a> Symbolic<'a> {
                 return finish(states, Some(reason));
             }
             match told.cnf.solver.solve(&assumptions, deadline.left_ms()) {
-                Outcome::Unsat => return finish(states, None),
+                Outcome::Unsat => {
+                    return match symmetry::permuted(&task, &alike, &states, deadline) {
+                        Ok(all) => finish(all, None),
+                        Err(reason) => finish(states, Some(reason)),
+                    };
+                }
                 Outcome::Unknown(reason) => return finish(states, Some(reason)),
                 Outcome::Sat => {}
             }

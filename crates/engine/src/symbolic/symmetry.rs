@@ -1,0 +1,537 @@
+//! Threads that may be exchanged: where a program has several that are alike, one way round stands for all.
+//!
+//! Two threads are *alike* if exchanging their events, one by one in their order, maps the whole task to itself: guards, addresses
+//! and values of all events, what addresses name, base sets and relations, constraints, the order that barriers impose, when final
+//! values exist and what they are. What the model makes of base relations does not know events by name, so such an exchange
+//! turns an execution that satisfies its axioms into another one that does. Exchanges of pairs make up all permutations of a
+//! class of threads that are alike.
+//!
+//! So if a query has an answer, and an exchange leaves what it demands as it was, it also has an answer in which the threads of a
+//! class come in the order of something that moves with them ([`Key`]): the order of their writes to one location, which
+//! may be partial and has a linear extension, or what their first reads return. Only such answers are looked for
+//! ([`sorted`]). A list of final states is then the permutations of those found ([`permuted`]).
+//!
+//! # Invariants
+//! - Whether threads are alike is found out from the task alone ([`Alike::of`]), not from how the program was written; what cannot be
+//!   mapped for whatever reason is not alike.
+//! - The classes of a query are parts of those of the task.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::encode::Encoding;
+use super::leaves::compare_cases;
+use crate::query::{Deadline, FinalState, Query};
+use crate::skeleton::base::Base;
+use crate::skeleton::event::Event;
+use crate::skeleton::pool::{Atom, Pool, Term};
+use crate::skeleton::{Cond, TermId};
+use crate::task::Task;
+use cat::algebra::gates::Lit;
+use cat::model::ir::Shape;
+use cat::rel::EventId;
+use program::litmus::{Atom as PropAtom, Observable, Prop};
+use program::{CmpOp, ThreadId};
+use verdict::Reason;
+
+/// Programs with more events have no classes: it takes time to find out.
+const MOST_EVENTS: usize = 600;
+/// How many final states are made of those found.
+const MOST_STATES: usize = 2_000_000;
+/// How many reads of a thread are compared.
+const MOST_READS: usize = 8;
+
+/// Threads that are alike, each with its events in order.
+pub(super) struct Class {
+    threads: Vec<(ThreadId, Vec<usize>)>,
+}
+
+/// What the threads of a class are sorted by: something of each that moves with it.
+enum Key {
+    /// The places of writes, by thread, in an order of the model.
+    Order(usize, Vec<usize>),
+    /// The values of reads, by thread.
+    Values(Vec<Vec<usize>>),
+}
+
+/// An exchange of events, carried over to terms and conditions.
+struct Exchange<'p> {
+    pool: &'p mut Pool,
+    events: &'p [Event],
+    to: Vec<usize>,
+    terms: FxHashMap<TermId, TermId>,
+    conds: FxHashMap<Cond, Cond>,
+}
+
+impl Exchange<'_> {
+    fn term(&mut self, of: TermId) -> TermId {
+        if let Some(&known) = self.terms.get(&of) {
+            return known;
+        }
+        let made = match self.pool.term(of) {
+            Term::Const(_) => of,
+            Term::Read(event) => {
+                let to = self.to[event.index()];
+                self.pool.read(EventId::new(to), self.events[to].ty)
+            }
+            Term::Bin(op, ty, a, b) => {
+                let (a, b) = (self.term(a), self.term(b));
+                self.pool.bin(op, ty, a, b)
+            }
+            Term::Cast(ty, a) => {
+                let a = self.term(a);
+                self.pool.cast(ty, a)
+            }
+            Term::Ite(c, a, b) => {
+                let (c, a, b) = (self.cond(c), self.term(a), self.term(b));
+                self.pool.ite(c, a, b)
+            }
+        };
+        self.terms.insert(of, made);
+        made
+    }
+
+    fn cond(&mut self, of: Cond) -> Cond {
+        let Some((atom, low, high)) = self.pool.decision(of) else {
+            return of;
+        };
+        if let Some(&known) = self.conds.get(&of) {
+            return known;
+        }
+        let decided = match self.pool.atom(atom) {
+            Atom::Eq(ty, a, b) => {
+                let (a, b) = (self.term(a), self.term(b));
+                self.pool.cmp(CmpOp::Eq, ty, a, b)
+            }
+            Atom::Lt(ty, a, b) => {
+                let (a, b) = (self.term(a), self.term(b));
+                self.pool.cmp(CmpOp::Lt, ty, a, b)
+            }
+            // A choice stays as it is; what depends on it has to stay as well.
+            Atom::Choice(_) => self.pool.of_atom(atom),
+        };
+        let (low, high) = (self.cond(low), self.cond(high));
+        let made = self.pool.ite_cond(decided, high, low);
+        self.conds.insert(of, made);
+        made
+    }
+
+    /// Whether pairs of events, each with its condition, are mapped to each other.
+    fn keeps(&mut self, pairs: &[(usize, usize, Cond)]) -> bool {
+        let all: FxHashSet<(usize, usize, Cond)> = pairs.iter().copied().collect();
+        all.iter().all(|&(a, b, c)| all.contains(&(self.to[a], self.to[b], self.cond(c))))
+    }
+}
+
+/// The classes of a task.
+pub(super) fn classes(task: &Task<'_>) -> Vec<Class> {
+    let sk = &task.sk;
+    if sk.len() > MOST_EVENTS || sk.program.host.is_some() || sk.progress.is_some() || !sk.phases.is_empty() {
+        return Vec::new();
+    }
+    let mut events: Vec<Vec<usize>> = vec![Vec::new(); sk.program.threads.len()];
+    for (e, event) in sk.events.iter().enumerate() {
+        if let Some(ThreadId(thread)) = event.thread {
+            events[usize::from(thread)].push(e);
+        }
+    }
+    let mut pool = None;
+    let mut classes: Vec<Class> = Vec::new();
+    for (thread, mine) in events.into_iter().enumerate() {
+        let thread = ThreadId(thread as u16);
+        let class = classes.iter().position(|class| {
+            let (first, theirs) = &class.threads[0];
+            looks_alike(task, theirs, &mine) && {
+                let pool = pool.get_or_insert_with(|| sk.pool.clone());
+                alike(task, pool, (*first, theirs.as_slice()), (thread, mine.as_slice()))
+            }
+        });
+        match class {
+            Some(class) => classes[class].threads.push((thread, mine)),
+            None => classes.push(Class { threads: vec![(thread, mine)] }),
+        }
+    }
+    classes.retain(|class| class.threads.len() > 1);
+    classes
+}
+
+/// Whether it is worth a closer look.
+fn looks_alike(task: &Task<'_>, a: &[usize], b: &[usize]) -> bool {
+    let sk = &task.sk;
+    let kind = |e: usize| {
+        let Event { kind, tags, scope, ty, part, parts, .. } = &sk.events[e];
+        let address = sk.events[e].addr.and_then(|address| sk.pool.as_const(address));
+        (*kind, tags.clone(), *scope, *ty, *part, *parts, address)
+    };
+    a.len() == b.len() && !a.is_empty() && a.iter().zip(b).all(|(&a, &b)| kind(a) == kind(b))
+}
+
+/// Whether exchanging two threads maps the task to itself.
+fn alike(task: &Task<'_>, pool: &mut Pool, a: (ThreadId, &[usize]), b: (ThreadId, &[usize])) -> bool {
+    let sk = &task.sk;
+    let mut to: Vec<usize> = (0..sk.len()).collect();
+    for (&x, &y) in a.1.iter().zip(b.1) {
+        (to[x], to[y]) = (y, x);
+    }
+    let moved: Vec<usize> = a.1.iter().chain(b.1).copied().collect();
+    let order = sk.program_order();
+    let keeps_order = |to: &[usize]| {
+        moved.iter().all(|&e| {
+            (0..sk.len())
+                .all(|f| order.has(e, f) == order.has(to[e], to[f]) && order.has(f, e) == order.has(to[f], to[e]))
+        })
+    };
+    if !keeps_order(&to) {
+        return false;
+    }
+    let mut exchange =
+        Exchange { pool, events: &sk.events, to, terms: FxHashMap::default(), conds: FxHashMap::default() };
+    let of = |thread: ThreadId| usize::from(thread.0);
+    // Events: all of them, as what happens to one may depend on any read.
+    for (e, event) in sk.events.iter().enumerate() {
+        let image = &sk.events[exchange.to[e]];
+        if exchange.cond(event.guard) != image.guard
+            || event.addr.map(|t| exchange.term(t)) != image.addr
+            || event.value.map(|t| exchange.term(t)) != image.value
+        {
+            return false;
+        }
+    }
+    // What addresses name may depend on the thread, which has memory of its own.
+    let names_the_same = moved.iter().all(|&e| {
+        let image = exchange.to[e];
+        let cells: BTreeSet<_> = task.domains.cells[e].iter().collect();
+        cells == task.domains.cells[image].iter().collect()
+            && task.domains.may_fault[e] == task.domains.may_fault[image]
+            && sk.events[e].addr.is_none_or(|address| {
+                task.domains.of(address).as_slice().iter().all(|&at| sk.cell(e, at) == sk.cell(image, at))
+            })
+    });
+    let rmw: FxHashSet<(usize, usize)> = sk.rmw.iter().map(|(r, w)| (r.index(), w.index())).collect();
+    if !names_the_same || !rmw.iter().all(|&(r, w)| rmw.contains(&(exchange.to[r], exchange.to[w]))) {
+        return false;
+    }
+    // Base sets and relations: only what moves can differ.
+    let bases = task.bases.values().all(|(_, base)| match base {
+        Base::Set(set) => moved.iter().all(|&e| set.has(e) == set.has(exchange.to[e])),
+        Base::Rel(rel) => {
+            let fixed = &rel.fixed;
+            moved.iter().all(|&e| {
+                (0..sk.len()).all(|f| {
+                    let (x, y) = (exchange.to[e], exchange.to[f]);
+                    fixed.has(e, f) == fixed.has(x, y) && fixed.has(f, e) == fixed.has(y, x)
+                })
+            }) && exchange.keeps(&rel.open)
+        }
+    });
+    let order: Vec<(usize, usize, Cond)> =
+        sk.barrier_order.iter().map(|&(x, y, c)| (x.index(), y.index(), c)).collect();
+    let constraints: FxHashSet<Cond> = sk.constraints.iter().copied().collect();
+    if !bases || !exchange.keeps(&order) || !constraints.iter().all(|&c| constraints.contains(&exchange.cond(c))) {
+        return false;
+    }
+    // When final values exist, and what they are.
+    let (regs, others) = (&sk.final_regs[of(a.0)], &sk.final_regs[of(b.0)]);
+    let types =
+        |thread: ThreadId| sk.program.thread(thread).regs.iter().map(|r| (&r.name, r.ty)).collect::<Vec<_>>();
+    types(a.0) == types(b.0)
+        && regs.iter().zip(others).all(|(&x, &y)| exchange.term(x) == y && exchange.term(y) == x)
+        && exchange.cond(sk.done[of(a.0)]) == sk.done[of(b.0)]
+        && exchange.cond(sk.complete) == sk.complete
+        && exchange.cond(task.fault) == task.fault
+}
+
+/// The parts of a task's classes that a query leaves alike: what it demands of final values stays what it is when two threads
+/// of a part are exchanged, and, if it is for `states`, what they show does.
+pub(super) fn of_query(task: &Task<'_>, classes: &[Class], query: &Query<'_>, states: bool) -> Vec<Class> {
+    // Where values may be missing, the image of an execution may be among those.
+    if !query.require.is_const() || task.misses_values(&query.axioms) {
+        return Vec::new();
+    }
+    let props: Vec<(String, bool)> = query.props.iter().map(|&(p, truth)| (written(p, &|o| o), truth)).collect();
+    let mut mentioned = BTreeSet::new();
+    for (prop, _) in &query.props {
+        prop.observables(&mut |o| {
+            mentioned.extend(match o {
+                Observable::Reg(thread, _) => Some(thread),
+                Observable::Mem { viewer, .. } => viewer,
+            });
+        });
+    }
+    let kept = |a: ThreadId, b: ThreadId| {
+        let exchanged = |thread: ThreadId| {
+            if thread == a {
+                b
+            } else if thread == b {
+                a
+            } else {
+                thread
+            }
+        };
+        let observable = |o: Observable| match o {
+            Observable::Reg(thread, reg) => Observable::Reg(exchanged(thread), reg),
+            Observable::Mem { loc, index, viewer } => {
+                Observable::Mem { loc, index, viewer: viewer.map(exchanged) }
+            }
+        };
+        let shown = || {
+            task.observed.iter().all(|&o| match o {
+                Observable::Reg(..) => task.observed.contains(&observable(o)),
+                // Of memory that each thread or block has for itself.
+                Observable::Mem { viewer, .. } => viewer.is_none_or(|viewer| exchanged(viewer) == viewer),
+            })
+        };
+        let demanded = || {
+            let is_mentioned = mentioned.contains(&a) || mentioned.contains(&b);
+            !is_mentioned
+                || query.props.iter().map(|&(p, truth)| (written(p, &observable), truth)).eq(props.iter().cloned())
+        };
+        (!states || shown()) && demanded()
+    };
+    let mut parts: Vec<Class> = Vec::new();
+    for class in classes {
+        let first = parts.len();
+        for (thread, events) in &class.threads {
+            let part = parts[first..].iter().position(|part| kept(part.threads[0].0, *thread));
+            let one = (*thread, events.clone());
+            match part {
+                Some(part) => parts[first + part].threads.push(one),
+                None => parts.push(Class { threads: vec![one] }),
+            }
+        }
+    }
+    parts.retain(|part| part.threads.len() > 1);
+    parts
+}
+
+/// A proposition in words that do not depend on the order in which its parts were written.
+fn written(prop: &Prop, observable: &dyn Fn(Observable) -> Observable) -> String {
+    let sorted = |parts: &[Prop]| {
+        let mut parts: Vec<String> = parts.iter().map(|p| written(p, observable)).collect();
+        parts.sort_unstable();
+        parts.join(", ")
+    };
+    match prop {
+        Prop::And(parts) => format!("and({})", sorted(parts)),
+        Prop::Or(parts) => format!("or({})", sorted(parts)),
+        Prop::Not(part) => format!("not({})", written(part, observable)),
+        Prop::Cmp(op, ty, a, b) => {
+            let atom = |a: &PropAtom| match *a {
+                PropAtom::Observable(o) => format!("{:?}", observable(o)),
+                ref other => format!("{other:?}"),
+            };
+            let (mut a, mut b) = (atom(a), atom(b));
+            if matches!(op, CmpOp::Eq | CmpOp::Ne) && b < a {
+                std::mem::swap(&mut a, &mut b);
+            }
+            format!("{op:?}({ty:?}, {a}, {b})")
+        }
+    }
+}
+
+impl Encoding<'_> {
+    /// What a class can be sorted by.
+    fn key(&self, class: &Class) -> Option<Key> {
+        let task = &self.task;
+        let sk = &task.sk;
+        let must = |e: usize| self.start.algebra.must.has(e);
+        let column = |k: usize| class.threads.iter().map(|(_, events)| events[k]).collect::<Vec<usize>>();
+        let columns: Vec<Vec<usize>> = (0..class.threads[0].1.len()).map(column).collect();
+        let orders: Vec<usize> =
+            (0..task.model.free.len()).filter(|&f| task.model.free[f].shape == Shape::Order).collect();
+        // An order in which any two of them may come.
+        let order_of = |column: &[usize]| {
+            let among = |f: usize, a: usize, b: usize| {
+                a == b || self.inner.leaves.free[f].contains_key(&(a as u32, b as u32))
+            };
+            let all = |f: usize| column.iter().all(|&a| column.iter().all(|&b| among(f, a, b)));
+            orders.iter().copied().find(|&f| sk.events[column[0]].is_write() && all(f))
+        };
+        // The last one, which is behind loops; rather one whose value depends on reads: others say little about the rest.
+        let by_order = |sure: bool| {
+            let computed = |column: &[usize]| {
+                sk.events[column[0]].value.is_some_and(|value| sk.pool.as_const(value).is_none())
+            };
+            let found = || columns.iter().rev().filter(|column| must(column[0]) == sure);
+            let key = |column: &Vec<usize>| Some(Key::Order(order_of(column)?, column.clone()));
+            found().filter(|column| computed(column)).find_map(key).or_else(|| found().find_map(key))
+        };
+        let by_values = || {
+            let read = |column: &&Vec<usize>| sk.events[column[0]].is_read() && must(column[0]);
+            let reads: Vec<Vec<usize>> = columns.iter().filter(read).take(MOST_READS).cloned().collect();
+            let by_thread = |i: usize| reads.iter().map(|column| column[i]).collect();
+            (!reads.is_empty()).then(|| Key::Values((0..class.threads.len()).map(by_thread).collect()))
+        };
+        by_order(true).or_else(by_values).or_else(|| by_order(false))
+    }
+
+    /// That the threads of each class come in the order of their key.
+    pub(super) fn sorted(&mut self, classes: &[Class]) -> Vec<Lit> {
+        let mut lits = Vec::new();
+        for class in classes {
+            match self.key(class) {
+                Some(Key::Order(f, writes)) => {
+                    for (i, &a) in writes.iter().enumerate() {
+                        let back = |&b: &usize| !self.inner.leaves.free[f][&(b as u32, a as u32)];
+                        lits.extend(writes[i + 1..].iter().map(back));
+                    }
+                }
+                Some(Key::Values(threads)) => {
+                    for pair in threads.windows(2) {
+                        let lit = self.at_most(&pair[0], &pair[1]);
+                        lits.push(lit);
+                    }
+                }
+                None => {}
+            }
+        }
+        lits
+    }
+
+    /// That some reads return, one after the other, no more than others do, in lexicographic order.
+    fn at_most(&mut self, these: &[usize], those: &[usize]) -> Lit {
+        let value = |e: usize| self.task.sk.events[e].value.expect("reads have values");
+        let terms: Vec<(TermId, TermId)> = these.iter().zip(those).map(|(&a, &b)| (value(a), value(b))).collect();
+        let mut rest = Lit::TRUE;
+        for (a, b) in terms.into_iter().rev() {
+            let (a, b) = (self.term(a), self.term(b));
+            let less = compare_cases(&mut self.gates, &a, &b, |x, y| x < y);
+            let equal = compare_cases(&mut self.gates, &a, &b, |x, y| x == y);
+            let go_on = self.gates.and(equal, rest);
+            rest = self.gates.any(vec![less, go_on]);
+        }
+        rest
+    }
+}
+
+/// The final states that those found stand for.
+///
+/// # Errors
+/// There are too many, or it takes too long.
+pub(super) fn permuted(
+    task: &Task<'_>,
+    classes: &[Class],
+    found: &BTreeSet<FinalState>,
+    deadline: Deadline,
+) -> Result<BTreeSet<FinalState>, Reason> {
+    let mut states = found.clone();
+    for class in classes {
+        // By thread: where a state shows it, in the order of its registers.
+        let columns: Vec<Vec<usize>> = class
+            .threads
+            .iter()
+            .map(|(thread, _)| {
+                let mut shown: Vec<_> = (task.observed.iter().enumerate())
+                    .filter_map(|(at, &o)| match o {
+                        Observable::Reg(of, reg) if of == *thread => Some((reg, at)),
+                        _ => None,
+                    })
+                    .collect();
+                shown.sort_unstable();
+                shown.into_iter().map(|(_, at)| at).collect()
+            })
+            .collect();
+        let mut all = BTreeSet::new();
+        for state in states {
+            let mut parts: Vec<Vec<i64>> =
+                columns.iter().map(|of| of.iter().map(|&at| state[at]).collect()).collect();
+            parts.sort_unstable();
+            loop {
+                if deadline.passed() {
+                    return Err(Reason::Time);
+                }
+                if all.len() > MOST_STATES {
+                    return Err(Reason::TooManyOutcomes(MOST_STATES));
+                }
+                let mut image = state.clone();
+                for (of, part) in columns.iter().zip(&parts) {
+                    of.iter().zip(part).for_each(|(&at, &value)| image[at] = value);
+                }
+                // What is there already came with all of its permutations.
+                if !all.insert(image) && parts.is_sorted() {
+                    break;
+                }
+                if !next_permutation(&mut parts) {
+                    break;
+                }
+            }
+        }
+        states = all;
+    }
+    Ok(states)
+}
+
+/// The next arrangement in lexicographic order, if there is one: each is met once, from the sorted one on.
+fn next_permutation<T: Ord>(of: &mut [T]) -> bool {
+    let Some(pivot) = (1..of.len()).rev().find(|&i| of[i - 1] < of[i]).map(|i| i - 1) else {
+        return false;
+    };
+    let next = (pivot + 1..of.len()).rev().find(|&i| of[pivot] < of[i]).expect("the one behind it is larger");
+    of.swap(pivot, next);
+    of[pivot + 1..].reverse();
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skeleton::signature::signature;
+    use cat::model::load_shipped;
+
+    /// How many threads each class has, of the task and of the question whether the condition can hold.
+    fn sizes(threads: &[(u32, &str)], condition: &str) -> (Vec<usize>, Vec<usize>) {
+        let mut text = format!("name = \"T\"\ncondition = '{condition}'\nmemory = {{ x = 0, y = 0 }}\n");
+        for (cta, code) in threads {
+            text += &format!("[[thread]]\ncta = {cta}\ncode = \"{code}\"\n");
+        }
+        let test = front::litmus::parse("t.toml", text.as_bytes()).expect("a good test").remove(0);
+        let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
+        let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
+        let query = Query {
+            complete: true,
+            props: vec![(test.condition.as_ref().expect("has one"), true)],
+            flags: None,
+            require: Cond::TRUE,
+            no_fault: true,
+            axioms: vec![true; model.axioms.len()],
+        };
+        let of = |classes: &[Class]| classes.iter().map(|class| class.threads.len()).collect();
+        let classes = classes(&task);
+        (of(&classes), of(&of_query(&task, &classes, &query, false)))
+    }
+
+    const ADD: &str = "atom.relaxed.gpu.add.u32 r0, [x], 1";
+    const READ: &str = "ld.relaxed.gpu r0, x";
+
+    #[test]
+    fn threads_are_alike_by_what_they_do_and_where() {
+        assert_eq!(sizes(&[(0, ADD), (1, ADD), (2, ADD)], "x == 3").0, [3]);
+        assert_eq!(sizes(&[(0, ADD), (0, ADD), (0, ADD)], "x == 3").0, [3]);
+        // The third is not in the block of the other two.
+        assert_eq!(sizes(&[(0, ADD), (0, ADD), (1, ADD)], "x == 3").0, [2]);
+        assert_eq!(sizes(&[(0, ADD), (1, READ), (2, ADD), (3, READ)], "x == 2").0, [2, 2]);
+        let other = "atom.relaxed.gpu.add.u32 r0, [y], 1";
+        assert_eq!(sizes(&[(0, ADD), (1, other), (2, "st.relaxed.gpu x, 1")], "x == 2").0, [] as [usize; 0]);
+    }
+
+    #[test]
+    fn a_question_tells_threads_apart() {
+        let adds = [(0, ADD), (1, ADD), (2, ADD)];
+        assert_eq!(sizes(&adds, "P2:r0 == 1").1, [2]);
+        assert_eq!(sizes(&adds, "P0:r0 == 1 && P2:r0 == 1").1, [2]);
+        assert_eq!(sizes(&adds, "P0:r0 == 1 && P1:r0 == 1 && P2:r0 == 1").1, [3]);
+        assert_eq!(sizes(&adds, "P0:r0 == P1:r0 && x == 3").1, [2]);
+        assert_eq!(sizes(&adds, "P0:r0 == 0 && P1:r0 == 1 && P2:r0 == 2").1, [] as [usize; 0]);
+    }
+
+    #[test]
+    fn each_arrangement_comes_once() {
+        let mut of = [1, 1, 2, 3];
+        let mut seen = BTreeSet::from([of]);
+        while next_permutation(&mut of) {
+            assert!(seen.insert(of));
+        }
+        assert_eq!(seen.len(), 12);
+    }
+}
