@@ -289,6 +289,7 @@ fn confirmed(
             refused: old.refused.clone(),
             model: old.model.clone(),
             questions,
+            place: 0,
         };
         let answered = decide::answers(&unit, &both);
         defects.extend(answered.defects);

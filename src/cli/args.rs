@@ -59,6 +59,8 @@ pub enum Command {
     Advise(AdviseArgs),
     /// Runs tests step by step, and holds what was observed against the model
     Run(RunArgs),
+    /// The answers of the parts of a run (`check --partition`) as one, proved to be disjoint and complete
+    Merge(MergeArgs),
     /// The models it knows; one model with its relations and axioms
     Models(ModelsArgs),
     /// `.litmus` files, and kernels as compilers print them (`.ptx`), to TOML tests
@@ -391,6 +393,14 @@ pub struct LaunchArgs {
     /// A block has at most N bytes of shared memory
     #[arg(long, value_name = "N", default_value = "49152")]
     pub max_shared: u64,
+}
+
+/// `fencepost merge`.
+#[derive(Debug, Args)]
+pub struct MergeArgs {
+    /// What `fencepost check --partition hash:M/N --format jsonl` wrote, for every M
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
 }
 
 /// `fencepost models`.

@@ -58,11 +58,15 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
         run.of_runs = files.iter().flat_map(|f| &f.tests).filter(alone).count();
     }
     let mut units = run.plan(&files, |test, model| Ok(plan::expectations(test, model, args.all_properties)));
-    selection.narrow_questions(&mut units);
+    selection.narrow_questions(&mut units, &run.settings);
     run.open(&units, false)?;
     let mut edits = Vec::new();
     let cache = run.cache.clone();
-    let answers = |unit: &Unit<'_>, settings: &Settings| decide::kept(unit, settings, cache.as_deref());
+    let answers = |unit: &Unit<'_>, settings: &Settings| {
+        let mut decided = decide::kept(unit, settings, cache.as_deref());
+        selection.mark(unit, &mut decided.results);
+        decided
+    };
     run.decide(
         &units,
         |unit, settings| judge(unit, answers(unit, settings), &selection, &wanted),

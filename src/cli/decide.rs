@@ -99,6 +99,7 @@ fn lines(
             notes: notes(&unit.model.model, question, &answer),
             answer,
             ms: settings.timings.then_some(ms),
+            part: None,
         });
     }
     if let Some(expectation) = expectation {

@@ -269,6 +269,7 @@ fn confirmed(
             refused: None,
             model: side.model.clone(),
             questions: compare::questions(&test, &side.model.label),
+            place: 0,
         });
     }
     let Decided { results, defects, .. } = compare::judge(&units, &run.settings);

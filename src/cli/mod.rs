@@ -39,6 +39,7 @@ mod import;
 mod interrupt;
 mod load;
 mod man;
+mod merge;
 mod model_text;
 mod models;
 mod new;
@@ -105,6 +106,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> u8 {
         Command::Distinguish(args) => distinguish::run(args, terminal),
         Command::Advise(args) => advise::run(args, terminal),
         Command::Run(args) => executor::run(args, terminal),
+        Command::Merge(args) => merge::run(args, terminal),
         Command::Models(args) => models::run(args, terminal),
         Command::Import(args) => import::run(args, terminal),
         Command::Schema => schema::run(terminal),

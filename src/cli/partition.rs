@@ -9,8 +9,10 @@ use super::digest::sha256;
 /// tool can compute it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partition {
-    part: u64,
-    parts: u64,
+    /// From 1.
+    pub(super) part: u64,
+    /// How many there are.
+    pub(super) parts: u64,
 }
 
 impl Partition {

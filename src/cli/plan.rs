@@ -37,6 +37,8 @@ pub(super) struct Unit<'a> {
     pub model: Named,
     /// What to ask, in order; nothing if the command asks in its own way.
     pub questions: Vec<Question>,
+    /// Its place among all pairs of which the run is a part.
+    pub place: usize,
 }
 
 /// One question about a property.
@@ -168,6 +170,7 @@ pub(super) fn plan<'a>(
                             refused,
                             model,
                             questions,
+                            place: 0,
                         })
                     }
                     // About the test, not the model: once is enough.

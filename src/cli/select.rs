@@ -4,11 +4,15 @@
 //! - Each of them only takes away, so their order does not matter, and neither does that of the tests.
 
 use super::args::SelectArgs;
+use super::cache::Keys;
+use super::digest::{hex, sha256};
 use super::failed::Failed;
 use super::filter::Filter;
 use super::partition::Partition;
 use super::plan::{Question, Unit};
+use super::settings::Settings;
 use diag::Diagnostic;
+use report::{Line, PartOf};
 
 /// What to keep.
 #[derive(Clone, Default)]
@@ -17,6 +21,16 @@ pub(super) struct Selection {
     partition: Option<Partition>,
     /// What failed in the last run.
     pub failed: Option<Failed>,
+    whole: Option<Whole>,
+}
+
+/// The run of which this is one of several parts.
+#[derive(Clone)]
+struct Whole {
+    partition: Partition,
+    here: usize,
+    pairs: usize,
+    digest: String,
 }
 
 impl Selection {
@@ -25,7 +39,7 @@ impl Selection {
         let parse = |(origin, text): &(String, String)| Filter::parse(origin, text);
         let given = args.filter.as_ref().map(|text| ("--filter".to_owned(), text.clone()));
         let filter = given.as_ref().or(args.configured_filter.as_ref()).map(parse).transpose()?;
-        Ok(Selection { filter, partition: args.partition, failed: None })
+        Ok(Selection { filter, partition: args.partition, failed: None, whole: None })
     }
 
     /// Whether everything is kept.
@@ -44,15 +58,46 @@ impl Selection {
         });
     }
 
-    /// Takes away single questions, too.
-    pub(super) fn narrow_questions(&self, units: &mut Vec<Unit<'_>>) {
+    /// Takes away single questions, too. Of a part, remembers what it is a part of.
+    pub(super) fn narrow_questions(&mut self, units: &mut Vec<Unit<'_>>, settings: &Settings) {
         for unit in units.iter_mut() {
             let mut questions = std::mem::take(&mut unit.questions);
             questions.retain(|question| self.asks(unit, question));
             unit.questions = questions;
         }
         units.retain(|unit| !unit.questions.is_empty());
-        self.narrow(units);
+        if let Some(partition) = self.partition {
+            let (keys, mut all) = (Keys::default(), String::new());
+            for (place, unit) in units.iter_mut().enumerate() {
+                unit.place = place;
+                let key = keys.of(unit, settings, false);
+                all += &format!("{}\0{}\0{}\0{key}\n", unit.path, unit.test.name, unit.model.label);
+            }
+            let digest = hex(&sha256(all.as_bytes())[..16]);
+            let pairs = units.len();
+            self.narrow(units);
+            self.whole = Some(Whole { partition, here: units.len(), pairs, digest });
+        } else {
+            self.narrow(units);
+        }
+    }
+
+    /// Says of the answers about a pair where they stand in the run of which this is a part.
+    pub(super) fn mark(&self, unit: &Unit<'_>, answers: &mut [Line]) {
+        let Some(Whole { partition, here, pairs, digest }) = &self.whole else { return };
+        let count = answers.len();
+        for (answer, line) in answers.iter_mut().enumerate() {
+            line.part = Some(PartOf {
+                number: partition.part,
+                of: partition.parts,
+                pair: unit.place,
+                here: *here,
+                pairs: *pairs,
+                answer,
+                answers: count,
+                whole: digest.clone(),
+            });
+        }
     }
 
     fn asks(&self, unit: &Unit<'_>, question: &Question) -> bool {

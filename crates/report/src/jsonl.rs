@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::execution::{WitnessObject, state_object, witness};
 use super::explanation::{self, ExplanationObject};
 use super::fault::{FaultObject, Undefined};
-use super::{Advice, Comparison, Distinction, Line, Observations, Reporter, Summary, Table};
+use super::{Advice, Comparison, Distinction, Line, Observations, PartOf, Reporter, Summary, Table};
 use verdict::{Dependence, Finding, Outcome, Outcomes, Place, Property, Reason};
 
 /// Writes `jsonl`.
@@ -93,6 +93,9 @@ struct AnswerObject<'a> {
     known: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     depends: Vec<DependenceObject<'a>>,
+    /// Always the last one: `merge` takes it off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<&'a PartOf>,
 }
 
 /// How the answer depends on the reading of a source.
@@ -230,6 +233,7 @@ fn object(line: &Line) -> AnswerObject<'_> {
         explanation: answer.explanation.as_deref().map(explanation::object),
         known: line.known.as_ref().map(|known| known.reason.as_str()),
         depends: answer.dependences.iter().map(dependence).collect(),
+        part: line.part.as_ref(),
     }
 }
 

@@ -42,7 +42,7 @@ pub use human::{Human, HumanOptions};
 pub use json::Json;
 pub use jsonl::Jsonl;
 pub use junit::Junit;
-pub use line::{Known, Line, Site, Table, is_met};
+pub use line::{Known, Line, PartOf, Site, Table, is_met};
 pub use observations::{Hazard, Hazards, Observations, Observed, Part, Raced, RunExpected, Stopped};
 pub use sarif::Sarif;
 pub use status::Status;
@@ -191,6 +191,7 @@ pub(crate) mod samples {
             denies_undefined: false,
             notes: Vec::new(),
             ms: None,
+            part: None,
         }
     }
 

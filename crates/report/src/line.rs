@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use diag::{SourceFile, Span, visible};
+use serde::{Deserialize, Serialize};
 use verdict::{Answer, Definedness, Fault, Outcomes, Property, State, Verdict, Witness};
 
 use super::status::Status;
@@ -71,6 +72,30 @@ pub struct Line {
     pub notes: Vec<String>,
     /// Wall time in milliseconds, if timings were asked for.
     pub ms: Option<f64>,
+    /// Where it stands in the whole run, if this is one of several parts.
+    pub part: Option<PartOf>,
+}
+
+/// Where an answer stands in a run of which this is one of several parts: what tells that parts are of one run, are disjoint and
+/// make up the whole. A (test, model) pair is in one part, with all its answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartOf {
+    /// The part, from 1.
+    pub number: u64,
+    /// Of how many.
+    pub of: u64,
+    /// The pair, from 0, in the order of the whole run.
+    pub pair: usize,
+    /// How many pairs this part has.
+    pub here: usize,
+    /// How many pairs there are in all.
+    pub pairs: usize,
+    /// The answer, from 0, of those about the pair.
+    pub answer: usize,
+    /// How many there are.
+    pub answers: usize,
+    /// Stands for everything that the answers of the whole run depend on.
+    pub whole: String,
 }
 
 /// An expectation that is known not to be met.

@@ -23,5 +23,6 @@ pub fn line(path: &str, test: &LitmusTest, model: &str, property: Property, answ
         denies_undefined: false,
         notes: Vec::new(),
         ms: None,
+        part: None,
     }
 }

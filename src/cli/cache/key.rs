@@ -38,13 +38,13 @@ impl fmt::Display for Key {
 
 /// Makes keys; each model is hashed once.
 #[derive(Default)]
-pub(super) struct Keys {
+pub(in crate::cli) struct Keys {
     models: Mutex<HashMap<usize, [u8; 32]>>,
 }
 
 impl Keys {
     /// The key of a pair.
-    pub(super) fn of(&self, unit: &Unit<'_>, settings: &Settings, explain: bool) -> Key {
+    pub(in crate::cli) fn of(&self, unit: &Unit<'_>, settings: &Settings, explain: bool) -> Key {
         let file = &unit.test.file;
         let ending = Path::new(&file.name).extension().unwrap_or_default().to_string_lossy();
         let mut fields = Fields::default();

@@ -33,7 +33,8 @@ mod key;
 mod prune;
 
 pub(super) use folder::{default_folder, is_off};
-use key::{BUILD, Key, Keys};
+pub(super) use key::Keys;
+use key::{BUILD, Key};
 
 /// No entry is larger.
 const LARGEST: u64 = 64 << 20;

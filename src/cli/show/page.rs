@@ -96,6 +96,7 @@ fn said(unit: &Unit<'_>, settings: &Settings) -> Decided<Said> {
             model: unit.model.clone(),
             refused: unit.refused.clone(),
             questions: questions.collect(),
+            place: 0,
         };
         let mut answers = decide::answers(&each, settings);
         defects.append(&mut answers.defects);

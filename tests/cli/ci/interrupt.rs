@@ -26,13 +26,13 @@ fn endless_for_enumeration() -> String {
     text + "[expect]\nptx = { reachability = \"forbidden\" }\n"
 }
 
-/// A chain of atomic additions that keeps a solver busy.
+/// Atomic additions, other ones in each thread, that keep a solver busy.
 fn endless_for_the_solver() -> String {
     let mut text =
-        "name = \"Endless\"\ncondition = 'P0:r2 == 20 /\\ P1:r2 == 20'\nmemory = { x = 0 }\n".to_owned();
+        "name = \"Endless\"\ncondition = 'P0:r4 == 20 /\\ P1:r4 == 20'\nmemory = { x = 0 }\n".to_owned();
     for i in 0..4 {
-        let add = |k: usize| format!("atom.relaxed.gpu.add.u32 r{k}, x, 2; ");
-        text += &format!("[[thread]]\ncta = {i}\ncode = \"{}{}{}\"\n", add(0), add(1), add(2));
+        let add = |k: usize| format!("atom.relaxed.gpu.add.u32 r{k}, x, {}; ", 2 * i + 2);
+        text += &format!("[[thread]]\ncta = {i}\ncode = \"{}\"\n", (0..5).map(add).collect::<String>());
     }
     text + "[expect]\nptx = { reachability = \"forbidden\" }\n"
 }

@@ -5,6 +5,7 @@ mod config;
 mod formats;
 mod hostile;
 mod interrupt;
+mod merge;
 mod output;
 mod select;
 mod trouble;
