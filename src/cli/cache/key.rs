@@ -22,6 +22,7 @@ use crate::cli::digest::hex;
 use crate::cli::plan::Unit;
 use crate::cli::settings::Settings;
 use cat::model::ir::Model;
+use diag::SourceFile;
 
 /// The identity of this build.
 pub(in crate::cli) const BUILD: &str = env!("FENCEPOST_BUILD");
@@ -36,10 +37,12 @@ impl fmt::Display for Key {
     }
 }
 
-/// Makes keys; each model is hashed once.
+/// Makes keys; each model and each file is hashed once.
 #[derive(Default)]
 pub(in crate::cli) struct Keys {
     models: Mutex<HashMap<usize, [u8; 32]>>,
+    /// By address; what is here stays alive.
+    files: Mutex<HashMap<usize, (Arc<SourceFile>, [u8; 32])>>,
 }
 
 impl Keys {
@@ -51,7 +54,7 @@ impl Keys {
         fields.add(BUILD);
         fields.add(solver());
         fields.add(&ending);
-        fields.add(&file.text);
+        fields.bytes(&self.file(file));
         fields.add(&unit.test.name);
         fields.add(unit.mapping.unwrap_or_default());
         fields.add(&unit.refused.as_ref().map_or(String::new(), ToString::to_string));
@@ -68,6 +71,13 @@ impl Keys {
         ));
         fields.add(&format!("{:?}", unit.questions));
         Key(fields.0.finalize().into())
+    }
+
+    /// The text of a file.
+    fn file(&self, file: &Arc<SourceFile>) -> [u8; 32] {
+        let mut known = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = || (file.clone(), Sha256::digest(file.text.as_bytes()).into());
+        known.entry(Arc::as_ptr(file) as usize).or_insert_with(text).1
     }
 
     /// The model as it was understood, and the texts of its files. Where the files lie does not matter.
