@@ -37,12 +37,15 @@ impl fmt::Display for Key {
     }
 }
 
+/// A file, and what its text is hashed to.
+type Hashed = (Arc<SourceFile>, [u8; 32]);
+
 /// Makes keys; each model and each file is hashed once.
 #[derive(Default)]
 pub(in crate::cli) struct Keys {
     models: Mutex<HashMap<usize, [u8; 32]>>,
     /// By address; what is here stays alive.
-    files: Mutex<HashMap<usize, (Arc<SourceFile>, [u8; 32])>>,
+    files: Mutex<HashMap<usize, Hashed>>,
 }
 
 impl Keys {

@@ -116,19 +116,22 @@ pub(crate) fn together(
     let n = all.iter().try_fold(1usize, |n, &e| n.checked_mul(sizes(e)).filter(|n| *n <= MAX_VALUES))?;
     // By image and read of its own: how far a step of that read goes in it.
     let strides: Vec<Vec<usize>> = images.iter().map(|image| strides(sizes, &all, image)).collect();
+    let lengths: Vec<usize> = all.iter().map(|&e| sizes(e)).collect();
     let mut at = vec![0; all.len()];
+    // By image: where its value is.
+    let mut offsets = vec![0; images.len()];
     let mut rows = Vec::with_capacity(n);
     for _ in 0..n {
-        let row = images.iter().zip(&strides).map(|(image, strides)| {
-            image.values()[at.iter().zip(strides).map(|(i, stride)| i * stride).sum::<usize>()]
-        });
-        rows.push(row.collect());
-        for (i, &e) in at.iter_mut().zip(&all).rev() {
-            *i += 1;
-            if *i < sizes(e) {
+        rows.push(images.iter().zip(&offsets).map(|(image, &offset)| image.values()[offset]).collect());
+        for (k, length) in lengths.iter().enumerate().rev() {
+            at[k] += 1;
+            let places = offsets.iter_mut().zip(&strides);
+            if at[k] < *length {
+                places.for_each(|(offset, strides)| *offset += strides[k]);
                 break;
             }
-            *i = 0;
+            places.for_each(|(offset, strides)| *offset -= strides[k] * (length - 1));
+            at[k] = 0;
         }
     }
     Some((all, rows))
