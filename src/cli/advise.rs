@@ -18,7 +18,7 @@ use super::settings::Settings;
 use super::terminal::Terminal;
 use super::{load, panics, seams};
 use cat::model::ir::Model;
-use diag::SourceFile;
+use diag::{SourceFile, file};
 use engine::Engine;
 use front::mapping::Mapping;
 use program::litmus::LitmusTest;
@@ -71,7 +71,7 @@ fn advise(args: &AdviseArgs, terminal: &Terminal) -> Result<u8, u8> {
 /// The table of costs.
 fn costs(args: &AdviseArgs) -> Result<Costs, Vec<diag::Diagnostic>> {
     let Some(path) = &args.cost else { return Ok(Costs::shipped()) };
-    let text = load::text(path).map_err(|diagnostic| vec![*diagnostic])?;
+    let text = load::text(path, file::LARGEST).map_err(|diagnostic| vec![*diagnostic])?;
     Costs::read(&SourceFile::new(path.to_string_lossy(), text))
 }
 

@@ -17,7 +17,7 @@ use super::terminal::Terminal;
 use super::watch;
 use diag::Diagnostic;
 use program::litmus::LitmusTest;
-use report::{Line, Subject};
+use report::{Line, Subject, counted};
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &CheckArgs, terminal: &Terminal) -> u8 {
@@ -171,11 +171,10 @@ fn bless(run: &mut Run<'_>, edits: &[Edit]) {
     let blessed = blessing::apply(edits);
     run.complain(&blessed.diagnostics);
     run.events.unmet |= blessed.left > 0;
-    let plural = |n: usize, thing: &str| format!("{n} {thing}{}", if n == 1 { "" } else { "s" });
     for (site, what) in &blessed.written {
         run.terminal.remark(&format!("blessed: {site}: {what}"));
     }
-    let (expectations, files) = (plural(blessed.written.len(), "expectation"), plural(blessed.files, "file"));
+    let (expectations, files) = (counted(blessed.written.len(), "expectation"), counted(blessed.files, "file"));
     run.terminal.remark(&format!("blessed: {expectations} in {files}"));
 }
 

@@ -7,7 +7,6 @@
 //!
 //! Formats, reports, filters and paths are about suites: they apply to `check` alone.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -238,9 +237,7 @@ fn find() -> Result<Option<Found>, Box<Diagnostic>> {
     for above in here.ancestors() {
         if above.join(NAME).exists() && !above.join(NAME).is_dir() {
             let path = folder.join(NAME);
-            let unreadable = |error| Box::new(super::paths::unreadable(&path, &error));
-            let bytes = file::read(&path, file::LARGEST).map_err(unreadable)?;
-            let text = String::from_utf8(bytes).map_err(|e| unreadable(io::Error::other(e.utf8_error())))?;
+            let text = super::load::text(&path, file::LARGEST)?;
             return Ok(Some((folder, SourceFile::new(path.to_string_lossy(), text))));
         }
         folder.push("..");

@@ -197,7 +197,7 @@ fn is_settled(answer: &Answer) -> bool {
 
 /// Explains an answer that is not what the test expects; of a race, what would make the program race-free.
 fn explain_unmet(unit: &Unit<'_>, question: &Question, answer: &mut Answer, settings: &Settings) {
-    let met = report::is_met(question.expected, &answer.verdict);
+    let met = report::is_met(question.expected, answer.verdict.word());
     if !settings.explain_unmet || met != Some(false) {
         return;
     }

@@ -12,7 +12,7 @@ use super::load::{self, File, Loaded};
 use super::pool::Pool;
 use super::terminal::{Terminal, cannot_write};
 use super::{defect, exit, seams};
-use diag::{Diagnostic, Severity};
+use diag::{Diagnostic, Severity, file};
 use front::litmus::kernel::{Launch, Source};
 
 /// Runs it; returns the exit code.
@@ -61,7 +61,7 @@ pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {
 /// A module of PTX: a list of what is in it, or a test of one of its kernels.
 fn module(path: &Path, args: &ImportArgs, terminal: &Terminal) -> u8 {
     let name = path.display().to_string();
-    let text = match load::text(path) {
+    let text = match load::text(path, file::LARGEST) {
         Ok(text) => text,
         Err(diagnostic) => {
             terminal.diagnose(&diagnostic);

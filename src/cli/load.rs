@@ -98,12 +98,12 @@ fn read(found: &Found) -> Outcome {
     }
 }
 
-/// The text of a file that is no test.
+/// The text of a file that is no test, and of at most `most` bytes.
 ///
 /// # Errors
 /// If it cannot be read, is too large, or is no text.
-pub(super) fn text(path: &Path) -> Result<String, Box<Diagnostic>> {
-    let bytes = file::read(path, file::LARGEST).map_err(|error| Box::new(paths::unreadable(path, &error)))?;
+pub(super) fn text(path: &Path, most: u64) -> Result<String, Box<Diagnostic>> {
+    let bytes = file::read(path, most).map_err(|error| Box::new(paths::unreadable(path, &error)))?;
     String::from_utf8(bytes)
         .map_err(|_| Box::new(Diagnostic::plain("not-utf8", format!("`{}` is no UTF-8 text", path.display()))))
 }

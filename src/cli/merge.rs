@@ -6,20 +6,23 @@
 //!   build. Every pair and every answer has a number in that run: parts are disjoint and complete if each number is there once.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
 
 use super::args::MergeArgs;
 use super::exit::{self, Events};
+use super::load;
 use super::partition::Partition;
 use super::terminal::Terminal;
 use diag::{Diagnostic, SourceFile, Span};
-use report::PartOf;
+use report::{PartOf, counted, is_met};
 
 /// How the last key of a line begins.
 const MARK: &str = ",\"part\":{";
+
+/// No part is larger, in bytes.
+const LARGEST: u64 = 4 << 30;
 
 /// What is read of an answer.
 #[derive(Deserialize)]
@@ -37,18 +40,13 @@ struct Answer {
 }
 
 impl Answer {
-    /// Whether the expectation is met; `None` if nothing is expected or nothing was decided.
-    fn met(&self) -> Option<bool> {
-        let expected = self.expected.as_deref().filter(|_| self.verdict != "undecided")?;
-        Some(if expected == "required" { self.verdict == "forbidden" } else { self.verdict == expected })
-    }
-
     fn happens(&self, events: &mut Events) {
         events.answered = true;
         events.defect |= self.defect.is_some();
         events.undecided |= self.verdict == "undecided";
         // Of a known failure, the reason is there: it fails once the expectation is met.
-        events.unmet |= self.met().is_some_and(|met| met == self.known.is_some());
+        events.unmet |=
+            is_met(self.expected.as_deref(), &self.verdict).is_some_and(|met| met == self.known.is_some());
     }
 }
 
@@ -66,8 +64,8 @@ pub(super) fn run(args: &MergeArgs, terminal: &Terminal) -> u8 {
     let mut diagnostics = Vec::new();
     let mut sources = Vec::new();
     for path in &args.files {
-        match read(path) {
-            Ok(file) => sources.push(file),
+        match load::text(path, LARGEST) {
+            Ok(text) => sources.push(SourceFile::new(path.display().to_string(), text)),
             Err(diagnostic) => diagnostics.push(*diagnostic),
         }
     }
@@ -103,21 +101,10 @@ pub(super) fn run(args: &MergeArgs, terminal: &Terminal) -> u8 {
         text += "}\n";
     }
     if let Some(PartOf { of, pairs, .. }) = all.first().map(|one| &one.answer.part) {
-        let counted = |n: usize, thing: &str| format!("{n} {thing}{}", if n == 1 { "" } else { "s" });
         let (parts, pairs) = (counted(*of as usize, "part"), counted(*pairs, "pair"));
         terminal.remark(&format!("{parts}, {pairs}, {}: each is there once", counted(all.len(), "answer")));
     }
     terminal.printed(&text, events.code())
-}
-
-fn read(path: &Path) -> Result<Arc<SourceFile>, Box<Diagnostic>> {
-    let name = path.display().to_string();
-    let bytes = std::fs::read(path)
-        .map_err(|error| Diagnostic::plain("unreadable", format!("cannot read `{name}`: {error}")))?;
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(SourceFile::new(name, text)),
-        Err(_) => Err(Box::new(Diagnostic::plain("unreadable", format!("`{name}` is not text in UTF-8")))),
-    }
 }
 
 /// Reads a line.

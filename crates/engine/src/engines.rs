@@ -73,10 +73,10 @@ impl<'a> Prepared<'a> {
         let (found, who) = match engine {
             Engine::Both => return (self.ask_all(query, deadline), engine.name()),
             Engine::Auto => self.by_size(
-                |prepared, size| prepared.find_sized(Engine::Sat, size, query, deadline),
+                |prepared, size| prepared.find(Engine::Sat, size, query, deadline),
                 |engine, patience| engine.find_within(query, deadline, patience),
             ),
-            alone => (self.find(alone, query, deadline), alone),
+            alone => (self.find(alone, LARGEST, query, deadline), alone),
         };
         (self.judge(found, who, query), who.name())
     }
@@ -116,7 +116,7 @@ impl<'a> Prepared<'a> {
     fn ask_all(&mut self, query: &Query<'_>, deadline: Deadline) -> Said {
         let (mut yes, mut no, mut unknown) = (None, None, None);
         for &engine in Engine::ALONE {
-            let found = self.find(engine, query, deadline);
+            let found = self.find(engine, LARGEST, query, deadline);
             match self.judge(found, engine, query) {
                 Said::Defect(law) => return Said::Defect(law),
                 Said::Unknown(reason) => _ = unknown.get_or_insert(reason),
@@ -164,10 +164,10 @@ impl<'a> Prepared<'a> {
                 return (states, halt, engine.name());
             }
             Engine::Auto => self.by_size(
-                |prepared, size| prepared.states_sized(Engine::Sat, size, query, deadline),
+                |prepared, size| prepared.states(Engine::Sat, size, query, deadline),
                 |engine, patience| engine.states_within(query, deadline, patience),
             ),
-            alone => (self.states(alone, query, deadline), alone),
+            alone => (self.states(alone, LARGEST, query, deadline), alone),
         };
         (states, reason.map(Halt::Undecided), who.name())
     }
@@ -178,7 +178,7 @@ impl<'a> Prepared<'a> {
         let mut first: Option<(Engine, Vec<FinalState>)> = None;
         let mut gap = None;
         for &engine in Engine::ALONE {
-            let (states, reason) = self.states(engine, query, deadline);
+            let (states, reason) = self.states(engine, LARGEST, query, deadline);
             all.extend_from_slice(&states);
             if reason.is_some() {
                 gap = gap.or(reason);
@@ -208,38 +208,43 @@ impl<'a> Prepared<'a> {
         (all, gap.map(Halt::Undecided))
     }
 
-    /// Puts a query to one engine.
-    fn find(&mut self, engine: Engine, query: &Query<'_>, deadline: Deadline) -> Found {
-        self.find_sized(engine, LARGEST, query, deadline)
-    }
-
-    /// As [`Prepared::find`], with a circuit of at most that size.
-    fn find_sized(&mut self, engine: Engine, size: usize, query: &Query<'_>, deadline: Deadline) -> Found {
-        match backend(engine) {
-            Ok(None) => self.enumerate.find(query, deadline),
-            Ok(Some(with)) => match self.symbolic(size, deadline) {
-                Ok(circuit) => circuit.find(with, query, deadline),
-                Err(reason) => Found::Unknown(reason),
-            },
-            Err(reason) => Found::Unknown(reason),
-        }
+    /// Puts a query to one engine, with a circuit of at most that size.
+    fn find(&mut self, engine: Engine, size: usize, query: &Query<'_>, deadline: Deadline) -> Found {
+        self.put(
+            engine,
+            size,
+            deadline,
+            |enumerate| enumerate.find(query, deadline),
+            |circuit, with| circuit.find(with, query, deadline),
+        )
     }
 
     /// As [`Prepared::find`], for all final states.
-    fn states(&mut self, engine: Engine, query: &Query<'_>, deadline: Deadline) -> States {
-        self.states_sized(engine, LARGEST, query, deadline)
+    fn states(&mut self, engine: Engine, size: usize, query: &Query<'_>, deadline: Deadline) -> States {
+        self.put(
+            engine,
+            size,
+            deadline,
+            |enumerate| enumerate.states(query, deadline),
+            |circuit, with| circuit.states(with, query, deadline),
+        )
     }
 
-    /// As [`Prepared::find_sized`], for all final states.
-    fn states_sized(&mut self, engine: Engine, size: usize, query: &Query<'_>, deadline: Deadline) -> States {
-        match backend(engine) {
-            Ok(None) => self.enumerate.states(query, deadline),
-            Ok(Some(with)) => match self.symbolic(size, deadline) {
-                Ok(circuit) => circuit.states(with, query, deadline),
-                Err(reason) => (Vec::new(), Some(reason)),
-            },
-            Err(reason) => (Vec::new(), Some(reason)),
-        }
+    /// Has one engine answer.
+    fn put<T: Gap>(
+        &mut self,
+        engine: Engine,
+        size: usize,
+        deadline: Deadline,
+        walk: impl FnOnce(&Enumerate<'a>) -> T,
+        solve: impl FnOnce(&mut Symbolic<'a>, Backend) -> T,
+    ) -> T {
+        let asked = match backend(engine) {
+            Ok(None) => return walk(&self.enumerate),
+            Ok(Some(with)) => self.symbolic(size, deadline).map(|circuit| solve(circuit, with)),
+            Err(reason) => Err(reason),
+        };
+        asked.unwrap_or_else(T::of)
     }
 
     /// The circuit, of at most that size unless a larger one is there; it is made when first needed.
@@ -257,17 +262,28 @@ type States = (Vec<FinalState>, Option<Reason>);
 
 /// What may be less than was asked for.
 trait Gap {
-    /// Why it is, if it is.
+    /// Nothing, for a reason.
+    fn of(reason: Reason) -> Self;
+
+    /// Why it is less, if it is.
     fn gap(&self) -> Option<&Reason>;
 }
 
 impl Gap for Found {
+    fn of(reason: Reason) -> Self {
+        Found::Unknown(reason)
+    }
+
     fn gap(&self) -> Option<&Reason> {
         if let Found::Unknown(reason) = self { Some(reason) } else { None }
     }
 }
 
 impl Gap for States {
+    fn of(reason: Reason) -> Self {
+        (Vec::new(), Some(reason))
+    }
+
     fn gap(&self) -> Option<&Reason> {
         self.1.as_ref()
     }
@@ -295,7 +311,6 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::skeleton::Cond;
     use crate::skeleton::signature::signature;
     use cat::model::load_shipped;
 
@@ -317,12 +332,8 @@ mod tests {
             let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
             let mut prepared = Prepared::new(Task::new(&test, &model, &[], 1, None).expect("a small test"));
             let query = Query {
-                complete: true,
                 props: if all { vec![] } else { vec![(test.condition.as_ref().expect("has one"), true)] },
-                flags: None,
-                require: Cond::TRUE,
-                no_fault: true,
-                axioms: vec![true; model.axioms.len()],
+                ..Query::complete(&model)
             };
             let who = if all {
                 prepared.all_states(Engine::Auto, &query, Deadline(None)).2
@@ -364,14 +375,8 @@ mod tests {
         let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
         let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
         let mut prepared = Prepared::new(task);
-        let query = Query {
-            complete: true,
-            props: vec![(test.condition.as_ref().expect("has one"), true)],
-            flags: None,
-            require: Cond::TRUE,
-            no_fault: true,
-            axioms: vec![true; model.axioms.len()],
-        };
+        let query =
+            Query { props: vec![(test.condition.as_ref().expect("has one"), true)], ..Query::complete(&model) };
         // The circuit is there already when the axioms are asked for without time to build their part of it.
         let no_axioms = Query { axioms: vec![false; model.axioms.len()], ..query.clone() };
         prepared.ask(Engine::Sat, &no_axioms, Deadline(None));

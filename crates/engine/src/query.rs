@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::execution::Execution;
 use crate::skeleton::Cond;
+use cat::model::Model;
 use program::litmus::Prop;
 use verdict::Reason;
 
@@ -22,6 +23,20 @@ pub struct Query<'q> {
     pub no_fault: bool,
     /// … and these axioms of the model hold.
     pub axioms: Vec<bool>,
+}
+
+impl Query<'_> {
+    /// Any execution of a model in which every thread runs to its end and every access names memory.
+    pub fn complete(model: &Model) -> Self {
+        Query {
+            complete: true,
+            props: Vec::new(),
+            flags: None,
+            require: Cond::TRUE,
+            no_fault: true,
+            axioms: vec![true; model.axioms.len()],
+        }
+    }
 }
 
 /// What came out of a query.

@@ -46,7 +46,7 @@ pub use line::{Known, Line, PartOf, Site, Table, is_met};
 pub use observations::{Hazard, Hazards, Observations, Observed, Part, Raced, RunExpected, Stopped};
 pub use sarif::Sarif;
 pub use status::Status;
-pub use summary::Summary;
+pub use summary::{Summary, counted};
 pub use tap::Tap;
 
 /// The formats.

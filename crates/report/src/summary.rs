@@ -260,7 +260,7 @@ impl Summary {
 }
 
 /// `n thing` or `n things`.
-fn counted(n: usize, thing: &str) -> String {
+pub fn counted(n: usize, thing: &str) -> String {
     format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }
 

@@ -75,7 +75,7 @@ fn what_is_missing_or_there_twice_is_said() {
         refused(&["moved.jsonl".into()], &[&format!("not in part {next} of 3")]);
     }
     refused(&["whole.jsonl".into()], &["whole.jsonl:1", "missing field `part`", "--partition hash:M/N"]);
-    refused(&["none.jsonl".into()], &["cannot read `none.jsonl`"]);
+    refused(&["none.jsonl".into()], &["`none.jsonl` does not exist"]);
     folder.write("empty.jsonl", "");
     refused(&["empty.jsonl".into()], &["there are no answers"]);
 }

@@ -209,10 +209,9 @@ impl<'a> Liveness<'a> {
         let mut query = Query {
             complete: false,
             props: task.test.filter.iter().map(|p| (p, true)).collect(),
-            flags: None,
             require: conditions.hangs,
             no_fault: task.fault != Cond::FALSE,
-            axioms: vec![true; task.model.axioms.len()],
+            ..Query::complete(task.model)
         };
         let (said, who) = ready.prepared.ask(engine, &query, deadline);
         answer.engine = who;

@@ -9,10 +9,10 @@
 //! So if a query has an answer, and an exchange leaves what it demands as it was, it also has an answer in which the threads of a
 //! class come in the order of something that moves with them ([`Key`]): the order of their writes to one location, which
 //! may be partial and has a linear extension, or what their first reads return. Only such answers are looked for
-//! ([`sorted`]). A list of final states is then the permutations of those found ([`permuted`]).
+//! ([`Encoding::sorted`]). A list of final states is then the permutations of those found ([`permuted`]).
 //!
 //! # Invariants
-//! - Whether threads are alike is found out from the task alone ([`Alike::of`]), not from how the program was written; what cannot be
+//! - Whether threads are alike is found out from the task alone ([`classes`]), not from how the program was written; what cannot be
 //!   mapped for whatever reason is not alike.
 //! - The classes of a query are parts of those of the task.
 
@@ -488,14 +488,8 @@ mod tests {
         let test = front::litmus::parse("t.toml", text.as_bytes()).expect("a good test").remove(0);
         let model = load_shipped("ptx", &signature()).expect("shipped").expect("loads");
         let task = Task::new(&test, &model, &[], 1, None).expect("a small test");
-        let query = Query {
-            complete: true,
-            props: vec![(test.condition.as_ref().expect("has one"), true)],
-            flags: None,
-            require: Cond::TRUE,
-            no_fault: true,
-            axioms: vec![true; model.axioms.len()],
-        };
+        let query =
+            Query { props: vec![(test.condition.as_ref().expect("has one"), true)], ..Query::complete(&model) };
         let of = |classes: &[Class]| classes.iter().map(|class| class.threads.len()).collect();
         let classes = classes(&task);
         (of(&classes), of(&of_query(&task, &classes, &query, false)))

@@ -80,14 +80,8 @@ impl<'a> Session<'a> {
         if task.open_values {
             return Err(Halt::Undecided(Reason::ThinAir));
         }
-        let mut query = Query {
-            complete: false,
-            props: Vec::new(),
-            flags: None,
-            require: task.fault,
-            no_fault: false,
-            axioms: vec![true; task.model.axioms.len()],
-        };
+        let mut query =
+            Query { complete: false, require: task.fault, no_fault: false, ..Query::complete(task.model) };
         if task.fault != Cond::FALSE
             && let Some(found) = self.ask(bound, &query, deadline).0.found()?
         {
@@ -124,9 +118,8 @@ impl<'a> Session<'a> {
             complete: question.complete,
             props,
             flags: question.flags.clone(),
-            require: Cond::TRUE,
             no_fault: task.fault != Cond::FALSE,
-            axioms: vec![true; task.model.axioms.len()],
+            ..Query::complete(task.model)
         }
     }
 
