@@ -403,8 +403,15 @@ impl Parser<'_, '_> {
                 let word = self.str(&declarator.name);
                 self.types.insert(word);
             }
+            let auto = matches!(specifiers.base, Base::Auto);
+            if auto && self.peek() == Tok::Punct("=") && self.peek_at(1) == Tok::Punct("{") {
+                return self.refuse(
+                    "variables of type `std::initializer_list` are",
+                    "without `=`, it has the type of its one value",
+                );
+            }
             let value = self.initial()?;
-            if matches!(specifiers.base, Base::Auto) && value.is_none() {
+            if auto && value.is_none() {
                 return self.unexpected("`=` and a value, which decides the type");
             }
             all.push(Declared { declarator, value });

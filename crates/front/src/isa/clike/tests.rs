@@ -218,6 +218,8 @@ fn what_the_languages_have_and_fencepost_does_not_is_said() {
         wrong(Dialect::Cuda, code, "not supported");
     }
     wrong(Dialect::C, "int (*p)[2];", "not supported");
+    wrong(Dialect::Cuda, "auto t = {1};", "`std::initializer_list` are not supported");
+    lowered(Dialect::Cuda, "auto t{1}; int r = {t};");
     wrong(Dialect::Cuda, "int t = 0; int *p = &t;", "a variable of a thread is a register");
     wrong(Dialect::Cuda, "volatile int *p = &y; int r = (*p = 1);", "left open");
 }
