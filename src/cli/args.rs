@@ -14,9 +14,10 @@ mod values;
 pub use hand::{CompletionsArgs, ExplainArgs, ManArgs, NewArgs, TemplateArg};
 pub(super) use values::report_file;
 pub use values::{
-    Color, Deny, DenyAdvice, EngineArg, FormatArg, MemoryArg, NoTests, PicturesArg, ScheduleArg, SchedulingArg,
+    Color, Deny, DenyAdvice, DeviceArg, EngineArg, FormatArg, MemoryArg, NoTests, PicturesArg, ScheduleArg,
+    SchedulingArg,
 };
-use values::{early, option_value, schedule};
+use values::{count, device, early, option_value, schedule};
 
 /// A memory-model checker for GPU programs.
 #[derive(Debug, Parser)]
@@ -59,6 +60,8 @@ pub enum Command {
     Advise(AdviseArgs),
     /// Runs tests step by step, and holds what was observed against the model
     Run(RunArgs),
+    /// The devices that `run --on` can run tests on
+    Devices(DevicesArgs),
     /// The answers of the parts of a run (`check --partition`) as one, proved to be disjoint and complete
     Merge(MergeArgs),
     /// The models it knows; one model with its relations and axioms
@@ -323,6 +326,15 @@ pub struct RunArgs {
     /// Files, folders, or `-` for standard input
     #[arg(value_name = "PATH", default_value = ".")]
     pub paths: Vec<PathBuf>,
+    /// Run it on a device instead: opencl, opencl:DEVICE (its number, or a part of its name)
+    #[arg(long, value_name = "DEVICE", value_parser = device, conflicts_with_all = ["memory", "schedule", "runs", "record", "trace", "early"])]
+    pub on: Option<DeviceArg>,
+    /// With `--on`: how often each test is executed, as in 1e6, or a little more often
+    #[arg(long, value_name = "N", value_parser = count, default_value = "100000", requires = "on")]
+    pub instances: u64,
+    /// With `--on`: start no launch later than this, for each test
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, requires = "on")]
+    pub time: Option<Timeout>,
     /// The memory: `weak` is that of the model, or of the test's dialect; `--model ptx` runs others as PTX [default:
     /// weak; with `--scheduling lockstep`: sc]
     #[arg(long, value_enum)]
@@ -393,6 +405,14 @@ pub struct LaunchArgs {
     /// A block has at most N bytes of shared memory
     #[arg(long, value_name = "N", default_value = "49152")]
     pub max_shared: u64,
+}
+
+/// `fencepost devices`.
+#[derive(Debug, Args)]
+pub struct DevicesArgs {
+    /// Form of the list
+    #[arg(long, value_enum, default_value = "human")]
+    pub format: FormatArg,
 }
 
 /// `fencepost merge`.

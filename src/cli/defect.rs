@@ -54,6 +54,28 @@ pub(super) fn record_run(
     reproduce((test, model, "run"), text, settings, Some(again))
 }
 
+/// Writes what shows that a device does what the model forbids: the test, the kernel, how it was launched.
+pub(super) fn record_find(
+    test: &LitmusTest,
+    text: &str,
+    kernel: &str,
+    again: &str,
+    settings: &Settings,
+) -> Result<PathBuf, String> {
+    let test_file = format!("test.{}", ending(&test.file));
+    let report = format!(
+        "fencepost {}\n{}\n\n{text}\n\nTo look for it again, in this folder:\nfencepost run {test_file} {again}\n",
+        env!("CARGO_PKG_VERSION"),
+        test.name
+    );
+    let files = [
+        (test_file, test.file.text.clone().into_bytes()),
+        ("kernel.cl".into(), kernel.as_bytes().to_vec()),
+        ("find.txt".into(), report.into_bytes()),
+    ];
+    write(&settings.repro_dir, "find", &files).map_err(|error| error.to_string())
+}
+
 fn reproduce(
     (test, model, question): (&LitmusTest, &Named, &str),
     text: &str,
@@ -78,7 +100,7 @@ fn reproduce(
         env!("CARGO_PKG_VERSION")
     );
     files.push(("defect.txt".into(), report.into_bytes()));
-    let reproducer = write(&settings.repro_dir, &files).map_err(|error| error.to_string());
+    let reproducer = write(&settings.repro_dir, "defect", &files).map_err(|error| error.to_string());
     Defect { place, text: text.to_owned(), reproducer }
 }
 
@@ -95,7 +117,7 @@ pub(super) fn record_crash(crash: &Crash, repro_dir: &Path) -> Defect {
         crash.message
     );
     let files = [(name, crash.bytes.clone()), ("defect.txt".into(), report.into())];
-    let reproducer = write(repro_dir, &files).map_err(|error| error.to_string());
+    let reproducer = write(repro_dir, "defect", &files).map_err(|error| error.to_string());
     Defect { place, text: crash.message.clone(), reproducer }
 }
 
@@ -132,13 +154,13 @@ fn command(test: &str, model: &str, settings: &Settings, again: Option<&Again>) 
     words
 }
 
-fn write(folder: &Path, files: &[(String, Vec<u8>)]) -> io::Result<PathBuf> {
+fn write(folder: &Path, kind: &str, files: &[(String, Vec<u8>)]) -> io::Result<PathBuf> {
     let mut hasher = rustc_hash::FxHasher::default();
     for (name, text) in files {
         hasher.write(name.as_bytes());
         hasher.write(text);
     }
-    let folder = folder.join(format!("fencepost-defect-{:016x}", hasher.finish()));
+    let folder = folder.join(format!("fencepost-{kind}-{:016x}", hasher.finish()));
     fs::create_dir_all(&folder)?;
     for (name, text) in files {
         fs::write(folder.join(name), text)?;
@@ -154,9 +176,9 @@ mod tests {
     fn the_same_defect_has_the_same_folder() {
         let folder = tempfile::tempdir().unwrap();
         let files = |text: &str| vec![("test.toml".to_owned(), text.as_bytes().to_vec())];
-        let a = write(folder.path(), &files("a")).unwrap();
-        assert_eq!(a, write(folder.path(), &files("a")).unwrap());
-        assert_ne!(a, write(folder.path(), &files("b")).unwrap());
+        let a = write(folder.path(), "defect", &files("a")).unwrap();
+        assert_eq!(a, write(folder.path(), "defect", &files("a")).unwrap());
+        assert_ne!(a, write(folder.path(), "defect", &files("b")).unwrap());
         assert_eq!(fs::read_to_string(a.join("test.toml")).unwrap(), "a");
     }
 }

@@ -1,6 +1,7 @@
 //! `fencepost run`: what the executor observes, each outcome held against the model; and what tests expect of runs, held
-//! against what these show.
+//! against what these show. With `--on`, what a device shows instead.
 
+mod device;
 mod recording;
 mod tell;
 
@@ -58,7 +59,11 @@ struct Outcome {
 
 /// Runs it; returns the exit code.
 pub(super) fn run(args: &RunArgs, terminal: &Terminal) -> u8 {
-    execute(args, terminal).unwrap_or_else(|code| code)
+    let code = match &args.on {
+        Some(on) => device::execute(args, on, terminal),
+        None => execute(args, terminal),
+    };
+    code.unwrap_or_else(|code| code)
 }
 
 fn execute(args: &RunArgs, terminal: &Terminal) -> Result<u8, u8> {

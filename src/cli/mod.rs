@@ -28,6 +28,7 @@ mod compare;
 mod config;
 mod decide;
 mod defect;
+mod devices;
 mod digest;
 mod distinguish;
 mod executor;
@@ -106,6 +107,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> u8 {
         Command::Distinguish(args) => distinguish::run(args, terminal),
         Command::Advise(args) => advise::run(args, terminal),
         Command::Run(args) => executor::run(args, terminal),
+        Command::Devices(args) => devices::run(args, terminal),
         Command::Merge(args) => merge::run(args, terminal),
         Command::Models(args) => models::run(args, terminal),
         Command::Import(args) => import::run(args, terminal),

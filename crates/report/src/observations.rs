@@ -176,6 +176,9 @@ pub struct Observations {
 }
 
 impl Observations {
+    /// The schedule of what a device shows.
+    pub const ON_DEVICE: &'static str = "device";
+
     /// Why something is left open; what a run did that ended it is no such reason.
     pub fn limit(&self) -> Option<&str> {
         self.reason.as_deref().filter(|why| !self.stops.iter().any(|s| s.why.iter().any(|w| w == why)))
@@ -245,6 +248,14 @@ struct Object<'a> {
     not_replayed: Option<&'static str>,
 }
 
+impl Hazards {
+    /// What the model says, to be put behind what was observed.
+    fn of_model(&self) -> String {
+        let words: Vec<&str> = [self.race, self.undefined].into_iter().flatten().collect();
+        if words.is_empty() { String::new() } else { format!("; the model: {}", words.join(", ")) }
+    }
+}
+
 /// The object of one test, without a line end.
 pub(super) fn write(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
     let observed = seen.observed.iter().map(|o| ObservedObject {
@@ -294,6 +305,9 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
     }
     write!(out, ": {}", seen.memory)?;
     match (seen.runs, seen.complete) {
+        (Some((runs, seed)), _) if seen.schedule == Observations::ON_DEVICE => {
+            write!(out, ", {runs} instances of seed {seed}")?;
+        }
         (Some((runs, seed)), _) => write!(out, ", {runs} random runs of seed {seed}")?,
         (None, true) => write!(out, ", every schedule")?,
         (None, false) => write!(out, ", {}", seen.schedule)?,
@@ -302,7 +316,12 @@ pub(super) fn human(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
     rows(out, seen)?;
     let ended: Vec<String> = seen.ended.iter().map(|(how, n)| format!("{n} {how}")).collect();
     if let Some(h) = &seen.hazards {
-        hazards(out, h, seen.stops.iter().any(|s| matches!(s.how, "stray" | "division" | "divergence")))?;
+        if seen.schedule == Observations::ON_DEVICE {
+            // Devices do not tell of it.
+            writeln!(out, "  {UNSURE}undefined{UNSURE:#}: any outcome is possible{}", h.of_model())?;
+        } else {
+            hazards(out, h, seen.stops.iter().any(|s| matches!(s.how, "stray" | "division" | "divergence")))?;
+        }
     }
     writeln!(out, "  ended: {}", if ended.is_empty() { "nothing".into() } else { ended.join(", ") })?;
     for stop in &seen.stops {
@@ -394,9 +413,8 @@ fn hazards(out: &mut dyn Write, seen: &Hazards, faults: bool) -> io::Result<()> 
         let same = if h.parts.len() == 1 { "on this line" } else { "between these lines" };
         writeln!(out, "{}", if more == 0 { String::new() } else { format!("; {more} more {same}") })?;
     }
-    let model: Vec<&str> = [seen.race, seen.undefined].into_iter().flatten().collect();
     let proved = seen.race != Some("racy") && seen.undefined == Some("defined");
-    let model = if model.is_empty() { String::new() } else { format!("; the model: {}", model.join(", ")) };
+    let model = seen.of_model();
     if seen.observed.is_empty() && faults {
         // What ends a run is undefined as well, and told below.
         return Ok(());

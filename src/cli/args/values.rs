@@ -44,6 +44,10 @@ impl From<SchedulingArg> for Scheduling {
     }
 }
 
+/// A device by number or by a part of its name; `None`: the first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceArg(pub Option<String>);
+
 /// Names of memories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MemoryArg {
@@ -68,6 +72,27 @@ pub(super) fn early(text: &str) -> Result<Early, String> {
     Early::parse(text).ok_or_else(|| {
         format!("expected none, local, or full:N as in full:2{}", near(text, &["none", "local", "full"]))
     })
+}
+
+pub(super) fn device(text: &str) -> Result<DeviceArg, String> {
+    match text.strip_prefix("opencl") {
+        Some("") => Ok(DeviceArg(None)),
+        Some(rest) if rest.len() > 1 && rest.starts_with(':') => Ok(DeviceArg(Some(rest[1..].to_owned()))),
+        _ => Err("expected opencl, or opencl:DEVICE with its number or a part of its name; `fencepost devices` lists them"
+            .to_owned()),
+    }
+}
+
+/// How many, as in 5000 and 1e6.
+pub(super) fn count(text: &str) -> Result<u64, String> {
+    let parsed = match text.split_once(['e', 'E']) {
+        Some((digits, zeros)) => digits.parse::<u64>().ok().and_then(|n| {
+            let factor = 10u64.checked_pow(zeros.parse().ok()?)?;
+            n.checked_mul(factor)
+        }),
+        None => text.parse().ok(),
+    };
+    parsed.filter(|n| *n > 0).ok_or_else(|| "expected a number, as in 5000 or 1e6".to_owned())
 }
 
 pub(super) fn schedule(text: &str) -> Result<ScheduleArg, String> {

@@ -2,6 +2,7 @@
 
 mod cache;
 mod config;
+mod device;
 mod formats;
 mod hostile;
 mod interrupt;

@@ -1,0 +1,374 @@
+//! A launch: where the memory of each instance lies, what is drawn for it, and what came out of it.
+//!
+//! # Invariants
+//! - Instances share no byte of memory.
+//! - The kernel's text does not depend on what is drawn: one build serves all launches.
+
+use rand::Rng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64;
+
+use crate::histogram::Histogram;
+use program::litmus::{LitmusTest, Observable};
+use program::memory::{Cell, CellId, Memory};
+use program::{Copied, LocId, LocationKind, Place, Scope, ThreadId};
+
+/// At most so many instances are in one launch.
+const LARGEST: u32 = 1 << 13;
+
+/// What stays the same for all launches of a test.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    /// The threads of each work-group.
+    pub(crate) groups: Vec<Vec<ThreadId>>,
+    /// Objects that all groups see.
+    pub(crate) shared: Vec<Object>,
+    /// Objects of which each group has a copy, in its local memory.
+    pub(crate) local: Vec<Object>,
+    /// The words of an instance's results.
+    pub(crate) results: Vec<Word>,
+}
+
+/// An object.
+#[derive(Clone, Debug)]
+pub(crate) struct Object {
+    /// Which.
+    pub(crate) loc: LocId,
+    /// Its size in bytes.
+    pub(crate) bytes: u64,
+    /// Its cells: how far each lies from its first byte, and what is there at the start.
+    pub(crate) cells: Vec<(u64, Cell)>,
+}
+
+/// What one 64-bit word of the results of an instance tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    /// Whether a thread came to its end: [`FINISHED`] or something else.
+    End(ThreadId),
+    /// A final value that no memory of all groups holds: the number of the observable.
+    Final(usize),
+}
+
+/// The thread came to its end.
+pub(crate) const FINISHED: i64 = 1;
+
+impl Shape {
+    /// The shape of a test, if it is one of a single kernel on a single device.
+    pub(crate) fn of(test: &LitmusTest) -> Result<Shape, String> {
+        let program = &test.program;
+        if program.host.is_some() || program.threads.iter().any(|t| t.place.host) {
+            return Err("host programs are not run on devices".into());
+        }
+        let first = &program.threads.first().ok_or("there is no thread")?.place;
+        if program.threads.iter().any(|t| t.place.gpu != first.gpu) {
+            return Err("its threads are on several devices".into());
+        }
+        let apart = |p: &Place| p.kernel != first.kernel || p.domain != first.domain;
+        if program.threads.iter().any(|t| apart(&t.place)) {
+            return Err("its threads belong to several kernels".into());
+        }
+        let mut groups: Vec<Vec<ThreadId>> = Vec::new();
+        for t in program.thread_ids() {
+            let place = &program.thread(t).place;
+            match groups.iter_mut().find(|group| program.thread(group[0]).place.same(place, Scope::Cta)) {
+                Some(group) => group.push(t),
+                None => groups.push(vec![t]),
+            }
+        }
+        let memory = Memory::new(program);
+        let (mut shared, mut local) = (Vec::new(), Vec::new());
+        for loc in (0..program.locations.len() as u16).map(LocId) {
+            let location = program.location(loc);
+            let LocationKind::Object { layout, init, .. } = &location.kind else {
+                return Err(format!("`{}` is another name for memory", location.name));
+            };
+            let cells: Vec<Cell> = memory.cells.iter().filter(|c| c.location.0 == loc).cloned().collect();
+            let cells = cells[..init.len()].iter().enumerate();
+            let cells = cells.map(|(i, cell)| (layout.offset(i as u32) as u64, cell.clone())).collect();
+            let object = Object { loc, bytes: layout.bytes(init.len()), cells };
+            match program.copied(loc) {
+                Copied::Not | Copied::ByDevice => shared.push(object),
+                Copied::ByCta => local.push(object),
+                Copied::ByThread => return Err(format!("`{}` is private memory", location.name)),
+            }
+        }
+        let mut results: Vec<Word> = program.thread_ids().map(Word::End).collect();
+        for (i, observable) in test.observables().into_iter().enumerate() {
+            let seen_by_all = matches!(observable, Observable::Mem { loc, .. }
+                if shared.iter().any(|object| object.loc == program.object(loc)));
+            if !seen_by_all {
+                results.push(Word::Final(i));
+            }
+        }
+        Ok(Shape { groups, shared, local, results })
+    }
+
+    /// The size of its work-groups.
+    pub(crate) fn group_size(&self) -> usize {
+        self.groups.iter().map(Vec::len).max().unwrap_or(1)
+    }
+
+    /// The place of a word in the results of an instance.
+    pub(crate) fn word(&self, word: Word) -> usize {
+        self.results.iter().position(|w| *w == word).expect("it has a place")
+    }
+}
+
+/// What is drawn for a launch.
+#[derive(Clone, Debug)]
+pub(crate) struct Drawn {
+    teams: u32,
+    /// Of each team; a power of two.
+    instances: u32,
+    /// In which order they are gone through: number `i` is `(i * factor + first) % instances`.
+    factor: u32,
+    first: u32,
+    /// Which group of the test each group that joins a team becomes.
+    order: Vec<u32>,
+    /// How often a group looks for the others before it goes on alone; 0: they do not meet.
+    patience: u32,
+    /// A thread waits for less than this before an instance.
+    delay: u32,
+    /// Bytes between instances are a multiple of this.
+    line: u64,
+    /// Whether the objects of an instance lie beside each other.
+    together: bool,
+    salt: u32,
+}
+
+impl Drawn {
+    /// Draws a launch of at most about `left` instances for a device with so many compute units.
+    pub(crate) fn draw(shape: &Shape, units: u32, left: u64, random: &mut Pcg64) -> Drawn {
+        let groups = shape.groups.len() as u32;
+        // Groups that wait for each other must run at once.
+        let teams = (units / groups).clamp(1, 64);
+        let each = (LARGEST / teams).max(16);
+        let instances = each.min(left.div_ceil(u64::from(teams)).min(u64::from(each)) as u32);
+        let instances = instances.max(1).next_power_of_two();
+        let mut order: Vec<u32> = (0..groups).collect();
+        order.shuffle(random);
+        Drawn {
+            teams,
+            instances,
+            factor: random.random_range(0..instances) | 1,
+            first: random.random_range(0..instances),
+            order,
+            patience: if groups > 1 && groups <= units { 20_000 } else { 0 },
+            delay: *[0, 0, 4, 16, 64].choose_by(random),
+            line: *[16, 64, 128, 256].choose_by(random),
+            together: random.random_ratio(1, 3),
+            salt: random.random(),
+        }
+    }
+
+    /// How the kernel is launched: work-groups and their size. More groups are launched than are needed, for a device may give several to
+    /// one unit, which goes through them one after the other.
+    pub(crate) fn grid(&self, shape: &Shape) -> Grid {
+        let needed = self.teams as usize * shape.groups.len();
+        Grid { groups: needed * 32, size: shape.group_size() }
+    }
+}
+
+/// Draws one of several.
+trait ChooseBy<T> {
+    fn choose_by(&self, random: &mut Pcg64) -> &T;
+}
+
+impl<T> ChooseBy<T> for [T] {
+    fn choose_by(&self, random: &mut Pcg64) -> &T {
+        &self[random.random_range(0..self.len())]
+    }
+}
+
+/// How many work-groups a launch has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grid {
+    pub(crate) groups: usize,
+    /// Work-items of each.
+    pub(crate) size: usize,
+}
+
+/// What a kernel is given.
+#[derive(Clone, Debug)]
+pub(crate) struct Buffers {
+    /// The memory of all instances, as it is at the start.
+    pub(crate) memory: Vec<u8>,
+    /// For each object that all groups see, where its first copy is, and how far copies are apart.
+    pub(crate) places: Vec<u64>,
+    /// How many groups have joined; for each team, how often its groups have met, and whether they have missed each other. Each is alone in its
+    /// line.
+    pub(crate) meeting: usize,
+    /// 64-bit words.
+    pub(crate) results: usize,
+    /// [`Drawn::order`].
+    pub(crate) order: Vec<u32>,
+    /// Teams, instances of each, factor, first, patience, delay, salt.
+    pub(crate) numbers: [u32; 7],
+}
+
+/// A counter of a meeting is so many 32-bit words away from the next.
+pub(crate) const APART: usize = 64;
+
+/// Where everything lies.
+#[derive(Debug)]
+pub(crate) struct Layout<'s> {
+    shape: &'s Shape,
+    drawn: &'s Drawn,
+    /// For each object: where its first copy is, and how far copies are apart.
+    places: Vec<(u64, u64)>,
+    bytes: u64,
+}
+
+impl<'s> Layout<'s> {
+    pub(crate) fn new(shape: &'s Shape, drawn: &'s Drawn) -> Layout<'s> {
+        let all = u64::from(drawn.teams) * u64::from(drawn.instances);
+        let aligned = |bytes: u64, to: u64| bytes.max(1).div_ceil(to) * to;
+        let mut places = Vec::new();
+        let bytes = if drawn.together {
+            let mut within = 0;
+            for object in &shape.shared {
+                places.push((within, 0));
+                within += aligned(object.bytes, 16);
+            }
+            let stride = aligned(within, drawn.line);
+            places.iter_mut().for_each(|place| place.1 = stride);
+            stride * all
+        } else {
+            let mut next = 0;
+            for object in &shape.shared {
+                let stride = aligned(object.bytes, drawn.line);
+                places.push((next, stride));
+                next += stride * all;
+            }
+            next
+        };
+        Layout { shape, drawn, places, bytes }
+    }
+
+    fn instances(&self) -> u64 {
+        u64::from(self.drawn.teams) * u64::from(self.drawn.instances)
+    }
+
+    /// What the kernel is given.
+    pub(crate) fn buffers(&self) -> Buffers {
+        let mut memory = vec![0; self.bytes.max(16) as usize];
+        for (object, (first, stride)) in self.shape.shared.iter().zip(&self.places) {
+            for (offset, cell) in object.cells.iter().filter(|(_, cell)| cell.init != 0) {
+                for i in 0..self.instances() {
+                    let at = (first + i * stride + offset) as usize;
+                    let size = cell.ty.bytes() as usize;
+                    memory[at..at + size].copy_from_slice(&cell.init.to_le_bytes()[..size]);
+                }
+            }
+        }
+        let Drawn { teams, instances, factor, first, patience, delay, salt, .. } = *self.drawn;
+        Buffers {
+            memory,
+            places: self.places.iter().flat_map(|&(first, stride)| [first, stride]).collect(),
+            meeting: (1 + 2 * teams as usize) * APART,
+            results: self.instances() as usize * self.shape.results.len(),
+            order: self.drawn.order.clone(),
+            numbers: [teams, instances, factor, first, patience, delay, salt],
+        }
+    }
+
+    /// Counts what came out.
+    pub(crate) fn count(&self, test: &LitmusTest, memory: &[u8], results: &[i64], seen: &mut Histogram) {
+        let observables = test.observables();
+        let map = Memory::new(&test.program);
+        let cell_of = |observable: &Observable| map.observed(&test.program, *observable);
+        let place = |cell: CellId| {
+            let (loc, index) = map.cell(map.cell(cell).memory).location;
+            let at = self.shape.shared.iter().position(|object| object.loc == loc)?;
+            let (first, stride) = self.places[at];
+            let (offset, cell) = &self.shape.shared[at].cells[index as usize];
+            Some((first + offset, stride, cell.ty))
+        };
+        let places: Vec<_> = observables.iter().map(|o| cell_of(o).and_then(place)).collect();
+        let width = self.shape.results.len();
+        for instance in 0..self.instances() as usize {
+            let words = &results[instance * width..(instance + 1) * width];
+            let ended = |(word, value): (&Word, &i64)| !matches!(word, Word::End(_)) || *value == FINISHED;
+            if !self.shape.results.iter().zip(words).all(ended) {
+                seen.stuck += 1;
+                continue;
+            }
+            let value = |(i, place): (usize, &Option<(u64, u64, program::Ty)>)| match *place {
+                Some((first, stride, ty)) => {
+                    let at = (first + instance as u64 * stride) as usize;
+                    let mut bytes = [0; 8];
+                    let size = ty.bytes() as usize;
+                    bytes[..size].copy_from_slice(&memory[at..at + size]);
+                    ty.wrap(i64::from_le_bytes(bytes))
+                }
+                None => words[self.shape.word(Word::Final(i))],
+            };
+            let state: Vec<i64> = places.iter().enumerate().map(value).collect();
+            *seen.outcomes.entry(state).or_default() += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+
+    const TEST: &str = "name = \"T\"\ndialect = \"opencl\"\ncondition = 'P0:r == 0 /\\ a[1] == 0 /\\ c == 0'\n[memory]
+a = { type = \"int\", init = [7, -8, 9] }\nb = { type = \"atomic_ulong\" }\nc = { type = \"char\", init = -1 }\n[[thread]]
+work_group = 0\ncode = \"int r = *c;\"\n[[thread]]\nwork_group = 1\ncode = \"a[1] = 1;\"\n";
+
+    #[test]
+    fn every_instance_has_memory_and_a_result_of_its_own() {
+        let test = front::litmus::parse("t.toml", TEST.as_bytes()).expect("a good test").remove(0);
+        let shape = Shape::of(&test).expect("a shape");
+        for seed in 0..200 {
+            let random = &mut Pcg64::seed_from_u64(seed);
+            let drawn = Drawn::draw(&shape, 1 + seed as u32 % 9, 1 + seed * 3, random);
+            let layout = Layout::new(&shape, &drawn);
+            let mut given = layout.buffers();
+            let [teams, instances, factor, first, ..] = given.numbers;
+            assert!(u64::from(teams) * u64::from(instances) > seed * 3, "fewer instances than asked for");
+            let mut order = given.order.clone();
+            order.sort_unstable();
+            assert_eq!(order, [0, 1]);
+            // As the kernel goes through them: each has its bytes, with what is there at the start.
+            let mut taken = vec![false; given.memory.len()];
+            let mut results = vec![0; given.results];
+            for team in 0..u64::from(teams) {
+                for turn in 0..u64::from(instances) {
+                    let turn = (turn * u64::from(factor) + u64::from(first)) % u64::from(instances);
+                    let instance = team * u64::from(instances) + turn;
+                    for (at, object) in shape.shared.iter().enumerate() {
+                        let base = given.places[2 * at] + instance * given.places[2 * at + 1];
+                        assert_eq!(base % 16, 0);
+                        for byte in base..base + object.bytes {
+                            assert!(
+                                !std::mem::replace(&mut taken[byte as usize], true),
+                                "byte {byte} is there twice"
+                            );
+                        }
+                        for (offset, cell) in &object.cells {
+                            let at = (base + offset) as usize;
+                            let size = cell.ty.bytes() as usize;
+                            assert_eq!(given.memory[at..at + size], cell.init.to_le_bytes()[..size]);
+                        }
+                    }
+                    // What instance `i` ends with: a[1] = i, r = -i; every fifth has a thread that is stuck.
+                    let a = (given.places[0] + instance * given.places[1]) as usize + 4;
+                    given.memory[a..a + 4].copy_from_slice(&(instance as i32).to_le_bytes());
+                    let words = &mut results[instance as usize * shape.results.len()..];
+                    words[shape.word(Word::End(ThreadId(0)))] = FINISHED;
+                    words[shape.word(Word::End(ThreadId(1)))] = if instance % 5 == 4 { 2 } else { FINISHED };
+                    words[shape.word(Word::Final(0))] = -(instance as i64);
+                }
+            }
+            let mut seen = Histogram::default();
+            layout.count(&test, &given.memory, &results, &mut seen);
+            let all = u64::from(teams) * u64::from(instances);
+            assert_eq!((seen.instances(), seen.stuck), (all, all / 5));
+            let expected = (0..all as i64).filter(|i| i % 5 != 4).map(|i| (vec![-i, i, -1], 1)).collect();
+            assert_eq!(seen.outcomes, expected);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! OpenCL: the kernel's text, and the devices behind the ICD loader.
+
+mod runtime;
+mod source;
+
+pub use runtime::{Device, devices};
+pub(crate) use source::source;

@@ -1,0 +1,207 @@
+//! `fencepost run --on`: what a device shows, each outcome held against the model.
+//!
+//! # Invariants
+//! - An outcome is a find only if the model knows the program to be defined: of one that is undefined, any is allowed.
+//! - A test that the device cannot run, and a device that fails, take nothing from the other tests.
+
+use std::sync::Mutex;
+use std::time::Instant;
+
+use crate::cli::args::{DeviceArg, RunArgs};
+use crate::cli::decide::{Decided, milliseconds};
+use crate::cli::plan::{Asked, Unit};
+use crate::cli::run::Run;
+use crate::cli::settings::Settings;
+use crate::cli::terminal::Terminal;
+use crate::cli::{defect, devices, panics};
+use device::opencl::{self, Device};
+use device::{Histogram, Options, Trouble};
+use operational::{Faults, Held};
+use report::{Hazards, Observations, Observed, Subject};
+use simt::schedule::{Observation, Recorded, Seen};
+use verdict::{State, Verdict};
+
+/// How many instances of how many were not counted, for what reason: a word for the report.
+const STUCK: &str = "stuck";
+
+/// Runs it; returns the exit code.
+pub(super) fn execute(args: &RunArgs, on: &DeviceArg, terminal: &Terminal) -> Result<u8, u8> {
+    let mut run = Run::new(terminal, &args.question, Subject::Others)?;
+    let selection = run.select(&args.select)?;
+    let device = find(on).map_err(|why| devices::none(terminal, &why))?;
+    let options = Options { instances: args.instances, seed: args.seed, time: args.time.and_then(|time| time.0) };
+    let files = run.load(&args.paths);
+    let mut units = run.plan_for(&files, Asked::Dialect(&args.question.models), |_, _| Ok(Vec::new()));
+    selection.narrow(&mut units);
+    run.open(&units, false)?;
+    // Launches come one after the other; meanwhile the checkers work on what was seen.
+    let device = Mutex::new(device);
+    run.decide(
+        &units,
+        |unit, settings| judge(unit, settings, &device, &options),
+        |run, (report, find)| {
+            run.summary.add_observations(&report);
+            run.events.answered = true;
+            run.events.undecided |=
+                report.undecided().is_some() || report.observed.iter().any(|o| o.allowed.is_none());
+            run.events.unmet |= report.observed.iter().any(|o| o.allowed == Some(false));
+            if let Some(find) = find {
+                run.terminal.remark(&find);
+            }
+            run.outputs.observations(&report)
+        },
+    );
+    Ok(run.end())
+}
+
+/// The device that was asked for.
+fn find(on: &DeviceArg) -> Result<Device, String> {
+    let devices = opencl::devices().map_err(|trouble| trouble.to_string())?;
+    if devices.is_empty() {
+        return Err("there is no OpenCL device".into());
+    }
+    let known: Vec<String> = devices.iter().map(ToString::to_string).collect();
+    let is_it = |d: &Device| match &on.0 {
+        None => true,
+        Some(text) => match text.parse::<usize>() {
+            Ok(number) => d.number == number,
+            Err(_) => d.name.to_lowercase().contains(&text.to_lowercase()),
+        },
+    };
+    let named = on.0.as_deref().unwrap_or_default();
+    devices
+        .into_iter()
+        .find(is_it)
+        .ok_or_else(|| format!("no device is `{named}`; there are {}", known.join(", ")))
+}
+
+/// Runs one test and holds what it showed against one model.
+fn judge(
+    unit: &Unit<'_>,
+    settings: &Settings,
+    device: &Mutex<Device>,
+    options: &Options,
+) -> Decided<(Observations, Option<String>)> {
+    let start = Instant::now();
+    let test = unit.test.as_ref();
+    let mut report = Observations {
+        path: unit.path.to_owned(),
+        test: unit.test.name.clone(),
+        model: unit.model.label.clone(),
+        mapping: unit.mapping,
+        schedule: Observations::ON_DEVICE,
+        ..Observations::default()
+    };
+    let (mut defects, mut find) = (Vec::new(), None);
+    let done = panics::catch(|| {
+        if let Some(reason) = &unit.refused {
+            return Err(reason.to_string());
+        }
+        let prepared = device::prepare(test).map_err(|trouble| trouble.to_string())?;
+        let (seen, trouble, name) = {
+            // A panic while it was held left nothing behind that matters here.
+            let device = device.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let (seen, trouble) = device::run(&prepared, &device, options);
+            (seen, trouble, device.to_string())
+        };
+        report.memory = format!("on {name}");
+        match trouble {
+            Some(Trouble::Refused(why)) => return Err(why),
+            Some(Trouble::Failed(why)) if seen.launches == 0 => return Err(why),
+            Some(Trouble::Failed(why)) => report.reason = Some(why),
+            None => {}
+        }
+        report.runs = Some((seen.instances(), options.seed));
+        report.ended = ended(&seen);
+        report.unfinished = seen.outcomes.is_empty();
+        let observation = observation(&seen);
+        let (model, engine, limits) = (&unit.model.model, settings.engine, settings.limits);
+        let held = operational::hold(test, model, engine, limits, &settings.set, &observation);
+        let faults = (!held.too_large)
+            .then(|| operational::faults(test, model, engine, limits, &settings.set, &observation));
+        fill(&mut report, &held, faults.as_ref());
+        let finds: Vec<String> = report
+            .observed
+            .iter()
+            .filter(|o| o.allowed == Some(false))
+            .map(|o| format!("{} ({} of {})", values(&o.state), o.count, seen.instances()))
+            .collect();
+        if !finds.is_empty() {
+            let text = format!("{} shows what {} forbids: {}", name, unit.model.label, finds.join("; "));
+            let again = format!(
+                "--on opencl --model {} --instances {} --seed {}",
+                unit.model.request,
+                seen.instances(),
+                options.seed
+            );
+            let written = defect::record_find(test, &text, &prepared.source, &again, settings);
+            let place = written.map_or_else(
+                |why| format!("it could not be written down: {why}"),
+                |folder| format!("test and kernel are in {}", folder.display()),
+            );
+            find = Some(format!("a find: {}: {text}; {place}", unit.test.name));
+        }
+        Ok(())
+    });
+    match done {
+        Err(message) => {
+            let again = defect::Again { words: " --on opencl".into(), schedule: None };
+            defects.push(defect::record_run(test, &unit.model, &message, settings, &again));
+            report.defect = Some(message);
+        }
+        Ok(Err(why)) => report.refused = Some(why),
+        Ok(Ok(())) => {}
+    }
+    report.ms = settings.timings.then(|| milliseconds(start));
+    Decided::new(vec![(report, find)], defects)
+}
+
+fn values(state: &State) -> String {
+    state.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")
+}
+
+fn ended(seen: &Histogram) -> Vec<(&'static str, u64)> {
+    let finished = seen.instances() - seen.stuck;
+    [("finished", finished), (STUCK, seen.stuck)].into_iter().filter(|(_, n)| *n > 0).collect()
+}
+
+/// What was seen, as the executor tells it.
+fn observation(seen: &Histogram) -> Observation {
+    let outcomes = seen
+        .outcomes
+        .iter()
+        .map(|(state, &count)| Seen { state: state.clone(), count, schedule: Recorded::default() })
+        .collect();
+    Observation { outcomes, ..Observation::default() }
+}
+
+fn fill(report: &mut Observations, held: &Held, faults: Option<&Faults>) {
+    let word = |of: fn(&Faults) -> &Option<Verdict>| faults.and_then(|f| of(f).as_ref()).map(Verdict::word);
+    let (race, undefined) = (word(|f| &f.race), word(|f| &f.undefined));
+    let is_undefined = race == Some("racy") || undefined == Some("undefined");
+    let unsure = [race, undefined].contains(&Some("undecided"));
+    report.reason = report.reason.take().or_else(|| {
+        let why = held.reason.as_ref()?;
+        (!held.complete).then(|| format!("what the model allows: {why}"))
+    });
+    (report.bound, report.listed) = (held.bound, held.complete);
+    report.too_large = held.too_large;
+    report.not_observed = held.not_observed.clone();
+    report.defect = held.defect.clone().or_else(|| faults.and_then(|f| f.defect.clone()));
+    report.observed = held
+        .observed
+        .iter()
+        .map(|o| {
+            let allowed = match o.allowed {
+                Some(false) if is_undefined => Some(true),
+                Some(false) if unsure => None,
+                known => known,
+            };
+            Observed { state: o.state.clone(), count: o.count, allowed, trace: None }
+        })
+        .collect();
+    if unsure && report.observed.iter().any(|o| o.allowed.is_none()) {
+        report.reason.get_or_insert_with(|| "whether the program is defined".into());
+    }
+    report.hazards = is_undefined.then(|| Hazards { observed: Vec::new(), race, undefined });
+}
