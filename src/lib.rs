@@ -27,6 +27,7 @@
 //! | [`simt`] | the executor: runs tests step by step |
 //! | `engine` | [`skeleton`], the engines, replay, liveness |
 //! | `why` | [`check::Session`], explanations, repairs |
+//! | [`mod@device`] | tests as kernels on real devices |
 //! | `operational` | what the executor observed, held against a model |
 //! | [`report`], [`cli`] | output formats and the command line |
 //!
@@ -63,7 +64,7 @@
 pub mod cli;
 
 pub use cat::{algebra, model, rel};
-pub use {diag, report, simt, stop, verdict};
+pub use {device, diag, report, simt, stop, verdict};
 
 /// The program IR, front ends of instructions, and mappings.
 pub mod program {

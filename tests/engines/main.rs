@@ -7,6 +7,7 @@ mod agreement;
 mod bounds;
 mod bytewise;
 mod clike;
+mod device;
 mod interleaving;
 mod kept;
 mod liveness;
