@@ -1,11 +1,13 @@
 //! The front end of the C family against compilers that nobody here wrote.
 //!
-//! Random sequential programs ([`testkit::sequential`]) are compiled with the system's C and C++ compiler and run; the final
+//! Random sequential programs ([`testkit::sequential`]) are compiled with a compiler of C, C++ or OpenCL C and run; the final
 //! values of memory and registers must be those of the executor's memory `sc` with the program's one thread, and, for a
 //! part of them, those of the model `sc`.
 //!
-//! The compilers are `cc` and `c++`, or what `CC` and `CXX` say; `-fwrapv` gives signed overflow the meaning that it has here.
-//! Where one is missing, the test says so and passes: CI has both. `FENCEPOST_PROGRAMS` and `FENCEPOST_SEED` are as in the other tests of random programs.
+//! The compilers are `cc`, `c++` and, for OpenCL C, `clang-15`, or what `CC`, `CXX` and `CLANG` say; `-fwrapv` gives signed
+//! overflow the meaning that it has here. Where one is missing, the test says so and passes: CI has all. The test of OpenCL C
+//! runs if it is asked for: `cargo test --test engines -- --ignored opencl_c_means`. `FENCEPOST_PROGRAMS` and `FENCEPOST_SEED`
+//! are as in the other tests of random programs.
 
 use std::path::Path;
 use std::process::Command;
@@ -25,22 +27,47 @@ const BATCH: u64 = 200;
 const ASKED: u64 = 5;
 const LARGEST: usize = 200;
 
+const STANDARD: &str = "#include <stdio.h>\n#include <stdbool.h>\n#include <stdlib.h>\n";
+/// OpenCL C, *Integer Functions*: what there is of them here.
+const OPENCL: &str =
+    "#define popcount(x) ((unsigned)__builtin_popcount(x))\n#define abs(x) ((unsigned)__builtin_abs(x))\n";
+const MAIN: &str = "#include <stdio.h>\nvoid test(long *);\n";
+const SHOW: &str = "static void show(int first, int n) { for (int i = 0; i < n; i++) printf(\"%ld \", all[first + i]); printf(\"\\n\"); }\n";
+
 /// What the compiler's programs print, a line each; `None`: there is no compiler.
 fn compiled(language: Language, programs: &[Program], folder: &Path) -> Option<Vec<String>> {
     let (variable, compiler, standard, ending) = match language {
         Language::C => ("CC", "cc", "-std=gnu11", "c"),
         Language::Cpp => ("CXX", "c++", "-std=gnu++17", "cc"),
+        Language::OpenCl => ("CLANG", "clang-15", "-w", "cl"),
     };
     let compiler = std::env::var(variable).unwrap_or(compiler.into());
-    let mut text = String::from("#include <stdio.h>\n#include <stdbool.h>\n#include <stdlib.h>\n");
-    (programs.iter().enumerate()).for_each(|(i, p)| text.push_str(&p.function(&format!("f{i}"))));
-    text.push_str("int main(void) {\n");
-    (0..programs.len()).for_each(|i| text.push_str(&format!("f{i}();\n")));
-    text.push_str("return 0; }\n");
     let (source, program) = (folder.join(format!("all.{ending}")), folder.join("all"));
+    let mut made = Command::new(&compiler);
+    made.args([standard, "-O0", "-fwrapv", "-w", "-o"]).arg(&program);
+    let functions = programs.iter().enumerate().map(|(i, p)| p.function(&format!("f{i}")));
+    let mut text = functions.collect::<String>();
+    if language == Language::OpenCl {
+        // Neither a library nor a way to print: the values are printed in C.
+        let first = |i: usize| programs[..i].iter().map(Program::results).sum::<usize>();
+        let calls = (0..programs.len()).map(|i| format!("f{i}(results + {});\n", first(i))).collect::<String>();
+        text = format!("{OPENCL}{text}kernel void test(global long *results) {{\n{calls}}}\n");
+        let show = |(i, p): (usize, &Program)| format!("show({}, {});\n", first(i), p.results());
+        let shows = programs.iter().enumerate().map(show).collect::<String>();
+        let main = format!(
+            "{MAIN}long all[{}];\n{SHOW}int main(void) {{\ntest(all);\n{shows}}}\n",
+            first(programs.len()).max(1)
+        );
+        let printing = folder.join("main.c");
+        std::fs::write(&printing, main).expect("a folder of our own");
+        // Each file is in the language that its name says.
+        made.arg(&printing);
+    } else {
+        let calls = (0..programs.len()).map(|i| format!("f{i}();\n")).collect::<String>();
+        text = format!("{STANDARD}{text}int main(void) {{\n{calls}return 0; }}\n");
+    }
     std::fs::write(&source, text).expect("a folder of our own");
-    let made =
-        Command::new(&compiler).args([standard, "-O0", "-fwrapv", "-w", "-o"]).arg(&program).arg(&source).output();
+    let made = made.arg(&source).output();
     let made = match made {
         Ok(made) => made,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return None,
@@ -135,4 +162,10 @@ fn c_means_what_its_compiler_says() {
 #[test]
 fn cpp_means_what_its_compiler_says() {
     agree(Language::Cpp);
+}
+
+#[test]
+#[ignore = "needs a compiler of OpenCL C"]
+fn opencl_c_means_what_its_compiler_says() {
+    agree(Language::OpenCl);
 }

@@ -3,7 +3,7 @@
 //!
 //! # Invariants
 //! - No program has undefined or unspecified behaviour, but for signed overflow, which `-fwrapv` defines as the front end
-//!   does: shifts stay within the type, divisors are not 0 and not -1, indexes are within their array, variables have
+//!   does: shifts stay within the type (but in OpenCL C), divisors are not 0 and not -1, indexes are within their array, variables have
 //!   values, and an expression changes a variable at most once and does not use it elsewhere, unless the language says in
 //!   which order.
 //! - Every program ends: loops count, and nothing else changes their counters.
@@ -24,6 +24,7 @@ use crate::made;
 pub enum Language {
     C,
     Cpp,
+    OpenCl,
 }
 
 /// A program.
@@ -139,7 +140,7 @@ impl Program {
         let mut all = Vec::new();
         for (_, name, init) in &self.memory {
             match init.len() {
-                1 if self.language == Language::C => all.push((name.clone(), format!("{name}[0]"))),
+                1 if self.language != Language::Cpp => all.push((name.clone(), format!("{name}[0]"))),
                 1 => all.push((name.clone(), name.clone())),
                 n => all.extend((0..n).map(|i| (format!("{name}[{i}]"), format!("{name}[{i}]")))),
             }
@@ -155,7 +156,11 @@ impl Program {
 
     /// The program as a test.
     pub fn text(&self) -> String {
-        let dialect = if self.language == Language::C { "c" } else { "cuda" };
+        let dialect = match self.language {
+            Language::C => "c",
+            Language::Cpp => "cuda",
+            Language::OpenCl => "opencl",
+        };
         let finals: Vec<String> = self.finals().into_iter().map(|f| format!("\"{}\"", f.0)).collect();
         let mut text = format!("name = \"sequential\"\ndialect = \"{dialect}\"\ncondition = '0 == 0'\n");
         let _ = writeln!(text, "observe = [{}]\n\n[memory]", finals.join(", "));
@@ -179,10 +184,19 @@ impl Program {
         made::read(&self.text())
     }
 
-    /// The program as a function that prints its final values on one line.
+    /// How many final values there are.
+    pub fn results(&self) -> usize {
+        self.finals().len()
+    }
+
+    /// The program as a function that prints its final values on one line; in OpenCL C, that writes them behind a pointer.
     pub fn function(&self, name: &str) -> String {
         let mut text = self.functions.concat();
-        let _ = writeln!(text, "static void {name}(void) {{\n{}", self.types.concat());
+        let (parameters, of_memory, show) = match self.language {
+            Language::OpenCl => ("global long *results", "", ["*results++ = (long)(", ");"]),
+            Language::C | Language::Cpp => ("void", "static ", ["printf(\"%lld \", (long long)(", "));"]),
+        };
+        let _ = writeln!(text, "static void {name}({parameters}) {{\n{}", self.types.concat());
         for (ty, name, init) in &self.memory {
             let values: Vec<String> = init.iter().map(|v| v.to_string()).collect();
             match (init.len(), self.language) {
@@ -190,21 +204,21 @@ impl Program {
                     let _ = writeln!(text, "static {} {name} = ({}){};", ty.0, ty.0, values[0]);
                 }
                 (n, _) => {
-                    let _ = writeln!(text, "static {} {name}[{n}] = {{{}}};", ty.0, values.join(", "));
+                    let _ = writeln!(text, "{of_memory}{} {name}[{n}] = {{{}}};", ty.0, values.join(", "));
                 }
             }
         }
         for (name, init) in &self.structures {
             let values: Vec<String> = init.iter().map(|v| v.to_string()).collect();
             // Memory is given by its address in C.
-            let array = if self.language == Language::C { "[1]" } else { "" };
-            let _ = writeln!(text, "static struct S {name}{array} = {{{}}};", values.join(", "));
+            let array = if self.language != Language::Cpp { "[1]" } else { "" };
+            let _ = writeln!(text, "{of_memory}struct S {name}{array} = {{{}}};", values.join(", "));
         }
         text.push_str(&self.code());
         for (_, value) in self.finals() {
-            let _ = writeln!(text, "printf(\"%lld \", (long long)({value}));");
+            let _ = writeln!(text, "{}{value}{}", show[0], show[1]);
         }
-        text.push_str("printf(\"\\n\");\n}\n");
+        text.push_str(if self.language == Language::OpenCl { "}\n" } else { "printf(\"\\n\");\n}\n" });
         text
     }
 
@@ -420,7 +434,7 @@ impl Maker {
             2 => format!(
                 "{{ struct Q{n} qq; qq = mk{n}({first}, {second}); qq.b ^= 1; {to} = fold{n}(qq) ^ qq.b; }}"
             ),
-            _ if self.language == Language::C => {
+            _ if self.language != Language::Cpp => {
                 format!("{to} = fold{n}((struct Q{n}){{ .b = ({})({second}), .a = ({})({first}) }});", b.0, a.0)
             }
             _ => format!("{to} = fold{n}(Q{n}{{({})({first}), ({})({second})}});", a.0, b.0),
@@ -437,7 +451,7 @@ impl Maker {
         let mut part = |text: String, name: String, sizes: Vec<usize>| {
             self.parts.push(Part { text, name, sizes });
         };
-        let dot = if self.language == Language::C { "->" } else { "." };
+        let dot = if self.language != Language::Cpp { "->" } else { "." };
         for (member, size) in members {
             let sizes: Vec<usize> = size.into_iter().collect();
             part(format!("sm{dot}{member}"), format!("sm.{member}"), sizes.clone());
@@ -486,7 +500,7 @@ impl Maker {
     fn structured(&mut self) -> String {
         let none = Bans::default();
         let object = |maker: &mut Maker| match maker.rng.random_range(0..3) {
-            0 => if maker.language == Language::C { "*sm" } else { "sm" }.to_string(),
+            0 => if maker.language != Language::Cpp { "*sm" } else { "sm" }.to_string(),
             1 => "so".to_string(),
             _ => format!("sa[{}]", maker.index(2, &Bans::default()).text),
         };
@@ -621,7 +635,7 @@ impl Maker {
     fn stored(&mut self) -> String {
         let (_, name, init) = self.any(&self.memory.clone());
         let place = match (init.len(), self.language) {
-            (1, Language::C) => Made { text: format!("*{name}"), ..Made::default() },
+            (1, Language::C | Language::OpenCl) => Made { text: format!("*{name}"), ..Made::default() },
             (1, Language::Cpp) => Made { text: name, ..Made::default() },
             (n, _) => {
                 let at = self.index(n, &Bans::default());
@@ -645,7 +659,8 @@ impl Maker {
         let made = self.expression(depth, bans);
         let text = match op {
             "/=" | "%=" => format!("(({}) & 15) + 1", made.text),
-            "<<=" | ">>=" => format!("({}) & 7", made.text),
+            // In OpenCL C, a shift goes by as many bits as its type has, and then begins again.
+            "<<=" | ">>=" if self.language != Language::OpenCl => format!("({}) & 7", made.text),
             _ => return made,
         };
         Made { text, ..made }
@@ -746,7 +761,7 @@ impl Maker {
         let op = self.operator();
         let mut inner = bans.clone();
         // The value may be made from the variable, but in C it must not change it.
-        if self.language == Language::C || op != "=" {
+        if self.language != Language::Cpp || op != "=" {
             inner.write.insert(name.clone());
         }
         let value = self.value_for(&op, depth, &inner);
@@ -784,7 +799,7 @@ impl Maker {
                 };
                 let right = match op {
                     "/" | "%" => format!("(({} & 15) + 1)", b.text),
-                    "<<" | ">>" => format!("({} & 7)", b.text),
+                    "<<" | ">>" if self.language != Language::OpenCl => format!("({} & 7)", b.text),
                     _ => b.text.clone(),
                 };
                 joined(format!("({} {op} {right})", a.text), &[&a, &b])
@@ -828,13 +843,16 @@ impl Maker {
                 match self.rng.random_range(0..4) {
                     // The least number has no absolute value.
                     0 => joined(format!("abs((int)({} | 1))", a.text), &[&a]),
+                    _ if self.language == Language::OpenCl => {
+                        joined(format!("popcount((unsigned)({}))", a.text), &[&a])
+                    }
                     1 => joined(format!("__builtin_ffsll({})", a.text), &[&a]),
                     2 => joined(format!("__builtin_popcountll({})", a.text), &[&a]),
                     _ => joined(format!("__builtin_popcount({})", a.text), &[&a]),
                 }
             }
             97..99 => match self.target(bans) {
-                Some(v) if v.ty.2 > 1 || self.language == Language::C => {
+                Some(v) if v.ty.2 > 1 || self.language != Language::Cpp => {
                     let sign = self.any(&["++", "--"]);
                     let text = match self.chance(50) {
                         true => format!("({}{sign})", v.name),
@@ -879,7 +897,7 @@ impl Maker {
         if !self.memory.is_empty() && self.chance(40) {
             let (_, name, init) = self.any(&self.memory.clone());
             let text = match (init.len(), self.language) {
-                (1, Language::C) => format!("(*{name})"),
+                (1, Language::C | Language::OpenCl) => format!("(*{name})"),
                 (1, Language::Cpp) => name,
                 (n, _) => format!("{name}[{}]", self.rng.random_range(0..n)),
             };
