@@ -62,7 +62,7 @@ pub enum Command {
     Run(RunArgs),
     /// The devices that `run --on` can run tests on
     Devices(DevicesArgs),
-    /// The answers of the parts of a run (`check --partition`) as one, proved to be disjoint and complete
+    /// The answers of the parts of a run (`check --partition`, `run --on --partition`) as one, proved to be disjoint and complete
     Merge(MergeArgs),
     /// The models it knows; one model with its relations and axioms
     Models(ModelsArgs),
@@ -335,6 +335,9 @@ pub struct RunArgs {
     /// With `--on`: start no launch later than this, for each test
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, requires = "on")]
     pub time: Option<Timeout>,
+    /// With `--on` and `--partition`: pass over the tests that FILE, the jsonl of a run that was cut short, has results of
+    #[arg(long, value_name = "FILE", requires_all = ["on", "partition"])]
+    pub resume: Option<PathBuf>,
     /// The memory: `weak` is that of the model, or of the test's dialect; `--model ptx` runs others as PTX [default:
     /// weak; with `--scheduling lockstep`: sc]
     #[arg(long, value_enum)]
@@ -418,7 +421,7 @@ pub struct DevicesArgs {
 /// `fencepost merge`.
 #[derive(Debug, Args)]
 pub struct MergeArgs {
-    /// What `fencepost check --partition hash:M/N --format jsonl` wrote, for every M
+    /// What `fencepost check --partition hash:M/N --format jsonl` wrote, for every M; or `fencepost run --on`
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 }

@@ -29,6 +29,17 @@ pub struct Events {
 }
 
 impl Events {
+    /// All that happened here and elsewhere.
+    pub fn and(self, other: Events) -> Events {
+        Events {
+            answered: self.answered || other.answered,
+            unmet: self.unmet || other.unmet,
+            invalid: self.invalid || other.invalid,
+            undecided: self.undecided || other.undecided,
+            defect: self.defect || other.defect,
+        }
+    }
+
     /// The exit code: 70, then 2, then 1, then 3; 4 if nothing was there to answer.
     pub fn code(self) -> u8 {
         if self.defect {

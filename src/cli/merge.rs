@@ -5,7 +5,10 @@
 //! - Parts are of one run if the digest of everything that the answers depend on is the same: tests, models, questions, options, the
 //!   build. Every pair and every answer has a number in that run: parts are disjoint and complete if each number is there once.
 
+mod histogram;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -16,7 +19,7 @@ use super::load;
 use super::partition::Partition;
 use super::terminal::Terminal;
 use diag::{Diagnostic, SourceFile, Span};
-use report::{PartOf, counted, is_met};
+use report::{Observations, PartOf, counted, is_met};
 
 /// How the last key of a line begins.
 const MARK: &str = ",\"part\":{";
@@ -30,8 +33,18 @@ struct Answer {
     path: String,
     test: String,
     model: String,
-    verdict: String,
+    /// Of a question.
+    verdict: Option<String>,
     expected: Option<String>,
+    /// Of a run on a device.
+    schedule: Option<String>,
+    #[serde(default)]
+    observed: Vec<Observed>,
+    reason: Option<String>,
+    #[serde(default)]
+    memory: String,
+    runs: Option<u64>,
+    seed: Option<u64>,
     #[serde(default)]
     defect: Option<String>,
     #[serde(default)]
@@ -39,14 +52,31 @@ struct Answer {
     part: PartOf,
 }
 
+/// What is read of an outcome.
+#[derive(Deserialize)]
+struct Observed {
+    allowed: Option<bool>,
+}
+
 impl Answer {
     fn happens(&self, events: &mut Events) {
         events.answered = true;
         events.defect |= self.defect.is_some();
-        events.undecided |= self.verdict == "undecided";
-        // Of a known failure, the reason is there: it fails once the expectation is met.
-        events.unmet |=
-            is_met(self.expected.as_deref(), &self.verdict).is_some_and(|met| met == self.known.is_some());
+        if let Some(verdict) = &self.verdict {
+            events.undecided |= verdict == "undecided";
+            // Of a known failure, the reason is there: it fails once the expectation is met.
+            events.unmet |=
+                is_met(self.expected.as_deref(), verdict).is_some_and(|met| met == self.known.is_some());
+        } else {
+            events.undecided |= self.reason.is_some() || self.observed.iter().any(|o| o.allowed.is_none());
+            events.unmet |= self.observed.iter().any(|o| o.allowed == Some(false));
+        }
+    }
+
+    /// On what it was run, and from which seed: results of one test that differ in these are added.
+    fn run(&self) -> Option<(&str, Option<u64>)> {
+        let on_device = self.schedule.as_deref() == Some(Observations::ON_DEVICE);
+        on_device.then_some((self.memory.as_str(), self.seed))
     }
 }
 
@@ -57,6 +87,13 @@ struct Found<'t> {
     line: &'t str,
     file: Arc<SourceFile>,
     span: Span,
+}
+
+impl Found<'_> {
+    /// Which answer of the whole run it is.
+    fn number(&self) -> (usize, usize) {
+        (self.answer.part.pair, self.answer.part.answer)
+    }
 }
 
 /// Runs it; returns the exit code.
@@ -71,20 +108,9 @@ pub(super) fn run(args: &MergeArgs, terminal: &Terminal) -> u8 {
     }
     let mut all: Vec<Found<'_>> = Vec::new();
     for file in &sources {
-        let mut at = 0;
-        for text in file.text.split_inclusive('\n') {
-            let line = text.trim_end();
-            let span = Span::new(at, at + line.len());
-            at += text.len();
-            match found(file, line, span) {
-                Ok(one) => all.push(one),
-                Err(diagnostic) => {
-                    // What is wrong with one line is likely wrong with all.
-                    diagnostics.push(*diagnostic);
-                    break;
-                }
-            }
-        }
+        let (there, wrong) = read(file);
+        all.extend(there);
+        diagnostics.extend(wrong.map(|diagnostic| *diagnostic));
     }
     if diagnostics.is_empty() {
         diagnostics =
@@ -93,12 +119,21 @@ pub(super) fn run(args: &MergeArgs, terminal: &Terminal) -> u8 {
     if terminal.diagnose_all(&diagnostics) > 0 {
         return exit::INVALID;
     }
-    all.sort_by_key(|one| (one.answer.part.pair, one.answer.part.answer));
+    all.sort_by_key(Found::number);
     let (mut text, mut events) = (String::new(), Events::default());
-    for one in &all {
-        one.answer.happens(&mut events);
-        text += one.line;
-        text += "}\n";
+    for several in all.chunk_by(|a, b| a.number() == b.number()) {
+        let lines: Vec<String> = several.iter().map(|one| format!("{}}}", one.line)).collect();
+        match histogram::added(&lines.iter().map(String::as_str).collect::<Vec<_>>()) {
+            Ok(line) => text += &(line + "\n"),
+            Err(why) => {
+                terminal.diagnose(&broken(&several[0].file, several[0].span, why.to_string()));
+                return exit::INVALID;
+            }
+        }
+        // What could not be run in one place, and was in another, is no gap.
+        let ran = |one: &&Found<'_>| one.answer.run().is_some_and(|(_, seed)| seed.is_some());
+        let some = several.iter().any(|one| ran(&one));
+        several.iter().filter(|one| !some || ran(one)).for_each(|one| one.answer.happens(&mut events));
     }
     if let Some(PartOf { of, pairs, .. }) = all.first().map(|one| &one.answer.part) {
         let (parts, pairs) = (counted(*of as usize, "part"), counted(*pairs, "pair"));
@@ -107,21 +142,82 @@ pub(super) fn run(args: &MergeArgs, terminal: &Terminal) -> u8 {
     terminal.printed(&text, events.code())
 }
 
+/// The answers of a file up to the first line that is none: what is wrong with one is likely wrong with all.
+fn read(file: &Arc<SourceFile>) -> (Vec<Found<'_>>, Option<Box<Diagnostic>>) {
+    let (mut all, mut at) = (Vec::new(), 0);
+    for text in file.text.split_inclusive('\n') {
+        let line = text.trim_end();
+        let span = Span::new(at, at + line.len());
+        at += text.len();
+        match found(file, line, span) {
+            Ok(one) => all.push(one),
+            Err(diagnostic) => return (all, Some(diagnostic)),
+        }
+    }
+    (all, None)
+}
+
+/// A result on a device that is there already.
+pub(super) struct Kept {
+    /// The line that says it, as it was written.
+    pub line: String,
+    /// Where it stands.
+    pub part: PartOf,
+    /// On which device, as [`Observations::memory`] says it.
+    pub memory: String,
+    /// From which seed, and how many; `None`: it was not run.
+    pub seed_and_runs: Option<(u64, u64)>,
+    /// What it means for the exit code.
+    pub events: Events,
+}
+
+/// The results of a run on a device that may have been cut short, with the digest of what they depend on.
+///
+/// # Errors
+/// If a line that is not the last one is none.
+pub(super) fn kept(path: &Path) -> Result<Vec<Kept>, Box<Diagnostic>> {
+    let file = SourceFile::new(path.display().to_string(), load::text(path, LARGEST)?);
+    let (all, wrong) = read(&file);
+    let is_cut = all.len() + 1 == file.text.lines().count() && !file.text.ends_with('\n');
+    if let Some(diagnostic) = wrong.filter(|_| !is_cut) {
+        return Err(diagnostic);
+    }
+    let mut results = Vec::new();
+    for one in all {
+        let Some((memory, seed)) = one.answer.run() else {
+            return Err(broken(&file, one.span, "it is no result on a device".to_owned()));
+        };
+        let mut events = Events::default();
+        one.answer.happens(&mut events);
+        results.push(Kept {
+            line: file.text[one.span.start as usize..one.span.end as usize].to_owned(),
+            memory: memory.to_owned(),
+            seed_and_runs: seed.zip(one.answer.runs),
+            part: one.answer.part.clone(),
+            events,
+        });
+    }
+    Ok(results)
+}
+
+/// What is no answer of a part, and why.
+fn broken(file: &Arc<SourceFile>, span: Span, why: String) -> Box<Diagnostic> {
+    const WANTED: &str = "`merge` takes what `fencepost check --partition hash:M/N --format jsonl` wrote, one file for each part; \
+                          and the same of `run --on`";
+    let error = Diagnostic::error("no-part", file, span, "this is no answer of a part of a run");
+    Box::new(error.label(why).help(WANTED))
+}
+
 /// Reads a line.
 fn found<'t>(file: &Arc<SourceFile>, line: &'t str, span: Span) -> Result<Found<'t>, Box<Diagnostic>> {
-    const WANTED: &str =
-        "`merge` takes what `fencepost check --partition hash:M/N --format jsonl` wrote, one file for each part";
-    let broken = |why: String| {
-        Box::new(
-            Diagnostic::error("no-part", file, span, "this is no answer of a part of a run")
-                .label(why)
-                .help(WANTED),
-        )
-    };
+    let broken = |why: String| broken(file, span, why);
     let answer: Answer = serde_json::from_str(line).map_err(|error| {
         let why = error.to_string();
         broken(why.split(" at line").next().unwrap_or_default().to_owned())
     })?;
+    if answer.verdict.is_none() && answer.run().is_none() {
+        return Err(broken("it is neither an answer nor a result on a device".to_owned()));
+    }
     let (line, _) = line.rsplit_once(MARK).ok_or_else(|| broken("`part` is not its last key".to_owned()))?;
     let PartOf { number, of, pair, pairs, answer: nth, answers, .. } = answer.part;
     if !(1..=of).contains(&number) || pair >= pairs || nth >= answers {
@@ -157,12 +253,15 @@ fn one_run(all: &[Found<'_>]) -> Judged {
     ])
 }
 
-/// Whether no answer is there twice.
+/// Whether no answer is there twice, and no result of one run.
 fn disjoint(all: &[Found<'_>]) -> Judged {
-    let mut seen: BTreeMap<(usize, usize), &Found<'_>> = BTreeMap::new();
+    let mut seen: BTreeMap<_, &Found<'_>> = BTreeMap::new();
     for one in all {
-        let PartOf { pair, answer, .. } = one.answer.part;
-        if let Some(other) = seen.insert((pair, answer), one) {
+        if one.answer.run().is_some_and(|(_, seed)| seed.is_none()) {
+            // It was not run: that may be so everywhere.
+            continue;
+        }
+        if let Some(other) = seen.insert((one.number(), one.answer.run()), one) {
             let Answer { test, model, .. } = &one.answer;
             let message = format!("the answer about `{test}` under `{model}` is there twice");
             let note = format!("the other one is in `{}`", other.file.name);

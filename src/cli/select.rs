@@ -66,8 +66,21 @@ impl Selection {
             unit.questions = questions;
         }
         units.retain(|unit| !unit.questions.is_empty());
+        self.keep_part(units, settings, "");
+    }
+
+    /// As [`Selection::narrow_questions`], of pairs that are run and not asked about. `how` says on what.
+    pub(super) fn narrow_runs(&mut self, units: &mut Vec<Unit<'_>>, settings: &Settings, how: &str) {
+        let partition = self.partition.take();
+        self.narrow(units);
+        self.partition = partition;
+        self.keep_part(units, settings, how);
+    }
+
+    /// Takes away what is in other parts, and remembers what this is a part of.
+    fn keep_part(&mut self, units: &mut Vec<Unit<'_>>, settings: &Settings, how: &str) {
         if let Some(partition) = self.partition {
-            let (keys, mut all) = (Keys::default(), String::new());
+            let (keys, mut all) = (Keys::default(), how.to_owned());
             for (place, unit) in units.iter_mut().enumerate() {
                 unit.place = place;
                 let key = keys.of(unit, settings, false);
@@ -84,20 +97,25 @@ impl Selection {
 
     /// Says of the answers about a pair where they stand in the run of which this is a part.
     pub(super) fn mark(&self, unit: &Unit<'_>, answers: &mut [Line]) {
-        let Some(Whole { partition, here, pairs, digest }) = &self.whole else { return };
         let count = answers.len();
         for (answer, line) in answers.iter_mut().enumerate() {
-            line.part = Some(PartOf {
-                number: partition.part,
-                of: partition.parts,
-                pair: unit.place,
-                here: *here,
-                pairs: *pairs,
-                answer,
-                answers: count,
-                whole: digest.clone(),
-            });
+            line.part = self.part(unit, answer, count);
         }
+    }
+
+    /// Where an answer of so many about a pair stands in the run of which this is a part.
+    pub(super) fn part(&self, unit: &Unit<'_>, answer: usize, answers: usize) -> Option<PartOf> {
+        let Whole { partition, here, pairs, digest } = self.whole.as_ref()?;
+        Some(PartOf {
+            number: partition.part,
+            of: partition.parts,
+            pair: unit.place,
+            here: *here,
+            pairs: *pairs,
+            answer,
+            answers,
+            whole: digest.clone(),
+        })
     }
 
     fn asks(&self, unit: &Unit<'_>, question: &Question) -> bool {

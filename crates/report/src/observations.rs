@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::execution;
+use super::line::PartOf;
 use verdict::{State, ThreadEnd};
 
 const BOLD: Style = Style::new().bold();
@@ -173,6 +174,10 @@ pub struct Observations {
     pub defect: Option<String>,
     /// Wall time in milliseconds, if timings were asked for.
     pub ms: Option<f64>,
+    /// Of a part of a run: where it stands.
+    pub part: Option<PartOf>,
+    /// The object of an earlier run, to be told again as it was.
+    pub kept: Option<String>,
 }
 
 impl Observations {
@@ -246,6 +251,8 @@ struct Object<'a> {
     replayed: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     not_replayed: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<&'a PartOf>,
 }
 
 impl Hazards {
@@ -258,6 +265,9 @@ impl Hazards {
 
 /// The object of one test, without a line end.
 pub(super) fn write(out: &mut dyn Write, seen: &Observations) -> io::Result<()> {
+    if let Some(object) = &seen.kept {
+        return out.write_all(object.as_bytes());
+    }
     let observed = seen.observed.iter().map(|o| ObservedObject {
         state: execution::state_object(&o.state),
         count: o.count,
@@ -288,6 +298,7 @@ pub(super) fn write(out: &mut dyn Write, seen: &Observations) -> io::Result<()> 
         expected: &seen.expected,
         replayed: seen.replayed,
         not_replayed: seen.not_replayed,
+        part: seen.part.as_ref(),
     };
     serde_json::to_writer(out, &object).map_err(io::Error::from)
 }

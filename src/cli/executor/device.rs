@@ -4,18 +4,24 @@
 //! - An outcome is a find only if the model knows the program to be defined: of one that is undefined, any is allowed.
 //! - A test that the device cannot run, and a device that fails, take nothing from the other tests.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use crate::cli::args::{DeviceArg, RunArgs};
+use crate::cli::args::{DeviceArg, FormatArg, RunArgs};
 use crate::cli::decide::{Decided, milliseconds};
+use crate::cli::exit::{self, Events};
+use crate::cli::merge::{self, Kept};
 use crate::cli::plan::{Asked, Unit};
 use crate::cli::run::Run;
+use crate::cli::select::Selection;
 use crate::cli::settings::Settings;
 use crate::cli::terminal::Terminal;
 use crate::cli::{defect, devices, panics};
 use device::opencl::{self, Device};
 use device::{Histogram, Options, Trouble};
+use diag::Diagnostic;
 use operational::{Faults, Held};
 use report::{Hazards, Observations, Observed, Subject};
 use simt::schedule::{Observation, Recorded, Seen};
@@ -27,19 +33,39 @@ const STUCK: &str = "stuck";
 /// Runs it; returns the exit code.
 pub(super) fn execute(args: &RunArgs, on: &DeviceArg, terminal: &Terminal) -> Result<u8, u8> {
     let mut run = Run::new(terminal, &args.question, Subject::Others)?;
-    let selection = run.select(&args.select)?;
+    let mut selection = run.select(&args.select)?;
     let device = find(on).map_err(|why| devices::none(terminal, &why))?;
     let options = Options { instances: args.instances, seed: args.seed, time: args.time.and_then(|time| time.0) };
     let files = run.load(&args.paths);
     let mut units = run.plan_for(&files, Asked::Dialect(&args.question.models), |_, _| Ok(Vec::new()));
-    selection.narrow(&mut units);
+    selection.narrow_runs(&mut units, &run.settings, Observations::ON_DEVICE);
+    let kept = match &args.resume {
+        Some(file) => resumed(file, &units, &selection, &device, args).map_err(|diagnostic| {
+            terminal.diagnose(&diagnostic);
+            exit::INVALID
+        })?,
+        None => BTreeMap::new(),
+    };
     run.open(&units, false)?;
     // Launches come one after the other; meanwhile the checkers work on what was seen.
     let device = Mutex::new(device);
     run.decide(
         &units,
-        |unit, settings| judge(unit, settings, &device, &options),
-        |run, (report, find)| {
+        |unit, settings| match kept.get(&unit.place) {
+            Some(kept) => {
+                let report = Observations { kept: Some(kept.line.clone()), ..Observations::default() };
+                Decided::new(vec![(report, None, kept.events)], Vec::new())
+            }
+            None => judge(unit, settings, &device, &options).map(|(mut report, find)| {
+                report.part = selection.part(unit, 0, 1);
+                (report, find, Events::default())
+            }),
+        },
+        |run, (report, find, events)| {
+            run.events = run.events.and(events);
+            if report.kept.is_some() {
+                return run.outputs.observations(&report);
+            }
             run.summary.add_observations(&report);
             run.events.answered = true;
             run.events.undecided |=
@@ -52,6 +78,47 @@ pub(super) fn execute(args: &RunArgs, on: &DeviceArg, terminal: &Terminal) -> Re
         },
     );
     Ok(run.end())
+}
+
+/// The results of an earlier run that need not be found again, by the place of their pair.
+fn resumed(
+    file: &Path,
+    units: &[Unit<'_>],
+    selection: &Selection,
+    device: &Device,
+    args: &RunArgs,
+) -> Result<BTreeMap<usize, Kept>, Box<Diagnostic>> {
+    let name = file.display();
+    if args.question.format != FormatArg::Jsonl {
+        let plain = Diagnostic::plain("resume", "`--resume` tells results again as they were written");
+        return Err(Box::new(plain.help("it is for `--format jsonl`")));
+    }
+    let mut all = BTreeMap::new();
+    for kept in merge::kept(file)? {
+        let here = units.first().and_then(|unit| selection.part(unit, 0, 1));
+        if here.is_none_or(|here| (here.whole, here.number) != (kept.part.whole.clone(), kept.part.number)) {
+            let plain =
+                Diagnostic::plain("another-run", format!("`{name}` is of another run, or of another part"));
+            return Err(Box::new(
+                plain.help("tests, models, options, part and the program itself must be the same"),
+            ));
+        }
+        let Some((seed, runs)) = kept.seed_and_runs else { continue };
+        if (kept.memory.as_str(), seed) != (place(device).as_str(), args.seed) {
+            let plain =
+                Diagnostic::plain("another-run", format!("`{name}` is of another device, or of another seed"));
+            return Err(Box::new(plain.note(format!("there: {}, seed {seed}", kept.memory))));
+        }
+        if runs >= args.instances || args.time.is_some() {
+            all.insert(kept.part.pair, kept);
+        }
+    }
+    Ok(all)
+}
+
+/// Where a test is run, in words.
+fn place(device: &Device) -> String {
+    format!("on {device}")
 }
 
 /// The device that was asked for.
@@ -102,9 +169,9 @@ fn judge(
             // A panic while it was held left nothing behind that matters here.
             let device = device.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let (seen, trouble) = device::run(&prepared, &device, options);
+            report.memory = place(&device);
             (seen, trouble, device.to_string())
         };
-        report.memory = format!("on {name}");
         match trouble {
             Some(Trouble::Refused(why)) => return Err(why),
             Some(Trouble::Failed(why)) if seen.launches == 0 => return Err(why),

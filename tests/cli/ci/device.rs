@@ -54,6 +54,7 @@ fn options_that_say_nothing_of_a_device_are_refused_with_one() {
         (["run", "sb.toml", "--instances", "1e99", "--on=opencl"], "expected a number"),
         (["run", "sb.toml", "--instances", "5", "-q"], "--on"),
         (["run", "sb.toml", "--time", "5s", "-q"], "--on"),
+        (["run", "sb.toml", "--resume=x", "--on", "opencl"], "--partition"),
         (["run", "sb.toml", "--runs=5", "--on", "opencl"], "cannot be used with"),
         (["run", "sb.toml", "--schedule=exhaustive", "--on", "opencl"], "cannot be used with"),
     ];
@@ -61,6 +62,70 @@ fn options_that_say_nothing_of_a_device_are_refused_with_one() {
         let said = folder.run(&words);
         assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{words:?}: {}", said.err);
         assert!(said.err.contains(wanted), "{words:?}: `{wanted}` is missing in:\n{}", said.err);
+    }
+}
+
+/// A result of the one test of a run, in one part.
+fn result(seed: &str, runs: &str, observed: &str, reason: &str) -> String {
+    let part = r#"{"number":1,"of":1,"pair":0,"here":1,"pairs":1,"answer":0,"answers":1,"whole":"d"}"#;
+    format!(
+        r#"{{"path":"t.toml","test":"T","model":"opencl","schedule":"device","runs":{runs},"complete":false,"observed":[{observed}],"not_observed":[],"ended":{{}},"memory":"on a","seed":{seed},"bound":null{reason},"part":{part}}}"#
+    ) + "\n"
+}
+
+#[test]
+fn results_of_one_test_are_added() {
+    let folder = Folder::new(&[]);
+    let outcome =
+        |count: u32, allowed: &str| format!(r#"{{"state":{{"x":"1"}},"count":{count},"allowed":{allowed}}}"#);
+    folder.write("a.jsonl", &result("1", "5", &outcome(5, "true"), ""));
+    folder.write("b.jsonl", &result("2", "7", &outcome(7, "true"), ""));
+    folder.write("find.jsonl", &result("3", "2", &outcome(2, "false"), ""));
+    folder.write("not.jsonl", &result("null", "null", "", r#","reason":"no such scope""#));
+    let merged = |files: &[&str]| folder.run(&[&["merge"], files].concat());
+    let both = merged(&["a.jsonl", "b.jsonl"]);
+    assert_eq!(both.code, Some(0), "{}", both.err);
+    assert!(both.out.contains(r#""runs":12,"#) && both.out.contains(r#""count":12,"#), "{}", both.out);
+    assert!(!both.out.contains("part") && both.out.contains(r#""seed":null"#), "{}", both.out);
+    // What could not be run in one place, and was in another, is no gap.
+    assert_eq!(merged(&["a.jsonl", "not.jsonl"]).code, Some(0));
+    assert_eq!(merged(&["not.jsonl", "not.jsonl"]).code, Some(3));
+    assert_eq!(merged(&["a.jsonl", "find.jsonl"]).code, Some(1));
+    let twice = merged(&["a.jsonl", "b.jsonl", "a.jsonl"]);
+    assert_eq!((twice.code, twice.out.as_str()), (Some(2), ""));
+    assert!(twice.err.contains("is there twice"), "{}", twice.err);
+    // A result of the executor is not one of a device.
+    folder.write("run.jsonl", &result("1", "5", "", "").replace("device", "random"));
+    assert!(merged(&["run.jsonl"]).err.contains("neither an answer nor a result on a device"));
+}
+
+#[test]
+#[ignore = "needs an OpenCL device"]
+fn a_run_that_was_cut_short_goes_on() {
+    let files = ["A", "B", "C"].map(|name| (format!("{name}.toml"), SB.replace("\"SB\"", &format!("\"{name}\""))));
+    let folder = Folder::new(&files.each_ref().map(|(name, text)| (name.as_str(), text.as_str())));
+    let run = |seed: &str, more: &[&str]| {
+        let words =
+            ["run", ".", "--on", "opencl", "--instances", "1e4", "--partition", "hash:1/1", "--seed", seed];
+        folder.run(&[&words, more].concat())
+    };
+    let whole = run("0", &["--format", "jsonl"]);
+    assert_eq!((whole.code, whole.out.lines().count()), (Some(0), 3), "{}", whole.err);
+    let first = whole.out.lines().next().expect("a line");
+    // Half of the second line was written.
+    folder.write("cut.jsonl", &whole.out[..first.len() + 40]);
+    let rest = run("0", &["--format", "jsonl", "--resume", "cut.jsonl"]);
+    assert_eq!((rest.code, rest.out.lines().count()), (Some(0), 3), "{}", rest.err);
+    assert_eq!(rest.out.lines().next(), Some(first), "what was there is told again as it was");
+    folder.write("rest.jsonl", &rest.out);
+    assert_eq!(folder.run(&["merge", "rest.jsonl"]).code, Some(0));
+    for (said, wanted) in [
+        (run("7", &["--format", "jsonl", "--resume", "cut.jsonl"]), "of another seed"),
+        (run("0", &["--resume", "cut.jsonl"]), "for `--format jsonl`"),
+        (run("0", &["--format", "jsonl", "--model", "opencl-3.1", "--resume", "cut.jsonl"]), "of another run"),
+    ] {
+        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{}", said.err);
+        assert!(said.err.contains(wanted), "`{wanted}` is missing in:\n{}", said.err);
     }
 }
 
