@@ -127,6 +127,8 @@ pub(crate) struct Drawn {
     order: Vec<u32>,
     /// How often a group looks for the others before it goes on alone; 0: they do not meet.
     patience: u32,
+    /// Groups that do nothing but keep memory busy while the others run.
+    stress: u32,
     /// A thread waits for less than this before an instance.
     delay: u32,
     /// Bytes between instances are a multiple of this.
@@ -140,8 +142,10 @@ impl Drawn {
     /// Draws a launch of at most about `left` instances for a device with so many compute units.
     pub(crate) fn draw(shape: &Shape, units: u32, left: u64, random: &mut Pcg64) -> Drawn {
         let groups = shape.groups.len() as u32;
-        // Groups that wait for each other must run at once.
-        let teams = (units / groups).clamp(1, 64);
+        // Groups that wait for each other must run at once; what is left over, and in some launches half of all, stresses memory.
+        let room = (units / groups).clamp(1, 64);
+        let teams = if random.random_ratio(1, 3) { room.div_ceil(2) } else { room };
+        let stress = if random.random_ratio(1, 2) { units.saturating_sub(teams * groups).min(256) } else { 0 };
         let each = (LARGEST / teams).max(16);
         let instances = each.min(left.div_ceil(u64::from(teams)).min(u64::from(each)) as u32);
         let instances = instances.max(1).next_power_of_two();
@@ -154,6 +158,7 @@ impl Drawn {
             first: random.random_range(0..instances),
             order,
             patience: if groups > 1 && groups <= units { 20_000 } else { 0 },
+            stress,
             delay: *[0, 0, 4, 16, 64].choose_by(random),
             line: *[16, 64, 128, 256].choose_by(random),
             together: random.random_ratio(1, 3),
@@ -164,7 +169,7 @@ impl Drawn {
     /// How the kernel is launched: work-groups and their size. More groups are launched than are needed, for a device may give several to
     /// one unit, which goes through them one after the other.
     pub(crate) fn grid(&self, shape: &Shape) -> Grid {
-        let needed = self.teams as usize * shape.groups.len();
+        let needed = self.teams as usize * shape.groups.len() + self.stress as usize;
         Grid { groups: needed * 32, size: shape.group_size() }
     }
 }
@@ -195,19 +200,22 @@ pub(crate) struct Buffers {
     pub(crate) memory: Vec<u8>,
     /// For each object that all groups see, where its first copy is, and how far copies are apart.
     pub(crate) places: Vec<u64>,
-    /// How many groups have joined; for each team, how often its groups have met, and whether they have missed each other. Each is alone in its
-    /// line.
+    /// How many groups have joined, and how many are through; for each team, how often its groups have met, and how often they have missed
+    /// each other; what stressing groups write to. Each is alone in its line.
     pub(crate) meeting: usize,
     /// 64-bit words.
     pub(crate) results: usize,
     /// [`Drawn::order`].
     pub(crate) order: Vec<u32>,
-    /// Teams, instances of each, factor, first, patience, delay, salt.
-    pub(crate) numbers: [u32; 7],
+    /// Teams, instances of each, factor, first, patience, delay, salt, stressing groups.
+    pub(crate) numbers: [u32; 8],
 }
 
 /// A counter of a meeting is so many 32-bit words away from the next.
 pub(crate) const APART: usize = 64;
+
+/// So many words of memory are there for stress; a power of two.
+pub(crate) const STRESSED: usize = 256;
 
 /// Where everything lies.
 #[derive(Debug)]
@@ -261,14 +269,14 @@ impl<'s> Layout<'s> {
                 }
             }
         }
-        let Drawn { teams, instances, factor, first, patience, delay, salt, .. } = *self.drawn;
+        let Drawn { teams, instances, factor, first, patience, delay, salt, stress, .. } = *self.drawn;
         Buffers {
             memory,
             places: self.places.iter().flat_map(|&(first, stride)| [first, stride]).collect(),
-            meeting: (1 + 2 * teams as usize) * APART,
+            meeting: (2 + 2 * teams as usize + STRESSED) * APART,
             results: self.instances() as usize * self.shape.results.len(),
             order: self.drawn.order.clone(),
-            numbers: [teams, instances, factor, first, patience, delay, salt],
+            numbers: [teams, instances, factor, first, patience, delay, salt, stress],
         }
     }
 
@@ -325,6 +333,11 @@ work_group = 0\ncode = \"int r = *c;\"\n[[thread]]\nwork_group = 1\ncode = \"a[1
         for seed in 0..200 {
             let random = &mut Pcg64::seed_from_u64(seed);
             let drawn = Drawn::draw(&shape, 1 + seed as u32 % 9, 1 + seed * 3, random);
+            let room = (1 + seed as u32 % 9).max(2);
+            assert!(
+                drawn.teams >= 1 && 2 * drawn.teams + drawn.stress <= room,
+                "more groups than there is room for"
+            );
             let layout = Layout::new(&shape, &drawn);
             let mut given = layout.buffers();
             let [teams, instances, factor, first, ..] = given.numbers;

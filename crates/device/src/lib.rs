@@ -12,7 +12,7 @@
 //! - Before each instance the groups of a team *meet*: each waits for the others, but never for long. Where they miss each other once,
 //!   they do not wait again in that launch.
 //! - What may matter and is nobody's business is drawn anew for each launch, from the seed: how far instances lie apart, in which order
-//!   they are gone through, which group comes first, delays.
+//!   they are gone through, which group comes first, delays, how many groups do nothing but stress memory.
 //!
 //! # Invariants
 //! - Whatever a launch does, it ends: every wait and every loop of the test is bounded. An instance with a thread that did not come to its

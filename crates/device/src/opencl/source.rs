@@ -12,7 +12,7 @@
 
 use std::fmt::Write;
 
-use crate::launch::{APART, FINISHED, Object, Shape, Word};
+use crate::launch::{APART, FINISHED, Object, STRESSED, Shape, Word};
 use program::litmus::{LitmusTest, Observable};
 use program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, Dialect, EventKind, Expr, Init, LocId, Op, Scope, Tags,
@@ -68,8 +68,13 @@ pub(crate) fn source(test: &LitmusTest, shape: &Shape) -> Result<String, String>
     }
     text += DELAY;
     text += &body(test, shape)?;
-    text += "  }\n}\n";
-    let numbers = [("${groups}", shape.groups.len()), ("${apart}", APART), ("${often}", OFTEN as usize)];
+    text += "  }\n  if (get_local_id(0) == 0) atomic_fetch_add_explicit(through, 1, memory_order_relaxed, memory_scope_device);\n}\n";
+    let numbers = [
+        ("${groups}", shape.groups.len()),
+        ("${apart}", APART),
+        ("${often}", OFTEN as usize),
+        ("${stressed}", STRESSED),
+    ];
     Ok(numbers.iter().fold(text, |text, (name, number)| text.replace(name, &number.to_string())))
 }
 
@@ -88,7 +93,7 @@ const PRELUDE: &str = "\
 const KERNEL: &str = "
 kernel void test(global uchar *memory, global const ulong *places, global atomic_uint *meeting, global long *results,
                  global const uint *order, uint teams, uint instances, uint factor, uint first, uint patience, uint delay,
-                 uint salt) {
+                 uint salt, uint stress) {
   local uint joined;
 ";
 
@@ -98,8 +103,19 @@ const TEAMS: &str = "
   work_group_barrier(CLK_LOCAL_MEM_FENCE);
   uint team = joined / ${groups};
   uint group = order[joined % ${groups}];
-  if (team >= teams) return;
-  global atomic_uint *met = meeting + (1 + 2 * team) * ${apart};
+  global atomic_uint *through = meeting + ${apart};
+  if (team >= teams) {
+    // What is not needed for the test keeps memory busy until all others are through, but not for ever.
+    volatile global uint *words = (volatile global uint *)(meeting + (2 + 2 * teams) * ${apart});
+    uint at = joined * 2654435761u ^ salt;
+    for (uint i = 0; joined - teams * ${groups} < stress && i < (1u << 22); i++) {
+      at = at * 1664525u + 1013904223u;
+      words[(at >> 16) % ${stressed} * ${apart}] += i;
+      if (i % 64 == 0 && atomic_load_explicit(through, memory_order_relaxed, memory_scope_device) == teams * ${groups}) return;
+    }
+    return;
+  }
+  global atomic_uint *met = meeting + (2 + 2 * team) * ${apart};
   global atomic_uint *missed = met + ${apart};
   for (uint turn = 0; turn < instances; turn++) {
     ulong instance = (ulong)team * instances + ((ulong)turn * factor + first) % instances;
