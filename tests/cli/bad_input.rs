@@ -620,6 +620,52 @@ fn local_memory_that_work_groups_share_is_worth_a_warning() {
 }
 
 #[test]
+fn a_wait_that_waits_for_nothing_is_worth_a_warning() {
+    let test = |code: &str| {
+        let head = "name = \"T\"\ncondition = 'P0:r0 == 1'\n[memory]\ng = { type = \"u64\", init = [1, 1] }\n\
+                    s = { type = \"u64\", init = [0, 0], space = \"shared\" }\n\
+                    b = { type = \"mbarrier\", space = \"shared\" }\n[[thread]]\n";
+        format!("{head}code = '''\n{code}\nld.shared.u64 r0, [s]\n'''\n")
+    };
+    let (copy, commit, wait) =
+        ("cp.async.ca.shared.global [s], [g], 8", "cp.async.commit_group", "cp.async.wait_group");
+    let (store, tracked) = (
+        "cp.async.bulk.global.shared::cta.bulk_group [g], [s], 16",
+        "mbarrier.init.shared::cta.b64 [b], 1\n\
+         cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [b]",
+    );
+    let cases = [
+        (format!("{copy}\n{commit}\n{wait} 0"), None),
+        (format!("{copy}\n{commit}\n{commit}\n{wait} 1"), None),
+        (format!("{copy}\ncp.async.wait_all"), None),
+        (format!("{store}\ncp.async.bulk.commit_group\ncp.async.bulk.wait_group.read 0"), None),
+        (format!("{wait} 0"), Some("no `cp.async` of this thread")),
+        (format!("{copy}\n{wait} 0"), Some("no `cp.async.commit_group` stands between")),
+        (format!("{commit}\n{copy}\n{wait} 0"), Some("no `cp.async.commit_group` stands between")),
+        (format!("{copy}\n{commit}\n{wait} 1"), Some("1 of 1 groups that may be incomplete")),
+        (format!("{copy}\n{commit}\ncp.async.bulk.wait_group 0"), Some("no `cp.async.bulk` of this thread")),
+        (
+            format!("{tracked}\ncp.async.bulk.commit_group\ncp.async.bulk.wait_group 0"),
+            Some("tracked by an mbarrier"),
+        ),
+        ("cp.async.wait_all".to_owned(), Some("no `cp.async` of this thread")),
+    ];
+    for (code, wanted) in cases {
+        let folder = Folder::new(&[("t.toml", &test(&code))]);
+        let said = folder.run(&["check", "t.toml", "--model", "ptx"]);
+        assert!(matches!(said.code, Some(0 | 3)), "{code}: {}", said.err);
+        match wanted {
+            None => assert!(!said.err.contains("empty-wait"), "{code}: {}", said.err),
+            Some(why) => {
+                for word in ["warning[empty-wait]: a wait that waits for nothing", why] {
+                    assert!(said.err.contains(word), "{code}: `{word}` is missing in:\n{}", said.err);
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn the_scope_of_one_work_item_is_worth_a_warning() {
     let code = "atomic_store_explicit(x, 1, memory_order_relaxed, memory_scope_work_item);";
     let folder = Folder::new(&[("t.toml", &c_like("opencl", "x = { type = \"atomic_int\" }", code))]);

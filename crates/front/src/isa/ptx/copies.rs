@@ -23,7 +23,8 @@ use super::mbarrier;
 use super::memory::is_ordinary;
 use super::operands::plus;
 use super::table::{Group, GroupKind, Role, Row, SCOPES};
-use program::{Access, BinOp, CmpOp, EventKind, Expr, LocId, Mark, Op, Space, Tags, Ty};
+use diag::Sink;
+use program::{Access, BinOp, CmpOp, EventKind, Expr, Instr, LocId, Mark, Op, Program, Space, Tags, Ty};
 
 const CACHE: Group = Group { kind: GroupKind::Cache, words: &["ca", "cg"] };
 const TO: Group = Group { kind: GroupKind::Ignored, words: &["shared", "shared::cta"] };
@@ -161,6 +162,56 @@ fn wait_group(e: &mut Emit<'_, '_>, c: &Call, tags: &[&'static str]) {
         _ => e.error("wrong-operand", c.opcode.clone(), "a wait needs a number of groups", |d| {
             d.label(format!("expected a constant from 0 to {}", MOST_GROUPS - 1))
         }),
+    }
+}
+
+/// Waits for groups in which there is no copy that must be complete, whatever way a thread goes: a warning says what is missing.
+pub fn warn_of_empty_waits(program: &Program, sink: &mut Sink) {
+    let mut told = Vec::new();
+    for thread in &program.threads {
+        let code = &thread.code;
+        for (at, wait) in code.iter().enumerate() {
+            let Some(mark) = wait.op.mark(EventKind::Fence).filter(|m| m.tags.has("GW") || m.tags.has("GR"))
+            else {
+                continue;
+            };
+            if told.contains(&wait.span) {
+                continue;
+            }
+            let bulk = mark.tags.has("BULK");
+            let is_copy =
+                |i: &usize| code[*i].op.read().is_some_and(|r| r.tags.has("ASY") && r.tags.has("ASYNC") == bulk);
+            // Bulk copies that an mbarrier object tells of are in no group.
+            let is_tracked = |i: &usize| {
+                (i + 1..code.len()).take_while(|&j| code[j].span == code[*i].span).any(|j| code[j].op.has("MB"))
+            };
+            let makes = |i: &Instr| {
+                i.op.mark(EventKind::Fence).is_some_and(|m| m.tags.has("CG") && m.tags.has("BULK") == bulk)
+            };
+            // In a loop, what stands behind it may come before it.
+            let before = if thread.has_loop() { 0..code.len() } else { 0..at };
+            let copies: Vec<usize> = before.clone().filter(is_copy).collect();
+            let grouped: Vec<usize> = copies.iter().copied().filter(|i| !bulk || !is_tracked(i)).collect();
+            let groups = |from: usize| code[from..before.end].iter().filter(|i| makes(i)).count();
+            let from = |first: &usize| if thread.has_loop() { 0 } else { *first };
+            let name = if bulk { "cp.async.bulk" } else { "cp.async" };
+            let pending = mark.pending.unwrap_or(0) as usize;
+            let why = match grouped.first() {
+                None if copies.is_empty() => format!("no `{name}` of this thread comes before it"),
+                None => "the copies before it are tracked by an mbarrier object, and in no group".to_owned(),
+                Some(first) => match groups(from(first)) {
+                    0 => format!("no `{name}.commit_group` stands between the copies and it"),
+                    n if n <= pending && !thread.has_loop() => {
+                        format!("{n} of {pending} groups that may be incomplete are made before it")
+                    }
+                    _ => continue,
+                },
+            };
+            told.push(wait.span);
+            sink.warn("empty-wait", wait.span, "a wait that waits for nothing", |d| {
+                d.label(why).note("a wait for groups waits for copies that the thread has committed to one (PTX ISA 9.4, cp.async.wait_group)")
+            });
+        }
     }
 }
 

@@ -54,6 +54,7 @@ use super::Symbols;
 use parse::{Operand, OperandKind, Stmt};
 use table::{Matched, Role};
 
+pub use copies::warn_of_empty_waits;
 pub use lanes::ShuffleMode;
 pub(super) use lanes::{Brought, Lanes, Shuffled, equal, fold};
 pub(super) use memory::is_non_coherent;
