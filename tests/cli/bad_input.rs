@@ -666,6 +666,48 @@ fn a_wait_that_waits_for_nothing_is_worth_a_warning() {
 }
 
 #[test]
+fn of_a_program_that_may_end_early_nothing_else_is_said() {
+    let ptx = |order: &str| {
+        format!(
+            "name = \"T\"\ncondition = 'P1:r0 == 1 && P1:r1 == 0'\nmemory = {{ x = 0, f = 0 }}\n[[thread]]\n\
+             code = \"st.weak x, 1; st.{order}.gpu f, 1\"\n[[thread]]\ncta = 1\ncode = '''\nld.acquire.gpu r0, f\n\
+             bne r0, 1, end\nld.weak r1, x\nsetp.ne.u32 p, r1, 1\n@p trap\nend:\n'''\n"
+        )
+    };
+    let cuda = |order: &str, check: &str| {
+        let flag = "cuda::atomic_ref<int, cuda::thread_scope_device>(f)";
+        format!(
+            "name = \"T\"\ndialect = \"cuda\"\nmemory = {{ x = 0, f = 0 }}\ncondition = 'P1:r == 2'\n[[thread]]\n\
+             code = \"x = 1; {flag}.store(1, cuda::memory_order_{order});\"\n[[thread]]\nblock = 1\n\
+             code = \"int r = {flag}.load(cuda::memory_order_acquire); if (r == 1) {{ {check} }}\"\n"
+        )
+    };
+    let cases = [
+        (ptx("release"), "forbidden", ""),
+        (ptx("relaxed"), "undecided", "`@p trap` (P1, line 13) can end the program"),
+        (cuda("release", "assert(x == 1);"), "forbidden", ""),
+        (cuda("relaxed", "assert(x == 1);"), "undecided", "`assert(x == 1);` (P1, line 9) can end the program"),
+        (cuda("release", "__trap();"), "undecided", "`__trap();` (P1, line 9) can end the program"),
+    ];
+    for (text, verdict, why) in cases {
+        let folder = Folder::new(&[("t.toml", &text)]);
+        let said = folder.run(&["check", "t.toml", "--engine", "both", "--format", "jsonl"]);
+        assert_eq!(
+            said.code,
+            Some(if verdict == "undecided" { 3 } else { 0 }),
+            "{text}\n{}{}",
+            said.out,
+            said.err
+        );
+        for wanted in [&format!("\"verdict\":\"{verdict}\""), why] {
+            assert!(said.out.contains(wanted), "{text}\n`{wanted}` is missing in:\n{}", said.out);
+        }
+        let seen = folder.run(&["run", "t.toml", "--schedule", "exhaustive"]).out;
+        assert_eq!(seen.contains("ends the program"), verdict == "undecided", "{text}\n{seen}");
+    }
+}
+
+#[test]
 fn the_scope_of_one_work_item_is_worth_a_warning() {
     let code = "atomic_store_explicit(x, 1, memory_order_relaxed, memory_scope_work_item);";
     let folder = Folder::new(&[("t.toml", &c_like("opencl", "x = { type = \"atomic_int\" }", code))]);

@@ -63,7 +63,7 @@ $L__BB0_5:
 }
 .visible .entry other()
 {
-	trap;
+	brkpt;
 	ret;
 }
 "#;
@@ -95,7 +95,7 @@ fn without_arguments_a_module_is_listed() {
         said.out,
         "mp(.u64 mp_param_0, .u64 mp_param_1, .u64 mp_param_2, .u32 mp_param_3)  line 17\n  \
          shared .u8 _ZZ2mpE1s[16]\n\
-         other()  line 57\n  refused: line 58: `trap` is not supported: traps\n"
+         other()  line 57\n  refused: line 58: `brkpt` is not supported: breakpoints\n"
     );
 }
 

@@ -200,9 +200,14 @@ pub fn astray(task: &Task<'_>, execution: &Execution) -> Reason {
     let known = execution.known();
     let mut eval = Eval::new(sk, &known);
     let mut accesses = (0..sk.len()).filter(|&e| execution.executed.has(e) && task.domains.may_fault[e]);
-    Reason::Astray(accesses.find(|&e| eval.is_astray(e)).and_then(|e| {
+    let found = accesses.find(|&e| eval.is_astray(e)).and_then(|e| {
         let thread = sk.program.thread(sk.events[e].thread?);
         let instr = &thread.code[sk.events[e].instr];
-        Some(Place { text: instr.text.clone(), thread: thread.name.clone(), line: instr.line })
-    }))
+        let place = Place { text: instr.text.clone(), thread: thread.name.clone(), line: instr.line };
+        Some((instr.op.aborts(), place))
+    });
+    match found {
+        Some((true, place)) => Reason::Aborted(place),
+        found => Reason::Astray(found.map(|(_, place)| place)),
+    }
 }

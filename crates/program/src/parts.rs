@@ -321,6 +321,11 @@ impl Op {
         }
     }
 
+    /// Whether it ends the kernel: it reads at address 0, where nothing is.
+    pub fn aborts(&self) -> bool {
+        matches!(self, Op::Load { addr: Expr::Const(0), .. })
+    }
+
     /// Whether it is a fence.
     pub fn is_fence(&self) -> bool {
         self.mark(EventKind::Fence).is_some()

@@ -203,7 +203,12 @@ impl<B: Backend> Machine<'_, B> {
         match &code.threads[t].acts[at.instr] {
             Act::Load { dst, addr, access } => {
                 let address = eval(addr, &thread.regs);
-                let place = code.place(t, address, access.ty, false).ok_or_else(|| stray("reads"))?;
+                let place = code.place(t, address, access.ty, false).ok_or_else(|| {
+                    match code.program.threads[t].code[at.instr].op.aborts() {
+                        true => fault(Fault::Stray, "ends the program"),
+                        false => stray("reads"),
+                    }
+                })?;
                 let value = self.memory.load(cx, m, Target { at, place, access: *access })?;
                 state.threads[t].regs[dst.0 as usize] = access.ty.wrap(value);
             }

@@ -35,6 +35,9 @@ pub enum Reason {
     /// An access can name no memory that it may access: which, if it is of a thread.
     #[error("{}", astray(.0))]
     Astray(Option<Place>),
+    /// A consistent execution comes to a trap, or to an assertion that does not hold.
+    #[error("{_0} can end the program: what is in memory then is not said")]
+    Aborted(Place),
     /// Implementations may settle what these instructions do: in what way, by the model.
     #[error("implementation-defined: {}; {what}", .at.iter().map(Place::to_string).collect::<Vec<_>>().join(" and "))]
     ImplementationDefined {

@@ -125,6 +125,8 @@ pub(super) enum Does {
     ReadOnly,
     /// Nothing that memory shows: wakes waiting threads, or sleeps.
     Nothing,
+    /// Ends the kernel or the program; with a value, unless it is true.
+    Abort,
     /// Sets a flag; gives what it was.
     TestAndSet,
     /// Clears a flag.
@@ -287,6 +289,7 @@ pub(super) const ROWS: &[Row] = &[
     row("llabs", In::C, Does::Bits(Bits::Absolute, Some(Ty::WORD)), ONE),
     row("thrd_yield", In::C, Does::Nothing, &[]),
     row("printf", In::Both, Does::Nothing, &[Role::Printed]),
+    row("assert", In::C, Does::Abort, &[Role::Val]),
     legacy("atomic_add", Fetch(BinOp::Add), OLD),
     legacy("atom_add", Fetch(BinOp::Add), OLD),
     legacy("atomic_sub", Fetch(BinOp::Sub), OLD),

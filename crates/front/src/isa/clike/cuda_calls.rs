@@ -200,6 +200,8 @@ pub(super) const FUNCTIONS: &[Row] = &[
     row("this_thread::yield", Does::Nothing, &[]),
     // What it prints goes through a buffer that no program can read (CUDA Programming Guide, Formatted Output).
     row("printf", Does::Nothing, &[Role::Printed]),
+    row("assert", Does::Abort, &[Role::Val]),
+    row("__trap", Does::Abort, &[]),
     nv("__nv_atomic_load_n", Does::Load, BUILTIN_LOAD),
     nv("__nv_atomic_store_n", Does::Store, BUILTIN_VALUE),
     nv("__nv_atomic_exchange_n", Exchange, BUILTIN_VALUE),

@@ -282,6 +282,15 @@ impl Lowering<'_, '_> {
             Does::Vote(vote) => return Some(self.vote(tree, vote, args.value?)),
             Does::Hand(handed, group) => return self.hands(handed, group, tree, args),
             Does::Nothing => return Some(Value::void()),
+            Does::Abort => {
+                let holds = args.value.map(|value| self.branch(value.is_true()));
+                // An access to what no memory is: that it can be reached is all that is said of such executions.
+                let dst = self.temporary(Ty::U32);
+                let access = self.plain(Ty::U32);
+                self.push(Op::Load { dst, addr: Expr::Const(0), access });
+                holds.into_iter().for_each(|at| self.patch(at, self.code.len()));
+                return Some(Value::void());
+            }
             Does::Bits(bits, of) => return self.bits(row, tree, bits, of, args.value?),
             Does::Larger | Does::Smaller => {
                 let op = if row.does == Does::Larger { BinOp::Max } else { BinOp::Min };

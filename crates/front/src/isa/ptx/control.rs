@@ -1,12 +1,12 @@
 //! Branches, the end of a thread, and instructions without effect on memory.
 //!
 //! # Sources
-//! - PTX ISA 9.4, *Control Flow Instructions*: `bra`, `ret`, `exit`.
+//! - PTX ISA 9.4, *Control Flow Instructions*: `bra`, `ret`, `exit`; *Miscellaneous Instructions*: `trap`.
 //! - `goto` and the compare-and-branch forms are those of the published suites.
 
 use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, Role, Row, TYPES};
-use program::{CmpOp, Expr};
+use program::{Access, CmpOp, Expr, Op, Tags, Ty};
 
 const UNIFORM: &[Group] = &[Group { kind: GroupKind::Ignored, words: &["uni"] }];
 const COMPARE: &[Role] = &[Role::Val, Role::Val, Role::Label];
@@ -17,6 +17,14 @@ pub(super) const ROWS: &[Row] = &[
     Row::new("goto", "`goto label`", "jumps (short form)", &[], &[Role::Label], jump).takes_predicate(),
     Row::new("ret", "`ret{.uni}`", "ends the thread", UNIFORM, &[], leave).takes_predicate(),
     Row::new("exit", "`exit`", "ends the thread", &[], &[], leave).takes_predicate(),
+    Row::new(
+        "trap",
+        "`trap`",
+        "ends the kernel: that it can be reached is all that is said of such executions",
+        &[],
+        &[],
+        abort,
+    ),
     Row::new("beq", "`beq a, b, label`", "jumps if equal (short form)", COMPARE_TYPES, COMPARE, |e, c| {
         compare(e, c, CmpOp::Eq);
     }),
@@ -62,6 +70,14 @@ fn jump(e: &mut Emit<'_, '_>, c: &Call) {
 
 fn leave(e: &mut Emit<'_, '_>, c: &Call) {
     e.branch(condition(c), None);
+}
+
+/// An access to what no memory is: whatever comes after it is nobody's business, and whether it can be reached is asked anyway.
+fn abort(e: &mut Emit<'_, '_>, c: &Call) {
+    if let Some(dst) = e.temporary(c, "trap", Ty::U32) {
+        let access = Access { tags: Tags::of(&["GEN", "WEAK"]), scope: None, ty: Ty::U32 };
+        e.push(Op::Load { dst, addr: Expr::Const(0), access });
+    }
 }
 
 fn compare(e: &mut Emit<'_, '_>, c: &Call, op: CmpOp) {

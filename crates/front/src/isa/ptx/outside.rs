@@ -24,7 +24,7 @@ const INSTRUCTIONS: &[(&str, &[&str])] = &[
     ("the number of registers", &["setmaxnreg"]),
     ("non-coherent loads, which the PTX memory model does not cover", &["ldu"]),
     ("indirect branches", &["brx"]),
-    ("traps", &["trap", "brkpt"]),
+    ("breakpoints", &["brkpt"]),
     ("performance events", &["pmevent"]),
     ("stack allocation", &["alloca", "stacksave", "stackrestore"]),
     ("floating-point operations", &["rsqrt", "sin", "cos", "lg2", "ex2", "tanh", "testp", "copysign"]),

@@ -214,7 +214,7 @@ struct Pass<'a> {
 impl Pass<'_> {
     /// The type of an access through a register, unless it is refused.
     fn access(&mut self, op: &Op, untyped: bool) -> Option<Ty> {
-        let (addr, ty) = access_of(op).filter(|(addr, _)| addr.base().is_none())?;
+        let (addr, ty) = access_of(op).filter(|(addr, _)| addr.base().is_none() && !op.aborts())?;
         let targets = self.points.of(self.thread, addr);
         let Some(first) = targets.first().copied() else {
             self.sink.error(

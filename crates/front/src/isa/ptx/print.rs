@@ -89,6 +89,7 @@ impl Printer<'_> {
 
     fn op(&self, op: &Op, labels: &BTreeMap<usize, String>) -> Option<String> {
         Some(match op {
+            op if op.aborts() => "trap".to_owned(),
             Op::Load { dst, addr, access } => {
                 let opcode = Proxy::tagged(&access.tags)?.row().load;
                 let suffix = self.suffix(addr, access.ty);
