@@ -11,7 +11,7 @@ use rand_pcg::Pcg64;
 use crate::histogram::Histogram;
 use program::litmus::{LitmusTest, Observable};
 use program::memory::{Cell, CellId, Memory};
-use program::{Copied, LocId, LocationKind, Place, Scope, ThreadId};
+use program::{Copied, Init, LocId, LocationKind, Place, Scope, ThreadId};
 
 /// At most so many instances are in one launch.
 const LARGEST: u32 = 1 << 13;
@@ -82,6 +82,9 @@ impl Shape {
             let LocationKind::Object { layout, init, .. } = &location.kind else {
                 return Err(format!("`{}` is another name for memory", location.name));
             };
+            if init.iter().any(|value| matches!(value, Init::Address { .. })) {
+                return Err(format!("`{}` holds an address", location.name));
+            }
             let cells: Vec<Cell> = memory.cells.iter().filter(|c| c.location.0 == loc).cloned().collect();
             let cells = cells[..init.len()].iter().enumerate();
             let cells = cells.map(|(i, cell)| (layout.offset(i as u32) as u64, cell.clone())).collect();

@@ -31,7 +31,8 @@ pub(crate) fn source(test: &LitmusTest, shape: &Shape) -> Result<String, String>
     if program.dialect != Dialect::OpenCl {
         return Err("it is not in OpenCL C: `--on opencl` runs no other dialect".into());
     }
-    let mut text = format!("// {}, made by Fencepost.\n", test.name.replace(['\n', '\r'], " "));
+    // A backslash would take the next line into the comment.
+    let mut text = format!("// {}, made by Fencepost.\n", test.name.replace(['\n', '\r', '\\'], " "));
     text += PRELUDE;
     for (i, object) in shape.shared.iter().enumerate() {
         let name = &program.location(object.loc).name;
@@ -805,5 +806,11 @@ mod tests {
         let thread = |device: u32| format!("[[thread]]\ndevice = {device}\ncode = \"*x = 1;\"\n");
         let devices = "name = \"T\"\ndialect = \"opencl\"\ncondition = 'x == 0'\nmemory = { x = 0 }\n".to_owned();
         assert!(of(&(devices + &thread(0) + &thread(1))).contains("several devices"));
+        let pointer = "name = \"T\"\ndialect = \"opencl\"\ncondition = 'x == 0'\nmemory = { x = 0, p = { type = \"ulong\", init = \"&x\" } }\n";
+        assert!(of(&(pointer.to_owned() + &thread(0))).contains("`p` holds an address"));
+        let name = "name = 'T\\'\ndialect = \"opencl\"\ncondition = 'x == 0'\nmemory = { x = 0 }\n".to_owned()
+            + &thread(0);
+        let test = front::litmus::parse("t.toml", name.as_bytes()).expect("a good test").remove(0);
+        assert!(prepare(&test).expect("a kernel").source.starts_with("// T , made by Fencepost.\n#ifdef"));
     }
 }
