@@ -25,6 +25,7 @@ mod phases;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::deps::Decided;
 use super::graph::Edges;
 use super::pool::{Cond, Pool};
 use super::progress::Purpose;
@@ -51,8 +52,8 @@ pub(super) struct BarrierEdges {
     pub(super) partners: Edges,
     /// Conditions that every execution satisfies.
     pub(super) constraints: Vec<Cond>,
-    /// By choice: the condition under which the wait that it stands for passes.
-    pub(super) decided: FxHashMap<u32, Cond>,
+    /// By choice: what decides whether the wait that it stands for passes.
+    pub(super) decided: FxHashMap<u32, Decided>,
 }
 
 /// Waits that pass whenever they are reached, whatever the other threads read.
@@ -94,7 +95,7 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> 
         let passes = rules.passes_with(w, &chosen)?;
         if w.pass != Cond::TRUE {
             if let Some(choice) = rules.pool().as_choice(w.pass) {
-                result.decided.insert(choice, passes);
+                result.decided.insert(choice, Decided { reached: w.reached, passes });
             }
             let tied = rules.pool().iff(w.pass, passes);
             let tied = rules.pool().implies(w.reached, tied);

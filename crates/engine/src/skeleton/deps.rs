@@ -5,7 +5,7 @@
 //! are canonical forms, so `r ^ r`, `r * 0` and a guard that folds away at a join carry nothing. A store that both
 //! sides of a branch begin with depends on the branch no more than a store after the join would.
 //!
-//! A wait at a barrier depends on the reads that decide whether it passes, in whatever thread they are: a thread that waits
+//! What comes behind a wait at a barrier depends, where the thread came to it, on the reads that decide whether it passes, in whatever thread they are: a thread that waits
 //! for another one to end cannot supply the value for which that one waits.
 //!
 //! # Sources
@@ -23,19 +23,35 @@ use verdict::Reason;
 
 type Support = BTreeMap<EventId, Cond>;
 
+/// What decides whether a wait at a barrier passes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Decided {
+    /// Its thread comes to it.
+    pub(super) reached: Cond,
+    /// It passes if that is so.
+    pub(super) passes: Cond,
+}
+
 /// Computes supports of terms, with a memo.
 pub(super) struct Dependencies<'a> {
     pool: &'a mut Pool,
     /// What decides a choice, where something does: when a wait at a barrier passes.
-    choices: &'a FxHashMap<u32, Cond>,
-    /// Choices being looked into: waits can depend on each other.
-    open: Vec<u32>,
+    choices: &'a FxHashMap<u32, Decided>,
     terms: FxHashMap<TermId, Support>,
+    conds: FxHashMap<Cond, Support>,
+    /// By choice: what [`Dependencies::asked`] says of it.
+    decided: FxHashMap<u32, Vec<(AtomId, Cond)>>,
 }
 
 impl<'a> Dependencies<'a> {
-    pub(super) fn new(pool: &'a mut Pool, choices: &'a FxHashMap<u32, Cond>) -> Self {
-        Dependencies { pool, choices, open: Vec::new(), terms: Default::default() }
+    pub(super) fn new(pool: &'a mut Pool, choices: &'a FxHashMap<u32, Decided>) -> Self {
+        Dependencies {
+            pool,
+            choices,
+            terms: Default::default(),
+            conds: Default::default(),
+            decided: Default::default(),
+        }
     }
 
     /// Whether what was computed means nothing, since the pool gave up.
@@ -60,9 +76,7 @@ impl<'a> Dependencies<'a> {
             }
             Term::Cast(_, a) => self.add(&mut support, a, Cond::TRUE),
             Term::Ite(c, a, b) => {
-                for e in self.of_cond(c) {
-                    support.insert(e, Cond::TRUE);
-                }
+                support.extend(self.of_cond(c));
                 self.add(&mut support, a, c);
                 let not_c = self.pool.not(c);
                 self.add(&mut support, b, not_c);
@@ -80,38 +94,86 @@ impl<'a> Dependencies<'a> {
         }
     }
 
-    /// The reads that a condition depends on.
-    pub(super) fn of_cond(&mut self, c: Cond) -> Vec<EventId> {
-        let mut reads = Vec::new();
-        for atom in self.pool.support(c) {
-            reads.extend(self.of_atom(atom));
+    /// The reads that a condition depends on, each with when it does: those of the choices that it comes to, by way of others too. Waits
+    /// depend on each other, along more paths than can be walked.
+    pub(super) fn of_cond(&mut self, c: Cond) -> Support {
+        if let Some(reads) = self.conds.get(&c) {
+            return reads.clone();
         }
-        reads.sort_unstable();
-        reads.dedup();
+        let reads = self.reads_of(c);
+        self.conds.insert(c, reads.clone());
         reads
     }
 
-    fn of_atom(&mut self, atom: AtomId) -> Vec<EventId> {
-        match self.pool.atom(atom) {
-            Atom::Eq(_, a, b) | Atom::Lt(_, a, b) => {
-                let mut reads: Vec<EventId> = self.of_term(a).into_keys().collect();
-                reads.extend(self.of_term(b).into_keys());
-                reads
-            }
-            Atom::Choice(i) => match self.choices.get(&i) {
-                Some(&decided) if !self.open.contains(&i) => {
-                    self.open.push(i);
-                    let reads = self.of_cond(decided);
-                    self.open.pop();
-                    reads
+    fn reads_of(&mut self, c: Cond) -> Support {
+        let (mut reads, mut choices) = (Support::new(), FxHashMap::default());
+        let support = self.pool.support(c).into_iter();
+        let mut open: BTreeMap<AtomId, Cond> = support.map(|atom| (atom, Cond::TRUE)).collect();
+        while let Some((atom, when)) = open.pop_first()
+            && self.given_up().is_ok()
+        {
+            match self.pool.atom(atom) {
+                Atom::Eq(_, a, b) | Atom::Lt(_, a, b) => {
+                    for e in [a, b].into_iter().flat_map(|t| self.of_term(t).into_keys()).collect::<Vec<_>>() {
+                        let known = reads.entry(e).or_insert(Cond::FALSE);
+                        *known = self.pool.or(*known, when);
+                    }
                 }
-                _ => Vec::new(),
-            },
+                Atom::Choice(i) => {
+                    let Some(&Decided { reached, passes }) = self.choices.get(&i) else { continue };
+                    // Who does not come to a wait does not depend on whether it would pass.
+                    let when = self.pool.and(when, reached);
+                    if !self.decided.contains_key(&i) {
+                        let asked = self.asked(passes);
+                        let asked = asked.into_iter().map(|(a, c)| (a, self.pool.restrict(c, reached))).collect();
+                        self.decided.insert(i, asked);
+                    }
+                    let known = choices.entry(i).or_insert(Cond::FALSE);
+                    let either = self.pool.or(*known, when);
+                    if either != *known {
+                        *known = either;
+                        for &(atom, asked) in &self.decided[&i] {
+                            let when = self.pool.and(either, asked);
+                            let known = open.entry(atom).or_insert(Cond::FALSE);
+                            *known = self.pool.or(*known, when);
+                        }
+                    }
+                }
+            }
         }
+        reads
+    }
+
+    /// The atoms that are asked, one behind the other, until a condition is decided, each with when it is: what they say justifies it, and
+    /// nothing else needs to. A thread that came to a barrier is not waited for to end.
+    fn asked(&mut self, c: Cond) -> Vec<(AtomId, Cond)> {
+        let mut found = Vec::new();
+        let mut open: BTreeMap<AtomId, BTreeMap<Cond, Cond>> = BTreeMap::new();
+        if let Some((atom, ..)) = self.pool.decision(c) {
+            open.entry(atom).or_default().insert(c, Cond::TRUE);
+        }
+        while let Some((atom, nodes)) = open.pop_first() {
+            let holds = self.pool.of_atom(atom);
+            let fails = self.pool.not(holds);
+            let mut asked = Cond::FALSE;
+            for (node, when) in nodes {
+                asked = self.pool.or(asked, when);
+                let (_, low, high) = self.pool.decision(node).expect("it asks an atom");
+                for (next, way) in [(low, fails), (high, holds)] {
+                    if let Some((atom, ..)) = self.pool.decision(next) {
+                        let when = self.pool.and(when, way);
+                        let known = open.entry(atom).or_default().entry(next).or_insert(Cond::FALSE);
+                        *known = self.pool.or(*known, when);
+                    }
+                }
+            }
+            found.push((atom, asked));
+        }
+        found
     }
 
     /// The reads on which the execution of an event depends.
-    pub(super) fn control(&mut self, events: &[Event], id: EventId) -> Vec<EventId> {
+    pub(super) fn control(&mut self, events: &[Event], id: EventId) -> Support {
         let event = &events[id.index()];
         let mut guard = event.guard;
         if event.kind == EventKind::Write {

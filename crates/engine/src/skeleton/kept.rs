@@ -87,7 +87,7 @@ fn used(out: &mut Unrolled) -> FxHashSet<EventId> {
         for term in event.addr.into_iter().chain(value) {
             used.extend(deps.of_term(term).into_keys());
         }
-        used.extend(deps.of_cond(event.guard));
+        used.extend(deps.of_cond(event.guard).into_keys());
     }
     used
 }

@@ -153,7 +153,7 @@ impl Skeleton {
         Ok(sk)
     }
 
-    fn value_dependencies(&mut self, decided: &rustc_hash::FxHashMap<u32, Cond>) -> Result<(), Reason> {
+    fn value_dependencies(&mut self, decided: &rustc_hash::FxHashMap<u32, deps::Decided>) -> Result<(), Reason> {
         let mut deps = deps::Dependencies::new(&mut self.pool, decided);
         let (mut addr, mut data, mut ctrl) = (Vec::new(), Vec::new(), Vec::new());
         for (i, event) in self.events.iter().enumerate() {
@@ -167,7 +167,7 @@ impl Skeleton {
             if let (Some(v), EventKind::Write) = (event.value, event.kind) {
                 data.extend(deps.of_term(v).into_iter().map(|(r, c)| (r, id, c)));
             }
-            ctrl.extend(deps.control(&self.events, id).into_iter().map(|r| (r, id, Cond::TRUE)));
+            ctrl.extend(deps.control(&self.events, id).into_iter().map(|(r, c)| (r, id, c)));
             deps.given_up()?;
         }
         self.flow = addr.iter().chain(&data).chain(&ctrl).copied().collect();
