@@ -326,7 +326,7 @@ pub struct RunArgs {
     /// Files, folders, or `-` for standard input
     #[arg(value_name = "PATH", default_value = ".")]
     pub paths: Vec<PathBuf>,
-    /// Run it on a device instead: opencl, opencl:DEVICE (its number, or a part of its name)
+    /// Run it on a device instead: opencl, cuda, or opencl:DEVICE, cuda:DEVICE (its number, or a part of its name)
     #[arg(long, value_name = "DEVICE", value_parser = device, conflicts_with_all = ["memory", "schedule", "runs", "record", "trace", "early"])]
     pub on: Option<DeviceArg>,
     /// With `--on`: how often each test is executed, as in 1e6, or a little more often

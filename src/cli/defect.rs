@@ -58,7 +58,7 @@ pub(super) fn record_run(
 pub(super) fn record_find(
     test: &LitmusTest,
     text: &str,
-    kernel: &str,
+    (name, kernel): (&str, &str),
     again: &str,
     settings: &Settings,
 ) -> Result<PathBuf, String> {
@@ -70,7 +70,7 @@ pub(super) fn record_find(
     );
     let files = [
         (test_file, test.file.text.clone().into_bytes()),
-        ("kernel.cl".into(), kernel.as_bytes().to_vec()),
+        (name.into(), kernel.as_bytes().to_vec()),
         ("find.txt".into(), report.into_bytes()),
     ];
     write(&settings.repro_dir, "find", &files).map_err(|error| error.to_string())

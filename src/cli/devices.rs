@@ -5,7 +5,8 @@ use serde_json::json;
 use super::args::{DevicesArgs, FormatArg};
 use super::terminal::Terminal;
 use super::{exit, settings};
-use device::opencl;
+use device::{About, Device, word};
+use program::dialect::Runtime;
 use report::Subject;
 
 /// Runs it; returns the exit code.
@@ -14,20 +15,26 @@ pub(super) fn run(args: &DevicesArgs, terminal: &Terminal) -> u8 {
         terminal.diagnose(&diagnostic);
         return exit::INVALID;
     }
-    let devices = match opencl::devices() {
-        Ok(devices) if !devices.is_empty() => devices,
-        Ok(_) => return none(terminal, "there is no OpenCL device"),
-        Err(trouble) => return none(terminal, &trouble.to_string()),
-    };
-    let objects = devices.iter().map(|d| {
+    let (mut devices, mut why) = (Vec::new(), Vec::new());
+    for runtime in [Runtime::OpenCl, Runtime::Cuda] {
+        match of(runtime) {
+            Ok(found) => devices.extend(found),
+            Err(reason) => why.push(reason),
+        }
+    }
+    if devices.is_empty() {
+        return none(terminal, &why.join("\n"));
+    }
+    let abouts: Vec<&About> = devices.iter().map(|d| d.about()).collect();
+    let objects = abouts.iter().map(|d| {
         json!({
-            "device": format!("opencl:{}", d.number), "name": d.name, "platform": d.platform, "driver": d.driver,
-            "version": d.version, "units": d.units()
+            "device": format!("{}:{}", word(d.runtime), d.number), "name": d.name, "platform": d.platform,
+            "driver": d.driver, "version": d.version, "units": d.units
         })
     });
     let text = match args.format {
         FormatArg::Human => {
-            let lines = devices.iter().map(|d| format!("{d}, {}, {} compute units\n", d.version, d.units()));
+            let lines = abouts.iter().map(|d| format!("{d}, {}, {} compute units\n", d.version, d.units));
             lines.collect()
         }
         FormatArg::Json => {
@@ -36,6 +43,15 @@ pub(super) fn run(args: &DevicesArgs, terminal: &Terminal) -> u8 {
         _ => objects.map(|o| format!("{o}\n")).collect::<String>(),
     };
     terminal.printed(&text, exit::OK)
+}
+
+/// The devices of a runtime, or why there are none.
+pub(super) fn of(runtime: Runtime) -> Result<Vec<Box<dyn Device>>, String> {
+    match device::devices(runtime) {
+        Ok(devices) if devices.is_empty() => Err(format!("there is no {} device", runtime.name())),
+        Ok(devices) => Ok(devices),
+        Err(trouble) => Err(trouble.to_string()),
+    }
 }
 
 /// Says that there is none.

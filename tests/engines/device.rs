@@ -1,19 +1,29 @@
 //! Random programs on a device, held against the models: what a device shows of a program that is defined, the models
-//! allow.
+//! allow. Kernels in PTX, read again as what they are.
 //!
-//! These tests need a device and are ignored unless they are asked for; with an OpenCL driver:
+//! Tests that need a device are ignored unless they are asked for; with an OpenCL driver:
 //! `cargo test --test engines -- --ignored device`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
 
 use fencepost::check::operational;
 use fencepost::check::{Engine, Limits, Session};
-use fencepost::device::{self, Trouble, opencl};
-use fencepost::model::load_shipped;
+use fencepost::device::cuda::Warps;
+use fencepost::device::{self, Trouble};
+use fencepost::diag::Diagnostic;
+use fencepost::litmus::kernel::Source;
+use fencepost::litmus::{LitmusTest, read_path};
+use fencepost::model::{Model, load_shipped};
+use fencepost::program::dialect::Runtime;
+use fencepost::program::{Dialect, Op};
 use fencepost::simt::schedule::{Observation, Recorded, Seen};
 use fencepost::skeleton::signature::signature;
-use fencepost::verdict::Verdict;
+use fencepost::verdict::{State, Verdict};
 use testkit::clike::Lang;
 use testkit::clike::shapes::program;
-use testkit::suite::{number, programs};
+use testkit::suite::{files, number, programs, sample};
 
 /// The models of OpenCL, from the one that allows least.
 const MODELS: [&str; 3] = ["opencl", "opencl-3.1", "opencl-2.0"];
@@ -21,13 +31,13 @@ const MODELS: [&str; 3] = ["opencl", "opencl-3.1", "opencl-2.0"];
 #[test]
 #[ignore = "needs an OpenCL device"]
 fn random_programs_show_what_the_models_allow() {
-    let device = opencl::devices().expect("OpenCL").into_iter().next().expect("a device");
+    let device = device::devices(Runtime::OpenCl).expect("OpenCL").into_iter().next().expect("a device");
     let models = MODELS.map(|name| load_shipped(name, &signature()).expect("shipped").expect("valid"));
     let (mut run, mut refused, mut weak, mut undefined) = (0, 0, 0, 0);
     let first = number("FENCEPOST_SEED", 1);
     for seed in first..first + programs(100) {
         let test = program(Lang::OpenCl, seed).read(&format!("random-{seed}"));
-        let prepared = match device::prepare(&test) {
+        let prepared = match device::prepare(&test, Runtime::OpenCl) {
             Ok(prepared) => prepared,
             Err(Trouble::Refused(_)) => {
                 refused += 1;
@@ -36,7 +46,7 @@ fn random_programs_show_what_the_models_allow() {
             Err(Trouble::Failed(why)) => panic!("seed {seed}: {why}"),
         };
         let options = device::Options { instances: 20_000, seed, time: None };
-        let (seen, trouble) = device::run(&prepared, &device, &options);
+        let (seen, trouble) = device::run(&prepared, device.as_ref(), &options);
         match trouble {
             Some(Trouble::Refused(_)) => {
                 refused += 1;
@@ -73,4 +83,99 @@ fn random_programs_show_what_the_models_allow() {
         "{run} programs run, {refused} refused; {weak} showed what `sc` forbids; {undefined} times undefined"
     );
     assert!(run > 2 * refused, "{run} run, {refused} refused");
+}
+
+/// Tests of PTX in the repository.
+fn tests_of_ptx() -> Vec<LitmusTest> {
+    let tests = files(Path::new("litmus"), &["toml"]).into_iter();
+    let tests = tests.flat_map(|file| read_path(&file).unwrap_or_else(|d| panic!("{}: {d:?}", file.display())));
+    tests.filter(|test| test.program.dialect == Dialect::Ptx).collect()
+}
+
+/// All outcomes that the model allows, if they can be listed in a moment.
+fn allowed(test: &LitmusTest, model: &Model) -> Option<Vec<State>> {
+    let limits = Limits { timeout: Some(Duration::from_millis(250)), ..Limits::default() };
+    let outcomes = Session::new(test, model, Engine::Auto, limits, &[]).outcomes();
+    assert_eq!(outcomes.defect, None, "{}", test.name);
+    let all = outcomes.outcomes.into_iter().filter(|o| o.allowed).map(|o| o.state).collect();
+    outcomes.complete.then_some(all)
+}
+
+#[test]
+fn a_kernel_in_ptx_has_the_outcomes_of_its_test() {
+    let model = load_shipped("ptx", &signature()).expect("shipped").expect("valid");
+    let (mut same, mut unbuilt, mut unlisted, mut too_many) = (0, 0, 0, 0);
+    for test in sample(tests_of_ptx()) {
+        let Ok(prepared) = device::prepare_ptx(&test, Warps::Bare) else {
+            unbuilt += 1;
+            continue;
+        };
+        let Some(once) = prepared.once() else {
+            unbuilt += 1;
+            continue;
+        };
+        let wrong = |all: Vec<Diagnostic>| -> (String, Vec<Diagnostic>) {
+            let all: Vec<&str> = all.iter().map(|d| d.message.as_str()).collect();
+            panic!("{}: {}\n{}", test.name, all.join("; "), prepared.source)
+        };
+        let module = Source::read("kernel.ptx", &prepared.source);
+        let (text, _) = module.and_then(|module| module.to_toml(None, &once.launch)).unwrap_or_else(wrong);
+        let again = fencepost::litmus::parse("kernel.toml", text.as_bytes()).expect("it was read back").remove(0);
+        // Some lists are cut at a loop bound, whoever makes them.
+        let Some(wanted) = allowed(&test, &model) else {
+            unlisted += 1;
+            continue;
+        };
+        let Some(found) = allowed(&again, &model) else {
+            too_many += 1;
+            continue;
+        };
+        // A number that is an address, too, is told as one.
+        let number = |value: &str| -> Option<i64> {
+            value.parse::<i64>().ok().or_else(|| value.parse::<u64>().ok().map(|n| n as i64))
+        };
+        let value = |state: &State, name: &str| -> Option<i64> {
+            number(&state.iter().find(|(own, _)| own == name).unwrap_or_else(|| panic!("{name}: {state:?}")).1)
+        };
+        let numbers = |state: &State| state.iter().map(|(_, value)| number(value)).collect();
+        let wanted: Option<BTreeSet<Vec<i64>>> = wanted.iter().map(numbers).collect();
+        let ended = |state: &&State| once.ends.iter().all(|end| value(state, end) == Some(1));
+        let of_test = |state: &State| once.places.iter().map(|place| value(state, place)).collect();
+        let found: Option<BTreeSet<Vec<i64>>> = found.iter().filter(ended).map(of_test).collect();
+        let (Some(wanted), Some(found)) = (wanted, found) else {
+            unlisted += 1;
+            continue;
+        };
+        // The barrier by which values are handed over orders more than it must.
+        let hands_over = test.program.instrs().any(|(_, _, instr)| matches!(instr.op, Op::Give { .. }));
+        let as_wanted = if hands_over { found.is_subset(&wanted) } else { found == wanted };
+        assert!(as_wanted, "{}: {found:?} instead of {wanted:?}\n{}\n{text}", test.name, prepared.source);
+        same += 1;
+    }
+    let text = format!(
+        "{same} kernels with the same outcomes, {too_many} with too many accesses; {unlisted} tests without a list, {unbuilt} without a kernel"
+    );
+    eprintln!("{text}");
+    assert!(same > too_many + unlisted, "{text}");
+}
+
+#[test]
+#[ignore = "needs PTXAS, NVIDIA's assembler"]
+fn the_assembler_takes_every_kernel_in_ptx() {
+    let ptxas = std::env::var("PTXAS").expect("PTXAS is the path of ptxas");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("kernel.ptx");
+    let mut taken = 0;
+    for test in tests_of_ptx() {
+        let Ok(prepared) = device::prepare(&test, Runtime::Cuda) else { continue };
+        std::fs::write(&file, &prepared.source).expect("it can be written");
+        // Versions beyond it are the assembler's affair.
+        let words = ["-arch=sm_90", "-o", "/dev/null"];
+        let said = std::process::Command::new(&ptxas).args(words).arg(&file).output().expect("it runs");
+        let told = String::from_utf8_lossy(&said.stderr);
+        assert!(said.status.success(), "{}: {told}\n{}", test.name, prepared.source);
+        taken += 1;
+    }
+    eprintln!("{taken} kernels");
+    assert!(taken > 800, "{taken} kernels");
 }

@@ -111,6 +111,16 @@ impl Shape {
         self.groups.iter().map(Vec::len).max().unwrap_or(1)
     }
 
+    /// Whether each group has a copy of an object.
+    pub(crate) fn is_local(&self, loc: LocId) -> bool {
+        self.local.iter().any(|object| object.loc == loc)
+    }
+
+    /// Whether the threads of a group have anything to wait for before an instance, and behind it.
+    pub(crate) fn meets(&self) -> bool {
+        self.group_size() > 1 || !self.local.is_empty()
+    }
+
     /// The place of a word in the results of an instance.
     pub(crate) fn word(&self, word: Word) -> usize {
         self.results.iter().position(|w| *w == word).expect("it has a place")
@@ -171,9 +181,9 @@ impl Drawn {
 
     /// How the kernel is launched: work-groups and their size. More groups are launched than are needed, for a device may give several to
     /// one unit, which goes through them one after the other.
-    pub(crate) fn grid(&self, shape: &Shape) -> Grid {
-        let needed = self.teams as usize * shape.groups.len() + self.stress as usize;
-        Grid { groups: needed * 32, size: shape.group_size() }
+    pub(crate) fn grid(&self, groups: usize, size: usize) -> Grid {
+        let needed = self.teams as usize * groups + self.stress as usize;
+        Grid { groups: needed * 32, size }
     }
 }
 
@@ -188,30 +198,31 @@ impl<T> ChooseBy<T> for [T] {
     }
 }
 
-/// How many work-groups a launch has.
+/// How large a launch is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Grid {
-    pub(crate) groups: usize,
+pub struct Grid {
+    /// Work-groups.
+    pub groups: usize,
     /// Work-items of each.
-    pub(crate) size: usize,
+    pub size: usize,
 }
 
 /// What a kernel is given.
 #[derive(Clone, Debug)]
-pub(crate) struct Buffers {
+pub struct Buffers {
     /// The memory of all instances, as it is at the start.
-    pub(crate) memory: Vec<u8>,
+    pub memory: Vec<u8>,
     /// For each object that all groups see, where its first copy is, and how far copies are apart.
-    pub(crate) places: Vec<u64>,
+    pub places: Vec<u64>,
     /// How many groups have joined, and how many are through; for each team, how often its groups have met, and how often they have missed
     /// each other; what stressing groups write to. Each is alone in its line.
-    pub(crate) meeting: usize,
+    pub meeting: usize,
     /// 64-bit words.
-    pub(crate) results: usize,
+    pub results: usize,
     /// [`Drawn::order`].
-    pub(crate) order: Vec<u32>,
+    pub order: Vec<u32>,
     /// Teams, instances of each, factor, first, patience, delay, salt, stressing groups.
-    pub(crate) numbers: [u32; 8],
+    pub numbers: [u32; 8],
 }
 
 /// A counter of a meeting is so many 32-bit words away from the next.

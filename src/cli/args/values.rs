@@ -6,6 +6,7 @@ use clap::ValueEnum;
 
 use diag::nearest;
 use engine::Engine;
+use program::dialect::Runtime;
 use report::Format;
 use simt::{Early, Scheduling};
 
@@ -44,9 +45,14 @@ impl From<SchedulingArg> for Scheduling {
     }
 }
 
-/// A device by number or by a part of its name; `None`: the first.
+/// A device of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeviceArg(pub Option<String>);
+pub struct DeviceArg {
+    /// Whose it is.
+    pub runtime: Runtime,
+    /// Its number, or a part of its name; `None`: the first.
+    pub device: Option<String>,
+}
 
 /// Names of memories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -75,10 +81,14 @@ pub(super) fn early(text: &str) -> Result<Early, String> {
 }
 
 pub(super) fn device(text: &str) -> Result<DeviceArg, String> {
-    match text.strip_prefix("opencl") {
-        Some("") => Ok(DeviceArg(None)),
-        Some(rest) if rest.len() > 1 && rest.starts_with(':') => Ok(DeviceArg(Some(rest[1..].to_owned()))),
-        _ => Err("expected opencl, or opencl:DEVICE with its number or a part of its name; `fencepost devices` lists them"
+    let (word, device) = text.split_once(':').map_or((text, None), |(word, device)| (word, Some(device)));
+    let runtime = [Runtime::OpenCl, Runtime::Cuda].into_iter().find(|runtime| ::device::word(*runtime) == word);
+    match (runtime, device) {
+        (Some(runtime), None) => Ok(DeviceArg { runtime, device: None }),
+        (Some(runtime), Some(device)) if !device.is_empty() => {
+            Ok(DeviceArg { runtime, device: Some(device.to_owned()) })
+        }
+        _ => Err("expected opencl or cuda, or opencl:DEVICE or cuda:DEVICE with its number or a part of its name; `fencepost devices` lists them"
             .to_owned()),
     }
 }

@@ -19,8 +19,7 @@ use crate::cli::select::Selection;
 use crate::cli::settings::Settings;
 use crate::cli::terminal::Terminal;
 use crate::cli::{defect, devices, panics};
-use device::opencl::{self, Device};
-use device::{Histogram, Options, Trouble};
+use device::{About, Device, Histogram, Options, Trouble, word};
 use diag::Diagnostic;
 use operational::{Faults, Held};
 use report::{Hazards, Observations, Observed, Subject};
@@ -40,7 +39,7 @@ pub(super) fn execute(args: &RunArgs, on: &DeviceArg, terminal: &Terminal) -> Re
     let mut units = run.plan_for(&files, Asked::Dialect(&args.question.models), |_, _| Ok(Vec::new()));
     selection.narrow_runs(&mut units, &run.settings, Observations::ON_DEVICE);
     let kept = match &args.resume {
-        Some(file) => resumed(file, &units, &selection, &device, args).map_err(|diagnostic| {
+        Some(file) => resumed(file, &units, &selection, device.about(), args).map_err(|diagnostic| {
             terminal.diagnose(&diagnostic);
             exit::INVALID
         })?,
@@ -48,6 +47,7 @@ pub(super) fn execute(args: &RunArgs, on: &DeviceArg, terminal: &Terminal) -> Re
     };
     run.open(&units, false)?;
     // Launches come one after the other; meanwhile the checkers work on what was seen.
+    let about = device.about().clone();
     let device = Mutex::new(device);
     run.decide(
         &units,
@@ -56,7 +56,7 @@ pub(super) fn execute(args: &RunArgs, on: &DeviceArg, terminal: &Terminal) -> Re
                 let report = Observations { kept: Some(kept.line.clone()), ..Observations::default() };
                 Decided::new(vec![(report, None, kept.events)], Vec::new())
             }
-            None => judge(unit, settings, &device, &options).map(|(mut report, find)| {
+            None => judge(unit, settings, &device, &about, &options).map(|(mut report, find)| {
                 report.part = selection.part(unit, 0, 1);
                 (report, find, Events::default())
             }),
@@ -72,7 +72,7 @@ pub(super) fn execute(args: &RunArgs, on: &DeviceArg, terminal: &Terminal) -> Re
                 report.undecided().is_some() || report.observed.iter().any(|o| o.allowed.is_none());
             run.events.unmet |= report.observed.iter().any(|o| o.allowed == Some(false));
             if let Some(find) = find {
-                run.terminal.remark(&find);
+                run.terminal.diagnose(&find);
             }
             run.outputs.observations(&report)
         },
@@ -85,7 +85,7 @@ fn resumed(
     file: &Path,
     units: &[Unit<'_>],
     selection: &Selection,
-    device: &Device,
+    about: &About,
     args: &RunArgs,
 ) -> Result<BTreeMap<usize, Kept>, Box<Diagnostic>> {
     let name = file.display();
@@ -104,7 +104,7 @@ fn resumed(
             ));
         }
         let Some((seed, runs)) = kept.seed_and_runs else { continue };
-        if (kept.memory.as_str(), seed) != (place(device).as_str(), args.seed) {
+        if (kept.memory.as_str(), seed) != (place(about).as_str(), args.seed) {
             let plain =
                 Diagnostic::plain("another-run", format!("`{name}` is of another device, or of another seed"));
             return Err(Box::new(plain.note(format!("there: {}, seed {seed}", kept.memory))));
@@ -117,28 +117,25 @@ fn resumed(
 }
 
 /// Where a test is run, in words.
-fn place(device: &Device) -> String {
-    format!("on {device}")
+fn place(about: &About) -> String {
+    format!("on {about}")
 }
 
 /// The device that was asked for.
-fn find(on: &DeviceArg) -> Result<Device, String> {
-    let devices = opencl::devices().map_err(|trouble| trouble.to_string())?;
-    if devices.is_empty() {
-        return Err("there is no OpenCL device".into());
-    }
-    let known: Vec<String> = devices.iter().map(ToString::to_string).collect();
-    let is_it = |d: &Device| match &on.0 {
+fn find(on: &DeviceArg) -> Result<Box<dyn Device>, String> {
+    let devices = devices::of(on.runtime)?;
+    let known: Vec<String> = devices.iter().map(|d| d.about().to_string()).collect();
+    let is_it = |d: &dyn Device| match &on.device {
         None => true,
         Some(text) => match text.parse::<usize>() {
-            Ok(number) => d.number == number,
-            Err(_) => d.name.to_lowercase().contains(&text.to_lowercase()),
+            Ok(number) => d.about().number == number,
+            Err(_) => d.about().name.to_lowercase().contains(&text.to_lowercase()),
         },
     };
-    let named = on.0.as_deref().unwrap_or_default();
+    let named = on.device.as_deref().unwrap_or_default();
     devices
         .into_iter()
-        .find(is_it)
+        .find(|device| is_it(device.as_ref()))
         .ok_or_else(|| format!("no device is `{named}`; there are {}", known.join(", ")))
 }
 
@@ -146,9 +143,10 @@ fn find(on: &DeviceArg) -> Result<Device, String> {
 fn judge(
     unit: &Unit<'_>,
     settings: &Settings,
-    device: &Mutex<Device>,
+    device: &Mutex<Box<dyn Device>>,
+    about: &About,
     options: &Options,
-) -> Decided<(Observations, Option<String>)> {
+) -> Decided<(Observations, Option<Diagnostic>)> {
     let start = Instant::now();
     let test = unit.test.as_ref();
     let mut report = Observations {
@@ -159,18 +157,17 @@ fn judge(
         schedule: Observations::ON_DEVICE,
         ..Observations::default()
     };
+    let on = format!("--on {}:{}", word(about.runtime), about.number);
     let (mut defects, mut find) = (Vec::new(), None);
     let done = panics::catch(|| {
         if let Some(reason) = &unit.refused {
             return Err(reason.to_string());
         }
-        let prepared = device::prepare(test).map_err(|trouble| trouble.to_string())?;
-        let (seen, trouble, name) = {
+        let prepared = device::prepare(test, about.runtime).map_err(|trouble| trouble.to_string())?;
+        let (seen, trouble) = {
             // A panic while it was held left nothing behind that matters here.
             let device = device.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let (seen, trouble) = device::run(&prepared, &device, options);
-            report.memory = place(&device);
-            (seen, trouble, device.to_string())
+            device::run(&prepared, device.as_ref(), options)
         };
         match trouble {
             Some(Trouble::Refused(why)) => return Err(why),
@@ -178,6 +175,7 @@ fn judge(
             Some(Trouble::Failed(why)) => report.reason = Some(why),
             None => {}
         }
+        report.memory = place(about);
         report.runs = Some((seen.instances(), options.seed));
         report.ended = ended(&seen);
         report.unfinished = seen.outcomes.is_empty();
@@ -187,6 +185,10 @@ fn judge(
         let faults = (!held.too_large)
             .then(|| operational::faults(test, model, engine, limits, &settings.set, &observation));
         fill(&mut report, &held, faults.as_ref());
+        if let Some(law) = &report.defect {
+            let again = defect::Again { words: format!(" {on}"), schedule: None };
+            defects.push(defect::record_run(test, &unit.model, law, settings, &again));
+        }
         let finds: Vec<String> = report
             .observed
             .iter()
@@ -194,25 +196,25 @@ fn judge(
             .map(|o| format!("{} ({} of {})", values(&o.state), o.count, seen.instances()))
             .collect();
         if !finds.is_empty() {
-            let text = format!("{} shows what {} forbids: {}", name, unit.model.label, finds.join("; "));
+            let text = format!("{about} shows what {} forbids: {}", unit.model.label, finds.join("; "));
             let again = format!(
-                "--on opencl --model {} --instances {} --seed {}",
+                "{on} --model {} --instances {} --seed {}",
                 unit.model.request,
                 seen.instances(),
                 options.seed
             );
-            let written = defect::record_find(test, &text, &prepared.source, &again, settings);
+            let written = defect::record_find(test, &text, (prepared.file, &prepared.source), &again, settings);
             let place = written.map_or_else(
                 |why| format!("it could not be written down: {why}"),
                 |folder| format!("test and kernel are in {}", folder.display()),
             );
-            find = Some(format!("a find: {}: {text}; {place}", unit.test.name));
+            find = Some(Diagnostic::plain("find", format!("{}: {text}", unit.test.name)).note(place));
         }
         Ok(())
     });
     match done {
         Err(message) => {
-            let again = defect::Again { words: " --on opencl".into(), schedule: None };
+            let again = defect::Again { words: format!(" {on}"), schedule: None };
             defects.push(defect::record_run(test, &unit.model, &message, settings, &again));
             report.defect = Some(message);
         }

@@ -37,10 +37,18 @@ fn without_drivers(folder: &Folder, words: &[&str]) -> Said {
 #[test]
 fn without_a_device_nothing_is_run_and_that_is_said() {
     let folder = Folder::new(&[("sb.toml", SB)]);
-    for words in [["devices"].as_slice(), &["run", "--on", "opencl", "sb.toml"]] {
+    let (opencl, cuda) = ("there is no OpenCL", "there is no CUDA");
+    let asked = [
+        (["devices"].as_slice(), vec![opencl, cuda]),
+        (&["run", "--on", "opencl", "sb.toml"], vec![opencl]),
+        (&["run", "--on", "cuda", "sb.toml"], vec![cuda]),
+    ];
+    // A driver of CUDA that is there cannot be hidden.
+    let hidden = |wanted: &Vec<&str>| !wanted.contains(&cuda) || !Path::new("/dev/nvidiactl").exists();
+    for (words, wanted) in asked.into_iter().filter(|row| hidden(&row.1)) {
         let said = without_drivers(&folder, words);
         assert_eq!((said.code, said.out.as_str()), (Some(3), ""), "{words:?}: {}", said.err);
-        assert!(said.err.contains("there is no OpenCL"), "{words:?}: {}", said.err);
+        assert!(wanted.iter().all(|wanted| said.err.contains(wanted)), "{words:?}: {}", said.err);
     }
 }
 
@@ -48,8 +56,8 @@ fn without_a_device_nothing_is_run_and_that_is_said() {
 fn options_that_say_nothing_of_a_device_are_refused_with_one() {
     let folder = Folder::new(&[("sb.toml", SB)]);
     let refused = [
-        (["run", "sb.toml", "--on", "cuda", "-q"], "expected opencl, or opencl:DEVICE"),
-        (["run", "sb.toml", "--on", "opencl:", "-q"], "expected opencl, or opencl:DEVICE"),
+        (["run", "sb.toml", "--on", "metal", "-q"], "expected opencl or cuda, or opencl:DEVICE"),
+        (["run", "sb.toml", "--on", "opencl:", "-q"], "expected opencl or cuda, or opencl:DEVICE"),
         (["run", "sb.toml", "--instances", "0", "--on=opencl"], "expected a number"),
         (["run", "sb.toml", "--instances", "1e99", "--on=opencl"], "expected a number"),
         (["run", "sb.toml", "--instances", "5", "-q"], "--on"),
@@ -97,6 +105,80 @@ fn results_of_one_test_are_added() {
     // A result of the executor is not one of a device.
     folder.write("run.jsonl", &result("1", "5", "", "").replace("device", "random"));
     assert!(merged(&["run.jsonl"]).err.contains("neither an answer nor a result on a device"));
+}
+
+/// The same in PTX.
+const SB_IN_PTX: &str = r#"name = "SB"
+condition = 'P0:a == 0 /\ P1:b == 0'
+[memory]
+x = { type = "s32" }
+y = { type = "s32" }
+[[thread]]
+cta = 0
+code = "st.relaxed.gpu x, 1; ld.relaxed.gpu a, y"
+[[thread]]
+cta = 1
+code = "st.relaxed.gpu y, 1; ld.relaxed.gpu b, x"
+"#;
+
+/// A folder with a driver of CUDA that was written for this test; `None`: no C compiler is here.
+fn with_driver() -> Option<Folder> {
+    let folder = Folder::new(&[("sb.toml", SB_IN_PTX), ("cl.toml", SB), ("driver.c", include_str!("driver.c"))]);
+    let compiled = std::process::Command::new("cc")
+        .args(["-shared", "-fPIC", "-w", "-o", "libcuda.so", "driver.c"])
+        .current_dir(folder.path(""))
+        .status();
+    compiled.is_ok_and(|status| status.success()).then_some(folder)
+}
+
+/// Runs it with that driver, which does what is wanted.
+fn run(folder: &Folder, driver: &str, words: &[&str]) -> Said {
+    let mut command = folder.command(words);
+    command.env("LD_LIBRARY_PATH", folder.path("")).env("DRIVER", driver);
+    command.output().expect("the binary was built for this test").into()
+}
+
+#[test]
+fn what_a_driver_of_cuda_is_told_and_says_is_what_is_run() {
+    let Some(folder) = with_driver() else { return };
+    let devices = run(&folder, "", &["devices"]);
+    assert!(devices.out.contains("cuda:0 No GPU (CUDA, driver 12.4), sm_90, 8 compute units"), "{}", devices.out);
+    let words = ["run", "sb.toml", "--on", "cuda:0", "--instances", "1000", "--format", "jsonl"];
+    let seen = run(&folder, "", &words);
+    assert_eq!(seen.code, Some(0), "{}", seen.err);
+    for outcome in ["0,0", "0,1", "1,0", "1,1"] {
+        let (a, b) = outcome.split_once(',').expect("two");
+        let state = format!(r#"{{"state":{{"P0:a":"{a}","P1:b":"{b}"}},"count":"#);
+        assert!(seen.out.contains(&state), "{state} is missing in {}", seen.out);
+    }
+    let find = run(&folder, "", &[&words[..], &["--model", "sc", "--repro-dir", "found", "-q"]].concat());
+    assert_eq!(find.code, Some(1), "{}", find.err);
+    let wanted = "cuda:0 No GPU (CUDA, driver 12.4) shows what sc forbids: P0:a = 0, P1:b = 0";
+    assert!(find.err.contains(wanted), "{}", find.err);
+    let written = std::fs::read_dir(folder.path("found")).expect("a folder").next().expect("one").expect("one");
+    for (file, wanted) in [("kernel.ptx", "st.relaxed.gpu.global.s32"), ("find.txt", "--on cuda:0 --model sc")] {
+        let text = std::fs::read_to_string(written.path().join(file)).expect(file);
+        assert!(text.contains(wanted), "{file}:\n{text}");
+    }
+}
+
+#[test]
+fn a_driver_of_cuda_that_fails_is_told_and_the_other_tests_go_on() {
+    let Some(folder) = with_driver() else { return };
+    let none = run(&folder, "none", &["run", "sb.toml", "--on", "cuda"]);
+    assert_eq!((none.code, none.out.as_str()), (Some(3), ""), "{}", none.err);
+    assert!(none.err.contains("there is no CUDA device"), "{}", none.err);
+    let failures = [
+        ("refuses", "the compiler of the device refuses the kernel: ptxas application ptx input, line 7"),
+        ("full", "CUDA: memory: CUDA_ERROR_OUT_OF_MEMORY, out of memory"),
+        ("vanishes", "CUDA: the launch: CUDA_ERROR_UNKNOWN, something is wrong"),
+    ];
+    for (driver, wanted) in failures {
+        let said = run(&folder, driver, &["run", "sb.toml", "cl.toml", "--on", "cuda", "--format", "jsonl"]);
+        assert_eq!((said.code, said.out.lines().count()), (Some(3), 2), "{driver}: {}", said.err);
+        assert!(said.out.contains(wanted), "{driver}: `{wanted}` is missing in\n{}", said.out);
+        assert!(said.out.contains("it is not in PTX"), "{driver}: {}", said.out);
+    }
 }
 
 #[test]

@@ -3,5 +3,5 @@
 mod runtime;
 mod source;
 
-pub use runtime::{Device, devices};
+pub use runtime::devices;
 pub(crate) use source::source;

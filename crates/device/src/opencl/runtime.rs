@@ -5,11 +5,8 @@
 
 #![expect(unsafe_code, reason = "the crate marks every call that hands memory to a driver")]
 
-use std::fmt;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use opencl3::command_queue::CommandQueue;
 use opencl3::context::Context;
@@ -21,50 +18,33 @@ use opencl3::memory::{Buffer, CL_MEM_COPY_HOST_PTR, CL_MEM_READ_WRITE};
 use opencl3::platform;
 use opencl3::program::Program;
 
+use crate::device::{About, Device, Kernel, wait};
 use crate::launch::{Buffers, Grid};
 use crate::trouble::Trouble;
+use program::dialect::Runtime;
 
 /// `CL_PLATFORM_NOT_FOUND_KHR`: the loader knows no platform.
 const NO_PLATFORM: i32 = -1001;
 
-/// A launch that takes longer has hung: it is a thousand times what one takes.
-const LONGEST: Duration = Duration::from_secs(60);
-
 /// A device.
-pub struct Device {
-    /// Its number among all devices.
-    pub number: usize,
-    /// What its vendor calls it.
-    pub name: String,
-    /// The platform that it belongs to.
-    pub platform: String,
-    /// The version of its driver.
-    pub driver: String,
-    /// Which OpenCL it has.
-    pub version: String,
-    units: u32,
+struct ClDevice {
+    about: About,
     device: device::Device,
     /// A launch did not end: what comes behind it never begins.
     lost: AtomicBool,
-}
-
-impl fmt::Display for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "opencl:{} {} ({}, driver {})", self.number, self.name, self.platform, self.driver)
-    }
 }
 
 /// All devices, in the order in which the loader names them.
 ///
 /// # Errors
 /// [`Trouble::Failed`], if there is no loader, or if a driver fails.
-pub fn devices() -> Result<Vec<Device>, Trouble> {
+pub fn devices() -> Result<Vec<Box<dyn Device>>, Trouble> {
     let platforms = match platform::get_platforms() {
         Ok(platforms) => platforms,
         Err(ClError(NO_PLATFORM)) => return Ok(Vec::new()),
         Err(error) => return Err(failed("platforms", error)),
     };
-    let mut all = Vec::new();
+    let mut all: Vec<Box<dyn Device>> = Vec::new();
     for platform in platforms {
         let ids = match platform.get_devices(CL_DEVICE_TYPE_ALL) {
             Ok(ids) => ids,
@@ -74,16 +54,16 @@ pub fn devices() -> Result<Vec<Device>, Trouble> {
         for id in ids {
             let device = device::Device::new(id);
             let told = |text: opencl3::Result<String>| text.map(|t| t.trim().to_owned()).unwrap_or_default();
-            all.push(Device {
+            let about = About {
+                runtime: Runtime::OpenCl,
                 number: all.len(),
                 name: told(device.name()),
                 platform: told(platform.name()),
                 driver: told(device.driver_version()),
                 version: told(device.version()),
                 units: device.max_compute_units().unwrap_or(1).max(1),
-                device,
-                lost: AtomicBool::new(false),
-            });
+            };
+            all.push(Box::new(ClDevice { about, device, lost: AtomicBool::new(false) }));
         }
     }
     Ok(all)
@@ -100,14 +80,12 @@ fn failed(what: &str, error: ClError) -> Trouble {
     })
 }
 
-impl Device {
-    /// How many work-groups it works on at once, as far as it says.
-    pub fn units(&self) -> u32 {
-        self.units
+impl Device for ClDevice {
+    fn about(&self) -> &About {
+        &self.about
     }
 
-    /// Builds a kernel.
-    pub(crate) fn build(&self, source: &str) -> Result<Kernel<'_>, Trouble> {
+    fn build(&self, source: &str) -> Result<Box<dyn Kernel + '_>, Trouble> {
         if self.lost.load(Ordering::Relaxed) {
             return Err(Trouble::Failed("the device does not answer any more".into()));
         }
@@ -133,21 +111,20 @@ impl Device {
         let queue =
             CommandQueue::create_default_with_properties(&context, 0, 0).map_err(|e| failed("queue", e))?;
         let compiled = Compiled::create(&program, "test").map_err(|e| failed("kernel", e))?;
-        Ok(Kernel { lost: &self.lost, context, queue, compiled })
+        Ok(Box::new(ClKernel { lost: &self.lost, context, queue, compiled }))
     }
 }
 
 /// A kernel on a device.
-pub(crate) struct Kernel<'d> {
+struct ClKernel<'d> {
     lost: &'d AtomicBool,
     context: Context,
     queue: CommandQueue,
     compiled: Compiled,
 }
 
-impl Kernel<'_> {
-    /// Launches it, and gives its memory and its results back.
-    pub(crate) fn launch(&mut self, given: &Buffers, grid: &Grid) -> Result<(Vec<u8>, Vec<i64>), Trouble> {
+impl Kernel for ClKernel<'_> {
+    fn launch(&mut self, given: &Buffers, grid: &Grid) -> Result<(Vec<u8>, Vec<i64>), Trouble> {
         let memory = self.buffer(&given.memory)?;
         let places = self.buffer(&given.places)?;
         let meeting = self.buffer(&vec![0u32; given.meeting])?;
@@ -166,13 +143,12 @@ impl Kernel<'_> {
                 .map_err(|e| failed("launch", e))?
         };
         self.queue.flush().map_err(|e| failed("flush", e))?;
-        if let Err(trouble) = wait(&event) {
-            self.lost.store(true, Ordering::Relaxed);
-            return Err(trouble);
-        }
+        wait(|| ended(&event)).inspect_err(|_| self.lost.store(true, Ordering::Relaxed))?;
         Ok((self.read(&memory, given.memory.len())?, self.read(&results, given.results)?))
     }
+}
 
+impl ClKernel<'_> {
     fn buffer<T>(&self, content: &[T]) -> Result<Buffer<T>, Trouble> {
         // One element at least: there are no empty buffers, and the first of them is never read.
         let (flags, at) = match content {
@@ -194,22 +170,11 @@ impl Kernel<'_> {
     }
 }
 
-/// Waits for a launch, but not for ever.
-fn wait(event: &Event) -> Result<(), Trouble> {
-    let start = Instant::now();
-    let mut pause = Duration::from_micros(20);
-    loop {
-        let status = event.command_execution_status().map_err(|e| failed("status", e))?.0;
-        if status == CL_COMPLETE {
-            return Ok(());
-        }
-        if status < 0 {
-            return Err(failed("the launch", ClError(status)));
-        }
-        if start.elapsed() > LONGEST {
-            return Err(Trouble::Failed(format!("a launch did not end within {} s", LONGEST.as_secs())));
-        }
-        thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(2));
+/// Whether a launch has ended.
+fn ended(event: &Event) -> Result<bool, Trouble> {
+    match event.command_execution_status().map_err(|e| failed("status", e))?.0 {
+        CL_COMPLETE => Ok(true),
+        status if status < 0 => Err(failed("the launch", ClError(status))),
+        _ => Ok(false),
     }
 }

@@ -1,26 +1,27 @@
 //! A test as a kernel in OpenCL C.
 //!
 //! # Invariants
-//! - Every access and fence of the test is one in the kernel, with the same order, scope, type and address space; what has no such form is
-//!   refused. A compare-exchange that may fail without a reason becomes one that does not, and one that fails has the
+//! - A compare-exchange that may fail without a reason becomes one that does not, and one that fails has the
 //!   strongest order that it may have: the kernel shows no more than the test may.
 //! - Values are computed as [`program::BinOp::apply`] computes them: nothing is left open that is not left open in the test.
-//! - All work-items of a group come to the same barriers, also those whose thread was given up.
 //!
 //! # Sources
 //! - OpenCL C, *Atomic Functions*, *Synchronization Functions*.
 
 use std::fmt::Write;
 
-use crate::launch::{APART, FINISHED, Object, STRESSED, Shape, Word};
-use program::litmus::{LitmusTest, Observable};
+use crate::kernel::{Final, Language, MAX_STEPS, OFTEN, Register, Space, Start, Who, body, slots, unbuilt};
+use crate::launch::{APART, FINISHED, Object, STRESSED, Shape};
+use program::litmus::LitmusTest;
+use program::strength;
+use program::words::{FLAGS, OPENCL_SCOPES, Order};
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Dialect, EventKind, Expr, Init, LocId, Op, Scope, Tags,
-    Thread, ThreadId, Ty, Update,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, Dialect, EventKind, Expr, Op, Scope, Tags, ThreadId, Ty,
+    Update,
 };
 
-/// How many steps backwards a thread may take before it is given up.
-const MAX_STEPS: u32 = 4096;
+/// A barrier of all work-items of a group.
+const MEET: &str = "work_group_barrier(CLK_LOCAL_MEM_FENCE);";
 
 /// The kernel of a test.
 ///
@@ -46,29 +47,23 @@ pub(crate) fn source(test: &LitmusTest, shape: &Shape) -> Result<String, String>
         .expect("a string");
     }
     text += KERNEL;
-    let size = shape.group_size();
     for object in &shape.local {
         let words = object.bytes.div_ceil(8).max(1);
         let name = &program.location(object.loc).name;
         writeln!(text, "  local ulong L{}[{words}]; // {name}", object.loc.0).expect("a string");
     }
-    let program = &test.program;
-    let marks = program
-        .threads
-        .iter()
-        .map(|t| t.code.iter().filter(|i| i.op.barrier().is_some() || matches!(i.op, Op::Give { .. })).count());
-    if program.instrs().any(|(_, _, instr)| matches!(instr.op, Op::Give { .. })) {
-        let words = marks.max().unwrap_or(0) * size;
-        writeln!(text, "  local long given[{words}];").expect("a string");
+    match slots(test, shape) {
+        0 => {}
+        slots => writeln!(text, "  local long given[{slots}];").expect("a string"),
     }
     text += TEAMS;
     text += &initial(&shape.local);
     text += MEETING;
-    if size > 1 || !shape.local.is_empty() {
-        text += "    work_group_barrier(CLK_LOCAL_MEM_FENCE);\n";
+    if shape.meets() {
+        writeln!(text, "    {MEET}").expect("a string");
     }
     text += DELAY;
-    text += &body(test, shape)?;
+    text += &body(test, shape, &OpenClC { shape })?;
     text += "  }\n  if (get_local_id(0) == 0) atomic_fetch_add_explicit(through, 1, memory_order_relaxed, memory_scope_device);\n}\n";
     let numbers = [
         ("${groups}", shape.groups.len()),
@@ -145,9 +140,6 @@ const DELAY: &str = "
     }
 ";
 
-/// How often the groups of a team may miss each other.
-const OFTEN: u32 = 32;
-
 /// What the first work-item of a group writes to local memory before an instance.
 fn initial(local: &[Object]) -> String {
     let mut text = String::new();
@@ -159,11 +151,6 @@ fn initial(local: &[Object]) -> String {
         }
     }
     text
-}
-
-/// Why there is no kernel. What comes behind the colon differs from test to test.
-fn unbuilt(what: &str) -> String {
-    format!("no kernel can be built: {what}")
 }
 
 /// The type of C.
@@ -189,278 +176,96 @@ fn literal(value: i64) -> String {
     format!("((long){:#x}ul)", value as u64)
 }
 
-/// The kinds of memory that an address may be one of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Spaces {
-    global: bool,
-    local: bool,
-}
-
-impl Spaces {
-    fn with(self, other: Spaces) -> Spaces {
-        Spaces { global: self.global || other.global, local: self.local || other.local }
-    }
-
-    fn any(self) -> bool {
-        self.global || self.local
-    }
-}
-
-/// An instance. No barrier stands within a condition unless the groups of the test come to different ones: drivers do such badly.
-fn body(test: &LitmusTest, shape: &Shape) -> Result<String, String> {
-    let groups = shape.groups.iter().enumerate();
-    let groups: Vec<Group<'_>> = groups.map(|(number, threads)| Group { test, shape, number, threads }).collect();
-    let barriers: Vec<Vec<String>> = groups.iter().map(Group::barriers).collect::<Result<_, _>>()?;
-    let mut text = String::new();
-    for group in &groups {
-        text += &group.registers()?;
-    }
-    text += "    uint steps = 0, ended = 0;\n";
-    for part in 0..=barriers.iter().map(Vec::len).max().unwrap_or(0) {
-        for group in &groups {
-            text += &group.between(part)?;
-        }
-        // A group that is through may come to those of others.
-        let here: Vec<(usize, &String)> =
-            barriers.iter().enumerate().filter_map(|(number, all)| Some((number, all.get(part)?))).collect();
-        match here.as_slice() {
-            [(_, one), others @ ..] if others.iter().all(|(_, other)| other == one) => {
-                writeln!(text, "    {one}").expect("a string");
-            }
-            several => {
-                for (number, barrier) in several {
-                    writeln!(text, "    if (group == {number}) {barrier}").expect("a string");
-                }
-            }
-        }
-    }
-    let apart = shape.group_size() > 1 || !shape.local.is_empty();
-    let apart = if apart { "    work_group_barrier(CLK_LOCAL_MEM_FENCE);\n" } else { "" };
-    text += apart;
-    for group in &groups {
-        text += &group.results()?;
-    }
-    // The next instance begins with other values.
-    text += apart;
-    Ok(text)
-}
-
-/// A work-group of the test.
-struct Group<'t> {
-    test: &'t LitmusTest,
+/// OpenCL C.
+struct OpenClC<'t> {
     shape: &'t Shape,
-    number: usize,
-    threads: &'t [ThreadId],
 }
 
-impl Group<'_> {
-    fn thread(&self, id: ThreadId) -> &Thread {
-        self.test.program.thread(id)
+impl Language for OpenClC<'_> {
+    fn register(&self, Register(t, r): Register, start: Start) -> Result<String, String> {
+        let start = match start {
+            Start::Number(value) => literal(value),
+            Start::Address(loc, offset) => format!("(long)(ulong)(M{} + {offset})", loc.0),
+        };
+        Ok(format!("    long r{}_{} = {start};\n", t.0, r.0))
     }
 
-    /// Its registers before the first instruction.
-    fn registers(&self) -> Result<String, String> {
-        let mut text = String::new();
-        for &t in self.threads {
-            for (r, register) in self.thread(t).regs.iter().enumerate() {
-                let init = match register.init {
-                    Init::Int(value) => literal(register.ty.wrap(value)),
-                    Init::Address { loc, index } => {
-                        let object = self.shape.shared.iter().find(|object| object.loc == loc);
-                        let object = object.ok_or_else(|| unbuilt("an address of local memory as an argument"))?;
-                        format!("(long)(ulong)(M{} + {})", loc.0, object.cells[index as usize].0)
-                    }
-                };
-                writeln!(text, "    long r{}_{r} = {init};", t.0).expect("a string");
-            }
-        }
-        Ok(text)
+    fn counters(&self) -> String {
+        "    uint steps = 0, ended = 0;\n".into()
     }
 
-    /// Who runs the code of one of its threads.
-    fn is(&self, at: usize) -> String {
-        let group = format!("group == {}", self.number);
-        if self.shape.group_size() > 1 { format!("{group} && get_local_id(0) == {at}") } else { group }
+    fn only(&self, who: Who, lines: &str) -> String {
+        let item = who.at.filter(|_| self.shape.group_size() > 1);
+        let item = item.map_or(String::new(), |at| format!(" && get_local_id(0) == {at}"));
+        let running = if who.running { " && ended == 0" } else { "" };
+        format!("    if (group == {}{item}{running}) {{\n{lines}    }}\n", who.group)
     }
 
-    /// What its work-items do between two barriers.
-    fn between(&self, part: usize) -> Result<String, String> {
-        let mut text = String::new();
-        for (at, &t) in self.threads.iter().enumerate() {
-            let marks = self.marks(t);
-            if part > marks.len() {
-                continue;
-            }
-            let from = if part == 0 { 0 } else { marks[part - 1] + 1 };
-            let to = marks.get(part).copied().unwrap_or(self.thread(t).code.len());
-            writeln!(text, "    if ({} && ended == 0) {{", self.is(at)).expect("a string");
-            text += &self.part(t, part, from..to)?;
-            text += "    }\n";
-        }
-        Ok(text)
+    fn label(&self, label: &str) -> String {
+        format!("      {label}:;\n")
     }
 
-    /// Where a thread meets the others: its barriers, and where it hands them a value.
-    fn marks(&self, t: ThreadId) -> Vec<usize> {
-        let code = self.thread(t).code.iter().enumerate();
-        let meets = |op: &Op| op.barrier().is_some() || matches!(op, Op::Give { .. });
-        code.filter(|(_, instr)| meets(&instr.op)).map(|(at, _)| at).collect()
+    fn jump(&self, t: ThreadId, cond: &Expr, to: &str, end: Option<&str>) -> Result<String, String> {
+        let steps =
+            end.map_or(String::new(), |end| format!("if (++steps > {MAX_STEPS}) {{ ended = 2; goto {end}; }} "));
+        Ok(format!("      if ({} != 0) {{ {steps}goto {to}; }}\n", self.value(cond, t)?))
     }
 
-    /// Its barriers in their order, if all threads come to all of them, whatever they read.
-    fn barriers(&self) -> Result<Vec<String>, String> {
-        let mut all: Option<Vec<String>> = None;
-        for &t in self.threads {
-            let code = &self.thread(t).code;
-            let marks = self.marks(t);
-            let jumps = |(from, to): (usize, usize), mark: usize| from.min(to) <= mark && mark < from.max(to);
-            for (at, instr) in code.iter().enumerate() {
-                if instr.op.target().is_some_and(|to| marks.iter().any(|&mark| jumps((at, to), mark))) {
-                    return Err(unbuilt("a barrier behind a branch or in a loop"));
-                }
-            }
-            let named = |mark: &usize| match &code[*mark].op {
-                Op::Barrier(one) => barrier(one),
-                op => self.hand_over(op),
-            };
-            let mine: Vec<String> = marks.iter().map(named).collect::<Result<_, _>>()?;
-            match &all {
-                Some(others) if *others != mine => {
-                    return Err(unbuilt("different barriers of work-items of one group"));
-                }
-                _ => all = Some(mine),
-            }
-        }
-        Ok(all.unwrap_or_default())
+    fn assign(&self, Register(t, r): Register, value: &Expr) -> Result<String, String> {
+        Ok(format!("      r{}_{} = {};\n", t.0, r.0, self.value(value, t)?))
     }
 
-    /// The barrier by which values that are handed over have come: it orders more than it must, and shows less.
-    fn hand_over(&self, op: &Op) -> Result<String, String> {
-        let all = (1i64 << self.threads.len()) - 1;
-        match op {
-            Op::Give { among: Scope::Cta, lanes: Expr::Const(lanes), .. } if lanes & all == all => {
-                Ok("work_group_barrier(CLK_LOCAL_MEM_FENCE);".into())
-            }
-            _ => Err(unbuilt("values handed to a part of a work-group")),
-        }
+    fn give(&self, t: ThreadId, value: &Expr, slot: usize) -> Result<String, String> {
+        Ok(format!("      given[{slot}] = {};\n", self.value(value, t)?))
     }
 
-    /// Which addresses each register of a thread may hold.
-    fn addresses(&self, t: ThreadId) -> Result<Vec<Spaces>, String> {
-        let thread = self.thread(t);
-        let mut held = vec![Spaces::default(); thread.regs.len()];
-        for (register, held) in thread.regs.iter().zip(&mut held) {
-            if let Init::Address { loc, .. } = register.init {
-                *held = self.space(loc);
-            }
-        }
-        loop {
-            let before = held.clone();
-            for instr in &thread.code {
-                if let Op::Assign { dst, value } = &instr.op {
-                    let spaces = self.spaces(value, &held);
-                    held[usize::from(dst.0)] = held[usize::from(dst.0)].with(spaces);
-                }
-            }
-            if held == before {
-                break;
-            }
-        }
-        let observed = self.test.observables();
-        for (r, spaces) in held.iter().enumerate() {
-            let is_it =
-                |o: &Observable| matches!(o, Observable::Reg(of, reg) if *of == t && usize::from(reg.0) == r);
-            if spaces.any() && observed.iter().any(is_it) {
-                return Err(unbuilt("a final value that is an address"));
-            }
-        }
-        for instr in &thread.code {
-            if instr.op.written().is_some_and(|value| self.spaces(value, &held).any()) {
-                return Err(unbuilt("an address that is stored"));
-            }
-        }
-        Ok(held)
+    fn take(&self, Register(t, r): Register, slot: usize) -> String {
+        format!("      r{}_{} = given[{slot}];\n", t.0, r.0)
     }
 
-    fn space(&self, loc: LocId) -> Spaces {
-        let local = self.shape.local.iter().any(|object| object.loc == loc);
-        Spaces { global: !local, local }
+    fn fence(&self, op: &Op) -> Result<String, String> {
+        let mark = op.mark(EventKind::Fence).ok_or("this event")?;
+        let scope = scope(mark.scope).ok_or("a fence without a scope")?;
+        Ok(format!("      atomic_work_item_fence({}, {}, {scope});\n", regions(&mark.tags), word(order(op))))
     }
 
-    fn spaces(&self, expr: &Expr, held: &[Spaces]) -> Spaces {
-        let mut all = Spaces::default();
-        expr.visit(&mut |e| match e {
-            Expr::Address(loc) => all = all.with(self.space(*loc)),
-            Expr::Reg(r) => all = all.with(held[usize::from(r.0)]),
-            _ => {}
-        });
-        all
+    fn access(&self, t: ThreadId, op: &Op, space: Space) -> Result<String, String> {
+        Ok(format!("      {}\n", self.call(t, op, space)?))
     }
 
-    /// Some of a thread's code, without barriers.
-    fn part(&self, t: ThreadId, part: usize, range: std::ops::Range<usize>) -> Result<String, String> {
-        let held = &self.addresses(t)?;
-        let code = &self.thread(t).code;
-        let is_target = |at: usize| code.iter().any(|instr| instr.op.target() == Some(at));
-        let label = |at: usize| format!("T{}_{at}", t.0);
-        let mut text = String::new();
-        for at in range.clone() {
-            if is_target(at) {
-                writeln!(text, "      {}:;", label(at)).expect("a string");
+    fn barrier(&self, op: &Op, all: i64) -> Result<String, String> {
+        let call = match op {
+            Op::Barrier(one) => barrier(one)?,
+            // It orders more than it must, and shows less.
+            Op::Give { among: Scope::Cta, lanes: Expr::Const(lanes), .. } if lanes & all == all => MEET.into(),
+            _ => return Err(unbuilt("values handed to a part of a work-group")),
+        };
+        Ok(format!("    {call}\n"))
+    }
+
+    fn meet(&self) -> String {
+        format!("    {MEET}\n")
+    }
+
+    fn result(&self, word: usize, value: Final) -> String {
+        let value = match value {
+            Final::End => format!("ended == 0 ? {FINISHED} : ended"),
+            Final::Register(Register(t, r)) => format!("r{}_{}", t.0, r.0),
+            Final::Local(loc, offset, ty) => {
+                format!("*(volatile local {} *)((local uchar *)L{} + {offset})", name(ty), loc.0)
             }
-            let instr = &code[at];
-            if instr.element.of > 1 || instr.element.cells > 1 {
-                return Err(unbuilt(&format!("an access of several cells, line {}", instr.line)));
-            }
-            let refuse = |what: &str| unbuilt(&format!("{what}, line {}", instr.line));
-            let line = match &instr.op {
-                Op::Branch { cond, target } => {
-                    let steps = if *target <= at {
-                        format!("if (++steps > {MAX_STEPS}) {{ ended = 2; goto {}; }} ", label(range.end))
-                    } else {
-                        String::new()
-                    };
-                    format!("if ({} != 0) {{ {steps}goto {}; }}", self.value(cond, t)?, label(*target))
-                }
-                Op::Assign { dst, value } => format!("r{}_{} = {};", t.0, dst.0, self.value(value, t)?),
-                Op::Take { dst, lane } => {
-                    // The last that was handed over stands before this part.
-                    let last = code[..range.start].iter().rposition(|instr| matches!(instr.op, Op::Give { .. }));
-                    let part = last.and_then(|last| self.marks(t).iter().position(|&mark| mark == last));
-                    let part = part.ok_or_else(|| refuse("a value that nobody handed over"))?;
-                    format!("r{}_{} = {};", t.0, dst.0, given(part, self.shape.group_size(), usize::from(*lane)))
-                }
-                Op::Spurious { dst } => format!("r{}_{} = 0;", t.0, dst.0),
-                Op::Mark { mark, .. } if mark.kind == EventKind::Fence => {
-                    let scope = scope(mark.scope).ok_or_else(|| refuse("a fence without a scope"))?;
-                    let order = order(&mark.tags);
-                    format!("atomic_work_item_fence({}, {order}, {scope});", regions(&mark.tags))
-                }
-                op if op.is_access() => {
-                    let spaces = self.spaces(op.address().expect("an access has one"), held);
-                    let space = match (spaces.global, spaces.local) {
-                        (true, false) => "global",
-                        (false, true) => "local",
-                        (false, false) => return Err(refuse("an address that is a number")),
-                        (true, true) => return Err(refuse("an address of memory of either kind")),
-                    };
-                    self.access(op, space, t).map_err(|what| refuse(&what))?
-                }
-                op => return Err(refuse(&format!("this {}", op.noun()))),
-            };
-            writeln!(text, "      {line}").expect("a string");
-        }
-        writeln!(text, "      {}:;", label(range.end)).expect("a string");
-        if let Some(Op::Give { value, .. }) = code.get(range.end).map(|instr| &instr.op) {
-            let at = self.threads.iter().position(|&u| u == t).expect("it is one of them");
-            let place = given(part, self.shape.group_size(), at);
-            writeln!(text, "      {place} = {};", self.value(value, t)?).expect("a string");
-        }
-        Ok(text)
+        };
+        format!("      results[instance * {} + {word}] = {value};\n", self.shape.results.len())
     }
+}
 
+impl OpenClC<'_> {
     /// An access, in a space.
-    fn access(&self, op: &Op, space: &str, t: ThreadId) -> Result<String, String> {
+    fn call(&self, t: ThreadId, op: &Op, space: Space) -> Result<String, String> {
+        let space = match space {
+            Space::Global => "global",
+            Space::Local => "local",
+        };
         let address = self.value(op.address().expect("an access has one"), t)?;
         let access = op.read().or(op.write()).expect("it has a half");
         let atomic = access.tags.has("A") || op.write().is_some_and(|w| w.tags.has("A"));
@@ -473,7 +278,7 @@ impl Group<'_> {
         let place = format!("(({volatile}{space} {object} *)(ulong)({address}))");
         let words = |access: &Access| -> Result<String, String> {
             let scope = scope(access.scope).ok_or("an atomic access without a scope")?;
-            Ok(format!("{}, {scope}", order(&access.tags)))
+            Ok(format!("{}, {scope}", word(order(op))))
         };
         Ok(match op {
             Op::Load { dst, access, .. } if atomic => {
@@ -484,14 +289,13 @@ impl Group<'_> {
                 format!("atomic_store_explicit({place}, ({ty}){}, {});", self.value(value, t)?, words(access)?)
             }
             Op::Store { value, .. } => format!("*{place} = ({ty}){};", self.value(value, t)?),
-            Op::Rmw { dst, update, read, write, .. } => {
+            Op::Rmw { dst, update, read, .. } => {
                 let dst = dst.map_or(String::new(), |dst| format!("r{}_{} = (long)", t.0, dst.0));
-                let tags = both(&read.tags, &write.tags);
                 let scope = scope(read.scope).ok_or("an atomic access without a scope")?;
-                let order = order(&tags);
+                let order = order(op);
                 let fetch = |name: &str, operand: &Expr| -> Result<String, String> {
                     let operand = self.value(operand, t)?;
-                    Ok(format!("{dst}atomic_{name}_explicit({place}, ({ty}){operand}, {order}, {scope});"))
+                    Ok(format!("{dst}atomic_{name}_explicit({place}, ({ty}){operand}, {}, {scope});", word(order)))
                 };
                 match update {
                     Update::Exchange(operand) => fetch("exchange", operand)?,
@@ -514,8 +318,10 @@ impl Group<'_> {
                         let dst = if dst.is_empty() { dst } else { dst + ";" };
                         format!(
                             "{{ {ty} expected = ({ty}){expected}; \
-                             atomic_compare_exchange_strong_explicit({place}, &expected, ({ty}){new}, {order}, {}, {scope}); {dst} }}",
-                            failing(&tags)
+                             atomic_compare_exchange_strong_explicit({place}, &expected, ({ty}){new}, {}, {}, {scope}); {dst} }}",
+                            word(order),
+                            // The strongest that it may have.
+                            word(order.on_failure())
                         )
                     }
                     Update::When { .. } => return Err("this read-modify-write".into()),
@@ -530,7 +336,7 @@ impl Group<'_> {
         Ok(match expr {
             Expr::Const(value) => literal(*value),
             Expr::Reg(r) => format!("r{}_{}", t.0, r.0),
-            Expr::Address(loc) => match self.space(*loc).local {
+            Expr::Address(loc) => match self.shape.is_local(*loc) {
                 true => format!("((long)(ulong)L{})", loc.0),
                 false => format!("((long)(ulong)M{})", loc.0),
             },
@@ -549,44 +355,6 @@ impl Group<'_> {
             }
         })
     }
-
-    /// What the group says of an instance when it is through.
-    fn results(&self) -> Result<String, String> {
-        let mut text = String::new();
-        let width = self.shape.results.len();
-        let observables = self.test.observables();
-        for (at, &t) in self.threads.iter().enumerate() {
-            writeln!(text, "    if ({}) {{", self.is(at)).expect("a string");
-            let mut put = |word: Word, value: &str| {
-                let word = self.shape.word(word);
-                writeln!(text, "      results[instance * {width} + {word}] = {value};").expect("a string");
-            };
-            put(Word::End(t), &format!("ended == 0 ? {FINISHED} : ended"));
-            for (i, observable) in observables.iter().enumerate() {
-                match *observable {
-                    Observable::Reg(of, reg) if of == t => put(Word::Final(i), &format!("r{}_{}", t.0, reg.0)),
-                    Observable::Mem { loc, index, viewer } if self.space(loc).local && at == 0 => {
-                        if viewer.is_none_or(|viewer| self.threads.contains(&viewer)) {
-                            let object = self.shape.local.iter().find(|object| object.loc == loc);
-                            let (offset, cell) =
-                                &object.ok_or_else(|| unbuilt("local memory of no group"))?.cells[index as usize];
-                            let ty = name(cell.ty);
-                            let place = format!("*(volatile local {ty} *)((local uchar *)L{} + {offset})", loc.0);
-                            put(Word::Final(i), &place);
-                        }
-                    }
-                    Observable::Reg(..) | Observable::Mem { .. } => {}
-                }
-            }
-            text += "    }\n";
-        }
-        Ok(text)
-    }
-}
-
-/// Where a thread leaves what it hands over at the end of a part.
-fn given(part: usize, size: usize, at: usize) -> String {
-    format!("given[{}]", part * size + at)
 }
 
 /// A barrier of a work-group as it is called.
@@ -603,52 +371,24 @@ fn barrier(barrier: &Barrier) -> Result<String, String> {
 }
 
 /// The flags of a fence or barrier.
-fn regions(tags: &Tags) -> &'static str {
-    match (tags.has("GLOBAL"), tags.has("LOCAL")) {
-        (true, true) => "CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE",
-        (false, true) => "CLK_LOCAL_MEM_FENCE",
-        (true, false) => "CLK_GLOBAL_MEM_FENCE",
-        (false, false) => "0",
-    }
+fn regions(tags: &Tags) -> String {
+    let named = |(name, tag): &(&'static str, Option<&str>)| tag.filter(|tag| tags.has(tag)).map(|_| *name);
+    let all: Vec<&str> = FLAGS.iter().filter_map(named).collect();
+    if all.is_empty() { "0".into() } else { all.join(" | ") }
 }
 
+/// The word for a scope that OpenCL has.
 fn scope(scope: Option<Scope>) -> Option<&'static str> {
-    Some(match scope? {
-        Scope::Thread => "memory_scope_work_item",
-        Scope::Warp => "memory_scope_sub_group",
-        Scope::Cta => "memory_scope_work_group",
-        Scope::Gpu => "memory_scope_device",
-        Scope::Sys => "memory_scope_all_svm_devices",
-        Scope::Cluster | Scope::QueueFamily => return None,
-    })
+    OPENCL_SCOPES.iter().find(|row| Some(row.1) == scope).map(|row| row.0)
 }
 
-/// The tags of both halves.
-fn both(a: &Tags, b: &Tags) -> Tags {
-    let mut tags = a.clone();
-    tags.extend(&b.iter().collect::<Vec<_>>());
-    tags
+/// The word for an order.
+fn order(op: &Op) -> Order {
+    strength::order(op).unwrap_or(Order::Relaxed)
 }
 
-fn order(tags: &Tags) -> &'static str {
-    let acquire = tags.has("ACQ") || tags.has("ACQ_REL");
-    let release = tags.has("REL") || tags.has("ACQ_REL");
-    match (tags.has("SC"), acquire, release) {
-        (true, ..) => "memory_order_seq_cst",
-        (_, true, true) => "memory_order_acq_rel",
-        (_, true, false) => "memory_order_acquire",
-        (_, false, true) => "memory_order_release",
-        (_, false, false) => "memory_order_relaxed",
-    }
-}
-
-/// The strongest order that a failing compare-exchange may have.
-fn failing(tags: &Tags) -> &'static str {
-    match (tags.has("SC"), tags.has("ACQ") || tags.has("ACQ_REL")) {
-        (true, _) => "memory_order_seq_cst",
-        (_, true) => "memory_order_acquire",
-        (_, false) => "memory_order_relaxed",
-    }
+fn word(order: Order) -> &'static str {
+    Dialect::OpenCl.row().order_word(order)
 }
 
 /// Truth values are computed in integers.
@@ -698,6 +438,7 @@ fn binary(op: BinOp, ty: Ty, a: &str, b: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use crate::{Trouble, prepare};
+    use program::dialect::Runtime;
 
     /// The kernel of a test of two work-items, or why there is none.
     fn built(
@@ -714,7 +455,7 @@ mod tests {
             text += &format!("[[thread]]\nwork_group = {group}\ncode = '''\n{code}\n'''\n");
         }
         let test = front::litmus::parse("t.toml", text.as_bytes()).expect("a good test").remove(0);
-        match prepare(&test) {
+        match prepare(&test, Runtime::OpenCl) {
             Ok(prepared) => Ok(prepared.source),
             Err(Trouble::Refused(why) | Trouble::Failed(why)) => Err(why),
         }
@@ -798,7 +539,7 @@ mod tests {
         }
         let of = |text: &str| {
             let test = front::litmus::parse("t.toml", text.as_bytes()).expect("a good test").remove(0);
-            prepare(&test).err().expect("no kernel").to_string()
+            prepare(&test, Runtime::OpenCl).err().expect("no kernel").to_string()
         };
         let ptx =
             "name = \"T\"\ncondition = 'x == 0'\nmemory = { x = 0 }\n[[thread]]\ncode = \"st.relaxed.gpu x, 1\"\n";
@@ -811,6 +552,11 @@ mod tests {
         let name = "name = 'T\\'\ndialect = \"opencl\"\ncondition = 'x == 0'\nmemory = { x = 0 }\n".to_owned()
             + &thread(0);
         let test = front::litmus::parse("t.toml", name.as_bytes()).expect("a good test").remove(0);
-        assert!(prepare(&test).expect("a kernel").source.starts_with("// T , made by Fencepost.\n#ifdef"));
+        assert!(
+            prepare(&test, Runtime::OpenCl)
+                .expect("a kernel")
+                .source
+                .starts_with("// T , made by Fencepost.\n#ifdef")
+        );
     }
 }

@@ -58,7 +58,7 @@ pub use copies::warn_of_empty_waits;
 pub use lanes::ShuffleMode;
 pub(super) use lanes::{Brought, Lanes, Shuffled, equal, fold};
 pub(super) use memory::is_non_coherent;
-pub use print::{Unprintable, print};
+pub use print::{Unprintable, opcode, print};
 pub use table::{Row, rows, type_named};
 
 /// One thread's code, parsed.

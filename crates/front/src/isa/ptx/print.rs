@@ -62,6 +62,33 @@ pub fn print(thread: &Thread, program: &Program) -> Result<String, Unprintable> 
     Ok(out)
 }
 
+/// The words of an access to generic memory or of a fence: what stands before the type, and of a fence all. `None`: there are none.
+pub fn opcode(op: &Op) -> Option<String> {
+    let proxy = |access: &Access| Some(Proxy::tagged(&access.tags)?.row());
+    match op {
+        Op::Load { access, .. } => Some(format!("{}{}", proxy(access)?.load, order(access)?)),
+        Op::Store { access, .. } => Some(format!("{}{}", proxy(access)?.store?, order(access)?)),
+        Op::Rmw { update, read, write, .. } => {
+            let order = match (read.tags.has("ACQ"), write.tags.has("REL")) {
+                (true, true) => "acq_rel",
+                (true, false) => "acquire",
+                (false, true) => "release",
+                (false, false) => "relaxed",
+            };
+            let name = match update {
+                Update::Exchange(_) => "exch",
+                Update::Apply(op, _) => atomic_name(*op)?,
+                Update::CompareExchange { .. } => "cas",
+                Update::When { .. } => return None,
+            };
+            let kind = if read.tags.has("RED") { "red" } else { "atom" };
+            Some(format!("{kind}.{order}.{}.{name}", scope_name(read.scope?)?))
+        }
+        Op::Mark { mark, .. } => fence(mark),
+        _ => None,
+    }
+}
+
 /// An operation on an mbarrier object: as it was written, with its order and scope.
 fn on_object(instr: &Instr) -> Option<String> {
     let (opcode, operands) = instr.text.split_once(char::is_whitespace)?;
@@ -91,18 +118,16 @@ impl Printer<'_> {
         Some(match op {
             op if op.aborts() => "trap".to_owned(),
             Op::Load { dst, addr, access } => {
-                let opcode = Proxy::tagged(&access.tags)?.row().load;
                 let suffix = self.suffix(addr, access.ty);
-                format!("{opcode}{}{suffix} {}, {}", order(access)?, self.reg(*dst), self.address(addr)?)
+                format!("{}{suffix} {}, {}", opcode(op)?, self.reg(*dst), self.address(addr)?)
             }
             Op::Store { addr, value, access } => {
-                let opcode = Proxy::tagged(&access.tags)?.row().store?;
                 let suffix = self.suffix(addr, access.ty);
                 let value = self.fitted(value, access.ty)?;
-                format!("{opcode}{}{suffix} {}, {value}", order(access)?, self.address(addr)?)
+                format!("{}{suffix} {}, {value}", opcode(op)?, self.address(addr)?)
             }
-            Op::Rmw { dst, addr, update, read, write } => self.rmw(*dst, addr, update, read, write)?,
-            Op::Mark { mark, .. } => fence(mark)?,
+            Op::Rmw { dst, addr, update, read, .. } => self.rmw(&opcode(op)?, *dst, addr, update, read)?,
+            Op::Mark { .. } => opcode(op)?,
             Op::Barrier(barrier) => self.barrier(barrier)?,
             // One of several instructions, which share what lanes take.
             Op::Give { .. } | Op::Take { .. } => return None,
@@ -213,34 +238,26 @@ impl Printer<'_> {
 
     fn rmw(
         &self,
+        opcode: &str,
         dst: Option<RegId>,
         addr: &Expr,
         update: &Update,
         read: &Access,
-        write: &Access,
     ) -> Option<String> {
-        let order = match (read.tags.has("ACQ"), write.tags.has("REL")) {
-            (true, true) => "acq_rel",
-            (true, false) => "acquire",
-            (false, true) => "release",
-            (false, false) => "relaxed",
-        };
-        let scope = scope_name(read.scope?)?;
         let ty = read.ty;
-        let (op, operands) = match update {
-            Update::Exchange(v) => ("exch", self.fitted(v, ty)?),
-            Update::Apply(op, v) => (atomic_name(*op)?, self.fitted(v, ty)?),
+        let operands = match update {
+            Update::Exchange(v) | Update::Apply(_, v) => self.fitted(v, ty)?,
             Update::When { .. } => return None,
             Update::CompareExchange { expected, new } => {
-                ("cas", format!("{}, {}", self.fitted(expected, ty)?, self.fitted(new, ty)?))
+                format!("{}, {}", self.fitted(expected, ty)?, self.fitted(new, ty)?)
             }
         };
         let (place, suffix) = (self.address(addr)?, self.suffix(addr, ty));
         Some(if read.tags.has("RED") {
-            format!("red.{order}.{scope}.{op}{suffix} {place}, {operands}")
+            format!("{opcode}{suffix} {place}, {operands}")
         } else {
             let dst = dst.map_or("_", |r| self.reg(r));
-            format!("atom.{order}.{scope}.{op}{suffix} {dst}, {place}, {operands}")
+            format!("{opcode}{suffix} {dst}, {place}, {operands}")
         })
     }
 

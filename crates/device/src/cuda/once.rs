@@ -1,0 +1,66 @@
+//! One instance of a kernel as a test again: what `fencepost import` is told of its launch.
+//!
+//! # Invariants
+//! - The kernel is launched as for a device, with one team that goes through one instance and nothing around it.
+
+use crate::launch::{APART, FINISHED, Shape, Word};
+use front::litmus::kernel::Launch;
+use program::litmus::{LitmusTest, Observable};
+
+/// One instance.
+#[derive(Clone, Debug)]
+pub struct Once {
+    /// How it is launched, and a condition that names all of `places` and `ends`.
+    pub launch: Launch,
+    /// Where each observable of the test is found.
+    pub places: Vec<String>,
+    /// What is 1 if a thread came to its end.
+    pub ends: Vec<String>,
+}
+
+/// One instance of a kernel whose groups have so many threads; `None`: an object has cells of several types.
+pub(crate) fn once(test: &LitmusTest, shape: &Shape, size: usize) -> Option<Once> {
+    let groups = shape.groups.len();
+    let list = |all: Vec<i64>| all.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+    let mut args = vec![
+        format!("meeting=meetings:u32[{}]", 4 * APART),
+        format!("results=told:s64[{}]", shape.results.len()),
+        format!("order=dealt:u32[{groups}]={}", list((0..groups as i64).collect())),
+    ];
+    // Groups are dealt by their number, do not meet, and nothing delays them.
+    let numbers = [("teams", 1), ("instances", 1), ("factor", 1), ("first", 0), ("patience", 0), ("delay", 0)];
+    args.extend(numbers.iter().map(|(name, value)| format!("{name}={value}")));
+    args.extend(["salt=1".to_owned(), "stress=0".to_owned()]);
+    for (i, object) in shape.shared.iter().enumerate() {
+        let ty = object.cells.first()?.1.ty;
+        if object
+            .cells
+            .iter()
+            .enumerate()
+            .any(|(at, (offset, cell))| cell.ty != ty || *offset != at as u64 * u64::from(ty.bytes()))
+        {
+            return None;
+        }
+        let sign = if ty.signed { 's' } else { 'u' };
+        let first = list(object.cells.iter().map(|(_, cell)| cell.init).collect());
+        args.push(format!("memory{i}=m{i}:{sign}{}[{}]={first}", ty.bits, object.cells.len()));
+        args.push(format!("stride{i}=0"));
+    }
+    // What has one element has no index.
+    let element = |name: String, of: usize, at: usize| if of == 1 { name } else { format!("{name}[{at}]") };
+    let word = |word: Word| element("told".into(), shape.results.len(), shape.word(word));
+    let place = |(i, observable): (usize, &Observable)| match *observable {
+        Observable::Mem { loc, index, .. } if !shape.is_local(test.program.object(loc)) => {
+            let at = shape.shared.iter().position(|object| object.loc == test.program.object(loc))?;
+            Some(element(format!("m{at}"), shape.shared[at].cells.len(), index as usize))
+        }
+        _ => Some(word(Word::Final(i))),
+    };
+    let places = test.observables().iter().enumerate().map(place).collect::<Option<Vec<String>>>()?;
+    let ends: Vec<String> = test.program.thread_ids().map(|t| word(Word::End(t))).collect();
+    let parts = ends.iter().map(|end| format!("{end} == {FINISHED}"));
+    let ask = parts.chain(places.iter().map(|place| format!("{place} == 0"))).collect::<Vec<_>>().join(" /\\ ");
+    let launch =
+        Launch { grid: vec![groups as u32], block: vec![size as u32], args, ask: Some(ask), ..Launch::default() };
+    Some(Once { launch, places, ends })
+}

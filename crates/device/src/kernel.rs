@@ -1,0 +1,410 @@
+//! What the kernel of a test is made of, whatever language it is written in.
+//!
+//! # Invariants
+//! - Every access, fence and barrier of the test is one in the kernel, with the same order, scope, type and kind of memory; what has no
+//!   such form is refused.
+//! - All threads of a group come to the same barriers, also those whose thread was given up. No barrier stands within a condition unless
+//!   the groups of the test come to different ones: drivers do such badly.
+
+use std::ops::Range;
+
+use crate::launch::{Shape, Word};
+use program::litmus::{LitmusTest, Observable};
+use program::{Expr, Init, LocId, Op, RegId, Scope, Seat, Thread, ThreadId, Ty};
+
+/// How many steps backwards a thread may take before it is given up.
+pub(crate) const MAX_STEPS: u32 = 4096;
+
+/// How often the groups of a team may miss each other.
+pub(crate) const OFTEN: u32 = 32;
+
+/// A language in which kernels are written: each text is one of whole lines. Registers hold values of 64 bits, with the sign of their type.
+pub(crate) trait Language {
+    /// A register before the first instruction.
+    fn register(&self, register: Register, start: Start) -> Result<String, String>;
+    /// What each thread has besides: how often it went back, and how it ended, 0 meaning that it goes on.
+    fn counters(&self) -> String;
+    /// Lines for those of a group alone.
+    fn only(&self, who: Who, lines: &str) -> String;
+    /// A place to jump to.
+    fn label(&self, label: &str) -> String;
+    /// A jump if a value is not 0; one backwards gives the thread up by a jump to the end of the part, after [`MAX_STEPS`].
+    fn jump(&self, t: ThreadId, cond: &Expr, to: &str, end: Option<&str>) -> Result<String, String>;
+    /// `to = value`.
+    fn assign(&self, to: Register, value: &Expr) -> Result<String, String>;
+    /// Leaves a value for others of the group.
+    fn give(&self, t: ThreadId, value: &Expr, slot: usize) -> Result<String, String>;
+    /// Takes what somebody left.
+    fn take(&self, to: Register, slot: usize) -> String;
+    /// A fence.
+    fn fence(&self, op: &Op) -> Result<String, String>;
+    /// A load, store or read-modify-write.
+    fn access(&self, t: ThreadId, op: &Op, space: Space) -> Result<String, String>;
+    /// A barrier, or the one by which values that are handed over have come; `all` are the threads of its group, as bits.
+    fn barrier(&self, op: &Op, all: i64) -> Result<String, String>;
+    /// A barrier of all threads of a group.
+    fn meet(&self) -> String;
+    /// A word of the results of the instance.
+    fn result(&self, word: usize, value: Final) -> String;
+}
+
+/// A register of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Register(pub(crate) ThreadId, pub(crate) RegId);
+
+/// What a register holds at the start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Start {
+    /// A number.
+    Number(i64),
+    /// A byte of an object that all groups see.
+    Address(LocId, u64),
+}
+
+/// Some threads of a launch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Who {
+    /// Those of a work-group of the test.
+    pub(crate) group: usize,
+    /// One of them; `None`: all.
+    pub(crate) at: Option<usize>,
+    /// Only if it was not given up.
+    pub(crate) running: bool,
+}
+
+/// What is told of an instance.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Final {
+    /// How the thread ended.
+    End,
+    /// A register.
+    Register(Register),
+    /// A cell of the group's own memory.
+    Local(LocId, u64, Ty),
+}
+
+/// A kind of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Space {
+    /// That all groups see.
+    Global,
+    /// That of a group.
+    Local,
+}
+
+/// The kinds of memory that an address may be one of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Spaces {
+    global: bool,
+    local: bool,
+}
+
+impl Spaces {
+    fn with(self, other: Spaces) -> Spaces {
+        Spaces { global: self.global || other.global, local: self.local || other.local }
+    }
+
+    fn any(self) -> bool {
+        self.global || self.local
+    }
+}
+
+/// Why there is no kernel. What comes behind the colon differs from test to test.
+pub(crate) fn unbuilt(what: &str) -> String {
+    format!("no kernel can be built: {what}")
+}
+
+/// An instance.
+///
+/// # Errors
+/// What the language has no words for.
+pub(crate) fn body(test: &LitmusTest, shape: &Shape, language: &dyn Language) -> Result<String, String> {
+    let groups = shape.groups.iter().enumerate();
+    let groups: Vec<Group<'_>> =
+        groups.map(|(number, threads)| Group { test, shape, language, number, threads }).collect();
+    let barriers: Vec<Vec<String>> = groups.iter().map(Group::barriers).collect::<Result<_, _>>()?;
+    let mut text = String::new();
+    for group in &groups {
+        text += &group.registers()?;
+    }
+    text += &language.counters();
+    for part in 0..=barriers.iter().map(Vec::len).max().unwrap_or(0) {
+        for group in &groups {
+            text += &group.between(part)?;
+        }
+        // A group that is through may come to those of others.
+        let here: Vec<(usize, &String)> =
+            barriers.iter().enumerate().filter_map(|(number, all)| Some((number, all.get(part)?))).collect();
+        match here.as_slice() {
+            [(_, one), others @ ..] if others.iter().all(|(_, other)| other == one) => text += one,
+            several => {
+                for (group, barrier) in several {
+                    text += &language.only(Who { group: *group, at: None, running: false }, barrier);
+                }
+            }
+        }
+    }
+    let meet = if shape.meets() { language.meet() } else { String::new() };
+    text += &meet;
+    for group in &groups {
+        text += &group.results()?;
+    }
+    // The next instance begins with other values.
+    text += &meet;
+    Ok(text)
+}
+
+/// How many values the threads of a group hand over in an instance.
+pub(crate) fn slots(test: &LitmusTest, shape: &Shape) -> usize {
+    let program = &test.program;
+    let gives = program.instrs().any(|(_, _, instr)| matches!(instr.op, Op::Give { .. }));
+    let marks = program.threads.iter().map(|t| marks(t).len());
+    if gives { marks.max().unwrap_or(0) * shape.group_size() } else { 0 }
+}
+
+/// Where a thread meets others: its barriers, and where it hands them a value.
+fn marks(thread: &Thread) -> Vec<usize> {
+    let meets = |op: &Op| op.barrier().is_some() || matches!(op, Op::Give { .. });
+    thread.code.iter().enumerate().filter(|(_, instr)| meets(&instr.op)).map(|(at, _)| at).collect()
+}
+
+/// A work-group of the test.
+struct Group<'t> {
+    test: &'t LitmusTest,
+    shape: &'t Shape,
+    language: &'t dyn Language,
+    number: usize,
+    threads: &'t [ThreadId],
+}
+
+impl Group<'_> {
+    fn thread(&self, id: ThreadId) -> &Thread {
+        self.test.program.thread(id)
+    }
+
+    /// Its registers before the first instruction.
+    fn registers(&self) -> Result<String, String> {
+        let mut text = String::new();
+        for &t in self.threads {
+            for (r, register) in self.thread(t).regs.iter().enumerate() {
+                let start = match register.init {
+                    Init::Int(value) => Start::Number(register.ty.wrap(value)),
+                    Init::Address { loc, index } => {
+                        let object = self.shape.shared.iter().find(|object| object.loc == loc);
+                        let object = object.ok_or_else(|| unbuilt("an address of local memory as an argument"))?;
+                        Start::Address(loc, object.cells[index as usize].0)
+                    }
+                };
+                text += &self.language.register(Register(t, RegId(r as u16)), start)?;
+            }
+        }
+        Ok(text)
+    }
+
+    /// What its threads do between two barriers.
+    fn between(&self, part: usize) -> Result<String, String> {
+        let mut text = String::new();
+        for (at, &t) in self.threads.iter().enumerate() {
+            let marks = marks(self.thread(t));
+            if part > marks.len() {
+                continue;
+            }
+            let from = if part == 0 { 0 } else { marks[part - 1] + 1 };
+            let to = marks.get(part).copied().unwrap_or(self.thread(t).code.len());
+            let lines = self.part(t, part, from..to)?;
+            text += &self.language.only(Who { group: self.number, at: Some(at), running: true }, &lines);
+        }
+        Ok(text)
+    }
+
+    /// Its barriers in their order, if all threads come to all of them, whatever they read.
+    fn barriers(&self) -> Result<Vec<String>, String> {
+        let mut all: Option<Vec<String>> = None;
+        for &t in self.threads {
+            let code = &self.thread(t).code;
+            let marks = marks(self.thread(t));
+            let jumps = |(from, to): (usize, usize), mark: usize| from.min(to) <= mark && mark < from.max(to);
+            for (at, instr) in code.iter().enumerate() {
+                if instr.op.target().is_some_and(|to| marks.iter().any(|&mark| jumps((at, to), mark))) {
+                    return Err(unbuilt("a barrier behind a branch or in a loop"));
+                }
+            }
+            let named = |mark: &usize| {
+                let op = &code[*mark].op;
+                let among = match op {
+                    Op::Give { among, .. } => *among,
+                    op => op.barrier().map_or(Scope::Cta, |barrier| barrier.domain),
+                };
+                self.language.barrier(op, Seat { rank: 0, of: self.mates(t, among).len() as u32 }.all())
+            };
+            let mine: Vec<String> = marks.iter().map(named).collect::<Result<_, _>>()?;
+            match &all {
+                Some(others) if *others != mine => {
+                    return Err(unbuilt("different barriers of threads of one group"));
+                }
+                _ => all = Some(mine),
+            }
+        }
+        Ok(all.unwrap_or_default())
+    }
+
+    /// Which addresses each register of a thread may hold.
+    fn addresses(&self, t: ThreadId) -> Result<Vec<Spaces>, String> {
+        let thread = self.thread(t);
+        let mut held = vec![Spaces::default(); thread.regs.len()];
+        for (register, held) in thread.regs.iter().zip(&mut held) {
+            if let Init::Address { loc, .. } = register.init {
+                *held = self.space(loc);
+            }
+        }
+        loop {
+            let before = held.clone();
+            for instr in &thread.code {
+                if let Op::Assign { dst, value } = &instr.op {
+                    let spaces = self.spaces(value, &held);
+                    held[usize::from(dst.0)] = held[usize::from(dst.0)].with(spaces);
+                }
+            }
+            if held == before {
+                break;
+            }
+        }
+        let observed = self.test.observables();
+        for (r, spaces) in held.iter().enumerate() {
+            let is_it =
+                |o: &Observable| matches!(o, Observable::Reg(of, reg) if *of == t && usize::from(reg.0) == r);
+            if spaces.any() && observed.iter().any(is_it) {
+                return Err(unbuilt("a final value that is an address"));
+            }
+        }
+        for instr in &thread.code {
+            if instr.op.written().is_some_and(|value| self.spaces(value, &held).any()) {
+                return Err(unbuilt("an address that is stored"));
+            }
+        }
+        Ok(held)
+    }
+
+    fn space(&self, loc: LocId) -> Spaces {
+        let local = self.shape.is_local(loc);
+        Spaces { global: !local, local }
+    }
+
+    fn spaces(&self, expr: &Expr, held: &[Spaces]) -> Spaces {
+        let mut all = Spaces::default();
+        expr.visit(&mut |e| match e {
+            Expr::Address(loc) => all = all.with(self.space(*loc)),
+            Expr::Reg(r) => all = all.with(held[usize::from(r.0)]),
+            _ => {}
+        });
+        all
+    }
+
+    /// Where a thread leaves what it hands over at the end of a part.
+    fn slot(&self, part: usize, at: usize) -> usize {
+        part * self.shape.group_size() + at
+    }
+
+    /// Some of a thread's code, without barriers.
+    fn part(&self, t: ThreadId, part: usize, range: Range<usize>) -> Result<String, String> {
+        let held = &self.addresses(t)?;
+        let code = &self.thread(t).code;
+        let is_target = |at: usize| code.iter().any(|instr| instr.op.target() == Some(at));
+        let label = |at: usize| format!("T{}_{at}", t.0);
+        let language = self.language;
+        let mut text = String::new();
+        for at in range.clone() {
+            if is_target(at) {
+                text += &language.label(&label(at));
+            }
+            let instr = &code[at];
+            if instr.element.of > 1 || instr.element.cells > 1 {
+                return Err(unbuilt(&format!("an access of several cells, line {}", instr.line)));
+            }
+            let refuse = |what: &str| unbuilt(&format!("{what}, line {}", instr.line));
+            let end = label(range.end);
+            text += &match &instr.op {
+                // Of what ends the program nothing is said, nor of the rest of it.
+                op if op.aborts() => return Err(refuse("what ends the program")),
+                Op::Branch { cond, target } => {
+                    language.jump(t, cond, &label(*target), (*target <= at).then_some(&end))
+                }
+                Op::Assign { dst, value } => language.assign(Register(t, *dst), value),
+                Op::Take { dst, lane } => {
+                    // The last that was handed over stands before this part.
+                    let marks = marks(self.thread(t)).into_iter().enumerate();
+                    let mut last =
+                        marks.filter(|(_, at)| *at < range.start).filter_map(|(part, at)| match code[at].op {
+                            Op::Give { among, .. } => Some((part, among)),
+                            _ => None,
+                        });
+                    let (part, among) =
+                        last.next_back().ok_or_else(|| refuse("a value that nobody handed over"))?;
+                    // What is taken of nobody is what was never written: such programs are undefined.
+                    let mate = self.mates(t, among).get(usize::from(*lane)).copied();
+                    let mate = mate.ok_or_else(|| refuse("a value of nobody"))?;
+                    Ok(language.take(Register(t, *dst), self.slot(part, mate)))
+                }
+                Op::Spurious { dst } => language.assign(Register(t, *dst), &Expr::Const(0)),
+                op if op.is_fence() => language.fence(op),
+                op if op.is_access() => {
+                    let spaces = self.spaces(op.address().expect("an access has one"), held);
+                    let space = match (spaces.global, spaces.local) {
+                        (true, false) => Space::Global,
+                        (false, true) => Space::Local,
+                        (false, false) => return Err(refuse("an address that is a number")),
+                        (true, true) => return Err(refuse("an address of memory of either kind")),
+                    };
+                    language.access(t, op, space)
+                }
+                op => Err(format!("this {}", op.noun())),
+            }
+            .map_err(|what| refuse(&what))?;
+        }
+        text += &language.label(&label(range.end));
+        if let Some(Op::Give { value, .. }) = code.get(range.end).map(|instr| &instr.op) {
+            text += &language.give(t, value, self.slot(part, self.at(t)))?;
+        }
+        Ok(text)
+    }
+
+    /// Which of its threads one is.
+    fn at(&self, t: ThreadId) -> usize {
+        self.threads.iter().position(|&u| u == t).expect("it is one of them")
+    }
+
+    /// Those of its threads that are with one in a group of that scope, as it numbers them.
+    fn mates(&self, t: ThreadId, among: Scope) -> Vec<usize> {
+        let place = |u: ThreadId| &self.thread(u).place;
+        let is_mate = |u: ThreadId| among == Scope::Cta || u == t || place(u).same(place(t), among);
+        self.threads.iter().enumerate().filter(|(_, u)| is_mate(**u)).map(|(at, _)| at).collect()
+    }
+
+    /// What the group says of an instance when it is through.
+    fn results(&self) -> Result<String, String> {
+        let mut text = String::new();
+        let observables = self.test.observables();
+        for (at, &t) in self.threads.iter().enumerate() {
+            let mut lines = self.language.result(self.shape.word(Word::End(t)), Final::End);
+            let mut put = |i: usize, value: Final| {
+                lines += &self.language.result(self.shape.word(Word::Final(i)), value);
+            };
+            for (i, observable) in observables.iter().enumerate() {
+                match *observable {
+                    Observable::Reg(of, reg) if of == t => put(i, Final::Register(Register(t, reg))),
+                    Observable::Mem { loc, index, viewer } if self.shape.is_local(loc) && at == 0 => {
+                        if viewer.is_none_or(|viewer| self.threads.contains(&viewer)) {
+                            let object = self.shape.local.iter().find(|object| object.loc == loc);
+                            let (offset, cell) =
+                                &object.ok_or_else(|| unbuilt("local memory of no group"))?.cells[index as usize];
+                            put(i, Final::Local(loc, *offset, cell.ty));
+                        }
+                    }
+                    Observable::Reg(..) | Observable::Mem { .. } => {}
+                }
+            }
+            text += &self.language.only(Who { group: self.number, at: Some(at), running: false }, &lines);
+        }
+        Ok(text)
+    }
+}
