@@ -241,9 +241,11 @@ fn a_device_refutes_a_model_that_forbids_what_it_shows() {
     assert!(find.out.contains(r#""schedule":"device""#), "{}", find.out);
     assert!(find.err.contains("shows what sc forbids: P0:a = 0, P1:b = 0"), "{}", find.err);
     let written = std::fs::read_dir(folder.path("found")).expect("a folder").next().expect("one").expect("one");
-    for (file, wanted) in
-        [("test.toml", "name = \"SB\""), ("kernel.cl", "kernel void test"), ("find.txt", "--on opencl:0 --model sc")]
-    {
+    for (file, wanted) in [
+        ("test.toml", "name = \"SB\""),
+        ("kernel.cl", "kernel void test"),
+        ("find.txt", "--on opencl:0 --model sc"),
+    ] {
         let text = std::fs::read_to_string(written.path().join(file)).expect(file);
         assert!(text.contains(wanted), "{file}:\n{text}");
     }
