@@ -20,7 +20,6 @@ use super::{load, panics, seams};
 use cat::model::ir::Model;
 use diag::{SourceFile, file};
 use engine::Engine;
-use front::mapping::Mapping;
 use program::litmus::LitmusTest;
 use report::{Advice, AdviceItem, AdvicePart, Advised, Line, Subject, unified};
 use verdict::{Property, Reason};
@@ -173,7 +172,7 @@ fn judge(group: &Group<'_>, settings: &Settings, costs: &Costs) -> Decided<Advic
     let found = panics::catch(|| {
         let asked = with_goals.iter().map(|(unit, goals)| {
             let (test, model): (&LitmusTest, &Model) = (unit.source, &unit.model.model);
-            let mapping = unit.mapping.and_then(Mapping::named);
+            let mapping = unit.mapping;
             Asked { test, model, name: &unit.model.label, mapping, goals: goals.clone() }
         });
         advice::advise(asked.collect(), &how)
@@ -275,8 +274,7 @@ fn confirmed(
         };
         let mut questions = plan::expectations(test, label, true);
         questions.retain(|q| goal_of(q).is_some() || q.expected == Some("terminates"));
-        let mapping = old.mapping.and_then(Mapping::named);
-        let judged = match mapping.map(|mapping| mapping.lowered(test)) {
+        let judged = match old.mapping.map(|mapping| mapping.lowered(test)) {
             None => std::borrow::Cow::Borrowed(test),
             Some(Ok(lowered)) => std::borrow::Cow::Owned(lowered),
             Some(Err(_)) => continue,

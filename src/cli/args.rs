@@ -58,6 +58,8 @@ pub enum Command {
     Distinguish(DistinguishArgs),
     /// The cheapest orders, scopes and fences that keep a program right; the cheapest repair
     Advise(AdviseArgs),
+    /// What compilers make of atomic operations, held against a mapping, and programs that notice
+    Compilers(CompilersArgs),
     /// Runs tests step by step, and holds what was observed against the model
     Run(RunArgs),
     /// The devices that `run --on` can run tests on
@@ -234,6 +236,9 @@ pub struct ShowArgs {
     /// Where to write it: FILE.svg, FILE.dot or FILE.html [default: SVG, to standard output]
     #[arg(short, long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// The test in PTX, as the mapping makes it, instead of a picture
+    #[arg(long, conflicts_with_all = ["outcome", "property", "relations"])]
+    pub lowered: bool,
     /// Draw these relations, as the model calls them [default: po, rf, co, fr and what else is usual]
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub relations: Vec<String>,
@@ -266,6 +271,9 @@ pub struct CompareArgs {
     /// expectations
     #[arg(long = "models", id = "compared", value_name = "A,B", value_delimiter = ',')]
     pub compared: Vec<String>,
+    /// What the one test becomes in another language, as a test with the same names, instead of what a mapping makes of it
+    #[arg(long, value_name = "FILE", conflicts_with = "mapping")]
+    pub target: Option<PathBuf>,
     /// Which tests.
     #[command(flatten)]
     pub select: SelectArgs,
@@ -293,6 +301,41 @@ pub struct DistinguishArgs {
     #[arg(long)]
     pub all: bool,
     /// How to ask; `--timeout` is that of the whole search.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+}
+
+/// `fencepost compilers`.
+#[derive(Debug, Args)]
+pub struct CompilersArgs {
+    /// A clang, for C and OpenCL C (repeatable) [default: all compilers in PATH]
+    #[arg(long, value_name = "PATH")]
+    pub clang: Vec<PathBuf>,
+    /// An nvcc, for CUDA C++ with libcu++ (repeatable)
+    #[arg(long, value_name = "PATH")]
+    pub nvcc: Vec<PathBuf>,
+    /// A folder of headers (repeatable)
+    #[arg(long, value_name = "DIR")]
+    pub include: Vec<PathBuf>,
+    /// What to compile for
+    #[arg(long, value_name = "ARCH", default_value = "sm_70")]
+    pub arch: String,
+    /// Only these languages (repeatable)
+    #[arg(long, value_name = "NAME", value_parser = ["c11", "scoped", "opencl", "cuda"])]
+    pub language: Vec<String>,
+    /// What a compiler printed, as `--save` wrote it, instead of running one (repeatable)
+    #[arg(long, value_name = "FILE")]
+    pub read: Vec<PathBuf>,
+    /// Write what each compiler printed, and a mapping that says what it does, to a folder
+    #[arg(long, value_name = "DIR")]
+    pub save: Option<PathBuf>,
+    /// Overwrite files that exist
+    #[arg(long, requires = "save")]
+    pub force: bool,
+    /// Programs that notice have at most N instructions; 0 looks for none
+    #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u8).range(0..=6))]
+    pub size: u8,
+    /// How to ask; `--timeout` is that of each search.
     #[command(flatten)]
     pub question: QuestionArgs,
 }

@@ -2,8 +2,9 @@
 
 use super::args::{CompareArgs, QuestionArgs};
 use super::decide::{self, Decided};
+use super::load::File;
 use super::panics;
-use super::plan::{self, Ask, Question, Unit};
+use super::plan::{self, Ask, Asked, Question, Unit};
 use super::run::Run;
 use super::settings::Settings;
 use super::terminal::Terminal;
@@ -32,7 +33,22 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
     let mut run = Run::new(terminal, &question, Subject::Comparisons)?;
     let selection = run.select(&args.select)?;
     let files = run.load(&args.paths);
-    let mut units = run.plan(&files, |test, model| Ok(questions(test, model)));
+    let mut asked = question.models.clone();
+    if let Some(path) = &args.target {
+        let targets = run.load(std::slice::from_ref(path));
+        if run.events.invalid {
+            return Ok(run.end());
+        }
+        let mapping = by_hand(&files, &targets).map_err(|diagnostic| {
+            terminal.diagnose(&diagnostic);
+            super::exit::INVALID
+        })?;
+        if asked.is_empty() {
+            asked = [mapping.from, mapping.to].map(|dialect| dialect.default_model().to_owned()).to_vec();
+        }
+        run.settings.mapping = Some(Box::leak(Box::new(mapping)));
+    }
+    let mut units = run.plan_for(&files, Asked::Expected(&asked), |test, model| Ok(questions(test, model)));
     selection.narrow(&mut units);
     run.open(&units, false)?;
     // What one model alone can judge is nothing to compare.
@@ -64,6 +80,28 @@ fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<u8, u8> {
         },
     );
     Ok(run.end())
+}
+
+/// The mapping of the one test of a run to the one that is its target.
+fn by_hand(sources: &[File], targets: &[File]) -> Result<Mapping, Box<Diagnostic>> {
+    let one = |files: &'_ [File], which: &str| {
+        let mut tests = files.iter().flat_map(|file| &file.tests);
+        match (tests.next(), tests.count()) {
+            (Some(test), 0) => Ok(test.clone()),
+            (first, more) => {
+                let count = usize::from(first.is_some()) + more;
+                let message =
+                    format!("`--target` is for one test and what it becomes, and the {which} has {count} tests");
+                Err(Box::new(Diagnostic::plain("no-pair", message)))
+            }
+        }
+    };
+    let (source, target) = (one(sources, "source")?, one(targets, "target")?);
+    Mapping::by_hand(&source, &target).map_err(|why| {
+        let message = format!("`{}` is no target of `{}`: {why}", target.file.name, source.file.name);
+        let help = "registers and locations of a target have the names that they have in the source";
+        Box::new(Diagnostic::plain("no-pair", message).help(help))
+    })
 }
 
 /// The condition, and what may make its answer worthless. Every model is asked the same: where the condition is
@@ -133,7 +171,7 @@ fn side<'a>(unit: &'a Unit<'_>, column: &'a Column) -> Side<'a> {
     Side {
         label: &unit.model.label,
         model: &unit.model.model,
-        mapping: unit.mapping.and_then(Mapping::named),
+        mapping: unit.mapping,
         source: unit.source,
         test: &unit.test,
         condition: match unit.questions.first().map(|q| &q.ask) {

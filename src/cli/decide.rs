@@ -11,7 +11,6 @@ use super::{panics, seams};
 use cat::model::ir::Model;
 use diag::nearest;
 use engine::liveness::{Liveness, Setting};
-use front::mapping::Mapping;
 use program::litmus::Expectation;
 use report::{self, Known, Line, Table};
 use verdict::{Answer, Definedness, Explanation, Fault, Outcomes, Property, Reason, Remedy, Verdict, as_prop};
@@ -91,7 +90,7 @@ fn lines(
             quantifier: question.quantifier,
             proposition: question.proposition.clone(),
             expected: question.expected,
-            mapping: unit.mapping,
+            mapping: unit.mapping.map(|m| m.name()),
             values: Vec::new(),
             known: None,
             mentions_undefined,
@@ -279,7 +278,7 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Deci
         path: unit.path.to_owned(),
         test: unit.test.name.clone(),
         model: unit.model.label.clone(),
-        mapping: unit.mapping,
+        mapping: unit.mapping.map(|m| m.name()),
         outcomes,
         ms,
     };
@@ -289,7 +288,7 @@ pub(super) fn outcomes(unit: &Unit<'_>, settings: &Settings, also: Also) -> Deci
 /// The session of a unit.
 pub(super) fn open<'s>(unit: &'s Unit<'_>, settings: &Settings, explain: bool) -> Session<'s> {
     let session = Session::new(&unit.test, &unit.model.model, settings.engine, settings.limits, &settings.set);
-    let session = match unit.mapping.and_then(Mapping::named) {
+    let session = match unit.mapping {
         Some(mapping) => session.via(unit.source, mapping),
         None => session,
     };

@@ -149,7 +149,7 @@ fn command(test: &str, model: &str, settings: &Settings, again: Option<&Again>) 
         words += &format!(" --set {name}={value}");
     }
     if let Some(mapping) = settings.mapping {
-        words += &format!(" --mapping {}", mapping.name);
+        words += &format!(" --mapping {}", mapping.asked);
     }
     words
 }

@@ -17,8 +17,9 @@ use super::seams;
 use super::terminal::Terminal;
 use diag::Diagnostic;
 use distinguish::{Alphabet, Found, Judged, Sought};
-use front::mapping::{MAPPINGS, Mapping, Told};
+use front::mapping::{Mapping, Told, shipped};
 use program::Dialect;
+use program::options::Setting;
 use report::{Distinction, Program, Subject};
 use verdict::{Property, Relation, Verdict};
 use why::known_gap;
@@ -30,13 +31,21 @@ pub(super) fn run(args: &DistinguishArgs, terminal: &Terminal) -> u8 {
 
 /// A model, and how it judges the programs.
 #[derive(Clone)]
-struct Side {
-    model: Named,
-    mapping: Option<&'static Mapping>,
+pub(super) struct Side {
+    /// The model.
+    pub model: Named,
+    /// Through which mapping.
+    pub mapping: Option<&'static Mapping>,
 }
 
 impl Side {
-    fn called(&self) -> String {
+    /// As the search takes it.
+    pub(super) fn judged<'a>(&'a self, set: &'a [Setting]) -> Judged<'a> {
+        Judged { model: &self.model.model, mapping: self.mapping, set }
+    }
+
+    /// As reports call it.
+    pub(super) fn called(&self) -> String {
         match self.mapping {
             Some(mapping) => format!("{} via {}", self.model.label, mapping.name),
             None => self.model.label.clone(),
@@ -100,9 +109,9 @@ fn search(
 ) -> Result<Option<Distinction>, u8> {
     let set = run.settings.set.clone();
     // An outcome lies in a known gap if less than the source model allows it, or another mapping keeps it out.
-    let known = allows.mapping.filter(|_| gaps == Gaps::Beyond).map_or(&[][..], |m| m.gaps);
+    let known = allows.mapping.filter(|_| gaps == Gaps::Beyond).map_or(&[][..], |m| &m.gaps);
     let reduced: Vec<_> = known.iter().filter_map(|gap| known_gap::reduced(&forbids.model.model, gap)).collect();
-    let mended = known.iter().filter_map(|gap| match gap.told {
+    let mended = known.iter().filter_map(|gap| match &gap.told {
         Told::Mended(by) => Mapping::named(by),
         Told::Less => None,
     });
@@ -209,12 +218,12 @@ fn apart(names: &[String; 2], a: Dialect, b: Dialect) -> Diagnostic {
         names[1],
         b.row().doc
     );
-    let known = MAPPINGS.iter().map(|m| m.name).collect::<Vec<_>>().join(", ");
+    let known = shipped().iter().map(Mapping::name).collect::<Vec<_>>().join(", ");
     Diagnostic::plain("no-common-dialect", message).note(format!("mappings: {known}"))
 }
 
 /// The program as a test, with what the engines say of it; nothing if they say something else than the search.
-fn confirmed(
+pub(super) fn confirmed(
     run: &mut Run<'_>,
     (allows, forbids): (&Side, &Side),
     alphabet: &Alphabet,
@@ -230,7 +239,7 @@ fn confirmed(
     // What any reader of the test would be told, too.
     let expectable = |side: &Side| {
         side.model.label == side.model.request
-            && side.mapping.is_none_or(|m| Mapping::current(m.from).is_some_and(|c| c.name == m.name))
+            && side.mapping.is_none_or(|m| Mapping::current(m.from).is_some_and(|c| std::ptr::eq(c, m)))
     };
     if expectable(allows) && expectable(forbids) {
         text += "\n[expect]\n";
@@ -265,7 +274,7 @@ fn confirmed(
             path: &path,
             test: judged,
             source: &test,
-            mapping: side.mapping.map(|m| m.name),
+            mapping: side.mapping,
             refused: None,
             model: side.model.clone(),
             questions: compare::questions(&test, &side.model.label),

@@ -184,7 +184,7 @@ fn judge(job: &Job<'_>, settings: &Settings, plan: &Plan) -> Decided<Outcome> {
         path: unit.path.to_owned(),
         test: unit.test.name.clone(),
         model: unit.model.label.clone(),
-        mapping: unit.mapping,
+        mapping: unit.mapping.map(|m| m.name()),
         memory: tell::machine(plan, simt::is_mixed(&unit.test)),
         schedule: match plan.how {
             How::Exhaustive => "exhaustive",

@@ -25,6 +25,7 @@ mod cache;
 mod catalogue;
 mod check;
 mod compare;
+mod compilers;
 mod config;
 mod decide;
 mod defect;
@@ -106,6 +107,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> u8 {
         Command::Compare(args) => compare::run(args, terminal),
         Command::Distinguish(args) => distinguish::run(args, terminal),
         Command::Advise(args) => advise::run(args, terminal),
+        Command::Compilers(args) => compilers::run(args, terminal),
         Command::Run(args) => executor::run(args, terminal),
         Command::Devices(args) => devices::run(args, terminal),
         Command::Merge(args) => merge::run(args, terminal),

@@ -30,7 +30,7 @@ pub(super) struct Unit<'a> {
     /// The test as it was written.
     pub source: &'a LitmusTest,
     /// The mapping through which it is judged.
-    pub mapping: Option<&'static str>,
+    pub mapping: Option<&'static Mapping>,
     /// Why the model cannot speak of this test: every question is undecided, and nothing else may be asked.
     pub refused: Option<Reason>,
     /// The model.
@@ -74,6 +74,18 @@ pub(super) enum Ask {
     Undefined,
     /// Does every execution end that is fair under the progress model?
     Liveness(ProgressModel),
+}
+
+impl Ask {
+    /// Asked about a test, it becomes the same about what the test was lowered to.
+    fn translate(&mut self, via: Option<&Mapping>) {
+        if let (Ask::Reachability { prop: Some(prop), .. }, Some(via)) = (self, via)
+            && let Ok(meant) = via.meant(prop)
+        {
+            // Where that fails, the test was not lowered either, and is not asked about.
+            *prop = meant;
+        }
+    }
 }
 
 /// Of which models to ask.
@@ -158,15 +170,17 @@ pub(super) fn plan<'a>(
                     // The test is valid: it is this model that has no words for it.
                     Some(Err(why)) => (Cow::Borrowed(test), Some(Reason::NotInModel(why))),
                 };
-                let mapping = via.map(|via| via.name);
                 match questions(test, &model.label) {
-                    Ok(questions) => {
+                    Ok(mut questions) => {
+                        for question in &mut questions {
+                            question.ask.translate(via);
+                        }
                         let path = &file.path;
                         plan.units.push(Unit {
                             path,
                             test: judged,
                             source: test,
-                            mapping,
+                            mapping: via,
                             refused,
                             model,
                             questions,

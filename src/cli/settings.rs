@@ -1,12 +1,12 @@
 //! How to ask: the question options, checked.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::args::{EngineArg, QuestionArgs};
 use super::seams;
 use diag::Diagnostic;
 use engine::{Engine, Limits, z3_version};
-use front::mapping::{MAPPINGS, Mapping};
+use front::mapping::{self, Mapping};
 use program::options::{OPTIONS, Setting};
 use report::{FORMATS, Format, Subject};
 
@@ -33,13 +33,18 @@ pub(super) fn unfit(format: Format, subject: Subject) -> Option<Diagnostic> {
     })
 }
 
-/// The mapping of that name, or what is wrong with it.
-fn named_mapping(name: &str) -> Result<&'static Mapping, Box<Diagnostic>> {
+/// The mapping of that name or in that file, or what is wrong with it.
+fn named_mapping(name: &str) -> Result<&'static Mapping, Vec<Diagnostic>> {
+    if name.ends_with(".toml") || name.contains(['/', std::path::MAIN_SEPARATOR]) {
+        return Mapping::load(Path::new(name));
+    }
     Mapping::named(name).ok_or_else(|| {
-        let known = || MAPPINGS.iter().map(|m| m.name);
+        let known = mapping::shipped();
         let message = format!("there is no mapping `{name}`");
-        let plain = Diagnostic::plain("unknown-mapping", message).did_you_mean(name, known());
-        Box::new(MAPPINGS.iter().fold(plain, |d, m| d.note(format!("{}: {}", m.name, m.doc))))
+        let plain = Diagnostic::plain("unknown-mapping", message)
+            .did_you_mean(name, known.iter().map(|m| m.name.as_str()));
+        let plain = known.iter().fold(plain, |d, m| d.note(format!("{}: {}", m.name, m.doc)));
+        vec![plain.note("or a file that ends in .toml")]
     })
 }
 
@@ -99,8 +104,8 @@ impl Settings {
             diagnostics.extend(unknown_prelude(name));
         }
         let mapping = args.mapping.as_deref().map(named_mapping).transpose();
-        let mapping = mapping.unwrap_or_else(|diagnostic| {
-            diagnostics.push(*diagnostic);
+        let mapping = mapping.unwrap_or_else(|found| {
+            diagnostics.extend(found);
             None
         });
         for (i, (_, file)) in args.reports.iter().enumerate() {

@@ -11,9 +11,10 @@ use super::load::File;
 use super::plan::{self, Question};
 use super::run::Run;
 use super::terminal::{self, Terminal};
-use super::{ask, decide, exit, files};
+use super::{ask, decide, exit, files, seams};
 use cat::model::ir::{Kind, NodeOp};
 use diag::Diagnostic;
+use front::mapping::{Mapping, shipped};
 use program::litmus::LitmusTest;
 use report::picture::{Choice, Scene, dot, subject, svg};
 use report::{Line, Subject};
@@ -56,11 +57,20 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
         terminal.diagnose(diagnostic);
         exit::INVALID
     };
-    let form = Form::of(args.output.as_deref()).map_err(|d| refuse(&d))?;
+    let form = match args.lowered {
+        true => Form::Svg,
+        false => Form::of(args.output.as_deref()).map_err(|d| refuse(&d))?,
+    };
     let mut run = Run::new(terminal, &args.question, Subject::Others)?;
     (run.settings.explain, run.settings.detail) = (true, true);
     let mut files = run.load(slice::from_ref(&args.test));
     choose(&mut files, args.name.as_deref()).map_err(|d| refuse(&d))?;
+    if args.lowered {
+        let Some(test) = files.iter().flat_map(|f| &f.tests).next() else { return Ok(run.events.code()) };
+        let text = lowered(test, run.settings.mapping).map_err(|d| refuse(&d))?;
+        run.events.answered = true;
+        return written(terminal, args.output.as_ref(), &text, run.events.code());
+    }
     let mut units = run.plan(&files, |test, model| question(args, test, model));
     if form != Form::Html && args.question.models.is_empty() {
         // Nobody chose one: the first of those that the test speaks of.
@@ -108,6 +118,31 @@ fn show(args: &ShowArgs, terminal: &Terminal) -> Result<u8, u8> {
     let scenes: Vec<Scene> = subjects.iter().map(|subject| Scene::new(subject, &choice)).collect();
     let text = if form == Form::Dot { dot::several(&scenes) } else { svg::stacked(&scenes) };
     written(terminal, args.output.as_ref(), &text, code)
+}
+
+/// The test in PTX as TOML, with the mapping's name and sources above it.
+fn lowered(test: &LitmusTest, selected: Option<&'static Mapping>) -> Result<String, Box<Diagnostic>> {
+    let dialect = test.program.dialect;
+    let of_dialect = |m: &&Mapping| m.from == dialect;
+    let Some(mapping) = selected.or_else(|| Mapping::current(dialect)).filter(of_dialect) else {
+        let message = format!("no mapping was named that lowers a test in {}", dialect.row().doc);
+        let known: Vec<&str> = shipped().iter().filter(of_dialect).map(Mapping::name).collect();
+        let plain = Diagnostic::plain("no-mapping", message);
+        return Err(Box::new(match known.as_slice() {
+            [] => plain.note("such tests are lowered by none"),
+            known => plain.help(format!("name one with `--mapping`: {}", known.join(", "))),
+        }));
+    };
+    let cannot = |why: &str| Box::new(Diagnostic::plain("cannot-lower", why.to_owned()));
+    let spelled = mapping.spelled(test).map_err(|why| cannot(&why))?;
+    let text = seams::to_toml(&spelled)?;
+    // What cannot be read back is no text of this program.
+    if let Err(found) = seams::read_tests("lowered.toml", text.as_bytes()) {
+        let why = found.first().map_or("", |d| &d.message);
+        let message = format!("what `{}` makes of `{}` has no words in a test: {why}", mapping.name, test.name);
+        return Err(cannot(&message));
+    }
+    Ok(format!("# `{}` by mapping `{}`: {}.\n{text}", test.name, mapping.name, mapping.doc))
 }
 
 /// Whether the model has relations of these names.

@@ -12,18 +12,19 @@
 //!   2019: the theorem for scoped C++, for the mapping of that time.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::Duration;
 
 use fencepost::check::known_gap::reduced;
 use fencepost::check::{Engine, Limits, Session};
-use fencepost::litmus::LitmusTest;
+use fencepost::litmus::{self, LitmusTest};
 use fencepost::model::{Model, load_shipped};
 use fencepost::program::mapping::{Mapping, Told};
 use fencepost::skeleton::signature::signature;
 use fencepost::verdict::{State, Verdict};
 use testkit::clike::shapes::program;
 use testkit::clike::{Lang, Program};
-use testkit::suite::{number, programs};
+use testkit::suite::{files, number, programs, sample};
 
 fn model(name: &str) -> Model {
     load_shipped(name, &signature()).expect("shipped").expect("valid")
@@ -54,7 +55,7 @@ enum Kept {
     /// PTX allows fewer.
     Stronger,
     /// It allows more, all of them in a known gap of that name.
-    Gap(&'static str),
+    Gap(String),
     /// It allows more.
     Violated,
     /// A limit was hit.
@@ -83,8 +84,8 @@ fn judge(test: &LitmusTest, source: &Model, ptx: &Model, mapping: &Mapping) -> K
     // Every outcome that is new must lie in a gap; the widest one that is needed is counted.
     let mut widest = None;
     let mut left: BTreeSet<State> = found.difference(&promised).cloned().collect();
-    for gap in mapping.gaps {
-        let inside: Option<BTreeSet<State>> = match gap.told {
+    for gap in &mapping.gaps {
+        let inside: Option<BTreeSet<State>> = match &gap.told {
             Told::Less => reduced(source, gap).map_or(Some(BTreeSet::new()), |kept| allowed(test, &kept)),
             Told::Mended(by) => {
                 let other = Mapping::named(by).expect("a mapping").lowered(test).expect("as above");
@@ -95,7 +96,7 @@ fn judge(test: &LitmusTest, source: &Model, ptx: &Model, mapping: &Mapping) -> K
         let before = left.len();
         left.retain(|state| !inside.contains(state));
         if left.len() < before {
-            widest = Some(gap.name);
+            widest = Some(gap.name.clone());
         }
     }
     match widest {
@@ -172,7 +173,7 @@ fn a_read_modify_write_that_does_not_release_is_a_known_gap() {
         let test = program(lang, seed).read("generated");
         let (source, ptx) = (model(name), model("ptx"));
         let judged = |mapping: &str| judge(&test, &source, &ptx, Mapping::named(mapping).expect("a mapping"));
-        assert_eq!(judged(&format!("{name}-ptx")), Kept::Gap("SC read-modify-write"), "seed {seed}");
+        assert_eq!(judged(&format!("{name}-ptx")), Kept::Gap("SC read-modify-write".into()), "seed {seed}");
         let mended = judged(&format!("{name}-ptx-old-rmw"));
         assert!(matches!(mended, Kept::Exactly | Kept::Stronger), "seed {seed}: {mended:?}");
     }
@@ -182,7 +183,7 @@ fn a_read_modify_write_that_does_not_release_is_a_known_gap() {
 fn the_older_mapping_keeps_the_release_sequences_of_opencl() {
     let check = Check { lang: Lang::OpenCl, source: "opencl", ptx: "ptx", mapping: "opencl-ptx-old-rmw" };
     let counts = keeps(&check, 60);
-    assert!(!counts.contains_key(&Kept::Gap("SC read-modify-write")));
+    assert!(!counts.contains_key(&Kept::Gap("SC read-modify-write".into())));
 }
 
 #[test]
@@ -222,6 +223,54 @@ fn a_load_without_acquire_is_found_out() {
         println!("{text}");
         assert!(text.contains("load") && text.contains("seq_cst"), "no seq_cst load is left:\n{text}");
     }
+}
+
+/// The text that `show --lowered` prints, read again, shows what the lowered program shows.
+#[test]
+fn the_text_of_a_lowered_program_means_the_same() {
+    let ptx = model("ptx");
+    let folders = [
+        ("litmus/c11", "c-ptx"),
+        ("litmus/cuda", "cuda-ptx"),
+        ("litmus/idioms/cuda", "cuda-ptx"),
+        ("litmus/opencl", "opencl-ptx"),
+        ("litmus/idioms/opencl", "opencl-ptx"),
+    ];
+    let mut tests: Vec<(LitmusTest, &str)> = Vec::new();
+    for (folder, mapping) in folders {
+        for file in sample(files(Path::new(folder), &["toml"])) {
+            let bytes = std::fs::read(&file).expect("readable");
+            let name = file.to_str().expect("UTF-8");
+            tests.extend(litmus::parse(name, &bytes).expect("valid").into_iter().map(|test| (test, mapping)));
+        }
+    }
+    for (lang, mapping) in [(Lang::Cuda, "cuda-ptx"), (Lang::OpenCl, "opencl-ptx")] {
+        tests.extend((0..programs(60)).map(|seed| (program(lang, seed).read("generated"), mapping)));
+    }
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for (test, mapping) in &tests {
+        let mapping = Mapping::named(mapping).expect("shipped");
+        let spelled = mapping.spelled(test).ok().and_then(|spelled| litmus::to_toml(&spelled).ok());
+        let again = spelled.as_ref().and_then(|text| litmus::parse("lowered.toml", text.as_bytes()).ok());
+        let (Some(text), Some(again)) = (spelled, again) else {
+            // `show --lowered` says so, and shows nothing.
+            *counts.entry("no words").or_default() += 1;
+            continue;
+        };
+        let [again] = again.as_slice() else { panic!("{text}") };
+        let lowered = mapping.lowered(test).expect("it was spelled");
+        let (Some(there), Some(here)) = (allowed(&lowered, &ptx), allowed(again, &ptx)) else {
+            *counts.entry("undecided").or_default() += 1;
+            continue;
+        };
+        assert_eq!(there, here, "{} by {}\n{text}", test.name, mapping.name);
+        let race = |test: &LitmusTest| session(test, &ptx, Engine::Enumerate).race().map(|answer| answer.verdict);
+        assert_eq!(race(&lowered), race(again), "{} by {}\n{text}", test.name, mapping.name);
+        *counts.entry("the same").or_default() += 1;
+    }
+    println!("{counts:?}");
+    let same = counts.get("the same").copied().unwrap_or_default();
+    assert!(same * 10 > tests.len() * 8, "{counts:?}");
 }
 
 /// Whole outcome sets of all engines, with their race flags.

@@ -485,7 +485,7 @@ fn sample(alphabet: &Alphabet, mapping: Option<&Mapping>) -> Result<LitmusTest, 
     let shape = Shape { threads: vec![slots.clone(), slots] };
     let letters: Vec<usize> = (0..alphabet.letters.len()).chain(0..alphabet.letters.len()).collect();
     let head = format!("name = \"letters\"\ndialect = \"{}\"\n", alphabet.dialect.name());
-    let text = alphabet.test(&head, &shape, &[Place::device(0, 0), Place::device(0, 1)], &letters);
+    let text = alphabet.test(&head, &shape, &[Place::device(0, 0), Place::device(0, 1)], &letters, None);
     let test = read(&text)?;
     match mapping {
         Some(mapping) => mapping.lowered(&test),

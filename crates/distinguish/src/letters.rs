@@ -11,6 +11,7 @@ use program::words::Order;
 use program::writing::Access;
 use program::{Dialect, Place, Scope};
 
+use crate::outcome::Outcome;
 use crate::shape::{Kind, LOCATIONS, Shape};
 
 /// An instruction, but for its location and its value.
@@ -43,6 +44,8 @@ pub struct Alphabet {
     pub dialect: Dialect,
     /// The letters, those of one kind together, none after one that asks for more.
     pub letters: Vec<Letter>,
+    /// Whether read-modify-writes are written as compare-exchanges, which expect what an outcome says that they read.
+    pub compares: bool,
     /// The levels of the scope tree at which threads are in one group or in different ones, from the widest.
     pub levels: Vec<Scope>,
 }
@@ -82,7 +85,7 @@ impl Alphabet {
         let widest = if system { 0 } else { 1 };
         let levels = [Scope::Gpu, Scope::Cta].into_iter().skip(widest);
         let levels = levels.filter(|s| row.levels.iter().any(|level| level.scope == *s)).collect();
-        Alphabet { dialect, letters, levels }
+        Alphabet { dialect, letters, compares: false, levels }
     }
 
     /// The letters of a kind, by number.
@@ -131,8 +134,9 @@ impl Alphabet {
             }
             orders.join(", ")
         };
+        let updates = if self.compares { "compare-exchanges" } else { "exchanges" };
         let kinds =
-            [("stores", Kind::Write), ("loads", Kind::Read), ("exchanges", Kind::Update), ("fences", Kind::Fence)];
+            [("stores", Kind::Write), ("loads", Kind::Read), (updates, Kind::Update), ("fences", Kind::Fence)];
         let mut text: Vec<String> =
             kinds.iter().map(|(noun, kind)| format!("{noun} ({})", words(*kind))).collect();
         let mut scopes: Vec<String> = Vec::new();
@@ -151,8 +155,16 @@ impl Alphabet {
         text.join("; ")
     }
 
-    /// An instruction as it is written.
-    pub fn write(&self, letter: &Letter, location: &str, register: &str, value: usize) -> String {
+    /// An instruction as it is written; `read`: what it reads, of those that expect something.
+    pub fn write(
+        &self,
+        letter: &Letter,
+        location: &str,
+        register: &str,
+        value: usize,
+        read: Option<usize>,
+    ) -> String {
+        let read = read.filter(|_| letter.kind == Kind::Update);
         let row = self.dialect.row();
         let order = letter.order.map_or("", |o| row.order_word(o));
         let scope = letter.scope.map_or(String::new(), |s| row.scope_word(s));
@@ -161,7 +173,10 @@ impl Alphabet {
             return match letter.kind {
                 Kind::Write => format!("st{suffix} {location}, {value}"),
                 Kind::Read => format!("ld{suffix} {register}, {location}"),
-                Kind::Update => format!("atom{suffix}.exch {register}, {location}, {value}"),
+                Kind::Update => match read {
+                    None => format!("atom{suffix}.exch {register}, {location}, {value}"),
+                    Some(read) => format!("atom{suffix}.cas {register}, {location}, {read}, {value}"),
+                },
                 Kind::Fence => (row.fence)(order, &scope),
             };
         };
@@ -170,16 +185,35 @@ impl Alphabet {
         let (function, value) = match letter.kind {
             Kind::Write => ("store", Some(value.as_str())),
             Kind::Read => ("load", None),
+            Kind::Update if read.is_some() => ("compare_exchange_strong", Some(value.as_str())),
             Kind::Update => ("exchange", Some(value.as_str())),
             Kind::Fence => return format!("{};", (row.fence)(order, &scope)),
         };
-        let access = Access { function, ty: "int", place: &place, value, order, scope: &scope };
+        // What fails adds no order to what succeeds.
+        let failure = match letter.order {
+            Some(Order::AcqRel) => row.order_word(Order::Acquire),
+            Some(Order::Release) => row.order_word(Order::Relaxed),
+            _ => order,
+        };
+        let expected = read.map(|_| (register, failure));
+        let access = Access { function, ty: "int", place: &place, expected, value, order, scope: &scope };
         let call = (writing.access)(&access);
+        if let Some(read) = read {
+            // Where it fails, the register is what was read, and that is something else.
+            return format!("int {register} = {read};\n{call};");
+        }
         if letter.kind.reads() { format!("int {register} = {call};") } else { format!("{call};") }
     }
 
-    /// A program as a test: the head is everything before its memory.
-    pub fn test(&self, head: &str, shape: &Shape, places: &[Place], letters: &[usize]) -> String {
+    /// A program as a test: the head is everything before its memory. The outcome says what compare-exchanges expect.
+    pub fn test(
+        &self,
+        head: &str,
+        shape: &Shape,
+        places: &[Place],
+        letters: &[usize],
+        outcome: Option<&Outcome>,
+    ) -> String {
         let row = self.dialect.row();
         let mut text = head.to_owned();
         text.push_str("\n[memory]\n");
@@ -206,7 +240,9 @@ impl Alphabet {
                 let register = format!("r{registers}");
                 registers += usize::from(slot.kind.reads());
                 let letter = &self.letters[letters[next]];
-                let _ = writeln!(text, "{}", self.write(letter, location, &register, values[next]));
+                let source = outcome.filter(|_| self.compares).map(|outcome| outcome.sources[next]);
+                let read = source.map(|source| source.map_or(0, |w| values[usize::from(w)]));
+                let _ = writeln!(text, "{}", self.write(letter, location, &register, values[next], read));
                 next += 1;
             }
             text.push_str("'''\n");

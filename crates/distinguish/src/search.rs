@@ -63,7 +63,7 @@ impl Found {
         };
         let condition = self.outcome.condition(&self.shape);
         let head = format!("name = \"{name}\"\ndoc = \"{doc}\"\n{dialect}condition = '{condition}'\n");
-        alphabet.test(&head, &self.shape, &self.places, &self.letters)
+        alphabet.test(&head, &self.shape, &self.places, &self.letters, Some(&self.outcome))
     }
 }
 

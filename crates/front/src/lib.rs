@@ -9,6 +9,7 @@
 //! # Invariants
 //! - What is read is a [`program::litmus::LitmusTest`]; nothing above this crate sees syntax.
 
+mod document;
 pub mod isa;
 pub mod litmus;
 pub mod mapping;

@@ -33,6 +33,8 @@ pub struct Access<'a> {
     pub ty: &'a str,
     /// The object, an lvalue.
     pub place: &'a str,
+    /// Of a compare-exchange: the variable that has what is expected, and the word for the order where it fails.
+    pub expected: Option<(&'a str, &'a str)>,
     /// What is stored or added.
     pub value: Option<&'a str>,
     /// The word for its order.
@@ -48,7 +50,9 @@ fn by_pointer(access: &Access<'_>, scoped: bool) -> String {
         None => format!("&{}", access.place),
     };
     let scope = Some(access.scope).filter(|_| scoped);
-    let args = [Some(pointer.as_str()), access.value, Some(access.order), scope];
+    let expected = access.expected.map(|(variable, _)| format!("&{variable}"));
+    let failure = access.expected.map(|(_, order)| order);
+    let args = [Some(pointer.as_str()), expected.as_deref(), access.value, Some(access.order), failure, scope];
     let args: Vec<&str> = args.into_iter().flatten().collect();
     format!("atomic_{}_explicit({})", access.function, args.join(", "))
 }
@@ -89,9 +93,13 @@ pub static CUDA: Writing = Writing {
     barriers: &[("__syncwarp()", Scope::Warp), ("__syncthreads()", Scope::Cta)],
     objects: true,
     access: |access| {
-        let Access { function, ty, place, value, order, scope } = access;
+        let Access { function, ty, place, expected, value, order, scope } = access;
+        let variable = expected.map_or(String::new(), |(variable, _)| format!("{variable}, "));
         let value = value.map_or(String::new(), |value| format!("{value}, "));
-        format!("cuda::atomic_ref<{ty}, cuda::{scope}>({place}).{function}({value}cuda::{order})")
+        let failure = expected.map_or(String::new(), |(_, order)| format!(", cuda::{order}"));
+        format!(
+            "cuda::atomic_ref<{ty}, cuda::{scope}>({place}).{function}({variable}{value}cuda::{order}{failure})"
+        )
     },
 };
 
@@ -128,6 +136,7 @@ mod tests {
             function: if value == Some("1") { "store" } else { "load" },
             ty: "int",
             place,
+            expected: None,
             value,
             order: "memory_order_relaxed",
             scope: "S",
@@ -136,5 +145,18 @@ mod tests {
         assert_eq!((CUDA.access)(&access("x", Some("1"))), cuda);
         assert_eq!((C.access)(&access("*x", None)), "atomic_load_explicit(x, memory_order_relaxed)");
         assert_eq!((OPENCL.access)(&access("x[1]", None)), "atomic_load_explicit(&x[1], memory_order_relaxed, S)");
+        let exchange = Access {
+            function: "exchange",
+            expected: Some(("e", "memory_order_relaxed")),
+            ..access("*x", Some("1"))
+        };
+        assert_eq!(
+            (OPENCL.access)(&exchange),
+            "atomic_exchange_explicit(x, &e, 1, memory_order_relaxed, memory_order_relaxed, S)"
+        );
+        assert_eq!(
+            (CUDA.access)(&Access { place: "x", ..exchange }),
+            "cuda::atomic_ref<int, cuda::S>(x).exchange(e, 1, cuda::memory_order_relaxed, cuda::memory_order_relaxed)"
+        );
     }
 }

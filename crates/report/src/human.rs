@@ -14,7 +14,7 @@ use anstyle::{AnsiColor, Style};
 use super::case::{Case, outcome};
 use super::execution::{end_line, execution, picture, state_text};
 use super::fold::fold;
-use super::{Advice, Comparison, Distinction, Line, Observations, Reporter, Status, Summary, Table};
+use super::{Advice, Comparison, Compiled, Distinction, Line, Observations, Reporter, Status, Summary, Table};
 use diag::visible;
 use verdict::{Definedness, Property, Reason, Verdict};
 
@@ -229,6 +229,10 @@ impl Reporter for Human {
 
     fn distinction(&mut self, out: &mut dyn Write, distinction: &Distinction) -> io::Result<()> {
         self.told(out, |out| super::distinction::human(out, distinction, self.options.verbose))
+    }
+
+    fn compiled(&mut self, out: &mut dyn Write, compiled: &Compiled) -> io::Result<()> {
+        self.told(out, |out| super::compiled::human(out, compiled, self.options.verbose))
     }
 
     fn advice(&mut self, out: &mut dyn Write, advice: &Advice) -> io::Result<()> {

@@ -1,9 +1,10 @@
 //! `json`: one object for the whole run, `{"version":1,"answers":[…],"summary":{…}}`; each answer has the keys of a
-//! `jsonl` line. For `outcomes`, the list is called `tables`, for `run` `runs`, for `distinguish` `searches`.
+//! `jsonl` line. For `outcomes`, the list is called `tables`, for `run` `runs`, for `distinguish` `searches`, for `compilers`
+//! `compilers`, which holds the searches, too.
 
 use std::io::{self, Write};
 
-use super::{Advice, Comparison, Distinction, Line, Observations, Reporter, Summary, Table, jsonl};
+use super::{Advice, Comparison, Compiled, Distinction, Line, Observations, Reporter, Summary, Table, jsonl};
 
 /// The version of the format: it changes if a key goes or changes its meaning.
 pub(super) const VERSION: u32 = 1;
@@ -44,6 +45,11 @@ impl Reporter for Json {
     fn distinction(&mut self, out: &mut dyn Write, distinction: &Distinction) -> io::Result<()> {
         self.separate(out, "searches")?;
         super::distinction::write(out, distinction)
+    }
+
+    fn compiled(&mut self, out: &mut dyn Write, compiled: &Compiled) -> io::Result<()> {
+        self.separate(out, "compilers")?;
+        super::compiled::write(out, compiled)
     }
 
     fn advice(&mut self, out: &mut dyn Write, advice: &Advice) -> io::Result<()> {

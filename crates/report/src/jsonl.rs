@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::execution::{WitnessObject, state_object, witness};
 use super::explanation::{self, ExplanationObject};
 use super::fault::{FaultObject, Undefined};
-use super::{Advice, Comparison, Distinction, Line, Observations, PartOf, Reporter, Summary, Table};
+use super::{Advice, Comparison, Compiled, Distinction, Line, Observations, PartOf, Reporter, Summary, Table};
 use verdict::{Dependence, Finding, Outcome, Outcomes, Place, Property, Reason};
 
 /// Writes `jsonl`.
@@ -33,6 +33,11 @@ impl Reporter for Jsonl {
 
     fn distinction(&mut self, out: &mut dyn Write, distinction: &Distinction) -> io::Result<()> {
         super::distinction::write(out, distinction)?;
+        out.write_all(b"\n")
+    }
+
+    fn compiled(&mut self, out: &mut dyn Write, compiled: &Compiled) -> io::Result<()> {
+        super::compiled::write(out, compiled)?;
         out.write_all(b"\n")
     }
 

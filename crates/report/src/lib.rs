@@ -14,6 +14,7 @@ use diag::Diagnostic;
 mod advice;
 mod case;
 mod comparison;
+mod compiled;
 mod distinction;
 mod execution;
 mod explanation;
@@ -35,6 +36,7 @@ mod tap;
 
 pub use advice::{Advice, AdviceItem, AdvicePart, Advised, unified};
 pub use comparison::{Column, Comparison};
+pub use compiled::{Compiled, CompiledOperation, CompiledVerdict};
 pub use distinction::{Distinction, Program};
 pub use github::Github;
 pub use html::Html;
@@ -130,6 +132,10 @@ pub trait Reporter {
     /// What came of a search for programs.
     fn distinction(&mut self, _out: &mut dyn Write, _distinction: &Distinction) -> io::Result<()> {
         unfit("searches for programs")
+    }
+    /// What a compiler made of atomic operations.
+    fn compiled(&mut self, _out: &mut dyn Write, _compiled: &Compiled) -> io::Result<()> {
+        unfit("what compilers make of operations")
     }
     /// What would keep a program right for less.
     fn advice(&mut self, _out: &mut dyn Write, _advice: &Advice) -> io::Result<()> {

@@ -7,7 +7,10 @@ use indexmap::IndexMap;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{Advice, Advised, Comparison, Distinction, Line, Observations, Status, Table};
+use super::{
+    Advice, Advised, Comparison, Compiled, CompiledOperation, CompiledVerdict, Distinction, Line, Observations,
+    Status, Table,
+};
 use verdict::{Reason, Relation};
 
 /// Verdicts in the order in which they are counted out.
@@ -122,6 +125,14 @@ impl Summary {
         self.answers += 1;
         if distinction.stopped.is_some() {
             self.add_undecided(&Reason::Time.to_string());
+        }
+    }
+
+    /// Counts the operations of a report on a compiler.
+    pub fn add_compiled(&mut self, compiled: &Compiled) {
+        self.answers += compiled.operations.iter().map(CompiledOperation::count).sum::<usize>();
+        for _ in 0..compiled.count(CompiledVerdict::Unjudged) {
+            self.add_undecided("instructions that are not judged");
         }
     }
 

@@ -409,6 +409,7 @@ impl<'t> Source<'t> {
             function: accessed.function,
             ty,
             place: &accessed.place,
+            expected: None,
             value: value.as_deref(),
             order: self.row.order_word(order),
             scope: &scope,

@@ -59,7 +59,8 @@ impl Keys {
         fields.add(&ending);
         fields.bytes(&self.file(file));
         fields.add(&unit.test.name);
-        fields.add(unit.mapping.unwrap_or_default());
+        // By its rows, too: a file of the user's may change.
+        fields.add(&unit.mapping.map_or(String::new(), |mapping| format!("{mapping:?}")));
         fields.add(&unit.refused.as_ref().map_or(String::new(), ToString::to_string));
         fields.add(&unit.model.label);
         fields.bytes(&self.model(&unit.model.model));

@@ -153,7 +153,7 @@ fn judge(
         path: unit.path.to_owned(),
         test: unit.test.name.clone(),
         model: unit.model.label.clone(),
-        mapping: unit.mapping,
+        mapping: unit.mapping.map(|m| m.name()),
         schedule: Observations::ON_DEVICE,
         ..Observations::default()
     };

@@ -23,7 +23,8 @@ pub fn run(page: &Page) -> Result<(), Failed> {
         return Ok(());
     }
     let scratch = tempfile::tempdir().map_err(|e| format!("no scratch folder: {e}"))?;
-    for folder in ["litmus", "models"] {
+    fs::create_dir_all(scratch.path().join("tests/cli")).map_err(|e| format!("no folder for tests: {e}"))?;
+    for folder in ["litmus", "models", "tests/cli/compilers"] {
         provide(Path::new(folder), &scratch.path().join(folder)).map_err(|e| format!("{folder}: {e}"))?;
     }
     let mut code = None;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::*;
 use cat::model::{Model, load_shipped};
 use engine::skeleton::signature::signature;
-use front::mapping::Mapping;
+use front::mapping::{Kind, Mapping, Order};
 use program::Dialect;
 
 fn model(name: &str) -> Model {
@@ -117,6 +117,30 @@ fn the_smallest_programs_have_these_sizes() {
             assert_eq!(answer.found.first().map(|f| f.letters.len()), Some(size), "{a} and {b}");
             assert_eq!((answer.searched, answer.stopped), (size, None));
         });
+    }
+}
+
+/// LLVM's PR 201468 stores with `fence.sc; st.relaxed` where it stored with `fence.sc; st.release`.
+#[test]
+fn a_store_behind_an_sc_fence_needs_no_release() {
+    let ptx = model("ptx");
+    let named = |name| Mapping::named(name).expect("shipped");
+    let (proposed, today) = (named("cuda-ptx"), named("cuda-ptx-llvm"));
+    // What the fence is for, the release is not: without it programs differ.
+    let mut without = today.clone();
+    let stores = without.rows.iter_mut().filter(|row| (row.kind, row.order) == (Kind::Store, Order::SeqCst));
+    stores.for_each(|row| row.steps.retain(|step| step.kind != Kind::Fence));
+    let without: &'static Mapping = Box::leak(Box::new(without));
+    let alphabet = Alphabet::new(Dialect::Cuda, false);
+    let judged = |mapping| vec![Judged { model: &ptx, mapping: Some(mapping), set: &[] }];
+    for (allows, forbids, size, found) in
+        [(proposed, today, 3, 0), (today, proposed, 3, 0), (without, proposed, 4, 1), (without, today, 4, 1)]
+    {
+        let (allows, forbids) = (judged(allows), judged(forbids));
+        let alphabet = &alphabet;
+        let sought = Sought { allows, forbids, alphabet, size, all: false, jobs: 2, deadline: None };
+        let answer = search(&sought).expect("they judge such programs");
+        assert_eq!((answer.found.len(), answer.stopped), (found, None));
     }
 }
 

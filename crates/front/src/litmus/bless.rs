@@ -9,8 +9,8 @@ use ::toml::de::{DeTable, DeValue};
 
 use super::toml::target::{Target, find};
 use super::toml::template::tables;
-use super::toml::validate::{Value, entries, span_of};
 use super::write::{quote, toml_key};
+use crate::document::{Value, entries, span_of};
 use diag::Span;
 
 /// The text of a TOML file with the expectation of `test` for `model` about `property` set to `verdict`.

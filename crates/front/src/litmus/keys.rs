@@ -4,50 +4,9 @@
 //! - A key that is not in here does not exist: the reader rejects it, the schema forbids it.
 
 use super::fronts::FRONTS;
+use crate::document::{Key, Shape, key, required};
 use program::options::OPTIONS;
 use program::proxy::PROXY_FENCE_WORDS;
-
-/// One key of a table.
-#[derive(Clone, Copy)]
-pub(super) struct Key {
-    pub(super) name: &'static str,
-    pub(super) shape: Shape,
-    pub(super) required: bool,
-    pub(super) doc: &'static str,
-}
-
-/// What a value looks like.
-#[derive(Clone, Copy)]
-pub(super) enum Shape {
-    /// Any string.
-    Text,
-    /// One of these words.
-    Word(&'static [&'static str]),
-    /// One of these types, or the name of a class of CUDA C++, such as `cuda::atomic<int>`, or of a structure of the code.
-    Type(&'static [&'static str]),
-    /// An integer that is not negative; in templates also a string that comes out as one.
-    Count,
-    /// An integer.
-    Integer,
-    /// A truth value.
-    Bool,
-    /// A list.
-    List(&'static Shape),
-    /// A table with exactly these keys.
-    Table(&'static [Key]),
-    /// A table with these keys, and any others of the given shape.
-    Open(&'static [Key], &'static Shape),
-    /// Any of these.
-    OneOf(&'static [Shape]),
-}
-
-const fn key(name: &'static str, shape: Shape, doc: &'static str) -> Key {
-    Key { name, shape, required: false, doc }
-}
-
-const fn required(name: &'static str, shape: Shape, doc: &'static str) -> Key {
-    Key { name, shape, required: true, doc }
-}
 
 /// Names of integer types: of PTX, then of the C-like dialects.
 pub(super) const TYPES: &[&str] = &[

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::keys::{self, Key, Shape};
+use super::keys;
+use crate::document::{Key, Shape};
 
 /// The schema (JSON Schema, draft 2020-12).
 pub fn schema() -> Value {

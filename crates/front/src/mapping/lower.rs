@@ -1,6 +1,6 @@
 //! One micro-op of a source language to those of PTX.
 
-use super::table::{self, Kind, Mapping, Order, Step};
+use super::table::{KINDS, Kind, Mapping, ORDERS, Order, Reach, Semantics, Step, word};
 use program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, EventKind, Expr, Op, Scope, Tags, Ty, Update,
 };
@@ -19,7 +19,7 @@ pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
         return Err(text.into());
     }
     let accesses = match (op.read(), op.write()) {
-        (Some(read), Some(write)) => Some((Kind::Rmw, order_of_rmw(&read.tags, &write.tags))),
+        (Some(read), Some(write)) => Some((kind_of_rmw(op), order_of_rmw(&read.tags, &write.tags))),
         (Some(read), None) => Some((Kind::Load, order_of(&read.tags, Kind::Load))),
         (None, Some(write)) => Some((Kind::Store, order_of(&write.tags, Kind::Store))),
         (None, None) => None,
@@ -31,14 +31,14 @@ pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
         supported(update, read.ty)?;
     }
     if let Some((kind, order)) = accesses {
-        return steps(mapping, kind, order?, op.scope(), |step| {
-            let (acquires, releases) = half(step)?;
+        return steps(mapping, kind, order?, op.scope(), |step, scope| {
+            let (acquires, releases) = half(step.semantics);
             let mut new = op.clone();
             let (read, write) = new.halves_mut();
             for (access, tag) in [(read, acquires), (write, releases)] {
                 if let Some(access) = access {
-                    *access = strong(step, tag, access)?;
-                    if kind == Kind::Rmw {
+                    *access = strong(step.semantics, tag, scope, access);
+                    if matches!(kind, Kind::Rmw | Kind::Cas) {
                         access.tags.insert("RMW");
                     }
                 }
@@ -47,17 +47,14 @@ pub(super) fn op(mapping: &Mapping, op: &Op) -> Result<Vec<Op>, String> {
         });
     }
     match op {
-        Op::Mark { mark, .. } if mark.kind == EventKind::Fence && table::FENCELESS.contains(&mark.scope) => {
-            Ok(Vec::new())
-        }
         Op::Mark { mark, .. } if mark.kind == EventKind::Fence => {
             let order = order_of(&mark.tags, Kind::Fence)?;
-            steps(mapping, Kind::Fence, order, mark.scope, |_| Err("a fence becomes fences".into()))
+            steps(mapping, Kind::Fence, order, mark.scope, |_, _| Err("a fence becomes fences".into()))
         }
         Op::Mark { mark, .. } => {
             Err(format!("mapping `{}` has no row for: {}", mapping.name, mark.kind.row().noun))
         }
-        Op::Barrier(barrier) => self::barrier(barrier),
+        Op::Barrier(barrier) => self::barrier(mapping, barrier),
         // PTX's `atom.cas` never fails without a reason.
         Op::Spurious { dst } => Ok(vec![Op::Assign { dst: *dst, value: Expr::Const(0) }]),
         other => Ok(vec![other.clone()]),
@@ -79,68 +76,76 @@ fn steps(
     kind: Kind,
     order: Order,
     scope: Option<Scope>,
-    access: impl Fn(Step) -> Result<Op, String>,
+    access: impl Fn(Step, Option<Scope>) -> Result<Op, String>,
 ) -> Result<Vec<Op>, String> {
-    let Some(row) = mapping.steps(kind, order) else {
-        return Err(format!("mapping `{}` has no row for: {order:?} {kind:?}", mapping.name));
+    let Some(row) = mapping.steps(kind, order, scope) else {
+        let kind = if kind == Kind::Cas { Kind::Rmw } else { kind };
+        let (name, order, kind) = (&mapping.name, word(ORDERS, &order), word(KINDS, &kind));
+        return Err(format!("mapping `{name}` has no row for: {kind}, {order}"));
     };
-    let mut ops = Vec::with_capacity(row.len());
-    for step in row {
-        ops.push(match fence_tag(*step) {
-            Some(tag) => fence(tag, mapped(scope)?),
-            None => access(*step)?,
-        });
-    }
-    Ok(ops)
+    row.iter()
+        .map(|step| {
+            let reach = match step.reach {
+                Reach::None => None,
+                Reach::Mapped => Some(mapped(mapping, scope)?),
+                Reach::Fixed(scope) => Some(scope),
+            };
+            match step.kind {
+                Kind::Fence => Ok(fence(step.semantics, reach)),
+                _ => access(*step, reach),
+            }
+        })
+        .collect()
 }
 
-fn fence(tag: &'static str, scope: Scope) -> Op {
-    Op::fence(Tags::of(&[tag, "GEN"]), Some(scope))
-}
-
-fn fence_tag(step: Step) -> Option<&'static str> {
-    match step {
-        Step::FenceAcquire => Some("ACQ"),
-        Step::FenceRelease => Some("REL"),
-        Step::FenceAcqRel => Some("ACQ_REL"),
-        Step::FenceSc => Some("SC"),
-        _ => None,
-    }
+fn fence(semantics: Semantics, scope: Option<Scope>) -> Op {
+    let tag = match semantics {
+        Semantics::Acquire => "ACQ",
+        Semantics::Release => "REL",
+        Semantics::Sc => "SC",
+        _ => "ACQ_REL",
+    };
+    Op::fence(Tags::of(&[tag, "GEN"]), scope)
 }
 
 /// The tags of the read and the write half of an access.
-fn half(step: Step) -> Result<(&'static str, &'static str), String> {
-    match step {
-        Step::Weak => Ok(("WEAK", "WEAK")),
-        Step::Volatile | Step::Relaxed => Ok(("RLX", "RLX")),
-        Step::Acquire => Ok(("ACQ", "RLX")),
-        Step::Release => Ok(("RLX", "REL")),
-        Step::AcqRel => Ok(("ACQ", "REL")),
-        _ => Err("a fence is no access".into()),
+fn half(semantics: Semantics) -> (&'static str, &'static str) {
+    match semantics {
+        Semantics::Weak => ("WEAK", "WEAK"),
+        Semantics::Volatile | Semantics::Relaxed => ("RLX", "RLX"),
+        Semantics::Acquire => ("ACQ", "RLX"),
+        Semantics::Release => ("RLX", "REL"),
+        Semantics::AcqRel | Semantics::Sc => ("ACQ", "REL"),
     }
 }
 
 /// A PTX access as `ld`, `st` and `atom` have them.
-fn strong(step: Step, tag: &'static str, from: &Access) -> Result<Access, String> {
+fn strong(semantics: Semantics, tag: &'static str, scope: Option<Scope>, from: &Access) -> Access {
     let mut tags = Tags::of(&["GEN", tag]);
-    let scope = match step {
-        Step::Weak => None,
-        Step::Volatile => {
+    let mut scope = scope;
+    match semantics {
+        Semantics::Weak => {}
+        Semantics::Volatile => {
             tags.extend(&["A", "VOLATILE"]);
-            Some(Scope::Sys)
+            scope = Some(Scope::Sys);
         }
-        _ => {
-            tags.insert("A");
-            Some(mapped(from.scope)?)
-        }
-    };
-    Ok(Access { tags, scope, ty: from.ty })
+        _ => tags.insert("A"),
+    }
+    Access { tags, scope, ty: from.ty }
 }
 
 /// What a scope becomes. An operation without one has the whole system, as in C++.
-fn mapped(scope: Option<Scope>) -> Result<Scope, String> {
+fn mapped(mapping: &Mapping, scope: Option<Scope>) -> Result<Scope, String> {
     let scope = scope.unwrap_or(Scope::Sys);
-    table::scope(scope).ok_or_else(|| format!("scope table: PTX has no scope for {scope:?}"))
+    mapping.scope(scope).ok_or_else(|| format!("scope table: PTX has no scope for {scope:?}"))
+}
+
+/// A compare-exchange has rows of its own where compilers treat it so.
+fn kind_of_rmw(op: &Op) -> Kind {
+    match op {
+        Op::Rmw { update: Update::CompareExchange { .. }, .. } => Kind::Cas,
+        _ => Kind::Rmw,
+    }
 }
 
 /// The order of a load, a store or a fence, from its tags.
@@ -203,9 +208,12 @@ fn supported(update: &Update, ty: Ty) -> Result<(), String> {
     Ok(())
 }
 
-/// A barrier of the source orders all memory of its group. A wider scope needs fences on both sides.
-fn barrier(from: &Barrier) -> Result<Vec<Op>, String> {
+/// A barrier of the source orders all memory of its group; for a wider scope, the mapping says what stands on both sides.
+fn barrier(mapping: &Mapping, from: &Barrier) -> Result<Vec<Op>, String> {
     let (resource, domain) = match from.domain {
+        group if !mapping.groups.contains(&group) => {
+            return Err(format!("barrier rows: PTX has no barrier of {group:?} scope"));
+        }
         Scope::Cta => (CTA_BARRIER, Scope::Cta),
         Scope::Warp => (WARP_BARRIER, Scope::Warp),
         Scope::Cluster => (CLUSTER_BARRIER, Scope::Cluster),
@@ -235,11 +243,55 @@ fn barrier(from: &Barrier) -> Result<Vec<Op>, String> {
     let lanes = from.lanes.clone();
     let op = Op::Barrier(Barrier { action, domain, lanes, naming, arrive, wait, scope });
     let wide = match from.scope {
-        Some(asked) if asked > domain => mapped(Some(asked)).ok().filter(|s| *s > Scope::Cta && *s > domain),
+        Some(asked) if asked > domain => {
+            mapped(mapping, Some(asked)).ok().filter(|s| *s > Scope::Cta && *s > domain)
+        }
         _ => None,
     };
+    let around = |scope: Scope| {
+        let reach = move |step: &Step| match step.reach {
+            Reach::Fixed(scope) => scope,
+            _ => scope,
+        };
+        mapping.wider.iter().map(move |step| fence(step.semantics, Some(reach(step))))
+    };
     Ok(match wide {
-        Some(scope) => vec![fence("ACQ_REL", scope), op, fence("ACQ_REL", scope)],
+        Some(scope) => around(scope).chain([op]).chain(around(scope)).collect(),
         None => vec![op],
     })
+}
+
+/// What an access or a fence of PTX is as a step of a row, at the scope that it has; `None`: it is neither, or one that no row
+/// can have, such as a reduction.
+pub(super) fn step(op: &Op) -> Option<Step> {
+    let (kind, tags, scope) = match (op.read(), op.write(), op) {
+        _ if op.has("RED") => return None,
+        (Some(read), Some(_), _) => (kind_of_rmw(op), &read.tags, read.scope),
+        (Some(read), None, _) => (Kind::Load, &read.tags, read.scope),
+        (None, Some(write), _) => (Kind::Store, &write.tags, write.scope),
+        (None, None, Op::Mark { mark, .. }) if mark.kind == EventKind::Fence => {
+            (Kind::Fence, &mark.tags, mark.scope)
+        }
+        _ => return None,
+    };
+    const OF_TAGS: &[(&str, Semantics)] = &[
+        ("VOLATILE", Semantics::Volatile),
+        ("WEAK", Semantics::Weak),
+        ("SC", Semantics::Sc),
+        ("ACQ_REL", Semantics::AcqRel),
+        ("ACQ", Semantics::Acquire),
+        ("REL", Semantics::Release),
+        ("RLX", Semantics::Relaxed),
+    ];
+    let releases = kind != Kind::Fence && op.write().is_some_and(|write| write.tags.has("REL"));
+    let semantics = match OF_TAGS.iter().find(|row| tags.has(row.0))?.1 {
+        Semantics::Acquire if releases => Semantics::AcqRel,
+        Semantics::Relaxed if releases => Semantics::Release,
+        semantics => semantics,
+    };
+    let reach = match semantics {
+        Semantics::Weak | Semantics::Volatile => Reach::None,
+        _ => Reach::Fixed(scope?),
+    };
+    Some(Step { kind, semantics, reach })
 }

@@ -2,30 +2,37 @@
 //!
 //! | File | What |
 //! |---|---|
-//! | `table` | the mappings as data |
+//! | `table` | what a mapping says; the shipped ones |
+//! | `file` | the files that say it, `models/mappings/*.toml` or the user's |
 //! | `lower` | one micro-op of the source to those of PTX |
 //! | `atomicity` | which operations PTX would make more atomic than the source's model |
-//! | `gaps` | what a mapping is known not to keep, as data |
+//! | `spell` | what was lowered, as the text of PTX can say it |
+//! | `by_hand` | a target program that is given |
+//! | `gaps` | what a mapping is known not to keep |
 //!
 //! # Invariants
-//! - Threads, registers and locations keep their indices, so that a condition means the same before and after.
-//! - Every micro-op of the result points to the source instruction that it comes from.
+//! - Threads, registers and locations keep their indices, so that a condition means the same before and after; where the target
+//!   is given, they keep their names.
+//! - Every micro-op of what was lowered points to the source instruction that it comes from.
 //! - Branches go to the first micro-op of what their target became.
 //! - What is in PTX already, in assembly, stays as it is.
 
 mod atomicity;
+mod by_hand;
+mod file;
 mod gaps;
 mod lower;
+mod spell;
 mod table;
 #[cfg(test)]
 mod tests;
 
 pub use gaps::{Gap, Told};
-pub use table::{Kind, MAPPINGS, Mapping, Order, Row, SCOPES, Step, scope};
+pub use table::{KINDS, Kind, Mapping, ORDERS, Order, Reach, Row, SCOPES, SEMANTICS, Semantics, Step, shipped};
 
 use diag::Span;
 use program::litmus::LitmusTest;
-use program::{Instr, LocationKind, Machine, MemoryKind, Program, ThreadId};
+use program::{Dialect, Instr, LocationKind, Machine, MemoryKind, Program, ThreadId};
 
 /// An operation that PTX has no counterpart of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +50,9 @@ impl Mapping {
     /// What has no counterpart there, in one sentence with the first such line: the test is valid, only this model has
     /// no words for it.
     pub fn lowered(&self, test: &LitmusTest) -> Result<LitmusTest, String> {
+        if let Some(pair) = &self.by_hand {
+            return pair.lowered(test);
+        }
         let unmapped = match self.lower(&test.program) {
             Ok(program) => return Ok(LitmusTest { program, ..test.clone() }),
             Err(unmapped) => unmapped,
@@ -54,8 +64,20 @@ impl Mapping {
             0 => String::new(),
             more => format!(" (and of {more} more)"),
         };
-        let (mapping, rule) = (self.name, &first.rule);
+        let (mapping, rule) = (&self.name, &first.rule);
         Err(format!("mapping `{mapping}` has no counterpart in PTX of `{text}`, line {line}{others}: {rule}"))
+    }
+
+    /// As [`Mapping::lowered`], such that the text of PTX can say it: operands that the source computes on the way are
+    /// registers of their own. What the test expects of models of PTX and of runs stays.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn spelled(&self, test: &LitmusTest) -> Result<LitmusTest, String> {
+        let mut lowered = self.lowered(test)?;
+        lowered.program = spell::spelled(&lowered.program);
+        lowered.expect.retain(|model, _| Dialect::of_model(model) == Some(self.to));
+        Ok(lowered)
     }
 
     /// The program in PTX.

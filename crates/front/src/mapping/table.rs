@@ -1,32 +1,43 @@
-//! The mappings as data: for each kind of operation and each order, the PTX micro-ops that stand for it.
+//! A mapping: for each kind of operation, order and scope, the PTX micro-ops that stand for it. The shipped ones are the
+//! files of `models/mappings`.
 //!
-//! # Sources
-//! - NVIDIA, *PTX Writer's Guide to Interoperability*, Atomics ABI: the rows of loads, stores, read-modify-writes and
-//!   fences; its middle revision is the `erratum`, its older one (as in Lustig et al., *A Formal Analysis of the NVIDIA
-//!   PTX Memory Consistency Model*, ASPLOS 2019) the `old-rmw`.
-//! - ISO C++, atomics.fences; OpenCL C, Fences: a relaxed fence has no effect.
-//! - LLVM's NVPTX back end (pull request #98022); CUDA Programming Guide, *Volatile Qualifier*: volatile accesses become
-//!   those of PTX, and are atomic there alone.
-//! - OpenCL: flags are dropped, as PTX fences cover all state spaces; a barrier orders all memory of its group.
+//! # Invariants
+//! - A mapping lives as long as the program: there are few, and reports keep their names.
+//! - Within a kind and an order, the row of a scope counts before the one for all others.
 
-use super::gaps::{self, Gap};
-use program::{Dialect, Scope};
+use std::fmt;
+use std::sync::LazyLock;
+
+use super::file;
+use super::gaps::Gap;
+use program::{Dialect, Op, Scope};
 
 /// What kind of operation a row is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A load.
     Load,
     /// A store.
     Store,
-    /// A read-modify-write, compare-exchange included.
+    /// A read-modify-write.
     Rmw,
+    /// A compare-exchange. Without rows of its own, a mapping has those of read-modify-writes for it.
+    Cas,
     /// A fence.
     Fence,
 }
 
+/// The kinds, as files of mappings name them.
+pub const KINDS: &[(&str, Kind)] = &[
+    ("load", Kind::Load),
+    ("store", Kind::Store),
+    ("rmw", Kind::Rmw),
+    ("cas", Kind::Cas),
+    ("fence", Kind::Fence),
+];
+
 /// The order of an operation of the source language.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Order {
     /// Not atomic.
     Plain,
@@ -44,189 +55,211 @@ pub enum Order {
     SeqCst,
 }
 
-/// One PTX micro-op; `s` is the mapped scope.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
-    /// `fence.acquire.s`
-    FenceAcquire,
-    /// `fence.release.s`
-    FenceRelease,
-    /// `fence.acq_rel.s`
-    FenceAcqRel,
-    /// `fence.sc.s`
-    FenceSc,
-    /// The access as `.weak`.
+/// The orders, as files of mappings name them.
+pub const ORDERS: &[(&str, Order)] = &[
+    ("plain", Order::Plain),
+    ("volatile", Order::Volatile),
+    ("relaxed", Order::Relaxed),
+    ("acquire", Order::Acquire),
+    ("release", Order::Release),
+    ("acq_rel", Order::AcqRel),
+    ("seq_cst", Order::SeqCst),
+];
+
+impl Kind {
+    /// The orders that an operation of the kind can have in the source languages.
+    pub fn orders(self) -> &'static [Order] {
+        use Order::{AcqRel, Acquire, Plain, Relaxed, Release, SeqCst, Volatile};
+        match self {
+            Kind::Load => &[Plain, Volatile, Relaxed, Acquire, SeqCst],
+            Kind::Store => &[Plain, Volatile, Relaxed, Release, SeqCst],
+            Kind::Rmw | Kind::Cas | Kind::Fence => &[Relaxed, Acquire, Release, AcqRel, SeqCst],
+        }
+    }
+
+    /// PTX's instruction for it.
+    pub fn opcode(self) -> &'static str {
+        match self {
+            Kind::Load => "ld",
+            Kind::Store => "st",
+            Kind::Rmw | Kind::Cas => "atom",
+            Kind::Fence => "fence",
+        }
+    }
+}
+
+/// The order of a PTX micro-op.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Semantics {
+    /// `.weak`
     Weak,
-    /// The access as `.volatile`.
+    /// `.volatile`
     Volatile,
-    /// The access as `.relaxed.s`.
+    /// `.relaxed`
     Relaxed,
-    /// The access as `.acquire.s`.
+    /// `.acquire`
     Acquire,
-    /// The access as `.release.s`.
+    /// `.release`
     Release,
-    /// The access as `.acq_rel.s`.
+    /// `.acq_rel`
     AcqRel,
+    /// `.sc`
+    Sc,
+}
+
+/// They, as PTX spells them.
+pub const SEMANTICS: &[(&str, Semantics)] = &[
+    ("weak", Semantics::Weak),
+    ("volatile", Semantics::Volatile),
+    ("relaxed", Semantics::Relaxed),
+    ("acquire", Semantics::Acquire),
+    ("release", Semantics::Release),
+    ("acq_rel", Semantics::AcqRel),
+    ("sc", Semantics::Sc),
+];
+
+/// The scope of a PTX micro-op.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reach {
+    /// It has none: `.weak`, `.volatile`.
+    None,
+    /// What the source's scope becomes.
+    Mapped,
+    /// This one, whatever the source says.
+    Fixed(Scope),
+}
+
+/// Scopes, as files of mappings name them. A queue family is Vulkan's.
+pub const SCOPES: &[(&str, Scope)] = &[
+    ("thread", Scope::Thread),
+    ("warp", Scope::Warp),
+    ("cta", Scope::Cta),
+    ("cluster", Scope::Cluster),
+    ("gpu", Scope::Gpu),
+    ("sys", Scope::Sys),
+];
+
+/// One PTX micro-op of a row: a fence, or the access itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Step {
+    /// Which instruction: [`Kind::Fence`], or that of the row.
+    pub kind: Kind,
+    /// Its order.
+    pub semantics: Semantics,
+    /// Its scope.
+    pub reach: Reach,
+}
+
+/// The word of something in one of the tables above.
+pub(super) fn word<T: PartialEq>(table: &[(&'static str, T)], of: &T) -> &'static str {
+    table.iter().find(|row| row.1 == *of).map_or("?", |row| row.0)
+}
+
+impl fmt::Display for Step {
+    /// As files of mappings have it: `fence.sc.s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.kind.opcode(), word(SEMANTICS, &self.semantics))?;
+        match self.reach {
+            Reach::None => Ok(()),
+            Reach::Mapped => f.write_str(".s"),
+            Reach::Fixed(scope) => write!(f, ".{}", word(SCOPES, &scope)),
+        }
+    }
+}
+
+impl Step {
+    /// What an access or a fence of PTX is as a step, at the scope that it has; `None`: it is neither, or one that no row can
+    /// have, such as a reduction.
+    pub fn of(op: &Op) -> Option<Step> {
+        super::lower::step(op)
+    }
 }
 
 /// One row of a mapping.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Which kind of operation.
     pub kind: Kind,
     /// Which order.
     pub order: Order,
+    /// Of which scope. `None`: of all that have no row of their own.
+    pub scope: Option<Scope>,
     /// What it becomes, in program order. Nothing: it is dropped.
-    pub steps: &'static [Step],
+    pub steps: Vec<Step>,
 }
-
-const fn row(kind: Kind, order: Order, steps: &'static [Step]) -> Row {
-    Row { kind, order, steps }
-}
-
-/// The rows that all mappings share.
-const COMMON: &[Row] = &[
-    row(Kind::Load, Order::Plain, &[Step::Weak]),
-    row(Kind::Store, Order::Plain, &[Step::Weak]),
-    row(Kind::Load, Order::Volatile, &[Step::Volatile]),
-    row(Kind::Store, Order::Volatile, &[Step::Volatile]),
-    row(Kind::Load, Order::Relaxed, &[Step::Relaxed]),
-    row(Kind::Load, Order::Acquire, &[Step::Acquire]),
-    row(Kind::Load, Order::SeqCst, &[Step::FenceSc, Step::Acquire]),
-    row(Kind::Store, Order::Relaxed, &[Step::Relaxed]),
-    row(Kind::Store, Order::Release, &[Step::Release]),
-    row(Kind::Store, Order::SeqCst, &[Step::FenceSc, Step::Relaxed]),
-    row(Kind::Rmw, Order::Relaxed, &[Step::Relaxed]),
-    row(Kind::Rmw, Order::Acquire, &[Step::Acquire]),
-    row(Kind::Rmw, Order::Release, &[Step::Release]),
-    row(Kind::Rmw, Order::AcqRel, &[Step::AcqRel]),
-    row(Kind::Rmw, Order::SeqCst, &[Step::FenceSc, Step::Acquire]),
-    row(Kind::Fence, Order::Acquire, &[Step::FenceAcquire]),
-    row(Kind::Fence, Order::Release, &[Step::FenceRelease]),
-    row(Kind::Fence, Order::AcqRel, &[Step::FenceAcqRel]),
-    row(Kind::Fence, Order::SeqCst, &[Step::FenceSc]),
-    row(Kind::Fence, Order::Relaxed, &[]),
-];
-
-/// A sequentially consistent load without acquire: it loses message passing.
-const ERRATUM: &[Row] = &[row(Kind::Load, Order::SeqCst, &[Step::FenceSc, Step::Relaxed])];
-
-/// A sequentially consistent read-modify-write that also releases.
-const OLD_RMW: &[Row] = &[row(Kind::Rmw, Order::SeqCst, &[Step::FenceSc, Step::AcqRel])];
-
-/// Source scopes and what they become. PTX has no scope below the CTA; a queue family is Vulkan's.
-pub const SCOPES: &[(Scope, Scope)] = &[
-    (Scope::Thread, Scope::Cta),
-    (Scope::Warp, Scope::Cta),
-    (Scope::Cta, Scope::Cta),
-    (Scope::Cluster, Scope::Cluster),
-    (Scope::Gpu, Scope::Gpu),
-    (Scope::Sys, Scope::Sys),
-];
-
-/// Scopes whose fences become nothing: they order nothing that another thread could see. Compilers emit no instruction for
-/// `cuda::atomic_thread_fence(…, cuda::thread_scope_thread)` (libcu++), nor for a fence of LLVM's `singlethread`.
-pub(super) const FENCELESS: &[Option<Scope>] = &[Some(Scope::Thread)];
 
 /// A named mapping from a source language to PTX.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Mapping {
-    /// Its name, as in `--mapping`.
-    pub name: &'static str,
+    /// Its name, as in `--mapping`: that of its file.
+    pub name: String,
+    /// As `--mapping` finds it: by its name, or by the path of its file.
+    pub asked: String,
     /// The language it maps from.
     pub from: Dialect,
     /// The language it maps to.
     pub to: Dialect,
+    /// Whether it is the one for its language when nobody names one.
+    pub current: bool,
     /// What it is.
-    pub doc: &'static str,
-    /// Its rows in groups; the first row that fits counts.
-    groups: &'static [&'static [Row]],
+    pub doc: String,
+    /// What says so: document and section.
+    pub sources: Vec<String>,
+    /// Its rows.
+    pub rows: Vec<Row>,
+    /// Source scopes and what they become.
+    pub(super) scopes: Vec<(Scope, Scope)>,
+    /// The groups that PTX has a barrier for.
+    pub(super) groups: Vec<Scope>,
+    /// What stands on both sides of a barrier of a scope that is wider than its group.
+    pub(super) wider: Vec<Step>,
     /// What it is known not to keep, the smallest gap first.
-    pub gaps: &'static [Gap],
+    pub gaps: Vec<Gap>,
+    /// If it is of one program alone: that one, and what it becomes.
+    pub(super) by_hand: Option<Box<super::by_hand::Pair>>,
 }
 
-/// The mappings; for each language, the current one first.
-pub const MAPPINGS: &[Mapping] = &[
-    Mapping {
-        name: "opencl-ptx",
-        from: Dialect::OpenCl,
-        to: Dialect::Ptx,
-        doc: "the current Atomics ABI: leading fence.sc",
-        groups: &[COMMON],
-        gaps: gaps::OPENCL,
-    },
-    Mapping {
-        name: "opencl-ptx-erratum",
-        from: Dialect::OpenCl,
-        to: Dialect::Ptx,
-        doc: "seq_cst load without acquire, as a middle revision of the ABI had it",
-        groups: &[ERRATUM, COMMON],
-        gaps: gaps::OPENCL_FENCES,
-    },
-    Mapping {
-        name: "opencl-ptx-old-rmw",
-        from: Dialect::OpenCl,
-        to: Dialect::Ptx,
-        doc: "seq_cst read-modify-write as atom.acq_rel, as the older ABI had it",
-        groups: &[OLD_RMW, COMMON],
-        gaps: gaps::OPENCL_FENCES,
-    },
-    Mapping {
-        name: "cuda-ptx",
-        from: Dialect::Cuda,
-        to: Dialect::Ptx,
-        doc: "the current Atomics ABI: leading fence.sc",
-        groups: &[COMMON],
-        gaps: gaps::CUDA,
-    },
-    Mapping {
-        name: "cuda-ptx-erratum",
-        from: Dialect::Cuda,
-        to: Dialect::Ptx,
-        doc: "seq_cst load without acquire, as a middle revision of the ABI had it",
-        groups: &[ERRATUM, COMMON],
-        gaps: &[],
-    },
-    Mapping {
-        name: "cuda-ptx-old-rmw",
-        from: Dialect::Cuda,
-        to: Dialect::Ptx,
-        doc: "seq_cst read-modify-write as atom.acq_rel, as the older ABI had it",
-        groups: &[OLD_RMW, COMMON],
-        gaps: &[],
-    },
-];
+/// The shipped mappings: by language, the current one first.
+pub fn shipped() -> &'static [Mapping] {
+    static SHIPPED: LazyLock<Vec<Mapping>> = LazyLock::new(|| {
+        let mut all = file::shipped();
+        all.sort_by(|a, b| (a.from, !a.current, &a.name).cmp(&(b.from, !b.current, &b.name)));
+        all
+    });
+    &SHIPPED
+}
 
 impl Mapping {
-    /// The mapping of that name.
+    /// What reports call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The shipped mapping of that name.
     pub fn named(name: &str) -> Option<&'static Mapping> {
-        MAPPINGS.iter().find(|m| m.name == name)
+        shipped().iter().find(|m| m.name == name)
     }
 
     /// The mapping that is used for a language when nobody names one.
     pub fn current(from: Dialect) -> Option<&'static Mapping> {
-        MAPPINGS.iter().find(|m| m.from == from)
+        shipped().iter().find(|m| m.from == from && m.current)
     }
 
-    /// All rows that count.
-    pub fn rows(&self) -> Vec<Row> {
-        let mut rows: Vec<Row> = Vec::new();
-        for row in self.groups.iter().copied().flatten() {
-            if !rows.iter().any(|r| (r.kind, r.order) == (row.kind, row.order)) {
-                rows.push(*row);
-            }
+    /// What an operation of a scope becomes; `None`: it has no counterpart.
+    pub fn steps(&self, kind: Kind, order: Order, scope: Option<Scope>) -> Option<&[Step]> {
+        let row = |of: Option<Scope>| {
+            let fits = |r: &&Row| (r.kind, r.order, r.scope) == (kind, order, of);
+            self.rows.iter().find(fits).map(|r| r.steps.as_slice())
+        };
+        let found = scope.and_then(|s| row(Some(s))).or_else(|| row(None));
+        match (found, kind) {
+            (None, Kind::Cas) => self.steps(Kind::Rmw, order, scope),
+            _ => found,
         }
-        rows
     }
 
-    /// What an operation becomes; `None`: it has no counterpart.
-    pub fn steps(&self, kind: Kind, order: Order) -> Option<&'static [Step]> {
-        let mut rows = self.groups.iter().copied().flatten();
-        rows.find(|r| r.kind == kind && r.order == order).map(|r| r.steps)
+    /// What a scope becomes; `None`: it has no counterpart.
+    pub fn scope(&self, scope: Scope) -> Option<Scope> {
+        self.scopes.iter().find(|s| s.0 == scope).map(|s| s.1)
     }
-}
-
-/// What a scope becomes; `None`: it has no counterpart.
-pub fn scope(scope: Scope) -> Option<Scope> {
-    SCOPES.iter().find(|s| s.0 == scope).map(|s| s.1)
 }

@@ -1,6 +1,7 @@
 //! Unit tests of the mappings: every row, scopes, barriers, branches.
 
 use super::*;
+use diag::{Diagnostic, SourceFile};
 use program::Dialect;
 use program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, Element, Expr, LocId, Op, Place, RegId, Scope, Tags,
@@ -32,9 +33,13 @@ fn tags(order: Order, kind: Kind) -> (Vec<&'static str>, Vec<&'static str>) {
             };
             (vec![tag], vec![])
         }
-        Kind::Rmw => (vec!["A", "RMW", read], vec!["A", "RMW", write]),
+        Kind::Rmw | Kind::Cas => (vec!["A", "RMW", read], vec!["A", "RMW", write]),
         _ => (vec!["A", read], vec!["A", write]),
     }
+}
+
+fn row(kind: Kind, order: Order) -> Row {
+    Row { kind, order, scope: None, steps: Vec::new() }
 }
 
 fn source(row: &Row, scope: Scope) -> Op {
@@ -44,10 +49,13 @@ fn source(row: &Row, scope: Scope) -> Op {
     match row.kind {
         Kind::Load => Op::Load { dst: RegId(0), addr, access: access(&read, scope) },
         Kind::Store => Op::Store { addr, value: Expr::Const(1), access: access(&write, scope) },
-        Kind::Rmw => Op::Rmw {
+        Kind::Rmw | Kind::Cas => Op::Rmw {
             dst: Some(RegId(0)),
             addr,
-            update: Update::Apply(BinOp::Add, Expr::Const(1)),
+            update: match row.kind {
+                Kind::Cas => Update::CompareExchange { expected: Expr::Const(0), new: Expr::Const(1) },
+                _ => Update::Apply(BinOp::Add, Expr::Const(1)),
+            },
             read: access(&read, scope),
             write: access(&write, scope),
         },
@@ -113,7 +121,8 @@ fn all_rows(name: &str) -> Vec<String> {
     let mapping = Mapping::named(name).unwrap();
     let text =
         |row: &Row| format!("{:?} {:?}: {}", row.kind, row.order, lowered(mapping, &source(row, Scope::Gpu)));
-    let mut rows: Vec<_> = mapping.rows().iter().map(text).collect();
+    let others = mapping.rows.iter().filter(|row| row.scope.is_none());
+    let mut rows: Vec<_> = others.map(text).collect();
     rows.sort();
     rows
 }
@@ -145,6 +154,7 @@ const CURRENT: &[&str] = &[
 fn every_row_of_the_current_mappings() {
     assert_eq!(all_rows("opencl-ptx"), CURRENT);
     assert_eq!(all_rows("cuda-ptx"), CURRENT);
+    assert_eq!(all_rows("c-ptx"), CURRENT);
 }
 
 #[test]
@@ -159,13 +169,16 @@ fn the_alternatives_differ_in_one_row() {
         };
         assert_eq!(other("erratum"), "Load SeqCst: fence.sc.gpu; ld.relaxed.gpu");
         assert_eq!(other("old-rmw"), "Rmw SeqCst: fence.sc.gpu; atom.acq_rel.gpu");
+        if from == "cuda-ptx" {
+            assert_eq!(other("llvm"), "Store SeqCst: fence.sc.gpu; st.release.gpu");
+        }
     }
 }
 
 #[test]
 fn every_scope_has_its_counterpart() {
     let mapping = Mapping::current(Dialect::Cuda).unwrap();
-    let load = Row { kind: Kind::Load, order: Order::SeqCst, steps: &[] };
+    let load = row(Kind::Load, Order::SeqCst);
     let of = |scope| lowered(mapping, &source(&load, scope));
     assert_eq!(of(Scope::Thread), "fence.sc.cta; ld.acquire.cta");
     assert_eq!(of(Scope::Warp), "fence.sc.cta; ld.acquire.cta");
@@ -178,9 +191,24 @@ fn every_scope_has_its_counterpart() {
 }
 
 #[test]
+fn what_was_lowered_are_the_steps_of_its_row() {
+    for mapping in shipped() {
+        for row in mapping.rows.iter().filter(|r| r.scope.is_none()) {
+            let ops = lower::op(mapping, &source(row, Scope::Gpu)).unwrap();
+            let steps: Vec<Step> = ops.iter().filter_map(Step::of).collect();
+            let fixed = |step: &Step| match step.reach {
+                Reach::Mapped => Step { reach: Reach::Fixed(Scope::Gpu), ..*step },
+                _ => *step,
+            };
+            assert_eq!(steps, row.steps.iter().map(fixed).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
 fn a_fence_of_one_thread_becomes_nothing() {
-    for mapping in MAPPINGS {
-        let fence = source(&Row { kind: Kind::Fence, order: Order::SeqCst, steps: &[] }, Scope::Thread);
+    for mapping in shipped() {
+        let fence = source(&row(Kind::Fence, Order::SeqCst), Scope::Thread);
         assert_eq!(lowered(mapping, &fence), "", "{}", mapping.name);
     }
 }
@@ -217,8 +245,8 @@ fn barriers_order_their_group_and_wider_ones_need_fences() {
 #[test]
 fn branches_go_where_they_went() {
     let mapping = Mapping::current(Dialect::OpenCl).unwrap();
-    let load = source(&Row { kind: Kind::Load, order: Order::SeqCst, steps: &[] }, Scope::Gpu);
-    let fence = source(&Row { kind: Kind::Fence, order: Order::Relaxed, steps: &[] }, Scope::Gpu);
+    let load = source(&row(Kind::Load, Order::SeqCst), Scope::Gpu);
+    let fence = source(&row(Kind::Fence, Order::Relaxed), Scope::Gpu);
     let branch = |target| Op::Branch { cond: Expr::Const(1), target };
     let ops = [branch(3), load.clone(), fence, load, branch(1), branch(6)];
     let line = |(i, op): (usize, Op)| {
@@ -251,11 +279,123 @@ fn what_has_no_counterpart_names_its_rule() {
         Op::Load { dst: RegId(0), addr: Expr::Const(0), access: access(&["A", "CON"], Some(Scope::Gpu)) };
     assert!(lower::op(mapping, &consume).unwrap_err().contains("order table"));
     // Volatile accesses are plain ones of the source; no read-modify-write is one.
-    let volatile = Row { kind: Kind::Rmw, order: Order::Volatile, steps: &[] };
+    let volatile = row(Kind::Rmw, Order::Volatile);
     assert!(lower::op(mapping, &source(&volatile, Scope::Gpu)).unwrap_err().contains("has no row"));
-    let mut narrow = source(&Row { kind: Kind::Rmw, order: Order::Relaxed, steps: &[] }, Scope::Gpu);
+    let mut narrow = source(&row(Kind::Rmw, Order::Relaxed), Scope::Gpu);
     if let Op::Rmw { read, .. } = &mut narrow {
         read.ty = Ty { bits: 8, signed: true };
     }
     assert!(lower::op(mapping, &narrow).unwrap_err().contains("8 bits"));
+}
+
+fn read(text: &str) -> Result<Mapping, Vec<Diagnostic>> {
+    file::parse(&SourceFile::new("folder/mine.toml", text), shipped())
+}
+
+const HEAD: &str = "from = \"cuda\"\nto = \"ptx\"\nbase = \"cuda-ptx\"\ndoc = \"mine\"\nsources = []\n";
+
+#[test]
+fn a_file_has_its_own_rows_before_those_of_its_base() {
+    let mine = read(&format!(
+        "{HEAD}[scopes]\ncluster = \"gpu\"\n[load]\nacquire = \"ld.relaxed.s; fence.acquire.s\"\n\
+         [rmw]\nrelaxed = {{ sys = \"atom.relaxed.sys\", other = \"atom.relaxed.gpu\" }}\n\
+         [cas]\nacq_rel = \"atom.relaxed.gpu\"\n[fence]\nacquire = \"fence.acq_rel.sys\"\n\
+         [barrier]\ngroups = [\"cta\"]\nwider = \"fence.sc.sys\"\n"
+    ))
+    .unwrap();
+    assert_eq!((mine.name.as_str(), mine.from), ("mine", Dialect::Cuda));
+    let of = |kind, order, scope| lowered(&mine, &source(&row(kind, order), scope));
+    assert_eq!(of(Kind::Load, Order::Acquire, Scope::Cluster), "ld.relaxed.gpu; fence.acquire.gpu");
+    assert_eq!(of(Kind::Load, Order::Relaxed, Scope::Cta), "ld.relaxed.cta");
+    assert_eq!(of(Kind::Rmw, Order::Relaxed, Scope::Cta), "atom.relaxed.gpu");
+    assert_eq!(of(Kind::Rmw, Order::Relaxed, Scope::Sys), "atom.relaxed.sys");
+    assert_eq!(of(Kind::Rmw, Order::AcqRel, Scope::Sys), "atom.acq_rel.sys");
+    // A compare-exchange has its own row, or that of a read-modify-write.
+    assert_eq!(of(Kind::Cas, Order::AcqRel, Scope::Sys), "atom.relaxed.gpu");
+    assert_eq!(of(Kind::Cas, Order::Relaxed, Scope::Sys), "atom.relaxed.sys");
+    // The base's row for one scope is gone with the file's for all of them.
+    assert_eq!(of(Kind::Fence, Order::Acquire, Scope::Thread), "fence.acq_rel.sys");
+    assert_eq!(of(Kind::Fence, Order::Release, Scope::Thread), "");
+    assert_eq!(lowered(&mine, &barrier(Scope::Cta, Scope::Gpu)), "fence.sc.sys; bar.sync 0; fence.sc.sys");
+    assert!(lower::op(&mine, &barrier(Scope::Warp, Scope::Warp)).unwrap_err().contains("barrier rows"));
+}
+
+#[test]
+fn what_a_file_cannot_say_is_told_at_its_place() {
+    for (text, id, place, expected) in [
+        ("[load]\nrelease = \"ld.weak\"", "unknown-key", "release", "known keys: plain"),
+        ("[load]\nrelaxed = \"st.relaxed.s\"", "unknown-step", "\"st.relaxed.s\"", "expected `ld` or `fence`"),
+        ("[load]\nrelaxed = \"ld.release.s\"", "unknown-step", "\"ld.release.s\"", "one of .weak, .volatile"),
+        ("[load]\nrelaxed = \"ld.relaxed\"", "unknown-step", "\"ld.relaxed\"", "expected a scope"),
+        ("[load]\nrelaxed = \"ld.relaxed.warp\"", "unknown-step", "\"ld.relaxed.warp\"", "expected a scope"),
+        ("[load]\nrelaxed = \"ld.weak.s\"", "unknown-step", "\"ld.weak.s\"", "expected no scope"),
+        ("[load]\nrelaxed = \"ld.relaxed.s.s\"", "unknown-step", "\"ld.relaxed.s.s\"", "behind the scope"),
+        ("[load]\nrelaxed = \"fence.sc.s\"", "unknown-step", "\"fence.sc.s\"", "the access once"),
+        ("[store]\nrelaxed = \"st.weak; st.weak\"", "unknown-step", "\"st.weak; st.weak\"", "the access once"),
+        ("[fence]\nacquire = \"ld.weak\"", "unknown-step", "\"ld.weak\"", "expected `fence`"),
+        ("[fence]\nacquire = 1", "wrong-type", "1", "expected a string or a table"),
+        ("[fence]\nacquire = { queue = \"\" }", "unknown-key", "queue", "known keys: thread"),
+        ("[barrier]\ngroups = [\"block\"]\nwider = \"\"", "unknown-word", "\"block\"", "one of thread"),
+        ("[scopes]\nsys = \"warp\"", "unknown-word", "\"warp\"", "one of cta"),
+        ("[[gap]]\nname = \"a\"\nlost = \"b\"", "missing-key", "[[gap]]", "`source` is needed"),
+        ("load = ", "toml-syntax", "", ""),
+    ] {
+        let text = format!("{HEAD}{text}");
+        let found = read(&text).unwrap_err();
+        let first = &found[0];
+        let label = first.label.clone() + &first.help.clone().unwrap_or_default();
+        assert_eq!((found.len(), first.id), (1, id), "{text}: {label}");
+        assert!(text[first.span.range()].contains(place), "{text}: {}", &text[first.span.range()]);
+        assert!(label.contains(expected), "{text}: {label}");
+    }
+    for (text, id) in [
+        ("", "missing-key"),
+        ("from = \"ptx\"\nto = \"ptx\"\ndoc = \"\"\nsources = []", "unknown-word"),
+        (&HEAD.replace("cuda-ptx", "cuda-pxt"), "unknown-mapping"),
+        (&HEAD.replace("base =", "gaps = [\"leading fences\"]\nbase ="), "unknown-gap"),
+        (&HEAD.replace("base = \"cuda-ptx\"", "gaps = [\"leading fences\"]"), "unknown-gap"),
+    ] {
+        let found = read(text).unwrap_err();
+        assert!(found.iter().all(|d| d.id == id), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn mappings_without_rows_have_no_counterpart_of_anything() {
+    let empty = read("from = \"c\"\nto = \"ptx\"\ndoc = \"\"\nsources = []").unwrap();
+    for (_, kind) in KINDS {
+        for order in kind.orders() {
+            let error = lower::op(&empty, &source(&row(*kind, *order), Scope::Sys)).unwrap_err();
+            assert!(error.contains("has no row"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_mapping_is_written_as_it_is_read() {
+    for mapping in shipped() {
+        let again = read(&mapping.to_toml()).unwrap();
+        let rows = |mapping: &Mapping| {
+            let mut rows: Vec<String> = mapping.rows.iter().map(|row| format!("{row:?}")).collect();
+            rows.sort();
+            rows
+        };
+        assert_eq!(rows(&again), rows(mapping));
+        assert_eq!((again.from, again.to, &again.doc), (mapping.from, mapping.to, &mapping.doc));
+        let scopes = |mapping: &Mapping| SCOPES.iter().map(|s| mapping.scope(s.1)).collect::<Vec<_>>();
+        assert_eq!(scopes(&again), scopes(mapping));
+        let wide = barrier(Scope::Cta, Scope::Sys);
+        assert_eq!(lowered(&again, &wide), lowered(mapping, &wide));
+    }
+}
+
+#[test]
+fn what_mends_a_gap_is_shipped() {
+    for mapping in shipped() {
+        for gap in &mapping.gaps {
+            if let Told::Mended(by) = &gap.told {
+                assert!(Mapping::named(by).is_some(), "{}: {by}", mapping.name);
+            }
+        }
+    }
 }

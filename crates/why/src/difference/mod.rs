@@ -243,7 +243,7 @@ fn race(relation: Relation, racy: &Side<'_>, other: Option<&Side<'_>>, means: &M
 
 /// A model of the source language, and one of PTX that judges what the mapping made of the test.
 fn mapping(source: &Side<'_>, ptx: &Side<'_>, by: &Mapping, means: &Means) -> Found {
-    let (from, to, name) = (source.label, ptx.label, by.name);
+    let (from, to, name) = (source.label, ptx.label, by.name());
     if source.undefined().is_some() {
         let found = race(Relation::Exempt, source, None, means);
         let why = format!("nothing is asked of the mapping: {}", found.why);
@@ -333,7 +333,7 @@ fn kept(source: &Side<'_>, ptx: &Side<'_>, means: &Means) -> Found {
 fn in_gap((source, ptx): (&Side<'_>, &Side<'_>), gap: &Gap, prop: &Prop, negate: bool, means: &Means) -> bool {
     let verdict =
         |test: &LitmusTest, model: &Model| means.session(test, model).reachability(Some(prop), negate).verdict;
-    match gap.told {
+    match &gap.told {
         Told::Less => {
             reduced(source.model, gap).is_some_and(|model| verdict(source.test, &model) == Verdict::Allowed)
         }

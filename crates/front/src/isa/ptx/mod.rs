@@ -59,6 +59,7 @@ pub use lanes::ShuffleMode;
 pub(super) use lanes::{Brought, Lanes, Shuffled, equal, fold};
 pub(super) use memory::is_non_coherent;
 pub use print::{Unprintable, opcode, print};
+pub(crate) use table::PRED;
 pub use table::{Row, rows, type_named};
 
 /// One thread's code, parsed.

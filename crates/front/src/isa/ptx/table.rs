@@ -92,7 +92,7 @@ pub(super) enum ResultTy {
 }
 
 /// Predicates hold 0 or 1: one bit, so that they are no integers of 8 bits.
-pub(super) const PRED: Ty = Ty { bits: 1, signed: false };
+pub(crate) const PRED: Ty = Ty { bits: 1, signed: false };
 
 /// What an operand is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use ::toml::de::{DeTable, DeValue};
 use super::Reader;
 use super::memory::is_identifier;
 use super::template::Choice;
-use super::validate::{Value, span_of};
+use crate::document::{Value, span_of};
 use crate::isa::clike::{Env, Language, Record, Unit};
 use crate::isa::{SymbolKind, Symbols};
 use crate::litmus::build::CThreadDraft;

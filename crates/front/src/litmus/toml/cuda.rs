@@ -6,8 +6,8 @@
 use ::toml::de::{DeTable, DeValue};
 
 use super::template::Choice;
-use super::validate::{Value, entries, span_of};
 use super::{Reader, integer};
+use crate::document::{Value, entries, span_of};
 use crate::isa::clike::{class_initial, class_named};
 use crate::isa::{Object, Symbols};
 use crate::litmus::keys;

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 
 use super::Reader;
 use super::template::{Choice, tables};
-use super::validate::{entries, span_of};
+use crate::document::{entries, span_of};
 use crate::litmus::keys;
 use program::litmus::{Expectation, Reachability};
 

@@ -11,7 +11,7 @@ use ::toml::de::{DeTable, DeValue};
 use super::Reader;
 use super::memory::is_identifier;
 use super::template::{Choice, tables};
-use super::validate::{Value, entries, span_of};
+use crate::document::{Value, entries, span_of};
 use crate::isa::clike::host::Names;
 use crate::isa::clike::{Env, Unit};
 use crate::isa::ptx;

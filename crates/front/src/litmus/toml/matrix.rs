@@ -15,7 +15,7 @@ use indexmap::IndexMap;
 use super::expect::{set, words_of};
 use super::strings::map_string;
 use super::template::{Axis, Choice, Template, tables};
-use super::validate::{Value, entries, span_of};
+use crate::document::{Value, entries, span_of};
 use diag::{MappedText, Sink, Span};
 use program::litmus::{Expectation, Reachability};
 

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use ::toml::de::{DeTable, DeValue};
 
 use super::template::Choice;
-use super::validate::{Value, entries, span_of};
 use super::{Reader, integer};
+use crate::document::{Value, entries, span_of};
 use crate::isa::clike::{is_boolean, type_named as c_type_named};
 use crate::isa::ptx::{RegInit, type_named};
 use crate::isa::{Object, SymbolKind, Symbols};

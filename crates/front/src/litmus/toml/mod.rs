@@ -14,6 +14,7 @@ use super::build::{build, build_clike};
 use super::condition::{self, Resolver, Unknown};
 use super::fronts::{Front, Syntax, dialects};
 use super::keys;
+use crate::document::{self, Value, span_of};
 use crate::isa::ptx::Env;
 use diag::{MappedText, Sink, Span};
 use program::litmus::{LitmusTest, MAX_BOUND, Quantifier};
@@ -31,7 +32,6 @@ mod strings;
 pub(super) mod target;
 pub(super) mod template;
 mod threads;
-pub(super) mod validate;
 
 pub(super) use host::host_place;
 pub(super) use memory::is_identifier;
@@ -39,24 +39,14 @@ pub(super) use range::{Layout, MAX_THREADS};
 use strings::map_string;
 use template::{Choice, Template};
 pub(super) use threads::special_registers;
-use validate::{Value, span_of};
 
 /// Reads the tests of a TOML file; `only`: the one of that name, and nothing is said of what the others use.
 pub(super) fn read(sink: &mut Sink, only: Option<&str>) -> Vec<LitmusTest> {
     let file = sink.file().clone();
-    let (document, errors) = DeTable::parse_recoverable(&file.text);
-    for error in &errors {
-        let range = error.span().unwrap_or(0..0);
-        sink.error("toml-syntax", Span::new(range.start, range.end), "this is not TOML", |d| {
-            d.label(error.message().to_string())
-        });
-    }
-    if !errors.is_empty() {
-        return Vec::new();
-    }
+    let Some(document) = document::parse(&file.text, sink) else { return Vec::new() };
     let root = document.get_ref();
     let top = Span::new(0, file.text.find('\n').unwrap_or(file.text.len()));
-    validate::table(root, top, keys::TEST, None, "a test", sink);
+    document::table(root, top, keys::TEST, None, "a test", sink);
     let template = Template::new(root, &file.text, sink);
     let choices = template.choices(sink);
     let matrices = matrix::read(root, &template, &file.text, sink);

@@ -7,8 +7,8 @@
 use ::toml::de::{DeTable, DeValue};
 
 use super::template::Choice;
-use super::validate::{Value, span_of};
 use super::{Reader, integer};
+use crate::document::{Value, span_of};
 use crate::isa::clike::Coordinates;
 use crate::litmus::fronts::Front;
 use diag::Span;

@@ -4,7 +4,7 @@ use ::toml::de::DeTable;
 
 use super::Reader;
 use super::template::{Choice, tables};
-use super::validate::span_of;
+use crate::document::span_of;
 use crate::litmus::keys;
 use program::litmus::RunExpectation;
 

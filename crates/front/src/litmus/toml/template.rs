@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use ::toml::de::{DeTable, DeValue};
 
 use super::strings::map_string;
-use super::validate::{Value, entries, span_of};
+use crate::document::{Value, entries, span_of};
 use diag::{MappedText, Sink, Span};
 
 /// No file makes more tests than this.

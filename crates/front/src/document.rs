@@ -1,31 +1,85 @@
-//! Checks a TOML document against the table of keys: unknown keys, missing keys, values of the wrong kind.
+//! TOML documents that people write, checked against a table of their keys: unknown keys, missing keys, values of the
+//! wrong kind.
 //!
-//! The rest of the reader may then take what it finds and ignore what does not fit, since that was reported here.
+//! The readers may then take what they find and ignore what does not fit, since that was reported here.
 
 use ::toml::Spanned;
 use ::toml::de::{DeTable, DeValue};
 
-use crate::litmus::keys::{Key, Shape};
 use diag::{Sink, Span};
 
+/// One key of a table.
+#[derive(Clone, Copy)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) shape: Shape,
+    pub(crate) required: bool,
+    pub(crate) doc: &'static str,
+}
+
+/// What a value looks like.
+#[derive(Clone, Copy)]
+pub(crate) enum Shape {
+    /// Any string.
+    Text,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// One of these types, or the name of a class of CUDA C++, such as `cuda::atomic<int>`, or of a structure of the code.
+    Type(&'static [&'static str]),
+    /// An integer that is not negative; in templates also a string that comes out as one.
+    Count,
+    /// An integer.
+    Integer,
+    /// A truth value.
+    Bool,
+    /// A list.
+    List(&'static Shape),
+    /// A table with exactly these keys.
+    Table(&'static [Key]),
+    /// A table with these keys, and any others of the given shape.
+    Open(&'static [Key], &'static Shape),
+    /// Any of these.
+    OneOf(&'static [Shape]),
+}
+
+pub(crate) const fn key(name: &'static str, shape: Shape, doc: &'static str) -> Key {
+    Key { name, shape, required: false, doc }
+}
+
+pub(crate) const fn required(name: &'static str, shape: Shape, doc: &'static str) -> Key {
+    Key { name, shape, required: true, doc }
+}
+
 /// A value with its place.
-pub(in crate::litmus) type Value<'a> = Spanned<DeValue<'a>>;
+pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
 
 /// The place of a value or key.
-pub(in crate::litmus) fn span_of<T>(value: &Spanned<T>) -> Span {
+pub(crate) fn span_of<T>(value: &Spanned<T>) -> Span {
     let range = value.span();
     Span::new(range.start, range.end)
 }
 
 /// The entries of a table in file order.
-pub(in crate::litmus) fn entries<'t, 'a>(table: &'t DeTable<'a>) -> Vec<(&'t str, Span, &'t Value<'a>)> {
+pub(crate) fn entries<'t, 'a>(table: &'t DeTable<'a>) -> Vec<(&'t str, Span, &'t Value<'a>)> {
     let mut all: Vec<_> = table.iter().map(|(k, v)| (k.get_ref().as_ref(), span_of(k), v)).collect();
     all.sort_by_key(|e| e.1);
     all
 }
 
+/// The TOML of a file: its syntax errors are told, and nothing of such a file is read further.
+pub(crate) fn parse<'t>(text: &'t str, sink: &mut Sink) -> Option<Spanned<DeTable<'t>>> {
+    let (document, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let range = error.span().unwrap_or(0..0);
+        sink.error("toml-syntax", Span::new(range.start, range.end), "this is not TOML", |d| {
+            d.label(error.message().to_string())
+        });
+    }
+    errors.is_empty().then_some(document)
+}
+
 /// Checks a table.
-pub(super) fn table(
+pub(crate) fn table(
     table: &DeTable<'_>,
     at: Span,
     keys: &[Key],

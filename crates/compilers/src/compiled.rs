@@ -1,0 +1,315 @@
+//! What a compiler printed for one operation: the accesses and fences of a function of PTX, in order.
+//!
+//! # Invariants
+//! - What an instruction means is asked of the PTX front end, instruction by instruction; what it does not read is kept as
+//!   [`What::Unread`], and such an operation is judged neither weaker nor stronger.
+//! - Parameters and the stack are no memory that anybody shares: their accesses are passed over, and so is what is executed only
+//!   if an address is one of the stack, which libcu++'s functions ask first.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use front::litmus;
+use front::mapping::Step;
+use petgraph::algo::dominators::simple_fast;
+use petgraph::algo::kosaraju_scc;
+use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::visit::DfsPostOrder;
+use program::Op;
+
+/// One instruction that matters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// What it is.
+    pub what: What,
+    /// Whether it stands in a loop, as where an operation is made of compare-exchanges.
+    pub is_looped: bool,
+    /// Whether the function can end without it.
+    pub is_optional: bool,
+}
+
+/// What an instruction is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// An access or a fence.
+    Step(Step),
+    /// A read-modify-write that returns nothing, which in PTX is another instruction: `red`.
+    Reduction(Step),
+    /// A call of a function that is not there.
+    Call(String),
+    /// An instruction that the front end does not read, and why.
+    Unread(String, String),
+}
+
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.what {
+            What::Step(step) => write!(f, "{step}")?,
+            What::Reduction(step) => write!(f, "{}", step.to_string().replace("atom", "red"))?,
+            What::Call(name) => write!(f, "call {name}")?,
+            What::Unread(opcode, _) => write!(f, "{opcode}")?,
+        }
+        match (self.is_looped, self.is_optional) {
+            (true, _) => write!(f, " in a loop"),
+            (false, true) => write!(f, " on some paths"),
+            (false, false) => Ok(()),
+        }
+    }
+}
+
+/// The functions of a text in PTX that have a body, by name.
+pub fn functions(text: &str) -> HashMap<String, Vec<Item>> {
+    let text: String =
+        text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n");
+    let mut found = HashMap::new();
+    let mut rest = text.as_str();
+    while let Some(at) = [".func", ".entry"].iter().filter_map(|word| rest.find(word)).min() {
+        rest = rest[at..].split_once(char::is_whitespace).map_or("", |(_, rest)| rest);
+        let Some(end) = rest.find(['{', ';']) else { break };
+        let (head, body) = rest.split_at(end);
+        if body.starts_with(';') {
+            continue;
+        }
+        let Some(length) = matching(body) else { break };
+        if let Some(name) = name(head) {
+            found.insert(name.to_owned(), items(&body[1..length]));
+        }
+        rest = &body[length..];
+    }
+    found
+}
+
+/// Where the brace that is opened first is closed.
+fn matching(text: &str) -> Option<usize> {
+    let mut depth = 0usize;
+    text.char_indices().find_map(|(at, c)| {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        (depth == 0).then_some(at)
+    })
+}
+
+/// The name in the head of a function: behind what it returns, before its parameters.
+fn name(head: &str) -> Option<&str> {
+    let head = head.trim_start();
+    let head = if head.starts_with('(') { head.split_once(')')?.1 } else { head };
+    let name = head.split('(').next()?.trim();
+    name.split_whitespace().next()
+}
+
+/// A statement, as far as it matters here.
+#[derive(Debug)]
+enum Statement<'a> {
+    /// An instruction that is kept.
+    Kept(What),
+    /// A jump, which may be passed by.
+    Branch { to: &'a str, is_conditional: bool },
+    /// The end of the function.
+    End,
+    /// Anything else, and jumps that are never made.
+    Other,
+}
+
+/// The accesses and fences of a function, in an order in which they may be executed.
+fn items(body: &str) -> Vec<Item> {
+    let mut statements = Vec::new();
+    let mut labels: HashMap<&str, usize> = HashMap::new();
+    let mut of_the_stack: HashSet<&str> = HashSet::new();
+    for statement in body.split([';', '{', '}']) {
+        let mut statement = statement.trim();
+        while let Some((label, rest)) = statement.split_once(':').filter(|(l, _)| l.chars().all(is_name)) {
+            labels.insert(label, statements.len());
+            statement = rest.trim();
+        }
+        let guard = statement.strip_prefix('@').and_then(|rest| rest.split_once(char::is_whitespace));
+        let (opcode, operands) = {
+            let unguarded = guard.map_or(statement, |(_, rest)| rest.trim());
+            unguarded.split_once(char::is_whitespace).unwrap_or((unguarded, ""))
+        };
+        if opcode == "isspacep.local" {
+            of_the_stack.extend(operands.split(',').next().map(str::trim));
+        }
+        // Whether it is executed, where an address is none of the stack.
+        let is_never = guard.is_some_and(|(guard, _)| of_the_stack.contains(guard));
+        let is_always = guard.is_none_or(|(g, _)| g.strip_prefix('!').is_some_and(|g| of_the_stack.contains(g)));
+        statements.push(if is_never { Statement::Other } else { read_statement(opcode, operands, !is_always) });
+    }
+
+    // Places between statements: the function is entered at the first one, and left at the last one.
+    let exit = statements.len();
+    let mut flow: DiGraph<(), ()> = DiGraph::new();
+    let places: Vec<_> = (0..=exit).map(|_| flow.add_node(())).collect();
+    for (at, statement) in statements.iter().enumerate() {
+        let (to, is_passed) = match statement {
+            Statement::Branch { to, is_conditional } => (labels.get(to), *is_conditional),
+            Statement::End => (Some(&exit), false),
+            Statement::Kept(_) | Statement::Other => (None, true),
+        };
+        let next = is_passed.then_some(at + 1);
+        for to in to.copied().into_iter().chain(next) {
+            flow.add_edge(places[at], places[to], ());
+        }
+    }
+    let looped: HashSet<_> =
+        kosaraju_scc(&flow).into_iter().filter(|component| component.len() > 1).flatten().collect();
+    let dominators = simple_fast(&flow, places[0]);
+    let always: Option<HashSet<_>> = dominators.dominators(places[exit]).map(Iterator::collect);
+    let mut order = Vec::new();
+    let mut walk = DfsPostOrder::new(&flow, places[0]);
+    while let Some(place) = walk.next(&flow) {
+        order.push(place);
+    }
+    let item = |place: NodeIndex| match statements.get(place.index()) {
+        Some(Statement::Kept(what)) => Some(Item {
+            what: what.clone(),
+            is_looped: looped.contains(&place),
+            is_optional: always.as_ref().is_some_and(|always| !always.contains(&place)),
+        }),
+        _ => None,
+    };
+    order.into_iter().rev().filter_map(item).collect()
+}
+
+fn read_statement<'a>(opcode: &str, operands: &'a str, is_conditional: bool) -> Statement<'a> {
+    let mut words = opcode.split('.');
+    match words.next().unwrap_or_default() {
+        "bra" => Statement::Branch { to: operands.trim(), is_conditional },
+        "ret" | "exit" | "trap" if !is_conditional => Statement::End,
+        "call" => {
+            let callee = operands.split([',', '(', ')']).map(str::trim).find(|w| {
+                !w.is_empty() && w.chars().all(is_name) && !w.starts_with("retval") && !w.starts_with("param")
+            });
+            Statement::Kept(What::Call(callee.unwrap_or("an address").to_owned()))
+        }
+        "ld" | "st" | "atom" | "red" | "fence" | "membar" if !words.any(|w| matches!(w, "param" | "local")) => {
+            // A predicate that is no jump.
+            match read(opcode) {
+                What::Unread(opcode, why) => Statement::Kept(What::Unread(opcode, why)),
+                _ if is_conditional => {
+                    Statement::Kept(What::Unread(opcode.to_owned(), "it has a predicate".to_owned()))
+                }
+                what => Statement::Kept(what),
+            }
+        }
+        _ => Statement::Other,
+    }
+}
+
+fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '$'
+}
+
+/// What the front end says that an instruction is.
+fn read(opcode: &str) -> What {
+    let bits: u32 = opcode
+        .split('.')
+        .rev()
+        .find_map(|word| word.strip_prefix(['b', 'u', 's', 'f']).and_then(|bits| bits.parse().ok()))
+        .unwrap_or(32);
+    let first = opcode.split('.').next().unwrap_or_default();
+    let operands = match first {
+        "ld" => " r, [x]",
+        "st" => " [x], 1",
+        "red" => " [x], 1",
+        "atom" if opcode.split('.').any(|word| word == "cas") => " r, [x], 0, 1",
+        "atom" => " r, [x], 1",
+        _ => "",
+    };
+    let test = format!(
+        "name = \"x\"\n[memory]\nx = {{ type = \"u{bits}\" }}\n[[thread]]\ncta = 0\ncode = '{opcode}{operands}'\n"
+    );
+    let unread = |why: &str| What::Unread(opcode.to_owned(), why.to_owned());
+    let mut tests = match litmus::parse("x.toml", test.as_bytes()) {
+        Ok(tests) => tests,
+        Err(found) => return unread(found.first().map_or("", |d| &d.message)),
+    };
+    let code = tests.pop().and_then(|mut test| test.program.threads.pop()).map(|thread| thread.code);
+    for mut op in code.into_iter().flatten().map(|instr| instr.op) {
+        let reduction = op.has("RED");
+        if reduction {
+            op.accesses_mut().for_each(|access| access.tags = access.tags.without(&["RED"]));
+        }
+        if let Some(step) = Step::of(&op) {
+            return if reduction { What::Reduction(step) } else { What::Step(step) };
+        }
+        if !matches!(op, Op::Assign { .. }) {
+            break;
+        }
+    }
+    unread("it is no access and no fence")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(body: &str) -> String {
+        let text =
+            format!(".visible .func  (.param .b32 func_retval0) f(\n\t.param .b64 f_param_0\n)\n{{\n{body}\n}}\n");
+        let functions = functions(&text);
+        functions["f"].iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    }
+
+    #[test]
+    fn instructions_mean_what_the_front_end_says() {
+        assert_eq!(told("ld.param.u64 %rd1, [f_param_0]; // comment ld.u32\n ld.u32 %r1, [%rd1];"), "ld.weak");
+        assert_eq!(
+            told("ld.volatile.u32 %r1, [%rd1]; st.release.gpu.u32 [%rd1], %r1;"),
+            "ld.volatile; st.release.gpu"
+        );
+        // What is not said: relaxed, and the scope of a device.
+        assert_eq!(told("atom.global.add.u32 %r1, [%rd1], 1;"), "atom.relaxed.gpu");
+        assert_eq!(told("atom.add.acquire.cta.u32 %r1,[%rd1],%r5;"), "atom.acquire.cta");
+        assert_eq!(told("atom.cas.b64 %rd3, [%rd1], %rd2, %rd4;"), "atom.relaxed.gpu");
+        assert_eq!(told("red.global.add.u32 [%rd1], 1;"), "red.relaxed.gpu");
+        assert_eq!(told("membar.sys; fence.acq_rel.cta;"), "fence.sc.sys; fence.acq_rel.cta");
+    }
+
+    #[test]
+    fn what_stands_in_a_loop_is_told() {
+        let body =
+            "ld.u32 %r1, [%rd2];\n$L_1:\n atom.cas.b32 %r2, [%rd2], %r1, %r3;\n @%p1 bra $L_1;\n fence.sc.gpu;";
+        assert_eq!(told(body), "ld.weak; atom.relaxed.gpu in a loop; fence.sc.gpu");
+    }
+
+    #[test]
+    fn instructions_come_in_the_order_of_execution() {
+        let body = "bra.uni L1; L2: fence.sc.gpu; ret; L1: ld.relaxed.gpu.u32 %r1, [%rd1]; bra.uni L2;";
+        assert_eq!(told(body), "ld.relaxed.gpu; fence.sc.gpu");
+        let body = "ld.relaxed.gpu.u32 %r1, [%rd1]; @%p1 bra L1; fence.sc.gpu; L1: ret;";
+        assert_eq!(told(body), "ld.relaxed.gpu; fence.sc.gpu on some paths");
+        // A predicate of its own is no jump, and nothing that a step could say.
+        assert_eq!(told("@%p1 fence.sc.gpu; @!%p1 st.u32 [%rd1], 1;"), "fence.sc.gpu; st.u32");
+    }
+
+    #[test]
+    fn what_is_for_the_stack_alone_is_passed_over() {
+        let body = "isspacep.local %p2, %rd1; @%p2 bra L1; atom.add.relaxed.gpu.u32 %r1, [%rd1], 1; ret; \
+                    L1: ld.u32 %r1, [%rd1]; ret;";
+        assert_eq!(told(body), "atom.relaxed.gpu");
+        let body = "isspacep.local %p2, %rd1; @!%p2 bra L1; ld.u32 %r1, [%rd1]; ret; \
+                    L1: atom.add.relaxed.gpu.u32 %r1, [%rd1], 1; ret;";
+        assert_eq!(told(body), "atom.relaxed.gpu");
+        let body = "isspacep.shared %p2, %rd1; @%p2 bra L1; st.u32 [%rd1], 1; ret; L1: ld.u32 %r1, [%rd1]; ret;";
+        assert_eq!(told(body).matches("on some paths").count(), 2);
+    }
+
+    #[test]
+    fn the_stack_is_passed_over_and_calls_are_told() {
+        assert_eq!(told("ld.local.u8 %r1, [%rd3]; st.volatile.local.u32 [%rd3], %r2; ret;"), "");
+        let call =
+            "{ .param .b64 param0; st.param.b64 [param0+0], %rd1; call.uni (retval0), _Z4loadv, ( param0 ); }";
+        assert_eq!(told(call), "call _Z4loadv");
+    }
+
+    #[test]
+    fn what_the_front_end_does_not_read_is_no_step() {
+        let functions =
+            functions(".visible .entry k()\n{ ld.relaxed.moon.u32 %r1, [%rd1]; }\n.extern .func g();\n");
+        assert!(matches!(functions["k"][0].what, What::Unread(..)));
+        assert_eq!(functions.len(), 1);
+    }
+}

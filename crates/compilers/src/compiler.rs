@@ -1,0 +1,229 @@
+//! Compilers that are installed: which there are, and what they print.
+//!
+//! # Invariants
+//! - A compiler runs in a folder of its own, for at most [`PATIENCE`] at a time, and nothing is left behind.
+//! - Where one function of several is refused, the others are compiled without it.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::operation::{Language, Operation, prologue};
+
+/// How long one call of a compiler may take.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Whose compiler it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// clang, for C and OpenCL C.
+    Clang,
+    /// NVIDIA's nvcc, for CUDA C++.
+    Nvcc,
+}
+
+/// A compiler.
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    /// Whose.
+    pub family: Family,
+    /// The program.
+    pub path: PathBuf,
+    /// What it calls itself: one line.
+    pub version: String,
+    /// Folders of headers.
+    pub include: Vec<PathBuf>,
+    /// The target, as in `sm_70`.
+    pub arch: String,
+}
+
+/// What came of one operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A text in PTX that has its function.
+    Text(String),
+    /// The compiler's reason.
+    Refused(String),
+}
+
+impl Compiler {
+    /// The compiler at that path, or of that name.
+    ///
+    /// # Errors
+    /// Why it cannot be run, as a sentence.
+    pub fn new(family: Family, path: &Path, include: &[PathBuf], arch: &str) -> Result<Compiler, String> {
+        let answer = Command::new(path)
+            .arg("--version")
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| format!("`{}` cannot be run: {error}", path.display()))?;
+        let text = String::from_utf8_lossy(&answer.stdout);
+        // nvcc says in its last lines what it is.
+        let line = match family {
+            Family::Clang => text.lines().next(),
+            Family::Nvcc => text.lines().find(|line| line.contains("release")),
+        };
+        match line.map(str::trim).filter(|_| answer.status.success()) {
+            Some(version) => Ok(Compiler {
+                family,
+                path: path.to_owned(),
+                version: version.to_owned(),
+                include: include.to_vec(),
+                arch: arch.to_owned(),
+            }),
+            None => Err(format!("`{} --version` does not say what it is", path.display())),
+        }
+    }
+
+    /// What is installed, by the names under which compilers are found.
+    pub fn installed(include: &[PathBuf], arch: &str) -> Vec<Compiler> {
+        let folders: Vec<PathBuf> = std::env::var_os("PATH")
+            .iter()
+            .flat_map(|path| std::env::split_paths(path).collect::<Vec<_>>())
+            .collect();
+        let mut found: Vec<Compiler> = Vec::new();
+        for folder in folders {
+            let Ok(entries) = fs::read_dir(&folder) else { continue };
+            let mut names: Vec<String> =
+                entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+            names.sort();
+            for name in names {
+                let Some(family) = family(&name) else { continue };
+                let Ok(compiler) = Compiler::new(family, &folder.join(&name), include, arch) else { continue };
+                // `clang` is often a name for one of the others.
+                if !found.iter().any(|c| c.version == compiler.version) {
+                    found.push(compiler);
+                }
+            }
+        }
+        found
+    }
+
+    /// The languages that it compiles.
+    pub fn languages(&self) -> &'static [Language] {
+        match self.family {
+            Family::Clang => &[Language::C11, Language::Scoped, Language::OpenCl],
+            Family::Nvcc => &[Language::Cuda],
+        }
+    }
+
+    /// What it makes of the operations, each with its output.
+    ///
+    /// # Errors
+    /// What went wrong with files or the process.
+    pub fn compile(&self, language: Language, operations: &[Operation]) -> io::Result<Vec<(Operation, Output)>> {
+        let folder = tempfile::tempdir()?;
+        let mut outputs = Vec::with_capacity(operations.len());
+        self.compile_part(language, operations, folder.path(), &mut outputs)?;
+        Ok(outputs)
+    }
+
+    /// All at once; if that fails, in halves.
+    fn compile_part(
+        &self,
+        language: Language,
+        operations: &[Operation],
+        folder: &Path,
+        outputs: &mut Vec<(Operation, Output)>,
+    ) -> io::Result<()> {
+        match (self.run(language, operations, folder)?, operations) {
+            (Output::Text(text), _) => {
+                outputs.extend(operations.iter().map(|operation| (*operation, Output::Text(text.clone()))));
+            }
+            (Output::Refused(_), []) => {}
+            (Output::Refused(why), [one]) => outputs.push((*one, Output::Refused(why))),
+            (Output::Refused(_), several) => {
+                let (a, b) = several.split_at(several.len() / 2);
+                self.compile_part(language, a, folder, outputs)?;
+                self.compile_part(language, b, folder, outputs)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&self, language: Language, operations: &[Operation], folder: &Path) -> io::Result<Output> {
+        let row = language.row();
+        let source = folder.join(format!("operations.{}", row.ending));
+        let (made, said) = (folder.join("operations.ptx"), folder.join("said"));
+        let functions: String = operations.iter().map(|operation| operation.source(language)).collect();
+        fs::write(&source, format!("{}{functions}", prologue(language)))?;
+        let mut command = Command::new(&self.path);
+        command.args(row.options).args(["-o"]).arg(&made);
+        match self.family {
+            Family::Clang => command
+                .args(["--target=nvptx64-nvidia-cuda", "-nogpulib", "-O2", "-S", "-w", "-fno-crash-diagnostics"])
+                .arg(format!("-march={}", self.arch)),
+            Family::Nvcc => command.args(["-ptx", "-O3", "-w"]).arg(format!("-arch={}", self.arch)),
+        };
+        command.args(self.include.iter().map(|folder| format!("-I{}", folder.display()))).arg(&source);
+        let log = File::create(&said)?;
+        command.current_dir(folder).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        let mut child = command.spawn()?;
+        let until = Instant::now() + PATIENCE;
+        let status = loop {
+            if let Some(status) = child.try_wait()? {
+                break status;
+            }
+            if Instant::now() > until {
+                child.kill()?;
+                child.wait()?;
+                return Ok(Output::Refused(format!("no answer within {} seconds", PATIENCE.as_secs())));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        if status.success() {
+            return Ok(Output::Text(fs::read_to_string(&made)?));
+        }
+        Ok(Output::Refused(reason(&String::from_utf8_lossy(&fs::read(&said)?))))
+    }
+}
+
+/// Whose compiler a name is that of.
+fn family(name: &str) -> Option<Family> {
+    let version = |name: &str| name.chars().all(|c| c.is_ascii_digit());
+    match name {
+        "nvcc" => Some(Family::Nvcc),
+        "clang" => Some(Family::Clang),
+        _ => name.strip_prefix("clang-").filter(|rest| version(rest)).map(|_| Family::Clang),
+    }
+}
+
+/// The first complaint, without what differs from run to run: addresses and files.
+fn reason(said: &str) -> String {
+    let line =
+        said.lines().find(|line| line.contains("error")).or(said.lines().next()).unwrap_or("it does not say why");
+    let start = line.find("error").unwrap_or(0);
+    let words = line[start..].split_whitespace().filter(|word| !word.starts_with("0x"));
+    let reason = words.collect::<Vec<_>>().join(" ");
+    reason.trim_start_matches("error: ").trim_start_matches("error in backend: ").trim_end_matches(',').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_whose_a_compiler_is() {
+        assert_eq!(family("clang"), Some(Family::Clang));
+        assert_eq!(family("clang-19"), Some(Family::Clang));
+        assert_eq!(family("nvcc"), Some(Family::Nvcc));
+        for other in ["clang++", "clang-format", "clang-cpp-19", "nvcc.profile", "gcc"] {
+            assert_eq!(family(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn reasons_are_the_same_in_every_run() {
+        let said = "warning: slow\nfatal error: error in backend: Cannot select: 0x55b: i32,ch = AtomicLoad 0x55c, 0x55d\n";
+        assert_eq!(reason(said), "Cannot select: i32,ch = AtomicLoad");
+        assert_eq!(reason(""), "it does not say why");
+    }
+
+    #[test]
+    fn what_is_no_compiler_is_named() {
+        let missing = Compiler::new(Family::Clang, Path::new("/nowhere/clang"), &[], "sm_70").unwrap_err();
+        assert!(missing.contains("`/nowhere/clang` cannot be run"), "{missing}");
+    }
+}

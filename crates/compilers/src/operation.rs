@@ -1,0 +1,380 @@
+//! The operations that compilers are tried with: one function for each, in each of the languages.
+//!
+//! # Invariants
+//! - The name of a function says what it is, so that a compiler's output speaks for itself: `exchange_acq_rel_gpu_u32`.
+//! - Each function does one thing to `*x`; what it reads, it returns, but for the forms whose result is unused.
+
+use std::fmt;
+
+use front::mapping::{KINDS, Kind, ORDERS, Order, SCOPES};
+use program::{Dialect, Scope};
+
+/// A language, or a way to write atomic operations in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// C11, by the builtins behind `<stdatomic.h>`.
+    C11,
+    /// C with scopes: clang's `__scoped_atomic_*`.
+    Scoped,
+    /// OpenCL C 2.0, by the builtins behind its atomic functions.
+    OpenCl,
+    /// CUDA C++ with libcu++'s `cuda::atomic_ref`.
+    Cuda,
+}
+
+/// What a language has.
+#[derive(Debug)]
+pub struct LanguageRow {
+    /// Its name, in reports and of files.
+    pub name: &'static str,
+    /// The dialect whose models speak of it.
+    pub dialect: Dialect,
+    /// The mapping that its compilers are held against.
+    pub mapping: &'static str,
+    /// The source model: what it forbids, no compiler may allow.
+    pub model: &'static str,
+    /// How clang or nvcc is told the language.
+    pub(crate) options: &'static [&'static str],
+    /// The ending of its files.
+    pub(crate) ending: &'static str,
+    /// Scopes and their words. One for all where the language has none.
+    scopes: &'static [(Scope, &'static str)],
+    /// Sizes in bits.
+    bits: &'static [u8],
+    /// Whether fences are builtins; else they are functions of a library.
+    fences: bool,
+}
+
+/// The languages.
+pub const LANGUAGES: &[(Language, LanguageRow)] = &[
+    (
+        Language::C11,
+        LanguageRow {
+            name: "c11",
+            dialect: Dialect::C,
+            mapping: "c-ptx",
+            model: "c11",
+            options: &["-x", "c", "-std=c11"],
+            ending: "c",
+            scopes: &[(Scope::Sys, "")],
+            bits: &[32, 64, 8, 16],
+            fences: true,
+        },
+    ),
+    (
+        Language::Scoped,
+        LanguageRow {
+            name: "scoped",
+            dialect: Dialect::Cuda,
+            mapping: "cuda-ptx",
+            model: "cuda",
+            options: &["-x", "c", "-std=c11"],
+            ending: "c",
+            scopes: &[
+                (Scope::Thread, "__MEMORY_SCOPE_SINGLE"),
+                (Scope::Warp, "__MEMORY_SCOPE_WVFRNT"),
+                (Scope::Cta, "__MEMORY_SCOPE_WRKGRP"),
+                (Scope::Gpu, "__MEMORY_SCOPE_DEVICE"),
+                (Scope::Sys, "__MEMORY_SCOPE_SYSTEM"),
+            ],
+            bits: &[32, 64, 8],
+            fences: true,
+        },
+    ),
+    (
+        Language::OpenCl,
+        LanguageRow {
+            name: "opencl",
+            dialect: Dialect::OpenCl,
+            mapping: "opencl-ptx",
+            model: "opencl",
+            options: &["-x", "cl", "-cl-std=CL2.0"],
+            ending: "cl",
+            scopes: &[
+                (Scope::Warp, "__OPENCL_MEMORY_SCOPE_SUB_GROUP"),
+                (Scope::Cta, "__OPENCL_MEMORY_SCOPE_WORK_GROUP"),
+                (Scope::Gpu, "__OPENCL_MEMORY_SCOPE_DEVICE"),
+                (Scope::Sys, "__OPENCL_MEMORY_SCOPE_ALL_SVM_DEVICES"),
+            ],
+            bits: &[32, 64],
+            fences: false,
+        },
+    ),
+    (
+        Language::Cuda,
+        LanguageRow {
+            name: "cuda",
+            dialect: Dialect::Cuda,
+            mapping: "cuda-ptx",
+            model: "cuda",
+            options: &["-x", "cu", "-std=c++17", "-rdc=true"],
+            ending: "cu",
+            scopes: &[
+                (Scope::Thread, "cuda::thread_scope_thread"),
+                (Scope::Cta, "cuda::thread_scope_block"),
+                (Scope::Gpu, "cuda::thread_scope_device"),
+                (Scope::Sys, "cuda::thread_scope_system"),
+            ],
+            bits: &[32, 64, 8, 16],
+            fences: true,
+        },
+    ),
+];
+
+impl Language {
+    /// What it has.
+    pub fn row(self) -> &'static LanguageRow {
+        LANGUAGES.iter().find(|l| l.0 == self).map(|l| &l.1).expect("every language has a row")
+    }
+
+    /// The language of that name.
+    pub fn named(name: &str) -> Option<Language> {
+        LANGUAGES.iter().find(|l| l.1.name == name).map(|l| l.0)
+    }
+}
+
+/// A form of operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Form {
+    /// A load.
+    Load,
+    /// A store.
+    Store,
+    /// An exchange.
+    Exchange,
+    /// An addition whose result is used.
+    Add,
+    /// An addition whose result nobody reads.
+    AddUnused,
+    /// A strong compare-exchange.
+    Cas,
+    /// A fence.
+    Fence,
+}
+
+const FORMS: &[(&str, Form, Kind)] = &[
+    ("load", Form::Load, Kind::Load),
+    ("store", Form::Store, Kind::Store),
+    ("exchange", Form::Exchange, Kind::Rmw),
+    ("add", Form::Add, Kind::Rmw),
+    ("add_unused", Form::AddUnused, Kind::Rmw),
+    ("cas", Form::Cas, Kind::Cas),
+    ("fence", Form::Fence, Kind::Fence),
+];
+
+impl Form {
+    /// As reports and functions call it.
+    pub fn name(self) -> &'static str {
+        FORMS.iter().find(|f| f.1 == self).map_or("?", |f| f.0)
+    }
+
+    /// The rows of a mapping that speak of it.
+    pub fn kind(self) -> Kind {
+        FORMS.iter().find(|f| f.1 == self).map_or(Kind::Load, |f| f.2)
+    }
+}
+
+/// One operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Operation {
+    /// Its form.
+    pub form: Form,
+    /// Its order; of a compare-exchange, on success: on failure it has what of that a load can have.
+    pub order: Order,
+    /// Its scope.
+    pub scope: Scope,
+    /// Its size; 0 for a fence.
+    pub bits: u8,
+}
+
+fn word<T: PartialEq>(table: &[(&'static str, T)], of: &T) -> &'static str {
+    table.iter().find(|row| row.1 == *of).map_or("?", |row| row.0)
+}
+
+impl fmt::Display for Operation {
+    /// The name of its function.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (form, order, scope) = (self.form.name(), word(ORDERS, &self.order), word(SCOPES, &self.scope));
+        write!(f, "{form}_{order}_{scope}")?;
+        if self.bits > 0 { write!(f, "_u{}", self.bits) } else { Ok(()) }
+    }
+}
+
+impl Operation {
+    /// The operations that a language has.
+    pub fn all(language: Language) -> Vec<Operation> {
+        let row = language.row();
+        let mut all = Vec::new();
+        for (_, form, kind) in FORMS {
+            for &order in kind.orders() {
+                let scoped = !matches!(order, Order::Plain | Order::Volatile);
+                let scopes = if scoped { row.scopes } else { &[(Scope::Sys, "")] };
+                for &(scope, _) in scopes {
+                    match form {
+                        Form::Fence if !row.fences => {}
+                        Form::Fence => all.push(Operation { form: *form, order, scope, bits: 0 }),
+                        _ => {
+                            all.extend(row.bits.iter().map(|&bits| Operation { form: *form, order, scope, bits }))
+                        }
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// The operation whose function has that name.
+    pub fn named(language: Language, name: &str) -> Option<Operation> {
+        Operation::all(language).into_iter().find(|operation| operation.to_string() == name)
+    }
+
+    /// Which kind of operation, order and scope, as a mapping's rows say it.
+    pub fn row(&self) -> (Kind, Order, Scope) {
+        (self.form.kind(), self.order, self.scope)
+    }
+
+    /// Its function in the language.
+    pub(crate) fn source(&self, language: Language) -> String {
+        let scope = language.row().scopes.iter().find(|s| s.0 == self.scope).map_or("", |s| s.1);
+        match language {
+            Language::C11 | Language::Scoped | Language::OpenCl => self.of_clang(language, scope),
+            Language::Cuda => self.of_libcudacxx(scope),
+        }
+    }
+
+    /// What it returns: nothing, what it read, or whether it wrote.
+    fn returns(&self, ty: &str) -> String {
+        match self.form {
+            Form::Store | Form::AddUnused | Form::Fence => "void".into(),
+            Form::Cas => "int".into(),
+            _ => ty.into(),
+        }
+    }
+
+    fn of_clang(&self, language: Language, scope: &str) -> String {
+        let order = |order: Order| match order {
+            Order::Acquire => "__ATOMIC_ACQUIRE",
+            Order::Release => "__ATOMIC_RELEASE",
+            Order::AcqRel => "__ATOMIC_ACQ_REL",
+            Order::SeqCst => "__ATOMIC_SEQ_CST",
+            _ => "__ATOMIC_RELAXED",
+        };
+        let (on_success, on_failure) = (order(self.order), order(self.on_failure()));
+        let opencl = language == Language::OpenCl;
+        let ty = match (self.bits, opencl) {
+            (8, _) => "unsigned char",
+            (16, _) => "unsigned short",
+            (64, true) => "ulong",
+            (64, false) => "unsigned long long",
+            (_, true) => "uint",
+            (_, false) => "unsigned",
+        };
+        let (prefix, suffix) = match language {
+            Language::Scoped => ("__scoped_atomic", format!(", {scope}")),
+            Language::OpenCl => ("__opencl_atomic", format!(", {scope}")),
+            _ => ("__c11_atomic", String::new()),
+        };
+        // The builtins that take any type have other names than those that take atomic ones.
+        let n = if language == Language::Scoped { "_n" } else { "" };
+        let pointer = match (self.order, language) {
+            (Order::Plain, _) => format!("{ty} *x"),
+            (Order::Volatile, _) => format!("volatile {ty} *x"),
+            (_, Language::Scoped) => format!("{ty} *x"),
+            (_, Language::OpenCl) => format!("volatile atomic_{ty} *x"),
+            _ => format!("_Atomic({ty}) *x"),
+        };
+        let body = match self.form {
+            Form::Load | Form::Store if matches!(self.order, Order::Plain | Order::Volatile) => match self.form {
+                Form::Load => "return *x;".into(),
+                _ => "*x = 1;".into(),
+            },
+            Form::Load => format!("return {prefix}_load{n}(x, {on_success}{suffix});"),
+            Form::Store => format!("{prefix}_store{n}(x, 1, {on_success}{suffix});"),
+            Form::Exchange => format!("return {prefix}_exchange{n}(x, 1, {on_success}{suffix});"),
+            Form::Add => format!("return {prefix}_fetch_add(x, 1, {on_success}{suffix});"),
+            Form::AddUnused => format!("{prefix}_fetch_add(x, 1, {on_success}{suffix});"),
+            Form::Cas => {
+                let name = match language {
+                    Language::Scoped => "compare_exchange_n",
+                    _ => "compare_exchange_strong",
+                };
+                let weak = if language == Language::Scoped { "0, " } else { "" };
+                format!("{ty} e = 5; return {prefix}_{name}(x, &e, 7, {weak}{on_success}, {on_failure}{suffix});")
+            }
+            Form::Fence => format!("{prefix}_thread_fence({on_success}{suffix});"),
+        };
+        let parameters = if self.form == Form::Fence { "void".into() } else { pointer };
+        format!("{} {self}({parameters}) {{ {body} }}\n", self.returns(ty))
+    }
+
+    fn of_libcudacxx(&self, scope: &str) -> String {
+        let ty = match self.bits {
+            8 => "unsigned char",
+            16 => "unsigned short",
+            64 => "unsigned long long",
+            _ => "unsigned",
+        };
+        let order = |order: Order| format!("cuda::memory_order_{}", word(ORDERS, &order));
+        let on_success = order(self.order);
+        let pointer = match self.order {
+            Order::Volatile => format!("volatile {ty} *x"),
+            _ => format!("{ty} *x"),
+        };
+        let object = format!("cuda::atomic_ref<{ty}, {scope}>(*x)");
+        let body = match self.form {
+            Form::Load | Form::Store if matches!(self.order, Order::Plain | Order::Volatile) => match self.form {
+                Form::Load => "return *x;".into(),
+                _ => "*x = 1;".into(),
+            },
+            Form::Load => format!("return {object}.load({on_success});"),
+            Form::Store => format!("{object}.store(1, {on_success});"),
+            Form::Exchange => format!("return {object}.exchange(1, {on_success});"),
+            Form::Add => format!("return {object}.fetch_add(1, {on_success});"),
+            Form::AddUnused => format!("{object}.fetch_add(1, {on_success});"),
+            Form::Cas => {
+                let on_failure = order(self.on_failure());
+                format!("{ty} e = 5; return {object}.compare_exchange_strong(e, 7, {on_success}, {on_failure});")
+            }
+            Form::Fence => format!("cuda::atomic_thread_fence({on_success}, {scope});"),
+        };
+        let parameters = if self.form == Form::Fence { String::new() } else { pointer };
+        format!("extern \"C\" __device__ {} {self}({parameters}) {{ {body} }}\n", self.returns(ty))
+    }
+
+    /// The strongest order of a failure that adds nothing to that of success.
+    fn on_failure(&self) -> Order {
+        match self.order {
+            Order::AcqRel => Order::Acquire,
+            Order::Release => Order::Relaxed,
+            order => order,
+        }
+    }
+}
+
+/// What stands before the functions.
+pub(crate) fn prologue(language: Language) -> &'static str {
+    match language {
+        Language::Cuda => "#include <cuda/atomic>\n",
+        // OpenCL C has atomic objects of 64 bits by extensions only.
+        Language::OpenCl => {
+            "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n\
+             #pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable\n"
+        }
+        _ => "",
+    }
+}
+
+/// The word of a kind, as in a mapping's file.
+pub fn kind_word(kind: Kind) -> &'static str {
+    word(KINDS, &kind)
+}
+
+/// The word of an order, as in a mapping's file.
+pub fn order_word(order: Order) -> &'static str {
+    word(ORDERS, &order)
+}
+
+/// The word of a scope, as in a mapping's file.
+pub fn scope_word(scope: Scope) -> &'static str {
+    word(SCOPES, &scope)
+}

@@ -1,0 +1,156 @@
+//! What a compiler printed, as one file: a head that says who compiled what, then PTX, with what was refused as comments.
+//!
+//! # Invariants
+//! - A file that was written reads back to the same outputs.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use crate::compiled::{Item, functions};
+use crate::compiler::Output;
+use crate::operation::{Language, Operation};
+
+const HEAD: &str = "// fencepost compilers: ";
+const REFUSED: &str = "// refused: ";
+
+/// How compilers say their version, and what they are called for short.
+const NAMES: [(&str, &str); 2] = [("clang version", "clang"), ("release", "nvcc")];
+
+/// What one compiler printed of one language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The language.
+    pub language: Language,
+    /// The compiler, in its own words, and the target.
+    pub compiler: String,
+    /// Texts in PTX, one behind the other.
+    text: String,
+    /// Reasons, by the name of the function.
+    refused: HashMap<String, String>,
+}
+
+impl Record {
+    /// What came of [`crate::Compiler::compile`].
+    pub fn new(language: Language, compiler: &str, outputs: &[(Operation, Output)]) -> Record {
+        let mut texts: Vec<&str> = Vec::new();
+        let mut refused = HashMap::new();
+        for (operation, output) in outputs {
+            match output {
+                // Functions that were compiled together have one text.
+                Output::Text(text) if texts.last() != Some(&text.as_str()) => texts.push(text),
+                Output::Text(_) => {}
+                Output::Refused(why) => {
+                    refused.insert(operation.to_string(), why.clone());
+                }
+            }
+        }
+        let text = texts.iter().map(|text| format!("{}\n", text.trim())).collect();
+        Record { language, compiler: compiler.to_owned(), text, refused }
+    }
+
+    /// A short name for it, of files and of the mapping that says what the compiler does: compiler, version, language, target.
+    pub fn name(&self) -> String {
+        let (version, arch) = self.compiler.rsplit_once(", ").unwrap_or((&self.compiler, "ptx"));
+        let short = NAMES.iter().find_map(|(word, name)| {
+            let rest = version.split_once(word)?.1.trim_start();
+            Some(format!("{name}-{}", rest.split([' ', ',']).next()?))
+        });
+        let name = format!("{}-{}-{arch}", short.as_deref().unwrap_or(version), self.language.row().name);
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_');
+        name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect()
+    }
+
+    /// The file.
+    pub fn text(&self) -> String {
+        let mut out = format!("{HEAD}{}; {}\n", self.language.row().name, self.compiler);
+        for operation in Operation::all(self.language) {
+            let name = operation.to_string();
+            if let Some(why) = self.refused.get(&name) {
+                let _ = writeln!(out, "{REFUSED}{name}: {why}");
+            }
+        }
+        out + &self.text
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// What is wrong with its first line, as a sentence.
+    pub fn read(text: &str) -> Result<Record, String> {
+        let head = text.lines().next().and_then(|line| line.strip_prefix(HEAD));
+        let (language, compiler) = head.and_then(|head| head.split_once("; ")).ok_or_else(|| {
+            format!(
+                "its first line is not `{HEAD}LANGUAGE; COMPILER`: `fencepost compilers --save` writes such files"
+            )
+        })?;
+        let known =
+            Language::named(language).ok_or_else(|| format!("`{language}` is no language of operations"))?;
+        let refused = text
+            .lines()
+            .filter_map(|line| line.strip_prefix(REFUSED)?.split_once(": "))
+            .map(|(name, why)| (name.to_owned(), why.to_owned()))
+            .collect();
+        let rest = text.lines().skip(1).skip_while(|line| line.starts_with(REFUSED));
+        let text = rest.map(|line| format!("{line}\n")).collect();
+        Ok(Record { language: known, compiler: compiler.to_owned(), text, refused })
+    }
+
+    /// What was made of each operation that the file speaks of.
+    pub fn outputs(&self) -> Vec<(Operation, Result<Vec<Item>, String>)> {
+        let mut functions = functions(&self.text);
+        let output = |operation: Operation| {
+            let name = operation.to_string();
+            let made = match (functions.remove(&name), self.refused.get(&name)) {
+                (Some(items), _) => Ok(items),
+                (None, Some(why)) => Err(why.clone()),
+                (None, None) => return None,
+            };
+            Some((operation, made))
+        };
+        Operation::all(self.language).into_iter().filter_map(output).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_reads_back() {
+        let all = Operation::all(Language::C11);
+        let function = |operation: &Operation| format!(".func {operation}()\n{{ fence.sc.sys; }}\n");
+        let both = function(&all[0]) + &function(&all[1]);
+        let outputs = [
+            (all[0], Output::Text(both.clone())),
+            (all[1], Output::Text(both)),
+            (all[2], Output::Refused("error: no: such thing".into())),
+        ];
+        let record = Record::new(Language::C11, "clang 1.0, sm_70", &outputs);
+        let again = Record::read(&record.text()).expect("written by us");
+        assert_eq!(again, record);
+        let made = again.outputs();
+        assert_eq!(made.iter().map(|m| m.0).collect::<Vec<_>>(), all[..3]);
+        assert_eq!(made[1].1.as_ref().map(Vec::len), Ok(1));
+        assert_eq!(made[2].1, Err("error: no: such thing".to_owned()));
+    }
+
+    #[test]
+    fn names_are_short() {
+        let name = |compiler| Record::new(Language::C11, compiler, &[]).name();
+        assert_eq!(name("Debian clang version 19.1.7 (3~deb12u1), sm_70"), "clang-19.1.7-c11-sm_70");
+        assert_eq!(name("Cuda compilation tools, release 13.0, V13.0.48, sm_90"), "nvcc-13.0-c11-sm_90");
+        assert_eq!(name("a/compiler"), "a-compiler-c11-ptx");
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        for (text, why) in [
+            (".version 8.0", "first line"),
+            ("// fencepost compilers: c11", "first line"),
+            ("// fencepost compilers: fortran; gfortran", "`fortran` is no language"),
+        ] {
+            let error = Record::read(text).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Whether what a compiler made of an operation is as strong as what a mapping asks for.
+//!
+//! # Invariants
+//! - An order asked of an access is kept by that order of the access at no smaller scope, or by a fence on the side where it
+//!   matters: before what releases, behind what acquires (the Atomics ABI lists both). A fence asked for is kept by a fence at
+//!   its side.
+//! - In doubt it is weaker: what is said to be as strong as asked is so instruction by instruction, without the model. Whether
+//!   a weaker one can be noticed is for a search of programs to say.
+
+use crate::compiled::{Item, What};
+use front::mapping::{Kind, Reach, Semantics, Step};
+use program::Scope;
+
+/// How what was made compares with what is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Strength {
+    /// Less of something.
+    Weaker,
+    /// More of something, less of nothing.
+    Stronger,
+    /// The same.
+    Equal,
+}
+
+/// An operation as fences around one access.
+#[derive(Clone, Copy, Debug, Default)]
+struct Parts<'a> {
+    before: &'a [Step],
+    access: Option<Step>,
+    reduction: bool,
+    /// A load that guesses what a compare-exchange in a loop will find.
+    guess: Option<Step>,
+    /// Whether what that load finds can be all that is done.
+    fails_early: bool,
+    after: &'a [Step],
+}
+
+/// What was made of that kind of operation, held against what is asked (at fixed scopes). `None`: it has instructions that
+/// nobody here judges, or more than one access.
+pub fn strength(kind: Kind, made: &[Item], asked: &[Step]) -> Option<Strength> {
+    let mut steps = Vec::with_capacity(made.len());
+    let mut reduction = false;
+    // A fence that may be left out is none.
+    let made: Vec<&Item> = made.iter().filter(|item| !item.is_optional || !is_fence(item)).collect();
+    for item in &made {
+        steps.push(match &item.what {
+            What::Step(step) => *step,
+            What::Reduction(step) => {
+                reduction = true;
+                *step
+            }
+            What::Call(_) | What::Unread(..) => return None,
+        });
+    }
+    let mut guess = None;
+    let looped = made.iter().position(|item| item.is_looped);
+    // A first look, before the loop.
+    if looped.is_some_and(|at| at > 0 && !is_fence(made[at - 1])) {
+        guess = looped.map(|at| steps.remove(at - 1));
+    }
+    // A compare-exchange whose first look finds something else has failed, and is over.
+    let is_optional = made.iter().any(|item| item.is_optional);
+    let fails_early = is_optional && guess.is_some() && kind == Kind::Cas;
+    if is_optional && !fails_early {
+        return None;
+    }
+    let made = Parts { reduction, guess, fails_early, ..parts(&steps)? };
+    let asked = parts(asked)?;
+    Some(match (keeps(made, asked), keeps(asked, made)) {
+        (false, _) => Strength::Weaker,
+        (true, true) => Strength::Equal,
+        (true, false) => Strength::Stronger,
+    })
+}
+
+fn is_fence(item: &Item) -> bool {
+    matches!(item.what, What::Step(step) if step.kind == Kind::Fence)
+}
+
+fn parts(steps: &[Step]) -> Option<Parts<'_>> {
+    let mut accesses = steps.iter().enumerate().filter(|(_, step)| step.kind != Kind::Fence);
+    let Some((at, access)) = accesses.next() else { return Some(Parts { before: steps, ..Parts::default() }) };
+    let parts = Parts { before: &steps[..at], access: Some(*access), after: &steps[at + 1..], ..Parts::default() };
+    accesses.next().is_none().then_some(parts)
+}
+
+fn reach(step: Step) -> Scope {
+    match step.reach {
+        Reach::Fixed(scope) => scope,
+        // Volatile accesses are relaxed ones of the whole system.
+        Reach::None | Reach::Mapped => Scope::Sys,
+    }
+}
+
+fn acquires(semantics: Semantics) -> bool {
+    matches!(semantics, Semantics::Acquire | Semantics::AcqRel | Semantics::Sc)
+}
+
+fn releases(semantics: Semantics) -> bool {
+    matches!(semantics, Semantics::Release | Semantics::AcqRel | Semantics::Sc)
+}
+
+/// Whether one of the fences has what `asked` has, as far.
+fn fenced(fences: &[Step], asked: Step) -> bool {
+    let has = |semantics: Semantics| match asked.semantics {
+        Semantics::Sc => semantics == Semantics::Sc,
+        _ => {
+            (!acquires(asked.semantics) || acquires(semantics))
+                && (!releases(asked.semantics) || releases(semantics))
+        }
+    };
+    fences.iter().any(|fence| has(fence.semantics) && reach(*fence) >= reach(asked))
+}
+
+/// Whether what is there has everything that is asked.
+fn keeps(made: Parts<'_>, asked: Parts<'_>) -> bool {
+    let fences = |there: &[Step], asked: &[Step]| asked.iter().all(|fence| fenced(there, *fence));
+    let Some(access) = asked.access else { return made.access.is_none() && fences(made.before, asked.before) };
+    let Some(there) = made.access else { return false };
+    let strong = |step: Step| step.semantics != Semantics::Weak;
+    let same = match access.semantics {
+        Semantics::Weak => true,
+        Semantics::Volatile => there.semantics == Semantics::Volatile,
+        _ => strong(there) && reach(there) >= reach(access),
+    };
+    let side = |wants: fn(Semantics) -> bool, near: &[Step], semantics: Semantics| {
+        let fence = Step { kind: Kind::Fence, semantics, reach: Reach::Fixed(reach(access)) };
+        !wants(access.semantics) || wants(there.semantics) && reach(there) >= reach(access) || fenced(near, fence)
+    };
+    let ordered =
+        side(acquires, made.after, Semantics::Acquire) && side(releases, made.before, Semantics::Release);
+    // What an acquire fence behind it could have made of an `atom`, it cannot of a `red`.
+    let result = !made.reduction || asked.reduction;
+    // What fails there has the order of a failure, which is what a load can have of that of success.
+    let acquired = |guess: Step| acquires(guess.semantics) && reach(guess) >= reach(access);
+    let fence = Step { kind: Kind::Fence, semantics: Semantics::Acquire, reach: Reach::Fixed(reach(access)) };
+    let is_kept = |guess: Step| !acquires(access.semantics) || acquired(guess) || fenced(made.after, fence);
+    let first = made.guess.is_none_or(|guess| strong(guess) && (!made.fails_early || is_kept(guess)));
+    same && ordered && result && first && fences(made.before, asked.before) && fences(made.after, asked.after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compiled::functions;
+    use front::mapping::{Mapping, Order};
+
+    fn judged(kind: Kind, order: Order, scope: Scope, made: &str) -> Option<Strength> {
+        let asked = crate::asked(Mapping::named("cuda-ptx").expect("shipped"), kind, order, scope).expect("a row");
+        let text = format!(".func f()\n{{ {made} }}");
+        strength(kind, &functions(&text)["f"], &asked)
+    }
+
+    #[test]
+    fn orders_and_scopes_count() {
+        use Strength::{Equal, Stronger, Weaker};
+        let load = |order, made| judged(Kind::Load, order, Scope::Gpu, made);
+        assert_eq!(load(Order::Acquire, "ld.acquire.gpu.u32 %r1, [%rd1];"), Some(Equal));
+        assert_eq!(load(Order::Acquire, "ld.acquire.sys.u32 %r1, [%rd1];"), Some(Stronger));
+        assert_eq!(load(Order::Acquire, "ld.acquire.cta.u32 %r1, [%rd1];"), Some(Weaker));
+        assert_eq!(load(Order::Acquire, "ld.relaxed.gpu.u32 %r1, [%rd1];"), Some(Weaker));
+        assert_eq!(load(Order::Acquire, "ld.relaxed.gpu.u32 %r1, [%rd1]; fence.acq_rel.gpu;"), Some(Stronger));
+        assert_eq!(load(Order::Acquire, "fence.acq_rel.gpu; ld.relaxed.gpu.u32 %r1, [%rd1];"), Some(Weaker));
+        assert_eq!(load(Order::Relaxed, "ld.volatile.u32 %r1, [%rd1];"), Some(Stronger));
+        assert_eq!(load(Order::Volatile, "ld.relaxed.sys.u32 %r1, [%rd1];"), Some(Weaker));
+        assert_eq!(load(Order::SeqCst, "ld.acquire.gpu.u32 %r1, [%rd1];"), Some(Weaker));
+        assert_eq!(load(Order::SeqCst, "fence.sc.gpu; ld.acquire.gpu.u32 %r1, [%rd1];"), Some(Equal));
+        assert_eq!(load(Order::Relaxed, "call.uni _Z4loadv, ();"), None);
+        assert_eq!(load(Order::Relaxed, "ld.relaxed.gpu.u32 %r1, [%rd1]; ld.relaxed.gpu.u32 %r1, [%rd2];"), None);
+        let store = |order, made| judged(Kind::Store, order, Scope::Gpu, made);
+        assert_eq!(store(Order::Release, "fence.acq_rel.gpu; st.relaxed.gpu.u32 [%rd1], 1;"), Some(Stronger));
+        // The fence before it releases already.
+        assert_eq!(store(Order::SeqCst, "fence.sc.gpu; st.release.gpu.u32 [%rd1], 1;"), Some(Equal));
+        assert_eq!(store(Order::Plain, "st.u32 [%rd1], 1;"), Some(Equal));
+        let fence = |order, made| judged(Kind::Fence, order, Scope::Gpu, made);
+        assert_eq!(fence(Order::Acquire, "fence.acq_rel.gpu;"), Some(Stronger));
+        assert_eq!(fence(Order::Acquire, ""), Some(Weaker));
+        assert_eq!(fence(Order::Relaxed, ""), Some(Equal));
+        assert_eq!(judged(Kind::Fence, Order::SeqCst, Scope::Thread, "fence.sc.cta;"), Some(Stronger));
+    }
+
+    #[test]
+    fn read_modify_writes_may_be_loops_and_reductions() {
+        use Strength::{Equal, Weaker};
+        let rmw = |order, made: &str| judged(Kind::Rmw, order, Scope::Cta, made);
+        assert_eq!(rmw(Order::Relaxed, "red.relaxed.cta.add.u32 [%rd1], 1;"), Some(Weaker));
+        assert_eq!(rmw(Order::Relaxed, "atom.add.relaxed.cta.u32 %r1, [%rd1], 1;"), Some(Equal));
+        let looped = |first: &str| {
+            let made =
+                format!("{first} %r1, [%rd1]; L: atom.cas.relaxed.cta.b32 %r2, [%rd1], %r1, %r3; @%p1 bra L;");
+            rmw(Order::Relaxed, &made)
+        };
+        assert_eq!(looped("ld.relaxed.cta.u32"), Some(Equal));
+        assert_eq!(looped("ld.u32"), Some(Weaker));
+    }
+
+    #[test]
+    fn a_compare_exchange_may_fail_at_the_first_look() {
+        use Strength::{Equal, Weaker};
+        let made = |first: &str, last: &str| {
+            format!(
+                "{first} %r1, [%rd1]; L: @%p1 bra M; atom.cas.acquire.gpu.b32 %r2, [%rd1], %r1, %r3; @%p2 bra L; M: {last}"
+            )
+        };
+        let cas = |first, last| judged(Kind::Cas, Order::Acquire, Scope::Gpu, &made(first, last));
+        // libcu++ 3 does so with compare-exchanges of 8 and 16 bits: one that fails there has acquired nothing.
+        assert_eq!(cas("ld.relaxed.gpu.u32", ""), Some(Weaker));
+        assert_eq!(cas("ld.acquire.gpu.u32", ""), Some(Equal));
+        assert_ne!(cas("ld.relaxed.gpu.u32", "fence.acq_rel.gpu;"), Some(Weaker));
+        assert_eq!(cas("ld.acquire.cta.u32", ""), Some(Weaker));
+        // Other operations have no such end.
+        assert_eq!(judged(Kind::Rmw, Order::Acquire, Scope::Gpu, &made("ld.acquire.gpu.u32", "")), None);
+        // A fence that may be left out orders nothing.
+        let load = "ld.relaxed.gpu.u32 %r1, [%rd1]; @%p1 bra M; fence.acq_rel.gpu; M: ret;";
+        assert_eq!(judged(Kind::Load, Order::Acquire, Scope::Gpu, load), Some(Weaker));
+    }
+}

@@ -1,0 +1,148 @@
+//! A target program that somebody wrote, or a compiler printed, for one source program: a mapping of that program alone.
+//!
+//! # Invariants
+//! - What is observed is the source's: registers and locations of the same names stand for one another, threads by their
+//!   place.
+//! - Nothing but the source itself is mapped: what another program would become, nobody says.
+
+use super::table::Mapping;
+use program::litmus::{Atom, LitmusTest, Observable, Prop};
+use program::{Layout, LocId, Program, RegId, ThreadId};
+
+/// The two programs.
+#[derive(Clone, Debug)]
+pub(super) struct Pair {
+    /// The source program.
+    source: Program,
+    /// The target, as a test.
+    target: LitmusTest,
+}
+
+impl Mapping {
+    /// The mapping of one program to one that is given.
+    ///
+    /// # Errors
+    /// Why the two are no pair, as a sentence: both are of one language, or the target lacks what the source's condition
+    /// speaks of.
+    pub fn by_hand(source: &LitmusTest, target: &LitmusTest) -> Result<Mapping, String> {
+        let (from, to) = (source.program.dialect, target.program.dialect);
+        if from == to {
+            let language = from.row().doc;
+            return Err(format!("source and target are both {language}, and one model judges both"));
+        }
+        let mut pair = Pair { source: source.program.clone(), target: target.clone() };
+        pair.lowered(source)?;
+        // Conditions compare a register in the type of the one that it stands for.
+        for (of, thread) in source.program.threads.iter().zip(&mut pair.target.program.threads) {
+            for register in &mut thread.regs {
+                register.ty = of.register(&register.name).map_or(register.ty, |r| of.regs[usize::from(r.0)].ty);
+            }
+        }
+        Ok(Mapping {
+            name: target.name.clone(),
+            asked: target.file.name.clone(),
+            from,
+            to,
+            current: false,
+            doc: format!("what `{}` becomes in `{}`", source.name, target.file.name),
+            sources: Vec::new(),
+            rows: Vec::new(),
+            scopes: Vec::new(),
+            groups: Vec::new(),
+            wider: Vec::new(),
+            gaps: Vec::new(),
+            by_hand: Some(Box::new(pair)),
+        })
+    }
+}
+
+impl Mapping {
+    /// A proposition about a test, as one about what the test was lowered to.
+    ///
+    /// # Errors
+    /// What a target that is given lacks, as a sentence.
+    pub fn meant(&self, prop: &Prop) -> Result<Prop, String> {
+        self.by_hand.as_ref().map_or(Ok(prop.clone()), |pair| pair.prop(prop))
+    }
+}
+
+impl Pair {
+    /// As [`Mapping::lowered`].
+    pub(super) fn lowered(&self, test: &LitmusTest) -> Result<LitmusTest, String> {
+        // Programs are the same if they say the same.
+        if format!("{:?}", test.program) != format!("{:?}", self.source) {
+            return Err(format!("`{}` is the target of one program alone", self.target.name));
+        }
+        let prop = |prop: &Option<Prop>| prop.as_ref().map(|prop| self.prop(prop)).transpose();
+        Ok(LitmusTest {
+            program: self.target.program.clone(),
+            file: self.target.file.clone(),
+            condition: prop(&test.condition)?,
+            condition_span: self.target.condition_span,
+            filter: prop(&test.filter)?,
+            observe: test.observe.iter().map(|o| self.observable(*o)).collect::<Result<_, _>>()?,
+            bound: test.bound.or(self.target.bound),
+            ..test.clone()
+        })
+    }
+
+    fn prop(&self, prop: &Prop) -> Result<Prop, String> {
+        let all = |props: &[Prop]| props.iter().map(|p| self.prop(p)).collect::<Result<Vec<_>, _>>();
+        Ok(match prop {
+            Prop::And(props) => Prop::And(all(props)?),
+            Prop::Or(props) => Prop::Or(all(props)?),
+            Prop::Not(prop) => Prop::Not(Box::new(self.prop(prop)?)),
+            Prop::Cmp(op, ty, a, b) => Prop::Cmp(*op, *ty, self.atom(a)?, self.atom(b)?),
+        })
+    }
+
+    fn atom(&self, atom: &Atom) -> Result<Atom, String> {
+        Ok(match *atom {
+            Atom::Const(value) => Atom::Const(value),
+            Atom::Observable(o) => Atom::Observable(self.observable(o)?),
+            Atom::Address { loc, index } => Atom::Address { loc: self.location(loc, index)?, index },
+        })
+    }
+
+    fn observable(&self, o: Observable) -> Result<Observable, String> {
+        Ok(match o {
+            Observable::Reg(thread, register) => Observable::Reg(thread, self.register(thread, register)?),
+            Observable::Mem { loc, index, viewer } => {
+                let viewer = viewer.map(|t| self.thread(t)).transpose()?;
+                Observable::Mem { loc: self.location(loc, index)?, index, viewer }
+            }
+        })
+    }
+
+    fn thread(&self, thread: ThreadId) -> Result<ThreadId, String> {
+        match self.target.program.threads.get(usize::from(thread.0)) {
+            Some(_) => Ok(thread),
+            None => Err(self.lacking(&format!("thread {}", self.source.thread(thread).name))),
+        }
+    }
+
+    fn register(&self, thread: ThreadId, register: RegId) -> Result<RegId, String> {
+        let of = self.thread(thread)?;
+        let thread = self.source.thread(thread);
+        let name = &thread.regs[usize::from(register.0)].name;
+        let found = self.target.program.thread(of).register(name);
+        found.ok_or_else(|| self.lacking(&format!("register {}:{name}", thread.name)))
+    }
+
+    fn location(&self, location: LocId, index: u32) -> Result<LocId, String> {
+        let name = &self.source.location(location).name;
+        let at = self.target.program.locations.iter().position(|l| l.name == *name);
+        let at = LocId(at.ok_or_else(|| self.lacking(&format!("location `{name}`")))? as u16);
+        let (source, target) = (self.source.layout(location), self.target.program.layout(at));
+        let cell = |layout: &Layout| (layout.cells(), layout.field(index).ty);
+        if cell(source) != cell(target) {
+            let doc = "which conditions compare: it needs the same type in both";
+            return Err(format!("`{name}` holds other numbers in `{}`, {doc}", self.target.name));
+        }
+        Ok(at)
+    }
+
+    fn lacking(&self, what: &str) -> String {
+        format!("`{}` has no {what}, which the source's condition speaks of", self.target.name)
+    }
+}

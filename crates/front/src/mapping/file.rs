@@ -1,0 +1,425 @@
+//! Files of mappings: TOML, read into a [`Mapping`].
+//!
+//! # Invariants
+//! - Every key is in [`KEYS`]; everything else is rejected, at its place.
+//! - A row that a file gives for an order takes the place of all rows of its base for that order, whatever their scopes.
+//! - The base of a mapping is a shipped one, and bases make no circle: a file's base comes before it.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use ::toml::de::{DeTable, DeValue};
+use models::MODELS;
+
+use super::gaps::{Gap, Told};
+use super::table::{KINDS, Kind, Mapping, ORDERS, Order, Reach, Row, SCOPES, SEMANTICS, Semantics, Step};
+use crate::document::{self, Key, Shape, Value, entries, key, required, span_of};
+use diag::{Diagnostic, Sink, SourceFile, Span, file};
+use program::{Dialect, Scope};
+
+/// What an operation becomes: the same for all scopes, or by scope.
+const BECOMES: Shape = Shape::OneOf(&[Shape::Text, Shape::Table(BY_SCOPE)]);
+
+const BY_SCOPE: &[Key] = &[
+    key("thread", Shape::Text, "what it becomes at thread scope"),
+    key("warp", Shape::Text, "what it becomes at the scope of a warp or sub-group"),
+    key("cta", Shape::Text, "what it becomes at the scope of a CTA, block or work-group"),
+    key("cluster", Shape::Text, "what it becomes at cluster scope"),
+    key("gpu", Shape::Text, "what it becomes at device scope"),
+    key("sys", Shape::Text, "what it becomes at system scope"),
+    key("other", Shape::Text, "what it becomes at every scope that is not named"),
+];
+
+const fn rows(name: &'static str, keys: &'static [Key]) -> Key {
+    key(name, Shape::Table(keys), "what each order becomes")
+}
+
+const fn order(name: &'static str) -> Key {
+    key(name, BECOMES, "a sequence of PTX operations, between semicolons; `.s` is the mapped scope")
+}
+
+const SCOPE_WORDS: &[&str] = &["thread", "warp", "cta", "cluster", "gpu", "sys"];
+const SCOPE: Shape = Shape::Word(SCOPE_WORDS);
+/// The scopes of PTX.
+const TARGET: Shape = Shape::Word(&["cta", "cluster", "gpu", "sys"]);
+const LOADS: &[Key] = &[order("plain"), order("volatile"), order("relaxed"), order("acquire"), order("seq_cst")];
+const STORES: &[Key] = &[order("plain"), order("volatile"), order("relaxed"), order("release"), order("seq_cst")];
+const OTHERS: &[Key] = &[order("relaxed"), order("acquire"), order("release"), order("acq_rel"), order("seq_cst")];
+
+/// The keys of a file.
+const KEYS: &[Key] = &[
+    required("from", Shape::Word(&["c", "cuda", "opencl"]), "the language it maps from"),
+    required("to", Shape::Word(&["ptx"]), "the language it maps to"),
+    key("base", Shape::Text, "the shipped mapping whose rows hold where this one has none"),
+    key("gaps", Shape::List(&Shape::Text), "which known gaps of the base it has, too"),
+    key("current", Shape::Bool, "whether it is taken where nobody names one, if it is shipped"),
+    required("doc", Shape::Text, "what it is"),
+    required("sources", Shape::List(&Shape::Text), "what says so: document and section"),
+    key(
+        "scopes",
+        Shape::Table(&[
+            key("thread", TARGET, "what thread scope becomes"),
+            key("warp", TARGET, "what the scope of a warp or sub-group becomes"),
+            key("cta", TARGET, "what the scope of a CTA, block or work-group becomes"),
+            key("cluster", TARGET, "what cluster scope becomes"),
+            key("gpu", TARGET, "what device scope becomes"),
+            key("sys", TARGET, "what system scope becomes"),
+        ]),
+        "what source scopes become",
+    ),
+    rows("load", LOADS),
+    rows("store", STORES),
+    rows("rmw", OTHERS),
+    rows("cas", OTHERS),
+    rows("fence", OTHERS),
+    key(
+        "barrier",
+        Shape::Table(&[
+            required("groups", Shape::List(&SCOPE), "the groups whose barriers PTX has"),
+            required(
+                "wider",
+                Shape::Text,
+                "the fences on both sides of a barrier of a scope wider than its group",
+            ),
+        ]),
+        "what barriers become",
+    ),
+    key(
+        "gap",
+        Shape::List(&Shape::Table(&[
+            required("name", Shape::Text, "what reports call it"),
+            required("lost", Shape::Text, "what the mapping does not keep: the end of a sentence"),
+            required("source", Shape::Text, "what says so"),
+            key(
+                "mended",
+                Shape::Text,
+                "the shipped mapping that has no such gap; without: told by the source model",
+            ),
+        ])),
+        "what the mapping is known not to keep, the smallest gap first",
+    ),
+];
+
+/// The files of `models/mappings`, each after its base.
+pub(super) fn shipped() -> Vec<Mapping> {
+    let files = MODELS.get_dir("mappings").into_iter().flat_map(|d| d.files());
+    let mut waiting: Vec<Arc<SourceFile>> = files
+        .filter_map(|f| Some(SourceFile::new(format!("models/{}", f.path().to_str()?), f.contents_utf8()?)))
+        .collect();
+    let mut read: Vec<Mapping> = Vec::new();
+    while !waiting.is_empty() {
+        let before = waiting.len();
+        waiting.retain(|file| match parse(file, &read) {
+            Ok(mapping) => {
+                read.push(mapping);
+                false
+            }
+            Err(_) => true,
+        });
+        assert!(waiting.len() < before, "shipped: {:?}", parse(&waiting[0], &read).map(|m| m.name));
+    }
+    read
+}
+
+impl Mapping {
+    /// The mapping in a file.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the file.
+    pub fn load(path: &Path) -> Result<&'static Mapping, Vec<Diagnostic>> {
+        let name = path.display().to_string();
+        let unreadable =
+            |why: String| vec![Diagnostic::plain("unreadable-file", format!("`{name}` cannot be read: {why}"))];
+        let bytes = file::read(path, file::LARGEST).map_err(|error| unreadable(error.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8".into()))?;
+        let mut mapping = parse(&SourceFile::new(&name, text), super::table::shipped())?;
+        mapping.asked = name;
+        if let Some(by) = mapping.gaps.iter().find_map(|gap| match &gap.told {
+            Told::Mended(by) => Mapping::named(by).is_none().then_some(by),
+            Told::Less => None,
+        }) {
+            let message =
+                format!("`{}`: `mended` names `{by}`, and there is no such shipped mapping", mapping.asked);
+            return Err(vec![Diagnostic::plain("unknown-mapping", message)]);
+        }
+        Ok(Box::leak(Box::new(mapping)))
+    }
+}
+
+impl Mapping {
+    /// The text of a file that says the same, but for known gaps. It reads back to a mapping with the same rows.
+    pub fn to_toml(&self) -> String {
+        let quoted = |text: &str| ::toml::Value::String(text.to_owned()).to_string();
+        let steps = |steps: &[Step]| quoted(&steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
+        let language = |dialect: Dialect| quoted(super::table::word(LANGUAGES, &dialect));
+        let sources: Vec<String> = self.sources.iter().map(|source| quoted(source)).collect();
+        let mut out = format!(
+            "from = {}\nto = {}\ndoc = {}\nsources = [{}]\n\n[scopes]\n",
+            language(self.from),
+            language(self.to),
+            quoted(&self.doc),
+            sources.join(", ")
+        );
+        let word = |scope: &Scope| super::table::word(SCOPES, scope);
+        for (from, to) in &self.scopes {
+            let _ = writeln!(out, "{} = {}", word(from), quoted(word(to)));
+        }
+        for (name, kind) in KINDS {
+            let rows: Vec<&Row> = self.rows.iter().filter(|r| r.kind == *kind).collect();
+            if !rows.is_empty() {
+                let _ = writeln!(out, "\n[{name}]");
+            }
+            for (name, order) in ORDERS {
+                let of_order: Vec<&&Row> = rows.iter().filter(|r| r.order == *order).collect();
+                match of_order.as_slice() {
+                    [] => {}
+                    [one] if one.scope.is_none() => {
+                        let _ = writeln!(out, "{name} = {}", steps(&one.steps));
+                    }
+                    several => {
+                        let by_scope = several.iter().map(|row| {
+                            format!("{} = {}", row.scope.as_ref().map_or("other", word), steps(&row.steps))
+                        });
+                        let _ = writeln!(out, "{name} = {{ {} }}", by_scope.collect::<Vec<_>>().join(", "));
+                    }
+                }
+            }
+        }
+        if !self.groups.is_empty() {
+            let groups: Vec<String> = self.groups.iter().map(|scope| quoted(word(scope))).collect();
+            let _ = writeln!(out, "\n[barrier]\ngroups = [{}]\nwider = {}", groups.join(", "), steps(&self.wider));
+        }
+        out
+    }
+}
+
+/// Reads a file; `known`: what may be its base.
+pub(super) fn parse(file: &Arc<SourceFile>, known: &[Mapping]) -> Result<Mapping, Vec<Diagnostic>> {
+    let mut sink = Sink::new(file);
+    let mapping = document::parse(&file.text, &mut sink).and_then(|root| {
+        let top = Span::new(0, file.text.find('\n').unwrap_or(file.text.len()));
+        document::table(root.get_ref(), top, KEYS, None, "a mapping", &mut sink);
+        let mut reader = Reader { file, known, sink: &mut sink };
+        reader.mapping(root.get_ref())
+    });
+    match mapping {
+        Some(mapping) if sink.errors() == 0 => Ok(mapping),
+        _ => Err(sink.into_diagnostics()),
+    }
+}
+
+struct Reader<'a, 's> {
+    file: &'a SourceFile,
+    known: &'a [Mapping],
+    sink: &'s mut Sink,
+}
+
+fn of<T: Copy>(table: &[(&'static str, T)], name: &str) -> Option<T> {
+    table.iter().find(|row| row.0 == name).map(|row| row.1)
+}
+
+fn text(table: &DeTable<'_>, key: &str) -> Option<String> {
+    Some(table.get(key)?.get_ref().as_str()?.to_owned())
+}
+
+/// The strings of a list, each with its place.
+fn texts<'t>(table: &'t DeTable<'_>, key: &str) -> Vec<(&'t str, Span)> {
+    let Some(DeValue::Array(items)) = table.get(key).map(Value::get_ref) else { return Vec::new() };
+    items.iter().filter_map(|item| Some((item.get_ref().as_str()?, span_of(item)))).collect()
+}
+
+fn sub<'t, 'a>(table: &'t DeTable<'a>, key: &str) -> Option<&'t DeTable<'a>> {
+    match table.get(key)?.get_ref() {
+        DeValue::Table(table) => Some(table),
+        _ => None,
+    }
+}
+
+impl Reader<'_, '_> {
+    fn mapping(&mut self, root: &DeTable<'_>) -> Option<Mapping> {
+        let stem = Path::new(&self.file.name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let language = |key: &str| of(LANGUAGES, &text(root, key)?);
+        let mut mapping = Mapping {
+            asked: stem.clone().unwrap_or_default(),
+            name: stem.unwrap_or_default(),
+            from: language("from")?,
+            to: language("to")?,
+            current: root.get("current").is_some_and(|v| v.get_ref().as_bool() == Some(true)),
+            doc: text(root, "doc")?,
+            sources: texts(root, "sources").into_iter().map(|s| s.0.to_owned()).collect(),
+            rows: Vec::new(),
+            scopes: Vec::new(),
+            groups: Vec::new(),
+            wider: Vec::new(),
+            gaps: Vec::new(),
+            by_hand: None,
+        };
+        for (name, kind) in KINDS {
+            for (order, _, value) in sub(root, name).into_iter().flat_map(entries) {
+                let Some(order) = of(ORDERS, order) else { continue };
+                self.row(*kind, order, value, &mut mapping.rows);
+            }
+        }
+        for (from, _, value) in sub(root, "scopes").into_iter().flat_map(entries) {
+            let to = value.get_ref().as_str().and_then(|to| of(SCOPES, to));
+            mapping.scopes.extend(of(SCOPES, from).zip(to));
+        }
+        if let Some(barrier) = sub(root, "barrier") {
+            mapping.groups = texts(barrier, "groups").iter().filter_map(|g| of(SCOPES, g.0)).collect();
+            if let Some(value) = barrier.get("wider") {
+                mapping.wider = self.steps(Kind::Fence, value).unwrap_or_default();
+            }
+        }
+        mapping.gaps = self.gaps(root);
+        self.inherit(root, &mut mapping)?;
+        Some(mapping)
+    }
+
+    /// What the base has and the file does not say.
+    fn inherit(&mut self, root: &DeTable<'_>, mapping: &mut Mapping) -> Option<()> {
+        let kept = texts(root, "gaps");
+        let Some(value) = root.get("base") else {
+            for (_, span) in kept {
+                self.sink.error("unknown-gap", span, "there is no base whose gaps these could be", |d| {
+                    d.label("expected a `base` beside it")
+                });
+            }
+            return Some(());
+        };
+        let name = value.get_ref().as_str()?;
+        let Some(base) = self.known.iter().find(|m| m.name == name) else {
+            let known = self.known;
+            self.sink.error("unknown-mapping", span_of(value), format!("there is no mapping `{name}`"), |d| {
+                d.label("expected the name of a shipped mapping")
+                    .did_you_mean(name, known.iter().map(|m| m.name.as_str()))
+            });
+            return None;
+        };
+        let own: Vec<(Kind, Order)> = mapping.rows.iter().map(|r| (r.kind, r.order)).collect();
+        // A compare-exchange follows the file's read-modify-writes rather than the base's own rows for it.
+        let said = |r: &&Row| {
+            own.contains(&(r.kind, r.order)) || r.kind == Kind::Cas && own.contains(&(Kind::Rmw, r.order))
+        };
+        mapping.rows.extend(base.rows.iter().filter(|r| !said(r)).cloned());
+        let scopes: Vec<Scope> = mapping.scopes.iter().map(|s| s.0).collect();
+        mapping.scopes.extend(base.scopes.iter().filter(|s| !scopes.contains(&s.0)));
+        if !root.contains_key("barrier") {
+            mapping.groups.clone_from(&base.groups);
+            mapping.wider.clone_from(&base.wider);
+        }
+        let mut gaps = Vec::new();
+        for (name, span) in kept {
+            match base.gaps.iter().find(|g| g.name == name) {
+                Some(gap) => gaps.push(gap.clone()),
+                None => {
+                    self.sink.error("unknown-gap", span, format!("`{}` has no gap `{name}`", base.name), |d| {
+                        d.label("expected the name of a known gap of the base")
+                            .did_you_mean(name, base.gaps.iter().map(|g| g.name.as_str()))
+                    })
+                }
+            }
+        }
+        mapping.gaps.splice(0..0, gaps);
+        Some(())
+    }
+
+    fn gaps(&mut self, root: &DeTable<'_>) -> Vec<Gap> {
+        let Some(DeValue::Array(items)) = root.get("gap").map(Value::get_ref) else { return Vec::new() };
+        let gap = |item: &Value<'_>| {
+            let DeValue::Table(table) = item.get_ref() else { return None };
+            let told = text(table, "mended").map_or(Told::Less, Told::Mended);
+            Some(Gap { name: text(table, "name")?, lost: text(table, "lost")?, told })
+        };
+        items.iter().filter_map(gap).collect()
+    }
+
+    /// The rows of one order: for all scopes, or by scope.
+    fn row(&mut self, kind: Kind, order: Order, value: &Value<'_>, rows: &mut Vec<Row>) {
+        if let DeValue::Table(by_scope) = value.get_ref() {
+            for (scope, _, value) in entries(by_scope) {
+                let steps = self.steps(kind, value);
+                rows.extend(steps.map(|steps| Row { kind, order, scope: of(SCOPES, scope), steps }));
+            }
+        } else {
+            let steps = self.steps(kind, value);
+            rows.extend(steps.map(|steps| Row { kind, order, scope: None, steps }));
+        }
+    }
+
+    /// The sequence that a string gives: fences, and for everything but a fence the access once.
+    fn steps(&mut self, kind: Kind, value: &Value<'_>) -> Option<Vec<Step>> {
+        let span = span_of(value);
+        let words = value.get_ref().as_str()?;
+        let texts: Vec<&str> = words.split(';').map(str::trim).filter(|step| !step.is_empty()).collect();
+        let mut steps = Vec::with_capacity(texts.len());
+        for text in &texts {
+            match step(kind, text) {
+                Ok(step) => steps.push(step),
+                Err(expected) => {
+                    self.sink
+                        .error("unknown-step", span, format!("`{text}` cannot stand here"), |d| d.label(expected));
+                    return None;
+                }
+            }
+        }
+        let accesses = steps.iter().filter(|s| s.kind != Kind::Fence).count();
+        if kind != Kind::Fence && accesses != 1 {
+            let message = format!("`{}` stands {accesses} times in what one operation becomes", kind.opcode());
+            self.sink.error("unknown-step", span, message, |d| {
+                d.label("expected the access once, with fences before or after it")
+            });
+            return None;
+        }
+        Some(steps)
+    }
+}
+
+const LANGUAGES: &[(&str, Dialect)] =
+    &[("c", Dialect::C), ("cuda", Dialect::Cuda), ("opencl", Dialect::OpenCl), ("ptx", Dialect::Ptx)];
+
+/// The orders of an access in PTX, or of its fences (PTX ISA, `ld`, `st`, `atom`, `fence`).
+fn semantics_of(kind: Kind) -> &'static [Semantics] {
+    use Semantics::{AcqRel, Acquire, Relaxed, Release, Sc, Volatile, Weak};
+    match kind {
+        Kind::Load => &[Weak, Volatile, Relaxed, Acquire],
+        Kind::Store => &[Weak, Volatile, Relaxed, Release],
+        Kind::Rmw | Kind::Cas => &[Relaxed, Acquire, Release, AcqRel],
+        Kind::Fence => &[Acquire, Release, AcqRel, Sc],
+    }
+}
+
+/// One step of a row for operations of a kind, or what was expected.
+fn step(kind: Kind, text: &str) -> Result<Step, String> {
+    let mut parts = text.split('.');
+    let opcode = parts.next().unwrap_or_default();
+    let kind = match opcode {
+        "fence" => Kind::Fence,
+        _ if opcode == kind.opcode() => kind,
+        _ if kind == Kind::Fence => return Err("expected `fence`".into()),
+        _ => return Err(format!("expected `{}` or `fence`", kind.opcode())),
+    };
+    let allowed = semantics_of(kind);
+    let word = parts.next().unwrap_or_default();
+    let Some(semantics) = of(SEMANTICS, word).filter(|s| allowed.contains(s)) else {
+        let words: Vec<String> =
+            allowed.iter().map(|s| format!(".{}", super::table::word(SEMANTICS, s))).collect();
+        return Err(format!("expected `{opcode}` with one of {}", words.join(", ")));
+    };
+    let scope = parts.next();
+    let bare = matches!(semantics, Semantics::Weak | Semantics::Volatile);
+    let reach = match scope {
+        None if bare => Reach::None,
+        Some("s") if !bare => Reach::Mapped,
+        Some(name) if !bare => match of(SCOPES, name).filter(|s| *s > Scope::Warp) {
+            Some(scope) => Reach::Fixed(scope),
+            None => return Err("expected a scope: .s, .cta, .cluster, .gpu or .sys".into()),
+        },
+        None => return Err("expected a scope: .s, .cta, .cluster, .gpu or .sys".into()),
+        Some(_) => return Err(format!("expected no scope: `{opcode}.{word}` has none")),
+    };
+    if parts.next().is_some() {
+        return Err("expected nothing behind the scope".into());
+    }
+    Ok(Step { kind, semantics, reach })
+}

@@ -1,0 +1,301 @@
+//! `fencepost compilers`: what compilers make of atomic operations, held against a mapping, and programs that notice.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::args::{CompilersArgs, EngineArg};
+use super::catalogue::Catalogue;
+use super::distinguish::{Side, confirmed};
+use super::run::Run;
+use super::terminal::{Terminal, cannot_write};
+use super::{exit, load};
+use compilers::{
+    Compiler, Family, Item, Judged, Language, Operation, Record, Report, Strength, What, as_exchanges,
+};
+use diag::{Diagnostic, file};
+use distinguish::{Alphabet, Sought};
+use front::mapping::{Kind, Mapping, Order, Reach, Step};
+use program::Scope;
+use report::{Compiled, CompiledOperation, CompiledVerdict, Distinction, Subject};
+
+/// The model of PTX that judges what compilers made.
+const TARGET: &str = "ptx";
+
+/// Runs it; returns the exit code.
+pub(super) fn run(args: &CompilersArgs, terminal: &Terminal) -> u8 {
+    compilers(args, terminal).unwrap_or_else(|code| code)
+}
+
+fn compilers(args: &CompilersArgs, terminal: &Terminal) -> Result<u8, u8> {
+    let refuse = |diagnostic: &Diagnostic| {
+        terminal.diagnose(diagnostic);
+        exit::INVALID
+    };
+    let mut question = args.question.clone();
+    if !question.models.is_empty() {
+        let plain =
+            Diagnostic::plain("unfit-model", "what compilers make is judged under `ptx`, without `--model`");
+        return Err(refuse(&plain.help("`--save` writes a mapping, which `compare` takes with any models")));
+    }
+    // What was found is decided by all engines that there are.
+    if question.engine == EngineArg::Auto {
+        question.engine = EngineArg::Both;
+    }
+    let mut run = Run::new(terminal, &question, Subject::Others)?;
+    let records = records(args, &mut run)?;
+    let reports: Vec<Report> = records.into_iter().map(|record| report(record, run.settings.mapping)).collect();
+    if let Some(folder) = &args.save {
+        for report in &reports {
+            save(report, folder, args.force).map_err(|d| refuse(&d))?;
+        }
+    }
+    run.open(&[], false)?;
+    for report in &reports {
+        run.events.answered = true;
+        run.events.unmet |= report.count(Strength::Weaker) > 0;
+        let compiled = told(report);
+        run.summary.add_compiled(&compiled);
+        run.events.undecided |= compiled.count(CompiledVerdict::Unjudged) > 0;
+        if run.outputs.compiled(&compiled).is_break() {
+            return Ok(run.end());
+        }
+    }
+    for report in reports.iter().filter(|_| args.size > 0) {
+        for row in weakened(report) {
+            if search(&mut run, args, report, row)? {
+                return Ok(run.end());
+            }
+        }
+    }
+    Ok(run.end())
+}
+
+/// What was printed: in files, or by the compilers that were named, or by those that are installed.
+fn records(args: &CompilersArgs, run: &mut Run<'_>) -> Result<Vec<Record>, u8> {
+    let mut records = Vec::new();
+    let mut invalid = Vec::new();
+    for path in &args.read {
+        let no_record = |why| {
+            let message = format!("`{}` is no output of compilers: {why}", path.display());
+            Box::new(Diagnostic::plain("no-record", message))
+        };
+        let text = load::text(path, file::LARGEST);
+        match text.and_then(|text| Record::read(&text).map_err(no_record)) {
+            Ok(record) => records.push(record),
+            Err(diagnostic) => invalid.push(*diagnostic),
+        }
+    }
+    let named = [(Family::Clang, &args.clang), (Family::Nvcc, &args.nvcc)];
+    let named = named.iter().flat_map(|(family, paths)| paths.iter().map(|path| (*family, path)));
+    let mut compilers = Vec::new();
+    for (family, path) in named {
+        match Compiler::new(family, path, &args.include, &args.arch) {
+            Ok(compiler) => compilers.push(compiler),
+            Err(why) => invalid.push(Diagnostic::plain("no-compiler", why)),
+        }
+    }
+    if !invalid.is_empty() {
+        run.terminal.diagnose_all(&invalid);
+        return Err(exit::INVALID);
+    }
+    if records.is_empty() && compilers.is_empty() {
+        compilers = Compiler::installed(&args.include, &args.arch);
+        if compilers.is_empty() {
+            let plain = "no compiler was found: neither `clang` nor `nvcc` is installed; `--clang PATH` and `--nvcc PATH` \
+                         name one, `--read FILE` takes what one printed elsewhere";
+            run.terminal.remark(plain);
+            return Err(exit::UNDECIDED);
+        }
+    }
+    for compiler in &compilers {
+        for language in compiler.languages() {
+            if !args.language.is_empty() && !args.language.iter().any(|name| name == language.row().name) {
+                continue;
+            }
+            let all = Operation::all(*language);
+            let name = format!("{}, {}", compiler.version, compiler.arch);
+            match compiler.compile(*language, &all) {
+                Ok(outputs) => records.push(Record::new(*language, &name, &outputs)),
+                Err(error) => {
+                    let message = format!("`{}` could not be run: {error}", compiler.path.display());
+                    run.terminal.diagnose(&Diagnostic::plain("no-compiler", message));
+                    return Err(exit::UNDECIDED);
+                }
+            }
+        }
+    }
+    Ok(records)
+}
+
+/// Held against the mapping that was asked for, if it is of the language, or else the language's.
+fn report(record: Record, selected: Option<&'static Mapping>) -> Report {
+    let row = record.language.row();
+    let own = || Mapping::named(row.mapping).expect("shipped");
+    let mapping = selected.filter(|m| m.from == row.dialect).unwrap_or_else(own);
+    Report::new(record, mapping)
+}
+
+/// Writes what the compiler printed, and a mapping that says what it does.
+fn save(report: &Report, folder: &Path, force: bool) -> Result<(), Box<Diagnostic>> {
+    let name = report.record.name();
+    let mut files: Vec<(PathBuf, String)> = vec![(folder.join(format!("{name}.ptx")), report.record.text())];
+    files.extend(report.observed(None).map(|mapping| (folder.join(format!("{name}.toml")), mapping.to_toml())));
+    fs::create_dir_all(folder).map_err(|error| Box::new(cannot_write(folder, &error)))?;
+    for (path, text) in files {
+        if !force && path.exists() {
+            let message = format!("`{}` exists and is left as it is", path.display());
+            return Err(Box::new(Diagnostic::plain("file-exists", message).help("`--force` overwrites it")));
+        }
+        fs::write(&path, text).map_err(|error| Box::new(cannot_write(&path, &error)))?;
+    }
+    Ok(())
+}
+
+fn verdict(judged: &Judged) -> CompiledVerdict {
+    match (&judged.made, judged.strength) {
+        (Err(_), _) => CompiledVerdict::Refused,
+        (Ok(_), None) => CompiledVerdict::Unjudged,
+        (Ok(_), Some(Strength::Weaker)) => CompiledVerdict::Weaker,
+        (Ok(_), Some(Strength::Stronger)) => CompiledVerdict::Stronger,
+        (Ok(_), Some(Strength::Equal)) => CompiledVerdict::Equal,
+    }
+}
+
+fn told(report: &Report) -> Compiled {
+    let row = report.record.language.row();
+    let operation = |judged: &Judged| {
+        let operation = judged.operation;
+        // Scopes are told together where all of them come out as the mapping has them.
+        let alike = report.operations.iter().filter(|other| {
+            let Operation { form, order, bits, .. } = other.operation;
+            (form, order, bits, other.strength)
+                == (operation.form, operation.order, operation.bits, judged.strength)
+        });
+        let mapped: Vec<String> = alike.map(|other| made(report, other, true)).collect();
+        let is_mapped = judged.strength == Some(Strength::Equal) || mapped.iter().all(|other| *other == mapped[0]);
+        CompiledOperation {
+            verdict: verdict(judged),
+            forms: vec![operation.form.name()],
+            order: compilers::order_word(operation.order),
+            bits: Some(operation.bits).filter(|bits| *bits > 0).into_iter().collect(),
+            scopes: scope(report, judged).map(compilers::scope_word).into_iter().collect(),
+            made: made(report, judged, is_mapped),
+            asked: sequence(judged.asked.iter().map(|step| reach(report, judged, step).to_string()).collect()),
+        }
+    };
+    Compiled {
+        compiler: report.record.compiler.clone(),
+        language: row.name,
+        mapping: report.mapping.name(),
+        operations: CompiledOperation::together(report.operations.iter().map(operation).collect()),
+    }
+}
+
+/// The scope of an operation, where its language and its order have any.
+fn scope(report: &Report, judged: &Judged) -> Option<Scope> {
+    let is_plain = matches!(judged.operation.order, Order::Plain | Order::Volatile);
+    (report.record.language != Language::C11 && !is_plain).then_some(judged.operation.scope)
+}
+
+/// A step as a mapping has it, at the scope that the operation's is mapped to.
+fn reach(report: &Report, judged: &Judged, step: &Step) -> Step {
+    let own = scope(report, judged).and_then(|scope| report.mapping.scope(scope));
+    match step.reach {
+        Reach::Fixed(scope) if own == Some(scope) => Step { reach: Reach::Mapped, ..*step },
+        _ => *step,
+    }
+}
+
+/// What was made, at scopes as a mapping has them or as they are.
+fn made(report: &Report, judged: &Judged, is_mapped: bool) -> String {
+    let reach = |step: &Step| if is_mapped { reach(report, judged, step) } else { *step };
+    let item = |item: &Item| match &item.what {
+        What::Step(step) => Item { what: What::Step(reach(step)), ..item.clone() }.to_string(),
+        What::Reduction(step) => Item { what: What::Reduction(reach(step)), ..item.clone() }.to_string(),
+        _ => item.to_string(),
+    };
+    match &judged.made {
+        Ok(items) => sequence(items.iter().map(item).collect()),
+        Err(why) => why.clone(),
+    }
+}
+
+fn sequence(parts: Vec<String>) -> String {
+    if parts.is_empty() { "nothing".to_owned() } else { parts.join("; ") }
+}
+
+/// The kinds and orders of which less was made, in the order of the operations.
+fn weakened(report: &Report) -> Vec<(Kind, Order)> {
+    let mut rows: Vec<(Kind, Order)> = Vec::new();
+    for judged in report.operations.iter().filter(|j| j.strength == Some(Strength::Weaker)) {
+        let (kind, order, _) = judged.operation.row();
+        if !rows.contains(&(kind, order)) {
+            rows.push((kind, order));
+        }
+    }
+    rows
+}
+
+/// The smallest program of which the source model and PTX by the mapping forbid what PTX allows of that one row as the compiler
+/// has it. Whether nobody is left to hear more.
+fn search(run: &mut Run<'_>, args: &CompilersArgs, report: &Report, row: (Kind, Order)) -> Result<bool, u8> {
+    let language = report.record.language.row();
+    let words = format!("{} {}", compilers::kind_word(row.0), compilers::order_word(row.1));
+    let Some(mapping) = report.observed(Some(row)) else {
+        run.terminal.remark(&format!(
+            "no program is looked for that notices `{words}`: only sizes or forms came out weaker that no row of a mapping has"
+        ));
+        return Ok(false);
+    };
+    let mapping: &'static Mapping = Box::leak(Box::new(mapping));
+    let mut catalogue = Catalogue::new(None);
+    let models = (catalogue.get(TARGET, mapping.to), catalogue.get(language.model, mapping.from));
+    let (Some(target), Some(source)) = models else {
+        run.terminal.diagnose_all(&catalogue.diagnostics());
+        return Err(exit::INVALID);
+    };
+    let allows = Side { model: target.clone(), mapping: Some(mapping) };
+    let promised = Side { model: target, mapping: Some(report.mapping) };
+    let forbids = Side { model: source, mapping: None };
+    let mut alphabet = Alphabet::new(language.dialect, false);
+    let set = run.settings.set.clone();
+    // The search knows exchanges alone, which are what compare-exchanges are where they succeed. What is found is written with
+    // those, and decided so.
+    alphabet.compares = row.0 == Kind::Cas;
+    let searched = |side: &Side| {
+        let mapping = side.mapping.filter(|_| alphabet.compares).map(|m| &*Box::leak(Box::new(as_exchanges(m))));
+        Side { model: side.model.clone(), mapping: mapping.or(side.mapping) }
+    };
+    let ways = [searched(&allows), searched(&promised)];
+    let sought = Sought {
+        allows: vec![ways[0].judged(&set)],
+        // What the mapping itself loses is not the compiler's.
+        forbids: vec![forbids.judged(&set), ways[1].judged(&set)],
+        alphabet: &alphabet,
+        size: usize::from(args.size),
+        all: false,
+        jobs: run.pool.jobs(),
+        deadline: run.settings.limits.timeout.map(|t| Instant::now() + t),
+    };
+    let answer = distinguish::search(&sought).map_err(|why| {
+        run.terminal.diagnose(&Diagnostic::plain("cannot-distinguish", why));
+        exit::INVALID
+    })?;
+    let mut found = Vec::new();
+    for (number, program) in answer.found.iter().enumerate() {
+        found.extend(confirmed(run, (&allows, &forbids), &alphabet, program, number));
+    }
+    let distinction = Distinction {
+        allows: format!("{}, its {words} alone", allows.called()),
+        forbids: forbids.called(),
+        alphabet: alphabet.describe(),
+        size: usize::from(args.size),
+        searched: answer.searched,
+        stopped: answer.stopped,
+        found,
+    };
+    run.summary.add_distinction(&distinction);
+    run.events.undecided |= distinction.stopped.is_some();
+    Ok(run.outputs.distinction(&distinction).is_break())
+}
