@@ -123,7 +123,10 @@ impl<'a> Task<'a> {
         }
         if let Some(instr) = test.program.of_several_cells().filter(|_| !signature::speaks_of(model, Role::Whole))
         {
-            let why = "an access to an object that is accessed in smaller pieces elsewhere";
+            let why = match instr.element.whole {
+                true => "an access of 128 bits",
+                false => "an access to an object that is accessed in smaller pieces elsewhere",
+            };
             return Err(Reason::NotInModel(format!("`{}` (line {}), {why}", instr.text, instr.line)));
         }
         let of_model = model.options.iter().map(|&(option, value)| Setting { option, value });

@@ -45,11 +45,13 @@ pub struct Element {
     pub of: u8,
     /// How many cells its access is to: more than one where its object is accessed in smaller pieces elsewhere.
     pub cells: u8,
+    /// The elements are pieces of one scalar of 128 bits, the lowest first.
+    pub whole: bool,
 }
 
 impl Element {
     /// That of an instruction that is no vector.
-    pub const ONLY: Element = Element { at: 0, of: 1, cells: 1 };
+    pub const ONLY: Element = Element { at: 0, of: 1, cells: 1, whole: false };
 
     /// The micro-ops of its instruction, where it is number `index` of the code.
     pub fn siblings(self, index: usize) -> std::ops::Range<usize> {

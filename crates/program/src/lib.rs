@@ -99,9 +99,9 @@ impl Program {
         self.thread_ids().flat_map(of)
     }
 
-    /// The first access of several cells: one to an object that is accessed in smaller pieces elsewhere.
+    /// The first access of several cells: one to an object that is accessed in smaller pieces elsewhere, or of 128 bits.
     pub fn of_several_cells(&self) -> Option<&Instr> {
-        self.instrs().map(|(_, _, instr)| instr).find(|instr| instr.element.cells > 1)
+        self.instrs().map(|(_, _, instr)| instr).find(|instr| instr.element.cells > 1 || instr.element.whole)
     }
 
     /// The first asynchronous operation.

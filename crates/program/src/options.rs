@@ -82,6 +82,52 @@ pub const OPTIONS: &[Row] = &[
         reading: None,
     },
     Row {
+        name: "b128",
+        values: &["single", "split"],
+        doc: "what a strong access of 128 bits is: one, or two of 64 bits each, in no order",
+        unspoken: None,
+        reading: Some(Reading {
+            on: "whether an access of 128 bits is one scalar",
+            source: "PTX ISA 9.4, Memory Consistency Model, Vector Data-types, where scalars have 64 bits at most; Packed Data-types",
+            bears: |program| program.instrs().any(|(_, _, instr)| instr.element.whole),
+        }),
+    },
+    Row {
+        name: "tearing",
+        values: &["cells", "none"],
+        doc: "what a weak access to several cells reads: of each cell what was written there, or no cell of a write without the \
+              others of it",
+        unspoken: None,
+        reading: Some(Reading {
+            on: "whether weak accesses are torn",
+            source: "PTX ISA 9.4, Memory Consistency Model, Axioms, Atomicity, which speaks of morally strong operations alone",
+            bears: |program| program.instrs().any(|(_, _, instr)| instr.element.cells > 1 && instr.op.has("WEAK")),
+        }),
+    },
+    Row {
+        name: "mbarrier",
+        values: &["phase", "chain"],
+        doc: "what makes an arrival at an mbarrier object synchronize with a wait: its phase, or a chain of operations on the \
+              object of which each link is morally strong",
+        unspoken: None,
+        reading: Some(Reading {
+            on: "whether an arrival of smaller scope cuts off the ones before it in its phase",
+            source: "PTX ISA 9.4, mbarrier.test_wait / mbarrier.try_wait; Memory Consistency Model, Observation Order",
+            bears: |program| has(program, &["MBA"]) && is_spread(program),
+        }),
+    },
+    Row {
+        name: "cross-proxy",
+        values: &["letter", "strong"],
+        doc: "whether strong accesses through the generic and the async proxy can be morally strong: never, or as within one proxy",
+        unspoken: None,
+        reading: Some(Reading {
+            on: "whether strong accesses are morally strong across proxies",
+            source: "PTX ISA 9.4, Memory Consistency Model, Morally Strong Operations; Strong Proxy Accesses",
+            bears: |program| has(program, &["ASY", "ASYNC", "A"]),
+        }),
+    },
+    Row {
         name: "async-fence",
         values: &["path", "cta", "thread", "letter"],
         doc: "what `fence.proxy.async` brings together: accesses with it anywhere on the way between them; those of its CTA with \
@@ -195,6 +241,11 @@ impl Options {
     /// `dep = syntactic`.
     pub fn dep_syntactic(self) -> bool {
         self.is("dep", "syntactic")
+    }
+
+    /// `b128 = split`: a strong access of 128 bits is two.
+    pub fn b128_split(self) -> bool {
+        self.is("b128", "split")
     }
 
     /// `rmw = single`: a read-modify-write is one event.

@@ -74,7 +74,7 @@ fn others(op: &Op, wanted: impl Fn(Order, Order) -> bool) -> Vec<Order> {
 
 /// The scope of an atomic operation or a fence.
 pub fn scope(op: &Op) -> Option<Scope> {
-    op.scope().filter(|_| op.accesses().all(|access| access.tags.has("A")))
+    op.scope().filter(|_| op.accesses().all(|access| access.tags.has("A") && !access.tags.has("ASY")))
 }
 
 /// Gives an operation another order.

@@ -35,6 +35,12 @@ pub const TAGS: &[(&str, &str)] = &[
     ("BULK", "PTX: of bulk copies, whose groups are their own: they become a group, or are waited for"),
     ("MBT", "PTX: bytes that an asynchronous copy has brought are taken off an mbarrier object, the write half"),
     ("RMW", "either half of a read-modify-write"),
+    (
+        "WGMMA",
+        "PTX: of matrix instructions of a warpgroup: their reads, the groups that they become, waits for these",
+    ),
+    ("WGF", "PTX: `wgmma.fence`"),
+    ("AWAY", "PTX: an access of an asynchronous operation to the shared memory of another CTA alone"),
     ("RED", "either half of a PTX reduction, which returns no value"),
     ("VOLATILE", "volatile access"),
     ("MMIO", "mmio access"),

@@ -55,7 +55,7 @@ pub(super) fn in_any_order(test: &LitmusTest) -> Result<Option<LitmusTest>, Stri
 }
 
 /// Marks what is put in while the code is being made: its branches have their final targets.
-const PUT_IN: Element = Element { at: 1, of: 0, cells: 1 };
+const PUT_IN: Element = Element { at: 1, of: 0, ..Element::ONLY };
 
 struct Rewriting<'a> {
     thread: &'a mut Thread,

@@ -247,6 +247,9 @@ fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
             instr.text
         ));
     }
+    if let Some((_, _, instr)) = test.program.instrs().find(|(_, _, instr)| instr.element.whole) {
+        return Err(format!("not in this machine: accesses of 128 bits, `{}`", instr.text));
+    }
     if let Some(instr) = test.program.asynchronous() {
         return Err(format!("not in this machine: asynchronous copies, `{}`", instr.text));
     }

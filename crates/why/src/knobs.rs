@@ -418,7 +418,9 @@ impl<'p> Around<'p> {
         }
         let word = |o: Order| row.order_word(o).to_owned();
         // No instruction, and what has one form.
-        if ["MISUSE", "ASY", "CG", "GW", "GR"].iter().any(|tag| op.has(tag)) || op.has("MB") && op.has("WEAK") {
+        if ["MISUSE", "ASY", "CG", "GW", "GR", "WGF"].iter().any(|tag| op.has(tag))
+            || op.has("MB") && op.has("WEAK")
+        {
             return None;
         }
         if op.has("WEAK") {
@@ -495,7 +497,7 @@ pub fn fences(around: &Around<'_>) -> Vec<Knob> {
 
 /// Orders of accesses and fences; of a reduction of PTX, whether it reads.
 pub fn strengths(around: &Around<'_>) -> Vec<Knob> {
-    around.each(|i| match i.op.has("RED") {
+    around.each(|i| match i.op.has("RED") && !i.op.has("ASY") {
         true => Some((vec![], "red".to_owned(), vec![(Change::Result, "atom".to_owned())])),
         false => around.order(i),
     })

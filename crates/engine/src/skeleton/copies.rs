@@ -3,7 +3,8 @@
 //! # Invariants
 //! - Events of asynchronous operations are in no thread's program order; the relations here are all that orders them. The
 //!   list of events has them where their instructions stand, those of one instruction side by side.
-//! - A bulk copy that an mbarrier object tracks has an operation on it behind its accesses; one without is of a bulk group.
+//! - What an mbarrier object tracks has an operation on it behind its accesses; without, a bulk operation is of a bulk group, one
+//!   of matrices of a group of its own, weak accesses are copies by `cp.async`, and others are in no group.
 //!
 //! # Sources
 //! - PTX ISA 9.4, Memory Consistency Model, *Asynchronous Operations*; *Async-group mechanism*: a group is what its thread has
@@ -35,41 +36,73 @@ fn pairs(sk: &Skeleton, holds: impl Fn(&Event, &Event) -> bool) -> Rel {
     })
 }
 
-/// What comes before an operation begins.
+/// What comes before an operation begins: of one of matrices, what comes before a `wgmma.fence` in front of it.
 pub(super) fn starts(sk: &mut Skeleton, _: &Domains) -> BaseRel {
-    BaseRel::fixed(pairs(sk, |a, b| !a.is_asynchronous() && b.is_asynchronous()))
+    let of_matrices = |e: &Event| e.tags.has("WGMMA");
+    let begins = |a: &Event, b: &Event| !a.is_asynchronous() && b.is_asynchronous();
+    let mut rel = BaseRel::fixed(pairs(sk, |a, b| begins(a, b) && !of_matrices(b)));
+    for (i, j) in pairs(sk, |a, b| begins(a, b) && of_matrices(b)).iter() {
+        let fences = |e: &&Event| e.tags.has("WGF") && e.thread == sk.events[i].thread;
+        let guards: Vec<Cond> = sk.events[i..j].iter().filter(fences).map(|e| e.guard).collect();
+        // A fence comes before what it stands in front of, if it executes.
+        let first = if sk.events[i].tags.has("WGF") { Cond::TRUE } else { Cond::FALSE };
+        let cond = guards.into_iter().fold(first, |cond, guard| sk.pool.or(cond, guard));
+        rel.add(i, j, cond);
+    }
+    rel
 }
 
-/// Reads of an operation, and the writes next to them.
+/// Reads of an operation, and the writes that they feed: those of atomics, and what depends on a read.
 pub(super) fn inop(sk: &mut Skeleton, _: &Domains) -> BaseRel {
-    let feeds = |a: &Event, b: &Event| [a, b].iter().all(|e| e.is_asynchronous()) && a.is_read() && b.is_write();
-    let next = (1..sk.len()).map(|j| (j - 1, j));
-    BaseRel::fixed(Rel::from_pairs(sk.len(), next.filter(|&(i, j)| feeds(&sk.events[i], &sk.events[j]))))
+    let inside = |&(a, b): &(usize, usize)| [a, b].iter().all(|&e| sk.events[e].is_asynchronous());
+    let fed = sk.data.iter().map(|&(a, b, _)| (a, b)).chain(sk.rmw.iter().copied());
+    let pairs = fed.map(|(a, b)| (a.index(), b.index())).filter(inside);
+    BaseRel::fixed(Rel::from_pairs(sk.len(), pairs))
 }
 
 fn is_bulk(e: &Event) -> bool {
     e.tags.has("ASYNC")
 }
 
-/// The operation on an mbarrier object that tells of a bulk copy: its events.
+/// Whose groups they are that an access belongs to, or that a mark makes or waits for: those of `cp.async` have no tag.
+fn groups(e: &Event) -> &'static str {
+    ["WGMMA", "BULK"].into_iter().find(|tag| e.tags.has(tag)).unwrap_or_default()
+}
+
+/// The same of an access of an asynchronous operation; `None`: it is in no group.
+fn groups_of(sk: &Skeleton, i: usize) -> Option<&'static str> {
+    let e = &sk.events[i];
+    match groups(e) {
+        _ if !is_copy(e) || !told(sk, i).is_empty() => None,
+        "" if is_bulk(e) => Some("BULK"),
+        "" if !e.tags.has("WEAK") => None,
+        own => Some(own),
+    }
+}
+
+/// The operation on an mbarrier object that an asynchronous one ends with: its events.
 fn told(sk: &Skeleton, i: usize) -> Vec<usize> {
     let stands = |e: &Event| Some((sk.program.thread(e.thread?).code.get(e.instr)?.span, e.instr, e.part));
     let next = |j: usize| {
         let (Some(a), Some(b)) = (stands(&sk.events[j - 1]), stands(&sk.events[j])) else { return false };
         sk.events[j].thread == sk.events[i].thread
             && a.0 == b.0
-            && ((a.1, a.2) < (b.1, b.2) || sk.events[j].tags.has("MB"))
+            && ((a.1, a.2) <= (b.1, b.2) || sk.events[j].tags.has("MB"))
     };
     let behind = (i + 1..sk.len()).take_while(|&j| next(j)).skip_while(|&j| !sk.events[j].tags.has("MB"));
     behind.take_while(|&j| sk.events[j].tags.has("MB")).collect()
 }
 
-/// Copies, and arrivals that tell of them: later ones of all copies that are not bulk copies.
+/// What tells of operations: what they end with, and, of copies by `cp.async`, later arrivals.
 pub(super) fn carries(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let arrives = |e: &Event| e.is_asynchronous() && e.tags.has("MB") && !e.tags.has("MBT");
-    let mut rel = pairs(sk, |a, b| is_copy(a) && !is_bulk(a) && arrives(b));
-    for i in (0..sk.len()).filter(|&i| is_copy(&sk.events[i]) && is_bulk(&sk.events[i])) {
+    let later = pairs(sk, |a, b| is_copy(a) && arrives(b));
+    let mut rel = Rel::empty(sk.len());
+    for i in (0..sk.len()).filter(|&i| is_copy(&sk.events[i])) {
         told(sk, i).into_iter().for_each(|j| rel.insert(i, j));
+        if groups_of(sk, i) == Some("") {
+            later.successors(i).for_each(|j| rel.insert(i, j));
+        }
     }
     BaseRel::fixed(rel)
 }
@@ -86,26 +119,26 @@ pub(super) fn group_read(sk: &mut Skeleton, _: &Domains) -> BaseRel {
 
 fn waits(sk: &mut Skeleton, tag: &str, of: fn(&Event) -> bool) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
-    let kind = |e: &Event| e.tags.has("BULK");
-    for (i, j) in pairs(sk, |a, b| is_copy(a) && of(a) && b.tags.has(tag) && is_bulk(a) == kind(b)).iter() {
+    for (i, j) in pairs(sk, |a, b| is_copy(a) && of(a) && b.tags.has(tag)).iter() {
         let mark = |e: &Event| sk.program.thread(e.thread?).code.get(e.instr)?.op.mark(e.kind)?.pending;
         let Some(pending) = mark(&sk.events[j]) else { continue };
-        if is_bulk(&sk.events[i]) && !told(sk, i).is_empty() {
-            continue;
+        if groups_of(sk, i) == Some(groups(&sk.events[j])) {
+            let cond = at_least(sk, pending as usize + 1, i..j);
+            rel.add(i, j, cond);
         }
-        let cond = at_least(sk, pending as usize + 1, i..j);
-        rel.add(i, j, cond);
     }
     rel
 }
 
-/// Copies of one group that are not bulk copies.
+/// Copies by `cp.async` of one group.
 pub(super) fn same_group(sk: &mut Skeleton, _: &Domains) -> BaseRel {
     let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
-    for (i, j) in pairs(sk, |a, b| [a, b].iter().all(|e| is_copy(e) && !is_bulk(e))).iter() {
-        let some = at_least(sk, 1, i..j);
-        let none = sk.pool.not(some);
-        rel.add(i, j, none);
+    for (i, j) in pairs(sk, |a, b| is_copy(a) && is_copy(b)).iter() {
+        if [i, j].iter().all(|&e| groups_of(sk, e) == Some("")) {
+            let some = at_least(sk, 1, i..j);
+            let none = sk.pool.not(some);
+            rel.add(i, j, none);
+        }
     }
     rel
 }
@@ -159,9 +192,8 @@ pub(super) fn one_memory(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
 
 /// Whether the thread of the first event makes so many groups among these events.
 fn at_least(sk: &mut Skeleton, count: usize, among: std::ops::Range<usize>) -> Cond {
-    let thread = sk.events[among.start].thread;
-    let bulk = is_bulk(&sk.events[among.start]);
-    let makes = |e: &&Event| e.thread == thread && e.tags.has("CG") && e.tags.has("BULK") == bulk;
+    let (thread, own) = (sk.events[among.start].thread, groups_of(sk, among.start));
+    let makes = |e: &&Event| e.thread == thread && e.tags.has("CG") && own == Some(groups(e));
     let guards: Vec<Cond> = sk.events[among].iter().filter(makes).map(|e| e.guard).collect();
     if guards.len() < count {
         return Cond::FALSE;

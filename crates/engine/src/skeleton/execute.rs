@@ -16,7 +16,7 @@ use super::unroll::{State, Taint, Unroller};
 use super::unrolled::{Answer, Arrival, Group, Naming, Unrolled, Use, Wait, WaitKey};
 use cat::rel::EventId;
 use program::{
-    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, EventKind, Expr, Op, RegId, Scope, Tags,
+    Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, Element, EventKind, Expr, Op, RegId, Scope, Tags,
     ThreadId, Ty, Update,
 };
 use verdict::Reason;
@@ -319,6 +319,7 @@ impl Unroller<'_> {
     ) -> Result<(Range<usize>, TermId, Taint), Reason> {
         let first = self.out.events.len();
         let parts = self.cells(here);
+        let (before, all) = self.among(here, access.ty);
         let ty = access.ty.piece(parts);
         let mut pieces = Vec::new();
         for part in 0..parts {
@@ -327,6 +328,7 @@ impl Unroller<'_> {
             let addr = Some(self.cell_address(*addr, ty, part));
             let value = self.out.pool.read(id, ty);
             pieces.push(value);
+            let (part, parts) = (before + part, all);
             self.push(Event { addr, value: Some(value), ty, part, parts, ..event }, state, here.at)?;
             self.depend(id, on, true);
         }
@@ -346,12 +348,14 @@ impl Unroller<'_> {
     ) -> Result<Range<usize>, Reason> {
         let first = self.out.events.len();
         let parts = self.cells(here);
+        let (before, all) = self.among(here, access.ty);
         let ty = access.ty.piece(parts);
         let value = self.out.pool.cast(access.ty, value);
         for part in 0..parts {
             let event = here.event(EventKind::Write, guard, &self.half(&access.tags)?, access.scope);
             let addr = Some(self.cell_address(*addr, ty, part));
             let value = Some(self.piece(access.ty, value, part, parts));
+            let (part, parts) = (before + part, all);
             let id = self.push(Event { addr, value, ty, part, parts, ..event }, state, here.at)?;
             self.depend(id, on, true);
             self.depend(id, &of, false);
@@ -362,6 +366,18 @@ impl Unroller<'_> {
     /// How many cells an access is to.
     fn cells(&self, here: &Here<'_>) -> u8 {
         self.program.thread(here.thread).code[here.pc].element.cells
+    }
+
+    /// How many cells of its access come before those of a micro-op of that type, and how many there are: a scalar of 128 bits
+    /// has several micro-ops, and is one access of all, or, under `b128 = split`, one of each 64 bits.
+    fn among(&self, here: &Here<'_>, ty: Ty) -> (u8, u8) {
+        let Element { at, of, cells, whole } = self.program.thread(here.thread).code[here.pc].element;
+        let joined = match (whole, self.options.b128_split()) {
+            (false, _) => 1,
+            (true, false) => of,
+            (true, true) => (64 / ty.bits).max(1),
+        };
+        (at % joined * cells, joined * cells)
     }
 
     /// The address of a cell of an access.

@@ -263,18 +263,20 @@ fn sets() -> Vec<Row> {
     rows
 }
 
-/// All events, if a reading is chosen. The readings that there are speak of asynchronous operations.
+/// All events, if a reading is chosen and the program has what readings speak of.
 fn reading(chosen: Setting, option: &str, value: &str) -> Row {
-    let doc = format!(
-        "PTX: with `{option} = {value}`, every event of a program with asynchronous operations, else none"
-    );
+    let doc =
+        format!("PTX: with `{option} = {value}`, every event of a program with what that speaks of, else none");
+    let needs: Needs = |_, program| {
+        program.asynchronous().is_some() || program.has_mbarriers() || program.of_several_cells().is_some()
+    };
     let build = Build::Set(Box::new(move |sk, _| {
-        let holds = sk.options.has(chosen) && sk.program.asynchronous().is_some();
+        let holds = sk.options.has(chosen) && needs("", &sk.program);
         EventSet::from_fn(sk.len(), |_| holds)
     }));
     let (name, doc): (&str, &str) = (format!("{option}.{value}").leak(), doc.leak());
     let says = ["", "not "].map(|not| format!("`{option}` is {not}`{value}`"));
-    Row { name, doc, says, role: Role::None, build, needs: |_, program| program.asynchronous().is_some() }
+    Row { name, doc, says, role: Role::None, build, needs }
 }
 
 /// The events that carry a tag; of a region of memory also the accesses to it.

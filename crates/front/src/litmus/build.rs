@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::program_scope;
 use crate::isa::Symbols;
 use crate::isa::clike;
-use crate::isa::ptx::{Env, RegInit, Unit, pointers, warn_of_empty_waits};
+use crate::isa::ptx::{Env, RegInit, Unit, pointers, refuse_accumulators, warn_of_empty_waits};
 use diag::{Sink, Span};
 use program::{Dialect, Expr, Instr, LocId, LocationKind, Machine, Op, Place, Program, Scope, Seat, Thread};
 
@@ -57,6 +57,7 @@ pub(super) fn build(
     if sink.errors() == errors {
         pointers::resolve(&mut program, &untyped, &open, sink);
     }
+    refuse_accumulators(&program, sink);
     warn_of_empty_waits(&program, sink);
     program
 }

@@ -11,12 +11,12 @@
 use super::lower::{Call, Emit};
 use super::memory::{opaque, read_only};
 use super::table::{CACHE, DATA, Group, GroupKind, Role, Row, SCOPES, SPACES, TYPES};
-use program::{Access, BinOp, FloatOp, Op, Scope, Tags, Update};
+use program::{Access, BinOp, Expr, FloatOp, Op, Scope, Tags, Update};
 
-const SEM: Group = Group { kind: GroupKind::Sem, words: &["relaxed", "acquire", "release", "acq_rel"] };
+pub(super) const SEM: Group = Group { kind: GroupKind::Sem, words: &["relaxed", "acquire", "release", "acq_rel"] };
 const OPS: Group =
     Group { kind: GroupKind::Op, words: &["add", "sub", "and", "or", "xor", "min", "max", "inc", "dec", "exch"] };
-const RED_OPS: Group =
+pub(super) const RED_OPS: Group =
     Group { kind: GroupKind::Op, words: &["add", "sub", "and", "or", "xor", "min", "max", "inc", "dec"] };
 
 pub(super) const ROWS: &[Row] = &[
@@ -51,24 +51,33 @@ pub(super) const ROWS: &[Row] = &[
         &[SEM, SCOPES, SPACES, RED_OPS, CACHE, DATA],
         &[Role::Addr, Role::Val],
         |e, c| {
-            let sem = c.quals.get(GroupKind::Sem);
-            if matches!(sem, Some("acquire" | "acq_rel")) && !e.env.acquiring_red {
-                let place = c.quals.place(GroupKind::Sem).unwrap_or_default();
-                let message = format!("`red` has no form `.{}`", sem.unwrap_or_default());
-                e.error("acquire-on-red", place, message, |d| {
-                    d.label("expected `.relaxed` or `.release`")
-                        .note("a reduction returns nothing, so nothing can be ordered after what it reads")
-                        .help("use `atom` with the result `_`")
-                });
-            } else if let Some(update) = update(e, c, 1) {
-                rmw(e, c, 0, update);
+            if e.env.acquiring_red || acquires_nothing(e, c).is_some() {
+                update(e, c, 1).into_iter().for_each(|update| rmw(e, c, 0, update));
             }
         },
     ),
 ];
 
+/// Reports a reduction that would acquire.
+pub(super) fn acquires_nothing(e: &mut Emit<'_, '_>, c: &Call) -> Option<()> {
+    let Some(sem @ ("acquire" | "acq_rel")) = c.quals.get(GroupKind::Sem) else { return Some(()) };
+    let place = c.quals.place(GroupKind::Sem).unwrap_or_default();
+    e.error("acquire-on-red", place, format!("`red` has no form `.{sem}`"), |d| {
+        d.label("expected `.relaxed` or `.release`")
+            .note("a reduction returns nothing, so nothing can be ordered after what it reads")
+            .help("use `atom` with the result `_`")
+    });
+    None
+}
+
 /// The operation of an instruction whose operand is number `i`.
 fn update(e: &mut Emit<'_, '_>, c: &Call, i: usize) -> Option<Update> {
+    let operand = e.fit(c.expr(i), c.ty);
+    updated_by(e, c, operand)
+}
+
+/// The operation of an instruction with that operand.
+pub(super) fn updated_by(e: &mut Emit<'_, '_>, c: &Call, operand: Expr) -> Option<Update> {
     let Some(op) = c.quals.get(GroupKind::Op) else {
         let name = c.row.opcode;
         e.error("missing-operation", c.opcode.clone(), format!("`{name}` needs an operation"), |d| {
@@ -76,7 +85,6 @@ fn update(e: &mut Emit<'_, '_>, c: &Call, i: usize) -> Option<Update> {
         });
         return None;
     };
-    let operand = e.fit(c.expr(i), c.ty);
     if c.quals.is_float() {
         if op != "add" {
             let message = format!("`.{op}` is no operation on floating-point numbers");

@@ -1,4 +1,4 @@
-//! Asynchronous copies between global and shared memory, and what waits for them.
+//! Asynchronous copies between global and shared memory, bulk reductions, and what waits for them.
 //!
 //! # Invariants
 //! - A bulk copy that an mbarrier object tracks ends with the operation on it, once for each CTA that it brings something to; one
@@ -11,20 +11,26 @@
 //! - PTX ISA 9.4, *cp.async*, *cp.async.commit_group*, *cp.async.wait_group / cp.async.wait_all*,
 //!   *cp.async.mbarrier.arrive*; Memory Consistency Model, *Asynchronous Operations*: weak accesses of the generic proxy.
 //! - PTX ISA 9.4, *cp.async.bulk*, *cp.async.bulk.commit_group*, *cp.async.bulk.wait_group*; *Async Proxy*: weak accesses of the
-//!   async proxy; the operation on the mbarrier object is of the generic proxy and of cluster scope.
+//!   async proxy; the operation on the mbarrier object is of the generic proxy and of cluster scope. With `.relaxed` and a scope,
+//!   they are strong, each of 128 bits.
+//! - PTX ISA 9.4, *cp.reduce.async.bulk*: the source is read by weak accesses, the destination changed by atomics, `.relaxed.sys` unless
+//!   it says otherwise; sums of `.f32` flush subnormal numbers.
 //!
 //! # Where we differ
 //! - Addresses are names of locations, of one type, but that a bulk copy may go to another CTA of the cluster through a register;
 //!   copies that fill up with zeros (`src-size`) are not supported.
 //! - Memory of bulk copies has no second address: of aliases, the text has no clause for the async proxy.
 
+use super::atomics::{self, RED_OPS, acquires_nothing, updated_by};
 use super::lower::{Call, Emit};
 use super::mbarrier;
 use super::memory::is_ordinary;
 use super::operands::plus;
-use super::table::{Group, GroupKind, Role, Row, SCOPES};
+use super::table::{B128, DATA, Group, GroupKind, Role, Row, SCOPES};
 use diag::Sink;
-use program::{Access, BinOp, CmpOp, EventKind, Expr, Instr, LocId, Mark, Op, Program, Space, Tags, Ty};
+use program::{
+    Access, BinOp, CmpOp, EventKind, Expr, Instr, LocId, Mark, Op, Program, Scope, Space, Tags, Ty, Update,
+};
 
 const CACHE: Group = Group { kind: GroupKind::Cache, words: &["ca", "cg"] };
 const TO: Group = Group { kind: GroupKind::Ignored, words: &["shared", "shared::cta"] };
@@ -33,20 +39,20 @@ const PREFETCH: Group = Group { kind: GroupKind::Ignored, words: &["L2::64B", "L
 const OWN: Group = Group { kind: GroupKind::Space, words: &["shared", "shared::cta"] };
 const BULK: Group = Group {
     kind: GroupKind::Ignored,
-    words: &["shared::cta", "shared::cluster", "global", TRACKED, GROUPED, MULTICAST, STRONG],
+    words: &["shared::cta", "shared::cluster", "global", TRACKED, GROUPED, MULTICAST],
 };
-/// An mbarrier object tells of a bulk copy.
-const TRACKED: &str = "mbarrier::complete_tx::bytes";
-/// A bulk copy is of a group.
+const STRONG: Group = Group { kind: GroupKind::Sem, words: &["relaxed"] };
+const WIDE_TYPE: Group = Group { kind: GroupKind::Type, words: &[B128] };
+/// An mbarrier object tells of the operation.
+pub(super) const TRACKED: &str = "mbarrier::complete_tx::bytes";
+/// A bulk operation is of a group.
 const GROUPED: &str = "bulk_group";
-/// Its accesses are strong.
-const STRONG: &str = "relaxed";
 /// A bulk copy goes to several CTAs.
 const MULTICAST: &str = "multicast::cluster";
 const B64: Group = Group { kind: GroupKind::Type, words: &["b64"] };
 
 /// A bulk copy is of so many bytes, or of a multiple, at a multiple.
-const UNIT: i64 = 16;
+pub(super) const UNIT: i64 = 16;
 
 /// Of a wait for groups, how many may be incomplete at most: more than there can be.
 const MOST_GROUPS: i64 = 1 << 16;
@@ -112,16 +118,29 @@ pub(super) const ROWS: &[Row] = &[
     .keyed(&["async", "mbarrier", "arrive", "noinc"]),
     Row::new(
         "cp",
-        "`cp.async.bulk.shared::cta|::cluster.global.mbarrier::complete_tx::bytes{.multicast::cluster} [dst], [src], bytes, [a]{, \
-         mask}`, or `cp.async.bulk.global.shared::cta.bulk_group [dst], [src], bytes`",
+        "`cp.async.bulk{.relaxed.scope}.shared::cta|::cluster.global.mbarrier::complete_tx::bytes{.multicast::cluster}{.b128} [dst], \
+         [src], bytes, [a]{, mask}`, the same from `.shared::cta` to `.shared::cluster`, or \
+         `cp.async.bulk{.relaxed.scope}.global.shared::cta.bulk_group{.b128} [dst], [src], bytes`",
         "begins to copy a multiple of 16 bytes through the async proxy: to shared memory, where an mbarrier object tells of it, or \
          to global memory",
-        &[BULK, SCOPES],
+        &[BULK, STRONG, SCOPES, WIDE_TYPE],
         &[Role::Addr, Role::Addr, Role::Loose, Role::Addr, Role::Loose],
         bulk,
     )
     .keyed(&["async", "bulk"])
     .optional(2),
+    Row::new(
+        "cp",
+        "`cp.reduce.async.bulk.global.shared::cta.bulk_group{.relaxed.scope}.op.type [dst], [src], bytes`, or \
+         `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes{.relaxed.scope}.op.type [dst], [src], bytes, [a]`",
+        "begins to apply an operation (`add`, `and`, `or`, `xor`, `min`, `max`, `inc`, `dec`) to each element of memory, through the async \
+         proxy",
+        &[BULK, atomics::SEM, SCOPES, RED_OPS, DATA],
+        &[Role::Addr, Role::Addr, Role::Loose, Role::Addr],
+        reduce,
+    )
+    .keyed(&["reduce", "async", "bulk"])
+    .optional(1),
     Row::new(
         "cp",
         "`cp.async.bulk.commit_group`",
@@ -151,17 +170,26 @@ pub(super) const ROWS: &[Row] = &[
     .keyed(&["async", "bulk", "wait_group", "read"]),
 ];
 
-fn mark(tags: &[&'static str], pending: Option<u32>) -> Op {
+pub(super) fn mark(tags: &[&'static str], pending: Option<u32>) -> Op {
     Op::Mark { addr: None, mark: Mark { kind: EventKind::Fence, tags: Tags::of(tags), scope: None, pending } }
 }
 
 /// Waits until all groups but a number of last ones are complete, or have been read.
-fn wait_group(e: &mut Emit<'_, '_>, c: &Call, tags: &[&'static str]) {
+pub(super) fn wait_group(e: &mut Emit<'_, '_>, c: &Call, tags: &[&'static str]) {
     match c.expr(0) {
         Expr::Const(n) if (0..MOST_GROUPS).contains(&n) => e.push(mark(tags, Some(n as u32))),
         _ => e.error("wrong-operand", c.opcode.clone(), "a wait needs a number of groups", |d| {
             d.label(format!("expected a constant from 0 to {}", MOST_GROUPS - 1))
         }),
+    }
+}
+
+/// Which groups an access or a mark is of, and what instructions are called that have to do with them.
+fn groups(tags: &Tags) -> (&'static str, &'static str) {
+    match () {
+        () if tags.has("WGMMA") => ("WGMMA", "wgmma"),
+        () if tags.has("BULK") || tags.has("ASYNC") => ("BULK", "cp.async.bulk"),
+        () => ("", "cp.async"),
     }
 }
 
@@ -178,23 +206,25 @@ pub fn warn_of_empty_waits(program: &Program, sink: &mut Sink) {
             if told.contains(&wait.span) {
                 continue;
             }
-            let bulk = mark.tags.has("BULK");
-            let is_copy =
-                |i: &usize| code[*i].op.read().is_some_and(|r| r.tags.has("ASY") && r.tags.has("ASYNC") == bulk);
-            // Bulk copies that an mbarrier object tells of are in no group.
+            let (own, name) = groups(&mark.tags);
+            // Of copies by `cp.async`, all accesses are weak.
+            let is_copy = |i: &usize| {
+                let of = |access: &Access| access.tags.has("ASYNC") || access.tags.has("WEAK");
+                code[*i].op.read().is_some_and(|r| r.tags.has("ASY") && of(r) && groups(&r.tags).0 == own)
+            };
+            // Bulk operations that an mbarrier object tells of are in no group.
             let is_tracked = |i: &usize| {
                 (i + 1..code.len()).take_while(|&j| code[j].span == code[*i].span).any(|j| code[j].op.has("MB"))
             };
             let makes = |i: &Instr| {
-                i.op.mark(EventKind::Fence).is_some_and(|m| m.tags.has("CG") && m.tags.has("BULK") == bulk)
+                i.op.mark(EventKind::Fence).is_some_and(|m| m.tags.has("CG") && groups(&m.tags).0 == own)
             };
             // In a loop, what stands behind it may come before it.
             let before = if thread.has_loop() { 0..code.len() } else { 0..at };
             let copies: Vec<usize> = before.clone().filter(is_copy).collect();
-            let grouped: Vec<usize> = copies.iter().copied().filter(|i| !bulk || !is_tracked(i)).collect();
+            let grouped: Vec<usize> = copies.iter().copied().filter(|i| !is_tracked(i)).collect();
             let groups = |from: usize| code[from..before.end].iter().filter(|i| makes(i)).count();
             let from = |first: &usize| if thread.has_loop() { 0 } else { *first };
-            let name = if bulk { "cp.async.bulk" } else { "cp.async" };
             let pending = mark.pending.unwrap_or(0) as usize;
             let why = match grouped.first() {
                 None if copies.is_empty() => format!("no `{name}` of this thread comes before it"),
@@ -236,81 +266,195 @@ fn copy(e: &mut Emit<'_, '_>, c: &Call) {
         return;
     };
     let Some(ty) = one_type(e, c, to, from) else { return };
-    elements(e, c, "GEN", ty, (c.expr(0), c.expr(1), bytes));
+    elements(e, c, &Accesses::weak("GEN"), ty, (c.expr(0), c.expr(1), bytes));
+}
+
+/// Where a bulk operation goes from and to.
+struct Way {
+    to: Space,
+    from: Space,
+    /// An mbarrier object tells of it.
+    tracked: bool,
+    /// The memory may be another CTA's.
+    cluster: bool,
+    /// It is another CTA's.
+    away: bool,
+}
+
+/// The way that the qualifiers say; in the short form there are none.
+fn way(e: &mut Emit<'_, '_>, c: &Call, reduces: bool) -> Option<Way> {
+    let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
+    let has = |word: &str| words.contains(&word);
+    let spaces: Vec<&str> = words.iter().copied().filter(|w| ![TRACKED, GROUPED, MULTICAST].contains(w)).collect();
+    let tracked = c.given(3).is_some();
+    let told = tracked && has(TRACKED) && !has(GROUPED);
+    let (written, away) = match *spaces {
+        ["shared::cta" | "shared::cluster", "global"] if !reduces => (told, false),
+        ["shared::cluster", "shared::cta"] => (told && !has(MULTICAST), true),
+        ["global", "shared::cta"] => (!tracked && has(GROUPED) && !has(TRACKED), false),
+        _ => (words.is_empty(), reduces && tracked),
+    };
+    let cluster = words.is_empty() || spaces.first() == Some(&"shared::cluster");
+    let multicast = c.given(4).is_some();
+    if !written || has(MULTICAST) != multicast || multicast && !cluster {
+        e.error("conflicting-qualifiers", c.opcode.clone(), "there is no such form of a bulk operation", |d| {
+            d.label(format!("expected {}", c.row.syntax))
+        });
+        return None;
+    }
+    let to = if tracked { Space::Shared } else { Space::Global };
+    Some(Way { to, from: if tracked && !away { Space::Global } else { Space::Shared }, tracked, cluster, away })
+}
+
+/// How many bytes a bulk operation is of.
+pub(super) fn of_units(e: &mut Emit<'_, '_>, c: &Call) -> Option<i64> {
+    if let Expr::Const(n) = c.expr(2)
+        && n > 0
+        && n % UNIT == 0
+    {
+        return Some(n);
+    }
+    e.error("wrong-operand", c.opcode.clone(), "a bulk operation has a multiple of 16 bytes", |d| {
+        d.label("expected a constant: 16, 32, …")
+    });
+    None
+}
+
+/// The type of the elements of both ends of a bulk operation.
+fn ends(e: &mut Emit<'_, '_>, c: &Call, way: &Way, bytes: i64) -> Option<Ty> {
+    let source = end(e, c, 1, way.from, (bytes, UNIT))?;
+    let destination = match c.expr(0).base() {
+        None if way.cluster && way.tracked => None,
+        _ => Some(end(e, c, 0, way.to, (bytes, UNIT))?),
+    };
+    let ty = match destination {
+        Some(destination) => one_type(e, c, destination, source)?,
+        None => e.symbols.ty(source),
+    };
+    for loc in [Some(source), destination].into_iter().flatten() {
+        one_address(e, c, loc)?;
+    }
+    Some(ty)
+}
+
+/// An address of a bulk operation: what is not aligned is no address of memory.
+fn aligned(addr: Expr) -> Expr {
+    if addr.base().is_some() {
+        return addr;
+    }
+    let rest = Expr::Bin(BinOp::And, Ty::U64, addr.clone().into(), Expr::Const(UNIT - 1).into());
+    let aligned = Expr::Cmp(CmpOp::Eq, Ty::U64, rest.into(), Expr::Const(0).into());
+    Expr::Select(aligned.into(), addr.into(), Expr::Const(0).into())
 }
 
 fn bulk(e: &mut Emit<'_, '_>, c: &Call) {
     // Its accesses have the type of what is named.
     e.through_register = false;
-    let words: Vec<&str> = c.quals.all(GroupKind::Ignored).collect();
-    let has = |word: &str| words.contains(&word);
-    let spaces: Vec<&str> = words.iter().copied().filter(|w| ![TRACKED, GROUPED, MULTICAST].contains(w)).collect();
-    let tracked = c.given(3).is_some();
-    let short = words.is_empty();
-    if has(STRONG) {
-        e.error("unsupported-qualifier", c.opcode.clone(), "strong bulk copies are not supported", |d| {
-            d.label(format!("expected {}", c.row.syntax))
-        });
-        return;
-    }
-    let written = match *spaces {
-        ["shared::cta" | "shared::cluster", "global"] => tracked && has(TRACKED) && !has(GROUPED),
-        ["global", "shared::cta"] => !tracked && has(GROUPED) && !has(TRACKED),
-        _ => short,
-    };
-    let multicast = c.given(4).is_some();
-    if !written
-        || c.quals.scope().is_some()
-        || has(MULTICAST) != multicast
-        || multicast && spaces.first() != Some(&"shared::cluster")
-    {
-        e.error("conflicting-qualifiers", c.opcode.clone(), "there is no such form of a bulk copy", |d| {
-            d.label(format!("expected {}", c.row.syntax))
-        });
-        return;
-    }
-    let bytes = match c.expr(2) {
-        Expr::Const(n) if n > 0 && n % UNIT == 0 => n,
+    let strong = match (c.quals.place(GroupKind::Sem), c.quals.scope(), c.quals.get(GroupKind::Type)) {
+        (None, None, None) => None,
+        (Some(_), Some(scope), Some(_)) => Some(scope),
+        (Some(place), None, _) => {
+            e.error("missing-scope", place, "`.relaxed` needs a scope", |d| {
+                d.label("expected one of `.cta`, `.cluster`, `.gpu` or `.sys`")
+            });
+            return;
+        }
         _ => {
-            e.error("wrong-operand", c.opcode.clone(), "a bulk copy has a multiple of 16 bytes", |d| {
-                d.label("expected a constant: 16, 32, …")
+            let message = "a strong bulk copy has an order, a scope and a type";
+            e.error("conflicting-qualifiers", c.opcode.clone(), message, |d| {
+                d.label("expected `.relaxed`, a scope and `.b128`, or none of them")
             });
             return;
         }
     };
-    let (to, from) = if tracked { (Space::Shared, Space::Global) } else { (Space::Global, Space::Shared) };
-    let Some(source) = end(e, c, 1, from, (bytes, UNIT)) else { return };
-    let away = c.expr(0).base().is_none() && (short || has("shared::cluster")) && tracked;
-    let destination = if away { None } else { Some(end(e, c, 0, to, (bytes, UNIT))) };
-    let ty = match destination {
-        Some(None) => return,
-        Some(Some(destination)) => one_type(e, c, destination, source),
-        None => Some(e.symbols.ty(source)),
-    };
-    let Some(ty) = ty else { return };
-    for loc in [Some(source), destination.flatten()].into_iter().flatten() {
-        if one_address(e, c, loc).is_none() {
-            return;
-        }
-    }
-    let whole = |addr: Expr| match addr.base() {
-        Some(_) => addr,
-        // What is not aligned is no address of memory.
-        None => {
-            let rest = Expr::Bin(BinOp::And, Ty::U64, addr.clone().into(), Expr::Const(UNIT - 1).into());
-            let aligned = Expr::Cmp(CmpOp::Eq, Ty::U64, rest.into(), Expr::Const(0).into());
-            Expr::Select(aligned.into(), addr.into(), Expr::Const(0).into())
-        }
-    };
-    let Some(targets) = targets(e, c, multicast) else { return };
+    let Some(way) = way(e, c, false) else { return };
+    let Some(bytes) = of_units(e, c) else { return };
+    let Some(ty) = ends(e, c, &way, bytes) else { return };
+    let how = Accesses { strong, away: way.away, ..Accesses::weak("ASYNC") };
+    let Some(targets) = targets(e, c, c.given(4).is_some()) else { return };
     for (to, object) in targets {
-        if elements(e, c, "ASYNC", ty, (whole(to), c.expr(1), bytes)).is_none() {
+        if elements(e, c, &how, ty, (aligned(to), c.expr(1), bytes)).is_none() {
             return;
         }
-        if tracked {
+        if way.tracked {
             mbarrier::complete(e, c, 3, object, bytes);
         }
     }
+}
+
+fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
+    e.through_register = false;
+    let Some(way) = way(e, c, true) else { return };
+    if acquires_nothing(e, c).is_none() || reduction(e, c, way.to == Space::Global).is_none() {
+        return;
+    }
+    let scope = match (c.quals.get(GroupKind::Sem), c.quals.scope()) {
+        (None, None) => Scope::Sys,
+        (Some("relaxed"), Some(scope)) => scope,
+        _ => {
+            let message = "a bulk reduction is `.relaxed`, of a scope";
+            e.error("conflicting-qualifiers", c.opcode.clone(), message, |d| {
+                d.label("expected `.relaxed` with a scope, or neither, which is `.relaxed.sys`")
+            });
+            return;
+        }
+    };
+    let Some(bytes) = of_units(e, c) else { return };
+    let Some(ty) = ends(e, c, &way, bytes) else { return };
+    if ty.bits != c.ty.bits {
+        let message = format!("a reduction of {} bits of elements of {} bits", c.ty.bits, ty.bits);
+        e.error("mixed-size", c.opcode.clone(), message, |d| {
+            d.label("expected the size of the locations' elements")
+        });
+        return;
+    }
+    let to = aligned(c.expr(0));
+    let tags = Accesses { strong: Some(scope), away: way.away, ..Accesses::weak("ASYNC") };
+    for k in 0..bytes / i64::from(c.ty.bytes()) {
+        let Some(dst) = e.temporary(c, &format!("copy {k}"), c.ty) else { return };
+        let Some(update) = updated_by(e, c, Expr::Reg(dst)) else { return };
+        e.push(Op::Load { dst, addr: plus(c.expr(1), k, c.ty), access: Accesses::weak("ASYNC").source(c.ty) });
+        e.push(tags.reduction("RLX", c.ty, plus(to.clone(), k, c.ty), update));
+    }
+    if way.tracked {
+        mbarrier::complete(e, c, 3, c.expr(3), bytes);
+    }
+}
+
+/// Whether there is an asynchronous reduction with that operation and type; of global memory there are more.
+pub(super) fn reduction(e: &mut Emit<'_, '_>, c: &Call, global: bool) -> Option<()> {
+    let (op, ty) = (c.quals.get(GroupKind::Op), c.quals.get(GroupKind::Type));
+    let types: &[&str] = match (op, global) {
+        (Some("add"), false) => &["u32", "s32", "u64"],
+        (Some("add"), true) => &["u32", "s32", "u64", "f32", "f64"],
+        (Some("min" | "max"), false) => &["u32", "s32"],
+        (Some("min" | "max"), true) => &["u32", "s32", "u64", "s64"],
+        (Some("inc" | "dec"), _) => &["u32"],
+        (Some("and" | "or" | "xor"), false) => &["b32"],
+        (Some("and" | "or" | "xor"), true) => &["b32", "b64"],
+        _ => &[],
+    };
+    if ty.is_some_and(|ty| types.contains(&ty)) {
+        return Some(());
+    }
+    let (id, message, expected) = match (op, ty) {
+        (Some(op), Some(ty)) => {
+            let message = format!("there is no such reduction, `.{op}.{ty}`");
+            ("conflicting-qualifiers", message, format!("expected one of {}", types.join(", ")))
+        }
+        (None, _) => (
+            "missing-operation",
+            "a reduction needs an operation".into(),
+            format!("expected the form {}", c.row.syntax),
+        ),
+        (_, None) => (
+            "missing-type",
+            "a reduction needs the type of its elements".into(),
+            format!("expected the form {}", c.row.syntax),
+        ),
+    };
+    e.error(id, c.opcode.clone(), message, |d| d.label(expected));
+    None
 }
 
 /// Where a bulk copy goes, with the mbarrier objects: of all CTAs in the mask, the same place in the memory of each.
@@ -342,19 +486,74 @@ fn targets(e: &mut Emit<'_, '_>, c: &Call, multicast: bool) -> Option<Vec<(Expr,
     ranks.map(of).collect()
 }
 
-/// The accesses of a copy through a proxy: to, from, and how many bytes.
+/// What the accesses of an asynchronous operation are.
+#[derive(Clone, Copy)]
+pub(super) struct Accesses {
+    /// What they go through.
+    pub(super) proxy: &'static str,
+    /// The scope of strong ones.
+    pub(super) strong: Option<Scope>,
+    /// What is written is memory of another CTA.
+    pub(super) away: bool,
+}
+
+impl Accesses {
+    /// Weak ones.
+    pub(super) const fn weak(proxy: &'static str) -> Accesses {
+        Accesses { proxy, strong: None, away: false }
+    }
+
+    /// One that reads a source.
+    pub(super) fn source(self, ty: Ty) -> Access {
+        Accesses { away: false, ..self }.target("RLX", ty)
+    }
+
+    /// One to the destination, of that order if they are strong.
+    pub(super) fn target(self, order: &'static str, ty: Ty) -> Access {
+        let mut tags = Tags::of(&["ASY", self.proxy]);
+        tags.extend(if self.strong.is_some() { &["A"] } else { &["WEAK"] });
+        if self.strong.is_some() {
+            tags.insert(order);
+        }
+        if self.away {
+            tags.insert("AWAY");
+        }
+        Access { tags, scope: self.strong, ty }
+    }
+
+    /// A reduction, of that order.
+    pub(super) fn reduction(self, order: &'static str, ty: Ty, addr: Expr, update: Update) -> Op {
+        let half = |order| {
+            let mut access = self.target(order, ty);
+            access.tags.extend(&["RMW", "RED"]);
+            access
+        };
+        Op::Rmw { dst: None, addr, update, read: half("RLX"), write: half(order) }
+    }
+}
+
+/// The accesses of a copy: to, from, and how many bytes. Strong ones are of 128 bits.
 fn elements(
     e: &mut Emit<'_, '_>,
     c: &Call,
-    proxy: &'static str,
+    how: &Accesses,
     ty: Ty,
     (to, from, bytes): (Expr, Expr, i64),
 ) -> Option<()> {
-    let access = || Access { tags: Tags::of(&["ASY", proxy, "WEAK"]), scope: None, ty };
-    for k in 0..bytes / i64::from(ty.bytes()) {
-        let dst = e.temporary(c, &format!("copy {k}"), ty)?;
-        e.push(Op::Load { dst, addr: plus(from.clone(), k, ty), access: access() });
-        e.push(Op::Store { addr: plus(to.clone(), k, ty), value: Expr::Reg(dst), access: access() });
+    let all: Vec<i64> = (0..bytes / i64::from(ty.bytes())).collect();
+    let together = if how.strong.is_some() { UNIT as usize / ty.bytes() as usize } else { 1 };
+    for together in all.chunks(together) {
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        for &k in together {
+            let dst = e.temporary(c, &format!("copy {k}"), ty)?;
+            reads.push(Op::Load { dst, addr: plus(from.clone(), k, ty), access: how.source(ty) });
+            let (addr, value) = (plus(to.clone(), k, ty), Expr::Reg(dst));
+            writes.push(Op::Store { addr, value, access: how.target("RLX", ty) });
+        }
+        match how.strong {
+            Some(_) => [reads, writes].into_iter().for_each(|pieces| e.push_scalar(pieces)),
+            None => reads.into_iter().chain(writes).for_each(|op| e.push(op)),
+        }
     }
     Some(())
 }
@@ -371,7 +570,7 @@ fn one_type(e: &mut Emit<'_, '_>, c: &Call, to: LocId, from: LocId) -> Option<Ty
 }
 
 /// Reports memory that has several addresses.
-fn one_address(e: &mut Emit<'_, '_>, c: &Call, loc: LocId) -> Option<()> {
+pub(super) fn one_address(e: &mut Emit<'_, '_>, c: &Call, loc: LocId) -> Option<()> {
     let (object, _) = e.symbols.object(loc);
     let Some(other) = e.symbols.alias_of(object) else { return Some(()) };
     let (name, place) = (e.symbols.get(object).name.clone(), e.symbols.get(other).span);
@@ -385,7 +584,13 @@ fn one_address(e: &mut Emit<'_, '_>, c: &Call, loc: LocId) -> Option<()> {
 }
 
 /// The location of one end of a copy of so many bytes at a multiple of so many, if it can be one.
-fn end(e: &mut Emit<'_, '_>, c: &Call, at: usize, space: Space, (bytes, unit): (i64, i64)) -> Option<LocId> {
+pub(super) fn end(
+    e: &mut Emit<'_, '_>,
+    c: &Call,
+    at: usize,
+    space: Space,
+    (bytes, unit): (i64, i64),
+) -> Option<LocId> {
     let (loc, offset) = match c.expr(at) {
         Expr::Address(loc) => (loc, 0),
         Expr::Bin(BinOp::Add, _, base, offset) => match (*base, *offset) {

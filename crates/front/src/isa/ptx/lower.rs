@@ -183,8 +183,15 @@ impl<'a> Emit<'a, '_> {
         let of = ops.len() as u8;
         ops.into_iter().for_each(|op| self.push(op));
         for (at, instr) in (0..of).zip(&mut self.code[first..]) {
-            instr.element = Element { at, of, cells: 1 };
+            instr.element = Element { at, of, ..Element::ONLY };
         }
+    }
+
+    /// Appends the pieces of one scalar of 128 bits, the lowest first.
+    pub(super) fn push_scalar(&mut self, pieces: Vec<Op>) {
+        let first = self.code.len();
+        self.push_elements(pieces);
+        self.code[first..].iter_mut().for_each(|instr| instr.element.whole = true);
     }
 
     /// Appends a jump to a label.

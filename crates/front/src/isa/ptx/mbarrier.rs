@@ -274,7 +274,7 @@ fn attempt(
     writes: impl Fn(&Expr) -> Expr,
     new: impl Fn(Expr) -> Expr,
 ) -> Option<RegId> {
-    let scope = scope(e, c)?;
+    let scope = if what.asynchronous { Scope::Cluster } else { scope(e, c)? };
     is_object(e, c, what.at)?;
     let addr = what.address.clone().unwrap_or_else(|| c.expr(what.at));
     let most = if c.quals.has("expect_tx") || c.quals.has("complete_tx") { MOST_BYTES } else { MOST_ARRIVALS };
@@ -286,10 +286,9 @@ fn attempt(
             Expr::Select(most.into(), addr.into(), Expr::Const(0).into())
         }
     };
-    let scope = match (what.order, what.asynchronous) {
-        ("WEAK", _) => None,
-        (_, true) => Some(Scope::Cluster),
-        (_, false) => Some(scope),
+    let scope = match what.order {
+        "WEAK" => None,
+        _ => Some(scope),
     };
     let half = |order: &'static str, role: Option<&'static str>| {
         let mut tags = Tags::of(&["GEN", "A", "RMW", "MB", order]);
@@ -337,7 +336,7 @@ pub(super) fn track(e: &mut Emit<'_, '_>, c: &Call, adds: bool) {
             return;
         }
     }
-    let later = Operation { role: Some("MBA"), asynchronous: true, ..by_thread };
+    let later = Operation { order: "RLX", role: Some("MBA"), asynchronous: true, ..by_thread };
     let ok = |old: &Expr| {
         object::both(object::live(old.clone()), object::within(Expr::Const(1), object::pending(old.clone())))
     };
@@ -530,7 +529,7 @@ fn scope(e: &mut Emit<'_, '_>, c: &Call) -> Option<Scope> {
 }
 
 /// Reports an operation on what is no mbarrier object.
-fn is_object(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<()> {
+pub(super) fn is_object(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<()> {
     let Some(loc) = c.expr(at).base() else { return Some(()) };
     let (id, declared) = e.symbols.object(loc);
     if declared.class == Some(program::Class::Mbarrier) {

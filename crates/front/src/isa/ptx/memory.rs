@@ -4,6 +4,10 @@
 //! - PTX ISA 9.4, *ld*, *st*: `.weak` is the default; `.relaxed`, `.acquire`, `.release` need a scope; `.volatile` is
 //!   relaxed at system scope; `.mmio` is relaxed at system scope as written.
 //! - PTX ISA 9.4, *Cache Operators* and *Cache Eviction Priority Hints*: no effect on consistency, hence ignored.
+//!
+//! # Where we differ
+//! - `ld.b128` and `st.b128` name the halves of a register of 128 bits as a vector, `{lo, hi}`, where PTX has `mov.b128` beside it. The
+//!   text has scalars of 64 bits at most: one of 128 is one if it is strong (option `b128`), else two.
 //! - `tld`, `suld`, `cold`, `sust`: the notation of the published mixed-proxy tests (ISCA 2022).
 
 use std::ops::Range;
@@ -11,7 +15,7 @@ use std::ops::Range;
 use super::lower::Arg;
 use super::lower::{Call, Emit};
 use super::operands::plus;
-use super::table::{BARE, CACHE, DATA, Group, GroupKind, Role, Row, SCOPES, SPACES, TYPES, VECTORS};
+use super::table::{B128, BARE, CACHE, DATA, Group, GroupKind, Role, Row, SCOPES, SPACES, TYPES, VECTORS};
 use program::{Access, BinOp, Class, CmpOp, Expr, Instr, LocId, Op, Proxy, Scope, Space, Tags, Ty};
 
 const LOAD_SEM: Group = Group { kind: GroupKind::Sem, words: &["weak", "relaxed", "acquire"] };
@@ -31,7 +35,7 @@ const PROXY_STORE: &[Group] = &[STORE_SEM, SCOPES, TYPES];
 pub(super) const ROWS: &[Row] = &[
     Row::new(
         "ld",
-        "`ld{.weak|.relaxed.scope|.acquire.scope|.volatile}{.space}{.v2|.v4|.v8}{.type} d, [a]`",
+        "`ld{.weak|.relaxed.scope|.acquire.scope|.volatile}{.space}{.v2|.v4|.v8}{.type} d, [a]`, or `.b128 {lo, hi}, [a]`",
         "load; weak unless it says otherwise",
         LOAD,
         &[Role::Dst, Role::Addr],
@@ -103,7 +107,7 @@ pub(super) const ROWS: &[Row] = &[
     .keyed(&["param"]),
     Row::new(
         "st",
-        "`st{.weak|.relaxed.scope|.release.scope|.volatile}{.space}{.v2|.v4|.v8}{.type} [a], b`",
+        "`st{.weak|.relaxed.scope|.release.scope|.volatile}{.space}{.v2|.v4|.v8}{.type} [a], b`, or `.b128 [a], {lo, hi}`",
         "store; weak unless it says otherwise",
         STORE,
         &[Role::Addr, Role::Val],
@@ -177,9 +181,23 @@ fn load(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) {
         }
         ops.push(Op::Load { dst, addr, access: access.clone() });
     }
+    if is_scalar(c, &access) {
+        if ops.iter().any(changes_own_address) {
+            let message = "a load of 128 bits changes the register of its address";
+            e.error("wrong-operand", c.opcode.clone(), message, |d| d.label("expected other registers"));
+            return;
+        }
+        e.push_scalar(ops);
+        return;
+    }
     // The one that changes the address comes last: all are to the address that was there before.
     ops.sort_by_key(changes_own_address);
     e.push_elements(ops);
+}
+
+/// Whether the elements are the halves of one scalar.
+fn is_scalar(c: &Call, access: &Access) -> bool {
+    c.quals.get(GroupKind::Vector) == Some(B128) && access.tags.has("A")
 }
 
 fn store(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) {
@@ -191,7 +209,7 @@ fn store(e: &mut Emit<'_, '_>, c: &Call, proxy: Proxy) {
         Op::Store { addr, value: e.fit(value, access.ty), access: access.clone() }
     });
     let ops = ops.collect();
-    e.push_elements(ops);
+    if is_scalar(c, &access) { e.push_scalar(ops) } else { e.push_elements(ops) }
 }
 
 fn changes_own_address(op: &Op) -> bool {
@@ -200,12 +218,18 @@ fn changes_own_address(op: &Op) -> bool {
 
 /// The addresses of the elements of an access. Through a register, the address of a vector is checked when it is known: one
 /// that is no multiple of the vector's size is no address of memory (PTX ISA, Addresses as Operands, Alignment).
-fn addresses(e: &mut Emit<'_, '_>, c: &Call, first: Expr) -> Option<Vec<Expr>> {
+pub(super) fn addresses(e: &mut Emit<'_, '_>, c: &Call, first: Expr) -> Option<Vec<Expr>> {
     let (width, bytes) = (c.quals.width() as i64, i64::from(c.ty.bytes()));
     if width == 1 {
         return Some(vec![first]);
     }
     let place = c.quals.place(GroupKind::Vector).unwrap_or_default();
+    if c.quals.get(GroupKind::Vector) == Some(B128) && c.quals.get(GroupKind::Type).is_some() {
+        e.error("conflicting-qualifiers", place, "`.b128` is a type, and another one is given", |d| {
+            d.label("expected one type")
+        });
+        return None;
+    }
     if c.quals.ty().is_none() {
         e.error("missing-type", place, "a vector access needs the type of its elements", |d| {
             d.label("expected a type such as `.u32` behind it")

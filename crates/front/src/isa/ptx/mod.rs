@@ -21,9 +21,10 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use diag::{MappedText, Sink, Span};
-use program::{Init, Instr, Register, Seat};
+use program::{Class, Init, Instr, LocId, Register, Seat};
 
 mod arith;
+mod asynchronous;
 mod atomics;
 mod barriers;
 mod bits;
@@ -54,6 +55,7 @@ use super::Symbols;
 use parse::{Operand, OperandKind, Stmt};
 use table::{Matched, Role};
 
+pub use asynchronous::refuse_accumulators;
 pub use copies::warn_of_empty_waits;
 pub use lanes::ShuffleMode;
 pub(super) use lanes::{Brought, Lanes, Shuffled, equal, fold};
@@ -170,7 +172,9 @@ impl Unit {
                     let object = super::SymbolKind::Object(super::Object::scalar(0));
                     if strict { None } else { symbols.declare(name, span, object, sink) }
                 });
-                if let (Some(id), Some(ty)) = (id, m.quals.ty()) {
+                // What tells of an access is no access of its type.
+                let ordinary = |id: &LocId| symbols.object(*id).1.class != Some(Class::Mbarrier);
+                if let (Some(id), Some(ty)) = (id.filter(ordinary), m.quals.ty()) {
                     let at = m.quals.place(table::GroupKind::Type).unwrap_or(n.name.clone());
                     symbols.access_in_ptx(id, ty, self.text.span(at), sink);
                 }

@@ -238,7 +238,12 @@ impl Emit<'_, '_> {
     /// An access, to a vector or to a scalar, lies in one object, at a multiple of its size (PTX ISA, Operands, Vectors as
     /// Operands; Addresses as Operands).
     fn check_extent(&mut self, m: &Matched, n: &NameOperand, id: LocId) -> Option<()> {
-        let (ty, count) = (self.symbols.ty(id), self.symbols.object(id).1.init.len());
+        let (ty, declared) = (self.symbols.ty(id), self.symbols.object(id).1);
+        // What tells of an access is none.
+        if declared.class == Some(program::Class::Mbarrier) {
+            return Some(());
+        }
+        let count = declared.init.len();
         let cells = m.quals.ty().map_or(1, |of| (of.bits / ty.bits).max(1));
         let width = m.quals.width() as i64 * i64::from(cells);
         let first = self.element(n, ty)?;

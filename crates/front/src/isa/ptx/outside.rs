@@ -10,7 +10,8 @@
 const INSTRUCTIONS: &[(&str, &[&str])] = &[
     ("cache policies", &["applypriority", "createpolicy", "discard"]),
     ("multimem addresses", &["multimem"]),
-    ("matrix instructions", &["wgmma", "wmma", "mma", "ldmatrix", "stmatrix", "movmatrix", "tcgen05"]),
+    ("matrix instructions", &["wmma", "mma", "ldmatrix", "stmatrix", "movmatrix"]),
+    ("tensor memory, whose instructions have an order of their own beside causality order", &["tcgen05"]),
     ("tensor maps", &["tensormap"]),
     ("texture fetches as compilers print them; write `tld.weak r, x`", &["tex", "tld4"]),
     ("queries of textures and surfaces", &["txq", "suq", "istypep"]),
@@ -71,7 +72,7 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
             "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
         ],
     ),
-    ("128-bit types", &["b128"]),
+    ("128-bit types but for loads, stores and bulk copies", &["b128"]),
     ("vectors of atomics", &["v2", "v4", "v8"]),
     ("the parameter space but for `ld.param`, which reads what `regs` sets", &["param", "param::entry"]),
     ("the parameter space", &["param::func"]),
@@ -79,7 +80,6 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
     ("cache policies", &["L2::cache_hint"]),
     ("fences of one direction", &["async::generic"]),
     ("the tensormap proxy", &["tensormap::generic"]),
-    ("bulk reductions", &["reduce"]),
     ("tensor copies", &["tensor"]),
     ("prefetches", &["prefetch"]),
     ("masks of bytes", &["cp_mask"]),
@@ -107,7 +107,10 @@ pub(super) fn instruction(name: &str) -> Option<&'static str> {
 
 /// What a qualifier that no row has is; `None`: PTX has none of that name.
 pub(super) fn qualifier(name: &str) -> Option<&'static str> {
-    what(QUALIFIERS, name)
+    let shape = name.strip_prefix("m64n").and_then(|rest| rest.split_once('k'));
+    let is_shape = shape.is_some_and(|(n, k)| n.parse::<u16>().is_ok() && k.parse::<u16>().is_ok());
+    let of_descriptors = "operands in matrix descriptors; `wgmma.mma_async d, [x], bytes` reads a location";
+    what(QUALIFIERS, name).or(is_shape.then_some(of_descriptors))
 }
 
 #[cfg(test)]
@@ -128,7 +131,7 @@ mod tests {
 
     #[test]
     fn instructions_that_exist_are_told_from_those_that_do_not() {
-        assert!(instruction("mad24").is_some() && instruction("wgmma").is_some());
+        assert!(instruction("mad24").is_some() && instruction("tcgen05").is_some());
         assert!(instruction("lop4").is_none() && instruction("fance").is_none());
     }
 }

@@ -185,9 +185,10 @@ impl Printer<'_> {
         let items = items.collect::<Option<Vec<_>>>()?.join(", ");
         let (order, count, ty) = (order(access)?, ops.len(), named(access.ty));
         let address = self.address(&plain(ops[0])?)?;
+        let of = if elements[0].element.whole { ".b128".to_owned() } else { format!(".v{count}{ty}") };
         Some(match ops[0].write() {
-            None => format!("{}{order}.v{count}{ty} {{{items}}}, {address}", row.load),
-            Some(_) => format!("{}{order}.v{count}{ty} {address}, {{{items}}}", row.store?),
+            None => format!("{}{order}{of} {{{items}}}, {address}", row.load),
+            Some(_) => format!("{}{order}{of} {address}, {{{items}}}", row.store?),
         })
     }
 
@@ -350,12 +351,16 @@ fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Option<String> {
     if *kind != EventKind::Fence {
         return None;
     }
-    let bulk = if tags.has("BULK") { ".bulk" } else { "" };
+    let groups = [("BULK", "cp.async.bulk"), ("WGMMA", "wgmma")].into_iter().find(|row| tags.has(row.0));
+    let groups = groups.map_or("cp.async", |row| row.1);
+    if tags.has("WGF") {
+        return Some("wgmma.fence".to_owned());
+    }
     if tags.has("CG") {
-        return Some(format!("cp.async{bulk}.commit_group"));
+        return Some(format!("{groups}.commit_group"));
     }
     if let Some(read) = [("GW", ""), ("GR", ".read")].into_iter().find(|row| tags.has(row.0)) {
-        return Some(format!("cp.async{bulk}.wait_group{} {}", read.1, (*pending)?));
+        return Some(format!("{groups}.wait_group{} {}", read.1, (*pending)?));
     }
     if tags.has("MBI") {
         return Some("fence.mbarrier_init.release.cluster".to_string());

@@ -11,7 +11,9 @@ use std::sync::OnceLock;
 
 use super::lower::{Call, Emit};
 use super::parse::{Operand, OperandKind, RawInstr};
-use super::{arith, atomics, barriers, bits, control, copies, fences, lanes, mbarrier, memory, outside};
+use super::{
+    arith, asynchronous, atomics, barriers, bits, control, copies, fences, lanes, mbarrier, memory, outside,
+};
 use diag::{MappedText, Sink};
 use program::{Scope, Ty};
 
@@ -196,7 +198,9 @@ pub(super) const DATA_PRED: Group = Group {
 };
 pub(super) const ROUND: Group = Group { kind: GroupKind::Round, words: &["rn"] };
 pub(super) const FLUSH: Group = Group { kind: GroupKind::Flush, words: &["ftz"] };
-pub(super) const VECTORS: Group = Group { kind: GroupKind::Vector, words: &["v2", "v4", "v8"] };
+pub(super) const VECTORS: Group = Group { kind: GroupKind::Vector, words: &["v2", "v4", "v8", B128] };
+/// A type that no register here has: its halves are written as a vector.
+pub(super) const B128: &str = "b128";
 pub(super) const CACHE: Group = Group {
     kind: GroupKind::Cache,
     words: &[
@@ -223,13 +227,14 @@ pub(super) const CACHE: Group = Group {
 
 /// The families of the instruction set, in order of documentation: what they are, whether models know events of theirs, and
 /// their rows. What is no event is worked out before.
-pub(super) const FAMILIES: [(&str, bool, &[Row]); 10] = [
+pub(super) const FAMILIES: [(&str, bool, &[Row]); 11] = [
     ("loads and stores", true, memory::ROWS),
     ("atomic operations", true, atomics::ROWS),
     ("fences", true, fences::ROWS),
     ("barriers", true, barriers::ROWS),
     ("mbarrier objects", true, mbarrier::ROWS),
     ("asynchronous copies", true, copies::ROWS),
+    ("asynchronous stores, reductions and matrix instructions", true, asynchronous::ROWS),
     ("lanes of a warp", false, lanes::ROWS),
     ("control", false, control::ROWS),
     ("arithmetic and moves", false, arith::ROWS),
@@ -290,7 +295,7 @@ impl Quals {
     /// How many elements the vector has that is accessed; 1: it is none.
     pub(super) fn width(&self) -> usize {
         match self.get(GroupKind::Vector) {
-            Some("v2") => 2,
+            Some("v2" | B128) => 2,
             Some("v4") => 4,
             Some(_) => 8,
             None => 1,
@@ -310,7 +315,8 @@ impl Quals {
 
     /// The type written; of a conversion, the first.
     pub(super) fn ty(&self) -> Option<Ty> {
-        self.get(GroupKind::Type).or(self.get(GroupKind::Types)).and_then(bits_named)
+        let wide = (self.get(GroupKind::Vector) == Some(B128)).then_some(Ty::U64);
+        self.get(GroupKind::Type).or(self.get(GroupKind::Types)).and_then(bits_named).or(wide)
     }
 }
 

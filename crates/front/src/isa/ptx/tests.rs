@@ -5,8 +5,8 @@ use crate::isa::{Object, SymbolKind};
 use diag::SourceFile;
 use program::{Dialect, Expr, LocationKind, Machine, Op, Place, Program, Scope, Seat, Thread, Ty};
 
-/// Lowers code against the locations x, a (three elements), c (constant), s (shared), b (an mbarrier object), words,
-/// declared as two words of 32 bits, gg and ss (two elements, global and shared), and aliased, which has a second address.
+/// Lowers code against the locations x, a (three elements), c (constant), s (shared), b (an mbarrier object), words, gw and sw,
+/// declared as two words of 32 bits and as four, global and shared, gg and ss (two elements, global and shared), and aliased, which has a second address.
 fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
     let mut sink = Sink::new(&SourceFile::new("c", code));
     let mut symbols = Symbols::default();
@@ -29,8 +29,14 @@ fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
     let object = Object { space: program::Space::Shared, ty, class, ..Object::scalar(0) };
     symbols.declare("b", Span::default(), SymbolKind::Object(object), &mut sink);
     let ty = Some((Ty::U32, Span::default()));
-    let words = Object { init: vec![Init::Int(0); 2], ty, declared: true, ..Object::scalar(0) };
-    symbols.declare("words", Span::default(), SymbolKind::Object(words), &mut sink);
+    for (name, elements, space) in [
+        ("words", 2, program::Space::Global),
+        ("gw", 4, program::Space::Global),
+        ("sw", 4, program::Space::Shared),
+    ] {
+        let words = Object { init: vec![Init::Int(0); elements], space, ty, declared: true, ..Object::scalar(0) };
+        symbols.declare(name, Span::default(), SymbolKind::Object(words), &mut sink);
+    }
     let unit = Unit::parse(MappedText::verbatim(code, 0), &mut sink);
     unit.settle_types(env.strict, &mut symbols, &mut sink);
     let lowered = unit.lower(env, &symbols, &mut sink);
@@ -48,6 +54,7 @@ fn lower_with(code: &str, env: &Env) -> Result<Program, String> {
     if sink.errors() == 0 {
         pointers::resolve(&mut program, &untyped, &open, &mut sink);
     }
+    refuse_accumulators(&program, &mut sink);
     if sink.errors() == 0 {
         Ok(program)
     } else {
@@ -411,7 +418,7 @@ fn mistakes_have_names() {
         ("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [ss], [gg], 16", "conflicting-qualifiers"),
         ("cp.async.bulk.global.shared::cta.bulk_group [gg], [ss], 16, [b]", "conflicting-qualifiers"),
         (
-            "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [ss], [ss], 16, [b]",
+            "cp.async.bulk.shared::cta.shared::cta.mbarrier::complete_tx::bytes [ss], [ss], 16, [b]",
             "conflicting-qualifiers",
         ),
         (
@@ -437,9 +444,94 @@ fn mistakes_have_names() {
         ("cp.async.bulk ss, aliased, 16, b", "unsupported-alias"),
         ("mov.u64 p, gg; cp.async.bulk ss, [p], 16, b", "unsupported-address"),
         ("cp.async.bulk.tensor.1d.shared::cta.global [ss], [gg], 16", "unsupported-qualifier"),
-        ("cp.reduce.async.bulk.global.shared::cta.bulk_group [gg], [ss], 16", "unsupported-qualifier"),
+        ("cp.reduce.async.bulk.global.shared::cta.bulk_group [gg], [ss], 16", "missing-operation"),
+        ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add [gg], [ss], 16", "missing-type"),
+        ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s64 [gg], [ss], 16", "conflicting-qualifiers"),
+        ("cp.reduce.async.bulk.global.shared::cta.bulk_group.xor.u64 [gg], [ss], 16", "conflicting-qualifiers"),
+        (
+            "cp.reduce.async.bulk.global.shared::cta.bulk_group.acquire.sys.add.u64 [gg], [ss], 16",
+            "acquire-on-red",
+        ),
+        (
+            "cp.reduce.async.bulk.global.shared::cta.bulk_group.release.sys.add.u64 [gg], [ss], 16",
+            "conflicting-qualifiers",
+        ),
+        (
+            "cp.reduce.async.bulk.global.shared::cta.bulk_group.relaxed.add.u64 [gg], [ss], 16",
+            "conflicting-qualifiers",
+        ),
+        (
+            "cp.reduce.async.bulk.global.shared::cta.bulk_group.gpu.add.u64 [gg], [ss], 16",
+            "conflicting-qualifiers",
+        ),
+        ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u64 [gw], [sw], 16", "mixed-size"),
+        ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u64 [gg], [ss], 24", "wrong-operand"),
+        ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u64 [ss], [ss], 16", "wrong-space"),
+        ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u64 [aliased], [ss], 16", "unsupported-alias"),
+        (
+            "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u64 [gg], [ss], 16, [b]",
+            "conflicting-qualifiers",
+        ),
+        (
+            "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.f16 [gg], [ss], 16",
+            "unsupported-qualifier",
+        ),
+        (
+            "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.f32 [ss], [ss], 16, [b]",
+            "conflicting-qualifiers",
+        ),
+        (
+            "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u64 [ss], [gg], 16, [b]",
+            "wrong-space",
+        ),
+        (
+            "cp.reduce.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.add.u64 [ss], [gg], 16, [b]",
+            "conflicting-qualifiers",
+        ),
+        ("cp.async.bulk.relaxed.b128.global.shared::cta.bulk_group [gg], [ss], 16", "missing-scope"),
+        ("cp.async.bulk.global.shared::cta.bulk_group.b128 [gg], [ss], 16", "conflicting-qualifiers"),
+        ("st.async.weak.u64 [s], 1", "wrong-operands"),
+        ("st.async.release.gpu.u64 [x], 1, [b]", "conflicting-qualifiers"),
+        ("st.async.release.u64 [x], 1", "missing-scope"),
+        ("st.async.release.cluster.u64 [x], 1", "conflicting-qualifiers"),
+        ("st.async.release.gpu.shared::cluster.u64 [s], 1", "conflicting-qualifiers"),
+        ("st.async.release.gpu.v2.u64 [gg], {1, 1}", "conflicting-qualifiers"),
+        ("st.async.release.gpu.u64 [s], 1", "wrong-space"),
+        ("st.async.relaxed.gpu.u64 [x], 1", "unknown-qualifier"),
+        ("st.async.u64 [x], 1, [b]", "wrong-space"),
+        ("st.async.u64 [s], 1, [x]", "no-mbarrier"),
+        ("st.async.u64 [b], 1, [b]", "mbarrier-access"),
+        ("st.async.cluster.u64 [s], 1, [b]", "conflicting-qualifiers"),
+        ("st.async.mmio.u64 [s], 1, [b]", "conflicting-qualifiers"),
+        ("st.async.global.u64 [s], 1, [b]", "conflicting-qualifiers"),
+        ("st.async.b128 [s], 1, [b]", "unsupported-qualifier"),
+        ("mov.u64 p, s; st.async [p], 1, [b]", "missing-type"),
+        ("red.async.add.u32 [words], 1, [b]", "missing-order"),
+        ("red.async.relaxed.add.u32 [words], 1, [b]", "missing-scope"),
+        ("red.async.acquire.cluster.add.u32 [words], 1, [b]", "acquire-on-red"),
+        ("red.async.relaxed.gpu.add.u32 [words], 1, [b]", "conflicting-qualifiers"),
+        ("red.async.relaxed.cluster.add.u32 [words], 1", "wrong-operands"),
+        ("red.async.relaxed.cluster.add.u32 [words], 1, [b]", "wrong-space"),
+        ("red.async.relaxed.cluster.add.s64 [s], 1, [b]", "conflicting-qualifiers"),
+        ("red.async.relaxed.cluster.u64 [s], 1, [b]", "missing-operation"),
+        ("red.async.release.gpu.max.u32 [words], 1", "conflicting-qualifiers"),
+        ("red.async.release.gpu.add.u64 [x], 1, [b]", "conflicting-qualifiers"),
+        ("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 q, [ss], 16", "unsupported-qualifier"),
+        ("wgmma.mma_async q, [gg], 16", "wrong-space"),
+        ("wgmma.mma_async q, [ss], 8", "wrong-operand"),
+        ("wgmma.mma_async q, [ss], 16; add.u64 r, q, 1", "unsupported-operand"),
+        ("wgmma.mma_async q, [ss], 16; mov.u64 q, 1", "unsupported-operand"),
+        ("wgmma.wait_group -1", "wrong-operand"),
+        ("wgmma.wait_group.read 0", "unknown-qualifier"),
+        ("wgmma q", "unknown-instruction"),
+        ("tcgen05.mma q", "unsupported-instruction"),
+        ("ld.b128 r, [gg]", "wrong-operand"),
+        ("ld.b128.u64 {r, q}, [gg]", "conflicting-qualifiers"),
+        ("ld.b128 {r, q}, [gg+8]", "misaligned"),
+        ("ld.relaxed.gpu.b128 {r, q}, [x]", "out-of-bounds"),
+        ("mov.u64 p, gg; ld.relaxed.gpu.b128 {p, q}, [p]", "wrong-operand"),
         ("cp.async.bulk.prefetch.L2.global [gg], 16", "unsupported-qualifier"),
-        ("cp.async.bulk.relaxed.sys.global.shared::cta.bulk_group [gg], [ss], 16", "unsupported-qualifier"),
+        ("cp.async.bulk.relaxed.sys.global.shared::cta.bulk_group [gg], [ss], 16", "conflicting-qualifiers"),
         ("cp.async.bulk.sys.global.shared::cta.bulk_group [gg], [ss], 16", "conflicting-qualifiers"),
         ("cp.async.bulk.wait_group -1", "wrong-operand"),
         ("cp.async.wait_group.read 0", "unknown-qualifier"),
@@ -513,6 +605,18 @@ fn operations_on_objects_and_copies_are_printed_as_written() {
         "cp.async.bulk.wait_group.read 1",
         "fence.proxy.async",
         "fence.proxy.async.shared::cluster",
+        "cp.async.bulk.relaxed.sys.global.shared::cta.bulk_group.b128 [gg], [ss], 16",
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.relaxed.gpu.add.u64 [gg], [ss], 16",
+        "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u64 [ss], [ss], 16, [b]",
+        "st.async.mmio.release.gpu.global.u64 [x], 1",
+        "red.async.relaxed.cluster.add.u64 [s], 1, [b]",
+        "red.async.release.sys.global.add.u64 [x], 1",
+        "wgmma.mma_async q, [ss], 16",
+        "wgmma.fence",
+        "wgmma.commit_group",
+        "wgmma.wait_group 1",
+        "ld.relaxed.gpu.b128 {r, q}, gg",
+        "st.release.sys.b128 gg, {1, 2}",
     ] {
         let program = lower(code);
         let printed = print(&program.threads[0], &program).expect(code);

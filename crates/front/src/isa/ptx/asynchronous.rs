@@ -1,0 +1,260 @@
+//! Asynchronous stores and reductions, and matrix instructions of a warpgroup as far as they read memory.
+//!
+//! # Invariants
+//! - As with copies ([`super::copies`]), their accesses are events `ASY`. Of one that an mbarrier object tells of, the operation on the
+//!   object comes last. Of one that releases nothing tells, but the end of its kernel.
+//! - What a matrix instruction computes is not known: nothing else names the register that it writes.
+//!
+//! # Sources
+//! - PTX ISA 9.4, *st.async*, *red.async*: accesses of the generic proxy; weak stores, relaxed reductions of cluster scope in the
+//!   shared memory of another CTA, and releases in global memory.
+//! - PTX ISA 9.4, *wgmma.mma_async*, *wgmma.fence*, *wgmma.commit_group*, *wgmma.wait_group*: the operands in shared memory are read
+//!   through the async proxy. Memory Consistency Model, *Asynchronous Operations*: what comes before a `wgmma.fence` comes before
+//!   what is begun behind it.
+//!
+//! # Where we differ
+//! - `wgmma.mma_async d, [x], bytes` is a short form: it reads a location where PTX has a matrix descriptor, and leaves in `d` the
+//!   first element that it read, where PTX has accumulators. A thread stands for its warpgroup.
+
+use super::atomics::{RED_OPS, SEM, acquires_nothing, updated_by};
+use super::copies::{Accesses, TRACKED, UNIT, end, mark, of_units, one_address, reduction, wait_group};
+use super::lower::{Arg, Call, Emit};
+use super::mbarrier;
+use super::memory::{addresses, is_ordinary};
+use super::operands::plus;
+use super::table::{DATA, Group, GroupKind, Role, Row, SCOPES, TYPES};
+use diag::Sink;
+use program::{Op, Program, Scope, Space, Tags};
+
+const STORE: Group = Group { kind: GroupKind::Sem, words: &["weak", "release"] };
+const SPACE: Group = Group { kind: GroupKind::Space, words: &["shared::cluster", "global"] };
+const FLAG: Group = Group { kind: GroupKind::Flag, words: &["mmio"] };
+const TOLD: Group = Group { kind: GroupKind::Ignored, words: &[TRACKED] };
+const WIDTHS: Group = Group { kind: GroupKind::Vector, words: &["v2", "v4"] };
+const ALIGNED: Group = Group { kind: GroupKind::Ignored, words: &["sync", "aligned"] };
+
+pub(super) const ROWS: &[Row] = &[
+    Row::new(
+        "st",
+        "`st.async{.weak}{.shared::cluster}{.mbarrier::complete_tx::bytes}{.v2|.v4}.type [a], b, [m]`, or \
+         `st.async{.mmio}.release.gpu|.sys{.global}.type [a], b`",
+        "begins to store: weakly in shared memory of the cluster, where an mbarrier object tells of it, or, as a release, in global \
+         memory",
+        &[STORE, SCOPES, SPACE, FLAG, TOLD, WIDTHS, DATA],
+        &[Role::Addr, Role::Val, Role::Addr],
+        store,
+    )
+    .keyed(&["async"])
+    .optional(1),
+    Row::new(
+        "red",
+        "`red.async.relaxed.cluster{.shared::cluster}{.mbarrier::complete_tx::bytes}.op.type [a], b, [m]`, or \
+         `red.async{.mmio}.release.gpu|.sys{.global}.add.type [a], b`",
+        "begins a reduction: in shared memory of another CTA of the cluster, where an mbarrier object tells of it, or, as a release, in \
+         global memory",
+        &[SEM, SCOPES, SPACE, FLAG, TOLD, RED_OPS, TYPES],
+        &[Role::Addr, Role::Val, Role::Addr],
+        reduce,
+    )
+    .keyed(&["async"])
+    .optional(1),
+    Row::new(
+        "wgmma",
+        "`wgmma.mma_async d, [x], bytes`",
+        "a matrix instruction that begins to read an operand in shared memory through the async proxy; `d`, which nothing else may name, \
+         is left with the first element read (short form)",
+        &[ALIGNED],
+        &[Role::Dst, Role::Addr, Role::Loose],
+        multiply,
+    )
+    .keyed(&["mma_async"]),
+    Row::new(
+        "wgmma",
+        "`wgmma.fence{.sync.aligned}`",
+        "what comes before it comes before matrix instructions that begin behind it",
+        &[ALIGNED],
+        &[],
+        |e, _| e.push(mark(&["WGF"], None)),
+    )
+    .keyed(&["fence"]),
+    Row::new(
+        "wgmma",
+        "`wgmma.commit_group{.sync.aligned}`",
+        "makes the matrix instructions since the last such group a group",
+        &[ALIGNED],
+        &[],
+        |e, _| e.push(mark(&["CG", "WGMMA"], None)),
+    )
+    .keyed(&["commit_group"]),
+    Row::new(
+        "wgmma",
+        "`wgmma.wait_group{.sync.aligned} n`",
+        "waits until all groups of matrix instructions but the `n` last ones are complete",
+        &[ALIGNED],
+        &[Role::Loose],
+        |e, c| wait_group(e, c, &["GW", "WGMMA"]),
+    )
+    .keyed(&["wait_group"]),
+];
+
+/// Whether an operation is one that releases, in global memory, or one that an mbarrier object tells of: as it must be written.
+fn releases(e: &mut Emit<'_, '_>, c: &Call, weak: bool) -> Option<bool> {
+    // The object has no say in the type.
+    e.through_register = false;
+    let (sem, scope, told) = (c.quals.get(GroupKind::Sem), c.quals.scope(), c.given(2).is_some());
+    let release = sem == Some("release");
+    let is = |kind| c.quals.get(kind).is_some();
+    let wrong = match (release, scope) {
+        _ if !release && !weak && sem.is_none() => ("missing-order", "this needs an order and a scope"),
+        (true, _) if told => ("conflicting-qualifiers", "no mbarrier object tells of a release"),
+        (false, _) if !told => ("wrong-operands", "this needs an mbarrier object that tells of it"),
+        (_, None) if sem.is_some_and(|sem| sem != "weak") => ("missing-scope", "an order needs a scope"),
+        (true, Some(Scope::Gpu | Scope::Sys))
+            if !is(GroupKind::Ignored)
+                && !is(GroupKind::Vector)
+                && c.quals.get(GroupKind::Space) != Some("shared::cluster") =>
+        {
+            ("", "")
+        }
+        (false, None | Some(Scope::Cluster))
+            if !is(GroupKind::Flag)
+                && (scope.is_none() || sem.is_some())
+                && c.quals.get(GroupKind::Space) != Some("global") =>
+        {
+            ("", "")
+        }
+        _ => ("conflicting-qualifiers", "there is no such form"),
+    };
+    if wrong.0.is_empty() {
+        return Some(release);
+    }
+    e.error(wrong.0, c.opcode.clone(), wrong.1, |d| d.label(format!("expected the form {}", c.row.syntax)));
+    None
+}
+
+/// Reports a location that such an operation cannot be to, and an access through a register without a type.
+fn reaches(e: &mut Emit<'_, '_>, c: &Call, space: Space) -> Option<()> {
+    let Some(loc) = c.expr(0).base() else {
+        if c.quals.ty().is_none() {
+            let message = format!("`{}.async` through a register needs a type", c.row.opcode);
+            e.error("missing-type", c.opcode.clone(), message, |d| {
+                d.label("expected a type such as `.u32` behind it")
+            });
+            return None;
+        }
+        return Some(());
+    };
+    is_ordinary(e, loc, &c.opcode)?;
+    if e.symbols.object(loc).1.space == space {
+        return Some(());
+    }
+    let symbol = e.symbols.get(loc);
+    let (name, place) = (symbol.name.clone(), symbol.span);
+    let word = if space == Space::Shared { "shared" } else { "global" };
+    e.error("wrong-space", c.opcode.clone(), format!("`{name}` is not in {word} memory"), |d| {
+        d.label(format!("expected a location in {word} memory")).also(place, "declared here")
+    });
+    None
+}
+
+fn store(e: &mut Emit<'_, '_>, c: &Call) {
+    let Some(release) = releases(e, c, true) else { return };
+    if reaches(e, c, if release { Space::Global } else { Space::Shared }).is_none() {
+        return;
+    }
+    if !release && c.ty.bits < 32 {
+        e.error(
+            "unsupported-type",
+            c.opcode.clone(),
+            format!("there is no such store of {} bits", c.ty.bits),
+            |d| d.label("expected a type of 32 or 64 bits"),
+        );
+        return;
+    }
+    let how = Accesses { strong: c.quals.scope().filter(|_| release), ..Accesses::weak("GEN") };
+    let Some(all) = addresses(e, c, c.expr(0)) else { return };
+    let bytes = all.len() as i64 * i64::from(c.ty.bytes());
+    if !release && mbarrier::is_object(e, c, 2).is_none() {
+        return;
+    }
+    // Where there is no other CTA (PTX ISA, st.async).
+    if !release && e.env.cluster.len() < 2 {
+        e.push(Op::fence(Tags::of(&["MISUSE"]), None));
+        e.leave();
+        return;
+    }
+    let ops = all.into_iter().zip(c.elements(1)).map(|(addr, value)| {
+        let value = if let Arg::Expr(value) = value { value.clone() } else { c.expr(1) };
+        Op::Store { addr, value: e.fit(value, c.ty), access: how.target("REL", c.ty) }
+    });
+    let ops = ops.collect();
+    e.push_elements(ops);
+    if !release {
+        mbarrier::complete(e, c, 2, c.expr(2), bytes);
+    }
+}
+
+fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
+    if acquires_nothing(e, c).is_none() {
+        return;
+    }
+    let Some(release) = releases(e, c, false) else { return };
+    if release && c.quals.get(GroupKind::Op).is_some_and(|op| op != "add") {
+        e.error("conflicting-qualifiers", c.opcode.clone(), "a reduction that releases adds", |d| {
+            d.label(format!("expected the form {}", c.row.syntax))
+        });
+        return;
+    }
+    if reduction(e, c, false).is_none()
+        || reaches(e, c, if release { Space::Global } else { Space::Shared }).is_none()
+    {
+        return;
+    }
+    let operand = e.fit(c.expr(1), c.ty);
+    let Some(update) = updated_by(e, c, operand) else { return };
+    let how = Accesses { strong: c.quals.scope(), away: !release, ..Accesses::weak("GEN") };
+    e.push(how.reduction(if release { "REL" } else { "RLX" }, c.ty, c.expr(0), update));
+    if !release {
+        mbarrier::complete(e, c, 2, c.expr(2), i64::from(c.ty.bytes()));
+    }
+}
+
+fn multiply(e: &mut Emit<'_, '_>, c: &Call) {
+    e.through_register = false;
+    let Some(bytes) = of_units(e, c) else { return };
+    let Some(source) = end(e, c, 1, Space::Shared, (bytes, UNIT)) else { return };
+    if one_address(e, c, source).is_none() {
+        return;
+    }
+    let ty = e.symbols.ty(source);
+    let mut access = Accesses::weak("ASYNC").source(ty);
+    access.tags.insert("WGMMA");
+    for k in 0..bytes / i64::from(ty.bytes()) {
+        let first = c.dst(0).filter(|_| k == 0);
+        let Some(dst) = first.or_else(|| e.temporary(c, "matrix operand", ty)) else { return };
+        e.push(Op::Load { dst, addr: plus(c.expr(1), k, ty), access: access.clone() });
+    }
+}
+
+/// Reports whatever names a register that a matrix instruction writes: what it holds then is not known.
+pub fn refuse_accumulators(program: &Program, sink: &mut Sink) {
+    for thread in &program.threads {
+        let code = &thread.code;
+        for written in code.iter().filter(|i| i.op.accesses().any(|access| access.tags.has("WGMMA"))) {
+            let Some(dst) = written.op.defines() else { continue };
+            let mut used = code.iter().filter(|other| other.span != written.span).filter(|other| {
+                let mut reads = other.op.defines() == Some(dst);
+                other.op.operands().iter().for_each(|e| e.registers(&mut |r| reads |= r == dst));
+                reads
+            });
+            let name = &thread.regs[usize::from(dst.0)].name;
+            if let Some(other) = used.find(|_| name != "matrix operand") {
+                let message =
+                    format!("`{name}` holds what a matrix instruction computes, which is not known here");
+                sink.error("unsupported-operand", other.span, message, |d| {
+                    d.label("expected a register of its own").also(written.span, "the matrix instruction")
+                });
+            }
+        }
+    }
+}
