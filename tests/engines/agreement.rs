@@ -132,6 +132,11 @@ fn engines_agree_on_asynchronous_copies() {
     agree(mbarriers::with_copies);
 }
 
+#[test]
+fn engines_agree_on_asynchronous_operations() {
+    agree(mbarriers::with_operations);
+}
+
 fn agree(make: fn(u64, usize) -> mbarriers::Source) {
     let models = [model("ptx"), model("sc")];
     let (count, first) = (programs(60), number("FENCEPOST_SEED", 1));

@@ -1,5 +1,5 @@
 //! Random programs with mbarrier objects, as text: arrivals, waits and tests of all orders and scopes, phases, byte counts;
-//! some with asynchronous copies.
+//! some with asynchronous copies, or with asynchronous operations of all kinds.
 //!
 //! # Invariants
 //! - Everything generated is valid input; it may be undefined, and it may hang.
@@ -8,6 +8,7 @@
 use std::fmt::Write as _;
 
 use program::litmus::LitmusTest;
+use program::options::OPTIONS;
 use rand::Rng;
 use rand::SeedableRng;
 use rand::seq::IndexedRandom;
@@ -22,25 +23,31 @@ pub struct Source {
     counts: [u32; 2],
     /// By thread: its CTA, and its instructions.
     threads: Vec<(u32, Vec<String>)>,
+    /// What it is read with: values of options.
+    readings: Vec<(&'static str, &'static str)>,
 }
 
 impl Source {
     /// The program as a TOML test.
     pub fn text(&self, name: &str) -> String {
         let registers = |code: &[String]| {
-            let all = code.iter().flat_map(|line| line.split([' ', ',', ';']));
-            let mut found: Vec<String> = all.filter(|w| w.starts_with('r')).map(str::to_owned).collect();
+            let all = code.iter().flat_map(|line| line.split([' ', ',', ';', '{', '}']));
+            let is_register = |w: &&str| w.strip_prefix('r').is_some_and(|n| n.parse::<u32>().is_ok());
+            let mut found: Vec<String> = all.filter(is_register).map(str::to_owned).collect();
             found.sort();
             found.dedup();
             found
         };
-        let mut observe = vec!["\"x\"".to_owned(), "\"y\"".to_owned()];
+        let mut observe = vec!["\"x\"".to_owned(), "\"y\"".to_owned(), "\"v\"".to_owned()];
+        let readings: Vec<String> = self.readings.iter().map(|(name, value)| format!("{name} = \"{value}\"")).collect();
         for (t, (_, code)) in self.threads.iter().enumerate() {
             observe.extend(registers(code).iter().map(|r| format!("\"T{t}:{r}\"")));
         }
         let mut out = format!(
-            "name = \"{name}\"\nobserve = [{}]\n\n[memory]\nx = 0\ny = 0\ns = {{ init = 0, space = \"shared\" }}\n",
-            observe.join(", ")
+            "name = \"{name}\"\nobserve = [{}]\noptions = {{ {} }}\n\n[memory]\nx = 0\ny = 0\ns = {{ init = 0, space = \"shared\" }}\n\
+             v = {{ init = [1, 2], type = \"u64\" }}\nw = {{ init = [3, 4], type = \"u64\", space = \"shared\" }}\n",
+            observe.join(", "),
+            readings.join(", ")
         );
         for (object, count) in ["b", "e"].iter().zip(self.counts) {
             let _ = writeln!(out, "{object} = {{ type = \"mbarrier\", init = {count}, space = \"shared\" }}");
@@ -51,7 +58,7 @@ impl Source {
             let _ = writeln!(out, "regs = {{ {} }}\ncode = '''", regs.join(", "));
             // The objects of the first CTA.
             if *cta != 0 {
-                out.push_str("mapa.u64 pb, b, 0;\nmapa.u64 pe, e, 0;\n");
+                out.push_str("mapa.u64 pb, b, 0;\nmapa.u64 pe, e, 0;\nmapa.u64 ps, s, 0;\nmapa.u64 pw, w, 0;\n");
             }
             for line in code {
                 let _ = writeln!(out, "{}", if *cta == 0 { line.clone() } else { remote(line) });
@@ -93,9 +100,9 @@ impl Source {
     }
 }
 
-/// The same operation on the object of the first CTA.
+/// The same operation on what is the first CTA's.
 fn remote(line: &str) -> String {
-    line.replace("[b]", "[pb]").replace("[e]", "[pe]")
+    line.replace("[b]", "[pb]").replace("[e]", "[pe]").replace("[s]", "[ps]").replace("[w], [v]", "[pw], [v]")
 }
 
 fn any<T: Copy>(rng: &mut Pcg64Mcg, list: &[T]) -> T {
@@ -104,15 +111,31 @@ fn any<T: Copy>(rng: &mut Pcg64Mcg, list: &[T]) -> T {
 
 /// The program of a seed: two or three threads with up to that many instructions each.
 pub fn program(seed: u64, instructions: usize) -> Source {
-    some(seed, instructions, false)
+    some(seed, instructions, |_, _, _| None)
 }
 
 /// The same with asynchronous copies.
 pub fn with_copies(seed: u64, instructions: usize) -> Source {
-    some(seed, instructions, true)
+    some(seed, instructions, |rng, i, _| rng.random_bool(0.5).then(|| copying(rng, i)))
 }
 
-fn some(seed: u64, instructions: usize, copies: bool) -> Source {
+/// The same with asynchronous operations of all kinds, under some readings of the source.
+pub fn with_operations(seed: u64, instructions: usize) -> Source {
+    let source = some(seed, instructions, |rng, i, cta| rng.random_bool(0.7).then(|| operation(rng, i, cta)));
+    let rng = &mut Pcg64Mcg::seed_from_u64(!seed);
+    let mut readings = Vec::new();
+    for row in OPTIONS.iter().filter(|row| row.reading.is_some()) {
+        if rng.random_bool(0.3) {
+            readings.push((row.name, any(rng, row.values)));
+        }
+    }
+    Source { readings, ..source }
+}
+
+/// Draws an instruction with that number, in a thread of that CTA, if it does.
+type Draw = fn(&mut Pcg64Mcg, usize, u32) -> Option<String>;
+
+fn some(seed: u64, instructions: usize, draw: Draw) -> Source {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let rng = &mut rng;
     let count = rng.random_range(2..=3);
@@ -122,7 +145,7 @@ fn some(seed: u64, instructions: usize, copies: bool) -> Source {
     let threads = (0..count).map(|t| {
         let cta = if t > 0 && apart { rng.random_range(0..2) } else { 0 };
         let budget = rng.random_range(1..=instructions);
-        let mut code: Vec<String> = (0..budget).map(|i| instruction(rng, i, cta, copies)).collect();
+        let mut code: Vec<String> = (0..budget).map(|i| draw(rng, i, cta).unwrap_or_else(|| instruction(rng, i, cta))).collect();
         if made && t == 0 {
             code.insert(0, "mbarrier.init.b64 [b], 1;".into());
         }
@@ -131,7 +154,34 @@ fn some(seed: u64, instructions: usize, copies: bool) -> Source {
         }
         (cta, code)
     });
-    Source { counts, threads: threads.collect() }
+    Source { counts, threads: threads.collect(), readings: Vec::new() }
+}
+
+/// An asynchronous operation, or what has to do with one.
+fn operation(rng: &mut Pcg64Mcg, i: usize, cta: u32) -> String {
+    let scope = any(rng, &["cta", "cluster", "gpu", "sys"]);
+    let wide = any(rng, &["gpu", "sys"]);
+    let loc = any(rng, &["x", "y"]);
+    match rng.random_range(0..22) {
+        0..=1 => "cp.async.bulk [w], [v], 16, [b];".into(),
+        2..=3 => "cp.async.bulk [v], [w], 16;".into(),
+        4 => format!("cp.async.bulk.relaxed.{scope}.b128 [w], [v], 16, [b];"),
+        5 => format!("cp.async.bulk.relaxed.{scope}.b128 [v], [w], 16;"),
+        6..=7 => format!("cp.reduce.async.bulk.relaxed.{scope}.add.u64 [v], [w], 16;"),
+        8 => format!("cp.async.bulk.commit_group;\ncp.async.bulk.wait_group{} 0;", any(rng, &["", ".read"])),
+        9 => "cp.async.bulk.commit_group;".into(),
+        10..=11 => format!("st.async.release.{wide}.u64 [{loc}], 1;"),
+        12 => format!("red.async.release.{wide}.add.u64 [{loc}], 1;"),
+        13..=14 => "st.async.u64 [s], 1, [b];".into(),
+        15 if cta != 0 => "red.async.relaxed.cluster.add.u64 [s], 1, [b];".into(),
+        15 => format!("fence.proxy.async.{};", any(rng, &["global", "shared::cta", "shared::cluster"])),
+        16 => "fence.proxy.async;".into(),
+        17 => format!("wgmma.fence;\nwgmma.mma_async r{i}, [w], 16;"),
+        18 => "wgmma.commit_group;\nwgmma.wait_group 0;".into(),
+        19 => format!("{}.b128 {{r{i}, r1{i}}}, [v];", any(rng, &["ld.weak", "ld.relaxed.sys", "ld.acquire.gpu"])),
+        20 => format!("{}.b128 [v], {{5, 6}};", any(rng, &["st.weak", "st.relaxed.sys", "st.release.gpu"])),
+        _ => format!("ld.weak r{i}, {};", any(rng, &["s", "w", "w[1]", "v", "v[1]"])),
+    }
 }
 
 fn copying(rng: &mut Pcg64Mcg, i: usize) -> String {
@@ -146,10 +196,7 @@ fn copying(rng: &mut Pcg64Mcg, i: usize) -> String {
     }
 }
 
-fn instruction(rng: &mut Pcg64Mcg, i: usize, cta: u32, copies: bool) -> String {
-    if copies && rng.random_bool(0.5) {
-        return copying(rng, i);
-    }
+fn instruction(rng: &mut Pcg64Mcg, i: usize, cta: u32) -> String {
     let b = any(rng, &["b", "b", "e"]);
     let loc = any(rng, &["x", "y"]);
     let scope = any(rng, &["cta", "cluster"]);
