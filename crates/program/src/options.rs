@@ -142,9 +142,9 @@ pub const OPTIONS: &[Row] = &[
     },
     Row {
         name: "async-home",
-        values: &["issuer", "cluster", "one"],
-        doc: "which accesses of the async proxy are of one place, and need no fence among themselves: those begun in one CTA, in \
-              one cluster, or all",
+        values: &["issuer", "destination", "cluster", "one"],
+        doc: "which accesses of the async proxy are of one place, and need no fence among themselves: those begun in one CTA, those that \
+              write shared memory of one CTA (or, writing none, are begun there), those begun in one cluster, or all",
         unspoken: None,
         reading: Some(Reading {
             on: "the thread block of an asynchronous operation",

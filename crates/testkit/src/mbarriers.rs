@@ -39,7 +39,8 @@ impl Source {
             found
         };
         let mut observe = vec!["\"x\"".to_owned(), "\"y\"".to_owned(), "\"v\"".to_owned()];
-        let readings: Vec<String> = self.readings.iter().map(|(name, value)| format!("{name} = \"{value}\"")).collect();
+        let readings: Vec<String> =
+            self.readings.iter().map(|(name, value)| format!("{name} = \"{value}\"")).collect();
         for (t, (_, code)) in self.threads.iter().enumerate() {
             observe.extend(registers(code).iter().map(|r| format!("\"T{t}:{r}\"")));
         }
@@ -145,7 +146,8 @@ fn some(seed: u64, instructions: usize, draw: Draw) -> Source {
     let threads = (0..count).map(|t| {
         let cta = if t > 0 && apart { rng.random_range(0..2) } else { 0 };
         let budget = rng.random_range(1..=instructions);
-        let mut code: Vec<String> = (0..budget).map(|i| draw(rng, i, cta).unwrap_or_else(|| instruction(rng, i, cta))).collect();
+        let mut code: Vec<String> =
+            (0..budget).map(|i| draw(rng, i, cta).unwrap_or_else(|| instruction(rng, i, cta))).collect();
         if made && t == 0 {
             code.insert(0, "mbarrier.init.b64 [b], 1;".into());
         }

@@ -182,6 +182,44 @@ pub(super) fn covers(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     rel
 }
 
+/// The CTA of an event, by a thread of it, and when it is this one: of an asynchronous operation that writes shared memory, the CTA that
+/// has it; else that of the thread.
+fn blocks(sk: &mut Skeleton, domains: &Domains, i: usize) -> Vec<(ThreadId, Cond)> {
+    let Some(thread) = sk.events[i].thread else { return Vec::new() };
+    let stands = |e: &Event| (e.thread, sk.program.thread(thread).code.get(e.instr).map(|instr| instr.span));
+    let same = |j: &usize| sk.events[*j].is_asynchronous() && stands(&sk.events[*j]) == stands(&sk.events[i]);
+    // A read stands before the write that it feeds.
+    let write = (i..sk.len()).take_while(same).find(|&j| sk.events[j].is_write() && !sk.events[j].tags.has("MB"));
+    let Some(write) = write else { return vec![(thread, Cond::TRUE)] };
+    let cells = &domains.cells[write];
+    let alone = cells.len() == 1;
+    let owned = |&c: &CellId| {
+        (sk.memory.cell(c).owner.unwrap_or(thread), if alone { Cond::TRUE } else { is_at(sk, write, c) })
+    };
+    cells.iter().map(owned).collect()
+}
+
+/// Events of one CTA, where an asynchronous operation is of the one to which it writes.
+pub(super) fn at_destination(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
+    let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
+    if sk.program.asynchronous().is_none() {
+        return rel;
+    }
+    let blocks: Vec<Vec<(ThreadId, Cond)>> = (0..sk.len()).map(|i| blocks(sk, domains, i)).collect();
+    let n = sk.len();
+    for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
+        let mut cond = Cond::FALSE;
+        for (&(a, here), &(b, there)) in blocks[i].iter().flat_map(|x| blocks[j].iter().map(move |y| (x, y))) {
+            if a == b || sk.program.thread(a).place.same(&sk.program.thread(b).place, Scope::Cta) {
+                let both = sk.pool.and(here, there);
+                cond = sk.pool.or(cond, both);
+            }
+        }
+        rel.add(i, j, cond);
+    }
+    rel
+}
+
 /// Accesses to memory that one CTA has, or that all have.
 pub(super) fn one_memory(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
     if sk.program.asynchronous().is_none() {

@@ -465,6 +465,11 @@ fn relations() -> Vec<Row> {
         None "one-memory" = relation(copies::one_memory), if |_, program: &Program| program.asynchronous().is_some() =>
             "PTX: accesses to shared memory of one CTA, or to memory that all share; empty where no operation is asynchronous",
             "both are to memory of one CTA, or of all", "they are to memory of different CTAs";
+        None "at-destination" = relation(copies::at_destination), if |_, program: &Program| program.asynchronous().is_some() =>
+            "PTX: events of one CTA, where an asynchronous operation is of the one whose shared memory it writes; empty where no operation is \
+             asynchronous",
+            "both are of one CTA, by where the asynchronous operation writes",
+            "they are of different CTAs, by where the asynchronous operation writes";
         None "same-group" = relation(copies::same_group) =>
             "PTX: events of copies by `cp.async` of one group, the second one begun later",
             "both copies are of one group", "the copies are not of one group";
