@@ -12,7 +12,7 @@ use super::lower::Lowering;
 use super::scope::{Atomic, Binding};
 use super::types::{Qualified, Type, Value};
 use program::words::{CUDA_SCOPES, Order};
-use program::{BinOp, Class, LocId, Scope};
+use program::{BinOp, Class, Expr, LocId, Op, Scope, Update};
 
 impl Lowering<'_, '_> {
     /// Whether a location's name is a variable, as in C++; elsewhere, and for arrays, it is an address.
@@ -214,10 +214,13 @@ impl Lowering<'_, '_> {
                 }
             },
         };
-        let old = self.operator(name, target, std::slice::from_ref(value));
-        match op {
-            Some(_) => old,
-            None => old,
+        let result = self.operator(name, target, std::slice::from_ref(value));
+        // An operator gives the value that it wrote, not the one before (ISO C++, atomics.types.operations).
+        match self.code.last().map(|instr| instr.op.clone()) {
+            Some(Op::Rmw { dst: Some(old), update: Update::Apply(op, by), write, .. }) => {
+                Value::new(Expr::Bin(op, write.ty, Expr::Reg(old).into(), by.into()), result.ty)
+            }
+            _ => result,
         }
     }
 

@@ -446,11 +446,14 @@ impl<'a> Lowering<'a, '_> {
                 Storage::Static if specifiers.has(Storage::Shared).is_some() || (constant && !auto) => continue,
                 Storage::Typedef | Storage::Constexpr | Storage::Register | Storage::Shared => continue,
                 Storage::Static | Storage::Constant | Storage::Device if self.outside => continue,
+                // One object of the device, as if it were declared beside the kernel (CUDA C++ Programming Guide, the same;
+                // OpenCL C, Storage-Class Specifiers).
+                Storage::Static if self.kernel.is_some() && !auto => continue,
                 // Its size is said by the launch, and here by the test.
                 Storage::Extern if specifiers.has(Storage::Shared).is_some() => continue,
                 Storage::Static => (
-                    format!("`{word}` variables are not supported"),
-                    "the language has them, one object for all threads: declare it in `[memory]`",
+                    format!("`{word}` variables are not supported here"),
+                    "the language has them, one object for all threads: declare it in `[memory]`, or use the kernel form",
                 ),
                 Storage::Extern => (
                     format!("`{word}` declarations are not supported"),
@@ -570,6 +573,10 @@ impl<'a> Lowering<'a, '_> {
         let constant = of.constant && region.is_none() && of.word().is_some();
         let of_device = [Storage::Device, Storage::Constant].iter().any(|s| specifiers.has(*s).is_some());
         let own = shared && self.env.language.cpp;
+        if specifiers.has(Storage::Static).is_some() && !self.outside && !shared && !constant {
+            self.of_function(specifiers, declared, of);
+            return;
+        }
         if self.outside && !own && (!constant || of_device) {
             self.of_program(specifiers, declared, of);
             return;
@@ -743,15 +750,55 @@ impl<'a> Lowering<'a, '_> {
             });
             return;
         }
-        let mut init = Vec::new();
-        let filled = match &declared.value {
-            Some(Initial::List(all, _)) if of.ty.is_aggregate() => self.list_of_constants(&of, all, &mut init),
-            value => self.constants(&of, &mut one(value.as_ref()), &mut init),
-        };
-        if filled.is_some() {
+        if let Some(init) = self.first_values(declared, &of) {
             let space = if constant { Space::Constant } else { Space::Global };
             self.memory(declared, of, space, init);
         }
+    }
+
+    /// The constants that a variable begins with.
+    fn first_values(&mut self, declared: &Declared, of: &Qualified) -> Option<Vec<Init>> {
+        let mut init = Vec::new();
+        match &declared.value {
+            Some(Initial::List(all, _)) if of.ty.is_aggregate() => self.list_of_constants(of, all, &mut init),
+            value => self.constants(of, &mut one(value.as_ref()), &mut init),
+        }?;
+        Some(init)
+    }
+
+    /// `static int n = 1;` in a function: one object for all threads of the device and all calls. No other function knows it, so
+    /// it is called by the function's name, too.
+    fn of_function(&mut self, specifiers: &Specifiers, declared: &Declared, of: Qualified) {
+        let name = &declared.declarator.name;
+        if !self.may_declare(name) {
+            return;
+        }
+        let region = of.space.filter(|_| declared.declarator.pointers.is_empty());
+        let sized = of.ty.size() > 0 && (of.ty.is_aggregate() || of.ty.stored().is_some());
+        let elsewhere = matches!(region, Some(Space::Local | Space::Shared));
+        if !sized || elsewhere {
+            let range = specifiers.has(Storage::Static).unwrap_or(name);
+            self.error("unsupported", range, "this is no variable that lasts", |d| {
+                d.label("expected a variable of the device, of a type that has a size")
+            });
+            return;
+        }
+        let word = self.str(name);
+        let loc = match self.lasting.get(&name.start) {
+            Some(loc) => *loc,
+            None => {
+                let space = region.unwrap_or(Space::Global);
+                let Some(init) = self.first_values(declared, &of) else { return };
+                let function = self.frames.last().map_or(self.kernel.unwrap_or(""), |frame| &frame.name);
+                let called = format!("{function}::{word}");
+                let object = self.object_of_type(&of, space, init, name);
+                let Some(loc) = self.object_of_code(&called, name, object) else { return };
+                self.declared_memory.push(loc);
+                self.lasting.insert(name.start, loc);
+                loc
+            }
+        };
+        self.scopes.bind(word, Binding::Memory(Expr::Address(loc), of));
     }
 
     /// Reports values that are left when all parts of an object have one.
@@ -872,9 +919,20 @@ impl<'a> Lowering<'a, '_> {
             });
             return;
         }
-        let object = self.object_of_type(&of, space, init, name);
-        let Some(loc) = self.object_of_code(word, name, object) else { return };
-        self.declared_memory.push(loc);
+        // What a group has one of is the same in each call of the function.
+        let again = self.lasting.get(&name.start).copied().filter(|_| space == Space::Shared);
+        let loc = match again {
+            Some(loc) => loc,
+            None => {
+                let object = self.object_of_type(&of, space, init, name);
+                let Some(loc) = self.object_of_code(word, name, object) else { return };
+                self.declared_memory.push(loc);
+                loc
+            }
+        };
+        if space == Space::Shared {
+            self.lasting.insert(name.start, loc);
+        }
         let addr = Expr::Address(loc);
         let binding = Binding::Memory(addr.clone(), of.clone());
         if self.outside {

@@ -13,7 +13,7 @@ use super::lower::Lowering;
 use super::place::Place;
 use super::refused::scope_meant;
 use super::scope::{Atomic, Binding, Variable};
-use super::types::{Qualified, Type, Value};
+use super::types::{Qualified, Type, Value, folded};
 use super::words::enumerator;
 use crate::isa::bits::{Stage, absolute, count_ones, count_zeros, first_one, reverse, trailing_zeros, unsigned};
 use program::words::{FLAGS, Order};
@@ -319,7 +319,10 @@ impl Lowering<'_, '_> {
             });
             return None;
         }
-        let value = args.value.map(|v| v.converted(&of.ty).expr).unwrap_or(Expr::Const(0));
+        let value = match row.does {
+            Does::Fetch(op) | Does::FetchNew(op) => self.operand(row, tree, op, &of.ty, args.value)?,
+            _ => args.value.map(|v| v.converted(&of.ty).expr).unwrap_or(Expr::Const(0)),
+        };
         let mut new = None;
         let update = match row.does {
             Does::Read | Does::ReadOnly => {
@@ -380,6 +383,33 @@ impl Lowering<'_, '_> {
             None => old,
         };
         Some(Value::new(expr, of.ty))
+    }
+
+    /// What a read-modify-write computes with: pointers move by elements, and there is nothing to compute with a `bool` or the value
+    /// of an enumeration (C11, 7.17.7.5; ISO C++, atomics.types.pointer). Builtins of compilers count bytes.
+    fn operand(&mut self, row: &Row, tree: &Tree, op: BinOp, of: &Type, value: Option<Value>) -> Option<Expr> {
+        let value = value.unwrap_or(Value::int(1));
+        let problem = match of {
+            Type::Pointer(_) if row.words.is_some() => None,
+            Type::Pointer(to) if matches!(op, BinOp::Add | BinOp::Sub) && row.fixed.is_none() => {
+                let (size, by) = (to.ty.size() as i64, value.fit(Ty::WORD));
+                if size > 0 && value.target().is_none() {
+                    return Some(folded(Expr::Bin(BinOp::Mul, Ty::WORD, by.into(), Expr::Const(size).into())));
+                }
+                Some("expected a pointer to something that has a size, and an integer")
+            }
+            Type::Pointer(_) => Some("expected an integer"),
+            Type::Bool | Type::Enum(_) if self.env.strict => {
+                Some("expected an integer: exchange and compare-exchange take it")
+            }
+            _ => None,
+        };
+        if let Some(problem) = problem {
+            let message = format!("`{}` on a `{}`", row.name, of.name());
+            self.error("wrong-operand", &tree.range, message, |d| d.label(problem));
+            return None;
+        }
+        Some(value.converted(of).expr)
     }
 
     /// Computes with the bits of a value: converted to a type, or in that which it has.

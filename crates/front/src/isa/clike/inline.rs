@@ -63,6 +63,7 @@ impl Lowering<'_, '_> {
                     });
                     return;
                 }
+                self.kernel = Some(self.str(&kernel.result.declarator.name));
                 self.outside = true;
                 self.statements(all);
                 self.outside = false;
@@ -126,7 +127,13 @@ impl Lowering<'_, '_> {
             ExprKind::Call(name, _) => self.is_pure(self.str(name)),
             ExprKind::Name => {
                 let word = self.str(&tree.range);
-                own.contains(word) || self.location(word).is_none()
+                let elsewhere = match self.scopes.find(word) {
+                    Some(binding) => {
+                        matches!(binding, Binding::Memory(..) | Binding::Register(_) | Binding::Atomic(_))
+                    }
+                    None => self.location(word).is_some(),
+                };
+                own.contains(word) || !elsewhere
             }
             _ => true,
         };
@@ -423,8 +430,10 @@ fn acts(stmt: &Stmt, pure: &mut bool) {
     match &stmt.kind {
         StmtKind::Assembly(_) | StmtKind::Host(_) | StmtKind::Instance { .. } => *pure = false,
         StmtKind::Declare(declaration) => {
+            let of = &declaration.specifiers;
             *pure &= declaration.all.iter().all(|d| d.declarator.arrays.is_empty())
-                && declaration.specifiers.has(Storage::Shared).is_none();
+                && [Storage::Shared, Storage::Static].iter().all(|s| of.has(*s).is_none())
+                && of.of_base.space.is_none();
         }
         _ => {}
     }

@@ -63,6 +63,10 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) scopes: Scopes,
     /// Memory that this thread's code has declared so far.
     pub(super) declared_memory: Vec<LocId>,
+    /// The objects that functions have one of, however often they are called: by where they are declared.
+    pub(super) lasting: HashMap<usize, LocId>,
+    /// The kernel that the code is of.
+    pub(super) kernel: Option<&'a str>,
     regs: Vec<Register>,
     /// The registers that conditions may know by a name, with their types.
     named: BTreeMap<String, Vec<(Type, RegId)>>,
@@ -105,6 +109,8 @@ impl<'a, 's> Lowering<'a, 's> {
             sink,
             scopes: Scopes::new(),
             declared_memory: Vec::new(),
+            lasting: HashMap::new(),
+            kernel: None,
             regs: Vec::new(),
             named: BTreeMap::new(),
             given: 0,

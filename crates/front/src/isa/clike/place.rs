@@ -453,6 +453,9 @@ impl Lowering<'_, '_> {
 
     /// The value as it is assigned to something of a type: what the languages convert without a cast.
     pub(super) fn assignable(&mut self, value: &Value, to: &Type, range: &Range<usize>) -> Expr {
+        if let (Type::Pointer(to), false) = (to, self.is_nothing(value)) {
+            self.other_space(to, value, range);
+        }
         let problem = match (to, &value.ty) {
             _ if self.is_nothing(value) => None,
             (Type::Pointer(_), _) if value.is_null() => None,
@@ -475,6 +478,23 @@ impl Lowering<'_, '_> {
             });
         }
         value.converted(to).expr
+    }
+
+    /// Reports a pointer to one named address space where one to another is asked for.
+    fn other_space(&mut self, to: &Qualified, value: &Value, range: &Range<usize>) {
+        let named = value.expr.base().map(|loc| self.symbols.object(loc).1.space);
+        let from =
+            value.target().and_then(|from| from.space).or(named.filter(|_| self.env.language.row().regions));
+        if let (Some(to), Some(from)) = (to.space, from)
+            && to != from
+            && self.env.strict
+        {
+            self.error("wrong-space", range, "a pointer to another address space", |d| {
+                d.label("expected one to the address space that is named").note(
+                    "only the generic address space takes pointers to others (OpenCL C, Address Space Qualifiers)",
+                )
+            });
+        }
     }
 
     /// What is wrong with a pointer to `from` where one to `to` is expected.
@@ -685,6 +705,9 @@ impl Lowering<'_, '_> {
                 d.label("expected a type that has values")
             });
             return self.nothing();
+        }
+        if let Type::Pointer(to) = &to.ty {
+            self.other_space(to, &value, &tree.range);
         }
         if let (Type::Pointer(to), Type::Pointer(from)) = (&to.ty, &value.ty)
             && to.ty != from.ty

@@ -225,6 +225,23 @@ fn what_the_languages_have_and_fencepost_does_not_is_said() {
 }
 
 #[test]
+fn pointers_to_other_address_spaces_and_atomic_arithmetic_on_what_has_none_are_errors() {
+    for code in [
+        "local int l; global int *p = (global int *)&l;",
+        "local int l; global int *p = &l;",
+        "*(local int *)x = 1;",
+    ] {
+        wrong(Dialect::OpenCl, code, "a pointer to another address space");
+    }
+    opencl("local int l; int *p = &l; local int *q = (local int *)p; *q = 1;", "= = W.na@Thread");
+    const REF: &str = "cuda::atomic_ref<bool, cuda::thread_scope_device> a(s); ";
+    wrong(Dialect::Cuda, &format!("__shared__ bool s; {REF} a.fetch_or(1);"), "`fetch_or` on a `bool`");
+    let pointer = REF.replace("bool", "int *");
+    wrong(Dialect::Cuda, &format!("__shared__ int *s; {pointer} a.fetch_or(1);"), "`fetch_or` on a `int*`");
+    wrong(Dialect::Cuda, "__shared__ int *s; atomicAdd(&s, 1);", "`atomicAdd` on a `int*`");
+}
+
+#[test]
 fn what_is_printed_is_read() {
     for dialect in [Dialect::C, Dialect::OpenCl, Dialect::Cuda] {
         let x = if dialect == Dialect::Cuda { "x" } else { "*x" };

@@ -19,10 +19,17 @@ const TYPES: &[(&str, Ty)] = &[
     ("signed", Ty::S32),
     ("bool", BYTE),
     ("size_t", Ty::U64),
+    ("int8_t", Ty { bits: 8, signed: true }),
+    ("uint8_t", BYTE),
+    ("int16_t", Ty { bits: 16, signed: true }),
+    ("uint16_t", Ty { bits: 16, signed: false }),
     ("int32_t", Ty::S32),
     ("uint32_t", Ty::U32),
     ("int64_t", Ty::WORD),
     ("uint64_t", Ty::U64),
+    ("intptr_t", Ty::WORD),
+    ("uintptr_t", Ty::U64),
+    ("ptrdiff_t", Ty::WORD),
 ];
 
 /// Types of what calls of a runtime give back.
@@ -32,7 +39,7 @@ const RESULT_TYPES: &[(&str, Ty)] = &[("cudaError_t", Ty::S32), ("cl_int", Ty::S
 pub(super) const RESULTS: [(&str, i64); 2] = [("cudaSuccess", 0), ("cudaErrorNotReady", 600)];
 
 /// The limits of integer types (C11, 7.10 and 7.20; OpenCL C, *Integer Macros*).
-pub(super) const LIMITS: [(&str, i64, Ty); 18] = [
+pub(super) const LIMITS: [(&str, i64, Ty); 24] = [
     ("CHAR_BIT", 8, Ty::S32),
     ("SCHAR_MAX", 127, Ty::S32),
     ("UCHAR_MAX", 255, Ty::S32),
@@ -46,9 +53,15 @@ pub(super) const LIMITS: [(&str, i64, Ty); 18] = [
     ("ULONG_MAX", -1, Ty::U64),
     ("LLONG_MAX", i64::MAX, Ty::WORD),
     ("ULLONG_MAX", -1, Ty::U64),
+    ("INT8_MAX", 127, Ty::S32),
+    ("UINT8_MAX", 255, Ty::S32),
+    ("INT16_MAX", 0x7fff, Ty::S32),
+    ("UINT16_MAX", 0xffff, Ty::S32),
     ("INT32_MAX", 0x7fff_ffff, Ty::S32),
+    ("INT32_MIN", -0x8000_0000, Ty::S32),
     ("UINT32_MAX", 0xffff_ffff, Ty::U32),
     ("INT64_MAX", i64::MAX, Ty::WORD),
+    ("INT64_MIN", i64::MIN, Ty::WORD),
     ("UINT64_MAX", -1, Ty::U64),
     ("SIZE_MAX", -1, Ty::U64),
 ];
