@@ -634,6 +634,11 @@ fn a_wait_that_waits_for_nothing_is_worth_a_warning() {
         "mbarrier.init.shared::cta.b64 [b], 1\n\
          cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [b]",
     );
+    let (reduce, release, matrix) = (
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u64 [g], [s], 16",
+        "red.async.release.gpu.global.add.u64 [g], 1",
+        "wgmma.fence\nwgmma.mma_async q, [s], 16",
+    );
     let cases = [
         (format!("{copy}\n{commit}\n{wait} 0"), None),
         (format!("{copy}\n{commit}\n{commit}\n{wait} 1"), None),
@@ -649,6 +654,16 @@ fn a_wait_that_waits_for_nothing_is_worth_a_warning() {
             Some("tracked by an mbarrier"),
         ),
         ("cp.async.wait_all".to_owned(), Some("no `cp.async` of this thread")),
+        (format!("{reduce}\ncp.async.bulk.commit_group\ncp.async.bulk.wait_group 0"), None),
+        (format!("{reduce}\ncp.async.bulk.wait_group 0"), Some("no `cp.async.bulk.commit_group` stands between")),
+        (format!("{reduce}\n{commit}\n{wait} 0"), Some("no `cp.async` of this thread")),
+        (format!("{release}\n{commit}\n{wait} 0"), Some("no `cp.async` of this thread")),
+        (format!("{matrix}\nwgmma.commit_group\nwgmma.wait_group 0"), None),
+        (format!("{matrix}\nwgmma.wait_group 0"), Some("no `wgmma.commit_group` stands between")),
+        (
+            format!("{matrix}\ncp.async.bulk.commit_group\ncp.async.bulk.wait_group 0"),
+            Some("no `cp.async.bulk` of this"),
+        ),
     ];
     for (code, wanted) in cases {
         let folder = Folder::new(&[("t.toml", &test(&code))]);

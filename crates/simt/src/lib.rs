@@ -241,14 +241,14 @@ fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
     if options.memory == MachineMemory::Weak && options.scheduling == Scheduling::Lockstep {
         return Err("not in this machine: warps with one program counter on PTX's memory, whose model is for sm_70 and later; take the memory `sc`".into());
     }
+    if let Some((_, _, instr)) = test.program.instrs().find(|(_, _, instr)| instr.element.whole) {
+        return Err(format!("not in this machine: accesses of 128 bits, `{}`", instr.text));
+    }
     if let (MachineMemory::Weak, Some(instr)) = (options.memory, test.program.of_several_cells()) {
         return Err(format!(
             "not in this machine: accesses of different sizes on PTX's memory, `{}`; take the memory `sc`",
             instr.text
         ));
-    }
-    if let Some((_, _, instr)) = test.program.instrs().find(|(_, _, instr)| instr.element.whole) {
-        return Err(format!("not in this machine: accesses of 128 bits, `{}`", instr.text));
     }
     if let Some(instr) = test.program.asynchronous() {
         return Err(format!("not in this machine: asynchronous copies, `{}`", instr.text));
