@@ -232,6 +232,10 @@ pub fn replay(held: &mut Held, test: &LitmusTest, model: &Model, limits: Limits,
         held.left_out = Some("vectors, whose elements a run has in some order");
         return;
     }
+    if test.program.asynchronous().is_some() {
+        held.left_out = Some("asynchronous operations, whose accesses are in no thread");
+        return;
+    }
     if held.too_large {
         held.left_out = Some("too many accesses");
         return;

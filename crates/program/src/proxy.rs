@@ -13,6 +13,8 @@ pub enum Proxy {
     Texture,
     /// Constant loads.
     Constant,
+    /// Bulk copies and matrix instructions: asynchronous operations, no access of a thread. It has no row.
+    Async,
 }
 
 /// What is told of a proxy.

@@ -7,10 +7,11 @@
 
 use std::sync::Arc;
 
+use super::agents::{Agent, Await, Group};
 use super::groups::Groups;
 use program::litmus::Observable;
 use program::memory::{Cell, CellId, Memory};
-use program::{Expr, MemoryKind, Op, OpenClMemory, Program, Proxy, Scope, ThreadId, Ty};
+use program::{Expr, MemoryKind, Op, OpenClMemory, Program, Proxy, Scope, Space, ThreadId, Ty};
 
 /// What an access is, beside its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub(super) enum OnObject {
     Arrive,
     /// Sees a phase complete.
     Wait,
+    /// Tells of an asynchronous operation that is complete.
+    Complete,
     /// Another change, or a look.
     Other,
 }
@@ -74,6 +77,15 @@ impl Regions {
     }
 }
 
+/// What a `fence.proxy.async` is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    All,
+    Global,
+    /// Shared memory of the own CTA or cluster.
+    Shared(Scope),
+}
+
 /// A fence, of either kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fence {
@@ -96,6 +108,14 @@ pub(super) enum Fence {
     Alias,
     /// `fence.proxy` of a proxy.
     Proxy(Proxy),
+    /// `fence.proxy.async`, of all memory or part of it.
+    Async(Part),
+    /// Asynchronous operations become a group.
+    Commit(Group),
+    /// A wait for groups.
+    Await(Await),
+    /// `wgmma.fence`.
+    Matrices,
 }
 
 /// One micro-op, ready to run: addresses are numbers.
@@ -169,9 +189,43 @@ pub(super) struct Code {
     pub(super) loops: bool,
     /// Whether some thread has a branch: then what a barrier does depends on what is read.
     pub(super) branches: bool,
+    /// Who carries out asynchronous operations: the last threads, in this order.
+    pub(super) agents: Vec<Agent>,
+    /// A `fence.proxy.async` is about accesses of its CTA alone.
+    pub(super) local_fences: bool,
 }
 
 impl Code {
+    /// How many threads the test has; the others are agents.
+    pub(super) fn own_threads(&self) -> usize {
+        self.threads.len() - self.agents.len()
+    }
+
+    /// What a thread does for another; `None`: it is one of the test.
+    pub(super) fn agent(&self, thread: usize) -> Option<&Agent> {
+        self.agents.get(thread.checked_sub(self.own_threads())?)
+    }
+
+    /// The agents that an instruction of a thread begins.
+    pub(super) fn begins(&self, thread: usize, pc: usize) -> impl Iterator<Item = (usize, &Agent)> {
+        let all = self.agents.iter().enumerate().map(|(i, a)| (self.own_threads() + i, a));
+        all.filter(move |(_, a)| a.owner == thread && a.instr.start == pc)
+    }
+
+    /// Whether a location is in that part of memory, for a thread.
+    pub(super) fn is_in(&self, loc: usize, part: Part, thread: usize) -> bool {
+        let cell = self.cell_of(loc);
+        match part {
+            Part::All => true,
+            Part::Global => cell.space == Space::Global,
+            Part::Shared(scope) => {
+                let within =
+                    |u: ThreadId| self.groups.of(usize::from(u.0), scope) == self.groups.of(thread, scope);
+                cell.space == Space::Shared && cell.owner.is_some_and(within)
+            }
+        }
+    }
+
     /// Where an access of a thread goes; `None` if it names nothing that the thread may access.
     pub(super) fn place(&self, thread: usize, address: i64, ty: Ty, write: bool) -> Option<Place> {
         let cell = self.memory.accessed(&self.program, ThreadId(thread as u16), address, ty.bytes(), write)?;

@@ -16,8 +16,8 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// The groups of a program.
-    pub(super) fn new(program: &Program) -> Groups {
+    /// The groups of a program, whose first `own` threads are members: the others only stand there.
+    pub(super) fn new(program: &Program, own: usize) -> Groups {
         let n = program.threads.len();
         let mut first = vec![[0; SCOPES.len()]; n];
         let mut members = vec![vec![Vec::new(); n]; SCOPES.len()];
@@ -35,7 +35,9 @@ impl Groups {
                     }
                 };
                 row[s] = group;
-                members[s][group].push(t);
+                if t < own {
+                    members[s][group].push(t);
+                }
             }
         }
         Groups { first, members }

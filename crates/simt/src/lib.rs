@@ -6,6 +6,7 @@
 //!
 //! | Module | What |
 //! |---|---|
+//! | `agents` | threads that carry out asynchronous operations |
 //! | `code`, `prepare` | a test made ready to run, and how it is |
 //! | `state`, `step` | threads, and one step of one |
 //! | `layer` | which threads may step: warps and resident blocks go here |
@@ -35,6 +36,7 @@
 //! - What the machine cannot run is refused by name. A run that goes astray in memory ends there.
 //! - The same test, options and schedule give the same observations, in the same order.
 
+mod agents;
 mod barrier;
 pub mod choice;
 mod code;
@@ -145,7 +147,7 @@ const MAX_EARLY: usize = 64;
 
 /// Whether random runs of a test have early binds unless that is said.
 pub fn is_mixed(test: &LitmusTest) -> bool {
-    test.program.threads.len() <= MAX_EARLY
+    test.program.threads.len() <= MAX_EARLY && test.program.asynchronous().is_none()
 }
 
 /// As [`observe`], with early binds as a first look wants them: of random runs, three in four without any and one in
@@ -156,7 +158,8 @@ pub fn is_mixed(test: &LitmusTest) -> bool {
 pub fn observe_mixed(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Result<Observation, String> {
     let with = |early| Options { early, ..*options };
     match schedule {
-        _ if !options.memory.binds() => observe(test, options, schedule),
+        // Nothing is bound early beside agents.
+        _ if !options.memory.binds() || test.program.asynchronous().is_some() => observe(test, options, schedule),
         // Early binds are for programs small enough to copy at every step.
         Schedule::Random { .. } if !is_mixed(test) => observe(test, &with(Early::None), schedule),
         Schedule::Random { runs, seed } => {
@@ -205,8 +208,9 @@ fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Resu
     runnable(test, options)?;
     let regrouped = launch::regroup(test, options.launch.warp_size)?;
     let test = regrouped.as_ref().unwrap_or(test);
-    let ordered = elements::in_any_order(test)?;
-    let code = Code::new(ordered.as_ref().unwrap_or(test))?;
+    let (spread, agents) = agents::apart(test)?.unzip();
+    let ordered = elements::in_any_order(spread.as_ref().unwrap_or(test))?;
+    let code = Code::new(ordered.as_ref().or(spread.as_ref()).unwrap_or(test), agents.unwrap_or_default())?;
     let layer = match launch::fits(&code, &options.launch) {
         Ok(()) => Layers::new(&code, options.scheduling, &options.launch)?,
         Err(why) => return Ok(Observation::launch_failed(why)),
@@ -231,7 +235,8 @@ fn explore(test: &LitmusTest, options: &Options, schedule: Schedule<'_>) -> Resu
     if options.memory == MachineMemory::Sc {
         return schedule::run(&Machine { code: &code, memory: Sc, layer, lazy, patient }, schedule, &limits);
     }
-    let memory = Weak { early: options.early, rules: options.rules, collect: code.loops };
+    let early = if code.agents.is_empty() { options.early } else { Early::None };
+    let memory = Weak { early, rules: options.rules, collect: code.loops };
     schedule::run(&Machine { code: &code, memory, layer, lazy, patient }, schedule, &limits)
 }
 
@@ -250,8 +255,13 @@ fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
             instr.text
         ));
     }
-    if let Some(instr) = test.program.asynchronous() {
-        return Err(format!("not in this machine: asynchronous copies, `{}`", instr.text));
+    if let Some(instr) = test.program.asynchronous()
+        && (options.scheduling != Scheduling::Independent || options.progress)
+    {
+        return Err(format!(
+            "not in this machine: asynchronous operations under that scheduling, `{}`",
+            instr.text
+        ));
     }
     if let Some(language) = options.memory.dialect().filter(|&l| l != dialect) {
         return Err(format!("not in this machine: {} code on the memory of {}", dialect.name(), language.name()));
@@ -259,7 +269,10 @@ fn runnable(test: &LitmusTest, options: &Options) -> Result<(), String> {
     if let (Some(instr), Some(_)) = (test.program.assembly(), options.memory.dialect()) {
         return Err(format!("not in this machine: assembly, `{}`; take `--model ptx`", instr.text));
     }
-    match test.options.iter().find(|o| o.is_on()).map(|o| o.words()) {
+    // Of these the machine takes the value that orders most, or has them all.
+    const READINGS: [&str; 3] = ["async-fence", "read-wait", "completion-scope"];
+    let other = |o: &(&str, &str)| !READINGS.contains(&o.0);
+    match test.options.iter().filter(|o| o.is_on()).map(|o| o.words()).find(other) {
         Some((name, value)) => Err(format!("not in this machine: option {name} = {value}")),
         None => Ok(()),
     }

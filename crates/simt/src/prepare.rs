@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::code::{Access, Act, Code, Failure, Fence, Location, OnObject, Regions, ThreadCode};
+use super::agents::{Agent, Await, group_of};
+use super::code::{Access, Act, Code, Failure, Fence, Location, OnObject, Part, Regions, ThreadCode};
 use super::groups::Groups;
 use program::dialect::Convergence;
 use program::litmus::{LitmusTest, Observable};
@@ -22,7 +23,7 @@ impl Code {
     ///
     /// # Errors
     /// Why it cannot be run.
-    pub(super) fn new(test: &LitmusTest) -> Result<Code, String> {
+    pub(super) fn new(test: &LitmusTest, agents: Vec<Agent>) -> Result<Code, String> {
         let program = Arc::new(test.program.clone());
         let memory = Memory::new(&program);
         let mut locations = Vec::new();
@@ -43,7 +44,7 @@ impl Code {
             return Err("not in this machine: more than 65,535 memory cells".into());
         }
         let observed = test.observables();
-        let groups = Groups::new(&program);
+        let groups = Groups::new(&program, program.threads.len() - agents.len());
         let mut code = Code {
             threads: Vec::new(),
             locations,
@@ -59,6 +60,8 @@ impl Code {
             calls_hand_over: false,
             loops: false,
             branches: false,
+            local_fences: test.options.iter().any(|o| o.words() == ("async-fence", "cta")),
+            agents,
             memory,
             program: program.clone(),
         };
@@ -196,6 +199,10 @@ fn kin(program: &Program) -> Vec<usize> {
 }
 
 fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
+    // Asynchronous operations have a proxy of their own.
+    if tags.has("ASYNC") {
+        return Ok(Access { proxy: Proxy::Async, ..access(&tags.without(&["ASYNC"]), scope, ty)? });
+    }
     // The tag of the constant proxy also stands for C's consume order, which no weak access has.
     let goes = |proxy: &Proxy| *proxy != Proxy::Constant || tags.has("WEAK");
     let proxy = Proxy::tagged(tags).filter(goes).unwrap_or(Proxy::Generic);
@@ -214,6 +221,7 @@ fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
         updates: tags.has("RMW"),
         object: tags.has("MB").then(|| match () {
             () if tags.has("MBI") => OnObject::Init,
+            () if tags.has("ASY") => OnObject::Complete,
             () if tags.has("MBA") => OnObject::Arrive,
             () if tags.has("MBW") => OnObject::Wait,
             () => OnObject::Other,
@@ -229,9 +237,27 @@ fn access(tags: &Tags, scope: Option<Scope>, ty: Ty) -> Result<Access, String> {
     })
 }
 
-fn fence(Mark { kind, tags, scope, .. }: &Mark) -> Result<Fence, String> {
+fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Result<Fence, String> {
     if *kind != EventKind::Fence {
         return Err(format!("not in this machine: a {}", kind.row().noun));
+    }
+    if tags.has("CG") {
+        return Ok(Fence::Commit(group_of(tags)));
+    }
+    if tags.has("GW") || tags.has("GR") {
+        let pending = pending.ok_or("not in this machine: a wait for groups without a number")?;
+        return Ok(Fence::Await(Await { group: group_of(tags), pending, reads: tags.has("GR") }));
+    }
+    if tags.has("WGF") {
+        return Ok(Fence::Matrices);
+    }
+    if tags.has("PF") && tags.has("ASYNC") {
+        return Ok(Fence::Async(match () {
+            () if tags.has("OF_GLOBAL") => Part::Global,
+            () if tags.has("OF_CTA") => Part::Shared(Scope::Cta),
+            () if tags.has("OF_CLUSTER") => Part::Shared(Scope::Cluster),
+            () => Part::All,
+        }));
     }
     if tags.has("PF") {
         let proxy = || Fence::Proxy(Proxy::tagged(tags).unwrap_or(Proxy::Generic));

@@ -35,6 +35,9 @@ pub(super) struct Thread {
     pub(super) regs: SmallVec<[i64; 8]>,
     /// By lane: what it brought when this thread met others last.
     pub(super) brought: Vec<i64>,
+    /// An agent: how many groups its thread has made since it was begun, and for whom it waits.
+    pub(super) age: u32,
+    pub(super) after: Vec<usize>,
 }
 
 /// A state of a machine.
@@ -59,6 +62,7 @@ impl Thread {
         self.pc.hash(hasher);
         self.status.hash(hasher);
         self.brought.hash(hasher);
+        (self.age, &self.after).hash(hasher);
         for (value, &live) in self.regs.iter().zip(&live[self.pc]) {
             if live {
                 value.hash(hasher);
@@ -69,11 +73,18 @@ impl Thread {
 
 /// The threads before their first instruction.
 pub(super) fn threads(code: &Code) -> Vec<Thread> {
-    code.threads
-        .iter()
-        .map(|t| {
-            let status = if t.acts.is_empty() { Status::Ended } else { Status::Running };
-            Thread { pc: 0, status, clock: 0, regs: t.start.iter().copied().collect(), brought: Vec::new() }
-        })
-        .collect()
+    let of = code.threads.iter().enumerate();
+    of.map(|(i, t)| {
+        let status = if t.acts.is_empty() || code.agent(i).is_some() { Status::Ended } else { Status::Running };
+        Thread {
+            pc: 0,
+            status,
+            clock: 0,
+            regs: t.start.iter().copied().collect(),
+            brought: Vec::new(),
+            age: 0,
+            after: Vec::new(),
+        }
+    })
+    .collect()
 }

@@ -10,21 +10,25 @@ use std::hash::{Hash, Hasher};
 
 use smallvec::SmallVec;
 
+use super::agents::{Agent, Await};
 use super::barrier::{Barriers, Came, arrival_commutes};
 use super::choice::{Chooser, Script, Tape};
-use super::code::{Access, Act, Code, Place, eval};
+use super::code::{Access, Act, Code, Fence, Place, eval};
 use super::fingerprint::Fingerprint;
 use super::host::HostState;
 use super::layer::Layers;
 use super::meetings::{meetings, names_itself};
 use super::memory::{Age, At, Backend, Context, Target};
 use super::record::{Event, Log};
-use super::state::{State, Status, threads};
+use super::state::{State, Status, Thread, threads};
 use super::{Fault, Halt, Result};
 use program::{BarrierAction, Expr, Op, RegId, ThreadId, Ty, Update};
 
 /// A thread that takes so many steps without touching memory is taken for lost; see [`Status::Lost`].
 const MAX_LOCAL_STEPS: usize = 4_000;
+
+/// More groups of asynchronous operations than any wait leaves out.
+const MOST_GROUPS: u32 = 1 << 16;
 
 /// What the scheduler picks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,8 +84,71 @@ impl<B: Backend> Machine<'_, B> {
                 matches!(status, Status::Running | Status::Waiting)
                     && self.memory.may_bind_early(self.code, &state.memory, &state.threads, t)
             } else {
-                status == Status::Running
+                status == Status::Running && self.ready(state, t)
             }
+    }
+
+    /// Whether asynchronous operations let a thread go on.
+    fn ready(&self, state: &State<B>, t: usize) -> bool {
+        let pc = state.threads[t].pc;
+        self.code.begins(t, pc).all(|(a, _)| state.threads[a].is_over())
+            && self.code.threads[t].acts.get(pc).is_none_or(|act| match act {
+                Act::Mark { mark: Fence::Await(wait), .. } => self.awaited(state, t, *wait).all(|a| {
+                    let agent = &state.threads[a];
+                    agent.is_over()
+                        || wait.reads
+                            && !self.code.threads[a].acts[agent.pc..]
+                                .iter()
+                                .any(|act| act.read().is_some() && act.write().is_none())
+                }),
+                _ => true,
+            })
+    }
+
+    /// The agents that a wait for groups of a thread is about.
+    fn awaited(&self, state: &State<B>, t: usize, wait: Await) -> impl Iterator<Item = usize> {
+        let all = self.code.agents.iter().enumerate().map(|(i, a)| (self.code.own_threads() + i, a));
+        let of = move |(u, a): &(usize, &Agent)| {
+            a.owner == t && a.group == Some(wait.group) && state.threads[*u].age > wait.pending
+        };
+        all.filter(of).map(|(u, _)| u)
+    }
+
+    /// Begins the agents of a thread's next instruction.
+    fn begin(&self, state: &mut State<B>, at: At, woken: &mut Vec<usize>) -> usize {
+        let mut next = at.instr;
+        for (a, agent) in self.code.begins(at.thread, at.instr) {
+            next = agent.instr.end;
+            let regs = state.threads[at.thread].regs.clone();
+            let after: Vec<usize> = agent.tells.iter().copied().filter(|&b| !state.threads[b].is_over()).collect();
+            let status = if after.is_empty() { Status::Running } else { Status::Held };
+            let clock = state.threads[a].clock;
+            state.threads[a] = Thread { pc: 0, status, clock, regs, brought: Vec::new(), age: 0, after };
+            self.memory.begin(&mut state.memory, at.thread, a);
+            if status == Status::Running {
+                self.memory.gather(&mut state.memory, &agent.tells, a);
+                woken.push(a);
+            }
+        }
+        next
+    }
+
+    /// An agent has done all: who waited for it may go on.
+    fn ended(&self, state: &mut State<B>, t: usize, owner: usize, woken: &mut Vec<usize>) {
+        self.memory.ended(&mut state.memory, t);
+        for (i, agent) in self.code.agents.iter().enumerate() {
+            let a = self.code.own_threads() + i;
+            let thread = &mut state.threads[a];
+            if thread.status == Status::Held && thread.after.contains(&t) {
+                thread.after.retain(|u| *u != t);
+                if thread.after.is_empty() {
+                    thread.status = Status::Running;
+                    self.memory.gather(&mut state.memory, &agent.tells, a);
+                    woken.push(a);
+                }
+            }
+        }
+        woken.push(owner);
     }
 
     /// Carries out a pick, and what follows by itself. The answer says how old what it read is.
@@ -174,6 +241,32 @@ impl<B: Backend> Machine<'_, B> {
             }
             Act::Status { dst, of } => {
                 state.threads[t].regs[dst.0 as usize] = i64::from(!self.asks(state, cx, at, of));
+                self.go(state, t, at.instr + 1, woken);
+                return Ok(());
+            }
+            _ => {}
+        }
+        if code.begins(t, at.instr).next().is_some() {
+            let next = self.begin(state, at, woken);
+            self.go(state, t, next, woken);
+            return Ok(());
+        }
+        match code.threads[t].acts[at.instr] {
+            Act::Mark { mark: Fence::Commit(group), .. } => {
+                for (i, agent) in code.agents.iter().enumerate() {
+                    let of = &mut state.threads[code.own_threads() + i];
+                    if agent.owner == t && agent.group == Some(group) {
+                        of.age = (of.age + 1).min(MOST_GROUPS);
+                    }
+                }
+                self.go(state, t, at.instr + 1, woken);
+                return Ok(());
+            }
+            Act::Mark { mark: Fence::Await(wait), .. } => {
+                let done: Vec<usize> = self.awaited(state, t, wait).collect();
+                for a in done {
+                    self.memory.complete(&mut state.memory, t, a, wait.reads);
+                }
                 self.go(state, t, at.instr + 1, woken);
                 return Ok(());
             }
@@ -365,12 +458,24 @@ impl<B: Backend> Machine<'_, B> {
 
     /// Moves a thread on.
     pub(super) fn go(&self, state: &mut State<B>, t: usize, next: usize, woken: &mut Vec<usize>) {
+        let agent = self.code.agent(t).map(|a| a.owner);
+        let value = self.code.threads[t].acts[state.threads[t].pc].defines().map(|r| r.0 as usize);
         let thread = &mut state.threads[t];
         let from = thread.pc;
         thread.pc = next;
         thread.clock += 1;
         thread.status = if next == self.code.threads[t].acts.len() { Status::Ended } else { Status::Running };
         self.layer.stepped(self.code, &mut state.layer, &state.threads, t, from, woken);
+        if let Some(owner) = agent {
+            // What a matrix instruction reads can be looked at.
+            if let Some(r) = value {
+                let value = state.threads[t].regs[r];
+                state.threads[owner].regs[r] = value;
+            }
+            if state.threads[t].is_over() {
+                self.ended(state, t, owner, woken);
+            }
+        }
     }
 
     /// Carries out everything that commutes with all else. Only the threads of `todo`, the last one first, can have
@@ -418,16 +523,21 @@ impl<B: Backend> Machine<'_, B> {
         log: &mut dyn Log,
         woken: &mut Vec<usize>,
     ) -> Result<bool> {
-        let commutes = match &self.code.threads[t].acts[state.threads[t].pc] {
-            Act::Assign { .. } | Act::Branch { .. } | Act::Take { .. } => true,
-            Act::Mark { .. } | Act::Barrier(_) | Act::Give { .. } if self.patient => false,
-            Act::Give { .. } => true,
-            Act::Mark { mark: fence, .. } => self.memory.fence_commutes(&state.memory, t, *fence),
-            Act::Barrier(b) => arrival_commutes(b) && self.memory.arrival_commutes(&state.memory, t),
-            // A choice is a step of its own.
-            Act::Load { .. } | Act::Store { .. } | Act::Rmw { .. } | Act::Spurious { .. } => false,
-            Act::Call(_) | Act::Enqueue(_) | Act::Status { .. } => false,
-        };
+        if !self.ready(state, t) {
+            return Ok(false);
+        }
+        let begins = self.code.begins(t, state.threads[t].pc).next().is_some();
+        let commutes = begins
+            || match &self.code.threads[t].acts[state.threads[t].pc] {
+                Act::Assign { .. } | Act::Branch { .. } | Act::Take { .. } => true,
+                Act::Mark { .. } | Act::Barrier(_) | Act::Give { .. } if self.patient => false,
+                Act::Give { .. } => true,
+                Act::Mark { mark: fence, .. } => self.memory.fence_commutes(&state.memory, t, *fence),
+                Act::Barrier(b) => arrival_commutes(b) && self.memory.arrival_commutes(&state.memory, t),
+                // A choice is a step of its own.
+                Act::Load { .. } | Act::Store { .. } | Act::Rmw { .. } | Act::Spurious { .. } => false,
+                Act::Call(_) | Act::Enqueue(_) | Act::Status { .. } => false,
+            };
         if !commutes {
             return Ok(false);
         }

@@ -159,6 +159,18 @@ pub(super) trait Backend: Clone {
     /// A thread is told what others know: it comes after that.
     fn tell(&self, code: &Code, m: &mut Self::Memory, at: At, carried: &Self::Carried);
 
+    /// An agent is begun by a thread.
+    fn begin(&self, _: &mut Self::Memory, _owner: usize, _agent: usize) {}
+
+    /// An agent is to tell of what others did, who have ended.
+    fn gather(&self, _: &mut Self::Memory, _of: &[usize], _agent: usize) {}
+
+    /// An agent has ended.
+    fn ended(&self, _: &mut Self::Memory, _agent: usize) {}
+
+    /// A thread knows that an agent is complete, or its reads are.
+    fn complete(&self, _: &mut Self::Memory, _thread: usize, _agent: usize, _reads: bool) {}
+
     /// Whether anything is ever bound early.
     fn binds(&self) -> bool {
         false

@@ -70,6 +70,9 @@ impl fmt::Display for Side {
 pub(super) fn applies(code: &Code) -> Result<(), String> {
     let dialect = code.program.dialect;
     match dialect.row().race_rules {
+        Some(_) if !code.agents.is_empty() => {
+            Err("races are not looked for in programs with asynchronous operations".into())
+        }
         Some(_) if code.plain => Ok(()),
         Some(_) => Err("races are not looked for in programs with proxies or aliases".into()),
         None => Err(format!("races are not looked for in runs of {dialect} code")),

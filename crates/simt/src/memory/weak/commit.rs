@@ -39,6 +39,18 @@ impl Weak {
         Origin::From(source as u8, Self::strong_with(code, from, read))
     }
 
+    /// The same, and of an agent, what it says of itself.
+    fn knows(&self, m: &mut Contents, code: &Code, t: Target, (slot, token): (usize, bool)) {
+        let me = &mut m.threads[t.at.thread];
+        Self::know(code, &mut me.known, t, slot, token);
+        if code.agent(t.at.thread).is_some() {
+            Self::know(code, &mut me.own, t, slot, token);
+            if code.threads[t.at.thread].acts[t.at.instr].write().is_none() {
+                Self::know(code, &mut me.own_reads, t, slot, token);
+            }
+        }
+    }
+
     /// An entry that a thread makes by this access itself.
     pub(super) fn know(code: &Code, known: &mut View, t: Target, slot: usize, token: bool) {
         let cta = code.cta[t.at.thread] as u16;
@@ -93,11 +105,11 @@ impl Weak {
         }
         let write = m.locations[place.loc].get_mut(slot);
         let strong = Self::strong_with(code, write, t);
-        let me = &mut m.threads[at.thread];
         // Observation order: what follows is causally after the write.
         if strong && self.rules.observation {
-            Self::know(code, &mut me.known, t, slot, false);
+            self.knows(m, code, t, (slot, false));
         }
+        let write = m.locations[place.loc].get_mut(slot);
         if !write.committed {
             // Reads-from against causality: the write must not turn out to come causally after this read.
             write.read_early = true;
@@ -106,9 +118,10 @@ impl Weak {
                 return Err(Halt::Refused);
             }
             if self.rules.tokens {
-                Self::know(code, &mut me.known, t, slot, true);
+                self.knows(m, code, t, (slot, true));
             }
         }
+        let write = m.locations[place.loc].get(slot);
         let (value, source) = (write.value, write.source);
         let from_strong = write.strong;
         let patterns = access.object.is_none() && !(access.red && self.rules.reductions);
@@ -196,8 +209,8 @@ impl Weak {
             m.drop_tokens(place.loc, slot);
         }
         m.early.had_turn(at);
+        self.knows(m, code, t, (slot, false));
         let me = &mut m.threads[at.thread];
-        Self::know(code, &mut me.known, t, slot, false);
         if let Some(does) = access.object {
             self.on_object(m, code, t, (slot, origin), does);
             return self.done(m, code, t, (true, slot));

@@ -94,6 +94,11 @@ pub(crate) struct Knowledge {
     pending: Vec<(u16, Pending)>,
     /// How many writes it made.
     writes: u32,
+    /// An agent: what its accesses say of themselves, and what its reads do.
+    own: View,
+    own_reads: View,
+    /// An agent that has ended, or was not begun.
+    idle: bool,
 }
 
 /// The contents of a weak memory.
@@ -122,7 +127,7 @@ impl Contents {
                 Pending::Head(h) => Some(&mut h.view),
                 Pending::Write(..) => None,
             });
-            [&mut t.known, &mut t.inits, &mut t.made_known]
+            [&mut t.known, &mut t.inits, &mut t.made_known, &mut t.own, &mut t.own_reads]
                 .into_iter()
                 .chain(t.release_fences.values_mut())
                 .chain(t.release_writes.values_mut())
@@ -183,7 +188,9 @@ impl Backend for Weak {
         };
         Contents {
             locations: code.locations.iter().enumerate().map(initial).collect(),
-            threads: vec![Knowledge::default(); code.threads.len()],
+            threads: (0..code.threads.len())
+                .map(|t| Knowledge { idle: code.agent(t).is_some(), ..Knowledge::default() })
+                .collect(),
             fence_sc: BTreeMap::new(),
             early: Binds::default(),
         }
@@ -262,6 +269,12 @@ impl Backend for Weak {
                 let me = &mut m.threads[at.thread];
                 me.made_known = me.inits.clone();
             }
+            Fence::Async(part) => {
+                let covers = |loc: u16| code.is_in(usize::from(loc), part, at.thread);
+                let cta = code.cta[at.thread] as u16;
+                tags::cross_async(&mut m.threads[at.thread].known, (cta, code.local_fences), covers);
+            }
+            Fence::Matrices | Fence::Commit(_) | Fence::Await(_) => {}
             proxy => tags::cross(&mut m.threads[at.thread].known, proxy, code.cta[at.thread] as u16),
         }
         cx.log.note(Event::Fence(at.spot()));
@@ -309,6 +322,37 @@ impl Backend for Weak {
             tags::enter(&mut view, code.cta[at.thread] as u16);
         }
         m.threads[at.thread].known.join(&view);
+    }
+
+    /// What came before the instruction comes before the agent.
+    fn begin(&self, m: &mut Contents, owner: usize, agent: usize) {
+        let Knowledge { known, release_fences, made_known, .. } = m.threads[owner].clone();
+        let it = &mut m.threads[agent];
+        *it = Knowledge { known, release_fences, made_known, writes: it.writes, ..std::mem::take(it) };
+        it.pending.clear();
+        it.release_writes.clear();
+        it.idle = false;
+    }
+
+    fn gather(&self, m: &mut Contents, of: &[usize], agent: usize) {
+        for &a in of {
+            let own = m.threads[a].own.clone();
+            m.threads[agent].own.join(&own);
+        }
+    }
+
+    fn ended(&self, m: &mut Contents, agent: usize) {
+        m.threads[agent].idle = true;
+    }
+
+    /// The accesses of the agent come before what the thread does next, and nothing else by that.
+    fn complete(&self, m: &mut Contents, thread: usize, agent: usize, reads: bool) {
+        let it = &m.threads[agent];
+        let mut view = if reads { it.own_reads.clone() } else { it.own.clone() };
+        tags::complete(&mut view);
+        let pending = it.pending.clone();
+        m.threads[thread].known.join(&view);
+        pending.into_iter().for_each(|(va, p)| m.pend(thread, va, p));
     }
 
     fn binds(&self) -> bool {

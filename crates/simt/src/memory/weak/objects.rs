@@ -45,7 +45,14 @@ impl Weak {
                 arrivals.current.extend(heads.map(|(&scope, view)| Arrival {
                     head: Head { thread: at.thread as u16, scope, view: view.clone() },
                     scope: access.scope,
+                    told: false,
                 }));
+            }
+            OnObject::Complete => {
+                let mut view = m.threads[at.thread].own.clone();
+                super::tags::complete(&mut view);
+                let head = Head { thread: at.thread as u16, scope: access.scope, view };
+                arrivals.current.push(Arrival { head, scope: access.scope, told: true });
             }
             OnObject::Wait => self.take_over(m, code, t, &arrivals),
             OnObject::Other => {}
@@ -70,8 +77,11 @@ impl Weak {
             let u = usize::from(u);
             !self.rules.scopes || u == at.thread || code.mutual((u, s), (at.thread, access.scope))
         };
-        let met = arrivals.complete.iter().filter(|a| joins(a.head.thread, a.scope));
-        for head in met.map(|a| &a.head) {
+        let met = arrivals.complete.iter().filter(|a| a.told || joins(a.head.thread, a.scope));
+        for a in met {
+            // As if it were its own, which every fence behind acquires.
+            let own = Head { thread: at.thread as u16, ..a.head.clone() };
+            let head = if a.told { &own } else { &a.head };
             if access.acquire && joins(head.thread, head.scope) {
                 m.threads[at.thread].known.join(&head.view);
             }

@@ -61,7 +61,7 @@ impl Tag {
         match self {
             Tag::Generic => known == va && proxy == Proxy::Generic,
             Tag::GenericAlias => proxy == Proxy::Generic,
-            Tag::Raw(p, c) | Tag::In(p, c) => known == va && (p, c) == (proxy, cta),
+            Tag::Raw(p, c) | Tag::In(p, c) => known == va && p == proxy && (c == cta || c == EVERYWHERE),
             Tag::InAlias(p, c) => (p, c) == (proxy, cta),
             Tag::Of(_) | Tag::Over => false,
         }
@@ -99,6 +99,39 @@ pub(super) fn cross(view: &mut View, fence: Fence, cta: u16) {
         (Fence::Proxy(p), Tag::GenericAlias) => add(Tag::InAlias(p, cta)),
         (Fence::Proxy(p), Tag::Raw(q, c)) if (p, cta) == (q, c) => add(Tag::Generic),
         _ => {}
+    });
+}
+
+/// Stands for every CTA.
+const EVERYWHERE: u16 = u16::MAX;
+
+/// A `fence.proxy.async` of a thread of that CTA, which is about that memory: it brings together accesses that are ordered with it,
+/// or (`local`) those of the async proxy of its CTA alone.
+pub(super) fn cross_async(view: &mut View, (cta, local): (u16, bool), covers: impl Fn(u16) -> bool) {
+    let to = if local { cta } else { EVERYWHERE };
+    let mut added: Vec<(Key, u128)> = Vec::new();
+    for e in view.entries().iter().filter(|e| covers(e.key.loc)) {
+        let mut add = |tag| added.push((Key { tag, ..e.key }, e.writes));
+        match e.key.tag {
+            Tag::Generic => add(Tag::In(Proxy::Async, to)),
+            Tag::Raw(Proxy::Async, c) => {
+                add(Tag::In(Proxy::Async, to));
+                if !local || c == cta {
+                    add(Tag::Generic);
+                }
+            }
+            _ => {}
+        }
+    }
+    added.into_iter().for_each(|(key, writes)| view.add(key, writes));
+}
+
+/// What a thread learns of an asynchronous operation that is complete: a proxy fence has come behind it.
+pub(super) fn complete(view: &mut View) {
+    extend(view, |tag, add| {
+        if let Tag::Raw(Proxy::Async, _) = tag {
+            add(Tag::Generic);
+        }
     });
 }
 

@@ -113,7 +113,7 @@ impl Contents {
     fn dead(&self, loc: usize) -> Row {
         let location = &self.locations[loc];
         let mut known_to_all = Row::MAX;
-        for t in &self.threads {
+        for t in self.threads.iter().filter(|t| !t.idle) {
             let of_loc = |e: &&super::view::Entry| {
                 usize::from(e.key.loc) == loc && e.key.tag == Tag::Generic && !e.key.token
             };
@@ -248,7 +248,7 @@ impl Contents {
                 let heads = w.heads.iter().fold(0u128, |sum, h| sum.wrapping_add(head(h)));
                 (w.heads.len(), heads).hash(&mut out);
                 for list in [&w.arrivals.current, &w.arrivals.complete] {
-                    let arrival = |a: &Arrival| Fingerprint::of(&(head(&a.head), a.scope));
+                    let arrival = |a: &Arrival| Fingerprint::of(&(head(&a.head), a.scope, a.told));
                     let sum = list.iter().fold(0u128, |sum, a| sum.wrapping_add(arrival(a)));
                     (list.len(), sum).hash(&mut out);
                 }
@@ -257,7 +257,8 @@ impl Contents {
             l.hash_done(&names[loc], out);
         }
         for t in &self.threads {
-            [&t.known, &t.inits, &t.made_known].into_iter().for_each(|v| view(v, out));
+            t.idle.hash(&mut out);
+            [&t.known, &t.inits, &t.made_known, &t.own, &t.own_reads].into_iter().for_each(|v| view(v, out));
             for (scope, v) in &t.release_fences {
                 scope.hash(&mut out);
                 view(v, out);

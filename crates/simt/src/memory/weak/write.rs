@@ -43,6 +43,8 @@ pub(super) enum Origin {
 pub(super) struct Arrival {
     pub(super) head: Head,
     pub(super) scope: Scope,
+    /// It is of an asynchronous operation, of which every wait learns.
+    pub(super) told: bool,
 }
 
 /// The arrivals at an mbarrier object.

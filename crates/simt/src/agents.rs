@@ -1,0 +1,155 @@
+//! Asynchronous operations, run: each of their accesses is by an *agent*, a thread of its own.
+//!
+//! An instruction begins its agents with a copy of its thread's registers, and its thread goes on. A read and the write that it
+//! feeds are one agent's; what an asynchronous operation does to an mbarrier object when it is complete is another's, which waits
+//! for those.
+//!
+//! # Invariants
+//! - Agents come behind the threads of the test, which keep their numbers and their code.
+//! - An agent that was not begun, or is done, has ended.
+//! - Agents are of no barrier.
+//! - An instruction that is come to again waits for its agents: they carry out one round at a time.
+//!
+//! # Sources
+//! - PTX ISA 9.4, Memory Consistency Model, *Asynchronous Operations*; *Async-group mechanism*; *cp.async.mbarrier.arrive*.
+
+use program::litmus::LitmusTest;
+use program::{Element, Instr, Program, RegId, Tags, Thread, ThreadId};
+
+/// Whose groups they are that an operation belongs to, or that a mark makes or waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Group {
+    /// Those of `cp.async`.
+    Copies,
+    /// Bulk groups.
+    Bulk,
+    /// Those of matrix instructions.
+    Matrices,
+}
+
+/// A wait for groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Await {
+    pub(super) group: Group,
+    /// So many, the last ones, need not be complete.
+    pub(super) pending: u32,
+    /// Their reads alone.
+    pub(super) reads: bool,
+}
+
+/// A thread that carries out part of an asynchronous operation.
+#[derive(Clone, Debug)]
+pub(super) struct Agent {
+    /// Who begins it.
+    pub(super) owner: usize,
+    /// Its instruction's micro-ops there.
+    pub(super) instr: std::ops::Range<usize>,
+    /// Its groups; `None`: it is in none.
+    pub(super) group: Option<Group>,
+    /// The agents that it waits for and tells of.
+    pub(super) tells: Vec<usize>,
+}
+
+/// The groups of a mark.
+pub(super) fn group_of(tags: &Tags) -> Group {
+    match () {
+        () if tags.has("WGMMA") => Group::Matrices,
+        () if tags.has("BULK") || tags.has("ASYNC") => Group::Bulk,
+        () => Group::Copies,
+    }
+}
+
+/// The test with agents, and these; `None` if it has nothing asynchronous.
+///
+/// # Errors
+/// What agents cannot do.
+pub(super) fn apart(test: &LitmusTest) -> Result<Option<(LitmusTest, Vec<Agent>)>, String> {
+    let Some(first) = test.program.asynchronous() else { return Ok(None) };
+    let refused =
+        |what: &str| Err(format!("not in this machine: asynchronous operations {what}, `{}`", first.text));
+    if test.program.host.is_some() {
+        return refused("in host programs");
+    }
+    let mut new = test.clone();
+    let mut agents = Vec::new();
+    for t in test.program.thread_ids() {
+        let code = &test.program.thread(t).code;
+        let mut at = 0;
+        while at < code.len() {
+            let same = code[at..].iter().take_while(|i| i.span == code[at].span).count();
+            match code[at..at + same].iter().position(|i| i.op.has("ASY")) {
+                Some(skip) => of_instruction(&mut new.program, &mut agents, t, at + skip..at + same)?,
+                None if code[at].element.of > 1 => return refused("beside vectors"),
+                None => {}
+            }
+            at += same;
+        }
+        for instr in &mut new.program.threads[usize::from(t.0)].code {
+            instr.element = Element { cells: instr.element.cells, ..Element::ONLY };
+        }
+    }
+    Ok(Some((new, agents)))
+}
+
+/// Makes the agents of an instruction of a thread.
+fn of_instruction(
+    program: &mut Program,
+    agents: &mut Vec<Agent>,
+    t: ThreadId,
+    instr: std::ops::Range<usize>,
+) -> Result<(), String> {
+    let threads = program.threads.len() - agents.len();
+    let all = program.thread(t).code[instr.clone()].to_vec();
+    let owner = usize::from(t.0);
+    // By part: where it begins, its micro-ops, and whether it is of an mbarrier object.
+    let mut parts: Vec<(usize, Vec<Instr>, bool)> = Vec::new();
+    for (i, op) in all.iter().enumerate() {
+        let mut needs: Vec<RegId> = Vec::new();
+        op.op.operands().iter().for_each(|e| e.registers(&mut |r| needs.push(r)));
+        let feeds = |part: &(usize, Vec<Instr>, bool)| {
+            part.1.iter().filter_map(|o| o.op.defines()).any(|r| needs.contains(&r))
+        };
+        let object = op.op.has("MB");
+        let last_is_object = parts.last().is_some_and(|p| p.2);
+        if !object && last_is_object && !op.op.is_access() {
+            parts.last_mut().expect("looked at").1.push(op.clone());
+        } else if !op.op.is_access() {
+            return Err(format!("not in this machine: `{}`, an asynchronous operation of this form", op.text));
+        } else if let Some(part) = parts.iter_mut().rev().find(|p| !object && !p.2 && feeds(p)) {
+            part.1.push(op.clone());
+        } else {
+            parts.push((i, vec![op.clone()], object));
+        }
+    }
+    let mut data: Vec<usize> = Vec::new();
+    let tracked = parts.iter().any(|p| p.2);
+    for (first, mut code, object) in parts {
+        let number = threads + agents.len();
+        for micro in &mut code {
+            micro.element = Element::ONLY;
+            if let Some(target) = micro.op.target_mut() {
+                *target -= instr.start + first;
+            }
+        }
+        let tells = match (object, data.is_empty()) {
+            (false, _) => Vec::new(),
+            (true, false) => std::mem::take(&mut data),
+            // Of all copies by `cp.async` that its thread has begun.
+            (true, true) => (0..agents.len())
+                .filter(|&a| agents[a].owner == owner && agents[a].group == Some(Group::Copies))
+                .map(|a| threads + a)
+                .collect(),
+        };
+        if !object {
+            data.push(number);
+        }
+        let weak = code.iter().any(|i| i.op.has("WEAK"));
+        let tags = code.iter().find_map(|i| i.op.accesses().next()).map(|a| group_of(&a.tags));
+        let group = tags.filter(|g| !tracked && !object && (weak || *g != Group::Copies));
+        agents.push(Agent { owner, instr: instr.clone(), group, tells });
+        let of = program.thread(t);
+        let thread = Thread { name: format!("{}'s copy {}", of.name, agents.len()), code, ..of.clone() };
+        program.threads.push(thread);
+    }
+    Ok(())
+}
