@@ -29,7 +29,8 @@ pub struct Prepared<'a> {
     /// What is asked about.
     pub task: Rc<Task<'a>>,
     enumerate: Enumerate<'a>,
-    symbolic: Option<Symbolic<'a>>,
+    /// Circuits: one for executions in which all axioms hold, and, once it is needed, one for others.
+    symbolic: Vec<Symbolic<'a>>,
     /// Whether the circuit was found to be large.
     large: bool,
 }
@@ -65,7 +66,7 @@ impl<'a> Prepared<'a> {
     /// A task without any work done for it yet.
     pub fn new(task: Task<'a>) -> Self {
         let task = Rc::new(task);
-        Prepared { enumerate: Enumerate::new(&task), symbolic: None, large: false, task }
+        Prepared { enumerate: Enumerate::new(&task), symbolic: Vec::new(), large: false, task }
     }
 
     /// Puts a query to the engine or engines, and replays what they find.
@@ -100,7 +101,7 @@ impl<'a> Prepared<'a> {
             }
         }
         // A circuit that is there answers further questions sooner.
-        if self.symbolic.as_ref().is_none_or(|circuit| circuit.size() < LARGEST)
+        if self.symbolic.iter().all(|circuit| circuit.size() < LARGEST)
             && let Some(found) = walk(&self.enumerate, Some(PATIENCE))
         {
             return (found, Engine::Enumerate);
@@ -213,7 +214,7 @@ impl<'a> Prepared<'a> {
         self.put(
             engine,
             size,
-            deadline,
+            (query, deadline),
             |enumerate| enumerate.find(query, deadline),
             |circuit, with| circuit.find(with, query, deadline),
         )
@@ -224,7 +225,7 @@ impl<'a> Prepared<'a> {
         self.put(
             engine,
             size,
-            deadline,
+            (query, deadline),
             |enumerate| enumerate.states(query, deadline),
             |circuit, with| circuit.states(with, query, deadline),
         )
@@ -235,25 +236,37 @@ impl<'a> Prepared<'a> {
         &mut self,
         engine: Engine,
         size: usize,
-        deadline: Deadline,
+        (query, deadline): (&Query<'_>, Deadline),
         walk: impl FnOnce(&Enumerate<'a>) -> T,
         solve: impl FnOnce(&mut Symbolic<'a>, Backend) -> T,
     ) -> T {
         let asked = match backend(engine) {
             Ok(None) => return walk(&self.enumerate),
-            Ok(Some(with)) => self.symbolic(size, deadline).map(|circuit| solve(circuit, with)),
+            Ok(Some(with)) => self.symbolic(&query.axioms, size, deadline).map(|circuit| solve(circuit, with)),
             Err(reason) => Err(reason),
         };
         asked.unwrap_or_else(T::of)
     }
 
-    /// The circuit, of at most that size unless a larger one is there; it is made when first needed.
-    fn symbolic(&mut self, size: usize, deadline: Deadline) -> Result<&mut Symbolic<'a>, Reason> {
+    /// The circuit for executions in which certain axioms hold, of at most that size unless a larger one is there; it is
+    /// made when first needed.
+    fn symbolic(&mut self, axioms: &[bool], size: usize, deadline: Deadline) -> Result<&mut Symbolic<'a>, Reason> {
         // An encoding that ran out of time is of no use to the next question, which has its own.
-        if self.symbolic.as_ref().is_none_or(|circuit| circuit.out_of_time() || circuit.size() < size) {
-            self.symbolic = Symbolic::new(&self.task, size, deadline);
-        }
-        self.symbolic.as_mut().ok_or(Reason::Time)
+        self.symbolic.retain(|circuit| !circuit.out_of_time());
+        let at = match self.symbolic.iter().position(|circuit| circuit.serves(axioms)) {
+            Some(at) if self.symbolic[at].size() >= size => at,
+            small => {
+                let all = axioms.iter().all(|&on| on);
+                let rested = if all { axioms.to_vec() } else { vec![false; axioms.len()] };
+                let made = Symbolic::new(&self.task, &rested, size, deadline).ok_or(Reason::Time)?;
+                if let Some(at) = small {
+                    self.symbolic.remove(at);
+                }
+                self.symbolic.push(made);
+                self.symbolic.len() - 1
+            }
+        };
+        Ok(&mut self.symbolic[at])
     }
 }
 

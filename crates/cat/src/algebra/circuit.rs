@@ -61,6 +61,10 @@ struct Closure {
     hubs: Vec<usize>,
     may: Vec<Rel>,
     memo: FxHashMap<(u32, u32, u32), Lit>,
+    /// By event from which only certain edges lead, to events that surely execute: the nearest of these.
+    after: Vec<Option<Vec<usize>>>,
+    /// The same of edges that lead to it.
+    before: Vec<Option<Vec<usize>>>,
 }
 
 impl<'a, L: CircuitLeaves> Circuit<'a, L> {
@@ -216,8 +220,18 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
                     let closure = self.closure(gates, id, *a);
                     self.closures.insert(id, closure);
                 }
-                let level = self.closures[&id].hubs.len();
-                self.reach(gates, id, *a, level, i, j)
+                let closure = &self.closures[&id];
+                let (i, j) = (on(&closure.after, i), on(&closure.before, j));
+                let nearer: Vec<(usize, usize)> = match (&closure.after[i], &closure.before[j]) {
+                    (Some(nearest), _) => nearest.iter().map(|&k| (k, j)).collect(),
+                    (None, Some(nearest)) => nearest.iter().map(|&k| (i, k)).collect(),
+                    (None, None) => {
+                        let level = closure.hubs.len();
+                        return self.reach(gates, id, *a, level, i, j);
+                    }
+                };
+                let any: Vec<Lit> = nearer.into_iter().map(|(i, j)| self.cell(gates, id, i, j)).collect();
+                gates.any(any)
             }
             NodeOp::Empty | NodeOp::Universe | NodeOp::Domain(_) | NodeOp::Range(_) => {
                 unreachable!("models are typed: a relation was expected")
@@ -254,7 +268,31 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
             reach = reach.plus(&one);
             may.push(reach.clone());
         }
-        Closure { hubs, may, memo: FxHashMap::default() }
+        let after = self.nearest(&inner.must, &inner.may, &outer.must);
+        let before = self.nearest(&inner.must.inverse(), &inner.may.inverse(), &outer.must.inverse());
+        Closure { hubs, may, memo: FxHashMap::default(), after, before }
+    }
+
+    /// For each event whose edges are all certain, and lead to events that surely execute: those of them to which it comes through no other.
+    /// What it reaches, beyond what it surely does, is what these reach.
+    fn nearest(&self, must: &Rel, may: &Rel, closed: &Rel) -> Vec<Option<Vec<usize>>> {
+        let one = |i: usize| {
+            // Of events in a circle none is the nearest.
+            let straight = |k: usize| !closed.has(k, i) && !closed.has(k, k);
+            let certain = may.successors(i).all(|k| must.has(i, k) && self.algebra.must.has(k) && straight(k));
+            certain.then(|| {
+                // What others of them lead to.
+                let mut beyond = vec![0; must.row(i).len()];
+                let leads = |beyond: &[u64], k: usize| beyond[k / 64] >> (k % 64) & 1 == 1;
+                for k in may.successors(i) {
+                    if !leads(&beyond, k) {
+                        beyond.iter_mut().zip(closed.row(k)).for_each(|(all, more)| *all |= more);
+                    }
+                }
+                may.successors(i).filter(|&k| !leads(&beyond, k)).collect()
+            })
+        };
+        (0..self.algebra.may.universe_len()).map(one).collect()
     }
 
     /// Whether `j` is reachable from `i` through the first `level` hubs.
@@ -459,6 +497,14 @@ impl<'a, L: CircuitLeaves> Circuit<'a, L> {
         }
         gates.all(all)
     }
+}
+
+/// Goes from an event to its nearest ones as long as there is one.
+fn on(nearest: &[Option<Vec<usize>>], mut event: usize) -> usize {
+    while let Some([next]) = nearest[event].as_deref() {
+        event = *next;
+    }
+    event
 }
 
 /// Strongly connected components that can hold a cycle, in order of their first event.

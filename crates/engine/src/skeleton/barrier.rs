@@ -30,6 +30,7 @@ use super::graph::Edges;
 use super::pool::{Cond, Pool};
 use super::progress::Purpose;
 use super::unrolled::{Unrolled, WaitKey};
+use cat::rel::EventId;
 use program::Program;
 use program::dialect::Convergence;
 use verdict::Reason;
@@ -66,13 +67,14 @@ pub(super) fn passing(program: &Program, out: &mut Unrolled) -> Result<FxHashSet
             care = out.pool.and(care, w.pass);
         }
         let before = known.len();
+        let mut rules = Rules::new(program, out);
         for w in &waits {
             if known.contains(&w.key) {
                 continue;
             }
-            let passes = Rules::new(program, out).passes(w)?;
-            let given = out.pool.and(care, w.reached);
-            if w.reached != Cond::FALSE && out.pool.restrict(passes, given) == Cond::TRUE {
+            let passes = rules.passes(w)?;
+            let given = rules.pool().and(care, w.reached);
+            if w.reached != Cond::FALSE && rules.pool().restrict(passes, given) == Cond::TRUE {
                 known.insert(w.key.clone());
             }
         }
@@ -149,11 +151,15 @@ pub(super) fn edges(program: &Program, out: &mut Unrolled, purpose: Purpose) -> 
 struct Rules<'a> {
     program: &'a Program,
     out: &'a mut Unrolled,
+    /// By arrival and phase, where the program determines it: when the arrival is in that phase.
+    determined: FxHashMap<(usize, usize), Cond>,
+    /// By wait and phase, under what is chosen: when the wait is for that phase.
+    waited: FxHashMap<(EventId, bool, usize), Cond>,
 }
 
 impl<'a> Rules<'a> {
     fn new(program: &'a Program, out: &'a mut Unrolled) -> Self {
-        Rules { program, out }
+        Rules { program, out, determined: FxHashMap::default(), waited: FxHashMap::default() }
     }
 
     fn pool(&mut self) -> &mut Pool {

@@ -507,10 +507,16 @@ impl Pool {
 
     /// Whether at least `k` of the conditions hold.
     pub fn at_least(&mut self, k: usize, conds: &[Cond]) -> Cond {
+        let sure = conds.iter().filter(|&&c| c == Cond::TRUE).count();
+        let open: Vec<Cond> = conds.iter().copied().filter(|c| !c.is_const()).collect();
+        let Some(k @ 1..) = k.checked_sub(sure) else { return Cond::TRUE };
+        if open.len() < k {
+            return Cond::FALSE;
+        }
         // counts[j]: at least j of those seen so far
         let mut counts = vec![Cond::FALSE; k + 1];
         counts[0] = Cond::TRUE;
-        for &c in conds {
+        for c in open {
             for j in (1..=k).rev() {
                 counts[j] = self.ite_cond(c, counts[j - 1], counts[j]);
             }

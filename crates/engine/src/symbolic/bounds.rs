@@ -1,4 +1,9 @@
 //! Bounds of a task before anything is chosen.
+//!
+//! An axiom that says that nothing of a relation lies outside a free order tells of pairs that are in the order whenever the
+//! axiom holds. Where they are known beforehand, as the writes of one thread to one location are in PTX's coherence order,
+//! they cost neither inputs nor clauses. A circuit that starts from such bounds is of use where these axioms are
+//! asked for: [`TaskBounds::rests_on`].
 
 use std::rc::Rc;
 
@@ -8,7 +13,8 @@ use crate::skeleton::Cond;
 use crate::task::Task;
 use cat::algebra::bounds::{Bound, Bounds};
 use cat::algebra::{Values, interpret, needed};
-use cat::model::ir::{NodeId, Shape};
+use cat::model::Model;
+use cat::model::ir::{Axiom, FreeId, NodeId, NodeOp, Shape, Test};
 use cat::rel::{EventSet, Rel};
 
 /// Bounds of every node, and of the free relations.
@@ -19,11 +25,13 @@ pub(super) struct TaskBounds {
     pub(super) values: Rc<Values<Bounds>>,
     /// By free relation.
     pub(super) free: Vec<Bound<Rel>>,
+    /// The axioms without which these bounds do not hold.
+    pub(super) rests_on: Vec<usize>,
 }
 
 impl TaskBounds {
-    /// Computes them. `None`: out of time.
-    pub(super) fn new(task: &Task<'_>, deadline: Deadline) -> Option<TaskBounds> {
+    /// Computes them, for executions in which certain axioms hold. `None`: out of time.
+    pub(super) fn new(task: &Task<'_>, axioms: &[bool], deadline: Deadline) -> Option<TaskBounds> {
         let sk = &task.sk;
         let n = sk.len();
         let model = task.model;
@@ -36,7 +44,7 @@ impl TaskBounds {
         let leaves = BoundLeaves { task, algebra: &algebra, open: &open, free: &[] };
         let fixed = interpret(model, &algebra, &leaves, &needed(model, roots), (&[], &[]), deadline.0)?;
         let rel = |id: NodeId| fixed[id.index()].as_deref().expect("asked for").rel();
-        let free: Vec<Bound<Rel>> = model
+        let mut free: Vec<Bound<Rel>> = model
             .free
             .iter()
             .map(|f| {
@@ -62,9 +70,41 @@ impl TaskBounds {
                 }
             })
             .collect();
-        let leaves = BoundLeaves { free: &free, ..leaves };
         let all = vec![true; model.nodes.len()];
-        let values = interpret(model, &algebra, &leaves, &all, (&fixed, &[]), deadline.0)?;
-        Some(TaskBounds { algebra: Rc::new(algebra), values: Rc::new(values), free })
+        let mut rests_on = Vec::new();
+        loop {
+            let leaves = BoundLeaves { free: &free, ..leaves };
+            let values = interpret(model, &algebra, &leaves, &all, (&fixed, &[]), deadline.0)?;
+            let asked: Vec<(usize, FreeId, Rel)> = (0..model.axioms.len())
+                .filter(|&i| axioms[i])
+                .filter_map(|i| {
+                    let (inside, order) = contained(model, &model.axioms[i])?;
+                    let known = &free[order.0 as usize];
+                    let inside = &values[inside.index()].as_deref().expect("all were asked for").rel().must;
+                    Some((i, order, inside.clone().and(&known.may).minus(&known.must)))
+                })
+                .filter(|(.., new)| !new.is_empty())
+                .collect();
+            if asked.is_empty() {
+                return Some(TaskBounds { algebra: Rc::new(algebra), values: Rc::new(values), free, rests_on });
+            }
+            for (axiom, order, new) in asked {
+                let Bound { must, may } = &mut free[order.0 as usize];
+                *may = may.clone().minus(&new.inverse());
+                *must = must.clone().or(&new).and(may);
+                rests_on.push(axiom);
+            }
+        }
     }
+}
+
+/// What an axiom says is part of a free order, if it says such a thing: `empty r \ co`.
+fn contained(model: &Model, axiom: &Axiom) -> Option<(NodeId, FreeId)> {
+    let (Test::Empty, false, &NodeOp::Diff(inside, order)) =
+        (axiom.test, axiom.negated, &model.node(axiom.node).op)
+    else {
+        return None;
+    };
+    let &NodeOp::Free(order) = &model.node(order).op else { return None };
+    (model.free[order.0 as usize].shape == Shape::Order).then_some((inside, order))
 }

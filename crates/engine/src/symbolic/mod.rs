@@ -110,11 +110,17 @@ fn given_up(encoding: &Encoding<'_>) -> Result<(), Reason> {
 }
 
 impl<'a> Symbolic<'a> {
-    /// Encodes what holds in every execution of the task, in a circuit of at most that size. `None`: out of time.
-    pub(crate) fn new(task: &Rc<Task<'a>>, size: usize, deadline: Deadline) -> Option<Self> {
-        let start = Rc::new(TaskBounds::new(task, deadline)?);
+    /// Encodes what holds in every execution of the task in which certain axioms hold, in a circuit of at most that size.
+    /// `None`: out of time.
+    pub(crate) fn new(task: &Rc<Task<'a>>, axioms: &[bool], size: usize, deadline: Deadline) -> Option<Self> {
+        let start = Rc::new(TaskBounds::new(task, axioms, deadline)?);
         let encoding = with_encoding(task, start, Budget { size, deadline: deadline.0 });
         Some(Symbolic { task: task.clone(), size, encoding, told: Vec::new(), classes: None })
+    }
+
+    /// Whether what is asked of executions in which certain axioms hold can be answered by this circuit.
+    pub(crate) fn serves(&self, axioms: &[bool]) -> bool {
+        self.encoding.start.rests_on.iter().all(|&i| axioms[i])
     }
 
     /// How large the circuit may become.

@@ -7,9 +7,10 @@ use rustc_hash::FxHashMap;
 
 use super::encode::Encoding;
 use super::leaves::compare_cases;
+use cat::algebra::bounds::Bound;
 use cat::algebra::circuit::CircuitLeaves;
 use cat::algebra::gates::{Gates, Lit};
-use cat::rel::Rel;
+use cat::rel::{EventSet, Rel};
 
 impl Encoding<'_> {
     /// When two accesses are to the same memory, as far as their addresses say.
@@ -117,6 +118,8 @@ impl Encoding<'_> {
             };
             self.inner.leaves.free[f].insert(key, lit);
         }
+        let algebra = self.start.algebra.clone();
+        let implied = Implied::new(&free_bound, &within, &algebra.must);
         let cell = |e: &Self, i: usize, j: usize| {
             e.inner.leaves.free[f].get(&(i as u32, j as u32)).copied().unwrap_or(Lit::FALSE)
         };
@@ -139,7 +142,7 @@ impl Encoding<'_> {
                         continue;
                     }
                     let (jk, ik) = (cell(self, j, k), cell(self, i, k));
-                    if !within.may.has(i, k) || ik == Lit::TRUE {
+                    if !within.may.has(i, k) || ik == Lit::TRUE || implied.has(i, j, k) {
                         continue;
                     }
                     let inside = self.inner.cell(&mut self.gates, decl.within, i, k);
@@ -235,6 +238,37 @@ impl Encoding<'_> {
             }
             self.finals.push((cell, last));
         }
+    }
+}
+
+/// Triples whose transitivity follows from that of others, and from antisymmetry: those of an order that is known in part.
+///
+/// Along `i`, `m`, `j` with known pairs: `j` before `k` gives `m` before `k`, and that `i` before `k`; and so it is at the other end.
+/// Where `k` is known to be before `i`, `i` before `j` gives `k` before `j`, against `j` before `k`. The triples that these
+/// use are said, or implied by shorter steps; that they hold without a condition is what [`Implied::new`] asks for.
+struct Implied<'a> {
+    known: &'a Rel,
+    /// Known pairs between which another event is known to lie.
+    steps: Rel,
+    /// Events that surely execute, if of these all that could be ordered surely can be, and what is known is transitive.
+    sure: Option<&'a EventSet>,
+}
+
+impl<'a> Implied<'a> {
+    fn new(order: &'a Bound<Rel>, within: &Bound<Rel>, sure: &'a EventSet) -> Self {
+        let known = &order.must;
+        let steps = known.seq(known, sure);
+        let inside = within.must.clone().restricted(sure);
+        let whole = inside.inverse() == inside
+            && within.may.clone().restricted(sure) == inside
+            && inside.seq(&inside, sure).is_subset(&inside.clone().or(&Rel::identity_on(sure)))
+            && steps.is_subset(known);
+        Implied { known, steps, sure: whole.then_some(sure) }
+    }
+
+    fn has(&self, i: usize, j: usize, k: usize) -> bool {
+        self.sure.is_some_and(|sure| [i, j, k].iter().all(|&e| sure.has(e)))
+            && (self.steps.has(i, j) || self.steps.has(j, k) || self.known.has(k, i))
     }
 }
 

@@ -41,12 +41,11 @@ impl Rules<'_> {
 
     /// The arrivals that may be at this barrier, each with when it is.
     pub(super) fn matching_arrivals(&mut self, to: Use) -> Vec<(usize, Arrival, Cond)> {
-        let arrivals = self.out.arrivals.clone();
         let mut found = Vec::new();
-        for (i, a) in arrivals.into_iter().enumerate() {
-            let m = self.matches(a.at, to);
+        for i in 0..self.out.arrivals.len() {
+            let m = self.matches(self.out.arrivals[i].at, to);
             if m != Cond::FALSE {
-                found.push((i, a, m));
+                found.push((i, self.out.arrivals[i].clone(), m));
             }
         }
         found

@@ -61,6 +61,7 @@ impl Rules<'_> {
         }
         self.constrain_phases(&arrivals, &chosen, constraints)?;
         self.constrain_members(&chosen, constraints)?;
+        self.waited.clear();
         Ok(chosen)
     }
 
@@ -166,7 +167,14 @@ impl Rules<'_> {
         match &chosen.phase[i] {
             Some(phases) => phases.get(k).copied().unwrap_or(Cond::FALSE),
             None => {
+                if let Some(&known) = self.determined.get(&(i, k)) {
+                    return known;
+                }
                 let earlier = self.earlier(a.at.thread, a.event, a.at);
+                for k in self.phases() {
+                    let here = self.pool().exactly(k, &earlier);
+                    self.determined.insert((i, k), here);
+                }
                 self.pool().exactly(k, &earlier)
             }
         }
@@ -174,6 +182,10 @@ impl Rules<'_> {
 
     /// When the wait is for phase `k`: its thread's latest arrival is in that phase.
     pub(super) fn waits_for(&mut self, w: &Wait, k: usize, chosen: &Chosen) -> Cond {
+        let key = (w.event, w.to_arrive(), k);
+        if let Some(&known) = self.waited.get(&key) {
+            return known;
+        }
         let own: Vec<(usize, Arrival, Cond)> = self
             .matching_arrivals(w.at)
             .into_iter()
@@ -191,6 +203,7 @@ impl Rules<'_> {
             let absent = pool.not(here);
             none_later = pool.and(none_later, absent);
         }
+        self.waited.insert(key, result);
         result
     }
 
