@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::Lowered;
 use super::memory;
 use diag::{Sink, Span};
-use program::{BinOp, Expr, Init, Layout, LocId, LocationKind, Op, Program, RegId, Space, Ty, is_further};
+use program::{BinOp, Class, Expr, Init, Layout, LocId, LocationKind, Op, Program, RegId, Space, Ty, is_further};
 
 /// Objects by index.
 type Targets = BTreeSet<LocId>;
@@ -29,6 +29,7 @@ type Untyped = Option<Vec<usize>>;
 pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &[LocId], sink: &mut Sink) {
     let points = Points::compute(program);
     infer(program, &points, untyped, open, sink);
+    objects(program, &points, untyped);
     for (t, untyped) in untyped.iter().enumerate() {
         let Some(untyped) = untyped else { continue };
         for i in 0..program.threads[t].code.len() {
@@ -50,6 +51,21 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &[LocId], sink:
             if let Some(cells) = cells(program, &points, (t, i)) {
                 program.threads[t].code[i].element.cells = cells;
             }
+        }
+    }
+}
+
+/// What operations on mbarrier objects are to through registers is one, whatever declares it: in PTX, that is a word of shared
+/// memory (PTX ISA, *mbarrier*, Contents of the mbarrier object).
+fn objects(program: &mut Program, points: &Points, untyped: &[Untyped]) {
+    let mut found = Targets::new();
+    for (t, thread) in program.threads.iter().enumerate().filter(|(t, _)| untyped[*t].is_some()) {
+        let operations = thread.code.iter().filter(|instr| instr.op.has("MB"));
+        found.extend(operations.filter_map(|instr| instr.op.address()).flat_map(|addr| points.of(t, addr)));
+    }
+    for object in found {
+        if let LocationKind::Object { class, .. } = &mut program.locations[usize::from(object.0)].kind {
+            class.get_or_insert(Class::Mbarrier);
         }
     }
 }
