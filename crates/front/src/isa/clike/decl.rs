@@ -87,8 +87,13 @@ impl Parser<'_, '_> {
                 || matches!(word, "void" | "bool" | "_Bool" | "auto" | "enum" | "struct" | "union")
                 || type_named(word).is_some()
                 || self.names_class(n)
-                || (self.language.cpp && Structure::vector(word).is_some())
+                || self.names_vector(word)
                 || self.types.contains(word))
+    }
+
+    fn names_vector(&self, word: &str) -> bool {
+        let opencl = self.language.row().regions;
+        (self.language.cpp || opencl) && Structure::vector(word, opencl).is_some()
     }
 
     /// Whether a declaration begins with the next token.

@@ -159,9 +159,17 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// A vector type of CUDA, by its name.
+    /// A vector type of CUDA or of OpenCL C, by its name.
     pub(super) fn vector(&self, name: &str) -> Option<Type> {
-        Structure::vector(name).filter(|_| self.env.language.cpp).map(|of| Type::Struct(of.into()))
+        let (cpp, opencl) = (self.env.language.cpp, self.env.language.row().regions);
+        Structure::vector(name, opencl).filter(|_| cpp || opencl).map(|of| Type::Struct(of.into()))
+    }
+
+    /// The vector type that a cast of OpenCL C names: `(int2)(1, 2)`.
+    pub(super) fn vector_literal(&self, to: &TypeName) -> Option<Type> {
+        let Base::Named(range) = &to.specifiers.base else { return None };
+        let alone = to.declarator.pointers.is_empty() && to.declarator.arrays.is_empty();
+        self.vector(self.str(range)).filter(|_| alone && self.env.language.row().regions)
     }
 
     /// The structure that is named, if the name is that of one.

@@ -241,6 +241,7 @@ impl Lowering<'_, '_> {
                 known.map_or_else(made, |known| known.structure.clone()).map(Qualified::from)
             }
             ExprKind::Braced(Some(of), _) => self.known_structure(of).map(Qualified::from),
+            ExprKind::Cast(to, _) => self.vector_literal(to).map(Qualified::from),
             ExprKind::Comma(_, a)
             | ExprKind::Choice(_, a, _)
             | ExprKind::Assign(_, a, _)

@@ -180,8 +180,32 @@ impl Lowering<'_, '_> {
         }
     }
 
+    /// `(int2)(1, 2)`, or one value for all components (OpenCL C, *Vector Literals*).
+    pub(super) fn vector_of(&mut self, tree: &Tree, of: Type, a: &Tree) -> Value {
+        let mut args = Vec::new();
+        let mut rest = a;
+        while let ExprKind::Comma(before, last) = &rest.kind {
+            args.push(&**last);
+            rest = before;
+        }
+        args.push(rest);
+        args.reverse();
+        for (n, arg) in args.iter().enumerate() {
+            let of_arg = self.effects(arg);
+            for before in &args[..n] {
+                let of_before = self.effects(before);
+                self.unsequenced(&of_before, &of_arg, &tree.range);
+            }
+        }
+        // What is evaluated once may stand for all.
+        if let ([one], false) = (args.as_slice(), self.effects(a).any()) {
+            args = vec![*one; Qualified::from(of.clone()).parts().len()];
+        }
+        self.made(tree, of, &args)
+    }
+
     /// `make_int2(1, 2)`
-    fn made(&mut self, tree: &Tree, of: Type, args: &[Tree]) -> Value {
+    fn made(&mut self, tree: &Tree, of: Type, args: &[&Tree]) -> Value {
         let of = Qualified::from(of);
         let parts = of.parts();
         if parts.len() != args.len() {
@@ -520,7 +544,7 @@ impl Lowering<'_, '_> {
             return value;
         }
         if let Some(of) = word.strip_prefix("make_").and_then(|name| self.vector(name)) {
-            return self.made(tree, of, args);
+            return self.made(tree, of, &args.iter().collect::<Vec<_>>());
         }
         match (bare(word), args) {
             ("init", _) if self.env.language.cpp => return self.init_object(tree, args),

@@ -107,7 +107,7 @@ impl Lowering<'_, '_> {
     /// Whether a function touches nothing but its parameters and variables.
     fn is_pure_function(&self, function: &Function) -> bool {
         let mut own: HashSet<&str> = HashSet::new();
-        own.extend(function.params.iter().map(|p| self.str(&p.declarator.name)));
+        let params: HashSet<&str> = function.params.iter().map(|p| self.str(&p.declarator.name)).collect();
         let mut pure = true;
         for stmt in &function.body {
             declared(stmt, &mut |d| {
@@ -115,6 +115,9 @@ impl Lowering<'_, '_> {
             });
             acts(stmt, &mut pure);
         }
+        // Outside of its block, a name is that of what it hid.
+        own.retain(|word| self.scopes.find(word).is_none());
+        own.extend(params);
         let mut check = |tree: &Tree| pure &= self.is_pure_tree(tree, &own);
         function.body.iter().for_each(|stmt| stmt.each_expr(&mut check));
         pure

@@ -12,7 +12,6 @@ use super::inline_asm;
 use super::language::Language;
 use super::lex::{Tok, Token, tokens};
 use super::refused::unsupported;
-use super::types::Structure;
 use diag::{MappedText, Sink};
 use program::BinOp;
 
@@ -205,9 +204,6 @@ impl<'a> Parser<'a, '_> {
                 d.label("expected another statement").help(instead)
             });
             return Err(Failed);
-        }
-        if self.language.row().regions && Structure::vector(self.word()).is_some() {
-            return self.refuse("vectors of OpenCL are", "use plain variables, or a structure");
         }
         let kind = match (self.peek(), self.word()) {
             (Tok::Punct(";"), _) => {

@@ -128,7 +128,9 @@ impl Lowering<'_, '_> {
                 return self.pointed(pointer, &tree.range);
             }
             ExprKind::Field(object, name) => return self.member_of(object, name),
-            ExprKind::Call(..) | ExprKind::Braced(..) if self.type_of_place(tree).is_some() => {
+            ExprKind::Call(..) | ExprKind::Braced(..) | ExprKind::Cast(..)
+                if self.type_of_place(tree).is_some() =>
+            {
                 let value = self.eval(tree);
                 return match value.ty {
                     Type::Struct(_) => Some(Place::Memory(value.expr, value.ty.into())),
@@ -693,6 +695,9 @@ impl Lowering<'_, '_> {
 
     /// A cast. A pointer may not be cast to one of another size.
     pub(super) fn cast(&mut self, tree: &Tree, to: &TypeName, a: &Tree) -> Value {
+        if let Some(of) = self.vector_literal(to) {
+            return self.vector_of(tree, of, a);
+        }
         let Some(to) = self.named_type(to) else { return self.nothing() };
         if to.ty == Type::Void {
             self.discard(a);

@@ -552,5 +552,13 @@ fn structures_without_names_are_memory_of_the_thread() {
     wrong(Dialect::Cuda, &format!("{P}P f(int v) {{ if (v) return P{{v}}; }} f(1);"), "may end without a value");
     wrong(Dialect::Cuda, &format!("{P}P f() {{ return; }} f();"), "this function returns a structure");
     wrong(Dialect::Cuda, &format!("{P}int f() {{ return {{1, 2}}; }} f();"), "nothing says what type");
-    wrong(Dialect::OpenCl, "int4 v;", "vectors of OpenCL are not supported");
+    opencl(
+        "int2 v = (int2)(1, 2); int r = v.y;",
+        "W.na@Thread W.na@Thread R.na@Thread R.na@Thread W.na@Thread W.na@Thread R.na@Thread =",
+    );
+    wrong(Dialect::OpenCl, "int2 v = (int2)(1, 2, 3);", "is made of 2 values, 3 given");
+    wrong(Dialect::OpenCl, "int2 v = (int2)(*x);", "is made of 2 values, 1 given");
+    wrong(Dialect::OpenCl, "int2 v = (int2)(1, 2); v = v + v;", "this is no `int2` in memory");
+    wrong(Dialect::OpenCl, "int2 v = (int2)(1, 2); v = v.yx;", "this is no `int2` in memory");
+    wrong(Dialect::OpenCl, "longlong2 v;", "cannot stand here");
 }

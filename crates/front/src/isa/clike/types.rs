@@ -39,7 +39,7 @@ pub(super) struct Structure {
     members: OnceCell<Members>,
 }
 
-/// What the vector types of CUDA are made of.
+/// What vector types are made of.
 const VECTORS: &[(&str, Ty)] = &[
     ("char", Ty { bits: 8, signed: true }),
     ("uchar", BYTE),
@@ -117,17 +117,22 @@ impl Structure {
         let _ = self.members.set(Members { all, size: size.next_multiple_of(align), align });
     }
 
-    /// A vector type of CUDA, if a name is that of one: a structure with up to four members, aligned as a whole if they are two or
-    /// four (CUDA C++ Programming Guide, *Built-in Vector Types*).
-    pub(super) fn vector(name: &str) -> Option<Structure> {
+    /// A vector type, if a name is that of one: a structure with up to four members, aligned as a whole if they are two or four
+    /// (CUDA C++ Programming Guide, *Built-in Vector Types*). In OpenCL C, one of three takes the room of four (OpenCL C, *Alignment
+    /// of Types*).
+    pub(super) fn vector(name: &str, opencl: bool) -> Option<Structure> {
         let (of, n) = name.split_at_checked(name.len().checked_sub(1)?)?;
-        let n = n.parse::<usize>().ok().filter(|n| (1..=4).contains(n))?;
-        let ty = VECTORS.iter().find(|v| v.0 == of)?.1;
+        let n = n.parse::<usize>().ok().filter(|n| (1 + usize::from(opencl)..=4).contains(n))?;
+        let ty = VECTORS.iter().find(|v| v.0 == of && !(opencl && of.ends_with("longlong")))?.1;
         let structure = Structure::new(name);
         structure.define(["x", "y", "z", "w"][..n].iter().map(|m| (m.to_string(), ty.into())).collect());
-        let align = u64::from(ty.bytes()) * if n % 2 == 0 { n as u64 } else { 1 };
         let members = structure.members.into_inner()?;
-        let members = Members { align: align.min(16), ..members };
+        let whole = u64::from(ty.bytes()) * n.next_multiple_of(2) as u64;
+        let members = match (opencl, n % 2) {
+            (true, _) => Members { align: whole, size: whole, ..members },
+            (false, 0) => Members { align: whole.min(16), ..members },
+            (false, _) => members,
+        };
         Some(Structure { name: structure.name, members: OnceCell::from(members) })
     }
 
