@@ -226,6 +226,16 @@ fn asynchronous_operations_show_what_the_models_allow() {
                 other => Some(other),
             };
             let source = kind(seed, 4);
+            let test = source.read("generated");
+            // Chance waits for copies, too.
+            if let (Ok(some), Some(allowed)) = (
+                observe(&test, &options(memory, Early::None), Schedule::Random { runs: 30, seed }),
+                allowed(&test, model),
+            ) {
+                for (state, _) in operational::name(&test, &some) {
+                    assert!(allowed.contains(&state), "seed {seed}: {state:?}\n{}", test.file.text);
+                }
+            }
             match differs(&source) {
                 None => fewer += 1,
                 Some(Compared::Equal) => equal += 1,
@@ -238,6 +248,18 @@ fn asynchronous_operations_show_what_the_models_allow() {
         }
         println!("{}: {equal} equal, {fewer} with fewer, skipped: {skipped:?}", model.name);
         assert!(count < 60 || equal > 20, "{equal}");
+    }
+}
+
+#[test]
+fn chance_waits_for_groups() {
+    let text = "name = 'Copy'\ncondition = 'P0:a == 7'\nmemory = { x = { init = [0, 0], space = 'shared' }, g = [7, 8] }\n\
+        [[thread]]\ncta = 0\ncode = 'cp.async x, g, 8; cp.async.wait_all; ld.weak a, x'\n";
+    for memory in [MachineMemory::Sc, MachineMemory::Weak] {
+        let runs = Schedule::Random { runs: 100, seed: 1 };
+        let seen = observe(&read(text), &options(memory, Early::None), runs).expect("it runs");
+        let states: Vec<&[i64]> = seen.outcomes.iter().map(|o| o.state.as_slice()).collect();
+        assert_eq!(states, [[7]], "{memory:?}");
     }
 }
 

@@ -89,7 +89,7 @@ impl<B: Backend> Machine<'_, B> {
     }
 
     /// Whether asynchronous operations let a thread go on.
-    fn ready(&self, state: &State<B>, t: usize) -> bool {
+    pub(super) fn ready(&self, state: &State<B>, t: usize) -> bool {
         let pc = state.threads[t].pc;
         self.code.begins(t, pc).all(|(a, _)| state.threads[a].is_over())
             && self.code.threads[t].acts.get(pc).is_none_or(|act| match act {
@@ -225,6 +225,10 @@ impl<B: Backend> Machine<'_, B> {
     fn execute(&self, state: &mut State<B>, t: usize, cx: &mut Context<'_>, woken: &mut Vec<usize>) -> Result {
         let code = self.code;
         let at = At { thread: t, instr: state.threads[t].pc, clock: state.threads[t].clock };
+        // Schedulers leave it alone; a schedule that was written may not.
+        if !self.ready(state, t) {
+            return Err(Halt::Blocked);
+        }
         match code.threads[t].acts[at.instr] {
             Act::Call(call) => {
                 if self.call(state, (cx, &mut *woken), at, call)? {

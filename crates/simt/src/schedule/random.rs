@@ -199,6 +199,7 @@ impl<B: Backend> Run<'_, '_, B> {
         let able = |t: usize| {
             state.threads[t].status == Status::Running
                 && machine.layer.may_step(machine.code, &state.layer, &state.threads, t)
+                && machine.ready(state, t)
         };
         if let Some(t) = last.filter(|&t| able(t))
             && self.dice.below(10) < 3
