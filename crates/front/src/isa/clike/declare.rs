@@ -581,7 +581,8 @@ impl<'a> Lowering<'a, '_> {
         let constant = of.constant && region.is_none() && of.word().is_some();
         let of_device = [Storage::Device, Storage::Constant].iter().any(|s| specifiers.has(*s).is_some());
         let own = shared && self.env.language.cpp;
-        if specifiers.has(Storage::Static).is_some() && !self.outside && !shared && !constant {
+        let lasts = specifiers.has(Storage::Static).is_some() && self.kernel.is_some();
+        if lasts && !self.outside && !shared && !constant {
             self.of_function(specifiers, declared, of);
             return;
         }
