@@ -206,10 +206,14 @@ impl Code {
         self.agents.get(thread.checked_sub(self.own_threads())?)
     }
 
+    /// All agents, by their threads.
+    pub(super) fn all_agents(&self) -> impl Iterator<Item = (usize, &Agent)> {
+        (self.own_threads()..).zip(&self.agents)
+    }
+
     /// The agents that an instruction of a thread begins.
     pub(super) fn begins(&self, thread: usize, pc: usize) -> impl Iterator<Item = (usize, &Agent)> {
-        let all = self.agents.iter().enumerate().map(|(i, a)| (self.own_threads() + i, a));
-        all.filter(move |(_, a)| a.owner == thread && a.instr.start == pc)
+        self.all_agents().filter(move |(_, a)| a.owner == thread && a.instr.start == pc)
     }
 
     /// Whether a location is in that part of memory, for a thread.

@@ -107,11 +107,10 @@ impl<B: Backend> Machine<'_, B> {
 
     /// The agents that a wait for groups of a thread is about.
     fn awaited(&self, state: &State<B>, t: usize, wait: Await) -> impl Iterator<Item = usize> {
-        let all = self.code.agents.iter().enumerate().map(|(i, a)| (self.code.own_threads() + i, a));
         let of = move |(u, a): &(usize, &Agent)| {
             a.owner == t && a.group == Some(wait.group) && state.threads[*u].age > wait.pending
         };
-        all.filter(of).map(|(u, _)| u)
+        self.code.all_agents().filter(of).map(|(u, _)| u)
     }
 
     /// Begins the agents of a thread's next instruction.
@@ -136,8 +135,7 @@ impl<B: Backend> Machine<'_, B> {
     /// An agent has done all: who waited for it may go on.
     fn ended(&self, state: &mut State<B>, t: usize, owner: usize, woken: &mut Vec<usize>) {
         self.memory.ended(&mut state.memory, t);
-        for (i, agent) in self.code.agents.iter().enumerate() {
-            let a = self.code.own_threads() + i;
+        for (a, agent) in self.code.all_agents() {
             let thread = &mut state.threads[a];
             if thread.status == Status::Held && thread.after.contains(&t) {
                 thread.after.retain(|u| *u != t);
@@ -257,8 +255,8 @@ impl<B: Backend> Machine<'_, B> {
         }
         match code.threads[t].acts[at.instr] {
             Act::Mark { mark: Fence::Commit(group), .. } => {
-                for (i, agent) in code.agents.iter().enumerate() {
-                    let of = &mut state.threads[code.own_threads() + i];
+                for (a, agent) in code.all_agents() {
+                    let of = &mut state.threads[a];
                     if agent.owner == t && agent.group == Some(group) {
                         of.age = (of.age + 1).min(MOST_GROUPS);
                     }

@@ -153,7 +153,7 @@ struct Rules<'a> {
     out: &'a mut Unrolled,
     /// By arrival and phase, where the program determines it: when the arrival is in that phase.
     determined: FxHashMap<(usize, usize), Cond>,
-    /// By wait and phase, under what is chosen: when the wait is for that phase.
+    /// By wait and phase, under what is chosen, which is settled before the first wait is looked at: when the wait is for that phase.
     waited: FxHashMap<(EventId, bool, usize), Cond>,
 }
 

@@ -61,7 +61,6 @@ impl Rules<'_> {
         }
         self.constrain_phases(&arrivals, &chosen, constraints)?;
         self.constrain_members(&chosen, constraints)?;
-        self.waited.clear();
         Ok(chosen)
     }
 
@@ -171,11 +170,12 @@ impl Rules<'_> {
                     return known;
                 }
                 let earlier = self.earlier(a.at.thread, a.event, a.at);
-                for k in self.phases() {
+                // A phase behind the last one is asked about, too.
+                for k in 0..=self.phases().end {
                     let here = self.pool().exactly(k, &earlier);
                     self.determined.insert((i, k), here);
                 }
-                self.pool().exactly(k, &earlier)
+                self.determined[&(i, k)]
             }
         }
     }
