@@ -81,6 +81,17 @@ fn what_a_limit_cuts_is_undecided() {
 }
 
 #[test]
+fn an_operation_that_a_limit_cuts_says_what_it_waits_for() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/ptx-async/13-bulk-reductions/Peer.toml");
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = "name=Peer-bulk+reduce+thread";
+    let cut = ["run", path.to_str().expect("UTF-8"), "--filter", name, "--runs", "50", "--steps", "10"];
+    let said = fencepost(folder.path(), &cut);
+    assert_eq!(said.code, Some(3), "{}\n{}", said.out, said.err);
+    has(&said.out, &["50 step-limit", "P0's copy 5 waits for the accesses of its operation at line 22"]);
+}
+
+#[test]
 fn check_says_who_carries_runs_out() {
     let folder = tempfile::tempdir().expect("a folder");
     let test = format!("{MP}\n[[run]]\nends = \"finished\"\n");

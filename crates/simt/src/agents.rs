@@ -50,6 +50,9 @@ pub(super) struct Agent {
     pub(super) tells: Vec<usize>,
 }
 
+/// Why an agent is held that was begun.
+pub(super) const WAITS: &str = "waits for the accesses of its operation";
+
 /// The groups of a mark.
 pub(super) fn group_of(tags: &Tags) -> Group {
     match () {

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use super::agents;
 use super::code::{Act, Code};
 use super::host;
 use super::memory::Backend;
@@ -77,6 +78,7 @@ fn situation<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, t: usize) -
         Status::Waiting => format!("waits at {}", at(thread.pc)),
         Status::Lost => format!("goes round and round at {} without touching memory", at(thread.pc)),
         Status::Ended => "has ended".into(),
+        Status::Held if !thread.after.is_empty() => format!("{} at {}", agents::WAITS, at(thread.pc)),
         Status::Held => {
             let what = host::unmet(code, &state.host, &state.threads, t);
             if thread.pc > 0 || state.host.is_calling(t) { format!("{what}, at {}", at(thread.pc)) } else { what }

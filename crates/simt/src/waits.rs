@@ -3,6 +3,7 @@
 //! # Invariants
 //! - Only of programs of few threads: a picture of more shows nothing.
 
+use super::agents;
 use super::explain::{innermost, missing_of};
 use super::host;
 use super::memory::Backend;
@@ -57,6 +58,10 @@ fn end<B: Backend>(machine: &Machine<'_, B>, state: &State<B>, turning: Option<&
             at = *range.start();
             for_values(machine, state, t, &range, &mut end);
             end.why = format!("loops for ever{}", hang::reading(&end.polls));
+        }
+        Status::Held if !thread.after.is_empty() => {
+            (end.ending, end.served) = (Ending::Stopped, false);
+            end.why = agents::WAITS.to_owned();
         }
         Status::Held => {
             let calling = state.host.is_calling(t);
