@@ -115,6 +115,10 @@ impl<'a> Task<'a> {
             let what = format!("mbarrier objects (`{}`, line {})", instr.text, instr.line);
             return Err(Reason::NotInModel(what));
         }
+        if let Some(instr) = objects("HALF") {
+            let what = format!("fences of aliases of one direction (`{}`, line {})", instr.text, instr.line);
+            return Err(Reason::NotInModel(what));
+        }
         if let Some(instr) =
             test.program.asynchronous().filter(|_| !signature::speaks_of(model, Role::Asynchronous))
         {

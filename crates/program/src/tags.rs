@@ -52,6 +52,7 @@ pub const TAGS: &[(&str, &str)] = &[
     ("OF_CTA", "PTX: `fence.proxy.async.shared::cta`"),
     ("OF_CLUSTER", "PTX: `fence.proxy.async.shared::cluster`"),
     ("ALIAS", "alias proxy fence"),
+    ("HALF", "PTX: `fence.proxy.alias.release.sys` or `.acquire.sys`, which order aliases together"),
     ("PF", "proxy fence"),
     ("B", "either half of a barrier"),
     ("BA", "arrival at a barrier"),

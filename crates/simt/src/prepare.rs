@@ -263,6 +263,9 @@ fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Result<Fence, String> {
         let proxy = || Fence::Proxy(Proxy::tagged(tags).unwrap_or(Proxy::Generic));
         return Ok(if tags.has("ALIAS") { Fence::Alias } else { proxy() });
     }
+    if tags.has("HALF") {
+        return Err("not in this machine: a fence of aliases of one direction".to_owned());
+    }
     if tags.has("MBI") {
         return Ok(Fence::Inits);
     }

@@ -418,7 +418,7 @@ impl<'p> Around<'p> {
         }
         let word = |o: Order| row.order_word(o).to_owned();
         // No instruction, and what has one form.
-        if ["MISUSE", "ASY", "CG", "GW", "GR", "WGF"].iter().any(|tag| op.has(tag))
+        if ["MISUSE", "ASY", "CG", "GW", "GR", "WGF", "HALF"].iter().any(|tag| op.has(tag))
             || op.has("MB") && op.has("WEAK")
         {
             return None;
@@ -472,7 +472,8 @@ pub const WEAK: &str = ".weak";
 pub fn scopes(around: &Around<'_>) -> Vec<Knob> {
     let row = around.row();
     around.each(|instr| {
-        let own = strength::scope(&instr.op).filter(|_| !instr.op.is_fence() || !instr.op.has("MBI"))?;
+        let own = strength::scope(&instr.op)
+            .filter(|_| !instr.op.is_fence() || !(instr.op.has("MBI") || instr.op.has("HALF")))?;
         let words = || row.choices().into_iter().map(|s| (row.scope_word(s), s)).collect();
         let words: Vec<(String, Scope)> = around.family(instr).unwrap_or_else(words);
         let says =

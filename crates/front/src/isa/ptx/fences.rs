@@ -4,12 +4,13 @@
 //! - PTX ISA 9.4, *membar / fence*: an omitted order is acq_rel; `membar.cta`, `.gl` and `.sys` are the `fence.sc` of
 //!   cta, gpu and system scope; `fence.proxy` and `membar.proxy` are synonyms.
 //! - PTX ISA 9.4, *membar / fence*: `.async` may name a state space, and then orders accesses to that alone.
+//! - PTX ISA 9.4, *membar / fence*: `.alias.release.sys` and `.alias.acquire.sys` are halves of a fence of aliases.
 //! - ISCA 2022, mixed-proxy extensions: the surface, texture and constant kinds.
 
 use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, Role, Row, SCOPES};
 use program::proxy::{ASYNC_SPACES, PROXY_FENCE_WORDS, PROXY_FENCES};
-use program::{Op, Tags};
+use program::{Op, Scope, Tags};
 
 const SEM: Group = Group { kind: GroupKind::Sem, words: &["sc", "acq_rel", "acquire", "release"] };
 const LEVELS: Group = Group { kind: GroupKind::Scope, words: &["cta", "gl", "sys"] };
@@ -45,11 +46,15 @@ pub(super) const ROWS: &[Row] = &[
     ),
     Row::new(
         "fence",
-        "`fence.proxy.alias|.async{.space}|.generic|.surface|.texture|.constant`",
-        "orders accesses through different proxies, or to aliases; `.async` perhaps of one state space alone",
-        &[PROXIES, SPACES],
+        "`fence.proxy.alias{.release.sys|.acquire.sys}|.async{.space}|.generic|.surface|.texture|.constant`",
+        "orders accesses through different proxies, or to aliases; `.async` perhaps of one state space alone; aliases \
+         perhaps with a release in one thread and an acquire in another",
+        &[PROXIES, SPACES, SEM, SCOPES],
         NO_OPERANDS,
-        proxy_fence,
+        |e, c| match (c.quals.get(GroupKind::Sem), c.quals.scope()) {
+            (None, None) => proxy_fence(e, c),
+            (order, scope) => half(e, c, order, scope),
+        },
     )
     .keyed(&["proxy"]),
     Row::new(
@@ -90,4 +95,27 @@ fn proxy_fence(e: &mut Emit<'_, '_>, c: &Call) {
     let mut tags = Tags::of(&["PF", kind]);
     ASYNC_SPACES.iter().filter(|row| Some(row.0) == space).for_each(|row| tags.insert(row.1));
     e.push(Op::fence(tags, None));
+}
+
+/// One of the two fences of aliases that order them together: a fence of memory, too.
+fn half(e: &mut Emit<'_, '_>, c: &Call, order: Option<&str>, scope: Option<Scope>) {
+    let order = match order {
+        Some("release") => Some("REL"),
+        Some("acquire") => Some("ACQ"),
+        _ => None,
+    };
+    match (c.quals.get(GroupKind::Op), c.quals.get(GroupKind::Space), order, scope) {
+        (Some("alias"), None, Some(order), Some(Scope::Sys)) => {
+            e.push(Op::fence(Tags::of(&[order, "GEN", "ALIAS", "HALF"]), scope));
+        }
+        _ => e.error(
+            "conflicting-qualifiers",
+            c.opcode.clone(),
+            "this proxy fence has no such order and scope",
+            |d| {
+                d.label("expected `fence.proxy.alias.release.sys` or `.acquire.sys`")
+                    .help("leave them out, and order memory by a fence of its own, such as `fence.acq_rel.gpu`")
+            },
+        ),
+    }
 }

@@ -373,7 +373,8 @@ fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Option<String> {
     }
     let orders = [("SC", "sc"), ("ACQ_REL", "acq_rel"), ("ACQ", "acquire"), ("REL", "release")];
     let order = orders.into_iter().find(|o| tags.has(o.0))?.1;
-    Some(format!("fence.{order}.{}", scope_name((*scope)?)?))
+    let proxy = if tags.has("HALF") { "proxy.alias." } else { "" };
+    Some(format!("fence.{proxy}{order}.{}", scope_name((*scope)?)?))
 }
 
 fn scope_name(scope: Scope) -> Option<&'static str> {
