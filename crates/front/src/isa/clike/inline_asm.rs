@@ -204,6 +204,23 @@ impl Lowering<'_, '_> {
             });
             return;
         }
+        if lowered.leaves {
+            self.error("unsupported", range, "ending the thread is not supported in assembly", |d| {
+                d.label("expected no `exit` and no `ret`").help("write `return;`")
+            });
+            return;
+        }
+        let is_input = |r: RegId| {
+            let name = &lowered.regs[usize::from(r.0)].name;
+            given.iter().any(|g| matches!(g, Given::Register { name: n, place: None, .. } if n == name))
+        };
+        if lowered.code.iter().filter_map(|i| i.op.defines()).any(is_input) {
+            self.error("written-input", range, "the assembly writes an operand that is an input", |d| {
+                d.label("expected it among the outputs, as in `: \"+r\"(x)`")
+                    .note("the compiler takes an input for unchanged (GCC, Extended Asm)")
+            });
+            return;
+        }
         if !lowered.untyped().is_empty() {
             self.error("missing-type", range, "an access of assembly names its type", |d| {
                 d.label("expected a type such as `.u32` or `.b32`")

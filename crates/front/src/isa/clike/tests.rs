@@ -344,6 +344,10 @@ fn assembly_is_held_against_its_operands() {
         (r#""mov.u32 %0, %1;" : "=r"(r) : "n"(r)"#, "no constant"),
         (r#""mov.f32 %0, 0;" : "=f"(r)"#, "no constraint"),
         (r#""barrier.cluster.arrive;" ::: "memory""#, "only those of a block"),
+        (r#""exit;" ::: "memory""#, "ending the thread"),
+        (r#""ret;" ::: "memory""#, "ending the thread"),
+        (r#""{ .reg .pred p; setp.eq.u32 p, %0, 0; @p exit; }" :: "r"(r)"#, "ending the thread"),
+        (r#""mov.u32 %0, 5;" :: "r"(r)"#, "an operand that is an input"),
         (r#""ld.global.nc.u64 %0, [%1];" : "=l"(q) : "l"(&x) : "memory""#, "non-coherent loads"),
         (
             r#""{ .reg .pred p; setp.eq.u32 p, 0, 0; bar.red.popc.u32 %0, 0, p; }" : "=r"(r) :: "memory""#,

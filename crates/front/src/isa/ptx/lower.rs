@@ -91,6 +91,7 @@ pub(super) struct Emit<'a, 's> {
     labels: HashMap<&'a str, usize>,
     fixups: Vec<(usize, Range<usize>)>,
     untyped: Vec<usize>,
+    leaves: bool,
     /// The current instruction has an address in a register and no type.
     pub(super) through_register: bool,
     current: (Span, u32, String),
@@ -113,6 +114,7 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &Symbols, sink: &mut Sink) 
         labels: HashMap::new(),
         fixups: Vec::new(),
         untyped: Vec::new(),
+        leaves: false,
         through_register: false,
         current: (Span::default(), 0, String::new()),
     };
@@ -121,7 +123,7 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &Symbols, sink: &mut Sink) 
     emit.emit_all();
     emit.patch();
     let init: HashMap<&str, &Init> = env.regs.iter().map(|r| (bare(&r.name), &r.init)).collect();
-    Lowered { regs: emit.regs.finish(&init), code: emit.code, untyped: emit.untyped }
+    Lowered { regs: emit.regs.finish(&init), code: emit.code, leaves: emit.leaves, untyped: emit.untyped }
 }
 
 impl<'a> Emit<'a, '_> {
@@ -161,6 +163,7 @@ impl<'a> Emit<'a, '_> {
 
     /// Appends the end of the thread.
     pub(super) fn leave(&mut self) {
+        self.leaves = true;
         self.push(Op::Branch { cond: Expr::Const(1), target: END });
     }
 
@@ -196,8 +199,9 @@ impl<'a> Emit<'a, '_> {
 
     /// Appends a jump to a label.
     pub(super) fn branch(&mut self, cond: Expr, label: Option<&Arg>) {
-        if let Some(Arg::Label(range)) = label {
-            self.fixups.push((self.code.len(), range.clone()));
+        match label {
+            Some(Arg::Label(range)) => self.fixups.push((self.code.len(), range.clone())),
+            _ => self.leaves = true,
         }
         self.push(Op::Branch { cond, target: END });
     }

@@ -116,6 +116,8 @@ pub struct Lowered {
     pub regs: Vec<Register>,
     /// Its code.
     pub code: Vec<Instr>,
+    /// Whether some instruction ends the thread.
+    pub leaves: bool,
     /// Indices of accesses through registers that were written without a type, in order.
     untyped: Vec<usize>,
 }
