@@ -11,7 +11,7 @@ use super::ast::{
 use super::lex::Tok;
 use super::parse::{Failed, Parsed, Parser};
 use super::refused::unsupported;
-use super::types::{BYTE, Structure};
+use super::types::BYTE;
 use super::words::type_named;
 use program::{Space, Ty};
 
@@ -87,13 +87,8 @@ impl Parser<'_, '_> {
                 || matches!(word, "void" | "bool" | "_Bool" | "auto" | "enum" | "struct" | "union")
                 || type_named(word).is_some()
                 || self.names_class(n)
-                || self.names_vector(word)
+                || self.language.vector(word).is_some()
                 || self.types.contains(word))
-    }
-
-    fn names_vector(&self, word: &str) -> bool {
-        let opencl = self.language.row().regions;
-        (self.language.cpp || opencl) && Structure::vector(word, opencl).is_some()
     }
 
     /// Whether a declaration begins with the next token.

@@ -161,8 +161,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// A vector type of CUDA or of OpenCL C, by its name.
     pub(super) fn vector(&self, name: &str) -> Option<Type> {
-        let (cpp, opencl) = (self.env.language.cpp, self.env.language.row().regions);
-        Structure::vector(name, opencl).filter(|_| cpp || opencl).map(|of| Type::Struct(of.into()))
+        self.env.language.vector(name).map(|of| Type::Struct(of.into()))
     }
 
     /// The vector type that a cast of OpenCL C names: `(int2)(1, 2)`.

@@ -2,6 +2,7 @@
 
 use super::calls::{Does, In};
 use super::coordinates::{self, Coordinates};
+use super::types::Structure;
 use program::{Dialect, DialectRow, Scope};
 
 /// What a shift by the width of a type or more is.
@@ -98,6 +99,12 @@ impl Language {
     /// What there is to know of its dialect.
     pub(super) fn row(&self) -> &'static DialectRow {
         self.dialect.row()
+    }
+
+    /// The vector type of that name, if the language has one.
+    pub(super) fn vector(&self, name: &str) -> Option<Structure> {
+        let opencl = self.row().regions;
+        Structure::vector(name, opencl).filter(|_| self.cpp || opencl)
     }
 
     /// The values that code of a kernel can name.
