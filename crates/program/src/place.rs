@@ -48,6 +48,8 @@ pub struct Place {
     pub host: bool,
     /// Of a cooperative launch: it fails unless all its blocks are resident at once.
     pub cooperative: bool,
+    /// Of a kernel that the test has the whole of: its CTA starts and exits. Else the code is a part of what it runs.
+    pub launched: bool,
 }
 
 impl Place {
@@ -63,6 +65,7 @@ impl Place {
             kernel: 0,
             host: false,
             cooperative: false,
+            launched: false,
         }
     }
 

@@ -4,11 +4,11 @@ use rustc_hash::FxHashMap;
 
 use super::domain::Domains;
 use super::graph::Edges;
-use super::signature::row;
+use super::signature::{has_launched_clusters, row};
 use super::{Cond, Event, Skeleton};
 use cat::model::signature::BaseId;
 use cat::rel::{EventId, EventSet, Rel};
-use program::memory::{CellId, Memory};
+use program::memory::{Cell, CellId, Memory};
 use program::{Class, CmpOp, LocId, LocationKind, MemoryKind, OpenClMemory, Scope, Space, ThreadId, Ty};
 
 /// A base relation.
@@ -190,6 +190,60 @@ pub(super) fn remote(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
             }
         }
         rel.add(i, i, away);
+    }
+    rel
+}
+
+/// Events of threads, where CTAs of clusters start and exit in the test, each with the accesses of other CTAs to its shared memory.
+pub(super) fn lends(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
+    let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
+    if !has_launched_clusters(&sk.program) {
+        return rel;
+    }
+    for j in 0..sk.len() {
+        let Some(guest) = sk.events[j].thread else { continue };
+        let mut hosts: Vec<(ThreadId, Cond)> = Vec::new();
+        for &c in &domains.cells[j] {
+            let Cell { space: Space::Shared, owner: Some(owner), .. } = *sk.memory.cell(c) else { continue };
+            hosts.push((owner, is_at(sk, j, c)));
+        }
+        for i in 0..sk.len() {
+            let Some(thread) = sk.events[i].thread else { continue };
+            let place = |t: ThreadId| &sk.program.thread(t).place;
+            let same = |a: ThreadId, b: ThreadId| a == b || place(a).same(place(b), Scope::Cta);
+            if same(thread, guest) {
+                continue;
+            }
+            let own = hosts.iter().filter(|(owner, _)| same(*owner, thread));
+            let own: Vec<Cond> = own.map(|(_, here)| *here).collect();
+            let cond = own.into_iter().fold(Cond::FALSE, |any, here| sk.pool.or(any, here));
+            rel.add(i, j, cond);
+        }
+    }
+    rel
+}
+
+/// Accesses to shared memory of another CTA all of whose threads come to their end.
+pub(super) fn leaves(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
+    let mut rel = BaseRel::fixed(Rel::empty(sk.len()));
+    if !has_launched_clusters(&sk.program) {
+        return rel;
+    }
+    for i in 0..sk.len() {
+        let Some(guest) = sk.events[i].thread else { continue };
+        let mut leaves = Cond::FALSE;
+        for &c in &domains.cells[i] {
+            let Cell { space: Space::Shared, owner: Some(owner), .. } = *sk.memory.cell(c) else { continue };
+            let place = |t: ThreadId| &sk.program.thread(t).place;
+            let of_owner = |t: &ThreadId| *t == owner || place(*t).same(place(owner), Scope::Cta);
+            let block: Vec<ThreadId> = sk.program.thread_ids().filter(of_owner).collect();
+            if block.contains(&guest) {
+                continue;
+            }
+            let done = block.iter().fold(is_at(sk, i, c), |all, t| sk.pool.and(all, sk.done[usize::from(t.0)]));
+            leaves = sk.pool.or(leaves, done);
+        }
+        rel.add(i, i, leaves);
     }
     rel
 }

@@ -11,8 +11,8 @@
 use std::sync::LazyLock;
 
 use super::base::{
-    BaseRel, Build, Known, accesses, cells, edges, events, group, halves, includes, mapping, near, objects, pairs,
-    phases, relation, remote, threads, whole,
+    BaseRel, Build, Known, accesses, cells, edges, events, group, halves, includes, leaves, lends, mapping, near,
+    objects, pairs, phases, relation, remote, threads, whole,
 };
 use super::domain::Domains;
 use super::{Skeleton, copies, progress};
@@ -235,6 +235,18 @@ fn sets() -> Vec<Row> {
                 accesses(|_, object| object.class == Some(Class::Mbarrier)),
             )
         },
+        Row {
+            needs: |_, program| has_launched_clusters(program),
+            ..called(
+                "LAUNCHED",
+                "PTX: events of threads whose CTA starts and exits in the test; empty where no such one is of a cluster",
+                "of a thread whose CTA starts and exits in the test",
+                events(|sk, e| {
+                    let launched = |t| sk.program.thread(t).place.launched;
+                    has_launched_clusters(&sk.program) && e.thread.is_some_and(launched)
+                }),
+            )
+        },
         set("UL", "unlock events: empty, kept for published files", none()),
         set("LK", "lock events: empty, kept for published files", none()),
     ]);
@@ -261,6 +273,11 @@ fn sets() -> Vec<Row> {
     // Tags of other dialects are sets without members. A dialect that makes such events lists the tag in `TAGS`.
     rows.extend(DIALECT_TAGS.iter().map(|&(name, doc)| set(name, doc, none())));
     rows
+}
+
+/// Whether it has CTAs of clusters that start and exit in it.
+pub(super) fn has_launched_clusters(program: &Program) -> bool {
+    program.threads.iter().any(|t| t.place.launched && t.place.cluster.is_some())
 }
 
 /// All events, if a reading is chosen and the program has what readings speak of.
@@ -441,6 +458,13 @@ fn relations() -> Vec<Row> {
         None "remote" = relation(remote) =>
             "PTX: an access to shared memory of another CTA, with itself",
             "{a} is to shared memory of another CTA", "{a} is not to shared memory of another CTA";
+        None "lends" = relation(lends), if |_, program: &Program| has_launched_clusters(program) =>
+            "PTX: event of a thread to accesses of other CTAs to the shared memory of its own; empty where no CTA of a cluster starts in the test",
+            "{b} is to shared memory of the CTA of {a}, which is another one",
+            "{b} is not to shared memory of the CTA of {a}, from another one";
+        None "leaves" = relation(leaves), if |_, program: &Program| has_launched_clusters(program) =>
+            "PTX: an access to shared memory of another CTA that exits, with itself; empty where no CTA of a cluster starts in the test",
+            "the CTA whose shared memory {a} accesses exits", "the CTA whose shared memory {a} accesses does not exit";
         Asynchronous "starts" = relation(copies::starts) =>
             "PTX: event of a thread to those of asynchronous operations that it begins later",
             "{a} comes before the start of the asynchronous operation of {b}",

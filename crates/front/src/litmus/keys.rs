@@ -258,6 +258,11 @@ pub(super) const THREAD: &[Key] = &[
     key("domain", Shape::Count, "memory synchronization domain of its kernel; 0 if absent"),
     key("kernel", Shape::Count, "OpenCL: its kernel instance, one of several enqueued by the host; 0 if absent"),
     key("host", Shape::Bool, "a host thread"),
+    key(
+        "launched",
+        Shape::Bool,
+        "its code is all that it runs: its CTA starts and exits, as those of a kernel do",
+    ),
     key("regs", REGS, "registers with initial values"),
     required("code", Shape::Text, "its code; may be empty"),
 ];

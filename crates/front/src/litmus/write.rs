@@ -183,6 +183,10 @@ fn write_place(place: &Place, dialect: Dialect, out: &mut String) {
         out.push_str("host = true\n");
         return;
     }
+    // Where it makes a difference.
+    if place.launched && place.cluster.is_some() {
+        out.push_str("launched = true\n");
+    }
     if place.kernel != 0 {
         let _ = writeln!(out, "kernel = {}", place.kernel);
     }

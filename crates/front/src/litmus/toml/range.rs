@@ -62,6 +62,7 @@ impl Layout {
                 warp: Some(narrow(sub_group)),
                 domain: self.domain,
                 cooperative: self.cooperative,
+                launched: true,
                 ..device
             }
         };

@@ -150,6 +150,7 @@ impl Reader<'_, '_> {
             kernel: kernel.unwrap_or(0),
             host,
             cooperative: false,
+            launched: table.get("launched").and_then(|v| v.get_ref().as_bool()).unwrap_or(false),
         }
     }
 
