@@ -56,6 +56,8 @@ pub(super) enum ExprKind {
     Call(Range<usize>, Vec<Expr>),
     /// `(int)a`, `(volatile int*)p`, `static_cast<int>(a)`
     Cast(Box<TypeName>, Box<Expr>),
+    /// OpenCL C: `(int2)(1, 2)`
+    Vector(Box<TypeName>, Vec<Expr>),
     /// `P{1, 2}`, in C `(P){1, 2}`; without a type, what stands around decides it, as in `return {1, 2};`
     Braced(Option<Box<TypeName>>, Box<Initial>),
     /// `sizeof(int)`
@@ -99,7 +101,7 @@ impl Expr {
             | ExprKind::Comma(a, b)
             | ExprKind::Assign(_, a, b) => vec![a, b],
             ExprKind::Choice(a, b, c) => vec![a, b, c],
-            ExprKind::Call(_, all) => all.iter().collect(),
+            ExprKind::Call(_, all) | ExprKind::Vector(_, all) => all.iter().collect(),
             ExprKind::Refer(reference) => vec![&reference.object],
             ExprKind::Method(object, _, all) => std::iter::once(&**object).chain(all).collect(),
             ExprKind::Braced(_, all) => {

@@ -22,7 +22,12 @@ const CLASSES: &[&str] = &["atomic", "atomic_flag", "barrier", "latch", "countin
 
 /// Whether a name, without arguments, is that of a class.
 pub(super) fn is_class(name: &str) -> bool {
-    bare(name) != name && is_class_word(bare(name))
+    bare(name) != name && (is_class_word(bare(name)) || atomic_alias(name).is_some())
+}
+
+/// The type of the values of `std::atomic_int` and its like.
+pub(super) fn atomic_alias(name: &str) -> Option<Ty> {
+    type_named(name).filter(|(_, atomic)| *atomic && bare(name) != "atomic_flag").map(|(ty, _)| ty)
 }
 
 /// Whether a name is that of a class where the code is `using namespace cuda`.
@@ -53,6 +58,12 @@ pub fn class_named(name: &str) -> Option<Result<(Ty, Class), String>> {
 }
 
 fn read(class: &str, args: &[&str], standard: bool) -> Result<(Ty, Class), String> {
+    if let Some(ty) = atomic_alias(class) {
+        return match args {
+            [] => Ok((ty, Class::Atomic(Scope::Sys))),
+            _ => Err(format!("`{class}` takes no arguments")),
+        };
+    }
     let mut args = args.iter().copied();
     let ty = match class {
         "atomic" => {

@@ -3,11 +3,11 @@
 //! # Sources
 //! - CUDA C++ Programming Guide, *Built-in Variables*; OpenCL C, *Work-Item Functions*.
 
-use super::ast::Expr as Tree;
+use super::ast::{Expr as Tree, ExprKind};
 use super::calls::In;
 use super::lower::Lowering;
 use super::types::Value;
-use program::{Expr, Item, NdRange, SubGroups, Ty};
+use program::{Expr, Item, NdRange, Scope, SubGroups, Ty};
 
 /// The place of a thread in its kernel.
 #[derive(Clone, Copy, Debug)]
@@ -31,14 +31,74 @@ const VARIABLES: [[&str; 3]; 4] = [
 ];
 
 /// CUDA's variables of a thread's place.
-pub(super) fn of_thread(Coordinates { range, item, warp, .. }: Coordinates) -> Vec<(&'static str, u64)> {
+pub(super) fn of_thread(Coordinates { range, item, warp, cluster }: Coordinates) -> Vec<(&'static str, u64)> {
     let mut all = Vec::new();
     let values = [item.local, item.group, range.local(), range.groups()];
     for (names, values) in VARIABLES.into_iter().zip(values) {
         all.extend(names.into_iter().zip(values));
     }
     all.push(("warpSize", u64::from(warp)));
+    // Ranks count with x fastest, those of the grid block after block.
+    let size = |shape: [u64; 3]| shape.iter().product::<u64>();
+    let linear = |at: [u64; 3], shape: [u64; 3]| at[0] + shape[0] * (at[1] + shape[1] * at[2]);
+    let in_cluster = [0, 1, 2].map(|d| item.group[d] % cluster[d]);
+    let clusters = [0, 1, 2].map(|d| range.groups()[d] / cluster[d]);
+    let (rank, threads) = (range.local_linear_id(item), size(range.local()));
+    let (block, of_cluster) = (linear(item.group, range.groups()), linear(in_cluster, cluster));
+    let values = [
+        rank,
+        threads,
+        of_cluster * threads + rank,
+        size(cluster) * threads,
+        of_cluster,
+        size(cluster),
+        block * threads + rank,
+        size(range.groups()) * threads,
+        block,
+        size(range.groups()),
+        linear([0, 1, 2].map(|d| item.group[d] / cluster[d]), clusters),
+        size(clusters),
+    ];
+    all.extend(RANKS.iter().map(|row| row.0).zip(values));
     all
+}
+
+/// What functions of groups of threads give (CUDA C++ Programming Guide, *Cooperative Groups*): what no code calls it by, the group,
+/// the functions, and their type.
+const RANKS: [(&str, Scope, &[&str], Ty); 12] = [
+    ("rank in block", Scope::Cta, &["thread_rank"], Ty::U32),
+    ("threads of block", Scope::Cta, &["num_threads", "size"], Ty::U32),
+    ("rank in cluster", Scope::Cluster, &["thread_rank"], Ty::U32),
+    ("threads of cluster", Scope::Cluster, &["num_threads", "size"], Ty::U32),
+    ("block in cluster", Scope::Cluster, &["block_rank"], Ty::U32),
+    ("blocks of cluster", Scope::Cluster, &["num_blocks"], Ty::U32),
+    ("rank in grid", Scope::Gpu, &["thread_rank"], Ty::U64),
+    ("threads of grid", Scope::Gpu, &["num_threads", "size"], Ty::U64),
+    ("block in grid", Scope::Gpu, &["block_rank"], Ty::U64),
+    ("blocks of grid", Scope::Gpu, &["num_blocks"], Ty::U64),
+    ("cluster in grid", Scope::Gpu, &["cluster_rank"], Ty::U64),
+    ("clusters of grid", Scope::Gpu, &["num_clusters"], Ty::U64),
+];
+
+/// Functions of groups that give three numbers, and the variable that has the same.
+const SHAPES: [(Scope, &str, &str); 7] = [
+    (Scope::Cta, "thread_index", "threadIdx"),
+    (Scope::Cta, "group_index", "blockIdx"),
+    (Scope::Cta, "dim_threads", "blockDim"),
+    (Scope::Cta, "group_dim", "blockDim"),
+    (Scope::Gpu, "block_index", "blockIdx"),
+    (Scope::Gpu, "dim_blocks", "gridDim"),
+    (Scope::Gpu, "group_dim", "gridDim"),
+];
+
+/// Names of the functions of groups that say where a thread is.
+pub(super) fn of_groups() -> impl Iterator<Item = &'static str> {
+    RANKS.iter().flat_map(|row| row.2).copied().chain(SHAPES.iter().map(|row| row.1))
+}
+
+/// Whether a function of a group gives three numbers.
+pub(super) fn is_shape(name: &str) -> bool {
+    SHAPES.iter().any(|row| row.1 == name)
 }
 
 /// What OpenCL's functions of a work-item's place give. Those of a dimension have three entries, one for each.
@@ -114,9 +174,28 @@ impl Lowering<'_, '_> {
         Some(Value::of(Expr::Const(value), ty))
     }
 
+    /// What a function of a group says of the thread's place; `None`: that function says nothing, or not here.
+    pub(super) fn place_in_group(&self, group: Scope, name: &str) -> Option<Value> {
+        let (key, _, _, ty) = RANKS.iter().find(|row| row.1 == group && row.2.contains(&name))?;
+        Some(Value::of(self.special(key)?.expr, *ty))
+    }
+
+    /// `block.thread_index().x`; `None`: the group has no such function.
+    fn shape_of_group(&mut self, group: &Tree, name: &str, axis: &str) -> Option<Value> {
+        let group = self.group_of(group)?.domain;
+        let (_, _, variable) = SHAPES.iter().find(|row| row.0 == group && row.1 == name)?;
+        self.special(&format!("{variable}.{axis}"))
+    }
+
     /// `threadIdx.x` and its like.
     pub(super) fn member(&mut self, tree: &Tree) -> Value {
         let name = self.str(&tree.range);
+        if let ExprKind::Field(object, axis) = &tree.kind
+            && let ExprKind::Method(group, function, _) = &object.kind
+            && let Some(value) = self.shape_of_group(group, self.str(function), self.str(axis))
+        {
+            return value;
+        }
         if let Some(value) = self.special(name) {
             return value;
         }

@@ -8,10 +8,10 @@ use std::ops::Range;
 use super::ast::{
     Base, Declaration, Declarator, Declared, Expr, ExprKind, Initial, Qualifiers, Reference, Specifiers,
 };
-use super::classes::{is_class, is_class_word};
+use super::classes::{atomic_alias, is_class, is_class_word};
 use super::lex::Tok;
 use super::parse::{Parsed, Parser};
-use super::words::{GROUP_TYPES, group_word};
+use super::words::{GROUP_TYPES, group_word, is_keyword};
 use program::Ty;
 
 /// Names of the template; the last one is for code that is `using namespace cuda`.
@@ -79,7 +79,9 @@ impl Parser<'_, '_> {
     /// Whether a class of the library is named `n` tokens ahead, whose objects are in memory.
     pub(super) fn names_class(&self, n: usize) -> bool {
         let word = self.word_at(n);
-        self.language.cpp && (is_class(word) || (is_class_word(word) && self.peek_at(n + 1) == Tok::Punct("<")))
+        let alias = atomic_alias(word).is_some() && self.peek_at(n + 1) == Tok::Name;
+        self.language.cpp
+            && (is_class(word) || alias || (is_class_word(word) && self.peek_at(n + 1) == Tok::Punct("<")))
     }
 
     /// `cuda::barrier<cuda::thread_scope_block>`; `::arrival_token` behind it is an integer here.
@@ -205,7 +207,7 @@ impl Parser<'_, '_> {
 
     /// Whether the next tokens begin a cast.
     pub(super) fn casts(&self) -> bool {
-        self.peek() == Tok::Punct("(") && self.is_type(1)
+        self.peek() == Tok::Punct("(") && self.is_type_alone(1)
     }
 
     /// `(type) a` or `(type*) a`.
@@ -216,9 +218,24 @@ impl Parser<'_, '_> {
         if self.peek() == Tok::Punct("{") {
             return self.braced(start, Some(to));
         }
+        // `(int2)(1, 2)` has two values, `(int2)((1, 2))` one.
+        let vector = self.language.row().regions && self.names_vector(&to);
+        if vector && self.eat("(") {
+            let (all, depth) = self.arguments()?;
+            return self.node(ExprKind::Vector(to.into(), all), start..self.last_end(), depth);
+        }
         let inner = self.nested(Self::unary)?;
         let (range, depth) = (start..inner.range.end, inner.depth);
         self.node(ExprKind::Cast(to.into(), inner.into()), range, depth)
+    }
+
+    /// Whether a type is a vector type, by its name.
+    fn names_vector(&self, of: &super::ast::TypeName) -> bool {
+        let alone = of.declarator.pointers.is_empty() && of.declarator.arrays.is_empty();
+        match &of.specifiers.base {
+            Base::Named(range) => alone && self.language.vector(self.str(range)).is_some(),
+            _ => false,
+        }
     }
 
     /// Whether the next tokens begin a cast such as `static_cast<int>(a)`.
@@ -238,6 +255,12 @@ impl Parser<'_, '_> {
         let inner = self.comma()?;
         let (range, depth) = (start..self.expect(")")?.end, inner.depth);
         self.node(ExprKind::Cast(to.into(), inner.into()), range, depth)
+    }
+
+    /// Whether the next tokens begin a conversion such as `int(a)`.
+    pub(super) fn converts(&self) -> bool {
+        let name = self.types.contains(self.word()) || !is_keyword(self.word(), self.language.dialect);
+        self.is_type(0) && (!name || matches!(self.peek_at(1), Tok::Punct("(" | "{")))
     }
 
     /// `int(a)`, `unsigned{a}`

@@ -4,22 +4,24 @@
 //! - C11, 6.7, *Declarations*; ISO C++, dcl.dcl; OpenCL C, *Address Space Qualifiers*; CUDA C++ Programming Guide,
 //!   *Variable Memory Space Specifiers*.
 
+use std::ops::Range;
+
 use super::ast::{
     Base, Declaration, Declarator, Declared, EnumSyntax, Function, Initial, Qualifiers, Specifiers, StmtKind,
     Storage, StructSyntax, TypeName,
 };
 use super::lex::Tok;
 use super::parse::{Failed, Parsed, Parser};
-use super::refused::unsupported;
+use super::refused::{self, names_type};
 use super::types::BYTE;
-use super::words::type_named;
+use super::words::{column, is_keyword, type_named};
 use program::{Space, Ty};
 
 /// Words for where an object lives, or what a function is; with whether C, OpenCL C and CUDA C++ have them.
 const STORAGE: &[(&str, Storage, [bool; 3])] = &[
     ("static", Storage::Static, [true, true, true]),
     ("extern", Storage::Extern, [true, true, true]),
-    ("register", Storage::Register, [true, true, false]),
+    ("register", Storage::Register, [true, false, false]),
     ("typedef", Storage::Typedef, [true, true, true]),
     ("constexpr", Storage::Constexpr, [false, false, true]),
     ("inline", Storage::Inline, [true, true, true]),
@@ -57,16 +59,9 @@ const PARTS: &[&str] = &["signed", "unsigned", "char", "short", "int", "long"];
 
 const BIT_FIELDS: (&str, &str) = ("bit-fields are", "one access is to several of them: use members of their own");
 
-/// Types of floating-point numbers.
-const FLOATING: &[&str] = &[
-    "float", "double", "half", "__half", "half2", "__half2", "float1", "float2", "float3", "float4", "double1",
-    "double2", "double3", "double4", "float8", "float16",
-];
-
 impl Parser<'_, '_> {
     fn storage(&self, word: &str) -> Option<Storage> {
-        let here = usize::from(self.language.row().regions) + 2 * usize::from(self.language.cpp);
-        STORAGE.iter().find(|s| s.0 == word && s.2[here]).map(|s| s.1)
+        STORAGE.iter().find(|s| s.0 == word && s.2[column(self.language.dialect)]).map(|s| s.1)
     }
 
     fn region(&self, word: &str) -> Option<Option<Space>> {
@@ -83,12 +78,38 @@ impl Parser<'_, '_> {
         !word.is_empty()
             && (self.is_qualifier(word)
                 || PARTS.contains(&word)
-                || FLOATING.contains(&word)
-                || matches!(word, "void" | "bool" | "_Bool" | "auto" | "enum" | "struct" | "union")
-                || type_named(word).is_some()
+                || matches!(
+                    word,
+                    "void" | "bool" | "_Bool" | "auto" | "enum" | "struct" | "union" | "float" | "double"
+                )
                 || self.names_class(n)
-                || self.language.vector(word).is_some()
-                || self.types.contains(word))
+                || self.types.contains(word)
+                || self.is_type_name(n))
+    }
+
+    /// Whether the word `n` tokens ahead is the name of a type that is no keyword: a variable may be called so, too.
+    fn is_type_name(&self, n: usize) -> bool {
+        let word = self.word_at(n);
+        let behind = matches!(
+            self.peek_at(n + 1),
+            Tok::Name | Tok::Punct("*" | "&" | "&&" | ">" | ")" | "(" | "[" | "{" | ",")
+        );
+        behind && !self.variables.contains(word) && names_type(word, self.language.dialect)
+    }
+
+    /// Whether a type in parentheses is `n` tokens ahead, behind the first of them.
+    pub(super) fn is_type_alone(&self, n: usize) -> bool {
+        if !self.is_type(n)
+            || self.is_qualifier(self.word_at(n))
+            || is_keyword(self.word_at(n), self.language.dialect)
+        {
+            return self.is_type(n);
+        }
+        let mut behind = n + 1;
+        while matches!(self.peek_at(behind), Tok::Punct("*" | "&")) || self.is_qualifier(self.word_at(behind)) {
+            behind += 1;
+        }
+        matches!(self.peek_at(behind), Tok::Punct(")" | "[" | "<" | ":")) || self.is_type(behind)
     }
 
     /// Whether a declaration begins with the next token.
@@ -96,7 +117,35 @@ impl Parser<'_, '_> {
         // `size_t(n)` is a cast, `enum { A }` is none.
         let own = matches!(self.word(), "enum" | "struct");
         let cast = self.language.cpp && !own && matches!(self.peek_at(1), Tok::Punct("(" | "{"));
-        self.storage(self.word()).is_some() || (self.is_type(0) && !cast)
+        let named = matches!(self.peek_at(1), Tok::Punct("(" | "[" | "{" | ")" | "," | ">"))
+            && !self.types.contains(self.word())
+            && self.is_type_name(0)
+            && !is_keyword(self.word(), self.language.dialect);
+        self.storage(self.word()).is_some() || (self.is_type(0) && !cast && !named)
+    }
+
+    /// Reports a word that is not supported, or not of the language, if `range` is one.
+    pub(super) fn refused_word(&mut self, range: &Range<usize>) -> Parsed<()> {
+        let word = self.str(range);
+        if self.types.contains(word) || self.variables.contains(word) {
+            return Ok(());
+        }
+        let Some(refused) = refused::word(word, self.language.dialect) else { return Ok(()) };
+        refused.report(word, self.language.dialect, self.text.span(range.clone()), self.sink);
+        Err(Failed)
+    }
+
+    /// A name that is declared.
+    fn new_name(&mut self, expected: &str) -> Parsed<Range<usize>> {
+        if self.peek() != Tok::Name {
+            return self.unexpected(expected);
+        }
+        let range = self.next();
+        if is_keyword(self.str(&range), self.language.dialect) {
+            let message = format!("`{}` is a keyword", self.str(&range));
+            return self.fail(range, message, expected);
+        }
+        Ok(range)
     }
 
     /// Takes a qualifier into `all`, if one comes next.
@@ -124,8 +173,14 @@ impl Parser<'_, '_> {
         let mut parts: Vec<&str> = Vec::new();
         loop {
             let (word, range) = (self.word(), self.range());
+            if self.peek() == Tok::Name && (word == "_Atomic" || (word == "double" && base.is_none())) {
+                self.refused_word(&range)?;
+            }
             if self.qualifier(&mut of_base) {
                 continue;
+            }
+            if base.is_none() && parts.is_empty() && !self.types.contains(word) {
+                self.refused_word(&range)?;
             }
             if let Some(class) = self.storage(word) {
                 self.next();
@@ -143,18 +198,11 @@ impl Parser<'_, '_> {
                 parts.push(word);
             } else if base.is_some() || !parts.is_empty() {
                 break;
-            } else if word == "union" {
-                return self.refuse("unions are", "their members overlap: use plain variables");
+            } else if self.types.contains(word) {
+                self.next();
+                base = Some(Base::Named(range));
             } else if word == "struct" {
                 base = Some(self.structure()?);
-            } else if FLOATING.contains(&word) {
-                let span = self.text.span(range);
-                let (what, instead) =
-                    unsupported(word).unwrap_or(("floating-point types are", "use an integer type"));
-                self.sink.error("unsupported", span, format!("{what} not supported"), |d| {
-                    d.label("expected an integer type").help(instead)
-                });
-                return Err(Failed);
             } else if word == "enum" {
                 base = Some(self.enumeration()?);
             } else if self.names_class(0) {
@@ -189,6 +237,13 @@ impl Parser<'_, '_> {
             Some(base) => base,
             None if parts.is_empty() => return self.unexpected("a type such as `int`"),
             None => match made_of(&parts) {
+                Some(_) if parts.iter().filter(|p| **p == "long").count() == 2 && self.language.row().regions => {
+                    let span = self.text.span(range);
+                    self.sink.error("not-in-language", span, "`long long` is reserved in OpenCL C", |d| {
+                        d.label("expected `long`, which has 64 bits")
+                    });
+                    return Err(Failed);
+                }
                 Some(ty) => Base::Int(ty),
                 None => {
                     let words = parts.join(" ");
@@ -206,13 +261,7 @@ impl Parser<'_, '_> {
         if scoped {
             self.next();
         }
-        let name = (self.peek() == Tok::Name).then(|| self.next());
-        if let Some(name) = &name
-            && self.language.cpp
-        {
-            let word = self.str(name);
-            self.types.insert(word);
-        }
+        let name = self.tag()?;
         let underlying = if self.eat(":") {
             match self.specifiers()?.base {
                 Base::Int(ty) => Some(ty),
@@ -230,10 +279,9 @@ impl Parser<'_, '_> {
         }
         let mut all = Vec::new();
         while !self.eat("}") {
-            if self.peek() != Tok::Name {
-                return self.unexpected("the name of an enumerator");
-            }
-            let enumerator = self.next();
+            let enumerator = self.new_name("the name of an enumerator")?;
+            let word = self.str(&enumerator);
+            self.variables.insert(word);
             let value = if self.eat("=") { Some(self.expression()?) } else { None };
             all.push((enumerator, value));
             if !self.eat(",") {
@@ -244,6 +292,19 @@ impl Parser<'_, '_> {
         Ok(Base::Enum(EnumSyntax { name, underlying, scoped, all: Some(all) }.into()))
     }
 
+    /// The name of a structure or enumeration, if one comes next; in C++ it is the name of a type.
+    fn tag(&mut self) -> Parsed<Option<Range<usize>>> {
+        if self.peek() != Tok::Name {
+            return Ok(None);
+        }
+        let name = self.new_name("another name")?;
+        if self.language.cpp {
+            let word = self.str(&name);
+            self.types.insert(word);
+        }
+        Ok(Some(name))
+    }
+
     /// `struct S { int a; }`, from its first word.
     fn structure(&mut self) -> Parsed<Base> {
         let start = self.next().start;
@@ -251,13 +312,7 @@ impl Parser<'_, '_> {
             return self
                 .refuse("alignment and packing of structures are", "leave it out, if only sizes depend on it");
         }
-        let name = (self.peek() == Tok::Name).then(|| self.next());
-        if let Some(name) = &name
-            && self.language.cpp
-        {
-            let word = self.str(name);
-            self.types.insert(word);
-        }
+        let name = self.tag()?;
         if self.peek() == Tok::Punct(":") {
             return self.refuse("base classes are", "write their members into the structure");
         }
@@ -361,10 +416,7 @@ impl Parser<'_, '_> {
             if self.peek() == Tok::Punct("(") {
                 return self.refuse("declarators in parentheses are", "declare a pointer to the first element");
             }
-            if self.peek() != Tok::Name {
-                return self.unexpected("the name of a register");
-            }
-            all.name = self.next();
+            all.name = self.new_name("the name of a register")?;
         }
         while self.peek() == Tok::Punct("[") {
             let start = self.next().start;
@@ -399,9 +451,11 @@ impl Parser<'_, '_> {
                 Some(first) => first,
                 None => self.declarator(true)?,
             };
+            let word = self.str(&declarator.name);
             if is_type {
-                let word = self.str(&declarator.name);
                 self.types.insert(word);
+            } else {
+                self.variables.insert(word);
             }
             let auto = matches!(specifiers.base, Base::Auto);
             if auto && self.peek() == Tok::Punct("=") && self.peek_at(1) == Tok::Punct("{") {
@@ -456,7 +510,9 @@ impl Parser<'_, '_> {
             let specifiers = self.specifiers()?;
             let mut declarator = self.declarator(false)?;
             if self.peek() == Tok::Name {
-                declarator.name = self.next();
+                declarator.name = self.new_name("the name of a parameter")?;
+                let word = self.str(&declarator.name);
+                self.variables.insert(word);
                 while self.peek() == Tok::Punct("[") {
                     let start = self.next().start;
                     let size = if self.peek() == Tok::Punct("]") { None } else { Some(self.expression()?) };

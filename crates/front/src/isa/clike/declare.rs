@@ -17,12 +17,13 @@ use super::ast::{
     Base, Declaration, Declarator, Declared, EnumSyntax, Expr as Tree, ExprKind, Initial, Qualifiers, Specifiers,
     StmtKind, Storage, StructSyntax, TypeName,
 };
-use super::classes::{class_named, initial, is_class_word};
+use super::classes::{atomic_alias, class_named, initial, is_class_word};
 use super::is_boolean;
 use super::lower::Lowering;
 use super::place::{Place, shifted};
 use super::scope::{Binding, Variable};
 use super::types::{Enumeration, Qualified, Record, Structure, Type, Value};
+use super::words::{has_type, type_named};
 use crate::isa::{Object, SymbolKind};
 use program::{Class, Expr, Init, LocId, MemoryKind, OpenClMemory, Space, Ty};
 
@@ -60,7 +61,13 @@ impl<'a> Lowering<'a, '_> {
                 }
                 _ => {
                     let name = self.str(range);
-                    let Some(of) = self.vector(name) else {
+                    let built_in =
+                        type_named(name).filter(|of| has_type(name, self.env.language.dialect) && !of.1);
+                    let of = self.vector(name).or(built_in.map(|(ty, _)| match is_boolean(name) {
+                        true => Type::Bool,
+                        false => Type::Int(ty),
+                    }));
+                    let Some(of) = of else {
                         self.error("unknown-type", range, format!("`{name}` is no type here"), |d| {
                             d.label("expected a type")
                         });
@@ -164,13 +171,6 @@ impl<'a> Lowering<'a, '_> {
         self.env.language.vector(name).map(|of| Type::Struct(of.into()))
     }
 
-    /// The vector type that a cast of OpenCL C names: `(int2)(1, 2)`.
-    pub(super) fn vector_literal(&self, to: &TypeName) -> Option<Type> {
-        let Base::Named(range) = &to.specifiers.base else { return None };
-        let alone = to.declarator.pointers.is_empty() && to.declarator.arrays.is_empty();
-        self.vector(self.str(range)).filter(|_| alone && self.env.language.row().regions)
-    }
-
     /// The structure that is named, if the name is that of one.
     pub(super) fn known_structure(&self, name: &TypeName) -> Option<Type> {
         let alone = name.declarator.pointers.is_empty() && name.declarator.arrays.is_empty();
@@ -189,7 +189,9 @@ impl<'a> Lowering<'a, '_> {
     /// A class of the library.
     fn class_type(&mut self, range: &Range<usize>) -> Option<Type> {
         let words = self.str(range).split_whitespace().collect::<Vec<_>>().join(" ");
-        let name = if is_class_word(words.split('<').next()?.trim()) { format!("cuda::{words}") } else { words };
+        let word = words.split('<').next()?.trim();
+        let named = is_class_word(word) || (atomic_alias(word).is_some() && !word.contains("::"));
+        let name = if named { format!("cuda::{words}") } else { words };
         match class_named(&name)? {
             Ok((ty, class)) => {
                 let of = if is_boolean(&name) { Type::Bool } else { Type::Int(ty) };
@@ -571,9 +573,24 @@ impl<'a> Lowering<'a, '_> {
             return;
         }
         let shared = specifiers.has(Storage::Shared).is_some() || of.space == Some(Space::Shared);
-        let region = of.space.filter(|_| declared.declarator.pointers.is_empty());
+        let region = of.space;
         if let Some(range) = specifiers.has(Storage::Extern) {
             self.declared_by_test(declared, &of, range);
+            return;
+        }
+        let nested = !self.frames.is_empty() || self.scopes.depth() != self.outermost;
+        let lasting = specifiers.has(Storage::Static).is_some();
+        if let (true, Some(space @ (Space::Shared | Space::Constant)), true) =
+            (self.env.language.row().regions && !self.outside && !lasting, region, nested)
+        {
+            let word = if space == Space::Shared { "local" } else { "constant" };
+            self.error("wrong-space", name, format!("a `{word}` variable inside of a block or a function"), |d| {
+                d.label("expected it among the outermost declarations of the kernel")
+                    .note(format!(
+                        "`{word}` variables are declared at kernel function scope (OpenCL C, {word} Address Space)"
+                    ))
+                    .help(format!("declare it there, and give functions a pointer: `{word} int *p`"))
+            });
             return;
         }
         // A constant is the same for all threads.
@@ -591,6 +608,7 @@ impl<'a> Lowering<'a, '_> {
         }
         match region {
             _ if shared => self.memory(declared, of, Space::Shared, Vec::new()),
+            Some(Space::Constant) if self.kernel.is_some() => self.of_function(specifiers, declared, of),
             Some(Space::Global | Space::Constant) => {
                 let word = self.str(&specifiers.range);
                 self.error("unsupported", &specifiers.range, format!("a `{word}` variable in a kernel"), |d| {
@@ -743,7 +761,7 @@ impl<'a> Lowering<'a, '_> {
     /// A variable outside of all functions: one object for all threads of the device.
     fn of_program(&mut self, specifiers: &Specifiers, declared: &Declared, of: Qualified) {
         let name = &declared.declarator.name;
-        let region = of.space.filter(|_| declared.declarator.pointers.is_empty());
+        let region = of.space;
         let constant = specifiers.has(Storage::Constant).is_some() || region == Some(Space::Constant);
         let host = self.env.language.cpp && !constant && specifiers.has(Storage::Device).is_none();
         if host || matches!(region, Some(Space::Local | Space::Shared)) {
@@ -766,6 +784,14 @@ impl<'a> Lowering<'a, '_> {
 
     /// The constants that a variable begins with.
     fn first_values(&mut self, declared: &Declared, of: &Qualified) -> Option<Vec<Init>> {
+        let name = &declared.declarator.name;
+        if declared.value.is_none() && of.space == Some(Space::Constant) {
+            let message = format!("`{}` is in constant memory, and has no value", self.str(name));
+            self.error("wrong-operand", name, message, |d| {
+                d.label("expected an initialiser").note("nothing can give it one later")
+            });
+            return None;
+        }
         let mut init = Vec::new();
         match &declared.value {
             Some(Initial::List(all, _)) if of.ty.is_aggregate() => self.list_of_constants(of, all, &mut init),
@@ -781,7 +807,7 @@ impl<'a> Lowering<'a, '_> {
         if !self.may_declare(name) {
             return;
         }
-        let region = of.space.filter(|_| declared.declarator.pointers.is_empty());
+        let region = of.space;
         let sized = of.ty.size() > 0 && (of.ty.is_aggregate() || of.ty.stored().is_some());
         let elsewhere = matches!(region, Some(Space::Local | Space::Shared));
         if !sized || elsewhere {

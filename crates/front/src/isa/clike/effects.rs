@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind, TypeName};
+use super::coordinates::is_shape;
 use super::lower::Lowering;
 use super::scope::Binding;
 use super::types::{Qualified, Type};
@@ -118,7 +119,7 @@ impl Lowering<'_, '_> {
                 self.effects_of_place(object).and(self.effects_of_call(self.str(name), args))
             }
             ExprKind::Refer(reference) => self.effects_of_place(&reference.object),
-            ExprKind::Braced(..) => {
+            ExprKind::Braced(..) | ExprKind::Vector(..) => {
                 tree.parts().into_iter().fold(Effects::default(), |all, part| all.and(of(part)))
             }
         }
@@ -240,8 +241,9 @@ impl Lowering<'_, '_> {
                 let made = || self.vector(word.strip_prefix("make_")?);
                 known.map_or_else(made, |known| known.structure.clone()).map(Qualified::from)
             }
-            ExprKind::Braced(Some(of), _) => self.known_structure(of).map(Qualified::from),
-            ExprKind::Cast(to, _) => self.vector_literal(to).map(Qualified::from),
+            ExprKind::Braced(Some(of), _) | ExprKind::Vector(of, _) => {
+                self.known_structure(of).map(Qualified::from)
+            }
             ExprKind::Comma(_, a)
             | ExprKind::Choice(_, a, _)
             | ExprKind::Assign(_, a, _)
@@ -253,6 +255,10 @@ impl Lowering<'_, '_> {
     /// Whether an expression is a value of the thread's place, such as `threadIdx.x`, or could only be one.
     pub(super) fn is_special(&self, tree: &Tree) -> bool {
         let ExprKind::Field(object, _) = &tree.kind else { return false };
+        // `block.thread_index().x`
+        if let ExprKind::Method(_, name, args) = &object.kind {
+            return args.is_empty() && self.env.language.cpp && is_shape(self.str(name));
+        }
         let named = matches!(object.kind, ExprKind::Name) && self.binding(object).is_none();
         named && self.location(self.str(&object.range)).is_none()
     }

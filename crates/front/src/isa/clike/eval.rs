@@ -11,9 +11,9 @@ use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind, Initial, TypeName};
 use super::calls::{Does, MOST_ARGUMENTS, ROWS};
+use super::coordinates::of_groups;
 use super::cuda_calls::FUNCTIONS;
 use super::language::Shifts;
-use super::lex::CHARACTER;
 use super::lower::Lowering;
 use super::place::{Place, shifted};
 use super::refused;
@@ -94,14 +94,11 @@ impl Lowering<'_, '_> {
                 self.size(size, &tree.range)
             }
             ExprKind::SizeOf(of) => {
-                let size = match of.kind {
-                    // A character is an `int` in C.
-                    ExprKind::Int(_, CHARACTER) if !self.env.language.cpp => 4,
-                    _ => self.unevaluated(of).ty.size(),
-                };
+                let size = self.unevaluated(of).ty.size();
                 self.size(size, &tree.range)
             }
             ExprKind::Refer(_) => self.bare_reference(&tree.range),
+            ExprKind::Vector(to, all) => self.vector_of(tree, to, all),
             ExprKind::Braced(to, all) => self.braced(tree, to.as_deref(), all),
             ExprKind::Method(object, name, args) => self.method(tree, object, name, args),
         }
@@ -181,25 +178,21 @@ impl Lowering<'_, '_> {
     }
 
     /// `(int2)(1, 2)`, or one value for all components (OpenCL C, *Vector Literals*).
-    pub(super) fn vector_of(&mut self, tree: &Tree, of: Type, a: &Tree) -> Value {
-        let mut args = Vec::new();
-        let mut rest = a;
-        while let ExprKind::Comma(before, last) = &rest.kind {
-            args.push(&**last);
-            rest = before;
+    fn vector_of(&mut self, tree: &Tree, to: &TypeName, all: &[Tree]) -> Value {
+        let Some(of) = self.named_type(to).map(|of| of.ty) else { return self.nothing() };
+        if !matches!(of, Type::Struct(_)) {
+            self.error("unsupported", &tree.range, "the name of a vector type that is another one here", |d| {
+                d.label("expected a vector").help("give your own type another name")
+            });
+            return self.nothing();
         }
-        args.push(rest);
-        args.reverse();
-        for (n, arg) in args.iter().enumerate() {
-            let of_arg = self.effects(arg);
-            for before in &args[..n] {
-                let of_before = self.effects(before);
-                self.unsequenced(&of_before, &of_arg, &tree.range);
-            }
-        }
+        self.in_any_order(all, &tree.range);
+        let mut args: Vec<&Tree> = all.iter().collect();
         // What is evaluated once may stand for all.
-        if let ([one], false) = (args.as_slice(), self.effects(a).any()) {
-            args = vec![*one; Qualified::from(of.clone()).parts().len()];
+        if let [one] = all
+            && !self.effects(one).any()
+        {
+            args = vec![one; Qualified::from(of.clone()).parts().len()];
         }
         self.made(tree, of, &args)
     }
@@ -505,7 +498,8 @@ impl Lowering<'_, '_> {
     /// The type of a choice between two values.
     fn of_both(&mut self, a: &Value, b: &Value, range: &Range<usize>) -> Type {
         match (&a.ty, &b.ty) {
-            (x, y) if x == y => x.clone(),
+            // Two operands of one type are converted in C, and not in C++ (C11, 6.5.15; ISO C++, expr.cond).
+            (x, y) if x == y && (self.env.language.cpp || x.promoted().is_none()) => x.clone(),
             (Type::Pointer(_), _) if b.is_null() => a.ty.clone(),
             (_, Type::Pointer(_)) if a.is_null() => b.ty.clone(),
             (Type::Pointer(x), Type::Pointer(y)) if x.ty == y.ty => {
@@ -581,11 +575,14 @@ impl Lowering<'_, '_> {
     pub(super) fn is_pure(&self, name: &str) -> bool {
         let pure = |does| matches!(does, Does::Larger | Does::Smaller | Does::Bits(..) | Does::Nothing);
         let row = ROWS.iter().chain(FUNCTIONS).find(|r| r.name == bare(name));
-        self.functions.get(name).is_some_and(|known| known.pure)
-            || row.is_some_and(|row| pure(row.does))
+        if let Some(known) = self.functions.get(name) {
+            return known.pure;
+        }
+        row.is_some_and(|row| pure(row.does))
             || self.env.specials.iter().any(|s| s.0 == name)
             || name.starts_with("get_")
-            || matches!(name, "thread_rank" | "size" | "num_threads" | "std::move" | "cuda::std::move")
+            || of_groups().any(|function| function == name)
+            || matches!(name, "std::move" | "cuda::std::move")
     }
 
     /// Whether a call of that name reads memory plainly, and does nothing else.

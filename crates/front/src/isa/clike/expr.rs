@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::ast::{Expr, ExprKind, MAX_DEPTH};
-use super::lex::Tok;
+use super::lex::{CHARACTER, Tok};
 use super::parse::{ASSIGNMENTS, Failed, Parser};
 use super::words::bare;
 use program::{BinOp, CmpOp, Ty};
@@ -173,6 +173,8 @@ impl Parser<'_, '_> {
         match self.peek() {
             Tok::Int(value, ty) => {
                 self.next();
+                // A character is an `int` in C (C11, 6.4.4.4), a `char` in C++.
+                let ty = if ty == CHARACTER && !self.language.cpp { Ty::S32 } else { ty };
                 self.node(ExprKind::Int(value, ty), range, 0)
             }
             Tok::Punct("(") => {
@@ -182,7 +184,7 @@ impl Parser<'_, '_> {
                 Ok(inner)
             }
             Tok::Name if self.named_cast() => self.nested(Self::cast_by_name),
-            Tok::Name if self.language.cpp && self.is_type(0) => self.nested(Self::cast_by_call),
+            Tok::Name if self.language.cpp && self.converts() => self.nested(Self::cast_by_call),
             Tok::Name if self.names_reference() => {
                 let reference = self.reference()?;
                 let (range, depth) = (range.start..self.last_end(), reference.object.depth);

@@ -14,6 +14,7 @@
 use std::ops::Range;
 
 use super::ast::{Expr as Tree, ExprKind};
+use super::coordinates::{is_shape, of_groups};
 use super::function::Args;
 use super::lanes::Handed;
 use super::lower::Lowering;
@@ -126,7 +127,7 @@ impl Lowering<'_, '_> {
         name: &Range<usize>,
         args: &[Tree],
     ) -> Value {
-        const METHODS: &[&str] = &["sync", "barrier_arrive", "barrier_wait", "thread_rank", "size", "num_threads"];
+        const METHODS: &[&str] = &["sync", "barrier_arrive", "barrier_wait"];
         let word = self.str(name);
         let split = group.domain == Scope::Cluster;
         let handed = OF_TILES.iter().find(|row| row.0 == word).filter(|_| group.domain == Scope::Warp);
@@ -142,11 +143,11 @@ impl Lowering<'_, '_> {
             "sync" => self.sync(group, BarrierAction::Sync),
             "barrier_arrive" if split => self.sync(group, BarrierAction::Arrive),
             "barrier_wait" if split => self.sync(group, BarrierAction::Wait),
-            "thread_rank" | "size" | "num_threads" => return self.rank(group, tree, word == "thread_rank"),
+            _ if of_groups().any(|function| function == word) => return self.rank(group, tree, word),
             _ => {
                 let message = format!("`{word}` of this group of threads is not supported");
                 self.error("unknown-function", name, message, |d| {
-                    d.label("expected `sync`").did_you_mean(word, METHODS.iter().copied())
+                    d.label("expected `sync`").did_you_mean(word, METHODS.iter().copied().chain(of_groups()))
                 });
             }
         }
@@ -185,31 +186,31 @@ impl Lowering<'_, '_> {
         Value::of(shifted, Ty::U32)
     }
 
-    fn rank(&mut self, group: ThreadGroup, tree: &Tree, rank: bool) -> Value {
-        let special = |name| self.special(name).and_then(|v| v.constant());
-        let (thread, block) = (special("threadIdx.x"), special("blockDim.x"));
-        let (number, grid) = (special("blockIdx.x"), special("gridDim.x"));
-        let value = match (group.domain, rank) {
-            (Scope::Warp, _) => {
+    /// Where the thread is in a group, and how many there are.
+    fn rank(&mut self, group: ThreadGroup, tree: &Tree, word: &str) -> Value {
+        let value = match group.domain {
+            Scope::Warp => {
                 let mask = group.lanes.unwrap_or(self.env.warp.all() as u32);
-                let before = if rank { (1u64 << self.env.warp.rank) - 1 } else { u64::from(u32::MAX) };
-                Some(i64::from((u64::from(mask) & before).count_ones()))
+                let before =
+                    if word == "thread_rank" { (1u64 << self.env.warp.rank) - 1 } else { u64::from(u32::MAX) };
+                let count = i64::from((u64::from(mask) & before).count_ones());
+                matches!(word, "thread_rank" | "num_threads" | "size")
+                    .then(|| Value::of(Expr::Const(count), Ty::U32))
             }
-            (Scope::Cta, true) => thread,
-            (Scope::Cta, false) => block,
-            (Scope::Gpu, true) => thread.zip(block).zip(number).map(|((t, b), n)| n * b + t),
-            (Scope::Gpu, false) => block.zip(grid).map(|(b, g)| b * g),
-            _ => None,
+            domain => self.place_in_group(domain, word),
         };
-        match value {
-            Some(value) => Value::int(value),
-            None => {
-                self.error("unknown-name", &tree.range, "this has no value here", |d| {
-                    d.label("only blocks and grids of a `[kernel]`, and tiles, have such values")
-                });
-                Value::int(0)
-            }
+        if let Some(value) = value {
+            return value;
         }
+        let shape = is_shape(word);
+        self.error("unknown-name", &tree.range, format!("`{word}` of this group has no value here"), |d| {
+            d.label("only groups of a `[kernel]`, and tiles, have such values").help(if shape {
+                "of three numbers, write the one that is meant: `block.thread_index().x`"
+            } else {
+                "a block has `thread_rank`, `num_threads`; clusters and grids also `block_rank`, `num_blocks`"
+            })
+        });
+        Value::int(0)
     }
 
     /// `cg::sync(group)`, `init(&bar, n)`: functions of groups and objects; `None`: it is none of them.

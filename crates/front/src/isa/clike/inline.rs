@@ -18,7 +18,7 @@ use super::lower::{Frame, Known, Lowering};
 use super::place::{Place, shifted};
 use super::scope::{Binding, Variable};
 use super::types::{Qualified, Type, Value};
-use program::{Class, Expr, Init, LocId, Op};
+use program::{Class, Expr, Init, LocId, Op, Space};
 
 /// At most so many micro-ops in one thread, its functions written out, and so many calls.
 const LONGEST: usize = 50_000;
@@ -155,6 +155,7 @@ impl Lowering<'_, '_> {
             None => return,
         }
         self.scopes.enter();
+        self.outermost = self.scopes.depth();
         for param in &kernel.params {
             self.bind_parameter(param, &kernel.body);
         }
@@ -263,6 +264,14 @@ impl Lowering<'_, '_> {
                     .into()
             }
         };
+        if of.space.is_some_and(|space| space != Space::Local) {
+            let range = &param.specifiers.range;
+            self.error("wrong-space", range, "a parameter in an address space of its own", |d| {
+                d.label("expected a pointer to that address space, or a value")
+                    .note("parameters are private (OpenCL C, Address Space Qualifiers)")
+            });
+            return None;
+        }
         let object = of.ty.is_aggregate() || matches!(of.ty, Type::Object(..));
         let copied = structures && matches!(of.ty, Type::Struct(_));
         if of.word().is_none() && !copied && !(object && param.declarator.reference) {

@@ -67,6 +67,8 @@ pub(super) struct Lowering<'a, 's> {
     pub(super) lasting: HashMap<usize, LocId>,
     /// The kernel that the code is of.
     pub(super) kernel: Option<&'a str>,
+    /// In how many blocks the statements of the kernel or the thread are.
+    pub(super) outermost: usize,
     regs: Vec<Register>,
     /// The registers that conditions may know by a name, with their types.
     named: BTreeMap<String, Vec<(Type, RegId)>>,
@@ -111,6 +113,7 @@ impl<'a, 's> Lowering<'a, 's> {
             declared_memory: Vec::new(),
             lasting: HashMap::new(),
             kernel: None,
+            outermost: 0,
             regs: Vec::new(),
             named: BTreeMap::new(),
             given: 0,
@@ -145,6 +148,7 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &mut Symbols, sink: &mut Si
     }
     l.given = l.regs.len();
     l.scopes.enter();
+    l.outermost = l.scopes.depth();
     l.thread(&unit.stmts);
     let end = l.code.len();
     for at in std::mem::take(&mut l.returns) {

@@ -11,7 +11,8 @@ use super::host::begins;
 use super::inline_asm;
 use super::language::Language;
 use super::lex::{Tok, Token, tokens};
-use super::refused::unsupported;
+use super::refused::class;
+use super::words::is_keyword;
 use diag::{MappedText, Sink};
 use program::BinOp;
 
@@ -21,6 +22,8 @@ pub(super) struct Parser<'a, 's> {
     pub(super) language: &'static Language,
     /// Names that the code gave to types.
     pub(super) types: HashSet<&'a str>,
+    /// Names that the code gave to anything else.
+    pub(super) variables: HashSet<&'a str>,
     tokens: Vec<Token>,
     at: usize,
     pub(super) sink: &'s mut Sink,
@@ -49,7 +52,8 @@ pub(super) const ASSIGNMENTS: &[(&str, BinOp)] = &[
 /// The statements of a thread's code.
 pub(super) fn statements(text: &MappedText, language: &'static Language, sink: &mut Sink) -> Vec<Stmt> {
     let tokens = tokens(text, sink);
-    let mut parser = Parser { text, language, types: HashSet::new(), tokens, at: 0, sink, depth: 0 };
+    let mut parser =
+        Parser { text, language, types: HashSet::new(), variables: HashSet::new(), tokens, at: 0, sink, depth: 0 };
     let mut all = Vec::new();
     while parser.peek() != Tok::End {
         parser.one(&mut all);
@@ -140,6 +144,13 @@ impl<'a> Parser<'a, '_> {
     /// Reports the next token as one that cannot stand here.
     pub(super) fn unexpected<T>(&mut self, expected: &str) -> Parsed<T> {
         let range = self.range();
+        // A word that the language does not have, or that is not supported, here or before.
+        let last = self.tokens[self.at.saturating_sub(1)].clone();
+        for (tok, range) in [(last.tok, last.range), (self.peek(), range.clone())] {
+            if tok == Tok::Name {
+                self.refused_word(&range)?;
+            }
+        }
         let found = match self.peek() {
             Tok::End => "the code ends here".to_string(),
             _ => format!("`{}` cannot stand here", self.str(&range)),
@@ -198,12 +209,16 @@ impl<'a> Parser<'a, '_> {
 
     fn statement_inner(&mut self) -> Parsed<Stmt> {
         let start = self.range().start;
-        if let Some((what, instead)) = unsupported(self.word()).filter(|_| !self.names_class(0)) {
-            let span = self.text.span(self.range());
-            self.sink.error("unsupported", span, format!("{what} not supported"), |d| {
-                d.label("expected another statement").help(instead)
-            });
-            return Err(Failed);
+        if let Some((what, instead)) = class(self.word()) {
+            return self.refuse(what, instead);
+        }
+        let labelled = self.peek_at(1) == Tok::Punct(":");
+        if self.peek() == Tok::Name && !labelled && !self.names_class(0) {
+            let operated =
+                matches!(self.peek_at(1), Tok::Punct(_)) && !is_keyword(self.word(), self.language.dialect);
+            if !operated {
+                self.refused_word(&self.range())?;
+            }
         }
         let kind = match (self.peek(), self.word()) {
             (Tok::Punct(";"), _) => {

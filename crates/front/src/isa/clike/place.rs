@@ -128,7 +128,7 @@ impl Lowering<'_, '_> {
                 return self.pointed(pointer, &tree.range);
             }
             ExprKind::Field(object, name) => return self.member_of(object, name),
-            ExprKind::Call(..) | ExprKind::Braced(..) | ExprKind::Cast(..)
+            ExprKind::Call(..) | ExprKind::Braced(..) | ExprKind::Vector(..)
                 if self.type_of_place(tree).is_some() =>
             {
                 let value = self.eval(tree);
@@ -695,9 +695,6 @@ impl Lowering<'_, '_> {
 
     /// A cast. A pointer may not be cast to one of another size.
     pub(super) fn cast(&mut self, tree: &Tree, to: &TypeName, a: &Tree) -> Value {
-        if let Some(of) = self.vector_literal(to) {
-            return self.vector_of(tree, of, a);
-        }
         let Some(to) = self.named_type(to) else { return self.nothing() };
         if to.ty == Type::Void {
             self.discard(a);

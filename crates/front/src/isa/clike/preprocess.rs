@@ -14,6 +14,7 @@ use std::ops::Range;
 
 use super::conditional::{self, Number};
 use super::lex::PUNCTUATION;
+use super::words::is_keyword;
 use diag::{MappedText, Sink};
 use program::Dialect;
 
@@ -526,7 +527,13 @@ impl<'a> Preprocessor<'a, '_> {
                         || matches!(*w, "::" | "<" | ">" | ",")
                         || w.starts_with(|c: char| c.is_ascii_digit())
                 };
-                if of.iter().all(plain) {
+                let keyword = is_keyword(name, self.dialect);
+                if keyword {
+                    let span = self.text.span(start..end);
+                    self.sink.error("c-syntax", span, format!("`{name}` is a keyword"), |d| {
+                        d.label("expected another name")
+                    });
+                } else if of.iter().all(plain) {
                     let body = of.iter().map(|w| w.to_string()).collect();
                     self.macros.insert(name.to_string(), Macro { parameters: None, body, depth: self.depth });
                 } else {

@@ -4,23 +4,198 @@
 //! - C11, 7.17.7, *Operations on atomic types*; ISO C++, atomics.ref.ops; OpenCL C, *Atomic Functions*, *Memory Scope*,
 //!   *constant Address Space*.
 
+use super::types::Structure;
+use super::words::{LANGUAGES, column, has_type, type_named};
+use diag::{Sink, Span};
 use program::{Dialect, Scope};
 
-/// Names of constructs that are not supported: what they are, and what to write instead.
-const UNSUPPORTED: &[(&str, &str, &str)] = &[
-    ("pipeline", "pipelines are", "leave asynchronous copies out"),
-    ("float", "floating-point types are", "use an integer type"),
-    ("double", "floating-point types are", "use an integer type"),
-    ("half", "floating-point types are", "use an integer type"),
-    ("class", "classes of your own are", "use plain variables"),
-    ("union", "unions are", "use plain variables"),
-    ("template", "templates of your own are", "write out the instance that is used"),
-    ("operator", "operators of your own are", "write out what they do"),
-    ("try", "exceptions are", "leave them out"),
-    ("throw", "exceptions are", "leave them out"),
-    ("delete", "memory from the heap is", "declare it in `[memory]`"),
-    ("goto", "jumps are", "use `if` and loops"),
+/// Classes of libraries that are not supported: what they are, and what to write instead.
+const CLASSES: &[(&str, &str, &str)] = &[("pipeline", "pipelines are", "leave asynchronous copies out")];
+
+/// Words that are not supported: which of C, OpenCL C and CUDA C++ have them, what they are, and what to write instead.
+const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
+    (&["float", "double"], ALL, FLOATING, INTEGERS),
+    (&["half"], [false, true, true], FLOATING, INTEGERS),
+    (&["_Float16", "__float128", "_Complex", "_Imaginary"], [true, false, false], FLOATING, INTEGERS),
+    (
+        &["__half", "__half2", "half2", "__nv_bfloat16", "__nv_bfloat162", "nv_bfloat16", "nv_bfloat162"],
+        CUDA,
+        FLOATING,
+        INTEGERS,
+    ),
+    (&["__int128", "__int128_t", "__uint128_t"], [true, false, true], "integers of 128 bits are", "use 64 bits"),
+    (&["class"], CUDA, "classes of your own are", "use a `struct` of plain members, and functions that take it"),
+    (&["union"], ALL, "unions are", "their members overlap: use plain variables"),
+    (&["template", "typename"], CUDA, "templates of your own are", "write out the instance that is used"),
+    (&["operator"], CUDA, "operators of your own are", "write out what they do"),
+    (&["try", "throw", "catch", "noexcept"], CUDA, "exceptions are", "leave them out"),
+    (&["new", "delete"], CUDA, "memory from the heap is", "declare it in `[memory]`"),
+    (&["goto"], ALL, "jumps are", "use `if` and loops"),
+    (&["namespace", "using"], CUDA, "namespaces of your own are", "write the names without them"),
+    (&["this", "virtual", "friend", "mutable", "explicit"], CUDA, "classes of your own are", "use functions"),
+    (&["typeid", "dynamic_cast"], CUDA, "types at run time are", "write what is meant"),
+    (&["decltype"], CUDA, "types of expressions are", "write the type, or `auto`"),
+    (&["typeof", "__typeof__", "__typeof"], [true, false, true], "types of expressions are", "write the type"),
+    (&["alignof", "alignas"], CUDA, ALIGNMENT, UNALIGNED),
+    (&["_Alignof", "_Alignas"], [true, false, false], ALIGNMENT, UNALIGNED),
+    (&["__align__"], CUDA, ALIGNMENT, UNALIGNED),
+    (&["__alignof__"], [true, false, true], ALIGNMENT, UNALIGNED),
+    (&["_Generic"], [true, false, false], "generic selections are", "write the one that is selected"),
+    (&["thread_local"], CUDA, "variables of threads of the host are", "use a variable of the function"),
+    (&["_Thread_local"], [true, false, false], "such variables are", "use a variable of the thread's code"),
+    (&["_Noreturn"], [true, false, false], "functions that do not return are", "leave the word out"),
+    (&["__extension__", "__label__"], [true, false, true], "extensions of GCC are", "write it in the language"),
+    (
+        &["__managed__"],
+        CUDA,
+        "managed variables of the code are",
+        "declare it in `[memory]`, with `kind = \"managed\"`",
+    ),
+    (&["__grid_constant__"], CUDA, "such parameters are", "leave the word out: parameters keep their values"),
+    (
+        &["__cluster_dims__", "__block_size__"],
+        CUDA,
+        "shapes of launches in the code are",
+        "say them in `[kernel]`: `cluster = 2`, `block = 32`",
+    ),
+    (&["dim3"], CUDA, "variables of type `dim3` are", "write the member that is meant, as in `blockDim.x`"),
+    (
+        &["cudaTextureObject_t", "cudaSurfaceObject_t", "texture", "surface"],
+        CUDA,
+        "textures and surfaces are",
+        "see the proxies of PTX: `tld`, `suld`",
+    ),
+    (
+        &[
+            "image1d_t",
+            "image1d_buffer_t",
+            "image1d_array_t",
+            "image2d_t",
+            "image2d_array_t",
+            "image3d_t",
+            "sampler_t",
+            "read_only",
+            "write_only",
+            "read_write",
+            "__read_only",
+            "__write_only",
+            "__read_write",
+        ],
+        OPENCL,
+        "images are",
+        "use buffers",
+    ),
+    (&["pipe"], OPENCL, "pipes are", "use a buffer and atomic operations"),
+    (&["event_t"], OPENCL, "asynchronous copies are", "copy with plain loads and stores"),
+    (&["reserve_id_t"], OPENCL, "pipes are", "use a buffer and atomic operations"),
+    (
+        &["constexpr", "static_cast", "reinterpret_cast", "const_cast"],
+        CUDA,
+        "",
+        "C has `const`, and casts `(int)x`",
+    ),
+    (&["__shared__"], CUDA, "", "OpenCL C has `local`"),
+    (&["__global__"], CUDA, "", "OpenCL C has `kernel`"),
+    (
+        &["__device__", "__host__", "__constant__", "__managed__", "__forceinline__", "__noinline__"],
+        CUDA,
+        "",
+        "leave it out",
+    ),
+    (&["__launch_bounds__", "__maxnreg__"], CUDA, "", "leave it out"),
+    (&["kernel", "__kernel"], OPENCL, "", "CUDA C++ has `__global__`"),
+    (&["local", "__local"], OPENCL, "", "CUDA C++ has `__shared__`"),
+    (&["__global", "global", "__constant", "constant", "__private", "__generic"], OPENCL, "", "leave it out"),
+    (&["register"], [true, false, false], "", "leave it out"),
+    (&["_Atomic"], [true, false, false], "", "use the atomic types and functions of the language"),
+    (&["restrict"], [true, true, false], "", "CUDA C++ has `__restrict__`"),
+    (&["threadIdx", "blockIdx", "blockDim", "gridDim"], CUDA, "", "OpenCL C has `get_local_id(0)` and its like"),
 ];
+
+const ALL: [bool; 3] = [true; 3];
+const OPENCL: [bool; 3] = [false, true, false];
+const CUDA: [bool; 3] = [false, false, true];
+const FLOATING: &str = "floating-point types are";
+const INTEGERS: &str = "use an integer type: orders and races do not depend on it";
+const ALIGNMENT: &str = "alignments of your own are";
+const UNALIGNED: &str = "leave them out, if nothing depends on them";
+
+/// Why a word cannot be used.
+pub(super) struct Refused {
+    /// Which languages have it.
+    pub(super) has: [bool; 3],
+    /// What it is; empty: it is supported where it is had.
+    pub(super) what: &'static str,
+    pub(super) instead: &'static str,
+}
+
+impl Refused {
+    /// Reports it.
+    pub(super) fn report(&self, word: &str, dialect: Dialect, span: Span, sink: &mut Sink) {
+        let Refused { has, what, instead } = *self;
+        if has[column(dialect)] {
+            sink.error("unsupported", span, format!("{what} not supported"), |d| {
+                d.label("the language has them, Fencepost does not").help(instead)
+            });
+            return;
+        }
+        let others: Vec<&str> = LANGUAGES.into_iter().zip(has).filter(|of| of.1).map(|of| of.0).collect();
+        sink.error(
+            "not-in-language",
+            span,
+            format!("there is no `{word}` in {}", LANGUAGES[column(dialect)]),
+            |d| {
+                let have = if others.len() == 1 { "has" } else { "have" };
+                d.label(format!("{} {have} it", others.join(" and "))).help(instead)
+            },
+        );
+    }
+}
+
+/// Why a word cannot be used in a language; `None`: it can, or it is no word of any of them.
+pub(super) fn word(word: &str, dialect: Dialect) -> Option<Refused> {
+    if let Some((_, has, what, instead)) = WORDS.iter().find(|row| row.0.contains(&word)) {
+        let supported = has[column(dialect)] && what.is_empty();
+        return (!supported).then_some(Refused { has: *has, what, instead });
+    }
+    type_word(word, dialect)
+}
+
+/// The same of names of types that are no keywords.
+fn type_word(word: &str, dialect: Dialect) -> Option<Refused> {
+    let of = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    if matches!(of, "float" | "double" | "half") && of != word {
+        return Some(Refused { has: [false, true, true], what: FLOATING, instead: INTEGERS });
+    }
+    let vectors = [false, Structure::vector(word, true).is_some(), Structure::vector(word, false).is_some()];
+    if vectors[column(dialect)] {
+        return None;
+    }
+    if vectors.contains(&true) {
+        let has = vectors;
+        return Some(Refused { has, what: "", instead: "use a variable for each component" });
+    }
+    // `int16`, but `int16_t` is another name.
+    if let Some(of) = word.strip_suffix("16").or(word.strip_suffix('8'))
+        && Structure::vector(&format!("{of}2"), true).is_some()
+    {
+        let what = "vectors of more than four components are";
+        return Some(Refused { has: OPENCL, what, instead: "use vectors of four, or an array" });
+    }
+    if type_named(word).is_none() || has_type(word, dialect) {
+        return None;
+    }
+    let all = [Dialect::C, Dialect::OpenCl, Dialect::Cuda];
+    let has = all.map(|dialect| has_type(word, dialect));
+    Some(Refused { has, what: "", instead: "use a type of the language, such as `unsigned int`" })
+}
+
+/// Whether a word is the name of a type in one of the languages, or a word that declarations begin with.
+pub(super) fn names_type(name: &str, dialect: Dialect) -> bool {
+    type_named(name).is_some()
+        || Structure::vector(name, dialect.row().regions).is_some_and(|_| column(dialect) > 0)
+        || word(name, dialect).is_some_and(|refused| !matches!(refused.what, "jumps are"))
+}
 
 /// Functions that the languages and their compilers have, and the checker has not: how their names begin, what they are, and
 /// what to write instead.
@@ -115,15 +290,10 @@ pub(super) fn function(name: &str) -> Option<(&'static str, &'static str)> {
     FUNCTIONS.iter().find(|f| name.starts_with(f.0)).map(|f| (f.1, f.2))
 }
 
-/// What is not supported about a word that begins a statement, and what to do instead. A namespace in front says that
-/// a class of a library is meant.
-pub(super) fn unsupported(word: &str) -> Option<(&'static str, &'static str)> {
-    let name = word.rsplit("::").next().unwrap_or(word);
-    let class = UNSUPPORTED.iter().take_while(|u| u.0 != "float").any(|u| u.0 == name);
-    if class != word.contains("::") {
-        return None;
-    }
-    UNSUPPORTED.iter().find(|u| u.0 == name).map(|u| (u.1, u.2))
+/// What a class of a library that is not supported is, and what to do instead.
+pub(super) fn class(word: &str) -> Option<(&'static str, &'static str)> {
+    let (_, name) = word.rsplit_once("::")?;
+    CLASSES.iter().find(|c| c.0 == name).map(|c| (c.1, c.2))
 }
 
 /// Endings of names of scopes in all dialects and in PTX.
@@ -154,9 +324,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_need_their_namespace_and_keywords_have_none() {
-        assert!(unsupported("cuda::pipeline").is_some() && unsupported("pipeline").is_none());
-        assert!(unsupported("goto").is_some() && unsupported("x").is_none());
+    fn words_are_refused_where_they_mean_something() {
+        let said = |name: &str, dialect| word(name, dialect).map(|refused| refused.what.to_string());
+        assert!(class("cuda::pipeline").is_some() && class("pipeline").is_none());
+        assert_eq!(said("goto", Dialect::C).as_deref(), Some("jumps are"));
+        assert_eq!(said("x", Dialect::C), None);
+        for (name, [c, opencl, cuda]) in [
+            ("uint", [false, true, true]),
+            ("uchar", [false, true, false]),
+            ("_Bool", [true, true, false]),
+            ("int8_t", [true, false, true]),
+            ("size_t", [true; 3]),
+            ("atomic_uint", [true; 3]),
+            ("atomic_char", [true, false, true]),
+            ("int2", [false, true, true]),
+            ("longlong2", [false, false, true]),
+            ("kernel", [false, true, false]),
+            ("__global__", [false, false, true]),
+            ("restrict", [true, true, false]),
+        ] {
+            for (dialect, has) in [(Dialect::C, c), (Dialect::OpenCl, opencl), (Dialect::Cuda, cuda)] {
+                assert_eq!(said(name, dialect).is_none(), has, "{name} in {dialect}");
+            }
+        }
     }
 
     #[test]

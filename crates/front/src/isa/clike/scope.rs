@@ -110,6 +110,11 @@ impl Scopes {
         own.or_else(outside).or_else(|| self.blocks.first()?.get(name))
     }
 
+    /// In how many blocks the code is.
+    pub(super) fn depth(&self) -> usize {
+        self.blocks.len()
+    }
+
     /// Whether the innermost block declares a name.
     pub(super) fn declares(&self, name: &str) -> bool {
         self.blocks.last().is_some_and(|block| block.contains_key(name))

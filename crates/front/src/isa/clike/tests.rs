@@ -564,5 +564,122 @@ fn structures_without_names_are_memory_of_the_thread() {
     wrong(Dialect::OpenCl, "int2 v = (int2)(*x);", "is made of 2 values, 1 given");
     wrong(Dialect::OpenCl, "int2 v = (int2)(1, 2); v = v + v;", "this is no `int2` in memory");
     wrong(Dialect::OpenCl, "int2 v = (int2)(1, 2); v = v.yx;", "this is no `int2` in memory");
-    wrong(Dialect::OpenCl, "longlong2 v;", "cannot stand here");
+    // A comma in parentheses of its own is an operator.
+    opencl("int2 v = (int2)((1, 2));", "W.na@Thread W.na@Thread R.na@Thread R.na@Thread W.na@Thread W.na@Thread");
+    wrong(Dialect::OpenCl, "longlong2 v;", "there is no `longlong2` in OpenCL C");
+    wrong(Dialect::C, "int2 v;", "there is no `int2` in C");
+    wrong(Dialect::OpenCl, "int8 v;", "vectors of more than four components are not supported");
+}
+
+#[test]
+fn types_of_other_languages_are_told_apart() {
+    for (code, part) in [
+        ("uint r = 1;", "there is no `uint` in C"),
+        ("uchar *p;", "OpenCL C has it"),
+        ("int r = (ulong)1;", "there is no `ulong` in C"),
+        ("int r = sizeof(ushort);", "there is no `ushort` in C"),
+        ("half r;", "OpenCL C and CUDA C++ have it"),
+        ("__shared__ int r;", "there is no `__shared__` in C"),
+        ("local int r;", "there is no `local` in C"),
+        ("__int128 r;", "integers of 128 bits are not supported"),
+        ("long double r;", "floating-point types are not supported"),
+        ("int float = 1;", "`float` is a keyword"),
+        ("enum { int };", "`int` is a keyword"),
+        ("struct while { int a; };", "`while` is a keyword"),
+    ] {
+        wrong(Dialect::C, code, part);
+    }
+    for (code, part) in [
+        ("uchar c = 1;", "there is no `uchar` in CUDA C++"),
+        ("_Bool b;", "there is no `_Bool` in CUDA C++"),
+        ("_Atomic int b;", "there is no `_Atomic` in CUDA C++"),
+        ("kernel void k() { }", "there is no `kernel` in CUDA C++"),
+        ("register int r;", "there is no `register` in CUDA C++"),
+        ("__half h;", "floating-point types are not supported"),
+        ("typedef int bool;", "`bool` is a keyword"),
+        ("using int = long;", "`int` is a keyword"),
+    ] {
+        wrong(Dialect::Cuda, code, part);
+    }
+    for (code, part) in [
+        ("int32_t r;", "there is no `int32_t` in OpenCL C"),
+        ("atomic_char r;", "there is no `atomic_char` in OpenCL C"),
+        ("long long r;", "`long long` is reserved in OpenCL C"),
+        ("__global__ void k() { }", "there is no `__global__` in OpenCL C"),
+        ("typedef long uint;", "`uint` is a keyword"),
+        ("register int r;", "there is no `register` in OpenCL C"),
+    ] {
+        wrong(Dialect::OpenCl, code, part);
+    }
+    // Where they are no keywords, variables and types of the code may be called so.
+    c("int half = 1; half = half * 2; int local = (half) + 1;", "= = =");
+    c("typedef short uint; uint r = 70000; typedef long int2; int2 s = r;", "= =");
+    c("typedef signed char bool; bool r = 2;", "=");
+}
+
+#[test]
+fn variables_of_address_spaces_stand_where_the_language_has_them() {
+    const NESTED: &str = "inside of a block or a function";
+    for (code, part) in [
+        ("if (*x) { local int t; t = 1; }", NESTED),
+        ("{ local int t; }", NESTED),
+        ("for (local int i = 0; ; ) ;", NESTED),
+        ("void f() { local int t; t = 1; } f();", NESTED),
+        ("kernel void k() { { constant int t = 1; } }", NESTED),
+        ("kernel void k() { constant int t; }", "has no value"),
+        ("constant int t; kernel void k() { }", "has no value"),
+        ("kernel void k() { constant int t = 1; t = 2; }", "constant memory"),
+        ("kernel void k() { global int *global p; }", "outside of kernels only"),
+        ("kernel void k(local int t) { }", "a parameter in an address space of its own"),
+        ("void f(global int t) { } f(1);", "a parameter in an address space of its own"),
+    ] {
+        wrong(Dialect::OpenCl, code, part);
+    }
+    opencl(
+        "kernel void k() { local int t; t = 1; constant int c[2] = {1, 2}; t = c[1]; }",
+        "W.na@Thread R.na@Thread W.na@Thread",
+    );
+    assert_eq!(lowered(Dialect::Cuda, "if (x) { __shared__ int t; t = 1; }"), "R.na if3 W.na");
+}
+
+#[test]
+fn sizes_are_those_of_the_types_of_operators() {
+    let size = |dialect, code: &str| {
+        let of = format!("char c = 1, d = 2; short s = 3; long l = 4; bool b = 1; static_assert({code});");
+        lowered(dialect, &of)
+    };
+    let same = [
+        "sizeof(+c) == 4",
+        "sizeof(c + d) == 4",
+        "sizeof(c << l) == 4",
+        "sizeof(l << c) == 8",
+        "sizeof(~b) == 4",
+        "sizeof(1 ? c : s) == 4",
+        "sizeof(1 ? c : l) == 8",
+        "sizeof(c, d) == 1",
+        "sizeof(c = 5) == 1",
+        "sizeof(c += l) == 1",
+        "sizeof(c++) == 1",
+        "sizeof(--s) == 2",
+        "sizeof(-s) == 4",
+        "sizeof(1u) == 4",
+        "sizeof(sizeof(c)) == 8",
+        "sizeof((short)l) == 2",
+        "sizeof(1L) == 8",
+        "sizeof(&c - &c) == 8",
+    ];
+    for (dialect, sizes) in
+        [(Dialect::C, [4, 4, 4, 4, 4]), (Dialect::OpenCl, [4, 4, 4, 4, 4]), (Dialect::Cuda, [1, 1, 1, 1, 1])]
+    {
+        let differ = ["1 ? c : d", "!c", "c == d", "'a'", "c && d"];
+        let differ = differ.iter().zip(sizes).map(|(of, n)| format!("sizeof({of}) == {n}"));
+        for code in same
+            .iter()
+            .map(|s| s.to_string())
+            .chain(differ)
+            .filter(|code| !code.contains('&') || code.contains("&&"))
+        {
+            assert!(!size(dialect, &code).contains("error"), "{code} in {dialect}: {}", size(dialect, &code));
+        }
+    }
 }

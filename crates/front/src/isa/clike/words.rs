@@ -3,34 +3,158 @@
 use std::borrow::Cow;
 
 use super::types::BYTE;
-use program::Ty;
+use program::{Dialect, Ty};
 
-/// Integer types by name. `atomic_` in front of one makes it atomic.
-const TYPES: &[(&str, Ty)] = &[
-    ("int", Ty::S32),
-    ("uint", Ty::U32),
-    ("long", Ty::WORD),
-    ("ulong", Ty::U64),
-    ("short", Ty { bits: 16, signed: true }),
-    ("ushort", Ty { bits: 16, signed: false }),
-    ("char", Ty { bits: 8, signed: true }),
-    ("uchar", Ty { bits: 8, signed: false }),
-    ("unsigned", Ty::U32),
-    ("signed", Ty::S32),
-    ("bool", BYTE),
-    ("size_t", Ty::U64),
-    ("int8_t", Ty { bits: 8, signed: true }),
-    ("uint8_t", BYTE),
-    ("int16_t", Ty { bits: 16, signed: true }),
-    ("uint16_t", Ty { bits: 16, signed: false }),
-    ("int32_t", Ty::S32),
-    ("uint32_t", Ty::U32),
-    ("int64_t", Ty::WORD),
-    ("uint64_t", Ty::U64),
-    ("intptr_t", Ty::WORD),
-    ("uintptr_t", Ty::U64),
-    ("ptrdiff_t", Ty::WORD),
+const fn int(bits: u8) -> Ty {
+    Ty { bits, signed: true }
+}
+
+const fn uint(bits: u8) -> Ty {
+    Ty { bits, signed: false }
+}
+
+/// Integer types by name, and whether C, OpenCL C and CUDA C++ have them, with the headers that come with them.
+const TYPES: &[(&str, Ty, [bool; 3])] = &[
+    ("int", int(32), [true; 3]),
+    ("uint", uint(32), [false, true, true]),
+    ("long", int(64), [true; 3]),
+    ("ulong", uint(64), [false, true, true]),
+    ("short", int(16), [true; 3]),
+    ("ushort", uint(16), [false, true, true]),
+    ("char", int(8), [true; 3]),
+    ("uchar", uint(8), [false, true, false]),
+    ("unsigned", uint(32), [true; 3]),
+    ("signed", int(32), [true; 3]),
+    ("bool", BYTE, [true; 3]),
+    ("_Bool", BYTE, [true, true, false]),
+    ("size_t", uint(64), [true; 3]),
+    ("int8_t", int(8), [true, false, true]),
+    ("uint8_t", uint(8), [true, false, true]),
+    ("int16_t", int(16), [true, false, true]),
+    ("uint16_t", uint(16), [true, false, true]),
+    ("int32_t", int(32), [true, false, true]),
+    ("uint32_t", uint(32), [true, false, true]),
+    ("int64_t", int(64), [true, false, true]),
+    ("uint64_t", uint(64), [true, false, true]),
+    ("int_least8_t", int(8), [true, false, true]),
+    ("uint_least8_t", uint(8), [true, false, true]),
+    ("int_least16_t", int(16), [true, false, true]),
+    ("uint_least16_t", uint(16), [true, false, true]),
+    ("int_least32_t", int(32), [true, false, true]),
+    ("uint_least32_t", uint(32), [true, false, true]),
+    ("int_least64_t", int(64), [true, false, true]),
+    ("uint_least64_t", uint(64), [true, false, true]),
+    ("intmax_t", int(64), [true, false, true]),
+    ("uintmax_t", uint(64), [true, false, true]),
+    ("intptr_t", int(64), [true; 3]),
+    ("uintptr_t", uint(64), [true; 3]),
+    ("ptrdiff_t", int(64), [true; 3]),
+    ("wchar_t", int(32), [true, false, true]),
+    ("char16_t", uint(16), [true, false, true]),
+    ("char32_t", uint(32), [true, false, true]),
 ];
+
+/// Atomic types that are not called as the type of their values is, behind `atomic_`.
+const ATOMIC_TYPES: &[(&str, Ty)] =
+    &[("schar", int(8)), ("llong", int(64)), ("ullong", uint(64)), ("uchar", uint(8)), ("uint", uint(32))];
+
+/// The atomic types of OpenCL C (*Atomic Integer and Floating-Point Types*), behind `atomic_`.
+const ATOMIC_IN_OPENCL: &[&str] =
+    &["int", "uint", "long", "ulong", "size_t", "intptr_t", "uintptr_t", "ptrdiff_t", "flag"];
+
+/// The names of C, OpenCL C and CUDA C++.
+pub(super) const LANGUAGES: [&str; 3] = ["C", "OpenCL C", "CUDA C++"];
+
+/// Where the language of a dialect stands in tables of these three.
+pub(super) fn column(dialect: Dialect) -> usize {
+    match dialect {
+        Dialect::OpenCl => 1,
+        Dialect::Cuda => 2,
+        _ => 0,
+    }
+}
+
+/// Words that name nothing else in C, OpenCL C and CUDA C++.
+const KEYWORDS: [&[&str]; 3] = [C_KEYWORDS, OPENCL_KEYWORDS, CPP_KEYWORDS];
+const COMMON: &[&str] = &[
+    "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float",
+    "for", "goto", "if", "inline", "int", "long", "register", "return", "short", "signed", "sizeof", "static",
+    "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "auto",
+];
+const C_KEYWORDS: &[&str] = &["restrict", "_Atomic", "_Bool", "_Generic", "_Static_assert", "_Thread_local"];
+const OPENCL_KEYWORDS: &[&str] = &[
+    "restrict",
+    "_Bool",
+    "bool",
+    "half",
+    "size_t",
+    "ptrdiff_t",
+    "intptr_t",
+    "uintptr_t",
+    "uchar",
+    "ushort",
+    "uint",
+    "ulong",
+    "global",
+    "__global",
+    "local",
+    "__local",
+    "constant",
+    "__constant",
+    "private",
+    "__private",
+    "generic",
+    "__generic",
+    "kernel",
+    "__kernel",
+];
+const CPP_KEYWORDS: &[&str] = &[
+    "alignas",
+    "alignof",
+    "asm",
+    "bool",
+    "catch",
+    "char16_t",
+    "char32_t",
+    "class",
+    "const_cast",
+    "constexpr",
+    "decltype",
+    "delete",
+    "dynamic_cast",
+    "explicit",
+    "export",
+    "false",
+    "friend",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "nullptr",
+    "operator",
+    "private",
+    "protected",
+    "public",
+    "reinterpret_cast",
+    "static_assert",
+    "static_cast",
+    "template",
+    "this",
+    "thread_local",
+    "throw",
+    "true",
+    "try",
+    "typeid",
+    "typename",
+    "using",
+    "virtual",
+    "wchar_t",
+];
+
+/// Whether a word is a keyword of a language, and no name.
+pub(super) fn is_keyword(word: &str, dialect: Dialect) -> bool {
+    COMMON.contains(&word) || KEYWORDS[column(dialect)].contains(&word)
+}
 
 /// Types of what calls of a runtime give back.
 const RESULT_TYPES: &[(&str, Ty)] = &[("cudaError_t", Ty::S32), ("cl_int", Ty::S32)];
@@ -68,19 +192,41 @@ pub(super) const LIMITS: [(&str, i64, Ty); 24] = [
 
 /// Whether a type's values are 0 and 1 alone, by its name.
 pub(super) fn is_boolean(name: &str) -> bool {
-    matches!(bare(name), "bool" | "atomic_bool")
+    matches!(bare(name), "bool" | "_Bool" | "atomic_bool")
 }
 
-/// The type of that name, and whether it is atomic.
+/// The type of that name in any of the languages, and whether it is atomic.
 pub(super) fn type_named(name: &str) -> Option<(Ty, bool)> {
     let name = bare(name);
     if name == "atomic_flag" {
         return Some((Ty::S32, true));
     }
-    let plain = |name: &str| TYPES.iter().chain(RESULT_TYPES).find(|t| t.0 == name).map(|t| t.1);
+    let plain = |name: &str| {
+        let result = RESULT_TYPES.iter().find(|t| t.0 == name).map(|t| t.1);
+        TYPES.iter().find(|t| t.0 == name).map(|t| t.1).or(result)
+    };
     match name.strip_prefix("atomic_") {
-        Some(rest) => plain(rest).map(|ty| (ty, true)),
+        Some(rest) => {
+            let special = ATOMIC_TYPES.iter().find(|t| t.0 == rest).map(|t| t.1);
+            special.or_else(|| plain(rest)).map(|ty| (ty, true))
+        }
         None => plain(name).map(|ty| (ty, false)),
+    }
+}
+
+/// Whether a language has a type of that name, which some language has.
+pub(super) fn has_type(name: &str, dialect: Dialect) -> bool {
+    let name = bare(name);
+    let here = column(dialect);
+    match name.strip_prefix("atomic_") {
+        Some(rest) if dialect.row().regions => ATOMIC_IN_OPENCL.contains(&rest),
+        Some("bool" | "flag") => true,
+        Some(rest) => {
+            ATOMIC_TYPES.iter().any(|t| t.0 == rest)
+                || matches!(rest, "ushort" | "ulong")
+                || TYPES.iter().any(|t| t.0 == rest && t.2[here])
+        }
+        None => TYPES.iter().find(|t| t.0 == name).is_none_or(|t| t.2[here]),
     }
 }
 
