@@ -1,5 +1,7 @@
 //! Exit codes, an interface that scripts rely on, and which of them wins when several apply.
 
+use diag::Diagnostic;
+
 /// Every expectation met; for `ask` and `outcomes`: answered.
 pub const OK: u8 = 0;
 /// At least one expectation not met.
@@ -56,6 +58,11 @@ impl Events {
             NO_TEST
         }
     }
+}
+
+/// What is said with [`NO_TEST`].
+pub(super) fn no_test() -> Diagnostic {
+    Diagnostic::plain("no-test", "no test matched")
 }
 
 #[cfg(test)]

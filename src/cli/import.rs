@@ -55,6 +55,9 @@ pub(super) fn run(args: &ImportArgs, terminal: &Terminal) -> u8 {
         },
     }
     events.invalid = terminal.diagnose_all(&diagnostics) > 0;
+    if events.code() == exit::NO_TEST {
+        terminal.diagnose(&exit::no_test());
+    }
     terminal.printed(&text, events.code())
 }
 

@@ -3,13 +3,14 @@
 //! # Invariants
 //! - A run that was interrupted ends with 128 and the number of the signal, as shells expect it (130, 143), whatever was
 //!   found before: the other codes speak of runs that came to their end.
-//! - Within [`PATIENCE`] after the signal nothing is waited for any more.
+//! - Within [`PATIENCE`] after the signal nothing is waited for any more, and [`LAST`] after it the run is over: somebody who
+//!   does not read what is written, or opens no pipe that is to be written to, keeps nobody.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{self, Sender};
-use std::time::Duration;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -20,6 +21,9 @@ use super::pool::STACK_BYTES;
 
 /// How long workers have to notice.
 pub(super) const PATIENCE: Duration = Duration::from_millis(600);
+
+/// How long what was found may take to be written.
+const LAST: Duration = Duration::from_secs(5);
 
 /// Listens for the signals. If that is impossible, they end the process as ever.
 pub(super) fn listen() {
@@ -57,7 +61,19 @@ pub(super) fn done(work: impl FnOnce() -> u8 + Send + 'static) -> io::Result<u8>
         let _ = sender.send(work());
     };
     thread::Builder::new().stack_size(STACK_BYTES).spawn(does)?;
-    Ok(receiver.recv().unwrap_or(DEFECT))
+    let mut since = None;
+    loop {
+        match receiver.recv_timeout(PATIENCE) {
+            Ok(code) => return Ok(code),
+            Err(RecvTimeoutError::Disconnected) => return Ok(DEFECT),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if let Some(code) = code()
+            && since.get_or_insert_with(Instant::now).elapsed() > LAST
+        {
+            return Ok(code);
+        }
+    }
 }
 
 /// Ends a run with that exit code, though some of its workers have not come back and would be waited for.

@@ -69,7 +69,10 @@ fn as_given(path: &Path) -> String {
 
 /// A file or folder that cannot be read.
 pub fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
-    if error.kind() == io::ErrorKind::NotFound {
+    if let (io::ErrorKind::NotFound, Ok(target)) = (error.kind(), fs::read_link(path)) {
+        let message = format!("`{}` is a link to `{}`, which does not exist", path.display(), target.display());
+        Diagnostic::plain("missing-path", message)
+    } else if error.kind() == io::ErrorKind::NotFound {
         let missing = Diagnostic::plain("missing-path", format!("`{}` does not exist", path.display()));
         match neighbour(path) {
             Some(near) => missing.help(format!("did you mean `{}`?", near.display())),

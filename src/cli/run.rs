@@ -206,7 +206,7 @@ impl<'a> Run<'a> {
             return super::exit::OK;
         }
         if code == super::exit::NO_TEST {
-            let plain = Diagnostic::plain("no-test", "no test matched");
+            let plain = super::exit::no_test();
             self.terminal.diagnose(&match self.of_runs {
                 0 => plain,
                 1 => plain.note(OF_RUNS.replace("{}", "1 test expects")).help(RUN_THEM),

@@ -79,7 +79,7 @@ fn a_missing_file_is_invalid_input() {
 fn an_empty_folder_has_no_tests() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("Cargo.toml"), "[package]").unwrap();
-    for arguments in [&["check"][..], &["check", "."], &["check", ".", "--format", "jsonl"]] {
+    for arguments in [&["check"][..], &["check", "."], &["check", ".", "--format", "jsonl"], &["import", "."]] {
         let output = fencepost(folder.path(), arguments);
         assert_eq!(output.code, Some(4), "{arguments:?}");
         assert!(output.err.contains("no test matched"), "{}", output.err);

@@ -13,6 +13,9 @@ pub enum Style {
     Coloured,
 }
 
+/// How much of a text is shown from where something is wrong, in bytes: of a line without end, its beginning.
+const SHOWN: usize = 2048;
+
 /// Several lines of text for one diagnostic, ending in a newline. No text of the input begins a line, or gives a command.
 pub fn render(diagnostic: &Diagnostic, style: Style) -> String {
     let label = visible(&diagnostic.label);
@@ -28,7 +31,7 @@ pub fn render(diagnostic: &Diagnostic, style: Style) -> String {
             let len = source.text.len();
             let whole = |r: std::ops::Range<usize>| {
                 let mut start = r.start.min(len);
-                let mut end = r.end.min(len);
+                let mut end = r.end.min(len).min(start + SHOWN);
                 while !source.text.is_char_boundary(start) {
                     start -= 1;
                 }
@@ -42,7 +45,8 @@ pub fn render(diagnostic: &Diagnostic, style: Style) -> String {
             let first = spans().map(|s| whole(s.range()).start).min().unwrap_or(0);
             let last = spans().map(|s| whole(s.range()).end).max().unwrap_or(0);
             let begin = source.text[..first].rfind('\n').map_or(0, |n| n + 1);
-            let end = source.text[last..].find('\n').map_or(len, |n| last + n + 1);
+            let shown = whole(last..len).end;
+            let end = source.text[last..shown].find('\n').map_or(shown, |n| last + n + 1);
             let line = source.text[..begin].bytes().filter(|&b| b == b'\n').count() + 1;
             let clamp = |r: std::ops::Range<usize>| {
                 let r = whole(r);

@@ -98,10 +98,11 @@ fn missing<B: Backend>(machine: &Machine<'_, B>, state: &State<B>) -> Vec<String
         let Some(first) = waiting.iter().next() else { continue };
         let line = code.line(first, state.threads[first].pc).unwrap_or(0);
         if let Some(n) = count {
-            lines.push(format!(
-                "the barrier at line {line} waits for {n} threads, and {} have arrived",
-                arrived.len()
-            ));
+            let arrived = match arrived.len() {
+                1 => "1 has".to_owned(),
+                more => format!("{more} have"),
+            };
+            lines.push(format!("the barrier at line {line} waits for {n} threads, and {arrived} arrived"));
             continue;
         }
         let absent: Vec<usize> =

@@ -94,6 +94,40 @@ fn somebody_who_waits_for_standard_input_can_be_stopped() {
     assert_eq!(ended.and_then(|status| status.code()), Some(143));
 }
 
+#[test]
+fn a_pipe_that_nobody_reads_keeps_no_run_that_is_to_end() {
+    let folder = Folder::new(&[("MP.toml", &mp("MP", "forbidden"))]);
+    pipe(&folder.path("report"));
+    let mut child = folder.command(&["check", "MP.toml", "--report", "json=report"]).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(child.try_wait().unwrap().is_none(), "somebody reads the pipe");
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    let begin = Instant::now();
+    while child.try_wait().unwrap().is_none() && begin.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let ended = child.try_wait().unwrap();
+    let _ = child.kill();
+    assert_eq!(ended.and_then(|status| status.code()), Some(143));
+}
+
+#[test]
+fn of_a_line_without_end_the_beginning_is_shown() {
+    let folder = Folder::new(&[("part.jsonl", &"x".repeat(1 << 20))]);
+    let said = folder.run(&["merge", "part.jsonl"]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.len() < 10_000 && said.err.contains("this is no answer of a part"), "{}", said.err.len());
+}
+
+#[test]
+fn a_link_to_nothing_is_called_one() {
+    let folder = Folder::new(&[]);
+    symlink("gone", folder.path("link.toml")).unwrap();
+    let said = folder.run(&["check", "link.toml"]);
+    assert!(said.err.contains("`link.toml` is a link to `gone`, which does not exist"), "{}", said.err);
+    assert!(!said.err.contains("did you mean"), "{}", said.err);
+}
+
 /// Whether no line is a command to a CI server: by `::` at its beginning, or `##[` anywhere.
 fn is_harmless(text: &str) -> bool {
     text.lines().all(|line| !line.trim_start().starts_with("::") && !line.contains("##["))
