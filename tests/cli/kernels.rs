@@ -206,3 +206,41 @@ fn floating_point_arguments_are_numbers() {
     let said = import(&["--arg", "0=out:f32[2]=x", "--arg", "1=1"]);
     assert!(said.code == Some(2) && said.err.contains("bad-argument"), "{}", said.err);
 }
+
+/// Arrays are printed as bytes: each is declared as what it is accessed as, an mbarrier object as a word.
+#[test]
+fn shared_arrays_have_elements_of_their_own_size() {
+    let module = ".version 8.0\n.target sm_90\n.address_size 64\n\
+                  .visible .entry k(.param .u64 k_0)\n{\n.reg .pred %p<3>;\n.reg .b32 %r<9>;\n.reg .b64 %rd<5>;\n\
+                  .shared .align 8 .b8 bar[8];\n.shared .align 4 .b8 s[8];\n.shared .align 2 .b8 h[4];\n\
+                  ld.param.u64 %rd1, [k_0];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, bar;\nmov.u32 %r3, s;\nmov.u32 %r8, h;\n\
+                  setp.ne.s32 %p1, %r1, 0;\n@%p1 bra L1;\nmov.u32 %r7, 2;\nmbarrier.init.shared.b64 [%r2], %r7;\nL1:\n\
+                  bar.sync 0;\nshl.b32 %r4, %r1, 2;\nadd.s32 %r5, %r3, %r4;\nst.shared.u32 [%r5], %r1;\n\
+                  st.shared.u16 [%r8+2], 7;\nmbarrier.arrive.shared.b64 %rd2, [%r2];\nL2:\n\
+                  mbarrier.try_wait.shared.b64 %p2, [%r2], %rd2;\n@!%p2 bra L2;\nld.shared.u32 %r6, [%r3+4];\n\
+                  mul.wide.u32 %rd3, %r1, 4;\nadd.s64 %rd4, %rd1, %rd3;\nst.global.u32 [%rd4], %r6;\nret;\n}\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text, verdict) in [
+        ("k", module.to_owned(), "forbidden"),
+        ("relaxed", module.replace("arrive.shared", "arrive.relaxed.cta.shared"), "allowed"),
+    ] {
+        fs::write(folder.path().join("k.ptx"), text).expect("writable");
+        let file = format!("{name}.toml");
+        let mut arguments = vec!["import", "k.ptx", "--grid", "1", "--block", "2", "--arg", "0=out:u32[2]"];
+        arguments.extend(["--ask", "out[0] != 1", "-o", &file]);
+        let said = fencepost(folder.path(), &arguments);
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+        let text = fs::read_to_string(folder.path().join(&file)).expect("written");
+        for line in [
+            "bar = { init = 0, type = \"u64\"",
+            "s = { size = 2, type = \"u32\"",
+            "h = { size = 2, type = \"u16\"",
+        ] {
+            assert!(text.contains(line), "{line}\n{text}");
+        }
+        for engine in ["sat", "enumerate"] {
+            let said = fencepost(folder.path(), &["check", &file, "--engine", engine, "--format", "jsonl"]);
+            assert!(said.out.contains(&format!(r#""verdict":"{verdict}""#)), "{}{}", said.out, said.err);
+        }
+    }
+}

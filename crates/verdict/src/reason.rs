@@ -84,8 +84,10 @@ pub enum Reason {
     /// A barrier with more possible phase assignments than are worth trying.
     #[error("too many barrier phases: more than {0} arrivals share a barrier with a smaller count")]
     TooManyPhases(usize),
-    /// A term takes too many values to be enumerated.
-    #[error("too many values: a value takes more than a thousand")]
+    /// A term takes too many values, where they have to be listed.
+    #[error(
+        "too many values: an address, an operand of floating point, or a value that depends on itself, takes more than a thousand"
+    )]
     TooManyValues,
     /// More outcomes than anybody would read.
     #[error("too many outcomes: there are more than {0}")]

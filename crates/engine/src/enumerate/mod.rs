@@ -50,6 +50,8 @@ impl<'a> Enumerate<'a> {
             (_, Some(execution)) => Some(Found::Yes(Box::new(execution))),
             (Ok(()), None) => Some(Found::No),
             (Err(Stop::Steps), None) => None,
+            (Err(Stop::Values), None) if patience.is_some() => None,
+            (Err(Stop::Values), None) => Some(Found::Unknown(Reason::TooManyValues)),
             (Err(Stop::Time), None) => Some(Found::Unknown(Reason::Time)),
         }
     }
@@ -65,6 +67,8 @@ impl<'a> Enumerate<'a> {
         let mut search = Search::new(&self.task, query, Goal::States, deadline, patience);
         match search.run() {
             Err(Stop::Steps) => None,
+            Err(Stop::Values) if patience.is_some() => None,
+            Err(Stop::Values) => Some((search.states.into_iter().collect(), Some(Reason::TooManyValues))),
             Err(Stop::Time) => Some((search.states.into_iter().collect(), Some(Reason::Time))),
             Ok(()) => Some((search.states.into_iter().collect(), None)),
         }

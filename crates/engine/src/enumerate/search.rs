@@ -42,6 +42,8 @@ pub(super) enum Stop {
     Time,
     /// Out of steps.
     Steps,
+    /// A value that depends on itself may be any at all.
+    Values,
 }
 
 /// What is decided so far of sources, values and choices.
@@ -272,7 +274,7 @@ impl<'t, 'a, 'q> Search<'t, 'a, 'q> {
                 r = source.and_then(|value| eval.waits_for(value)).filter(unknown).unwrap_or(r);
             }
             let term = sk.events[r].value.expect("reads have values");
-            let values = task.domains.of(term).iter().copied();
+            let values = task.domains.of(term).ok_or(Stop::Values)?.iter().copied();
             return self.each(&partial, values, |next, value| next.known.reads[r] = Some(value));
         }
         debug_assert!(guards.iter().all(Option::is_some), "without open reads and choices all guards are known");

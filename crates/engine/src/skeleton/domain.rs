@@ -18,7 +18,7 @@ use program::BinOp;
 use program::memory::CellId;
 use verdict::Reason;
 
-/// At most this many values for one term.
+/// At most this many values of one term are listed.
 pub(super) const MAX_VALUES: usize = 1024;
 
 /// A sorted set of values.
@@ -27,8 +27,8 @@ pub type Values = Vec<i64>;
 /// Possible values of every term, and possible cells of every access.
 #[derive(Clone, Debug)]
 pub struct Domains {
-    /// By term.
-    pub terms: Vec<Values>,
+    /// By term: its values; `None` where they are too many to be listed.
+    terms: Vec<Option<Values>>,
     /// By term: which function of the reads it is.
     images: Vec<Image>,
     /// By event: the cells it may access. Cells of aliases appear as such.
@@ -43,17 +43,18 @@ impl Domains {
     /// Computes the domains. `seeds`: values that a read that can depend on itself may return out of nowhere.
     ///
     /// # Errors
-    /// If some term takes more than a thousand values, or `deadline` passes.
+    /// If an address, or an operand of floating point, takes more than a thousand values, or `deadline` passes.
     pub fn compute(sk: &Skeleton, seeds: &[i64], deadline: Option<Instant>) -> Result<Domains, Reason> {
         let n = sk.len();
         let reads: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_read()).collect();
         let writes: Vec<usize> = (0..n).filter(|&i| sk.events[i].is_write()).collect();
-        let mut of_read: Vec<BTreeSet<i64>> = vec![BTreeSet::new(); n];
+        let mut of_read: Vec<Option<BTreeSet<i64>>> = vec![Some(BTreeSet::new()); n];
         let mut shifting = false;
         if !seeds.is_empty() {
             let cycles = self_dependent(sk, &reads, &writes);
             for &r in cycles.iter().flatten().filter(|&&e| sk.events[e].is_read()) {
-                of_read[r].extend(seeds.iter().map(|&s| sk.events[r].ty.wrap(s)));
+                let values = of_read[r].as_mut().expect("as yet they are listed");
+                values.extend(seeds.iter().map(|&s| sk.events[r].ty.wrap(s)));
             }
             shifting = cycles.iter().all(|c| only_shifts(sk, c));
         }
@@ -64,7 +65,7 @@ impl Domains {
             (d.images, d.terms) = images(&sk.pool, &of_read, deadline)?;
             for (i, event) in sk.events.iter().enumerate() {
                 if let Some(addr) = event.addr {
-                    (d.cells[i], d.may_fault[i]) = d.accessible(sk, i, addr);
+                    (d.cells[i], d.may_fault[i]) = d.accessible(sk, i, addr)?;
                 }
             }
             let mut changed = false;
@@ -72,20 +73,21 @@ impl Domains {
                 if stop::late(deadline) {
                     return Err(Reason::Time);
                 }
+                // Once they are not listed, nothing can be added.
+                let Some(known) = &mut of_read[r] else { continue };
+                let before = known.len();
                 if d.may_fault[r] {
-                    changed |= of_read[r].insert(0);
+                    known.insert(0);
                 }
-                for &w in &writes {
-                    if !d.may_overlap(sk, r, w) {
-                        continue;
-                    }
-                    let value = sk.events[w].value.expect("writes have values");
-                    for &v in &d.terms[Pool::term_index(value)] {
-                        changed |= of_read[r].insert(sk.events[r].ty.wrap(v));
-                    }
-                }
-                if of_read[r].len() > MAX_VALUES {
-                    return Err(Reason::TooManyValues);
+                let sources = writes.iter().filter(|&&w| d.may_overlap(sk, r, w));
+                let all = sources.map(|&w| d.of(sk.events[w].value.expect("writes have values")));
+                let listed = all.into_iter().all(|values| {
+                    let ty = sk.events[r].ty;
+                    values.inspect(|all| known.extend(all.iter().map(|&v| ty.wrap(v)))).is_some()
+                });
+                changed |= !listed || known.len() > before;
+                if !listed || known.len() > MAX_VALUES {
+                    of_read[r] = None;
                 }
             }
             if !changed {
@@ -102,9 +104,14 @@ impl Domains {
         Ok(d)
     }
 
-    /// The possible values of a term.
-    pub fn of(&self, t: TermId) -> &Values {
-        &self.terms[Pool::term_index(t)]
+    /// The possible values of a term, sorted; `None`: any at all.
+    pub fn of(&self, t: TermId) -> Option<&Values> {
+        self.terms[Pool::term_index(t)].as_ref()
+    }
+
+    /// The possible values of an address, sorted.
+    pub fn addresses(&self, t: TermId) -> &Values {
+        self.of(t).expect("where an address is not listed, there are no domains")
     }
 
     /// Which function of the reads a term is.
@@ -119,16 +126,16 @@ impl Domains {
             .any(|&x| self.cells[b].iter().any(|&y| sk.memory.cell(x).memory == sk.memory.cell(y).memory))
     }
 
-    fn accessible(&self, sk: &Skeleton, event: usize, addr: TermId) -> (Vec<CellId>, bool) {
+    fn accessible(&self, sk: &Skeleton, event: usize, addr: TermId) -> Result<(Vec<CellId>, bool), Reason> {
         let mut cells = Vec::new();
         let mut fault = false;
-        for &a in self.of(addr) {
+        for &a in self.of(addr).ok_or(Reason::TooManyValues)? {
             match sk.cell(event, a) {
                 Some(c) => cells.push(c),
                 None => fault = true,
             }
         }
-        (cells, fault)
+        Ok((cells, fault))
     }
 }
 

@@ -1,7 +1,8 @@
 //! The possible values of terms, given those of the reads.
 //!
 //! A term over few reads is a function of them: it is computed for each of their combinations, so that what it makes of one
-//! value is not mixed with what it makes, or a condition asks, of another. Of other terms only a set of values is known.
+//! value is not mixed with what it makes, or a condition asks, of another. Of other terms only a set of values is known; or,
+//! where that is too large to be listed, nothing.
 //!
 //! # Invariants
 //! - A superset: every value that a term has in some execution is listed.
@@ -13,7 +14,7 @@ use std::time::Instant;
 use super::domain::{MAX_VALUES, Values};
 use super::pool::{Atom, Cond, Pool, Term, TermId};
 use cat::rel::EventId;
-use program::CmpOp;
+use program::{BinOp, CmpOp, Ty};
 use verdict::Reason;
 
 /// What is known of one term.
@@ -24,23 +25,34 @@ pub enum Image {
     Of(Vec<EventId>, Values),
     /// Any of these.
     Any(Values),
+    /// Any value at all: there are too many to be listed.
+    Word,
 }
 
 impl Image {
-    fn values(&self) -> &Values {
+    /// The values, if they are listed.
+    fn values(&self) -> Option<&Values> {
         match self {
-            Image::Of(_, all) | Image::Any(all) => all,
+            Image::Of(_, all) | Image::Any(all) => Some(all),
+            Image::Word => None,
         }
+    }
+
+    /// Any of these, if they are few enough to be listed.
+    fn any(values: impl IntoIterator<Item = i64>) -> Image {
+        let values: BTreeSet<i64> = values.into_iter().collect();
+        if values.len() > MAX_VALUES { Image::Word } else { Image::Any(values.into_iter().collect()) }
     }
 }
 
-/// What is known of all terms, by index; and their values, sorted.
+/// What is known of all terms, by index; and their values, sorted. `of_read`: the values of reads, `None` for any at all.
 pub(super) fn images(
     pool: &Pool,
-    of_read: &[BTreeSet<i64>],
+    of_read: &[Option<BTreeSet<i64>>],
     deadline: Option<Instant>,
-) -> Result<(Vec<Image>, Vec<Values>), Reason> {
-    let sizes = |e: EventId| of_read[e.index()].len();
+) -> Result<(Vec<Image>, Vec<Option<Values>>), Reason> {
+    let sizes =
+        |e: EventId| of_read[e.index()].as_ref().expect("functions are of reads whose values are listed").len();
     let mut images: Vec<Image> = Vec::with_capacity(pool.term_count());
     let mut sorted = Vec::with_capacity(pool.term_count());
     for id in pool.term_ids() {
@@ -48,14 +60,16 @@ pub(super) fn images(
             return Err(Reason::Time);
         }
         let image = match pool.term(id) {
-            Term::Read(e) => Image::Of(vec![e], of_read[e.index()].iter().copied().collect()),
+            Term::Read(e) => match &of_read[e.index()] {
+                Some(values) => Image::Of(vec![e], values.iter().copied().collect()),
+                None => Image::Word,
+            },
             term => image(pool, &sizes, &images, term)?,
         };
-        let values: BTreeSet<i64> = image.values().iter().copied().collect();
-        if values.len() > MAX_VALUES {
-            return Err(Reason::TooManyValues);
-        }
-        sorted.push(values.into_iter().collect());
+        sorted.push(image.values().map(|all| {
+            let values: BTreeSet<i64> = all.iter().copied().collect();
+            values.into_iter().collect()
+        }));
         images.push(image);
     }
     Ok((images, sorted))
@@ -63,23 +77,23 @@ pub(super) fn images(
 
 fn image(pool: &Pool, sizes: &impl Fn(EventId) -> usize, images: &[Image], term: Term) -> Result<Image, Reason> {
     let get = |t: TermId| &images[Pool::term_index(t)];
-    let any = |values: BTreeSet<i64>| Image::Any(values.into_iter().collect());
     Ok(match term {
         Term::Const(v) => Image::Of(Vec::new(), vec![v]),
         Term::Read(_) => unreachable!("handled above"),
         Term::Cast(ty, a) => match get(a) {
             Image::Of(reads, all) => Image::Of(reads.clone(), all.iter().map(|&v| ty.wrap(v)).collect()),
-            Image::Any(all) => any(all.iter().map(|&v| ty.wrap(v)).collect()),
+            Image::Any(all) => Image::any(all.iter().map(|&v| ty.wrap(v))),
+            Image::Word => masked(ty, Ty { signed: false, ..ty }.wrap(-1)),
         },
         Term::Bin(op, ty, a, b) => match together(sizes, &[get(a), get(b)]) {
             Some((reads, rows)) => Image::Of(reads, rows.iter().map(|row| op.apply(ty, row[0], row[1])).collect()),
-            None => {
-                let (a, b) = (get(a).values(), get(b).values());
-                if a.len() * b.len() > MAX_VALUES * 64 {
-                    return Err(Reason::TooManyValues);
+            None => match (get(a).values(), get(b).values()) {
+                (Some(a), Some(b)) if a.len() * b.len() <= MAX_VALUES * 64 => {
+                    Image::any(a.iter().flat_map(|&x| b.iter().map(move |&y| op.apply(ty, x, y))))
                 }
-                any(a.iter().flat_map(|&x| b.iter().map(move |&y| op.apply(ty, x, y))).collect())
-            }
+                _ if matches!(op, BinOp::Float(_)) => return Err(Reason::TooManyValues),
+                (values, others) => narrowed(op, ty, values, others),
+            },
         },
         Term::Ite(c, a, b) => {
             let mut terms = vec![a, b];
@@ -94,10 +108,44 @@ fn image(pool: &Pool, sizes: &impl Fn(EventId) -> usize, images: &[Image], term:
                     };
                     Image::Of(reads, rows.iter().map(value).collect())
                 }
-                None => any(get(a).values().iter().chain(get(b).values()).copied().collect()),
+                None => match (get(a).values(), get(b).values()) {
+                    (Some(a), Some(b)) => Image::any(a.iter().chain(b).copied()),
+                    _ => Image::Word,
+                },
             }
         }
     })
+}
+
+/// What an operation leaves of values that are not all listed: bits under a mask, a rest, the upper bits.
+fn narrowed(op: BinOp, ty: Ty, a: Option<&Values>, b: Option<&Values>) -> Image {
+    let listed = |values: Option<&Values>| values.filter(|all| all.len() == 1).map(|all| ty.wrap(all[0]));
+    let bits = |values: &Values| values.iter().fold(0, |mask, &v| mask | ty.wrap(v));
+    match (op, a, b) {
+        (BinOp::And, Some(mask), None) | (BinOp::And, None, Some(mask)) => masked(ty, bits(mask)),
+        (BinOp::And, Some(a), Some(b)) => masked(ty, bits(a) & bits(b)),
+        (BinOp::Rem, _, divisor) if !ty.signed => match listed(divisor) {
+            Some(n @ 1..=1024) => Image::any(0..n),
+            _ => Image::Word,
+        },
+        (BinOp::Shr, _, by) if !ty.signed => match listed(by) {
+            Some(by @ 0..64) => masked(ty, ((ty.wrap(-1) as u64) >> by) as i64),
+            _ => Image::Word,
+        },
+        _ => Image::Word,
+    }
+}
+
+/// All values of a type with no bits but those of a mask.
+fn masked(ty: Ty, mask: i64) -> Image {
+    if mask.count_ones() > MAX_VALUES.ilog2() {
+        return Image::Word;
+    }
+    let mut values = vec![0];
+    for bit in (0..64).map(|i| 1i64 << i).filter(|bit| mask & bit != 0) {
+        values.extend(values.clone().iter().map(|v| v | bit));
+    }
+    Image::any(values.into_iter().map(|v| ty.wrap(v)))
 }
 
 /// The values of several functions for each combination of the values of their reads, and those reads; `None` if one of
@@ -107,9 +155,11 @@ pub(crate) fn together(
     images: &[&Image],
 ) -> Option<(Vec<EventId>, Vec<Vec<i64>>)> {
     let mut all: Vec<EventId> = Vec::new();
+    let mut lists: Vec<&Values> = Vec::new();
     for image in images {
-        let Image::Of(reads, _) = image else { return None };
+        let Image::Of(reads, values) = image else { return None };
         all.extend(reads);
+        lists.push(values);
     }
     all.sort_unstable();
     all.dedup();
@@ -122,7 +172,7 @@ pub(crate) fn together(
     let mut offsets = vec![0; images.len()];
     let mut rows = Vec::with_capacity(n);
     for _ in 0..n {
-        rows.push(images.iter().zip(&offsets).map(|(image, &offset)| image.values()[offset]).collect());
+        rows.push(lists.iter().zip(&offsets).map(|(values, &offset)| values[offset]).collect());
         for (k, length) in lengths.iter().enumerate().rev() {
             at[k] += 1;
             let places = offsets.iter_mut().zip(&strides);

@@ -8,8 +8,9 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use super::bounds::TaskBounds;
-use super::leaves::{Cases, LeafGates, collect, compare_cases};
+use super::leaves::{Cases, LeafGates, Value, collect, holds};
 use super::relations::exactly_one;
+use super::words::Word;
 use crate::execution::Execution;
 use crate::skeleton::{Cond, TermId};
 use crate::task::Task;
@@ -47,26 +48,27 @@ pub(super) fn with_encoding<'a>(task: &Rc<Task<'a>>, start: Rc<TaskBounds>, budg
         if !event.is_read() || !start.algebra.may.has(r) {
             continue;
         }
-        let domain = task.domains.of(event.value.expect("reads have values"));
-        let cases: Cases = match domain.as_slice() {
-            [one] => vec![(*one, Lit::TRUE)],
-            [a, b] => {
+        let value = match task.domains.of(event.value.expect("reads have values")).map(Vec::as_slice) {
+            None => Value::Word(Rc::new(Word::input(&mut gates, event.ty))),
+            Some([one]) => Value::constant(*one),
+            Some([a, b]) => {
                 let first = gates.input();
-                vec![(*a, first), (*b, !first)]
+                Value::Cases(Rc::new(vec![(*a, first), (*b, !first)]))
             }
-            _ => {
+            Some(domain) => {
                 let cases: Cases = domain.iter().map(|&v| (v, gates.input())).collect();
                 let lits: Vec<Lit> = cases.iter().map(|c| c.1).collect();
                 exactly_one(&mut gates, &mut clauses, &lits);
-                cases
+                Value::Cases(Rc::new(cases))
             }
         };
-        reads[r] = Some(Rc::new(cases));
+        reads[r] = Some(value);
     }
     let leaves = LeafGates {
         task: task.clone(),
         conds: FxHashMap::default(),
         terms: FxHashMap::default(),
+        words: FxHashMap::default(),
         choices,
         reads,
         combined: FxHashMap::default(),
@@ -109,6 +111,11 @@ impl Encoding<'_> {
     }
 
     /// A value of the skeleton.
+    pub(super) fn value(&mut self, t: TermId) -> Value {
+        self.inner.leaves.value(&mut self.gates, t)
+    }
+
+    /// The cases of a value of the skeleton that are listed, as those of addresses are.
     pub(super) fn term(&mut self, t: TermId) -> Rc<Cases> {
         self.inner.leaves.term(&mut self.gates, t)
     }
@@ -150,25 +157,35 @@ impl Encoding<'_> {
         l
     }
 
-    /// The final value of an observable, by cases.
-    pub(super) fn observable(&mut self, o: Observable) -> Cases {
+    /// The final value of an observable.
+    pub(super) fn observable(&mut self, o: Observable) -> Value {
         let task = self.task.clone();
         let sk = &task.sk;
         if let Observable::Reg(t, r) = o {
-            return self.term(sk.final_regs[t.0 as usize][r.0 as usize]).to_vec();
+            return self.value(sk.final_regs[t.0 as usize][r.0 as usize]);
         }
         let cell = sk.observed_cell(o);
         let Some((_, last)) = self.finals.iter().find(|last| Some(last.0) == cell).cloned() else {
-            return vec![(0, Lit::TRUE)];
+            return Value::constant(0);
         };
-        let mut list = Vec::new();
-        for (w, fin) in last {
-            let value = self.term(sk.events[w].value.expect("writes have values"));
-            for &(v, l) in value.iter() {
-                list.push((v, self.gates.and(fin, l)));
+        let values: Vec<(Value, Lit)> = last
+            .into_iter()
+            .map(|(w, fin)| (self.value(sk.events[w].value.expect("writes have values")), fin))
+            .collect();
+        let gates = &mut self.gates;
+        if values.iter().all(|(value, _)| matches!(value, Value::Cases(_))) {
+            let mut list = Vec::new();
+            for (value, fin) in &values {
+                let Value::Cases(cases) = value else { continue };
+                list.extend(cases.iter().map(|&(v, l)| (v, gates.and(*fin, l))));
             }
+            return Value::Cases(collect(gates, list));
         }
-        collect(&mut self.gates, list).to_vec()
+        let words = values.into_iter().map(|(value, fin)| (value.word(gates), fin)).collect::<Vec<_>>();
+        let (first, rest) = words.split_first().expect("a cell is written at the start");
+        let chosen =
+            rest.iter().fold((*first.0).clone(), |other, (word, fin)| Word::ite(gates, *fin, word, &other));
+        Value::Word(Rc::new(chosen))
     }
 
     /// A proposition over final values.
@@ -185,18 +202,15 @@ impl Encoding<'_> {
             Prop::Not(p) => !self.prop(p),
             Prop::Cmp(op, ty, a, b) => {
                 let (a, b) = (self.atom(a), self.atom(b));
-                compare_cases(&mut self.gates, &a, &b, |x, y| op.holds(*ty, x, y))
+                holds(&mut self.gates, *op, *ty, &a, &b)
             }
         }
     }
 
-    fn atom(&mut self, a: &PropAtom) -> Cases {
+    fn atom(&mut self, a: &PropAtom) -> Value {
         match *a {
             PropAtom::Observable(o) => self.observable(o),
-            ref other => {
-                let v = self.task.atom_value(other, &mut |_| None).unwrap_or(0);
-                vec![(v, Lit::TRUE)]
-            }
+            ref other => Value::constant(self.task.atom_value(other, &mut |_| None).unwrap_or(0)),
         }
     }
 
@@ -204,7 +218,7 @@ impl Encoding<'_> {
     pub(super) fn decode(&mut self, values: &[bool]) -> Execution {
         let task = self.task.clone();
         let sk = &task.sk;
-        let holds = |l: Lit| values.get(l.gate()).copied().unwrap_or(false) != l.negated();
+        let is = |l: Lit| values.get(l.gate()).copied().unwrap_or(false) != l.negated();
         // Every guard was demanded by some clause or is constant, so its gate exists already.
         let lits: Vec<Lit> = (0..sk.len()).map(|e| self.inner.leaves.executes(&mut self.gates, e)).collect();
         let all = self.gates.evaluate(|i| values.get(i).copied().unwrap_or(false));
@@ -214,19 +228,19 @@ impl Encoding<'_> {
         });
         let reads = (0..sk.len())
             .map(|r| {
-                let cases = self.inner.leaves.reads[r].as_ref().filter(|_| executed.has(r))?;
-                cases.iter().find(|c| holds(c.1)).map(|c| c.0)
+                let value = self.inner.leaves.reads[r].as_ref().filter(|_| executed.has(r))?;
+                value.read(is).map(|read| read.0)
             })
             .collect();
-        let choices = self.inner.leaves.choices.iter().map(|&l| holds(l)).collect();
+        let choices = self.inner.leaves.choices.iter().map(|&l| is(l)).collect();
         let free = (0..task.model.free.len())
             .map(|f| {
-                let chosen = self.inner.leaves.free[f].iter().filter(|(_, l)| holds(**l));
+                let chosen = self.inner.leaves.free[f].iter().filter(|(_, l)| is(**l));
                 Rel::from_pairs(sk.len(), chosen.map(|(&(i, j), _)| (i as usize, j as usize)))
                     .restricted(&executed)
             })
             .collect();
-        let last = |(cell, of): &(CellId, Vec<(usize, Lit)>)| Some((*cell, of.iter().find(|l| holds(l.1))?.0));
+        let last = |(cell, of): &(CellId, Vec<(usize, Lit)>)| Some((*cell, of.iter().find(|l| is(l.1))?.0));
         let finals = self.finals.iter().filter_map(last).collect();
         Execution { executed, reads, choices, free, finals }
     }

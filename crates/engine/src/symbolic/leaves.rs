@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! - A value is a list of (integer, condition): the conditions of one value exclude each other and cover everything,
-//!   given that the reads in it execute.
+//!   given that the reads in it execute. Where its integers are too many to be listed, it is its bits.
 //! - Leaf cells speak of two events given that both execute.
 
 use std::collections::BTreeMap;
@@ -10,6 +10,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
+use super::words::Word;
 use crate::skeleton::base::Base;
 use crate::skeleton::images::{Image, together};
 use crate::skeleton::{Atom, Cond, Term, TermId};
@@ -19,19 +20,56 @@ use cat::algebra::gates::{Gates, Lit};
 use cat::model::ir::FreeId;
 use cat::model::signature::BaseId;
 use cat::rel::EventId;
-use program::CmpOp;
+use program::{CmpOp, Ty};
 
 /// A value by cases.
 pub(super) type Cases = Vec<(i64, Lit)>;
+
+/// A value.
+#[derive(Clone)]
+pub(super) enum Value {
+    /// By cases.
+    Cases(Rc<Cases>),
+    /// By its bits.
+    Word(Rc<Word>),
+}
+
+impl Value {
+    /// A number.
+    pub(super) fn constant(v: i64) -> Value {
+        Value::Cases(Rc::new(vec![(v, Lit::TRUE)]))
+    }
+
+    /// Its bits.
+    pub(super) fn word(&self, gates: &mut Gates) -> Rc<Word> {
+        match self {
+            Value::Cases(cases) => Rc::new(Word::of_cases(gates, cases)),
+            Value::Word(word) => word.clone(),
+        }
+    }
+
+    /// Which number it is, and the literals that together say so.
+    pub(super) fn read(&self, is: impl Fn(Lit) -> bool) -> Option<(i64, Vec<Lit>)> {
+        match self {
+            Value::Cases(cases) => cases.iter().find(|c| is(c.1)).map(|&(v, lit)| (v, vec![lit])),
+            Value::Word(word) => {
+                let lits: Vec<Lit> = word.bits().iter().map(|&l| if is(l) { l } else { !l }).collect();
+                let bits = word.bits().iter().rev();
+                Some((bits.fold(0, |v, &l| v << 1 | i64::from(is(l))), lits))
+            }
+        }
+    }
+}
 
 /// Gates of leaves: guards, values, open cells.
 pub(super) struct LeafGates<'a> {
     pub(super) task: Rc<Task<'a>>,
     pub(super) conds: FxHashMap<Cond, Lit>,
     pub(super) terms: FxHashMap<TermId, Rc<Cases>>,
+    pub(super) words: FxHashMap<TermId, Rc<Word>>,
     pub(super) choices: Vec<Lit>,
     /// Values of reads, as inputs.
-    pub(super) reads: Vec<Option<Rc<Cases>>>,
+    pub(super) reads: Vec<Option<Value>>,
     /// By reads: their combinations.
     pub(super) combined: FxHashMap<Vec<EventId>, Rc<Vec<Lit>>>,
     pub(super) free: Vec<FxHashMap<(u32, u32), Lit>>,
@@ -50,8 +88,8 @@ impl LeafGates<'_> {
         }
         let test = match pool.atom(atom) {
             Atom::Choice(i) => self.choices[i as usize],
-            Atom::Eq(ty, a, b) => self.compare(gates, a, b, |x, y| CmpOp::Eq.holds(ty, x, y)),
-            Atom::Lt(ty, a, b) => self.compare(gates, a, b, |x, y| CmpOp::Lt.holds(ty, x, y)),
+            Atom::Eq(ty, a, b) => self.compare(gates, CmpOp::Eq, ty, a, b),
+            Atom::Lt(ty, a, b) => self.compare(gates, CmpOp::Lt, ty, a, b),
         };
         let (low, high) = (self.cond(gates, low), self.cond(gates, high));
         let lit = gates.ite(test, high, low);
@@ -59,23 +97,27 @@ impl LeafGates<'_> {
         lit
     }
 
-    fn compare(&mut self, gates: &mut Gates, a: TermId, b: TermId, holds: impl Fn(i64, i64) -> bool) -> Lit {
+    fn compare(&mut self, gates: &mut Gates, op: CmpOp, ty: Ty, a: TermId, b: TermId) -> Lit {
         let task = self.task.clone();
         match together(&|e| self.reads_of(e).len(), &[task.domains.image(a), task.domains.image(b)]) {
             Some((reads, rows)) => {
                 let combinations = self.combinations(gates, &reads);
-                let cases = rows.iter().zip(combinations.iter()).map(|(row, &lit)| (holds(row[0], row[1]), lit));
+                let cases =
+                    rows.iter().zip(combinations.iter()).map(|(row, &lit)| (op.holds(ty, row[0], row[1]), lit));
                 the_yes(gates, cases)
             }
             None => {
-                let (a, b) = (self.term(gates, a), self.term(gates, b));
-                compare_cases(gates, &a, &b, holds)
+                let (a, b) = (self.value(gates, a), self.value(gates, b));
+                holds(gates, op, ty, &a, &b)
             }
         }
     }
 
     fn reads_of(&self, e: EventId) -> &Rc<Cases> {
-        self.reads[e.index()].as_ref().expect("reads have inputs")
+        match self.reads[e.index()].as_ref().expect("reads have inputs") {
+            Value::Cases(cases) => cases,
+            Value::Word(_) => unreachable!("functions are of reads whose values are listed"),
+        }
     }
 
     /// For each combination of the values of some reads, when it is theirs; the values of the last one change fastest.
@@ -98,7 +140,58 @@ impl LeafGates<'_> {
         list
     }
 
+    /// Whether the values of a term are listed.
+    fn is_listed(&self, t: TermId) -> bool {
+        !matches!(self.task.domains.image(t), Image::Word)
+    }
+
+    /// Whether what a term is made of is known by its bits only.
+    fn is_of_words(&self, t: TermId) -> bool {
+        let whole = |t: TermId| !self.is_listed(t);
+        match self.task.sk.pool.term(t) {
+            Term::Const(_) | Term::Read(_) => false,
+            Term::Cast(_, a) => whole(a),
+            Term::Ite(_, a, b) | Term::Bin(_, _, a, b) => whole(a) || whole(b),
+        }
+    }
+
     /// A value of the skeleton.
+    pub(super) fn value(&mut self, gates: &mut Gates, t: TermId) -> Value {
+        if self.is_listed(t) { Value::Cases(self.term(gates, t)) } else { Value::Word(self.word(gates, t)) }
+    }
+
+    /// The bits of a value of the skeleton.
+    pub(super) fn word(&mut self, gates: &mut Gates, t: TermId) -> Rc<Word> {
+        if let Some(word) = self.words.get(&t) {
+            return word.clone();
+        }
+        let made = match self.task.sk.pool.term(t) {
+            _ if self.is_listed(t) && !self.is_of_words(t) => {
+                let cases = self.term(gates, t);
+                Word::of_cases(gates, &cases)
+            }
+            Term::Const(v) => Word::constant(v),
+            Term::Read(e) => match self.reads[e.index()].as_ref().expect("reads have inputs") {
+                Value::Cases(cases) => Word::of_cases(gates, cases),
+                Value::Word(word) => (**word).clone(),
+            },
+            Term::Cast(ty, a) => self.word(gates, a).wrapped(ty),
+            Term::Ite(c, a, b) => {
+                let c = self.cond(gates, c);
+                let (a, b) = (self.word(gates, a), self.word(gates, b));
+                Word::ite(gates, c, &a, &b)
+            }
+            Term::Bin(op, ty, a, b) => {
+                let (a, b) = (self.word(gates, a), self.word(gates, b));
+                Word::apply(gates, op, ty, &a, &b)
+            }
+        };
+        let made = Rc::new(made);
+        self.words.insert(t, made.clone());
+        made
+    }
+
+    /// The cases of a value of the skeleton that are listed.
     pub(super) fn term(&mut self, gates: &mut Gates, t: TermId) -> Rc<Cases> {
         if let Some(c) = self.terms.get(&t) {
             return c.clone();
@@ -108,6 +201,14 @@ impl LeafGates<'_> {
             (Image::Of(reads, values), _) => {
                 let combinations = self.combinations(gates, reads);
                 collect(gates, values.iter().copied().zip(combinations.iter().copied()))
+            }
+            (Image::Word, _) => unreachable!("they are not listed"),
+            (Image::Any(values), _) if self.is_of_words(t) => {
+                let word = self.word(gates, t);
+                let is =
+                    |gates: &mut Gates, v: i64| Word::holds(gates, CmpOp::Eq, Ty::WORD, &word, &Word::constant(v));
+                let cases: Vec<(i64, Lit)> = values.iter().map(|&v| (v, is(gates, v))).collect();
+                collect(gates, cases)
             }
             (Image::Any(_), Term::Const(_) | Term::Read(_)) => unreachable!("they are functions of reads"),
             (Image::Any(_), Term::Cast(ty, a)) => {
@@ -160,6 +261,15 @@ pub(super) fn compare_cases(gates: &mut Gates, a: &Cases, b: &Cases, holds: impl
         cases.extend(b.iter().map(|&(y, ly)| (holds(x, y), gates.and(lx, ly))));
     }
     the_yes(gates, cases)
+}
+
+/// Whether `a op b` holds in type `ty`.
+pub(super) fn holds(gates: &mut Gates, op: CmpOp, ty: Ty, a: &Value, b: &Value) -> Lit {
+    if let (Value::Cases(a), Value::Cases(b)) = (a, b) {
+        return compare_cases(gates, a, b, |x, y| op.holds(ty, x, y));
+    }
+    let (a, b) = (a.word(gates), b.word(gates));
+    Word::holds(gates, op, ty, &a, &b)
 }
 
 /// When it is a case that says yes.

@@ -13,6 +13,7 @@ mod leaves;
 mod relations;
 mod sat;
 mod symmetry;
+mod words;
 #[cfg(feature = "z3")]
 mod z3;
 
@@ -254,13 +255,13 @@ impl<'a> Symbolic<'a> {
             let values = told.cnf.values(&encoding.gates);
             let mut state = Vec::new();
             let mut block = vec![!switch];
-            for map in &observed {
-                let holds = |l: Lit| values[l.gate()] != l.negated();
-                let Some(&(v, lit)) = map.iter().find(|(_, l)| holds(*l)) else {
+            for value in &observed {
+                let is = |l: Lit| values[l.gate()] != l.negated();
+                let Some((v, lits)) = value.read(is) else {
                     return finish(states, Some(Reason::Engine("an observed value has no case".into())));
                 };
                 state.push(v);
-                block.push(!lit);
+                block.extend(lits.into_iter().map(|l| !l));
             }
             if !states.insert(state) {
                 return finish(states, Some(Reason::Engine("a state was found twice".into())));

@@ -6,11 +6,12 @@
 use rustc_hash::FxHashMap;
 
 use super::encode::Encoding;
-use super::leaves::compare_cases;
+use super::leaves::{Value, compare_cases};
 use cat::algebra::bounds::Bound;
 use cat::algebra::circuit::CircuitLeaves;
 use cat::algebra::gates::{Gates, Lit};
 use cat::rel::{EventSet, Rel};
+use program::Ty;
 
 impl Encoding<'_> {
     /// When two accesses are to the same memory, as far as their addresses say.
@@ -67,7 +68,7 @@ impl Encoding<'_> {
             some.extend([!reads, astray]);
             self.clauses.push(some);
             at_most_one(&mut self.gates, &mut self.clauses, &lits);
-            let mine = self.term(sk.events[r].value.expect("reads have values"));
+            let mine = self.value(sk.events[r].value.expect("reads have values"));
             for (&w, &lit) in sources.iter().zip(&lits) {
                 self.inner.leaves.free[f].insert((w as u32, r as u32), lit);
                 let mut demands = vec![self.executes(w), !astray];
@@ -78,18 +79,15 @@ impl Encoding<'_> {
                         self.clauses.push(vec![!lit, !reads, d]);
                     }
                 }
-                let theirs = self.term(sk.events[w].value.expect("writes have values"));
-                for &(v, l) in theirs.iter() {
-                    let v = sk.events[r].ty.wrap(v);
-                    let case = mine.iter().find(|c| c.0 == v).map_or(Lit::FALSE, |c| c.1);
-                    if case != Lit::TRUE {
-                        self.clauses.push(vec![!lit, !reads, !l, case]);
-                    }
+                let theirs = self.value(sk.events[w].value.expect("writes have values"));
+                for same in same_value(&mut self.gates, &mine, &theirs, sk.events[r].ty) {
+                    self.clauses.push([vec![!lit, !reads], same].concat());
                 }
             }
             if astray != Lit::FALSE {
-                let zero = mine.iter().find(|c| c.0 == 0).map_or(Lit::FALSE, |c| c.1);
-                self.clauses.push(vec![!astray, !reads, zero]);
+                for zero in same_value(&mut self.gates, &mine, &Value::constant(0), sk.events[r].ty) {
+                    self.clauses.push([vec![!astray, !reads], zero].concat());
+                }
             }
         }
     }
@@ -239,6 +237,18 @@ impl Encoding<'_> {
             self.finals.push((cell, last));
         }
     }
+}
+
+/// Clauses for "what is read is what was written", as a value of the type that reads it.
+fn same_value(gates: &mut Gates, read: &Value, written: &Value, ty: Ty) -> Vec<Vec<Lit>> {
+    if let (Value::Cases(read), Value::Cases(written)) = (read, written) {
+        let case = |v: i64| read.iter().find(|c| c.0 == ty.wrap(v)).map_or(Lit::FALSE, |c| c.1);
+        let clauses = written.iter().map(|&(v, l)| vec![!l, case(v)]);
+        return clauses.filter(|clause| clause[1] != Lit::TRUE).collect();
+    }
+    let (read, written) = (read.word(gates), written.word(gates).wrapped(ty));
+    let bits = read.bits().iter().zip(written.bits()).take(usize::from(ty.bits));
+    bits.filter(|(r, w)| r != w).flat_map(|(&r, &w)| [vec![!r, w], vec![r, !w]]).collect()
 }
 
 /// Triples whose transitivity follows from that of others, and from antisymmetry: those of an order that is known in part.

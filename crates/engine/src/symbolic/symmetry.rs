@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::encode::Encoding;
-use super::leaves::compare_cases;
+use super::leaves::holds;
 use crate::query::{Deadline, FinalState, Query};
 use crate::skeleton::base::Base;
 use crate::skeleton::event::Event;
@@ -32,7 +32,7 @@ use cat::algebra::gates::Lit;
 use cat::model::ir::Shape;
 use cat::rel::EventId;
 use program::litmus::{Atom as PropAtom, Observable, Prop};
-use program::{CmpOp, ThreadId};
+use program::{CmpOp, ThreadId, Ty};
 use verdict::Reason;
 
 /// Programs with more events have no classes: it takes time to find out.
@@ -205,7 +205,7 @@ fn alike(task: &Task<'_>, pool: &mut Pool, a: (ThreadId, &[usize]), b: (ThreadId
         cells == task.domains.cells[image].iter().collect()
             && task.domains.may_fault[e] == task.domains.may_fault[image]
             && sk.events[e].addr.is_none_or(|address| {
-                task.domains.of(address).as_slice().iter().all(|&at| sk.cell(e, at) == sk.cell(image, at))
+                task.domains.addresses(address).iter().all(|&at| sk.cell(e, at) == sk.cell(image, at))
             })
     });
     let rmw: FxHashSet<(usize, usize)> = sk.rmw.iter().map(|(r, w)| (r.index(), w.index())).collect();
@@ -395,9 +395,9 @@ impl Encoding<'_> {
         let terms: Vec<(TermId, TermId)> = these.iter().zip(those).map(|(&a, &b)| (value(a), value(b))).collect();
         let mut rest = Lit::TRUE;
         for (a, b) in terms.into_iter().rev() {
-            let (a, b) = (self.term(a), self.term(b));
-            let less = compare_cases(&mut self.gates, &a, &b, |x, y| x < y);
-            let equal = compare_cases(&mut self.gates, &a, &b, |x, y| x == y);
+            let (a, b) = (self.value(a), self.value(b));
+            let less = holds(&mut self.gates, CmpOp::Lt, Ty::WORD, &a, &b);
+            let equal = holds(&mut self.gates, CmpOp::Eq, Ty::WORD, &a, &b);
             let go_on = self.gates.and(equal, rest);
             rest = self.gates.any(vec![less, go_on]);
         }

@@ -5,7 +5,7 @@
 //! - The code keeps every byte but declarations of variables, so that what is wrong with it is told at its line of the module.
 //! - What comes out was read back: a kernel that the checker cannot take is no test.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::ops::Range;
 use std::sync::Arc;
@@ -439,7 +439,7 @@ fn declared(
     let ty = match &made.ty {
         Some(word) => type_named(word).unwrap_or(v.ty),
         None if v.ty.bits > 8 || v.elements == Some(1) => v.ty,
-        None => accessed(inner, code, v.space).ok_or_else(|| {
+        None => accessed(v, inner, code).ok_or_else(|| {
             (format!("the elements of `{}` are accessed with several sizes, or none", v.name), help())
         })?,
     };
@@ -470,26 +470,58 @@ fn object(init: &[i64], elements: u64, ty: Option<&str>, space: &str) -> String 
     format!("{{ {} }}", keys.join(", "))
 }
 
-/// The one size with which code accesses a space through registers.
-fn accessed(inner: &[&Variable], code: &[(&str, usize)], space: &str) -> Option<Ty> {
+/// The one type with which code accesses a variable: by its name, or through registers that something was made of it in. Where
+/// there is none, as where its address goes through memory, that of all accesses to its space through registers.
+fn accessed(v: &Variable, inner: &[&Variable], code: &[(&str, usize)]) -> Option<Ty> {
+    let lines = code.iter().flat_map(|(text, _)| text.split([';', '\n']));
+    let lines: Vec<(&str, &str)> = lines
+        .filter_map(|line| {
+            let line = line.trim();
+            let line = line.trim_start_matches(|c| c != ' ' && line.starts_with('@')).trim();
+            line.split_once(char::is_whitespace)
+        })
+        .collect();
+    let mut names = BTreeSet::from([v.name.as_str()]);
+    loop {
+        let before = names.len();
+        for (opcode, operands) in &lines {
+            let Some((result, of)) = operands.split_once(',') else { continue };
+            let pure = !operands.contains('[') && !opcode.starts_with("st");
+            if pure && names.iter().any(|name| mentions(of, name)) {
+                names.insert(result.trim());
+            }
+        }
+        if names.len() == before {
+            break;
+        }
+    }
+    let through = |operands: &str| names.iter().any(|name| mentions(address(operands), name));
     let named = |operands: &str| inner.iter().any(|v| v.ty.bits > 8 && mentions(operands, &v.name));
     let scalar = |operands: &str| inner.iter().any(|v| v.elements == Some(1) && mentions(operands, &v.name));
-    let mut found: Option<Ty> = None;
-    for line in code.iter().flat_map(|(text, _)| text.split([';', '\n'])) {
-        let line = line.trim().trim_start_matches(|c| c != ' ' && line.trim().starts_with('@')).trim();
-        let Some((opcode, operands)) = line.split_once(char::is_whitespace) else { continue };
-        let mut quals = opcode.split('.');
-        let access = matches!(quals.next(), Some("ld" | "st" | "atom" | "red"));
-        if !access || named(operands) || scalar(operands) || !opcode.contains(&format!(".{space}")) {
-            continue;
-        }
-        let ty = quals.filter_map(type_named).next_back()?;
-        if found.is_some_and(|f| f.bits != ty.bits) {
-            return None;
-        }
-        found.get_or_insert(ty);
+    let any = |opcode: &str, operands: &str| {
+        !named(operands) && !scalar(operands) && opcode.contains(&format!(".{}", v.space))
+    };
+    let one_of = |is: &dyn Fn(&str, &str) -> bool| {
+        let all: Vec<Ty> = lines.iter().filter(|l| is(l.0, l.1)).filter_map(|l| element(l.0)).collect();
+        let first = *all.first()?;
+        Some(all.iter().all(|ty| ty.bits == first.bits).then_some(first))
+    };
+    one_of(&|_, operands| through(operands)).or_else(|| one_of(&any))?
+}
+
+/// The operand in brackets that an instruction accesses memory through.
+fn address(operands: &str) -> &str {
+    operands.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(address, _)| address)
+}
+
+/// The type of the elements that an instruction accesses, if it says so.
+fn element(opcode: &str) -> Option<Ty> {
+    let mut quals = opcode.split('.');
+    match quals.next()? {
+        "mbarrier" => Some(Ty::U64),
+        "ld" | "st" | "atom" | "red" => quals.filter_map(type_named).next_back(),
+        _ => None,
     }
-    found
 }
 
 /// Whether a text has a name as a word of its own.

@@ -11,11 +11,12 @@
 //! - Threads that were not written in PTX, such as those of the host, have types from the start: addresses are followed
 //!   through them, and they stay as they are.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::Lowered;
 use super::memory;
 use diag::{Sink, Span};
+use program::mbarrier;
 use program::{BinOp, Class, Expr, Init, Layout, LocId, LocationKind, Op, Program, RegId, Space, Ty, is_further};
 
 /// Objects by index.
@@ -29,7 +30,7 @@ type Untyped = Option<Vec<usize>>;
 pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &[LocId], sink: &mut Sink) {
     let points = Points::compute(program);
     infer(program, &points, untyped, open, sink);
-    objects(program, &points, untyped);
+    objects(program, &points, untyped, sink);
     for (t, untyped) in untyped.iter().enumerate() {
         let Some(untyped) = untyped else { continue };
         for i in 0..program.threads[t].code.len() {
@@ -56,14 +57,28 @@ pub fn resolve(program: &mut Program, untyped: &[Untyped], open: &[LocId], sink:
 }
 
 /// What operations on mbarrier objects are to through registers is one, whatever declares it: in PTX, that is a word of shared
-/// memory (PTX ISA, *mbarrier*, Contents of the mbarrier object).
-fn objects(program: &mut Program, points: &Points, untyped: &[Untyped]) {
-    let mut found = Targets::new();
+/// memory (PTX ISA, *mbarrier*, Contents of the mbarrier object). It is one element, so that each operation is one event.
+fn objects(program: &mut Program, points: &Points, untyped: &[Untyped], sink: &mut Sink) {
+    let mut found: BTreeMap<LocId, Span> = BTreeMap::new();
     for (t, thread) in program.threads.iter().enumerate().filter(|(t, _)| untyped[*t].is_some()) {
-        let operations = thread.code.iter().filter(|instr| instr.op.has("MB"));
-        found.extend(operations.filter_map(|instr| instr.op.address()).flat_map(|addr| points.of(t, addr)));
+        for instr in thread.code.iter().filter(|instr| instr.op.has("MB")) {
+            let reached = instr.op.address().map(|addr| points.of(t, addr)).unwrap_or_default();
+            reached.into_iter().for_each(|object| {
+                found.entry(object).or_insert(instr.span);
+            });
+        }
     }
-    for object in found {
+    for (object, span) in found {
+        let bits = program.element(object).bits;
+        if bits != mbarrier::WORD.bits {
+            let name = &program.location(object).name;
+            let message = format!("an mbarrier object in `{name}`, which has {bits}-bit elements");
+            sink.error("mixed-size", span, message, |d| {
+                d.label(format!("the object is one word of {} bits", mbarrier::WORD.bits)).help(format!(
+                    "declare `{name}` with `type = \"u64\"`, and what is accessed otherwise on its own"
+                ))
+            });
+        }
         if let LocationKind::Object { class, .. } = &mut program.locations[usize::from(object.0)].kind {
             class.get_or_insert(Class::Mbarrier);
         }

@@ -330,6 +330,7 @@ fn an_access_may_be_to_several_elements_of_an_object_that_is_declared_so() {
         ("ld.u32 w, [x]\nst.u64 [x], 1", "mixed-size"),
         ("ld.u64 w, [x]\nst.u32 [x], 1", "mixed-size"),
         ("mov.u64 %rd1, words\nst.u16 [%rd1], 1", "mixed-size"),
+        ("mov.u32 r1, sw\nmbarrier.init.shared.b64 [r1], 2", "mixed-size"),
         ("mov.u64 %rd1, words\nst.u64 [%rd1+4], 1", "misaligned"),
         ("st.u64 [x], 1\nmov.u64 %rd1, words\nmov.u64 %rd1, x\nst.u64 [%rd1], 1", "mixed-size"),
     ] {
