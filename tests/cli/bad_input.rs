@@ -369,8 +369,8 @@ fn lanes_that_may_not_meet() {
         let folder = Folder::new(&[("t.toml", &warp(first, second))]);
         folder.undecided(&["t.toml"], reason);
     }
-    let folder = Folder::new(&[("t.toml", &warp(shuffle, "activemask.b32 r1;"))]);
-    folder.refused(&["t.toml"], &["`activemask` is not supported: warp masks"]);
+    let folder = Folder::new(&[("t.toml", &warp(shuffle, "L: activemask.b32 r1;"))]);
+    folder.refused(&["t.toml"], &["which lanes are active here is not known"]);
     let read = "ld.relaxed.gpu.u32 r0, [i];\nshfl.sync.idx.b32 r1, 5, 0, 31, r0;";
     let folder = Folder::new(&[("t.toml", &warp(read, read))]);
     folder.undecided(&["t.toml"], "may not all come");

@@ -110,6 +110,14 @@ impl Sink {
         self.found.len()
     }
 
+    /// Takes back what was recorded since there were `kept` diagnostics and `errors` errors.
+    pub fn take_back(&mut self, (kept, errors): (usize, usize)) {
+        for d in self.found.drain(kept.min(self.found.len())..) {
+            self.seen.remove(&(d.id, d.span, d.message));
+        }
+        self.errors = errors;
+    }
+
     /// Adds what to do to the first diagnostic after the first `kept` ones, unless it says so itself.
     pub fn advise(&mut self, kept: usize, help: &str) {
         if let Some(first) = self.found.get_mut(kept).filter(|d| d.help.is_none()) {

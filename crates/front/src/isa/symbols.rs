@@ -152,6 +152,14 @@ impl Symbols {
         }
     }
 
+    /// All objects.
+    pub fn objects(&self) -> impl Iterator<Item = (LocId, &Object)> {
+        (0..).map(LocId).zip(&self.list).filter_map(|(id, symbol)| match &symbol.kind {
+            SymbolKind::Object(object) => Some((id, object)),
+            SymbolKind::Alias { .. } => None,
+        })
+    }
+
     /// The object whose memory a name stands for.
     pub fn object(&self, mut id: LocId) -> (LocId, &Object) {
         loop {

@@ -17,7 +17,9 @@
 //!   first element that it read, where PTX has accumulators. A thread stands for its warpgroup.
 
 use super::atomics::{RED_OPS, SEM, acquires_nothing, updated_by};
-use super::copies::{Accesses, TRACKED, UNIT, end, mark, of_units, one_address, reduction, wait_group};
+use super::copies::{
+    Accesses, TRACKED, UNIT, aligned, end, mark, of_units, one_address, one_type, reduction, wait_group,
+};
 use super::lower::{Arg, Call, Emit};
 use super::mbarrier;
 use super::memory::{addresses, is_ordinary};
@@ -226,13 +228,14 @@ fn multiply(e: &mut Emit<'_, '_>, c: &Call) {
     if one_address(e, c, source).is_none() {
         return;
     }
-    let ty = e.symbols.ty(source);
+    let Some(ty) = one_type(e, c, source, source) else { return };
+    let from = aligned(c.expr(1), UNIT);
     let mut access = Accesses::weak("ASYNC").source(ty);
     access.tags.insert("WGMMA");
     for k in 0..bytes / i64::from(ty.bytes()) {
         let first = c.dst(0).filter(|_| k == 0);
         let Some(dst) = first.or_else(|| e.temporary(c, "matrix operand", ty)) else { return };
-        e.push(Op::Load { dst, addr: plus(c.expr(1), k, ty), access: access.clone() });
+        e.push(Op::Load { dst, addr: plus(from.clone(), k, ty), access: access.clone() });
     }
 }
 

@@ -41,15 +41,28 @@ pub(super) const ROWS: &[Row] = &[
         &[TYPES],
         UNARY,
         |e, c| {
-            let flip: Step = |d, ty| {
-                let negative = Expr::Cmp(CmpOp::Lt, ty, d.clone().into(), int(0).into());
-                Expr::Select(negative.into(), bin(BinOp::Xor, ty, d.clone(), int(-1)).into(), d.into())
-            };
-            let flipped = if c.ty.signed { vec![Stage::Of(flip)] } else { Vec::new() };
-            let place: Step = |d, _| bin(BinOp::Sub, Ty::U32, d, int(1));
-            run(e, c, [start(e, c), flipped, smear(), count_ones(), vec![Stage::Of(place)]].concat());
+            let stages = leading_one(e, c);
+            run(e, c, stages);
         },
     )
+    .result(ResultTy::U32),
+    Row::new(
+        "bfind",
+        "`bfind.shiftamt{.type} d, a`",
+        "how far the leading one (of a negative number, zero) is from the highest place",
+        &[TYPES],
+        UNARY,
+        |e, c| {
+            let distance: Step = |d, ty| {
+                let none = Expr::Cmp(CmpOp::Eq, Ty::U32, d.clone().into(), int(0xffff_ffff).into());
+                let far = bin(BinOp::Sub, Ty::U32, int(i64::from(ty.bits) - 1), d.clone());
+                Expr::Select(none.into(), d.into(), far.into())
+            };
+            let stages = [leading_one(e, c), vec![Stage::Of(distance)]].concat();
+            run(e, c, stages);
+        },
+    )
+    .keyed(&["shiftamt"])
     .result(ResultTy::U32),
     Row::new("brev", "`brev{.type} d, a`", "the bits in reverse", &[TYPES], UNARY, |e, c| {
         let stages = [start(e, c), reverse(c.ty)].concat();
@@ -208,22 +221,26 @@ pub(super) const ROWS: &[Row] = &[
         "`c` plus the products of the bytes of `a` and `b`",
         &[BYTES],
         &[Role::Dst, Role::Loose, Role::Loose, Role::Loose],
-        |e, c| {
-            let Some((of_a, of_b)) = c.quals.conversion() else {
-                e.error("missing-type", c.opcode.clone(), "`dp4a` names two types", |d| {
-                    d.label("expected the form `dp4a.type.type d, a, b, c`")
-                });
-                return;
-            };
-            let part = |value: Expr, ty: &str, n: i64| {
-                let of = Ty { bits: 8, signed: ty == "s32" };
-                Expr::Cast(of, bin(BinOp::Shr, Ty::U32, value, int(8 * n)).into())
-            };
-            let product = |n| bin(BinOp::Mul, Ty::S32, part(c.expr(1), of_a, n), part(c.expr(2), of_b, n));
-            let sum = (0..4).fold(c.expr(3), |sum, n| bin(BinOp::Add, Ty::S32, sum, product(n)));
-            assign(e, c, Expr::Cast(Ty { signed: [of_a, of_b].contains(&"s32"), ..Ty::U32 }, sum.into()));
-        },
+        |e, c| products(e, c, &[0, 8, 16, 24].map(|from| [(8, from); 2])),
     ),
+    Row::new(
+        "dp2a",
+        "`dp2a.lo.type.type d, a, b, c`",
+        "`c` plus the products of the halves of `a` and the two lower bytes of `b`",
+        &[BYTES],
+        &[Role::Dst, Role::Loose, Role::Loose, Role::Loose],
+        |e, c| products(e, c, &[[(16, 0), (8, 0)], [(16, 16), (8, 8)]]),
+    )
+    .keyed(&["lo"]),
+    Row::new(
+        "dp2a",
+        "`dp2a.hi.type.type d, a, b, c`",
+        "`c` plus the products of the halves of `a` and the two upper bytes of `b`",
+        &[BYTES],
+        &[Role::Dst, Role::Loose, Role::Loose, Role::Loose],
+        |e, c| products(e, c, &[[(16, 0), (8, 16)], [(16, 16), (8, 24)]]),
+    )
+    .keyed(&["hi"]),
     Row::new(
         "mul24",
         "`mul24.lo.type d, a, b`",
@@ -231,9 +248,21 @@ pub(super) const ROWS: &[Row] = &[
         &[TYPES],
         &[Role::Dst, Role::Val, Role::Val],
         |e, c| {
-            let low = |a: Expr| bin(BinOp::Shr, c.ty, bin(BinOp::Shl, c.ty, a, int(8)), int(8));
             if is_word(e, c) {
-                assign(e, c, bin(BinOp::Mul, c.ty, low(c.expr(1)), low(c.expr(2))));
+                assign(e, c, low_product(c));
+            }
+        },
+    )
+    .keyed(&["lo"]),
+    Row::new(
+        "mad24",
+        "`mad24.lo.type d, a, b, c`",
+        "product of the lowest 24 bits, lower half, plus `c`",
+        &[TYPES],
+        TERNARY,
+        |e, c| {
+            if is_word(e, c) {
+                assign(e, c, bin(BinOp::Add, c.ty, low_product(c), c.expr(3)));
             }
         },
     )
@@ -282,6 +311,41 @@ pub(super) const ROWS: &[Row] = &[
     })
     .keyed(&["hi"]),
 ];
+
+/// The place of the leading one; of a negative number, zero.
+fn leading_one(e: &Emit<'_, '_>, c: &Call) -> Vec<Stage> {
+    let flip: Step = |d, ty| {
+        let negative = Expr::Cmp(CmpOp::Lt, ty, d.clone().into(), int(0).into());
+        Expr::Select(negative.into(), bin(BinOp::Xor, ty, d.clone(), int(-1)).into(), d.into())
+    };
+    let flipped = if c.ty.signed { vec![Stage::Of(flip)] } else { Vec::new() };
+    let place: Step = |d, _| bin(BinOp::Sub, Ty::U32, d, int(1));
+    [start(e, c), flipped, smear(), count_ones(), vec![Stage::Of(place)]].concat()
+}
+
+/// The product of the lowest 24 bits, lower half.
+fn low_product(c: &Call) -> Expr {
+    let low = |a: Expr| bin(BinOp::Shr, c.ty, bin(BinOp::Shl, c.ty, a, int(8)), int(8));
+    bin(BinOp::Mul, c.ty, low(c.expr(1)), low(c.expr(2)))
+}
+
+/// A third operand plus products of parts of two, each given by its number: of how many bits, from which on.
+fn products(e: &mut Emit<'_, '_>, c: &Call, parts: &[[(u8, i64); 2]]) {
+    let Some((of_a, of_b)) = c.quals.conversion() else {
+        e.error("missing-type", c.opcode.clone(), format!("`{}` names two types", c.row.opcode), |d| {
+            d.label(format!("expected the form {}", c.row.syntax))
+        });
+        return;
+    };
+    let part = |value: Expr, ty: &str, (bits, from): (u8, i64)| {
+        let of = Ty { bits, signed: ty == "s32" };
+        Expr::Cast(of, bin(BinOp::Shr, Ty::U32, value, int(from)).into())
+    };
+    let product =
+        |[a, b]: [(u8, i64); 2]| bin(BinOp::Mul, Ty::S32, part(c.expr(1), of_a, a), part(c.expr(2), of_b, b));
+    let sum = parts.iter().fold(c.expr(3), |sum, p| bin(BinOp::Add, Ty::S32, sum, product(*p)));
+    assign(e, c, Expr::Cast(Ty { signed: [of_a, of_b].contains(&"s32"), ..Ty::U32 }, sum.into()));
+}
 
 fn start(e: &Emit<'_, '_>, c: &Call) -> Vec<Stage> {
     vec![Stage::First(e.fit(c.expr(1), c.ty))]

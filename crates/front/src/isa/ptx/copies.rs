@@ -17,19 +17,19 @@
 //!   it says otherwise; sums of `.f32` flush subnormal numbers.
 //!
 //! # Where we differ
-//! - Addresses are names of locations, of one type, but that a bulk copy may go to another CTA of the cluster through a register;
-//!   copies that fill up with zeros (`src-size`) are not supported.
+//! - What an address in a register is of need not be known: the elements are then as wide as the narrowest ones of that state space,
+//!   and memory of others is refused once it is known. An address that is not aligned as the instruction asks is one of nothing.
 //! - Memory of bulk copies has no second address: of aliases, the text has no clause for the async proxy.
 
 use super::atomics::{self, RED_OPS, acquires_nothing, updated_by};
-use super::lower::{Call, Emit};
+use super::lower::{Call, Emit, truth};
 use super::mbarrier;
 use super::memory::is_ordinary;
 use super::operands::plus;
-use super::table::{B128, DATA, Group, GroupKind, Role, Row, SCOPES};
-use diag::Sink;
+use super::table::{B128, DATA, Group, GroupKind, PRED, Role, Row, SCOPES};
+use diag::{Sink, Span};
 use program::{
-    Access, BinOp, CmpOp, EventKind, Expr, Instr, LocId, Mark, Op, Program, Scope, Space, Tags, Ty, Update,
+    Access, BinOp, CmpOp, EventKind, Expr, Instr, LocId, Mark, Op, Program, Scope, Space, Tags, Thread, Ty, Update,
 };
 
 const CACHE: Group = Group { kind: GroupKind::Cache, words: &["ca", "cg"] };
@@ -60,13 +60,15 @@ const MOST_GROUPS: i64 = 1 << 16;
 pub(super) const ROWS: &[Row] = &[
     Row::new(
         "cp",
-        "`cp.async{.ca|.cg}{.shared{::cta}}{.global} [dst], [src], bytes`",
-        "begins to copy 4, 8 or 16 bytes from global to shared memory",
+        "`cp.async{.ca|.cg}{.shared{::cta}}{.global} [dst], [src], bytes{, src-bytes|ignore-src}`",
+        "begins to copy 4, 8 or 16 bytes from global to shared memory; of fewer bytes, or if the predicate says that the source is not \
+         read, the rest are zeros",
         &[CACHE, TO, FROM, PREFETCH],
-        &[Role::Addr, Role::Addr, Role::Loose],
+        &[Role::Addr, Role::Addr, Role::Loose, Role::Loose],
         copy,
     )
-    .keyed(&["async"]),
+    .keyed(&["async"])
+    .optional(1),
     Row::new(
         "cp",
         "`cp.async.commit_group`",
@@ -193,55 +195,63 @@ fn groups(tags: &Tags) -> (&'static str, &'static str) {
     }
 }
 
-/// Waits for groups in which there is no copy that must be complete, whatever way a thread goes: a warning says what is missing.
+/// Waits for groups in which there is no copy that must be complete, whatever way a thread goes, and whatever thread: a warning says what
+/// is missing.
 pub fn warn_of_empty_waits(program: &Program, sink: &mut Sink) {
-    let mut told = Vec::new();
+    let mut found: Vec<(Span, Option<String>)> = Vec::new();
     for thread in &program.threads {
-        let code = &thread.code;
-        for (at, wait) in code.iter().enumerate() {
+        for (at, wait) in thread.code.iter().enumerate() {
             let Some(mark) = wait.op.mark(EventKind::Fence).filter(|m| m.tags.has("GW") || m.tags.has("GR"))
             else {
                 continue;
             };
-            if told.contains(&wait.span) {
-                continue;
+            let why = empty(thread, at, mark);
+            match found.iter_mut().find(|(span, _)| *span == wait.span) {
+                Some((_, said)) if why.is_none() => *said = None,
+                Some(_) => {}
+                None => found.push((wait.span, why)),
             }
-            let (own, name) = groups(&mark.tags);
-            // Of copies by `cp.async`, all accesses are weak.
-            let is_copy = |i: &usize| {
-                let of = |access: &Access| access.tags.has("ASYNC") || access.tags.has("WEAK");
-                code[*i].op.read().is_some_and(|r| r.tags.has("ASY") && of(r) && groups(&r.tags).0 == own)
-            };
-            // Bulk operations that an mbarrier object tells of are in no group.
-            let is_tracked = |i: &usize| {
-                (i + 1..code.len()).take_while(|&j| code[j].span == code[*i].span).any(|j| code[j].op.has("MB"))
-            };
-            let makes = |i: &Instr| {
-                i.op.mark(EventKind::Fence).is_some_and(|m| m.tags.has("CG") && groups(&m.tags).0 == own)
-            };
-            // In a loop, what stands behind it may come before it.
-            let before = if thread.has_loop() { 0..code.len() } else { 0..at };
-            let copies: Vec<usize> = before.clone().filter(is_copy).collect();
-            let grouped: Vec<usize> = copies.iter().copied().filter(|i| !is_tracked(i)).collect();
-            let groups = |from: usize| code[from..before.end].iter().filter(|i| makes(i)).count();
-            let from = |first: &usize| if thread.has_loop() { 0 } else { *first };
-            let pending = mark.pending.unwrap_or(0) as usize;
-            let why = match grouped.first() {
-                None if copies.is_empty() => format!("no `{name}` of this thread comes before it"),
-                None => "the copies before it are tracked by an mbarrier object, and in no group".to_owned(),
-                Some(first) => match groups(from(first)) {
-                    0 => format!("no `{name}.commit_group` stands between the copies and it"),
-                    n if n <= pending && !thread.has_loop() => {
-                        format!("{n} of {pending} groups that may be incomplete are made before it")
-                    }
-                    _ => continue,
-                },
-            };
-            told.push(wait.span);
-            sink.warn("empty-wait", wait.span, "a wait that waits for nothing", |d| {
-                d.label(why).note("a wait for groups waits for copies that the thread has committed to one (PTX ISA 9.4, cp.async.wait_group)")
-            });
         }
+    }
+    for (span, why) in found.into_iter().filter_map(|(span, why)| Some((span, why?))) {
+        sink.warn("empty-wait", span, "a wait that waits for nothing", |d| {
+            d.label(why).note("a wait for groups waits for copies that the thread has committed to one (PTX ISA 9.4, cp.async.wait_group)")
+        });
+    }
+}
+
+/// Why a thread waits for nothing, if it does.
+fn empty(thread: &Thread, at: usize, mark: &Mark) -> Option<String> {
+    let code = &thread.code;
+    let (own, name) = groups(&mark.tags);
+    // Of copies by `cp.async`, all accesses are weak.
+    let is_copy = |i: &usize| {
+        let of = |access: &Access| access.tags.has("ASYNC") || access.tags.has("WEAK");
+        code[*i].op.accesses().any(|a| a.tags.has("ASY") && of(a) && groups(&a.tags).0 == own)
+    };
+    // Bulk operations that an mbarrier object tells of are in no group.
+    let is_tracked = |i: &usize| {
+        (i + 1..code.len()).take_while(|&j| code[j].span == code[*i].span).any(|j| code[j].op.has("MB"))
+    };
+    let makes =
+        |i: &Instr| i.op.mark(EventKind::Fence).is_some_and(|m| m.tags.has("CG") && groups(&m.tags).0 == own);
+    // In a loop, what stands behind it may come before it.
+    let before = if thread.has_loop() { 0..code.len() } else { 0..at };
+    let copies: Vec<usize> = before.clone().filter(is_copy).collect();
+    let grouped: Vec<usize> = copies.iter().copied().filter(|i| !is_tracked(i)).collect();
+    let groups = |from: usize| code[from..before.end].iter().filter(|i| makes(i)).count();
+    let from = |first: &usize| if thread.has_loop() { 0 } else { *first };
+    let pending = mark.pending.unwrap_or(0) as usize;
+    match grouped.first() {
+        None if copies.is_empty() => Some(format!("no `{name}` of this thread comes before it")),
+        None => Some("the copies before it are tracked by an mbarrier object, and in no group".to_owned()),
+        Some(first) => match groups(from(first)) {
+            0 => Some(format!("no `{name}.commit_group` stands between the copies and it")),
+            n if n <= pending && !thread.has_loop() => {
+                Some(format!("{n} of {pending} groups that may be incomplete are made before it"))
+            }
+            _ => None,
+        },
     }
 }
 
@@ -261,12 +271,56 @@ fn copy(e: &mut Emit<'_, '_>, c: &Call) {
         });
         return;
     }
-    let extent = (bytes, bytes);
-    let (Some(to), Some(from)) = (end(e, c, 0, Space::Shared, extent), end(e, c, 1, Space::Global, extent)) else {
-        return;
-    };
+    // Its accesses have the type of the locations.
+    e.through_register = false;
+    let (to, from) = (end(e, c, 0, Space::Shared, (bytes, bytes)), end(e, c, 1, Space::Global, (bytes, bytes)));
+    let (Some(to), Some(from)) = (to, from) else { return };
     let Some(ty) = one_type(e, c, to, from) else { return };
-    elements(e, c, &Accesses::weak("GEN"), ty, (c.expr(0), c.expr(1), bytes));
+    let ignored = match c.given(3) {
+        Some(Expr::Reg(p)) if e.regs.get(p).ty == Some(PRED) => Some(Expr::Reg(p)),
+        _ => None,
+    };
+    let of_source = match c.given(3) {
+        _ if ignored.is_some() => bytes,
+        None => bytes,
+        Some(Expr::Const(n)) if (0..=bytes).contains(&n) && n % i64::from(ty.bytes()) == 0 => n,
+        Some(_) => {
+            let message = "the bytes of the source are whole elements, and no more than are copied";
+            e.error("wrong-operand", c.opcode.clone(), message, |d| {
+                d.label(format!(
+                    "expected a constant from 0 to {bytes}, a multiple of {}, or a predicate",
+                    ty.bytes()
+                ))
+            });
+            return;
+        }
+    };
+    let ends = (aligned(c.expr(0), bytes), aligned(c.expr(1), bytes));
+    let around = ignored.map(|p| {
+        e.push(Op::Branch { cond: truth(p, true), target: usize::MAX });
+        (0..bytes / i64::from(ty.bytes())).for_each(|k| e.push(zero(&ends.0, k, ty)));
+        e.push(Op::Branch { cond: Expr::Const(1), target: usize::MAX });
+        e.here()
+    });
+    let copied = elements(e, c, &Accesses::weak("GEN"), ty, (ends.0.clone(), ends.1, of_source));
+    if copied.is_none() {
+        return;
+    }
+    (of_source / i64::from(ty.bytes())..bytes / i64::from(ty.bytes())).for_each(|k| e.push(zero(&ends.0, k, ty)));
+    if let Some(copies) = around {
+        let zeros = (bytes / i64::from(ty.bytes())) as usize;
+        e.aim(copies - zeros - 2, copies);
+        e.aim(copies - 1, e.here());
+    }
+}
+
+/// The store of a zero to an element of what a copy writes.
+fn zero(to: &Expr, k: i64, ty: Ty) -> Op {
+    Op::Store {
+        addr: plus(to.clone(), k, ty),
+        value: Expr::Const(0),
+        access: Accesses::weak("GEN").target("RLX", ty),
+    }
 }
 
 /// Where a bulk operation goes from and to.
@@ -275,8 +329,6 @@ struct Way {
     from: Space,
     /// An mbarrier object tells of it.
     tracked: bool,
-    /// The memory may be another CTA's.
-    cluster: bool,
     /// It is another CTA's.
     away: bool,
 }
@@ -303,7 +355,7 @@ fn way(e: &mut Emit<'_, '_>, c: &Call, reduces: bool) -> Option<Way> {
         return None;
     }
     let to = if tracked { Space::Shared } else { Space::Global };
-    Some(Way { to, from: if tracked && !away { Space::Global } else { Space::Shared }, tracked, cluster, away })
+    Some(Way { to, from: if tracked && !away { Space::Global } else { Space::Shared }, tracked, away })
 }
 
 /// How many bytes a bulk operation is of.
@@ -323,26 +375,18 @@ pub(super) fn of_units(e: &mut Emit<'_, '_>, c: &Call) -> Option<i64> {
 /// The type of the elements of both ends of a bulk operation.
 fn ends(e: &mut Emit<'_, '_>, c: &Call, way: &Way, bytes: i64) -> Option<Ty> {
     let source = end(e, c, 1, way.from, (bytes, UNIT))?;
-    let destination = match c.expr(0).base() {
-        None if way.cluster && way.tracked => None,
-        _ => Some(end(e, c, 0, way.to, (bytes, UNIT))?),
-    };
-    let ty = match destination {
-        Some(destination) => one_type(e, c, destination, source)?,
-        None => e.symbols.ty(source),
-    };
-    for loc in [Some(source), destination].into_iter().flatten() {
-        one_address(e, c, loc)?;
-    }
-    Some(ty)
+    let destination = end(e, c, 0, way.to, (bytes, UNIT))?;
+    one_address(e, c, source)?;
+    one_address(e, c, destination)?;
+    one_type(e, c, destination, source)
 }
 
-/// An address of a bulk operation: what is not aligned is no address of memory.
-fn aligned(addr: Expr) -> Expr {
+/// An address of a copy: what is not aligned is no address of memory.
+pub(super) fn aligned(addr: Expr, unit: i64) -> Expr {
     if addr.base().is_some() {
         return addr;
     }
-    let rest = Expr::Bin(BinOp::And, Ty::U64, addr.clone().into(), Expr::Const(UNIT - 1).into());
+    let rest = Expr::Bin(BinOp::And, Ty::U64, addr.clone().into(), Expr::Const(unit - 1).into());
     let aligned = Expr::Cmp(CmpOp::Eq, Ty::U64, rest.into(), Expr::Const(0).into());
     Expr::Select(aligned.into(), addr.into(), Expr::Const(0).into())
 }
@@ -373,7 +417,7 @@ fn bulk(e: &mut Emit<'_, '_>, c: &Call) {
     let how = Accesses { strong, away: way.away, ..Accesses::weak("ASYNC") };
     let Some(targets) = targets(e, c, c.given(4).is_some()) else { return };
     for (to, object) in targets {
-        if elements(e, c, &how, ty, (aligned(to), c.expr(1), bytes)).is_none() {
+        if elements(e, c, &how, ty, (aligned(to, UNIT), aligned(c.expr(1), UNIT), bytes)).is_none() {
             return;
         }
         if way.tracked {
@@ -408,12 +452,12 @@ fn reduce(e: &mut Emit<'_, '_>, c: &Call) {
         });
         return;
     }
-    let to = aligned(c.expr(0));
+    let (to, from) = (aligned(c.expr(0), UNIT), aligned(c.expr(1), UNIT));
     let tags = Accesses { strong: Some(scope), away: way.away, ..Accesses::weak("ASYNC") };
     for k in 0..bytes / i64::from(c.ty.bytes()) {
         let Some(dst) = e.temporary(c, &format!("copy {k}"), c.ty) else { return };
         let Some(update) = updated_by(e, c, Expr::Reg(dst)) else { return };
-        e.push(Op::Load { dst, addr: plus(c.expr(1), k, c.ty), access: Accesses::weak("ASYNC").source(c.ty) });
+        e.push(Op::Load { dst, addr: plus(from.clone(), k, c.ty), access: Accesses::weak("ASYNC").source(c.ty) });
         e.push(tags.reduction("RLX", c.ty, plus(to.clone(), k, c.ty), update));
     }
     if way.tracked {
@@ -464,6 +508,7 @@ fn targets(e: &mut Emit<'_, '_>, c: &Call, multicast: bool) -> Option<Vec<(Expr,
         return Some(vec![own]);
     }
     let (Expr::Const(mask), Some(to), Some(object)) = (c.expr(4), own.0.base(), own.1.base()) else {
+        e.ask();
         let message = "a copy to several CTAs through addresses or a mask in a register is not supported";
         e.error("unsupported-address", c.opcode.clone(), message, |d| {
             d.label("expected the names of locations in shared memory, and a constant mask")
@@ -558,20 +603,54 @@ fn elements(
     Some(())
 }
 
-/// The type of the elements of both ends.
-fn one_type(e: &mut Emit<'_, '_>, c: &Call, to: LocId, from: LocId) -> Option<Ty> {
-    let (ty, other) = (e.symbols.ty(to), e.symbols.ty(from));
-    if ty.bits == other.bits {
-        return Some(ty);
+/// An end of a copy.
+#[derive(Clone, Copy)]
+pub(super) enum End {
+    /// Of this location.
+    Of(LocId),
+    /// Of one in this state space.
+    In(Space),
+}
+
+/// The types of the elements that an end may be of.
+fn types_of(e: &Emit<'_, '_>, end: End) -> Vec<Ty> {
+    match end {
+        End::Of(loc) => vec![e.symbols.ty(loc)],
+        End::In(space) => {
+            let in_space = e.symbols.objects().filter(|(_, o)| o.space == space && o.class.is_none());
+            in_space.filter_map(|(_, o)| Some(o.ty?.0)).collect()
+        }
     }
-    let message = format!("a copy from elements of {} bits to such of {} bits", other.bits, ty.bits);
-    e.error("mixed-size", c.opcode.clone(), message, |d| d.label("expected locations with elements of one size"));
-    None
+}
+
+/// The type of the elements of both ends.
+pub(super) fn one_type(e: &mut Emit<'_, '_>, c: &Call, to: End, from: End) -> Option<Ty> {
+    let narrowest = |types: &[Ty]| types.iter().copied().min_by_key(|ty| ty.bits);
+    let (to, from) = (types_of(e, to), types_of(e, from));
+    let (Some(ty), Some(other)) = (narrowest(&to), narrowest(&from)) else {
+        return Some(narrowest(&to).or(narrowest(&from)).unwrap_or(Ty::U32));
+    };
+    let both: Vec<Ty> = to.into_iter().filter(|ty| from.iter().any(|other| other.bits == ty.bits)).collect();
+    let found = narrowest(&both);
+    if found.is_none() {
+        let message = format!("a copy from elements of {} bits to such of {} bits", other.bits, ty.bits);
+        e.error("mixed-size", c.opcode.clone(), message, |d| {
+            d.label("expected locations with elements of one size")
+        });
+    }
+    found
 }
 
 /// Reports memory that has several addresses.
-pub(super) fn one_address(e: &mut Emit<'_, '_>, c: &Call, loc: LocId) -> Option<()> {
-    let (object, _) = e.symbols.object(loc);
+pub(super) fn one_address(e: &mut Emit<'_, '_>, c: &Call, end: End) -> Option<()> {
+    let all: Vec<LocId> = match end {
+        End::Of(loc) => vec![e.symbols.object(loc).0],
+        End::In(space) => e.symbols.objects().filter(|(_, o)| o.space == space).map(|(id, _)| id).collect(),
+    };
+    all.into_iter().try_for_each(|object| alone(e, c, object))
+}
+
+fn alone(e: &mut Emit<'_, '_>, c: &Call, object: LocId) -> Option<()> {
     let Some(other) = e.symbols.alias_of(object) else { return Some(()) };
     let (name, place) = (e.symbols.get(object).name.clone(), e.symbols.get(other).span);
     let message = format!("a bulk copy of `{name}`, which has a second address, is not supported");
@@ -590,14 +669,14 @@ pub(super) fn end(
     at: usize,
     space: Space,
     (bytes, unit): (i64, i64),
-) -> Option<LocId> {
+) -> Option<End> {
     let (loc, offset) = match c.expr(at) {
         Expr::Address(loc) => (loc, 0),
         Expr::Bin(BinOp::Add, _, base, offset) => match (*base, *offset) {
             (Expr::Address(loc), Expr::Const(offset)) => (loc, offset),
-            _ => return through_register(e, c),
+            _ => return Some(unknown(e, space)),
         },
-        _ => return through_register(e, c),
+        _ => return Some(unknown(e, space)),
     };
     is_ordinary(e, loc, &c.opcode)?;
     let declared = e.symbols.object(loc).1;
@@ -636,13 +715,11 @@ pub(super) fn end(
             format!("expected a location of at least {} bytes", offset + bytes),
         );
     }
-    Some(loc)
+    Some(End::Of(loc))
 }
 
-fn through_register(e: &mut Emit<'_, '_>, c: &Call) -> Option<LocId> {
-    let message = "a copy through an address in a register is not supported";
-    e.error("unsupported-address", c.opcode.clone(), message, |d| {
-        d.label("expected the names of two locations: `[x], [g]`")
-    });
-    None
+/// An end that is not known, unless it is found to be.
+fn unknown(e: &mut Emit<'_, '_>, space: Space) -> End {
+    e.ask();
+    End::In(space)
 }

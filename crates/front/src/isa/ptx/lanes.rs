@@ -8,6 +8,8 @@
 //!   shuffle reads, by its `c` operand; what is undefined.
 //!
 //! # Where we differ
+//! - Lanes are taken to be converged from the start, or a barrier that all threads of the CTA come to, to the next label or branch:
+//!   `activemask` has no value elsewhere.
 //! - Where the lane that a shuffle reads or the mask is no constant, a lane takes from all that may be meant, and chooses.
 //! - What the ISA leaves undefined, a lane outside of its own mask and a value of a lane that does not come, meets nobody.
 
@@ -34,6 +36,25 @@ pub(super) const ROWS: &[Row] = &[
         shuffle,
     )
     .keyed(&["sync"]),
+    Row::new(
+        "activemask",
+        "`activemask.b32 d`",
+        "the lanes that are converged, as a set of bits: all of the warp, in front of labels and branches, or between these and behind a \
+         barrier of the CTA",
+        &[B32],
+        &[Role::Dst],
+        |e, c| {
+            let threads = e.env.warp.of;
+            if threads > 32 || threads > 1 && !e.converged {
+                e.error("unsupported-mask", c.opcode.clone(), "which lanes are active here is not known", |d| {
+                    d.label("expected it behind the start or a `bar.sync`, with no label and no branch between")
+                });
+                return;
+            }
+            put(e, c, 0, int(e.env.warp.all()));
+        },
+    )
+    .result(ResultTy::U32),
     Row::new(
         "vote",
         "`vote.sync.all.pred d, {!}a, mask`",

@@ -3,19 +3,25 @@
 //! # Invariants
 //! - Errors never stop the walk: one pass reports everything that is wrong with a thread.
 //! - The result is only used if nothing was reported; until then a branch target may be a placeholder.
+//! - An instruction that asks for constants and finds registers is lowered again with what [`known`] finds of these.
 //! - Types of locations are settled ([`super::Unit::settle_types`]) before any thread is lowered.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use super::known::{self, Values};
 use super::names::Name;
+use super::operands::plus;
 use super::parse::OperandKind;
 use super::regs::{Regs, bare};
-use super::table::{Matched, Quals, Role, Row};
+use super::table::{GroupKind, Matched, PRED, Quals, Role, Row};
 use super::{Env, Item, Lowered, Unit};
 use crate::isa::Symbols;
 use diag::{Diagnostic, Sink, Span};
-use program::{CmpOp, Element, Expr, Init, Instr, LocId, Op, RegId, Ty};
+use program::{
+    Access, Barrier, BarrierAction, BarrierNaming, CmpOp, Element, Expr, Init, Instr, LocId, Op, RegId, Register,
+    Scope, Space, Tags, Ty,
+};
 
 /// An operand, resolved.
 #[derive(Clone, Debug)]
@@ -42,6 +48,8 @@ pub(super) struct Call {
     pub(super) pred: Option<Expr>,
     /// Its operands; those left out are missing at the end.
     pub(super) args: Vec<Arg>,
+    /// Which of them were registers whose values are known.
+    pub(super) found: Vec<bool>,
     /// Opcode and qualifiers.
     pub(super) opcode: Range<usize>,
 }
@@ -62,6 +70,11 @@ impl Call {
             Some(one) => std::slice::from_ref(one),
             None => &[],
         }
+    }
+
+    /// Whether operand `i` was a register whose value is known.
+    pub(super) fn is_found(&self, i: usize) -> bool {
+        self.found.get(i) == Some(&true)
     }
 
     /// The value of operand `i`, if it was given.
@@ -95,6 +108,23 @@ pub(super) struct Emit<'a, 's> {
     /// The current instruction has an address in a register and no type.
     pub(super) through_register: bool,
     current: (Span, u32, String),
+    /// All lanes of the warp come here together, since the start or a barrier: without a label or branch in between.
+    pub(super) converged: bool,
+    /// What is known of registers in front of items that asked, and whether they asked for addresses.
+    known: &'a HashMap<usize, (Values, bool)>,
+    /// The items that ask for what is known of registers.
+    asking: Vec<Asking>,
+    /// The current one asks for addresses, too.
+    asks: bool,
+}
+
+/// An item that asks for what is known of registers: one that could not be lowered, or wants to know addresses.
+struct Asking {
+    item: usize,
+    /// The micro-op that comes first.
+    first: usize,
+    /// Addresses, too: an access whose type is that of what it names does not ask for them.
+    addresses: bool,
 }
 
 /// A branch target that is still to be filled in with the end of the thread.
@@ -102,6 +132,50 @@ const END: usize = usize::MAX;
 
 /// Lowers one thread.
 pub(super) fn lower(unit: &Unit, env: &Env, symbols: &Symbols, sink: &mut Sink) -> Lowered {
+    let before = (sink.kept(), sink.errors());
+    let mut known: HashMap<usize, (Values, bool)> = HashMap::new();
+    // What one instruction comes to know may be what the next one asks for.
+    for _ in 0..unit.items.len() {
+        let (lowered, asking) = lower_with(unit, env, symbols, sink, &known);
+        if asking.is_empty() {
+            return lowered;
+        }
+        let narrow = |loc| symbols.object(loc).1.space == Space::Shared;
+        let start = start(env, symbols, &lowered.regs);
+        let found = known::before(&lowered.code, &start, &narrow, asking.iter().map(|a| a.first));
+        let found = asking.iter().zip(found).map(|(a, mut values)| {
+            values.retain(|_, value| a.addresses || matches!(value, Expr::Const(_)));
+            (a.item, (values, a.addresses))
+        });
+        let found: HashMap<usize, (Values, bool)> = found.collect();
+        if found == known {
+            return lowered;
+        }
+        known = found;
+        sink.take_back(before);
+    }
+    lower_with(unit, env, symbols, sink, &known).0
+}
+
+/// The registers that the test gives a value.
+fn start(env: &Env, symbols: &Symbols, regs: &[Register]) -> Values {
+    let given = |reg: &Register| env.regs.iter().any(|r| bare(&r.name) == reg.name);
+    let value = |reg: &Register| match reg.init {
+        Init::Int(v) => Expr::Const(v),
+        Init::Address { loc, index } => plus(Expr::Address(loc), i64::from(index), symbols.ty(loc)),
+    };
+    let all = (0..).map(RegId).zip(regs);
+    all.filter(|(_, reg)| given(reg)).map(|(id, reg)| (id, value(reg))).collect()
+}
+
+/// Lowers one thread, with what is known of registers; tells which items ask for constants.
+fn lower_with(
+    unit: &Unit,
+    env: &Env,
+    symbols: &Symbols,
+    sink: &mut Sink,
+    known: &HashMap<usize, (Values, bool)>,
+) -> (Lowered, Vec<Asking>) {
     let mut emit = Emit {
         unit,
         env,
@@ -117,13 +191,18 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &Symbols, sink: &mut Sink) 
         leaves: false,
         through_register: false,
         current: (Span::default(), 0, String::new()),
+        converged: true,
+        known,
+        asking: Vec::new(),
+        asks: false,
     };
     emit.collect_written();
     emit.collect_registers();
     emit.emit_all();
     emit.patch();
     let init: HashMap<&str, &Init> = env.regs.iter().map(|r| (bare(&r.name), &r.init)).collect();
-    Lowered { regs: emit.regs.finish(&init), code: emit.code, leaves: emit.leaves, untyped: emit.untyped }
+    let regs = emit.regs.finish(&init);
+    (Lowered { regs, code: emit.code, leaves: emit.leaves, untyped: emit.untyped }, emit.asking)
 }
 
 impl<'a> Emit<'a, '_> {
@@ -159,6 +238,13 @@ impl<'a> Emit<'a, '_> {
     /// Appends a jump to a micro-op.
     pub(super) fn jump(&mut self, cond: Expr, target: usize) {
         self.push(Op::Branch { cond, target });
+    }
+
+    /// Says where a jump goes.
+    pub(super) fn aim(&mut self, jump: usize, to: usize) {
+        if let Some(target) = self.code[jump].op.target_mut() {
+            *target = to;
+        }
     }
 
     /// Appends the end of the thread.
@@ -231,12 +317,18 @@ impl<'a> Emit<'a, '_> {
         loc.map_or(Ty::WORD, |loc| self.symbols.ty(loc))
     }
 
+    /// Has the instruction lowered again with the addresses in registers that are known, if it has not been.
+    pub(super) fn ask(&mut self) {
+        self.asks = true;
+    }
+
     fn emit_all(&mut self) {
         let unit = self.unit;
-        for item in &unit.items {
+        for (at, item) in unit.items.iter().enumerate() {
             match item {
                 Item::Reg { .. } => {}
                 Item::Label(range) => {
+                    self.converged = false;
                     let name = self.str(range);
                     if self.labels.insert(name, self.code.len()).is_some() {
                         self.error(
@@ -247,12 +339,66 @@ impl<'a> Emit<'a, '_> {
                         );
                     }
                 }
-                Item::Instr(m) => self.instruction(m),
+                Item::Instr(m) => {
+                    let (first, errors) = (self.code.len(), self.sink.errors());
+                    self.asks = self.known.get(&at).is_some_and(|known| known.1);
+                    self.instruction(m, at);
+                    // A barrier that is not aligned does not ask the lanes to come to it together.
+                    let aligned = m.row.opcode == "bar" || m.quals.all(GroupKind::Ignored).any(|w| w == "aligned");
+                    self.converged = match &self.code[first..] {
+                        [one] if aligned && one.op.barrier().is_some_and(gathers) => true,
+                        all => self.converged && !all.iter().any(|i| matches!(i.op, Op::Branch { .. })),
+                    };
+                    let failed = self.sink.errors() > errors;
+                    if failed {
+                        self.forget(m);
+                    }
+                    if failed || self.asks || self.known.contains_key(&at) {
+                        self.asking.push(Asking { item: at, first, addresses: self.asks });
+                    }
+                }
             }
         }
     }
 
-    fn instruction(&mut self, m: &'a Matched) {
+    /// Of an instruction that could not be lowered: nothing is known of what it writes.
+    fn forget(&mut self, m: &'a Matched) {
+        for (role, operand) in m.operands() {
+            if let (Role::Dst | Role::DstPred | Role::DstAndPred | Role::DstParam, OperandKind::Name(n)) =
+                (role, &operand.kind)
+                && let Some(dst) = self.regs.find(self.str(&n.name))
+            {
+                let access = Access { tags: Tags::default(), scope: None, ty: Ty::WORD };
+                self.push(Op::Load { dst, addr: Expr::Const(0), access });
+            }
+        }
+    }
+
+    /// The value of an operand in registers, if it is known in front of an item.
+    fn constant(&self, arg: &Arg, at: usize) -> Option<Arg> {
+        let (Arg::Expr(e), Some((known, _))) = (arg, self.known.get(&at)) else { return None };
+        // What a predicate says is no number.
+        let predicate = |r: &RegId| self.regs.get(*r).ty == Some(PRED);
+        if e.base().is_some() || matches!(e, Expr::Const(_)) || matches!(e, Expr::Reg(r) if predicate(r)) {
+            return None;
+        }
+        let narrow = |loc| self.symbols.object(loc).1.space == Space::Shared;
+        // What is not inside of the location is of something else, such as the copy of another CTA.
+        let inside = |value: &Expr| match value {
+            Expr::Bin(_, _, base, offset) => match (base.base(), &**offset) {
+                (Some(loc), Expr::Const(offset)) => {
+                    let object = self.symbols.object(loc).1;
+                    let bytes = object.init.len() as i64 * i64::from(self.symbols.ty(loc).bytes());
+                    (0..bytes).contains(offset)
+                }
+                _ => false,
+            },
+            _ => true,
+        };
+        known::value(e, known, &narrow).filter(inside).map(Arg::Expr)
+    }
+
+    fn instruction(&mut self, m: &'a Matched, at: usize) {
         let span = self.unit.text.span(m.raw.range.clone());
         let text = self.str(&m.raw.range).split_whitespace().collect::<Vec<_>>().join(" ");
         self.current = (span, self.sink.line(span.start), text);
@@ -273,10 +419,14 @@ impl<'a> Emit<'a, '_> {
         let ty = self.call_ty(m);
         let mut loc = None;
         self.through_register = false;
-        let mut args = Vec::with_capacity(given);
+        let (mut args, mut found) = (Vec::with_capacity(given), Vec::with_capacity(given));
         for (role, operand) in m.row.operands.iter().zip(&m.raw.operands) {
             match self.argument(m, *role, operand, ty, &mut loc) {
-                Some(arg) => args.push(arg),
+                Some(arg) => {
+                    let constant = self.constant(&arg, at);
+                    found.push(constant.is_some());
+                    args.push(constant.unwrap_or(arg));
+                }
                 None => return,
             }
         }
@@ -293,7 +443,7 @@ impl<'a> Emit<'a, '_> {
             _ => None,
         };
         let opcode = m.raw.opcode.start..m.raw.quals.last().map_or(m.raw.opcode.end, |q| q.end);
-        let call = Call { row: m.row, quals: m.quals.clone(), ty, loc, pred, args, opcode };
+        let call = Call { row: m.row, quals: m.quals.clone(), ty, loc, pred, args, found, opcode };
         (m.row.lower)(self, &call);
         if let Some(at) = around {
             let end = self.code.len();
@@ -332,6 +482,12 @@ impl<'a> Emit<'a, '_> {
             }
         }
     }
+}
+
+/// Whether all threads of a CTA come to a barrier, and wait.
+fn gathers(barrier: &Barrier) -> bool {
+    let whole = matches!(&barrier.naming, BarrierNaming::Counted { count: None, .. });
+    barrier.action == BarrierAction::Sync && barrier.domain == Scope::Cta && whole
 }
 
 /// A predicate's truth value, or the opposite of it.

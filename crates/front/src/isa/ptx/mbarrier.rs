@@ -530,7 +530,8 @@ fn scope(e: &mut Emit<'_, '_>, c: &Call) -> Option<Scope> {
 
 /// Reports an operation on what is no mbarrier object.
 pub(super) fn is_object(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<()> {
-    let Some(loc) = c.expr(at).base() else { return Some(()) };
+    // What is used as one through a register is one.
+    let Some(loc) = c.expr(at).base().filter(|_| !c.is_found(at)) else { return Some(()) };
     let (id, declared) = e.symbols.object(loc);
     if declared.class == Some(program::Class::Mbarrier) {
         return Some(());
@@ -547,9 +548,11 @@ pub(super) fn is_object(e: &mut Emit<'_, '_>, c: &Call, at: usize) -> Option<()>
 }
 
 fn mapa(e: &mut Emit<'_, '_>, c: &Call) {
-    let (Expr::Address(loc), Expr::Const(rank)) = (c.expr(1), c.expr(2)) else {
-        e.error("wrong-operand", c.opcode.clone(), "`mapa` of an address in a register is not supported", |d| {
-            d.label("expected the name of a location in shared memory, and a constant rank")
+    let Some(loc) = c.expr(1).base() else {
+        e.ask();
+        let message = "`mapa` of an address that is not known is not supported";
+        e.error("wrong-operand", c.opcode.clone(), message, |d| {
+            d.label("expected a location in shared memory, or a register that holds the same address of one on every way here")
         });
         return;
     };
@@ -561,8 +564,21 @@ fn mapa(e: &mut Emit<'_, '_>, c: &Call) {
         });
         return;
     }
-    let Some(value) = of_rank(e, c, loc, c.expr(1), rank) else { return };
-    if let Some(dst) = c.dst(0) {
+    if !matches!(c.expr(2), Expr::Const(_)) {
+        e.ask();
+    }
+    let value = match c.expr(2) {
+        Expr::Const(rank) => of_rank(e, c, loc, c.expr(1), rank),
+        rank => {
+            // That of a CTA that the cluster does not have is an address of nothing.
+            (0..e.env.cluster.len() as i64).rev().try_fold(Expr::Const(0), |otherwise, of| {
+                let meant = Expr::Cmp(CmpOp::Eq, Ty::U32, rank.clone().into(), Expr::Const(of).into());
+                let address = of_rank(e, c, loc, c.expr(1), of)?;
+                Some(Expr::Select(meant.into(), address.into(), otherwise.into()))
+            })
+        }
+    };
+    if let (Some(value), Some(dst)) = (value, c.dst(0)) {
         e.push(Op::Assign { dst, value });
     }
 }

@@ -32,6 +32,7 @@ mod control;
 mod copies;
 mod expand;
 mod fences;
+mod known;
 mod lanes;
 mod lex;
 mod lower;

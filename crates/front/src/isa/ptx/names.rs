@@ -229,7 +229,8 @@ impl<'a> Emit<'a, '_> {
 
 /// Whether an access says that it is to shared memory.
 fn shared(m: &Matched) -> bool {
-    m.quals.get(GroupKind::Space).is_some_and(|space| space.starts_with("shared"))
+    let words = [GroupKind::Space, GroupKind::Ignored].into_iter().flat_map(|kind| m.quals.all(kind));
+    words.into_iter().any(|word| word.starts_with("shared"))
 }
 
 /// Whether a name is one of PTX's special registers (PTX ISA, Special Registers).

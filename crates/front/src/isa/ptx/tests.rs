@@ -371,12 +371,19 @@ fn lanes_meet_by_masks() {
     ok("vote.sync.ballot.b32 r1, p, 0xf; setp.eq.u32 p, r0, 3");
     ok("shfl.sync.idx.b32 r1, r0, r0, 31, -1");
     ok("shfl.sync.idx.b32 r1, r0, 0, 31, r0");
-    wrong("shfl.sync.idx.b32 r1, r0, 0, r0, -1", "unsupported-operand");
+    ok("shfl.sync.idx.b32 r1, r0, 0, r0, -1");
+    wrong("ld.u32 r2, words; shfl.sync.idx.b32 r1, r0, 0, r2, -1", "unsupported-operand");
     wrong("shfl.sync.idx.b32 r1, r0, 0, 31, 0x70", "unsupported-mask");
     wrong("shfl.sync.b32 r1, r0, 0, 31, -1", "unknown-instruction");
     wrong("shfl.idx.b32 r1, r0, 0, 31", "unknown-instruction");
     wrong("redux.sync.add.u32 r1|p, r0, -1", "unsupported-operand");
-    wrong("activemask.b32 r1", "unsupported-instruction");
+    ok("activemask.b32 r1");
+    ok("L: mov.u32 r2, 1; bar.sync 0; activemask.b32 r1");
+    wrong("L: activemask.b32 r1", "unsupported-mask");
+    ok("L: barrier.sync.aligned 0; activemask.b32 r1");
+    wrong("L: barrier.sync 0; activemask.b32 r1", "unsupported-mask");
+    wrong("setp.eq.u32 p, r0, 3; @p bra L; activemask.b32 r1; L: mov.u32 r2, 1", "unsupported-mask");
+    wrong("L: bar.sync 0, 64; activemask.b32 r1", "unsupported-mask");
 }
 
 #[test]
@@ -403,7 +410,11 @@ fn mistakes_have_names() {
         ("ld.u64 r0, [b]", "mbarrier-access"),
         ("cp.async b, x, 8", "mbarrier-access"),
         ("cp.async s, x, 12", "wrong-operand"),
-        ("cp.async s, x, 8, 4", "wrong-operands"),
+        ("cp.async s, x, 8, 4", "wrong-operand"),
+        ("cp.async s, x, 8, 16", "wrong-operand"),
+        ("cp.async s, x, 8, 8, 8", "wrong-operands"),
+        ("ld.u32 n, words; cp.async s, x, 8, n", "wrong-operand"),
+        ("mov.u32 n, 0; @q mov.u32 n, 8; cp.async s, x, 8, n; setp.eq.u32 q, 0, 0", "wrong-operand"),
         ("cp.async x, x, 8", "wrong-space"),
         ("cp.async s, c, 8", "wrong-space"),
         ("cp.async.cg s, x, 8", "conflicting-qualifiers"),
@@ -411,7 +422,7 @@ fn mistakes_have_names() {
         ("cp.async s, x, 4", "misaligned"),
         ("cp.async s, x[1], 8", "out-of-bounds"),
         ("cp.async s, words, 8", "mixed-size"),
-        ("mov.u64 p, s; cp.async [p], [x], 8", "unsupported-address"),
+        ("mov.u64 p, x; cp.async [s], [p], 16", "out-of-bounds"),
         ("cp.async.wait_group n", "wrong-operand"),
         ("cp.async.wait_group -1", "wrong-operand"),
         ("cp.async.mbarrier.arrive.b64 [x]", "no-mbarrier"),
@@ -443,7 +454,9 @@ fn mistakes_have_names() {
         ("cp.async.bulk ss, gg, 16, x", "no-mbarrier"),
         ("cp.async.bulk b, gg, 16, b", "mbarrier-access"),
         ("cp.async.bulk ss, aliased, 16, b", "unsupported-alias"),
-        ("mov.u64 p, gg; cp.async.bulk ss, [p], 16, b", "unsupported-address"),
+        ("mov.u64 p, gg; cp.async.bulk ss, [p], 32, b", "out-of-bounds"),
+        ("ld.u64 p, x; cp.async.bulk ss, [p], 16, b", "unsupported-alias"),
+        ("ld.u32 n, words; cp.async.bulk ss, gg, n, b", "wrong-operand"),
         ("cp.async.bulk.tensor.1d.shared::cta.global [ss], [gg], 16", "unsupported-qualifier"),
         ("cp.reduce.async.bulk.global.shared::cta.bulk_group [gg], [ss], 16", "missing-operation"),
         ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add [gg], [ss], 16", "missing-type"),
@@ -550,8 +563,9 @@ fn mistakes_have_names() {
         ("fence.mbarrier_init.release.gpu", "missing-scope"),
         ("mapa.u64 r, b, 1", "out-of-range"),
         ("mapa.u64 r, x, 0", "wrong-space"),
-        ("mov.u64 p, b; mapa.u64 r, p, 0", "wrong-operand"),
-        ("mad24.lo.u32 r0, r1, r2, r3", "unsupported-instruction"),
+        ("mov.u64 p, b; mapa.u64 r, p, 1", "out-of-range"),
+        ("ld.u64 p, x; mapa.u64 r, p, 0", "wrong-operand"),
+        ("set.eq.u32.u32 r0, r1, r2", "unsupported-instruction"),
         ("lop4.b32 r0, r1, r2, r3, 0x96", "unknown-instruction"),
         ("setp.equ.f16 p, 1, 1", "unsupported-qualifier"),
         ("ld.aquire.gpu r0, x", "unknown-qualifier"),

@@ -1,0 +1,113 @@
+//! Constants in registers: what a register holds in front of an instruction, where that is the same on every way there.
+//!
+//! Some operands say how many accesses an instruction makes, or to which memory: they have to be known before a program runs. Compilers
+//! put them into registers like any others. A data-flow analysis of a thread's micro-ops finds them: a value is a constant, or the
+//! address of a byte of a location.
+//!
+//! # Invariants
+//! - A value is known only if each way to the instruction that conditions allow gives the register this one. Of an instruction that no
+//!   such way leads to, all ways count.
+//! - What is read from memory, or brought by other lanes, is not known.
+
+use std::collections::HashMap;
+
+use super::operands::plus;
+use program::{BinOp, Expr, Instr, LocId, Op, RegId, Ty};
+
+/// The registers whose values are known.
+pub(super) type Values = HashMap<RegId, Expr>;
+
+/// The value of an expression, if it is known. `narrow`: whether the addresses of a location fit 32 bits.
+pub(super) fn value(e: &Expr, known: &Values, narrow: &dyn Fn(LocId) -> bool) -> Option<Expr> {
+    let of = |e: &Expr| value(e, known, narrow);
+    let whole = |ty: Ty, loc: LocId| ty.bits == 64 || (ty.bits == 32 && narrow(loc));
+    match e {
+        Expr::Const(_) | Expr::Address(_) => Some(e.clone()),
+        Expr::Reg(r) => known.get(r).cloned(),
+        Expr::Bin(op, ty, a, b) => match (of(a)?, of(b)?) {
+            (Expr::Const(_), Expr::Const(0)) if op.divides() => None,
+            (Expr::Const(a), Expr::Const(b)) => Some(Expr::Const(op.apply(*ty, a, b))),
+            (address, Expr::Const(by)) | (Expr::Const(by), address) if *op == BinOp::Add => {
+                whole(*ty, address.base()?).then(|| plus(address, by, BYTES))
+            }
+            (address, Expr::Const(by)) if *op == BinOp::Sub => {
+                whole(*ty, address.base()?).then(|| plus(address, by.wrapping_neg(), BYTES))
+            }
+            _ => None,
+        },
+        Expr::Cmp(op, ty, a, b) => match (of(a)?, of(b)?) {
+            (Expr::Const(a), Expr::Const(b)) => Some(Expr::Const(i64::from(op.holds(*ty, a, b)))),
+            _ => None,
+        },
+        Expr::Select(cond, a, b) => match of(cond)? {
+            Expr::Const(0) => of(b),
+            Expr::Const(_) => of(a),
+            _ => None,
+        },
+        Expr::Cast(ty, inner) => match of(inner)? {
+            Expr::Const(v) => Some(Expr::Const(ty.wrap(v))),
+            address => whole(*ty, address.base()?).then_some(address),
+        },
+    }
+}
+
+/// Offsets of addresses count bytes.
+const BYTES: Ty = Ty { bits: 8, signed: false };
+
+/// What is known in front of these micro-ops, if `start` is known at the start of the thread.
+pub(super) fn before(
+    code: &[Instr],
+    start: &Values,
+    narrow: &dyn Fn(LocId) -> bool,
+    asked: impl Iterator<Item = usize>,
+) -> Vec<Values> {
+    let [likely, all] = [true, false].map(|prune| flow(code, start, narrow, prune));
+    asked.map(|at| likely[at].clone().or_else(|| all[at].clone()).unwrap_or_default()).collect()
+}
+
+/// What is known in front of each micro-op, and at the end; `None`: no way leads there. `prune`: ways that conditions rule out are none.
+fn flow(code: &[Instr], start: &Values, narrow: &dyn Fn(LocId) -> bool, prune: bool) -> Vec<Option<Values>> {
+    let mut states: Vec<Option<Values>> = vec![None; code.len() + 1];
+    states[0] = Some(start.clone());
+    let mut open = vec![0];
+    while let Some(at) = open.pop() {
+        let (Some(mut known), Some(instr)) = (states[at].clone(), code.get(at)) else { continue };
+        let (mut next, mut target) = (true, None);
+        match &instr.op {
+            Op::Assign { dst, value: e } => {
+                match value(e, &known, narrow) {
+                    Some(new) => known.insert(*dst, new),
+                    None => known.remove(dst),
+                };
+            }
+            Op::Branch { cond, target: to } => {
+                let cond = if prune { value(cond, &known, narrow) } else { Some(cond.clone()) };
+                let taken = cond.and_then(|cond| if let Expr::Const(v) = cond { Some(v != 0) } else { None });
+                next = taken != Some(true);
+                target = (taken != Some(false)).then_some(*to);
+            }
+            other => {
+                if let Some(dst) = other.defines() {
+                    known.remove(&dst);
+                }
+            }
+        }
+        for to in target.into_iter().chain(next.then_some(at + 1)) {
+            let grown = match &mut states[to] {
+                Some(other) => {
+                    let before = other.len();
+                    other.retain(|reg, value| known.get(reg) == Some(value));
+                    other.len() < before
+                }
+                empty => {
+                    *empty = Some(known.clone());
+                    true
+                }
+            };
+            if grown {
+                open.push(to);
+            }
+        }
+    }
+    states
+}
