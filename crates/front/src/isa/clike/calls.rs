@@ -10,6 +10,7 @@
 //! - The published suites: which orders and scopes occur; a failure order is read and ignored.
 
 use super::groups::Vote;
+use super::integer::Computed;
 use super::lanes::Handed;
 use super::language::Language;
 use program::words::{OF_LOADS, OF_OTHERS, OF_STORES, Order};
@@ -69,6 +70,8 @@ pub(super) enum Role {
     Width,
     /// Whether a compare-exchange may fail without a reason: a constant.
     Weak,
+    /// One of several values.
+    Operand,
     /// A value that does not matter.
     Ignored,
     /// The same, as often as wanted.
@@ -119,6 +122,8 @@ pub(super) enum Does {
     Larger,
     /// The smaller one.
     Smaller,
+    /// Computes with its operands, converted to a type if one is given.
+    Computes(Computed, Option<Ty>),
     /// Computes with the bits of a value. Of a type if one is given, else of the value's.
     Bits(Bits, Option<Ty>),
     /// Reads plainly what nothing writes.
@@ -171,6 +176,11 @@ const fn collective(name: &'static str, handed: Handed, group: Scope) -> Row {
     row(name, In::OpenCl, Does::Hand(handed, group), ONE)
 }
 
+/// An integer function of OpenCL C.
+const fn integer(name: &'static str, does: Computed, args: &'static [Role]) -> Row {
+    row(name, In::OpenCl, Does::Computes(does, None), args)
+}
+
 const fn builtin(name: &'static str, does: Does, args: &'static [Role]) -> Row {
     Row { words: Some(&GNU), ..row(name, In::Builtin, does, args) }
 }
@@ -214,6 +224,8 @@ const GNU: Vocabulary = Vocabulary { orders: GNU_ORDERS, scopes: &[] };
 use Does::{CompareExchange, Exchange, Fetch, FetchNew};
 
 pub(super) const ONE: &[Role] = &[Role::Val];
+pub(super) const TWO: &[Role] = &[Role::Operand, Role::Operand];
+pub(super) const THREE: &[Role] = &[Role::Operand, Role::Operand, Role::Operand];
 
 /// The table.
 pub(super) const ROWS: &[Row] = &[
@@ -284,6 +296,18 @@ pub(super) const ROWS: &[Row] = &[
     row("popcount", In::OpenCl, Does::Bits(Bits::Ones, None), ONE),
     row("clz", In::OpenCl, Does::Bits(Bits::LeadingZeros, None), ONE),
     row("ctz", In::OpenCl, Does::Bits(Bits::TrailingZeros, None), ONE),
+    integer("clamp", Computed::Clamp, THREE),
+    integer("rotate", Computed::Rotate, TWO),
+    integer("abs_diff", Computed::Distance, TWO),
+    integer("hadd", Computed::HalfSum(false), TWO),
+    integer("rhadd", Computed::HalfSum(true), TWO),
+    integer("add_sat", Computed::Saturated(BinOp::Add), TWO),
+    integer("sub_sat", Computed::Saturated(BinOp::Sub), TWO),
+    integer("mul_hi", Computed::Upper, TWO),
+    integer("mad_hi", Computed::UpperAnd, THREE),
+    integer("mul24", Computed::Low, TWO),
+    integer("mad24", Computed::LowAnd, THREE),
+    integer("bitselect", Computed::BitSelect, THREE),
     row("abs", In::C, Does::Bits(Bits::Absolute, Some(Ty::S32)), ONE),
     row("labs", In::C, Does::Bits(Bits::Absolute, Some(Ty::WORD)), ONE),
     row("llabs", In::C, Does::Bits(Bits::Absolute, Some(Ty::WORD)), ONE),
@@ -373,7 +397,7 @@ impl Row {
                 Role::Val | Role::Compared if self.args == PAIR => "value",
                 Role::Addr if language.cpp => "&x",
                 Role::Addr => "x",
-                Role::Val => "value",
+                Role::Val | Role::Operand => "value",
                 Role::Expected => "expected",
                 Role::Compared => "compared",
                 Role::Mask => "[mask]",

@@ -6,6 +6,7 @@
 use super::ast::{Expr as Tree, ExprKind};
 use super::calls::In;
 use super::lower::Lowering;
+use super::refused;
 use super::types::Value;
 use program::{Expr, Item, NdRange, Scope, SubGroups, Ty};
 
@@ -198,6 +199,13 @@ impl Lowering<'_, '_> {
         }
         if let Some(value) = self.special(name) {
             return value;
+        }
+        if let ExprKind::Field(object, _) = &tree.kind
+            && let Some(refused) = refused::word(self.str(&object.range), self.env.language.dialect)
+        {
+            let span = self.unit.text.span(object.range.clone());
+            refused.report(self.str(&object.range), self.env.language.dialect, span, self.sink);
+            return self.nothing();
         }
         let kernel = !self.env.specials.is_empty();
         let names: Vec<&str> = self.env.specials.iter().map(|s| s.0).collect();

@@ -9,8 +9,9 @@
 //!   performance hints on weak accesses, which they do not make any stronger.
 //! - Clang, *Language Extensions*, *Scoped Atomic Builtins*.
 
-use super::calls::{Bits, Does, GNU_ORDERS, In, ONE, PAIR, Role, Row, Vocabulary};
+use super::calls::{Bits, Does, GNU_ORDERS, In, ONE, PAIR, Role, Row, THREE, TWO, Vocabulary};
 use super::groups::Vote;
+use super::integer::Computed;
 use super::lanes::Handed;
 use crate::isa::ptx::ShuffleMode;
 use program::words::Order;
@@ -22,6 +23,11 @@ const fn row(name: &'static str, does: Does, args: &'static [Role]) -> Row {
 
 const fn hand(handed: Handed) -> Does {
     Does::Hand(handed, Scope::Warp)
+}
+
+/// An integer function of CUDA's math library.
+const fn integer(name: &'static str, does: Computed, ty: Ty, args: &'static [Role]) -> Row {
+    row(name, Does::Computes(does, Some(ty)), args)
 }
 
 const fn nv(name: &'static str, does: Does, args: &'static [Role]) -> Row {
@@ -196,6 +202,26 @@ pub(super) const FUNCTIONS: &[Row] = &[
     row("__ffsll", Does::Bits(Bits::FirstOne, Some(Ty::WORD)), ONE),
     row("__brev", Does::Bits(Bits::Reversed, Some(Ty::U32)), ONE),
     row("__brevll", Does::Bits(Bits::Reversed, Some(Ty::U64)), ONE),
+    integer("umin", Computed::Min, Ty::U32, TWO),
+    integer("umax", Computed::Max, Ty::U32, TWO),
+    integer("llmin", Computed::Min, Ty::WORD, TWO),
+    integer("llmax", Computed::Max, Ty::WORD, TWO),
+    integer("ullmin", Computed::Min, Ty::U64, TWO),
+    integer("ullmax", Computed::Max, Ty::U64, TWO),
+    integer("__mul24", Computed::Low, Ty::S32, TWO),
+    integer("__umul24", Computed::Low, Ty::U32, TWO),
+    integer("__mulhi", Computed::Upper, Ty::S32, TWO),
+    integer("__umulhi", Computed::Upper, Ty::U32, TWO),
+    integer("__sad", Computed::DistanceAnd, Ty::S32, THREE),
+    integer("__usad", Computed::DistanceAnd, Ty::U32, THREE),
+    integer("__hadd", Computed::HalfSum(false), Ty::S32, TWO),
+    integer("__rhadd", Computed::HalfSum(true), Ty::S32, TWO),
+    integer("__uhadd", Computed::HalfSum(false), Ty::U32, TWO),
+    integer("__urhadd", Computed::HalfSum(true), Ty::U32, TWO),
+    integer("__funnelshift_l", Computed::Funnel { left: true, clamped: false }, Ty::U32, THREE),
+    integer("__funnelshift_lc", Computed::Funnel { left: true, clamped: true }, Ty::U32, THREE),
+    integer("__funnelshift_r", Computed::Funnel { left: false, clamped: false }, Ty::U32, THREE),
+    integer("__funnelshift_rc", Computed::Funnel { left: false, clamped: true }, Ty::U32, THREE),
     row("__nanosleep", Does::Nothing, &[Role::Ignored]),
     row("this_thread::yield", Does::Nothing, &[]),
     // What it prints goes through a buffer that no program can read (CUDA Programming Guide, Formatted Output).

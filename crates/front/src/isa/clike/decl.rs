@@ -54,6 +54,33 @@ const REGIONS: &[(&str, Option<Space>)] = &[
 /// Qualifiers that promise something of pointers which no model asks about.
 const PROMISES: &[&str] = &["restrict", "__restrict", "__restrict__"];
 
+/// Attributes of GCC and OpenCL C that change nothing which a model could see.
+const ATTRIBUTES: &[&str] = &[
+    "always_inline",
+    "noinline",
+    "unused",
+    "used",
+    "pure",
+    "const",
+    "hot",
+    "cold",
+    "nonnull",
+    "nothrow",
+    "noreturn",
+    "flatten",
+    "warn_unused_result",
+    "deprecated",
+    "reqd_work_group_size",
+    "work_group_size_hint",
+    "vec_type_hint",
+    "opencl_unroll_hint",
+    "intel_reqd_sub_group_size",
+    "global",
+    "device",
+    "host",
+    "launch_bounds",
+];
+
 /// Words that integer types are made of.
 const PARTS: &[&str] = &["signed", "unsigned", "char", "short", "int", "long"];
 
@@ -117,6 +144,9 @@ impl Parser<'_, '_> {
         // `size_t(n)` is a cast, `enum { A }` is none.
         let own = matches!(self.word(), "enum" | "struct");
         let cast = self.language.cpp && !own && matches!(self.peek_at(1), Tok::Punct("(" | "{"));
+        // `int (*f)(int)`
+        let pointer = self.peek_at(2) == Tok::Punct("*") && self.peek_at(4) == Tok::Punct(")");
+        let cast = cast && !(pointer && matches!(self.peek_at(5), Tok::Punct("(" | "[")));
         let named = matches!(self.peek_at(1), Tok::Punct("(" | "[" | "{" | ")" | "," | ">"))
             && !self.types.contains(self.word())
             && self.is_type_name(0)
@@ -179,7 +209,8 @@ impl Parser<'_, '_> {
             if self.qualifier(&mut of_base) {
                 continue;
             }
-            if base.is_none() && parts.is_empty() && !self.types.contains(word) {
+            let first = base.is_none() && parts.is_empty();
+            if (first || word.starts_with("__")) && !self.types.contains(word) {
                 self.refused_word(&range)?;
             }
             if let Some(class) = self.storage(word) {
@@ -189,10 +220,15 @@ impl Parser<'_, '_> {
                     continue;
                 }
                 storage.push((class, range));
-            } else if word == "__launch_bounds__" || word == "__attribute__" {
+            } else if matches!(word, "__launch_bounds__" | "__maxnreg__") && self.language.cpp {
                 // How many registers a thread may have, and the like: nothing that a model asks about.
                 self.next();
                 self.parenthesised()?;
+            } else if matches!(word, "__attribute__" | "__attribute") {
+                self.next();
+                self.attribute()?;
+            } else if word.is_empty() && self.peek() == Tok::Punct("[") && self.peek_at(1) == Tok::Punct("[") {
+                self.attributes()?;
             } else if PARTS.contains(&word) && base.is_none() {
                 self.next();
                 parts.push(word);
@@ -414,7 +450,13 @@ impl Parser<'_, '_> {
         while self.qualifier(&mut Qualifiers::default()) {}
         if named {
             if self.peek() == Tok::Punct("(") {
-                return self.refuse("declarators in parentheses are", "declare a pointer to the first element");
+                return self.refuse(
+                    "pointers to functions and to arrays are",
+                    "call the function itself, or declare a pointer to the first element",
+                );
+            }
+            if self.language.cpp && self.peek() == Tok::Punct("[") {
+                return self.refuse("structured bindings are", "name the members");
             }
             all.name = self.new_name("the name of a register")?;
         }
@@ -442,7 +484,7 @@ impl Parser<'_, '_> {
     }
 
     /// What is declared, from the first name on.
-    fn declarators(&mut self, specifiers: Specifiers, first: Declarator) -> Parsed<Declaration> {
+    pub(super) fn declarators(&mut self, specifiers: Specifiers, first: Declarator) -> Parsed<Declaration> {
         let mut all = Vec::new();
         let is_type = specifiers.has(Storage::Typedef).is_some();
         let mut first = Some(first);
@@ -507,6 +549,9 @@ impl Parser<'_, '_> {
             self.next();
         }
         while !self.eat(")") {
+            if self.peek() == Tok::Punct("...") {
+                return self.refuse("functions of any number of arguments are", "give them one by one");
+            }
             let specifiers = self.specifiers()?;
             let mut declarator = self.declarator(false)?;
             if self.peek() == Tok::Name {
@@ -531,6 +576,9 @@ impl Parser<'_, '_> {
         }
         if self.eat(";") {
             return Ok(StmtKind::Function(None));
+        }
+        if self.language.cpp && self.peek() == Tok::Punct("->") {
+            return self.refuse("types of results behind the parameters are", "write the type before the name");
         }
         if self.peek() != Tok::Punct("{") {
             return self.unexpected("`{` and the body of the function");
@@ -597,6 +645,25 @@ impl Parser<'_, '_> {
             }
         }
         Ok(Initial::List(all, start..self.last_end()))
+    }
+
+    /// Passes over `((always_inline))`: attributes that change nothing which a model could see.
+    fn attribute(&mut self) -> Parsed<()> {
+        self.expect("(")?;
+        self.expect("(")?;
+        while !self.eat(")") {
+            if self.peek() == Tok::Name && !ATTRIBUTES.contains(&self.word().trim_matches('_')) {
+                return self.refuse("such attributes are", "leave it out, if nothing depends on it");
+            }
+            self.next();
+            if self.peek() == Tok::Punct("(") {
+                self.parenthesised()?;
+            }
+            if self.peek() == Tok::End {
+                return self.unexpected("`)`");
+            }
+        }
+        self.expect(")").map(drop)
     }
 
     /// Passes over what stands in parentheses.

@@ -537,6 +537,9 @@ impl Lowering<'_, '_> {
         if let Some(value) = self.answer(tree, name, args) {
             return value;
         }
+        if let Some(value) = self.conversion(tree, name, args) {
+            return value;
+        }
         if let Some(of) = word.strip_prefix("make_").and_then(|name| self.vector(name)) {
             return self.made(tree, of, &args.iter().collect::<Vec<_>>());
         }
@@ -573,7 +576,9 @@ impl Lowering<'_, '_> {
 
     /// Whether a call of that name changes nothing and reads no memory.
     pub(super) fn is_pure(&self, name: &str) -> bool {
-        let pure = |does| matches!(does, Does::Larger | Does::Smaller | Does::Bits(..) | Does::Nothing);
+        let pure = |does| {
+            matches!(does, Does::Larger | Does::Smaller | Does::Bits(..) | Does::Computes(..) | Does::Nothing)
+        };
         let row = ROWS.iter().chain(FUNCTIONS).find(|r| r.name == bare(name));
         if let Some(known) = self.functions.get(name) {
             return known.pure;
@@ -581,6 +586,7 @@ impl Lowering<'_, '_> {
         row.is_some_and(|row| pure(row.does))
             || self.env.specials.iter().any(|s| s.0 == name)
             || name.starts_with("get_")
+            || (self.env.language.row().regions && (name.starts_with("convert_") || name.starts_with("as_")))
             || of_groups().any(|function| function == name)
             || matches!(name, "std::move" | "cuda::std::move")
     }

@@ -66,6 +66,9 @@ impl Parser<'_, '_> {
             if !p.eat("?") {
                 return Ok(cond);
             }
+            if p.peek() == Tok::Punct(":") {
+                return p.refuse("choices without a middle are", "write the condition twice, or a variable");
+            }
             let then = p.comma()?;
             p.expect(":")?;
             let other = p.expression()?;
@@ -179,6 +182,9 @@ impl Parser<'_, '_> {
             }
             Tok::Punct("(") => {
                 self.next();
+                if self.peek() == Tok::Punct("{") {
+                    return self.refuse("statements in expressions are", "write them before the statement");
+                }
                 let inner = self.comma()?;
                 self.expect(")")?;
                 Ok(inner)
@@ -194,6 +200,15 @@ impl Parser<'_, '_> {
                 self.next();
                 if self.partitions(&range) {
                     return self.partition(range);
+                }
+                let prefix = matches!(self.str(&range), "L" | "u" | "U" | "u8" | "R");
+                let quoted = self.peek() == Tok::Str || matches!(self.peek(), Tok::Int(_, CHARACTER));
+                if prefix && quoted && self.range().start == range.end {
+                    return self.refuse("strings and characters of other character sets are", "write the number");
+                }
+                let cast = self.peek() == Tok::Punct("<") && self.str(&range).ends_with("_cast");
+                if cast || self.peek() == Tok::Punct("(") {
+                    self.refused_word(&range)?;
                 }
                 if !self.eat("(") {
                     return self.node(ExprKind::Name, range, 0);

@@ -41,6 +41,7 @@ struct Orders {
 pub(super) struct Args {
     addr: Option<(Expr, Qualified)>,
     pub(super) value: Option<Value>,
+    operands: Vec<Value>,
     expected: Option<Expected>,
     compared: Option<Value>,
     order: Option<Order>,
@@ -106,6 +107,7 @@ impl Lowering<'_, '_> {
                 args.addr = Some(self.address(pointer, &tree.range)?);
             }
             Role::Val => args.value = Some(self.scalar(tree)),
+            Role::Operand => args.operands.push(self.scalar(tree)),
             Role::Compared => args.compared = Some(self.scalar(tree)),
             Role::Mask | Role::Lanes => args.lanes = self.mask(tree)?,
             Role::Lane => args.lane = Some(self.scalar(tree)),
@@ -291,6 +293,7 @@ impl Lowering<'_, '_> {
                 holds.into_iter().for_each(|at| self.patch(at, self.code.len()));
                 return Some(Value::void());
             }
+            Does::Computes(what, of) => return self.computes(tree, what, of, args.operands),
             Does::Bits(bits, of) => return self.bits(row, tree, bits, of, args.value?),
             Does::Larger | Does::Smaller => {
                 let op = if row.does == Does::Larger { BinOp::Max } else { BinOp::Min };

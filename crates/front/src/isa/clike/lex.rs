@@ -36,13 +36,13 @@ pub(super) struct Token {
 
 /// Operators and brackets; longer ones before those they begin with.
 pub(super) const PUNCTUATION: &[&str] = &[
-    "<<=", ">>=", "->", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "++", "--", "+=", "-=", "*=", "/=", "%=",
-    "&=", "|=", "^=", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "<", ">", "=", "(", ")", "[", "]", "{",
-    "}", ",", ";", ":", "?", ".",
+    "...", "<<=", ">>=", "->", "==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "++", "--", "+=", "-=", "*=", "/=",
+    "%=", "&=", "|=", "^=", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "<", ">", "=", "(", ")", "[", "]",
+    "{", "}", ",", ";", ":", "?", ".",
 ];
 
 /// Splits a text into tokens.
-pub(super) fn tokens(text: &MappedText, sink: &mut Sink) -> Vec<Token> {
+pub(super) fn tokens(text: &MappedText, cpp: bool, sink: &mut Sink) -> Vec<Token> {
     let source = text.as_str();
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -72,11 +72,23 @@ pub(super) fn tokens(text: &MappedText, sink: &mut Sink) -> Vec<Token> {
             });
             at = end;
             continue;
+        } else if let Some(len) = floating(rest) {
+            sink.error("unsupported", text.span(at..at + len), "floating-point numbers are not supported", |d| {
+                d.label("the language has them, Fencepost does not")
+                    .help("use integers: orders and races do not depend on it")
+            });
+            tokens.push(Token { tok: Tok::Int(0, Ty::S32), range: at..at + len });
+            at += len;
+            continue;
+        } else if c.is_ascii_digit() && cpp {
+            // `1'000`
+            let digit = |c: char| is_word(c) || c == '\'';
+            rest.find(|c| !digit(c)).unwrap_or(rest.len())
         } else if is_word(c) {
             name_len(rest)
         } else if c == '"' {
             let line = rest.find('\n').unwrap_or(rest.len());
-            match rest[1..line].find('"') {
+            match end_of_string(&rest[1..line]) {
                 Some(n) => n + 2,
                 None => {
                     sink.error("c-syntax", text.span(at..at + 1), "this string is never closed", |d| {
@@ -89,6 +101,16 @@ pub(super) fn tokens(text: &MappedText, sink: &mut Sink) -> Vec<Token> {
         } else if let Some((len, value)) = character(rest) {
             // A character is a `char` in C++ and an `int` in C: the same value, once promoted.
             tokens.push(Token { tok: Tok::Int(value, CHARACTER), range: at..at + len });
+            at += len;
+            continue;
+        } else if c == '\'' {
+            let line = rest.find('\n').unwrap_or(rest.len());
+            let len = rest[1..line].find('\'').map_or(1, |n| n + 2);
+            sink.error("unsupported", text.span(at..at + len), "this character is not supported", |d| {
+                d.label("expected one character in quotes, such as `'a'`, `'\\n'` or `'\\x1f'`")
+                    .help("write its number")
+            });
+            tokens.push(Token { tok: Tok::Int(0, CHARACTER), range: at..at + len });
             at += len;
             continue;
         } else {
@@ -117,6 +139,46 @@ pub(super) fn tokens(text: &MappedText, sink: &mut Sink) -> Vec<Token> {
     tokens
 }
 
+/// The length of the floating-point number that a text begins with, if it is one (C11, 6.4.4.2).
+fn floating(text: &str) -> Option<usize> {
+    let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit() && c != '\'').unwrap_or(text.len());
+    let hex = text.starts_with("0x") || text.starts_with("0X");
+    let hexadecimal = |text: &str| text.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(text.len());
+    let first = if hex { 2 + hexadecimal(&text[2..]) } else { digits(text) };
+    let mut len = first;
+    if text[len..].starts_with('.') {
+        len += 1;
+        len += if hex { hexadecimal(&text[len..]) } else { digits(&text[len..]) };
+        // `x.y`, `...`
+        if len == 1 {
+            return None;
+        }
+    } else if first == 0 {
+        return None;
+    }
+    let signs = if hex { ['p', 'P'] } else { ['e', 'E'] };
+    if let Some(rest) = text[len..].strip_prefix(signs) {
+        let sign = usize::from(rest.starts_with(['+', '-']));
+        let exponent = digits(&rest[sign..]);
+        if exponent > 0 {
+            len += 1 + sign + exponent;
+        }
+    }
+    let suffix = text[len..].strip_prefix(['f', 'F', 'l', 'L', 'h', 'H']).map_or(0, |_| 1);
+    let of_floats = len > first || (!hex && text[len..].starts_with(['f', 'F']));
+    of_floats.then_some(len + if len > first { suffix } else { 1 })
+}
+
+/// Where a string ends whose contents a text begins with.
+fn end_of_string(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    text.char_indices().find_map(|(at, c)| {
+        let ends = c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+        ends.then_some(at)
+    })
+}
+
 /// The length of the word that a text begins with; `a::b` is one.
 fn name_len(text: &str) -> usize {
     let mut len = 0;
@@ -138,7 +200,7 @@ fn is_word(c: char) -> bool {
 /// with a diagnostic if it has none.
 fn integer(text: &MappedText, range: &Range<usize>, sink: &mut Sink) -> Tok {
     let word = &text.as_str()[range.clone()];
-    let lower = word.to_ascii_lowercase();
+    let lower = word.to_ascii_lowercase().replace('\'', "");
     let (radix, rest) = match lower.strip_prefix("0x") {
         Some(hex) => (16, hex),
         None => match (lower.strip_prefix("0b"), lower.strip_prefix('0')) {
@@ -177,8 +239,18 @@ fn character(text: &str) -> Option<(usize, i64)> {
                 'n' => 10,
                 't' => 9,
                 'r' => 13,
-                '0' => 0,
-                c @ ('\\' | '\'' | '"') => c as i64,
+                'a' => 7,
+                'b' => 8,
+                'f' => 12,
+                'v' => 11,
+                c @ ('\\' | '\'' | '"' | '?') => c as i64,
+                c @ ('x' | '0'..='7') => {
+                    let (radix, from) = if c == 'x' { (16, 3) } else { (8, 2) };
+                    let digits = &text[from..from + text[from..].find('\'')?];
+                    // It is a `char`, which has a sign.
+                    let value = CHARACTER.wrap(i64::from(u8::from_str_radix(digits, radix).ok()?));
+                    return Some((from + digits.len() + 1, value));
+                }
                 _ => return None,
             };
             (value, 2)

@@ -44,6 +44,8 @@ mod groups;
 pub mod host;
 mod inline;
 mod inline_asm;
+mod integer;
+mod integer_calls;
 mod lanes;
 mod language;
 mod lex;

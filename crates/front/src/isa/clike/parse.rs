@@ -51,7 +51,7 @@ pub(super) const ASSIGNMENTS: &[(&str, BinOp)] = &[
 
 /// The statements of a thread's code.
 pub(super) fn statements(text: &MappedText, language: &'static Language, sink: &mut Sink) -> Vec<Stmt> {
-    let tokens = tokens(text, sink);
+    let tokens = tokens(text, language.cpp, sink);
     let mut parser =
         Parser { text, language, types: HashSet::new(), variables: HashSet::new(), tokens, at: 0, sink, depth: 0 };
     let mut all = Vec::new();
@@ -187,20 +187,48 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
+    /// Goes behind a statement that is wrong: its blocks belong to it.
     fn recover(&mut self, start: usize) {
         self.at = self.at.max(start);
+        let mut open: Vec<&str> = Vec::new();
+        for token in &self.tokens[start..self.at] {
+            match token.tok {
+                Tok::Punct(sign @ ("{" | "(")) => open.push(sign),
+                Tok::Punct("}" | ")") => drop(open.pop()),
+                _ => {}
+            }
+        }
         loop {
             match self.peek() {
                 Tok::End => return,
-                Tok::Punct(";" | "}") => {
+                Tok::Punct(sign @ ("{" | "(")) => open.push(sign),
+                Tok::Punct(")") if open.last() == Some(&"(") => drop(open.pop()),
+                Tok::Punct("}") if open.contains(&"{") => {
+                    while open.pop() != Some("{") {}
+                    if open.is_empty() {
+                        self.next();
+                        self.eat(";");
+                        return;
+                    }
+                }
+                // That of the block around.
+                Tok::Punct("}") if self.depth > 0 => return,
+                // A parenthesis that is not closed ends with its statement.
+                Tok::Punct(";" | "}") if !open.contains(&"{") && (open.is_empty() || !self.closes()) => {
                     self.next();
                     return;
                 }
-                _ => {
-                    self.next();
-                }
+                _ => {}
             }
+            self.next();
         }
+    }
+
+    /// Whether a `)` comes before the next brace.
+    fn closes(&self) -> bool {
+        let behind = self.tokens[self.at..].iter().map(|token| token.tok);
+        let mut signs = behind.filter(|tok| matches!(tok, Tok::Punct("{" | "}" | "(" | ")") | Tok::End));
+        signs.next() == Some(Tok::Punct(")"))
     }
 
     fn statement(&mut self) -> Parsed<Stmt> {
@@ -212,10 +240,16 @@ impl<'a> Parser<'a, '_> {
         if let Some((what, instead)) = class(self.word()) {
             return self.refuse(what, instead);
         }
+        self.attributes()?;
         let labelled = self.peek_at(1) == Tok::Punct(":");
         if self.peek() == Tok::Name && !labelled && !self.names_class(0) {
-            let operated =
-                matches!(self.peek_at(1), Tok::Punct(_)) && !is_keyword(self.word(), self.language.dialect);
+            let assigned = |sign: &str| ASSIGNMENTS.iter().any(|a| a.0 == sign);
+            let operated = match self.peek_at(1) {
+                Tok::Punct("=" | "." | "->" | "[" | "++" | "--") => true,
+                Tok::Punct(sign) => assigned(sign),
+                _ => false,
+            };
+            let operated = operated && !is_keyword(self.word(), self.language.dialect);
             if !operated {
                 self.refused_word(&self.range())?;
             }
@@ -228,7 +262,10 @@ impl<'a> Parser<'a, '_> {
             (Tok::Punct("{"), _) => self.block()?,
             (_, "if") => {
                 self.next();
-                let cond = self.condition()?;
+                if self.language.cpp && self.word() == "constexpr" {
+                    return self.refuse("choices of the compiler are", "write the branch that is meant, or `#if`");
+                }
+                let (before, cond) = self.head(true)?;
                 let then = Box::new(self.statement()?);
                 let other = if self.word() == "else" {
                     self.next();
@@ -236,13 +273,31 @@ impl<'a> Parser<'a, '_> {
                 } else {
                     None
                 };
-                StmtKind::If { cond, then, other }
+                self.behind(before, StmtKind::If { cond, then, other }, start)
             }
             (_, "while") => {
                 self.next();
-                let cond = Some(self.condition()?);
-                let body = Box::new(self.statement()?);
-                StmtKind::Loop { init: None, cond, step: None, body, test_last: false }
+                let (before, cond) = self.head(false)?;
+                let range = cond.range.clone();
+                let body = self.statement()?;
+                match before.is_empty() {
+                    true => StmtKind::Loop {
+                        init: None,
+                        cond: Some(cond),
+                        step: None,
+                        body: body.into(),
+                        test_last: false,
+                    },
+                    // What the condition declares is made anew each time.
+                    false => {
+                        let at = |kind| Stmt { kind, range: range.clone() };
+                        let (goes_on, leaves) = (at(StmtKind::Empty).into(), at(StmtKind::Break).into());
+                        let test = StmtKind::If { cond, then: goes_on, other: Some(leaves) };
+                        let all = before.into_iter().chain([at(test), body]).collect();
+                        let body = Box::new(at(StmtKind::Block(all)));
+                        StmtKind::Loop { init: None, cond: None, step: None, body, test_last: false }
+                    }
+                }
             }
             (_, "do") => {
                 self.next();
@@ -251,7 +306,9 @@ impl<'a> Parser<'a, '_> {
                     return self.unexpected("`while`");
                 }
                 self.next();
-                let cond = Some(self.condition()?);
+                self.expect("(")?;
+                let cond = Some(self.comma()?);
+                self.expect(")")?;
                 self.expect(";")?;
                 StmtKind::Loop { init: None, cond, step: None, body, test_last: true }
             }
@@ -279,13 +336,16 @@ impl<'a> Parser<'a, '_> {
             }
             (_, "switch") => {
                 self.next();
-                let value = self.condition()?;
+                let (before, value) = self.head(true)?;
                 let body = Box::new(self.statement()?);
-                StmtKind::Switch { value, body }
+                self.behind(before, StmtKind::Switch { value, body }, start)
             }
             (_, "case") => {
                 self.next();
                 let value = self.expression()?;
+                if self.peek() == Tok::Punct("...") {
+                    return self.refuse("ranges of labels are", "write one `case` for each value");
+                }
                 self.expect(":")?;
                 StmtKind::Case(Some(value))
             }
@@ -309,6 +369,14 @@ impl<'a> Parser<'a, '_> {
                 let label = self.next();
                 self.next();
                 let number = word.strip_prefix('B').and_then(|n| n.parse::<u32>().ok());
+                let jumps = !word.starts_with(|c: char| c.is_ascii_uppercase()) || word.len() > 3;
+                if number.is_none() && jumps {
+                    let span = self.text.span(label);
+                    self.sink.error("unsupported", span, "labels of `goto` are not supported", |d| {
+                        d.label("the language has them, Fencepost does not").help("use `if` and loops")
+                    });
+                    return Err(Failed);
+                }
                 let Some(number) = number else {
                     let message = format!("`{word}` is no label of a barrier");
                     return self.fail(label, message, "a label such as `B1:`, the barrier's instance");
@@ -321,6 +389,7 @@ impl<'a> Parser<'a, '_> {
                 self.expect(";")?;
                 kind
             }
+            (Tok::Name, "__attribute__" | "__attribute") => self.declared()?,
             (Tok::Name, _) if self.declares() => self.declared()?,
             (Tok::Name, _) if self.declares_group() => {
                 let all = self.group()?;
@@ -374,11 +443,80 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    fn condition(&mut self) -> Parsed<Expr> {
+    /// What stands in the parentheses of a statement: statements before its condition, `int t = f(); t > 0`, and the condition,
+    /// which may declare what it tests, `int t = f()` (ISO C++17, stmt.select).
+    fn head(&mut self, with_statement: bool) -> Parsed<(Vec<Stmt>, Expr)> {
         self.expect("(")?;
-        let cond = self.comma()?;
-        self.expect(")")?;
-        Ok(cond)
+        let mut before = Vec::new();
+        loop {
+            let start = self.range().start;
+            let (kind, cond) = if self.declares() {
+                if !self.language.cpp {
+                    let range = self.range();
+                    return self.fail(range, "a declaration is no condition in C", "an expression");
+                }
+                let declaration = self.declaration()?;
+                let names = declaration.all.iter().filter(|d| d.value.is_some()).map(|d| &d.declarator.name);
+                let names: Vec<_> = names.cloned().collect();
+                let cond = match names.as_slice() {
+                    [name] if declaration.all.len() == 1 => Some(self.node(ExprKind::Name, name.clone(), 0)?),
+                    _ => None,
+                };
+                (StmtKind::Declare(declaration), cond)
+            } else if self.language.cpp && self.peek() == Tok::Punct(";") {
+                (StmtKind::Empty, None)
+            } else {
+                let value = self.comma()?;
+                if self.peek() == Tok::Punct(")") {
+                    self.next();
+                    return Ok((before, value));
+                }
+                (StmtKind::Expr(value), None)
+            };
+            before.push(Stmt { kind, range: start..self.last_end().max(start) });
+            if self.language.cpp && with_statement && before.len() == 1 && self.eat(";") {
+                continue;
+            }
+            self.expect(")")?;
+            return match cond {
+                Some(cond) => Ok((before, cond)),
+                None => self.fail(start..self.last_end(), "this declares no condition", "one name with a value"),
+            };
+        }
+    }
+
+    /// A statement behind others that are for it alone.
+    fn behind(&self, mut before: Vec<Stmt>, kind: StmtKind, start: usize) -> StmtKind {
+        if before.is_empty() {
+            return kind;
+        }
+        before.push(Stmt { kind, range: start..self.last_end().max(start) });
+        StmtKind::Block(before)
+    }
+
+    /// Passes over attributes that change nothing which a model could see: `[[likely]]`.
+    pub(super) fn attributes(&mut self) -> Parsed<()> {
+        while self.peek() == Tok::Punct("[") && self.peek_at(1) == Tok::Punct("[") {
+            if !self.language.cpp {
+                let range = self.range();
+                return self.fail(range, "there are no attributes in `[[ ]]` in C", "a statement");
+            }
+            self.next();
+            self.next();
+            let known = matches!(
+                self.word(),
+                "likely" | "unlikely" | "fallthrough" | "nodiscard" | "maybe_unused" | "noreturn" | "deprecated"
+            );
+            if !known {
+                return self.refuse("such attributes are", "leave it out, if nothing depends on it");
+            }
+            while self.peek() != Tok::Punct("]") && self.peek() != Tok::End {
+                self.next();
+            }
+            self.expect("]")?;
+            self.expect("]")?;
+        }
+        Ok(())
     }
 
     fn for_loop(&mut self) -> Parsed<StmtKind> {
@@ -387,12 +525,25 @@ impl<'a> Parser<'a, '_> {
         let start = self.range().start;
         let init = match self.peek() {
             Tok::Punct(";") => None,
-            _ if self.declares() => Some(StmtKind::Declare(self.declaration()?)),
+            _ if self.declares() => {
+                let specifiers = self.specifiers()?;
+                let first = self.declarator(true)?;
+                if self.language.cpp && self.peek() == Tok::Punct(":") {
+                    return self.refuse("loops over ranges are", "count with an index");
+                }
+                Some(StmtKind::Declare(self.declarators(specifiers, first)?))
+            }
             _ => Some(StmtKind::Expr(self.comma()?)),
         };
         let init = init.map(|kind| Box::new(Stmt { kind, range: start..self.range().start }));
         self.expect(";")?;
-        let cond = if self.peek() == Tok::Punct(";") { None } else { Some(self.comma()?) };
+        let cond = match self.peek() {
+            Tok::Punct(";") => None,
+            _ if self.language.cpp && self.declares() => {
+                return self.refuse("declarations as the condition of `for` are", "declare it before the loop");
+            }
+            _ => Some(self.comma()?),
+        };
         self.expect(";")?;
         let start = self.range().start;
         let step = if self.peek() == Tok::Punct(")") { None } else { Some(self.comma()?) };

@@ -239,6 +239,14 @@ impl Lowering<'_, '_> {
         let from = match self.type_of_place(value).filter(|from| matches!(from.ty, Type::Struct(_))) {
             Some(_) => self.memory_place(value),
             None => {
+                let errors = self.sink.errors();
+                // A function that is not known says more.
+                if matches!(value.kind, ExprKind::Call(..)) {
+                    self.eval(value);
+                }
+                if self.sink.errors() > errors {
+                    return;
+                }
                 let name = of.ty.name();
                 self.error("wrong-operand", &value.range, format!("this is no `{name}` in memory"), |d| {
                     d.label("expected the name of one, `*p` or `p[i]`").help("copy its members one by one")
@@ -375,6 +383,9 @@ impl Lowering<'_, '_> {
 
     /// What is at a place, before any conversion; `None`: the expression is no place.
     pub(super) fn whole(&mut self, tree: &Tree) -> Option<Qualified> {
+        if let Some(Binding::Constant(value)) = self.binding(tree) {
+            return Some(value.ty.clone().into());
+        }
         match tree.kind {
             ExprKind::Name if self.scopes.find(self.str(&tree.range)).is_some() => {
                 self.place(tree).map(|place| place.of().clone())

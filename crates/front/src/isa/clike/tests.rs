@@ -648,6 +648,9 @@ fn sizes_are_those_of_the_types_of_operators() {
         let of = format!("char c = 1, d = 2; short s = 3; long l = 4; bool b = 1; static_assert({code});");
         lowered(dialect, &of)
     };
+    c("enum { A }; static_assert(sizeof(A) == 4);", "");
+    assert_eq!(lowered(Dialect::Cuda, "enum E : short { A }; static_assert(sizeof(A) == 2);"), "");
+    assert_eq!(lowered(Dialect::Cuda, "void f(short n) { static_assert(sizeof(n) == 2); } f(1);"), "");
     let same = [
         "sizeof(+c) == 4",
         "sizeof(c + d) == 4",
@@ -682,4 +685,148 @@ fn sizes_are_those_of_the_types_of_operators() {
             assert!(!size(dialect, &code).contains("error"), "{code} in {dialect}: {}", size(dialect, &code));
         }
     }
+}
+
+/// What the languages have and Fencepost does not, and what they do not have: no bare error of the grammar.
+#[test]
+fn constructs_that_are_not_supported_are_named() {
+    let mut unlike = Vec::new();
+    let mut said = |dialect: Dialect, rows: &[(&str, &str)]| {
+        for (code, part) in rows {
+            let message = lowered(dialect, code);
+            if !message.contains(part) || message.contains("cannot stand here") {
+                unlike.push(format!("{dialect}: {code}: expected {part}: {message}"));
+            }
+        }
+    };
+    const FLOATS: &str = "floating-point numbers are not supported";
+    let everywhere = [
+        ("float f = 1.0f;", "floating-point types are not supported"),
+        ("int r = 1.5;", FLOATS),
+        ("int r = 1e3;", FLOATS),
+        ("int r = .5;", FLOATS),
+        ("int r = 1.f + 0x1p3;", FLOATS),
+        ("int r = (double)1;", "floating-point types are not supported"),
+        ("int r = sizeof(float);", "floating-point types are not supported"),
+        ("int f(float v) { return 1; } int r = f(1);", "floating-point types are not supported"),
+        ("struct S { double d; };", "floating-point types are not supported"),
+        ("goto out; out: ;", "jumps are not supported"),
+        ("out: *x = 1;", "labels of `goto` are not supported"),
+        ("int r = \"abc\"[0];", "strings are not supported"),
+        ("int r = 'ab';", "this character is not supported"),
+        ("union { int a; long b; } u;", "unions are not supported"),
+        ("int (*f)(int);", "pointers to functions and to arrays are not supported"),
+        ("void f(int a, ...) { }", "functions of any number of arguments are not supported"),
+        ("struct S { int a : 3; };", "bit-fields are not supported"),
+        ("int r = ({ int t = 1; t; });", "statements in expressions are not supported"),
+        ("int r = 1 ? : 2;", "choices without a middle are not supported"),
+        ("switch (1) { case 1 ... 3: ; }", "ranges of labels are not supported"),
+        ("__attribute__((packed)) int r;", "such attributes are not supported"),
+        ("int n = 2; int t[n];", "is no constant"),
+        ("int t[2] = { [1] = 2 };", "designated elements are not supported"),
+    ];
+    for dialect in [Dialect::C, Dialect::OpenCl, Dialect::Cuda] {
+        said(dialect, &everywhere);
+    }
+    said(
+        Dialect::C,
+        &[
+            ("int r = _Generic(1, int: 5);", "generic selections are not supported"),
+            ("int r = _Alignof(int);", "alignments of your own are not supported"),
+            ("_Alignas(8) int r;", "alignments of your own are not supported"),
+            ("_Thread_local int r;", "such variables are not supported"),
+            ("typeof(1) r;", "types of expressions are not supported"),
+            ("_Noreturn void f(void) { }", "functions that do not return are not supported"),
+            ("_Complex c;", "floating-point types are not supported"),
+            ("int r = alignof(int);", "there is no `alignof` in C"),
+            ("decltype(1) r;", "there is no `decltype` in C"),
+            ("class A { int a; };", "there is no `class` in C"),
+            ("template <class T> void f();", "there is no `template` in C"),
+            ("constexpr int n = 1;", "there is no `constexpr` in C"),
+            ("int r = static_cast<int>(1);", "there is no `static_cast` in C"),
+            ("if (int t = 1) ;", "a declaration is no condition in C"),
+            ("[[likely]] int r;", "there are no attributes in `[[ ]]` in C"),
+            ("int r = threadIdx.x;", "there is no `threadIdx` in C"),
+            ("sampler_t s;", "there is no `sampler_t` in C"),
+            ("throw 1;", "there is no `throw` in C"),
+        ],
+    );
+    said(
+        Dialect::OpenCl,
+        &[
+            ("image2d_t i;", "images are not supported"),
+            ("kernel void k(read_only image2d_t i) { }", "images are not supported"),
+            ("sampler_t s;", "images are not supported"),
+            ("pipe int p;", "pipes are not supported"),
+            ("event_t e;", "asynchronous copies are not supported"),
+            ("event_t e = async_work_group_copy(x, y, 1, 0);", "asynchronous copies are not supported"),
+            ("int4 v = vload4(0, x);", "`vload4` is not supported"),
+            ("vstore4(1, 0, x);", "`vstore4` is not supported"),
+            ("int r = convert_int4(1);", "`convert_int4` is not supported"),
+            ("int r = as_float(1);", "`as_float` is not supported"),
+            ("int r = as_char(1);", "`as_char` of a `int`"),
+            ("int r = read_imagei(1);", "`read_imagei` is not supported"),
+            ("half h;", "floating-point types are not supported"),
+            ("float4 v;", "floating-point types are not supported"),
+            ("__shared__ int r;", "there is no `__shared__` in OpenCL C"),
+            ("if (int t = 1) ;", "a declaration is no condition in C"),
+            ("template <int n> void f();", "there is no `template` in OpenCL C"),
+            ("long l = 1; l = mul_hi(l, l);", "this function of a `long` is not supported"),
+            ("char c = 1; int r = 300; r = hadd(c, r);", "operands of different types"),
+        ],
+    );
+    said(
+        Dialect::Cuda,
+        &[
+            ("int r = alignof(int);", "alignments of your own are not supported"),
+            ("alignas(8) int r;", "alignments of your own are not supported"),
+            ("__align__(8) int r;", "alignments of your own are not supported"),
+            ("decltype(1) r = 1;", "types of expressions are not supported"),
+            ("int t[2]; for (int v : t) ;", "loops over ranges are not supported"),
+            ("for (int i = 0; int t = i; ) ;", "declarations as the condition of `for` are not supported"),
+            ("auto f = [](int v) { return v; };", "lambdas of your own are not supported"),
+            ("template <class T> void f(T v) { }", "templates of your own are not supported"),
+            ("class A { int a; };", "classes of your own are not supported"),
+            ("struct A { virtual void f(); };", "classes of your own are not supported"),
+            ("int *p = new int;", "memory from the heap is not supported"),
+            ("delete p;", "memory from the heap is not supported"),
+            ("throw 1;", "exceptions are not supported"),
+            ("try { } catch (int e) { }", "exceptions are not supported"),
+            ("void f() noexcept { }", "exceptions are not supported"),
+            ("thread_local int r;", "variables of threads of the host are not supported"),
+            ("auto f() -> int { return 1; }", "types of results behind the parameters are not supported"),
+            ("int t[2]; auto [a, b] = t;", "structured bindings are not supported"),
+            ("if constexpr (1) ;", "choices of the compiler are not supported"),
+            ("int r = not 0;", "operators in words are not supported"),
+            ("int r = 1 and 0;", "operators in words are not supported"),
+            ("[[clang::opt]] int r;", "such attributes are not supported"),
+            (
+                "__global__ void __cluster_dims__(2, 1, 1) k() { }",
+                "shapes of launches in the code are not supported",
+            ),
+            ("__managed__ int r;", "managed variables of the code are not supported"),
+            ("dim3 d;", "variables of type `dim3` are not supported"),
+            ("extern int r;", "`extern` declarations are not supported"),
+            ("int r = L'a';", "strings and characters of other character sets are not supported"),
+            ("int r = __umul64hi(1, 2);", "`__umul64hi` is not supported"),
+            ("int r = __float2int_rn(1);", "`__float2int_rn` is not supported"),
+            ("int r = typeid(1);", "types at run time are not supported"),
+            ("namespace mine { int r; }", "namespaces of your own are not supported"),
+        ],
+    );
+    assert!(unlike.is_empty(), "{}", unlike.join("\n"));
+    // What changes nothing that a model could see.
+    let cuda = |code: &str, ops: &str| assert_eq!(lowered(Dialect::Cuda, code), ops, "{code}");
+    cuda("[[maybe_unused]] int r = 1; if (r) [[likely]] { r = 2; }", "= if3 =");
+    cuda(
+        "__device__ __noinline__ __attribute__((noinline, cold)) int f() { return 1; } int r = f();",
+        "= goto2 =",
+    );
+    cuda("__global__ void __launch_bounds__(32, 2) k() { x = 1; }", "W.na");
+    cuda("int r = 1'000 + '\\x41' + '\\101' + '\\'';", "=");
+    cuda(
+        "int r = 0; if (int t = r; t > 0) r = t; while (int t = r) r = t; switch (int t = r) { case 1: ; }",
+        "= = if4 = = if7 goto8 goto10 = goto4 = if13 goto13",
+    );
+    opencl("kernel __attribute__((reqd_work_group_size(2, 1, 1))) void k() { *x = 1; }", "W.na@Thread");
 }

@@ -1,0 +1,255 @@
+//! Functions that compute an integer from others: of OpenCL C and of CUDA's math library.
+//!
+//! # Invariants
+//! - Operands stand in registers, or are constants: what is computed names them several times.
+//!
+//! # Sources
+//! - OpenCL C, *Integer Functions*; CUDA Math API, *Integer Intrinsics*.
+//!
+//! # Where we differ
+//! - `mul24` of operands that have more than 24 bits is left to implementations by OpenCL C; here it is that of CUDA.
+
+use crate::isa::bits::unsigned;
+use program::{BinOp, CmpOp, Expr, Ty};
+
+/// What a function computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Computed {
+    /// The smaller, the larger of two.
+    Min,
+    Max,
+    /// The first one, not below the second and not above the third.
+    Clamp,
+    /// Bits go out on the left and come in on the right.
+    Rotate,
+    /// The distance of two, without a sign.
+    Distance,
+    /// The same and a third one.
+    DistanceAnd,
+    /// Half of the sum, rounded down or up.
+    HalfSum(bool),
+    /// The sum or difference; where the type does not have it, the nearest value that it has.
+    Saturated(BinOp),
+    /// The upper half of the product; and a third one.
+    Upper,
+    UpperAnd,
+    /// The product of the lowest 24 bits; and a third one.
+    Low,
+    LowAnd,
+    /// Bits of the second where the third has ones, else of the first.
+    BitSelect,
+    /// The upper or lower half of two joined words that are shifted; by at most 32, or modulo 32.
+    Funnel {
+        left: bool,
+        clamped: bool,
+    },
+}
+
+fn bin(op: BinOp, ty: Ty, a: &Expr, b: &Expr) -> Expr {
+    Expr::Bin(op, ty, a.clone().into(), b.clone().into())
+}
+
+pub(super) fn select(cond: Expr, a: Expr, b: Expr) -> Expr {
+    Expr::Select(cond.into(), a.into(), b.into())
+}
+
+pub(super) fn cmp(op: CmpOp, ty: Ty, a: &Expr, b: &Expr) -> Expr {
+    Expr::Cmp(op, ty, a.clone().into(), b.clone().into())
+}
+
+/// The least and the greatest value of a type.
+pub(super) fn limits(ty: Ty) -> (i64, i64) {
+    match (ty.signed, ty.bits) {
+        (true, bits) => (i64::MIN >> (64 - bits), i64::MAX >> (64 - bits)),
+        (false, 64) => (0, -1),
+        (false, bits) => (0, (1 << bits) - 1),
+    }
+}
+
+impl Computed {
+    /// The result, and its type: of operands of that type.
+    pub(super) fn of(self, ty: Ty, all: &[Expr]) -> (Expr, Ty) {
+        use BinOp::{Add, And, Max, Min, Mul, Or, Shl, Shr, Sub, Xor};
+        let n = |n: i64| Expr::Const(n);
+        let operand = |at: usize| all.get(at).cloned().unwrap_or(Expr::Const(0));
+        let (a, b, c) = (operand(0), operand(1), operand(2));
+        let wide = Ty { bits: 64, ..ty };
+        let bits = unsigned(ty);
+        let distance = || {
+            let (more, less) = (bin(Sub, bits, &a, &b), bin(Sub, bits, &b, &a));
+            select(cmp(CmpOp::Gt, ty, &a, &b), more, less)
+        };
+        let upper = || {
+            let product = bin(Mul, wide, &a, &b);
+            Expr::Cast(ty, bin(Shr, wide, &product, &n(i64::from(ty.bits))).into())
+        };
+        let low = || {
+            let low = |of: &Expr| bin(Shr, ty, &bin(Shl, ty, of, &n(8)), &n(8));
+            bin(Mul, ty, &low(&a), &low(&b))
+        };
+        let value = match self {
+            Computed::Min => bin(Min, ty, &a, &b),
+            Computed::Max => bin(Max, ty, &a, &b),
+            Computed::Clamp => bin(Min, ty, &bin(Max, ty, &a, &b), &c),
+            Computed::Rotate => {
+                let last = n(i64::from(ty.bits) - 1);
+                let by = bin(And, bits, &b, &last);
+                let back = bin(And, bits, &bin(Sub, bits, &n(i64::from(ty.bits)), &by), &last);
+                let a = Expr::Cast(bits, a.clone().into());
+                Expr::Cast(ty, bin(Or, bits, &bin(Shl, bits, &a, &by), &bin(Shr, bits, &a, &back)).into())
+            }
+            Computed::Distance => return (distance(), bits),
+            Computed::DistanceAnd => return (bin(Add, bits, &distance(), &c), bits),
+            Computed::HalfSum(false) => {
+                bin(Add, ty, &bin(And, ty, &a, &b), &bin(Shr, ty, &bin(Xor, ty, &a, &b), &n(1)))
+            }
+            Computed::HalfSum(true) => {
+                bin(Sub, ty, &bin(Or, ty, &a, &b), &bin(Shr, ty, &bin(Xor, ty, &a, &b), &n(1)))
+            }
+            Computed::Saturated(op) => {
+                let (least, most) = limits(ty);
+                let result = bin(op, ty, &a, &b);
+                if ty.signed {
+                    // The sign is wrong: of a sum, where both operands have the other one.
+                    let other = if op == Add { bin(Xor, ty, &b, &result) } else { bin(Xor, ty, &a, &b) };
+                    let wrong = bin(And, ty, &bin(Xor, ty, &a, &result), &other);
+                    let nearest = select(cmp(CmpOp::Lt, ty, &a, &n(0)), n(least), n(most));
+                    select(cmp(CmpOp::Lt, ty, &wrong, &n(0)), nearest, result)
+                } else if op == Add {
+                    select(cmp(CmpOp::Lt, ty, &result, &a), n(most), result)
+                } else {
+                    select(cmp(CmpOp::Lt, ty, &a, &b), n(0), result)
+                }
+            }
+            Computed::Upper => upper(),
+            Computed::UpperAnd => bin(Add, ty, &upper(), &c),
+            Computed::Low => low(),
+            Computed::LowAnd => bin(Add, ty, &low(), &c),
+            Computed::BitSelect => {
+                let (first, second) = (bin(And, ty, &a, &bin(Xor, ty, &c, &n(-1))), bin(And, ty, &b, &c));
+                bin(Or, ty, &first, &second)
+            }
+            Computed::Funnel { left, clamped } => {
+                let by = if clamped { bin(Min, ty, &c, &n(32)) } else { bin(And, ty, &c, &n(31)) };
+                let joined = bin(Or, Ty::U64, &bin(Shl, Ty::U64, &b, &n(32)), &a);
+                let shifted = match left {
+                    true => bin(Shr, Ty::U64, &bin(Shl, Ty::U64, &joined, &by), &n(32)),
+                    false => bin(Shr, Ty::U64, &joined, &by),
+                };
+                Expr::Cast(ty, shifted.into())
+            }
+        };
+        (value, ty)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::clike::types::fold;
+
+    /// What a function gives, calculated with more bits than any operand has.
+    fn exact(does: Computed, ty: Ty, [a, b, c]: [i64; 3]) -> Option<i128> {
+        let wide = |n: i64| if ty.signed { i128::from(n) } else { i128::from(n as u64) };
+        let (a, b, c) = (wide(a), wide(b), wide(c));
+        let bits = u32::from(ty.bits);
+        let (least, most) =
+            if ty.signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
+        let upper = |a: i128, b: i128| (a * b) >> bits;
+        let low = |n: i128| if ty.signed { i128::from((n as i32) << 8 >> 8) } else { n & 0xff_ffff };
+        let joined = |n: u32| ((b as u128) << 32 | a as u128) >> n;
+        Some(match does {
+            Computed::Min => a.min(b),
+            Computed::Max => a.max(b),
+            Computed::Clamp if b > c => return None,
+            Computed::Clamp => a.clamp(b, c),
+            Computed::Rotate => {
+                let (field, by) = (a as u128 & ((1 << bits) - 1), b.rem_euclid(i128::from(bits)) as u32);
+                (field << by | field >> (bits - by)) as i128
+            }
+            Computed::Distance => (a - b).abs(),
+            Computed::DistanceAnd => (a - b).abs() + c,
+            Computed::HalfSum(up) => (a + b + i128::from(up)) >> 1,
+            Computed::Saturated(BinOp::Add) => (a + b).clamp(least, most),
+            Computed::Saturated(_) => (a - b).clamp(least, most),
+            Computed::Upper | Computed::UpperAnd if bits > 32 => return None,
+            Computed::Upper => upper(a, b),
+            Computed::UpperAnd => upper(a, b) + c,
+            Computed::Low | Computed::LowAnd if bits != 32 => return None,
+            Computed::Low => low(a) * low(b),
+            Computed::LowAnd => low(a) * low(b) + c,
+            Computed::BitSelect => (a & !c) | (b & c),
+            Computed::Funnel { .. } if bits != 32 || ty.signed => return None,
+            Computed::Funnel { left, clamped } => {
+                let by = if clamped { c.min(32) } else { c & 31 } as u32;
+                joined(if left { 32 - by } else { by }) as i128
+            }
+        })
+    }
+
+    #[test]
+    fn functions_give_what_exact_arithmetic_gives() {
+        let functions = [
+            Computed::Min,
+            Computed::Max,
+            Computed::Clamp,
+            Computed::Rotate,
+            Computed::Distance,
+            Computed::DistanceAnd,
+            Computed::HalfSum(false),
+            Computed::HalfSum(true),
+            Computed::Saturated(BinOp::Add),
+            Computed::Saturated(BinOp::Sub),
+            Computed::Upper,
+            Computed::UpperAnd,
+            Computed::Low,
+            Computed::LowAnd,
+            Computed::BitSelect,
+            Computed::Funnel { left: true, clamped: false },
+            Computed::Funnel { left: true, clamped: true },
+            Computed::Funnel { left: false, clamped: false },
+            Computed::Funnel { left: false, clamped: true },
+        ];
+        let mut compared = 0;
+        for (bits, signed) in [8, 16, 32, 64].into_iter().flat_map(|bits| [(bits, true), (bits, false)]) {
+            let ty = Ty { bits, signed };
+            let (least, most) = limits(ty);
+            let all = [
+                0,
+                1,
+                2,
+                7,
+                31,
+                33,
+                100,
+                -1,
+                -2,
+                -5,
+                least,
+                least + 1,
+                most,
+                most - 1,
+                0x5a5a_5a5a,
+                0x1234_5678_9abc,
+            ];
+            let all: Vec<i64> = all.into_iter().map(|n: i64| ty.wrap(n)).collect();
+            for does in functions {
+                for (a, b, c) in all
+                    .iter()
+                    .flat_map(|a| all.iter().flat_map(move |b| [1i64, 3, 40, -7, 0x7f].map(|c| (a, b, c))))
+                {
+                    let given = [*a, *b, ty.wrap(c)];
+                    let Some(exact) = exact(does, ty, given) else { continue };
+                    let (value, of) = does.of(ty, &given.map(Expr::Const));
+                    assert_eq!(
+                        fold(&value).map(|n| of.wrap(n)),
+                        Some(of.wrap(exact as i64)),
+                        "{does:?} {ty:?} {given:?}"
+                    );
+                    compared += 1;
+                }
+            }
+        }
+        assert!(compared > 100_000, "{compared}");
+    }
+}

@@ -1,0 +1,114 @@
+//! Calls of integer functions, and of conversions by name.
+//!
+//! # Sources
+//! - OpenCL C, *Integer Functions*, *Explicit Conversions*, *Reinterpreting Data As Another Type*; CUDA Math API, *Integer
+//!   Intrinsics*.
+
+use std::ops::Range;
+
+use super::ast::Expr as Tree;
+use super::integer::{Computed, cmp, limits, select};
+use super::lower::Lowering;
+use super::types::{Type, Value, folded};
+use super::words::{has_type, type_named};
+use program::{CmpOp, Expr, Ty};
+
+impl Lowering<'_, '_> {
+    /// Computes with operands: converted to a type, or in the one that all of them have.
+    pub(super) fn computes(
+        &mut self,
+        tree: &Tree,
+        does: Computed,
+        of: Option<Ty>,
+        all: Vec<Value>,
+    ) -> Option<Value> {
+        let word = |value: &Value| match value.ty {
+            Type::Int(ty) => Some(ty),
+            _ => None,
+        };
+        // Constants have the type of the others, if they are values of it.
+        let own = all.iter().find(|value| !value.fixed).or(all.first()).and_then(word);
+        let fits = |value: &Value, ty: Ty| {
+            word(value) == Some(ty) || (value.fixed && value.constant().is_some_and(|n| ty.wrap(n) == n))
+        };
+        let ty = match (of, own) {
+            (Some(ty), _) if all.iter().all(|value| value.ty.promoted().is_some()) => ty,
+            (None, Some(ty)) if all.iter().all(|value| fits(value, ty)) => ty,
+            _ => {
+                if !all.iter().any(|value| self.is_nothing(value)) {
+                    self.error("wrong-operand", &tree.range, "operands of different types", |d| {
+                        d.label("expected integers of one type").help("write casts")
+                    });
+                }
+                return None;
+            }
+        };
+        let product = matches!(does, Computed::Upper | Computed::UpperAnd);
+        let low = matches!(does, Computed::Low | Computed::LowAnd);
+        if (product && ty.bits > 32) || (low && ty.bits != 32) {
+            let name = Type::Int(ty).name();
+            self.error("unsupported", &tree.range, format!("this function of a `{name}` is not supported"), |d| {
+                d.label("expected operands of 32 bits")
+            });
+            return None;
+        }
+        let operands: Vec<Expr> = all
+            .into_iter()
+            .map(|value| match folded(value.fit(ty)) {
+                known @ (Expr::Const(_) | Expr::Reg(_)) => known,
+                expr => self.kept(Value::of(expr, ty)).expr,
+            })
+            .collect();
+        let (value, ty) = does.of(ty, &operands);
+        Some(Value::of(Value::of(value, ty).expr, ty))
+    }
+
+    /// `convert_uchar_sat(v)`, `as_uint(v)`, of one integer; `None`: it is no such function.
+    pub(super) fn conversion(&mut self, tree: &Tree, name: &Range<usize>, args: &[Tree]) -> Option<Value> {
+        let word = self.str(name);
+        let (to, same_bits) = match (word.strip_prefix("convert_"), word.strip_prefix("as_")) {
+            (Some(to), _) => (to, false),
+            (_, to) => (to?, true),
+        };
+        // How numbers are rounded makes no difference to integers.
+        let rounding = ["_rte", "_rtz", "_rtp", "_rtn"].iter().find_map(|mode| to.strip_suffix(mode));
+        let to = rounding.filter(|_| !same_bits).unwrap_or(to);
+        let saturated = to.strip_suffix("_sat").filter(|_| !same_bits);
+        let named = saturated.unwrap_or(to);
+        let dialect = self.env.language.dialect;
+        let known = dialect.row().regions && has_type(named, dialect) && !matches!(named, "bool" | "_Bool");
+        let (ty, _) = type_named(named).filter(|(_, atomic)| known && !atomic)?;
+        let [arg] = args else {
+            self.error("wrong-operands", &tree.range, format!("`{word}` takes 1 argument"), |d| {
+                d.label(format!("{} given", args.len()))
+            });
+            return Some(self.nothing());
+        };
+        let value = self.scalar(arg);
+        let from = value.word();
+        if value.ty.promoted().is_none() || (same_bits && (from.bits != ty.bits || value.ty == Type::Bool)) {
+            let of = value.ty.name();
+            self.error("wrong-operand", &arg.range, format!("`{word}` of a `{of}`"), |d| {
+                d.label(if same_bits { "expected an integer of the same size" } else { "expected an integer" })
+            });
+            return Some(self.nothing());
+        }
+        if saturated.is_none() {
+            return Some(Value { fixed: false, ..value.converted(&Type::Int(ty)) });
+        }
+        let value = match value.expr {
+            Expr::Const(_) | Expr::Reg(_) => value,
+            _ => self.kept(value),
+        };
+        let (least, most) = limits(ty);
+        let (v, wide) = (value.expr, Ty { bits: 64, ..from });
+        let mut result = v.clone();
+        if ty.bits < 64 || (ty.signed && !from.signed) {
+            result = select(cmp(CmpOp::Gt, wide, &v, &Expr::Const(most)), Expr::Const(most), result);
+        }
+        if from.signed {
+            result = select(cmp(CmpOp::Lt, wide, &v, &Expr::Const(least)), Expr::Const(least), result);
+        }
+        Some(Value::of(Value::of(result, wide).fit(ty), ty))
+    }
+}
