@@ -116,7 +116,7 @@ impl<'a> Task<'a> {
             return Err(Reason::NotInModel(what));
         }
         if let Some(instr) = objects("HALF") {
-            let what = format!("fences of aliases of one direction (`{}`, line {})", instr.text, instr.line);
+            let what = format!("proxy fences of one direction (`{}`, line {})", instr.text, instr.line);
             return Err(Reason::NotInModel(what));
         }
         if let Some(instr) =

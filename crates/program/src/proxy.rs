@@ -58,6 +58,14 @@ const OTHERS: [(&str, &str); 2] = [("alias", "ALIAS"), ("async", "ASYNC")];
 pub const ASYNC_SPACES: [(&str, &str); 3] =
     [("global", "OF_GLOBAL"), ("shared::cta", "OF_CTA"), ("shared::cluster", "OF_CLUSTER")];
 
+/// Halves of a fence from the generic to the async proxy: what they are restricted to, their order, and their tags (PTX ISA 9.4,
+/// membar / fence).
+pub const ASYNC_HALVES: [(&str, &str, &[&str]); 3] = [
+    ("sync_restrict::shared::cta", "release", &["REL", "OF_CTA"]),
+    ("sync_restrict::shared::cluster::read", "release", &["REL", "OF_CLUSTER", "OF_READS"]),
+    ("sync_restrict::shared::cluster", "acquire", &["ACQ", "OF_CLUSTER"]),
+];
+
 /// The words of [`PROXY_FENCES`]; all but the first two are names of proxies that an alias can go through.
 pub const PROXY_FENCE_WORDS: [&str; PROXY_FENCES.len()] = {
     let mut words = [""; PROXY_FENCES.len()];

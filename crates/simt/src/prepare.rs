@@ -251,6 +251,9 @@ fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Result<Fence, String> {
     if tags.has("WGF") {
         return Ok(Fence::Matrices);
     }
+    if tags.has("HALF") {
+        return Err("not in this machine: a proxy fence of one direction".to_owned());
+    }
     if tags.has("PF") && tags.has("ASYNC") {
         return Ok(Fence::Async(match () {
             () if tags.has("OF_GLOBAL") => Part::Global,
@@ -262,9 +265,6 @@ fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Result<Fence, String> {
     if tags.has("PF") {
         let proxy = || Fence::Proxy(Proxy::tagged(tags).unwrap_or(Proxy::Generic));
         return Ok(if tags.has("ALIAS") { Fence::Alias } else { proxy() });
-    }
-    if tags.has("HALF") {
-        return Err("not in this machine: a fence of aliases of one direction".to_owned());
     }
     if tags.has("MBI") {
         return Ok(Fence::Inits);

@@ -2,16 +2,18 @@
 //!
 //! # Sources
 //! - PTX ISA 9.4, *atom*, *red*: the default order is relaxed, the default scope is gpu; `red` has no acquire form.
+//! - PTX ISA 9.4, *atom*, *red*: one with a vector is an atomic for each of its elements; there are such of `add` on floating-point
+//!   numbers in global memory.
 //! - PTX ISA 9.4, *Memory Operations*: an `atom` whose result is discarded with `_` is still a read; `red` is not.
 //!
 //! # Where we differ
 //! - `add.f32` on a generic address takes subnormal numbers as it does in global memory.
 //! - `sub` is an operation (the published suites have it; PTX negates the operand of `add`).
 
-use super::lower::{Call, Emit};
-use super::memory::{opaque, read_only};
-use super::table::{CACHE, DATA, Group, GroupKind, Role, Row, SCOPES, SPACES, TYPES};
-use program::{Access, BinOp, Expr, FloatOp, Op, Scope, Tags, Update};
+use super::lower::{Arg, Call, Emit};
+use super::memory::{addresses, opaque, read_only};
+use super::table::{CACHE, DATA, Group, GroupKind, Role, Row, SCOPES, SPACES, TYPES, VECTORS};
+use program::{Access, BinOp, Expr, FloatOp, Op, RegId, Scope, Tags, Update};
 
 pub(super) const SEM: Group = Group { kind: GroupKind::Sem, words: &["relaxed", "acquire", "release", "acq_rel"] };
 const OPS: Group =
@@ -22,15 +24,12 @@ pub(super) const RED_OPS: Group =
 pub(super) const ROWS: &[Row] = &[
     Row::new(
         "atom",
-        "`atom{.order}{.scope}{.space}.op{.type} d, [a], b`",
-        "reads, applies an operation (`add`, `sub`, `and`, `or`, `xor`, `min`, `max`, `inc`, `dec`, `exch`), writes",
-        &[SEM, SCOPES, SPACES, OPS, CACHE, DATA],
+        "`atom{.order}{.scope}{.space}.op{.vec}{.type} d, [a], b`",
+        "reads, applies an operation (`add`, `sub`, `and`, `or`, `xor`, `min`, `max`, `inc`, `dec`, `exch`), writes; `.v2.f32` and \
+         `.v4.f32` for each element",
+        &[SEM, SCOPES, SPACES, OPS, CACHE, VECTORS, DATA],
         &[Role::Dst, Role::Addr, Role::Val],
-        |e, c| {
-            if let Some(update) = update(e, c, 2) {
-                rmw(e, c, 1, update);
-            }
-        },
+        |e, c| update(e, c, 1),
     ),
     Row::new(
         "atom",
@@ -40,19 +39,20 @@ pub(super) const ROWS: &[Row] = &[
         &[Role::Dst, Role::Addr, Role::Val, Role::Val],
         |e, c| {
             let (expected, new) = (e.fit(c.expr(2), c.ty), e.fit(c.expr(3), c.ty));
-            rmw(e, c, 1, Update::CompareExchange { expected, new });
+            let op = rmw(e, c, c.dst(0), c.expr(1), Update::CompareExchange { expected, new });
+            e.push(op);
         },
     )
     .keyed(&["cas"]),
     Row::new(
         "red",
-        "`red{.relaxed|.release}{.scope}{.space}.op{.type} [a], b`",
+        "`red{.relaxed|.release}{.scope}{.space}.op{.vec}{.type} [a], b`",
         "as `atom`, without a result; its read never takes part in an acquire pattern",
-        &[SEM, SCOPES, SPACES, RED_OPS, CACHE, DATA],
+        &[SEM, SCOPES, SPACES, RED_OPS, CACHE, VECTORS, DATA],
         &[Role::Addr, Role::Val],
         |e, c| {
             if e.env.acquiring_red || acquires_nothing(e, c).is_some() {
-                update(e, c, 1).into_iter().for_each(|update| rmw(e, c, 0, update));
+                update(e, c, 0);
             }
         },
     ),
@@ -70,10 +70,54 @@ pub(super) fn acquires_nothing(e: &mut Emit<'_, '_>, c: &Call) -> Option<()> {
     None
 }
 
-/// The operation of an instruction whose operand is number `i`.
-fn update(e: &mut Emit<'_, '_>, c: &Call, i: usize) -> Option<Update> {
-    let operand = e.fit(c.expr(i), c.ty);
-    updated_by(e, c, operand)
+/// An instruction that updates what operand `addr` names with the operand behind it: one atomic, or one for each element.
+fn update(e: &mut Emit<'_, '_>, c: &Call, addr: usize) {
+    let is_vector = c.quals.width() > 1;
+    if is_vector && has_vectors(e, c).is_none() {
+        return;
+    }
+    let Some(addresses) = addresses(e, c, c.expr(addr)) else { return };
+    let mut ops = Vec::new();
+    for (i, at) in addresses.into_iter().enumerate() {
+        let (dst, value) = if is_vector {
+            let dst = if addr == 0 { None } else { c.elements(0).get(i) };
+            (dst, c.elements(addr + 1).get(i))
+        } else {
+            (if addr == 0 { None } else { c.args.first() }, c.args.get(addr + 1))
+        };
+        let dst = dst.and_then(|dst| if let Arg::Dst(dst) = dst { *dst } else { None });
+        let value = if let Some(Arg::Expr(value)) = value { value.clone() } else { Expr::Const(0) };
+        let Some(update) = updated_by(e, c, e.fit(value, c.ty)) else { return };
+        ops.push(rmw(e, c, dst, at, update));
+    }
+    let written: Vec<RegId> = ops.iter().filter_map(Op::defines).collect();
+    let read = |op: &Op| {
+        written.iter().any(|&reg| op.operands().into_iter().any(|input| input.any(&|e| *e == Expr::Reg(reg))))
+    };
+    if is_vector && (ops.iter().any(read) || (1..written.len()).any(|i| written[..i].contains(&written[i]))) {
+        let message = "an atomic operation on a vector writes a register that it also reads, or twice";
+        e.error("wrong-operand", c.opcode.clone(), message, |d| {
+            d.label("expected other registers for its results")
+        });
+        return;
+    }
+    if is_vector { e.push_elements(ops) } else { ops.into_iter().for_each(|op| e.push(op)) }
+}
+
+/// Reports a vector of what there are no vectors of.
+fn has_vectors(e: &mut Emit<'_, '_>, c: &Call) -> Option<()> {
+    let place = c.quals.place(GroupKind::Vector).unwrap_or_default();
+    let space = c.quals.get(GroupKind::Space).unwrap_or("global");
+    if c.quals.is_float() && c.ty.bits == 32 && c.quals.width() < 8 && space == "global" {
+        return Some(());
+    }
+    let message = format!("there is no such `{}` on a vector here", c.row.opcode);
+    e.error("unsupported-qualifier", place, message, |d| {
+        d.label("expected `.v2.f32` or `.v4.f32`, in global memory").note(
+            "PTX ISA 9.4, atom, red: vectors are of floating-point numbers in global memory; of those with 16 bits, sums are not supported",
+        )
+    });
+    None
 }
 
 /// The operation of an instruction with that operand.
@@ -119,7 +163,7 @@ fn operation(name: &str) -> Option<BinOp> {
     })
 }
 
-fn rmw(e: &mut Emit<'_, '_>, c: &Call, addr: usize, update: Update) {
+fn rmw(e: &mut Emit<'_, '_>, c: &Call, dst: Option<RegId>, addr: Expr, update: Update) -> Op {
     read_only(e, c);
     opaque(e, c);
     let (acquire, release) = match c.quals.get(GroupKind::Sem) {
@@ -137,6 +181,5 @@ fn rmw(e: &mut Emit<'_, '_>, c: &Call, addr: usize, update: Update) {
         Access { tags, scope, ty: c.ty }
     };
     let (read, write) = (half(if acquire { "ACQ" } else { "RLX" }), half(if release { "REL" } else { "RLX" }));
-    let dst = if addr == 0 { None } else { c.dst(0) };
-    e.push(Op::Rmw { dst, addr: c.expr(addr), update, read, write });
+    Op::Rmw { dst, addr, update, read, write }
 }

@@ -4,12 +4,13 @@
 //! - PTX ISA 9.4, *membar / fence*: an omitted order is acq_rel; `membar.cta`, `.gl` and `.sys` are the `fence.sc` of
 //!   cta, gpu and system scope; `fence.proxy` and `membar.proxy` are synonyms.
 //! - PTX ISA 9.4, *membar / fence*: `.async` may name a state space, and then orders accesses to that alone.
-//! - PTX ISA 9.4, *membar / fence*: `.alias.release.sys` and `.alias.acquire.sys` are halves of a fence of aliases.
+//! - PTX ISA 9.4, *membar / fence*: `.alias.release.sys` and `.alias.acquire.sys` are halves of a fence of aliases;
+//!   `.async::generic` has a release and an acquire half, each for shared memory alone, at cluster scope.
 //! - ISCA 2022, mixed-proxy extensions: the surface, texture and constant kinds.
 
 use super::lower::{Call, Emit};
 use super::table::{Group, GroupKind, Role, Row, SCOPES};
-use program::proxy::{ASYNC_SPACES, PROXY_FENCE_WORDS, PROXY_FENCES};
+use program::proxy::{ASYNC_HALVES, ASYNC_SPACES, PROXY_FENCE_WORDS, PROXY_FENCES};
 use program::{Op, Scope, Tags};
 
 const SEM: Group = Group { kind: GroupKind::Sem, words: &["sc", "acq_rel", "acquire", "release"] };
@@ -17,6 +18,9 @@ const LEVELS: Group = Group { kind: GroupKind::Scope, words: &["cta", "gl", "sys
 const PROXIES: Group = Group { kind: GroupKind::Op, words: &PROXY_FENCE_WORDS };
 const SPACES: Group =
     Group { kind: GroupKind::Space, words: &[ASYNC_SPACES[0].0, ASYNC_SPACES[1].0, ASYNC_SPACES[2].0] };
+const HALVES: Group = Group { kind: GroupKind::Sem, words: &["acquire", "release"] };
+const RESTRICTIONS: Group =
+    Group { kind: GroupKind::Space, words: &[ASYNC_HALVES[0].0, ASYNC_HALVES[1].0, ASYNC_HALVES[2].0] };
 const NO_OPERANDS: &[Role] = &[];
 
 pub(super) const ROWS: &[Row] = &[
@@ -58,6 +62,17 @@ pub(super) const ROWS: &[Row] = &[
     )
     .keyed(&["proxy"]),
     Row::new(
+        "fence",
+        "`fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster|.release.sync_restrict::shared::cluster::read.cluster\
+         |.acquire.sync_restrict::shared::cluster.cluster`",
+        "a release in one thread and an acquire in another, which together order accesses of the generic proxy to shared memory \
+         before those of the async proxy; `::read`: reads of the own thread alone",
+        &[HALVES, RESTRICTIONS, SCOPES],
+        NO_OPERANDS,
+        async_half,
+    )
+    .keyed(&["proxy", "async::generic"]),
+    Row::new(
         "membar",
         "`membar.proxy.alias|.async{.space}|.generic|.surface|.texture|.constant`",
         "the same as `fence.proxy`",
@@ -95,6 +110,22 @@ fn proxy_fence(e: &mut Emit<'_, '_>, c: &Call) {
     let mut tags = Tags::of(&["PF", kind]);
     ASYNC_SPACES.iter().filter(|row| Some(row.0) == space).for_each(|row| tags.insert(row.1));
     e.push(Op::fence(tags, None));
+}
+
+/// One of the two fences that order the generic proxy before the async proxy together.
+fn async_half(e: &mut Emit<'_, '_>, c: &Call) {
+    let (order, of) = (c.quals.get(GroupKind::Sem), c.quals.get(GroupKind::Space));
+    let row = ASYNC_HALVES.iter().find(|row| Some(row.0) == of && Some(row.1) == order);
+    match (row, c.quals.scope()) {
+        (Some((.., tags)), Some(Scope::Cluster)) => {
+            let mut all = Tags::of(&["PF", "ASYNC", "HALF"]);
+            all.extend(tags);
+            e.push(Op::fence(all, Some(Scope::Cluster)));
+        }
+        _ => e.error("conflicting-qualifiers", c.opcode.clone(), "this proxy fence has no such form", |d| {
+            d.label("expected one of three forms").note(c.row.syntax.replace('`', ""))
+        }),
+    }
 }
 
 /// One of the two fences of aliases that order them together: a fence of memory, too.

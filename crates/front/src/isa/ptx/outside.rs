@@ -78,7 +78,6 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
     ("the parameter space", &["param::func"]),
     ("unified loads", &["unified"]),
     ("cache policies", &["L2::cache_hint"]),
-    ("fences of one direction", &["async::generic"]),
     ("the tensormap proxy", &["tensormap::generic"]),
     ("tensor copies", &["tensor"]),
     ("prefetches", &["prefetch"]),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::table::PRED;
-use program::proxy::{ASYNC_SPACES, PROXY_FENCES};
+use program::proxy::{ASYNC_HALVES, ASYNC_SPACES, PROXY_FENCES};
 use program::{
     Access, Barrier, BarrierAction, BarrierNaming, BinOp, CmpOp, EventKind, Expr, Instr, Mark, Op, Program, Proxy,
     RegId, Scope, Thread, Ty, Update, is_further,
@@ -364,6 +364,12 @@ fn fence(Mark { kind, tags, scope, pending }: &Mark) -> Option<String> {
     }
     if tags.has("MBI") {
         return Some("fence.mbarrier_init.release.cluster".to_string());
+    }
+    let is_half = |row: &&(&str, &str, &[&str])| row.2.iter().all(|tag| tags.has(tag));
+    if let Some((of, order, _)) =
+        ASYNC_HALVES.iter().rev().find(is_half).filter(|_| tags.has("PF") && tags.has("HALF"))
+    {
+        return Some(format!("fence.proxy.async::generic.{order}.{of}.cluster"));
     }
     if tags.has("PF") {
         let (kind, _) = PROXY_FENCES.iter().find(|kind| tags.has(kind.1))?;

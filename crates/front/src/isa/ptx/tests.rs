@@ -242,7 +242,12 @@ fn elements_of_vectors_are_accesses_of_their_own() {
         ("st.v8.u64 [a], {1, 2, 3, 4, 5, 6, 7, 8}", "out-of-bounds"),
         ("mov.u64 rd, a\nst.v8.u64 [rd], {1, 2, 3, 4, 5, 6, 7, 8}", "unsupported-qualifier"),
         ("st.v3.u32 [a], {1, 2, 3}", "unknown-qualifier"),
-        ("atom.v2.add.u32 {r0, r1}, [a], {1, 1}", "unsupported-qualifier"),
+        ("atom.add.v2.u32 {r0, r1}, [a], {1, 1}", "unsupported-qualifier"),
+        ("atom.shared.add.v2.f32 {r0, r1}, [sw], {1, 1}", "unsupported-qualifier"),
+        ("atom.add.v2.f32 {r0, r1}, [gw], {1, r0}", "wrong-operand"),
+        ("atom.add.v2.f32 {r0, r0}, [gw], {1, 1}", "wrong-operand"),
+        ("atom.add.v2.f32 {r0, r1}, [gw+4], {1, 1}", "misaligned"),
+        ("red.max.v2.f32 [gw], {1, 1}", "conflicting-qualifiers"),
     ] {
         fails(code, id);
     }
@@ -558,8 +563,11 @@ fn mistakes_have_names() {
         ("fence.proxy.async.release.sys", "conflicting-qualifiers"),
         ("fence.proxy.async.global.acquire.sys", "conflicting-qualifiers"),
         ("fence.proxy.surface.acquire.sys", "conflicting-qualifiers"),
-        ("fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster", "unsupported-qualifier"),
         ("atom.add.u64 r0, [b], 1", "mbarrier-access"),
+        ("fence.proxy.async::generic.acquire.sync_restrict::shared::cta.cluster", "conflicting-qualifiers"),
+        ("fence.proxy.async::generic.release.sync_restrict::shared::cta.gpu", "conflicting-qualifiers"),
+        ("fence.proxy.async::generic", "conflicting-qualifiers"),
+        ("fence.release.sync_restrict::shared::cta.cluster", "unsupported-qualifier"),
         ("fence.mbarrier_init.release.gpu", "missing-scope"),
         ("mapa.u64 r, b, 1", "out-of-range"),
         ("mapa.u64 r, x, 0", "wrong-space"),
