@@ -126,6 +126,8 @@ const EDGES: &[&str] = &[
     "0xfffffffffUL",
     "010",
     "'a'",
+    "'\\xff'",
+    "'\\101'",
     "0x7fL",
 ];
 
@@ -280,6 +282,8 @@ struct Maker {
     scopes: Vec<Vec<Variable>>,
     names: usize,
     enumerators: Vec<String>,
+    /// Arrays of four that never change.
+    tables: Vec<String>,
     functions: Vec<Function>,
     /// Of a structure that functions take and return: its number, and the types of its members.
     pair: Option<(u64, Type, Type)>,
@@ -305,6 +309,7 @@ impl Maker {
             scopes: vec![Vec::new()],
             names: 0,
             enumerators: Vec::new(),
+            tables: Vec::new(),
             functions: Vec::new(),
             pair: None,
         }
@@ -387,6 +392,14 @@ impl Maker {
         }
         if self.chance(40) {
             self.aggregates(&mut head);
+        }
+        // OpenCL C has them outside of kernels alone.
+        if self.language != Language::OpenCl && self.chance(30) {
+            let ty = self.any(&TYPES);
+            let values = [(); 3].map(|()| self.value(ty).to_string()).join(", ");
+            let word = if self.language == Language::Cpp && self.chance(50) { "constexpr" } else { "const" };
+            head.push(format!("static {word} {} tab[4] = {{{values}}};", ty.0));
+            self.tables.push("tab".into());
         }
         if self.language == Language::Cpp && self.chance(30) {
             let b = self.rng.random_range(1..100);
@@ -575,6 +588,7 @@ impl Maker {
             50..54 if !self.memory.is_empty() => self.pointer(),
             54..62 if !self.parts.is_empty() => self.structured(),
             62..64 if self.language == Language::Cpp => self.referred(),
+            70..76 if self.language == Language::Cpp && !simple => self.declaring(depth),
             64..70 if self.pair.is_some() => {
                 let pair = self.pair.expect("there is one");
                 self.paired(pair)
@@ -596,6 +610,38 @@ impl Maker {
             68..82 => self.looped(depth),
             82..92 => self.switch(depth),
             _ => self.block(depth - 1),
+        }
+    }
+
+    /// A statement whose condition declares a variable, which may be a narrow one (ISO C++17, stmt.select, stmt.while).
+    fn declaring(&mut self, depth: u32) -> String {
+        let (name, ty) = (format!("c{}", self.scopes.len()), self.any(&TYPES));
+        let value = self.expression(2, &Bans::default()).text;
+        let counter = format!("i{}", self.scopes.len());
+        self.scopes.push(vec![
+            Variable { name: name.clone(), ty, free: true },
+            Variable { name: counter.clone(), ty: TYPES[5], free: false },
+        ]);
+        let kind = self.rng.random_range(0..5);
+        if kind != 4 {
+            self.scopes.last_mut().expect("a block").pop();
+        }
+        let test = self.expression(1, &Bans::default()).text;
+        let (then, other) = (self.block(depth - 1), self.block(depth - 1));
+        self.scopes.pop();
+        let declared = format!("{} {name} = {value}", ty.0);
+        match kind {
+            0 => format!("if ({declared}) {then} else {other}"),
+            1 => format!("if ({declared}; {test}) {then} else {other}"),
+            // A `bool` is no label.
+            2 if ty.2 > 1 => {
+                format!("switch ({declared}) {{ case 0: {then} case 1: {other} break; default: {then} }}")
+            }
+            2 | 3 => format!("switch ({declared}; {test}) {{ case 0: {then} break; default: {other} }}"),
+            _ => format!(
+                "{{ int {counter} = 3; while ({} {name} = {counter}) {{ {counter}--; if ({test}) continue; {then} }} }}",
+                ty.0
+            ),
         }
     }
 
@@ -862,6 +908,11 @@ impl Maker {
                 }
                 _ => self.leaf(bans),
             },
+            _ if self.chance(60) => {
+                // It is not evaluated: what it reads and changes matters to nothing beside it.
+                let of = self.expression(2, bans).text;
+                joined(format!("(sizeof({of}) + 0)"), &[])
+            }
             _ => {
                 let mut all: Vec<&str> = TYPES.iter().map(|ty| ty.0).collect();
                 if !self.parts.is_empty() {
@@ -884,6 +935,10 @@ impl Maker {
         }
         if !self.parts.is_empty() && self.chance(15) {
             return self.part(true, bans);
+        }
+        if !self.tables.is_empty() && self.chance(8) {
+            let (table, at) = (self.any(&self.tables.clone()), self.rng.random_range(0..4));
+            return Made { text: format!("{table}[{at}]"), varies: true, ..Made::default() };
         }
         if self.chance(30) {
             let text = self.any(EDGES);

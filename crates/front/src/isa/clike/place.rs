@@ -15,7 +15,7 @@ use super::ast::{Expr as Tree, ExprKind, TypeName};
 use super::lower::Lowering;
 use super::scope::{Binding, Variable};
 use super::types::{Qualified, Record, Type, Value};
-use program::{Access, BinOp, Expr, LocId, Op, Tags, Ty, Update};
+use program::{Access, BinOp, Dialect, Expr, LocId, Op, Tags, Ty, Update};
 
 /// A place.
 #[derive(Clone, Debug)]
@@ -757,9 +757,22 @@ impl Lowering<'_, '_> {
 
     pub(super) fn mixed_size(&mut self, range: &Range<usize>, ty: Ty, object: Ty) {
         let message = format!("a {}-bit access to {}-bit elements", ty.bits, object.bits);
+        let source = match self.env.language.row().dialect {
+            Dialect::Cuda => "ISO C++, basic.lval",
+            Dialect::OpenCl => "C99, 6.5",
+            _ => "C11, 6.5",
+        };
+        // Characters may look at any object, other types at their own.
+        let rule = match ty.bits {
+            8 => format!("the language has it ({source}), Fencepost has accesses of one size to one location"),
+            _ => format!(
+                "an object is accessed as its own type, or as characters; as another, it is undefined ({source})"
+            ),
+        };
         self.error("mixed-size", range, message, |d| {
             d.label(format!("expected a type of {} bits", object.bits))
-                .note("accesses of different sizes to one location are not supported")
+                .note(rule)
+                .help("access the whole and take a part of its value: `(x >> 8) & 0xff`")
         });
     }
 

@@ -25,7 +25,7 @@ const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
     ),
     (&["__int128", "__int128_t", "__uint128_t"], [true, false, true], "integers of 128 bits are", "use 64 bits"),
     (&["class"], CUDA, "classes of your own are", "use a `struct` of plain members, and functions that take it"),
-    (&["union"], ALL, "unions are", "their members overlap: use plain variables"),
+    (&["union"], ALL, "unions are", UNIONS),
     (&["template", "typename"], CUDA, "templates of your own are", "write out the instance that is used"),
     (&["operator"], CUDA, "operators of your own are", "write out what they do"),
     (&["try", "throw", "catch", "noexcept"], CUDA, "exceptions are", "leave them out"),
@@ -129,6 +129,8 @@ const OPENCL: [bool; 3] = [false, true, false];
 const CUDA: [bool; 3] = [false, false, true];
 const FLOATING: &str = "floating-point types are";
 const INTEGERS: &str = "use an integer type: orders and races do not depend on it";
+const UNIONS: &str = "write the whole as one integer, and its parts as `(w >> 32) & 0xffffffff`; in C++, reading another member than the \
+     one that was written last is undefined (ISO C++, class.union)";
 const ALIGNMENT: &str = "alignments of your own are";
 const UNALIGNED: &str = "leave them out, if nothing depends on them";
 

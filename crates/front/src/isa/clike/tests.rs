@@ -289,7 +289,10 @@ fn functions_stand_where_they_are_called() {
     let mut nested = String::from("int f0(int v) { return v; }\n");
     (1..200).for_each(|i| nested += &format!("int f{i}(int v) {{ return f{}(v); }}\n", i - 1));
     wrong(Dialect::C, &format!("{nested} int r = f199(1);"), "nested too deeply");
-    wrong(Dialect::C, "union U { int a; long b; }; int r = 1;", "unions are not supported");
+    wrong(Dialect::C, "union U { int a; long b; }; int r = 1;", "write the whole as one integer");
+    wrong(Dialect::Cuda, "short r = *(short *)&x;", "it is undefined (ISO C++, basic.lval)");
+    wrong(Dialect::C, "int r = ((unsigned char *)x)[1];", "the language has it (C11, 6.5)");
+    wrong(Dialect::OpenCl, "int r = *(global uchar *)x;", "take a part of its value");
 }
 
 #[test]
