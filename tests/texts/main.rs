@@ -4,4 +4,5 @@ mod house;
 mod litmus_format;
 mod model_language;
 mod model_semantics;
+mod pasted;
 mod pictures;

@@ -93,6 +93,7 @@ pub struct Pool {
     decisions: Vec<Decision>,
     decision_ids: FxHashMap<(AtomId, Cond, Cond), Cond>,
     ite_memo: FxHashMap<(Cond, Cond, Cond), Cond>,
+    restrict_memo: FxHashMap<(Cond, Cond), Cond>,
     /// What became of operations and comparisons that were pushed into choices. Choices share their branches: without
     /// these, a counter takes time exponential in its increments.
     cast_memo: FxHashMap<(Ty, TermId), TermId>,
@@ -540,6 +541,18 @@ impl Pool {
         if care == Cond::FALSE {
             return Cond::FALSE;
         }
+        if let Some(&known) = self.restrict_memo.get(&(c, care)) {
+            return known;
+        }
+        if self.tick() {
+            return Cond::FALSE;
+        }
+        let result = self.restrict_anew(c, care);
+        self.restrict_memo.insert((c, care), result);
+        result
+    }
+
+    fn restrict_anew(&mut self, c: Cond, care: Cond) -> Cond {
         let (atom, low, high) = self.decision(c).expect("not constant");
         let (care_atom, care_low, care_high) = self.decision(care).expect("not constant");
         if care_atom < atom {
@@ -547,9 +560,6 @@ impl Pool {
             return self.restrict(c, either);
         }
         let (care_low, care_high) = if care_atom == atom { (care_low, care_high) } else { (care, care) };
-        if self.tick() {
-            return Cond::FALSE;
-        }
         if care_low == Cond::FALSE {
             return self.restrict(high, care_high);
         }
@@ -647,5 +657,19 @@ mod tests {
         let (g, c) = (p.fresh_choice(), p.fresh_choice());
         let gc = p.and(g, c);
         assert_eq!(p.restrict(gc, g), c);
+    }
+
+    #[test]
+    fn parts_that_conditions_share_are_restricted_once() {
+        let mut pool = Pool::default();
+        let choices: Vec<Cond> = (0..60).map(|_| pool.fresh_choice()).collect();
+        let mut odd = Cond::FALSE;
+        for &choice in choices.iter().rev() {
+            let even = pool.not(odd);
+            odd = pool.ite_cond(choice, even, odd);
+        }
+        let some = pool.at_least(1, &choices);
+        let simpler = pool.restrict(odd, some);
+        assert_eq!(pool.and(simpler, some), pool.and(odd, some));
     }
 }

@@ -1,4 +1,7 @@
 //! Barriers that not all threads of a group come to, or not at the same call.
+//!
+//! One that says how many threads take part, as assembly in CUDA C++ can, asks nothing of the others, and nothing of where
+//! each of them comes to it: in PTX, producers arrive in one place and consumers wait in another.
 
 use super::Rules;
 use super::phases::Chosen;
@@ -23,7 +26,7 @@ impl Rules<'_> {
         if a.at.group.lanes.is_some_and(|mask| mask >> lane.min(31) & 1 == 0) {
             return Cond::TRUE;
         }
-        let counted = matches!(a.at.naming, Naming::Counted { .. });
+        let counted = matches!(a.at.naming, Naming::Counted { count: None, .. });
         if !counted || (self.running() && a.at.group.domain == Scope::Warp) {
             return Cond::FALSE;
         }
@@ -53,6 +56,9 @@ impl Rules<'_> {
     /// have ended are not waited for.
     pub(super) fn diverges(&mut self, i: usize, a: &Arrival, chosen: &Chosen) -> Cond {
         let to = a.at;
+        if matches!(to.naming, Naming::Counted { count: Some(_), .. }) {
+            return Cond::FALSE;
+        }
         let waits = self.out.waits.clone();
         let mut result = Cond::FALSE;
         for t in self.program.thread_ids() {

@@ -556,10 +556,7 @@ impl Lowering<'_, '_> {
         match rows().filter(here).find(|r| r.name == plain) {
             Some(row) => self.function(row, tree, args, None),
             None => {
-                if let Some((what, instead)) = refused::function(word) {
-                    self.error("unsupported-function", name, format!("`{word}` is not supported: {what}"), |d| {
-                        d.label("the language has it, the checker has not").help(instead)
-                    });
+                if self.refused_function(name, word) {
                     return Value::int(0);
                 }
                 let other = rows().any(|r| r.name == word);
@@ -572,6 +569,15 @@ impl Lowering<'_, '_> {
                 self.nothing()
             }
         }
+    }
+
+    /// Whether a function is one that the languages have and the checker has not, which is then told.
+    pub(super) fn refused_function(&mut self, name: &Range<usize>, word: &str) -> bool {
+        let Some((what, instead)) = refused::function(word) else { return false };
+        self.error("unsupported-function", name, format!("`{word}` is not supported: {what}"), |d| {
+            d.label("the language has it, the checker has not").help(instead)
+        });
+        true
     }
 
     /// Whether a call of that name changes nothing and reads no memory.

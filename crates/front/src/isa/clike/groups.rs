@@ -232,12 +232,13 @@ impl Lowering<'_, '_> {
             });
             return Some(Value::int(0));
         }
+        if self.refused_function(name, word) {
+            return Some(Value::int(0));
+        }
         let message = format!("`{word}` is not supported");
         self.error("unknown-function", name, message, |d| {
-            let d = d.label("expected a group of threads");
             let names = ["this_thread_block", "this_cluster", "this_grid", "tiled_partition", "sync"];
-            let d = d.did_you_mean(bare, names);
-            if bare == "coalesced_threads" { d.note("which threads it holds is not determined") } else { d }
+            d.label("expected a group of threads").did_you_mean(bare, names)
         });
         Some(Value::int(0))
     }

@@ -10,7 +10,14 @@ use diag::{Sink, Span};
 use program::{Dialect, Scope};
 
 /// Classes of libraries that are not supported: what they are, and what to write instead.
-const CLASSES: &[(&str, &str, &str)] = &[("pipeline", "pipelines are", "leave asynchronous copies out")];
+const CLASSES: &[(&str, &str, &str)] = &[
+    ("pipeline", "pipelines are", "leave asynchronous copies out"),
+    (
+        "coalesced_group",
+        "groups of lanes that happen to run together are",
+        "use a tile of the block, or functions with a mask",
+    ),
+];
 
 /// Words that are not supported: which of C, OpenCL C and CUDA C++ have them, what they are, and what to write instead.
 const WORDS: &[(&[&str], [bool; 3], &str, &str)] = &[
@@ -211,6 +218,8 @@ pub(super) fn names_type(name: &str, dialect: Dialect) -> bool {
         || word(name, dialect).is_some_and(|refused| !matches!(refused.what, "jumps are"))
 }
 
+const TOGETHER: &str = "which lanes of a warp run together is not determined by the program";
+
 /// Functions that the languages and their compilers have, and the checker has not: how their names begin, what they are, and
 /// what to write instead.
 const FUNCTIONS: &[(&str, &str, &str)] = &[
@@ -219,11 +228,8 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
     ("__any", "votes without `_sync`, which GPUs of today do not have", "use `__any_sync`"),
     ("__all", "votes without `_sync`, which GPUs of today do not have", "use `__all_sync`"),
     ("__match_", "warp matches with a second result", "use `__match_any_sync`"),
-    (
-        "__activemask",
-        "which lanes of a warp run together is not determined by the program",
-        "write the mask that is meant",
-    ),
+    ("__activemask", TOGETHER, "write the mask that is meant"),
+    ("coalesced_threads", TOGETHER, "use a tile of the block, or functions with a mask"),
     (
         "__sync_",
         "builtins that are documented as full barriers, which no order of C11 is",
