@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 
 use super::duration::{self, Timeout};
 use super::partition::Partition;
+use front::litmus::PROPERTIES;
 use simt::Early;
 
 mod hand;
@@ -169,6 +171,9 @@ pub struct CheckArgs {
     /// Answer every property that the model defines
     #[arg(long)]
     pub all_properties: bool,
+    /// Answer this property of each test, whatever the test expects (repeatable)
+    #[arg(long, value_name = "PROPERTY", conflicts_with = "all_properties", value_parser = PossibleValuesParser::new(PROPERTIES))]
+    pub property: Vec<String>,
     /// Stop after the first expectation that is not met, or defect
     #[arg(long, overrides_with = "no_fail_fast")]
     pub fail_fast: bool,

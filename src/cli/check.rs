@@ -57,7 +57,12 @@ fn check(args: &CheckArgs, terminal: &Terminal) -> Result<u8, u8> {
         let alone = |t: &&LitmusTest| t.expect.is_empty() && !t.runs.is_empty();
         run.of_runs = files.iter().flat_map(|f| &f.tests).filter(alone).count();
     }
-    let mut units = run.plan(&files, |test, model| Ok(plan::expectations(test, model, args.all_properties)));
+    let questions = |test: &LitmusTest, model: &str| {
+        let mut all = plan::expectations(test, model, args.all_properties || !args.property.is_empty());
+        all.retain(|q| args.property.is_empty() || args.property.contains(&q.property.to_string()));
+        all
+    };
+    let mut units = run.plan(&files, |test, model| Ok(questions(test, model)));
     selection.narrow_questions(&mut units, &run.settings);
     run.open(&units, false)?;
     let mut edits = Vec::new();

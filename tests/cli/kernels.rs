@@ -244,3 +244,124 @@ fn shared_arrays_have_elements_of_their_own_size() {
         }
     }
 }
+
+/// Kernels of the repository of which one order is weakened, each with the accesses that then race: two of these, one of them a store.
+const TWINS: [(&str, &str, &[&str]); 12] = [
+    ("grid-sync", "grid-sync", &["st.global.u32 [%rd10], %r5;", "ld.global.u32 %r28, [%rd15];"]),
+    (
+        "barrier-across-blocks",
+        "barrier-across-blocks",
+        &["st.global.u32 [%rd8], %r3;", "ld.global.u32 %r10, [%rd12];"],
+    ),
+    ("float-reduction", "float-reduction", &["ld.shared.f32 %f2, [%rd3];", "st.shared.f32 [%rd2], %f1;"]),
+    ("hazard-pointer", "hazard-pointer", &["ld.global.u32 %r10, [%rd14];", "st.global.u32 [%rd2], %r5;"]),
+    ("latch", "latch", &["st.global.u32 [%rd1], %r8;", "ld.global.u32 %r7, [%rd1];"]),
+    ("lock-functions", "lock-functions", &["ld.global.u32 %r1, [%rd3];", "st.global.u32 [%rd3], %r2;"]),
+    ("lookback-split", "lookback_split", &["st.global.u32 [%rd1], %r1;", "ld.global.u32 %r21, [%rd22];"]),
+    ("mp-device", "mp_device", &["st.global.u32 [%rd1], %r5;", "ld.global.u32 %r3, [%rd1];"]),
+    (
+        "reference-count",
+        "reference-count",
+        &["ld.global.u32 %r5, [%rd2];", "ld.global.u32 %r6, [%rd2+4];", "st.global.u32 [%rd7], %r4;"],
+    ),
+    ("ring-buffer", "ring-buffer", &["st.global.u32 [%rd15], %r2;", "ld.global.u32 %r15, [%rd10];"]),
+    ("ticket-lock", "ticket-lock", &["ld.global.u32 %r7, [%rd1];", "st.global.u32 [%rd1], %r8;"]),
+    ("vol", "vol", &["st.global.u32 [%rd1], %r4;", "ld.global.u32 %r3, [%rd1];"]),
+];
+
+#[test]
+fn a_weakened_order_is_caught_at_the_lines_of_the_accesses() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (file, test, accesses) in TWINS {
+        let path = format!("litmus/compiled/{file}.toml");
+        let text = fs::read_to_string(root.join(&path)).expect("a test");
+        let race = |name: &str| {
+            let filter = format!("name={name}");
+            let said = fencepost(root, &["check", &path, "--filter", &filter, "--property", "race", "-v"]);
+            assert_eq!(said.code, Some(0), "{name}: {}{}", said.out, said.err);
+            said.out
+        };
+        assert!(race(test).contains("race-free"), "{test}");
+        let said = race(&format!("{test}.weak"));
+        let line = said.lines().find(|line| line.contains(" race ")).unwrap_or_else(|| panic!("{test}: {said}"));
+        let numbers =
+            line.split(" line ").skip(1).filter_map(|rest| rest.split([' ', ',']).next()?.parse::<usize>().ok());
+        let found: Vec<String> = numbers
+            .filter_map(|n| Some(text.lines().nth(n - 1)?.split_whitespace().collect::<Vec<_>>().join(" ")))
+            .collect();
+        let known = found.iter().all(|text| accesses.contains(&text.as_str()));
+        assert!(found.len() == 2 && known && found.iter().any(|text| text.starts_with("st")), "{test}: {line}");
+    }
+}
+
+#[test]
+fn one_property_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let launch = ["--kernel", "mp", "--grid", "2", "--block", "1", "--ask", "out[0] != 42", "-o", "mp.toml"];
+    assert_eq!(import(folder.path(), &[&launch[..], &ARGS].concat()).code, Some(0));
+    let said = fencepost(folder.path(), &["check", "mp.toml", "--property", "race", "--format", "jsonl"]);
+    assert_eq!((said.code, said.out.lines().count()), (Some(0), 1), "{}", said.out);
+    assert!(said.out.contains(r#""property":"race","quantifier":"exists","verdict":"race-free""#), "{}", said.out);
+    let said = fencepost(folder.path(), &["check", "mp.toml", "--property", "races"]);
+    assert!(said.code == Some(2) && said.err.contains("race"), "{}", said.err);
+}
+
+/// A barrier of a cooperative grid, as cooperative groups have it: its address comes in two halves.
+#[test]
+fn the_halves_of_a_pointer_are_bound_to_a_buffer() {
+    let module = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 k_0)\n{\n.reg .pred %p<3>;\n\
+                  .reg .b32 %r<9>;\n.reg .b64 %rd<9>;\nld.param.u64 %rd5, [k_0];\nmov.u32 %r3, %envreg2;\ncvt.u64.u32 %rd7, %r3;\n\
+                  mov.u32 %r4, %envreg1;\ncvt.u64.u32 %rd8, %r4;\nbfi.b64 %rd1, %rd8, %rd7, 32, 32;\nsetp.ne.s64 %p1, %rd1, 0;\n\
+                  @%p1 bra $L1;\ntrap;\n$L1:\nadd.s64 %rd2, %rd1, 4;\natom.add.release.gpu.u32 %r5, [%rd2], 1;\n\
+                  st.global.u32 [%rd5], %r5;\nret;\n}\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("k.ptx"), module).expect("writable");
+    let import = |halves: [&str; 2], out: &str| {
+        let arguments =
+            ["import", "k.ptx", "--block", "1", "--arg", "0=out", "--arg", halves[0], "--arg", halves[1]];
+        fencepost(folder.path(), &[&arguments[..], &["--ask", "out != 7 \\/ w[1] != 8", "-o", out]].concat())
+    };
+    let said = import(["%envreg1=0", "%envreg2=w:u32[2]=0,7"], "k.toml");
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    let said = fencepost(folder.path(), &["check", "k.toml", "--format", "jsonl"]);
+    assert!(said.out.contains(r#""verdict":"forbidden""#), "{}{}", said.out, said.err);
+    // The upper half of such a pointer is 0.
+    let said = import(["%envreg1=1", "%envreg2=w:u32[2]"], "upper.toml");
+    assert!(said.code == Some(2) && said.err.contains("unsupported-address"), "{}", said.err);
+}
+
+/// What is wrong with one line of a kernel is told of that line.
+#[test]
+fn what_cannot_be_is_told_of_its_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let import = |head: &str, line: &str| {
+        let module = format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n{head}\n.visible .entry k(.param .u64 k_0)\n{{\n.reg .pred %p<3>;\n\
+             .reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n.shared .align 16 .u32 s[4];\nld.param.u64 %rd1, [k_0];\nmov.u32 %r1, s;\n{line}\nret;\n}}\n"
+        );
+        fs::write(folder.path().join("k.ptx"), module).expect("writable");
+        let arguments =
+            ["import", "k.ptx", "--kernel", "k", "--block", "1", "--arg", "0=in:u32[4]", "--ask", "true"];
+        fencepost(folder.path(), &arguments)
+    };
+    let f = ".func f() { call.uni f, (); ret; }";
+    for (head, line, id) in [
+        ("", "cp.async.cg.shared.global [%r1], [%rd1+16], 16;", "out-of-bounds"),
+        ("", "sub.u64 %rd2, %rd1, 16; cp.async.cg.shared.global [%r1], [%rd2], 16;", "out-of-bounds"),
+        ("", "add.u64 %rd2, %rd1, 4; cp.async.cg.shared.global [%r1], [%rd2], 16;", "misaligned"),
+        ("", "ld.global.u32 %r2, [%rd1+2];", "misaligned"),
+        ("", "st.shared.u32 [s+16], 1;", "out-of-bounds"),
+        ("", "ld.global.u32 %r2, [%rd1]; cp.async.ca.shared.global [%r1], [%rd1], 4, %r2;", "wrong-operand"),
+        ("", "tex.1d.v4.f32.s32 {%r1, %r2, %r3, %r4}, [t, {%r5}];", "unsupported-instruction"),
+        ("", "call (%r2), %rd1, (%r1), proto;", "call"),
+        (f, "call.uni f, ();", "recurs"),
+    ] {
+        let said = import(head, line);
+        assert_eq!(said.code, Some(2), "{line}: {}{}", said.out, said.err);
+        assert!(said.err.contains(id) && said.err.contains("k.ptx:"), "{line}: {id}: {}", said.err);
+    }
+    assert_eq!(import("", "cp.async.cg.shared.global [%r1], [%rd1], 16;").code, Some(0));
+    // A thread that does not come to an access does not make it.
+    let guarded = "setp.eq.u32 %p1, %ntid.x, 2;\n@%p1 cp.async.cg.shared.global [%r1], [%rd1+16], 16;";
+    assert_eq!(import("", guarded).code, Some(0));
+}

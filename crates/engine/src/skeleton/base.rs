@@ -220,6 +220,7 @@ pub(super) fn lends(sk: &mut Skeleton, domains: &Domains) -> BaseRel {
             rel.add(i, j, cond);
         }
     }
+    rel.open.sort();
     rel
 }
 

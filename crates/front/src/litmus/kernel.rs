@@ -306,6 +306,11 @@ impl Source {
         for (name, binding) in given {
             match binding {
                 Binding::Scalar(value) if name.starts_with('%') => regs.push((name.to_owned(), value.to_string())),
+                // The lower half of a pointer.
+                binding @ Binding::Buffer { .. } if name.starts_with("%envreg") => {
+                    let value = bind(binding, "u32", &mut memory, &mut order);
+                    regs.extend(value.map(|value| (name.to_owned(), value)));
+                }
                 _ => {
                     let known: Vec<&str> = kernel.params.iter().map(|p| p.name.as_str()).collect();
                     errors.push(

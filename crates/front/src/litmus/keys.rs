@@ -88,7 +88,7 @@ pub(super) const LIVENESS: &[&str] = &["terminates", "hangs"];
 /// Progress models.
 pub(super) const PROGRESS: &[&str] = &["fair", "hsa", "hsa-obe", "lobe", "obe"];
 /// Properties that a matrix can be about.
-pub(super) const PROPERTIES: &[&str] = &[
+pub const PROPERTIES: &[&str] = &[
     "reachability",
     "race",
     "undefined",

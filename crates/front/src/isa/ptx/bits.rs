@@ -99,6 +99,13 @@ pub(super) const ROWS: &[Row] = &[
         INSERT,
         |e, c| {
             let ty = unsigned(c.ty);
+            // A pointer from its halves, of which the upper one is 0.
+            if (c.expr(3), c.expr(4), ty.bits) == (int(32), int(32), 64) {
+                e.ask();
+                if c.expr(1) == int(0) && c.expr(2).base().is_some() {
+                    return assign(e, c, c.expr(2));
+                }
+            }
             let (a, b, pos, len) = (c.expr(1), c.expr(2), byte(c.expr(3)), byte(c.expr(4)));
             let mask = bin(BinOp::Shl, ty, ones(ty, len), pos.clone());
             let kept = bin(BinOp::And, ty, b, bin(BinOp::Xor, ty, mask.clone(), int(-1)));

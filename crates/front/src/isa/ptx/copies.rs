@@ -708,11 +708,13 @@ pub(super) fn end(
             format!("expected whole elements, at a multiple of {unit} bytes"),
         );
     }
-    if offset + bytes > elements as i64 * i64::from(size) {
+    let length = elements as i64 * i64::from(size);
+    if offset < 0 || offset + bytes > length {
+        let end = offset + bytes;
         return wrong(
             "out-of-bounds",
-            format!("`{name}` ends before byte {}", offset + bytes),
-            format!("expected a location of at least {} bytes", offset + bytes),
+            format!("bytes {offset} to {} of `{name}`, which has {length}", end - 1),
+            format!("expected a location of at least {end} bytes"),
         );
     }
     Some(End::Of(loc))

@@ -54,15 +54,19 @@ pub(super) fn value(e: &Expr, known: &Values, narrow: &dyn Fn(LocId) -> bool) ->
 /// Offsets of addresses count bytes.
 const BYTES: Ty = Ty { bits: 8, signed: false };
 
-/// What is known in front of these micro-ops, if `start` is known at the start of the thread.
+/// What is known in front of these micro-ops, if `start` is known at the start of the thread; and whether a way leads there.
 pub(super) fn before(
     code: &[Instr],
     start: &Values,
     narrow: &dyn Fn(LocId) -> bool,
     asked: impl Iterator<Item = usize>,
-) -> Vec<Values> {
+) -> Vec<(Values, bool)> {
     let [likely, all] = [true, false].map(|prune| flow(code, start, narrow, prune));
-    asked.map(|at| likely[at].clone().or_else(|| all[at].clone()).unwrap_or_default()).collect()
+    let of = |at: usize| match &likely[at] {
+        Some(values) => (values.clone(), true),
+        None => (all[at].clone().unwrap_or_default(), false),
+    };
+    asked.map(of).collect()
 }
 
 /// What is known in front of each micro-op, and at the end; `None`: no way leads there. `prune`: ways that conditions rule out are none.

@@ -13,7 +13,7 @@ use super::known::{self, Values};
 use super::names::Name;
 use super::operands::plus;
 use super::parse::OperandKind;
-use super::regs::{Regs, bare};
+use super::regs::{Regs, bare, is_half};
 use super::table::{GroupKind, Matched, PRED, Quals, Role, Row};
 use super::{Env, Item, Lowered, Unit};
 use crate::isa::Symbols;
@@ -110,8 +110,8 @@ pub(super) struct Emit<'a, 's> {
     current: (Span, u32, String),
     /// All lanes of the warp come here together, since the start or a barrier: without a label or branch in between.
     pub(super) converged: bool,
-    /// What is known of registers in front of items that asked, and whether they asked for addresses.
-    known: &'a HashMap<usize, (Values, bool)>,
+    /// What is known of registers in front of items that asked.
+    known: &'a HashMap<usize, Known>,
     /// The items that ask for what is known of registers.
     asking: Vec<Asking>,
     /// The current one asks for addresses, too.
@@ -127,27 +127,37 @@ struct Asking {
     addresses: bool,
 }
 
+/// What is known of registers in front of an item that asked.
+#[derive(PartialEq)]
+pub(super) struct Known {
+    values: Values,
+    /// It asked for addresses, too.
+    addresses: bool,
+    /// A way leads there.
+    reached: bool,
+}
+
 /// A branch target that is still to be filled in with the end of the thread.
 const END: usize = usize::MAX;
 
 /// Lowers one thread.
 pub(super) fn lower(unit: &Unit, env: &Env, symbols: &Symbols, sink: &mut Sink) -> Lowered {
     let before = (sink.kept(), sink.errors());
-    let mut known: HashMap<usize, (Values, bool)> = HashMap::new();
+    let mut known: HashMap<usize, Known> = HashMap::new();
     // What one instruction comes to know may be what the next one asks for.
     for _ in 0..unit.items.len() {
         let (lowered, asking) = lower_with(unit, env, symbols, sink, &known);
         if asking.is_empty() {
             return lowered;
         }
-        let narrow = |loc| symbols.object(loc).1.space == Space::Shared;
+        let narrow = |loc| is_narrow(env, symbols, loc);
         let start = start(env, symbols, &lowered.regs);
         let found = known::before(&lowered.code, &start, &narrow, asking.iter().map(|a| a.first));
-        let found = asking.iter().zip(found).map(|(a, mut values)| {
+        let found = asking.iter().zip(found).map(|(a, (mut values, reached))| {
             values.retain(|_, value| a.addresses || matches!(value, Expr::Const(_)));
-            (a.item, (values, a.addresses))
+            (a.item, Known { values, addresses: a.addresses, reached })
         });
-        let found: HashMap<usize, (Values, bool)> = found.collect();
+        let found: HashMap<usize, Known> = found.collect();
         if found == known {
             return lowered;
         }
@@ -155,6 +165,12 @@ pub(super) fn lower(unit: &Unit, env: &Env, symbols: &Symbols, sink: &mut Sink) 
         sink.take_back(before);
     }
     lower_with(unit, env, symbols, sink, &known).0
+}
+
+/// Whether the addresses of a location fit 32 bits.
+fn is_narrow(env: &Env, symbols: &Symbols, loc: LocId) -> bool {
+    let of = |init: &Init| matches!(init, Init::Address { loc: other, .. } if symbols.object(*other).0 == symbols.object(loc).0);
+    symbols.object(loc).1.space == Space::Shared || env.regs.iter().any(|r| is_half(&r.name) && of(&r.init))
 }
 
 /// The registers that the test gives a value.
@@ -174,7 +190,7 @@ fn lower_with(
     env: &Env,
     symbols: &Symbols,
     sink: &mut Sink,
-    known: &HashMap<usize, (Values, bool)>,
+    known: &HashMap<usize, Known>,
 ) -> (Lowered, Vec<Asking>) {
     let mut emit = Emit {
         unit,
@@ -341,7 +357,7 @@ impl<'a> Emit<'a, '_> {
                 }
                 Item::Instr(m) => {
                     let (first, errors) = (self.code.len(), self.sink.errors());
-                    self.asks = self.known.get(&at).is_some_and(|known| known.1);
+                    self.asks = self.known.get(&at).is_some_and(|known| known.addresses);
                     self.instruction(m, at);
                     // A barrier that is not aligned does not ask the lanes to come to it together.
                     let aligned = m.row.opcode == "bar" || m.quals.all(GroupKind::Ignored).any(|w| w == "aligned");
@@ -354,6 +370,9 @@ impl<'a> Emit<'a, '_> {
                         self.forget(m);
                     }
                     if failed || self.asks || self.known.contains_key(&at) {
+                        // Behind the branch around a predicated one.
+                        let around = matches!(self.code.get(first), Some(Instr { op: Op::Branch { .. }, .. }));
+                        let first = first + usize::from(m.raw.pred.is_some() && around);
                         self.asking.push(Asking { item: at, first, addresses: self.asks });
                     }
                 }
@@ -376,26 +395,28 @@ impl<'a> Emit<'a, '_> {
 
     /// The value of an operand in registers, if it is known in front of an item.
     fn constant(&self, arg: &Arg, at: usize) -> Option<Arg> {
-        let (Arg::Expr(e), Some((known, _))) = (arg, self.known.get(&at)) else { return None };
+        let (Arg::Expr(e), Some(known)) = (arg, self.known.get(&at)) else { return None };
         // What a predicate says is no number.
         let predicate = |r: &RegId| self.regs.get(*r).ty == Some(PRED);
         if e.base().is_some() || matches!(e, Expr::Const(_)) || matches!(e, Expr::Reg(r) if predicate(r)) {
             return None;
         }
-        let narrow = |loc| self.symbols.object(loc).1.space == Space::Shared;
-        // What is not inside of the location is of something else, such as the copy of another CTA.
+        let narrow = |loc| is_narrow(self.env, self.symbols, loc);
+        // What is not inside of a location in shared memory is of something else, such as the copy of another CTA; an access that is not
+        // made may be to anything.
         let inside = |value: &Expr| match value {
             Expr::Bin(_, _, base, offset) => match (base.base(), &**offset) {
                 (Some(loc), Expr::Const(offset)) => {
                     let object = self.symbols.object(loc).1;
                     let bytes = object.init.len() as i64 * i64::from(self.symbols.ty(loc).bytes());
-                    (0..bytes).contains(offset)
+                    let apart = known.reached && object.space != Space::Shared;
+                    apart || (0..bytes).contains(offset)
                 }
                 _ => false,
             },
             _ => true,
         };
-        known::value(e, known, &narrow).filter(inside).map(Arg::Expr)
+        known::value(e, &known.values, &narrow).filter(inside).map(Arg::Expr)
     }
 
     fn instruction(&mut self, m: &'a Matched, at: usize) {

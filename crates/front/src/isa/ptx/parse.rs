@@ -9,6 +9,7 @@
 use std::ops::Range;
 
 use super::lex::{Kind, Token, lex};
+use super::outside;
 use diag::{MappedText, Sink};
 
 /// One statement.
@@ -211,6 +212,17 @@ impl Parser<'_> {
         let word = self.word("an instruction or a label")?;
         let (opcode, quals) = self.split(word);
         let mut operands = Vec::new();
+        // Of an instruction that is not supported, operands may be of forms that no other has: what it names may be what it writes.
+        if outside::instruction(self.str(&opcode)).is_some() {
+            while !matches!(self.peek(), Kind::End | Kind::Newline | Kind::Punct(';')) {
+                let range = self.advance();
+                if self.str(&range).starts_with(|c: char| c.is_ascii_alphabetic() || "%_$".contains(c)) {
+                    let name =
+                        NameOperand { name: range.clone(), brackets: false, negated: false, offset: 0, index: 0 };
+                    operands.push(Operand { range, kind: OperandKind::Name(name) });
+                }
+            }
+        }
         if !self.at_end() {
             loop {
                 operands.push(self.operand()?);

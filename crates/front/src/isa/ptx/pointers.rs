@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::Lowered;
 use super::memory;
+use super::regs::is_half;
 use diag::{Sink, Span};
 use program::mbarrier;
 use program::{BinOp, Class, Expr, Init, Layout, LocId, LocationKind, Op, Program, RegId, Space, Ty, is_further};
@@ -356,7 +357,11 @@ impl Pass<'_> {
             let kind = &self.program.location(*o).kind;
             matches!(kind, LocationKind::Object { space: Space::Shared, .. })
         };
-        ty.bits == 64 || (ty.bits == 32 && objects.iter().all(shared)) || objects.is_empty()
+        let halves = || self.program.threads[self.thread].regs.iter().filter(|r| is_half(&r.name));
+        let low = |o: &LocId| {
+            halves().any(|r| matches!(r.init, Init::Address { loc, .. } if self.program.object(loc) == *o))
+        };
+        ty.bits == 64 || (ty.bits == 32 && objects.iter().all(|o| shared(o) || low(o))) || objects.is_empty()
     }
 
     fn unsupported(&mut self, why: &str) {

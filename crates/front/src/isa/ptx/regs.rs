@@ -33,6 +33,11 @@ pub(super) fn bare(name: &str) -> &str {
     name.strip_prefix('%').unwrap_or(name)
 }
 
+/// Whether an address in a register of that name fits 32 bits: what a test binds to half of a pointer lies low.
+pub(super) fn is_half(name: &str) -> bool {
+    bare(name).starts_with("envreg")
+}
+
 impl Regs {
     /// The register of that name; a new one if need be. `None`: there are too many.
     pub(super) fn intern(&mut self, name: &str) -> Option<RegId> {
