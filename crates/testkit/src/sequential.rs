@@ -853,7 +853,8 @@ impl Maker {
             50..60 => {
                 let a = self.expression(d, bans);
                 let op = self.any(&["-", "~", "!", "+"]);
-                let op = if op == "-" && !a.varies { "~" } else { op };
+                // GCC makes `a / -b` of `-(a / b)`, which traps where `a` is the least number and `b` is 1, `-fwrapv` or not.
+                let op = if op == "-" && (!a.varies || a.text.contains('/')) { "~" } else { op };
                 joined(format!("({op}{})", a.text), &[&a])
             }
             60..74 => {
