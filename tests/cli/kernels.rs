@@ -365,3 +365,27 @@ fn what_cannot_be_is_told_of_its_line() {
     let guarded = "setp.eq.u32 %p1, %ntid.x, 2;\n@%p1 cp.async.cg.shared.global [%r1], [%rd1+16], 16;";
     assert_eq!(import("", guarded).code, Some(0));
 }
+
+/// Compilers print initial values as bytes, too.
+#[test]
+fn initial_values_are_bytes_of_the_elements_that_are_accessed() {
+    let module = ".version 8.0\n.target sm_90\n.address_size 64\n\
+                  .global .align 8 .b8 wide[24] = {197, 255, 255, 255, 255, 255, 255, 255, 15, 1};\n\
+                  .global .align 2 .b8 half[8] = {1, 0, 3, 2, 3};\n.global .align 4 .u32 word[2] = {7, 70000};\n\
+                  .visible .entry k(.param .u64 k_0)\n{\n.reg .b16 %rs<3>;\n.reg .b32 %r<4>;\n.reg .b64 %rd<9>;\n\
+                  ld.param.u64 %rd1, [k_0];\nld.global.u64 %rd2, [wide+8];\nld.global.s64 %rd3, [wide];\n\
+                  ld.global.u16 %rs1, [half+2];\ncvt.u64.u16 %rd4, %rs1;\nld.global.u32 %r1, [word+4];\ncvt.u64.u32 %rd5, %r1;\n\
+                  add.s64 %rd6, %rd2, %rd3;\nadd.s64 %rd7, %rd6, %rd4;\nadd.s64 %rd8, %rd7, %rd5;\n\
+                  st.global.u64 [%rd1], %rd8;\nret;\n}\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("k.ptx"), module).expect("writable");
+    // 271 - 59 + 515 + 70000.
+    let arguments =
+        ["import", "k.ptx", "--block", "1", "--arg", "0=out:s64", "--ask", "out != 70727", "-o", "k.toml"];
+    let said = fencepost(folder.path(), &arguments);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    let text = fs::read_to_string(folder.path().join("k.toml")).expect("written");
+    assert!(text.contains("half = { init = [1, 515, 3, 0], type = \"u16\" }"), "{text}");
+    let said = fencepost(folder.path(), &["check", "k.toml", "--format", "jsonl"]);
+    assert!(said.out.contains(r#""verdict":"forbidden""#), "{}{}\n{text}", said.out, said.err);
+}

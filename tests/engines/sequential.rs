@@ -8,11 +8,18 @@
 //! overflow the meaning that it has here. Where one is missing, the test says so and passes: CI has all. The test of OpenCL C
 //! runs if it is asked for: `cargo test --test engines -- --ignored opencl_c_means`. `FENCEPOST_PROGRAMS` and `FENCEPOST_SEED`
 //! are as in the other tests of random programs.
+//!
+//! The same programs as kernels in CUDA C++, compiled to PTX by `NVCC` and read again as `fencepost import` reads them, hold the
+//! instructions of PTX against their source.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
 use fencepost::check::{Engine, Limits, Session};
+use fencepost::diag::Diagnostic;
+use fencepost::litmus::LitmusTest;
+use fencepost::litmus::kernel::{Launch, Source};
 use fencepost::model::load_shipped;
 use fencepost::program::{Instr, Op};
 use fencepost::simt::{MachineMemory, Options, Schedule, observe};
@@ -82,14 +89,17 @@ fn compiled(language: Language, programs: &[Program], folder: &Path) -> Option<V
 
 /// The final values that the executor finds.
 fn executed(program: &Program) -> String {
+    run(&program.read()).unwrap_or_else(|why| panic!("{why}\n{}", program.text()))
+}
+
+/// The final values of a test that has one outcome.
+fn run(test: &LitmusTest) -> Result<String, String> {
     let options = Options { memory: MachineMemory::Sc, ..Options::default() };
-    let test = program.read();
-    let seen = observe(&test, &options, Schedule::Random { runs: 1, seed: 1 }).expect("a test that runs");
-    let state = match seen.outcomes.as_slice() {
-        [one] => one.state.iter().map(i64::to_string).collect::<Vec<_>>(),
-        _ => panic!("it does not end: {:?}\n{}", seen.stops, program.text()),
-    };
-    state.join(" ")
+    let seen = observe(test, &options, Schedule::Random { runs: 1, seed: 1 }).map_err(|why| format!("{why:?}"))?;
+    match seen.outcomes.as_slice() {
+        [one] => Ok(one.state.iter().map(i64::to_string).collect::<Vec<_>>().join(" ")),
+        _ => Err(format!("it does not end: {:?}", seen.stops)),
+    }
 }
 
 /// The final values that the model finds; `None`: it is not asked about a program of that size.
@@ -168,4 +178,62 @@ fn cpp_means_what_its_compiler_says() {
 #[ignore = "needs a compiler of OpenCL C"]
 fn opencl_c_means_what_its_compiler_says() {
     agree(Language::OpenCl);
+}
+
+/// The final values of a kernel of a module, or why it cannot be read.
+fn imported(module: &Source, name: &str, results: usize) -> Result<String, String> {
+    let launch = Launch {
+        grid: vec![1],
+        block: vec![1],
+        args: vec![format!("0=results:s64[{results}]")],
+        ask: Some("results[0] == 0".into()),
+        ..Launch::default()
+    };
+    let first = |all: Vec<Diagnostic>| all.first().map_or(String::new(), |d| d.message.clone());
+    let (text, _) = module.to_toml(Some(name), &launch).map_err(first)?;
+    let observe: Vec<String> = (0..results).map(|i| format!("\"results[{i}]\"")).collect();
+    let text = text.replace("\n[memory]\n", &format!("observe = [{}]\n\n[memory]\n", observe.join(", ")));
+    run(&made::read(&text))
+}
+
+#[test]
+#[ignore = "needs NVCC, NVIDIA's compiler of CUDA C++"]
+fn kernels_mean_what_their_source_says() {
+    let nvcc = std::env::var("NVCC").expect("NVCC is the path of nvcc");
+    let folder = tempfile::tempdir().expect("a folder for the compiler");
+    let (source, ptx) = (folder.path().join("all.cu"), folder.path().join("all.ptx"));
+    let (count, seed) = (programs(1_000), number("FENCEPOST_SEED", 1));
+    let (mut compared, mut refused) = (0, BTreeMap::<String, u32>::new());
+    for start in (seed..seed + count).step_by(BATCH as usize) {
+        let seeds = start..(start + BATCH).min(seed + count);
+        // GCC takes such a label of numbers without a sign, ISO C++ and this compiler do not.
+        let takes = |p: &(u64, Program)| !p.1.text().contains("case -1:");
+        let all: Vec<(u64, Program)> =
+            seeds.map(|seed| (seed, Program::of(Language::Cpp, seed))).filter(takes).collect();
+        let text: String = all.iter().map(|(seed, program)| program.kernel(&format!("k{seed}"))).collect();
+        std::fs::write(&source, text).expect("a folder of our own");
+        // Without and with the compiler's optimisations.
+        for how in [&["-G"][..], &[]] {
+            let mut made = Command::new(&nvcc);
+            made.args(["-ptx", "-w", "-std=c++17", "-arch=compute_90", "-o"]).arg(&ptx).args(how).arg(&source);
+            let made = made.output().expect("nvcc runs");
+            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+            let text = std::fs::read_to_string(&ptx).expect("it was just made");
+            let module = Source::read("all.ptx", &text).unwrap_or_else(|all| panic!("{all:?}"));
+            for (seed, program) in &all {
+                match imported(&module, &format!("k{seed}"), program.results()) {
+                    Ok(found) => assert_eq!(found, executed(program), "seed {seed} {how:?}:\n{}", program.text()),
+                    Err(why) => {
+                        // What differs between programs is in quotes.
+                        let kind = why.split('`').step_by(2).collect::<Vec<_>>().join("…");
+                        *refused.entry(kind).or_default() += 1;
+                        continue;
+                    }
+                }
+                compared += 1;
+            }
+        }
+    }
+    eprintln!("{compared} kernels compared with their source; refused: {refused:#?}");
+    assert!(compared > count / 2, "{refused:#?}");
 }

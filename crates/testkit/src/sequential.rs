@@ -224,6 +224,31 @@ impl Program {
         text
     }
 
+    /// The program, in C++, as a kernel of CUDA C++ that writes its final values behind a pointer. Its memory is the module's, of which a
+    /// compiler does not know what is in it.
+    pub fn kernel(&self, name: &str) -> String {
+        let mut text = format!("namespace in_{name} {{\n{}", self.types.concat());
+        for line in self.functions.iter().flat_map(|f| f.lines()) {
+            let device = if line.starts_with("static ") { "__device__ " } else { "" };
+            let _ = writeln!(text, "{device}{line}");
+        }
+        let listed = |init: &[i64]| init.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        for (ty, name, init) in &self.memory {
+            let (size, open, close) =
+                if init.len() == 1 { (String::new(), "(", ")") } else { (format!("[{}]", init.len()), "{", "}") };
+            let cast = if init.len() == 1 { format!("({})", ty.0) } else { String::new() };
+            let _ = writeln!(text, "__device__ {} {name}{size} = {cast}{open}{}{close};", ty.0, listed(init));
+        }
+        for (name, init) in &self.structures {
+            let _ = writeln!(text, "__device__ struct S {name} = {{{}}};", listed(init));
+        }
+        let _ = writeln!(text, "extern \"C\" __global__ void {name}(long long *results) {{\n{}", self.code());
+        for (_, value) in self.finals() {
+            let _ = writeln!(text, "*results++ = (long long)({value});");
+        }
+        text + "}\n}\n"
+    }
+
     /// Programs with one statement of the outermost block less.
     pub fn smaller(&self) -> Vec<Program> {
         let without = |i: usize| {

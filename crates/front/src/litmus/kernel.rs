@@ -443,9 +443,11 @@ fn declared(
     let bytes = v.elements.map(|n| n.saturating_mul(u64::from(v.ty.bytes())));
     let ty = match &made.ty {
         Some(word) => type_named(word).unwrap_or(v.ty),
-        None if v.ty.bits > 8 || v.elements == Some(1) => v.ty,
+        None if v.ty.bits > 8 || v.elements == Some(1) => {
+            accessed(v, inner, code).filter(|ty| ty.bits < v.ty.bits).unwrap_or(v.ty)
+        }
         None => accessed(v, inner, code).ok_or_else(|| {
-            (format!("the elements of `{}` are accessed with several sizes, or none", v.name), help())
+            (format!("nothing says what the elements of `{}` are: no access is to it", v.name), help())
         })?,
     };
     let size = u64::from(ty.bytes());
@@ -454,8 +456,16 @@ fn declared(
         (None, Some(bytes)) if bytes % size == 0 => bytes / size,
         _ => return Err((format!("the size of `{}` is not known", v.name), help())),
     };
-    let init = made.init.unwrap_or_else(|| v.init.clone());
+    let init = made.init.unwrap_or_else(|| regrouped(&v.init, v.ty, ty));
     Ok(format!("{} = {}\n", v.name, object(&init, elements.max(1), Some(&type_word(ty)), v.space)))
+}
+
+/// Initial values of one type as values of another: the same bytes, the lowest of each first.
+fn regrouped(init: &[i64], from: Ty, to: Ty) -> Vec<i64> {
+    let bytes: Vec<u8> =
+        init.iter().flat_map(|v| v.to_le_bytes().into_iter().take(from.bytes() as usize)).collect();
+    let value = |part: &[u8]| part.iter().rev().fold(0, |v, &byte| v << 8 | i64::from(byte));
+    bytes.chunks(to.bytes() as usize).map(|part| to.wrap(value(part))).collect()
 }
 
 /// What stands behind the name of an object. One without a type has that of its accesses.
@@ -475,8 +485,8 @@ fn object(init: &[i64], elements: u64, ty: Option<&str>, space: &str) -> String 
     format!("{{ {} }}", keys.join(", "))
 }
 
-/// The one type with which code accesses a variable: by its name, or through registers that something was made of it in. Where
-/// there is none, as where its address goes through memory, that of all accesses to its space through registers.
+/// The smallest type with which code accesses a variable: by its name, or through registers that something was made of it in. Where
+/// there is no such access, as where its address goes through memory, that of all accesses to its space through registers.
 fn accessed(v: &Variable, inner: &[&Variable], code: &[(&str, usize)]) -> Option<Ty> {
     let lines = code.iter().flat_map(|(text, _)| text.split([';', '\n']));
     let lines: Vec<(&str, &str)> = lines
@@ -506,12 +516,10 @@ fn accessed(v: &Variable, inner: &[&Variable], code: &[(&str, usize)]) -> Option
     let any = |opcode: &str, operands: &str| {
         !named(operands) && !scalar(operands) && opcode.contains(&format!(".{}", v.space))
     };
-    let one_of = |is: &dyn Fn(&str, &str) -> bool| {
-        let all: Vec<Ty> = lines.iter().filter(|l| is(l.0, l.1)).filter_map(|l| element(l.0)).collect();
-        let first = *all.first()?;
-        Some(all.iter().all(|ty| ty.bits == first.bits).then_some(first))
+    let smallest = |is: &dyn Fn(&str, &str) -> bool| {
+        lines.iter().filter(|line| is(line.0, line.1)).filter_map(|line| element(line.0)).min_by_key(|ty| ty.bits)
     };
-    one_of(&|_, operands| through(operands)).or_else(|| one_of(&any))?
+    smallest(&|_, operands| through(operands)).or_else(|| smallest(&any))
 }
 
 /// The operand in brackets that an instruction accesses memory through.

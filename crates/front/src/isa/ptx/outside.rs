@@ -73,7 +73,7 @@ const QUALIFIERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("128-bit types but for loads, stores and bulk copies", &["b128"]),
-    ("vectors of atomics", &["v2", "v4", "v8"]),
+    ("vectors of other instructions than loads, stores and sums", &["v2", "v4", "v8"]),
     ("the parameter space but for `ld.param`, which reads what `regs` sets", &["param", "param::entry"]),
     ("the parameter space", &["param::func"]),
     ("unified loads", &["unified"]),
