@@ -294,8 +294,17 @@ pub struct DistinguishArgs {
     #[arg(value_name = "A")]
     pub allows: String,
     /// The model that forbids
-    #[arg(value_name = "B")]
-    pub forbids: String,
+    #[arg(value_name = "B", required_unless_present = "suite")]
+    pub forbids: Option<String>,
+    /// The minimal conformance suite of model A: what it forbids and allows with any weakening, and the clauses that each shows
+    #[arg(long, conflicts_with_all = ["forbids", "both", "all"])]
+    pub suite: bool,
+    /// Writes the tests of the suite into a folder, a file each
+    #[arg(short, long, value_name = "DIR", conflicts_with = "forbids")]
+    pub output: Option<PathBuf>,
+    /// Overwrites files that exist
+    #[arg(long, requires = "output")]
+    pub force: bool,
     /// At most N instructions
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u8).range(1..=6))]
     pub size: u8,

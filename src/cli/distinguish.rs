@@ -59,7 +59,8 @@ fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
     if question.engine == EngineArg::Auto {
         question.engine = EngineArg::Both;
     }
-    let names = [args.allows.clone(), args.forbids.clone()];
+    // The suite of a model is what tells it from itself without a clause.
+    let names = [args.allows.clone(), args.forbids.clone().unwrap_or_else(|| args.allows.clone())];
     if !question.models.is_empty() {
         let plain = Diagnostic::plain("model-twice", "the models are said without `--model`");
         terminal.diagnose(&plain.help("as in `fencepost distinguish ptx sc`"));
@@ -72,6 +73,10 @@ fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
     })?;
     run.open(&[], false)?;
     let alphabet = Alphabet::new(dialect, false);
+    if args.suite {
+        super::suite::suite(&mut run, args, &sides[1], &alphabet)?;
+        return Ok(run.end());
+    }
     let mut ways = vec![(&sides[0], &sides[1])];
     if args.both {
         ways.push((&sides[1], &sides[0]));

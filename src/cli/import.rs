@@ -109,7 +109,7 @@ fn write(file: &File, folder: &Path, force: bool) -> Result<(), Box<Diagnostic>>
 }
 
 /// Writes a file, and the folders that it needs.
-fn put(target: &Path, text: String, force: bool) -> Result<(), Box<Diagnostic>> {
+pub(super) fn put(target: &Path, text: String, force: bool) -> Result<(), Box<Diagnostic>> {
     let failed = |error| Box::new(cannot_write(target, &error));
     if let Some(parent) = target.parent() {
         fs::create_dir_all(parent).map_err(failed)?;

@@ -57,6 +57,7 @@ mod seams;
 mod select;
 mod settings;
 mod show;
+mod suite;
 mod terminal;
 mod watch;
 

@@ -17,8 +17,8 @@ use super::files;
 use super::terminal::{Terminal, cannot_write, reader_left};
 use diag::Diagnostic;
 use report::{
-    self, Advice, Comparison, Compiled, Distinction, Format, HumanOptions, Line, Observations, Reporter, Summary,
-    Table, reporter,
+    self, Advice, Comparison, Compiled, ConformanceSuite, Distinction, Format, HumanOptions, Line, Observations,
+    Reporter, Summary, Table, reporter,
 };
 
 /// Where one report goes.
@@ -134,6 +134,11 @@ impl Outputs {
     /// Reports what came of a search; breaks if nobody is left to hear more.
     pub(super) fn distinction(&mut self, distinction: &Distinction) -> ControlFlow<()> {
         self.each(|reporter, out| reporter.distinction(out, distinction))
+    }
+
+    /// Reports a suite; breaks if nobody is left to hear more.
+    pub(super) fn suite(&mut self, suite: &ConformanceSuite) -> ControlFlow<()> {
+        self.each(|reporter, out| reporter.suite(out, suite))
     }
 
     /// Reports what a compiler made of operations; breaks if nobody is left to hear more.

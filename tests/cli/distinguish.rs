@@ -73,3 +73,51 @@ fn models_that_have_nothing_in_common_are_refused() {
         assert!(lines.is_empty() && said.err.contains(message), "{arguments:?}: {}", said.err);
     }
 }
+
+#[test]
+fn a_suite_has_minimal_tests_and_says_which_clauses_they_show() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("suite");
+    let out = out.to_str().expect("UTF-8");
+    let arguments = ["sc", "--suite", "--size", "2", "-o", out];
+    let (lines, said) = distinguish(&arguments);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let [suite] = lines.as_slice() else { panic!("{lines:?}") };
+    assert_eq!((&suite["model"], &suite["searched"], &suite["complete"]), (&"sc".into(), &2.into(), &true.into()));
+    let tests = suite["tests"].as_array().expect("a list");
+    let unshown = suite["unshown"].as_array().expect("a list");
+    let named =
+        |shape: &str| tests.iter().find(|t| t["test"] == shape).unwrap_or_else(|| panic!("no {shape}: {tests:?}"));
+    assert!(
+        named("Wx+Ux")["clauses"].as_array().expect("a list").contains(&"axiom Atomicity".into()),
+        "{tests:?}"
+    );
+    let files = std::fs::read_dir(out).expect("written").count();
+    assert_eq!(files, tests.len() + unshown.iter().filter(|u| !u["test"].is_null()).count());
+    let said = fencepost(Path::new("."), &["check", "--engine", "both", out]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    // What is there is not overwritten unasked.
+    let (_, said) = distinguish(&arguments);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("exists and is left as it is"), "{}", said.err);
+    assert_eq!(distinguish(&[&arguments[..], &["--force"]].concat()).1.code, Some(0));
+}
+
+#[test]
+fn a_suite_is_of_one_model() {
+    for (arguments, message) in [
+        (&["ptx"][..], "required arguments"),
+        (&["ptx", "sc", "--suite"], "cannot be used with"),
+        (&["ptx", "--suite", "--both"], "cannot be used with"),
+        (&["ptx", "sc", "-o", "x"], "cannot be used with"),
+        (&["cuda", "--suite", "--mapping", "cuda-ptx"], "not through mapping `cuda-ptx`"),
+    ] {
+        let (lines, said) = distinguish(arguments);
+        assert_eq!(said.code, Some(2), "{arguments:?}: {}", said.err);
+        assert!(lines.is_empty() && said.err.contains(message), "{arguments:?}: {}", said.err);
+    }
+    let (lines, said) = distinguish(&["ptx", "--suite", "--size", "5", "--timeout", "1s"]);
+    assert_eq!(said.code, Some(3), "{}", said.err);
+    assert_eq!(lines[0]["complete"], false);
+    assert!(lines[0]["searched"].as_u64().is_some_and(|size| size < 5), "{lines:?}");
+}

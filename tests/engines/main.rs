@@ -14,6 +14,7 @@ mod liveness;
 mod mapping;
 mod memory_kinds;
 mod metamorphic;
+mod mutants;
 mod outcomes;
 mod sequential;
 mod stopped;

@@ -15,7 +15,7 @@ use crate::outcome::{Outcome, orders};
 use crate::shape::{Shape, Slot};
 use cat::model::ir::{Effect, FreeId, Kind as Sort, Model, NodeOp, Shape as Form, Test};
 use engine::skeleton::base::Base;
-use engine::skeleton::signature::row;
+use engine::skeleton::signature::{may_raise, row};
 use engine::task::Task;
 use front::litmus;
 use front::mapping::Mapping;
@@ -138,8 +138,11 @@ impl<'a> Judge<'a> {
     /// Why the model cannot judge such programs.
     pub fn new(judged: Judged<'a>, alphabet: &Alphabet, flags: bool) -> Result<Judge<'a>, String> {
         let model = judged.model;
-        let undefined = |i: &usize| flags && model.flags[*i].effect == Effect::Undefined;
-        let flags: Vec<usize> = (0..model.flags.len()).filter(undefined).collect();
+        let test = sample(alphabet, judged.mapping)?;
+        // What no program of these letters has cannot make it undefined.
+        let undefined =
+            |i: &usize| model.flags[*i].effect == Effect::Undefined && may_raise(model, *i, &test.program);
+        let flags: Vec<usize> = (0..model.flags.len()).filter(undefined).filter(|_| flags).collect();
         let is_order = |f: &usize| model.free[*f].shape == Form::Order;
         let least: Vec<Vec<usize>> = (0..model.free.len())
             .filter(is_order)
@@ -148,7 +151,6 @@ impl<'a> Judge<'a> {
             )
             .collect();
         let flat = Flat::new(model, flags.iter().map(|&f| model.flags[f].node));
-        let test = sample(alphabet, judged.mapping)?;
         let mut task = Task::new(&test, model, judged.set, 1, None).map_err(|reason| reason.to_string())?;
         let mut sets: Vec<cat::rel::EventSet> = Vec::new();
         let mut bases = Vec::new();
@@ -475,8 +477,16 @@ fn is_related(relation: Relation, (i, a): (usize, &Event), (j, b): (usize, &Even
     }
 }
 
+/// Whether the model can judge programs of these letters.
+pub fn judges(judged: Judged<'_>, alphabet: &Alphabet) -> bool {
+    Judge::new(judged, alphabet, true).is_ok()
+}
+
 /// A program of two threads, each with every letter once, a line each.
-fn sample(alphabet: &Alphabet, mapping: Option<&Mapping>) -> Result<LitmusTest, String> {
+///
+/// # Errors
+/// Why there is none.
+pub fn sample(alphabet: &Alphabet, mapping: Option<&Mapping>) -> Result<LitmusTest, String> {
     let slot = |l: &crate::letters::Letter| {
         let location = (l.kind != crate::shape::Kind::Fence).then_some(0);
         Slot { kind: l.kind, location }

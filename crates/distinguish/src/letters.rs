@@ -93,6 +93,33 @@ impl Alphabet {
         (0..self.letters.len()).filter(move |&i| self.letters[i].kind == kind)
     }
 
+    /// The letters that ask for one step less than that one.
+    pub fn steps_below(&self, letter: usize) -> Vec<usize> {
+        let below = |a: usize, b: usize| a != b && self.letters[a].is_below(&self.letters[b]);
+        let all: Vec<usize> = (0..self.letters.len()).filter(|&l| below(l, letter)).collect();
+        all.iter().copied().filter(|&l| !all.iter().any(|&between| below(l, between))).collect()
+    }
+
+    /// The ways to put the threads of one group in two.
+    pub fn steps_apart(&self, places: &[Place]) -> Vec<Vec<Place>> {
+        let groups = |places: &[Place]| {
+            let mut groups: Vec<(u32, u32)> = places.iter().map(|p| (p.gpu, p.cta)).collect();
+            groups.sort_unstable();
+            groups.dedup();
+            let mut gpus: Vec<u32> = groups.iter().map(|g| g.0).collect();
+            gpus.dedup();
+            groups.len() + gpus.len()
+        };
+        let is_finer = |other: &Vec<Place>| {
+            let pairs = || (0..places.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
+            let kept = |scope| {
+                pairs().all(|(i, j)| !other[i].same(&other[j], scope) || places[i].same(&places[j], scope))
+            };
+            groups(other) == groups(places) + 1 && kept(Scope::Cta) && kept(Scope::Gpu)
+        };
+        self.placements(places.len()).into_iter().filter(is_finer).collect()
+    }
+
     /// Where threads may run: every way to put them in groups, those first that keep them apart.
     pub fn placements(&self, threads: usize) -> Vec<Vec<Place>> {
         let mut all = vec![vec![Place::device(0, 0); threads]];

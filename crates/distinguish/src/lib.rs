@@ -7,7 +7,7 @@
 //! | [`outcome`] | what a program of a shape may show |
 //! | [`flat`] | a model's table over machine words |
 //! | [`judge`] | a model, asked about small programs |
-//! | [`mod@search`] | the search |
+//! | [`mod@search`] | the search; [`fn@suite`], the minimal conformance suite of one model |
 //!
 //! Nothing here is the last word: what is found is a test as people write it, and whoever reports it has it decided by the
 //! engines.
@@ -25,6 +25,6 @@ pub mod outcome;
 pub mod search;
 pub mod shape;
 
-pub use judge::Judged;
+pub use judge::{Judged, judges, sample};
 pub use letters::Alphabet;
-pub use search::{Answer, Found, Sought, search};
+pub use search::{Answer, Found, Minimal, Sought, Suite, Wanted, search, suite};

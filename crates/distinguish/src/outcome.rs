@@ -6,6 +6,7 @@
 use crate::flat::{close, is_acyclic, ones};
 use crate::letters::values;
 use crate::shape::{LOCATIONS, Shape, permutations};
+use program::Place;
 
 /// What is observed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,15 +64,17 @@ pub fn outcomes(shape: &Shape) -> Vec<Outcome> {
 }
 
 /// A change of names that leaves a shape as it is.
-struct Symmetry {
+pub(crate) struct Symmetry {
     /// By instruction: what it becomes.
     slots: Vec<u8>,
+    /// By thread.
+    threads: Vec<u8>,
     /// By location.
     locations: Vec<u8>,
 }
 
 impl Symmetry {
-    fn image(&self, o: &Outcome) -> Outcome {
+    pub(crate) fn image(&self, o: &Outcome) -> Outcome {
         let mut image = o.clone();
         for (i, source) in o.sources.iter().enumerate() {
             image.sources[usize::from(self.slots[i])] = source.map(|s| self.slots[usize::from(s)]);
@@ -81,9 +84,29 @@ impl Symmetry {
         }
         image
     }
+
+    /// Where the threads run then, device and group in the order of their first threads, and the letters.
+    pub(crate) fn labels(&self, places: &[Place], letters: &[usize]) -> (Vec<(u32, u32)>, Vec<usize>) {
+        let (mut moved, mut image) = (places.to_vec(), letters.to_vec());
+        places.iter().zip(&self.threads).for_each(|(place, &to)| moved[usize::from(to)] = place.clone());
+        letters.iter().zip(&self.slots).for_each(|(letter, &to)| image[usize::from(to)] = *letter);
+        let renumbered = |group: fn(&Place) -> u32| {
+            let mut known: Vec<u32> = Vec::new();
+            let number = |place: &Place| {
+                let group = group(place);
+                known.iter().position(|k| *k == group).unwrap_or_else(|| {
+                    known.push(group);
+                    known.len() - 1
+                }) as u32
+            };
+            moved.iter().map(number).collect::<Vec<u32>>()
+        };
+        let (ctas, gpus) = (renumbered(|p| p.cta), renumbered(|p| p.gpu));
+        (gpus.into_iter().zip(ctas).collect(), image)
+    }
 }
 
-fn symmetries(shape: &Shape) -> Vec<Symmetry> {
+pub(crate) fn symmetries(shape: &Shape) -> Vec<Symmetry> {
     let starts: Vec<u8> =
         (0..shape.threads.len()).map(|t| shape.threads[..t].iter().map(|slots| slots.len() as u8).sum()).collect();
     let mut found = Vec::new();
@@ -102,7 +125,7 @@ fn symmetries(shape: &Shape) -> Vec<Symmetry> {
                     (0..slots.len() as u8).map(move |i| start + i).collect::<Vec<u8>>()
                 };
                 let slots = shape.threads.iter().zip(&threads).flat_map(moved).collect();
-                found.push(Symmetry { slots, locations: locations.clone() });
+                found.push(Symmetry { slots, threads: threads.clone(), locations: locations.clone() });
             }
         }
     }

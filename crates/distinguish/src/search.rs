@@ -520,5 +520,8 @@ fn tried_on(
     })
 }
 
+mod suite;
 #[cfg(test)]
 mod tests;
+
+pub use suite::{Minimal, Suite, Wanted, suite};

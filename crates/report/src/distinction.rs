@@ -42,7 +42,7 @@ pub struct Distinction {
 }
 
 /// How many of something.
-fn count(n: usize, what: &str) -> String {
+pub(super) fn count(n: usize, what: &str) -> String {
     let s = if n == 1 { "" } else { "s" };
     format!("{n} {what}{s}")
 }

@@ -14,7 +14,10 @@ use anstyle::{AnsiColor, Style};
 use super::case::{Case, outcome};
 use super::execution::{end_line, execution, picture, state_text};
 use super::fold::fold;
-use super::{Advice, Comparison, Compiled, Distinction, Line, Observations, Reporter, Status, Summary, Table};
+use super::{
+    Advice, Comparison, Compiled, ConformanceSuite, Distinction, Line, Observations, Reporter, Status, Summary,
+    Table,
+};
 use diag::visible;
 use verdict::{Definedness, Property, Reason, Verdict};
 
@@ -229,6 +232,10 @@ impl Reporter for Human {
 
     fn distinction(&mut self, out: &mut dyn Write, distinction: &Distinction) -> io::Result<()> {
         self.told(out, |out| super::distinction::human(out, distinction, self.options.verbose))
+    }
+
+    fn suite(&mut self, out: &mut dyn Write, suite: &ConformanceSuite) -> io::Result<()> {
+        self.told(out, |out| super::suite::human(out, suite))
     }
 
     fn compiled(&mut self, out: &mut dyn Write, compiled: &Compiled) -> io::Result<()> {

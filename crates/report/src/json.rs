@@ -4,7 +4,10 @@
 
 use std::io::{self, Write};
 
-use super::{Advice, Comparison, Compiled, Distinction, Line, Observations, Reporter, Summary, Table, jsonl};
+use super::{
+    Advice, Comparison, Compiled, ConformanceSuite, Distinction, Line, Observations, Reporter, Summary, Table,
+    jsonl,
+};
 
 /// The version of the format: it changes if a key goes or changes its meaning.
 pub(super) const VERSION: u32 = 1;
@@ -45,6 +48,11 @@ impl Reporter for Json {
     fn distinction(&mut self, out: &mut dyn Write, distinction: &Distinction) -> io::Result<()> {
         self.separate(out, "searches")?;
         super::distinction::write(out, distinction)
+    }
+
+    fn suite(&mut self, out: &mut dyn Write, suite: &ConformanceSuite) -> io::Result<()> {
+        self.separate(out, "suites")?;
+        super::suite::write(out, suite)
     }
 
     fn compiled(&mut self, out: &mut dyn Write, compiled: &Compiled) -> io::Result<()> {

@@ -8,7 +8,10 @@ use serde::Serialize;
 use super::execution::{WitnessObject, state_object, witness};
 use super::explanation::{self, ExplanationObject};
 use super::fault::{FaultObject, Undefined};
-use super::{Advice, Comparison, Compiled, Distinction, Line, Observations, PartOf, Reporter, Summary, Table};
+use super::{
+    Advice, Comparison, Compiled, ConformanceSuite, Distinction, Line, Observations, PartOf, Reporter, Summary,
+    Table,
+};
 use verdict::{Dependence, Finding, Outcome, Outcomes, Place, Property, Reason};
 
 /// Writes `jsonl`.
@@ -33,6 +36,11 @@ impl Reporter for Jsonl {
 
     fn distinction(&mut self, out: &mut dyn Write, distinction: &Distinction) -> io::Result<()> {
         super::distinction::write(out, distinction)?;
+        out.write_all(b"\n")
+    }
+
+    fn suite(&mut self, out: &mut dyn Write, suite: &ConformanceSuite) -> io::Result<()> {
+        super::suite::write(out, suite)?;
         out.write_all(b"\n")
     }
 

@@ -31,6 +31,7 @@ mod observations;
 pub mod picture;
 mod sarif;
 mod status;
+mod suite;
 mod summary;
 mod tap;
 
@@ -48,6 +49,7 @@ pub use line::{Known, Line, PartOf, Site, Table, is_met};
 pub use observations::{Hazard, Hazards, Observations, Observed, Part, Raced, RunExpected, Stopped};
 pub use sarif::Sarif;
 pub use status::Status;
+pub use suite::{ConformanceSuite, SuiteTest, Unshown};
 pub use summary::{Summary, counted};
 pub use tap::Tap;
 
@@ -132,6 +134,10 @@ pub trait Reporter {
     /// What came of a search for programs.
     fn distinction(&mut self, _out: &mut dyn Write, _distinction: &Distinction) -> io::Result<()> {
         unfit("searches for programs")
+    }
+    /// A minimal conformance suite.
+    fn suite(&mut self, _out: &mut dyn Write, _suite: &ConformanceSuite) -> io::Result<()> {
+        unfit("suites")
     }
     /// What a compiler made of atomic operations.
     fn compiled(&mut self, _out: &mut dyn Write, _compiled: &Compiled) -> io::Result<()> {

@@ -8,8 +8,8 @@ use indexmap::IndexMap;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{
-    Advice, Advised, Comparison, Compiled, CompiledOperation, CompiledVerdict, Distinction, Line, Observations,
-    Status, Table,
+    Advice, Advised, Comparison, Compiled, CompiledOperation, CompiledVerdict, ConformanceSuite, Distinction,
+    Line, Observations, Status, Table,
 };
 use verdict::{Reason, Relation};
 
@@ -124,6 +124,14 @@ impl Summary {
     pub fn add_distinction(&mut self, distinction: &Distinction) {
         self.answers += 1;
         if distinction.stopped.is_some() {
+            self.add_undecided(&Reason::Time.to_string());
+        }
+    }
+
+    /// Counts one suite.
+    pub fn add_suite(&mut self, suite: &ConformanceSuite) {
+        self.answers += 1;
+        if suite.stopped.is_some() {
             self.add_undecided(&Reason::Time.to_string());
         }
     }

@@ -7,6 +7,7 @@
 //! | [`bits::Bits`] | rows of machine words | one candidate; replaying a witness |
 //! | [`bounds::Bounds`] | a pair (must, may) of them | pruning partial candidates |
 //! | [`presence::Presence`] | whether it may have members at all | which flags a program can raise |
+//! | [`fingerprint::Fingerprint`] | a number | whether two models mean the same by it |
 //! | [`circuit::Circuit`] | gates for the cells that are open and asked for | the symbolic encoding |
 //! | `naive::Naive` (tests) | a set of pairs | the oracle for the others |
 //!
@@ -26,6 +27,7 @@ use crate::model::signature::BaseId;
 pub mod bits;
 pub mod bounds;
 pub mod circuit;
+pub mod fingerprint;
 pub mod gates;
 pub mod presence;
 

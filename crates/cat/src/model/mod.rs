@@ -29,12 +29,14 @@ use diag::{Diagnostic, SourceFile};
 
 pub mod ast;
 mod build;
+pub mod clauses;
 pub mod ir;
 mod join;
 mod lex;
 mod library;
 mod lower;
 pub mod parse;
+mod part;
 pub mod print;
 mod resolve;
 pub mod signature;

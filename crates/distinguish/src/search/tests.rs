@@ -188,3 +188,115 @@ fn what_is_found_does_not_depend_on_threads_and_time_is_kept() {
         assert_eq!((answer.found.len(), answer.searched, answer.stopped), (0, 1, Some((0, 13))));
     });
 }
+
+/// Everything is tried: all places, all letters, and every weakening of what is forbidden.
+fn plainly_minimal(sought: &Sought<'_>, size: usize) -> Vec<Found> {
+    let alphabet = sought.alphabet;
+    let mut asked = suite::Asked::new(sought.forbids[0], alphabet).expect("it judges such programs");
+    let below = |a: usize, b: usize| a != b && alphabet.letters[a].is_below(&alphabet.letters[b]);
+    let mut found = Vec::new();
+    for shape in shapes(size) {
+        let choices: Vec<Vec<Vec<usize>>> =
+            shape.slots().map(|(_, slot)| alphabet.of(slot.kind).map(|l| vec![l]).collect()).collect();
+        for (outcome, places) in distinct(&shape)
+            .into_iter()
+            .flat_map(|o| alphabet.placements(shape.threads.len()).into_iter().map(move |p| (o.clone(), p)))
+        {
+            let mut chosen = vec![0; choices.len()];
+            loop {
+                let letters: Vec<usize> = chosen.iter().zip(&choices).map(|(&i, c)| c[i][0]).collect();
+                let test =
+                    Found { shape: shape.clone(), places: places.clone(), letters, outcome: outcome.clone() };
+                let weaker = (0..size).flat_map(|i| {
+                    let all =
+                        (0..alphabet.letters.len()).filter(|&l| below(l, test.letters[i])).collect::<Vec<_>>();
+                    let next = all.clone().into_iter().filter(move |&l| !all.iter().any(|&m| below(l, m)));
+                    let test = test.clone();
+                    next.map(move |l| {
+                        let mut weaker = test.clone();
+                        weaker.letters[i] = l;
+                        weaker
+                    })
+                });
+                let apart =
+                    alphabet.steps_apart(&places).into_iter().map(|places| Found { places, ..test.clone() });
+                let weaker: Vec<Found> = weaker.chain(apart).collect();
+                let mut spared = (0..size).map(|gone| suite::left(&test, gone));
+                if asked.forbids(&test)
+                    && !weaker.iter().any(|weaker| asked.forbids(weaker))
+                    && !spared.any(|left| left.iter().all(|left| asked.forbids(left)))
+                {
+                    found.push(test);
+                }
+                if !advance(&mut chosen, &choices) {
+                    break;
+                }
+            }
+        }
+    }
+    found
+}
+
+/// One test for each set of those that differ in names alone.
+fn up_to_names(tests: &[Found]) -> BTreeSet<String> {
+    let name = |test: &Found| {
+        let Found { shape, places, letters, outcome } = test;
+        let images =
+            crate::outcome::symmetries(shape).into_iter().map(|s| (s.image(outcome), s.labels(places, letters)));
+        format!("{} {:?}", shape.name(), images.min().expect("there is the identity"))
+    };
+    tests.iter().map(name).collect()
+}
+
+/// The suite has what a plain enumeration finds, once.
+#[test]
+fn suites_have_all_minimal_tests() {
+    let long = std::env::var_os("FENCEPOST_LONG").is_some();
+    for (name, most) in [("ptx", 3), ("sc", 3), ("rc11", 3), ("cuda", 2), ("opencl-3.1", 2), ("opencl", 2)] {
+        let size = if long { most } else { 2 };
+        with(name, name, None, |sought| {
+            let wanted = Wanted {
+                model: sought.forbids[0],
+                mutants: &[],
+                alphabet: sought.alphabet,
+                size,
+                jobs: 2,
+                deadline: None,
+            };
+            let made = suite(&wanted).expect("it judges such programs");
+            assert_eq!((made.searched, made.stopped), (size, None));
+            let tests: Vec<Found> = made.tests.into_iter().map(|minimal| minimal.test).collect();
+            let names = up_to_names(&tests);
+            assert_eq!(names.len(), tests.len(), "{name}: some test is there twice");
+            let plain: Vec<Found> = (1..=size).flat_map(|size| plainly_minimal(&sought, size)).collect();
+            assert_eq!(names, up_to_names(&plain), "{name}");
+        });
+    }
+}
+
+/// Of sequential consistency: what no interleaving shows needs the order, what only a broken exchange shows needs atomicity.
+#[test]
+fn minimal_tests_need_their_clauses() {
+    with("sc", "sc", None, |sought| {
+        let model = sought.forbids[0].model;
+        let without = |axiom: &str| {
+            let mut mutant = model.clone();
+            mutant.axioms.retain(|a| a.name != axiom);
+            mutant
+        };
+        let mutants = [without("SC"), without("Atomicity")];
+        let (model, alphabet) = (sought.forbids[0], sought.alphabet);
+        let wanted = Wanted { model, mutants: &mutants, alphabet, size: 4, jobs: 2, deadline: None };
+        let made = suite(&wanted).expect("it judges such programs");
+        let needs = |shape: &str| {
+            let of_shape = made.tests.iter().filter(|m| m.test.shape.name() == shape);
+            of_shape.map(|m| m.needs.clone()).collect::<Vec<_>>()
+        };
+        for shape in ["WxWy+RyRx", "WxRy+WyRx", "RxWy+RyWx", "WxRy+WyWx", "WxWy+RyWx", "WxWy+WyWx"] {
+            assert_eq!(needs(shape), [[0]], "{shape}");
+        }
+        assert_eq!(needs("Wx+Ux"), [[1]]);
+        // Either instruction of two on one location can go, and what is left is forbidden.
+        assert!(made.tests.iter().all(|m| !m.needs.is_empty() && m.test.shape.name() != "Ux+Ux+Uy+Uy"));
+    });
+}

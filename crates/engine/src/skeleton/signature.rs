@@ -8,6 +8,7 @@
 //! - A tag ([`program::tags`]) is the set of the events that carry it; it needs no row here.
 //! - The words of rules about endless executions come last, so that a model that may not use them has the same ids.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use super::base::{
@@ -16,9 +17,10 @@ use super::base::{
 };
 use super::domain::Domains;
 use super::{Skeleton, copies, progress};
+use cat::algebra::fingerprint::{Fingerprint, number};
 use cat::algebra::presence::Presence;
 use cat::algebra::{Leaves, Value, interpret_all};
-use cat::model::ir::{FreeId, Kind, Model, NodeOp};
+use cat::model::ir::{Axiom, Effect, FreeId, Kind, Model, NodeId, NodeOp};
 use cat::model::signature::{BaseId, BaseName, OptionSpec, Signature};
 use cat::rel::{EventId, EventSet};
 use program::options::{OPTIONS, Setting};
@@ -140,6 +142,47 @@ pub fn absent(model: &Model, program: &Program) -> Vec<bool> {
     let mut absent: Vec<bool> = values.iter().map(|v| !may(v.as_deref().expect("all are asked for"))).collect();
     model.groups.iter().for_each(|group| absent[group.range.start as usize..group.range.end as usize].fill(false));
     absent
+}
+
+/// What a model says of a program, as numbers: models of equal ones say the same of it, as far as its axioms and the flags
+/// of these effects go. Models with fixpoints do if their tables are equal.
+pub fn fingerprint(model: &Model, program: &Program, effects: &[Effect]) -> BTreeSet<u64> {
+    struct Numbers<'p>(&'p Program);
+    impl Leaves<Fingerprint> for Numbers<'_> {
+        fn base(&self, id: BaseId, kind: Kind) -> Value<u64, u64> {
+            let value = if is_present(id, self.0) { number(("base", id)) } else { 0 };
+            match kind {
+                Kind::Set => Value::Set(value),
+                Kind::Rel => Value::Rel(value),
+            }
+        }
+        fn free(&self, id: FreeId) -> u64 {
+            number(("free", id.0))
+        }
+    }
+    if !model.groups.is_empty() {
+        let tests = model.axioms.iter().chain(&model.flags).map(|a| (a.effect, a.test, a.negated, a.node));
+        let bounds = model.free.iter().map(|f| (f.shape, f.within, f.containing, f.covering));
+        let nodes = model.nodes.iter().map(|n| n.op);
+        let all =
+            (nodes.collect::<Vec<_>>(), tests.collect::<Vec<_>>(), bounds.collect::<Vec<_>>(), &model.options);
+        return BTreeSet::from([number(all)]);
+    }
+    let values = interpret_all(model, &Fingerprint, &Numbers(program), &vec![true; model.nodes.len()]);
+    let value = |node: NodeId| match values[node.index()].as_deref().expect("all are asked for") {
+        Value::Set(n) | Value::Rel(n) => *n,
+    };
+    let flags = model.flags.iter().filter(|flag| effects.contains(&flag.effect));
+    // What has no members is empty, irreflexive and acyclic: an axiom asks nothing then, a flag marks nothing.
+    let asks = |a: &&Axiom| value(a.node) != 0 || a.negated != (a.effect != Effect::Rejects);
+    let tests = model.axioms.iter().chain(flags).filter(asks);
+    let tests = tests.map(|a| number((a.effect, a.test, a.negated, value(a.node))));
+    let bounds = model.free.iter().enumerate().map(|(i, free)| {
+        let least = [free.containing, free.covering].map(|bound| bound.map_or(0, value));
+        number((i, free.shape, value(free.within), least))
+    });
+    let options = model.options.iter().map(|option| number(("option", option)));
+    tests.chain(bounds).chain(options).collect()
 }
 
 /// Whether a program may have members of a base set or relation.

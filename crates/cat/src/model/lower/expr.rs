@@ -9,7 +9,7 @@
 use super::super::ast::{Binding, Chain, Expr, ExprKind, Ident, Unary};
 use super::super::ir::{Kind, NodeId};
 use super::super::resolve::{CallSite, Env, FunctionBody, Value, kind_word};
-use super::{Lowerer, wrong_arity};
+use super::{Lowerer, Part, wrong_arity};
 use diag::Diagnostic;
 
 /// How deep functions may call each other.
@@ -124,6 +124,18 @@ impl Lowerer<'_> {
 
     /// `|`, `&` and `\`: sets with sets, relations with relations.
     fn boolean(&mut self, op: Chain, list: &[Expr], expr: &Expr, env: &mut Env) -> Value {
+        // What stands first in a difference is what it is about.
+        let first = usize::from(op == Chain::Diff);
+        let stays = |e: &Expr| self.meet((env.file, e.span), Part::Operand(op), Some(e));
+        let gone = list.iter().skip(first).map(stays).collect::<Vec<bool>>().iter().position(|stays| !stays);
+        let without;
+        let list = match gone {
+            Some(at) => {
+                without = [&list[..first + at], &list[first + at + 1..]].concat();
+                without.as_slice()
+            }
+            None => list,
+        };
         let values: Vec<Value> = list.iter().map(|e| self.eval(e, env)).collect();
         let mut typed: Option<(Kind, &Expr)> = None;
         let mut nodes: Vec<Option<NodeId>> = Vec::new();
@@ -165,23 +177,20 @@ impl Lowerer<'_> {
         let Some((kind, _)) = typed else { return Value::Zero };
         self.build.place = (env.file, expr.span);
         let empty = self.build.empty(kind);
-        let mut result: Option<NodeId> = None;
-        for (node, e) in nodes.into_iter().zip(list) {
-            let node = node.unwrap_or(empty);
-            result = Some(match (result, op) {
-                (None, _) => node,
-                (Some(left), Chain::Union) => self.build.union(left, node),
-                (Some(left), Chain::Inter) => self.build.inter(left, node),
-                (Some(left), _) => {
-                    if !self.monotone(node, e, env, "on the right of `\\`") {
-                        return Value::Poison;
-                    }
-                    self.build.place = (env.file, expr.span);
-                    self.build.diff(left, node)
-                }
-            });
+        let nodes: Vec<NodeId> = nodes.into_iter().map(|node| node.unwrap_or(empty)).collect();
+        for (node, e) in nodes.iter().zip(list).skip(first).filter(|_| op == Chain::Diff) {
+            if !self.monotone(*node, e, env, "on the right of `\\`") {
+                return Value::Poison;
+            }
         }
-        result.map_or(Value::Zero, Value::Node)
+        self.build.place = (env.file, expr.span);
+        let join = |left, node: &NodeId| match op {
+            Chain::Union => self.build.union(left, *node),
+            Chain::Inter => self.build.inter(left, *node),
+            _ => self.build.diff(left, *node),
+        };
+        let joined = nodes.split_first().map(|(left, rest)| rest.iter().fold(*left, join));
+        joined.map_or(Value::Zero, Value::Node)
     }
 
     fn sequence(&mut self, list: &[Expr], expr: &Expr, env: &mut Env) -> Value {

@@ -12,6 +12,7 @@ use super::super::ast::{Expr, ExprKind, FreeDecl, Ident};
 use super::super::ir::{Axiom, Effect, FreeId, FreeRel, Kind, NodeId, Shape, Test};
 use super::super::resolve::{Env, Value};
 use super::Lowerer;
+use super::Part;
 use diag::{Diagnostic, Span};
 
 impl Lowerer<'_> {
@@ -35,8 +36,12 @@ impl Lowerer<'_> {
         };
         let env = self.env(file);
         let within = self.bound(&decl.within, &env);
-        let containing = decl.containing.as_ref().map(|e| self.bound(e, &env));
-        let covering = decl.covering.as_ref().map(|e| self.bound(e, &env));
+        let mut least = |e: &Option<Expr>| {
+            let e = e.as_ref()?;
+            let node = self.bound(e, &env);
+            self.meet((file, e.span), Part::Bound, Some(e)).then_some(node)
+        };
+        let (containing, covering) = (least(&decl.containing), least(&decl.covering));
         if let (Some(Shape::Function), Some(expr)) = (shape, &decl.covering) {
             let diagnostic =
                 Diagnostic::error("type-mismatch", &source, expr.span, "`covering` is for orders, not functions")

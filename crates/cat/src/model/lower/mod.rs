@@ -20,6 +20,7 @@ use super::ast::{Expr, File, Ident, Stmt, StmtKind, TestRole, TestStmt, TestWord
 use super::build::{Builder, Place};
 use super::ir::{Axiom, EFFECTS, Effect, FreeId, FreeRel, Kind, Model, NodeId, Test};
 use super::library::IncludeResolver;
+use super::part::{Gone, Met, Part};
 use super::resolve::{CallSite, Env, Function, FunctionBody, LibraryScope, Scope, Value};
 use super::signature::{OptionValue, Signature};
 use super::words::notes;
@@ -43,6 +44,9 @@ struct Procedure {
     file: u32,
 }
 
+/// The trees of a model's files.
+pub(super) type Trees = FxHashMap<u32, Rc<File>>;
+
 /// Everything known while a model is read.
 pub(super) struct Lowerer<'a> {
     signature: &'a Signature,
@@ -52,7 +56,7 @@ pub(super) struct Lowerer<'a> {
     library: LibraryScope,
     procedures: FxHashMap<String, Rc<Procedure>>,
     files: Vec<Arc<SourceFile>>,
-    parsed: FxHashMap<u32, Rc<File>>,
+    parsed: Trees,
     /// Files being read, outermost first.
     including: Vec<u32>,
     include_count: usize,
@@ -76,6 +80,10 @@ pub(super) struct Lowerer<'a> {
     functions: u32,
     depth: usize,
     steps: usize,
+    /// Clauses that were met, if anybody asks for them.
+    pub(super) met: Option<Vec<Met>>,
+    /// A clause that is left out.
+    pub(super) gone: Option<Gone>,
 }
 
 impl<'a> Lowerer<'a> {
@@ -109,11 +117,22 @@ impl<'a> Lowerer<'a> {
             functions: 0,
             depth: 0,
             steps: 0,
+            met: None,
+            gone: None,
         }
     }
 
     /// Reads the library, the prelude if the model needs one, and the model.
-    pub(super) fn run(mut self, name: &str, prelude: Option<&str>) -> Result<Model, Vec<Diagnostic>> {
+    pub(super) fn run(self, name: &str, prelude: Option<&str>) -> Result<Model, Vec<Diagnostic>> {
+        self.run_with_clauses(name, prelude).map(|(model, ..)| model)
+    }
+
+    /// The same, with the clauses that were met and the trees of the files.
+    pub(super) fn run_with_clauses(
+        mut self,
+        name: &str,
+        prelude: Option<&str>,
+    ) -> Result<(Model, Vec<Met>, Trees), Vec<Diagnostic>> {
         let main = self.parse_file(0);
         self.load_library();
         let mut seen = vec![0];
@@ -139,7 +158,12 @@ impl<'a> Lowerer<'a> {
         }
         self.file(0, &main);
         self.check_roles();
-        if self.diagnostics.is_empty() { Ok(self.finish(name, &main)) } else { Err(self.diagnostics) }
+        if !self.diagnostics.is_empty() {
+            return Err(self.diagnostics);
+        }
+        let trees = std::mem::take(&mut self.parsed);
+        let (model, met) = self.finish(name, &main);
+        Ok((model, met, trees))
     }
 
     /// Whether the main file or a file that it includes declares a free relation.
@@ -248,6 +272,11 @@ impl<'a> Lowerer<'a> {
             .did_you_mean(&value.name, spec.values.iter().copied());
             return self.report(diagnostic, file);
         };
+        for other in (0..spec.values.len()).filter(|other| *other != at) {
+            self.meet((file, value.span), Part::Option(other), None);
+        }
+        let gone = self.gone.filter(|gone| gone.is_at(file, value.span));
+        let at = gone.and_then(|gone| gone.value()).unwrap_or(at);
         self.options.retain(|&(o, _)| o != option);
         self.options.push((option, at));
     }
@@ -276,10 +305,11 @@ impl<'a> Lowerer<'a> {
             TestWord::Empty => (Test::Empty, "empty"),
         };
         let (list, negated) = match test.role {
-            TestRole::Axiom => (&mut self.axioms, test.negated),
-            TestRole::Flag => (&mut self.flags, test.negated),
-            TestRole::UndefinedUnless => (&mut self.flags, !test.negated),
+            TestRole::Axiom => (&self.axioms, test.negated),
+            TestRole::Flag => (&self.flags, test.negated),
+            TestRole::UndefinedUnless => (&self.flags, !test.negated),
         };
+        let number = list.len();
         let effect = match (test.role, &test.means, &test.name) {
             (TestRole::Axiom, ..) => Effect::Rejects,
             (_, Some(word), _) => Effect::read(&word.name).unwrap_or(Effect::Undefined),
@@ -287,8 +317,13 @@ impl<'a> Lowerer<'a> {
         };
         let name = match &test.name {
             Some(name) => name.name.clone(),
-            None => format!("{word}-{}", list.len() + 1),
+            None => format!("{word}-{}", number + 1),
         };
+        let part = if effect == Effect::Rejects { Part::Axiom(number) } else { Part::Flag(number) };
+        if !self.meet(place, part, None) {
+            return;
+        }
+        let list = if effect == Effect::Rejects { &mut self.axioms } else { &mut self.flags };
         list.push(Axiom { name, test: kind, negated, effect, node, doc: test.doc.clone(), span: place });
     }
 
@@ -343,7 +378,10 @@ impl<'a> Lowerer<'a> {
 
     // The end.
 
-    fn finish(self, name: &str, main: &File) -> Model {
+    fn finish(self, name: &str, main: &File) -> (Model, Vec<Met>) {
+        let mut met = self.met.unwrap_or_default();
+        // The library's clauses are not the model's.
+        met.retain(|m| Some(m.place.0) != self.library.file);
         let mut model = Model {
             name: name.to_string(),
             title: main.title.clone(),
@@ -388,7 +426,19 @@ impl<'a> Lowerer<'a> {
             *target = node;
         }
         model.free = free;
-        model
+        (model, met)
+    }
+
+    /// Notes a clause; whether it stays.
+    fn meet(&mut self, place: Place, part: Part, text: Option<&Expr>) -> bool {
+        if let Some(met) = &mut self.met {
+            met.push(Met { place, part, text: text.map_or(String::new(), super::print::expr) });
+        }
+        !self.is_gone(place)
+    }
+
+    fn is_gone(&self, (file, span): Place) -> bool {
+        self.gone.as_ref().is_some_and(|gone| gone.is_at(file, span))
     }
 
     /// Keeps a diagnostic unless the same was reported at the same place.

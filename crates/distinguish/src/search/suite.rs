@@ -1,0 +1,311 @@
+//! The minimal conformance suite of a model: the programs and outcomes that it forbids, and of which it forbids no weakening;
+//! and which of its clauses each of them needs.
+//!
+//! A weakening is a program in which one instruction asks for one step less or is gone, or in which the threads of one group
+//! are in two. If what is gone wrote what the outcome speaks of, whatever stands there instead will do. Of programs that a
+//! model calls undefined, nothing is forbidden.
+//!
+//! # Where it cuts
+//! As the search does ([`super::Cuts`]). A choice of letters is given up, too, where the weakest letters for the rest are
+//! enough: whatever else stands there can be weakened.
+//!
+//! # Source
+//! Lustig, Wright, Papakonstantinou, Giroux, ASPLOS 2017, §3: a test is minimal if every relaxation of it makes its outcome
+//! observable; a suite is made for each axiom.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
+use super::*;
+use crate::outcome::{Symmetry, symmetries};
+use cat::model::Model;
+
+/// What is asked of a model.
+#[derive(Debug)]
+pub struct Wanted<'a> {
+    /// The model.
+    pub model: Judged<'a>,
+    /// The model without each of its clauses.
+    pub mutants: &'a [Model],
+    /// Of what programs are made.
+    pub alphabet: &'a Alphabet,
+    /// At most so many instructions.
+    pub size: usize,
+    /// On so many threads.
+    pub jobs: usize,
+    /// Until then.
+    pub deadline: Option<Instant>,
+}
+
+/// A minimal test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Minimal {
+    /// The program, and the outcome that is forbidden.
+    pub test: Found,
+    /// The mutants that do not forbid it, by number.
+    pub needs: Vec<usize>,
+}
+
+/// A suite.
+#[derive(Clone, Debug, Default)]
+pub struct Suite {
+    /// The tests, the smallest first.
+    pub tests: Vec<Minimal>,
+    /// Programs of up to so many instructions were all looked at.
+    pub searched: usize,
+    /// Where time ran out: shapes of one instruction more that were done, and how many there are.
+    pub stopped: Option<(usize, usize)>,
+}
+
+/// Makes the suite.
+///
+/// # Errors
+/// Why the model cannot judge such programs.
+pub fn suite(wanted: &Wanted<'_>) -> Result<Suite, String> {
+    let alphabet = wanted.alphabet;
+    let sought = Sought {
+        allows: Vec::new(),
+        forbids: vec![wanted.model],
+        alphabet,
+        size: wanted.size,
+        all: true,
+        jobs: wanted.jobs,
+        deadline: wanted.deadline,
+    };
+    let cuts = Searcher::new(&sought)?.cuts;
+    let asked = Asked::new(wanted.model, alphabet)?;
+    let judged = |model| Asked::new(Judged { model, ..wanted.model }, alphabet);
+    let mutants = wanted.mutants.iter().map(judged).collect::<Result<Vec<_>, String>>()?;
+    let mut suite = Suite::default();
+    for size in 1..=wanted.size {
+        let shapes = shapes(size);
+        let minimal = |asked: &mut Asked<'_>, shape: &Shape| asked.minimal(shape, alphabet, cuts, wanted.deadline);
+        let (found, done) = each(&asked, &shapes, wanted.jobs, minimal);
+        suite.tests.extend(found.into_iter().flatten().map(|test| Minimal { test, needs: Vec::new() }));
+        if done < shapes.len() {
+            suite.stopped = Some((done, shapes.len()));
+            break;
+        }
+        suite.searched = size;
+    }
+    let tests: Vec<Found> = suite.tests.iter().map(|minimal| minimal.test.clone()).collect();
+    // A mutant after the other, each with all tests: programs that follow each other are alike.
+    let numbers: Vec<usize> = (0..mutants.len()).collect();
+    let allowed = |mutants: &mut Vec<Asked<'_>>, mutant: &usize| {
+        Some((0..tests.len()).filter(|&t| !mutants[*mutant].forbids(&tests[t])).collect::<Vec<usize>>())
+    };
+    for (mutant, allowed) in each(&mutants, &numbers, wanted.jobs, allowed).0.into_iter().enumerate() {
+        allowed.into_iter().for_each(|test| suite.tests[test].needs.push(mutant));
+    }
+    Ok(suite)
+}
+
+/// Does the work on every item, on so many threads; the results in order, up to the first item that was not done.
+fn each<S: Clone + Sync, I: Sync, T: Send>(
+    state: &S,
+    items: &[I],
+    jobs: usize,
+    work: impl Fn(&mut S, &I) -> Option<T> + Sync,
+) -> (Vec<T>, usize) {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.clamp(1, items.len().max(1)) {
+            scope.spawn(|| {
+                let mut state = state.clone();
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(index) else { break };
+                    let Some(result) = work(&mut state, item) else { break };
+                    results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((index, result));
+                }
+            });
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    results.sort_by_key(|(index, _)| *index);
+    let done = results.iter().enumerate().take_while(|(i, (index, _))| i == index).count();
+    (results.into_iter().take(done).map(|(_, result)| result).collect(), done)
+}
+
+/// A model, asked what it forbids.
+#[derive(Clone)]
+pub(super) struct Asked<'a> {
+    judge: Judge<'a>,
+    /// If it knows undefined behaviour.
+    defines: Option<Judge<'a>>,
+    /// Whether programs are defined: those of one shape, and what is left of them without an instruction.
+    defined: Vec<(Shape, FxHashMap<Vec<usize>, Vec<(Vec<Place>, bool)>>)>,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn new(judged: Judged<'a>, alphabet: &Alphabet) -> Result<Asked<'a>, String> {
+        let judge = Judge::new(judged, alphabet, false)?;
+        let defines = Some(Judge::new(judged, alphabet, true)?).filter(Judge::knows_undefined);
+        Ok(Asked { judge, defines, defined: Vec::new() })
+    }
+
+    /// Whether the program is defined and does not show the outcome.
+    pub(super) fn forbids(&mut self, test: &Found) -> bool {
+        let Found { shape, places, letters, outcome } = test;
+        self.judge.load(shape, places, letters) && !self.judge.allows(outcome) && self.is_defined(test)
+    }
+
+    fn is_defined(&mut self, test: &Found) -> bool {
+        let Some(judge) = &mut self.defines else { return true };
+        let Found { shape, places, letters, .. } = test;
+        let of_shape = match self.defined.iter().position(|known| known.0 == *shape) {
+            Some(at) => &mut self.defined[at].1,
+            None => {
+                self.defined.push((shape.clone(), FxHashMap::default()));
+                &mut self.defined.last_mut().expect("just added").1
+            }
+        };
+        let known = of_shape.entry(letters.clone()).or_default();
+        if let Some((_, defined)) = known.iter().find(|k| k.0 == *places) {
+            return *defined;
+        }
+        let defined = judge.load(shape, places, letters) && !outcomes(shape).iter().any(|o| judge.flags(o));
+        known.push((places.clone(), defined));
+        defined
+    }
+
+    /// The minimal tests of a shape; `None`: out of time.
+    fn minimal(
+        &mut self,
+        shape: &Shape,
+        alphabet: &Alphabet,
+        cuts: Cuts,
+        deadline: Option<Instant>,
+    ) -> Option<Vec<Found>> {
+        self.defined.clear();
+        let slots: Vec<Slot> = shape.slots().map(|(_, slot)| slot).collect();
+        let choices: Vec<Vec<Vec<usize>>> =
+            slots.iter().map(|slot| classes(alphabet, slot.kind, cuts.scopes)).collect();
+        let placements = alphabet.placements(shape.threads.len());
+        let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+        for outcome in distinct(shape) {
+            let symmetries: Vec<Symmetry> =
+                symmetries(shape).into_iter().filter(|s| s.image(&outcome) == outcome).collect();
+            for places in &placements {
+                let mut chosen = vec![0; slots.len()];
+                loop {
+                    if stop::late(deadline) {
+                        return None;
+                    }
+                    let open: Vec<&[usize]> = choices.iter().zip(&chosen).map(|(c, &i)| c[i].as_slice()).collect();
+                    let letters: Vec<usize> = open.iter().map(|class| strongest(class)).collect();
+                    let mut test =
+                        Found { shape: shape.clone(), places: places.clone(), letters, outcome: outcome.clone() };
+                    let mut of_classes = Vec::new();
+                    self.weakest((alphabet, cuts), &open, 0, &mut test, &mut of_classes);
+                    for letters in of_classes {
+                        let one = |s: &Symmetry| s.labels(places, &letters);
+                        let labels = symmetries.iter().map(one).min().expect("there is the identity");
+                        if seen.insert((labels, outcome.clone())) {
+                            found.push(Found { letters, ..test.clone() });
+                        }
+                    }
+                    if !advance(&mut chosen, &choices) {
+                        break;
+                    }
+                }
+            }
+        }
+        Some(found)
+    }
+
+    /// The letters, from `next` on of the open ones, with which the test is minimal; those behind it are the strongest.
+    fn weakest(
+        &mut self,
+        (alphabet, cuts): (&Alphabet, Cuts),
+        open: &[&[usize]],
+        next: usize,
+        test: &mut Found,
+        found: &mut Vec<Vec<usize>>,
+    ) {
+        let monotone = cuts.up && cuts.defined;
+        if monotone || next == open.len() {
+            if !self.forbids(test) {
+                return;
+            }
+            let strong: Vec<usize> = test.letters[next..].to_vec();
+            (next..open.len()).for_each(|i| test.letters[i] = open[i][0]);
+            let enough = next == open.len() || self.forbids(test);
+            if enough && self.is_minimal(test, alphabet) {
+                found.push(test.letters.clone());
+            }
+            // Nor is anything minimal of which an instruction can be spared whatever the letters are.
+            let spared = enough || self.can_spare(test);
+            test.letters[next..].copy_from_slice(&strong);
+            if spared {
+                return;
+            }
+        }
+        let top = test.letters[next];
+        for &letter in open[next] {
+            test.letters[next] = letter;
+            self.weakest((alphabet, cuts), open, next + 1, test, found);
+        }
+        test.letters[next] = top;
+    }
+
+    /// Whether no weakening of a test that is forbidden is forbidden.
+    pub(super) fn is_minimal(&mut self, test: &Found, alphabet: &Alphabet) -> bool {
+        let mut weaker = test.clone();
+        for i in 0..test.letters.len() {
+            for below in alphabet.steps_below(test.letters[i]) {
+                weaker.letters[i] = below;
+                if self.forbids(&weaker) {
+                    return false;
+                }
+            }
+            weaker.letters[i] = test.letters[i];
+        }
+        let apart = alphabet.steps_apart(&test.places);
+        !self.can_spare(test) && !apart.into_iter().any(|places| self.forbids(&Found { places, ..test.clone() }))
+    }
+
+    /// Whether what is left without some instruction is forbidden.
+    fn can_spare(&mut self, test: &Found) -> bool {
+        (0..test.letters.len()).any(|gone| left(test, gone).iter().all(|left| self.forbids(left)))
+    }
+}
+
+/// The program without an instruction, with each outcome that agrees with what is left of the test's.
+pub(super) fn left(test: &Found, gone: usize) -> Vec<Found> {
+    let Found { shape, outcome, .. } = test;
+    let slots: Vec<Slot> = shape.slots().map(|(_, slot)| slot).collect();
+    let of = |l: Option<u8>| {
+        let writes = |i: &usize| *i != gone && slots[*i].kind.writes() && slots[*i].location == l;
+        (0..slots.len()).filter(writes).map(|i| i as u8).collect::<Vec<u8>>()
+    };
+    // No instruction writes there any more, and nothing is said of it.
+    let any = (0..slots.len()).find(|i| *i != gone).map_or(0, |i| i as u8);
+    let mut all = vec![outcome.clone()];
+    for (i, slot) in
+        slots.iter().enumerate().filter(|(i, _)| outcome.sources[*i] == Some(gone as u8) && *i != gone)
+    {
+        let sources: Vec<Option<u8>> = [None].into_iter().chain(of(slot.location).into_iter().map(Some)).collect();
+        all = with_each(&all, &sources, |o, source| o.sources[i] = source);
+    }
+    for (l, _) in outcome.last.iter().enumerate().filter(|(_, last)| **last == gone as u8) {
+        let mut writes = of(Some(l as u8));
+        if writes.is_empty() {
+            writes.push(any);
+        }
+        all = with_each(&all, &writes, |o, last| o.last[l] = last);
+    }
+    let left = |outcome| without(&Found { outcome, ..test.clone() }, gone);
+    all.into_iter().map(|outcome| left(outcome).expect("nothing is said of it")).collect()
+}
+
+fn with_each<T: Copy>(all: &[Outcome], choices: &[T], set: impl Fn(&mut Outcome, T)) -> Vec<Outcome> {
+    let with = |(outcome, choice): (&Outcome, &T)| {
+        let mut outcome = outcome.clone();
+        set(&mut outcome, *choice);
+        outcome
+    };
+    all.iter().flat_map(|outcome| choices.iter().map(move |choice| (outcome, choice))).map(with).collect()
+}

@@ -1,0 +1,185 @@
+//! `fencepost distinguish MODEL --suite`: the minimal conformance suite of a model.
+//!
+//! Every test is decided by all engines before it is handed out; one of which they say something else is a defect.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use super::args::DistinguishArgs;
+use super::distinguish::Side;
+use super::run::Run;
+use super::{import, seams};
+use cat::model::clauses::{Clause, Text};
+use cat::model::ir::{Effect, Model};
+use cat::model::{Library, OnDisk, Shipped};
+use diag::Diagnostic;
+use distinguish::{Alphabet, Found, Judged, Sought, Wanted};
+use engine::Engine;
+use engine::skeleton::signature::{fingerprint, signature};
+use report::{ConformanceSuite, SuiteTest, Unshown};
+use verdict::{Reason, Verdict};
+use why::Session;
+
+/// Programs that are not minimal are looked for only up to so many instructions: each clause is a search of its own.
+const UNSHOWN: usize = 3;
+
+/// Makes and reports the suite.
+pub(super) fn suite(
+    run: &mut Run<'_>,
+    args: &DistinguishArgs,
+    side: &Side,
+    alphabet: &Alphabet,
+) -> Result<(), u8> {
+    if let Some(mapping) = run.settings.mapping {
+        let message =
+            format!("a suite is made in the language of its model, not through mapping `{}`", mapping.name);
+        run.terminal.diagnose(&Diagnostic::plain("unfit-mapping", message).help("leave out `--mapping`"));
+        return Err(super::exit::INVALID);
+    }
+    let model: &Model = &side.model.model;
+    let refused = |run: &Run<'_>, why: String| {
+        run.terminal.diagnose(&Diagnostic::plain("cannot-distinguish", why));
+        super::exit::INVALID
+    };
+    let letters = distinguish::sample(alphabet, None).map_err(|why| refused(run, why))?;
+    let signature = signature();
+    let main = model.files[0].clone();
+    let shipped = Library::model(&side.model.label).is_some_and(|file| file.text == main.text);
+    let text = Text {
+        main,
+        name: &side.model.label,
+        includes: if shipped { &Shipped } else { &OnDisk },
+        signature: &signature,
+        prelude: Some(args.question.prelude.as_deref().unwrap_or(alphabet.dialect.row().prelude)),
+    };
+    let invalid = |run: &Run<'_>, errors: Vec<Diagnostic>| {
+        run.terminal.diagnose_all(&errors);
+        super::exit::INVALID
+    };
+    let (whole, clauses) = text.clauses().map_err(|errors| invalid(run, errors))?;
+    let says = |model: &Model| fingerprint(model, &letters.program, &[Effect::Undefined]);
+    let said = says(&whole);
+    let set = run.settings.set.clone();
+    let judges =
+        |mutant: &Model| distinguish::judges(Judged { model: mutant, mapping: None, set: &set }, alphabet);
+    // What is no model without a clause, or no longer judges such programs, has nothing to say of it.
+    let (clauses_of, mutants): (Vec<&Clause>, Vec<Model>) = clauses
+        .iter()
+        .filter_map(|clause| Some((clause, text.without(clause).ok()?)))
+        .filter(|(_, mutant)| says(mutant) != said && judges(mutant))
+        .unzip();
+    let judged = |model| Judged { model, mapping: None, set: &set };
+    let deadline = run.settings.limits.timeout.map(|t| Instant::now() + t);
+    let jobs = run.pool.jobs();
+    let size = usize::from(args.size);
+    let wanted = Wanted { model: judged(model), mutants: &mutants, alphabet, size, jobs, deadline };
+    let made = distinguish::suite(&wanted).map_err(|why| refused(run, why))?;
+    let mut names = BTreeMap::new();
+    let mut tests = Vec::new();
+    for minimal in &made.tests {
+        let why = format!("`{}` forbids it, and allows every weakening of it.", side.model.label);
+        let decided = decided(run, side, (alphabet, &mut names), (&minimal.test, Verdict::Forbidden), &why);
+        let Some((test, program)) = decided else { continue };
+        let clauses = minimal.needs.iter().map(|&m| clauses_of[m].name.clone()).collect();
+        tests.push(SuiteTest { test, size: minimal.test.letters.len(), clauses, program });
+    }
+    let mut unshown = Vec::new();
+    for (number, (clause, mutant)) in clauses_of.iter().zip(&mutants).enumerate() {
+        if made.tests.iter().any(|minimal| minimal.needs.contains(&number)) {
+            continue;
+        }
+        let mut shown =
+            Unshown { clause: clause.name.clone(), test: None, verdict: None, program: None, complete: true };
+        for verdict in [Verdict::Forbidden, Verdict::Allowed] {
+            let (allows, forbids) = match verdict {
+                Verdict::Forbidden => (judged(mutant), judged(model)),
+                _ => (judged(model), judged(mutant)),
+            };
+            let (allows, forbids) = (vec![allows], vec![forbids]);
+            let size = size.min(UNSHOWN);
+            let sought = Sought { allows, forbids, alphabet, size, all: false, jobs, deadline };
+            let answer = distinguish::search(&sought).map_err(|why| refused(run, why))?;
+            shown.complete &= answer.stopped.is_none();
+            let (word, label) = (verdict.word(), &side.model.label);
+            let clause = clause.name.replace('\\', "\\\\");
+            let why = format!("`{label}` says {word} of it, and the opposite without `{clause}`.");
+            let first = answer.found.first().map(|found| (found, verdict));
+            let found = first.and_then(|first| decided(run, side, (alphabet, &mut names), first, &why));
+            if let Some((test, program)) = found {
+                shown =
+                    Unshown { test: Some(test), verdict: Some(word.to_owned()), program: Some(program), ..shown };
+                break;
+            }
+        }
+        unshown.push(shown);
+    }
+    if let Some(folder) = &args.output {
+        let programs = tests.iter().map(|t| (&t.test, &t.program));
+        let others = unshown.iter().filter_map(|u| Some((u.test.as_ref()?, u.program.as_ref()?)));
+        for (name, program) in programs.chain(others) {
+            if let Err(diagnostic) = import::put(&folder.join(format!("{name}.toml")), program.clone(), args.force)
+            {
+                run.terminal.diagnose(&diagnostic);
+                return Err(super::exit::INVALID);
+            }
+        }
+    }
+    let suite = ConformanceSuite {
+        model: side.model.label.clone(),
+        size,
+        searched: made.searched,
+        complete: made.stopped.is_none() && unshown.iter().all(|u| u.complete),
+        stopped: made.stopped,
+        alphabet: alphabet.describe(),
+        tests,
+        unshown,
+        unshown_searched: size.min(UNSHOWN),
+        silent: clauses.len() - clauses_of.len(),
+    };
+    run.summary.add_suite(&suite);
+    run.events.answered = true;
+    run.events.undecided |= !suite.complete;
+    let _ = run.outputs.suite(&suite);
+    Ok(())
+}
+
+/// The name and the text of a test, if all engines say what is expected of it.
+fn decided(
+    run: &mut Run<'_>,
+    side: &Side,
+    (alphabet, names): (&Alphabet, &mut BTreeMap<String, usize>),
+    (found, expected): (&Found, Verdict),
+    why: &str,
+) -> Option<(String, String)> {
+    let shape = found.shape.name();
+    let number = names.entry(shape.clone()).or_insert(0);
+    *number += 1;
+    let name = if *number == 1 { shape } else { format!("{shape}.{number}") };
+    let mut text = found.text(alphabet, &name, why);
+    if side.model.label == side.model.request {
+        text += &format!("\n[expect]\n\"{}\" = {{ reachability = \"{}\" }}\n", side.model.label, expected.word());
+    }
+    let tests = seams::read_tests("suite.toml", text.as_bytes()).map(|read| read.tests);
+    let verdict = tests.ok().and_then(|mut tests| tests.pop()).map(|test| {
+        let (limits, set) = (run.settings.limits, &run.settings.set);
+        Session::new(&test, &side.model.model, Engine::Both, limits, set).reachability(None, false)
+    });
+    match verdict.as_ref().map(|answer| (&answer.verdict, &answer.defect)) {
+        Some((said, None)) if *said == expected => Some((name, text)),
+        Some((Verdict::Undecided(Reason::Time | Reason::Interrupted), None)) => {
+            run.events.undecided = true;
+            None
+        }
+        said => {
+            let said =
+                said.map_or("that it is no test".to_owned(), |(verdict, _)| format!("`{}`", verdict.word()));
+            let message = format!(
+                "a defect of Fencepost: the search found a program that is {}, the engines say {said}",
+                expected.word()
+            );
+            run.events.defect = true;
+            run.terminal.diagnose(&Diagnostic::plain("defect", message).note(text));
+            None
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Which test of `litmus/` notices that a clause is missing from a model.
+//!
+//! `mutants/MODEL.toml` has every clause of the model: under `noticed`, with a test whose expectation fails without it;
+//! under `equivalent`, with the reason why no test can; under `open`, those that no test of at most [`LARGEST`] instructions
+//! notices, whatever the reason. The quick form asks the tests that are named; with `FENCEPOST_LONG`, all tests of that size
+//! are asked about the clauses that nothing is said to notice. `BLESS=1` looks for what is missing in the file, the smallest
+//! tests first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use fencepost::check::{Engine, Limits, Session};
+use fencepost::litmus::{Expectation, LitmusTest, Quantifier, Reachability, read_path};
+use fencepost::model::clauses::{Clause, Text};
+use fencepost::model::ir::{Effect, Model};
+use fencepost::model::{Library, Shipped};
+use fencepost::program::Dialect;
+use fencepost::program::mapping::Mapping;
+use fencepost::skeleton::signature::{fingerprint, signature};
+use fencepost::verdict::{Answer, Verdict};
+use testkit::suite::{files, is_long};
+
+/// Larger tests are asked about no clause: what they show, smaller ones do.
+const LARGEST: usize = 16;
+
+/// What is known of a model's clauses.
+#[derive(Default, PartialEq)]
+struct Known {
+    /// By clause: the test.
+    noticed: BTreeMap<String, String>,
+    /// By clause: why no test can notice.
+    equivalent: BTreeMap<String, String>,
+    /// By clause: what else is known of it, if anything.
+    open: BTreeMap<String, String>,
+}
+
+impl Known {
+    fn read(path: &Path) -> Known {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let table: toml::Table = text.parse().unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let entries = |key: &str| {
+            let entries = table.get(key).and_then(|v| v.as_table()).cloned().unwrap_or_default();
+            entries.into_iter().map(|(k, v)| (k, v.as_str().expect("a string").to_owned())).collect()
+        };
+        Known { noticed: entries("noticed"), equivalent: entries("equivalent"), open: entries("open") }
+    }
+
+    /// In the order of the clauses.
+    fn written(&self, model: &str, clauses: &[Clause]) -> String {
+        let mut text =
+            format!("# Clauses of `{model}`, and what notices that one is missing: tests/engines/mutants.rs.\n");
+        let tables = [("noticed", &self.noticed), ("equivalent", &self.equivalent), ("open", &self.open)];
+        for (head, entries) in tables.into_iter().filter(|(_, entries)| !entries.is_empty()) {
+            let _ = writeln!(text, "\n[{head}]");
+            for clause in clauses {
+                if let Some(entry) = entries.get(&clause.name) {
+                    let _ = writeln!(text, "'{}' = {}", clause.name, toml::Value::from(entry.as_str()));
+                }
+            }
+        }
+        text
+    }
+}
+
+/// A test, as a model judges it.
+struct Case {
+    /// The file without its ending, and the test, if the file has several.
+    name: String,
+    test: LitmusTest,
+    expected: Expectation,
+    size: usize,
+    /// What the whole model says of it.
+    says: BTreeSet<u64>,
+}
+
+/// The tests that expect something of a model, the smallest first.
+fn cases(model: &Model) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for path in files(Path::new("litmus"), &["toml"]) {
+        let tests = read_path(&path).unwrap_or_default();
+        let several = tests.len() > 1;
+        for test in tests {
+            let Some(expected) = test.expect.get(&model.name).cloned() else { continue };
+            let file = path.strip_prefix("litmus").unwrap_or(&path).with_extension("");
+            let name = match several {
+                true => format!("{}::{}", file.display(), test.name),
+                false => file.display().to_string(),
+            };
+            let mapping = Mapping::current(test.program.dialect)
+                .filter(|_| Dialect::of_model(&model.name) == Some(Dialect::Ptx));
+            let test = match mapping {
+                Some(mapping) => mapping.lowered(&test).expect("tests that expect something can be mapped"),
+                None => test,
+            };
+            let size = test.program.threads.iter().map(|t| t.code.len()).sum::<usize>();
+            let says = says(model, &test);
+            cases.push(Case { name, test, expected, size, says });
+        }
+    }
+    cases.sort_by_key(|case| case.size);
+    cases
+}
+
+/// What a model says of a test that an expectation could be about.
+fn says(model: &Model, test: &LitmusTest) -> BTreeSet<u64> {
+    fingerprint(model, &test.program, &[Effect::Race, Effect::Undefined, Effect::ImplementationDefined])
+}
+
+/// Whether an expectation of the test fails under the model.
+fn fails(case: &Case, model: &Model) -> bool {
+    let Case { test, expected, .. } = case;
+    let mut session = Session::new(test, model, Engine::Auto, Limits::default(), &[]);
+    let differs = |answer: Option<Answer>, expected: Verdict| {
+        answer.is_none_or(|answer| answer.verdict.reason().is_none() && answer.verdict != expected)
+    };
+    let reachability = expected.reachability.is_some_and(|expected| {
+        let negate = expected == Reachability::Required || test.quantifier == Quantifier::ForAll;
+        let verdict = match expected {
+            Reachability::Allowed => Verdict::Allowed,
+            Reachability::Forbidden | Reachability::Required => Verdict::Forbidden,
+        };
+        differs(Some(session.reachability(None, negate)), verdict)
+    });
+    let race = |racy: bool| if racy { Verdict::Racy } else { Verdict::RaceFree };
+    let undefined = |undefined: bool| if undefined { Verdict::Undefined } else { Verdict::Defined };
+    reachability
+        || expected.race.is_some_and(|racy| differs(session.race(), race(racy)))
+        || expected.undefined.is_some_and(|is_undefined| {
+            let answer = session.undefined().or_else(|| session.never_undefined());
+            differs(answer, undefined(is_undefined))
+        })
+}
+
+fn noticed(name: &str) {
+    let signature = signature();
+    let text = Text {
+        main: Library::model(name).expect("shipped"),
+        name,
+        includes: &Shipped,
+        signature: &signature,
+        prelude: None,
+    };
+    let (model, clauses) = text.clauses().unwrap_or_else(|errors| panic!("{errors:?}"));
+    let path = PathBuf::from(format!("tests/engines/mutants/{name}.toml"));
+    let bless = std::env::var_os("BLESS").is_some();
+    let mut known = Known::read(&path);
+    let cases = cases(&model);
+    let mut wrong = Vec::new();
+    let mut asked = 0;
+    for clause in &clauses {
+        // What is no model without it needs no test.
+        let Ok(mutant) = text.without(clause) else { continue };
+        let named = known.noticed.get(&clause.name).cloned();
+        let case = named.as_ref().and_then(|named| cases.iter().find(|case| case.name == *named));
+        asked += usize::from(case.is_some());
+        if case.is_some_and(|case| fails(case, &mutant)) {
+            continue;
+        }
+        let unnoticed = known.equivalent.contains_key(&clause.name) || known.open.contains_key(&clause.name);
+        if !bless && (named.is_some() || !unnoticed) {
+            wrong.push(match &named {
+                Some(named) => format!("{}: {named} does not notice that it is missing", clause.name),
+                None => format!("{}: nothing is said to notice that it is missing", clause.name),
+            });
+            continue;
+        }
+        if !bless && !is_long() {
+            continue;
+        }
+        let mut small = cases.iter().filter(|c| c.size <= LARGEST && c.says != says(&mutant, &c.test));
+        let found = small.find(|case| {
+            asked += 1;
+            fails(case, &mutant)
+        });
+        match (found, bless) {
+            (Some(case), true) => {
+                known.equivalent.remove(&clause.name);
+                known.open.remove(&clause.name);
+                known.noticed.insert(clause.name.clone(), case.name.clone());
+            }
+            (Some(case), false) => {
+                wrong.push(format!("{}: {} notices that it is missing", clause.name, case.name))
+            }
+            (None, true) => {
+                known.noticed.remove(&clause.name);
+                if !unnoticed {
+                    known.open.insert(clause.name.clone(), String::new());
+                }
+            }
+            (None, false) => {}
+        }
+    }
+    eprintln!("{name}: {} clauses, {asked} questions about {} tests", clauses.len(), cases.len());
+    let is_clause = |name: &&String| !clauses.iter().any(|c| c.name == **name);
+    let listed = known.noticed.keys().chain(known.equivalent.keys()).chain(known.open.keys());
+    let gone: Vec<String> = listed.filter(is_clause).cloned().collect();
+    let written = known.written(name, &clauses);
+    if bless {
+        std::fs::write(&path, &written).expect("writable");
+    } else if std::fs::read_to_string(&path).ok().as_deref() != Some(&written) {
+        wrong.push(format!("{}: not as it would be written: BLESS=1; no clauses: {gone:?}", path.display()));
+    }
+    for (clause, _) in known.equivalent.iter().filter(|(_, why)| why.is_empty()) {
+        wrong.push(format!("{clause}: nothing says why no test can notice that it is missing"));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_model_loses_one_clause_at_a_time() {
+    let text = "option red = atom\n\
+        free rf : function within (W * R) & loc\n\
+        free co : order within ((W * W) & loc) \\ id containing (IW * W) & loc\n\
+        values rf\nfinal co\n\
+        let both(r) = r & (po | loc)\n\
+        let unused(r) = r & po\n\
+        acyclic both(rf) | both(co) as First\n\
+        flag ~empty both(co) as second\n";
+    let signature = signature();
+    let main = fencepost::diag::SourceFile::new("m.cat", text);
+    let text = Text { main, name: "m", includes: &Shipped, signature: &signature, prelude: None };
+    let (model, clauses) = text.clauses().expect("well-formed");
+    let names: Vec<&str> = clauses.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "option red = no-acquire",
+            "rf: & W * R",
+            "rf: & loc",
+            "co: & W * W",
+            "co: & loc",
+            "co: \\ id",
+            "co: & IW * W",
+            "co: at least IW * W & loc",
+            "co: & loc #2",
+            "both: & r",
+            "both: | po",
+            "both: & po | loc",
+            "both: | loc",
+            "axiom First",
+            "First: | both(rf)",
+            "First: | both(co)",
+            "flag second",
+        ]
+    );
+    let without = |name: &str| {
+        let clause = clauses.iter().find(|c| c.name == name).expect("it was listed");
+        text.without(clause).expect("well-formed")
+    };
+    let first = |model: &Model| fencepost::model::text::expression(model, model.axioms[0].node, true);
+    assert_eq!(first(&model), "rf & (loc | po) | co & (loc | po)");
+    assert_eq!(first(&without("both: | po")), "loc & rf | loc & co");
+    assert_eq!(first(&without("both: & po | loc")), "rf | co");
+    assert_eq!(first(&without("First: | both(rf)")), "co & (loc | po)");
+    assert_eq!((without("axiom First").axioms.len(), without("axiom First").flags.len()), (0, 1));
+    assert_eq!((without("flag second").axioms.len(), without("flag second").flags.len()), (1, 0));
+    assert!(without("co: at least IW * W & loc").free[1].containing.is_none());
+    assert_ne!(without(names[0]).options, model.options);
+}
+
+#[test]
+fn tests_notice_what_is_missing_from_ptx() {
+    noticed("ptx");
+}
+
+#[test]
+fn tests_notice_what_is_missing_from_cuda() {
+    noticed("cuda");
+}
+
+#[test]
+fn tests_notice_what_is_missing_from_opencl() {
+    noticed("opencl");
+}
+
+#[test]
+fn tests_notice_what_is_missing_from_c11() {
+    noticed("c11");
+}
