@@ -281,8 +281,9 @@ pub(super) fn left(test: &Found, gone: usize) -> Vec<Found> {
         let writes = |i: &usize| *i != gone && slots[*i].kind.writes() && slots[*i].location == l;
         (0..slots.len()).filter(writes).map(|i| i as u8).collect::<Vec<u8>>()
     };
-    // No instruction writes there any more, and nothing is said of it.
-    let any = (0..slots.len()).find(|i| *i != gone).map_or(0, |i| i as u8);
+    // Where no instruction writes any more, nothing is said but what is said of another location.
+    let other = outcome.last.iter().copied().find(|w| usize::from(*w) != gone);
+    let any = other.unwrap_or_else(|| (0..slots.len()).find(|i| *i != gone).map_or(0, |i| i as u8));
     let mut all = vec![outcome.clone()];
     for (i, slot) in
         slots.iter().enumerate().filter(|(i, _)| outcome.sources[*i] == Some(gone as u8) && *i != gone)

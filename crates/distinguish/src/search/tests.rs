@@ -292,7 +292,7 @@ fn minimal_tests_need_their_clauses() {
             let of_shape = made.tests.iter().filter(|m| m.test.shape.name() == shape);
             of_shape.map(|m| m.needs.clone()).collect::<Vec<_>>()
         };
-        for shape in ["WxWy+RyRx", "WxRy+WyRx", "RxWy+RyWx", "WxRy+WyWx", "WxWy+RyWx", "WxWy+WyWx"] {
+        for shape in ["WxWy+RyRx", "WxRy+WyRx", "RxWy+RyWx", "WxWy+WyRx", "WxWy+RyWx", "WxWy+WyWx"] {
             assert_eq!(needs(shape), [[0]], "{shape}");
         }
         assert_eq!(needs("Wx+Ux"), [[1]]);
