@@ -295,7 +295,7 @@ fn minimal_tests_need_their_clauses() {
         for shape in ["WxWy+RyRx", "WxRy+WyRx", "RxWy+RyWx", "WxWy+WyRx", "WxWy+RyWx", "WxWy+WyWx"] {
             assert_eq!(needs(shape), [[0]], "{shape}");
         }
-        assert_eq!(needs("Wx+Ux"), [[1]]);
+        assert!(needs("Wx+Ux").contains(&vec![1]));
         // Either instruction of two on one location can go, and what is left is forbidden.
         assert!(made.tests.iter().all(|m| !m.needs.is_empty() && m.test.shape.name() != "Ux+Ux+Uy+Uy"));
     });
