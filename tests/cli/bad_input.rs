@@ -735,6 +735,24 @@ fn the_scope_of_one_work_item_is_worth_a_warning() {
     );
 }
 
+/// Operators on such an object would have no scope in CUDA C++, and PTX knows none.
+#[test]
+fn atomic_types_of_c_are_of_no_other_dialect() {
+    for (dialect, code, wanted) in [
+        ("cuda", "x = 1;", "`cuda::std::atomic_int`"),
+        ("ptx", "st.relaxed.gpu.u32 [x], 1;", "expected a type such as `u32`"),
+    ] {
+        for ty in ["atomic_int", "atomic_ulong", "atomic_flag"] {
+            let folder = Folder::new(&[("t.toml", &c_like(dialect, &format!("x = {{ type = \"{ty}\" }}"), code))]);
+            let said = folder.run(&["check", "t.toml"]);
+            assert_eq!(said.code, Some(2), "{dialect}: {}{}", said.out, said.err);
+            for words in ["error[conflicting-keys]", "has no atomic types of C", wanted, ":5:"] {
+                assert!(said.err.contains(words), "{dialect}: `{words}` is missing in\n{}", said.err);
+            }
+        }
+    }
+}
+
 #[test]
 fn index_spaces_that_there_are_not() {
     let cases: &[(&str, &str, &[&str])] = &[

@@ -57,6 +57,16 @@ impl Reader<'_, '_> {
             let span = table.get("type").map_or(span_of(value), span_of);
             let message = format!("memory of the dialect `{dialect}` is of no class of C++");
             self.sink.error("conflicting-keys", span, message, |d| d.label("expected a type of this dialect"));
+        } else if object.atomic == Some(true) && front.foreign.contains(&"atomic") {
+            // Its accesses would have neither an order nor a scope.
+            let span = table.get("type").map_or(span_of(value), span_of);
+            let message = format!("memory of the dialect `{dialect}` has no atomic types of C");
+            self.sink.error("conflicting-keys", span, message, |d| match front.syntax {
+                Syntax::Ptx => d.label("expected a type such as `u32`"),
+                _ => d.label("expected a class").help(
+                    "`cuda::atomic<int, cuda::thread_scope_device>`, or `cuda::std::atomic_int`; or `int`, and `cuda::atomic_ref` in the code",
+                ),
+            });
         }
         if let Syntax::Ptx = front.syntax {
             if of_host {
