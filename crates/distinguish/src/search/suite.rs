@@ -129,6 +129,9 @@ fn each<S: Clone + Sync, I: Sync, T: Send>(
     (results.into_iter().take(done).map(|(_, result)| result).collect(), done)
 }
 
+/// By letters: whether a program of one shape is defined where its threads are in certain places.
+type Definedness = FxHashMap<Vec<usize>, Vec<(Vec<Place>, bool)>>;
+
 /// A model, asked what it forbids.
 #[derive(Clone)]
 pub(super) struct Asked<'a> {
@@ -136,7 +139,7 @@ pub(super) struct Asked<'a> {
     /// If it knows undefined behaviour.
     defines: Option<Judge<'a>>,
     /// Whether programs are defined: those of one shape, and what is left of them without an instruction.
-    defined: Vec<(Shape, FxHashMap<Vec<usize>, Vec<(Vec<Place>, bool)>>)>,
+    defined: Vec<(Shape, Definedness)>,
 }
 
 impl<'a> Asked<'a> {
