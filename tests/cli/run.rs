@@ -287,6 +287,17 @@ fn the_numbers_of_many_tests_are_summed_up() {
     has(&said.out, &[r#""observed":[{"allowed":7,"#, r#""runs":200,"states":0,"tests":2"#]);
 }
 
+/// In assembly: producers arrive in one place, consumers wait in another.
+#[test]
+fn a_barrier_that_says_how_many_take_part_asks_nothing_of_the_others() {
+    let test = Path::new(env!("CARGO_MANIFEST_DIR")).join("litmus/cuda/Kernel+named-barrier.toml");
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = ["run", test.to_str().expect("UTF-8"), "--model", "cuda", "--runs", "20", "--format", "json"];
+    let said = fencepost(folder.path(), &arguments);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(!said.out.contains("divergence") && said.out.contains(r#""defects":0"#), "{}", said.out);
+}
+
 /// A number from the environment.
 fn setting(name: &str, default: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| default.to_owned())

@@ -214,12 +214,19 @@ fn program_order(program: &Program, events: &[Event]) -> Rel {
         count
     };
     let numbers: Vec<usize> = events.iter().map(&mut number).collect();
+    // Both halves of a read-modify-write are of one execution of an element.
+    let mut count = 0;
+    let mut execution = |e: &Event| {
+        count += usize::from(e.part == 0 && !(e.is_write() && e.tags.has("RMW")));
+        count
+    };
+    let executions: Vec<usize> = events.iter().map(&mut execution).collect();
     let side_by_side = |i: usize, j: usize| match (elements[i], elements[j]) {
         _ if numbers[i] == numbers[j] => true,
         (Some(a), Some(b)) => {
             b.at > a.at
-                && numbers[j] - numbers[i] == usize::from(b.at - a.at)
-                && numbers[j] - numbers[i] == events[j].instr.wrapping_sub(events[i].instr)
+                && executions[j] - executions[i] == usize::from(b.at - a.at)
+                && executions[j] - executions[i] == events[j].instr.wrapping_sub(events[i].instr)
         }
         _ => false,
     };

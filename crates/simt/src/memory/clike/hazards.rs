@@ -73,6 +73,12 @@ fn invites(code: &Code, call: &Call<'_>, thread: usize) -> bool {
     thread != call.thread && group(thread) == group(call.thread) && !excludes(code, call.barrier, thread)
 }
 
+/// Whether a barrier asks for all threads of a group: one that says how many take part, as assembly in CUDA C++ can, asks nothing of
+/// the others, and nothing of where each of them comes to it.
+fn asks_all(b: &Barrier) -> bool {
+    !matches!(b.naming, BarrierNaming::Counted { count: Some(_), .. })
+}
+
 /// Whether the mask of a warp's barrier lacks a thread.
 fn excludes(code: &Code, b: &Barrier, thread: usize) -> bool {
     mask(b).is_some_and(|mask| mask >> code.lanes[thread].min(31) & 1 == 0)
@@ -104,7 +110,8 @@ impl Clike {
         let over = |t: usize| self.language.uniform == Uniform::Everyone || blocked(t);
         for a in &arrivals {
             let came = |t: usize| met(a).iter().any(|b| b.thread == t);
-            let absent = || (0..m.threads.len()).any(|t| invites(code, a, t) && over(t) && !came(t));
+            let absent =
+                || asks_all(a.barrier) && (0..m.threads.len()).any(|t| invites(code, a, t) && over(t) && !came(t));
             if excludes(code, a.barrier, a.thread) || absent() || self.elsewhere(code, met(a), a) {
                 found.push(hazard(HazardKind::Divergence, place(a), None));
                 break;
@@ -116,7 +123,10 @@ impl Clike {
     /// Whether a thread that runs the same code meets a call at another one, of those of its phase.
     fn elsewhere(&self, code: &Code, met: &[&Call<'_>], a: &Call<'_>) -> bool {
         let counted = matches!(a.barrier.naming, BarrierNaming::Counted { .. });
-        if !counted || (self.language.uniform == Uniform::Waiting && a.barrier.domain == Scope::Warp) {
+        if !counted
+            || !asks_all(a.barrier)
+            || (self.language.uniform == Uniform::Waiting && a.barrier.domain == Scope::Warp)
+        {
             return false;
         }
         let span = |t: usize, i: usize| code.program.threads[t].code.get(i).map(|c| c.span);
