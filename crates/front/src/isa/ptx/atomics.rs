@@ -79,12 +79,8 @@ fn update(e: &mut Emit<'_, '_>, c: &Call, addr: usize) {
     let Some(addresses) = addresses(e, c, c.expr(addr)) else { return };
     let mut ops = Vec::new();
     for (i, at) in addresses.into_iter().enumerate() {
-        let (dst, value) = if is_vector {
-            let dst = if addr == 0 { None } else { c.elements(0).get(i) };
-            (dst, c.elements(addr + 1).get(i))
-        } else {
-            (if addr == 0 { None } else { c.args.first() }, c.args.get(addr + 1))
-        };
+        let dst = if addr == 0 { None } else { c.elements(0).get(i) };
+        let value = c.elements(addr + 1).get(i);
         let dst = dst.and_then(|dst| if let Arg::Dst(dst) = dst { *dst } else { None });
         let value = if let Some(Arg::Expr(value)) = value { value.clone() } else { Expr::Const(0) };
         let Some(update) = updated_by(e, c, e.fit(value, c.ty)) else { return };
@@ -101,7 +97,7 @@ fn update(e: &mut Emit<'_, '_>, c: &Call, addr: usize) {
         });
         return;
     }
-    if is_vector { e.push_elements(ops) } else { ops.into_iter().for_each(|op| e.push(op)) }
+    e.push_elements(ops);
 }
 
 /// Reports a vector of what there are no vectors of.

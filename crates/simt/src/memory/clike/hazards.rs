@@ -122,11 +122,8 @@ impl Clike {
 
     /// Whether a thread that runs the same code meets a call at another one, of those of its phase.
     fn elsewhere(&self, code: &Code, met: &[&Call<'_>], a: &Call<'_>) -> bool {
-        let counted = matches!(a.barrier.naming, BarrierNaming::Counted { .. });
-        if !counted
-            || !asks_all(a.barrier)
-            || (self.language.uniform == Uniform::Waiting && a.barrier.domain == Scope::Warp)
-        {
+        let counted = matches!(a.barrier.naming, BarrierNaming::Counted { count: None, .. });
+        if !counted || (self.language.uniform == Uniform::Waiting && a.barrier.domain == Scope::Warp) {
             return false;
         }
         let span = |t: usize, i: usize| code.program.threads[t].code.get(i).map(|c| c.span);
