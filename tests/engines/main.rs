@@ -16,6 +16,7 @@ mod memory_kinds;
 mod metamorphic;
 mod mutants;
 mod outcomes;
+mod polls;
 mod sequential;
 mod stopped;
 mod vectors;

@@ -3,8 +3,14 @@
 //! # Invariants
 //! - A register is needed where its value can change what the thread does: an access, a fence, a barrier, or which of them come.
 //!   What only computes values that nobody needs, and a branch that only chooses between such computations, need nothing.
+//! - Two states at one instruction that agree in all registers needed there can do the same from there on, access by access. So
+//!   polls that are counted are one poll: where the count only chooses how to wait (`if (++n < 16) …; else nanosleep`), both ways
+//!   meet at the next poll without having done anything, and no state depends on it. A branch that can leave a loop, or go
+//!   round for ever, does choose what the thread does: its ways do not meet.
 
 use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
 
 use super::{BinOp, Expr, Op, Thread, Update};
 
@@ -54,7 +60,7 @@ pub fn live_registers(thread: &Thread, observed: &[bool]) -> Vec<Vec<bool>> {
     }
 }
 
-/// What a branch chooses between: assignments alone, behind which its ways meet.
+/// What a branch chooses between: assignments alone, behind which its ways meet, wherever in the text they stand.
 struct Idle {
     /// Where they meet.
     end: usize,
@@ -64,19 +70,55 @@ struct Idle {
 
 impl Idle {
     fn at(thread: &Thread, pc: usize) -> Option<Idle> {
-        let mut end = thread.code[pc].op.target().filter(|&target| target > pc)?;
-        let mut assigned = BTreeSet::new();
-        let mut at = pc + 1;
-        while at < end {
-            match &thread.code[at].op {
-                Op::Assign { dst, value } if !may_fail(value) => drop(assigned.insert(usize::from(dst.0))),
-                Op::Branch { target, .. } if *target > at => end = end.max(*target),
-                _ => return None,
+        let target = thread.code[pc].op.target()?;
+        // Every way leads through where they meet, so that one way finds it.
+        let (mut at, mut passed) = (target, BTreeSet::new());
+        while passed.insert(at) {
+            if let Some(assigned) = Idle::between(thread, pc, at) {
+                return Some(Idle { end: at, assigned });
             }
-            at += 1;
+            at = next(thread, at)?.next()?;
         }
-        Some(Idle { end, assigned })
+        None
     }
+
+    /// What is assigned on the ways from a branch to where they meet, if they all lead there without anything else.
+    fn between(thread: &Thread, pc: usize, end: usize) -> Option<BTreeSet<usize>> {
+        let mut assigned = BTreeSet::new();
+        // Whether all that follows is known, by instruction: what is not yet known and comes again goes round in a loop.
+        let mut known: FxHashMap<usize, bool> = FxHashMap::from_iter([(pc, false)]);
+        let mut todo: Vec<(usize, bool)> = next(thread, pc)?.map(|to| (to, false)).collect();
+        while let Some((at, behind)) = todo.pop() {
+            if behind {
+                known.insert(at, true);
+                continue;
+            }
+            match known.get(&at) {
+                _ if at == end => continue,
+                Some(true) => continue,
+                Some(false) => return None,
+                None => {}
+            }
+            if let Op::Assign { dst, .. } = &thread.code.get(at)?.op {
+                assigned.insert(usize::from(dst.0));
+            }
+            known.insert(at, false);
+            todo.push((at, true));
+            todo.extend(next(thread, at)?.map(|to| (to, false)));
+        }
+        Some(assigned)
+    }
+}
+
+/// The instructions that can follow one that does nothing but to compute values or to choose what follows.
+fn next(thread: &Thread, at: usize) -> Option<impl Iterator<Item = usize>> {
+    let op = &thread.code.get(at)?.op;
+    match op {
+        Op::Assign { value: e, .. } | Op::Branch { cond: e, .. } if may_fail(e) => return None,
+        Op::Assign { .. } | Op::Branch { .. } => {}
+        _ => return None,
+    }
+    Some(op.target().into_iter().chain(op.falls_through().then_some(at + 1)))
 }
 
 /// Whether computing it can be an error of its own.
