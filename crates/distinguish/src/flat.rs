@@ -8,7 +8,7 @@
 //!   [`cat::algebra::bits`], which the tests hold it against.
 
 use cat::algebra::needed;
-use cat::model::ir::{FreeId, Kind, Model, NodeId, NodeOp, Test};
+use cat::model::ir::{FreeId, Kind, Model, NodeId, NodeOp, Shape, Test};
 use cat::model::signature::BaseId;
 
 /// A word has a bit for each.
@@ -28,16 +28,19 @@ pub struct Flat<'m> {
     bases: Vec<(usize, BaseId)>,
     /// Free relations, each with its node.
     free: Vec<(usize, FreeId)>,
-    /// Nodes, or groups of them, in order: those that no choice can change, and the others.
-    fixed: Vec<Step>,
-    chosen: Vec<Step>,
+    /// What is done in order, by stage: first what no choice can change, then what depends on functions alone, then what
+    /// depends on the first order besides, and so on. What an axiom of few nodes needs comes first.
+    stages: Vec<Vec<Step>>,
+    /// By node: its stage.
+    stage: Vec<usize>,
 }
 
-/// A node, or a fixpoint group by number.
+/// A node, a fixpoint group or an axiom, by number.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Node(Compiled),
     Group(usize),
+    Check(usize),
 }
 
 /// A node by numbers.
@@ -48,8 +51,6 @@ struct Compiled {
     left: usize,
     right: usize,
     is_set: bool,
-    /// The first axiom that speaks of it.
-    axiom: Option<usize>,
 }
 
 /// An operator without its operands.
@@ -90,8 +91,7 @@ impl Compiled {
             NodeOp::Range(a) => (Sort::Range, Some((a, a))),
         };
         let (left, right) = operands.map_or((0, 0), |(a, b)| (a.index(), b.index()));
-        let axiom = model.axioms.iter().position(|a| a.node.index() == at);
-        Compiled { at, sort, left, right, is_set: node.kind == Kind::Set, axiom }
+        Compiled { at, sort, left, right, is_set: node.kind == Kind::Set }
     }
 }
 
@@ -108,28 +108,60 @@ impl<'m> Flat<'m> {
             values,
             bases: Vec::new(),
             free: Vec::new(),
-            fixed: Vec::new(),
-            chosen: Vec::new(),
+            stages: Vec::new(),
+            stage: Vec::new(),
         };
+        let order = |id: FreeId| {
+            let free = &model.free[id.0 as usize];
+            let before = model.free[..id.0 as usize].iter().filter(|f| f.shape == Shape::Order).count();
+            if free.shape == Shape::Order { 2 + before } else { 1 }
+        };
+        // By node: its stage, and its step.
+        let mut stage = vec![0; model.nodes.len()];
+        let mut steps: Vec<Option<Step>> = vec![None; model.nodes.len()];
         let mut i = 0;
         while i < model.nodes.len() {
             let group = model.groups.iter().position(|g| g.range.start as usize == i);
             let end = group.map_or(i + 1, |g| model.groups[g].range.end as usize);
             let these = i..end;
             i = end;
+            let of = |at: usize| match model.nodes[at].op {
+                NodeOp::Free(id) => order(id),
+                op => op.operands().map(|o| stage[o.index()]).max().unwrap_or(0),
+            };
+            let last = these.clone().map(of).max().unwrap_or(0);
+            stage[these.clone()].fill(last);
             if !needed[these.start] {
                 continue;
             }
             match (group, &model.nodes[these.start].op) {
                 (None, NodeOp::Base(id)) => flat.bases.push((these.start, *id)),
                 (None, NodeOp::Free(id)) => flat.free.push((these.start, *id)),
-                _ => {
-                    let step = group.map_or_else(|| Step::Node(Compiled::of(model, these.start)), Step::Group);
-                    let is_static = model.nodes[these].iter().all(|node| node.is_static);
-                    if is_static { &mut flat.fixed } else { &mut flat.chosen }.push(step);
-                }
+                (None, _) => steps[these.start] = Some(Step::Node(Compiled::of(model, these.start))),
+                (Some(g), _) => steps[these.start] = Some(Step::Group(g)),
             }
         }
+        let last = 2 + model.free.iter().filter(|f| f.shape == Shape::Order).count();
+        for now in 0..last {
+            // The steps of this stage that are needed and were not taken yet.
+            let of = |needed: &[bool], at: &usize| needed[*at] && stage[*at] == now;
+            let under = |axiom: usize| cat::algebra::needed(model, [model.axioms[axiom].node]);
+            let mut axioms: Vec<usize> =
+                (0..model.axioms.len()).filter(|&a| stage[model.axioms[a].node.index()] == now).collect();
+            axioms.sort_by_cached_key(|&axiom| {
+                let under = under(axiom);
+                (0..steps.len()).filter(|at| of(&under, at) && steps[*at].is_some()).count()
+            });
+            let mut of_stage = Vec::new();
+            for axiom in axioms {
+                let under = under(axiom);
+                of_stage.extend((0..steps.len()).filter(|at| of(&under, at)).filter_map(|at| steps[at].take()));
+                of_stage.push(Step::Check(axiom));
+            }
+            of_stage.extend((0..steps.len()).filter(|at| of(&needed, at)).filter_map(|at| steps[at].take()));
+            flat.stages.push(of_stage);
+        }
+        flat.stage = stage;
         flat
     }
 
@@ -148,13 +180,6 @@ impl<'m> Flat<'m> {
         }
     }
 
-    /// Computes what no choice can change.
-    pub fn settle(&mut self) {
-        for i in 0..self.fixed.len() {
-            self.step(self.fixed[i]);
-        }
-    }
-
     /// Sets a free relation.
     pub fn choose(&mut self, id: FreeId, rows: &Rows) {
         for &(node, free) in &self.free {
@@ -164,25 +189,30 @@ impl<'m> Flat<'m> {
         }
     }
 
-    /// Computes what depends on the free relations.
+    /// Computes a stage, in the order of the stages: 0 is what no choice can change, 1 what depends on functions alone,
+    /// 2 what depends on the first order, too, and so on.
     ///
     /// # Errors
-    /// The first axiom that rejects them; what comes after it is not computed.
-    pub fn run(&mut self) -> Result<(), usize> {
-        let model = self.model;
-        for i in 0..self.chosen.len() {
-            let step = self.chosen[i];
-            self.step(step);
-            if let Step::Node(Compiled { at, is_set, axiom: Some(axiom), .. }) = step
-                && self.succeeds(model.axioms[axiom].test, at, is_set) == model.axioms[axiom].negated
-            {
-                return Err(axiom);
+    /// An axiom that rejects what was chosen, but for those that are `excused`; what comes after it is not computed.
+    pub fn run(&mut self, stage: usize, excused: impl Fn(usize) -> bool) -> Result<(), usize> {
+        for i in 0..self.stages[stage].len() {
+            match self.stages[stage][i] {
+                Step::Node(node) => self.node(node),
+                Step::Group(group) => self.group(group),
+                Step::Check(axiom) => {
+                    let tried = &self.model.axioms[axiom];
+                    if self.holds(tried.test, tried.node) == tried.negated && !excused(axiom) {
+                        return Err(axiom);
+                    }
+                }
             }
         }
-        // Axioms of groups, of what no choice changes, and those that share their node with another.
-        let rejects =
-            |i: &usize| self.holds(model.axioms[*i].test, model.axioms[*i].node) == model.axioms[*i].negated;
-        (0..model.axioms.len()).find(rejects).map_or(Ok(()), Err)
+        Ok(())
+    }
+
+    /// After which stage a node has its value.
+    pub fn stage(&self, id: NodeId) -> usize {
+        self.stage[id.index()]
     }
 
     /// A node's value.
@@ -192,42 +222,33 @@ impl<'m> Flat<'m> {
 
     /// Whether a test succeeds on a node.
     pub fn holds(&self, test: Test, node: NodeId) -> bool {
-        self.succeeds(test, node.index(), self.model.node(node).kind == Kind::Set)
-    }
-
-    fn succeeds(&self, test: Test, at: usize, is_set: bool) -> bool {
-        let rows = &self.values[at];
+        let rows = &self.values[node.index()];
         match test {
-            Test::Empty if is_set => rows[0] == 0,
+            Test::Empty if self.model.node(node).kind == Kind::Set => rows[0] == 0,
             Test::Empty => rows[..self.n].iter().all(|&row| row == 0),
             Test::Irreflexive => rows[..self.n].iter().enumerate().all(|(i, row)| row >> i & 1 == 0),
             Test::Acyclic => is_acyclic(&rows[..self.n]),
         }
     }
 
-    fn step(&mut self, step: Step) {
-        match step {
-            Step::Node(node) => self.node(node),
-            Step::Group(g) => {
-                let model = self.model;
-                let group = &model.groups[g];
-                for var in &group.vars {
-                    self.values[var.index()] = [0; MOST_EVENTS];
-                }
-                loop {
-                    for i in group.range.clone() {
-                        self.node(Compiled::of(model, i as usize));
-                    }
-                    let mut changed = false;
-                    for (var, body) in group.vars.iter().zip(&group.bodies) {
-                        let new = self.values[body.index()];
-                        changed |= self.values[var.index()] != new;
-                        self.values[var.index()] = new;
-                    }
-                    if !changed {
-                        return;
-                    }
-                }
+    fn group(&mut self, group: usize) {
+        let model = self.model;
+        let group = &model.groups[group];
+        for var in &group.vars {
+            self.values[var.index()] = [0; MOST_EVENTS];
+        }
+        loop {
+            for i in group.range.clone() {
+                self.node(Compiled::of(model, i as usize));
+            }
+            let mut changed = false;
+            for (var, body) in group.vars.iter().zip(&group.bodies) {
+                let new = self.values[body.index()];
+                changed |= self.values[var.index()] != new;
+                self.values[var.index()] = new;
+            }
+            if !changed {
+                return;
             }
         }
     }

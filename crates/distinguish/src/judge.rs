@@ -100,12 +100,18 @@ pub struct Judge<'a> {
     initial: u128,
     /// Flags that mean that the program is undefined.
     flags: Vec<usize>,
+    /// When it is known whether they are raised.
+    flagged: usize,
+    /// The outcomes of a shape, but for which write is last.
+    outcomes: (Option<Shape>, Vec<Outcome>),
 
     /// The program that was turned to.
     loaded: Option<(Shape, Vec<Place>, Vec<usize>)>,
     events: Vec<Event>,
     /// What relations were made for: those hold that do not depend on scopes.
     stand: (Vec<Stand>, Vec<Place>),
+    /// What no choice can change is not rejected.
+    possible: bool,
     /// By instruction: its event that reads, and that writes.
     reading: Vec<Option<usize>>,
     writing: Vec<Option<usize>>,
@@ -195,14 +201,17 @@ impl<'a> Judge<'a> {
         task.open.clear();
         Ok(Judge {
             model,
-            flat,
             bases,
             becomes,
             initial,
+            flagged: flags.iter().map(|&f| flat.stage(model.flags[f].node)).fold(1, usize::max),
+            outcomes: (None, Vec::new()),
+            flat,
             flags,
             loaded: None,
             events: Vec::new(),
             stand: Default::default(),
+            possible: true,
             reading: Vec::new(),
             writing: Vec::new(),
             readable: [0; MOST_EVENTS],
@@ -275,7 +284,7 @@ impl<'a> Judge<'a> {
             }
             Err(_) => {}
         });
-        self.flat.settle();
+        self.possible = self.flat.run(0, |_| false).is_ok();
         let mut next = 0;
         for (f, free) in self.model.free.iter().enumerate() {
             let of = |node| *self.flat.value(node);
@@ -307,19 +316,48 @@ impl<'a> Judge<'a> {
 
     /// Whether some consistent execution of the program shows the outcome.
     pub fn allows(&mut self, outcome: &Outcome) -> bool {
-        self.some(outcome, |_| true)
+        self.some(outcome, false)
     }
 
     /// Whether some consistent execution that shows the outcome makes the program undefined.
     pub fn flags(&mut self, outcome: &Outcome) -> bool {
-        let (model, flags) = (self.model, self.flags.clone());
-        let marked = |flat: &Flat<'_>| {
-            flags.iter().map(|&f| &model.flags[f]).any(|f| flat.holds(f.test, f.node) != f.negated)
-        };
-        self.some(outcome, marked)
+        self.some(outcome, true)
     }
 
-    fn some(&mut self, outcome: &Outcome, accepted: impl Fn(&Flat<'_>) -> bool) -> bool {
+    /// Turns to a program: whether no consistent execution makes it undefined. `false`, too, if it has too many events.
+    pub fn defines(&mut self, shape: &Shape, places: &[Place], letters: &[usize]) -> bool {
+        if !self.load(shape, places, letters) {
+            return false;
+        }
+        let (mut of, mut outcomes) = std::mem::take(&mut self.outcomes);
+        if of.as_ref() != Some(shape) {
+            outcomes = crate::outcome::outcomes(shape);
+            // Whichever write is last: nothing is said of it.
+            outcomes.iter_mut().for_each(|outcome| outcome.last.clear());
+            outcomes.sort();
+            outcomes.dedup();
+            of = Some(shape.clone());
+        }
+        let defined = !outcomes.iter().any(|outcome| self.flags(outcome));
+        self.outcomes = (of, outcomes);
+        defined
+    }
+
+    /// Computes a stage; whether it is not rejected, and, with `flagged`, a flag is not known to stay down.
+    fn passes(&mut self, stage: usize, flagged: bool) -> bool {
+        // Where an order is the least that its axioms ask for, they are no reason to reject yet.
+        let asked = |axiom| self.least.iter().any(|asking| asking.contains(&axiom));
+        if self.flat.run(stage, asked).is_err() {
+            return false;
+        }
+        let raised = |f: &usize| {
+            let flag = &self.model.flags[*f];
+            self.flat.holds(flag.test, flag.node) != flag.negated
+        };
+        !flagged || stage != self.flagged || self.flags.iter().any(raised)
+    }
+
+    fn some(&mut self, outcome: &Outcome, flagged: bool) -> bool {
         let mut rf = [0; MOST_EVENTS];
         for (i, reading) in self.reading.iter().enumerate() {
             let Some(read) = *reading else { continue };
@@ -339,12 +377,12 @@ impl<'a> Judge<'a> {
                 last |= 1 << e;
             }
         }
-        self.complete(0, last, &accepted)
+        self.possible && self.passes(1, flagged) && self.complete(0, last, flagged)
     }
 
-    fn complete(&mut self, next: usize, last: u32, accepted: &impl Fn(&Flat<'_>) -> bool) -> bool {
+    fn complete(&mut self, next: usize, last: u32, flagged: bool) -> bool {
         if next == self.orders.len() {
-            return self.accepts(last) && accepted(&self.flat);
+            return self.grows(last);
         }
         for i in 0..self.orders[next].all.len() {
             let Ways { free, all, .. } = &self.orders[next];
@@ -356,22 +394,26 @@ impl<'a> Judge<'a> {
             let free = *free;
             self.chosen[next] = rows;
             self.flat.choose(free, &rows);
-            if self.complete(next + 1, last, accepted) {
+            if self.passes(2 + next, flagged) && self.complete(next + 1, last, flagged) {
                 return true;
             }
         }
         false
     }
 
-    /// Whether no axiom rejects what was chosen, where orders that are least hold in addition what axioms ask of them.
-    fn accepts(&mut self, last: u32) -> bool {
+    /// Whether it is accepted what was chosen, and in addition what axioms ask of the orders that are least.
+    fn grows(&mut self, last: u32) -> bool {
         let n = self.events.len();
         let mut grown: Vec<(usize, Rows)> = Vec::new();
-        let accepted = loop {
-            let Err(axiom) = self.flat.run() else { break true };
-            let asks = |free: &usize| self.least[*free].contains(&axiom);
-            let Some(i) = (0..self.orders.len()).find(asks) else { break false };
-            let asked = *self.flat.value(self.model.axioms[axiom].node);
+        let good = loop {
+            let unmet = |(i, asking): (usize, &Vec<usize>)| {
+                let axioms = asking.iter().map(|&axiom| &self.model.axioms[axiom]);
+                let mut unmet = axioms.filter(|a| !self.flat.holds(a.test, a.node));
+                unmet.next().map(|axiom| (i, *self.flat.value(axiom.node)))
+            };
+            let Some((i, asked)) = self.least.iter().enumerate().find_map(unmet) else {
+                break true;
+            };
             let mut rows = self.chosen[i];
             grown.push((i, rows));
             (0..n).for_each(|r| rows[r] |= asked[r]);
@@ -384,13 +426,22 @@ impl<'a> Judge<'a> {
             }
             self.chosen[i] = rows;
             self.flat.choose(*free, &rows);
+            if !(i..self.orders.len()).all(|order| self.passes(2 + order, false)) {
+                break false;
+            }
         };
         // What was chosen stands for the next try.
+        let first = grown.iter().map(|(i, _)| *i).min();
         for (i, rows) in grown.into_iter().rev() {
             self.chosen[i] = rows;
             self.flat.choose(self.orders[i].free, &rows);
         }
-        accepted
+        // So does what was computed from it.
+        let again = first.map_or(0..0, |first| first..self.orders.len() - 1);
+        again.for_each(|order| {
+            let _ = self.passes(2 + order, false);
+        });
+        good
     }
 
     /// The rows of a base relation or set of the program, for tests.

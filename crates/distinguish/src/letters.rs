@@ -93,9 +93,14 @@ impl Alphabet {
         (0..self.letters.len()).filter(move |&i| self.letters[i].kind == kind)
     }
 
+    /// Whether the first letter is the second one, or asks for less.
+    pub fn is_below(&self, a: usize, b: usize) -> bool {
+        self.letters[a].is_below(&self.letters[b])
+    }
+
     /// The letters that ask for one step less than that one.
     pub fn steps_below(&self, letter: usize) -> Vec<usize> {
-        let below = |a: usize, b: usize| a != b && self.letters[a].is_below(&self.letters[b]);
+        let below = |a: usize, b: usize| a != b && self.is_below(a, b);
         let all: Vec<usize> = (0..self.letters.len()).filter(|&l| below(l, letter)).collect();
         all.iter().copied().filter(|&l| !all.iter().any(|&between| below(l, between))).collect()
     }
@@ -118,6 +123,17 @@ impl Alphabet {
             groups(other) == groups(places) + 1 && kept(Scope::Cta) && kept(Scope::Gpu)
         };
         self.placements(places.len()).into_iter().filter(is_finer).collect()
+    }
+
+    /// Threads in one group.
+    pub fn together(&self, threads: usize) -> Vec<Place> {
+        vec![Place::device(0, 0); threads]
+    }
+
+    /// Every thread in a group of its own, at all levels.
+    pub fn apart(&self, threads: usize) -> Vec<Place> {
+        let place = |t| Place::device(if self.levels.contains(&Scope::Gpu) { t } else { 0 }, t);
+        (0..threads as u32).map(place).collect()
     }
 
     /// Where threads may run: every way to put them in groups, those first that keep them apart.

@@ -2,10 +2,13 @@
 //! what the other allows.
 //!
 //! # Where it cuts
-//! Of the letters that are still open, the strongest tell whether the model that forbids can forbid at all, and the weakest
-//! whether the other can allow. That takes for granted that a model forbids no less when an instruction asks for the most that
-//! it can, and allows no less when it asks for the least; and that a program is then as defined as before. Whether that is so is tried first, on message passing and store
-//! buffering with all letters ([`Cuts`]): for all letters of a kind, or else for those of one scope.
+//! Letters are compared by what they ask for. If the model that forbids does so, and the program is defined, with some letters,
+//! then also with stronger ones; and if the other model allows, then also with weaker ones. So of each outcome only those letters
+//! are looked at that are the weakest with which it is forbidden. One such choice is found from above, by weakening; what is
+//! not above it is divided among smaller regions, in which the next one is sought.
+//!
+//! Whether models are of that kind is tried first, on message passing and store buffering with all letters ([`Compared`]). If
+//! not, letters of different scopes are not compared, or none at all: then all choices are gone through.
 //!
 //! # Invariants
 //! - What is found is the first in a fixed order, whatever the number of threads that look for it.
@@ -16,7 +19,7 @@ use std::time::Instant;
 
 use crate::judge::{Judge, Judged};
 use crate::letters::Alphabet;
-use crate::outcome::{Outcome, distinct, outcomes};
+use crate::outcome::{Outcome, Tier, distinct};
 use crate::shape::{Kind, Shape, Slot, shapes};
 use program::Place;
 use program::words::Order;
@@ -78,17 +81,29 @@ pub struct Answer {
     pub stopped: Option<(usize, usize)>,
 }
 
-/// Where a search may cut.
+/// Which letters are compared; others are gone through one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Cuts {
-    /// Letters of different scopes are compared; if not, every choice of scopes is gone through.
-    scopes: bool,
-    /// By what the strongest letters forbid.
-    up: bool,
-    /// By what the weakest letters allow.
-    down: bool,
-    /// By what is undefined even with the strongest letters.
-    defined: bool,
+enum Compared {
+    /// All of a kind; and threads in one group with those in two.
+    All,
+    /// Those of one scope.
+    OfOneScope,
+    /// None.
+    None,
+}
+
+impl Compared {
+    /// Whether the second letter is known to ask for no less than the first one (`up`), or for no more.
+    fn has(self, alphabet: &Alphabet, a: usize, b: usize, up: bool) -> bool {
+        let (low, high) = if up { (a, b) } else { (b, a) };
+        match self {
+            Compared::All => alphabet.is_below(low, high),
+            Compared::OfOneScope => {
+                alphabet.is_below(low, high) && alphabet.letters[low].scope == alphabet.letters[high].scope
+            }
+            Compared::None => low == high,
+        }
+    }
 }
 
 /// Looks for programs on which the models differ.
@@ -103,8 +118,8 @@ pub fn search(sought: &Sought<'_>) -> Result<Answer, String> {
         let mut of_size = Vec::new();
         let mut done = shapes.len();
         // What no interleaving shows, though each location alone looks like memory, comes first.
-        for critical in [true, false] {
-            let (found, all) = searcher.tier(sought, &shapes, critical);
+        for tier in [Tier::Critical, Tier::Other] {
+            let (found, all) = searcher.tier(sought, &shapes, tier);
             of_size.extend(found);
             done = done.min(all);
             if all < shapes.len() || (!of_size.is_empty() && !sought.all) {
@@ -136,7 +151,7 @@ struct Searcher<'a> {
     forbids: Vec<Judge<'a>>,
     /// Models of the language itself, which may call a program undefined.
     defines: Vec<Judge<'a>>,
-    cuts: Cuts,
+    compared: Compared,
     deadline: Option<Instant>,
     /// Time ran out in the middle of a shape.
     late: bool,
@@ -160,27 +175,24 @@ impl<'a> Searcher<'a> {
                 defines.push(judge);
             }
         }
-        let mut cuts = |scopes| {
+        let mut holds = |compared| {
             let all = |judges: &mut Vec<Judge<'a>>, up, says: Says<'a>| {
-                judges.iter_mut().all(|judge| tried(judge, alphabet, (scopes, up), says))
+                judges.iter_mut().all(|judge| tried(judge, alphabet, compared, up, says))
             };
-            Cuts {
-                scopes,
-                up: all(&mut forbids, true, |judge, _, outcome| !judge.allows(outcome)),
-                down: all(&mut allows, false, |judge, _, outcome| judge.allows(outcome)),
-                defined: all(&mut defines, true, |judge, shape, _| {
-                    !outcomes(shape).iter().any(|o| judge.flags(o))
-                }),
-            }
+            all(&mut forbids, true, |judge, _, outcome| !judge.allows(outcome))
+                && all(&mut allows, false, |judge, _, outcome| judge.allows(outcome))
+                && all(&mut defines, true, |judge, (shape, places, letters), _| {
+                    judge.defines(shape, places, letters)
+                })
         };
-        let wide = cuts(true);
-        let cuts = if wide.up && wide.down { wide } else { cuts(false) };
+        let compared = [Compared::All, Compared::OfOneScope].into_iter().find(|c| holds(*c));
+        let compared = compared.unwrap_or(Compared::None);
         let (all, deadline) = (sought.all, sought.deadline);
-        Ok(Searcher { alphabet, allows, forbids, defines, cuts, deadline, late: false, all })
+        Ok(Searcher { alphabet, allows, forbids, defines, compared, deadline, late: false, all })
     }
 
     /// Searches one tier of all shapes; how many of them were done.
-    fn tier(&self, sought: &Sought<'_>, shapes: &[Shape], critical: bool) -> (Vec<Found>, usize) {
+    fn tier(&self, sought: &Sought<'_>, shapes: &[Shape], tier: Tier) -> (Vec<Found>, usize) {
         let next = AtomicUsize::new(0);
         let first = AtomicUsize::new(usize::MAX);
         let undone = AtomicUsize::new(shapes.len());
@@ -195,7 +207,7 @@ impl<'a> Searcher<'a> {
                         if !sought.all && index > first.load(Ordering::Relaxed) {
                             break;
                         }
-                        let of_shape = searcher.shape(shape, critical);
+                        let of_shape = searcher.shape(shape, tier);
                         if searcher.late {
                             undone.fetch_min(index, Ordering::Relaxed);
                             break;
@@ -220,133 +232,83 @@ impl<'a> Searcher<'a> {
         (found.into_iter().map(|(_, f)| f).collect(), undone)
     }
 
-    fn shape(&mut self, shape: &Shape, critical: bool) -> Vec<Found> {
-        let mut outcomes = distinct(shape);
-        outcomes.retain(|o| o.is_critical(shape) == critical);
+    fn shape(&mut self, shape: &Shape, tier: Tier) -> Vec<Found> {
+        self.late |= stop::late(self.deadline);
+        if self.late {
+            return Vec::new();
+        }
+        let mut outcomes = distinct(shape, tier);
         let slots: Vec<Slot> = shape.slots().map(|(_, slot)| slot).collect();
         let choices: Vec<Vec<Vec<usize>>> =
-            slots.iter().map(|slot| classes(self.alphabet, slot.kind, self.cuts.scopes)).collect();
+            slots.iter().map(|slot| classes(self.alphabet, slot.kind, self.compared)).collect();
         let placements = self.alphabet.placements(shape.threads.len());
-        if self.cuts.up && self.cuts.scopes && !outcomes.is_empty() {
-            // What is not forbidden with the strongest letters and all threads together is never forbidden.
-            let strong: Vec<usize> = choices.iter().map(|classes| strongest(&classes[0])).collect();
-            let one = |places: &&Vec<Place>| places.iter().all(|p| *p == places[0]);
-            let together = placements.iter().find(one).expect("threads may be together");
-            for judge in &mut self.forbids {
-                outcomes.retain(|outcome| judge.load(shape, together, &strong) && !judge.allows(outcome));
-            }
+        let open_of = |chosen: &[usize]| -> Vec<&[usize]> {
+            choices.iter().zip(chosen).map(|(c, &i)| c[i].as_slice()).collect()
+        };
+        if self.compared == Compared::All && choices.iter().all(|classes| classes.len() == 1) {
+            // What the weakest letters do not allow to threads apart is never allowed, what the strongest do not forbid to
+            // threads together is never forbidden.
+            let open = open_of(&vec![0; slots.len()]);
+            let (apart, together) = (self.alphabet.apart(slots.len()), self.alphabet.together(slots.len()));
+            outcomes.retain(|o| says(&mut self.allows, (shape, &apart, &weakest(&open)), o, true));
+            outcomes.retain(|o| says(&mut self.forbids, (shape, &together, &strongest(&open)), o, false));
         }
-        let mut hunt =
-            Hunt { shape, places: &[], left: (0..outcomes.len()).collect(), outcomes, found: Vec::new() };
+        let mut found = Vec::new();
         for places in &placements {
-            hunt.places = places;
             let mut chosen = vec![0; slots.len()];
-            while !hunt.left.is_empty() {
+            while !outcomes.is_empty() {
                 self.late |= stop::late(self.deadline);
+                let open = open_of(&chosen);
+                let (weak, strong) = (weakest(&open), strongest(&open));
+                let mut hunt = Hunt { shape, places, open: &open, defined: Known::default() };
+                let mut left: Vec<usize> = (0..outcomes.len()).collect();
+                // Of many choices, most are not even defined.
+                let defined = || is_defined(&mut self.defines, (shape, places, &strong));
+                if self.compared != Compared::All && !hunt.defined.asked(self.alphabet, &strong, defined) {
+                    left.clear();
+                }
+                left.retain(|&o| says(&mut self.forbids, (shape, places, &strong), &outcomes[o], false));
+                left.retain(|&o| says(&mut self.allows, (shape, places, &weak), &outcomes[o], true));
+                let mut hit = Vec::new();
+                for o in left {
+                    if let Some(letters) = self.letters(&mut hunt, &outcomes[o]) {
+                        let (shape, places, outcome) = (shape.clone(), places.clone(), outcomes[o].clone());
+                        found.push(Found { shape, places, letters, outcome });
+                        if !self.all {
+                            return found;
+                        }
+                        hit.push(o);
+                    }
+                }
+                hit.into_iter().rev().for_each(|o| drop(outcomes.remove(o)));
                 if self.late {
                     return Vec::new();
-                }
-                let open: Vec<&[usize]> = choices.iter().zip(&chosen).map(|(c, &i)| c[i].as_slice()).collect();
-                self.letters(&mut hunt, &open);
-                if !self.all && !hunt.found.is_empty() {
-                    return hunt.found;
                 }
                 if !advance(&mut chosen, &choices) {
                     break;
                 }
             }
         }
-        hunt.found
+        found
     }
 
-    /// Looks for the weakest letters, of those that are open, with which the models differ.
-    fn letters(&mut self, hunt: &mut Hunt<'_>, open: &[&[usize]]) {
-        let mut letters: Vec<usize> = open.iter().map(|class| strongest(class)).collect();
-        let weak: Vec<usize> = open.iter().map(|class| class[0]).collect();
-        let mut left = hunt.left.clone();
-        if self.cuts.up {
-            self.keep_forbidden(hunt, &letters, &mut left);
-        }
-        if self.cuts.down {
-            self.keep_allowed(hunt, &weak, &mut left);
-        }
-        // Nor is a program defined that asks for less than one that is not.
-        if !left.is_empty() && (!self.cuts.defined || self.is_defined(hunt.shape, hunt.places, &letters)) {
-            self.extend(hunt, (open, &weak), 0, &mut letters, &left);
-        }
-    }
-
-    /// Chooses the letters from `next` on; those behind it are the strongest.
-    fn extend(
-        &mut self,
-        hunt: &mut Hunt<'_>,
-        (open, weak): (&[&[usize]], &[usize]),
-        next: usize,
-        letters: &mut Vec<usize>,
-        left: &[usize],
-    ) {
-        let mut left: Vec<usize> = left.iter().copied().filter(|o| hunt.left.contains(o)).collect();
-        if next == open.len() {
-            if !self.cuts.up {
-                self.keep_forbidden(hunt, letters, &mut left);
-            }
-            if !self.cuts.down {
-                self.keep_allowed(hunt, letters, &mut left);
-            }
-            if !left.is_empty() && (self.cuts.defined || self.is_defined(hunt.shape, hunt.places, letters)) {
-                left.truncate(if self.all { left.len() } else { 1 });
-                hunt.hit(letters, &left);
-            }
-            return;
-        }
-        let top = letters[next];
-        for &letter in open[next] {
-            letters[next] = letter;
-            let mut left = left.clone();
-            if self.cuts.up && letter != top {
-                self.keep_forbidden(hunt, letters, &mut left);
-            }
-            if self.cuts.down && letter != weak[next] {
-                self.keep_allowed(hunt, &[&letters[..=next], &weak[next + 1..]].concat(), &mut left);
-            }
-            self.late |= stop::late(self.deadline);
-            if self.late {
-                return;
-            }
-            let defined = |searcher: &mut Self| searcher.is_defined(hunt.shape, hunt.places, letters);
-            if !left.is_empty() && (!self.cuts.defined || letter == top || defined(self)) {
-                self.extend(hunt, (open, weak), next + 1, letters, &left);
-                if !self.all && !hunt.found.is_empty() {
-                    return;
-                }
+    /// Letters, of those that are open, with which the models differ on the outcome: none weaker are forbidden.
+    fn letters(&mut self, hunt: &mut Hunt<'_>, outcome: &Outcome) -> Option<Vec<usize>> {
+        let Hunt { shape, places, open, .. } = *hunt;
+        let mut least = Least::new(open);
+        loop {
+            // The program is to be defined, and the outcome forbidden.
+            let letters = least.next(self.alphabet, |letters| {
+                let program = (shape, places, letters);
+                self.late |= stop::late(self.deadline);
+                !self.late
+                    && says(&mut self.forbids, program, outcome, false)
+                    && hunt.defined.asked(self.alphabet, letters, || is_defined(&mut self.defines, program))
+            })?;
+            if says(&mut self.allows, (shape, places, &letters), outcome, true) {
+                return Some(letters);
             }
         }
-        letters[next] = top;
-    }
-
-    /// Keeps the outcomes that the one model forbids.
-    fn keep_forbidden(&mut self, hunt: &Hunt<'_>, letters: &[usize], left: &mut Vec<usize>) {
-        for judge in &mut self.forbids {
-            left.retain(|&o| judge.load(hunt.shape, hunt.places, letters) && !judge.allows(&hunt.outcomes[o]));
-        }
-    }
-
-    /// Keeps the outcomes that the other one allows.
-    fn keep_allowed(&mut self, hunt: &Hunt<'_>, letters: &[usize], left: &mut Vec<usize>) {
-        for judge in &mut self.allows {
-            left.retain(|&o| judge.load(hunt.shape, hunt.places, letters) && judge.allows(&hunt.outcomes[o]));
-        }
-    }
-
-    /// Whether no model of the language calls the program undefined.
-    fn is_defined(&mut self, shape: &Shape, places: &[Place], letters: &[usize]) -> bool {
-        if self.defines.is_empty() {
-            return true;
-        }
-        let all = outcomes(shape);
-        self.defines
-            .iter_mut()
-            .all(|judge| judge.load(shape, places, letters) && !all.iter().any(|outcome| judge.flags(outcome)))
     }
 
     /// Whether no instruction can go: without any of them, the rest shows no difference.
@@ -354,40 +316,122 @@ impl<'a> Searcher<'a> {
         (0..found.letters.len()).all(|gone| {
             let Some(less) = without(found, gone) else { return true };
             let Found { shape, places, letters, outcome } = &less;
-            let say = |judges: &mut Vec<Judge<'a>>, allowed| {
-                judges.iter_mut().all(|j| j.load(shape, places, letters) && j.allows(outcome) == allowed)
-            };
-            let (forbidden, allowed) = (say(&mut self.forbids, false), say(&mut self.allows, true));
-            !(forbidden && allowed && self.is_defined(shape, places, letters))
+            let program = (shape, places.as_slice(), letters.as_slice());
+            !(says(&mut self.forbids, program, outcome, false)
+                && says(&mut self.allows, program, outcome, true)
+                && is_defined(&mut self.defines, program))
         })
     }
 }
 
-/// What is looked for in a shape, with threads at some places.
+/// A program: its shape, where its threads run, its letters.
+type Program<'s> = (&'s Shape, &'s [Place], &'s [usize]);
+
+/// Whether all judges allow the outcome, or forbid it.
+fn says(
+    judges: &mut [Judge<'_>],
+    (shape, places, letters): Program<'_>,
+    outcome: &Outcome,
+    allowed: bool,
+) -> bool {
+    judges.iter_mut().all(|judge| judge.load(shape, places, letters) && judge.allows(outcome) == allowed)
+}
+
+/// Whether no judge calls the program undefined.
+fn is_defined(judges: &mut [Judge<'_>], (shape, places, letters): Program<'_>) -> bool {
+    judges.iter_mut().all(|judge| judge.defines(shape, places, letters))
+}
+
+/// Where letters are sought: a shape, its threads at some places, the letters that are open.
 struct Hunt<'s> {
     shape: &'s Shape,
     places: &'s [Place],
-    outcomes: Vec<Outcome>,
-    /// Outcomes for which nothing was found yet.
-    left: Vec<usize>,
-    found: Vec<Found>,
+    open: &'s [&'s [usize]],
+    /// With which of them the program is defined.
+    defined: Known,
 }
 
-impl Hunt<'_> {
-    fn hit(&mut self, letters: &[usize], outcomes: &[usize]) {
-        self.left.retain(|o| !outcomes.contains(o));
-        self.found.extend(outcomes.iter().map(|&o| Found {
-            shape: self.shape.clone(),
-            places: self.places.to_vec(),
-            letters: letters.to_vec(),
-            outcome: self.outcomes[o].clone(),
-        }));
+/// What is known of letters, if it holds of whatever asks for more than what it holds of.
+#[derive(Default)]
+struct Known {
+    holds: Vec<Vec<usize>>,
+    fails: Vec<Vec<usize>>,
+}
+
+impl Known {
+    fn asked(&mut self, alphabet: &Alphabet, letters: &[usize], ask: impl FnOnce() -> bool) -> bool {
+        let below = |a: &[usize], b: &[usize]| a.iter().zip(b).all(|(&a, &b)| alphabet.is_below(a, b));
+        if self.holds.iter().any(|known| below(known, letters)) {
+            return true;
+        }
+        if self.fails.iter().any(|known| below(letters, known)) {
+            return false;
+        }
+        let holds = ask();
+        if holds { &mut self.holds } else { &mut self.fails }.push(letters.to_vec());
+        holds
     }
 }
 
-/// The last letter of a class: none in it asks for more.
-fn strongest(class: &[usize]) -> usize {
-    class[class.len() - 1]
+/// The weakest letters, of those that are open, of which something holds that also holds of stronger ones.
+struct Least<'o> {
+    open: &'o [&'o [usize]],
+    /// What asks for no more than one of these was not looked at.
+    regions: Vec<Vec<usize>>,
+    seen: rustc_hash::FxHashSet<Vec<usize>>,
+    known: Known,
+}
+
+impl<'o> Least<'o> {
+    fn new(open: &'o [&'o [usize]]) -> Least<'o> {
+        Least { open, regions: vec![strongest(open)], seen: Default::default(), known: Known::default() }
+    }
+
+    /// The next ones; what they are asked about is the same each time.
+    fn next(&mut self, alphabet: &Alphabet, mut holds: impl FnMut(&[usize]) -> bool) -> Option<Vec<usize>> {
+        let Least { open, regions, seen, known } = self;
+        let below = |a: usize, b: usize| alphabet.is_below(a, b);
+        loop {
+            let top = regions.pop()?;
+            if !known.asked(alphabet, &top, || holds(&top)) {
+                continue;
+            }
+            let mut letters = top.clone();
+            for (i, class) in open.iter().enumerate() {
+                let strong = letters[i];
+                let weaker = class.iter().copied().filter(|&l| l != strong && below(l, strong));
+                letters[i] = weaker
+                    .into_iter()
+                    .find(|&l| {
+                        letters[i] = l;
+                        known.asked(alphabet, &letters, || holds(&letters))
+                    })
+                    .unwrap_or(strong);
+            }
+            for (i, class) in open.iter().enumerate() {
+                let rest = |l: &usize| below(*l, top[i]) && !below(letters[i], *l);
+                let rest: Vec<usize> = class.iter().copied().filter(rest).collect();
+                for &most in rest.iter().filter(|&&l| !rest.iter().any(|&other| l != other && below(l, other))) {
+                    let mut region = top.clone();
+                    region[i] = most;
+                    if seen.insert(region.clone()) {
+                        regions.push(region);
+                    }
+                }
+            }
+            return Some(letters);
+        }
+    }
+}
+
+/// The first letter of each class: none in it asks for less.
+fn weakest(open: &[&[usize]]) -> Vec<usize> {
+    open.iter().map(|class| class[0]).collect()
+}
+
+/// The last letter of each class: none in it asks for more.
+fn strongest(open: &[&[usize]]) -> Vec<usize> {
+    open.iter().map(|class| class[class.len() - 1]).collect()
 }
 
 /// The next choice of classes; `false`: there is none.
@@ -436,22 +480,18 @@ fn without(found: &Found, gone: usize) -> Option<Found> {
     Some(Found { shape, places: kept, letters, outcome: Outcome { sources, last } })
 }
 
-/// The letters of a kind in classes, each with a weakest and a strongest one, first and last; with `scopes`, those of
-/// different scopes are compared.
-fn classes(alphabet: &Alphabet, kind: Kind, scopes: bool) -> Vec<Vec<usize>> {
-    let letters = &alphabet.letters;
-    let above = |low: usize, l: usize| {
-        letters[low].is_below(&letters[l]) && (scopes || letters[low].scope == letters[l].scope)
-    };
-    let weakest = alphabet.of(kind).filter(|&low| !alphabet.of(kind).any(|l| l != low && above(l, low)));
-    weakest.map(|low| alphabet.of(kind).filter(|&l| above(low, l)).collect()).collect()
+/// The letters of a kind in classes of such as are compared, each with a weakest and a strongest one, first and last.
+fn classes(alphabet: &Alphabet, kind: Kind, compared: Compared) -> Vec<Vec<usize>> {
+    let above = |low: usize, l: usize| compared.has(alphabet, low, l, true);
+    let least = alphabet.of(kind).filter(|&low| !alphabet.of(kind).any(|l| l != low && above(l, low)));
+    least.map(|low| alphabet.of(kind).filter(|&l| above(low, l)).collect()).collect()
 }
 
 /// What a judge says of an outcome of the program that it was turned to.
-type Says<'a> = fn(&mut Judge<'a>, &Shape, &Outcome) -> bool;
+type Says<'a> = fn(&mut Judge<'a>, Program<'_>, &Outcome) -> bool;
 
-/// Tries whether a judge that says so of a program says so of those with the strongest letters (`up`), or the weakest.
-fn tried<'a>(judge: &mut Judge<'a>, alphabet: &Alphabet, how: (bool, bool), says: Says<'a>) -> bool {
+/// Tries whether a judge that says so of a program says so of those with stronger letters (`up`), or weaker ones.
+fn tried<'a>(judge: &mut Judge<'a>, alphabet: &Alphabet, compared: Compared, up: bool, says: Says<'a>) -> bool {
     let slot = |kind, l: u8| Slot { kind, location: Some(l) };
     let fence = Slot { kind: Kind::Fence, location: None };
     let (r, w) = (Kind::Read, Kind::Write);
@@ -470,53 +510,44 @@ fn tried<'a>(judge: &mut Judge<'a>, alphabet: &Alphabet, how: (bool, bool), says
     let buffered = |n: u8| Outcome { sources: vec![None; usize::from(n) * 2], last: vec![0, n] };
     let programs = [(passing, passed), (buffering(false), buffered(2)), (buffering(true), buffered(3))];
     programs.iter().all(|(shape, outcome)| {
-        alphabet.placements(2).iter().all(|places| {
-            tried_on(alphabet, how, shape, |letters| {
-                judge.load(shape, places, letters) && says(judge, shape, outcome)
-            })
-        })
-    })
-}
-
-/// The same on programs of one shape, with all letters.
-fn tried_on(
-    alphabet: &Alphabet,
-    (scopes, up): (bool, bool),
-    shape: &Shape,
-    mut says: impl FnMut(&[usize]) -> bool,
-) -> bool {
-    // Beside fences, accesses need not order anything.
-    let fences = shape.slots().any(|(_, slot)| slot.kind == Kind::Fence);
-    let is_tried = |l: &usize| match &alphabet.letters[*l] {
-        letter if letter.kind != Kind::Fence && fences => letter.order == Some(Order::Relaxed),
-        _ => true,
-    };
-    let slots: Vec<Slot> = shape.slots().map(|(_, slot)| slot).collect();
-    let single = |slot: &Slot| alphabet.of(slot.kind).filter(is_tried).map(|l| vec![l]).collect();
-    let choices: Vec<Vec<Vec<usize>>> = slots.iter().map(single).collect();
-    let mut said = rustc_hash::FxHashSet::default();
-    let mut chosen = vec![0; choices.len()];
-    loop {
-        let letters: Vec<usize> = chosen.iter().zip(&choices).map(|(&i, all)| all[i][0]).collect();
-        if says(&letters) {
-            said.insert(letters);
-        }
-        if !advance(&mut chosen, &choices) {
-            break;
-        }
-    }
-    said.iter().all(|letters| {
-        let changed = |(i, slot): (usize, &Slot)| {
-            let of_letter = classes(alphabet, slot.kind, scopes).into_iter().filter(|c| c.contains(&letters[i]));
-            let end = |class: Vec<usize>| {
-                let class: Vec<usize> = class.into_iter().filter(is_tried).collect();
-                let mut other = letters.clone();
-                other[i] = if up { strongest(&class) } else { class[0] };
-                other
-            };
-            of_letter.map(end).collect::<Vec<_>>()
+        // Beside fences, accesses need not order anything.
+        let fences = shape.slots().any(|(_, slot)| slot.kind == Kind::Fence);
+        let is_tried = |l: &usize| match &alphabet.letters[*l] {
+            letter if letter.kind != Kind::Fence && fences => letter.order == Some(Order::Relaxed),
+            _ => true,
         };
-        slots.iter().enumerate().flat_map(changed).all(|other| said.contains(&other))
+        let choices: Vec<Vec<Vec<usize>>> = shape
+            .slots()
+            .map(|(_, slot)| alphabet.of(slot.kind).filter(is_tried).map(|l| vec![l]).collect())
+            .collect();
+        let mut said = |places: &[Place]| {
+            let (mut said, mut chosen) = (rustc_hash::FxHashSet::default(), vec![0; choices.len()]);
+            loop {
+                let letters: Vec<usize> = chosen.iter().zip(&choices).map(|(&i, all)| all[i][0]).collect();
+                if judge.load(shape, places, &letters) && says(judge, (shape, places, &letters), outcome) {
+                    said.insert(letters);
+                }
+                if !advance(&mut chosen, &choices) {
+                    return said;
+                }
+            }
+        };
+        let end = said(&if up { alphabet.together(2) } else { alphabet.apart(2) });
+        alphabet.placements(2).iter().all(|places| {
+            let here = said(places);
+            let follows = |letters: &Vec<usize>| {
+                (0..letters.len()).all(|i| {
+                    choices[i].iter().map(|l| l[0]).filter(|&l| compared.has(alphabet, letters[i], l, up)).all(
+                        |l| {
+                            let mut other = letters.clone();
+                            other[i] = l;
+                            here.contains(&other)
+                        },
+                    )
+                })
+            };
+            here.iter().all(follows) && (compared != Compared::All || here.is_subset(&end))
+        })
     })
 }
 

@@ -6,8 +6,7 @@
 //! model calls undefined, nothing is forbidden.
 //!
 //! # Where it cuts
-//! As the search does ([`super::Cuts`]). A choice of letters is given up, too, where the weakest letters for the rest are
-//! enough: whatever else stands there can be weakened.
+//! As the search does ([`super::Compared`]): what is not the weakest that is forbidden has a weakening that is.
 //!
 //! # Source
 //! Lustig, Wright, Papakonstantinou, Giroux, ASPLOS 2017, §3: a test is minimal if every relaxation of it makes its outcome
@@ -73,14 +72,15 @@ pub fn suite(wanted: &Wanted<'_>) -> Result<Suite, String> {
         jobs: wanted.jobs,
         deadline: wanted.deadline,
     };
-    let cuts = Searcher::new(&sought)?.cuts;
+    let compared = Searcher::new(&sought)?.compared;
     let asked = Asked::new(wanted.model, alphabet)?;
     let judged = |model| Asked::new(Judged { model, ..wanted.model }, alphabet);
     let mutants = wanted.mutants.iter().map(judged).collect::<Result<Vec<_>, String>>()?;
     let mut suite = Suite::default();
     for size in 1..=wanted.size {
         let shapes = shapes(size);
-        let minimal = |asked: &mut Asked<'_>, shape: &Shape| asked.minimal(shape, alphabet, cuts, wanted.deadline);
+        let minimal =
+            |asked: &mut Asked<'_>, shape: &Shape| asked.minimal(shape, alphabet, compared, wanted.deadline);
         let (found, done) = each(&asked, &shapes, wanted.jobs, minimal);
         suite.tests.extend(found.into_iter().flatten().map(|test| Minimal { test, needs: Vec::new() }));
         if done < shapes.len() {
@@ -169,7 +169,7 @@ impl<'a> Asked<'a> {
         if let Some((_, defined)) = known.iter().find(|k| k.0 == *places) {
             return *defined;
         }
-        let defined = judge.load(shape, places, letters) && !outcomes(shape).iter().any(|o| judge.flags(o));
+        let defined = judge.defines(shape, places, letters);
         known.push((places.clone(), defined));
         defined
     }
@@ -179,16 +179,16 @@ impl<'a> Asked<'a> {
         &mut self,
         shape: &Shape,
         alphabet: &Alphabet,
-        cuts: Cuts,
+        compared: Compared,
         deadline: Option<Instant>,
     ) -> Option<Vec<Found>> {
         self.defined.clear();
         let slots: Vec<Slot> = shape.slots().map(|(_, slot)| slot).collect();
         let choices: Vec<Vec<Vec<usize>>> =
-            slots.iter().map(|slot| classes(alphabet, slot.kind, cuts.scopes)).collect();
+            slots.iter().map(|slot| classes(alphabet, slot.kind, compared)).collect();
         let placements = alphabet.placements(shape.threads.len());
         let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
-        for outcome in distinct(shape) {
+        for outcome in distinct(shape, Tier::All) {
             let symmetries: Vec<Symmetry> =
                 symmetries(shape).into_iter().filter(|s| s.image(&outcome) == outcome).collect();
             for places in &placements {
@@ -198,17 +198,29 @@ impl<'a> Asked<'a> {
                         return None;
                     }
                     let open: Vec<&[usize]> = choices.iter().zip(&chosen).map(|(c, &i)| c[i].as_slice()).collect();
-                    let letters: Vec<usize> = open.iter().map(|class| strongest(class)).collect();
-                    let mut test =
-                        Found { shape: shape.clone(), places: places.clone(), letters, outcome: outcome.clone() };
-                    let mut of_classes = Vec::new();
-                    self.weakest((alphabet, cuts), &open, 0, &mut test, &mut of_classes);
-                    for letters in of_classes {
+                    let with = |letters| Found {
+                        shape: shape.clone(),
+                        places: places.clone(),
+                        letters,
+                        outcome: outcome.clone(),
+                    };
+                    // Nothing is minimal of which an instruction can be spared whatever the letters are.
+                    let spared = self.forbids(&with(strongest(&open))) && self.can_spare(&with(weakest(&open)));
+                    let mut least = Least::new(&open);
+                    let mut late = false;
+                    while let Some(letters) = least.next(alphabet, |letters| {
+                        late |= stop::late(deadline);
+                        !late && !spared && self.forbids(&with(letters.to_vec()))
+                    }) {
                         let one = |s: &Symmetry| s.labels(places, &letters);
                         let labels = symmetries.iter().map(one).min().expect("there is the identity");
-                        if seen.insert((labels, outcome.clone())) {
-                            found.push(Found { letters, ..test.clone() });
+                        let test = with(letters);
+                        if self.is_minimal(&test, alphabet) && seen.insert((labels, outcome.clone())) {
+                            found.push(test);
                         }
+                    }
+                    if late {
+                        return None;
                     }
                     if !advance(&mut chosen, &choices) {
                         break;
@@ -217,41 +229,6 @@ impl<'a> Asked<'a> {
             }
         }
         Some(found)
-    }
-
-    /// The letters, from `next` on of the open ones, with which the test is minimal; those behind it are the strongest.
-    fn weakest(
-        &mut self,
-        (alphabet, cuts): (&Alphabet, Cuts),
-        open: &[&[usize]],
-        next: usize,
-        test: &mut Found,
-        found: &mut Vec<Vec<usize>>,
-    ) {
-        let monotone = cuts.up && cuts.defined;
-        if monotone || next == open.len() {
-            if !self.forbids(test) {
-                return;
-            }
-            let strong: Vec<usize> = test.letters[next..].to_vec();
-            (next..open.len()).for_each(|i| test.letters[i] = open[i][0]);
-            let enough = next == open.len() || self.forbids(test);
-            if enough && self.is_minimal(test, alphabet) {
-                found.push(test.letters.clone());
-            }
-            // Nor is anything minimal of which an instruction can be spared whatever the letters are.
-            let spared = enough || self.can_spare(test);
-            test.letters[next..].copy_from_slice(&strong);
-            if spared {
-                return;
-            }
-        }
-        let top = test.letters[next];
-        for &letter in open[next] {
-            test.letters[next] = letter;
-            self.weakest((alphabet, cuts), open, next + 1, test, found);
-        }
-        test.letters[next] = top;
     }
 
     /// Whether no weakening of a test that is forbidden is forbidden.

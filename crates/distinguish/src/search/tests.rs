@@ -36,7 +36,7 @@ fn plain(sought: &Sought<'_>, shapes: &[Shape]) -> BTreeSet<(Shape, Outcome)> {
     for shape in shapes {
         let choices: Vec<Vec<Vec<usize>>> =
             shape.slots().map(|(_, slot)| sought.alphabet.of(slot.kind).map(|l| vec![l]).collect()).collect();
-        let all = distinct(shape);
+        let all = distinct(shape, Tier::All);
         for places in sought.alphabet.placements(shape.threads.len()) {
             let mut chosen = vec![0; choices.len()];
             loop {
@@ -49,7 +49,7 @@ fn plain(sought: &Sought<'_>, shapes: &[Shape]) -> BTreeSet<(Shape, Outcome)> {
                         differ.push(outcome.clone());
                     }
                 }
-                if !differ.is_empty() && searcher.is_defined(shape, &places, &letters) {
+                if !differ.is_empty() && is_defined(&mut searcher.defines, (shape, &places, &letters)) {
                     found.extend(differ.into_iter().map(|o| (shape.clone(), o)));
                 }
                 if !advance(&mut chosen, &choices) {
@@ -92,8 +92,9 @@ fn cutting_loses_nothing() {
             for size in 2..=most {
                 let shapes = shapes(size);
                 let searcher = Searcher::new(&sought).expect("they judge such programs");
-                let found =
-                    [true, false].into_iter().flat_map(|critical| searcher.tier(&sought, &shapes, critical).0);
+                let found = [Tier::Critical, Tier::Other]
+                    .into_iter()
+                    .flat_map(|tier| searcher.tier(&sought, &shapes, tier).0);
                 let found: BTreeSet<_> = found.map(|f| (f.shape, f.outcome)).collect();
                 assert_eq!(found, plain(&sought, &shapes), "{a} and {b}, {size} instructions");
             }
@@ -146,26 +147,23 @@ fn a_store_behind_an_sc_fence_needs_no_release() {
 
 #[test]
 fn equal_scopes_are_gone_through_one_by_one() {
-    for (a, b, mapping, scopes) in [
-        ("ptx", "sc", None, true),
-        ("ptx-v6.0", "ptx", None, true),
-        ("c11", "rc11", None, true),
-        ("cuda", "cuda-17", None, true),
-        ("opencl-3.1", "opencl-3.1", None, true),
-        ("opencl", "opencl-simp", None, false),
-        ("ptx", "cuda", Some("cuda-ptx"), true),
-        ("ptx", "opencl", Some("opencl-ptx"), false),
+    for (a, b, mapping, compared) in [
+        ("ptx", "sc", None, Compared::All),
+        ("ptx-v6.0", "ptx", None, Compared::All),
+        ("c11", "rc11", None, Compared::All),
+        ("cuda", "cuda-17", None, Compared::All),
+        ("opencl-3.1", "opencl-3.1", None, Compared::All),
+        ("opencl", "opencl-simp", None, Compared::OfOneScope),
+        // The weakest letters of all scopes allow the most, but are no scale for what is defined.
+        ("opencl", "opencl-3.1", None, Compared::OfOneScope),
+        ("ptx", "cuda", Some("cuda-ptx"), Compared::All),
+        ("ptx", "opencl", Some("opencl-ptx"), Compared::OfOneScope),
     ] {
         with(a, b, mapping, |sought| {
-            let cuts = Searcher::new(&sought).expect("they judge such programs").cuts;
-            assert_eq!(cuts, Cuts { scopes, up: true, down: true, defined: true }, "{a} and {b}");
+            let found = Searcher::new(&sought).expect("they judge such programs").compared;
+            assert_eq!(found, compared, "{a} and {b}");
         });
     }
-    // The weakest letters of all scopes allow the most, but are no scale for what is defined.
-    with("opencl", "opencl-3.1", None, |sought| {
-        let cuts = Searcher::new(&sought).expect("they judge such programs").cuts;
-        assert_eq!(cuts, Cuts { scopes: true, up: true, down: true, defined: false });
-    });
 }
 
 #[test]
@@ -198,7 +196,7 @@ fn plainly_minimal(sought: &Sought<'_>, size: usize) -> Vec<Found> {
     for shape in shapes(size) {
         let choices: Vec<Vec<Vec<usize>>> =
             shape.slots().map(|(_, slot)| alphabet.of(slot.kind).map(|l| vec![l]).collect()).collect();
-        for (outcome, places) in distinct(&shape)
+        for (outcome, places) in distinct(&shape, Tier::All)
             .into_iter()
             .flat_map(|o| alphabet.placements(shape.threads.len()).into_iter().map(move |p| (o.clone(), p)))
         {
