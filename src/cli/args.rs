@@ -98,6 +98,15 @@ pub struct Talk {
     pub verbose: u8,
 }
 
+/// Instructions that programs are made of only if they are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum LettersArg {
+    /// System scope, and threads on several devices
+    Sys,
+    /// Compare-exchanges in place of exchanges
+    Cas,
+}
+
 /// Options of the commands that ask the checkers.
 #[derive(Clone, Debug, Args)]
 pub struct QuestionArgs {
@@ -308,6 +317,12 @@ pub struct DistinguishArgs {
     /// At most N instructions
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u8).range(1..=6))]
     pub size: u8,
+    /// Further instructions: `sys`, system scope and threads on several devices; `cas`, compare-exchanges in place of exchanges
+    #[arg(long, value_name = "LETTERS", value_enum, value_delimiter = ',', hide_possible_values = true)]
+    pub with: Vec<LettersArg>,
+    /// Only outcomes that no interleaving shows, though each location alone looks like memory: critical cycles
+    #[arg(long, conflicts_with = "suite")]
+    pub critical: bool,
     /// Also the other way round: what B allows and A forbids
     #[arg(long)]
     pub both: bool,

@@ -14,7 +14,7 @@ use compilers::{
     Compiler, Family, Item, Judged, Language, Operation, Record, Report, Strength, What, as_exchanges,
 };
 use diag::{Diagnostic, file};
-use distinguish::{Alphabet, Sought};
+use distinguish::{Alphabet, Sought, Tier};
 use front::mapping::{Kind, Mapping, Order, Reach, Step};
 use program::Scope;
 use report::{Compiled, CompiledOperation, CompiledVerdict, Distinction, Subject};
@@ -274,6 +274,7 @@ fn search(run: &mut Run<'_>, args: &CompilersArgs, report: &Report, row: (Kind, 
         forbids: vec![forbids.judged(&set), ways[1].judged(&set)],
         alphabet: &alphabet,
         size: usize::from(args.size),
+        tiers: &[Tier::Critical, Tier::Other],
         all: false,
         jobs: run.pool.jobs(),
         deadline: run.settings.limits.timeout.map(|t| Instant::now() + t),

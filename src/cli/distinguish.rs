@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::time::Instant;
 
-use super::args::{DistinguishArgs, EngineArg, QuestionArgs};
+use super::args::{DistinguishArgs, EngineArg, LettersArg, QuestionArgs};
 use super::catalogue::{Catalogue, NameKind, Named};
 use super::compare;
 use super::decide::Decided;
@@ -16,7 +16,7 @@ use super::run::Run;
 use super::seams;
 use super::terminal::Terminal;
 use diag::Diagnostic;
-use distinguish::{Alphabet, Found, Judged, Sought};
+use distinguish::{Alphabet, Found, Judged, Sought, Tier};
 use front::mapping::{Mapping, Told, shipped};
 use program::Dialect;
 use program::options::Setting;
@@ -72,7 +72,13 @@ fn distinguish(args: &DistinguishArgs, terminal: &Terminal) -> Result<u8, u8> {
         super::exit::INVALID
     })?;
     run.open(&[], false)?;
-    let alphabet = Alphabet::new(dialect, false);
+    let system = args.with.contains(&LettersArg::Sys);
+    if system && !dialect.row().scopes.iter().any(|scope| scope.1 == program::Scope::Sys) {
+        let message = format!("{} has no system scope, which `--with sys` asks for", dialect.row().doc);
+        terminal.diagnose(&Diagnostic::plain("no-such-letters", message).help("leave out `sys`"));
+        return Err(super::exit::INVALID);
+    }
+    let alphabet = Alphabet { compares: args.with.contains(&LettersArg::Cas), ..Alphabet::new(dialect, system) };
     if args.suite {
         super::suite::suite(&mut run, args, &sides[1], &alphabet)?;
         return Ok(run.end());
@@ -130,6 +136,7 @@ fn search(
         forbids: forbidding,
         alphabet,
         size: usize::from(args.size),
+        tiers: if args.critical { &[Tier::Critical] } else { &[Tier::Critical, Tier::Other] },
         all: args.all,
         jobs: run.pool.jobs(),
         deadline: run.settings.limits.timeout.map(|t| Instant::now() + t),
@@ -143,10 +150,14 @@ fn search(
         found.extend(confirmed(run, (allows, forbids), alphabet, program, number));
     }
     let beyond = if gaps == Gaps::Beyond { " beyond its known gaps" } else { "" };
+    let outcomes = match args.critical {
+        true => "; outcomes that no interleaving shows, though each location alone looks like memory",
+        false => "",
+    };
     let distinction = Distinction {
         allows: format!("{}{beyond}", allows.called()),
         forbids: forbids.called(),
-        alphabet: alphabet.describe(),
+        alphabet: alphabet.describe() + outcomes,
         size: usize::from(args.size),
         searched: answer.searched,
         stopped: answer.stopped,

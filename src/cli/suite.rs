@@ -13,7 +13,7 @@ use cat::model::clauses::{Clause, Text};
 use cat::model::ir::{Effect, Model};
 use cat::model::{Library, OnDisk, Shipped};
 use diag::Diagnostic;
-use distinguish::{Alphabet, Found, Judged, Sought, Wanted};
+use distinguish::{Alphabet, Found, Judged, Sought, Tier, Wanted};
 use engine::Engine;
 use engine::skeleton::signature::{fingerprint, signature};
 use report::{ConformanceSuite, SuiteTest, Unshown};
@@ -84,12 +84,22 @@ pub(super) fn suite(
         tests.push(SuiteTest { test, size: minimal.test.letters.len(), clauses, program });
     }
     let mut unshown = Vec::new();
+    // Of these, time ran out before they were asked about.
+    let mut late = 0;
     for (number, (clause, mutant)) in clauses_of.iter().zip(&mutants).enumerate() {
+        if number >= made.asked {
+            late += 1;
+            continue;
+        }
         if made.tests.iter().any(|minimal| minimal.needs.contains(&number)) {
             continue;
         }
         let mut shown =
             Unshown { clause: clause.name.clone(), test: None, verdict: None, program: None, complete: true };
+        if stop::late(deadline) {
+            late += 1;
+            continue;
+        }
         for verdict in [Verdict::Forbidden, Verdict::Allowed] {
             let (allows, forbids) = match verdict {
                 Verdict::Forbidden => (judged(mutant), judged(model)),
@@ -97,7 +107,8 @@ pub(super) fn suite(
             };
             let (allows, forbids) = (vec![allows], vec![forbids]);
             let size = size.min(UNSHOWN);
-            let sought = Sought { allows, forbids, alphabet, size, all: false, jobs, deadline };
+            let tiers = &[Tier::Critical, Tier::Other];
+            let sought = Sought { allows, forbids, alphabet, size, tiers, all: false, jobs, deadline };
             let answer = distinguish::search(&sought).map_err(|why| refused(run, why))?;
             shown.complete &= answer.stopped.is_none();
             let (word, label) = (verdict.word(), &side.model.label);
@@ -128,8 +139,9 @@ pub(super) fn suite(
         model: side.model.label.clone(),
         size,
         searched: made.searched,
-        complete: made.stopped.is_none() && unshown.iter().all(|u| u.complete),
+        complete: made.stopped.is_none() && late == 0 && unshown.iter().all(|u| u.complete),
         stopped: made.stopped,
+        late,
         alphabet: alphabet.describe(),
         tests,
         unshown,

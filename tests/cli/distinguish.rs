@@ -50,6 +50,30 @@ fn time_that_runs_out_is_undecided() {
     assert!(lines[0]["stopped"]["size"].as_u64().is_some_and(|size| size > 1), "{lines:?}");
 }
 
+/// Each letter is said, and is there: what is found has it, or what was searched in says so.
+#[test]
+fn letters_that_are_asked_for_are_said() {
+    let (lines, said) = distinguish(&["ptx", "sc", "--with", "sys,cas", "--size", "2"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let alphabet = lines[0]["alphabet"].as_str().expect("text");
+    for part in ["compare-exchanges that succeed", "scopes cta, gpu, sys", "threads in any GPUs"] {
+        assert!(alphabet.contains(part), "{part}: {alphabet}");
+    }
+    assert!(lines[0]["found"][0]["program"].as_str().is_some_and(|p| p.contains(".cas ")), "{lines:?}");
+}
+
+/// Critical cycles alone: an exchange that reads what is overwritten is none.
+#[test]
+fn critical_outcomes_alone_can_be_asked_for() {
+    let (lines, said) = distinguish(&["ptx", "sc", "--critical"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(lines[0]["found"][0]["size"], 4, "{lines:?}");
+    let alphabet = lines[0]["alphabet"].as_str().expect("text");
+    assert!(
+        alphabet.ends_with("outcomes that no interleaving shows, though each location alone looks like memory")
+    );
+}
+
 #[test]
 fn a_broken_mapping_is_violated() {
     let (lines, said) = distinguish(&["ptx", "cuda", "--mapping", "cuda-ptx-erratum"]);
@@ -66,6 +90,9 @@ fn models_that_have_nothing_in_common_are_refused() {
         (&["ptx", "sc", "--model", "ptx"], "the models are said without `--model`"),
         (&["ptx", "sc", "--size", "7"], "7 is not in 1..=6"),
         (&["ptx", "sc", "--mapping", "ptx-ptx"], "there is no mapping `ptx-ptx`"),
+        (&["ptx", "sc", "--with", "barriers"], "invalid value 'barriers' for '--with <LETTERS>'"),
+        (&["c11", "rc11", "--with", "sys"], "C11 atomics has no system scope, which `--with sys` asks for"),
+        (&["ptx", "--suite", "--critical"], "cannot be used with"),
         (&["ptx", "sc", "--report", "junit=a.xml"], "`junit` is for answers to questions"),
     ] {
         let (lines, said) = distinguish(arguments);
@@ -116,6 +143,10 @@ fn a_suite_is_of_one_model() {
         assert_eq!(said.code, Some(2), "{arguments:?}: {}", said.err);
         assert!(lines.is_empty() && said.err.contains(message), "{arguments:?}: {}", said.err);
     }
+    // Where all programs were looked at, time may run out before all clauses were asked about.
+    let (lines, said) = distinguish(&["ptx", "--suite", "--size", "2", "--timeout", "300ms"]);
+    assert_eq!(said.code, Some(3), "{}", said.err);
+    assert!(lines[0]["late"].as_u64().is_some_and(|late| late > 0), "{lines:?}");
     let (lines, said) = distinguish(&["ptx", "--suite", "--size", "5", "--timeout", "1s"]);
     assert_eq!(said.code, Some(3), "{}", said.err);
     assert_eq!(lines[0]["complete"], false);

@@ -177,7 +177,7 @@ impl Alphabet {
             }
             orders.join(", ")
         };
-        let updates = if self.compares { "compare-exchanges" } else { "exchanges" };
+        let updates = if self.compares { "compare-exchanges that succeed" } else { "exchanges" };
         let kinds =
             [("stores", Kind::Write), ("loads", Kind::Read), (updates, Kind::Update), ("fences", Kind::Fence)];
         let mut text: Vec<String> =

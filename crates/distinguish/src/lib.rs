@@ -27,4 +27,5 @@ pub mod shape;
 
 pub use judge::{Judged, judges, sample};
 pub use letters::Alphabet;
+pub use outcome::Tier;
 pub use search::{Answer, Found, Minimal, Sought, Suite, Wanted, search, suite};

@@ -17,7 +17,7 @@ pub struct Outcome {
     pub last: Vec<u8>,
 }
 
-/// Whether all that may be shown is asked for, or a part.
+/// A part of what may be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
     /// What no interleaving shows, though each location alone looks like one of memory.

@@ -35,6 +35,8 @@ pub struct Sought<'a> {
     pub alphabet: &'a Alphabet,
     /// At most so many instructions.
     pub size: usize,
+    /// Of which outcomes, those of one part after those of another.
+    pub tiers: &'a [Tier],
     /// All of them, not only the first.
     pub all: bool,
     /// On so many threads.
@@ -118,7 +120,7 @@ pub fn search(sought: &Sought<'_>) -> Result<Answer, String> {
         let mut of_size = Vec::new();
         let mut done = shapes.len();
         // What no interleaving shows, though each location alone looks like memory, comes first.
-        for tier in [Tier::Critical, Tier::Other] {
+        for &tier in sought.tiers {
             let (found, all) = searcher.tier(sought, &shapes, tier);
             of_size.extend(found);
             done = done.min(all);

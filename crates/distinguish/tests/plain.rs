@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cat::model::{Model, load_shipped};
-use distinguish::{Alphabet, Judged, Sought, search};
+use distinguish::{Alphabet, Judged, Sought, Tier, search};
 use engine::skeleton::signature::signature;
 use engine::{Engine, Limits};
 use front::litmus;
@@ -292,6 +292,7 @@ fn none_is_found_where_there_is_none() {
                 forbids: vec![Judged { model: &b_model, mapping: None, set: &[] }],
                 alphabet: &alphabet,
                 size,
+                tiers: &[Tier::Critical, Tier::Other],
                 all: false,
                 jobs: 2,
                 deadline: None,

@@ -52,6 +52,8 @@ pub struct ConformanceSuite {
     /// Where time ran out: shapes of one instruction more that were done, and all of them.
     #[serde(skip)]
     pub stopped: Option<(usize, usize)>,
+    /// So many clauses were not asked about, as time ran out.
+    pub late: usize,
     /// What programs were made of, in words.
     pub alphabet: String,
     /// The tests, the smallest first.
@@ -85,6 +87,9 @@ impl ConformanceSuite {
             let next = self.searched + 1;
             text += &format!("; of {next} instructions, time ran out after {done} of {all} shapes");
         }
+        if self.late > 0 {
+            text += &format!("; time ran out before {} could be asked about", count(self.late, "clause"));
+        }
         text
     }
 
@@ -106,7 +111,7 @@ impl ConformanceSuite {
 
 /// Writes it for people.
 pub(super) fn human(out: &mut dyn Write, suite: &ConformanceSuite) -> io::Result<()> {
-    let style = if suite.stopped.is_some() { UNSURE } else { BOLD };
+    let style = if suite.complete { BOLD } else { UNSURE };
     writeln!(out, "{style}{}{style:#}", suite.verdict())?;
     writeln!(out, "  of: {}", suite.alphabet)?;
     for (clause, tests, first) in suite.by_clause() {

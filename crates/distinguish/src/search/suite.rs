@@ -55,6 +55,8 @@ pub struct Suite {
     pub searched: usize,
     /// Where time ran out: shapes of one instruction more that were done, and how many there are.
     pub stopped: Option<(usize, usize)>,
+    /// So many mutants were asked about all tests: all of them, if time did not run out.
+    pub asked: usize,
 }
 
 /// Makes the suite.
@@ -68,6 +70,7 @@ pub fn suite(wanted: &Wanted<'_>) -> Result<Suite, String> {
         forbids: vec![wanted.model],
         alphabet,
         size: wanted.size,
+        tiers: &[Tier::All],
         all: true,
         jobs: wanted.jobs,
         deadline: wanted.deadline,
@@ -93,11 +96,22 @@ pub fn suite(wanted: &Wanted<'_>) -> Result<Suite, String> {
     // A mutant after the other, each with all tests: programs that follow each other are alike.
     let numbers: Vec<usize> = (0..mutants.len()).collect();
     let allowed = |mutants: &mut Vec<Asked<'_>>, mutant: &usize| {
-        Some((0..tests.len()).filter(|&t| !mutants[*mutant].forbids(&tests[t])).collect::<Vec<usize>>())
+        let mut found = Vec::new();
+        for (number, test) in tests.iter().enumerate() {
+            if stop::late(wanted.deadline) {
+                return None;
+            }
+            if !mutants[*mutant].forbids(test) {
+                found.push(number);
+            }
+        }
+        Some(found)
     };
-    for (mutant, allowed) in each(&mutants, &numbers, wanted.jobs, allowed).0.into_iter().enumerate() {
+    let (found, asked) = each(&mutants, &numbers, wanted.jobs, allowed);
+    for (mutant, allowed) in found.into_iter().enumerate() {
         allowed.into_iter().for_each(|test| suite.tests[test].needs.push(mutant));
     }
+    suite.asked = asked;
     Ok(suite)
 }
 

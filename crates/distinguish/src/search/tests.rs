@@ -23,6 +23,7 @@ fn with(a: &str, b: &str, mapping: Option<&str>, test: impl FnOnce(Sought<'_>)) 
         forbids: vec![Judged { model: &b_model, mapping: None, set: &[] }],
         alphabet: &alphabet,
         size: 4,
+        tiers: &[Tier::Critical, Tier::Other],
         all: true,
         jobs: 2,
         deadline: None,
@@ -139,7 +140,16 @@ fn a_store_behind_an_sc_fence_needs_no_release() {
     {
         let (allows, forbids) = (judged(allows), judged(forbids));
         let alphabet = &alphabet;
-        let sought = Sought { allows, forbids, alphabet, size, all: false, jobs: 2, deadline: None };
+        let sought = Sought {
+            allows,
+            forbids,
+            alphabet,
+            size,
+            tiers: &[Tier::Critical, Tier::Other],
+            all: false,
+            jobs: 2,
+            deadline: None,
+        };
         let answer = search(&sought).expect("they judge such programs");
         assert_eq!((answer.found.len(), answer.stopped), (found, None));
     }
